@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reader.h - values out of the bytes of a ring, for tools.
+ *
+ * A view validates the header of a ring once and keeps its own copy of the geometry; every later function takes the
+ * view, reads shared words once, bounds whatever it read, and returns copies. The bytes may be hostile and may change
+ * while they are read.
+ *
+ * Guarantees
+ *   A. No function reads outside [base, base + size) of the view, whatever the bytes say.
+ *   B. No function touches a page that the ring's bitmaps and high-water marks do not vouch for: reading a sparse
+ *      ring allocates nothing.
+ *   C. No pointer into the ring is returned; no function writes to it, allocates, or calls the system.
+ *   D. Output arguments are untouched on failure.
+ *   E. Thread-safe: a view is constant after rip_view_open().
+ *
+ * A file that is cut while mapped raises SIGBUS in the caller, as with any mapping: guard the calls, or copy the file.
+ */
+#ifndef RIP_READER_H
+#define RIP_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rip/ring.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RIP_READER_API __attribute__((visibility("default")))
+
+enum rip_status {
+    RIP_OK = 0,
+    RIP_NOT_A_RING,       /* no magic: a foreign, empty or unfinished file */
+    RIP_OTHER_VERSION,    /* a ring of a format this reader does not know */
+    RIP_OTHER_BYTE_ORDER, /* written on a machine of the other byte order */
+    RIP_UNKNOWN_FEATURE,  /* incompatible_flags has bits this reader does not know */
+    RIP_TRUNCATED,        /* shorter than its header says */
+    RIP_DAMAGED,          /* header fields that contradict each other or the limits */
+    RIP_NOT_LIVE,         /* the slot, record or entry asked for holds nothing */
+    RIP_CHANGED,          /* changed under the reader in every attempt */
+};
+
+/* One short English phrase, e.g. "is shorter than its header says". Never NULL; static. */
+RIP_READER_API const char *rip_status_text(enum rip_status status);
+
+/* Private copy of a validated geometry. The fields are for the functions below. */
+struct rip_view {
+    const unsigned char *base;
+    uint64_t size_bytes;
+    uint64_t slot_offset;
+    uint64_t summary_offset;
+    uint64_t live_offset;
+    uint64_t process_offset;
+    uint64_t module_offset;
+    uint64_t lock_holder_offset;
+    uint64_t lock_life_offset;
+    uint32_t slot_capacity;
+    uint32_t slot_stride_bytes;
+    uint32_t entry_offset_bytes;
+    uint32_t entry_count;
+    uint32_t process_capacity;
+    uint32_t process_stride_bytes;
+    uint32_t module_capacity;
+    uint32_t module_stride_bytes;
+};
+
+/*
+ * Validates size_bytes of ring at base and fills *ret_view, which refers to base: keep the bytes mapped as long as the
+ * view is used. base must be aligned to 8. size_bytes may exceed the ring's own size.
+ */
+RIP_READER_API enum rip_status rip_view_open(struct rip_view *ret_view, const void *base, uint64_t size_bytes);
+
+/* Facts of the whole ring. The counters are a moment's values. */
+struct rip_ring_info {
+    uint8_t ring_id[16];
+    uint8_t boot_id[16];
+    uint64_t created_wall_ns;
+    uint64_t created_boot_ns;
+    uint32_t slot_capacity;
+    uint32_t process_high_water;
+    uint32_t module_high_water;
+    uint64_t refused_full_count;
+    uint64_t refused_memory_count;
+    uint64_t refused_process_count;
+    uint64_t modules_dropped_count;
+    uint64_t registered_count;
+};
+RIP_READER_API void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info);
+
+/* What a scan needs to know of one live slot. */
+struct rip_sample {
+    uint64_t progress; /* the slot's count; compare for equality only */
+    uint32_t slot;
+    uint32_t generation;
+    uint32_t tid; /* in the writer's pid namespace; 0 = on no thread */
+    uint16_t process;
+    uint8_t idle; /* 1 = idle by its own declaration */
+    uint8_t kind; /* enum rip_kind, or a value this reader does not know */
+};
+
+/* Where a scan is; start with all zero. */
+struct rip_scan_position {
+    uint32_t next_word; /* word of the live bitmap */
+    uint32_t reserved_4;
+    uint64_t pending; /* bits of the current word not yet returned */
+};
+
+/*
+ * Samples of the next live slots, ascending, at most capacity of them. Returns how many; fewer than capacity only at
+ * the end. Slots whose generation is odd (being registered) are left out. A slot's lines are prefetched ahead.
+ */
+RIP_READER_API size_t rip_view_scan(const struct rip_view *view, struct rip_scan_position *position,
+                                    struct rip_sample *ret_samples, size_t capacity);
+
+/* Everything about one id except its trail. Strings are bytes, neither terminated nor valid UTF-8. */
+struct rip_id_info {
+    uint32_t slot;
+    uint32_t generation;
+    uint32_t id;
+    uint32_t tid;
+    uint16_t process;
+    uint8_t kind;
+    uint8_t idle;
+    uint8_t name_bytes; /* at most RIP_NAME_BYTES */
+    uint8_t name[RIP_NAME_BYTES];
+    uint64_t progress;   /* as in struct rip_sample */
+    uint64_t snap_count; /* snaps made since it was registered */
+    uint64_t registered_boot_ns;
+};
+RIP_READER_API enum rip_status rip_view_id(const struct rip_view *view, uint32_t slot, struct rip_id_info *ret_info);
+
+/* One breadcrumb. */
+struct rip_crumb {
+    uint64_t snap;    /* which snap of the id it is, from 1; the newest is snap_count, or just below it */
+    uint64_t address; /* in the writer's address space */
+};
+
+/*
+ * The entries that are certain, newest first, at most RIP_ENTRY_COUNT. An entry whose tag disagrees with its place
+ * (overwritten while read, or under the pen) is left out. *ret_count is 0 for an id that never snapped.
+ */
+RIP_READER_API enum rip_status rip_view_trail(const struct rip_view *view, uint32_t slot,
+                                              struct rip_crumb ret_crumbs[RIP_ENTRY_COUNT], size_t *ret_count);
+
+struct rip_process_info {
+    uint32_t index;
+    uint32_t state; /* enum rip_process_state, or a value this reader does not know */
+    uint32_t generation;
+    uint32_t flags;
+    uint32_t pid; /* a claim; in the writer's pid namespace */
+    uint32_t parent_pid;
+    uint64_t start_time_ticks;
+    uint64_t pid_namespace;
+    uint64_t entered_boot_ns;
+    uint32_t uid;
+    uint32_t module_count; /* at most RIP_PROCESS_MODULES */
+    uint8_t comm[RIP_COMM_BYTES];
+};
+/* index below rip_ring_info.process_high_water. RIP_NOT_LIVE for a record that is FREE or CLAIMED. */
+RIP_READER_API enum rip_status rip_view_process(const struct rip_view *view, uint32_t index,
+                                                struct rip_process_info *ret_info);
+
+struct rip_module_info {
+    uint64_t start;
+    uint64_t end;
+    uint64_t bias;
+    uint32_t flags;
+    uint16_t path_bytes;    /* at most RIP_MODULE_PATH_BYTES */
+    uint8_t build_id_bytes; /* at most RIP_BUILD_ID_BYTES */
+    uint8_t build_id[RIP_BUILD_ID_BYTES];
+    uint8_t path[RIP_MODULE_PATH_BYTES];
+};
+/* The nth module of a process, oldest first. RIP_NOT_LIVE if it has no such module. */
+RIP_READER_API enum rip_status rip_view_module(const struct rip_view *view, uint32_t process, uint32_t nth,
+                                               struct rip_module_info *ret_info);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload.c - tracing starts before main() and ends behind the last destructor.
+ *
+ * Settings come from the environment, put there by `rip run` or by a unit's Environment= line:
+ *   RIP_DIR   directory of the ring; else /run/librip if it is writable, else /dev/shm
+ *   RIP_NAME  its name; if a live process holds that, NAME.PID; else COMM.PID
+ *   RIP_MAX   ids alive at once; else RIP_PRELOAD_CAPACITY
+ *
+ * Guarantees
+ *   A. When no ring can be had the program runs untraced, and nothing is said: `rip run` has checked what it could.
+ *   B. The ring is left in order at exit(), behind all of the program's handlers and destructors (ours is the first
+ *      registered), and at quick_exit(), _exit() and _Exit(). A signal's death leaves it to be read.
+ *   C. A thread that still runs when the process leaves snaps into private memory: the ring's mapping is replaced, so
+ *      a slot that another process takes over is not written to.
+ *   D. Only a process that is in the ring leaves it: never a vfork() child.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include "preload.h"
+#include "writer.h"
+
+#define DEFAULT_DIR "/run/librip"
+#define FALLBACK_DIR "/dev/shm"
+
+struct preload_state preload_state;
+
+bool preload_is_ours(void)
+{
+    return rip_load_relaxed(&preload_state.active) && !preload_thread.forking && getpid() == preload_state.pid;
+}
+
+/* --- settings ----------------------------------------------------------------------------------------------------- */
+
+static const char *ring_dir(void)
+{
+    const char *dir = secure_getenv("RIP_DIR");
+
+    if (dir != NULL && dir[0] != '\0')
+        return dir;
+    return access(DEFAULT_DIR, W_OK | X_OK) == 0 ? DEFAULT_DIR : FALLBACK_DIR;
+}
+
+static uint32_t ring_capacity(void)
+{
+    const char *text = secure_getenv("RIP_MAX");
+    unsigned long value = text != NULL ? strtoul(text, NULL, 10) : 0;
+
+    return value >= 1 && value <= RIP_CAPACITY_MAX ? (uint32_t)value : RIP_PRELOAD_CAPACITY;
+}
+
+/* The kernel's name of this thread, in a form that a file name can have. */
+static void ring_comm(char ret_comm[RIP_COMM_BYTES + 1])
+{
+    memset(ret_comm, 0, RIP_COMM_BYTES + 1);
+    prctl(PR_GET_NAME, ret_comm);
+    for (char *c = ret_comm; *c != '\0'; c++) {
+        if (*c == '/' || iscntrl((unsigned char)*c) || (*c == '.' && c == ret_comm))
+            *c = '_';
+    }
+    if (ret_comm[0] == '\0')
+        ret_comm[0] = '_';
+}
+
+/* --- the ring ----------------------------------------------------------------------------------------------------- */
+
+static bool make_ring(void)
+{
+    const char *name = secure_getenv("RIP_NAME");
+    uint32_t capacity = ring_capacity();
+    char comm[RIP_COMM_BYTES + 1];
+    char path[PATH_MAX];
+
+    if (name != NULL && name[0] != '\0' && strchr(name, '/') == NULL) {
+        if (snprintf(path, sizeof(path), "%s/%s", ring_dir(), name) >= PATH_MAX)
+            return false;
+        if (rip_create_ring(path, capacity))
+            return true;
+        if (errno != EBUSY)
+            return false;
+    } else {
+        ring_comm(comm);
+        name = comm;
+    }
+    return snprintf(path, sizeof(path), "%s/%s.%d", ring_dir(), name, (int)getpid()) < PATH_MAX &&
+           rip_create_ring(path, capacity);
+}
+
+static void open_ring(void)
+{
+    struct stat status;
+
+    if (!make_ring())
+        return;
+    if (fstat(rip__ring_fd(), &status) == 0) {
+        preload_state.device = status.st_dev;
+        preload_state.inode = status.st_ino;
+    }
+    preload_state.pid = getpid();
+    rip_store_release(&preload_state.active, true);
+}
+
+/* Puts private memory in the place of the ring at one stroke; unlocked, so that mlockall() does not make it resident.
+ */
+static void detach_mapping(void)
+{
+    uint64_t bytes = rip__writer.geometry.file_bytes;
+    void *private;
+
+    if (rip__writer.base == NULL || rip__map_bare(-1, bytes, &private) != 0)
+        return;
+    if (mprotect(private, bytes, PROT_READ | PROT_WRITE) != 0 ||
+        mremap(private, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, rip__writer.base) == MAP_FAILED)
+        munmap(private, bytes);
+}
+
+void preload_leave(void)
+{
+    int saved_errno = errno;
+
+    if (preload_is_ours()) {
+        rip_store_relaxed(&preload_state.active, false);
+        rip__leave(true);
+        detach_mapping();
+    }
+    errno = saved_errno;
+}
+
+void preload_return(void)
+{
+    int saved_errno = errno;
+
+    rip__forget_ring();
+    preload_thread_forget();
+    open_ring();
+    if (preload_state.active)
+        preload_thread_enter();
+    errno = saved_errno;
+}
+
+/* --- start and end ------------------------------------------------------------------------------------------------ */
+
+static void leave_at_exit(int status, void *unused)
+{
+    (void)status;
+    (void)unused;
+    preload_leave();
+}
+
+/* on_exit() and not a destructor: what is registered first, before even the dynamic linker's own, runs last. */
+static void start(void)
+{
+    preload_resolve_all();
+    preload_thread.tried = true;
+    preload_thread_setup();
+    rip__set_preloaded();
+    open_ring();
+    if (!preload_state.active)
+        return;
+    on_exit(leave_at_exit, NULL);
+    at_quick_exit(preload_leave);
+    preload_thread_enter();
+}
+
+void preload_start(void)
+{
+    static bool started; /* before main() there is one thread, or one that creates the second through us */
+    int saved_errno = errno;
+
+    if (!__atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
+        start();
+    errno = saved_errno;
+}
+
+__attribute__((constructor)) static void preload_constructor(void)
+{
+    preload_fork_setup();
+    preload_start();
+}
+
+__attribute__((noreturn)) PRELOAD_WRAPPER(void, _exit, (int status))
+{
+    preload_leave();
+    PRELOAD_REAL(void, _exit, (int))(status);
+    __builtin_unreachable();
+}
+
+__attribute__((noreturn)) PRELOAD_WRAPPER(void, _Exit, (int status))
+{
+    preload_leave();
+    PRELOAD_REAL(void, _Exit, (int))(status);
+    __builtin_unreachable();
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload.h - what the files of the preload library share.
+ *
+ * preload.c starts and ends tracing, preload_calls.c wraps the calls that can block, preload_thread.c gives threads
+ * their slots and names, preload_fork.c and preload_exec.c follow the process through fork and exec, preload_shield.c
+ * keeps the ring's descriptor open.
+ *
+ * Guarantees
+ *   A. A wrapper has the return value, the errno and the side effects of the function it wraps.
+ *   B. A wrapper of a call that can block is async-signal-safe where the call is, and takes no lock.
+ *   C. Without a ring (the constructor has not run, or could make none, or the process has left) every wrapper only
+ *      calls the function it wraps.
+ *   D. Nothing is done to a process that is not ours: a vfork() child shares our memory but not our pid.
+ */
+#ifndef RIP_PRELOAD_H
+#define RIP_PRELOAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "rip/rip.h"
+
+#define RIP_PRELOAD_CAPACITY 65536u /* ids of a ring, unless RIP_MAX says otherwise */
+
+#define PRELOAD_EXPORT __attribute__((visibility("default")))
+
+/* Declares the wrapper of name under a C name of its own, so that glibc's declaration may say what it likes. */
+#define PRELOAD_WRAPPER(type, name, parameters)                                                                        \
+    PRELOAD_EXPORT type wrap_##name parameters __asm__(#name);                                                         \
+    type wrap_##name parameters
+
+enum preload_call {
+#define IDLE(type, name, parameters, arguments) CALL_##name,
+#define BUSY(type, name, parameters, arguments) CALL_##name,
+#define OWN(name) CALL_##name,
+#include "preload_calls.h"
+#undef IDLE
+#undef BUSY
+#undef OWN
+    CALL_COUNT
+};
+
+/* --- preload_calls.c: the functions behind the wrappers ------------------------------------------------------------
+ */
+
+extern void *preload_functions[CALL_COUNT];
+void *preload_resolve(enum preload_call call);
+/* Resolves all, so that no wrapper has to in a signal handler. */
+void preload_resolve_all(void);
+
+static inline void *preload_function(enum preload_call call)
+{
+    void *function = rip_load_relaxed(&preload_functions[call]);
+
+    return __builtin_expect(function != NULL, 1) ? function : preload_resolve(call);
+}
+
+/* The wrapped function name, with its type. */
+#define PRELOAD_REAL(type, name, parameters) ((type(*) parameters)preload_function(CALL_##name))
+
+/* --- preload.c ---------------------------------------------------------------------------------------------------- */
+
+struct preload_state {
+    bool active; /* this process has a ring */
+    pid_t pid;   /* whose state this is; another getpid() = a child that shares or copied our memory */
+    dev_t device;
+    ino_t inode;          /* of the ring, to tell its descriptor from a file that got the same number */
+    bool loader_may_hang; /* see preload_own.c */
+};
+extern struct preload_state preload_state;
+
+/*
+ * True if this process has a ring that may be worked on: this is nobody's vfork() child, and no signal handler in the
+ * middle of fork(). Async-signal-safe.
+ */
+bool preload_is_ours(void);
+/* Starts tracing unless that was tried before; for those who may run before the constructor. */
+void preload_start(void);
+/* Leaves the ring in order; nothing is traced afterwards. Keeps errno. */
+void preload_leave(void);
+/* Makes a new ring after preload_leave(), for a process that stays after all, and registers this thread. Keeps errno.
+ */
+void preload_return(void);
+
+/* --- preload_thread.c --------------------------------------------------------------------------------------------- */
+
+/* Before the ring is made, so that the end of a thread is seen here before its slot is freed. */
+void preload_thread_setup(void);
+/* Registers the calling thread under its kernel name. Keeps errno. */
+void preload_thread_enter(void);
+/* In a forked child: the parent's other threads are not here. */
+void preload_thread_after_fork(void);
+/* The slots of all threads are gone. */
+void preload_thread_forget(void);
+
+/* --- preload_fork.c ----------------------------------------------------------------------------------------------- */
+
+/* From the constructor: our handlers have to run behind the library's, which its own constructor registers. */
+void preload_fork_setup(void);
+
+/* --- the hot path ------------------------------------------------------------------------------------------------- */
+
+struct preload_thread {
+    uintptr_t waiting; /* frame of the idle call that this thread is in; 0 = none */
+    bool tried;        /* to register, with whatever result */
+    bool forking;      /* in fork(), between the handlers: the library's mutex is ours, but cannot be taken again */
+};
+extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
+
+/* A thread without a slot: one that pthread_create() has not shown us is registered at its first wrapped call. */
+void preload_untraced(const void *return_address);
+
+/* rip__record() with the unlocked increment of rip_snap(): see there. */
+static inline void preload_record(struct rip_slot *slot, uintptr_t address)
+{
+#ifdef RIP_PORTABLE_SNAP
+    rip__record(slot, address);
+#else
+    uint64_t count;
+
+    __asm__ volatile("incq %[shared]\n\t"
+                     "movq %[shared], %[count]"
+                     : [shared] "+m"(slot->count), [count] "=r"(count)
+                     :
+                     : "cc");
+    rip__idx = (uint8_t)(count + slot->index_bias);
+    rip__ctr = (uint8_t)count;
+    rip_store_relaxed(&slot->entry[count % RIP_ENTRY_COUNT],
+                      (count << RIP_ENTRY_TAG_SHIFT) | ((uint64_t)address & RIP_ENTRY_ADDRESS_MASK));
+#endif
+}
+
+/*
+ * A breadcrumb at the caller, for the wrapper whose frame is given. The address is that of the call's last byte: a
+ * return address may belong to the next line, or after a call that does not return to the next function.
+ *
+ * Returns the frame of the idle call that a signal handler interrupted to get here, or 0. A snap ends idleness, and
+ * the kernel restarts the wait without us; so whoever gets a frame declares it idle again when he is done. A frame
+ * that is not above ours was left by longjmp().
+ */
+static inline uintptr_t preload_snap(const void *return_address, const void *frame)
+{
+    struct rip_slot *slot = rip__thread.slot;
+    uintptr_t waiting;
+
+    if (__builtin_expect(slot == NULL, 0)) {
+        preload_untraced(return_address);
+        return 0;
+    }
+    preload_record(slot, (uintptr_t)return_address - 1);
+    waiting = preload_thread.waiting;
+    if (__builtin_expect(waiting == 0, 1))
+        return 0;
+    if (waiting > (uintptr_t)frame)
+        return waiting;
+    preload_thread.waiting = 0;
+    return 0;
+}
+
+/* At the end of every wrapper, with what preload_snap() gave. */
+static inline void preload_busy_done(uintptr_t interrupted)
+{
+    if (__builtin_expect(interrupted != 0, 0))
+        rip_idle();
+}
+
+/* From here to preload_idle_done() the thread waits for work. */
+static inline void preload_idle_begin(const void *frame)
+{
+    preload_thread.waiting = (uintptr_t)frame;
+    rip_signal_fence(); /* a handler that ends the idleness has to know that it must be declared again */
+    rip_idle();
+}
+
+/* The second snap is what makes a loop that never comes back here a stall: without it, it would be idle for ever. */
+static inline void preload_idle_done(const void *return_address, uintptr_t interrupted)
+{
+    struct rip_slot *slot = rip__thread.slot;
+
+    preload_thread.waiting = interrupted;
+    rip_signal_fence(); /* no handler may declare idleness after this snap */
+    if (slot != NULL)
+        preload_record(slot, (uintptr_t)return_address - 1);
+    preload_busy_done(interrupted);
+}
+
+#endif

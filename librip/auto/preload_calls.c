@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload_calls.c - the wrappers of the calls that can block, made from the list in preload_calls.h, and the lookup of
+ * the functions behind all wrappers.
+ *
+ * Guarantees
+ *   A. A busy call is a snap at its caller and the call; an idle one is a snap, the declaration of idleness, the call,
+ *      and a snap, so that whatever runs afterwards is no longer idle.
+ *   B. A wrapper changes errno only through the function it wraps.
+ *   C. After the constructor, no wrapper looks up anything: dlsym() takes a lock and is no place for a signal handler.
+ *   D. A signal handler that makes wrapped calls during an idle wait leaves it idle, whether the kernel or glibc
+ *      restarts the wait or not. (Not if it runs on an alternate stack that lies above the thread's own.)
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <mqueue.h>
+#include <netdb.h>
+#include <poll.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/msg.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <time.h>
+
+#include "preload.h"
+
+void *preload_functions[CALL_COUNT];
+
+static const char *const function_names[CALL_COUNT] = {
+#define IDLE(type, name, parameters, arguments) [CALL_##name] = #name,
+#define BUSY(type, name, parameters, arguments) [CALL_##name] = #name,
+#define OWN(name) [CALL_##name] = #name,
+#include "preload_calls.h"
+#undef IDLE
+#undef BUSY
+#undef OWN
+};
+
+/*
+ * On amd64 the condition variables of before glibc 2.3.2 still exist under the same names, with another layout. All
+ * other functions of the list have one implementation, whatever their versions.
+ */
+#if defined(__x86_64__) && !defined(__ILP32__)
+#define CONDITION_VERSION "GLIBC_2.3.2"
+#endif
+
+static void *find_function(enum preload_call call)
+{
+    void *function = NULL;
+
+#ifdef CONDITION_VERSION
+    if (call == CALL_pthread_cond_wait || call == CALL_pthread_cond_timedwait)
+        function = dlvsym(RTLD_NEXT, function_names[call], CONDITION_VERSION);
+#endif
+    return function != NULL ? function : dlsym(RTLD_NEXT, function_names[call]);
+}
+
+/* Stands in for a function that this C library lacks. All that are younger than the oldest supported return int. */
+static long missing_function(void)
+{
+    errno = ENOSYS;
+    return -1;
+}
+
+void *preload_resolve(enum preload_call call)
+{
+    int saved_errno = errno;
+    void *function = find_function(call);
+
+    if (function == NULL)
+        function = (void *)missing_function;
+    rip_store_relaxed(&preload_functions[call], function); /* all who race here store the same */
+    errno = saved_errno;
+    return function;
+}
+
+void preload_resolve_all(void)
+{
+    /* First, because what dlsym() may allocate can lead a memory allocator there. */
+    preload_resolve(CALL_pthread_mutex_lock);
+    for (unsigned int call = 0; call < CALL_COUNT; call++) {
+        if (rip_load_relaxed(&preload_functions[call]) == NULL)
+            preload_resolve((enum preload_call)call);
+    }
+}
+
+void preload_untraced(const void *return_address)
+{
+    if (preload_thread.tried || !preload_is_ours())
+        return;
+    preload_thread_enter();
+    if (rip__thread.slot != NULL)
+        preload_record(rip__thread.slot, (uintptr_t)return_address - 1);
+}
+
+/* clang-format off */
+#define BUSY(type, name, parameters, arguments)                                                                        \
+    PRELOAD_WRAPPER(type, name, parameters)                                                                            \
+    {                                                                                                                  \
+        uintptr_t interrupted = preload_snap(__builtin_return_address(0), __builtin_frame_address(0));                 \
+        type outcome = PRELOAD_REAL(type, name, parameters) arguments;                                                 \
+                                                                                                                       \
+        preload_busy_done(interrupted);                                                                                \
+        return outcome;                                                                                                \
+    }
+
+#define IDLE(type, name, parameters, arguments)                                                                        \
+    PRELOAD_WRAPPER(type, name, parameters)                                                                            \
+    {                                                                                                                  \
+        uintptr_t interrupted = preload_snap(__builtin_return_address(0), __builtin_frame_address(0));                 \
+        type outcome;                                                                                                  \
+                                                                                                                       \
+        preload_idle_begin(__builtin_frame_address(0));                                                                \
+        outcome = PRELOAD_REAL(type, name, parameters) arguments;                                                      \
+        preload_idle_done(__builtin_return_address(0), interrupted);                                                   \
+        return outcome;                                                                                                \
+    }
+
+#define OWN(name)
+/* clang-format on */
+
+#include "preload_calls.h"

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload_calls.h - the one list of functions that the preload library wraps.
+ *
+ *   IDLE(type, name, parameters, arguments)   waits for work: not a stall, however long it takes
+ *   BUSY(type, name, parameters, arguments)   is work, or is waited for by somebody: a stall when it takes long
+ *   OWN(name)                                 wrapped by hand in the file named beside it
+ *
+ * Include it with the three macros defined. The types are those of the ABI: where glibc declares a transparent union
+ * or a typedef that C does not name (__SOCKADDR_ARG), the plain type stands here. The fortified (_chk) and 64-bit
+ * variants that glibc 2.36 exports are functions of their own. stdio is left out: its calls do not go through the
+ * exported names.
+ */
+
+/* --- waiting for work --------------------------------------------------------------------------------------------- */
+
+IDLE(int, accept, (int fd, struct sockaddr *address, socklen_t *length), (fd, address, length))
+IDLE(int, accept4, (int fd, struct sockaddr *address, socklen_t *length, int flags), (fd, address, length, flags))
+IDLE(int, poll, (struct pollfd * fds, nfds_t count, int timeout), (fds, count, timeout))
+IDLE(int, __poll_chk, (struct pollfd * fds, nfds_t count, int timeout, size_t size), (fds, count, timeout, size))
+IDLE(int, ppoll, (struct pollfd * fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
+     (fds, count, timeout, mask))
+IDLE(int, __ppoll_chk,
+     (struct pollfd * fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t size),
+     (fds, count, timeout, mask, size))
+IDLE(int, select, (int count, fd_set *in, fd_set *out, fd_set *exceptional, struct timeval *timeout),
+     (count, in, out, exceptional, timeout))
+IDLE(int, pselect,
+     (int count, fd_set *in, fd_set *out, fd_set *exceptional, const struct timespec *timeout, const sigset_t *mask),
+     (count, in, out, exceptional, timeout, mask))
+IDLE(int, epoll_wait, (int fd, struct epoll_event *events, int max, int timeout), (fd, events, max, timeout))
+IDLE(int, epoll_pwait, (int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask),
+     (fd, events, max, timeout, mask))
+IDLE(int, epoll_pwait2,
+     (int fd, struct epoll_event *events, int max, const struct timespec *timeout, const sigset_t *mask),
+     (fd, events, max, timeout, mask))
+IDLE(int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex), (condition, mutex))
+IDLE(int, pthread_cond_timedwait, (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until),
+     (condition, mutex, until))
+IDLE(int, pthread_cond_clockwait,
+     (pthread_cond_t * condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
+     (condition, mutex, clock, until))
+IDLE(int, cnd_wait, (cnd_t * condition, mtx_t *mutex), (condition, mutex))
+IDLE(int, cnd_timedwait, (cnd_t * condition, mtx_t *mutex, const struct timespec *until), (condition, mutex, until))
+IDLE(int, sem_wait, (sem_t * semaphore), (semaphore))
+IDLE(int, sem_timedwait, (sem_t * semaphore, const struct timespec *until), (semaphore, until))
+IDLE(int, sem_clockwait, (sem_t * semaphore, clockid_t clock, const struct timespec *until), (semaphore, clock, until))
+IDLE(int, semop, (int set, struct sembuf *operations, size_t count), (set, operations, count))
+IDLE(int, semtimedop, (int set, struct sembuf *operations, size_t count, const struct timespec *timeout),
+     (set, operations, count, timeout))
+IDLE(int, pthread_join, (pthread_t thread, void **result), (thread, result))
+IDLE(int, pthread_timedjoin_np, (pthread_t thread, void **result, const struct timespec *until),
+     (thread, result, until))
+IDLE(int, pthread_clockjoin_np, (pthread_t thread, void **result, clockid_t clock, const struct timespec *until),
+     (thread, result, clock, until))
+IDLE(int, thrd_join, (thrd_t thread, int *result), (thread, result))
+IDLE(pid_t, wait, (int *status), (status))
+IDLE(pid_t, wait3, (int *status, int options, struct rusage *usage), (status, options, usage))
+IDLE(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage), (pid, status, options, usage))
+IDLE(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options))
+IDLE(int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options), (type, id, info, options))
+IDLE(int, sigwait, (const sigset_t *set, int *number), (set, number))
+IDLE(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info))
+IDLE(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *timeout), (set, info, timeout))
+IDLE(int, sigsuspend, (const sigset_t *mask), (mask))
+IDLE(int, sigpause, (int mask), (mask))
+IDLE(int, __xpg_sigpause, (int number), (number))
+IDLE(int, pause, (void), ())
+/* Message queues: a receiver waits for work as accept() does; unlike read(), the call is used for nothing else. */
+IDLE(ssize_t, mq_receive, (mqd_t queue, char *buffer, size_t size, unsigned int *priority),
+     (queue, buffer, size, priority))
+IDLE(ssize_t, mq_timedreceive,
+     (mqd_t queue, char *buffer, size_t size, unsigned int *priority, const struct timespec *until),
+     (queue, buffer, size, priority, until))
+IDLE(ssize_t, msgrcv, (int queue, void *message, size_t size, long type, int flags),
+     (queue, message, size, type, flags))
+
+/* --- work: files and sockets -------------------------------------------------------------------------------------- */
+
+BUSY(ssize_t, read, (int fd, void *buffer, size_t size), (fd, buffer, size))
+BUSY(ssize_t, __read_chk, (int fd, void *buffer, size_t size, size_t limit), (fd, buffer, size, limit))
+BUSY(ssize_t, readv, (int fd, const struct iovec *parts, int count), (fd, parts, count))
+BUSY(ssize_t, pread, (int fd, void *buffer, size_t size, off_t offset), (fd, buffer, size, offset))
+BUSY(ssize_t, pread64, (int fd, void *buffer, size_t size, off64_t offset), (fd, buffer, size, offset))
+BUSY(ssize_t, __pread_chk, (int fd, void *buffer, size_t size, off_t offset, size_t limit),
+     (fd, buffer, size, offset, limit))
+BUSY(ssize_t, __pread64_chk, (int fd, void *buffer, size_t size, off64_t offset, size_t limit),
+     (fd, buffer, size, offset, limit))
+BUSY(ssize_t, preadv, (int fd, const struct iovec *parts, int count, off_t offset), (fd, parts, count, offset))
+BUSY(ssize_t, preadv64, (int fd, const struct iovec *parts, int count, off64_t offset), (fd, parts, count, offset))
+BUSY(ssize_t, preadv2, (int fd, const struct iovec *parts, int count, off_t offset, int flags),
+     (fd, parts, count, offset, flags))
+BUSY(ssize_t, preadv64v2, (int fd, const struct iovec *parts, int count, off64_t offset, int flags),
+     (fd, parts, count, offset, flags))
+BUSY(ssize_t, recv, (int fd, void *buffer, size_t size, int flags), (fd, buffer, size, flags))
+BUSY(ssize_t, __recv_chk, (int fd, void *buffer, size_t size, size_t limit, int flags),
+     (fd, buffer, size, limit, flags))
+BUSY(ssize_t, recvfrom, (int fd, void *buffer, size_t size, int flags, struct sockaddr *address, socklen_t *length),
+     (fd, buffer, size, flags, address, length))
+BUSY(ssize_t, __recvfrom_chk,
+     (int fd, void *buffer, size_t size, size_t limit, int flags, struct sockaddr *address, socklen_t *length),
+     (fd, buffer, size, limit, flags, address, length))
+BUSY(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
+BUSY(int, recvmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout),
+     (fd, messages, count, flags, timeout))
+BUSY(ssize_t, write, (int fd, const void *buffer, size_t size), (fd, buffer, size))
+BUSY(ssize_t, writev, (int fd, const struct iovec *parts, int count), (fd, parts, count))
+BUSY(ssize_t, pwrite, (int fd, const void *buffer, size_t size, off_t offset), (fd, buffer, size, offset))
+BUSY(ssize_t, pwrite64, (int fd, const void *buffer, size_t size, off64_t offset), (fd, buffer, size, offset))
+BUSY(ssize_t, pwritev, (int fd, const struct iovec *parts, int count, off_t offset), (fd, parts, count, offset))
+BUSY(ssize_t, pwritev64, (int fd, const struct iovec *parts, int count, off64_t offset), (fd, parts, count, offset))
+BUSY(ssize_t, pwritev2, (int fd, const struct iovec *parts, int count, off_t offset, int flags),
+     (fd, parts, count, offset, flags))
+BUSY(ssize_t, pwritev64v2, (int fd, const struct iovec *parts, int count, off64_t offset, int flags),
+     (fd, parts, count, offset, flags))
+BUSY(ssize_t, send, (int fd, const void *buffer, size_t size, int flags), (fd, buffer, size, flags))
+BUSY(ssize_t, sendto,
+     (int fd, const void *buffer, size_t size, int flags, const struct sockaddr *address, socklen_t length),
+     (fd, buffer, size, flags, address, length))
+BUSY(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
+BUSY(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int flags), (fd, messages, count, flags))
+BUSY(ssize_t, sendfile, (int to, int from, off_t *offset, size_t size), (to, from, offset, size))
+BUSY(ssize_t, sendfile64, (int to, int from, off64_t *offset, size_t size), (to, from, offset, size))
+BUSY(ssize_t, splice, (int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned int flags),
+     (from, from_offset, to, to_offset, size, flags))
+BUSY(ssize_t, tee, (int from, int to, size_t size, unsigned int flags), (from, to, size, flags))
+BUSY(ssize_t, vmsplice, (int fd, const struct iovec *parts, size_t count, unsigned int flags),
+     (fd, parts, count, flags))
+BUSY(ssize_t, copy_file_range,
+     (int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned int flags),
+     (from, from_offset, to, to_offset, size, flags))
+BUSY(int, connect, (int fd, const struct sockaddr *address, socklen_t length), (fd, address, length))
+BUSY(int, mq_send, (mqd_t queue, const char *buffer, size_t size, unsigned int priority),
+     (queue, buffer, size, priority))
+BUSY(int, mq_timedsend,
+     (mqd_t queue, const char *buffer, size_t size, unsigned int priority, const struct timespec *until),
+     (queue, buffer, size, priority, until))
+BUSY(int, msgsnd, (int queue, const void *message, size_t size, int flags), (queue, message, size, flags))
+BUSY(int, fsync, (int fd), (fd))
+BUSY(int, fdatasync, (int fd), (fd))
+BUSY(int, syncfs, (int fd), (fd))
+BUSY(int, msync, (void *start, size_t size, int flags), (start, size, flags))
+BUSY(int, sync_file_range, (int fd, off64_t offset, off64_t size, unsigned int flags), (fd, offset, size, flags))
+BUSY(int, flock, (int fd, int operation), (fd, operation))
+BUSY(int, lockf, (int fd, int command, off_t size), (fd, command, size))
+BUSY(int, lockf64, (int fd, int command, off64_t size), (fd, command, size))
+
+/* --- work: locks -------------------------------------------------------------------------------------------------- */
+
+BUSY(int, pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex))
+BUSY(int, pthread_mutex_timedlock, (pthread_mutex_t * mutex, const struct timespec *until), (mutex, until))
+BUSY(int, pthread_mutex_clocklock, (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until),
+     (mutex, clock, until))
+BUSY(int, mtx_lock, (mtx_t * mutex), (mutex))
+BUSY(int, mtx_timedlock, (mtx_t * mutex, const struct timespec *until), (mutex, until))
+BUSY(int, pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock))
+BUSY(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const struct timespec *until), (lock, until))
+BUSY(int, pthread_rwlock_clockrdlock, (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),
+     (lock, clock, until))
+BUSY(int, pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock))
+BUSY(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const struct timespec *until), (lock, until))
+BUSY(int, pthread_rwlock_clockwrlock, (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),
+     (lock, clock, until))
+BUSY(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
+BUSY(int, pthread_barrier_wait, (pthread_barrier_t * barrier), (barrier))
+
+/* --- work: sleeps and names --------------------------------------------------------------------------------------- */
+
+BUSY(unsigned int, sleep, (unsigned int seconds), (seconds))
+BUSY(int, usleep, (useconds_t microseconds), (microseconds))
+BUSY(int, nanosleep, (const struct timespec *duration, struct timespec *left), (duration, left))
+BUSY(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *duration, struct timespec *left),
+     (clock, flags, duration, left))
+BUSY(int, thrd_sleep, (const struct timespec *duration, struct timespec *left), (duration, left))
+BUSY(int, getaddrinfo, (const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result),
+     (node, service, hints, result))
+BUSY(int, getnameinfo,
+     (const struct sockaddr *address, socklen_t length, char *host, socklen_t host_size, char *service,
+      socklen_t service_size, int flags),
+     (address, length, host, host_size, service, service_size, flags))
+BUSY(struct hostent *, gethostbyname, (const char *name), (name))
+BUSY(struct hostent *, gethostbyname2, (const char *name, int family), (name, family))
+BUSY(struct hostent *, gethostbyaddr, (const void *address, socklen_t length, int family), (address, length, family))
+BUSY(int, gethostbyname_r,
+     (const char *name, struct hostent *host, char *buffer, size_t size, struct hostent **result, int *error),
+     (name, host, buffer, size, result, error))
+BUSY(int, gethostbyname2_r,
+     (const char *name, int family, struct hostent *host, char *buffer, size_t size, struct hostent **result,
+      int *error),
+     (name, family, host, buffer, size, result, error))
+BUSY(int, gethostbyaddr_r,
+     (const void *address, socklen_t length, int family, struct hostent *host, char *buffer, size_t size,
+      struct hostent **result, int *error),
+     (address, length, family, host, buffer, size, result, error))
+
+/* --- by hand ------------------------------------------------------------------------------------------------------ */
+
+OWN(fcntl)              /* preload_shield.c: waits only for locks */
+OWN(fcntl64)            /* preload_shield.c */
+OWN(close)              /* preload_shield.c */
+OWN(close_range)        /* preload_shield.c */
+OWN(closefrom)          /* preload_shield.c */
+OWN(dup2)               /* preload_shield.c */
+OWN(dup3)               /* preload_shield.c */
+OWN(pthread_create)     /* preload_thread.c */
+OWN(thrd_create)        /* preload_thread.c */
+OWN(pthread_setname_np) /* preload_thread.c */
+OWN(prctl)              /* preload_thread.c */
+OWN(_Fork)              /* preload_fork.c */
+OWN(clone)              /* preload_fork.c */
+OWN(daemon)             /* preload_fork.c */
+OWN(_exit)              /* preload.c */
+OWN(_Exit)              /* preload.c */
+OWN(execve)             /* preload_exec.c, like all that follow */
+OWN(execv)
+OWN(execvp)
+OWN(execvpe)
+OWN(execl)
+OWN(execle)
+OWN(execlp)
+OWN(execveat)
+OWN(fexecve)

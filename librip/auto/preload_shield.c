@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload_shield.c - the ring's descriptor stays open, and out of the program's sight.
+ *
+ * Closing it, or any copy of it, drops the POSIX lock by which a reader knows the process (trap 12). So a program that
+ * closes all it does not know (a daemon, a shell) finds nothing at that number: EBADF, as if it were not open.
+ *
+ * Guarantees
+ *   A. A number that has become some other file's (closed by a raw system call, say) is the program's: the descriptor
+ *      is ours only while it is the ring.
+ *   B. dup2() and dup3() onto the number work: ours moves out of the way.
+ *   C. In a child of vfork() or clone() without a ring of its own nothing is held back: it has its own descriptors.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+#include "preload.h"
+#include "writer.h"
+
+/* The ring's descriptor, or -1 if there is none to shield. Keeps errno. */
+static int shielded_fd(void)
+{
+    int fd = rip__ring_fd();
+    int saved_errno = errno;
+    struct stat status;
+
+    if (fd < 0 || !preload_is_ours())
+        return -1;
+    if (fstat(fd, &status) != 0 || status.st_dev != preload_state.device || status.st_ino != preload_state.inode)
+        fd = -1;
+    errno = saved_errno;
+    return fd;
+}
+
+static int refuse(void)
+{
+    errno = EBADF;
+    return -1;
+}
+
+PRELOAD_WRAPPER(int, close, (int fd))
+{
+    if (fd >= 0 && fd == rip__ring_fd() && fd == shielded_fd())
+        return refuse();
+    return PRELOAD_REAL(int, close, (int))(fd);
+}
+
+/* The two ranges beside the shielded number; either may be empty. */
+static int close_around(unsigned int first, unsigned int last, int flags, unsigned int shielded)
+{
+    int result = 0;
+
+    if (first < shielded)
+        result = PRELOAD_REAL(int, close_range, (unsigned int, unsigned int, int))(first, shielded - 1, flags);
+    if (result == 0 && shielded < last)
+        result = PRELOAD_REAL(int, close_range, (unsigned int, unsigned int, int))(shielded + 1, last, flags);
+    return result;
+}
+
+PRELOAD_WRAPPER(int, close_range, (unsigned int first, unsigned int last, int flags))
+{
+    int shielded = shielded_fd();
+
+    /* What marks descriptors close-on-exec cannot hurt ours, and bad arguments are the kernel's to refuse. */
+    if (shielded < 0 || (unsigned int)shielded < first || (unsigned int)shielded > last ||
+        ((unsigned int)flags & CLOSE_RANGE_CLOEXEC) != 0)
+        return PRELOAD_REAL(int, close_range, (unsigned int, unsigned int, int))(first, last, flags);
+    return close_around(first, last, flags, (unsigned int)shielded);
+}
+
+PRELOAD_WRAPPER(void, closefrom, (int first))
+{
+    int shielded = shielded_fd();
+
+    if (shielded >= 0 && shielded >= first) {
+        unsigned int low = first > 0 ? (unsigned int)first : 0;
+
+        if (close_around(low, UINT_MAX, 0, (unsigned int)shielded) == 0)
+            return;
+        for (int fd = (int)low; fd < shielded; fd++) /* a kernel without close_range() */
+            (void)PRELOAD_REAL(int, close, (int))(fd);
+        first = shielded + 1;
+    }
+    PRELOAD_REAL(void, closefrom, (int))(first);
+}
+
+/* Makes number to free of our descriptor. False, with errno, if from is not the program's to copy. */
+static bool make_way(int from, int to)
+{
+    int shielded = rip__ring_fd();
+
+    if (shielded < 0 || (from != shielded && to != shielded) || shielded_fd() < 0)
+        return true;
+    if (from == shielded) {
+        errno = EBADF;
+        return false;
+    }
+    rip__move_ring_fd();
+    return true;
+}
+
+PRELOAD_WRAPPER(int, dup2, (int from, int to))
+{
+    return make_way(from, to) ? PRELOAD_REAL(int, dup2, (int, int))(from, to) : -1;
+}
+
+PRELOAD_WRAPPER(int, dup3, (int from, int to, int flags))
+{
+    return make_way(from, to) ? PRELOAD_REAL(int, dup3, (int, int, int))(from, to, flags) : -1;
+}
+
+/* Only commands that wait for a lock leave a breadcrumb. All commands take at most one argument of a pointer's size. */
+static uintptr_t snap_for_lock(int command, const void *return_address, const void *frame)
+{
+    return command == F_SETLKW || command == F_OFD_SETLKW ? preload_snap(return_address, frame) : 0;
+}
+
+PRELOAD_WRAPPER(int, fcntl, (int fd, int command, ...))
+{
+    uintptr_t interrupted = snap_for_lock(command, __builtin_return_address(0), __builtin_frame_address(0));
+    va_list arguments;
+    void *argument;
+    int result;
+
+    va_start(arguments, command);
+    argument = va_arg(arguments, void *);
+    va_end(arguments);
+    result = PRELOAD_REAL(int, fcntl, (int, int, ...))(fd, command, argument);
+    preload_busy_done(interrupted);
+    return result;
+}
+
+PRELOAD_WRAPPER(int, fcntl64, (int fd, int command, ...))
+{
+    uintptr_t interrupted = snap_for_lock(command, __builtin_return_address(0), __builtin_frame_address(0));
+    va_list arguments;
+    void *argument;
+    int result;
+
+    va_start(arguments, command);
+    argument = va_arg(arguments, void *);
+    va_end(arguments);
+    result = PRELOAD_REAL(int, fcntl64, (int, int, ...))(fd, command, argument);
+    preload_busy_done(interrupted);
+    return result;
+}

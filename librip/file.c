@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * file.c - the ring file: made under no name, filled, locked, and only then published.
+ *
+ * Touches the file system, the address space and one descriptor. What stands at the wanted name already is judged in
+ * takeover.c; who is in the ring is process.c's.
+ *
+ * Guarantees
+ *   1. The file appears complete: every byte a reader may look at is stored, and this process's locks are held, before
+ *      it has a name. The magic is the last store.
+ *   2. A failure leaves nothing: no file, descriptor or mapping; rip_ring stays NULL. errno says why.
+ *   3. No page is touched before the kernel has confirmed that it is backed: a full tmpfs is an error, never a signal.
+ *   4. The mapping is made inaccessible and unlocked, and only then opened for access: mlockall(MCL_FUTURE) does not
+ *      make it resident, and it is left out of core dumps.
+ *   5. The process keeps one descriptor of the file, numbered high and close-on-exec, and never opens the file twice
+ *      once it holds its POSIX lock (closing any descriptor of a file drops those).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "writer.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+enum {
+    FILE_MODE = 0640,
+    DESCRIPTOR_FLOOR = 512, /* the kept descriptor is numbered from here, if the limit allows */
+    DESCRIPTOR_LOW = 64,
+    PID_MAX_FALLBACK = 32768,
+    PUBLISH_ATTEMPTS = 50,
+    PUBLISH_PAUSE_NS = 2000000,
+};
+
+/* A ring in the making; what it holds is given to rip__writer or given back. */
+struct creation {
+    int directory;
+    const char *name; /* last component of the path */
+    int descriptor;
+    char temporary_name[32]; /* empty = the file has no name at all */
+    uint8_t boot_id[16];
+};
+
+struct rip_writer rip__writer = {
+    .mutex = PTHREAD_MUTEX_INITIALIZER,
+    .descriptor = -1,
+    .process = RIP_NO_PROCESS,
+};
+
+/* Small facts ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now = {0};
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t rip__boot_ns(void)
+{
+    return clock_ns(CLOCK_BOOTTIME);
+}
+
+/* Reads at most capacity - 1 bytes and terminates them. Bytes read, or -errno. */
+static ssize_t read_text(const char *path, char *ret_text, size_t capacity)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes;
+
+    if (descriptor < 0)
+        return -errno;
+    bytes = read(descriptor, ret_text, capacity - 1);
+    if (bytes < 0)
+        bytes = -errno;
+    close(descriptor);
+    if (bytes >= 0)
+        ret_text[bytes] = '\0';
+    return bytes;
+}
+
+static uint32_t kernel_pid_max(void)
+{
+    char text[32];
+    unsigned long value;
+
+    if (read_text("/proc/sys/kernel/pid_max", text, sizeof(text)) <= 0)
+        return PID_MAX_FALLBACK;
+    value = strtoul(text, NULL, 10);
+    return value >= 1 && value <= RIP_CAPACITY_MAX ? (uint32_t)value : PID_MAX_FALLBACK;
+}
+
+void rip__boot_id(uint8_t ret_boot_id[16])
+{
+    char text[64];
+    const char *next = text;
+
+    memset(ret_boot_id, 0, 16);
+    if (read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) < 36)
+        return;
+    for (unsigned i = 0; i < 16; i++) {
+        char digits[3] = {0};
+
+        if (*next == '-')
+            next++;
+        digits[0] = *next++;
+        digits[1] = *next++;
+        ret_boot_id[i] = (uint8_t)strtoul(digits, NULL, 16);
+    }
+}
+
+static void make_ring_id(uint8_t ret_ring_id[16])
+{
+    if (getrandom(ret_ring_id, 16, GRND_NONBLOCK) != 16) { /* early in boot: unique is enough */
+        uint64_t parts[2] = {clock_ns(CLOCK_REALTIME), ((uint64_t)getpid() << 32) ^ clock_ns(CLOCK_BOOTTIME)};
+
+        memcpy(ret_ring_id, parts, sizeof(parts));
+    }
+}
+
+/* Memory ----------------------------------------------------------------------------------------------------------- */
+
+/*
+ * One page is mapped and unlocked, then the mapping is grown: the rest takes its flags over from that page, so neither
+ * MCL_FUTURE nor a small RLIMIT_MEMLOCK stands in the way of a large sparse ring.
+ */
+int rip__map_bare(int descriptor, uint64_t bytes, void **ret_base)
+{
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    int flags = (descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE;
+    void *first, *all;
+
+    first = mmap(NULL, page_bytes, PROT_NONE, flags, descriptor, 0);
+    if (first == MAP_FAILED)
+        return -errno;
+    munlock(first, page_bytes);
+    all = bytes > page_bytes ? mremap(first, page_bytes, bytes, MREMAP_MAYMOVE) : first;
+    if (all == MAP_FAILED) {
+        int result = -errno;
+
+        munmap(first, page_bytes);
+        return result;
+    }
+    *ret_base = all;
+    return 0;
+}
+
+bool rip__file_is_ring(int descriptor)
+{
+    struct stat status;
+
+    return descriptor >= 0 && fstat(descriptor, &status) == 0 && status.st_dev == rip__writer.device &&
+           status.st_ino == rip__writer.inode;
+}
+
+int rip__populate(uint64_t offset, uint64_t bytes)
+{
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t first = offset & ~(page_bytes - 1);
+    uint64_t last = (offset + bytes + page_bytes - 1) & ~(page_bytes - 1);
+    int error;
+
+    if (madvise(rip__writer.base + first, last - first, MADV_POPULATE_WRITE) == 0)
+        return 0;
+    error = errno;
+    if (error == EFAULT)
+        return -ENOSPC;
+    if (error != EINVAL)
+        return -error;
+    if (!rip__file_is_ring(rip__writer.descriptor)) /* before Linux 5.14, and the number may be another file's now */
+        return -EBADF;
+    return fallocate(rip__writer.descriptor, 0, (off_t)first, (off_t)(last - first)) == 0 ? 0 : -errno;
+}
+
+/* Geometry --------------------------------------------------------------------------------------------------------- */
+
+static uint64_t round_up(uint64_t value, uint64_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+static void geometry_init(struct rip_geometry *ret_geometry, uint32_t max_procs)
+{
+    uint32_t slots = max_procs != 0 ? max_procs : kernel_pid_max();
+    uint32_t processes = slots / 4;
+    uint64_t live_words, offset = RIP_PAGE_BYTES;
+
+    slots = (uint32_t)round_up(slots, 64);
+    live_words = slots / 64;
+    if (processes < RIP_PROCESS_MIN)
+        processes = RIP_PROCESS_MIN;
+    if (processes > RIP_PROCESS_MAX)
+        processes = RIP_PROCESS_MAX;
+    *ret_geometry =
+        (struct rip_geometry){.slot_capacity = slots, .process_capacity = processes, .module_capacity = RIP_MODULE_MAX};
+    ret_geometry->summary_offset = offset;
+    offset += round_up(round_up(live_words, 64) / 8, RIP_PAGE_BYTES);
+    ret_geometry->live_offset = offset;
+    offset += round_up(live_words * 8, RIP_PAGE_BYTES);
+    ret_geometry->process_offset = offset;
+    offset += round_up((uint64_t)processes * RIP_PROCESS_BYTES, RIP_PAGE_BYTES);
+    ret_geometry->module_offset = offset;
+    offset += round_up((uint64_t)RIP_MODULE_MAX * RIP_MODULE_BYTES, RIP_PAGE_BYTES);
+    ret_geometry->slot_offset = offset;
+    ret_geometry->file_bytes = offset + round_up((uint64_t)slots * RIP_SLOT_BYTES, RIP_PAGE_BYTES);
+}
+
+/* A file that outgrows RLIMIT_FSIZE is not an error but SIGXFSZ: ask first. */
+static int check_file_limit(uint64_t file_bytes)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < file_bytes)
+        return -EFBIG;
+    return 0;
+}
+
+/* Making ----------------------------------------------------------------------------------------------------------- */
+
+/* Opens the directory and remembers the absolute path for children that lose the descriptor. */
+static int open_directory(struct creation *creation, const char *file)
+{
+    struct rip_writer *writer = &rip__writer;
+    const char *slash = strrchr(file, '/');
+    char directory[PATH_MAX], link[64];
+    size_t bytes = slash != NULL ? (size_t)(slash - file) + 1 : 0;
+    ssize_t found;
+
+    creation->name = slash != NULL ? slash + 1 : file;
+    if (bytes >= sizeof(directory))
+        return -ENAMETOOLONG;
+    if (*creation->name == '\0' || strcmp(creation->name, ".") == 0 || strcmp(creation->name, "..") == 0)
+        return -EISDIR;
+    memcpy(directory, file, bytes);
+    directory[bytes] = '\0';
+    creation->directory = open(bytes != 0 ? directory : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (creation->directory < 0)
+        return -errno;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", creation->directory);
+    found = readlink(link, directory, sizeof(directory) - 1);
+    if (found > 0 && (size_t)found + strlen(creation->name) + 2 <= sizeof(writer->path)) {
+        directory[found] = '\0';
+        snprintf(writer->path, sizeof(writer->path), "%.*s/%s", (int)found, directory, creation->name);
+    } else if (file[0] == '/' && strlen(file) < sizeof(writer->path)) {
+        memcpy(writer->path, file, strlen(file) + 1);
+    }
+    return 0;
+}
+
+static int check_file_system(int directory)
+{
+    struct statfs status;
+
+    if (fstatfs(directory, &status) < 0)
+        return -errno;
+    return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC ? 0 : -EOPNOTSUPP;
+}
+
+/* A hidden name of its own, for file systems without O_TMPFILE and systems without /proc. */
+static int make_named_file(struct creation *creation)
+{
+    for (unsigned attempt = 0; attempt < 16; attempt++) {
+        uint64_t random[2];
+
+        make_ring_id((uint8_t *)random);
+        snprintf(creation->temporary_name, sizeof(creation->temporary_name), ".rip-%016llx.tmp",
+                 (unsigned long long)(random[0] ^ random[1]));
+        creation->descriptor = openat(creation->directory, creation->temporary_name,
+                                      O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+        if (creation->descriptor >= 0)
+            return 0;
+        if (errno != EEXIST)
+            break;
+    }
+    creation->temporary_name[0] = '\0';
+    return -errno;
+}
+
+static int make_file(struct creation *creation, uint64_t file_bytes)
+{
+    int result;
+
+    creation->descriptor = -1;
+    if (access("/proc/self/fd", F_OK) == 0) {
+        creation->descriptor = openat(creation->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, FILE_MODE);
+        if (creation->descriptor < 0 && errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)
+            return -errno;
+    }
+    if (creation->descriptor < 0) {
+        result = make_named_file(creation);
+        if (result < 0)
+            return result;
+    }
+    if (fchmod(creation->descriptor, FILE_MODE) < 0 || ftruncate(creation->descriptor, (off_t)file_bytes) < 0)
+        return -errno;
+    return 0;
+}
+
+/* Out of the way of applications that expect low numbers. Closes the old number, so it comes before any lock. */
+static void move_descriptor(struct creation *creation)
+{
+    static const int floors[] = {DESCRIPTOR_FLOOR, DESCRIPTOR_LOW};
+
+    for (unsigned i = 0; i < sizeof(floors) / sizeof(floors[0]); i++) {
+        int moved = fcntl(creation->descriptor, F_DUPFD_CLOEXEC, floors[i]);
+
+        if (moved >= 0) {
+            close(creation->descriptor);
+            creation->descriptor = moved;
+            return;
+        }
+    }
+}
+
+static int map_file(const struct creation *creation)
+{
+    struct rip_writer *writer = &rip__writer;
+    struct stat status;
+    void *base;
+    int result;
+
+    if (fstat(creation->descriptor, &status) < 0)
+        return -errno;
+    result = rip__map_bare(creation->descriptor, writer->geometry.file_bytes, &base);
+    if (result < 0)
+        return result;
+    writer->base = base;
+    writer->device = status.st_dev;
+    writer->inode = status.st_ino;
+    writer->descriptor = creation->descriptor;
+    madvise(base, writer->geometry.file_bytes, MADV_DONTDUMP);
+    return mprotect(base, writer->geometry.file_bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : -errno;
+}
+
+/* All of what every reader may look at; later pages are populated by whoever first needs them. */
+static int populate_sections(const struct rip_geometry *geometry)
+{
+    int result = rip__populate(0, geometry->live_offset + sizeof(uint64_t)); /* header, summary, first of live */
+
+    return result < 0 ? result : rip__populate(geometry->process_offset, RIP_PROCESS_BYTES);
+}
+
+static void fill_header(const struct creation *creation)
+{
+    const struct rip_geometry *geometry = &rip__writer.geometry;
+    struct rip_ring *ring = rip__header();
+
+    ring->format_version = RIP_FORMAT_VERSION;
+    ring->header_bytes = RIP_PAGE_BYTES;
+    ring->byte_order = RIP_BYTE_ORDER;
+    ring->file_bytes = geometry->file_bytes;
+    make_ring_id(ring->ring_id);
+    memcpy(rip__writer.ring_id, ring->ring_id, sizeof(ring->ring_id));
+    memcpy(ring->boot_id, creation->boot_id, sizeof(ring->boot_id));
+    ring->created_wall_ns = clock_ns(CLOCK_REALTIME);
+    ring->created_boot_ns = clock_ns(CLOCK_BOOTTIME);
+    ring->slot_capacity = geometry->slot_capacity;
+    ring->slot_stride_bytes = RIP_SLOT_BYTES;
+    ring->slot_offset = geometry->slot_offset;
+    ring->entry_count = RIP_ENTRY_COUNT;
+    ring->entry_offset_bytes = (uint32_t)offsetof(struct rip_slot, entry);
+    ring->summary_offset = geometry->summary_offset;
+    ring->live_offset = geometry->live_offset;
+    ring->process_capacity = geometry->process_capacity;
+    ring->process_stride_bytes = RIP_PROCESS_BYTES;
+    ring->process_offset = geometry->process_offset;
+    ring->module_capacity = geometry->module_capacity;
+    ring->module_stride_bytes = RIP_MODULE_BYTES;
+    ring->module_offset = geometry->module_offset;
+    ring->lock_holder_offset = RIP_LOCK_HOLDER_OFFSET;
+    ring->lock_life_offset = RIP_LOCK_LIFE_OFFSET;
+    ring->lock_takeover_offset = RIP_LOCK_TAKEOVER_OFFSET;
+}
+
+/* Publishing ------------------------------------------------------------------------------------------------------- */
+
+static int give_name(const struct creation *creation)
+{
+    char link[64];
+
+    if (creation->temporary_name[0] != '\0')
+        return renameat2(creation->directory, creation->temporary_name, creation->directory, creation->name,
+                         RENAME_NOREPLACE) == 0
+                   ? 0
+                   : -errno;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", creation->descriptor);
+    if (linkat(AT_FDCWD, link, creation->directory, creation->name, AT_SYMLINK_FOLLOW) == 0)
+        return 0;
+    if (errno != ENOENT)
+        return -errno;
+    return linkat(creation->descriptor, "", creation->directory, creation->name, AT_EMPTY_PATH) == 0 ? 0 : -errno;
+}
+
+/* Several processes may want the name at once: whoever links first has it, the others find it live. */
+static int publish(const struct creation *creation)
+{
+    const struct timespec pause = {.tv_nsec = PUBLISH_PAUSE_NS};
+
+    for (unsigned attempt = 0; attempt < PUBLISH_ATTEMPTS; attempt++) {
+        int result = give_name(creation);
+
+        if (result != -EEXIST)
+            return result;
+        result = rip__takeover(creation->directory, creation->name);
+        if (result == -EAGAIN)
+            nanosleep(&pause, NULL);
+        else if (result < 0)
+            return result;
+    }
+    return -EBUSY;
+}
+
+static void creation_undo(struct creation *creation)
+{
+    struct rip_writer *writer = &rip__writer;
+
+    rip__process_drop_life();
+    if (writer->base != NULL)
+        munmap(writer->base, writer->geometry.file_bytes);
+    if (creation->temporary_name[0] != '\0')
+        unlinkat(creation->directory, creation->temporary_name, 0);
+    if (creation->descriptor >= 0)
+        close(creation->descriptor);
+    free(writer->given_path);
+    writer->given_path = NULL;
+    writer->base = NULL;
+    writer->descriptor = -1;
+    writer->process = RIP_NO_PROCESS;
+    writer->entered = false;
+    writer->path[0] = '\0';
+}
+
+/* Everything between a free name and a published file, in the only right order. */
+static int creation_run(struct creation *creation)
+{
+    struct rip_writer *writer = &rip__writer;
+    int result = make_file(creation, writer->geometry.file_bytes);
+
+    if (result < 0)
+        return result;
+    move_descriptor(creation);
+    result = map_file(creation);
+    if (result == 0)
+        result = populate_sections(&writer->geometry);
+    if (result < 0)
+        return result;
+    fill_header(creation);
+    rip__fork_mark();
+    result = rip__process_enter();
+    if (result < 0)
+        return result;
+    rip_store_release(&rip__header()->magic, RIP_MAGIC); /* pairs with the acquire of the magic in reader.c */
+    if (rip_view_open(&writer->view, writer->base, writer->geometry.file_bytes) != RIP_OK)
+        return -EPROTO; /* a bug: our own reader refuses what we wrote */
+    return publish(creation);
+}
+
+static int ring_create(const char *file, uint32_t max_procs)
+{
+    struct rip_writer *writer = &rip__writer;
+    struct creation creation = {.directory = -1, .descriptor = -1};
+    int result;
+
+    geometry_init(&writer->geometry, max_procs);
+    writer->given_path = strdup(file);
+    result = writer->given_path != NULL ? open_directory(&creation, file) : -ENOMEM;
+    if (result == 0)
+        result = check_file_system(creation.directory);
+    if (result == 0)
+        result = check_file_limit(writer->geometry.file_bytes);
+    if (result == 0) {
+        rip__boot_id(creation.boot_id);
+        result = creation_run(&creation);
+    }
+    if (result < 0)
+        creation_undo(&creation);
+    else
+        rip_store_release(&rip_ring, rip__header()); /* pairs with the acquire loads of rip_ring in thread.c */
+    if (creation.directory >= 0)
+        close(creation.directory);
+    return result;
+}
+
+/* The process has a ring: the same file is fine. */
+static int ring_again(const char *file)
+{
+    const struct rip_writer *writer = &rip__writer;
+    struct stat status;
+
+    if (strcmp(file, writer->given_path) == 0 || strcmp(file, writer->path) == 0)
+        return 0;
+    if (stat(file, &status) == 0 && status.st_dev == writer->device && status.st_ino == writer->inode)
+        return 0;
+    return -EBUSY;
+}
+
+/* Interface -------------------------------------------------------------------------------------------------------- */
+
+bool rip_create_ring(const char *file, uint32_t max_procs)
+{
+    struct rip_guard guard;
+    int result;
+
+    if (file == NULL || file[0] == '\0' || max_procs > RIP_CAPACITY_MAX) {
+        errno = EINVAL;
+        return false;
+    }
+    if (!rip__lock(&guard)) {
+        errno = EDEADLK;
+        return false;
+    }
+    result = rip__writer.base != NULL ? ring_again(file) : ring_create(file, max_procs);
+    rip__unlock(&guard);
+    if (result < 0) {
+        errno = -result;
+        return false;
+    }
+    rip__modules_refresh();
+    return true;
+}
+
+bool rip_create_ring_with(const struct rip_options *options)
+{
+    const unsigned char *bytes = (const unsigned char *)options;
+    bool known = options != NULL && options->size_bytes >= sizeof(*options) && options->flags == 0;
+
+    /* A longer struct comes from a newer program: what it asks for beyond our fields must be nothing. */
+    for (size_t i = sizeof(*options); known && i < options->size_bytes; i++)
+        known = i < RIP_PAGE_BYTES && bytes[i] == 0;
+    if (!known) {
+        errno = EINVAL;
+        return false;
+    }
+    return rip_create_ring(options->file, options->max_procs);
+}
+
+void rip__file_unlink(void)
+{
+    struct stat status;
+
+    if (rip__writer.path[0] == '\0' || lstat(rip__writer.path, &status) < 0)
+        return;
+    if (status.st_dev == rip__writer.device && status.st_ino == rip__writer.inode)
+        unlink(rip__writer.path);
+}
+
+int rip__ring_fd(void)
+{
+    return rip__writer.descriptor;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fork.c - what happens to a ring around fork().
+ *
+ * The child inherits the mapping and a copy of this thread's pointer to a slot. The handlers take that pointer away
+ * before the fork and keep a process record, an embryo, so that the ring has a process in it at every instant: also
+ * when the parent exits before the child has registered anything.
+ *
+ * Guarantees
+ *   1. A forked child's snaps never reach a slot of its parent: there is no instruction in the child at which the
+ *      thread's slot pointer is not NULL.
+ *   2. The library's mutex is free in the child, whatever other threads of the parent were doing.
+ *   3. The child handler calls only what is async-signal-safe.
+ *   4. A child of vfork() or posix_spawn() runs on the parent's memory: no handler runs, and nothing changes.
+ *   5. A fork that no handler saw (a bare system call) is noticed at the child's next cold call, by a page that the
+ *      kernel wipes in the child; until then its snaps do reach the parent's slot.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "writer.h"
+
+/* Between prepare and parent or child all of this is guarded by the mutex. */
+static struct {
+    struct rip_slot *slot; /* of the forking thread */
+    uint32_t embryo;       /* record kept for the child, RIP_NO_PROCESS = none */
+    uint32_t generation;
+    bool is_child;            /* embryo is of this very process */
+    uint32_t *wiped_in_child; /* 1; 0 after a fork; NULL = the kernel cannot, compare pids */
+} fork_state = {.embryo = RIP_NO_PROCESS};
+
+/* Of the forking thread, from prepare to parent or child. Nested: a signal handler forks inside a cold call of ours. */
+static __thread struct rip_guard fork_guard __attribute__((tls_model("initial-exec")));
+static __thread bool fork_is_nested __attribute__((tls_model("initial-exec")));
+
+/* Noticing --------------------------------------------------------------------------------------------------------- */
+
+void rip__fork_mark(void)
+{
+    rip__writer.pid = getpid();
+    if (fork_state.wiped_in_child == NULL) {
+        void *page = mmap(NULL, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (page == MAP_FAILED)
+            return;
+        if (madvise(page, sizeof(uint32_t), MADV_WIPEONFORK) < 0) {
+            munmap(page, sizeof(uint32_t));
+            return;
+        }
+        fork_state.wiped_in_child = page;
+    }
+    *fork_state.wiped_in_child = 1;
+}
+
+bool rip__fork_unnoticed(void)
+{
+    if (rip__writer.pid == 0)
+        return false;
+    return fork_state.wiped_in_child != NULL ? *fork_state.wiped_in_child == 0 : rip__writer.pid != getpid();
+}
+
+/* The embryo ------------------------------------------------------------------------------------------------------- */
+
+static void keep_embryo(void)
+{
+    struct rip_process *process;
+
+    fork_state.is_child = false;
+    fork_state.embryo = RIP_NO_PROCESS;
+    if (rip__writer.base == NULL || rip__writer.left || rip_ring == NULL)
+        return;
+    if (rip__process_claim(&fork_state.embryo) < 0) {
+        fork_state.embryo = RIP_NO_PROCESS;
+        return;
+    }
+    process = rip__process_at(fork_state.embryo);
+    fork_state.generation = rip_load_relaxed(&process->generation);
+    rip_store_relaxed(&process->flags, 0);
+    rip_store_relaxed(&process->pid, 0);
+    rip_store_relaxed(&process->start_time_ticks, 0);
+    rip_store_relaxed(&process->pid_namespace, rip__pid_namespace());
+    rip_store_relaxed(&process->entered_boot_ns, rip__boot_ns());
+    rip_store_relaxed(&process->parent_pid, (uint32_t)rip__writer.pid);
+    rip_store_relaxed(&process->uid, geteuid());
+    rip_store_relaxed(&process->module_count, 0);
+    rip_store_release(&process->state, RIP_PROCESS_EMBRYO); /* pairs with the acquire of the state in reader_copy.c */
+}
+
+/* In the child: the embryo is this process from now on, and lives as long as this address space. */
+static void be_born(void)
+{
+    struct rip_process *process;
+    uint32_t unborn = 0;
+
+    if (fork_state.embryo == RIP_NO_PROCESS)
+        return;
+    process = rip__process_at(fork_state.embryo);
+    if (rip_load_acquire(&process->state) != RIP_PROCESS_EMBRYO ||
+        rip_load_relaxed(&process->generation) != fork_state.generation ||
+        !rip_compare_exchange(&process->pid, &unborn, (uint32_t)getpid())) {
+        fork_state.embryo = RIP_NO_PROCESS;
+        return;
+    }
+    fork_state.is_child = true;
+    if (rip__process_take_life(fork_state.embryo))
+        rip_store_release(&process->flags, RIP_PROCESS_HAS_LIFE_LOCK); /* pairs with the fence in reader_copy.c */
+}
+
+bool rip__fork_embryo(uint32_t *ret_index, uint32_t *ret_generation)
+{
+    if (!fork_state.is_child)
+        return false;
+    *ret_index = fork_state.embryo;
+    *ret_generation = fork_state.generation;
+    fork_state.is_child = false;
+    fork_state.embryo = RIP_NO_PROCESS;
+    return true;
+}
+
+/* The handlers ----------------------------------------------------------------------------------------------------- */
+
+void rip__fork_reset(void)
+{
+    struct rip_writer *writer = &rip__writer;
+
+    rip_store_relaxed(&rip__epoch, rip__epoch + 1);
+    rip__thread_clear();
+    rip__table_drop();
+    writer->life_mapping = NULL; /* not inherited */
+    writer->process = RIP_NO_PROCESS;
+    writer->entered = false;
+    writer->module_written = 0;
+    rip__fork_mark();
+}
+
+static void before_fork(void)
+{
+    fork_is_nested = rip__is_inside() || rip__modules_is_asking();
+    if (fork_is_nested)
+        return;
+    rip__modules_before_fork();
+    rip__lock(&fork_guard);
+    fork_state.slot = rip__thread.slot;
+    rip__thread.slot = NULL; /* from here on a handler of a signal snaps nowhere, in either process */
+    rip_signal_fence();
+    keep_embryo();
+    errno = fork_guard.saved_errno;
+}
+
+static void after_fork_in_parent(void)
+{
+    if (fork_is_nested)
+        return;
+    fork_guard.saved_errno = errno;
+    rip_signal_fence();
+    rip__thread.slot = fork_state.slot;
+    rip__unlock(&fork_guard);
+    rip__modules_after_fork(true);
+}
+
+static void after_fork_in_child(void)
+{
+    if (fork_is_nested)
+        return;
+    fork_guard.saved_errno = errno;
+    if (rip__writer.pid != 0) { /* there is or was a ring */
+        rip__fork_reset();
+        be_born();
+    }
+    rip__unlock(&fork_guard);
+    rip__modules_after_fork(true);
+}
+
+/* As early as possible: handlers that are registered later run before ours in the parent, after ours in the child. */
+__attribute__((constructor)) static void register_handlers(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * inline.c - the globals, and the inline functions once more as real symbols, for foreign-function interfaces and for
+ * compilers that do not inline.
+ *
+ * Guarantees
+ *   1. The definitions of the globals are weak: a program's own win, linked statically or dynamically.
+ *   2. The real functions do what the inline ones do, except that rip_snap() records its caller, not itself.
+ *
+ * The header's functions are "extern inline" in the GNU sense: no symbol comes of them. They have other names here, so
+ * that the real ones can be defined: clang accepts neither a second definition nor a second function for one symbol.
+ */
+#define rip_snap rip__inline_snap
+#define rip_idle rip__inline_idle
+#define rip_switch rip__inline_switch
+#include "writer.h"
+#undef rip_snap
+#undef rip_idle
+#undef rip_switch
+
+#define WEAK __attribute__((weak))
+#define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
+
+WEAK INITIAL_EXEC RIP_THREAD_LOCAL pid_t rip_tid;
+WEAK INITIAL_EXEC RIP_THREAD_LOCAL uint8_t rip_idx;
+WEAK INITIAL_EXEC RIP_THREAD_LOCAL uint8_t rip_ctr;
+WEAK struct rip_ring *rip_ring;
+
+__thread struct rip_thread rip__thread INITIAL_EXEC;
+uint32_t rip__epoch;
+
+/* One operation, so that a signal handler cannot split it; only this thread counts. */
+static inline uint64_t count_one(struct rip_slot *slot)
+{
+#ifdef RIP_PORTABLE_SNAP
+    return rip_add_relaxed(&slot->count, 1) + 1;
+#else
+    __asm__ volatile("incq %0" : "+m"(slot->count) : : "cc");
+    return rip_load_relaxed(&slot->count);
+#endif
+}
+
+void rip_snap_at(const void *address)
+{
+    struct rip_slot *slot = rip__thread.slot;
+    uint64_t count;
+
+    if (slot == NULL)
+        return;
+    count = count_one(slot);
+    rip__idx = (uint8_t)(count + slot->index_bias);
+    rip__ctr = (uint8_t)count;
+    rip_store_relaxed(&slot->entry[count % RIP_ENTRY_COUNT],
+                      count << RIP_ENTRY_TAG_SHIFT | ((uintptr_t)address & RIP_ENTRY_ADDRESS_MASK));
+}
+
+RIP_API void rip_snap(void);
+RIP_API void rip_idle(void);
+RIP_API void rip_switch(struct rip_context *from, const struct rip_context *to);
+
+void rip_snap(void)
+{
+    rip_snap_at(__builtin_return_address(0));
+}
+
+void rip_idle(void)
+{
+    rip__inline_idle();
+}
+
+void rip_switch(struct rip_context *from, const struct rip_context *to)
+{
+    rip__inline_switch(from, to);
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * process.c - this process's record in the ring, the two locks that vouch for it, and leaving in order.
+ *
+ * Guarantees
+ *   1. A record is LIVE only after its fields are stored and its locks are taken, as far as they can be had; its flags
+ *      say which it has.
+ *   2. The LIFE lock is held by nothing but a mapping that forked children do not get: it goes when this address space
+ *      goes, and not before, whatever the application does with its descriptors.
+ *   3. The descriptor that takes the LIFE lock is closed before the HOLDER lock is taken. After that no descriptor of
+ *      the ring is opened or closed by us in this process.
+ *   4. A record is given to another process only when it is FREE or EXITED, or its process is gone and the slots it
+ *      left have been freed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "writer.h"
+
+/* Locks ------------------------------------------------------------------------------------------------------------ */
+
+/* "/proc/self/fd/N" without stdio: the child of a fork may not call that. */
+static void describe_descriptor(int descriptor, char ret_path[32])
+{
+    static const char prefix[] = "/proc/self/fd/";
+    char digits[12];
+    size_t count = 0;
+    unsigned value = (unsigned)descriptor;
+
+    memcpy(ret_path, prefix, sizeof(prefix) - 1);
+    do {
+        digits[count++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    for (size_t i = 0; i < count; i++)
+        ret_path[sizeof(prefix) - 1 + i] = digits[count - 1 - i];
+    ret_path[sizeof(prefix) - 1 + count] = '\0';
+}
+
+/* A second open file description of the ring; never in a process that holds its HOLDER lock. */
+static int open_again(void)
+{
+    const struct rip_writer *writer = &rip__writer;
+    uint8_t ring_id[sizeof(writer->ring_id)];
+    char link[32];
+    int descriptor = -1;
+
+    if (rip__file_is_ring(writer->descriptor)) {
+        describe_descriptor(writer->descriptor, link);
+        descriptor = open(link, O_RDWR | O_CLOEXEC);
+    }
+    if (descriptor < 0 && writer->path[0] != '\0')
+        descriptor = open(writer->path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (descriptor < 0)
+        return -errno;
+    if (!rip__file_is_ring(descriptor) ||
+        pread(descriptor, ring_id, sizeof(ring_id), offsetof(struct rip_ring, ring_id)) != (ssize_t)sizeof(ring_id) ||
+        memcmp(ring_id, writer->ring_id, sizeof(ring_id)) != 0) {
+        close(descriptor);
+        return -ENOENT;
+    }
+    return descriptor;
+}
+
+bool rip__process_take_life(uint32_t index)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)(RIP_LOCK_LIFE_OFFSET + index), .l_len = 1};
+    int descriptor;
+    void *mapping;
+    bool held = false;
+
+    if (rip__writer.life_mapping != NULL)
+        return true;
+    descriptor = open_again();
+    if (descriptor < 0)
+        return false;
+    mapping = mmap(NULL, 1, PROT_NONE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+    if (mapping != MAP_FAILED) {
+        held = madvise(mapping, 1, MADV_DONTFORK) == 0 && fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
+        if (held)
+            rip__writer.life_mapping = mapping;
+        else
+            munmap(mapping, 1);
+    }
+    close(descriptor);
+    return held;
+}
+
+void rip__process_drop_life(void)
+{
+    if (rip__writer.life_mapping != NULL)
+        munmap(rip__writer.life_mapping, 1);
+    rip__writer.life_mapping = NULL;
+}
+
+static bool take_holder(uint32_t index)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)(RIP_LOCK_HOLDER_OFFSET + index), .l_len = 1};
+    struct rip_writer *writer = &rip__writer;
+
+    if (!rip__file_is_ring(writer->descriptor)) {
+        int descriptor = open_again();
+        int moved;
+
+        if (descriptor < 0)
+            return false;
+        moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 512);
+        if (moved >= 0) {
+            close(descriptor);
+            descriptor = moved;
+        }
+        writer->descriptor = descriptor;
+    }
+    return fcntl(writer->descriptor, F_SETLK, &lock) == 0;
+}
+
+/* Claiming --------------------------------------------------------------------------------------------------------- */
+
+static bool claim_from(struct rip_process *process, uint32_t state)
+{
+    if (!rip_compare_exchange(&process->state, &state, RIP_PROCESS_CLAIMED))
+        return false;
+    rip_fence_release(); /* pairs with the acquire fence after the copy of a record in reader_copy.c */
+    rip_add_relaxed(&process->generation, 1);
+    return true;
+}
+
+/*
+ * An embryo of ours that came to nothing: its child has ended or exec'ed, or the fork failed. One that has no LIFE lock
+ * yet may be of a child that has not run at all, so it gets its time.
+ */
+static bool is_stillborn(const struct rip_evidence *evidence, uint32_t index)
+{
+    struct rip_process_info info;
+
+    if (rip_view_process(&rip__writer.view, index, &info) != RIP_OK || info.state != RIP_PROCESS_EMBRYO)
+        return false;
+    if ((info.flags & RIP_PROCESS_HAS_LIFE_LOCK) == 0 &&
+        evidence->now_boot_ns - info.entered_boot_ns <= RIP_EMBRYO_GRACE_NS)
+        return false;
+    return !rip__process_alive(evidence, index, &info);
+}
+
+static bool claim_idle(uint32_t high_water, uint32_t *ret_index)
+{
+    struct rip_evidence evidence;
+    bool has_evidence = false;
+
+    for (uint32_t i = 0; i < high_water; i++) {
+        struct rip_process *process = rip__process_at(i);
+        uint32_t state = rip_load_acquire(&process->state); /* pairs with the release of EXITED in leave() */
+        bool takeable = state == RIP_PROCESS_FREE || state == RIP_PROCESS_EXITED;
+
+        if (state == RIP_PROCESS_EMBRYO && rip_load_relaxed(&process->parent_pid) == (uint32_t)getpid()) {
+            if (!has_evidence)
+                rip__evidence_of_ring(&evidence);
+            has_evidence = true;
+            takeable = is_stillborn(&evidence, i);
+        }
+        if (takeable && claim_from(process, state)) {
+            *ret_index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Backs the next record, and only then lets readers look at it. */
+static int claim_new(uint32_t *ret_index)
+{
+    struct rip_ring *ring = rip__header();
+
+    for (;;) {
+        uint32_t index = rip_load_relaxed(&ring->process_high_water);
+        int result;
+
+        if (index >= rip__writer.geometry.process_capacity)
+            return -ENOSPC;
+        result =
+            rip__populate(rip__writer.geometry.process_offset + (uint64_t)index * RIP_PROCESS_BYTES, RIP_PROCESS_BYTES);
+        if (result < 0)
+            return result;
+        /* pairs with the acquire of process_high_water in reader_copy.c */
+        if (rip_compare_exchange(&ring->process_high_water, &index, index + 1) &&
+            claim_from(rip__process_at(index), RIP_PROCESS_FREE)) {
+            *ret_index = index;
+            return 0;
+        }
+    }
+}
+
+static bool claim_dead(uint32_t high_water, uint32_t *ret_index)
+{
+    struct rip_evidence evidence;
+
+    rip__evidence_of_ring(&evidence);
+    for (uint32_t i = 0; i < high_water; i++) {
+        struct rip_process_info info;
+
+        if (i == rip__writer.process || rip_view_process(&rip__writer.view, i, &info) != RIP_OK ||
+            rip__process_alive(&evidence, i, &info))
+            continue;
+        if (info.state != RIP_PROCESS_EMBRYO)
+            rip__slot_sweep(i);
+        if (rip_load_relaxed(&rip__process_at(i)->generation) == info.generation &&
+            claim_from(rip__process_at(i), info.state)) {
+            *ret_index = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+int rip__process_claim(uint32_t *ret_index)
+{
+    uint32_t high_water = rip_load_relaxed(&rip__header()->process_high_water);
+    int result;
+
+    if (high_water > rip__writer.geometry.process_capacity)
+        high_water = rip__writer.geometry.process_capacity;
+    if (claim_idle(high_water, ret_index))
+        return 0;
+    result = claim_new(ret_index);
+    if (result < 0 && claim_dead(high_water, ret_index))
+        return 0;
+    return result;
+}
+
+/* Entering --------------------------------------------------------------------------------------------------------- */
+
+static void fill_record(struct rip_process *process)
+{
+    struct rip_process_facts facts = {0};
+
+    if (rip__process_facts("/proc/self/stat", &facts) < 0)
+        prctl(PR_GET_NAME, facts.comm); /* 16 bytes, of this thread: better than nothing */
+    rip_store_relaxed(&process->start_time_ticks, facts.start_time_ticks);
+    rip_store_relaxed(&process->pid_namespace, rip__pid_namespace());
+    rip_store_relaxed(&process->entered_boot_ns, rip__boot_ns());
+    rip_store_relaxed(&process->parent_pid, (uint32_t)getppid());
+    rip_store_relaxed(&process->uid, geteuid());
+    rip_store_relaxed(&process->module_count, 0);
+    for (size_t i = 0; i < sizeof(process->comm); i++)
+        rip_store_relaxed(&process->comm[i], (uint8_t)facts.comm[i]);
+    rip_store_relaxed(&process->pid, (uint32_t)getpid());
+}
+
+/* The record kept by the parent, or another one. *ret_state is what it is in now. */
+static int find_record(uint32_t *ret_index, uint32_t *ret_state)
+{
+    uint32_t index, generation;
+
+    *ret_state = RIP_PROCESS_EMBRYO;
+    if (rip__fork_embryo(&index, &generation)) {
+        struct rip_process *process = rip__process_at(index);
+
+        if (rip_load_acquire(&process->state) == RIP_PROCESS_EMBRYO &&
+            rip_load_relaxed(&process->generation) == generation) {
+            *ret_index = index;
+            return 0;
+        }
+        rip__process_drop_life(); /* taken away meanwhile: that lock is of a record that is not ours */
+    }
+    *ret_state = RIP_PROCESS_CLAIMED;
+    return rip__process_claim(ret_index);
+}
+
+static int enter_once(void)
+{
+    struct rip_writer *writer = &rip__writer;
+    struct rip_process *process;
+    uint32_t index, state, flags;
+    int result = find_record(&index, &state);
+
+    if (result < 0)
+        return result;
+    process = rip__process_at(index);
+    rip_store_relaxed(&process->flags, 0); /* of the record's last owner */
+    flags = writer->preloaded ? RIP_PROCESS_PRELOADED : 0;
+    if (rip__process_take_life(index))
+        flags |= RIP_PROCESS_HAS_LIFE_LOCK;
+    fill_record(process);
+    if (take_holder(index))
+        flags |= RIP_PROCESS_HAS_HOLDER_LOCK;
+    rip_store_relaxed(&process->flags, flags);
+    writer->generation = rip_load_relaxed(&process->generation);
+    /* pairs with the acquire of the state in reader_copy.c */
+    if (!rip_compare_exchange(&process->state, &state, RIP_PROCESS_LIVE)) {
+        rip__process_drop_life();
+        return -EAGAIN;
+    }
+    writer->process = index;
+    writer->entered = true;
+    rip__modules_write();
+    return 0;
+}
+
+int rip__process_enter(void)
+{
+    int result;
+
+    if (rip__writer.entered)
+        return 0;
+    result = enter_once();
+    if (result == -EAGAIN) /* the embryo was taken away at the last moment */
+        result = enter_once();
+    return result;
+}
+
+/* Leaving ---------------------------------------------------------------------------------------------------------- */
+
+static bool others_alive(void)
+{
+    struct rip_evidence evidence;
+    struct rip_process_info info;
+
+    rip__evidence_of_ring(&evidence);
+    if (evidence.descriptor >= 0 &&
+        (rip__locked(evidence.descriptor, RIP_LOCK_LIFE_OFFSET, rip__writer.geometry.process_capacity) ||
+         rip__locked(evidence.descriptor, RIP_LOCK_HOLDER_OFFSET, rip__writer.geometry.process_capacity)))
+        return true;
+    for (uint32_t i = 0; i < rip__writer.geometry.process_capacity; i++) {
+        enum rip_status status = rip_view_process(&rip__writer.view, i, &info);
+
+        if (i != rip__writer.process &&
+            (status == RIP_CHANGED || (status == RIP_OK && rip__process_alive(&evidence, i, &info))))
+            return true;
+    }
+    return false;
+}
+
+/* Lets go of both locks, so that whoever takes the record next can have them while this process still exits. */
+static void drop_locks(void)
+{
+    struct flock lock = {.l_type = F_UNLCK, .l_start = (off_t)RIP_LOCK_HOLDER_OFFSET, .l_len = RIP_PROCESS_MAX};
+
+    rip__process_drop_life();
+    if (rip__file_is_ring(rip__writer.descriptor))
+        fcntl(rip__writer.descriptor, F_SETLK, &lock);
+}
+
+static void leave(bool remove_file_if_last)
+{
+    uint32_t position = 0, slot, index, generation;
+
+    rip__thread_clear();
+    while ((slot = rip__table_next(&position)) != RIP_NO_SLOT)
+        rip__slot_free(slot);
+    rip__table_drop();
+    if (!rip__writer.entered && rip__fork_embryo(&index, &generation)) {
+        rip__writer.process = index;
+        rip__writer.generation = generation;
+    }
+    drop_locks();
+    if (rip__writer.process != RIP_NO_PROCESS &&
+        rip_load_relaxed(&rip__process_at(rip__writer.process)->generation) == rip__writer.generation)
+        /* pairs with the acquire in claim_idle(): our slots are free */
+        rip_store_release(&rip__process_at(rip__writer.process)->state, RIP_PROCESS_EXITED);
+    if (remove_file_if_last && !others_alive())
+        rip__file_unlink();
+}
+
+void rip__leave(bool remove_file_if_last)
+{
+    struct rip_guard guard;
+
+    if (!rip__lock(&guard))
+        return;
+    if (rip__writer.base != NULL && !rip__writer.left) {
+        rip__writer.left = true;
+        leave(remove_file_if_last);
+    }
+    rip__unlock(&guard);
+}
+
+void rip__mark_execing(bool execing)
+{
+    uint32_t from = execing ? RIP_PROCESS_LIVE : RIP_PROCESS_EXECING;
+    uint32_t to = execing ? RIP_PROCESS_EXECING : RIP_PROCESS_LIVE;
+
+    if (rip__writer.entered && !rip__fork_unnoticed())
+        rip_compare_exchange(&rip__process_at(rip__writer.process)->state, &from, to);
+}
+
+void rip__forget_ring(void)
+{
+    struct rip_writer *writer = &rip__writer;
+    struct rip_guard guard;
+
+    if (!rip__lock(&guard))
+        return;
+    if (writer->base != NULL && writer->left) {
+        if (rip__file_is_ring(writer->descriptor))
+            close(writer->descriptor);
+        free(writer->given_path);
+        writer->given_path = NULL;
+        writer->path[0] = '\0';
+        writer->descriptor = -1;
+        writer->base = NULL;
+        writer->process = RIP_NO_PROCESS;
+        writer->entered = false;
+        writer->left = false;
+        writer->swept_boot_ns = 0;
+        writer->module_adds = 0;
+        writer->module_subs = 0;
+        writer->module_count = 0;
+        writer->module_written = 0;
+        rip_store_release(&rip_ring, NULL);             /* pairs with the acquire loads of rip_ring */
+        rip_store_relaxed(&rip__epoch, rip__epoch + 1); /* contexts in the old ring are inert */
+    }
+    rip__unlock(&guard);
+}
+
+void rip__move_ring_fd(void)
+{
+    struct rip_writer *writer = &rip__writer;
+    struct rip_guard guard;
+
+    if (!rip__lock(&guard))
+        return;
+    if (rip__file_is_ring(writer->descriptor)) {
+        int moved = fcntl(writer->descriptor, F_DUPFD_CLOEXEC, writer->descriptor + 1);
+
+        if (moved < 0)
+            moved = fcntl(writer->descriptor, F_DUPFD_CLOEXEC, 3);
+        close(writer->descriptor);
+        writer->descriptor = moved;
+        if (writer->entered && !writer->left)
+            take_holder(writer->process);
+    }
+    rip__unlock(&guard);
+}
+
+void rip__set_preloaded(void)
+{
+    rip__writer.preloaded = true;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * slot.c - slots and the two bitmaps that say which are live: claim, fill, publish, free, sweep.
+ *
+ * Several processes work on the same bitmaps at once; the mutex orders only the threads of one. Between processes a
+ * slot belongs to whoever moved its state from FREE to CLAIMED.
+ *
+ * Guarantees
+ *   1. A summary bit is set after the page of its live word is backed, a live bit after its slot is complete: a reader
+ *      that follows the bits reads neither holes nor halves.
+ *   2. A slot's pages are backed before anything in it is touched.
+ *   3. Identity fields change only while the generation is odd.
+ *   4. The lowest free slot is taken, so that live slots stay dense; a race costs density, never a slot.
+ *   5. A slot left behind by a dead process is freed exactly once, and never one that a live process holds.
+ *   6. count = progress + counter_bias and rip_ctr = low 8 bits of count, whatever counter a program starts with.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "writer.h"
+
+enum { WORD_BITS = 64, LIVE_WORD_BYTES = 8 };
+
+static uint64_t *summary_word(uint32_t word)
+{
+    return (uint64_t *)(void *)(rip__writer.base + rip__writer.geometry.summary_offset) + word / WORD_BITS;
+}
+
+static uint64_t *live_word(uint32_t word)
+{
+    return (uint64_t *)(void *)(rip__writer.base + rip__writer.geometry.live_offset) + word;
+}
+
+static bool is_word_backed(uint32_t word)
+{
+    /* pairs with the release in back_live_word() */
+    return (rip_load_acquire(summary_word(word)) >> (word % WORD_BITS) & 1) != 0;
+}
+
+static uint64_t live_bits(uint32_t word)
+{
+    return is_word_backed(word) ? rip_load_acquire(live_word(word)) : 0; /* pairs with set and clear of live bits */
+}
+
+static int back_live_word(uint32_t word)
+{
+    int result;
+
+    if (is_word_backed(word))
+        return 0;
+    result = rip__populate(rip__writer.geometry.live_offset + (uint64_t)word * LIVE_WORD_BYTES, LIVE_WORD_BYTES);
+    if (result == 0)
+        /* pairs with the acquire of the summary in reader_places.h */
+        rip_or_release(summary_word(word), UINT64_C(1) << (word % WORD_BITS));
+    return result;
+}
+
+static int back_slot(uint32_t slot)
+{
+    return rip__populate(rip__writer.geometry.slot_offset + (uint64_t)slot * RIP_SLOT_BYTES, RIP_SLOT_BYTES);
+}
+
+/* Filling ---------------------------------------------------------------------------------------------------------- */
+
+static void begin_change(struct rip_slot *slot)
+{
+    rip_store_relaxed(&slot->generation, rip_load_relaxed(&slot->generation) | 1);
+    rip_fence_release(); /* pairs with the acquire fence after the copy of a slot in reader.c and reader_copy.c */
+}
+
+static void end_change(struct rip_slot *slot)
+{
+    /* pairs with the acquire of the generation in reader.c and reader_copy.c */
+    rip_store_release(&slot->generation, rip_load_relaxed(&slot->generation) + 1);
+}
+
+/* The name and its length are one line of eight words. False if it is that already. */
+static bool store_name(struct rip_slot *slot, const char *name, size_t name_bytes, bool only_compare)
+{
+    uint64_t line[(1 + RIP_NAME_BYTES) / sizeof(uint64_t)] = {0};
+    uint64_t *target = (uint64_t *)(void *)&slot->name_bytes;
+    unsigned char *bytes = (unsigned char *)line;
+    bool differs = false;
+
+    if (name == NULL)
+        name_bytes = 0;
+    if (name_bytes > RIP_NAME_BYTES)
+        name_bytes = RIP_NAME_BYTES;
+    bytes[0] = (unsigned char)name_bytes;
+    if (name_bytes != 0)
+        memcpy(bytes + 1, name, name_bytes);
+    for (unsigned i = 0; i < sizeof(line) / sizeof(line[0]); i++) {
+        differs |= rip_load_relaxed(&target[i]) != line[i];
+        if (!only_compare)
+            rip_store_relaxed(&target[i], line[i]);
+    }
+    return differs;
+}
+
+/* Between begin_change() and end_change(): everything that a registration says. */
+static void fill(struct rip_slot *slot, const struct rip_identity *identity)
+{
+    rip_store_relaxed(&slot->idle_mark, 0); /* never ~count of any count that can be reached */
+    rip_store_relaxed(&slot->count, identity->ctr);
+    rip_store_relaxed(&slot->counter_bias, identity->ctr);
+    rip_store_relaxed(&slot->index_bias, (uint8_t)(identity->idx - identity->ctr));
+    rip_store_relaxed(&slot->id, identity->id);
+    rip_store_relaxed(&slot->tid, identity->tid);
+    rip_store_relaxed(&slot->process, (uint16_t)rip__writer.process);
+    rip_store_relaxed(&slot->kind, identity->kind);
+    rip_store_relaxed(&slot->registered_boot_ns, rip__boot_ns());
+    rip_store_relaxed(&slot->deadline_ms, 0);
+    rip_store_relaxed(&slot->wait_address, 0);
+    rip_store_relaxed(&slot->wait_owner_tid, 0);
+    for (unsigned i = 0; i < RIP_ENTRY_COUNT; i++)
+        rip_store_relaxed(&slot->entry[i], 0);
+    store_name(slot, identity->name, identity->name_bytes, false);
+    rip_add_relaxed(&rip__header()->registered_count, 1);
+}
+
+uint64_t rip__slot_progress(const struct rip_slot *slot)
+{
+    return rip_load_relaxed(&slot->count) - rip_load_relaxed(&slot->counter_bias);
+}
+
+void rip__slot_restart(uint32_t index, const struct rip_identity *identity)
+{
+    struct rip_slot *slot = rip__slot_at(index);
+
+    begin_change(slot);
+    fill(slot, identity);
+    end_change(slot);
+}
+
+/*
+ * Makes the low 8 bits of count equal ctr and keeps progress: count and counter_bias move together, and each entry
+ * to the place and tag of its new number.
+ */
+static void change_counter(struct rip_slot *slot, uint8_t ctr)
+{
+    uint64_t old_entries[RIP_ENTRY_COUNT];
+    uint64_t old_count = rip_load_relaxed(&slot->count);
+    uint8_t new_bias = (uint8_t)(rip_load_relaxed(&slot->counter_bias) + (uint8_t)(ctr - (uint8_t)old_count));
+    uint64_t new_count = rip__slot_progress(slot) + new_bias;
+    uint8_t shift = (uint8_t)(new_count - old_count);
+    bool idle = rip_load_relaxed(&slot->idle_mark) == ~old_count;
+
+    for (unsigned i = 0; i < RIP_ENTRY_COUNT; i++)
+        old_entries[i] = rip_load_relaxed(&slot->entry[i]);
+    for (unsigned i = 0; i < RIP_ENTRY_COUNT; i++) {
+        uint64_t entry = old_entries[i];
+        uint64_t tag = (uint8_t)((entry >> RIP_ENTRY_TAG_SHIFT) + shift);
+        uint64_t address = entry & RIP_ENTRY_ADDRESS_MASK;
+
+        if (entry != 0)
+            entry = tag << RIP_ENTRY_TAG_SHIFT | address;
+        rip_store_relaxed(&slot->entry[(i + shift) % RIP_ENTRY_COUNT], entry);
+    }
+    rip_store_relaxed(&slot->counter_bias, new_bias);
+    rip_store_relaxed(&slot->idle_mark, idle ? ~new_count : 0);
+    rip_store_relaxed(&slot->count, new_count);
+}
+
+void rip__slot_resume(uint32_t index, const struct rip_identity *identity)
+{
+    struct rip_slot *slot = rip__slot_at(index);
+    bool new_name = identity->name != NULL && store_name(slot, identity->name, identity->name_bytes, true);
+    bool new_counter = identity->ctr != (uint8_t)rip_load_relaxed(&slot->count);
+
+    if (new_name || new_counter)
+        begin_change(slot);
+    if (new_name)
+        store_name(slot, identity->name, identity->name_bytes, false);
+    if (new_counter)
+        change_counter(slot, identity->ctr);
+    rip_store_relaxed(&slot->index_bias, (uint8_t)(identity->idx - identity->ctr));
+    rip_store_relaxed(&slot->tid, identity->tid);
+    rip_store_relaxed(&slot->kind, identity->kind);
+    if (new_name || new_counter)
+        end_change(slot);
+}
+
+void rip__slot_rename(uint32_t index, const char *name, size_t name_bytes)
+{
+    struct rip_slot *slot = rip__slot_at(index);
+
+    if (!store_name(slot, name, name_bytes, true))
+        return;
+    begin_change(slot);
+    store_name(slot, name, name_bytes, false);
+    end_change(slot);
+}
+
+/* Claiming --------------------------------------------------------------------------------------------------------- */
+
+static uint32_t claimed_by_us(void)
+{
+    return RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT;
+}
+
+/* 0 = claimed; -EBUSY = somebody else was faster; otherwise no memory. */
+static int try_claim(uint32_t slot)
+{
+    uint32_t expected = RIP_SLOT_FREE;
+    int result = back_slot(slot);
+
+    if (result == 0)
+        result = back_live_word(slot / WORD_BITS);
+    if (result < 0)
+        return -ENOMEM;
+    /* pairs with the release of state FREE in rip__slot_free() */
+    return rip_compare_exchange(&rip__slot_at(slot)->state, &expected, claimed_by_us()) ? 0 : -EBUSY;
+}
+
+static int claim(uint32_t *ret_slot)
+{
+    uint32_t word_count = rip__writer.geometry.slot_capacity / WORD_BITS;
+    uint32_t first = rip_load_relaxed(&rip__header()->slot_hint) / WORD_BITS % word_count;
+
+    for (uint32_t i = 0; i < word_count; i++) {
+        uint32_t word = (first + i) % word_count;
+
+        for (uint64_t free_bits = ~live_bits(word); free_bits != 0; free_bits &= free_bits - 1) {
+            uint32_t slot = word * WORD_BITS + (uint32_t)__builtin_ctzll(free_bits);
+            int result = try_claim(slot);
+
+            if (result == -EBUSY)
+                continue;
+            if (result == 0) {
+                rip_store_relaxed(&rip__header()->slot_hint, slot);
+                *ret_slot = slot;
+            }
+            return result;
+        }
+    }
+    return -ENOSPC;
+}
+
+static void publish(uint32_t index)
+{
+    struct rip_slot *slot = rip__slot_at(index);
+
+    rip_store_release(&slot->state, RIP_SLOT_LIVE); /* pairs with the acquire in owner_of() */
+    /* pairs with the acquire of the live word in reader_places.h */
+    rip_or_release(live_word(index / WORD_BITS), UINT64_C(1) << (index % WORD_BITS));
+}
+
+int rip__slot_register(const struct rip_identity *identity, uint32_t *ret_slot)
+{
+    uint64_t now_ns;
+    int result = claim(ret_slot);
+
+    if (result == -ENOSPC) {
+        now_ns = rip__boot_ns();
+        if (rip__writer.swept_boot_ns == 0 || now_ns - rip__writer.swept_boot_ns >= RIP_SWEEP_INTERVAL_NS) {
+            rip__writer.swept_boot_ns = now_ns;
+            rip__slot_sweep(RIP_NO_PROCESS);
+            result = claim(ret_slot);
+        }
+    }
+    if (result < 0)
+        return result;
+    rip__slot_restart(*ret_slot, identity);
+    publish(*ret_slot);
+    return 0;
+}
+
+/* Freeing ---------------------------------------------------------------------------------------------------------- */
+
+void rip__slot_free(uint32_t index)
+{
+    struct rip_ring *ring = rip__header();
+
+    rip_and_release(live_word(index / WORD_BITS), ~(UINT64_C(1) << (index % WORD_BITS)));
+    rip_store_release(&rip__slot_at(index)->state, RIP_SLOT_FREE); /* pairs with the exchange in try_claim() */
+    if (index < rip_load_relaxed(&ring->slot_hint))
+        rip_store_relaxed(&ring->slot_hint, index);
+}
+
+/* What one sweep has found out about the process records. */
+struct sweep {
+    uint32_t process; /* of this one alone, or RIP_NO_PROCESS */
+    struct rip_evidence evidence;
+    uint8_t verdict[RIP_PROCESS_MAX]; /* 0 = not asked yet, 1 = alive, 2 = gone */
+    uint32_t generation[RIP_PROCESS_MAX];
+};
+
+static bool is_gone(struct sweep *sweep, uint32_t process)
+{
+    struct rip_process_info info;
+
+    if (process >= rip__writer.geometry.process_capacity || process == rip__writer.process)
+        return false;
+    if (sweep->verdict[process] == 0) {
+        enum rip_status status = rip_view_process(&rip__writer.view, process, &info);
+        bool gone = status == RIP_OK && !rip__process_alive(&sweep->evidence, process, &info);
+
+        sweep->generation[process] = status == RIP_OK ? info.generation : 0;
+        sweep->verdict[process] = gone ? 2 : 1;
+    }
+    return sweep->verdict[process] == 2;
+}
+
+/* The record that a slot in this state belongs to, RIP_NO_PROCESS = none. */
+static uint32_t owner_of(const struct rip_slot *slot, uint32_t state)
+{
+    switch (state & RIP_SLOT_STATE_MASK) {
+    case RIP_SLOT_LIVE:
+        return rip_load_relaxed(&slot->process);
+    case RIP_SLOT_CLAIMED:
+        return state >> RIP_SLOT_OWNER_SHIFT;
+    default:
+        return RIP_NO_PROCESS;
+    }
+}
+
+/*
+ * Takes the slot from its dead owner by claiming it, and looks again: since the first look the slot may have got
+ * another owner, and the record another process (whose claim raised the generation before it could own a slot).
+ */
+static void sweep_slot(struct sweep *sweep, uint32_t index)
+{
+    struct rip_slot *slot = rip__slot_at(index);
+    uint32_t state = rip_load_acquire(&slot->state); /* pairs with the release in publish() */
+    uint32_t owner = owner_of(slot, state);
+    uint32_t claimed = claimed_by_us(), expected = state;
+
+    if (owner == RIP_NO_PROCESS || (sweep->process != RIP_NO_PROCESS && owner != sweep->process) ||
+        !is_gone(sweep, owner) || !rip_compare_exchange(&slot->state, &expected, claimed))
+        return;
+    if (owner_of(slot, state) == owner &&
+        rip_load_relaxed(&rip__process_at(owner)->generation) == sweep->generation[owner])
+        rip__slot_free(index);
+    else
+        rip_compare_exchange(&slot->state, &claimed, state); /* unless its owner has freed it meanwhile */
+}
+
+void rip__slot_sweep(uint32_t process)
+{
+    static struct sweep sweep; /* guarded by the mutex; too large for a coroutine's stack */
+    uint32_t word_count = rip__writer.geometry.slot_capacity / WORD_BITS;
+
+    memset(&sweep, 0, sizeof(sweep));
+    sweep.process = process;
+    rip__evidence_of_ring(&sweep.evidence);
+    for (uint32_t word = 0; word < word_count; word++) {
+        uint64_t live = live_bits(word);
+
+        if (!is_word_backed(word))
+            continue;
+        for (uint32_t bit = 0; bit < WORD_BITS; bit++) {
+            uint32_t slot = word * WORD_BITS + bit;
+
+            /* Not live but perhaps claimed by one who died: only where a claim has backed it. */
+            if ((live >> bit & 1) != 0 || (process == RIP_NO_PROCESS && back_slot(slot) == 0))
+                sweep_slot(&sweep, slot);
+        }
+    }
+}

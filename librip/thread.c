@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * thread.c - the cold calls of an application: which id is on which thread.
+ *
+ * Guarantees
+ *   1. Every call keeps errno (rip_context_init() sets it when it fails), cannot be cancelled half-way, and holds the
+ *      one mutex of the library while it works on the ring.
+ *   2. While the id on a thread changes, a signal handler's snaps go nowhere: the slot pointer is NULL until the
+ *      globals and the slot agree.
+ *   3. A refused thread runs on untraced, with the globals it asked for.
+ *   4. An id is ended only by the thread that it is on: what moved to another thread stays.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "writer.h"
+
+static pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static pthread_key_t thread_key;
+static bool has_key;
+static __thread bool is_inside __attribute__((tls_model("initial-exec"))); /* a guarded call */
+
+/* The guard -------------------------------------------------------------------------------------------------------- */
+
+bool rip__is_inside(void)
+{
+    return is_inside;
+}
+
+bool rip__lock(struct rip_guard *ret_guard)
+{
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+    ret_guard->saved_errno = errno;
+    if (is_inside)
+        return false;
+    is_inside = true;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ret_guard->cancel_state);
+    if (rip__fork_unnoticed()) { /* one thread, and nobody to unlock the mutex if somebody held it */
+        rip__writer.mutex = unlocked;
+        rip__modules_after_fork(false);
+        rip__fork_reset();
+    }
+    pthread_mutex_lock(&rip__writer.mutex);
+    return true;
+}
+
+void rip__unlock(const struct rip_guard *guard)
+{
+    pthread_mutex_unlock(&rip__writer.mutex);
+    pthread_setcancelstate(guard->cancel_state, NULL);
+    is_inside = false;
+    errno = guard->saved_errno;
+}
+
+/* Threads ---------------------------------------------------------------------------------------------------------- */
+
+/* Runs again if a later destructor of the application registers an id again. */
+static void end_thread(void *unused)
+{
+    (void)unused;
+    rip_exit();
+    rip__thread.tid = 0;
+}
+
+static void make_key(void)
+{
+    has_key = pthread_key_create(&thread_key, end_thread) == 0;
+}
+
+void rip__enter_thread(void)
+{
+    int saved_errno = errno;
+
+    rip__thread.tid = (uint32_t)gettid();
+    pthread_once(&key_once, make_key);
+    if (has_key)
+        pthread_setspecific(thread_key, &rip__writer);
+    errno = saved_errno;
+}
+
+void rip__thread_clear(void)
+{
+    rip__thread.slot = NULL;
+    rip_signal_fence();
+    rip__thread.tid = 0;
+    rip__tid = 0;
+    rip__idx = 0;
+    rip__ctr = 0;
+}
+
+/* True if the slot is on this thread, and not moved on to another or given to somebody else. */
+static bool is_on_this_thread(const struct rip_slot *slot)
+{
+    return slot != NULL && rip_load_relaxed(&slot->tid) == rip__thread.tid &&
+           rip__table_find(rip_load_relaxed(&slot->id)) == rip__slot_index(slot);
+}
+
+/* What was on this thread stays live, on no thread. Nothing if it is new_slot itself. */
+static void put_aside(struct rip_slot *old_slot, uint32_t new_slot)
+{
+    if (!is_on_this_thread(old_slot) || rip__slot_index(old_slot) == new_slot)
+        return;
+    rip_store_relaxed(&old_slot->tid, 0);
+    rip_store_relaxed(&old_slot->kind, (uint8_t)RIP_KIND_COROUTINE);
+}
+
+/* Registering ------------------------------------------------------------------------------------------------------ */
+
+static void count_refusal(int result)
+{
+    struct rip_ring *ring = rip__header();
+
+    rip_add_relaxed(result == -ENOSPC ? &ring->refused_full_count : &ring->refused_memory_count, 1);
+}
+
+/* A slot for an id that has none. */
+static int register_new(const struct rip_identity *identity, uint32_t *ret_slot)
+{
+    int result = rip__slot_register(identity, ret_slot);
+
+    if (result == 0) {
+        result = rip__table_insert(identity->id, *ret_slot);
+        if (result < 0)
+            rip__slot_free(*ret_slot);
+    }
+    if (result < 0)
+        count_refusal(result);
+    return result;
+}
+
+/* Makes this process one of the ring's. */
+static int enter_process(void)
+{
+    int result;
+
+    if (rip_load_acquire(&rip_ring) == NULL || rip__writer.base == NULL) /* pairs with the release in file.c */
+        return -ENOENT;
+    if (rip__writer.left)
+        return -ENOENT;
+    result = rip__process_enter();
+    if (result < 0)
+        rip_add_relaxed(&rip__header()->refused_process_count, 1);
+    return result;
+}
+
+/* Whether a live id begins anew; see rip_init() in rip/rip.h. */
+static bool wants_fresh(const struct rip_identity *identity, const struct rip_slot *slot)
+{
+    return identity->idx == 0 && identity->ctr == 0 && identity->name != NULL && rip__slot_progress(slot) % 256 != 0;
+}
+
+/* The slot of the id, ready for this thread; RIP_NO_SLOT = untraced. old_slot is what is on the thread until now. */
+static uint32_t register_on_thread(struct rip_identity *identity, const struct rip_slot *old_slot)
+{
+    uint32_t index;
+    struct rip_slot *slot;
+
+    if (enter_process() < 0)
+        return RIP_NO_SLOT;
+    index = rip__table_find(identity->id);
+    if (index == RIP_NO_SLOT) {
+        identity->kind = is_on_this_thread(old_slot) ? RIP_KIND_COROUTINE : RIP_KIND_THREAD;
+        return register_new(identity, &index) == 0 ? index : RIP_NO_SLOT;
+    }
+    slot = rip__slot_at(index);
+    identity->kind = RIP_KIND_COROUTINE;
+    if (rip_load_relaxed(&slot->tid) == identity->tid)
+        identity->kind = rip_load_relaxed(&slot->kind);
+    if (wants_fresh(identity, slot))
+        rip__slot_restart(index, identity);
+    else
+        rip__slot_resume(index, identity);
+    return index;
+}
+
+void rip_init(uint32_t id, const char *name, size_t namelen, uint8_t idx, uint8_t ctr)
+{
+    struct rip_identity identity = {.name = name, .name_bytes = namelen, .idx = idx, .ctr = ctr};
+    struct rip_slot *old_slot;
+    struct rip_guard guard;
+    uint32_t index;
+    bool was_entered;
+
+    if (!rip__lock(&guard))
+        return;
+    was_entered = rip__writer.entered;
+    if (rip__thread.tid == 0)
+        rip__enter_thread();
+    identity.tid = rip__thread.tid;
+    identity.id = id != 0 ? id : identity.tid;
+    old_slot = rip__thread.slot;
+    rip__thread.slot = NULL;
+    rip_signal_fence();
+    index = register_on_thread(&identity, old_slot);
+    put_aside(old_slot, index);
+    rip__tid = (pid_t)identity.id;
+    rip__idx = idx;
+    rip__ctr = ctr;
+    rip_signal_fence();
+    rip__thread.slot = index != RIP_NO_SLOT ? rip__slot_at(index) : NULL;
+    rip__unlock(&guard);
+    if (was_entered) /* a child has its parent's list; asking the loader in it at once may wait for a thread it lacks */
+        rip__modules_refresh();
+}
+
+static void end_id(struct rip_slot *slot)
+{
+    rip__table_remove(rip_load_relaxed(&slot->id));
+    rip__slot_free(rip__slot_index(slot));
+}
+
+void rip_exit(void)
+{
+    struct rip_slot *slot;
+    struct rip_guard guard;
+
+    if (!rip__lock(&guard))
+        return;
+    slot = rip__thread.slot; /* after the lock, which may have found that this is a forked child */
+    rip__thread.slot = NULL;
+    rip_signal_fence();
+    rip__tid = 0;
+    rip__idx = 0;
+    rip__ctr = 0;
+    if (is_on_this_thread(slot))
+        end_id(slot);
+    rip__unlock(&guard);
+}
+
+void rip__rename(struct rip_slot *slot, uint32_t id, const char *name, size_t name_bytes)
+{
+    struct rip_guard guard;
+
+    if (!rip__lock(&guard))
+        return;
+    if (slot != NULL && rip__writer.base != NULL && rip__table_find(id) == rip__slot_index(slot))
+        rip__slot_rename(rip__slot_index(slot), name, name_bytes);
+    rip__unlock(&guard);
+}
+
+/* Contexts --------------------------------------------------------------------------------------------------------- */
+
+bool rip_context_init(struct rip_context *ret_context, uint32_t id, const char *name, size_t namelen)
+{
+    struct rip_identity identity = {.id = id, .name = name, .name_bytes = namelen, .kind = RIP_KIND_COROUTINE};
+    struct rip_guard guard;
+    uint32_t index;
+    bool was_entered;
+    int result;
+
+    *ret_context = (struct rip_context){.id = id, .entry = 1};
+    if (!rip__lock(&guard)) {
+        errno = EDEADLK;
+        return false;
+    }
+    was_entered = rip__writer.entered;
+    result = id != 0 ? enter_process() : -EINVAL;
+    if (result == 0)
+        result = rip__table_find(id) == RIP_NO_SLOT ? register_new(&identity, &index) : -EEXIST;
+    else if (result != -ENOENT && result != -EINVAL)
+        result = -ENOSPC;
+    if (result == 0)
+        ret_context->slot = rip__slot_at(index);
+    ret_context->epoch = rip__epoch;
+    rip__unlock(&guard);
+    if (result < 0) {
+        errno = result == -ENOMEM ? ENOSPC : -result;
+        return false;
+    }
+    if (was_entered)
+        rip__modules_refresh();
+    return true;
+}
+
+void rip_context_exit(struct rip_context *context)
+{
+    struct rip_slot *slot;
+    struct rip_guard guard;
+
+    if (context == NULL || !rip__lock(&guard))
+        return;
+    slot = context->epoch == rip__epoch ? context->slot : NULL;
+    if (slot != NULL && rip_load_relaxed(&slot->tid) == 0 && rip__table_find(context->id) == rip__slot_index(slot))
+        end_id(slot);
+    context->slot = NULL;
+    rip__unlock(&guard);
+}

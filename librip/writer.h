@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer.h - what the cold paths of the library share: the process's private state and one set of functions a file.
+ *
+ * file.c makes and publishes the ring, takeover.c decides about what stands at its name, process.c owns the process
+ * records and their locks, liveness.c judges whether their processes are alive, slot.c the slots and bitmaps, table.c
+ * the map from id to slot, thread.c the calls that put ids on threads, modules.c the module table, fork.c everything
+ * that happens around fork().
+ *
+ * Guarantees
+ *   A. Nothing here is installed or exported; names carry rip__ because a static library shares its namespace.
+ *   B. Geometry is a private copy: bytes that somebody scribbles into the header lead no write astray.
+ *   C. Functions marked "locked" are called between rip__lock() and rip__unlock(), which also keep errno, hold off
+ *      cancellation, and notice that the process is the child of a fork that no handler saw.
+ */
+#ifndef RIP_WRITER_H
+#define RIP_WRITER_H
+
+#include <limits.h>
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "rip/reader.h"
+#include "rip/rip.h"
+
+#define RIP_NO_SLOT UINT32_MAX
+#define RIP_NO_PROCESS UINT32_MAX
+#define RIP_EMBRYO_GRACE_NS                                                                                            \
+    UINT64_C(1000000000)                          /* an unborn embryo is believed this long, whatever its parent does  \
+                                                   */
+#define RIP_EMBRYO_LIMIT_NS UINT64_C(60000000000) /* ... and this long while its parent lives */
+#define RIP_SWEEP_INTERVAL_NS UINT64_C(1000000000)
+
+/* The high bits of rip_slot.state say, while it is CLAIMED, which process record claims it. */
+#define RIP_SLOT_OWNER_SHIFT 8
+#define RIP_SLOT_STATE_MASK 0xffu
+
+/* Where things are in a ring; computed once, never read back from the file. */
+struct rip_geometry {
+    uint64_t summary_offset;
+    uint64_t live_offset;
+    uint64_t process_offset;
+    uint64_t module_offset;
+    uint64_t slot_offset;
+    uint64_t file_bytes;
+    uint32_t slot_capacity;
+    uint32_t process_capacity;
+    uint32_t module_capacity;
+};
+
+/* The process's private state. A forked child inherits a copy and fork.c resets what is not its own. */
+struct rip_writer {
+    pthread_mutex_t mutex;
+    unsigned char *base; /* the mapped ring; NULL = none */
+    struct rip_geometry geometry;
+    struct rip_view view; /* of base: records are examined by the validating reader */
+    dev_t device;
+    ino_t inode;
+    uint8_t ring_id[16];
+    char *given_path;       /* as passed to rip_create_ring() */
+    char path[PATH_MAX];    /* absolute; empty = not known */
+    int descriptor;         /* the one descriptor of the ring, -1 = none; the application may have closed it */
+    pid_t pid;              /* whose state this is */
+    uint32_t process;       /* index of this process's record, RIP_NO_PROCESS = none */
+    uint32_t generation;    /* of that record when it was claimed: another one now = it was taken away */
+    bool entered;           /* the record is LIVE */
+    bool left;              /* rip__leave() was called: nothing is traced any more */
+    bool preloaded;         /* RIP_PROCESS_PRELOADED for records of this process */
+    void *life_mapping;     /* holds the LIFE lock */
+    uint64_t swept_boot_ns; /* last sweep of a full ring */
+    uint64_t module_adds;   /* dlpi_adds and dlpi_subs of the last refresh */
+    uint64_t module_subs;
+    uint32_t module_count;   /* module_index[0, this) of this process or the parent it was copied from */
+    uint32_t module_written; /* how many of those the record has */
+    uint16_t module_index[RIP_PROCESS_MODULES];
+};
+extern struct rip_writer rip__writer;
+
+static inline struct rip_ring *rip__header(void)
+{
+    return (struct rip_ring *)(void *)rip__writer.base;
+}
+
+static inline struct rip_process *rip__process_at(uint32_t index)
+{
+    return (struct rip_process *)(void *)(rip__writer.base + rip__writer.geometry.process_offset +
+                                          (uint64_t)index * RIP_PROCESS_BYTES);
+}
+
+static inline struct rip_module *rip__module_at(uint32_t index)
+{
+    return (struct rip_module *)(void *)(rip__writer.base + rip__writer.geometry.module_offset +
+                                         (uint64_t)index * RIP_MODULE_BYTES);
+}
+
+static inline struct rip_slot *rip__slot_at(uint32_t index)
+{
+    return (struct rip_slot *)(void *)(rip__writer.base + rip__writer.geometry.slot_offset +
+                                       (uint64_t)index * RIP_SLOT_BYTES);
+}
+
+static inline uint32_t rip__slot_index(const struct rip_slot *slot)
+{
+    const unsigned char *first = rip__writer.base + rip__writer.geometry.slot_offset;
+
+    return (uint32_t)((uint64_t)((const unsigned char *)slot - first) / RIP_SLOT_BYTES);
+}
+
+/* --- thread.c: the lock around every cold path ------------------------------------------------------------------ */
+
+struct rip_guard {
+    int saved_errno;
+    int cancel_state;
+};
+/* False inside another guarded call of this thread (a wrapped libc function came back to us): do nothing then. */
+bool rip__lock(struct rip_guard *ret_guard);
+bool rip__is_inside(void);
+void rip__unlock(const struct rip_guard *guard);
+void rip__thread_clear(void); /* nothing is on this thread any more; async-signal-safe */
+/* Names an id that is perhaps on another thread; nothing if slot is no longer the id's. */
+void rip__rename(struct rip_slot *slot, uint32_t id, const char *name, size_t name_bytes);
+
+/* --- file.c ----------------------------------------------------------------------------------------------------- */
+
+uint64_t rip__boot_ns(void);
+/* Backs the pages of [offset, offset + bytes) of the ring. 0, -ENOSPC or another -errno; never a signal. */
+int rip__populate(uint64_t offset, uint64_t bytes);
+/* Maps bytes of descriptor (-1 = private memory) without access and unlocked, whatever mlockall() asked for. */
+int rip__map_bare(int descriptor, uint64_t bytes, void **ret_base);
+/* The boot id; all 0 if it cannot be read. */
+void rip__boot_id(uint8_t ret_boot_id[16]);
+/* True if descriptor is the ring. */
+bool rip__file_is_ring(int descriptor);
+/* Unlinks the ring's name if the name still is the ring. */
+void rip__file_unlink(void);
+/* The kept descriptor's number for the preload library to shield, -1 if none. */
+int rip__ring_fd(void);
+
+/* --- takeover.c ------------------------------------------------------------------------------------------------- */
+
+/*
+ * Makes name in directory free: an empty file is removed, a dead ring becomes name.prev. 0 = try to link again,
+ * -EAGAIN = somebody else is at it, -EBUSY, -EEXIST or another -errno.
+ */
+int rip__takeover(int directory, const char *name);
+
+/* --- liveness.c ------------------------------------------------------------------------------------------------- */
+
+/* What a judgement about a record rests on besides the record. */
+struct rip_evidence {
+    int descriptor; /* of the ring, for F_GETLK; -1 = none */
+    uint64_t holder_offset;
+    uint64_t life_offset;
+    uint64_t pid_namespace; /* the judge's */
+    uint64_t now_boot_ns;
+};
+void rip__evidence_of_ring(struct rip_evidence *ret_evidence);
+uint64_t rip__pid_namespace(void);
+/* True if a write lock of another owner covers any of [offset, offset + bytes). */
+bool rip__locked(int descriptor, uint64_t offset, uint64_t bytes);
+/* Whether record index, which says info, is a process that may still use the ring. */
+bool rip__process_alive(const struct rip_evidence *evidence, uint32_t index, const struct rip_process_info *info);
+/* What /proc/PID/stat says. */
+struct rip_process_facts {
+    uint64_t start_time_ticks;
+    char state;
+    char comm[RIP_COMM_BYTES];
+};
+int rip__process_facts(const char *path, struct rip_process_facts *ret_facts);
+
+/* --- process.c: records and locks ------------------------------------------------------------------------------- */
+
+/* locked: makes this process's record LIVE if it is not. 0 or -errno. */
+int rip__process_enter(void);
+/* locked: claims a record, CLAIMED on return, generation raised. Index, or -ENOSPC or another -errno. */
+int rip__process_claim(uint32_t *ret_index);
+/* Takes the LIFE lock of the record; async-signal-safe. True if it holds. */
+bool rip__process_take_life(uint32_t index);
+void rip__process_drop_life(void);
+/*
+ * locked by itself: ends the process's part in the ring in order: its slots are freed, its record is EXITED, nothing
+ * is traced afterwards. With remove_file_if_last the file goes unless another process may still use it.
+ */
+void rip__leave(bool remove_file_if_last);
+/* Before and, if it failed, after exec. Async-signal-safe. */
+void rip__mark_execing(bool execing);
+/* After rip__leave(): the process has no ring and may make another. The old bytes stay mapped; rip_ring is NULL. */
+void rip__forget_ring(void);
+/* Gives the descriptor another number, for a program that wants this one. The HOLDER lock is taken again. */
+void rip__move_ring_fd(void);
+/* Records of this process say RIP_PROCESS_PRELOADED. Call before the ring is made. */
+void rip__set_preloaded(void);
+
+/* --- slot.c: all locked ------------------------------------------------------------------------------------------ */
+
+/* What a registration says of an id. */
+struct rip_identity {
+    uint32_t id;
+    uint32_t tid;
+    const char *name; /* NULL = none, or keep */
+    size_t name_bytes;
+    uint8_t idx;
+    uint8_t ctr;
+    uint8_t kind;
+};
+/* Claims, fills and publishes a slot. -ENOSPC: full; -ENOMEM: no memory for it. */
+int rip__slot_register(const struct rip_identity *identity, uint32_t *ret_slot);
+/* Begins a live id anew in its slot: progress 0, no trail. */
+void rip__slot_restart(uint32_t slot, const struct rip_identity *identity);
+/* Keeps progress and trail; takes over the name unless NULL, idx and ctr. */
+void rip__slot_resume(uint32_t slot, const struct rip_identity *identity);
+void rip__slot_free(uint32_t slot);
+void rip__slot_rename(uint32_t slot, const char *name, size_t name_bytes);
+uint64_t rip__slot_progress(const struct rip_slot *slot);
+/* Frees the slots of dead processes; of record process alone unless RIP_NO_PROCESS. */
+void rip__slot_sweep(uint32_t process);
+
+/* --- table.c: all locked ----------------------------------------------------------------------------------------- */
+
+uint32_t rip__table_find(uint32_t id);
+int rip__table_insert(uint32_t id, uint32_t slot);
+void rip__table_remove(uint32_t id);
+/* Slots of all entries, in no order: start with *position 0. RIP_NO_SLOT at the end. */
+uint32_t rip__table_next(uint32_t *position);
+void rip__table_drop(void);
+
+/* --- modules.c --------------------------------------------------------------------------------------------------- */
+
+/* Not locked: brings the record's modules up to date if anything was loaded or unloaded. */
+void rip__modules_refresh(void);
+/* No thread of the parent is asking the loader at the fork. Not locked before, or no handler ran: free it. */
+void rip__modules_before_fork(void);
+bool rip__modules_is_asking(void);
+void rip__modules_after_fork(bool was_locked);
+/* locked: writes the private list into a record that has none of it yet. */
+void rip__modules_write(void);
+
+/* --- fork.c ------------------------------------------------------------------------------------------------------ */
+
+/* The embryo kept for this process by its parent; cleared by the first who asks. */
+bool rip__fork_embryo(uint32_t *ret_index, uint32_t *ret_generation);
+/* True if the process was forked from the owner of rip__writer and no handler has run. */
+bool rip__fork_unnoticed(void);
+void rip__fork_reset(void);
+/* locked: marks this process, so that an unnoticed fork shows. */
+void rip__fork_mark(void);
+
+#endif

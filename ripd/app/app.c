@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * app.c - the daemon's life: set up, one scan after another, tear down.
+ *
+ * app_scan() is the architecture: read it first.
+ */
+#include "app/app.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "app/report.h"
+#include "app/requests.h"
+#include "app/stalls.h"
+#include "core/detector.h"
+#include "core/event_log.h"
+#include "core/schedule.h"
+#include "net/http.h"
+#include "os/clock.h"
+#include "os/sigbus.h"
+#include "probe/evidence.h"
+#include "ring/describe.h"
+#include "ring/registry.h"
+#include "ring/scan.h"
+#include "rip/ring.h"
+
+#define REPORTS_PER_SCAN 1000u   /* log lines about stalls; what is beyond is counted */
+#define PROBE_BUDGET_DIVISOR 10u /* at most a tenth of an interval for evidence, in each scan */
+#define REQUESTS_PER_TURN 4u     /* so that questions never hold up a scan for long */
+
+struct app {
+    const struct config *config;
+    struct registry *registry;
+    struct detector *detector;
+    struct probe *probe;
+    struct event_log *event_log;
+    struct stalls stalls;
+    struct snapshot *snapshot; /* the last one */
+    struct requests *requests;
+    struct http *http;
+    struct schedule schedule;
+    uint64_t sequence;
+    int signal_descriptor;
+};
+
+static void release_item(void *item)
+{
+    item_unref(item);
+}
+
+/* Items outlive their slots in the event log, so that the end of a stall can say who it was. */
+static void app_report(struct app *app, const struct detector_update *update, uint64_t now_mono_ns)
+{
+    const struct report *reports;
+    int count = event_log_step(app->event_log, now_mono_ns, update->events, update->event_count, &reports);
+
+    for (int i = 0; i < count; i++) {
+        struct item *item = reports[i].tag;
+
+        if (reports[i].kind == REPORT_BEGIN)
+            item = stalls_find(&app->stalls, reports[i].ring, reports[i].slot, reports[i].generation);
+        report_stall(&reports[i], item);
+        if (reports[i].kind == REPORT_END)
+            item_unref(item);
+        else if (item != NULL && event_log_tag(app->event_log, reports[i].ring, reports[i].slot, reports[i].generation,
+                                               item_ref(item)) != 0)
+            item_unref(item);
+    }
+}
+
+static struct snapshot *app_build_snapshot(struct app *app, const struct detector_update *update, uint64_t now_mono_ns,
+                                           uint64_t now_wall_ns)
+{
+    struct snapshot *snapshot = snapshot_new();
+
+    if (snapshot == NULL)
+        return NULL;
+    snapshot->sequence = ++app->sequence;
+    snapshot->scanned_mono_ns = now_mono_ns;
+    snapshot->scanned_wall_ns = now_wall_ns;
+    snapshot->interval_ns = app->config->interval_ns;
+    snapshot->late_scan_count = update->late_count;
+    memcpy(snapshot->counts, update->counts, sizeof(snapshot->counts));
+    if (stalls_collect(&app->stalls, app->registry, update, snapshot) != 0)
+        log_line(LOG_LEVEL_ERROR, "out of memory for %zu stalls", update->suspect_count);
+    if (registry_facts(app->registry, &snapshot->rings, &snapshot->ring_count) != 0)
+        log_line(LOG_LEVEL_ERROR, "out of memory for the list of rings");
+    snapshot->scan_duration_ns = clock_mono_ns() - now_mono_ns;
+    return snapshot;
+}
+
+static void app_scan(struct app *app)
+{
+    uint64_t now_mono_ns = clock_mono_ns(), now_wall_ns = clock_wall_ns(), uncounted_ns;
+    const struct registry_notice *notices;
+    struct detector_suspect *suspects;
+    struct detector_update update;
+    struct snapshot *snapshot;
+    size_t count;
+
+    if (registry_refresh(app->registry, now_mono_ns, &notices, &count) == 0)
+        report_notices(notices, count);
+    uncounted_ns = detector_begin(app->detector, now_mono_ns);
+    if (scan_run(app->registry, app->detector) != 0)
+        log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
+    suspects = detector_suspects(app->detector, &count);
+    evidence_collect(app->probe, app->registry, suspects, count); /* within a budget */
+    detector_end(app->detector, &update);
+    if (update.late)
+        log_line(LOG_LEVEL_WARNING, "scan late, nobody is accused on it: uncounted_ms=%" PRIu64,
+                 uncounted_ns / 1000000);
+    snapshot = app_build_snapshot(app, &update, now_mono_ns, now_wall_ns); /* immutable, generation n */
+    app_report(app, &update, now_mono_ns);
+    if (snapshot == NULL) {
+        log_line(LOG_LEVEL_ERROR, "out of memory for the answer of this scan");
+        return;
+    }
+    http_publish(app->http, snapshot);
+    snapshot_unref(app->snapshot);
+    app->snapshot = snapshot;
+}
+
+/* Called on the HTTP thread. */
+static int app_threads(void *context, uint64_t ticket, const struct query *query)
+{
+    struct app *app = context;
+
+    return requests_push(app->requests, ticket, query);
+}
+
+static void app_answer(struct app *app)
+{
+    struct request request;
+
+    for (unsigned i = 0; i < REQUESTS_PER_TURN && requests_pop(app->requests, &request); i++) {
+        struct page *page = NULL;
+
+        if (app->snapshot != NULL)
+            page = describe_threads(app->registry, app->detector, &request.query, app->snapshot);
+        http_complete(app->http, request.ticket, page);
+    }
+}
+
+/* Waits for the next scan, answering questions meanwhile. False: asked to stop. */
+static bool app_wait(struct app *app)
+{
+    struct pollfd descriptors[] = {
+        {.fd = app->signal_descriptor, .events = POLLIN},
+        {.fd = requests_descriptor(app->requests), .events = POLLIN},
+    };
+
+    for (;;) {
+        uint64_t wait_ns = schedule_wait_ns(&app->schedule, clock_mono_ns());
+        struct timespec timeout = {.tv_sec = (time_t)(wait_ns / 1000000000), .tv_nsec = (long)(wait_ns % 1000000000)};
+
+        if (ppoll(descriptors, 2, &timeout, NULL) < 0 && errno != EINTR) {
+            log_line(LOG_LEVEL_ERROR, "poll: %s", strerror(errno));
+            return false;
+        }
+        if (descriptors[0].revents != 0)
+            return false;
+        if (descriptors[1].revents != 0)
+            app_answer(app);
+        if (schedule_wait_ns(&app->schedule, clock_mono_ns()) == 0)
+            return true;
+    }
+}
+
+static void app_loop(struct app *app)
+{
+    do {
+        uint64_t began_mono_ns = clock_mono_ns();
+
+        app_scan(app);
+        schedule_next(&app->schedule, began_mono_ns, detector_next_due(app->detector));
+    } while (app_wait(app));
+}
+
+/* Signals that end the daemon are read from a descriptor; all threads made later inherit the mask. */
+static int signals_open(void)
+{
+    sigset_t set;
+    int descriptor;
+
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
+        return -EINVAL;
+    descriptor = signalfd(-1, &set, SFD_CLOEXEC);
+    return descriptor >= 0 ? descriptor : -errno;
+}
+
+/* Every ring takes a descriptor. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static int app_open_parts(struct app *app)
+{
+    const struct config *config = app->config;
+    struct detector_config detector = {config->interval_ns, config->stall_after_ns};
+    struct registry_options registry = {config->directories, config->directory_count, "/proc", "/sys/fs/cgroup"};
+    struct probe_options probe = {"/proc", "/sys/fs/cgroup", config->interval_ns / PROBE_BUDGET_DIVISOR};
+    int error = sigbus_install();
+
+    if (error == 0)
+        error = detector_new(&app->detector, &detector);
+    if (error == 0) /* an id that freezes again at once is stalled again after stall-after: that is one episode */
+        error = event_log_new(&app->event_log, config->stall_after_ns + config->interval_ns, REPORTS_PER_SCAN);
+    if (error == 0)
+        error = registry_new(&app->registry, &registry);
+    if (error == 0)
+        error = probe_new(&app->probe, &probe);
+    if (error == 0)
+        error = requests_new(&app->requests);
+    if (error == 0) {
+        app->signal_descriptor = signals_open();
+        error = app->signal_descriptor < 0 ? app->signal_descriptor : 0;
+    }
+    if (error != 0)
+        log_line(LOG_LEVEL_ERROR, "cannot start: %s", strerror(-error));
+    return error;
+}
+
+static int app_open_http(struct app *app)
+{
+    const struct config *config = app->config;
+    struct http_options options = {config->listen, config->listen_count, config->allow_hosts, config->allow_host_count};
+    struct http_source source = {app_threads, app};
+    char *text = NULL;
+    int error = http_new(&app->http, &options, &source, &text);
+
+    if (error == 0)
+        error = http_start(app->http);
+    if (error != 0) {
+        log_line(LOG_LEVEL_ERROR, "%s", text != NULL ? text : strerror(-error));
+        free(text);
+        return error;
+    }
+    for (size_t i = 0; http_address(app->http, i) != NULL; i++)
+        log_line(LOG_LEVEL_INFO, "listening on %s", http_address(app->http, i));
+    return 0;
+}
+
+static void app_close(struct app *app)
+{
+    http_free(app->http);
+    requests_free(app->requests);
+    snapshot_unref(app->snapshot);
+    stalls_done(&app->stalls);
+    event_log_free(app->event_log, release_item);
+    detector_free(app->detector);
+    probe_free(app->probe);
+    registry_free(app->registry);
+    if (app->signal_descriptor >= 0)
+        close(app->signal_descriptor);
+}
+
+int app_run(const struct config *config)
+{
+    struct app app = {.config = config, .signal_descriptor = -1};
+    int error;
+
+    log_set_level(config->log_level);
+    raise_descriptor_limit();
+    schedule_init(&app.schedule, config->interval_ns, clock_wall_ns());
+    error = app_open_parts(&app);
+    if (error == 0)
+        error = app_open_http(&app);
+    if (error == 0) {
+        app_loop(&app);
+        log_line(LOG_LEVEL_INFO, "stopping");
+        http_stop(app.http);
+    }
+    app_close(&app);
+    return error == 0 ? 0 : 1;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * app.h - the daemon put together: the only place that knows every layer, and the only one that logs.
+ *
+ * Two threads. The caller of app_run() is the scanner: it alone touches rings, the detector and /proc. The HTTP thread
+ * holds snapshots. Between them pass an immutable snapshot after each scan, and queries with their pages.
+ */
+#ifndef RIPD_APP_APP_H
+#define RIPD_APP_APP_H
+
+#include "app/config.h"
+
+/* Runs until SIGTERM, SIGINT or SIGHUP. Returns the exit status: 0, or 1 after an error has been logged. */
+int app_run(const struct config *config);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * log.h - lines on standard error: a level, a sentence or an event, then key=value pairs.
+ *
+ * Guarantees
+ *   A. One call, one line, one write(2): lines of threads do not mix.
+ *   B. Values of unknown origin (names, paths) are quoted and every byte that is not printable ASCII is escaped: no
+ *      control sequence reaches a terminal or a journal.
+ */
+#ifndef RIPD_APP_LOG_H
+#define RIPD_APP_LOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG, LOG_LEVEL_COUNT };
+
+/* -1 if no level has that name. */
+int log_level_from_name(const char *name);
+void log_set_level(enum log_level level);
+
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "bytes" in double quotes, escaped; cut with "..." where it does not fit. Returns ret_text. */
+#define LOG_QUOTED_BYTES 320u
+const char *log_quote(const void *bytes, size_t length, char ret_text[LOG_QUOTED_BYTES]);
+
+#endif

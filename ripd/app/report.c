@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report.c - log lines for notices and stalls. The kinds of notices are one table.
+ */
+#include "app/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "app/log.h"
+
+static const struct notice_line {
+    enum log_level level;
+    const char *text;
+} notice_lines[] = {
+    [NOTICE_RING_FOUND] = {LOG_LEVEL_INFO, "ring found"},
+    [NOTICE_RING_GONE] = {LOG_LEVEL_INFO, "ring gone"},
+    [NOTICE_RING_DAMAGED] = {LOG_LEVEL_WARNING, "ring damaged"},
+    [NOTICE_RING_UNREADABLE] = {LOG_LEVEL_WARNING, "ring unreadable"},
+    [NOTICE_UNATTESTED] = {LOG_LEVEL_WARNING, "process alive but no longer holds its lock"},
+    [NOTICE_PROCESS_DEAD] = {LOG_LEVEL_INFO, "process dead"},
+    [NOTICE_DIRECTORY_MISSING] = {LOG_LEVEL_INFO, "directory missing, waiting for it"},
+    [NOTICE_DIRECTORY_FOUND] = {LOG_LEVEL_INFO, "directory found"},
+    [NOTICE_LIMIT] = {LOG_LEVEL_WARNING, "limit reached"},
+};
+
+void report_notices(const struct registry_notice *notices, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct notice_line *line = &notice_lines[notices[i].kind];
+        const char *name = notices[i].name != NULL ? notices[i].name : "";
+        const char *reason = notices[i].reason;
+        char quoted_name[LOG_QUOTED_BYTES], quoted_reason[LOG_QUOTED_BYTES];
+
+        log_quote(name, strlen(name), quoted_name);
+        if (reason != NULL)
+            log_line(line->level, "%s name=%s reason=%s", line->text, quoted_name,
+                     log_quote(reason, strlen(reason), quoted_reason));
+        else
+            log_line(line->level, "%s name=%s", line->text, quoted_name);
+    }
+}
+
+/* " at=MODULE+0x123", or nothing when the id never snapped or its module is not known. */
+static void format_location(const struct item *item, char *ret_text, size_t size)
+{
+    const struct module_facts *module;
+    char quoted[LOG_QUOTED_BYTES];
+
+    ret_text[0] = '\0';
+    if (item->crumb_count == 0 || item->process == NULL)
+        return;
+    module = process_facts_module(item->process, item->crumbs[0].address);
+    if (module != NULL)
+        snprintf(ret_text, size, " module=%s offset=0x%" PRIx64, log_quote(module->name, strlen(module->name), quoted),
+                 item->crumbs[0].address - module->bias);
+}
+
+static const char *end_reason(enum detector_event_kind kind)
+{
+    switch (kind) {
+    case DETECTOR_MOVED:
+        return "moved";
+    case DETECTOR_STOPPED:
+        return "stopped";
+    case DETECTOR_GONE:
+        return "gone";
+    case DETECTOR_STALLED:
+        break;
+    }
+    return "unknown";
+}
+
+void report_stall(const struct report *report, const struct item *item)
+{
+    char who[2 * LOG_QUOTED_BYTES + 64] = "", where[LOG_QUOTED_BYTES + 64] = "";
+    char ring[LOG_QUOTED_BYTES], name[LOG_QUOTED_BYTES];
+
+    if (item != NULL) {
+        snprintf(who, sizeof(who), " ring=%s id=%" PRIu32 " tid=%" PRIu32 " name=%s",
+                 log_quote(item->ring_name, strlen(item->ring_name), ring), item->id, item->tid,
+                 log_quote(item->name, item->name_bytes, name));
+        format_location(item, where, sizeof(where));
+    }
+    if (report->kind == REPORT_BEGIN)
+        log_line(LOG_LEVEL_WARNING, "stall begin episode=%" PRIu64 "%s cause=%s frozen_for_ms=%" PRIu64 "%s",
+                 report->episode, who, report->cause == CAUSE_NONE ? "null" : id_cause_name(report->cause),
+                 report->lasted_ns / 1000000, where);
+    else
+        log_line(LOG_LEVEL_WARNING, "stall end episode=%" PRIu64 "%s reason=%s lasted_ms=%" PRIu64 " stalls=%" PRIu32,
+                 report->episode, who, end_reason(report->reason), report->lasted_ns / 1000000, report->stall_count);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cause.c - the table of verdicts. Pure.
+ *
+ * Guarantees
+ *   A. The first row whose conditions all hold decides; the last row has none, so every evidence has a verdict.
+ *   B. What stops a process as a whole outranks the state of one thread: a thread that dumps core sleeps in D.
+ *   C. Nothing is concluded from evidence that was not gathered: a letter that is not known matches no row.
+ */
+#include "core/cause.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define EVIDENCE_EXAMINED 0x1u
+#define EVIDENCE_NO_THREAD 0x2u
+#define EVIDENCE_THREAD_GONE 0x4u
+#define EVIDENCE_THREAD_REPLACED 0x8u
+#define EVIDENCE_CORE_DUMPING 0x10u
+#define EVIDENCE_FROZEN 0x20u
+
+struct cause_row {
+    unsigned all_of;            /* EVIDENCE_*: each must be there */
+    unsigned none_of;           /* none may */
+    const char *thread_states;  /* the thread's letter is one of these; NULL = whatever it is */
+    const char *process_states; /* the same of the leader's */
+    struct verdict verdict;
+};
+
+static const struct cause_row cause_rows[] = {
+    {0, EVIDENCE_EXAMINED, NULL, NULL, {ID_STALLED, CAUSE_NONE}},
+    {EVIDENCE_CORE_DUMPING, 0, NULL, NULL, {ID_STOPPED, CAUSE_CORE_DUMP}},
+    {EVIDENCE_THREAD_GONE, 0, NULL, NULL, {ID_EXITED, CAUSE_NONE}},
+    {EVIDENCE_THREAD_REPLACED, 0, NULL, NULL, {ID_EXITED, CAUSE_NONE}},
+    {0, EVIDENCE_NO_THREAD, "ZXx", NULL, {ID_EXITED, CAUSE_NONE}},
+    {0, EVIDENCE_NO_THREAD, "T", NULL, {ID_STOPPED, CAUSE_SIGNAL}},
+    {0, EVIDENCE_NO_THREAD, "t", NULL, {ID_STOPPED, CAUSE_TRACER}},
+    {EVIDENCE_NO_THREAD, 0, NULL, "T", {ID_STOPPED, CAUSE_SIGNAL}},
+    {EVIDENCE_NO_THREAD, 0, NULL, "t", {ID_STOPPED, CAUSE_TRACER}},
+    {EVIDENCE_FROZEN, 0, NULL, NULL, {ID_STOPPED, CAUSE_FREEZER}},
+    {EVIDENCE_NO_THREAD, 0, NULL, NULL, {ID_STALLED, CAUSE_PARKED}},
+    {0, 0, "D", NULL, {ID_STALLED, CAUSE_UNINTERRUPTIBLE}},
+    {0, 0, NULL, NULL, {ID_STALLED, CAUSE_UNKNOWN}},
+};
+
+static unsigned facts_of(const struct evidence *evidence)
+{
+    return (evidence->examined ? EVIDENCE_EXAMINED : 0) | (evidence->on_no_thread ? EVIDENCE_NO_THREAD : 0) |
+           (evidence->thread_gone ? EVIDENCE_THREAD_GONE : 0) |
+           (evidence->thread_replaced ? EVIDENCE_THREAD_REPLACED : 0) |
+           (evidence->core_dumping ? EVIDENCE_CORE_DUMPING : 0) | (evidence->frozen ? EVIDENCE_FROZEN : 0);
+}
+
+static bool letter_matches(const char *letters, char letter)
+{
+    return !letters || (letter && strchr(letters, letter));
+}
+
+struct verdict cause_judge(const struct evidence *evidence)
+{
+    const unsigned facts = facts_of(evidence);
+    const struct cause_row *row = cause_rows;
+
+    while ((facts & row->all_of) != row->all_of || (facts & row->none_of) ||
+           !letter_matches(row->thread_states, evidence->thread_state) ||
+           !letter_matches(row->process_states, evidence->process_state))
+        row++;
+    return row->verdict;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cause.h - from evidence to a verdict, as one table. Pure.
+ */
+#ifndef RIPD_CORE_CAUSE_H
+#define RIPD_CORE_CAUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/state.h"
+
+/* What the probe found out about one suspect. All zero = not examined. */
+struct evidence {
+    bool examined;
+    bool on_no_thread;    /* the id is on no thread: a coroutine switched out */
+    bool thread_gone;     /* the thread does not exist, is a zombie, or is exiting */
+    bool thread_replaced; /* its tid now belongs to a thread started after the id was registered */
+    bool core_dumping;    /* the process is writing a core file */
+    bool frozen;          /* its cgroup is frozen */
+    char thread_state;    /* letter of /proc/PID/task/TID/stat; 0 = not known */
+    char process_state;   /* the same of the thread group's leader, for an id on no thread; 0 = not known */
+};
+
+struct verdict {
+    enum id_state state; /* ID_STALLED, ID_STOPPED or ID_EXITED */
+    enum id_cause cause;
+};
+
+/* The first row of the table in cause.c that matches. Not examined: stalled, CAUSE_NONE. */
+struct verdict cause_judge(const struct evidence *evidence);
+
+#endif

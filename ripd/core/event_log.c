@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * event_log.c - the life of an episode. Pure.
+ *
+ *            stalled                 moved or stopped               hysteresis time is over
+ *   (none) -----------> open (fresh) ----------------> ending ------------------------------> owed ---> reported
+ *                         |    ^                         |                                     ^
+ *                         |    +-------------------------+                                     |
+ *                         |         stalled again                                              |
+ *                         +--------------------------------------------------------------------+
+ *                                                       gone
+ *
+ * A step takes in all events, then lets the ends that have come of age pass, then reports: first what is owed, then
+ * what has begun. What is owed and exceeds the limit is reported by later steps, in order; a begin that exceeds it
+ * is never reported, nor is its end, and it is counted.
+ *
+ * Guarantees, besides those of event_log.h
+ *   D. A step allocates only for new episodes; one that there is no memory for is counted as suppressed.
+ *   E. Time is linear in the events of the step and the reports it gives, whatever the number of open episodes.
+ */
+#include "core/event_log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/episode.h"
+
+struct event_log {
+    uint64_t hysteresis_ns;
+    size_t limit;
+    struct episode_set open;
+    struct episode_list fresh;  /* open, begun in this step */
+    struct episode_list ending; /* open, in the order in which they moved */
+    struct episode_list owed;   /* closed, end not reported yet */
+    struct report *reports;
+    size_t report_count;
+    uint64_t last_number;
+    uint64_t suppressed_count;
+};
+
+int event_log_new(struct event_log **ret_log, uint64_t hysteresis_ns, size_t limit)
+{
+    struct event_log *log = calloc(1, sizeof *log);
+
+    if (!log)
+        return -ENOMEM;
+    log->reports = calloc(limit ? limit : 1, sizeof *log->reports);
+    if (!log->reports) {
+        free(log);
+        return -ENOMEM;
+    }
+    log->hysteresis_ns = hysteresis_ns;
+    log->limit = limit;
+    *ret_log = log;
+    return 0;
+}
+
+static void episode_free(struct episode *episode, void (*release)(void *tag))
+{
+    if (episode->tag && release)
+        release(episode->tag);
+    free(episode);
+}
+
+void event_log_free(struct event_log *log, void (*release)(void *tag))
+{
+    struct episode *next;
+
+    if (!log)
+        return;
+    for (size_t i = 0; i < log->open.bucket_count; i++) {
+        for (struct episode *episode = log->open.buckets[i]; episode; episode = next) {
+            next = episode->chain;
+            episode_free(episode, release);
+        }
+    }
+    for (struct episode *episode = log->owed.first; episode; episode = next) {
+        next = episode->next;
+        episode_free(episode, release);
+    }
+    episode_set_done(&log->open);
+    free(log->reports);
+    free(log);
+}
+
+static struct episode_key key_of(const struct detector_event *event)
+{
+    return (struct episode_key){event->ring, event->slot, event->generation};
+}
+
+/* The episode is over: no new stall can join it. It is owed a report if its begin was reported. */
+static void episode_close(struct event_log *log, struct episode *episode)
+{
+    episode_set_remove(&log->open, episode);
+    if (episode->number)
+        episode_list_append(&log->owed, episode);
+    else
+        free(episode);
+}
+
+static void on_stalled(struct event_log *log, uint64_t now_mono_ns, const struct detector_event *event)
+{
+    struct episode *episode = episode_set_find(&log->open, key_of(event));
+
+    if (!episode) {
+        episode = episode_set_add(&log->open, key_of(event));
+        if (!episode) {
+            log->suppressed_count++;
+            return;
+        }
+        episode->frozen_mono_ns = now_mono_ns > event->frozen_for_ns ? now_mono_ns - event->frozen_for_ns : 0;
+        episode->fresh = true;
+        episode_list_append(&log->fresh, episode);
+    } else if (episode->ending) {
+        episode->ending = false;
+        episode_list_remove(&log->ending, episode);
+    } else {
+        return; /* it has begun already */
+    }
+    episode->cause = event->cause;
+    episode->stall_count++;
+}
+
+/* It began and ended in one step: nothing to report. */
+static void withdraw(struct event_log *log, struct episode *episode)
+{
+    episode_list_remove(&log->fresh, episode);
+    episode->fresh = false;
+    log->suppressed_count++;
+}
+
+static void on_ended(struct event_log *log, uint64_t now_mono_ns, const struct detector_event *event)
+{
+    struct episode *episode = episode_set_find(&log->open, key_of(event));
+
+    if (!episode || (episode->ending && event->kind != DETECTOR_GONE))
+        return;
+    if (episode->ending) {
+        episode_list_remove(&log->ending, episode); /* it keeps the moment and the reason it had */
+    } else {
+        if (episode->fresh)
+            withdraw(log, episode);
+        episode->moved_mono_ns = now_mono_ns;
+        episode->reason = event->kind;
+        if (event->kind != DETECTOR_STOPPED)
+            episode->cause = event->cause;
+    }
+    if (event->kind == DETECTOR_GONE) {
+        episode_close(log, episode);
+    } else {
+        episode->ending = true;
+        episode_list_append(&log->ending, episode);
+    }
+}
+
+static void report_ends(struct event_log *log)
+{
+    struct episode *episode;
+
+    while ((episode = log->owed.first) && log->report_count < log->limit) {
+        log->reports[log->report_count++] = (struct report){
+            .kind = REPORT_END,
+            .reason = episode->reason,
+            .ring = episode->key.ring,
+            .slot = episode->key.slot,
+            .generation = episode->key.generation,
+            .episode = episode->number,
+            .at_mono_ns = episode->moved_mono_ns,
+            .lasted_ns = episode->moved_mono_ns - episode->frozen_mono_ns,
+            .stall_count = episode->stall_count,
+            .cause = episode->cause,
+            .tag = episode->tag,
+        };
+        episode_list_remove(&log->owed, episode);
+        free(episode);
+    }
+}
+
+static void report_begins(struct event_log *log, uint64_t now_mono_ns)
+{
+    struct episode *episode;
+
+    while ((episode = log->fresh.first)) {
+        episode_list_remove(&log->fresh, episode);
+        episode->fresh = false;
+        if (log->report_count == log->limit) {
+            log->suppressed_count++;
+            continue;
+        }
+        episode->number = ++log->last_number;
+        log->reports[log->report_count++] = (struct report){
+            .kind = REPORT_BEGIN,
+            .reason = DETECTOR_STALLED,
+            .ring = episode->key.ring,
+            .slot = episode->key.slot,
+            .generation = episode->key.generation,
+            .episode = episode->number,
+            .at_mono_ns = now_mono_ns,
+            .stall_count = 1,
+            .cause = episode->cause,
+        };
+    }
+}
+
+int event_log_step(struct event_log *log, uint64_t now_mono_ns, const struct detector_event *events, size_t count,
+                   const struct report **ret_reports)
+{
+    struct episode *episode;
+
+    log->report_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].kind == DETECTOR_STALLED)
+            on_stalled(log, now_mono_ns, &events[i]);
+        else
+            on_ended(log, now_mono_ns, &events[i]);
+    }
+    while ((episode = log->ending.first) && now_mono_ns - episode->moved_mono_ns >= log->hysteresis_ns) {
+        episode_list_remove(&log->ending, episode);
+        episode_close(log, episode);
+    }
+    report_ends(log);
+    report_begins(log, now_mono_ns);
+    *ret_reports = log->reports;
+    return (int)log->report_count;
+}
+
+int event_log_tag(struct event_log *log, uint32_t ring, uint32_t slot, uint32_t generation, void *tag)
+{
+    struct episode *episode = episode_set_find(&log->open, (struct episode_key){ring, slot, generation});
+
+    if (!episode || !episode->number)
+        return -ENOENT;
+    if (episode->tag)
+        return -EEXIST;
+    episode->tag = tag;
+    return 0;
+}
+
+uint64_t event_log_open_count(const struct event_log *log)
+{
+    return log->open.count;
+}
+
+uint64_t event_log_suppressed_count(const struct event_log *log)
+{
+    return log->suppressed_count;
+}

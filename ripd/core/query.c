@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query.c - what matches, and one page of it. Pure.
+ *
+ * Guarantees
+ *   A. A page holds what follows the cursor in the order of the snapshot, at most limit items; total counts all that
+ *      match. Pages fetched one after the other with the cursor of the one before name every stall that lasts exactly
+ *      once, also when the snapshot changes in between: the keys of a stall's place are constant while it lasts.
+ *   B. The limit is never above QUERY_LIMIT_MAX, whatever the query says.
+ */
+#include "core/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void query_init(struct query *query)
+{
+    *query = (struct query){.limit = QUERY_LIMIT_DEFAULT};
+}
+
+bool query_matches(const struct query *query, const struct sighting *sighting)
+{
+    const struct item *item = sighting->item;
+
+    if (query->one && item->id != query->id)
+        return false;
+    if (query->has_state && sighting->state != query->state)
+        return false;
+    if (query->has_cause && (sighting->cause == query->cause) == query->cause_excluded)
+        return false;
+    if (sighting->frozen_for_ns < query->min_ns)
+        return false;
+    if (query->pid && (!item->process || item->process->pid != query->pid))
+        return false;
+    if (query->ring[0] && strcmp(query->ring, item->ring_name) != 0)
+        return false;
+    return !query->name[0] || glob_matches(query->name, item->name, item->name_bytes);
+}
+
+struct page *page_new(struct snapshot *snapshot)
+{
+    struct page *page = calloc(1, sizeof *page);
+
+    if (!page)
+        return NULL;
+    atomic_init(&page->references, 1);
+    page->snapshot = snapshot_ref(snapshot);
+    return page;
+}
+
+struct page *page_ref(struct page *page)
+{
+    if (page)
+        atomic_fetch_add_explicit(&page->references, 1, memory_order_relaxed);
+    return page;
+}
+
+void page_unref(struct page *page)
+{
+    /* Acquire and release. Partner: the same decrement by every other holder. */
+    if (!page || atomic_fetch_sub_explicit(&page->references, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < page->count; i++)
+        sighting_done(&page->sightings[i]);
+    free(page->sightings);
+    snapshot_unref(page->snapshot);
+    free(page);
+}
+
+static bool is_after(const struct sighting *stall, const struct query_cursor *cursor)
+{
+    if (!cursor->present || stall->frozen_since_ns != cursor->frozen_since_ns)
+        return !cursor->present || stall->frozen_since_ns > cursor->frozen_since_ns;
+    if (stall->item->ring != cursor->ring)
+        return stall->item->ring > cursor->ring;
+    return stall->item->slot > cursor->slot;
+}
+
+static void page_add(struct page *page, const struct sighting *stall)
+{
+    page->sightings[page->count] = *stall;
+    item_ref(page->sightings[page->count++].item);
+    page->next = (struct query_cursor){true, stall->frozen_since_ns, stall->item->ring, stall->item->slot};
+}
+
+struct page *query_stalls(const struct query *query, struct snapshot *snapshot)
+{
+    const size_t limit = query->limit < QUERY_LIMIT_MAX ? query->limit : QUERY_LIMIT_MAX;
+    const size_t room = limit < snapshot->stall_count ? limit : snapshot->stall_count;
+    struct page *page = page_new(snapshot);
+
+    if (!page)
+        return NULL;
+    page->sightings = calloc(room ? room : 1, sizeof *page->sightings);
+    if (!page->sightings) {
+        page_unref(page);
+        return NULL;
+    }
+    page->next = query->after;
+    for (size_t i = 0; i < snapshot->stall_count; i++) {
+        const struct sighting *stall = &snapshot->stalls[i];
+
+        if (!query_matches(query, stall))
+            continue;
+        page->total++;
+        if (!is_after(stall, &query->after))
+            continue;
+        if (page->count < room)
+            page_add(page, stall);
+        else
+            page->more = true;
+    }
+    return page;
+}

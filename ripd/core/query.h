@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query.h - which ids a request asks for. Pure.
+ */
+#ifndef RIPD_CORE_QUERY_H
+#define RIPD_CORE_QUERY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/snapshot.h"
+
+#define QUERY_LIMIT_DEFAULT 1000u
+#define QUERY_LIMIT_MAX 10000u
+#define QUERY_PATTERN_BYTES 256u
+
+/* A cursor names the last item returned; what follows it in the list's order is next. */
+struct query_cursor {
+    bool present;
+    uint64_t frozen_since_ns; /* /stalls: constant while the id stalls; 0 for /threads */
+    uint32_t ring;            /* serial */
+    uint32_t slot;
+};
+
+struct query {
+    char ring[QUERY_PATTERN_BYTES]; /* exact name; "" = any */
+    char name[QUERY_PATTERN_BYTES]; /* glob over the bytes of the name; "" = any */
+    uint32_t pid;                   /* 0 = any */
+    bool has_cause;
+    bool cause_excluded;
+    enum id_cause cause;
+    bool has_state;
+    enum id_state state;
+    uint64_t min_ns;
+    uint32_t limit; /* QUERY_LIMIT_DEFAULT when not given */
+    struct query_cursor after;
+    bool one; /* only slots whose id is this one (and ring) */
+    uint32_t id;
+};
+
+void query_init(struct query *query);
+
+/* Without regard to cursor and limit. */
+bool query_matches(const struct query *query, const struct sighting *sighting);
+
+/* '*' any bytes, '?' one byte, '[a-z]' and '[!a-z]' classes, '\' quotes. Linear time in text for each star. */
+bool glob_matches(const char *pattern, const unsigned char *text, size_t text_bytes);
+
+/* Some matching sightings in order, and how many match in all. */
+struct page {
+    atomic_uint references;
+    struct snapshot *snapshot; /* a reference: frame values */
+    struct sighting *sightings;
+    size_t count;
+    uint64_t total;
+    bool more;
+    struct query_cursor next; /* where the next page begins */
+};
+struct page *page_new(struct snapshot *snapshot);
+struct page *page_ref(struct page *page);
+void page_unref(struct page *page);
+
+/* Page of the stalls of a snapshot. NULL: no memory. */
+struct page *query_stalls(const struct query *query, struct snapshot *snapshot);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * snapshot.c - references, and the order of stalls. Pure.
+ *
+ * Guarantees, besides those of snapshot.h
+ *   C. The last unref of anything frees it and drops the references it holds, whoever's thread that is. The decrement
+ *      is acquire and release: what other holders did with the value has happened before it is freed.
+ */
+#include "core/snapshot.h"
+
+#include <stdlib.h>
+
+static void reference_add(atomic_uint *references)
+{
+    atomic_fetch_add_explicit(references, 1, memory_order_relaxed);
+}
+
+/* True: it was the last one. Partner: the same decrement by every other holder. */
+static bool reference_drop(atomic_uint *references)
+{
+    return atomic_fetch_sub_explicit(references, 1, memory_order_acq_rel) == 1;
+}
+
+const struct module_facts *process_facts_module(const struct process_facts *process, uint64_t address)
+{
+    for (size_t i = process->module_count; i-- > 0;) {
+        const struct module_facts *module = &process->modules[i];
+
+        if (module->start <= address && address < module->end)
+            return module;
+    }
+    return NULL;
+}
+
+struct process_facts *process_facts_ref(struct process_facts *process)
+{
+    if (process)
+        reference_add(&process->references);
+    return process;
+}
+
+void process_facts_unref(struct process_facts *process)
+{
+    if (!process || !reference_drop(&process->references))
+        return;
+    for (size_t i = 0; i < process->module_count; i++)
+        free(process->modules[i].path);
+    free(process->modules);
+    free(process->exe);
+    free(process);
+}
+
+struct item *item_ref(struct item *item)
+{
+    if (item)
+        reference_add(&item->references);
+    return item;
+}
+
+void item_unref(struct item *item)
+{
+    if (!item || !reference_drop(&item->references))
+        return;
+    process_facts_unref(item->process);
+    free(item->ring_name);
+    free(item);
+}
+
+void sighting_done(struct sighting *sighting)
+{
+    item_unref(sighting->item);
+    sighting->item = NULL;
+}
+
+void ring_facts_done(struct ring_facts *ring)
+{
+    for (size_t i = 0; i < ring->process_count; i++)
+        process_facts_unref(ring->processes[i]);
+    free(ring->processes);
+    free(ring->name);
+    free(ring->directory);
+    free(ring->reason);
+    *ring = (struct ring_facts){0};
+}
+
+struct snapshot *snapshot_new(void)
+{
+    struct snapshot *snapshot = calloc(1, sizeof *snapshot);
+
+    if (snapshot)
+        atomic_init(&snapshot->references, 1);
+    return snapshot;
+}
+
+struct snapshot *snapshot_ref(struct snapshot *snapshot)
+{
+    if (snapshot)
+        reference_add(&snapshot->references);
+    return snapshot;
+}
+
+void snapshot_unref(struct snapshot *snapshot)
+{
+    if (!snapshot || !reference_drop(&snapshot->references))
+        return;
+    for (size_t i = 0; i < snapshot->stall_count; i++)
+        sighting_done(&snapshot->stalls[i]);
+    for (size_t i = 0; i < snapshot->ring_count; i++)
+        ring_facts_done(&snapshot->rings[i]);
+    free(snapshot->stalls);
+    free(snapshot->rings);
+    free(snapshot);
+}
+
+static int ordered(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_stalls(const void *left, const void *right)
+{
+    const struct sighting *a = left, *b = right;
+    int order = ordered(a->frozen_since_ns, b->frozen_since_ns);
+
+    if (order == 0)
+        order = ordered(a->item->ring, b->item->ring);
+    if (order == 0)
+        order = ordered(a->item->slot, b->item->slot);
+    return order;
+}
+
+void snapshot_sort(struct snapshot *snapshot)
+{
+    if (snapshot->stall_count > 1)
+        qsort(snapshot->stalls, snapshot->stall_count, sizeof *snapshot->stalls, compare_stalls);
+}

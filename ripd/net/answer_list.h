@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* answer_list.h - answering with a list whose body is there. Private to net/. */
+#ifndef RIPD_NET_ANSWER_LIST_H
+#define RIPD_NET_ANSWER_LIST_H
+
+#include "net/connection.h"
+
+/* Takes nothing over. NULL: no memory. */
+struct body *answer_page_body(struct http *http, enum document_kind kind, const struct page *page);
+
+/* With a head made now. */
+void answer_list(struct http *http, struct connection *connection, struct body *body);
+
+#endif

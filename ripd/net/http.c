@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http.c - makes the server, runs its thread, and carries what other threads bring into it.
+ *
+ * Guarantees
+ *   A. One thread runs the loop and touches connections, pages and askings; others only put something into the
+ *      mailbox and wake it. No lock is held while anything is built or sent.
+ *   B. That thread takes no signal: those are the business of whoever started it.
+ *   C. Stopping takes a second at most.
+ *
+ * Of libevent this takes the loop and its buffers, not evhttp: in 2.1.12 what that answers to a malformed request is
+ * HTML of its own that no callback sees, it reads without bound from who does not listen, it takes the body of a HEAD
+ * for the next request, and a connection is known only once it has asked, so that none can be dropped for another.
+ */
+#include "net/http.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "net/connection.h"
+#include "os/clock.h"
+
+#define MS 1000000u
+#define SECOND_NS UINT64_C(1000000000)
+#define STOP_NS SECOND_NS
+
+static const struct http_limits default_limits = {
+    .connections_max = HTTP_CONNECTIONS_MAX,
+    .body_bytes_max = HTTP_BODY_BYTES_MAX,
+    .idle_ns = 30 * SECOND_NS,
+    .request_ns = 10 * SECOND_NS,
+    .stall_ns = 30 * SECOND_NS,
+    .answer_ns = 300 * SECOND_NS,
+    .linger_ns = 2 * SECOND_NS,
+    .wait_ns = 5 * SECOND_NS,
+    .sweep_ns = 500 * MS,
+};
+
+struct timeval http_timeval(uint64_t duration_ns)
+{
+    return (struct timeval){
+        .tv_sec = (time_t)(duration_ns / SECOND_NS),
+        .tv_usec = (suseconds_t)(duration_ns % SECOND_NS / 1000),
+    };
+}
+
+void http_set_limits(struct http *http, const struct http_limits *limits)
+{
+    http->limits = *limits;
+}
+
+static void take_snapshot(struct http *http, struct snapshot *snapshot)
+{
+    snapshot_unref(http->snapshot);
+    http->snapshot = snapshot;
+    pages_forget_before(&http->pages, snapshot->sequence);
+}
+
+static void begin_stop(struct http *http)
+{
+    struct timeval limit = http_timeval(STOP_NS);
+    struct connection *next;
+
+    http->stopping = true;
+    accept_stop(http);
+    event_del(http->resume_event);
+    askings_abandon(http);
+    for (struct connection *connection = http->connections; connection != NULL; connection = next) {
+        next = connection->next;
+        if (connection->state != CONNECTION_WRITING)
+            connection_close(connection);
+    }
+    if (http->connection_count == 0)
+        event_base_loopbreak(http->base);
+    else
+        event_add(http->stop_event, &limit);
+}
+
+static void on_stop_limit(evutil_socket_t descriptor, short what, void *argument)
+{
+    struct http *http = argument;
+
+    (void)descriptor;
+    (void)what;
+    event_base_loopbreak(http->base);
+}
+
+static void on_wake(evutil_socket_t descriptor, short what, void *argument)
+{
+    struct http *http = argument;
+    struct mailbox *mailbox = &http->mailbox;
+    struct completion *completions;
+    struct snapshot *snapshot;
+    size_t completion_count;
+    eventfd_t value;
+    bool stop;
+
+    (void)what;
+    if (eventfd_read(descriptor, &value) < 0)
+        return;
+    pthread_mutex_lock(&mailbox->mutex);
+    snapshot = mailbox->snapshot;
+    completions = mailbox->completions;
+    completion_count = mailbox->completion_count;
+    stop = mailbox->stop;
+    mailbox->snapshot = NULL;
+    mailbox->completions = NULL;
+    mailbox->completion_count = 0;
+    mailbox->completion_capacity = 0;
+    pthread_mutex_unlock(&mailbox->mutex);
+    if (snapshot != NULL)
+        take_snapshot(http, snapshot);
+    for (size_t i = 0; i < completion_count; i++) {
+        asking_complete(http, completions[i].ticket, completions[i].page);
+        page_unref(completions[i].page);
+    }
+    free(completions);
+    if (stop && !http->stopping)
+        begin_stop(http);
+}
+
+static void wake(struct http *http)
+{
+    (void)eventfd_write(http->mailbox.descriptor, 1); /* fails only when it is awake anyway */
+}
+
+void http_publish(struct http *http, struct snapshot *snapshot)
+{
+    struct snapshot *replaced;
+
+    snapshot_ref(snapshot);
+    pthread_mutex_lock(&http->mailbox.mutex);
+    replaced = http->mailbox.snapshot;
+    http->mailbox.snapshot = snapshot;
+    pthread_mutex_unlock(&http->mailbox.mutex);
+    snapshot_unref(replaced);
+    wake(http);
+}
+
+void http_complete(struct http *http, uint64_t ticket, struct page *page)
+{
+    struct mailbox *mailbox = &http->mailbox;
+    bool kept = false;
+
+    pthread_mutex_lock(&mailbox->mutex);
+    if (mailbox->completion_count == mailbox->completion_capacity) {
+        size_t capacity = mailbox->completion_capacity == 0 ? 16 : mailbox->completion_capacity * 2;
+        struct completion *larger = realloc(mailbox->completions, capacity * sizeof(*larger));
+
+        if (larger != NULL) {
+            mailbox->completions = larger;
+            mailbox->completion_capacity = capacity;
+        }
+    }
+    if (mailbox->completion_count < mailbox->completion_capacity) {
+        mailbox->completions[mailbox->completion_count++] = (struct completion){ticket, page};
+        kept = true;
+    }
+    pthread_mutex_unlock(&mailbox->mutex);
+    if (!kept)
+        page_unref(page); /* no memory: the question runs into its time limit */
+    wake(http);
+}
+
+static int copy_hosts(struct http *http, const struct http_options *options, char **ret_error)
+{
+    if (options->allow_host_count > HTTP_HOSTS_MAX)
+        return -E2BIG;
+    http->allow_hosts = calloc(options->allow_host_count + 1, sizeof(*http->allow_hosts));
+    if (http->allow_hosts == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < options->allow_host_count; i++) {
+        if (!access_host_valid(options->allow_hosts[i])) {
+            if (asprintf(ret_error, "--allow-host %s: not a host name", options->allow_hosts[i]) < 0)
+                *ret_error = NULL;
+            return -EINVAL;
+        }
+        http->allow_hosts[i] = strdup(options->allow_hosts[i]);
+        if (http->allow_hosts[i] == NULL)
+            return -ENOMEM;
+        http->allow_host_count++;
+    }
+    return 0;
+}
+
+static int open_door(struct http *http, const char *text, char **ret_error)
+{
+    struct door *door = &http->doors[http->door_count];
+    const char *reason;
+    int status;
+
+    status = http->door_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_open(&door->listener, text);
+    if (status < 0) {
+        reason = status == -EINVAL  ? "expected ADDR:PORT, [ADDR6]:PORT or unix:PATH, with a numeric address"
+                 : status == -E2BIG ? "too many addresses"
+                                    : strerror(-status);
+        if (asprintf(ret_error, "--listen %s: %s", text, reason) < 0)
+            *ret_error = NULL;
+        return status;
+    }
+    door->http = http;
+    door->rules = (struct access_rules){
+        .allow_hosts = (const char *const *)http->allow_hosts,
+        .allow_host_count = http->allow_host_count,
+        .own_address = door->listener.literal[0] == '\0' ? NULL : door->listener.literal,
+        .is_unix = door->listener.is_unix,
+    };
+    http->door_count++;
+    return 0;
+}
+
+static int open_loop(struct http *http)
+{
+    http->mailbox.descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (http->mailbox.descriptor < 0)
+        return -errno;
+    http->base = event_base_new();
+    if (http->base == NULL)
+        return -ENOMEM;
+    http->wake_event = event_new(http->base, http->mailbox.descriptor, EV_READ | EV_PERSIST, on_wake, http);
+    http->stop_event = evtimer_new(http->base, on_stop_limit, http);
+    if (http->wake_event == NULL || http->stop_event == NULL || event_add(http->wake_event, NULL) < 0)
+        return -ENOMEM;
+    return accept_prepare(http);
+}
+
+int http_new(struct http **ret_http, const struct http_options *options, const struct http_source *source,
+             char **ret_error)
+{
+    struct http *http = calloc(1, sizeof(*http));
+    char *error = NULL;
+    int status;
+
+    if (http == NULL)
+        return -ENOMEM;
+    http->mailbox.descriptor = -1;
+    http->source = *source;
+    http->limits = default_limits;
+    pthread_mutex_init(&http->mailbox.mutex, NULL);
+    status = copy_hosts(http, options, &error);
+    for (size_t i = 0; status == 0 && i < options->listen_count; i++)
+        status = open_door(http, options->listen[i], &error);
+    if (status == 0)
+        status = open_loop(http);
+    if (status < 0) {
+        if (error == NULL && asprintf(&error, "HTTP: %s", strerror(-status)) < 0)
+            error = NULL;
+        http_free(http);
+        *ret_error = error;
+        return status;
+    }
+    *ret_http = http;
+    return 0;
+}
+
+const char *http_address(const struct http *http, size_t i)
+{
+    return i < http->door_count ? http->doors[i].listener.address : NULL;
+}
+
+static void *run(void *argument)
+{
+    struct http *http = argument;
+
+    event_base_dispatch(http->base);
+    return NULL;
+}
+
+int http_start(struct http *http)
+{
+    sigset_t all;
+    sigset_t before;
+    int error;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    error = pthread_create(&http->thread, NULL, run, http);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error != 0)
+        return -error;
+    http->started = true;
+    pthread_setname_np(http->thread, "ripd-http");
+    return 0;
+}
+
+void http_stop(struct http *http)
+{
+    if (!http->started)
+        return;
+    pthread_mutex_lock(&http->mailbox.mutex);
+    http->mailbox.stop = true;
+    pthread_mutex_unlock(&http->mailbox.mutex);
+    wake(http);
+    pthread_join(http->thread, NULL);
+    http->started = false;
+}
+
+static void free_event(struct event *event)
+{
+    if (event != NULL)
+        event_free(event);
+}
+
+static void free_mailbox(struct mailbox *mailbox)
+{
+    snapshot_unref(mailbox->snapshot);
+    for (size_t i = 0; i < mailbox->completion_count; i++)
+        page_unref(mailbox->completions[i].page);
+    free(mailbox->completions);
+    if (mailbox->descriptor >= 0)
+        close(mailbox->descriptor);
+    pthread_mutex_destroy(&mailbox->mutex);
+}
+
+void http_free(struct http *http)
+{
+    if (http == NULL)
+        return;
+    http_stop(http);
+    http->stopping = false;
+    while (http->connections != NULL)
+        connection_close(http->connections);
+    for (size_t i = 0; i < http->door_count; i++) {
+        free_event(http->doors[i].event);
+        listener_close(&http->doors[i].listener);
+    }
+    free_event(http->wake_event);
+    free_event(http->sweep_event);
+    free_event(http->resume_event);
+    free_event(http->stop_event);
+    if (http->base != NULL)
+        event_base_free(http->base);
+    pages_forget_before(&http->pages, UINT64_MAX);
+    snapshot_unref(http->snapshot);
+    free_mailbox(&http->mailbox);
+    for (size_t i = 0; i < http->allow_host_count; i++)
+        free(http->allow_hosts[i]);
+    free(http->allow_hosts);
+    free(http);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listener.c - makes sockets that listen. Dull: no decision about who may connect is made here.
+ *
+ * Addresses are numeric: what ripd listens on must not depend on a name server. "localhost" is 127.0.0.1.
+ */
+#include "net/listener.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define UNIX_PREFIX "unix:"
+#define SOCKET_FILE_MODE 0666 /* as open as a loopback port; the directory may say otherwise */
+
+/* "ADDR:PORT" or "[ADDR6]:PORT" in parts. */
+static int split_address(const char *text, char *ret_host, size_t host_capacity, const char **ret_port)
+{
+    bool bracketed = text[0] == '[';
+    const char *first = bracketed ? text + 1 : text;
+    const char *end = bracketed ? strchr(first, ']') : strrchr(first, ':');
+    const char *colon = end != NULL && bracketed ? end + 1 : end;
+    size_t length = end == NULL ? 0 : (size_t)(end - first);
+    size_t digits;
+
+    if (length == 0 || length >= host_capacity || *colon != ':' || (!bracketed && memchr(first, ':', length) != NULL))
+        return -EINVAL;
+    digits = strspn(colon + 1, "0123456789");
+    if (digits == 0 || digits > 5 || colon[1 + digits] != '\0' || atoi(colon + 1) > 65535)
+        return -EINVAL;
+    memcpy(ret_host, first, length);
+    ret_host[length] = '\0';
+    if (!bracketed && strcmp(ret_host, "localhost") == 0)
+        memcpy(ret_host, "127.0.0.1", sizeof("127.0.0.1"));
+    *ret_port = colon + 1;
+    return 0;
+}
+
+static int set_option(int descriptor, int level, int option)
+{
+    int on = 1;
+
+    return setsockopt(descriptor, level, option, &on, sizeof(on)) < 0 ? -errno : 0;
+}
+
+/* Fills in the address as the system sees it: port 0 has become a real one. */
+static int describe_inet(struct listener *listener)
+{
+    struct sockaddr_storage storage = {0};
+    struct sockaddr *address = (struct sockaddr *)&storage;
+    socklen_t length = sizeof(storage);
+    char host[NI_MAXHOST];
+    char port[NI_MAXSERV];
+    bool ipv6;
+    bool wildcard;
+
+    if (getsockname(listener->descriptor, address, &length) < 0)
+        return -errno;
+    if (getnameinfo(address, length, host, sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return -EINVAL;
+    ipv6 = address->sa_family == AF_INET6;
+    wildcard = strcmp(host, ipv6 ? "::" : "0.0.0.0") == 0;
+    snprintf(listener->address, sizeof(listener->address), ipv6 ? "http://[%.80s]:%.8s" : "http://%.80s:%.8s", host,
+             port);
+    snprintf(listener->literal, sizeof(listener->literal), "%.80s", wildcard ? "" : host);
+    return 0;
+}
+
+static int open_inet(struct listener *listener, const char *text)
+{
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
+    struct addrinfo *found = NULL;
+    char host[NI_MAXHOST];
+    const char *port;
+    int status;
+
+    status = split_address(text, host, sizeof(host), &port);
+    if (status < 0)
+        return status;
+    if (getaddrinfo(host, port, &hints, &found) != 0)
+        return -EINVAL;
+    listener->descriptor = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (listener->descriptor < 0) {
+        status = -errno;
+        goto done;
+    }
+    status = set_option(listener->descriptor, SOL_SOCKET, SO_REUSEADDR);
+    if (status == 0) /* accepted sockets inherit it: answers must not wait for acknowledgements */
+        status = set_option(listener->descriptor, IPPROTO_TCP, TCP_NODELAY);
+    if (status == 0 && found->ai_family == AF_INET6) /* so that 0.0.0.0 and [::] go together */
+        status = set_option(listener->descriptor, IPPROTO_IPV6, IPV6_V6ONLY);
+    if (status == 0 && (bind(listener->descriptor, found->ai_addr, found->ai_addrlen) < 0 ||
+                        listen(listener->descriptor, SOMAXCONN) < 0))
+        status = -errno;
+    if (status == 0)
+        status = describe_inet(listener);
+done:
+    freeaddrinfo(found);
+    return status;
+}
+
+/* Takes a socket file out of the way if nobody listens on it. 0: nothing stands there (any more). */
+static int remove_stale(const struct sockaddr_un *address)
+{
+    struct stat facts;
+    int descriptor;
+    int status = 0;
+
+    if (lstat(address->sun_path, &facts) < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (!S_ISSOCK(facts.st_mode))
+        return -EEXIST;
+    descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (descriptor < 0)
+        return -errno;
+    if (connect(descriptor, (const struct sockaddr *)address, sizeof(*address)) == 0)
+        status = -EADDRINUSE;
+    else if (errno != ECONNREFUSED)
+        status = errno == EAGAIN ? -EADDRINUSE : -errno;
+    else if (unlink(address->sun_path) < 0 && errno != ENOENT)
+        status = -errno;
+    close(descriptor);
+    return status;
+}
+
+static int open_unix(struct listener *listener, const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat facts;
+    int status;
+
+    if (path[0] == '\0')
+        return -EINVAL;
+    if (strlen(path) >= sizeof(address.sun_path))
+        return -ENAMETOOLONG;
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    listener->is_unix = true;
+    snprintf(listener->address, sizeof(listener->address), UNIX_PREFIX "%.107s", path);
+    status = remove_stale(&address);
+    if (status < 0)
+        return status;
+    listener->descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (listener->descriptor < 0 || bind(listener->descriptor, (const struct sockaddr *)&address, sizeof(address)) < 0)
+        return -errno;
+    if (lstat(path, &facts) == 0) {
+        listener->file_device = facts.st_dev;
+        listener->file_inode = facts.st_ino;
+    }
+    if (chmod(path, SOCKET_FILE_MODE) < 0 || listen(listener->descriptor, SOMAXCONN) < 0)
+        return -errno;
+    return 0;
+}
+
+int listener_open(struct listener *ret_listener, const char *text)
+{
+    struct listener listener = {.descriptor = -1};
+    bool is_unix = strncmp(text, UNIX_PREFIX, strlen(UNIX_PREFIX)) == 0;
+    int status;
+
+    status = is_unix ? open_unix(&listener, text + strlen(UNIX_PREFIX)) : open_inet(&listener, text);
+    if (status < 0) {
+        listener_close(&listener);
+        return status;
+    }
+    *ret_listener = listener;
+    return 0;
+}
+
+void listener_close(struct listener *listener)
+{
+    const char *path = listener->address + strlen(UNIX_PREFIX);
+    struct stat facts;
+
+    if (listener->file_inode != 0 && lstat(path, &facts) == 0 && S_ISSOCK(facts.st_mode) &&
+        facts.st_dev == listener->file_device && facts.st_ino == listener->file_inode)
+        unlink(path);
+    if (listener->descriptor >= 0)
+        close(listener->descriptor);
+    listener->descriptor = -1;
+    listener->file_inode = 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pages.c - a handful of bodies, the least recently used one giving way. */
+#include "net/pages.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct body *body_new(struct pages *pages, const struct document_frame *frame, char *text, size_t length)
+{
+    struct body *body = malloc(sizeof(*body));
+
+    if (body == NULL) {
+        free(text);
+        return NULL;
+    }
+    *body = (struct body){
+        .references = 1,
+        .pages = pages,
+        .frame = *frame,
+        .text = text,
+        .length = length,
+    };
+    pages->alive_bytes += length;
+    return body;
+}
+
+struct body *body_ref(struct body *body)
+{
+    body->references++;
+    return body;
+}
+
+void body_unref(struct body *body)
+{
+    if (body == NULL || --body->references != 0)
+        return;
+    body->pages->alive_bytes -= body->length;
+    free(body->text);
+    free(body);
+}
+
+void page_key(enum document_kind kind, const struct query *query, char ret_key[PAGE_KEY_BYTES])
+{
+    /* Lengths go first, so that no pattern can look like the end of another. */
+    snprintf(ret_key, PAGE_KEY_BYTES, "%d %" PRIu32 " %d %d %d %d %d %" PRIu64 " %" PRIu32, (int)kind, query->pid,
+             query->has_cause, query->cause_excluded, query->has_cause ? (int)query->cause : 0, query->has_state,
+             query->has_state ? (int)query->state : 0, query->min_ns, query->limit);
+    snprintf(ret_key + strlen(ret_key), PAGE_KEY_BYTES - strlen(ret_key),
+             " %d %" PRIx64 " %" PRIx32 " %" PRIx32 " %d %" PRIu32 " %zu %zu %s%s", query->after.present,
+             query->after.frozen_since_ns, query->after.ring, query->after.slot, query->one, query->one ? query->id : 0,
+             strlen(query->ring), strlen(query->name), query->ring, query->name);
+}
+
+struct body *pages_find(struct pages *pages, const char *key, uint64_t sequence)
+{
+    for (size_t i = 0; i < PAGES_KEPT_MAX; i++) {
+        struct body *body = pages->kept[i].body;
+
+        if (body == NULL || body->frame.sequence != sequence || strcmp(pages->kept[i].key, key) != 0)
+            continue;
+        pages->kept[i].last_used = ++pages->uses;
+        return body;
+    }
+    return NULL;
+}
+
+static void let_go(struct pages *pages, size_t i)
+{
+    body_unref(pages->kept[i].body);
+    pages->kept[i].body = NULL;
+}
+
+/* The place to give to a new body: a free one, else the one used longest ago. */
+static size_t choose(const struct pages *pages)
+{
+    size_t chosen = 0;
+
+    for (size_t i = 0; i < PAGES_KEPT_MAX; i++) {
+        if (pages->kept[i].body == NULL)
+            return i;
+        if (pages->kept[i].last_used < pages->kept[chosen].last_used)
+            chosen = i;
+    }
+    return chosen;
+}
+
+/* Makes room for that many bytes, from the one used longest ago on. */
+static void make_room(struct pages *pages, size_t length)
+{
+    for (;;) {
+        size_t total_bytes = length;
+        size_t oldest = PAGES_KEPT_MAX;
+
+        for (size_t i = 0; i < PAGES_KEPT_MAX; i++) {
+            if (pages->kept[i].body == NULL)
+                continue;
+            total_bytes += pages->kept[i].body->length;
+            if (oldest == PAGES_KEPT_MAX || pages->kept[i].last_used < pages->kept[oldest].last_used)
+                oldest = i;
+        }
+        if (total_bytes <= PAGES_KEPT_BYTES_MAX || oldest == PAGES_KEPT_MAX)
+            return;
+        let_go(pages, oldest);
+    }
+}
+
+void pages_keep(struct pages *pages, const char *key, struct body *body)
+{
+    size_t i;
+
+    make_room(pages, body->length);
+    i = choose(pages);
+    let_go(pages, i);
+    snprintf(pages->kept[i].key, sizeof(pages->kept[i].key), "%s", key);
+    pages->kept[i].body = body_ref(body);
+    pages->kept[i].last_used = ++pages->uses;
+}
+
+void pages_forget_before(struct pages *pages, uint64_t sequence)
+{
+    for (size_t i = 0; i < PAGES_KEPT_MAX; i++)
+        if (pages->kept[i].body != NULL && pages->kept[i].body->frame.sequence < sequence)
+            let_go(pages, i);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pages.h - bodies of lists that were built already, by what was asked and by the scan they tell of.
+ *
+ * Guarantees
+ *   A. A list is built at most once per scan while it is kept; what is kept is bounded in number and in bytes, except
+ *      that the newest is kept whatever its size, until the next scan.
+ */
+#ifndef RIPD_NET_PAGES_H
+#define RIPD_NET_PAGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "view/documents.h"
+
+#define PAGES_KEPT_MAX 8u
+#define PAGES_KEPT_BYTES_MAX (32u << 20)
+#define PAGE_KEY_BYTES (2u * QUERY_PATTERN_BYTES + 256u)
+
+/* Shared by those it is being sent to. */
+struct body {
+    unsigned references;
+    struct pages *pages; /* where it is counted */
+    struct document_frame frame;
+    char *text;
+    size_t length;
+};
+
+struct pages {
+    struct {
+        char key[PAGE_KEY_BYTES];
+        struct body *body; /* NULL = free */
+        uint64_t last_used;
+    } kept[PAGES_KEPT_MAX];
+    uint64_t uses;
+    size_t alive_bytes; /* of all bodies: kept ones, and others that are still being sent */
+};
+
+/* Takes text over, also when it fails. NULL: no memory. */
+struct body *body_new(struct pages *pages, const struct document_frame *frame, char *text, size_t length);
+struct body *body_ref(struct body *body);
+void body_unref(struct body *body);
+
+/* The same text for the same question. */
+void page_key(enum document_kind kind, const struct query *query, char ret_key[PAGE_KEY_BYTES]);
+
+/* The kept one, not referenced for the caller; NULL if there is none of that scan. */
+struct body *pages_find(struct pages *pages, const char *key, uint64_t sequence);
+void pages_keep(struct pages *pages, const char *key, struct body *body);
+/* Lets go of all that tells of a scan before this one. */
+void pages_forget_before(struct pages *pages, uint64_t sequence);
+
+#endif

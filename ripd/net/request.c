@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request.c - parses the head of an HTTP/1 request (RFC 9112), strictly. Pure.
+ *
+ * First the end of the head is found and every byte of it looked at once (head_length), then the request line and the
+ * fields are cut out of it. Only GET and HEAD are served, so a body is never of interest: its length is.
+ */
+#include "net/request.h"
+
+#include <string.h>
+
+static const char *const field_names[FIELD_COUNT] = {
+    [FIELD_HOST] = "host",
+    [FIELD_ORIGIN] = "origin",
+    [FIELD_SEC_FETCH_SITE] = "sec-fetch-site",
+    [FIELD_SEC_FETCH_MODE] = "sec-fetch-mode",
+    [FIELD_SEC_FETCH_DEST] = "sec-fetch-dest",
+    [FIELD_CONNECTION] = "connection",
+    [FIELD_CONTENT_LENGTH] = "content-length",
+    [FIELD_TRANSFER_ENCODING] = "transfer-encoding",
+    [FIELD_EXPECT] = "expect",
+};
+
+static char to_lower(char letter)
+{
+    return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+}
+
+bool span_equals(struct span span, const char *lower_case)
+{
+    size_t i;
+
+    for (i = 0; i < span.length && lower_case[i] != '\0'; i++)
+        if (to_lower(span.bytes[i]) != lower_case[i])
+            return false;
+    return i == span.length && lower_case[i] == '\0';
+}
+
+/* tchar of RFC 9110. */
+static bool is_token_byte(char byte)
+{
+    return (byte >= '0' && byte <= '9') || (to_lower(byte) >= 'a' && to_lower(byte) <= 'z') ||
+           (byte != '\0' && strchr("!#$%&'*+-.^_`|~", byte) != NULL);
+}
+
+static bool is_token(struct span span)
+{
+    for (size_t i = 0; i < span.length; i++)
+        if (!is_token_byte(span.bytes[i]))
+            return false;
+    return span.length != 0;
+}
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t';
+}
+
+static struct span trim(struct span span)
+{
+    while (span.length != 0 && is_blank(span.bytes[0])) {
+        span.bytes++;
+        span.length--;
+    }
+    while (span.length != 0 && is_blank(span.bytes[span.length - 1]))
+        span.length--;
+    return span;
+}
+
+static enum request_outcome bad(struct request_fault *ret_fault, int status, const char *detail)
+{
+    *ret_fault = (struct request_fault){status, detail};
+    return REQUEST_BAD;
+}
+
+/* Finds the empty line that ends the head. COMPLETE: *ret_length bytes up to and with it. */
+static enum request_outcome head_length(const char *bytes, size_t length, size_t scanned_bytes, size_t *ret_length,
+                                        struct request_fault *ret_fault)
+{
+    size_t end = length < REQUEST_HEAD_BYTES_MAX ? length : REQUEST_HEAD_BYTES_MAX;
+
+    for (size_t i = scanned_bytes; i < end; i++) {
+        unsigned char byte = (unsigned char)bytes[i];
+
+        if (byte == '\n') {
+            if (i == 0 || bytes[i - 1] != '\r')
+                return bad(ret_fault, 400, "A line of the request does not end in CR LF.");
+            if (i >= 3 && bytes[i - 2] == '\n') {
+                *ret_length = i + 1;
+                return REQUEST_COMPLETE;
+            }
+        } else if (i != 0 && bytes[i - 1] == '\r') {
+            return bad(ret_fault, 400, "There is a carriage return inside a line of the request.");
+        } else if ((byte < 0x20 && byte != '\t' && byte != '\r') || byte == 0x7f) {
+            return bad(ret_fault, 400, "There is a control character in the request's head.");
+        }
+    }
+    if (length >= REQUEST_HEAD_BYTES_MAX)
+        return bad(ret_fault, 431, "The request's head is longer than 16384 bytes.");
+    return REQUEST_INCOMPLETE;
+}
+
+/* Cuts the next line, without its CR LF, off the head. */
+static struct span next_line(struct span *head)
+{
+    const char *end = memchr(head->bytes, '\r', head->length);
+    struct span line = {head->bytes, end == NULL ? head->length : (size_t)(end - head->bytes)};
+    size_t taken = end == NULL ? head->length : line.length + 2;
+
+    head->bytes += taken;
+    head->length -= taken;
+    return line;
+}
+
+/* Cuts what stands before the first `separator` off; all if there is none. True if there was one. */
+static bool cut(struct span *rest, char separator, struct span *ret_before)
+{
+    const char *at = rest->length == 0 ? NULL : memchr(rest->bytes, separator, rest->length);
+
+    ret_before->bytes = rest->bytes;
+    ret_before->length = at == NULL ? rest->length : (size_t)(at - rest->bytes);
+    rest->bytes += ret_before->length + (at != NULL);
+    rest->length -= ret_before->length + (at != NULL);
+    return at != NULL;
+}
+
+static bool starts_with(struct span span, const char *lower_case)
+{
+    size_t length = strlen(lower_case);
+
+    return span.length >= length && span_equals((struct span){span.bytes, length}, lower_case);
+}
+
+/* The target into authority, path and query. */
+static int parse_target(struct span target, struct http_request *request, struct request_fault *ret_fault)
+{
+    size_t scheme_bytes = starts_with(target, "http://") ? 7 : starts_with(target, "https://") ? 8 : 0;
+    struct span rest = {target.bytes + scheme_bytes, target.length - scheme_bytes};
+
+    if (memchr(target.bytes, '#', target.length) != NULL) {
+        bad(ret_fault, 400, "The request's target has a fragment.");
+        return -1;
+    }
+    if (scheme_bytes != 0) {
+        request->has_authority = true;
+        request->authority = (struct span){rest.bytes, 0};
+        while (rest.length != 0 && rest.bytes[0] != '/' && rest.bytes[0] != '?') {
+            request->authority.length++;
+            rest.bytes++;
+            rest.length--;
+        }
+    }
+    cut(&rest, '?', &request->path);
+    request->query = rest;
+    if (scheme_bytes != 0 && request->path.length == 0)
+        request->path = (struct span){"/", 1};
+    if (request->path.length == 0 || request->path.bytes[0] != '/') {
+        if (request->method == REQUEST_OTHER) /* OPTIONS *, CONNECT host:port */
+            return 0;
+        bad(ret_fault, 400, "The request's target is neither a path nor an http address.");
+        return -1;
+    }
+    return 0;
+}
+
+static int parse_version(struct span version, struct http_request *request, struct request_fault *ret_fault)
+{
+    const char *bytes = version.bytes;
+
+    if (version.length != 8 || memcmp(bytes, "HTTP/", 5) != 0 || bytes[5] < '0' || bytes[5] > '9' || bytes[6] != '.' ||
+        bytes[7] < '0' || bytes[7] > '9') {
+        bad(ret_fault, 400, "The request line does not end in an HTTP version.");
+        return -1;
+    }
+    if (bytes[5] != '1') {
+        bad(ret_fault, 505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
+        return -1;
+    }
+    request->minor_version = (unsigned)(bytes[7] - '0');
+    return 0;
+}
+
+static int parse_request_line(struct span line, struct http_request *request, struct request_fault *ret_fault)
+{
+    struct span method;
+    struct span target;
+
+    if (!cut(&line, ' ', &method) || !cut(&line, ' ', &target) || !is_token(method) || target.length == 0 ||
+        memchr(target.bytes, '\t', target.length) != NULL) {
+        bad(ret_fault, 400, "The request line is not METHOD, one blank, target, one blank, version.");
+        return -1;
+    }
+    if (method.length == 3 && memcmp(method.bytes, "GET", 3) == 0)
+        request->method = REQUEST_GET;
+    else if (method.length == 4 && memcmp(method.bytes, "HEAD", 4) == 0)
+        request->method = REQUEST_HEAD;
+    else
+        request->method = REQUEST_OTHER;
+    if (parse_version(line, request, ret_fault) < 0)
+        return -1;
+    return parse_target(target, request, ret_fault);
+}
+
+static int parse_field(struct span line, struct http_request *request, struct request_fault *ret_fault)
+{
+    struct span name;
+
+    if (!cut(&line, ':', &name) || !is_token(name)) { /* a folded line begins with a blank: not a token */
+        bad(ret_fault, 400, "A line of the request's head is not NAME: VALUE.");
+        return -1;
+    }
+    for (int i = 0; i < FIELD_COUNT; i++) {
+        struct field *field = &request->fields[i];
+
+        if (!span_equals(name, field_names[i]))
+            continue;
+        if (field->count++ == 0)
+            field->value = trim(line);
+    }
+    return 0;
+}
+
+/* True if a comma-separated list has the word. */
+static bool list_has(struct span list, const char *lower_case)
+{
+    struct span word;
+
+    while (list.length != 0) {
+        cut(&list, ',', &word);
+        if (span_equals(trim(word), lower_case))
+            return true;
+    }
+    return false;
+}
+
+static int parse_length(struct http_request *request, struct request_fault *ret_fault)
+{
+    const struct field *field = &request->fields[FIELD_CONTENT_LENGTH];
+    struct span value = field->value;
+    size_t i;
+
+    request->has_coding = request->fields[FIELD_TRANSFER_ENCODING].count != 0;
+    if (field->count == 0)
+        return 0;
+    for (i = 0; i < value.length && value.bytes[i] >= '0' && value.bytes[i] <= '9' && i < 18; i++)
+        request->body_bytes = request->body_bytes * 10 + (uint64_t)(value.bytes[i] - '0');
+    if (i == 0 || i != value.length || field->count > 1 || request->has_coding) {
+        bad(ret_fault, 400, "The length of the request's body is not one number.");
+        return -1;
+    }
+    return 0;
+}
+
+enum request_outcome request_parse(const char *bytes, size_t length, size_t scanned_bytes,
+                                   struct http_request *ret_request, size_t *ret_head_bytes,
+                                   struct request_fault *ret_fault)
+{
+    struct http_request request = {0};
+    enum request_outcome outcome;
+    size_t head_bytes = 0;
+    size_t field_count = 0;
+    struct span head;
+
+    outcome = head_length(bytes, length, scanned_bytes, &head_bytes, ret_fault);
+    if (outcome != REQUEST_COMPLETE)
+        return outcome;
+    head = (struct span){bytes, head_bytes - 2}; /* without the empty line */
+    if (parse_request_line(next_line(&head), &request, ret_fault) < 0)
+        return REQUEST_BAD;
+    while (head.length != 0) {
+        if (++field_count > REQUEST_FIELDS_MAX)
+            return bad(ret_fault, 431, "The request has more than 100 fields.");
+        if (parse_field(next_line(&head), &request, ret_fault) < 0)
+            return REQUEST_BAD;
+    }
+    if (parse_length(&request, ret_fault) < 0)
+        return REQUEST_BAD;
+    request.keep_alive = request.minor_version == 0 ? list_has(request.fields[FIELD_CONNECTION].value, "keep-alive")
+                                                    : !list_has(request.fields[FIELD_CONNECTION].value, "close");
+    *ret_request = request;
+    *ret_head_bytes = head_bytes;
+    return REQUEST_COMPLETE;
+}

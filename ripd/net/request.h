@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request.h - the head of an HTTP/1 request: bytes into values. Pure; the bytes are hostile.
+ *
+ * Guarantees
+ *   A. Nothing outside the given bytes is read; what is returned points into them.
+ *   B. What two parsers could read in two ways is refused: bare line feeds, folded lines, blanks before a colon, NUL
+ *      and other controls, two lengths, a length together with a transfer coding.
+ *   C. Outputs are untouched unless the outcome says so.
+ */
+#ifndef RIPD_NET_REQUEST_H
+#define RIPD_NET_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define REQUEST_HEAD_BYTES_MAX 16384u
+#define REQUEST_FIELDS_MAX 100u
+#define REQUEST_BODY_BYTES_MAX 65536u /* a body is read past and ignored; a longer one is refused */
+
+/* Bytes that are not terminated. */
+struct span {
+    const char *bytes;
+    size_t length;
+};
+
+enum request_method {
+    REQUEST_GET,
+    REQUEST_HEAD,
+    REQUEST_OTHER,
+};
+
+/* Fields that matter here. A field that came several times has count > 1 and its first value. */
+enum request_field {
+    FIELD_HOST,
+    FIELD_ORIGIN,
+    FIELD_SEC_FETCH_SITE,
+    FIELD_SEC_FETCH_MODE,
+    FIELD_SEC_FETCH_DEST,
+    FIELD_CONNECTION,
+    FIELD_CONTENT_LENGTH,
+    FIELD_TRANSFER_ENCODING,
+    FIELD_EXPECT,
+    FIELD_COUNT,
+};
+
+struct field {
+    unsigned count;
+    struct span value;
+};
+
+struct http_request {
+    enum request_method method;
+    unsigned minor_version; /* of HTTP/1 */
+    bool has_authority;     /* the target was absolute */
+    struct span authority;  /* of an absolute target */
+    struct span path;       /* with its first '/'; still percent-encoded */
+    struct span query;      /* after the '?'; empty if there is none */
+    struct field fields[FIELD_COUNT];
+    bool keep_alive;     /* what the client would like */
+    bool has_coding;     /* Transfer-Encoding: how much follows is told by the body itself */
+    uint64_t body_bytes; /* Content-Length */
+};
+
+struct request_fault {
+    int status; /* of the answer */
+    const char *detail;
+};
+
+enum request_outcome {
+    REQUEST_COMPLETE,   /* *ret_request and *ret_head_bytes are set */
+    REQUEST_INCOMPLETE, /* good so far; more bytes are needed */
+    REQUEST_BAD,        /* *ret_fault is set; the connection cannot go on */
+};
+
+/* scanned_bytes: how many of the bytes an earlier call for this head was given already; 0 is always right. */
+enum request_outcome request_parse(const char *bytes, size_t length, size_t scanned_bytes,
+                                   struct http_request *ret_request, size_t *ret_head_bytes,
+                                   struct request_fault *ret_fault);
+
+/* Letters of ASCII compare without case. */
+bool span_equals(struct span span, const char *lower_case);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server.h - what the parts of the HTTP server share. Private to net/.
+ *
+ * Everything here belongs to the HTTP thread once it runs, except the mailbox, which has a mutex.
+ */
+#ifndef RIPD_NET_SERVER_H
+#define RIPD_NET_SERVER_H
+
+#include <event2/event.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/snapshot.h"
+#include "net/access.h"
+#include "net/http.h"
+#include "net/listener.h"
+#include "net/pages.h"
+
+#define HTTP_CONNECTIONS_MAX 512u
+#define HTTP_WRITE_BYTES_MAX (2u << 20) /* to one client in one turn of the loop */
+#define HTTP_REQUESTS_PER_TURN 16u      /* pipelined by one client */
+#define HTTP_ACCEPTS_PER_TURN 64u
+#define HTTP_BODY_BYTES_MAX (128u << 20)
+
+/* How long a client may take. */
+struct http_limits {
+    size_t connections_max;
+    size_t body_bytes_max; /* of all lists kept or being sent */
+    uint64_t idle_ns;      /* between requests */
+    uint64_t request_ns;   /* for the head of a request, from its first byte */
+    uint64_t stall_ns;     /* without taking a byte of its answer */
+    uint64_t answer_ns;    /* for the whole of an answer */
+    uint64_t linger_ns;    /* to close after the last answer */
+    uint64_t wait_ns;      /* how long it is kept waiting for the scanner */
+    uint64_t sweep_ns;     /* how often these are looked at */
+};
+
+/* How often each limit was hit. */
+struct http_counters {
+    uint64_t accepted_count;
+    uint64_t dropped_for_new_count;    /* at the connection cap, or for want of descriptors */
+    uint64_t dropped_for_memory_count; /* did not take their answers, and these took too much memory */
+    uint64_t accept_paused_count;
+    uint64_t idle_closed_count;
+    uint64_t request_timeout_count;
+    uint64_t answer_timeout_count;
+    uint64_t wait_timeout_count;
+    uint64_t wait_refused_count;
+};
+
+struct completion {
+    uint64_t ticket;
+    struct page *page;
+};
+
+/* From other threads. */
+struct mailbox {
+    pthread_mutex_t mutex;
+    int descriptor; /* eventfd: something lies here */
+    struct snapshot *snapshot;
+    struct completion *completions;
+    size_t completion_count;
+    size_t completion_capacity;
+    bool stop;
+};
+
+struct door {
+    struct http *http;
+    struct listener listener;
+    struct access_rules rules;
+    struct event *event;
+};
+
+struct http {
+    struct event_base *base;
+    struct http_source source;
+    struct http_limits limits;
+    struct http_counters counters;
+    struct door doors[HTTP_LISTENERS_MAX];
+    size_t door_count;
+    char **allow_hosts;
+    size_t allow_host_count;
+    struct connection *connections;
+    size_t connection_count;
+    struct snapshot *snapshot; /* the last one; NULL before the first scan */
+    struct pages pages;
+    struct asking *askings;
+    uint64_t last_ticket;
+    struct event *wake_event;
+    struct event *sweep_event;
+    struct event *resume_event; /* accepting goes on after a pause */
+    struct event *stop_event;
+    struct mailbox mailbox;
+    pthread_t thread;
+    bool started;
+    bool stopping;
+    uint64_t date_second; /* of date_text */
+    char date_text[32];
+};
+
+/* For tests; before http_start(). */
+void http_set_limits(struct http *http, const struct http_limits *limits);
+
+struct timeval http_timeval(uint64_t duration_ns);
+
+/* handlers.c: answers a request, now or later. */
+void server_request(struct http *http, struct connection *connection, const struct http_request *request);
+
+/* askings.c: the connection waits for the answer to a question to the scanner; the same question is asked once. */
+void asking_join(struct http *http, struct connection *connection, enum document_kind kind, const struct query *query);
+void asking_leave(struct http *http, struct connection *connection);
+void asking_complete(struct http *http, uint64_t ticket, struct page *page);
+void askings_expire(struct http *http, uint64_t now_mono_ns);
+/* Answers everybody who waits with a problem. */
+void askings_abandon(struct http *http);
+
+/* accept.c */
+void accept_start(struct http *http);
+void accept_stop(struct http *http);
+int accept_prepare(struct http *http);
+/* While lists take too much memory, drops the client that has not taken anything of its answer for longest. */
+void drop_stalled(struct http *http);
+
+#endif

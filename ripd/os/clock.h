@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.h - the clocks, as nanoseconds. Never fail. */
+#ifndef RIPD_OS_CLOCK_H
+#define RIPD_OS_CLOCK_H
+
+#include <stdint.h>
+
+uint64_t clock_mono_ns(void); /* CLOCK_MONOTONIC */
+uint64_t clock_wall_ns(void); /* CLOCK_REALTIME */
+uint64_t clock_boot_ns(void); /* CLOCK_BOOTTIME: goes on while the machine is suspended */
+
+/* Clock ticks per second of /proc start times. */
+uint64_t clock_ticks_per_second(void);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * file.c - opening, identifying and listing files that may be anybody's. Touches the file system through descriptors of
+ * directories; decides nothing.
+ *
+ * Guarantees
+ *   1. A name is resolved once, with O_PATH, which opens nothing: what is not a regular file is never opened, so no
+ *      FIFO waits, no device acts, no link is followed.
+ *   2. Every descriptor is close-on-exec and read-only.
+ */
+#include "os/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+
+int file_open_directory(const char *path)
+{
+    int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return descriptor >= 0 ? descriptor : -errno;
+}
+
+static struct file_identity identity_of(const struct stat *status)
+{
+    return (struct file_identity){
+        .device = status->st_dev,
+        .inode = status->st_ino,
+        .size_bytes = (uint64_t)status->st_size,
+        .changed_ns = (uint64_t)status->st_ctim.tv_sec * 1000000000u + (uint64_t)status->st_ctim.tv_nsec,
+        .uid = status->st_uid,
+        .links = (uint32_t)status->st_nlink,
+        .regular = S_ISREG(status->st_mode),
+    };
+}
+
+int file_identify(int descriptor, struct file_identity *ret_identity)
+{
+    struct stat status;
+
+    if (fstat(descriptor, &status) != 0)
+        return -errno;
+    *ret_identity = identity_of(&status);
+    return 0;
+}
+
+int file_identify_at(int directory, const char *name, struct file_identity *ret_identity)
+{
+    struct stat status;
+
+    if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return -errno;
+    *ret_identity = identity_of(&status);
+    return 0;
+}
+
+/* Without /proc: opened by name after all, and kept only if it is still the file that was looked at. */
+static int reopen_by_name(int directory, const char *name, const struct stat *expected)
+{
+    struct stat status;
+    int descriptor = openat(directory, name, READ_FLAGS | O_NOFOLLOW);
+
+    if (descriptor < 0)
+        return -errno;
+    if (fstat(descriptor, &status) == 0 && status.st_dev == expected->st_dev && status.st_ino == expected->st_ino)
+        return descriptor;
+    close(descriptor);
+    return -ENOENT;
+}
+
+int file_open_regular_at(int directory, const char *name)
+{
+    char path[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
+    struct stat status;
+    int found = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int result;
+
+    if (found < 0)
+        return -errno;
+    if (fstat(found, &status) != 0) {
+        result = -errno;
+    } else if (!S_ISREG(status.st_mode)) {
+        result = -ENOTSUP;
+    } else {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
+        result = open(path, READ_FLAGS);
+        if (result < 0)
+            result = errno == ENOENT ? reopen_by_name(directory, name, &status) : -errno;
+    }
+    close(found);
+    return result;
+}
+
+static bool is_dot_name(const char *name)
+{
+    return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
+}
+
+/* Names of an open stream; 0, -EOVERFLOW, -errno, or what visit returned. */
+static int list_stream(DIR *stream, size_t limit, int (*visit)(void *context, const char *name), void *context)
+{
+    size_t count = 0;
+
+    for (;;) {
+        const struct dirent *entry;
+        int result;
+
+        errno = 0;
+        entry = readdir(stream);
+        if (entry == NULL)
+            return -errno;
+        if (is_dot_name(entry->d_name))
+            continue;
+        if (count++ >= limit)
+            return -EOVERFLOW;
+        result = visit(context, entry->d_name);
+        if (result != 0)
+            return result;
+    }
+}
+
+int file_list(int directory, size_t limit, int (*visit)(void *context, const char *name), void *context)
+{
+    int descriptor = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* a position of its own */
+    DIR *stream;
+    int result;
+
+    if (descriptor < 0)
+        return -errno;
+    stream = fdopendir(descriptor);
+    if (stream == NULL) {
+        result = -errno;
+        close(descriptor);
+        return result;
+    }
+    result = list_stream(stream, limit, visit, context);
+    closedir(stream);
+    return result;
+}
+
+ssize_t file_read_at(int directory, const char *name, char *buffer, size_t size)
+{
+    int descriptor = openat(directory, name, READ_FLAGS | O_NOFOLLOW);
+    size_t length = 0;
+    ssize_t bytes = 0;
+
+    if (descriptor < 0)
+        return -errno;
+    while (length < size - 1) {
+        bytes = read(descriptor, buffer + length, size - 1 - length);
+        if (bytes < 0 && errno == EINTR)
+            continue;
+        if (bytes <= 0)
+            break;
+        length += (size_t)bytes;
+    }
+    if (bytes < 0)
+        bytes = -errno;
+    close(descriptor);
+    buffer[length] = '\0';
+    return bytes < 0 ? bytes : (ssize_t)length;
+}
+
+int file_lock_holder(int descriptor, uint64_t offset, uint32_t *ret_pid)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = 1};
+
+    if (fcntl(descriptor, F_GETLK, &lock) != 0)
+        return -errno;
+    if (lock.l_type == F_UNLCK)
+        *ret_pid = 0;
+    else
+        *ret_pid = lock.l_pid > 0 ? (uint32_t)lock.l_pid : UINT32_MAX;
+    return 0;
+}

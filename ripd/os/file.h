@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * file.h - directories and files that may be anybody's. Every function returns 0 (or a descriptor) or -errno.
+ */
+#ifndef RIPD_OS_FILE_H
+#define RIPD_OS_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What tells one file, and one state of it, from another. */
+struct file_identity {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t size_bytes;
+    uint64_t changed_ns; /* ctime */
+    uint32_t uid;
+    uint32_t links;
+    bool regular;
+};
+
+int file_open_directory(const char *path);
+int file_identify(int descriptor, struct file_identity *ret_identity);
+int file_identify_at(int directory, const char *name, struct file_identity *ret_identity); /* follows no link */
+
+/*
+ * Opens a regular file to read, following no link and opening nothing that is not a regular file: a FIFO does not
+ * block and a device is not touched. -ENOTSUP: not a regular file.
+ */
+int file_open_regular_at(int directory, const char *name);
+
+/* Names in a directory, except "." and "..", while visit returns 0; at most limit of them, then -EOVERFLOW. */
+int file_list(int directory, size_t limit, int (*visit)(void *context, const char *name), void *context);
+
+/* Reads a small file whole: at most size - 1 bytes, terminated. Returns the length or -errno. */
+ssize_t file_read_at(int directory, const char *name, char *buffer, size_t size);
+
+/*
+ * Who holds a write lock on byte offset, POSIX or open-file-description. *ret_pid: 0 nobody, else the pid in our
+ * namespace, or UINT32_MAX when it has none that we can see.
+ */
+int file_lock_holder(int descriptor, uint64_t offset, uint32_t *ret_pid);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc.h - what /proc says of a process. Takes the descriptor of a proc directory, so that tests hand it a tree of
+ * their own. Every function returns 0 or -errno; -ESRCH when the process or thread is gone.
+ */
+#ifndef RIPD_OS_PROC_H
+#define RIPD_OS_PROC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One line of PID/stat or PID/task/TID/stat. */
+struct proc_stat {
+    char state;
+    uint32_t flags;
+    uint32_t thread_count;
+    uint64_t start_time_ticks;
+    char comm[17];
+};
+int proc_stat(int proc, uint32_t pid, struct proc_stat *ret_stat);
+int proc_thread_stat(int proc, uint32_t pid, uint32_t tid, struct proc_stat *ret_stat);
+
+/* Whether a process has ended but for its parent's wait(): not one whose first thread alone has. */
+bool proc_stat_ended(const struct proc_stat *stat);
+
+#define PROC_FLAG_EXITING 0x4u /* PF_EXITING of the kernel's include/linux/sched.h */
+
+/* From PID/status. */
+struct proc_status {
+    uint32_t uid_real;
+    uint32_t uid_effective;
+    uint32_t uid_saved;
+    uint32_t pid_in_namespace; /* last field of NSpid; 0 = not known */
+    uint32_t namespace_count;  /* fields of NSpid; 1 = it lives in our own pid namespace */
+    bool core_dumping;
+};
+int proc_status(int proc, uint32_t pid, struct proc_status *ret_status);
+
+/*
+ * tid in our namespace of the thread of pid whose tid in its innermost namespace is inner_tid, from NSpid of the
+ * threads: the same number where the namespaces are the same.
+ */
+int proc_find_thread(int proc, uint32_t pid, uint32_t inner_tid, uint32_t *ret_tid);
+
+/* The inverse, for one thread; -ENOTSUP when the kernel does not tell. */
+int proc_thread_inner_tid(int proc, uint32_t pid, uint32_t tid, uint32_t *ret_inner_tid);
+
+/* Threads of a process while visit returns 0; returns what visit returned last. */
+int proc_visit_threads(int proc, uint32_t pid, int (*visit)(void *context, uint32_t tid), void *context);
+
+/* Whether the proc directory shows a process of that number. */
+bool proc_exists(int proc, uint32_t pid);
+
+/*
+ * Whether the process's cgroup is frozen, by the v1 freezer or by cgroup.freeze of v2. cgroup_root: the path where
+ * cgroups are mounted. -ENOENT: not known.
+ */
+int proc_cgroup_frozen(int proc, const char *cgroup_root, uint32_t pid, bool *ret_frozen);
+
+/* Inode number of the caller's pid namespace; boot id as 16 bytes; boot time on the wall clock. */
+int proc_own_pid_namespace(int proc, uint64_t *ret_inode);
+int proc_boot_id(int proc, uint8_t ret_id[16]);
+
+/* Parsers of the above, pure on text. Fuzzed. */
+int proc_parse_stat(const char *text, struct proc_stat *ret_stat);
+int proc_parse_status(const char *text, struct proc_status *ret_status);
+
+#endif

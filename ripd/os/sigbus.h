@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sigbus.h - surviving a mapped file that is cut short by somebody else.
+ *
+ *     if (SIGBUS_GUARD(base, size)) {
+ *         ... reads of the mapping ...
+ *         sigbus_unguard();
+ *     } else {
+ *         ... a read faulted; the guard is off already ...
+ *     }
+ *
+ * Guarantees
+ *   A. A SIGBUS at an address inside the guarded range returns to the guard; any other has its default effect.
+ *   B. One guard per thread at a time, kept in thread-local storage; no cost where nothing faults.
+ *   C. Between guard and unguard, only code that may be left by siglongjmp: no lock taken, nothing allocated.
+ */
+#ifndef RIPD_OS_SIGBUS_H
+#define RIPD_OS_SIGBUS_H
+
+#include <setjmp.h>
+#include <stddef.h>
+
+/* Once per process, before the first guard. 0 or -errno. */
+int sigbus_install(void);
+
+sigjmp_buf *sigbus_arm(const void *base, size_t size_bytes);
+void sigbus_unguard(void);
+
+#define SIGBUS_GUARD(base, size_bytes) (sigsetjmp(*sigbus_arm((base), (size_bytes)), 0) == 0)
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * evidence.c - what the kernel says about suspects. Touches /proc through os/proc.h and the registry; decides only whom
+ * to look at next.
+ *
+ * Guarantees
+ *   1. What stops a whole process is told of all its suspects, however many, by one look at the process: half the
+ * budget is kept for that. An id on no thread needs no more either.
+ *   2. The threads of the others are looked at one by one: those never examined first, the longest frozen of them
+ *      first, then the others in turn, until the budget is spent. The budget is for reading /proc: the bookkeeping,
+ *      some 25 ns for each suspect, is not taken out of it, or a million of them would leave nothing for any.
+ *   3. A process is asked about again after its threads; if it is not the same any more, nothing that was read counts.
+ *   4. Only numbers that the ring itself gives are looked up, below the pid that it is known to be of.
+ */
+#include "probe/evidence.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/array.h"
+#include "os/clock.h"
+#include "os/proc.h"
+#include "probe/probe_state.h"
+
+enum { SUSPECTS_PER_CLOCK = 16 };
+
+/* Processes -------------------------------------------------------------------------------------------------------- */
+
+/* Finds the process of each suspect; they come in order of ring. */
+static int attach_suspects(struct probe *probe, struct registry *registry, const struct detector_suspect *suspects,
+                           size_t count)
+{
+    uint32_t *owners = array_reserve(probe->owners, &probe->owner_capacity, count, sizeof(*owners));
+    struct ring *ring = NULL;
+
+    if (owners == NULL)
+        return -ENOMEM;
+    probe->owners = owners;
+    for (size_t i = 0; i < count; i++) {
+        if (ring == NULL || ring->serial != suspects[i].ring)
+            ring = registry_find(registry, suspects[i].ring);
+        owners[i] = ring != NULL ? probe_subject(probe, ring, suspects[i].process) : NO_SUBJECT;
+    }
+    return 0;
+}
+
+/* Fills what is known without the thread. True if nothing more is needed, or can be had. */
+static bool settle_suspect(const struct subject *subject, struct detector_suspect *suspect)
+{
+    struct evidence *evidence = &suspect->evidence;
+
+    if (subject->kind == SUBJECT_ALIVE && !subject->asked)
+        return true;
+    evidence->examined = true;
+    evidence->on_no_thread = suspect->tid == 0;
+    if (subject->kind != SUBJECT_ALIVE) {
+        evidence->thread_gone = subject->kind == SUBJECT_GONE;
+        return true;
+    }
+    evidence->core_dumping = subject->core_dumping;
+    evidence->frozen = subject->frozen;
+    evidence->process_state = subject->leader_state;
+    if (suspect->tid != 0 && subject->leader_state == 'T')
+        evidence->thread_state = 'T'; /* a stop is the whole process's */
+    if (suspect->tid == 0 || subject->core_dumping || subject->frozen || subject->leader_state == 'T')
+        return true;
+    *evidence = (struct evidence){0}; /* until its thread has been looked at */
+    return false;
+}
+
+/* The heap of threads to look at ----------------------------------------------------------------------------------- */
+
+static bool comes_before(const struct pending *a, const struct pending *b)
+{
+    return a->class != b->class ? a->class < b->class : a->order < b->order;
+}
+
+static void sift_down(struct probe *probe, size_t at)
+{
+    struct pending *heap = probe->pending;
+
+    for (;;) {
+        size_t first = at, left = 2 * at + 1, right = left + 1;
+        struct pending moved = heap[at];
+
+        if (left < probe->pending_count && comes_before(&heap[left], &heap[first]))
+            first = left;
+        if (right < probe->pending_count && comes_before(&heap[right], &heap[first]))
+            first = right;
+        if (first == at)
+            return;
+        heap[at] = heap[first];
+        heap[first] = moved;
+        at = first;
+    }
+}
+
+static struct pending pop_pending(struct probe *probe)
+{
+    struct pending first = probe->pending[0];
+
+    probe->pending[0] = probe->pending[--probe->pending_count];
+    sift_down(probe, 0);
+    return first;
+}
+
+static struct pending pending_of(const struct probe *probe, const struct detector_suspect *suspect, size_t index)
+{
+    uint64_t key = probe_key(suspect->ring, suspect->slot);
+    bool is_new = suspect->state == ID_RUNNING || (suspect->state == ID_STALLED && suspect->cause == CAUSE_NONE);
+
+    return (struct pending){
+        .class = is_new                      ? 0
+                 : key > probe->last_suspect ? 1
+                                             : 2,
+        .suspect = (uint32_t)index,
+        .order = is_new ? suspect->frozen_since_ns : key,
+    };
+}
+
+/* Settles those who need no look at a thread, and makes a heap of the others. */
+static int gather_pending(struct probe *probe, struct detector_suspect *suspects, size_t count)
+{
+    struct pending *pending = array_reserve(probe->pending, &probe->pending_capacity, count, sizeof(*pending));
+
+    for (size_t i = 0; i < count; i++) {
+        if (probe->owners[i] == NO_SUBJECT || settle_suspect(&probe->subjects[probe->owners[i]], &suspects[i]))
+            continue;
+        if (pending != NULL)
+            pending[probe->pending_count++] = pending_of(probe, &suspects[i], i);
+    }
+    if (pending == NULL)
+        return -ENOMEM;
+    probe->pending = pending;
+    for (size_t i = probe->pending_count / 2; i-- > 0;)
+        sift_down(probe, i);
+    return 0;
+}
+
+/* Threads ---------------------------------------------------------------------------------------------------------- */
+
+/* Whether the thread was started after the id had been registered: then it is not the one that the id was put on. */
+static bool is_replaced(const struct probe *probe, struct registry *registry, const struct subject *subject,
+                        const struct detector_suspect *suspect, const struct proc_stat *stat)
+{
+    struct rip_id_info info;
+    int result = mapping_id(&subject->ring->mapping, suspect->slot, &info);
+
+    if (result < 0)
+        registry_damage(registry, subject->ring, "was cut while it was read");
+    if (result != 0 || info.generation != suspect->generation || info.kind != RIP_KIND_THREAD)
+        return false; /* a coroutine may be on a younger thread */
+    return stat->start_time_ticks > info.registered_boot_ns / probe->tick_ns + 1;
+}
+
+/* 0; -ESRCH: the thread is gone; -EAGAIN: its number is not known yet. */
+static int read_thread(const struct probe *probe, struct registry *registry, const struct subject *subject,
+                       uint32_t ring_tid, uint64_t deadline_mono_ns, struct proc_stat *ret_stat)
+{
+    const struct ring_process *process = &subject->ring->processes[subject->process];
+    uint32_t tid;
+    int result = -ESRCH;
+
+    for (int attempt = 0; attempt < 2 && result == -ESRCH; attempt++) {
+        result = registry_find_thread(registry, subject->ring, subject->process, ring_tid, deadline_mono_ns, &tid);
+        if (result != 0)
+            return result;
+        result = proc_thread_stat(probe->proc, process->pid, tid, ret_stat);
+        if (process->own_pid_namespace)
+            break;
+        if (result == -ESRCH)
+            registry_forget_thread(subject->ring, subject->process, tid);
+    }
+    return result;
+}
+
+static void examine_suspect(const struct probe *probe, struct registry *registry, struct detector_suspect *suspect,
+                            const struct subject *subject, uint64_t deadline_mono_ns)
+{
+    struct evidence *evidence = &suspect->evidence;
+    struct proc_stat stat;
+    int result = read_thread(probe, registry, subject, suspect->tid, deadline_mono_ns, &stat);
+
+    if (result == -EAGAIN || result == -EMFILE || result == -ENFILE || result == -ENOMEM)
+        return;
+    evidence->examined = true;
+    evidence->process_state = subject->leader_state;
+    if (result == 0) {
+        evidence->thread_state = stat.state;
+        evidence->thread_gone = (stat.flags & PROC_FLAG_EXITING) != 0 || stat.state == 'Z' || stat.state == 'X';
+        evidence->thread_replaced = is_replaced(probe, registry, subject, suspect, &stat);
+    }
+    if (result == -ESRCH)
+        evidence->thread_gone = true;
+}
+
+static void examine_pending(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
+                            uint64_t deadline_mono_ns)
+{
+    for (size_t examined = 0; probe->pending_count > 0; examined++) {
+        const struct subject *subject;
+        struct detector_suspect *suspect;
+        struct pending next;
+
+        if (examined % SUSPECTS_PER_CLOCK == 0 && clock_mono_ns() >= deadline_mono_ns)
+            return;
+        next = pop_pending(probe);
+        suspect = &suspects[next.suspect];
+        subject = &probe->subjects[probe->owners[next.suspect]];
+        examine_suspect(probe, registry, suspect, subject, deadline_mono_ns);
+        if (next.class != 0)
+            probe->last_suspect = next.order;
+    }
+}
+
+/* The whole -------------------------------------------------------------------------------------------------------- */
+
+/* Takes back what was read of processes that are not the same any more. */
+static void confirm_subjects(struct probe *probe, const struct registry *registry, struct detector_suspect *suspects,
+                             size_t count)
+{
+    for (size_t i = 0; i < probe->subject_count; i++) {
+        struct subject *subject = &probe->subjects[i];
+
+        if (subject->asked)
+            subject->asked = probe_subject_holds(registry, subject);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct subject *subject = probe->owners[i] != NO_SUBJECT ? &probe->subjects[probe->owners[i]] : NULL;
+
+        if (subject != NULL && subject->kind == SUBJECT_ALIVE && !subject->asked)
+            suspects[i].evidence = (struct evidence){0};
+    }
+}
+
+static size_t count_unexamined(const struct detector_suspect *suspects, size_t count)
+{
+    size_t unexamined = 0;
+
+    for (size_t i = 0; i < count; i++)
+        unexamined += !suspects[i].evidence.examined;
+    return unexamined;
+}
+
+size_t evidence_collect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count)
+{
+    uint64_t started_mono_ns, asked_ns;
+
+    if (count == 0)
+        return 0;
+    if (attach_suspects(probe, registry, suspects, count) == 0) {
+        started_mono_ns = clock_mono_ns();
+        probe_ask_subjects(probe, started_mono_ns + probe->budget_ns / 2);
+        asked_ns = clock_mono_ns() - started_mono_ns;
+        if (gather_pending(probe, suspects, count) == 0 && asked_ns < probe->budget_ns)
+            examine_pending(probe, registry, suspects, clock_mono_ns() + probe->budget_ns - asked_ns);
+        confirm_subjects(probe, registry, suspects, count);
+    }
+    probe_forget(probe);
+    return count_unexamined(suspects, count);
+}

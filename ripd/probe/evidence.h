@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * evidence.h - what the kernel says about suspects, read from /proc within a budget. No signal, no stop, no ptrace.
+ *
+ * Guarantees
+ *   A. A process is asked about only if its verdict is PROCESS_ATTESTED or PROCESS_ALIVE, and only what /proc tells
+ *      anyone: nothing here needs a privilege.
+ *   B. At most budget_ns of time is spent on reading per call, and some 25 ns per suspect besides; suspects not
+ * examined earlier come first, the longest frozen first among them; what is left is examined on later scans, round
+ * robin.
+ */
+#ifndef RIPD_PROBE_EVIDENCE_H
+#define RIPD_PROBE_EVIDENCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/detector.h"
+#include "ring/registry.h"
+
+struct probe_options {
+    const char *proc_path;
+    const char *cgroup_path;
+    uint64_t budget_ns;
+};
+
+struct probe;
+int probe_new(struct probe **ret_probe, const struct probe_options *options);
+void probe_free(struct probe *probe);
+
+/* Fills suspect->evidence of as many suspects as the budget allows. Returns how many were left unexamined. */
+size_t evidence_collect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
+                        size_t count);
+
+#endif

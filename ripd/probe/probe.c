@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe.c - the processes of suspects: what stops them as a whole. Touches /proc, the cgroup tree and pidfds.
+ *
+ * Guarantees
+ *   1. A process is asked about once per call, and only if it is alive and known to be the one of the record; it is
+ * held by a pidfd meanwhile (HOLDS_MAX of them), so its pid cannot become another's unnoticed.
+ *   2. When time runs out, the next call goes on with the process after the last one.
+ *   3. Nothing is kept of a process when the call is over.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/array.h"
+#include "os/clock.h"
+#include "os/pidfd.h"
+#include "os/proc.h"
+#include "probe/probe_state.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+enum {
+    HOLDS_MAX = 256,
+    PLACES_MIN = 64,
+};
+
+/* Life ------------------------------------------------------------------------------------------------------------- */
+
+int probe_new(struct probe **ret_probe, const struct probe_options *options)
+{
+    struct probe *probe = calloc(1, sizeof(*probe));
+    int result;
+
+    if (probe == NULL)
+        return -ENOMEM;
+    probe->budget_ns = options->budget_ns;
+    probe->tick_ns = SECOND_NS / clock_ticks_per_second();
+    probe->cgroup_path = strdup(options->cgroup_path);
+    probe->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    result = probe->proc < 0 ? -errno : 0;
+    if (probe->cgroup_path == NULL)
+        result = -ENOMEM;
+    if (result != 0) {
+        probe_free(probe);
+        return result;
+    }
+    *ret_probe = probe;
+    return 0;
+}
+
+void probe_free(struct probe *probe)
+{
+    if (probe == NULL)
+        return;
+    probe_forget(probe);
+    if (probe->proc >= 0)
+        close(probe->proc);
+    free(probe->cgroup_path);
+    free(probe->subjects);
+    free(probe->places);
+    free(probe->owners);
+    free(probe->pending);
+    free(probe);
+}
+
+/* Subjects --------------------------------------------------------------------------------------------------------- */
+
+static uint32_t *find_place(const struct probe *probe, uint64_t key)
+{
+    size_t place = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (probe->place_capacity - 1);
+
+    while (probe->places[place] != 0 && probe->subjects[probe->places[place] - 1].key != key)
+        place = (place + 1) & (probe->place_capacity - 1);
+    return &probe->places[place];
+}
+
+static int grow_places(struct probe *probe)
+{
+    size_t capacity = probe->place_capacity != 0 ? 2 * probe->place_capacity : PLACES_MIN;
+    uint32_t *places = calloc(capacity, sizeof(*places));
+
+    if (places == NULL)
+        return -ENOMEM;
+    free(probe->places);
+    probe->places = places;
+    probe->place_capacity = capacity;
+    for (size_t i = 0; i < probe->subject_count; i++)
+        *find_place(probe, probe->subjects[i].key) = (uint32_t)i + 1;
+    return 0;
+}
+
+static enum subject_kind kind_of(const struct ring *ring, uint32_t process)
+{
+    static const enum subject_kind kinds[] = {
+        [PROCESS_UNKNOWN] = SUBJECT_UNKNOWN, [PROCESS_ATTESTED] = SUBJECT_ALIVE, [PROCESS_ALIVE] = SUBJECT_ALIVE,
+        [PROCESS_MISSING] = SUBJECT_GONE,    [PROCESS_DEAD] = SUBJECT_GONE,
+    };
+
+    return process < ring->process_count ? kinds[ring->processes[process].verdict] : SUBJECT_UNKNOWN;
+}
+
+uint32_t probe_subject(struct probe *probe, struct ring *ring, uint32_t process)
+{
+    uint64_t key = probe_key(ring->serial, process);
+    struct subject *subjects;
+    uint32_t *place;
+
+    if (2 * (probe->subject_count + 1) > probe->place_capacity && grow_places(probe) != 0)
+        return NO_SUBJECT;
+    place = find_place(probe, key);
+    if (*place != 0)
+        return *place - 1;
+    subjects = array_reserve(probe->subjects, &probe->subject_capacity, probe->subject_count + 1, sizeof(*subjects));
+    if (subjects == NULL)
+        return NO_SUBJECT;
+    probe->subjects = subjects;
+    subjects[probe->subject_count] =
+        (struct subject){.key = key, .ring = ring, .process = process, .kind = kind_of(ring, process), .hold = -1};
+    *place = (uint32_t)++probe->subject_count;
+    return *place - 1;
+}
+
+void probe_forget(struct probe *probe)
+{
+    for (size_t i = 0; i < probe->subject_count; i++)
+        if (probe->subjects[i].hold >= 0)
+            close(probe->subjects[i].hold);
+    probe->hold_count = 0;
+    probe->subject_count = 0;
+    probe->pending_count = 0;
+    free(probe->places);
+    probe->places = NULL;
+    probe->place_capacity = 0;
+    probe->subjects = array_trim(probe->subjects, &probe->subject_capacity, 0, sizeof(*probe->subjects));
+    probe->owners = array_trim(probe->owners, &probe->owner_capacity, 0, sizeof(*probe->owners));
+    probe->pending = array_trim(probe->pending, &probe->pending_capacity, 0, sizeof(*probe->pending));
+}
+
+/* Asking ----------------------------------------------------------------------------------------------------------- */
+
+static void hold_subject(struct probe *probe, struct subject *subject, uint32_t pid)
+{
+    if (probe->hold_count >= HOLDS_MAX)
+        return;
+    subject->hold = pidfd_of(pid);
+    if (subject->hold >= 0)
+        probe->hold_count++;
+}
+
+static void ask_subject(struct probe *probe, struct subject *subject)
+{
+    const struct ring_process *process = &subject->ring->processes[subject->process];
+    struct proc_status status;
+    struct proc_stat stat;
+
+    hold_subject(probe, subject, process->pid);
+    if (proc_stat(probe->proc, process->pid, &stat) != 0 || proc_status(probe->proc, process->pid, &status) != 0 ||
+        stat.start_time_ticks != process->pid_start_time_ticks)
+        return; /* it is on its way out: the next scan will tell */
+    subject->leader_state = stat.state;
+    subject->core_dumping = status.core_dumping;
+    if (proc_cgroup_frozen(probe->proc, probe->cgroup_path, process->pid, &subject->frozen) != 0)
+        subject->frozen = false;
+    subject->asked = true;
+}
+
+/* Where to begin: after the one that was asked last. */
+static size_t first_subject(const struct probe *probe)
+{
+    for (size_t i = 0; i < probe->subject_count; i++)
+        if (probe->subjects[i].key == probe->last_subject)
+            return i + 1;
+    return 0;
+}
+
+void probe_ask_subjects(struct probe *probe, uint64_t deadline_mono_ns)
+{
+    size_t first = first_subject(probe);
+
+    for (size_t i = 0; i < probe->subject_count; i++) {
+        struct subject *subject = &probe->subjects[(first + i) % probe->subject_count];
+
+        if (subject->kind != SUBJECT_ALIVE)
+            continue;
+        if (clock_mono_ns() >= deadline_mono_ns)
+            return;
+        ask_subject(probe, subject);
+        probe->last_subject = subject->key;
+    }
+}
+
+bool probe_subject_holds(const struct registry *registry, const struct subject *subject)
+{
+    if (subject->hold >= 0 && pidfd_ended(subject->hold))
+        return false;
+    return registry_process_holds(registry, subject->ring, subject->process);
+}

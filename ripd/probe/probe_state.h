@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe_state.h - what the parts of the probe share. For ripd/probe alone.
+ *
+ *   probe.c      processes: asked about once per call, held while their threads are read
+ *   evidence.c   suspects: in which order, until when, and what is told of each
+ */
+#ifndef RIPD_PROBE_PROBE_STATE_H
+#define RIPD_PROBE_PROBE_STATE_H
+
+#include <stdbool.h>
+
+#include "probe/evidence.h"
+
+/* What can be said of a process without looking at its threads. */
+enum subject_kind {
+    SUBJECT_ALIVE,   /* may be asked about */
+    SUBJECT_GONE,    /* it is missing or dead */
+    SUBJECT_UNKNOWN, /* no judgement: must not be asked about */
+};
+
+/* A process of suspects, during one call. */
+struct subject {
+    uint64_t key; /* ring serial and record */
+    struct ring *ring;
+    uint32_t process;
+    enum subject_kind kind;
+    bool asked;
+    bool core_dumping;
+    bool frozen;
+    char leader_state;
+    int hold; /* pidfd, -1 = none */
+};
+
+/* A suspect whose thread has to be looked at. The smallest comes first. */
+struct pending {
+    uint32_t class; /* 0: never examined; 1: after where the last call ended; 2: before that */
+    uint32_t suspect;
+    uint64_t order;
+};
+
+struct probe {
+    int proc;
+    char *cgroup_path;
+    uint64_t budget_ns;
+    uint64_t tick_ns;
+
+    struct subject *subjects; /* of this call */
+    size_t subject_count;
+    size_t subject_capacity;
+    uint32_t *places; /* of subjects by key, hashed; index + 1, 0 = empty */
+    size_t place_capacity;
+    size_t hold_count;
+
+    uint32_t *owners; /* of each suspect: index of its subject, NO_SUBJECT = none */
+    size_t owner_capacity;
+    struct pending *pending; /* a heap */
+    size_t pending_count;
+    size_t pending_capacity;
+
+    uint64_t last_subject; /* key of the last one that was asked about */
+    uint64_t last_suspect; /* the same of a suspect that had been examined before */
+};
+
+#define NO_SUBJECT UINT32_MAX
+
+static inline uint64_t probe_key(uint32_t ring, uint32_t within)
+{
+    return (uint64_t)ring << 32 | within;
+}
+
+/* probe.c */
+uint32_t probe_subject(struct probe *probe, struct ring *ring, uint32_t process); /* index, or NO_SUBJECT: no memory */
+void probe_ask_subjects(struct probe *probe, uint64_t deadline_mono_ns);
+bool probe_subject_holds(const struct registry *registry, const struct subject *subject);
+void probe_forget(struct probe *probe); /* everything of this call */
+
+#endif

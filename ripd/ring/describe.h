@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * describe.h - a slot as an item: everything about one id, read at one moment.
+ */
+#ifndef RIPD_RING_DESCRIBE_H
+#define RIPD_RING_DESCRIBE_H
+
+#include "core/detector.h"
+#include "core/query.h"
+#include "core/snapshot.h"
+#include "ring/registry.h"
+
+/* A new item, one reference; NULL when that generation is not there any more, its ring is damaged, or no memory. */
+struct item *describe_id(struct registry *registry, uint32_t ring, uint32_t slot, uint32_t generation);
+
+/*
+ * A page of all ids that match, in order of ring serial and slot, states as of the detector's last scan. NULL: no
+ * memory. snapshot: of that scan, for the frame.
+ */
+struct page *describe_threads(struct registry *registry, const struct detector *detector, const struct query *query,
+                              struct snapshot *snapshot);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry.c - the set of rings, and one refresh of it from beginning to end. Touches directories, ring files and /proc
+ * through the other registry_*.c files; logs nothing: what is worth a line becomes a notice.
+ *
+ * Guarantees
+ *   1. A refresh never fails for a reason that lies in a file, a directory or a process.
+ *   2. A damaged ring leaves the set at once, but its struct stays valid until the next refresh.
+ *   3. A ring is dropped only when its file has no name here and nobody lives in it.
+ *   4. Notices are bounded per refresh, and a limit is noticed once.
+ */
+#include "ring/registry.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/array.h"
+#include "os/proc.h"
+#include "ring/registry_state.h"
+
+/* Notices ---------------------------------------------------------------------------------------------------------- */
+
+void registry_notice(struct registry *registry, enum registry_notice_kind kind, const char *name, const char *reason)
+{
+    struct notice notice = {.kind = kind};
+    struct notice *notices;
+
+    if (registry->notice_count >= REGISTRY_NOTICES_MAX) {
+        registry->counters.notices_over_limit++;
+        return;
+    }
+    notices =
+        array_reserve(registry->notices, &registry->notice_capacity, registry->notice_count + 1, sizeof(*notices));
+    if (notices == NULL)
+        return;
+    registry->notices = notices;
+    notice.name = strdup(name);
+    notice.reason = reason != NULL ? strdup(reason) : NULL;
+    notices[registry->notice_count++] = notice;
+}
+
+void registry_notice_limit(struct registry *registry, enum registry_limit limit, const char *reason)
+{
+    if (!registry->limit_noticed[limit])
+        registry_notice(registry, NOTICE_LIMIT, "registry", reason);
+    registry->limit_noticed[limit] = true;
+}
+
+/* Forgets the first count notices. */
+static void drop_notices(struct registry *registry, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free(registry->notices[i].name);
+        free(registry->notices[i].reason);
+    }
+    registry->notice_count -= count;
+    if (registry->notice_count != 0)
+        memmove(registry->notices, registry->notices + count, registry->notice_count * sizeof(*registry->notices));
+}
+
+static int give_notices(struct registry *registry, const struct registry_notice **ret_notices, size_t *ret_count)
+{
+    struct registry_notice *out = array_reserve(registry->notices_out, &registry->notice_out_capacity,
+                                                registry->notice_count, sizeof(*registry->notices_out));
+
+    if (out == NULL)
+        return -ENOMEM;
+    registry->notices_out = out;
+    for (size_t i = 0; i < registry->notice_count; i++) {
+        const struct notice *notice = &registry->notices[i];
+
+        out[i] = (struct registry_notice){notice->kind, notice->name != NULL ? notice->name : "", notice->reason};
+    }
+    registry->notices_returned = registry->notice_count;
+    *ret_notices = out;
+    *ret_count = registry->notice_count;
+    return 0;
+}
+
+/* The set ---------------------------------------------------------------------------------------------------------- */
+
+static void free_ring(struct ring *ring)
+{
+    mapping_close(&ring->mapping);
+    registry_processes_done(ring);
+    free(ring->name);
+    free(ring->file_name);
+    free(ring);
+}
+
+int registry_add_ring(struct registry *registry, struct ring *ring)
+{
+    struct ring **rings =
+        array_reserve(registry->rings, &registry->ring_capacity, registry->ring_count + 1, sizeof(*rings));
+
+    if (rings == NULL) {
+        free_ring(ring);
+        return -ENOMEM;
+    }
+    registry->rings = rings;
+    ring->serial = ++registry->next_serial;
+    rings[registry->ring_count++] = ring;
+    return 0;
+}
+
+static void remove_ring(struct registry *registry, size_t index)
+{
+    registry_forget_ring_file(registry, registry->rings[index]);
+    registry->ring_count--;
+    memmove(&registry->rings[index], &registry->rings[index + 1],
+            (registry->ring_count - index) * sizeof(*registry->rings));
+}
+
+/* First index whose serial is not below. */
+static size_t find_index(const struct registry *registry, uint32_t serial)
+{
+    size_t low = 0, high = registry->ring_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (registry->rings[middle]->serial < serial)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct ring **registry_rings(struct registry *registry, size_t *ret_count)
+{
+    *ret_count = registry->ring_count;
+    return registry->rings;
+}
+
+struct ring *registry_find(struct registry *registry, uint32_t serial)
+{
+    size_t index = find_index(registry, serial);
+
+    return index < registry->ring_count && registry->rings[index]->serial == serial ? registry->rings[index] : NULL;
+}
+
+const struct registry_counters *registry_counters(const struct registry *registry)
+{
+    return &registry->counters;
+}
+
+/* Without memory to keep it until later, the struct is left behind: a leak is better than a pointer to nothing. */
+static void retire_ring(struct registry *registry, struct ring *ring)
+{
+    struct ring **retired =
+        array_reserve(registry->retired, &registry->retired_capacity, registry->retired_count + 1, sizeof(*retired));
+
+    if (retired == NULL)
+        return;
+    registry->retired = retired;
+    retired[registry->retired_count++] = ring;
+}
+
+void registry_damage(struct registry *registry, struct ring *ring, const char *reason)
+{
+    size_t index = find_index(registry, ring->serial);
+    struct file_identity file = ring->mapping.file;
+
+    if (index >= registry->ring_count || registry->rings[index] != ring)
+        return;
+    if (ring->mapping.descriptor >= 0)
+        file_identify(ring->mapping.descriptor, &file);
+    remove_ring(registry, index);
+    mapping_close(&ring->mapping);
+    retire_ring(registry, ring);
+    registry->counters.rings_damaged++;
+    registry_notice(registry, NOTICE_RING_DAMAGED, ring->name != NULL ? ring->name : ring->file_name, reason);
+    if (file.links != 0)
+        registry_list_unreadable(registry, &file, ring->directory, ring->name != NULL ? ring->name : ring->file_name,
+                                 RING_DAMAGED, reason);
+}
+
+static void free_retired(struct registry *registry)
+{
+    for (size_t i = 0; i < registry->retired_count; i++)
+        free_ring(registry->retired[i]);
+    registry->retired_count = 0;
+}
+
+/* A refresh -------------------------------------------------------------------------------------------------------- */
+
+static bool is_same_boot(const struct registry *registry, const struct rip_ring_info *info)
+{
+    static const uint8_t unknown[16];
+
+    return memcmp(info->boot_id, unknown, sizeof(unknown)) == 0 ||
+           memcmp(registry->boot_id, unknown, sizeof(unknown)) == 0 ||
+           memcmp(info->boot_id, registry->boot_id, sizeof(unknown)) == 0;
+}
+
+/* Looks at the files of all rings: cut, or without a name? */
+static void check_rings(struct registry *registry)
+{
+    for (size_t i = 0; i < registry->ring_count;) {
+        struct ring *ring = registry->rings[i];
+
+        if (mapping_check(&ring->mapping) != 0 || mapping_info(&ring->mapping, &ring->info) != 0) {
+            registry_damage(registry, ring, "was cut short");
+            continue;
+        }
+        if (ring->mapping.file.links == 0)
+            ring->unlinked = true;
+        ring->same_boot = is_same_boot(registry, &ring->info);
+        i++;
+    }
+}
+
+/* Judges all processes, and drops the rings that nobody can find or needs any more. */
+static void judge_rings(struct registry *registry, uint64_t now_mono_ns)
+{
+    for (size_t i = 0; i < registry->ring_count;) {
+        struct ring *ring = registry->rings[i];
+
+        registry_processes_refresh(registry, ring, now_mono_ns);
+        if (i >= registry->ring_count || registry->rings[i] != ring)
+            continue; /* it has been damaged, and is gone from the set */
+        if (!ring->unlinked || registry_ring_lives(ring)) {
+            i++;
+            continue;
+        }
+        registry_notice(registry, NOTICE_RING_GONE, ring->name != NULL ? ring->name : ring->file_name, NULL);
+        remove_ring(registry, i);
+        free_ring(ring);
+    }
+}
+
+int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const struct registry_notice **ret_notices,
+                     size_t *ret_count)
+{
+    drop_notices(registry, registry->notices_returned);
+    registry->notices_returned = 0;
+    registry->listing_ns = 0;
+    free_retired(registry);
+    registry_directories_refresh(registry, now_mono_ns);
+    check_rings(registry);
+    registry_name_rings(registry);
+    judge_rings(registry, now_mono_ns);
+    return give_notices(registry, ret_notices, ret_count);
+}
+
+/* Life ------------------------------------------------------------------------------------------------------------- */
+
+/* What is compared with claims; what cannot be had stays 0, which is "not known" throughout. */
+static void learn_machine(struct registry *registry, const struct registry_options *options)
+{
+    registry->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    registry->proc_is_real = strcmp(options->proc_path, "/proc") == 0;
+    if (registry->proc < 0)
+        return;
+    proc_own_pid_namespace(registry->proc, &registry->pid_namespace);
+    proc_boot_id(registry->proc, registry->boot_id);
+    registry->processes_hidden = registry->proc_is_real && !proc_exists(registry->proc, 1);
+}
+
+int registry_new(struct registry **ret_registry, const struct registry_options *options)
+{
+    struct registry *registry = calloc(1, sizeof(*registry));
+    int result;
+
+    if (registry == NULL)
+        return -ENOMEM;
+    registry->inotify = -1;
+    learn_machine(registry, options);
+    result = registry->proc >= 0 ? registry_directories_init(registry, options) : -ENOENT;
+    if (result != 0) {
+        registry_free(registry);
+        return result;
+    }
+    *ret_registry = registry;
+    return 0;
+}
+
+void registry_free(struct registry *registry)
+{
+    if (registry == NULL)
+        return;
+    free_retired(registry);
+    for (size_t i = 0; i < registry->ring_count; i++)
+        free_ring(registry->rings[i]);
+    drop_notices(registry, registry->notice_count);
+    registry_files_done(registry);
+    registry_directories_done(registry);
+    if (registry->proc >= 0)
+        close(registry->proc);
+    free(registry->rings);
+    free(registry->retired);
+    free(registry->notices);
+    free(registry->notices_out);
+    free(registry);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry.h - the set of rings: found in directories, opened, identified, dropped.
+ *
+ * Directories are watched with inotify and listed again every REGISTRY_RESCAN_NS, since a watch can overflow or be
+ * refused; a missing directory is waited for. A file is looked at once for each change of it; what is not a ring is
+ * remembered by inode and change time, so that it costs nothing and is reported once.
+ *
+ * Guarantees
+ *   A. Nothing but regular files is opened, no link is followed.
+ *   B. A ring keeps its serial as long as it is mapped, whatever it is renamed to, and its name as long as its file has
+ *      that name; the ring that comes second to a name is NAME~2. Several links to a file are one ring.
+ *   C. Every limit has a name below, and a counter in registry_counters.
+ */
+#ifndef RIPD_RING_REGISTRY_H
+#define RIPD_RING_REGISTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/identity.h"
+#include "core/snapshot.h"
+#include "ring/mapping.h"
+
+#define REGISTRY_RESCAN_NS UINT64_C(10000000000)
+#define REGISTRY_RECHECK_NS UINT64_C(5000000000) /* /proc is asked at least this often about who holds its locks */
+#define REGISTRY_LISTING_NS UINT64_C(50000000)   /* spent on listing threads of other pid namespaces, per refresh */
+#define REGISTRY_RINGS_MAX 4096u                 /* rings mapped at once */
+#define REGISTRY_FILES_MAX 65536u                /* names looked at per directory, and files remembered in all */
+#define REGISTRY_EVENTS_MAX 16384u               /* taken in per refresh; more are an overflow */
+#define REGISTRY_DIRECTORIES_MAX 64u
+#define REGISTRY_UNREADABLE_MAX 1024u /* rings that cannot be read, listed with the reason */
+#define REGISTRY_NOTICES_MAX 8192u    /* per refresh; more are counted */
+
+/* One process record of a ring, and what we make of it. */
+struct ring_process {
+    struct rip_process_info claim;
+    bool present; /* a process: not an embryo, not an exited one */
+    bool alive;   /* it, or an embryo, may still come to register ids */
+    enum process_verdict verdict;
+    struct identity_memory memory;
+    uint32_t pid; /* in our namespace; 0 = not known */
+    uint64_t pid_start_time_ticks;
+    bool own_pid_namespace;       /* its tids are numbers of ours */
+    uint32_t holder_pid;          /* of the last scan, as file_lock_holder() has it */
+    bool life_locked;             /* of the last scan */
+    uint64_t checked_mono_ns;     /* when /proc was last asked about it; 0 = never */
+    struct thread_names *threads; /* of a process in another pid namespace; NULL = none known */
+    struct process_facts *facts;  /* a reference; NULL until asked for, and again when anything in it has changed */
+    struct process_facts *brief;  /* the same without modules */
+};
+
+struct ring {
+    uint32_t serial;
+    char *name; /* unique: its file's name, with "~2" and so on for who comes second; not NULL between refreshes */
+    char *file_name;
+    uint32_t directory; /* index of the registry's directories */
+    bool unlinked;      /* its file has no name, or none in our directories */
+    bool announced;     /* by NOTICE_RING_FOUND */
+    uint32_t pass;      /* the last full listing that saw it */
+    struct mapping mapping;
+    struct rip_ring_info info;      /* as of this scan */
+    bool same_boot;                 /* or not known */
+    struct ring_process *processes; /* [0, process_count) */
+    size_t process_count;
+    uint8_t *dead;       /* [0, process_count): verdict is PROCESS_DEAD; for detector_ring() */
+    uint64_t live_count; /* of the last scan */
+    bool warned_unattested;
+};
+
+struct registry;
+
+struct registry_options {
+    const char *const *directories;
+    size_t directory_count;
+    const char *proc_path;   /* "/proc" */
+    const char *cgroup_path; /* "/sys/fs/cgroup" */
+};
+
+struct registry_counters {
+    uint64_t files_over_limit;
+    uint64_t rings_over_limit;
+    uint64_t watch_overflows;
+    uint64_t rings_damaged;
+    uint64_t unreadable_over_limit;
+    uint64_t notices_over_limit;
+};
+
+/* What changed, for the log; strings are the registry's, valid until the next refresh. */
+enum registry_notice_kind {
+    NOTICE_RING_FOUND,
+    NOTICE_RING_GONE,       /* dropped: its file is gone and nobody lives in it */
+    NOTICE_RING_DAMAGED,    /* cut or contradictory: reason */
+    NOTICE_RING_UNREADABLE, /* could not be opened or understood: reason */
+    NOTICE_UNATTESTED,      /* a living process has lost its lock: reason names the pid */
+    NOTICE_PROCESS_DEAD,
+    NOTICE_DIRECTORY_MISSING,
+    NOTICE_DIRECTORY_FOUND,
+    NOTICE_LIMIT, /* reason names the limit; once per limit */
+};
+struct registry_notice {
+    enum registry_notice_kind kind;
+    const char *name; /* ring or directory */
+    const char *reason;
+};
+
+int registry_new(struct registry **ret_registry, const struct registry_options *options);
+void registry_free(struct registry *registry);
+
+/*
+ * Takes in what changed in the directories, re-reads process records, and judges every process (see core/identity.h).
+ * Call once per scan. Returns notices; never fails for a reason that lies in a file.
+ */
+int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const struct registry_notice **ret_notices,
+                     size_t *ret_count);
+
+/* Rings that are mapped, in ascending order of serial. */
+struct ring **registry_rings(struct registry *registry, size_t *ret_count);
+struct ring *registry_find(struct registry *registry, uint32_t serial);
+
+/* Marks a ring damaged for reason (a static string): it is unmapped, and stays in the list of rings with the reason. */
+void registry_damage(struct registry *registry, struct ring *ring, const char *reason);
+
+/*
+ * Facts of a ring's process with its modules: a new reference, or NULL: no such process, or no memory. They are the
+ * same object until something in them changes.
+ */
+struct process_facts *registry_process_facts(struct registry *registry, struct ring *ring, uint32_t process);
+
+/*
+ * tid in our namespace of a thread that its process calls tid. 0; -ESRCH: none; -EAGAIN: not found out before
+ * deadline_mono_ns, or within REGISTRY_LISTING_NS since the last refresh; ask again after the next one.
+ */
+int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t process, uint32_t tid,
+                         uint64_t deadline_mono_ns, uint32_t *ret_tid);
+
+/* The number in our namespace that registry_find_thread() gave turned out to be nobody's. */
+void registry_forget_thread(struct ring *ring, uint32_t process, uint32_t our_tid);
+
+/*
+ * Whether a process that is alive is still the one it was judged to be: it holds the lock that attests it, and its
+ * start time is the same. Asked after reading anything about its pid.
+ */
+bool registry_process_holds(const struct registry *registry, const struct ring *ring, uint32_t process);
+
+/* Lines of /rings, mapped and unreadable, in order of name. The caller frees each with ring_facts_done(), and the
+ * array. */
+int registry_facts(struct registry *registry, struct ring_facts **ret_facts, size_t *ret_count);
+
+const struct registry_counters *registry_counters(const struct registry *registry);
+
+#endif

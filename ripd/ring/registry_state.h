@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry_state.h - what the parts of the registry share. For ring/registry*.c alone.
+ *
+ *   registry.c            one refresh, in order; the set of rings; notices
+ *   registry_directory.c  directories: watched, listed, lost and found
+ *   registry_file.c       a name in a directory: looked at, remembered, opened
+ *   registry_name.c       which name a ring goes by
+ *   registry_process.c    process records: identified and judged
+ *   registry_thread.c     threads by the numbers that they have in other pid namespaces
+ *   registry_facts.c      values for snapshots
+ */
+#ifndef RIPD_RING_REGISTRY_STATE_H
+#define RIPD_RING_REGISTRY_STATE_H
+
+#include "ring/registry.h"
+
+struct registry_directory {
+    char *path;
+    int descriptor; /* -1 = missing */
+    int watch;      /* -1 = none */
+    uint64_t device;
+    uint64_t inode;
+    uint64_t changed_ns; /* as of the last listing; tells when one without a watch has to be listed */
+    bool reported_missing;
+    bool over_limit; /* its last listing was cut off */
+};
+
+/* A file that was looked at, by inode. */
+struct known_file {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t changed_ns; /* as it was; 0 = look again, it may have changed since within one tick of the file's clock */
+    uint64_t size_bytes;
+    struct ring *ring; /* NULL = it is none that we can read */
+    uint32_t pass;     /* the last full listing that saw it */
+    bool used;
+};
+
+struct known_files {
+    struct known_file *entries; /* hashed, open addressing; capacity is a power of two or 0 */
+    size_t capacity;
+    size_t count;
+};
+
+/* A ring that cannot be read, or was damaged. */
+struct unreadable_file {
+    uint64_t device;
+    uint64_t inode;
+    uint64_t size_bytes;
+    uint32_t uid;
+    uint32_t directory;
+    enum ring_health health;
+    const char *reason; /* static */
+    char *name;
+};
+
+struct notice {
+    enum registry_notice_kind kind;
+    char *name;
+    char *reason;
+};
+
+enum registry_limit {
+    LIMIT_FILES,
+    LIMIT_RINGS,
+    LIMIT_UNREADABLE,
+    LIMIT_EVENTS,
+    LIMIT_WATCHES,
+    LIMIT_RESOURCES, /* descriptors, memory, address space */
+    LIMIT_COUNT,
+};
+
+struct registry {
+    int proc;
+    bool processes_hidden; /* /proc does not show everybody: who is not seen there may be alive */
+    bool proc_is_real;
+    uint64_t pid_namespace;
+    uint8_t boot_id[16];
+    int inotify;         /* -1 = none */
+    uint64_t listing_ns; /* spent on listing threads since the last refresh */
+
+    struct registry_directory directories[REGISTRY_DIRECTORIES_MAX];
+    size_t directory_count;
+    uint32_t pass;
+    bool rescan_due;
+    bool names_in_doubt; /* some name was taken away */
+    uint64_t rescanned_mono_ns;
+
+    struct ring **rings; /* ascending serial */
+    size_t ring_count;
+    size_t ring_capacity;
+    struct ring **retired; /* damaged since the last refresh: not in rings, freed by the next one */
+    size_t retired_count;
+    size_t retired_capacity;
+    uint32_t next_serial;
+
+    struct known_files known;
+    struct unreadable_file *unreadable;
+    size_t unreadable_count;
+    size_t unreadable_capacity;
+
+    struct notice *notices;
+    struct registry_notice *notices_out;
+    size_t notice_count;
+    size_t notice_capacity;
+    size_t notice_out_capacity;
+    size_t notices_returned;
+    bool limit_noticed[LIMIT_COUNT];
+    struct registry_counters counters;
+};
+
+/* registry.c */
+void registry_notice(struct registry *registry, enum registry_notice_kind kind, const char *name, const char *reason);
+void registry_notice_limit(struct registry *registry, enum registry_limit limit, const char *reason);
+int registry_add_ring(struct registry *registry, struct ring *ring); /* takes it over; -ENOMEM: it is freed */
+
+/* registry_directory.c */
+int registry_directories_init(struct registry *registry, const struct registry_options *options);
+void registry_directories_done(struct registry *registry);
+void registry_directories_refresh(struct registry *registry, uint64_t now_mono_ns);
+
+/* registry_file.c */
+void registry_look_at(struct registry *registry, uint32_t directory, const char *name);
+void registry_sweep_files(struct registry *registry); /* forgets what the present pass has not seen */
+void registry_forget_ring_file(struct registry *registry, struct ring *ring);
+int registry_list_unreadable(struct registry *registry, const struct file_identity *file, uint32_t directory,
+                             const char *name, enum ring_health health, const char *reason);
+void registry_files_done(struct registry *registry);
+
+/* registry_name.c */
+bool registry_name_holds(const struct registry *registry, const struct ring *ring);
+void registry_seen_as(struct registry *registry, struct ring *ring, uint32_t directory, const char *name);
+void registry_name_rings(struct registry *registry);
+
+/* registry_process.c */
+void registry_processes_refresh(struct registry *registry, struct ring *ring, uint64_t now_mono_ns); /* may damage */
+bool registry_ring_lives(const struct ring *ring);
+void registry_processes_done(struct ring *ring);
+
+/* registry_thread.c */
+void registry_forget_threads(struct ring_process *process);
+
+/* registry_facts.c */
+void registry_drop_facts(struct ring_process *process);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry_thread.c - threads of processes in other pid namespaces, by the numbers that they have there. Touches /proc.
+ *
+ * A ring holds the tids of its writer's namespace. /proc tells the number of a thread in every namespace, but only from
+ * our number to theirs, so the threads of such a process are listed and remembered.
+ *
+ * Guarantees
+ *   1. Each thread is asked about once, and a listing stops at the caller's deadline and goes on from there next time.
+ *   2. Nothing is remembered of processes in our own namespace, and at most THREADS_MAX threads of any other.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/clock.h"
+#include "os/proc.h"
+#include "ring/registry_state.h"
+
+enum {
+    THREADS_MAX = 131072,
+    CAPACITY_MIN = 64,
+    LISTED_NS = 500000000, /* a thread that was not there is not looked for again before */
+};
+
+/* From one number to another; 0 = empty. Hashed, open addressing; capacity is a power of two or 0. */
+struct number_map {
+    struct number_pair {
+        uint32_t key;
+        uint32_t value;
+    } * pairs;
+    size_t capacity;
+    size_t count;
+};
+
+struct thread_names {
+    struct number_map ours;   /* by theirs */
+    struct number_map theirs; /* by ours */
+    uint64_t listed_mono_ns;  /* when the last complete listing ended */
+};
+
+/* Numbers ---------------------------------------------------------------------------------------------------------- */
+
+static struct number_pair *pair_place(const struct number_map *map, uint32_t key)
+{
+    size_t place = (key * UINT32_C(0x9e3779b1)) & (map->capacity - 1);
+
+    while (map->pairs[place].key != 0 && map->pairs[place].key != key)
+        place = (place + 1) & (map->capacity - 1);
+    return &map->pairs[place];
+}
+
+static uint32_t map_find(const struct number_map *map, uint32_t key)
+{
+    return map->capacity != 0 && key != 0 ? pair_place(map, key)->value : 0;
+}
+
+static int map_grow(struct number_map *map)
+{
+    struct number_map grown = {.capacity = map->capacity != 0 ? 2 * map->capacity : CAPACITY_MIN, .count = map->count};
+
+    grown.pairs = calloc(grown.capacity, sizeof(*grown.pairs));
+    if (grown.pairs == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < map->capacity; i++)
+        if (map->pairs[i].key != 0)
+            *pair_place(&grown, map->pairs[i].key) = map->pairs[i];
+    free(map->pairs);
+    *map = grown;
+    return 0;
+}
+
+static int map_set(struct number_map *map, uint32_t key, uint32_t value)
+{
+    struct number_pair *pair;
+
+    if (2 * (map->count + 1) > map->capacity && map_grow(map) != 0)
+        return -ENOMEM;
+    pair = pair_place(map, key);
+    map->count += pair->key == 0;
+    *pair = (struct number_pair){key, value};
+    return 0;
+}
+
+/* Threads ---------------------------------------------------------------------------------------------------------- */
+
+void registry_forget_threads(struct ring_process *process)
+{
+    if (process->threads == NULL)
+        return;
+    free(process->threads->ours.pairs);
+    free(process->threads->theirs.pairs);
+    free(process->threads);
+    process->threads = NULL;
+}
+
+/* Whether its threads were listed to the end so recently that another listing would not tell more. */
+static bool is_listed(const struct ring_process *process, uint64_t now_mono_ns)
+{
+    return process->threads != NULL && process->threads->listed_mono_ns != 0 &&
+           now_mono_ns - process->threads->listed_mono_ns < LISTED_NS;
+}
+
+/* The pairs stay, with nothing in them. */
+void registry_forget_thread(struct ring *ring, uint32_t process, uint32_t our_tid)
+{
+    struct thread_names *names = ring->processes[process].threads;
+    uint32_t inner = names != NULL ? map_find(&names->theirs, our_tid) : 0;
+
+    if (inner == 0)
+        return;
+    pair_place(&names->theirs, our_tid)->value = 0;
+    if (map_find(&names->ours, inner) == our_tid)
+        pair_place(&names->ours, inner)->value = 0;
+}
+
+struct listing {
+    int proc;
+    uint32_t pid;
+    uint64_t deadline_mono_ns;
+    struct thread_names *names;
+};
+
+static int learn_thread(void *context, uint32_t tid)
+{
+    struct listing *listing = context;
+    uint32_t inner;
+
+    if (map_find(&listing->names->theirs, tid) != 0)
+        return 0;
+    if (clock_mono_ns() >= listing->deadline_mono_ns)
+        return -EAGAIN;
+    if (proc_thread_inner_tid(listing->proc, listing->pid, tid, &inner) != 0)
+        return 0; /* it has just ended */
+    if (map_set(&listing->names->theirs, tid, inner) != 0 || map_set(&listing->names->ours, inner, tid) != 0)
+        return -ENOMEM;
+    return 0;
+}
+
+/* Makes room for what is to be learned. */
+static int prepare_names(struct ring_process *process)
+{
+    if (process->threads != NULL && process->threads->theirs.count >= THREADS_MAX)
+        registry_forget_threads(process); /* most of them must be gone */
+    if (process->threads == NULL)
+        process->threads = calloc(1, sizeof(*process->threads));
+    return process->threads != NULL ? 0 : -ENOMEM;
+}
+
+/* Lists the threads of a process within the time that is left. 0, or -EAGAIN. */
+static int list_threads(struct registry *registry, struct ring_process *process, uint64_t deadline_mono_ns)
+{
+    uint64_t now_mono_ns = clock_mono_ns(), left_ns = REGISTRY_LISTING_NS - registry->listing_ns;
+    struct listing listing = {.proc = registry->proc, .pid = process->pid, .deadline_mono_ns = deadline_mono_ns};
+    int result;
+
+    if (is_listed(process, now_mono_ns))
+        return 0;
+    if (registry->listing_ns >= REGISTRY_LISTING_NS || now_mono_ns >= deadline_mono_ns || prepare_names(process) != 0)
+        return -EAGAIN;
+    if (deadline_mono_ns - now_mono_ns > left_ns)
+        listing.deadline_mono_ns = now_mono_ns + left_ns;
+    listing.names = process->threads;
+    result = proc_visit_threads(registry->proc, process->pid, learn_thread, &listing);
+    if (result == 0 || result == -EOVERFLOW)
+        process->threads->listed_mono_ns = clock_mono_ns();
+    registry->listing_ns += clock_mono_ns() - now_mono_ns;
+    return result == -EAGAIN || result == -ENOMEM ? -EAGAIN : 0;
+}
+
+int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t process, uint32_t tid,
+                         uint64_t deadline_mono_ns, uint32_t *ret_tid)
+{
+    struct ring_process *owner = process < ring->process_count ? &ring->processes[process] : NULL;
+    uint32_t found;
+
+    if (owner == NULL || tid == 0)
+        return -ESRCH;
+    if (owner->own_pid_namespace) {
+        *ret_tid = tid;
+        return 0;
+    }
+    if (owner->verdict != PROCESS_ATTESTED && owner->verdict != PROCESS_ALIVE)
+        return -ESRCH;
+    found = owner->threads != NULL ? map_find(&owner->threads->ours, tid) : 0;
+    if (found == 0) {
+        int result = list_threads(registry, owner, deadline_mono_ns);
+
+        found = owner->threads != NULL ? map_find(&owner->threads->ours, tid) : 0;
+        if (found == 0)
+            return result != 0 ? result : -ESRCH;
+    }
+    *ret_tid = found;
+    return 0;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan.h - every ring's live slots through the detector, in batches that stay in the first-level cache.
+ */
+#ifndef RIPD_RING_SCAN_H
+#define RIPD_RING_SCAN_H
+
+#include "core/detector.h"
+#include "ring/registry.h"
+
+#define SCAN_BATCH 256u
+
+/* Between detector_begin() and detector_suspects(). A ring that faults is damaged and left out. 0 or -ENOMEM. */
+int scan_run(struct registry *registry, struct detector *detector);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * document_item.c - one id as JSON: who it is, whose, what it does, where it was. Pure.
+ *
+ * Guarantees
+ *   A. An address is written only as the offset in a module of its process; one that lies in no module is null.
+ *   B. Every field is always there; what is not known is null. Only KEY_hex comes and goes.
+ */
+#include "view/document_parts.h"
+
+#include <string.h>
+
+#define NS_PER_MS 1000000u
+
+void part_bytes(struct json_writer *writer, const char *key, const char *key_hex, const void *bytes, size_t length)
+{
+    json_key(writer, key);
+    if (json_bytes(writer, bytes, length)) {
+        json_key(writer, key_hex);
+        json_hex(writer, bytes, length);
+    }
+}
+
+static void part_null(struct json_writer *writer, const char *key)
+{
+    json_key(writer, key);
+    json_null(writer);
+}
+
+static void part_uint(struct json_writer *writer, const char *key, uint64_t value)
+{
+    json_key(writer, key);
+    json_uint(writer, value);
+}
+
+static void part_uint_or_null(struct json_writer *writer, const char *key, uint64_t value, uint64_t unknown)
+{
+    if (value == unknown)
+        part_null(writer, key);
+    else
+        part_uint(writer, key, value);
+}
+
+void part_text(struct json_writer *writer, const char *key, const char *key_hex, const char *text)
+{
+    if (text == NULL)
+        part_null(writer, key);
+    else
+        part_bytes(writer, key, key_hex, text, strlen(text));
+}
+
+void part_time(struct json_writer *writer, const char *key, uint64_t wall_ns)
+{
+    json_key(writer, key);
+    if (wall_ns == 0)
+        json_null(writer);
+    else
+        json_time(writer, wall_ns);
+}
+
+void part_process(struct json_writer *writer, const struct process_facts *process)
+{
+    part_uint_or_null(writer, "pid", process->pid, 0);
+    part_text(writer, "comm", "comm_hex", process->comm[0] == '\0' ? NULL : process->comm);
+    part_text(writer, "exe", "exe_hex", process->exe);
+    part_time(writer, "started_at", process->started_wall_ns);
+    json_key(writer, "attested");
+    json_bool(writer, process->attested);
+}
+
+/* Fields that function, file and line will fill once locations are looked up. */
+static void part_source(struct json_writer *writer)
+{
+    part_null(writer, "function");
+    part_null(writer, "file");
+    part_null(writer, "line");
+}
+
+static const struct module_facts *module_of(const struct item *item, uint64_t address)
+{
+    return item->process == NULL ? NULL : process_facts_module(item->process, address);
+}
+
+static void part_offset(struct json_writer *writer, const struct module_facts *module, uint64_t address)
+{
+    json_key(writer, "offset");
+    if (module == NULL)
+        json_null(writer);
+    else
+        json_hex_number(writer, address - module->bias);
+}
+
+static void part_location(struct json_writer *writer, const struct item *item)
+{
+    const struct module_facts *module;
+
+    json_key(writer, "location");
+    if (item->crumb_count == 0) {
+        json_null(writer);
+        return;
+    }
+    module = module_of(item, item->crumbs[0].address);
+    json_object_begin(writer);
+    part_text(writer, "module", "module_hex", module == NULL ? NULL : module->name);
+    json_key(writer, "build_id");
+    if (module == NULL || module->build_id[0] == '\0')
+        json_null(writer);
+    else
+        json_string(writer, module->build_id);
+    part_offset(writer, module, item->crumbs[0].address);
+    part_source(writer);
+    json_object_end(writer);
+}
+
+static void part_trail(struct json_writer *writer, const struct item *item)
+{
+    json_key(writer, "trail");
+    json_array_begin(writer);
+    for (size_t i = 0; i < item->crumb_count; i++) {
+        const struct module_facts *module = module_of(item, item->crumbs[i].address);
+
+        json_object_begin(writer);
+        part_uint(writer, "count", item->crumbs[i].snap - 1); /* snaps before it: the newest is snaps - 1 */
+        part_text(writer, "module", "module_hex", module == NULL ? NULL : module->name);
+        part_offset(writer, module, item->crumbs[i].address);
+        part_source(writer);
+        json_object_end(writer);
+    }
+    json_array_end(writer);
+}
+
+static void part_verdict(struct json_writer *writer, const struct sighting *sighting)
+{
+    bool frozen = sighting->since_wall_ns != 0;
+    uint64_t max_ns = sighting->frozen_for_max_ns;
+
+    json_key(writer, "state");
+    json_string(writer, id_state_name(sighting->state));
+    json_key(writer, "cause");
+    if (sighting->cause == CAUSE_NONE)
+        json_null(writer);
+    else
+        json_string(writer, id_cause_name(sighting->cause));
+    part_time(writer, "since", sighting->since_wall_ns);
+    part_uint_or_null(writer, "frozen_for_ms", frozen ? sighting->frozen_for_ns / NS_PER_MS : UINT64_MAX, UINT64_MAX);
+    part_uint_or_null(writer, "frozen_for_max_ms", frozen && max_ns != UINT64_MAX ? max_ns / NS_PER_MS : UINT64_MAX,
+                      UINT64_MAX);
+    part_uint(writer, "threshold_ms", sighting->threshold_ns / NS_PER_MS);
+}
+
+void part_item(struct json_writer *writer, const struct sighting *sighting)
+{
+    const struct item *item = sighting->item;
+    size_t name_bytes = item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES;
+
+    json_object_begin(writer);
+    part_text(writer, "ring", "ring_hex", item->ring_name);
+    part_uint(writer, "id", item->id);
+    part_uint_or_null(writer, "tid", item->tid, 0);
+    part_bytes(writer, "name", "name_hex", item->name, name_bytes);
+    part_null(writer, "note");
+    json_key(writer, "process");
+    if (item->process == NULL) {
+        json_null(writer);
+    } else {
+        json_object_begin(writer);
+        part_process(writer, item->process);
+        json_object_end(writer);
+    }
+    part_verdict(writer, sighting);
+    part_uint(writer, "snaps", item->snap_count);
+    part_location(writer, item);
+    part_null(writer, "kernel");
+    part_null(writer, "waits_for");
+    part_trail(writer, item);
+    json_object_end(writer);
+}

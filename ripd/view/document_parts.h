@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* document_parts.h - pieces that several documents share. Private to view/. */
+#ifndef RIPD_VIEW_DOCUMENT_PARTS_H
+#define RIPD_VIEW_DOCUMENT_PARTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/snapshot.h"
+#include "view/documents.h"
+#include "view/json_writer.h"
+
+/* A key with bytes of unknown origin; key_hex follows only if showing them changed anything. */
+void part_bytes(struct json_writer *writer, const char *key, const char *key_hex, const void *bytes, size_t length);
+
+/* The same of a terminated string; NULL is null. */
+void part_text(struct json_writer *writer, const char *key, const char *key_hex, const char *text);
+
+/* A key with a time; 0 is null. */
+void part_time(struct json_writer *writer, const char *key, uint64_t wall_ns);
+
+/* pid, comm, exe, started_at, attested: the fields of a process, inside the caller's object. */
+void part_process(struct json_writer *writer, const struct process_facts *process);
+
+/* One id: an item of /stalls and /threads. */
+void part_item(struct json_writer *writer, const struct sighting *sighting);
+
+/* A frame with what the snapshot tells. */
+struct document_frame part_frame(enum document_kind kind, const struct snapshot *snapshot);
+
+/* Ends a document that was begun with an object, and adds the newline. */
+int part_finish(struct json_writer *writer, char **ret_text, size_t *ret_length);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * documents.c - the frame that every list document has, and the lists of ids. Pure.
+ *
+ * Guarantees
+ *   A. The keys of the frame come in one order: schema, generated_at, scan, counts, total, returned, next, the list.
+ *   B. "next" is there only when more follow; it names the last item returned.
+ */
+#include "view/documents.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/document_parts.h"
+#include "view/query_parse.h"
+
+#define NS_PER_MS 1000000u
+
+static const struct {
+    const char *schema;
+    const char *list;
+} kinds[DOCUMENT_KIND_COUNT] = {
+    [DOCUMENT_STALLS] = {"ripd/stalls/1", "stalls"},
+    [DOCUMENT_THREADS] = {"ripd/threads/1", "threads"},
+    [DOCUMENT_THREAD] = {"ripd/thread/1", "others"},
+    [DOCUMENT_RINGS] = {"ripd/rings/1", "rings"},
+};
+
+static void write_scan(struct json_writer *writer, const struct document_frame *frame, uint64_t now_mono_ns)
+{
+    uint64_t scanned_ns = frame->scanned_mono_ns;
+
+    json_key(writer, "scan");
+    json_object_begin(writer);
+    json_key(writer, "sequence");
+    json_uint(writer, frame->sequence);
+    json_key(writer, "age_ms");
+    json_uint(writer, now_mono_ns > scanned_ns ? (now_mono_ns - scanned_ns) / NS_PER_MS : 0);
+    json_key(writer, "interval_ms");
+    json_uint(writer, frame->interval_ns / NS_PER_MS);
+    json_object_end(writer);
+}
+
+static void write_counts(struct json_writer *writer, const struct document_frame *frame)
+{
+    json_key(writer, "counts");
+    json_object_begin(writer);
+    for (int state = 0; state < ID_STATE_COUNT; state++) {
+        json_key(writer, id_state_name((enum id_state)state));
+        json_uint(writer, frame->counts[state]);
+    }
+    json_object_end(writer);
+}
+
+int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
+                  size_t *ret_length)
+{
+    char cursor[CURSOR_TEXT_BYTES];
+    struct json_writer writer;
+
+    json_init(&writer);
+    json_object_begin(&writer);
+    json_key(&writer, "schema");
+    json_string(&writer, kinds[frame->kind].schema);
+    json_key(&writer, "generated_at");
+    json_time(&writer, now_wall_ns);
+    write_scan(&writer, frame, now_mono_ns);
+    write_counts(&writer, frame);
+    json_key(&writer, "total");
+    json_uint(&writer, frame->total);
+    json_key(&writer, "returned");
+    json_uint(&writer, frame->returned);
+    if (frame->more) {
+        cursor_format(&frame->next, cursor);
+        json_key(&writer, "next");
+        json_string(&writer, cursor);
+    }
+    return json_finish(&writer, ret_text, ret_length); /* the object is ended by the body */
+}
+
+struct document_frame part_frame(enum document_kind kind, const struct snapshot *snapshot)
+{
+    struct document_frame frame = {
+        .kind = kind,
+        .sequence = snapshot->sequence,
+        .scanned_mono_ns = snapshot->scanned_mono_ns,
+        .interval_ns = snapshot->interval_ns,
+    };
+
+    memcpy(frame.counts, snapshot->counts, sizeof(frame.counts));
+    return frame;
+}
+
+/* A body goes on where the head stops: inside its object, after a value. */
+static void body_begin(struct json_writer *writer)
+{
+    json_init(writer);
+    writer->depth = 1;
+    writer->comma = true;
+}
+
+int part_finish(struct json_writer *writer, char **ret_text, size_t *ret_length)
+{
+    size_t length;
+    char *text;
+    char *longer;
+    int status;
+
+    json_object_end(writer);
+    status = json_finish(writer, &text, &length);
+    if (status < 0)
+        return status;
+    longer = realloc(text, length + 2);
+    if (longer == NULL) {
+        free(text);
+        return -ENOMEM;
+    }
+    longer[length] = '\n';
+    longer[length + 1] = '\0';
+    *ret_text = longer;
+    *ret_length = length + 1;
+    return 0;
+}
+
+int document_page_body(enum document_kind kind, const struct page *page, struct document_frame *ret_frame,
+                       char **ret_text, size_t *ret_length)
+{
+    struct document_frame frame = part_frame(kind, page->snapshot);
+    struct json_writer writer;
+    size_t i = 0;
+    int status;
+
+    frame.total = page->total;
+    frame.returned = page->count;
+    frame.more = page->more;
+    frame.next = page->next;
+    body_begin(&writer);
+    if (kind == DOCUMENT_THREAD) {
+        json_key(&writer, "thread");
+        if (page->count == 0)
+            json_null(&writer);
+        else
+            part_item(&writer, &page->sightings[i++]);
+    }
+    if (kind != DOCUMENT_THREAD || page->count > 1) {
+        json_key(&writer, kinds[kind].list);
+        json_array_begin(&writer);
+        for (; i < page->count; i++) {
+            json_line(&writer);
+            part_item(&writer, &page->sightings[i]);
+        }
+        json_array_end(&writer);
+    }
+    status = part_finish(&writer, ret_text, ret_length);
+    if (status == 0)
+        *ret_frame = frame;
+    return status;
+}
+
+/* Joins a head made now with a body, which it frees. */
+static int join(const struct document_frame *frame, uint64_t now_wall_ns, uint64_t now_mono_ns, char *body,
+                size_t body_bytes, char **ret_text, size_t *ret_length)
+{
+    size_t head_bytes;
+    char *head = NULL;
+    char *text;
+    int status;
+
+    status = document_head(frame, now_wall_ns, now_mono_ns, &head, &head_bytes);
+    if (status < 0)
+        goto done;
+    text = realloc(head, head_bytes + body_bytes + 1);
+    if (text == NULL) {
+        free(head);
+        status = -ENOMEM;
+        goto done;
+    }
+    memcpy(text + head_bytes, body, body_bytes + 1);
+    *ret_text = text;
+    *ret_length = head_bytes + body_bytes;
+done:
+    free(body);
+    return status;
+}
+
+static int document_page(enum document_kind kind, const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns,
+                         char **ret_text, size_t *ret_length)
+{
+    struct document_frame frame;
+    size_t body_bytes;
+    char *body;
+    int status;
+
+    status = document_page_body(kind, page, &frame, &body, &body_bytes);
+    if (status < 0)
+        return status;
+    return join(&frame, now_wall_ns, now_mono_ns, body, body_bytes, ret_text, ret_length);
+}
+
+int document_stalls(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
+                    size_t *ret_length)
+{
+    return document_page(DOCUMENT_STALLS, page, now_wall_ns, now_mono_ns, ret_text, ret_length);
+}
+
+int document_threads(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
+                     size_t *ret_length)
+{
+    return document_page(DOCUMENT_THREADS, page, now_wall_ns, now_mono_ns, ret_text, ret_length);
+}
+
+int document_thread(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
+                    size_t *ret_length)
+{
+    return document_page(DOCUMENT_THREAD, page, now_wall_ns, now_mono_ns, ret_text, ret_length);
+}
+
+int document_rings(const struct snapshot *snapshot, const struct query *query, uint64_t now_wall_ns,
+                   uint64_t now_mono_ns, char **ret_text, size_t *ret_length)
+{
+    struct document_frame frame;
+    size_t body_bytes;
+    char *body;
+    int status;
+
+    status = document_rings_body(snapshot, query, &frame, &body, &body_bytes);
+    if (status < 0)
+        return status;
+    return join(&frame, now_wall_ns, now_mono_ns, body, body_bytes, ret_text, ret_length);
+}

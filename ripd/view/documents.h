@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * documents.h - the answers, as JSON text. Pure: from values to bytes.
+ *
+ * Guarantees
+ *   A. No absolute address is written: an address is a module and an offset in its file, or null.
+ *   B. What is not known is null.
+ *   C. Every document ends in a newline, for whoever reads it on a terminal.
+ */
+#ifndef RIPD_VIEW_DOCUMENTS_H
+#define RIPD_VIEW_DOCUMENTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/query.h"
+#include "core/snapshot.h"
+
+/*
+ * A list document is a head, which tells the time of the request, and a body, which does not change while the scan
+ * does not: whoever answers often keeps the body. The document is the one followed by the other.
+ */
+enum document_kind {
+    DOCUMENT_STALLS,
+    DOCUMENT_THREADS,
+    DOCUMENT_THREAD, /* of /threads/RING/ID; a page of one, or of several ids of that number */
+    DOCUMENT_RINGS,
+    DOCUMENT_KIND_COUNT
+};
+
+/* What the head says of the list: values, so that keeping a body keeps no snapshot. */
+struct document_frame {
+    enum document_kind kind;
+    uint64_t sequence;
+    uint64_t scanned_mono_ns;
+    uint64_t interval_ns;
+    uint64_t counts[ID_STATE_COUNT];
+    uint64_t total;
+    uint64_t returned;
+    bool more;
+    struct query_cursor next;
+};
+
+/* Each returns 0 and text that the caller frees, or -ENOMEM. now_*: the moment of the request. */
+int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
+                  size_t *ret_length);
+int document_page_body(enum document_kind kind, const struct page *page, struct document_frame *ret_frame,
+                       char **ret_text, size_t *ret_length);
+int document_rings_body(const struct snapshot *snapshot, const struct query *query, struct document_frame *ret_frame,
+                        char **ret_text, size_t *ret_length);
+
+/* Head and body at once. */
+int document_stalls(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
+                    size_t *ret_length);
+int document_threads(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
+                     size_t *ret_length);
+int document_thread(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
+                    size_t *ret_length);
+int document_rings(const struct snapshot *snapshot, const struct query *query, uint64_t now_wall_ns,
+                   uint64_t now_mono_ns, char **ret_text, size_t *ret_length);
+int document_version(char **ret_text, size_t *ret_length);
+int document_health(const char *status, char **ret_text, size_t *ret_length);
+
+/* RFC 9457. parameter: the query parameter at fault, or NULL. */
+int document_problem(int status, const char *title, const char *detail, const char *parameter, char **ret_text,
+                     size_t *ret_length);
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query_parse.c - the parameters of a request. Pure; the parameters are one table.
+ *
+ * A query is NAME=VALUE pieces joined by '&'. Both sides are percent-encoded, and '+' is a space, as HTML forms and
+ * every URL library have it: a plus sign is %2B. Empty pieces are skipped.
+ *
+ * Guarantees
+ *   A. Nothing is ignored: a name that the path does not take, a name given twice, and a value that is not wholly
+ *      understood are errors that name the parameter and say what was expected.
+ *   B. *ret_query is untouched on failure.
+ */
+#include "view/query_parse.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "view/percent.h"
+
+#define PID_MAX INT32_MAX
+#define MIN_MS_MAX UINT64_C(1000000000000) /* 31 years */
+#define NS_PER_MS 1000000u
+
+__attribute__((format(printf, 2, 3))) static int refuse(struct query_error *error, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(error->detail, sizeof(error->detail), format, arguments);
+    va_end(arguments);
+    return -EINVAL;
+}
+
+/* A whole number from low to high: digits and nothing else. */
+static int parse_number(const char *value, uint64_t low, uint64_t high, uint64_t *ret_number, struct query_error *error)
+{
+    uint64_t number = 0;
+    size_t i;
+
+    for (i = 0; value[i] >= '0' && value[i] <= '9' && number <= high; i++)
+        number = number * 10 + (uint64_t)(value[i] - '0');
+    if (i == 0 || value[i] != '\0' || number < low || number > high)
+        return refuse(error, "is \"%.32s\"; expected a whole number from %llu to %llu", value, (unsigned long long)low,
+                      (unsigned long long)high);
+    *ret_number = number;
+    return 0;
+}
+
+static int parse_ring(const char *value, struct query *query, struct query_error *error)
+{
+    (void)error;
+    memcpy(query->ring, value, strlen(value) + 1);
+    return 0;
+}
+
+static int parse_name(const char *value, struct query *query, struct query_error *error)
+{
+    (void)error;
+    memcpy(query->name, value, strlen(value) + 1);
+    return 0;
+}
+
+static int parse_pid(const char *value, struct query *query, struct query_error *error)
+{
+    uint64_t number;
+    int status = parse_number(value, 1, PID_MAX, &number, error);
+
+    if (status == 0)
+        query->pid = (uint32_t)number;
+    return status;
+}
+
+static int parse_min_ms(const char *value, struct query *query, struct query_error *error)
+{
+    uint64_t number;
+    int status = parse_number(value, 0, MIN_MS_MAX, &number, error);
+
+    if (status == 0)
+        query->min_ns = number * NS_PER_MS;
+    return status;
+}
+
+static int parse_limit(const char *value, struct query *query, struct query_error *error)
+{
+    uint64_t number;
+    int status = parse_number(value, 1, QUERY_LIMIT_MAX, &number, error);
+
+    if (status == 0)
+        query->limit = (uint32_t)number;
+    return status;
+}
+
+static int parse_after(const char *value, struct query *query, struct query_error *error)
+{
+    if (cursor_parse(value, &query->after) < 0)
+        return refuse(error, "is not a cursor; expected the \"next\" of an earlier answer");
+    return 0;
+}
+
+/* "null" is how answers show that a cause is not known yet. */
+#define CAUSE_NONE_TEXT "null"
+
+#define X(name, text) " " text
+static const char known_causes[] = ID_CAUSE_TABLE(X) " " CAUSE_NONE_TEXT; /* the first is CAUSE_NONE: no text */
+static const char known_states[] = ID_STATE_TABLE(X);
+#undef X
+
+static int parse_cause(const char *value, struct query *query, struct query_error *error)
+{
+    const char *name = value[0] == '!' ? value + 1 : value;
+    int cause = strcmp(name, CAUSE_NONE_TEXT) == 0 ? (int)CAUSE_NONE : id_cause_from_name(name);
+
+    if (cause < 0 || name[0] == '\0')
+        return refuse(error, "is \"%.32s\"; expected, with or without '!', one of%s", value, known_causes + 1);
+    query->has_cause = true;
+    query->cause_excluded = name != value;
+    query->cause = (enum id_cause)cause;
+    return 0;
+}
+
+static int parse_state(const char *value, struct query *query, struct query_error *error)
+{
+    int state = id_state_from_name(value);
+
+    if (state < 0)
+        return refuse(error, "is \"%.32s\"; expected one of%s", value, known_states);
+    query->has_state = true;
+    query->state = (enum id_state)state;
+    return 0;
+}
+
+static const struct parameter {
+    const char *name;
+    unsigned bit;
+    int (*parse)(const char *value, struct query *query, struct query_error *error);
+} parameters[] = {
+    {"ring", PARAMETER_RING, parse_ring},       {"pid", PARAMETER_PID, parse_pid},
+    {"name", PARAMETER_NAME, parse_name},       {"cause", PARAMETER_CAUSE, parse_cause},
+    {"min_ms", PARAMETER_MIN_MS, parse_min_ms}, {"limit", PARAMETER_LIMIT, parse_limit},
+    {"after", PARAMETER_AFTER, parse_after},    {"state", PARAMETER_STATE, parse_state},
+};
+#define PARAMETER_COUNT (sizeof(parameters) / sizeof(parameters[0]))
+
+/* Which one is called so; NULL, with the error filled, if the path takes none of that name. */
+static const struct parameter *find_parameter(const char *name, unsigned allowed, struct query_error *error)
+{
+    char known[128] = "";
+    size_t length = 0;
+
+    for (size_t i = 0; i < PARAMETER_COUNT; i++) {
+        if ((parameters[i].bit & allowed) == 0)
+            continue;
+        if (strcmp(parameters[i].name, name) == 0)
+            return &parameters[i];
+        length += (size_t)snprintf(known + length, sizeof(known) - length, " %s", parameters[i].name);
+    }
+    if (allowed == 0)
+        refuse(error, "is unknown: this path takes no parameters");
+    else
+        refuse(error, "is unknown: this path takes%s", known);
+    return NULL;
+}
+
+/* Decodes one side of a piece into a buffer of QUERY_PATTERN_BYTES. */
+static int decode(const char *text, size_t length, char *ret_text, struct query_error *error)
+{
+    int status = percent_decode(text, length, true, ret_text, QUERY_PATTERN_BYTES);
+
+    if (status == -ENAMETOOLONG)
+        return refuse(error, "is longer than %u bytes", QUERY_PATTERN_BYTES - 1);
+    if (status < 0)
+        return refuse(error, "is badly encoded: '%%' takes two hexadecimal digits, and %%00 is not allowed");
+    return 0;
+}
+
+static void name_fault(struct query_error *error, const char *text, size_t length)
+{
+    snprintf(error->parameter, sizeof(error->parameter), "%.*s",
+             (int)(length < sizeof(error->parameter) ? length : sizeof(error->parameter)), text);
+}
+
+static int parse_piece(const char *text, size_t length, unsigned allowed, unsigned *given, struct query *query,
+                       struct query_error *error)
+{
+    const char *equals = memchr(text, '=', length);
+    size_t name_length = equals == NULL ? length : (size_t)(equals - text);
+    const struct parameter *parameter;
+    char name[QUERY_PATTERN_BYTES];
+    char value[QUERY_PATTERN_BYTES];
+
+    name_fault(error, text, name_length);
+    if (decode(text, name_length, name, error) < 0)
+        return -EINVAL;
+    name_fault(error, name, strlen(name));
+    parameter = find_parameter(name, allowed, error);
+    if (parameter == NULL)
+        return -EINVAL;
+    if ((*given & parameter->bit) != 0)
+        return refuse(error, "is given twice");
+    *given |= parameter->bit;
+    if (equals == NULL || name_length + 1 == length)
+        return refuse(error, "has no value");
+    if (decode(equals + 1, length - name_length - 1, value, error) < 0)
+        return -EINVAL;
+    return parameter->parse(value, query, error);
+}
+
+int query_parse(const char *text, unsigned allowed, struct query *ret_query, struct query_error *ret_error)
+{
+    struct query_error error = {0};
+    struct query query;
+    unsigned given = 0;
+
+    query_init(&query);
+    while (text != NULL && *text != '\0') {
+        size_t length = strcspn(text, "&");
+
+        if (length != 0 && parse_piece(text, length, allowed, &given, &query, &error) < 0) {
+            *ret_error = error;
+            return -EINVAL;
+        }
+        text += length + (text[length] == '&');
+    }
+    *ret_query = query;
+    return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query_parse.h - the parameters of a request into a query. Pure; the parameters are one table.
+ */
+#ifndef RIPD_VIEW_QUERY_PARSE_H
+#define RIPD_VIEW_QUERY_PARSE_H
+
+#include "core/query.h"
+
+/* Which parameters a path takes. */
+#define PARAMETER_RING 0x1u
+#define PARAMETER_PID 0x2u
+#define PARAMETER_NAME 0x4u
+#define PARAMETER_CAUSE 0x8u
+#define PARAMETER_MIN_MS 0x10u
+#define PARAMETER_LIMIT 0x20u
+#define PARAMETER_AFTER 0x40u
+#define PARAMETER_STATE 0x80u
+
+struct query_error {
+    char parameter[64]; /* as given, shortened */
+    char detail[192];   /* what was found and what was expected */
+};
+
+/* text: after the '?', percent-encoded; NULL or "" = none. 0, or -EINVAL with *ret_error filled. */
+int query_parse(const char *text, unsigned allowed, struct query *ret_query, struct query_error *ret_error);
+
+#define CURSOR_TEXT_BYTES 64u
+/* Opaque to clients, URL-safe. */
+void cursor_format(const struct query_cursor *cursor, char ret_text[CURSOR_TEXT_BYTES]);
+int cursor_parse(const char *text, struct query_cursor *ret_cursor);
+
+#endif

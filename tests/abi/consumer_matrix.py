@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""consumer.c, compiled in every way that DESIGN allows, runs and finds everything true; and the exported symbols, the
+size of the inlined snap and the forms of its thread-local accesses are what they should be."""
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE, INCLUDE, LIB = sys.argv[1:4]
+WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
+COMPILERS = {"gcc": ("c", "-std=c11"), "clang": ("c", "-std=c11"), "g++": ("c++", "-std=c++17"),
+             "clang++": ("c++", "-std=c++17")}
+SNAP_BYTES_MAX = 72
+ran = failed = 0
+
+
+def find(name):
+    return shutil.which(name) or shutil.which(name.replace("clang", "clang-14") if name == "clang" else
+                                              name.replace("clang++", "clang++-14"))
+
+
+def report(what, good, text=""):
+    global ran, failed
+    ran += 1
+    failed += not good
+    if not good:
+        print(f"FAILED {what}\n{text}")
+
+
+def run(argv, **options):
+    return subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120, **options)
+
+
+def one(folder, compiler, how):
+    language, standard = COMPILERS[compiler]
+    linkage, own, hidden, level, pie = how
+    what = " ".join([compiler, linkage, "own globals" if own else "library's globals",
+                     "-fvisibility=hidden" if hidden else "", level, pie])
+    program = os.path.join(folder, "consumer")
+    argv = [find(compiler), "-x", language, standard, "-D_GNU_SOURCE", *WARNINGS, level, pie, f"-I{INCLUDE}",
+            *(["-DOWN_GLOBALS"] if own else []), *(["-fvisibility=hidden"] if hidden else []),
+            os.path.join(SOURCE, "consumer.c"), "-x", "none", "-o", program]
+    argv += [f"{LIB}/librip.a"] if linkage == "static" else [f"-L{LIB}", "-lrip", f"-Wl,-rpath,{LIB}"]
+    argv += ["-pthread", *(["-no-pie"] if pie == "-fno-pie" else ["-pie"])]
+    built = run(argv)
+    if built.returncode != 0:
+        report(what, False, built.stderr)
+        return
+    result = run([program])
+    report(what, result.returncode == 0, result.stdout + result.stderr)
+
+
+def matrix(folder):
+    for compiler in COMPILERS:
+        if not find(compiler):
+            print(f"skipped {compiler}: not installed")
+            continue
+        for how in itertools.product(("static", "shared"), (False, True), (False, True), ("-O0", "-O2"),
+                                     ("-fPIE", "-fno-pie")):
+            one(folder, compiler, how)
+
+
+def exported_symbols():
+    names = set(re.findall(r" [TWVDBuR] (\w+)", run(["nm", "-D", "--defined-only", f"{LIB}/librip.so"]).stdout))
+    names |= set(re.findall(r" [TWVDBuR] (\w+)@", run(["nm", "-D", "--defined-only", f"{LIB}/librip.so"]).stdout))
+    wanted = {"rip_create_ring", "rip_create_ring_with", "rip_init", "rip_exit", "rip_snap", "rip_snap_at", "rip_idle",
+              "rip_switch", "rip_context_init", "rip_context_exit", "rip_refresh_modules", "rip_tid", "rip_idx",
+              "rip_ctr", "rip_ring", "rip__thread", "rip__epoch", "rip__enter_thread", "rip_status_text",
+              "rip_view_open", "rip_view_info", "rip_view_scan", "rip_view_id", "rip_view_trail", "rip_view_process",
+              "rip_view_module"}
+    names.discard("LIBRIP_1")
+    report("exported symbols", names == wanted, f"only exported: {names - wanted}\nmissing: {wanted - names}")
+
+
+def size_of_snap(folder):
+    source, output = os.path.join(folder, "size.c"), os.path.join(folder, "size.o")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <librip.h>\nvoid with(void);\nvoid without(void);\n"
+                   "void with(void) { rip_snap(); }\nvoid without(void) {}\n")
+    for compiler, pic in itertools.product(("gcc", "clang"), ("-fPIE", "-fPIC", "-fno-pie")):
+        if not find(compiler):
+            continue
+        built = run([find(compiler), "-std=c11", "-O2", pic, "-fcf-protection=none", f"-I{INCLUDE}", "-c", source,
+                     "-o", output])
+        report(f"{compiler} {pic} compiles", built.returncode == 0, built.stderr)
+        sizes = dict((name, int(size, 16)) for size, name in
+                     re.findall(r"^\S+ (\S+) T (\w+)$", run(["nm", "-S", output]).stdout, re.M))
+        size = sizes["with"] - sizes["without"]
+        report(f"{compiler} {pic}: the inlined snap has {size} bytes", size <= SNAP_BYTES_MAX)
+        code = run(["objdump", "-dr", output]).stdout
+        report(f"{compiler} {pic}: no call, no lock",
+               not re.search(r"\bcall|\block\b|__tls_get_addr|TLSGD|TLSLD", code), code)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        matrix(folder)
+        exported_symbols()
+        if os.uname().machine == "x86_64":
+            size_of_snap(folder)
+    print(f"{ran} checks, {failed} failed")
+    sys.exit(1 if failed or ran < 20 else 0)
+
+
+main()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cmake --install into a folder of its own; what it gives is there, and a program builds against it by pkg-config and
+by find_package; rip run finds the preload library from there."""
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+SOURCE, BUILD = sys.argv[1:3]
+
+
+def run(argv, **options):
+    result = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120, **options)
+    if result.returncode != 0:
+        print(f"FAILED {' '.join(argv)}: status {result.returncode}\n{result.stdout}{result.stderr}")
+        sys.exit(1)
+    return result.stdout
+
+
+def check_files(prefix):
+    for pattern in ("bin/rip", "sbin/ripd", "include/librip.h", "include/rip/rip.h", "include/rip/reader.h",
+                    "lib*/**/librip.so.1", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
+                    "lib*/**/librip-config.cmake"):
+        if not glob.glob(os.path.join(prefix, pattern), recursive=True):
+            print(f"FAILED: {pattern} is not installed")
+            sys.exit(1)
+
+
+def build_by_pkg_config(prefix, folder):
+    pc_file = glob.glob(f"{prefix}/lib*/**/librip.pc", recursive=True)[0]
+    environment = {**os.environ, "PKG_CONFIG_PATH": os.path.dirname(pc_file)}
+    flags = run(["pkg-config", "--cflags", "--libs", "librip"], env=environment).split()
+    program = os.path.join(folder, "by-pkg-config")
+    run(["cc", "-std=c11", "-D_GNU_SOURCE", os.path.join(SOURCE, "tests/abi/consumer.c"), "-o", program, "-pthread",
+         *flags])
+    run([program], env={**os.environ, "LD_LIBRARY_PATH": os.path.dirname(os.path.dirname(pc_file))})
+
+
+def build_by_package(prefix, folder):
+    with open(os.path.join(folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+        file.write(f"""cmake_minimum_required(VERSION 3.25)
+project(consumer C)
+find_package(librip 0 REQUIRED)
+find_package(Threads REQUIRED)
+foreach(library rip rip_static)
+  add_executable(with_${{library}} {SOURCE}/tests/abi/consumer.c)
+  target_compile_definitions(with_${{library}} PRIVATE _GNU_SOURCE)
+  target_link_libraries(with_${{library}} PRIVATE librip::${{library}} Threads::Threads)
+endforeach()
+""")
+    run(["cmake", "-S", folder, "-B", f"{folder}/build", f"-DCMAKE_PREFIX_PATH={prefix}"])
+    run(["cmake", "--build", f"{folder}/build"])
+    for library in ("rip", "rip_static"):
+        run([f"{folder}/build/with_{library}"])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = os.path.join(folder, "prefix")
+        run(["cmake", "--install", BUILD, "--prefix", prefix])
+        check_files(prefix)
+        build_by_pkg_config(prefix, folder)
+        build_by_package(prefix, folder)
+        if run([f"{prefix}/bin/rip", "run", "--dir", "/dev/shm", "--", "sh", "-c", "echo traced"]) != "traced\n":
+            print("FAILED: rip run from the installed tree")
+            sys.exit(1)
+    print("installed tree: 10 files, 2 ways to build, 1 traced program: all right")
+
+
+main()

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lifecycle.h - what the two files of the lifecycle program share.
+ */
+#ifndef TESTS_E2E_PRELOAD_LIFECYCLE_H
+#define TESTS_E2E_PRELOAD_LIFECYCLE_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: %s (errno %d)\n", __func__, __LINE__, #condition, errno);                          \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+/* Tells the test to look, and waits until it has. */
+void ready(void);
+/* A thread that is idle until it is cancelled. */
+void *wait_for_ever(void *unused);
+
+/* lifecycle_signals.c */
+void case_handler_in_wait(void);
+void case_exit_while_forking(void);
+void case_locked_memory(void);
+void case_jump_out_of_wait(void);
+void case_signal_storm(void);
+
+#endif

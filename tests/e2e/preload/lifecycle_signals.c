@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lifecycle_signals.c - the cases of lifecycle.c in which a signal handler runs where it hurts most.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lifecycle.h"
+
+static volatile sig_atomic_t handled;
+static sigjmp_buf back;
+
+static void writing_handler(int number)
+{
+    int saved_errno = errno;
+
+    (void)number;
+    (void)!write(-1, "", 0);
+    handled++;
+    errno = saved_errno;
+}
+
+static void jumping_handler(int number)
+{
+    (void)number;
+    siglongjmp(back, 1);
+}
+
+static void *idle_under_signals(void *unused)
+{
+    pthread_setname_np(pthread_self(), "waiter");
+    return wait_for_ever(unused);
+}
+
+void case_handler_in_wait(void)
+{
+    struct sigaction action = {.sa_handler = writing_handler, .sa_flags = SA_RESTART};
+    pthread_t thread;
+
+    sigaction(SIGUSR1, &action, NULL);
+    CHECK(pthread_create(&thread, NULL, idle_under_signals, NULL) == 0);
+    for (int i = 0; i < 20; i++) {
+        usleep(5000);
+        pthread_kill(thread, SIGUSR1);
+    }
+    usleep(50000);
+    CHECK(handled > 0);
+    ready();
+}
+
+static volatile sig_atomic_t is_forking;
+
+static void leaving_handler(int number)
+{
+    (void)number;
+    if (is_forking)
+        _exit(0);
+}
+
+void case_exit_while_forking(void)
+{
+    struct sigaction action = {.sa_handler = leaving_handler, .sa_flags = SA_RESTART};
+    struct itimerval timer = {.it_interval = {.tv_usec = 70}, .it_value = {.tv_usec = 70}};
+
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    for (;;) {
+        pid_t pid;
+
+        is_forking = 1;
+        pid = fork();
+        is_forking = 0;
+        if (pid == 0)
+            _exit(0);
+        while (pid > 0 && waitpid(pid, NULL, 0) < 0)
+            continue;
+    }
+}
+
+void case_locked_memory(void)
+{
+    CHECK(mlockall(MCL_CURRENT | MCL_FUTURE) == 0);
+    ready();
+}
+
+void case_jump_out_of_wait(void)
+{
+    struct sigaction action = {.sa_handler = jumping_handler};
+
+    sigaction(SIGALRM, &action, NULL);
+    if (sigsetjmp(back, 1) == 0) {
+        struct itimerval timer = {.it_value = {.tv_usec = 50000}};
+
+        setitimer(ITIMER_REAL, &timer, NULL);
+        poll(NULL, 0, -1);
+    }
+    (void)!write(STDOUT_FILENO, "ready\n", 6);
+    for (clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;) /* work, without a call that is wrapped */
+        continue;
+}
+
+void case_signal_storm(void)
+{
+    struct sigaction action = {.sa_handler = writing_handler, .sa_flags = SA_RESTART};
+    struct itimerval timer = {.it_interval = {.tv_usec = 50}, .it_value = {.tv_usec = 50}};
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    for (int i = 0; i < 200000; i++) {
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+        if (i % 100 == 0)
+            CHECK(poll(NULL, 0, 0) == 0 || errno == EINTR);
+        if (i % 1000 == 0) {
+            pid_t pid;
+
+            while ((pid = fork()) < 0)
+                continue;
+            if (pid == 0)
+                _exit(0);
+            while (waitpid(pid, NULL, 0) < 0)
+                CHECK(errno == EINTR);
+        }
+    }
+    timer = (struct itimerval){0};
+    setitimer(ITIMER_REAL, &timer, NULL);
+    ready();
+}

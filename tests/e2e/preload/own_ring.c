@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * own_ring.c RING - a program that is linked with librip and makes a ring of its own; under the preload library it
+ * keeps it, beside the preload library's. Prints what its globals say, then "ready", and ends when stdin does.
+ */
+#include <librip.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    char byte;
+
+    if (argc != 2 || !rip_create_ring(argv[1], 64))
+        return 1;
+    rip_init(42, "mine", 4, 0, 0);
+    for (int i = 0; i < 10; i++)
+        rip_snap();
+    printf("%d %d %d\nready\n", (int)rip_tid, rip_idx, rip_ctr);
+    fflush(stdout);
+    while (read(STDIN_FILENO, &byte, 1) > 0)
+        continue;
+    rip_exit();
+    return unlink(argv[1]) != 0;
+}

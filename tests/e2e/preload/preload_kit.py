@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the preload library share: a ring directory of their own, `rip run`, and a look into rings.
+
+The build tree is $RIP_BUILD (bin/rip) and $RIP_HELPERS (ring_dump and the other test programs)."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BUILD = os.environ["RIP_BUILD"]
+HELPERS = os.environ["RIP_HELPERS"]
+RIP = os.path.join(BUILD, "bin", "rip")
+SKIP = 77
+
+
+def helper(name):
+    return os.path.join(HELPERS, name)
+
+
+def wait_for(what, condition, seconds=10.0):
+    """Returns the first true value of condition()."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError("timed out waiting for " + what)
+        time.sleep(0.02)
+
+
+def read_pid(path):
+    """The pid in a file, or 0 while there is none."""
+    try:
+        with open(path) as file:
+            return int(file.read() or 0)
+    except OSError:
+        return 0
+
+
+def dump(path):
+    """A ring as a dictionary; its ids without the terminating null."""
+    text = subprocess.run([helper("ring_dump"), path], check=True, capture_output=True).stdout
+    ring = json.loads(text)
+    ring["ids"].pop()
+    return ring
+
+
+class PreloadTest(unittest.TestCase):
+    """Rings in a directory of the test's own; whatever it started is killed by its pid."""
+
+    def setUp(self):
+        self.rings = tempfile.mkdtemp(prefix="rip-preload-", dir="/dev/shm")
+        self.scratch = tempfile.mkdtemp(prefix="rip-preload-")
+        self.started = []
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith("RIP_") and k != "LD_PRELOAD"}
+
+    def tearDown(self):
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream:
+                    stream.close()
+        shutil.rmtree(self.rings)
+        shutil.rmtree(self.scratch)
+
+    def command(self, *command, flags=()):
+        return [RIP, "run", "--dir", self.rings, *flags, "--", *command]
+
+    def run_traced(self, *command, flags=(), **keywords):
+        keywords.setdefault("capture_output", True)
+        return subprocess.run(self.command(*command, flags=flags), env=self.environment, text=True, timeout=60,
+                              **keywords)
+
+    def start(self, *command, flags=(), **keywords):
+        keywords.setdefault("stdin", subprocess.PIPE)
+        keywords.setdefault("stdout", subprocess.PIPE)
+        process = subprocess.Popen(self.command(*command, flags=flags), env=self.environment, text=True, **keywords)
+        self.started.append(process)
+        return process
+
+    def ring_names(self):
+        return sorted(os.listdir(self.rings))
+
+    def ring(self, name):
+        return dump(os.path.join(self.rings, name))
+
+    def ids(self, name):
+        """The ids of a ring by name; a name that several have maps to one of them."""
+        return {i["name"]: i for i in self.ring(name)["ids"]}
+
+    def wait_ring(self, name):
+        return wait_for("ring " + name, lambda: name in self.ring_names())
+
+    def wait_no_rings(self):
+        wait_for("an empty ring directory", lambda: not self.ring_names())
+
+
+def main(*needed):
+    """Runs the tests of the calling module, or skips them if a program is not installed."""
+    for program in needed:
+        if not shutil.which(program, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin"):
+            print("skipped: no " + program)
+            sys.exit(SKIP)
+    unittest.main(verbosity=2)
+
+
+def kill(pid, number=signal.SIGTERM):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""fork, exec, threads, descriptors, signals and ends: each case of lifecycle.c, looked at from outside."""
+import os
+import select
+import time
+
+from preload_kit import PreloadTest, helper, main
+
+LIVE = 3
+
+
+class Lifecycle(PreloadTest):
+    def begin(self, case, flags=()):
+        """Starts the case and waits until it is ready to be looked at."""
+        self.process = self.start(helper("lifecycle"), case, flags=flags)
+        self.name = f"lifecycle.{self.process.pid}"
+        self.await_ready()
+        return self.process
+
+    def await_ready(self):
+        self.assertTrue(select.select([self.process.stdout], [], [], 30)[0], "not ready after 30 s")
+        self.assertEqual(self.process.stdout.readline(), "ready\n")
+
+    def go_on(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def end(self, status=0):
+        self.go_on()
+        self.assertEqual(self.process.wait(60), status)
+        self.wait_no_rings()
+
+    def live(self):
+        return {p["index"]: p["pid"] for p in self.ring(self.name)["processes"] if p["state"] == LIVE}
+
+    def owners(self):
+        """Names of ids by pid of their process."""
+        live = self.live()
+        owners = {}
+        for item in self.ring(self.name)["ids"]:
+            owners.setdefault(live.get(item["process"]), []).append(item["name"])
+        return owners
+
+    def check_alone(self):
+        self.assertEqual(self.ring_names(), [self.name])
+        self.assertEqual(self.owners(), {self.process.pid: ["lifecycle"]})
+
+    # --- fork -------------------------------------------------------------------------------------------------------
+
+    def test_fork(self):
+        self.begin("fork")
+        owners = self.owners()
+        self.assertEqual(len(owners), 2)
+        self.assertEqual(owners[self.process.pid], ["lifecycle"])
+        self.assertEqual([i["idle"] for i in self.ring(self.name)["ids"] if i["tid"] == self.process.pid], [1])
+        self.end()
+
+    def check_orphan(self, case):
+        self.begin(case)
+        self.assertEqual(self.process.wait(10), 0)
+        self.assertEqual(self.ring_names(), [self.name])
+        (pid,) = self.live().values()
+        self.assertNotEqual(pid, self.process.pid)
+        self.assertEqual(self.owners(), {pid: ["lifecycle"]})
+        self.go_on()
+        self.wait_no_rings()
+
+    def test_fork_exit_first(self):
+        for _ in range(10):
+            self.check_orphan("fork_exit_first")
+
+    def test_double_fork(self):
+        self.check_orphan("double_fork")
+
+    def test_daemon(self):
+        self.check_orphan("daemon")
+
+    def check_untraced_child(self, case):
+        """The child does not move its parent's count."""
+        self.begin(case)
+        self.check_alone()
+        first = self.ring(self.name)["ids"][0]
+        time.sleep(0.1)
+        self.assertEqual(first["idle"], 1)
+        self.assertLess(first["progress"], 10)
+        self.assertEqual(self.ring(self.name)["ids"][0]["progress"], first["progress"])
+        self.end()
+
+    def test_raw_fork(self):
+        self.check_untraced_child("raw_fork")
+
+    def test_clone(self):
+        self.check_untraced_child("clone")
+
+    def test_vfork(self):
+        self.begin("vfork")
+        self.check_alone()
+        self.end()
+
+    def test_spawn(self):
+        self.begin("spawn")
+        self.check_alone()
+        self.end()
+
+    def test_fork_storm(self):
+        self.begin("fork_storm")
+        self.check_alone()
+        self.end()
+
+    def test_fork_while_loading(self):
+        self.begin("fork_while_loading")
+        self.assertEqual(len(self.live()), 2)
+        child = next(index for index, pid in self.live().items() if pid != self.process.pid)
+        (item,) = [i for i in self.ring(self.name)["ids"] if i["process"] == child]
+        self.assertIn("lifecycle+0x", item["trail"][0])  # it has its parent's modules
+        self.end()
+
+    # --- exec -------------------------------------------------------------------------------------------------------
+
+    def test_exec(self):
+        self.begin("exec")
+        self.go_on()
+        self.await_ready()
+        self.assertEqual(self.ring_names(), [f"sh.{self.process.pid}"])
+        self.end()
+
+    def test_exec_into_the_same_name(self):
+        self.begin("exec", flags=("--name", "service"))
+        self.go_on()
+        self.await_ready()
+        self.assertEqual(self.ring_names(), ["service"])
+        self.end()
+
+    def test_exec_missing(self):
+        """Nothing there to execute: the ring is the one from before."""
+        self.begin("exec_missing")
+        self.check_alone()
+        self.assertEqual(self.ring(self.name)["registered"], 1)
+        self.assertEqual(len(self.ring(self.name)["processes"]), 1)
+        self.end()
+
+    def test_exec_fails(self):
+        self.begin("exec_fails")
+        self.check_alone()
+        self.end()
+
+    def test_exec_environment(self):
+        self.begin("exec_environment")
+        self.assertEqual(self.ring_names(), [])
+        self.end()
+
+    # --- descriptors ------------------------------------------------------------------------------------------------
+
+    def holder(self):
+        """True if the process still holds its POSIX lock on the ring."""
+        inode = os.stat(os.path.join(self.rings, self.name)).st_ino
+        with open("/proc/locks") as locks:
+            return any(" POSIX " in line and f":{inode} " in line and f" {self.process.pid} " in line
+                       for line in locks)
+
+    def test_shield(self):
+        for case in "close_all", "close_listed", "dup_onto":
+            with self.subTest(case=case):
+                self.begin(case)
+                self.check_alone()
+                self.assertTrue(self.holder())
+                self.end()
+
+    def test_raw_close(self):
+        self.begin("raw_close")
+        self.check_alone()
+        self.assertFalse(self.holder())
+        self.end()
+
+    # --- threads ----------------------------------------------------------------------------------------------------
+
+    def test_names(self):
+        self.begin("names")
+        self.assertEqual(sorted(i["name"] for i in self.ring(self.name)["ids"]),
+                         ["at once", "c11", "late", "own", "the main one"])
+        self.go_on()
+        self.await_ready()
+        self.assertEqual(self.owners(), {self.process.pid: ["the main one"]})
+        self.end()
+
+    def test_thread_ends(self):
+        self.begin("thread_ends")
+        self.check_alone()
+        self.assertEqual(self.ring(self.name)["registered"], 201)
+        self.end()
+
+    def test_main_thread_leaves(self):
+        self.begin("main_thread_leaves")
+        self.assertEqual(len(self.ring(self.name)["ids"]), 1)
+        self.end()
+
+    def test_exit_under_load(self):
+        for _ in range(10):
+            done = self.run_traced(helper("lifecycle"), "exit_under_load")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.wait_no_rings()
+
+    def test_exit_handler(self):
+        self.begin("exit_handler")
+        self.check_alone()
+        self.end()
+
+    def test_quick_exit(self):
+        self.begin("quick_exit")
+        self.check_alone()
+        self.end()
+
+    def test_abort(self):
+        self.begin("abort")
+        self.go_on()
+        self.assertEqual(self.process.wait(10), -6)
+        self.check_alone()
+
+    def test_locked_memory(self):
+        """mlockall() makes the ring resident, as everything: 28 MB. What replaces it at the end is not."""
+        self.begin("locked_memory")
+        with open(f"/proc/{self.process.pid}/status") as status:
+            resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+        self.assertLess(resident, 65536)
+        self.end()
+
+    # --- signals ----------------------------------------------------------------------------------------------------
+
+    def test_handler_in_wait(self):
+        self.begin("handler_in_wait")
+        waiter = self.ids(self.name)["waiter"]
+        self.assertEqual(waiter["idle"], 1)
+        self.assertGreater(waiter["progress"], 2)
+        self.end()
+
+    def test_jump_out_of_wait(self):
+        self.begin("jump_out_of_wait")
+        time.sleep(0.1)
+        self.assertEqual(self.ids(self.name)["lifecycle"]["idle"], 0)
+        self.assertEqual(self.process.wait(10), 0)
+        self.wait_no_rings()
+
+    def test_exit_while_forking(self):
+        for _ in range(20):
+            done = self.run_traced(helper("lifecycle"), "exit_while_forking")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            for name in self.ring_names():  # may be left: the handler came in the middle of fork()
+                os.unlink(os.path.join(self.rings, name))
+
+    def test_signal_storm(self):
+        self.begin("signal_storm")
+        self.check_alone()
+        self.assertGreater(self.ring(self.name)["ids"][0]["progress"], 200000)
+        self.end()
+
+
+main()

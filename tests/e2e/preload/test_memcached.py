@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""memcached: libevent's waits, threads named by their creator, daemon()."""
+import os
+import signal
+import socket
+import time
+
+from preload_kit import PreloadTest, kill, main, read_pid, wait_for
+
+
+class Memcached(PreloadTest):
+    def ask(self):
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(self.socket)
+                connection.settimeout(5)
+                connection.sendall(b"version\r\n")
+                return connection.recv(100)
+        except OSError:
+            return None
+
+    def start_memcached(self, *more):
+        self.socket = os.path.join(self.scratch, "memcached.sock")
+        process = self.start("memcached", "-u", "root", "-t", "4", "-s", self.socket, *more)
+        wait_for("memcached", self.ask)
+        return process
+
+    def test_threads(self):
+        process = self.start_memcached()
+        name = f"memcached.{process.pid}"
+        tasks = f"/proc/{process.pid}/task"
+        wait_for("all threads", lambda: len(self.ring(name)["ids"]) == len(os.listdir(tasks)))
+        ring = self.ring(name)
+        for item in ring["ids"]:
+            with open(f"{tasks}/{item['tid']}/comm") as comm:
+                self.assertEqual(item["name"], comm.read().rstrip("\n"))
+        workers = [i for i in ring["ids"] if i["name"] == "mc-worker"]
+        self.assertEqual(len(workers), 4)
+        time.sleep(0.1)
+        self.assertTrue(all(i["idle"] for i in self.ring(name)["ids"] if i["name"] == "mc-worker"))
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(10), 0)
+        self.assertEqual(self.ring_names(), [])
+
+    def test_daemon(self):
+        pid_file = os.path.join(self.scratch, "memcached.pid")
+        process = self.start_memcached("-d", "-P", pid_file)
+        self.assertEqual(process.wait(10), 0)
+        pid = wait_for("the pid file", lambda: read_pid(pid_file))
+        name = f"memcached.{process.pid}"
+        try:
+            ring = self.ring(name)
+            live = [p["pid"] for p in ring["processes"] if p["state"] == 3]
+            self.assertEqual(live, [pid])
+            self.assertEqual({i["process"] for i in ring["ids"]},
+                             {p["index"] for p in ring["processes"] if p["pid"] == pid})
+        finally:
+            kill(pid)
+        self.wait_no_rings()
+
+
+main("memcached")

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nginx: a master, two workers, in the foreground and as a daemon."""
+import os
+import signal
+import socket
+
+from preload_kit import PreloadTest, kill, main, read_pid, wait_for
+
+CONFIGURATION = """
+user root;
+worker_processes 2;
+pid {prefix}/nginx.pid;
+error_log {prefix}/error.log;
+daemon {daemon};
+events {{ worker_connections 64; }}
+http {{
+    access_log off;
+    client_body_temp_path {prefix}/body; proxy_temp_path {prefix}/proxy; fastcgi_temp_path {prefix}/fastcgi;
+    uwsgi_temp_path {prefix}/uwsgi; scgi_temp_path {prefix}/scgi;
+    server {{ listen unix:{prefix}/nginx.sock; location / {{ return 200 "hello\\n"; }} }}
+}}
+"""
+
+
+class Nginx(PreloadTest):
+    def start_nginx(self, daemon):
+        configuration = os.path.join(self.scratch, "nginx.conf")
+        with open(configuration, "w") as file:
+            file.write(CONFIGURATION.format(prefix=self.scratch, daemon=daemon))
+        path = self.environment["PATH"] + ":/usr/sbin"
+        self.environment["PATH"] = path
+        process = self.start("nginx", "-p", self.scratch, "-e", self.scratch + "/error.log", "-c", configuration)
+        wait_for("nginx", self.ask)
+        return process
+
+    def ask(self):
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(self.scratch + "/nginx.sock")
+                connection.settimeout(5)
+                connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+                return b"200 OK" in connection.recv(4096)
+        except OSError:
+            return False
+
+    def check(self, name, master):
+        def live():
+            return {p["index"]: p["pid"] for p in self.ring(name)["processes"] if p["state"] == 3}
+
+        wait_for("master and workers", lambda: len(live()) == 3)
+        self.assertIn(master, live().values())
+        wait_for("three idle ids", lambda: len([i for i in self.ring(name)["ids"] if i["idle"]]) == 3)
+        self.assertEqual({i["process"] for i in self.ring(name)["ids"]}, set(live()))
+        worker = next(pid for pid in live().values() if pid != master)
+        kill(worker, signal.SIGKILL)
+        wait_for("a new worker", lambda: len(live()) >= 3 and self.ask())
+        wait_for("its id", lambda: len([i for i in self.ring(name)["ids"] if i["tid"] in live().values()
+                                        and i["tid"] != worker]) == 3)
+
+    def test_foreground(self):
+        process = self.start_nginx("off")
+        name = f"nginx.{process.pid}"
+        self.assertEqual(self.ring_names(), [name])
+        self.check(name, process.pid)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(10), 0)
+        self.wait_no_rings()
+
+    def test_daemon(self):
+        process = self.start_nginx("on")
+        self.assertEqual(process.wait(10), 0)
+        master = wait_for("the pid file", lambda: read_pid(self.scratch + "/nginx.pid"))
+        try:
+            self.check(f"nginx.{process.pid}", master)
+        finally:
+            kill(master)
+        self.wait_no_rings()
+
+
+main("nginx")

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""redis-server, as Debian ships it: jemalloc, background threads, a forked child that saves."""
+import os
+import signal
+import socket
+import time
+
+from preload_kit import PreloadTest, kill, main, read_pid, wait_for
+
+
+class Redis(PreloadTest):
+    def start_redis(self, *more, flags=()):
+        self.socket = os.path.join(self.scratch, "redis.sock")
+        process = self.start("redis-server", "--port", "0", "--unixsocket", self.socket, "--save", "", "--dir",
+                             self.scratch, *more, flags=flags)
+        wait_for("redis", lambda: self.ask("PING") == b"+PONG\r\n")
+        return process
+
+    def ask(self, command):
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(self.socket)
+                connection.settimeout(30)
+                connection.sendall(command.encode() + b"\r\n")
+                return connection.recv(65536)
+        except OSError:
+            return None
+
+    def test_threads_and_exit(self):
+        process = self.start_redis()
+        name = f"redis-server.{process.pid}"
+        self.assertEqual(self.ring_names(), [name])
+        # jemalloc's thread registers at its first wait: it was not created through our pthread_create().
+        tasks = f"/proc/{process.pid}/task"
+        wait_for("all threads", lambda: len(self.ring(name)["ids"]) == len(os.listdir(tasks)) >= 5)
+        ids = self.ids(name)
+        for item in ids.values():
+            with open(f"{tasks}/{item['tid']}/comm") as comm:
+                self.assertEqual(item["name"], comm.read().rstrip("\n"))
+        self.assertIn("jemalloc_bg_thd", ids)
+        self.assertEqual(len([thread for thread in ids if thread.startswith("bio_")]), 3)
+        for thread, item in ids.items():
+            self.assertTrue(item["trail"], thread)
+            if thread != "redis-server":
+                self.assertEqual(item["idle"], 1, thread)
+        wait_for("an idle main thread", lambda: self.ids(name)["redis-server"]["idle"] == 1)
+        self.ask("SHUTDOWN NOSAVE")
+        self.assertEqual(process.wait(10), 0)
+        self.assertEqual(self.ring_names(), [])
+
+    def test_stall_is_seen(self):
+        process = self.start_redis("--enable-debug-command", "yes")
+        name = f"redis-server.{process.pid}"
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(self.socket)
+            connection.settimeout(30)
+            connection.sendall(b"DEBUG SLEEP 1.5\r\n")
+            time.sleep(0.3)
+            first = self.ids(name)["redis-server"]
+            time.sleep(0.6)
+            second = self.ids(name)["redis-server"]
+            reply = connection.recv(100)
+        self.assertEqual(reply, b"+OK\r\n")
+        self.assertEqual((first["idle"], second["idle"]), (0, 0))
+        self.assertEqual(first["progress"], second["progress"])
+        self.assertIn("redis", first["trail"][0])
+
+    def test_saving_child(self):
+        process = self.start_redis("--rdb-key-save-delay", "20000", "--enable-debug-command", "yes")
+        name = f"redis-server.{process.pid}"
+        self.ask("DEBUG POPULATE 100")
+        self.assertIn(b"started", self.ask("BGSAVE"))
+        children = wait_for("the child", lambda: [p for p in self.ring(name)["processes"]
+                                                  if p["state"] == 3 and p["pid"] != process.pid])
+        self.assertEqual(len(children), 1)
+        index = children[0]["index"]
+        wait_for("the child's id", lambda: [i for i in self.ring(name)["ids"] if i["process"] == index])
+        wait_for("its end", lambda: b"rdb_bgsave_in_progress:0" in self.ask("INFO persistence"), 30)
+        self.assertEqual([i for i in self.ring(name)["ids"] if i["process"] == index], [])
+        self.ask("SHUTDOWN NOSAVE")
+        process.wait(10)
+        self.assertEqual(self.ring_names(), [])
+
+    def test_killed_leaves_the_ring(self):
+        process = self.start_redis(flags=("--name", "cache"))
+        process.kill()
+        process.wait()
+        self.assertEqual(self.ring_names(), ["cache"])
+        ids = self.ids("cache")
+        self.assertIn("redis-server", ids)
+        self.assertTrue(ids["redis-server"]["trail"])
+        os.unlink(self.socket)
+        process = self.start_redis(flags=("--name", "cache"))
+        self.assertEqual(self.ring_names(), ["cache", "cache.prev"])
+        self.ask("SHUTDOWN NOSAVE")
+        process.wait(10)
+        self.assertEqual(self.ring_names(), ["cache.prev"])
+
+    def test_daemon(self):
+        pid_file = os.path.join(self.scratch, "redis.pid")
+        process = self.start_redis("--daemonize", "yes", "--pidfile", pid_file)
+        self.assertEqual(process.wait(10), 0)
+        pid = wait_for("the pid file", lambda: read_pid(pid_file))
+        name = f"redis-server.{process.pid}"
+        try:
+            self.assertEqual(self.ring_names(), [name])
+            live = [p["pid"] for p in self.ring(name)["processes"] if p["state"] == 3]
+            self.assertEqual(live, [pid])
+            self.assertIn("redis-server", self.ids(name))
+        finally:
+            kill(pid, signal.SIGTERM)
+        self.wait_no_rings()
+
+
+main("redis-server")

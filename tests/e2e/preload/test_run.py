@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rip` and `rip run`: flags, errors, exit statuses, warnings."""
+import os
+import shutil
+import subprocess
+
+from preload_kit import BUILD, RIP, PreloadTest, helper, main, wait_for
+
+
+class Run(PreloadTest):
+    def rip(self, *arguments, **variables):
+        return subprocess.run([RIP, *arguments], env={**self.environment, **variables}, text=True,
+                              capture_output=True, timeout=30)
+
+    def check_refused(self, status, wanted, *arguments, **variables):
+        done = self.rip(*arguments, **variables)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for text in wanted:
+            self.assertIn(text, done.stderr)
+
+    def test_help_and_version(self):
+        self.assertRegex(self.rip("--version").stdout, r"^rip \d+\.\d+\.\d+\n$")
+        for arguments in (("--help",), ("run", "--help")):
+            done = self.rip(*arguments)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("usage: rip", done.stdout)
+        self.assertEqual(self.rip().returncode, 2)
+        self.check_refused(2, ["fly"], "fly")
+
+    def test_bad_flags(self):
+        elsewhere = tempfile_on_disk(self.scratch)
+        for wanted, arguments in (
+            (["no command"], ["run"]),
+            (["no command"], ["run", "--dir", self.rings]),
+            (["--fast"], ["run", "--fast", "true"]),
+            (["--dir", "value"], ["run", "--dir"]),
+            (["--dir", "/nonexistent"], ["run", "--dir", "/nonexistent", "true"]),
+            (["--dir", "/etc/passwd", "not a directory"], ["run", "--dir", "/etc/passwd", "true"]),
+            (["--dir", "/proc", "tmpfs"], ["run", "--dir=/proc", "true"]),
+            (["--name", "''"], ["run", "--name", "", "true"]),
+            (["--name", "a/b"], ["run", "--name", "a/b", "true"]),
+            (["--name", ".."], ["run", "--name", "..", "true"]),
+            (["--name", "200"], ["run", "--name", "x" * 201, "true"]),
+            (["--max", "'0'"], ["run", "--max", "0", "true"]),
+            (["--max", "'-1'"], ["run", "--max", "-1", "true"]),
+            (["--max", "'12x'"], ["run", "--max", "12x", "true"]),
+            (["--max", "67108865", "67108864"], ["run", "--max", "67108865", "true"]),
+            (["--max", "99999999999999999999"], ["run", "--max", "99999999999999999999", "true"]),
+        ):
+            with self.subTest(arguments=arguments):
+                self.check_refused(2, wanted, *arguments)
+        if elsewhere:
+            self.check_refused(2, ["--dir", "tmpfs"], "run", "--dir", elsewhere, "true")
+        self.check_refused(2, ["RIP_DIR", "/nonexistent"], "run", "true", RIP_DIR="/nonexistent")
+
+    def test_statuses(self):
+        self.assertEqual(self.run_traced("sh", "-c", "exit 3").returncode, 3)
+        self.assertEqual(self.run_traced("sh", "-c", "kill -9 $$").returncode, -9)
+        self.check_refused(127, ["no-such-program"], "run", "--dir", self.rings, "no-such-program")
+        self.check_refused(126, ["/etc/passwd"], "run", "--dir", self.rings, "/etc/passwd")
+        self.check_refused(125, ["RIP_PRELOAD_LIBRARY", "/nonexistent"], "run", "--dir", self.rings, "true",
+                           RIP_PRELOAD_LIBRARY="/nonexistent")
+
+    def test_same_pid_and_command_flags(self):
+        process = self.start("sh", "-c", "echo $$ $0 $1", "--name", "--")
+        self.assertEqual(process.stdout.read(), f"{process.pid} --name --\n")
+        done = self.rip("run", "--dir", self.rings, "sh", "-c", "echo $1", "sh", "--help")
+        self.assertEqual(done.stdout, "--help\n")
+
+    def test_preload_stays(self):
+        self.environment["LD_PRELOAD"] = "libutil.so.1"
+        done = self.run_traced("sh", "-c", "echo $LD_PRELOAD")
+        self.assertTrue(done.stdout.endswith("librip-preload.so:libutil.so.1\n"), done.stdout)
+        nested = self.run_traced(RIP, "run", "sh", "-c", "echo $LD_PRELOAD")
+        self.assertEqual(nested.stdout, done.stdout)
+
+    def test_ring_settings(self):
+        os.mkdir(self.rings + "/sub")
+        process = self.start("sh", "-c", "cd /; echo $RIP_DIR; read x", flags=("--max", "100", "--name", "web"),
+                             cwd=self.rings)
+        self.assertEqual(process.stdout.readline().strip(), self.rings)
+        self.assertEqual(self.ring("web")["capacity"], 128)
+        process.stdin.close()
+        process.wait(10)
+        done = self.rip("run", "sh", "-c", "ls $RIP_DIR", RIP_DIR=self.rings + "/sub")
+        self.assertRegex(done.stdout, r"^ls\.\d+\nsh\.\d+\n$|^ls\.\d+\n$")
+        self.assertEqual(os.listdir(self.rings + "/sub"), [])
+        os.rmdir(self.rings + "/sub")
+
+    def test_relative_directory(self):
+        done = subprocess.run([RIP, "run", "--dir", ".", "sh", "-c", "cd /; echo $RIP_DIR; ls $RIP_DIR >&2"],
+                              cwd=self.rings, env=self.environment, text=True, capture_output=True)
+        self.assertEqual(done.stdout.strip(), self.rings)
+        self.assertIn("ls.", done.stderr)
+
+    def test_warnings(self):
+        static = helper("static_program")
+        done = self.run_traced(static)
+        self.assertEqual((done.returncode, done.stdout), (0, "static\n"))
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertIn("statically linked", done.stderr)
+        if os.geteuid() == 0:
+            program = self.scratch + "/setuid"
+            shutil.copy("/bin/true", program)
+            os.chown(program, 65534, 65534)
+            os.chmod(program, 0o4755)
+            os.chmod(self.scratch, 0o755)
+            done = self.run_traced(program)
+            self.assertIn("set-user-id", done.stderr)
+            self.assertEqual(done.returncode, 0)
+        script = self.scratch + "/script"
+        with open(script, "w") as file:
+            file.write("#! " + static + " argument\n")
+        os.chmod(script, 0o755)
+        self.assertIn("statically linked", self.run_traced(script).stderr)
+        self.assertEqual(self.run_traced("true").stderr, "")
+        self.assertEqual(self.ring_names(), [])
+
+    def test_safe_file_name(self):
+        program = self.scratch + "/.a b\tc"
+        shutil.copy("/bin/cat", program)
+        process = self.start(program)
+        wait_for("the ring", self.ring_names)
+        self.assertEqual(self.ring_names(), [f"_a b_c.{process.pid}"])
+        process.stdin.close()
+        process.wait(10)
+        self.assertEqual(self.ring_names(), [])
+
+    def test_moved_tree(self):
+        """The library is found from where the executable is."""
+        os.mkdir(self.scratch + "/bin")
+        os.mkdir(self.scratch + "/lib")
+        shutil.copy(RIP, self.scratch + "/bin/rip")
+        done = subprocess.run([self.scratch + "/bin/rip", "run", "--dir", self.rings, "true"], env=self.environment,
+                              text=True, capture_output=True)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn("librip-preload.so", done.stderr)
+        shutil.copy(BUILD + "/lib/librip-preload.so", self.scratch + "/lib/")
+        done = subprocess.run([self.scratch + "/bin/rip", "run", "--dir", self.rings, "sh", "-c", "echo $LD_PRELOAD"],
+                              env=self.environment, text=True, capture_output=True)
+        self.assertEqual(done.stdout, self.scratch + "/lib/librip-preload.so\n")
+
+
+def tempfile_on_disk(scratch):
+    """The scratch directory if it is on no tmpfs, else None."""
+    kind = subprocess.run(["stat", "-f", "-c", "%T", scratch], text=True, capture_output=True).stdout.strip()
+    return None if kind in ("tmpfs", "ramfs") else scratch
+
+
+main()

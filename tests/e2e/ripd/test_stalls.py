@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is stalled and who is not, on real threads."""
+import os
+import re
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import world as w  # noqa: E402
+
+
+def three_of_a_thousand(world):
+    app = world.puppet(capacity=2048)
+    app.do("spawn-many 1000")
+    world.wait_for(lambda: world.get("/stalls")["counts"]["running"] == 1000)
+    world.wait_scans(2)
+    for number in (17, 500, 999):
+        app.do(f"freeze {number}")
+    world.wait_for(lambda: world.stalled_ids() == [17, 500, 999])
+    world.well_past_threshold()
+    assert world.stalled_ids() == [17, 500, 999]
+    assert {s["name"] for s in world.stalls()} == {"worker-17", "worker-500", "worker-999"}
+    for stall in world.stalls():
+        assert stall["state"] == "stalled" and stall["ring"] == "app" and stall["process"]["attested"] is True
+        assert stall["frozen_for_ms"] >= world.STALL_AFTER_MS
+        assert stall["frozen_for_max_ms"] >= stall["frozen_for_ms"]
+        assert stall["location"]["module"] == "puppet" and stall["location"]["function"] is None
+    for number in (17, 500, 999):
+        app.do(f"thaw {number}")
+    world.wait_for(lambda: world.stalled_ids() == [])
+    world.wait_for(lambda: world.log_text().count("stall end") == 3)
+    for number in (17, 500, 999):
+        assert len(re.findall(rf"stall begin .*id={number} .*\"worker-{number}\"", world.log_text())) == 1
+        assert len(re.findall(rf"stall end .*id={number} .*\"worker-{number}\"", world.log_text())) == 1
+    assert world.log_text().count("stall begin") == 3
+
+
+def frozen_time_grows(world):
+    app = world.puppet()
+    app.do("spawn 1 one snap")
+    app.do("freeze 1")
+    world.wait_for(world.stalls)
+    first = world.stalls()[0]
+    world.wait_scans(3)
+    second = world.stalls()[0]
+    assert second["frozen_for_ms"] > first["frozen_for_ms"]
+    assert second["snaps"] == first["snaps"] and second["trail"] == first["trail"]
+
+
+def multiples_of_256_are_progress(world):
+    app = world.puppet()
+    app.do("spawn 1 burst burst")
+    world.wait_for(lambda: world.state(1) == "running")
+    end = world.sequence() + 20
+    while world.sequence() < end:
+        assert world.stalls() == []
+    assert world.thread(1)["snaps"] % 256 == 0
+
+
+def idle_is_not_stuck(world):
+    app = world.puppet()
+    app.do("spawn 1 idler idle")
+    world.wait_for(lambda: world.state(1) == "idle")
+    world.well_past_threshold()
+    assert world.stalls() == [] and world.state(1) == "idle"
+
+
+def registered_and_never_snapped(world):
+    app = world.puppet()
+    app.do("spawn 1 mute never")
+    world.wait_for(lambda: world.stalled_ids() == [1])
+    stall = world.stalls()[0]
+    assert stall["snaps"] == 0 and stall["location"] is None and stall["trail"] == []
+
+
+def coroutine_is_parked(world):
+    app = world.puppet()
+    app.do("coroutine 7 lost")
+    app.do("coroutine 8 fine")
+    world.wait_for(lambda: world.stalled_ids() == [7, 8])
+    stall = [s for s in world.stalls() if s["id"] == 7][0]
+    assert stall["cause"] == "parked" and stall["tid"] is None and stall["name"] == "lost" and stall["snaps"] == 1
+    app.do("resume 8")
+    world.wait_for(lambda: world.stalled_ids() == [7])
+
+
+def stopped_process_is_not_stalled(world):
+    app = world.puppet()
+    app.do("spawn 1 one snap")
+    world.wait_for(lambda: world.state(1) == "running")
+    app.kill(signal.SIGSTOP)
+    world.wait_for(lambda: world.state(1) == "stopped")
+    assert world.thread(1)["cause"] == "signal"
+    assert world.stalls() == [] and world.get("/stalls")["counts"]["stopped"] == 1
+    app.kill(signal.SIGCONT)
+    world.wait_for(lambda: world.state(1) == "running")
+    assert "stall begin" not in world.log_text()
+
+
+def stopped_ripd_accuses_nobody(world):
+    app = world.puppet()
+    for number in range(1, 21):
+        app.do(f"spawn {number} w{number} snap")
+    app.do("spawn 30 frozen snap")
+    world.wait_for(lambda: world.get("/stalls")["counts"]["running"] == 21)
+    app.do("freeze 30")
+    time.sleep(0.4)  # frozen, and not yet due
+    before = world.sequence()
+    world.ripd.send_signal(signal.SIGSTOP)
+    time.sleep(int(os.environ.get("RIP_TEST_STOP_S", "8")))
+    world.ripd.send_signal(signal.SIGCONT)
+    answer = world.wait_for(lambda: (lambda a: a if a["scan"]["sequence"] > before else None)(world.get("/stalls")))
+    if answer["scan"]["sequence"] == before + 1:
+        assert answer["stalls"] == []
+    assert "nobody is accused" in world.log_text()
+    world.wait_for(lambda: world.stalled_ids() == [30])
+    assert world.log_text().count("stall begin") == 1
+    stall = world.stalls()[0]
+    assert stall["frozen_for_max_ms"] - stall["frozen_for_ms"] > 5000
+
+
+w.run([three_of_a_thousand, frozen_time_grows, multiples_of_256_are_progress, idle_is_not_stuck,
+       registered_and_never_snapped, coroutine_is_parked, stopped_process_is_not_stalled,
+       stopped_ripd_accuses_nobody])

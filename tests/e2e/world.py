@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ripd, programs under it, and questions to it, for the end-to-end tests.
+
+Everything lives in one directory of its own on tmpfs, and is killed and removed at the end. Waiting is always for a
+condition, with a generous limit: these tests must hold on a loaded machine.
+"""
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+BIN = os.environ.get("RIP_TEST_BIN", "build/bin")
+PATIENCE_S = 30
+
+
+class Puppet:
+    """The program of puppet.c."""
+
+    def __init__(self, world, argv=None, **options):
+        self.process = subprocess.Popen(argv or [f"{BIN}/puppet"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, bufsize=1, **options)
+        self.pid = self.process.pid
+        world.processes.append(self.process)
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def do(self, line):
+        answer = self.tell(line)
+        assert answer == "ok", f"{line}: {answer}"
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        if number in (signal.SIGKILL, signal.SIGTERM):
+            self.process.wait()
+
+
+class World:
+    INTERVAL_MS = 200
+    STALL_AFTER_MS = 1000
+
+    def __init__(self, *flags, directory=None):
+        self.made = tempfile.mkdtemp(prefix="rip-e2e-", dir="/dev/shm")
+        self.dir = directory or self.made
+        self.processes = []
+        self.pids = []
+        self.log_path = os.path.join(self.made, "ripd.log.txt")
+        self.flags = list(flags)
+        self.ripd = None
+        self.start()
+
+    def start(self):
+        self.log = open(self.log_path, "ab")
+        logged = len(self.log_text())
+        self.ripd = subprocess.Popen(
+            [f"{BIN}/ripd", "--listen", "127.0.0.1:0", "--dir", self.dir, "--interval", f"{self.INTERVAL_MS}ms",
+             "--stall-after", f"{self.STALL_AFTER_MS}ms", *self.flags], stderr=self.log)
+        found = self.wait_for(lambda: re.findall(r"listening on http://127\.0\.0\.1:(\d+)\n",
+                                                 self.log_text()[logged:]))
+        self.port = int(found[-1])
+        self.wait_for(lambda: self.request("/readyz")[0] == 200)
+
+    def stop(self):
+        self.ripd.send_signal(signal.SIGTERM)
+        status = self.ripd.wait(timeout=PATIENCE_S)
+        self.log.close()
+        return status
+
+    def log_text(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def ring(self, name="app"):
+        return os.path.join(self.dir, name)
+
+    def request(self, path, method="GET", headers=None):
+        """(status, parsed body or text)"""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+        try:
+            connection.request(method, path, headers=headers or {})
+            response = connection.getresponse()
+            body = response.read().decode()
+            kind = response.headers.get("Content-Type", "")
+            return response.status, json.loads(body) if "json" in kind and body else body
+        finally:
+            connection.close()
+
+    def get(self, path):
+        status, body = self.request(path)
+        assert status == 200, f"{path}: {status} {body}"
+        return body
+
+    def stalls(self, query=""):
+        return self.get("/stalls" + query)["stalls"]
+
+    def stalled_ids(self):
+        return sorted(stall["id"] for stall in self.stalls())
+
+    def thread(self, number, ring="app"):
+        """The item of an id, or None."""
+        found = [t for t in self.get(f"/threads?ring={ring}&limit=10000")["threads"] if t["id"] == number]
+        return found[0] if found else None
+
+    def state(self, number, ring="app"):
+        item = self.thread(number, ring)
+        return item["state"] if item else None
+
+    def sequence(self):
+        return self.get("/stalls")["scan"]["sequence"]
+
+    def wait_scans(self, count):
+        target = self.sequence() + count
+        self.wait_for(lambda: self.sequence() >= target)
+
+    def wait_for(self, condition, seconds=PATIENCE_S):
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                value = condition()
+            except (IndexError, TypeError, KeyError) as error:  # what it looks at is not there yet
+                value = error
+            if value and not isinstance(value, Exception):
+                return value
+            if time.monotonic() > end:
+                raise AssertionError(f"waited {seconds} s in vain; last value {value!r}")
+            if self.ripd is not None and self.ripd.poll() is not None:
+                raise AssertionError(f"ripd has ended with {self.ripd.returncode}:\n{self.log_text()}")
+            time.sleep(0.02)
+
+    def well_past_threshold(self):
+        """Long enough for anything that is stuck to have been reported."""
+        time.sleep((self.STALL_AFTER_MS + 4 * self.INTERVAL_MS) / 1000)
+        self.wait_scans(2)
+
+    def puppet(self, ring="app", capacity=64, argv=None, **options):
+        puppet = Puppet(self, argv, **options)
+        if ring:
+            puppet.do(f"ring {self.ring(ring)} {capacity}")
+        return puppet
+
+    def close(self):
+        for pid in self.pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        for process in [*self.processes, self.ripd]:
+            if process.poll() is None:
+                process.send_signal(signal.SIGCONT)
+                process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                if stream:
+                    try:
+                        stream.close()
+                    except BrokenPipeError:
+                        pass
+        shutil.rmtree(self.made, ignore_errors=True)
+
+
+class Skip(Exception):
+    """The machine lacks what a test needs."""
+
+
+def run(tests, make_world=World):
+    """Each test gets a world of its own. Exit status 1 if any fails, 77 if all were skipped."""
+    chosen = [test for test in tests if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
+    failed = skipped = 0
+    for test in chosen:
+        world = make_world()
+        try:
+            test(world)
+            print(f"ok      {test.__name__}")
+        except Skip as reason:
+            skipped += 1
+            print(f"skipped {test.__name__}: {reason}")
+        except Exception:  # pylint: disable=broad-except
+            failed += 1
+            print(f"FAILED  {test.__name__}")
+            traceback.print_exc(file=sys.stdout)
+            print("--- log of ripd ---\n" + world.log_text())
+        finally:
+            world.close()
+        sys.stdout.flush()
+    print(f"{len(chosen)} tests, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failed else 77 if skipped == len(chosen) else 0)

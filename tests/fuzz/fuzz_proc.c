@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_proc.c - PID/stat and PID/status of processes that choose their own names: accepted ones are in bounds. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "os/proc.h"
+
+static void require(int condition)
+{
+    if (!condition)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
+{
+    char *text = malloc(size_bytes + 1); /* ends where the memory does: one byte too far is seen */
+    struct proc_status status;
+    struct proc_stat stat;
+
+    if (text == NULL)
+        return 0;
+    if (size_bytes != 0)
+        memcpy(text, bytes, size_bytes);
+    text[size_bytes] = '\0';
+    if (proc_parse_stat(text, &stat) == 0) {
+        require(memchr(stat.comm, 0, sizeof(stat.comm)) != NULL);
+        require((stat.state >= 'A' && stat.state <= 'Z') || (stat.state >= 'a' && stat.state <= 'z'));
+    }
+    if (proc_parse_status(text, &status) == 0)
+        require(status.namespace_count != 0 || status.pid_in_namespace == 0);
+    free(text);
+    return 0;
+}
+
+size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
+{
+    static const char *const seeds[] = {
+        "4690 (a) (b\nc) S 1 4690 4690 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 17 0 123456 99 1 18446744073709551615\n",
+        "Name:\tcheckout\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t4690\t12\t1\nCoreDumping:\t0\nThreads:\t17\n",
+    };
+    size_t length;
+
+    if (number >= sizeof(seeds) / sizeof(seeds[0]))
+        return 0;
+    length = strlen(seeds[number]);
+    if (length > capacity_bytes)
+        return 0;
+    memcpy(ret_bytes, seeds[number], length);
+    return length;
+}

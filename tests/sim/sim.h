@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sim.h - a seeded world of fake processes around the real detector, identity, causes, event log and schedule.
+ *
+ * The world has a clock of its own, in milliseconds for the tests and nanoseconds inside. Ids are named RING/SLOT, a
+ * ring belongs to one process. Time passes in sim_run() and in what holds up ripd or the host; what happens is written
+ * into a transcript, which SIM_TRACE() compares and clears:
+ *
+ *     sim_freeze(world, "7/71");
+ *     sim_run(world, 7000);
+ *     SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n");
+ *
+ * Guarantees
+ *   1. The same seed and calls give the same transcript.
+ *   2. Whoever is accused is frozen, and has not moved for its threshold: the world knows, and fails the test
+ *      otherwise.
+ *   3. Counts of every scan add up to the ids there are.
+ */
+#ifndef TESTS_SIM_SIM_H
+#define TESTS_SIM_SIM_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/detector.h"
+
+#define SIM_MS UINT64_C(1000000)
+#define SIM_INTERVAL_MS 1000u
+#define SIM_STALL_AFTER_MS 5000u
+#define SIM_HYSTERESIS_MS 6000u
+
+struct sim_options {
+    uint64_t seed;
+    bool jitter;           /* scans 0.9 to 1 interval apart; otherwise exactly one */
+    unsigned evidence_max; /* suspects examined per scan; 0 = all */
+    unsigned reports_max;  /* reports per scan; 0 = plenty */
+};
+
+struct sim_world;
+struct sim_world *sim_new(struct sim_options options);
+void sim_free(struct sim_world *world);
+
+/* Who lives in it. An id moves every period_ms, a random part of the first one after it was added. */
+void sim_add(struct sim_world *world, const char *who, uint64_t period_ms);
+void sim_alias(struct sim_world *world, const char *who,
+               uint64_t step);                                         /* from now on it moves by step between scans */
+void sim_freeze(struct sim_world *world, const char *who);             /* its thread moves no more */
+void sim_block(struct sim_world *world, const char *who, char letter); /* the same, with a state letter */
+void sim_park(struct sim_world *world, const char *who);               /* the same, on no thread */
+void sim_thaw(struct sim_world *world, const char *who);               /* it moves again */
+void sim_idle(struct sim_world *world, const char *who);               /* it waits for work */
+void sim_end_thread(struct sim_world *world, const char *who);         /* its thread ends and leaves the slot live */
+void sim_exit(struct sim_world *world, const char *who);               /* rip_exit() */
+void sim_reuse(struct sim_world *world, const char *who, uint64_t period_ms); /* another id in the same slot */
+
+/* What happens to the process of a ring. */
+void sim_stop(struct sim_world *world, uint32_t ring, char letter); /* 'T' signal, 't' tracer */
+void sim_freezer(struct sim_world *world, uint32_t ring);
+void sim_core_dump(struct sim_world *world, uint32_t ring);
+void sim_continue(struct sim_world *world, uint32_t ring);
+void sim_kill(struct sim_world *world, uint32_t ring);   /* no such pid any more */
+void sim_exec(struct sim_world *world, uint32_t ring);   /* same pid, another program: its address space is gone */
+void sim_unlink(struct sim_world *world, uint32_t ring); /* the ring is gone */
+
+/* What happens to all. */
+void sim_run(struct sim_world *world, uint64_t ms);
+void sim_stop_ripd(struct sim_world *world, uint64_t ms);                  /* SIGSTOP: the others run on */
+void sim_suspend(struct sim_world *world, uint64_t ms);                    /* nobody runs; the clock goes on */
+void sim_starve(struct sim_world *world, unsigned scans, uint64_t gap_ms); /* ripd gets round only every gap_ms */
+
+/* Into the transcript: the state of an id, or the counts of the last scan. */
+void sim_look(struct sim_world *world, const char *who);
+void sim_counts(struct sim_world *world);
+
+uint64_t sim_open_count(const struct sim_world *world);       /* episodes */
+uint64_t sim_suppressed_count(const struct sim_world *world); /* reports */
+uint64_t sim_now_ms(const struct sim_world *world);
+
+void sim_trace(struct sim_world *world, const char *expected, const char *file, int line);
+#define SIM_TRACE(world, expected) sim_trace(world, expected, __FILE__, __LINE__)
+
+/* Uniform below bound; the tests' own choices. */
+uint64_t sim_random(uint64_t *state, uint64_t bound);
+
+#endif

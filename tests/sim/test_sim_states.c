@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_sim_states.c - states that are no stalls, episodes and their limits, evidence in portions; as transcripts.
+ */
+#include <stdio.h>
+
+#include "sim/sim.h"
+
+static struct sim_world *quiet_world(void)
+{
+    return sim_new((struct sim_options){.seed = 1});
+}
+
+/* Trap 16. Each in a process of its own; all are in the counts, none is a stall. */
+static void trap_16_states_of_their_own(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    for (int ring = 1; ring <= 7; ring++) {
+        char who[16];
+
+        snprintf(who, sizeof who, "%d/1", ring);
+        sim_add(world, who, 10);
+    }
+    sim_add(world, "8/1", 10);
+    sim_run(world, 500);
+    sim_stop(world, 1, 'T');
+    sim_stop(world, 2, 't');
+    sim_freezer(world, 3);
+    sim_core_dump(world, 4);
+    sim_end_thread(world, "5/1");
+    sim_kill(world, 6);
+    sim_exec(world, 7);
+    sim_run(world, 7000);
+    sim_counts(world);
+    for (int ring = 1; ring <= 8; ring++) {
+        char who[16];
+
+        snprintf(who, sizeof who, "%d/1", ring);
+        sim_look(world, who);
+    }
+    SIM_TRACE(world, "[ 7500] ripd > 1 running 4 stopped 1 exited 2 dead\n"
+                     "[ 7500] 1/1 > is stopped, signal\n"
+                     "[ 7500] 2/1 > is stopped, tracer\n"
+                     "[ 7500] 3/1 > is stopped, freezer\n"
+                     "[ 7500] 4/1 > is stopped, core-dump\n"
+                     "[ 7500] 5/1 > is exited\n"
+                     "[ 7500] 6/1 > is dead\n"
+                     "[ 7500] 7/1 > is dead\n"
+                     "[ 7500] 8/1 > is running\n");
+    sim_run(world, 60000);
+    sim_free(world);
+}
+
+/* gdb for a minute, then continued: it moves, and was never accused. */
+static void trap_16_stopped_and_continued(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/71", 10);
+    sim_add(world, "7/72", 10);
+    sim_run(world, 500);
+    sim_stop(world, 7, 't');
+    sim_run(world, 60000);
+    sim_counts(world);
+    sim_continue(world, 7);
+    sim_run(world, 500);
+    sim_counts(world);
+    SIM_TRACE(world, "[60500] ripd > 2 stopped\n"
+                     "[61000] ripd > 2 running\n");
+    sim_free(world);
+}
+
+/* The time stopped is not held against one that is stuck as well: it is stuck from when it could have run. */
+static void trap_16_stuck_when_continued(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/71", 10);
+    sim_run(world, 500);
+    sim_freeze(world, "7/71");
+    sim_stop(world, 7, 'T');
+    sim_run(world, 60000);
+    sim_continue(world, 7);
+    sim_run(world, 500);
+    sim_look(world, "7/71");
+    sim_run(world, 10000);
+    SIM_TRACE(world, "[61000] 7/71 > is running\n"
+                     "[66000] 7/71 > stalled, unknown\n");
+    sim_free(world);
+}
+
+static void trap_16_a_stall_that_is_stopped_is_over(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/71", 10);
+    sim_run(world, 500);
+    sim_freeze(world, "7/71");
+    sim_run(world, 8000);
+    SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n");
+    sim_stop(world, 7, 'T');
+    sim_run(world, 20000);
+    SIM_TRACE(world, "[15000] 7/71 > over: stopped at 9000 after 8000 ms, 1 stall\n");
+    sim_free(world);
+}
+
+static void an_id_on_no_thread_is_parked(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/71", 10);
+    sim_run(world, 500);
+    sim_park(world, "7/71");
+    sim_run(world, 6000);
+    SIM_TRACE(world, "[ 6000] 7/71 > stalled, parked\n");
+    sim_stop(world, 7, 'T');
+    sim_run(world, 1000);
+    sim_look(world, "7/71");
+    SIM_TRACE(world, "[ 7500] 7/71 > is stopped, signal\n");
+    sim_free(world);
+}
+
+static void the_gone_end_their_stalls(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    for (int ring = 1; ring <= 5; ring++) {
+        char who[16];
+
+        snprintf(who, sizeof who, "%d/1", ring);
+        sim_add(world, who, 10);
+        sim_freeze(world, who);
+    }
+    sim_run(world, 5500);
+    SIM_TRACE(world, "[ 5000] 1/1 > stalled, unknown\n"
+                     "[ 5000] 2/1 > stalled, unknown\n"
+                     "[ 5000] 3/1 > stalled, unknown\n"
+                     "[ 5000] 4/1 > stalled, unknown\n"
+                     "[ 5000] 5/1 > stalled, unknown\n");
+    sim_exit(world, "1/1");
+    sim_reuse(world, "2/1", 10);
+    sim_kill(world, 3); /* dead only when the second scan agrees */
+    sim_unlink(world, 4);
+    sim_end_thread(world, "5/1");
+    sim_run(world, 10000);
+    SIM_TRACE(world, "[ 6000] 1/1 > over: gone at 6000 after 6000 ms, 1 stall\n"
+                     "[ 6000] 2/1 > over: gone at 6000 after 6000 ms, 1 stall\n"
+                     "[ 6000] 5/1 > over: gone at 6000 after 6000 ms, 1 stall\n"
+                     "[ 6000] 4/1 > over: gone at 6000 after 6000 ms, 1 stall\n"
+                     "[ 7000] 3/1 > over: gone at 7000 after 7000 ms, 1 stall\n");
+    sim_counts(world);
+    SIM_TRACE(world, "[15500] ripd > 1 running 1 exited 1 dead\n");
+    sim_free(world);
+}
+
+/* Trap 17. It moves every six seconds and a half: one episode, not ten. */
+static void trap_17_flapping_is_one_episode(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/71", 10);
+    for (int i = 0; i < 10; i++) {
+        sim_freeze(world, "7/71");
+        sim_run(world, 6000);
+        sim_thaw(world, "7/71");
+        sim_run(world, 500);
+    }
+    SIM_TRACE(world, "[ 5000] 7/71 > stalled, unknown\n");
+    assert_int_equal(sim_open_count(world), 1);
+    sim_run(world, 10000);
+    SIM_TRACE(world, "[71000] 7/71 > over: moved at 65000 after 65000 ms, 10 stalls\n");
+    assert_int_equal(sim_open_count(world), 0);
+    sim_free(world);
+}
+
+/* Trap 17. Two hundred stall at once; the log says ten, counts the others, and ends the ten. */
+static void trap_17_limits_count_what_they_suppress(void **context)
+{
+    struct sim_world *world = sim_new((struct sim_options){.seed = 1, .reports_max = 3});
+
+    (void)context;
+    for (int slot = 0; slot < 200; slot++) {
+        char who[16];
+
+        snprintf(who, sizeof who, "7/%d", slot);
+        sim_add(world, who, 10);
+        sim_freeze(world, who);
+    }
+    sim_run(world, 5500);
+    SIM_TRACE(world, "[ 5000] 7/0 > stalled, unknown\n"
+                     "[ 5000] 7/1 > stalled, unknown\n"
+                     "[ 5000] 7/2 > stalled, unknown\n");
+    assert_int_equal(sim_suppressed_count(world), 197);
+    sim_unlink(world, 7);
+    sim_run(world, 3000);
+    SIM_TRACE(world, "[ 6000] 7/0 > over: gone at 6000 after 6000 ms, 1 stall\n"
+                     "[ 6000] 7/1 > over: gone at 6000 after 6000 ms, 1 stall\n"
+                     "[ 6000] 7/2 > over: gone at 6000 after 6000 ms, 1 stall\n");
+    assert_int_equal(sim_open_count(world), 0);
+    sim_free(world);
+}
+
+/* The budget is one suspect a scan: all are stalls at once, each learns its cause when its turn comes. */
+static void evidence_comes_in_portions(void **context)
+{
+    struct sim_world *world = sim_new((struct sim_options){.seed = 1, .evidence_max = 1});
+
+    (void)context;
+    sim_add(world, "7/1", 10);
+    sim_add(world, "7/2", 10);
+    sim_add(world, "7/3", 10);
+    sim_block(world, "7/1", 'D');
+    sim_block(world, "7/2", 'D');
+    sim_park(world, "7/3");
+    sim_run(world, 5000);
+    sim_counts(world);
+    SIM_TRACE(world, "[ 5000] 7/1 > stalled, uninterruptible\n"
+                     "[ 5000] 7/2 > stalled, not examined\n"
+                     "[ 5000] 7/3 > stalled, not examined\n"
+                     "[ 5000] ripd > 3 stalled\n");
+    sim_run(world, 2000);
+    sim_look(world, "7/1");
+    sim_look(world, "7/2");
+    sim_look(world, "7/3");
+    SIM_TRACE(world, "[ 7000] 7/1 > is stalled, uninterruptible\n"
+                     "[ 7000] 7/2 > is stalled, uninterruptible\n"
+                     "[ 7000] 7/3 > is stalled, parked\n");
+    sim_stop(world, 7, 'T'); /* noticed one by one too */
+    sim_run(world, 1000);
+    sim_counts(world);
+    sim_run(world, 2000);
+    sim_counts(world);
+    SIM_TRACE(world, "[ 8000] ripd > 2 stalled 1 stopped\n"
+                     "[10000] ripd > 3 stopped\n");
+    sim_run(world, 30000);
+    SIM_TRACE(world, "[14000] 7/1 > over: stopped at 8000 after 8000 ms, 1 stall\n"
+                     "[15000] 7/2 > over: stopped at 9000 after 9000 ms, 1 stall\n"
+                     "[16000] 7/3 > over: stopped at 10000 after 10000 ms, 1 stall\n");
+    sim_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trap_16_states_of_their_own),     cmocka_unit_test(trap_16_stopped_and_continued),
+        cmocka_unit_test(trap_16_stuck_when_continued),    cmocka_unit_test(trap_16_a_stall_that_is_stopped_is_over),
+        cmocka_unit_test(an_id_on_no_thread_is_parked),    cmocka_unit_test(the_gone_end_their_stalls),
+        cmocka_unit_test(trap_17_flapping_is_one_episode), cmocka_unit_test(trap_17_limits_count_what_they_suppress),
+        cmocka_unit_test(evidence_comes_in_portions),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

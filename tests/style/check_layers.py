@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every include of a file in ripd/ and librip/ is allowed to its layer; pure layers use nothing that is not pure."""
+import re
+
+import tree
+
+# layer: the layers whose headers it may include, besides its own
+MAY_USE = {
+    "ripd/core": {"rip"},
+    "ripd/os": set(),
+    "ripd/ring": {"core", "os", "rip"},
+    "ripd/probe": {"core", "os", "ring", "rip"},
+    "ripd/view": {"core", "rip"},
+    "ripd/net": {"core", "view", "os", "rip"},
+    "ripd/app": {"core", "os", "ring", "probe", "view", "net", "rip"},
+    "ripd/cli": {"core", "os", "ring", "rip"},
+    "ripd": {"app", "rip"},
+}
+# system headers that a pure layer may include
+PURE_LAYERS = {"ripd/core", "ripd/view"}
+PURE_HEADERS = {
+    "assert.h", "ctype.h", "errno.h", "inttypes.h", "limits.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h",
+    "stdint.h", "stdio.h", "stdlib.h", "string.h", "strings.h", "time.h",
+}
+# functions of those headers that touch the world
+IMPURE_CALL = re.compile(r"\b(time|clock|clock_gettime|gettimeofday|fopen|open|read|write|printf|fprintf|puts|getenv|"
+                         r"system|rand|random|localtime|localtime_r|gmtime)\s*\(")
+ONLY_APP_LOGS = re.compile(r"\b(log_line|syslog|fprintf\s*\(\s*stderr|perror)\b")
+MAY_LOG = ("ripd/app/", "ripd/cli/", "ripd/main.c")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
+
+
+def layer_of(path):
+    parts = path.split("/")
+    return "/".join(parts[:2]) if len(parts) > 2 else parts[0]
+
+
+def check_includes(path, layer, text, faults):
+    for kind, name in INCLUDE.findall(text):
+        if kind == "<":
+            if layer in PURE_LAYERS and name not in PURE_HEADERS:
+                faults.append(f"{path}: {layer} is pure and may not include <{name}>")
+            continue
+        used = name.split("/")[0] if "/" in name else "(no layer shown)"
+        if used != layer.split("/")[-1] and used not in MAY_USE[layer]:
+            faults.append(f"{path}: {layer} may not include \"{name}\"")
+
+
+def main():
+    faults, count = [], 0
+    for path in tree.files(".c", ".h"):
+        layer = layer_of(path)
+        if not path.startswith("ripd/"):
+            continue
+        count += 1
+        text = tree.read(path)
+        if layer not in MAY_USE:
+            faults.append(f"{path}: no layer of that name in tests/style/check_layers.py")
+            continue
+        check_includes(path, layer, text, faults)
+        code = COMMENT.sub(" ", text)
+        if layer in PURE_LAYERS:
+            for call in IMPURE_CALL.findall(code):
+                faults.append(f"{path}: {layer} is pure and may not call {call}()")
+        if not path.startswith(MAY_LOG) and ONLY_APP_LOGS.search(code):
+            faults.append(f"{path}: only app and cli speak to people")
+    tree.finish("layers", count, faults)
+
+
+main()

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring_walk.c - see ring_walk.h. */
+#include "support/ring_walk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { BATCH = 100 }; /* not a multiple of a word: scans are resumed in the middle of words */
+
+#define PROMISE(condition)                                                                                             \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: broken promise: %s\n", __FILE__, __LINE__, #condition);                            \
+            abort();                                                                                                   \
+        }                                                                                                              \
+    } while (0)
+
+static void walk_trail(const struct rip_view *view, uint32_t slot, struct ring_walk *walk)
+{
+    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    size_t count = RIP_ENTRY_COUNT + 1;
+    enum rip_status status = rip_view_trail(view, slot, crumbs, &count);
+
+    PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
+    if (status != RIP_OK) {
+        PROMISE(count == RIP_ENTRY_COUNT + 1);
+        return;
+    }
+    PROMISE(count <= RIP_ENTRY_COUNT);
+    for (size_t i = 0; i < count; i++) {
+        PROMISE(crumbs[i].snap >= 1);
+        PROMISE(crumbs[i].address != 0 && crumbs[i].address <= RIP_ENTRY_ADDRESS_MASK);
+        PROMISE(i == 0 || crumbs[i].snap < crumbs[i - 1].snap);
+    }
+    walk->crumbs += count;
+}
+
+static void walk_ids(const struct rip_view *view, uint32_t slot_capacity, struct ring_walk *walk)
+{
+    for (uint32_t slot = 0; slot < slot_capacity; slot++) {
+        struct rip_id_info info;
+        enum rip_status status = rip_view_id(view, slot, &info);
+
+        PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
+        if (status == RIP_OK) {
+            PROMISE(info.slot == slot && info.generation % 2 == 0);
+            PROMISE(info.name_bytes <= RIP_NAME_BYTES && info.idle <= 1 && info.snap_count <= info.progress);
+            walk->ids++;
+        }
+        walk_trail(view, slot, walk);
+    }
+}
+
+static void walk_samples(const struct rip_view *view, uint32_t slot_capacity, struct ring_walk *walk)
+{
+    struct rip_scan_position position = {0};
+    struct rip_sample samples[BATCH];
+    int64_t last = -1;
+    size_t count;
+
+    do {
+        count = rip_view_scan(view, &position, samples, BATCH);
+        PROMISE(count <= BATCH);
+        for (size_t i = 0; i < count; i++) {
+            PROMISE((int64_t)samples[i].slot > last && samples[i].slot < slot_capacity);
+            PROMISE(samples[i].generation % 2 == 0 && samples[i].idle <= 1);
+            last = samples[i].slot;
+        }
+        walk->samples += count;
+    } while (count == BATCH);
+    PROMISE(rip_view_scan(view, &position, samples, BATCH) == 0);
+}
+
+static void walk_processes(const struct rip_view *view, struct ring_walk *walk)
+{
+    for (uint32_t process = 0; process <= RIP_PROCESS_MAX; process++) {
+        struct rip_process_info info;
+        enum rip_status status = rip_view_process(view, process, &info);
+
+        PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
+        if (status != RIP_OK)
+            continue;
+        PROMISE(info.index == process && info.module_count <= RIP_PROCESS_MODULES);
+        PROMISE(info.state != RIP_PROCESS_FREE && info.state != RIP_PROCESS_CLAIMED);
+        walk->processes++;
+        for (uint32_t nth = 0; nth <= info.module_count; nth++) {
+            struct rip_module_info module;
+
+            status = rip_view_module(view, process, nth, &module);
+            PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
+            if (status != RIP_OK)
+                continue;
+            PROMISE(module.start < module.end && module.path_bytes <= RIP_MODULE_PATH_BYTES);
+            PROMISE(module.build_id_bytes <= RIP_BUILD_ID_BYTES);
+            walk->modules++;
+        }
+    }
+}
+
+enum rip_status ring_walk(const void *bytes, uint64_t size_bytes, struct ring_walk *ret_walk)
+{
+    struct ring_walk walk = {0};
+    struct rip_ring_info info;
+    struct rip_view view;
+    enum rip_status status = rip_view_open(&view, bytes, size_bytes);
+
+    PROMISE(rip_status_text(status)[0] != '\0');
+    if (status == RIP_OK) {
+        rip_view_info(&view, &info);
+        walk_samples(&view, info.slot_capacity, &walk);
+        walk_ids(&view, info.slot_capacity, &walk);
+        walk_processes(&view, &walk);
+    }
+    *ret_walk = walk;
+    return status;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * detector_test.h - a detector of one ring, and scans of a handful of samples, for test_detector*.c.
+ */
+#ifndef TESTS_UNIT_DETECTOR_TEST_H
+#define TESTS_UNIT_DETECTOR_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/detector.h"
+
+#define INTERVAL UINT64_C(1000)
+#define STALL_AFTER UINT64_C(5000)
+#define RING 3u
+
+static inline struct detector *detector_make(void)
+{
+    const struct detector_config config = {INTERVAL, STALL_AFTER};
+    struct detector *detector = NULL;
+
+    assert_int_equal(detector_new(&detector, &config), 0);
+    return detector;
+}
+
+static inline struct rip_sample sample_of(uint32_t slot, uint64_t progress)
+{
+    return (struct rip_sample){.progress = progress, .slot = slot, .generation = 2, .tid = 1000 + slot};
+}
+
+/* A scan of RING; evidence goes to every suspect, NULL = none is examined. */
+static inline struct detector_update scan_with(struct detector *detector, uint64_t now,
+                                               const struct rip_sample *samples, size_t count,
+                                               const struct evidence *evidence)
+{
+    struct detector_update update;
+    struct detector_suspect *suspects;
+    size_t suspect_count;
+
+    detector_begin(detector, now);
+    assert_int_equal(detector_ring(detector, RING, NULL, 0), 0);
+    assert_int_equal(detector_feed(detector, samples, count), 0);
+    suspects = detector_suspects(detector, &suspect_count);
+    for (size_t i = 0; evidence && i < suspect_count; i++)
+        suspects[i].evidence = *evidence;
+    detector_end(detector, &update);
+    return update;
+}
+
+/* A scan with one sample: slot 7. */
+static inline struct detector_update scan(struct detector *detector, uint64_t now, uint64_t progress)
+{
+    const struct rip_sample sample = sample_of(7, progress);
+
+    return scan_with(detector, now, &sample, 1, NULL);
+}
+
+#endif

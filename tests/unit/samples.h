@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * samples.h - snapshots made by hand, for tests of what is built from them.
+ *
+ * The first stall of sample_snapshot() is the example of the interface's description, field by field.
+ */
+#ifndef TESTS_UNIT_SAMPLES_H
+#define TESTS_UNIT_SAMPLES_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/query.h"
+#include "core/snapshot.h"
+
+#define SAMPLE_SCANNED_WALL_NS UINT64_C(1795167666940000000) /* 2026-11-20T09:41:06.940Z */
+#define SAMPLE_BIAS UINT64_C(0x555500000000)
+#define SAMPLE_BUILD_ID "9c0f000000000000000000000000000000000000"
+
+static inline struct process_facts *sample_process(const char *exe, uint32_t pid)
+{
+    struct process_facts *process = calloc(1, sizeof(*process));
+
+    atomic_init(&process->references, 1);
+    process->pid = pid;
+    process->claimed_pid = pid;
+    process->attested = true;
+    memcpy(process->comm, "checkout", sizeof("checkout"));
+    process->exe = strdup(exe);
+    process->started_wall_ns = UINT64_C(1795161600000000000); /* 2026-11-20T08:00:00Z */
+    process->module_count = 1;
+    process->modules = calloc(1, sizeof(*process->modules));
+    process->modules[0] = (struct module_facts){
+        .start = SAMPLE_BIAS + 0x1000,
+        .end = SAMPLE_BIAS + 0x9000,
+        .bias = SAMPLE_BIAS,
+        .path = strdup(exe),
+        .build_id = SAMPLE_BUILD_ID,
+    };
+    process->modules[0].name = strrchr(process->modules[0].path, '/') + 1;
+    return process;
+}
+
+/* Takes the reference of process over. Crumbs go back from the newest at offset 0x1234, 16 bytes each. */
+static inline struct item *sample_item(struct process_facts *process, const char *ring_name, uint32_t ring,
+                                       uint32_t slot, const void *name, size_t name_bytes, size_t crumb_count)
+{
+    struct item *item = calloc(1, sizeof(*item) + crumb_count * sizeof(struct rip_crumb));
+
+    atomic_init(&item->references, 1);
+    item->ring_name = strdup(ring_name);
+    item->ring = ring;
+    item->slot = slot;
+    item->id = slot;
+    item->tid = 4694 + slot;
+    item->name_bytes = (uint8_t)name_bytes;
+    memcpy(item->name, name, name_bytes);
+    item->snap_count = 918273;
+    item->process = process;
+    item->crumb_count = crumb_count;
+    for (size_t i = 0; i < crumb_count; i++)
+        item->crumbs[i] = (struct rip_crumb){918273 - i, SAMPLE_BIAS + 0x1234 + 16 * i};
+    return item;
+}
+
+static inline struct sighting sample_stall(struct item *item, uint64_t frozen_since_ns)
+{
+    return (struct sighting){
+        .item = item,
+        .state = ID_STALLED,
+        .cause = CAUSE_BLOCKED,
+        .since_wall_ns = SAMPLE_SCANNED_WALL_NS - UINT64_C(13800000000),
+        .frozen_since_ns = frozen_since_ns,
+        .frozen_for_ns = UINT64_C(13800000000),
+        .frozen_for_max_ns = UINT64_C(14900000000),
+        .threshold_ns = UINT64_C(5000000000),
+    };
+}
+
+/* With that many stalls, of ids 17, 18, ..., and one ring. */
+static inline struct snapshot *sample_snapshot(uint64_t sequence, uint64_t scanned_mono_ns, size_t stall_count)
+{
+    struct snapshot *snapshot = snapshot_new();
+    struct process_facts *process = sample_process("/usr/bin/checkout", 4690);
+
+    snapshot->sequence = sequence;
+    snapshot->scanned_wall_ns = SAMPLE_SCANNED_WALL_NS;
+    snapshot->scanned_mono_ns = scanned_mono_ns;
+    snapshot->interval_ns = UINT64_C(1000000000);
+    snapshot->counts[ID_RUNNING] = 9120;
+    snapshot->counts[ID_IDLE] = 871;
+    snapshot->counts[ID_STALLED] = stall_count;
+    snapshot->stalls = calloc(stall_count + 1, sizeof(*snapshot->stalls));
+    snapshot->stall_count = stall_count;
+    for (uint32_t i = 0; i < stall_count; i++) {
+        struct item *item = sample_item(process_facts_ref(process), "checkout", 1, 17 + i, "worker-17", 9, 1);
+
+        snapshot->stalls[i] = sample_stall(item, 1000 + i / 3);
+    }
+    snapshot->rings = calloc(1, sizeof(*snapshot->rings));
+    snapshot->ring_count = 1;
+    snapshot->rings[0] = (struct ring_facts){
+        .name = strdup("checkout"),
+        .directory = strdup("/run/librip"),
+        .serial = 1,
+        .slot_capacity = 65536,
+        .live_count = 9992,
+        .file_bytes = 25829376,
+        .info = {.created_wall_ns = UINT64_C(1795161600000000000), .registered_count = 10000, .refused_full_count = 3},
+        .processes = calloc(1, sizeof(struct process_facts *)),
+        .process_count = 1,
+    };
+    snapshot->rings[0].processes[0] = process;
+    return snapshot;
+}
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_accept.c - too many clients, and too few descriptors. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/resource.h>
+
+#include "unit/http_world.h"
+
+static void test_connection_cap(void **state)
+{
+    struct http_limits limits;
+    struct client holders[4];
+    struct world world;
+    struct reply reply;
+
+    (void)state;
+    world_make(&world, "127.0.0.1:0");
+    limits = world.http->limits;
+    limits.connections_max = COUNT_OF(holders);
+    http_set_limits(world.http, &limits);
+    assert_int_equal(http_start(world.http), 0);
+    for (size_t i = 0; i < COUNT_OF(holders); i++) {
+        client_open(&holders[i], world.address);
+        client_send(&holders[i], "GET /healthz HTTP/1.1\r\nHost: lo");
+        usleep(20000);
+    }
+    assert_int_equal(ask(&world, GET("/healthz")), 200);
+    client_expect_close(&holders[0]); /* the longest incomplete */
+    for (size_t i = 1; i < COUNT_OF(holders); i++) {
+        client_send(&holders[i], "calhost\r\n\r\n");
+        client_receive(&holders[i], &reply);
+        assert_int_equal(reply.status, 200);
+        free(reply.body);
+    }
+    http_stop(world.http);
+    assert_int_equal(world.http->counters.dropped_for_new_count, 1);
+    for (size_t i = 0; i < COUNT_OF(holders); i++)
+        client_close(&holders[i]);
+    world_close(&world);
+}
+
+/* Many different long lists for clients that do not listen: they go, who listens stays. */
+static void test_memory_cap(void **state)
+{
+    struct http_limits limits;
+    struct client deaf[8];
+    struct world world;
+
+    (void)state;
+    world_make(&world, "127.0.0.1:0");
+    limits = world.http->limits;
+    limits.body_bytes_max = 24u << 20; /* a list takes about 6.5 MB */
+    http_set_limits(world.http, &limits);
+    assert_int_equal(http_start(world.http), 0);
+    publish_and_wait(&world, 1, 10000);
+    for (size_t i = 0; i < COUNT_OF(deaf); i++) {
+        char request[128];
+
+        snprintf(request, sizeof(request), "GET /stalls?limit=10000&min_ms=%zu HTTP/1.1\r\n" HOST "\r\n", i);
+        client_open(&deaf[i], world.address);
+        client_send(&deaf[i], request);
+        usleep(50000);
+    }
+    assert_int_equal(ask(&world, GET("/stalls?limit=10000")), 200);
+    http_stop(world.http);
+    assert_in_range(world.http->counters.dropped_for_memory_count, 2, 8);
+    assert_true(world.http->pages.alive_bytes <= (24u << 20) + (8u << 20));
+    for (size_t i = 0; i < COUNT_OF(deaf); i++)
+        client_close(&deaf[i]);
+    world_close(&world);
+}
+
+/* Without descriptors and without anybody to drop, accepting waits; it does not spin. */
+static void test_no_descriptors(void **state)
+{
+    struct rlimit before;
+    struct rlimit none;
+    struct client client;
+    struct world world;
+    struct reply reply;
+    int lowest;
+
+    (void)state;
+    world_open(&world);
+    client_open(&client, world.address); /* to know its number; closed again */
+    client_send(&client, GET("/healthz"));
+    client_receive(&client, &reply);
+    free(reply.body);
+    client_close(&client);
+    usleep(100000);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    lowest = dup(0);
+    close(lowest);
+    none = before;
+    none.rlim_cur = (rlim_t)lowest + 1; /* the client's own, and none for the server */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    client_open(&client, world.address);
+    client_send(&client, GET("/healthz"));
+    usleep(450000);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    client_receive(&client, &reply);
+    assert_int_equal(reply.status, 200);
+    free(reply.body);
+    client_close(&client);
+    http_stop(world.http);
+    assert_in_range(world.http->counters.accept_paused_count, 1, 10);
+    world_close(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_connection_cap),
+        cmocka_unit_test(test_memory_cap),
+        cmocka_unit_test(test_no_descriptors),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_cause.c - a verdict for every evidence, and which evidence outranks which.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/cause.h"
+
+struct expectation {
+    const char *what;
+    struct evidence evidence;
+    enum id_state state;
+    enum id_cause cause;
+};
+
+static const struct expectation expectations[] = {
+    {"not examined", {0}, ID_STALLED, CAUSE_NONE},
+    {"not examined, whatever else was left in it", {.thread_state = 'T', .frozen = true}, ID_STALLED, CAUSE_NONE},
+    {"asleep", {.examined = true, .thread_state = 'S'}, ID_STALLED, CAUSE_UNKNOWN},
+    {"on the processor", {.examined = true, .thread_state = 'R'}, ID_STALLED, CAUSE_UNKNOWN},
+    {"letter not known", {.examined = true}, ID_STALLED, CAUSE_UNKNOWN},
+    {"in D", {.examined = true, .thread_state = 'D'}, ID_STALLED, CAUSE_UNINTERRUPTIBLE},
+    {"stopped by signal", {.examined = true, .thread_state = 'T'}, ID_STOPPED, CAUSE_SIGNAL},
+    {"stopped by tracer", {.examined = true, .thread_state = 't'}, ID_STOPPED, CAUSE_TRACER},
+    {"frozen", {.examined = true, .thread_state = 'S', .frozen = true}, ID_STOPPED, CAUSE_FREEZER},
+    {"frozen in D", {.examined = true, .thread_state = 'D', .frozen = true}, ID_STOPPED, CAUSE_FREEZER},
+    {"frozen and stopped", {.examined = true, .thread_state = 'T', .frozen = true}, ID_STOPPED, CAUSE_SIGNAL},
+    {"dumping core", {.examined = true, .thread_state = 'D', .core_dumping = true}, ID_STOPPED, CAUSE_CORE_DUMP},
+    {"dumping core while a thread is gone",
+     {.examined = true, .core_dumping = true, .thread_gone = true},
+     ID_STOPPED,
+     CAUSE_CORE_DUMP},
+    {"thread gone", {.examined = true, .thread_gone = true}, ID_EXITED, CAUSE_NONE},
+    {"tid of another thread", {.examined = true, .thread_replaced = true, .thread_state = 'S'}, ID_EXITED, CAUSE_NONE},
+    {"tid of another thread that is stopped",
+     {.examined = true, .thread_replaced = true, .thread_state = 'T'},
+     ID_EXITED,
+     CAUSE_NONE},
+    {"zombie", {.examined = true, .thread_state = 'Z'}, ID_EXITED, CAUSE_NONE},
+    {"dead", {.examined = true, .thread_state = 'X'}, ID_EXITED, CAUSE_NONE},
+    {"parked", {.examined = true, .on_no_thread = true, .process_state = 'S'}, ID_STALLED, CAUSE_PARKED},
+    {"parked, leader not known", {.examined = true, .on_no_thread = true}, ID_STALLED, CAUSE_PARKED},
+    {"parked, leader exited", {.examined = true, .on_no_thread = true, .process_state = 'Z'}, ID_STALLED, CAUSE_PARKED},
+    {"parked in a stopped process",
+     {.examined = true, .on_no_thread = true, .process_state = 'T'},
+     ID_STOPPED,
+     CAUSE_SIGNAL},
+    {"parked in a traced process",
+     {.examined = true, .on_no_thread = true, .process_state = 't'},
+     ID_STOPPED,
+     CAUSE_TRACER},
+    {"parked in a frozen process",
+     {.examined = true, .on_no_thread = true, .process_state = 'S', .frozen = true},
+     ID_STOPPED,
+     CAUSE_FREEZER},
+    {"on a thread, leader stopped",
+     {.examined = true, .thread_state = 'S', .process_state = 'T'},
+     ID_STALLED,
+     CAUSE_UNKNOWN},
+};
+
+static void every_evidence_has_its_verdict(void **context)
+{
+    (void)context;
+    for (size_t i = 0; i < sizeof expectations / sizeof expectations[0]; i++) {
+        const struct expectation *expected = &expectations[i];
+        const struct verdict verdict = cause_judge(&expected->evidence);
+
+        if (verdict.state != expected->state || verdict.cause != expected->cause)
+            fail_msg("%s: %s, %s", expected->what, id_state_name(verdict.state), id_cause_name(verdict.cause));
+    }
+}
+
+/* All combinations: a state that the header allows, and a cause that belongs to that state. */
+static void no_evidence_is_without_a_verdict(void **context)
+{
+    static const char letters[] = {0, 'R', 'S', 'D', 'T', 't', 'Z', 'X', 'x', 'I', 'P', '?'};
+
+    (void)context;
+    for (unsigned bits = 0; bits < 64; bits++) {
+        for (size_t t = 0; t < sizeof letters; t++) {
+            for (size_t p = 0; p < sizeof letters; p++) {
+                struct evidence evidence = {
+                    .examined = bits & 1,
+                    .on_no_thread = bits & 2,
+                    .thread_gone = bits & 4,
+                    .thread_replaced = bits & 8,
+                    .core_dumping = bits & 16,
+                    .frozen = bits & 32,
+                    .thread_state = letters[t],
+                    .process_state = letters[p],
+                };
+                struct verdict verdict = cause_judge(&evidence);
+
+                assert_true(verdict.state == ID_STALLED || verdict.state == ID_STOPPED || verdict.state == ID_EXITED);
+                assert_int_equal(verdict.state == ID_STOPPED, verdict.cause >= CAUSE_SIGNAL);
+                assert_int_equal(evidence.examined, verdict.state != ID_STALLED || verdict.cause != CAUSE_NONE);
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_evidence_has_its_verdict),
+        cmocka_unit_test(no_evidence_is_without_a_verdict),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

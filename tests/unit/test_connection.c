@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_connection.c - requests and answers as bytes on the wire, of clients good, odd and slow. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "unit/http_world.h"
+
+static void test_head(void **state)
+{
+    static const char *const paths[] = {"/stalls", "/healthz", "/nothing", "/stalls?limit=0"};
+    struct world world;
+    struct client client;
+
+    (void)state;
+    world_open(&world);
+    publish_and_wait(&world, 1, 100);
+    client_open(&client, world.address);
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        char request[256];
+        struct reply head;
+        struct reply get;
+
+        snprintf(request, sizeof(request), "HEAD %s HTTP/1.1\r\n" HOST "\r\nGET %s HTTP/1.1\r\n" HOST "\r\n", paths[i],
+                 paths[i]);
+        client_send(&client, request);
+        assert_true(client_receive_any(&client, true, &head));
+        client_receive(&client, &get); /* would be out of step had HEAD a body */
+        assert_int_equal(head.status, get.status);
+        assert_int_equal(strtoul(reply_field(&head, "Content-Length"), NULL, 10), get.body_bytes);
+        assert_true(reply_field(&get, "Content-Type") != NULL);
+        assert_int_equal(strlen(head.head), strlen(get.head));
+        free(head.body);
+        free(get.body);
+    }
+    client_close(&client);
+    world_close(&world);
+}
+
+/* More requests than one turn takes, then the client says that it sends no more: all are answered, in order. */
+static void test_pipelining(void **state)
+{
+    struct world world;
+    struct client client;
+    struct reply reply;
+
+    (void)state;
+    world_open(&world);
+    client_open(&client, world.address);
+    for (int i = 0; i < 100; i++)
+        client_send(&client, i % 2 == 0 ? GET("/healthz") : "\r\n" GET("/nothing"));
+    shutdown(client.descriptor, SHUT_WR);
+    for (int i = 0; i < 100; i++) {
+        client_receive(&client, &reply);
+        assert_int_equal(reply.status, i % 2 == 0 ? 200 : 404);
+        free(reply.body);
+    }
+    client_expect_close(&client);
+    client_close(&client);
+    world_close(&world);
+}
+
+/* The last byte comes together with a shorter request: nothing of the first is remembered. */
+static void test_byte_by_byte(void **state)
+{
+    static const char text[] = GET("/stalls?name=worker-17") GET("/healthz");
+    size_t alone = strlen(GET("/stalls?name=worker-17")) - 1;
+    struct world world;
+    struct client client;
+    struct reply reply;
+
+    (void)state;
+    world_open(&world);
+    client_open(&client, world.address);
+    for (size_t i = 0; i < alone; i++) {
+        assert_int_equal(send(client.descriptor, text + i, 1, MSG_NOSIGNAL), 1);
+        usleep(1000);
+    }
+    client_send(&client, text + alone);
+    client_receive(&client, &reply);
+    assert_int_equal(reply.status, 503);
+    free(reply.body);
+    client_receive(&client, &reply);
+    assert_int_equal(reply.status, 200);
+    free(reply.body);
+    client_close(&client);
+    world_close(&world);
+}
+
+static void test_bodies(void **state)
+{
+    struct world world;
+    struct client client;
+    struct reply reply;
+
+    (void)state;
+    world_open(&world);
+    client_open(&client, world.address);
+    client_send(&client, "POST /stalls HTTP/1.1\r\n" HOST "Content-Length: 15\r\n\r\nGET /a HTTP/1.1" GET("/healthz"));
+    client_receive(&client, &reply);
+    assert_problem(&reply, 405);
+    free(reply.body);
+    client_receive(&client, &reply);
+    assert_int_equal(reply.status, 200); /* the body was not taken for a request */
+    free(reply.body);
+    client_send(&client, "GET /healthz HTTP/1.1\r\n" HOST "Content-Length: 65537\r\n\r\n");
+    client_receive(&client, &reply);
+    assert_problem(&reply, 413);
+    assert_true(reply_has(&reply, "Connection", "close"));
+    free(reply.body);
+    client_expect_close(&client);
+    client_close(&client);
+
+    client_open(&client, world.address);
+    client_send(&client, "GET /healthz HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n" GET("/x"));
+    client_receive(&client, &reply);
+    assert_true(reply_has(&reply, "Connection", "close"));
+    free(reply.body);
+    client_expect_close(&client); /* what follows a body of unknown length is no request */
+    client_close(&client);
+    world_close(&world);
+}
+
+/* Who sends more than is taken can send it all, and reads why it was not taken. */
+static void test_long_body(void **state)
+{
+    enum { BODY_BYTES = 8 << 20 };
+    char *body = malloc(BODY_BYTES + 1);
+    struct world world;
+    struct client client;
+    struct reply reply;
+
+    (void)state;
+    world_open(&world);
+    memset(body, 'b', BODY_BYTES);
+    body[BODY_BYTES] = '\0';
+    client_open(&client, world.address);
+    client_send(&client, "GET /healthz HTTP/1.1\r\n" HOST "Content-Length: 8388608\r\n\r\n");
+    client_send(&client, body);
+    client_receive(&client, &reply);
+    assert_problem(&reply, 413);
+    free(reply.body);
+    free(body);
+    client_close(&client);
+    world_close(&world);
+}
+
+static void test_malformed(void **state)
+{
+    static const struct {
+        const char *request;
+        int status;
+    } rows[] = {
+        {"GET /healthz HTTP/1.1\nHost: localhost\n\n", 400},
+        {"hello\r\n\r\n", 400},
+        {"GET / HTTP/3.0\r\n\r\n", 505},
+        {"\x16\x03\x01\x02", 400}, /* TLS */
+        {"GET / HTTP/1.1\r\nHost : localhost\r\n\r\n", 400},
+    };
+    struct world world;
+
+    (void)state;
+    world_open(&world);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct client client;
+        struct reply reply;
+
+        client_open(&client, world.address);
+        client_send(&client, rows[i].request);
+        client_receive(&client, &reply);
+        assert_problem(&reply, rows[i].status);
+        assert_true(reply_has(&reply, "Connection", "close"));
+        client_expect_close(&client);
+        free(reply.body);
+        client_close(&client);
+    }
+    world_close(&world);
+}
+
+static void test_long_head(void **state)
+{
+    char *request = malloc(40000);
+    size_t length = (size_t)sprintf(request, "GET /healthz HTTP/1.1\r\n" HOST "A: ");
+    struct world world;
+    struct client client;
+    struct reply reply;
+
+    (void)state;
+    world_open(&world);
+    memset(request + length, 'a', 39000 - length);
+    memcpy(request + 39000, "\r\n\r\n", 5);
+    client_open(&client, world.address);
+    client_send(&client, request);
+    client_receive(&client, &reply);
+    assert_problem(&reply, 431);
+    free(reply.body);
+    client_expect_close(&client);
+    client_close(&client);
+    memcpy(request + 16000, "\r\n\r\n", 5);
+    assert_int_equal(ask(&world, request), 200);
+    free(request);
+    world_close(&world);
+}
+
+/* Who does not listen keeps nobody else waiting, and gets all of it when it does. */
+static void test_slow_reader(void **state)
+{
+    struct world world;
+    struct client slow;
+    struct reply reply;
+    json_t *root;
+
+    (void)state;
+    world_open(&world);
+    publish_and_wait(&world, 1, 10000);
+    client_open(&slow, world.address);
+    for (int i = 0; i < 4; i++)
+        client_send(&slow, GET("/stalls?limit=10000"));
+    usleep(50000);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(ask(&world, GET("/healthz")), 200);
+    publish_and_wait(&world, 2, 10); /* what is being sent stays as it was */
+    for (int i = 0; i < 4; i++) {
+        client_receive(&slow, &reply);
+        assert_int_equal(reply.status, 200);
+        root = json_loads(reply.body, 0, NULL);
+        assert_non_null(root);
+        json_decref(root);
+        free(reply.body);
+    }
+    client_close(&slow);
+    client_open(&slow, world.address); /* and one that goes in the middle */
+    client_send(&slow, GET("/stalls?limit=10000"));
+    client_close(&slow);
+    assert_int_equal(ask(&world, GET("/healthz")), 200);
+    world_close(&world);
+}
+
+static void test_time_limits(void **state)
+{
+    struct http_limits limits;
+    struct client dripping;
+    struct client idle;
+    struct client deaf;
+    struct world world;
+    struct reply reply;
+
+    (void)state;
+    world_make(&world, "127.0.0.1:0");
+    limits = world.http->limits;
+    limits.sweep_ns = UINT64_C(20000000);
+    limits.idle_ns = UINT64_C(300000000);
+    limits.request_ns = UINT64_C(150000000);
+    limits.stall_ns = UINT64_C(300000000);
+    http_set_limits(world.http, &limits);
+    assert_int_equal(http_start(world.http), 0);
+    publish_and_wait(&world, 1, 10000);
+    client_open(&deaf, world.address);
+    for (int i = 0; i < 8; i++)
+        client_send(&deaf, GET("/stalls?limit=10000"));
+    client_open(&idle, world.address);
+    client_open(&dripping, world.address);
+    for (int i = 0; i < 100; i++) { /* a byte now and then does not help */
+        if (send(dripping.descriptor, "G", 1, MSG_NOSIGNAL) < 0)
+            break;
+        usleep(10000);
+    }
+    assert_true(client_receive_any(&dripping, false, &reply));
+    assert_problem(&reply, 408);
+    free(reply.body);
+    client_expect_close(&idle);
+    usleep(500000);
+    http_stop(world.http);
+    assert_int_equal(world.http->counters.request_timeout_count, 1);
+    assert_true(world.http->counters.idle_closed_count >= 1);
+    assert_int_equal(world.http->counters.answer_timeout_count, 1);
+    client_close(&dripping);
+    client_close(&idle);
+    client_close(&deaf);
+    world_close(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_head),      cmocka_unit_test(test_pipelining),  cmocka_unit_test(test_byte_by_byte),
+        cmocka_unit_test(test_bodies),    cmocka_unit_test(test_long_body),   cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_long_head), cmocka_unit_test(test_slow_reader), cmocka_unit_test(test_time_limits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

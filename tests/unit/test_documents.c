@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_documents.c - the documents against the interface's description, read back by another JSON library. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit/samples.h"
+#include "view/documents.h"
+
+#define NOW_WALL_NS (SAMPLE_SCANNED_WALL_NS + UINT64_C(180000000))
+#define SCANNED_MONO_NS UINT64_C(7000000000)
+#define NOW_MONO_NS (SCANNED_MONO_NS + UINT64_C(180000000))
+
+static json_t *parse(char *text, size_t length)
+{
+    json_error_t error;
+    json_t *root;
+
+    assert_int_equal(strlen(text), length);
+    assert_int_equal(text[length - 1], '\n');
+    root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (root == NULL)
+        fail_msg("%s at %d: %.200s", error.text, error.position, text);
+    free(text);
+    return root;
+}
+
+/* The document of the stalls that a query finds. The snapshot is given up. */
+static json_t *stalls_of(struct snapshot *snapshot, const struct query *query)
+{
+    struct page *page = query_stalls(query, snapshot);
+    size_t length;
+    char *text;
+
+    assert_int_equal(document_stalls(page, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    page_unref(page);
+    snapshot_unref(snapshot);
+    return parse(text, length);
+}
+
+static json_t *stalls(struct snapshot *snapshot)
+{
+    struct query query;
+
+    query_init(&query);
+    return stalls_of(snapshot, &query);
+}
+
+static void assert_order(json_t *object, const char *const *keys)
+{
+    const char *key;
+    json_t *value;
+    size_t i = 0;
+
+    json_object_foreach(object, key, value)
+    {
+        assert_non_null(keys[i]);
+        assert_string_equal(key, keys[i]);
+        i++;
+    }
+    assert_null(keys[i]);
+}
+
+/* The example of the interface's description, but for what is filled in later (null here), word for word. */
+static void test_example(void **state)
+{
+    static const char expected[] =
+        "{\"schema\":\"ripd/stalls/1\",\"generated_at\":\"2026-11-20T09:41:07.120Z\","
+        "\"scan\":{\"sequence\":421,\"age_ms\":180,\"interval_ms\":1000},"
+        "\"counts\":{\"running\":9120,\"idle\":871,\"stalled\":1,\"stopped\":0,\"exited\":0,\"dead\":0},"
+        "\"total\":1,\"returned\":1,"
+        "\"stalls\":[\n{\"ring\":\"checkout\",\"id\":17,\"tid\":4711,\"name\":\"worker-17\",\"note\":null,"
+        "\"process\":{\"pid\":4690,\"comm\":\"checkout\",\"exe\":\"/usr/bin/checkout\","
+        "\"started_at\":\"2026-11-20T08:00:00.000Z\",\"attested\":true},"
+        "\"state\":\"stalled\",\"cause\":\"blocked\",\"since\":\"2026-11-20T09:40:53.140Z\","
+        "\"frozen_for_ms\":13800,\"frozen_for_max_ms\":14900,\"threshold_ms\":5000,\"snaps\":918273,"
+        "\"location\":{\"module\":\"checkout\",\"build_id\":\"" SAMPLE_BUILD_ID "\",\"offset\":\"0x1234\","
+        "\"function\":null,\"file\":null,\"line\":null},"
+        "\"kernel\":null,\"waits_for\":null,"
+        "\"trail\":[{\"count\":918272,\"module\":\"checkout\",\"offset\":\"0x1234\","
+        "\"function\":null,\"file\":null,\"line\":null}]}]}\n";
+    struct snapshot *snapshot = sample_snapshot(421, SCANNED_MONO_NS, 1);
+    struct query query;
+    struct page *page;
+    size_t length;
+    char *text;
+
+    (void)state;
+    query_init(&query);
+    page = query_stalls(&query, snapshot);
+    assert_int_equal(document_stalls(page, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    assert_string_equal(text, expected);
+    json_decref(parse(text, length));
+    page_unref(page);
+    snapshot_unref(snapshot);
+}
+
+static void test_next(void **state)
+{
+    static const char *const with_next[] = {"schema",   "generated_at", "scan",   "counts", "total",
+                                            "returned", "next",         "stalls", NULL};
+    struct query query;
+    json_t *root;
+
+    (void)state;
+    query_init(&query);
+    query.limit = 2;
+    root = stalls_of(sample_snapshot(1, SCANNED_MONO_NS, 3), &query);
+    assert_order(root, with_next);
+    assert_int_equal(json_integer_value(json_object_get(root, "total")), 3);
+    assert_int_equal(json_integer_value(json_object_get(root, "returned")), 2);
+    assert_true(json_is_string(json_object_get(root, "next")));
+    json_decref(root);
+    query.limit = 3;
+    root = stalls_of(sample_snapshot(1, SCANNED_MONO_NS, 3), &query);
+    assert_null(json_object_get(root, "next"));
+    json_decref(root);
+    root = stalls(sample_snapshot(1, SCANNED_MONO_NS, 0));
+    assert_int_equal(json_array_size(json_object_get(root, "stalls")), 0);
+    json_decref(root);
+}
+
+/* What is not known is null, and there: the keys are those of the example. */
+static void test_unknown(void **state)
+{
+    static const char *const keys[] = {"ring",
+                                       "id",
+                                       "tid",
+                                       "name",
+                                       "note",
+                                       "process",
+                                       "state",
+                                       "cause",
+                                       "since",
+                                       "frozen_for_ms",
+                                       "frozen_for_max_ms",
+                                       "threshold_ms",
+                                       "snaps",
+                                       "location",
+                                       "kernel",
+                                       "waits_for",
+                                       "trail",
+                                       NULL};
+    static const char *const nulls[] = {"tid",      "note",   "cause",    "since", "frozen_for_ms", "frozen_for_max_ms",
+                                        "location", "kernel", "waits_for"};
+    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
+    struct sighting *sighting = &snapshot->stalls[0];
+    json_t *root;
+    json_t *item;
+
+    (void)state;
+    sighting->state = ID_RUNNING;
+    sighting->cause = CAUSE_NONE;
+    sighting->since_wall_ns = 0;
+    sighting->frozen_for_ns = 0;
+    sighting->item->tid = 0;
+    sighting->item->crumb_count = 0;
+    sighting->item->name_bytes = 0;
+    root = stalls(snapshot);
+    item = json_array_get(json_object_get(root, "stalls"), 0);
+    assert_order(item, keys);
+    for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++)
+        assert_true(json_is_null(json_object_get(item, nulls[i])));
+    assert_int_equal(json_array_size(json_object_get(item, "trail")), 0);
+    assert_string_equal(json_string_value(json_object_get(item, "name")), "");
+    json_decref(root);
+
+    snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
+    snapshot->stalls[0].frozen_for_max_ns = UINT64_MAX;
+    snapshot->stalls[0].item->process->pid = 0;
+    snapshot->stalls[0].item->process->started_wall_ns = 0;
+    snapshot->stalls[0].item->process->comm[0] = '\0';
+    free(snapshot->stalls[0].item->process->exe);
+    snapshot->stalls[0].item->process->exe = NULL;
+    root = stalls(snapshot);
+    item = json_array_get(json_object_get(root, "stalls"), 0);
+    assert_int_equal(json_integer_value(json_object_get(item, "frozen_for_ms")), 13800);
+    assert_true(json_is_null(json_object_get(item, "frozen_for_max_ms")));
+    item = json_object_get(item, "process");
+    assert_true(json_is_null(json_object_get(item, "pid")) && json_is_null(json_object_get(item, "comm")) &&
+                json_is_null(json_object_get(item, "exe")) && json_is_null(json_object_get(item, "started_at")));
+    json_decref(root);
+}
+
+/* An address in no module is shown as nothing at all: not as a number. */
+static void test_no_absolute_address(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
+    struct query query;
+    struct page *page;
+    size_t length;
+    char *text;
+    json_t *root;
+    json_t *location;
+
+    (void)state;
+    snapshot->stalls[0].item->crumbs[0].address = UINT64_C(0x7fffdeadbeef);
+    query_init(&query);
+    page = query_stalls(&query, snapshot);
+    assert_int_equal(document_stalls(page, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    assert_null(strstr(text, "deadbeef"));
+    assert_null(strstr(text, "140736930758383"));
+    root = parse(text, length);
+    location = json_object_get(json_array_get(json_object_get(root, "stalls"), 0), "location");
+    assert_true(json_is_null(json_object_get(location, "module")) &&
+                json_is_null(json_object_get(location, "offset")) &&
+                json_is_null(json_object_get(location, "build_id")));
+    json_decref(root);
+    page_unref(page);
+    snapshot_unref(snapshot);
+}
+
+static void name_stall(struct snapshot *snapshot, const void *name, size_t length)
+{
+    struct item *item = snapshot->stalls[0].item;
+
+    memcpy(item->name, name, length);
+    item->name_bytes = (uint8_t)length;
+}
+
+static void test_hostile_names(void **state)
+{
+    (void)state;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
+        char name[RIP_NAME_BYTES];
+        char hex[2 * RIP_NAME_BYTES + 1];
+        bool plain = byte >= 0x20 && byte < 0x7f;
+        json_t *root;
+        json_t *item;
+
+        memset(name, (int)byte, sizeof(name));
+        for (size_t i = 0; i < sizeof(name); i++)
+            snprintf(hex + 2 * i, 3, "%02x", byte);
+        name_stall(snapshot, name, sizeof(name));
+        free(snapshot->stalls[0].item->ring_name);
+        snapshot->stalls[0].item->ring_name = strndup(name, sizeof(name));
+        memset(snapshot->stalls[0].item->process->comm, (int)byte, RIP_COMM_BYTES);
+        root = stalls(snapshot);
+        item = json_array_get(json_object_get(root, "stalls"), 0);
+        if (plain) {
+            assert_memory_equal(json_string_value(json_object_get(item, "name")), name, sizeof(name));
+            assert_null(json_object_get(item, "name_hex"));
+        } else {
+            assert_string_equal(json_string_value(json_object_get(item, "name_hex")), hex);
+        }
+        json_decref(root);
+    }
+}
+
+static void test_name_with_escapes(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
+    json_t *root;
+    json_t *item;
+
+    (void)state;
+    name_stall(snapshot, "\x1b[31mred\xff", 9);
+    root = stalls(snapshot);
+    item = json_array_get(json_object_get(root, "stalls"), 0);
+    assert_string_equal(json_string_value(json_object_get(item, "name")), "\x1b[31mred\xef\xbf\xbd");
+    assert_string_equal(json_string_value(json_object_get(item, "name_hex")), "1b5b33316d726564ff");
+    json_decref(root);
+}
+
+static void test_ten_thousand(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 10000);
+    struct query query;
+    json_t *root;
+    json_t *list;
+
+    (void)state;
+    query_init(&query);
+    query.limit = QUERY_LIMIT_MAX;
+    root = stalls_of(snapshot, &query);
+    list = json_object_get(root, "stalls");
+    assert_int_equal(json_array_size(list), 10000);
+    for (size_t i = 0; i < 10000; i++)
+        assert_int_equal(json_integer_value(json_object_get(json_array_get(list, i), "id")), 17 + i);
+    json_decref(root);
+}
+
+static void test_threads(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 3);
+    struct query query;
+    struct page *page;
+    size_t length;
+    char *text;
+    json_t *root;
+
+    (void)state;
+    query_init(&query);
+    page = query_stalls(&query, snapshot);
+    assert_int_equal(document_threads(page, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    root = parse(text, length);
+    assert_string_equal(json_string_value(json_object_get(root, "schema")), "ripd/threads/1");
+    assert_int_equal(json_array_size(json_object_get(root, "threads")), 3);
+    json_decref(root);
+
+    assert_int_equal(document_thread(page, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    root = parse(text, length);
+    assert_string_equal(json_string_value(json_object_get(root, "schema")), "ripd/thread/1");
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "thread"), "id")), 17);
+    assert_int_equal(json_array_size(json_object_get(root, "others")), 2);
+    json_decref(root);
+    page_unref(page);
+
+    query.limit = 1;
+    page = query_stalls(&query, snapshot);
+    assert_int_equal(document_thread(page, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    root = parse(text, length);
+    assert_null(json_object_get(root, "others"));
+    json_decref(root);
+    page_unref(page);
+    snapshot_unref(snapshot);
+}
+
+static json_t *rings(const struct snapshot *snapshot, const struct query *query)
+{
+    size_t length;
+    char *text;
+
+    assert_int_equal(document_rings(snapshot, query, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    return parse(text, length);
+}
+
+static void test_rings(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 0);
+    struct query query;
+    json_t *root;
+    json_t *ring;
+    json_t *process;
+
+    (void)state;
+    query_init(&query);
+    root = rings(snapshot, &query);
+    assert_string_equal(json_string_value(json_object_get(root, "schema")), "ripd/rings/1");
+    ring = json_array_get(json_object_get(root, "rings"), 0);
+    assert_string_equal(json_string_value(json_object_get(ring, "ring")), "checkout");
+    assert_string_equal(json_string_value(json_object_get(ring, "health")), "readable");
+    assert_true(json_is_null(json_object_get(ring, "reason")));
+    assert_int_equal(json_integer_value(json_object_get(ring, "capacity")), 65536);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(ring, "refused"), "full")), 3);
+    assert_string_equal(json_string_value(json_object_get(ring, "created_at")), "2026-11-20T08:00:00.000Z");
+    process = json_array_get(json_object_get(ring, "processes"), 0);
+    assert_int_equal(json_integer_value(json_object_get(process, "pid")), 4690);
+    assert_true(json_is_false(json_object_get(process, "dead")));
+    json_decref(root);
+
+    snapshot->rings[0].health = RING_DAMAGED;
+    snapshot->rings[0].reason = strdup("is shorter than its header says");
+    root = rings(snapshot, &query);
+    ring = json_array_get(json_object_get(root, "rings"), 0);
+    assert_string_equal(json_string_value(json_object_get(ring, "health")), "damaged");
+    assert_string_equal(json_string_value(json_object_get(ring, "reason")), "is shorter than its header says");
+    assert_true(json_is_null(json_object_get(ring, "capacity")) && json_is_null(json_object_get(ring, "live")) &&
+                json_is_null(json_object_get(ring, "refused")) && json_is_null(json_object_get(ring, "dead")));
+    json_decref(root);
+    snapshot_unref(snapshot);
+}
+
+/* Pages of one ring each, also when the ring that the cursor names is gone. */
+static void test_ring_pages(void **state)
+{
+    struct snapshot *snapshot = snapshot_new();
+    struct document_frame frame;
+    struct query query;
+    size_t length;
+    char *text;
+
+    (void)state;
+    snapshot->rings = calloc(3, sizeof(*snapshot->rings));
+    snapshot->ring_count = 3;
+    for (uint32_t i = 0; i < 3; i++)
+        snapshot->rings[i] = (struct ring_facts){.name = strdup(i == 0 ? "a" : i == 1 ? "b" : "c"), .serial = 9 - i};
+    query_init(&query);
+    query.limit = 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        char expected[32];
+
+        assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
+        snprintf(expected, sizeof(expected), ",\"rings\":[\n{\"ring\":\"%c\"", "abc"[i]);
+        assert_memory_equal(text, expected, strlen(expected));
+        assert_int_equal(frame.total, 3);
+        assert_int_equal(frame.returned, 1);
+        assert_int_equal(frame.more, i < 2);
+        query.after = frame.next;
+        free(text);
+    }
+    query.after = (struct query_cursor){.present = true, .ring = 1234, .slot = 2};
+    assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
+    assert_int_equal(frame.returned, 1);
+    free(text);
+    snprintf(query.ring, sizeof(query.ring), "b");
+    query.after.present = false;
+    assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
+    assert_int_equal(frame.total, 1);
+    free(text);
+    snapshot_unref(snapshot);
+}
+
+static void test_small(void **state)
+{
+    size_t length;
+    char *text;
+    json_t *root;
+
+    (void)state;
+    assert_int_equal(document_version(&text, &length), 0);
+    root = parse(text, length);
+    assert_int_equal(json_integer_value(json_object_get(root, "ring_format")), RIP_FORMAT_VERSION);
+    json_decref(root);
+    assert_int_equal(document_health("ok", &text, &length), 0);
+    assert_string_equal(text, "{\"schema\":\"ripd/health/1\",\"status\":\"ok\"}\n");
+    free(text);
+    assert_int_equal(document_problem(400, "Bad Request", "is \"\x1b\xff\"", "li\nmit", &text, &length), 0);
+    assert_string_equal(text, "{\"type\":\"about:blank\",\"title\":\"Bad Request\",\"status\":400,"
+                              "\"detail\":\"is \\\"\\u001b\xef\xbf\xbd\\\"\",\"parameter\":\"li\\u000amit\"}\n");
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_example),       cmocka_unit_test(test_next),
+        cmocka_unit_test(test_unknown),       cmocka_unit_test(test_no_absolute_address),
+        cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_name_with_escapes),
+        cmocka_unit_test(test_ten_thousand),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_rings),         cmocka_unit_test(test_ring_pages),
+        cmocka_unit_test(test_small),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_os_file.c - files that may be anybody's: ripd/os/file.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "os/file.h"
+#include "support/ring_stage.h"
+
+struct fixture {
+    struct ring_stage stage;
+    int directory;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+    assert_non_null(fixture);
+    ring_stage_open(&fixture->stage);
+    fixture->directory = file_open_directory(fixture->stage.directory);
+    assert_true(fixture->directory >= 0);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    close(fixture->directory);
+    ring_stage_close(&fixture->stage);
+    free(fixture);
+    return 0;
+}
+
+/* Opening ---------------------------------------------------------------------------------------------------------- */
+
+static void test_only_regular_files_are_opened(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct ring_stage *stage = &fixture->stage;
+    int descriptor;
+
+    ring_stage_write(stage, "file", "text", 4);
+    assert_int_equal(mkfifo(ring_stage_path(stage, "fifo"), 0600), 0);
+    assert_int_equal(mkdir(ring_stage_path(stage, "directory"), 0700), 0);
+    assert_int_equal(symlink("file", ring_stage_path(stage, "link")), 0);
+    assert_int_equal(symlink("nowhere", ring_stage_path(stage, "dangling")), 0);
+    alarm(10); /* a FIFO must not block */
+    assert_int_equal(file_open_regular_at(fixture->directory, "fifo"), -ENOTSUP);
+    assert_int_equal(file_open_regular_at(fixture->directory, "directory"), -ENOTSUP);
+    assert_int_equal(file_open_regular_at(fixture->directory, "link"), -ENOTSUP);
+    assert_int_equal(file_open_regular_at(fixture->directory, "dangling"), -ENOTSUP);
+    assert_int_equal(file_open_regular_at(fixture->directory, "absent"), -ENOENT);
+    alarm(0);
+    descriptor = file_open_regular_at(fixture->directory, "file");
+    assert_true(descriptor >= 0);
+    assert_int_equal(fcntl(descriptor, F_GETFL) & O_ACCMODE, O_RDONLY);
+    assert_int_equal(fcntl(descriptor, F_GETFD), FD_CLOEXEC);
+    close(descriptor);
+}
+
+static void test_identity_tells_states_apart(void **state)
+{
+    struct fixture *fixture = *state;
+    struct file_identity first, second;
+    int descriptor;
+
+    ring_stage_write(&fixture->stage, "file", "text", 4);
+    assert_int_equal(file_identify_at(fixture->directory, "file", &first), 0);
+    assert_true(first.regular);
+    assert_int_equal(first.size_bytes, 4);
+    assert_int_equal(first.links, 1);
+    assert_int_equal(first.uid, getuid());
+    descriptor = file_open_regular_at(fixture->directory, "file");
+    assert_int_equal(file_identify(descriptor, &second), 0);
+    assert_int_equal(second.inode, first.inode);
+    assert_int_equal(second.device, first.device);
+    assert_int_equal(second.changed_ns, first.changed_ns);
+    usleep(20000);
+    ring_stage_write(&fixture->stage, "file", "longer", 6);
+    assert_int_equal(file_identify(descriptor, &second), 0);
+    assert_int_equal(second.inode, first.inode);
+    assert_int_equal(second.size_bytes, 6);
+    assert_true(second.changed_ns > first.changed_ns);
+    unlink(ring_stage_path(&fixture->stage, "file"));
+    assert_int_equal(file_identify(descriptor, &second), 0);
+    assert_int_equal(second.links, 0);
+    assert_int_equal(file_identify_at(fixture->directory, "file", &second), -ENOENT);
+    close(descriptor);
+}
+
+static void test_links_are_not_followed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct file_identity identity;
+    char text[8];
+
+    ring_stage_write(&fixture->stage, "file", "text", 4);
+    assert_int_equal(symlink("file", ring_stage_path(&fixture->stage, "link")), 0);
+    assert_int_equal(file_identify_at(fixture->directory, "link", &identity), 0);
+    assert_false(identity.regular);
+    assert_int_equal(file_read_at(fixture->directory, "link", text, sizeof(text)), -ELOOP);
+}
+
+/* Reading ---------------------------------------------------------------------------------------------------------- */
+
+static void test_read_is_bounded(void **state)
+{
+    struct fixture *fixture = *state;
+    char text[5];
+
+    ring_stage_write(&fixture->stage, "file", "123456789", 9);
+    ring_stage_write(&fixture->stage, "empty", "", 0);
+    assert_int_equal(file_read_at(fixture->directory, "file", text, sizeof(text)), 4);
+    assert_string_equal(text, "1234");
+    assert_int_equal(file_read_at(fixture->directory, "empty", text, sizeof(text)), 0);
+    assert_string_equal(text, "");
+    assert_int_equal(file_read_at(fixture->directory, "absent", text, sizeof(text)), -ENOENT);
+}
+
+/* Listing ---------------------------------------------------------------------------------------------------------- */
+
+static int count_name(void *context, const char *name)
+{
+    assert_int_not_equal(name[0], '.');
+    ++*(int *)context;
+    return 0;
+}
+
+static int stop_at_once(void *context, const char *name)
+{
+    (void)name;
+    ++*(int *)context;
+    return 7;
+}
+
+static void test_listing(void **state)
+{
+    struct fixture *fixture = *state;
+    char name[32];
+    int count = 0;
+
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "file-%d", i);
+        ring_stage_write(&fixture->stage, name, "", 0);
+    }
+    for (int round = 0; round < 2; round++) { /* each listing starts from the beginning */
+        count = 0;
+        assert_int_equal(file_list(fixture->directory, 100, count_name, &count), 0);
+        assert_int_equal(count, 100);
+    }
+    count = 0;
+    assert_int_equal(file_list(fixture->directory, 99, count_name, &count), -EOVERFLOW);
+    assert_int_equal(count, 99);
+    count = 0;
+    assert_int_equal(file_list(fixture->directory, 99, stop_at_once, &count), 7);
+    assert_int_equal(count, 1);
+}
+
+/* Locks ------------------------------------------------------------------------------------------------------------ */
+
+struct locker {
+    char path[128];
+    int command;
+    short type;
+    off_t offset;
+};
+
+static void take_lock(void *context)
+{
+    const struct locker *locker = context;
+    struct flock lock = {.l_type = locker->type, .l_start = locker->offset, .l_len = 1};
+    int descriptor = open(locker->path, O_RDWR | O_CLOEXEC);
+
+    if (descriptor < 0 || fcntl(descriptor, locker->command, &lock) != 0)
+        abort();
+}
+
+static uint32_t holder_of(const struct fixture *fixture, uint64_t offset)
+{
+    uint32_t holder = 12345;
+    int descriptor = file_open_regular_at(fixture->directory, "file");
+
+    assert_int_equal(file_lock_holder(descriptor, offset, &holder), 0);
+    close(descriptor);
+    return holder;
+}
+
+static void test_lock_holders(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint64_t offset = UINT64_C(1) << 60;
+    struct locker locker = {.command = F_SETLK, .type = F_WRLCK, .offset = (off_t)offset};
+    pid_t pid;
+
+    ring_stage_write(&fixture->stage, "file", "text", 4);
+    strcpy(locker.path, ring_stage_path(&fixture->stage, "file"));
+    assert_int_equal(holder_of(fixture, offset), 0);
+
+    pid = ring_stage_start(take_lock, NULL, &locker);
+    assert_int_equal(holder_of(fixture, offset), pid);
+    assert_int_equal(holder_of(fixture, offset + 1), 0);
+    ring_stage_end(pid);
+    assert_int_equal(holder_of(fixture, offset), 0);
+
+    locker.command = F_OFD_SETLK; /* has no pid */
+    pid = ring_stage_start(take_lock, NULL, &locker);
+    assert_int_equal(holder_of(fixture, offset), UINT32_MAX);
+    ring_stage_end(pid);
+
+    locker.command = F_SETLK;
+    locker.type = F_RDLCK; /* anybody who may read can hold one: it says nothing */
+    pid = ring_stage_start(take_lock, NULL, &locker);
+    assert_int_equal(holder_of(fixture, offset), 0);
+    ring_stage_end(pid);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_only_regular_files_are_opened, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_identity_tells_states_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_links_are_not_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_read_is_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_listing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lock_holders, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_proc.c - what /proc says, real and made up: ripd/os/proc.c, proc_parse.c, proc_cgroup.c, pidfd.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "os/file.h"
+#include "os/pidfd.h"
+#include "os/proc.h"
+#include "support/guarded_copy.h"
+#include "support/ring_stage.h"
+
+static int real_proc = -1;
+
+static int open_proc(void **state)
+{
+    (void)state;
+    real_proc = file_open_directory("/proc");
+    return real_proc >= 0 ? 0 : -1;
+}
+
+/* Parsers ---------------------------------------------------------------------------------------------------------- */
+
+static void test_stat_lines(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *comm;
+        char letter;
+        uint32_t flags;
+        uint32_t threads;
+        uint64_t start;
+    } good[] = {
+        {"1 (a) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 42 99 1\n", "a", 'S', 4194560, 9, 42},
+        {"1 (a) S 0 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551615", "a", 'S', 0, 1, UINT64_MAX},
+        {"1 () R 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "", 'R', 4, 1, 42},
+        {"1 (x) (y) Z 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "x) (y", 'Z', 4, 1, 42},
+        {"1 (a) R 1 1) t 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a) R 1 1", 't', 4, 1, 42},
+        {"1 (a\nb) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a\nb", 'D', 4, 1, 42},
+        {"1 (twenty characters ab) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "twenty character", 'D', 4, 1, 42},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        struct proc_stat stat;
+
+        assert_int_equal(proc_parse_stat(good[i].text, &stat), 0);
+        assert_string_equal(stat.comm, good[i].comm);
+        assert_int_equal(stat.state, good[i].letter);
+        assert_int_equal(stat.flags, good[i].flags);
+        assert_int_equal(stat.thread_count, good[i].threads);
+        assert_int_equal(stat.start_time_ticks, good[i].start);
+    }
+}
+
+static void test_bad_stat_lines(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "1",
+        "1 (",
+        ")(",
+        "1 (a",
+        "1 a) S",
+        "1 (a)",
+        "1 (a) ",
+        "1 (a) 7 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42",
+        "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0",
+        "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 -42",
+        "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551616",
+        "1 (a) S 0 1 1 0 -1 4294967296 1 2 3 4 5 6 7 8 20 0 1 0 42",
+        "1 (a) S 0 1 1 0 -1 x 1 2 3 4 5 6 7 8 20 0 1 0 42",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct proc_stat stat = {.state = '?'};
+
+        assert_int_equal(proc_parse_stat(bad[i], &stat), -EINVAL);
+        assert_int_equal(stat.state, '?');
+    }
+}
+
+static void test_status(void **state)
+{
+    struct proc_status status;
+
+    (void)state;
+    assert_int_equal(proc_parse_status("Name:\ta\nUid:\t1\t2\t3\t4\nNSpid:\t77\t5\nCoreDumping:\t1\n", &status), 0);
+    assert_int_equal(status.uid_real, 1);
+    assert_int_equal(status.uid_effective, 2);
+    assert_int_equal(status.uid_saved, 3);
+    assert_int_equal(status.pid_in_namespace, 5);
+    assert_int_equal(status.namespace_count, 2);
+    assert_true(status.core_dumping);
+    assert_int_equal(proc_parse_status("Uid:\t0\t4294967295\t0\t0", &status), 0);
+    assert_int_equal(status.uid_effective, UINT32_MAX);
+    assert_int_equal(status.pid_in_namespace, 0); /* a kernel that does not tell */
+    assert_false(status.core_dumping);
+    /* a name cannot pretend to be a line: the kernel quotes its newlines */
+    assert_int_equal(proc_parse_status("Name:\tUid:\\nUid:\t5\t5\t5\nUid:\t1\t1\t1\t1\n", &status), 0);
+    assert_int_equal(status.uid_real, 1);
+}
+
+static void test_bad_status(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "\n",
+        "Uid:",
+        "Uid:\t1\t2",
+        "Uid:\t1\t2\tx",
+        "Uid:\t1\t2\t4294967296",
+        "XUid:\t1\t1\t1",
+        "Uid:\t1\t1\t1\nNSpid:\t\n",
+        "Uid:\t1\t1\t1\nCoreDumping:\t5\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct proc_status status = {.uid_real = 12345};
+
+        assert_int_equal(proc_parse_status(bad[i], &status), -EINVAL);
+        assert_int_equal(status.uid_real, 12345);
+    }
+}
+
+/* Every text above cut anywhere, each with nothing readable behind its terminator. */
+static void test_parsers_stay_in_bounds(void **state)
+{
+    static const char *const texts[] = {
+        "1 (x) (y) Z 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42 99 1\n",
+        "Name:\ta\nUid:\t1\t2\t3\t4\nNSpid:\t77\t5\nCoreDumping:\t1\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        for (size_t length = 0; length <= strlen(texts[i]); length++) {
+            char text[128] = "";
+            struct guarded_copy copy;
+            struct proc_status status;
+            struct proc_stat stat;
+
+            memcpy(text, texts[i], length);
+            guarded_copy_new(&copy, text, length + 1);
+            proc_parse_stat((const char *)copy.bytes, &stat);
+            proc_parse_status((const char *)copy.bytes, &status);
+            guarded_copy_free(&copy);
+        }
+    }
+}
+
+/* Real processes --------------------------------------------------------------------------------------------------- */
+
+static void name_itself(void *context)
+{
+    prctl(PR_SET_NAME, context != NULL ? context : "plain");
+}
+
+static void test_real_process(void **state)
+{
+    char name[] = "a) (b\nc";
+    pid_t pid = ring_stage_start(name_itself, NULL, name);
+    struct proc_status status;
+    struct proc_stat stat;
+
+    (void)state;
+    assert_int_equal(proc_stat(real_proc, (uint32_t)pid, &stat), 0);
+    assert_string_equal(stat.comm, name);
+    assert_int_equal(stat.start_time_ticks, ring_stage_start_time(pid));
+    assert_int_equal(stat.thread_count, 1);
+    assert_int_equal(proc_status(real_proc, (uint32_t)pid, &status), 0);
+    assert_int_equal(status.uid_real, getuid());
+    assert_int_equal(status.pid_in_namespace, pid);
+    assert_false(status.core_dumping);
+    assert_true(proc_exists(real_proc, (uint32_t)pid));
+    ring_stage_end(pid);
+    assert_int_equal(proc_stat(real_proc, (uint32_t)pid, &stat), -ESRCH);
+    assert_int_equal(proc_status(real_proc, (uint32_t)pid, &status), -ESRCH);
+    assert_int_equal(proc_thread_stat(real_proc, (uint32_t)pid, (uint32_t)pid, &stat), -ESRCH);
+    assert_false(proc_exists(real_proc, (uint32_t)pid));
+}
+
+static void *run_on(void *context)
+{
+    (void)context;
+    for (;;)
+        pause();
+    return NULL;
+}
+
+static void end_first_thread(void *context)
+{
+    pthread_t thread;
+
+    (void)context;
+    if (pthread_create(&thread, NULL, run_on, NULL) != 0)
+        abort();
+}
+
+static void leave_first_thread(void *context)
+{
+    (void)context;
+    syscall(SYS_exit, 0);
+}
+
+static void wait_for_letter(pid_t pid, char letter)
+{
+    struct proc_stat stat = {0};
+
+    for (int i = 0; i < 1000 && stat.state != letter; i++) {
+        usleep(1000);
+        assert_int_equal(proc_stat(real_proc, (uint32_t)pid, &stat), 0);
+    }
+    assert_int_equal(stat.state, letter);
+}
+
+static void test_zombies(void **state)
+{
+    pid_t whole = ring_stage_start(name_itself, NULL, NULL);
+    pid_t first = ring_stage_start(end_first_thread, leave_first_thread, NULL);
+    struct proc_stat stat;
+
+    (void)state;
+    kill(whole, SIGKILL);
+    wait_for_letter(whole, 'Z');
+    proc_stat(real_proc, (uint32_t)whole, &stat);
+    assert_true(proc_stat_ended(&stat));
+    ring_stage_end(whole);
+
+    ring_stage_go(first);
+    wait_for_letter(first, 'Z'); /* its first thread has ended, the process has not */
+    proc_stat(real_proc, (uint32_t)first, &stat);
+    assert_false(proc_stat_ended(&stat));
+    ring_stage_end(first);
+}
+
+static void test_pidfd(void **state)
+{
+    pid_t pid = ring_stage_start(name_itself, NULL, NULL);
+    int hold = pidfd_of((uint32_t)pid);
+
+    (void)state;
+    assert_true(hold >= 0);
+    assert_false(pidfd_ended(hold));
+    ring_stage_end(pid);
+    assert_true(pidfd_ended(hold));
+    assert_int_equal(pidfd_of((uint32_t)pid), -ESRCH);
+    assert_int_equal(pidfd_of(0), -ESRCH);
+    assert_int_equal(pidfd_of(UINT32_MAX), -ESRCH);
+    close(hold);
+}
+
+static int collect_tid(void *context, uint32_t tid)
+{
+    uint32_t *tids = context;
+
+    tids[tids[0] == 0 ? 0 : 1] = tid;
+    return 0;
+}
+
+static void test_threads(void **state)
+{
+    pid_t pid = ring_stage_start(end_first_thread, NULL, NULL);
+    uint32_t tids[2] = {0}, inner;
+    struct proc_stat stat;
+
+    (void)state;
+    assert_int_equal(proc_visit_threads(real_proc, (uint32_t)pid, collect_tid, tids), 0);
+    assert_int_equal(tids[0], pid);
+    assert_true(tids[1] != 0);
+    assert_int_equal(proc_thread_stat(real_proc, (uint32_t)pid, tids[1], &stat), 0);
+    assert_int_equal(proc_thread_stat(real_proc, (uint32_t)getpid(), tids[1], &stat), -ESRCH); /* not one of ours */
+    assert_int_equal(proc_thread_inner_tid(real_proc, (uint32_t)pid, tids[1], &inner), 0);
+    assert_int_equal(inner, tids[1]);
+    assert_int_equal(proc_find_thread(real_proc, (uint32_t)pid, tids[1], &inner), 0);
+    assert_int_equal(inner, tids[1]);
+    ring_stage_end(pid);
+    assert_int_equal(proc_visit_threads(real_proc, (uint32_t)pid, collect_tid, tids), -ESRCH);
+}
+
+static void test_machine(void **state)
+{
+    uint8_t id[16] = {0}, none[16] = {0};
+    uint64_t inode;
+
+    (void)state;
+    assert_int_equal(proc_own_pid_namespace(real_proc, &inode), 0);
+    assert_int_equal(inode, ring_stage_pid_namespace());
+    assert_int_equal(proc_boot_id(real_proc, id), 0);
+    assert_memory_not_equal(id, none, sizeof(id));
+}
+
+/* A made-up /proc -------------------------------------------------------------------------------------------------- */
+
+struct tree {
+    struct ring_stage stage;
+    int proc;
+};
+
+static int plant(void **state)
+{
+    struct tree *tree = calloc(1, sizeof(*tree));
+
+    assert_non_null(tree);
+    ring_stage_open(&tree->stage);
+    tree->proc = file_open_directory(tree->stage.directory);
+    *state = tree;
+    return tree->proc >= 0 ? 0 : -1;
+}
+
+static int fell(void **state)
+{
+    struct tree *tree = *state;
+
+    close(tree->proc);
+    ring_stage_close(&tree->stage);
+    free(tree);
+    return 0;
+}
+
+/* Writes a file, with the directories above it. */
+static void put(const struct tree *tree, const char *name, const char *text)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "%s", name);
+    for (char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(ring_stage_path(&tree->stage, path), 0700);
+        *slash = '/';
+    }
+    ring_stage_write(&tree->stage, name, text, strlen(text));
+}
+
+static void test_thread_of_another_namespace(void **state)
+{
+    struct tree *tree = *state;
+    uint32_t tid;
+
+    put(tree, "500/status", "Uid:\t0\t0\t0\t0\nNSpid:\t500\t1\n");
+    put(tree, "500/task/500/status", "Uid:\t0\t0\t0\t0\nNSpid:\t500\t1\n");
+    put(tree, "500/task/501/status", "Uid:\t0\t0\t0\t0\nNSpid:\t501\t7\n");
+    put(tree, "500/task/7/status", "Uid:\t0\t0\t0\t0\nNSpid:\t7\t9\n"); /* the same number, another thread */
+    assert_int_equal(proc_find_thread(tree->proc, 500, 7, &tid), 0);
+    assert_int_equal(tid, 501);
+    assert_int_equal(proc_find_thread(tree->proc, 500, 9, &tid), 0);
+    assert_int_equal(tid, 7);
+    assert_int_equal(proc_find_thread(tree->proc, 500, 500, &tid), -ESRCH);
+}
+
+static void test_empty_files_are_gone_processes(void **state)
+{
+    struct tree *tree = *state;
+    struct proc_stat stat;
+    uint8_t id[16];
+
+    put(tree, "500/stat", "");
+    put(tree, "501/stat", "501 (a");
+    put(tree, "sys/kernel/random/boot_id", "0123456-89ab-cdef-0123-456789abcdef0\n");
+    assert_int_equal(proc_stat(tree->proc, 500, &stat), -ESRCH);
+    assert_int_equal(proc_stat(tree->proc, 501, &stat), -EINVAL);
+    assert_int_equal(proc_boot_id(tree->proc, id), -EINVAL);
+}
+
+/* cgroups ---------------------------------------------------------------------------------------------------------- */
+
+struct cgroup_case {
+    const char *membership;
+    const char *file; /* in the tree, below "cgroup"; NULL = none */
+    const char *text;
+    int result;
+    bool frozen;
+};
+
+static const struct cgroup_case cgroup_cases[] = {
+    {"0::/a/b\n", "a/b/cgroup.events", "populated 1\nfrozen 1\n", 0, true},
+    {"0::/a/b\n", "a/b/cgroup.events", "populated 1\nfrozen 0\n", 0, false},
+    {"0::/a/b\n", "unified/a/b/cgroup.events", "populated 1\nfrozen 1\n", 0, true},
+    {"5:cpu,freezer:/x\n0::/a\n", "freezer/x/freezer.state", "FROZEN\n", 0, true},
+    {"5:freezer:/x\n", "freezer/x/freezer.state", "FREEZING\n", 0, false},
+    {"5:freezer:/x\n", "freezer/x/freezer.state", "THAWED\n", 0, false},
+    {"5:freezer:/x:y\n", "freezer/x:y/freezer.state", "FROZEN\n", 0, true},
+    {"5:freezer2,xfreezer:/x\n", "freezer/x/freezer.state", "FROZEN\n", -ENOENT, false},
+    {"5:freezer:/..\n", "freezer.state", "FROZEN\n", -ENOENT, false},
+    {"5:freezer:/../../x\n", "x/freezer.state", "FROZEN\n", -ENOENT, false},
+    {"5:freezer:/..x\n", "freezer/..x/freezer.state", "FROZEN\n", 0, true},
+    {"5:freezer:x\n", "freezerx/freezer.state", "FROZEN\n", -ENOENT, false},
+    {"0::/gone (deleted)\n", NULL, NULL, -ENOENT, false},
+    {"0::\n", "cgroup.events", "frozen 1\n", -ENOENT, false},
+    {"nonsense\n", NULL, NULL, -ENOENT, false},
+    {":\n::\n:::\n", NULL, NULL, -ENOENT, false},
+};
+
+static void test_cgroups(void **state)
+{
+    struct tree *tree = *state;
+
+    for (size_t i = 0; i < sizeof(cgroup_cases) / sizeof(cgroup_cases[0]); i++) {
+        const struct cgroup_case *one = &cgroup_cases[i];
+        char root[64], file[160], membership[64];
+        bool frozen = false;
+
+        snprintf(root, sizeof(root), "root%zu", i);
+        snprintf(membership, sizeof(membership), "%zu/cgroup", i + 1);
+        snprintf(file, sizeof(file), "%s/freezer/keep", root);
+        put(tree, file, "");
+        put(tree, membership, one->membership);
+        if (one->file != NULL) {
+            snprintf(file, sizeof(file), "%s/%s", root, one->file);
+            put(tree, file, one->text);
+        }
+        assert_int_equal(proc_cgroup_frozen(tree->proc, ring_stage_path(&tree->stage, root), (uint32_t)i + 1, &frozen),
+                         one->result);
+        assert_int_equal(frozen, one->frozen);
+    }
+    assert_int_equal(proc_cgroup_frozen(tree->proc, tree->stage.directory, 9999, &(bool){false}), -ESRCH);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_stat_lines),
+        cmocka_unit_test(test_bad_stat_lines),
+        cmocka_unit_test(test_status),
+        cmocka_unit_test(test_bad_status),
+        cmocka_unit_test(test_parsers_stay_in_bounds),
+        cmocka_unit_test(test_real_process),
+        cmocka_unit_test(test_zombies),
+        cmocka_unit_test(test_pidfd),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_machine),
+        cmocka_unit_test_setup_teardown(test_thread_of_another_namespace, plant, fell),
+        cmocka_unit_test_setup_teardown(test_empty_files_are_gone_processes, plant, fell),
+        cmocka_unit_test_setup_teardown(test_cgroups, plant, fell),
+    };
+
+    return cmocka_run_group_tests(tests, open_proc, NULL);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_query_parse.c - every parameter is taken whole or refused by name. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "view/percent.h"
+#include "view/query_parse.h"
+
+#define ALL 0xffu
+
+static void accept_query(const char *text, struct query *ret_query)
+{
+    struct query_error error = {0};
+
+    if (query_parse(text, ALL, ret_query, &error) < 0)
+        fail_msg("%s: %s %s", text, error.parameter, error.detail);
+}
+
+static void refuse_query(const char *text, unsigned allowed, const char *parameter, const char *part_of_detail)
+{
+    struct query_error error = {0};
+    struct query query = {.pid = 77};
+
+    assert_int_equal(query_parse(text, allowed, &query, &error), -EINVAL);
+    assert_string_equal(error.parameter, parameter);
+    if (strstr(error.detail, part_of_detail) == NULL)
+        fail_msg("%s: %s", text, error.detail);
+    assert_int_equal(query.pid, 77); /* untouched */
+}
+
+static void test_nothing(void **state)
+{
+    struct query query;
+
+    (void)state;
+    accept_query(NULL, &query);
+    assert_int_equal(query.limit, QUERY_LIMIT_DEFAULT);
+    accept_query("", &query);
+    accept_query("&&", &query);
+    assert_int_equal(query.limit, QUERY_LIMIT_DEFAULT);
+    assert_false(query.has_cause || query.has_state || query.after.present || query.one);
+}
+
+static void test_everything(void **state)
+{
+    struct query query;
+
+    (void)state;
+    accept_query("ring=check%20out&pid=4690&name=work*%2B+%25&cause=!sleeping&min_ms=250&limit=10000&state=idle"
+                 "&after=a00000000000003e80000000100000011",
+                 &query);
+    assert_string_equal(query.ring, "check out");
+    assert_int_equal(query.pid, 4690);
+    assert_string_equal(query.name, "work*+ %");
+    assert_true(query.has_cause && query.cause_excluded);
+    assert_int_equal(query.cause, CAUSE_SLEEPING);
+    assert_int_equal(query.min_ns, 250000000);
+    assert_int_equal(query.limit, 10000);
+    assert_true(query.has_state);
+    assert_int_equal(query.state, ID_IDLE);
+    assert_true(query.after.present);
+    assert_int_equal(query.after.frozen_since_ns, 1000);
+    assert_int_equal(query.after.ring, 1);
+    assert_int_equal(query.after.slot, 17);
+}
+
+static void test_causes(void **state)
+{
+    struct query query;
+
+    (void)state;
+    for (int cause = CAUSE_SPINNING; cause < CAUSE_COUNT; cause++) {
+        char text[64];
+
+        snprintf(text, sizeof(text), "cause=%s", id_cause_name((enum id_cause)cause));
+        accept_query(text, &query);
+        assert_true(query.has_cause && !query.cause_excluded);
+        assert_int_equal(query.cause, cause);
+    }
+    accept_query("cause=null", &query);
+    assert_true(query.has_cause);
+    assert_int_equal(query.cause, CAUSE_NONE);
+    accept_query("cause=!unknown", &query);
+    assert_true(query.cause_excluded);
+}
+
+static void test_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *parameter;
+        const char *detail;
+    } rows[] = {
+        {"colour=red", "colour", "unknown"},
+        {"group=location", "group", "unknown"},
+        {"Limit=1", "Limit", "unknown"},
+        {"=1", "", "unknown"},
+        {"limit=0", "limit", "from 1 to 10000"},
+        {"limit=10001", "limit", "from 1 to 10000"},
+        {"limit=99999999999999999999999999", "limit", "from 1 to 10000"},
+        {"limit=-1", "limit", "\"-1\""},
+        {"limit=+1", "limit", "whole number"},
+        {"limit=1x", "limit", "whole number"},
+        {"limit=", "limit", "no value"},
+        {"limit", "limit", "no value"},
+        {"limit=1&limit=1", "limit", "twice"},
+        {"limit=1&l%69mit=2", "limit", "twice"},
+        {"pid=0", "pid", "from 1 to 2147483647"},
+        {"pid=2147483648", "pid", "from 1"},
+        {"min_ms=1000000000001", "min_ms", "whole number"},
+        {"min_ms=1.5", "min_ms", "whole number"},
+        {"cause=", "cause", "no value"},
+        {"cause=!", "cause", "expected"},
+        {"cause=!!blocked", "cause", "core-dump null"},
+        {"cause=Blocked", "cause", "spinning"},
+        {"state=frozen", "state", "running"},
+        {"after=1", "after", "not a cursor"},
+        {"after=a00000000000003E80000000100000011", "after", "not a cursor"},
+        {"after=b00000000000003e80000000100000011", "after", "not a cursor"},
+        {"after=a00000000000003e800000001000000110", "after", "not a cursor"},
+        {"name=%", "name", "badly encoded"},
+        {"name=%4", "name", "badly encoded"},
+        {"name=%zz", "name", "badly encoded"},
+        {"name=a%00b", "name", "badly encoded"},
+        {"n%ame=1", "n%ame", "badly encoded"},
+        {"ring=%2", "ring", "badly encoded"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        refuse_query(rows[i].text, ALL, rows[i].parameter, rows[i].detail);
+    refuse_query("state=idle", ALL & ~PARAMETER_STATE, "state", "takes ring pid name cause min_ms limit after");
+    refuse_query("limit=1", 0, "limit", "takes no parameters");
+}
+
+static void test_long(void **state)
+{
+    char text[1024] = "name=";
+    struct query query;
+
+    (void)state;
+    memset(text + 5, 'a', QUERY_PATTERN_BYTES - 1);
+    accept_query(text, &query);
+    assert_int_equal(strlen(query.name), QUERY_PATTERN_BYTES - 1);
+    text[5 + QUERY_PATTERN_BYTES - 1] = 'a';
+    refuse_query(text, ALL, "name", "longer than 255");
+    memset(text, 'b', 600);
+    memset(text + 600, 0, sizeof(text) - 600);
+    {
+        struct query_error error = {0};
+
+        assert_int_equal(query_parse(text, ALL, &query, &error), -EINVAL);
+        assert_int_equal(strlen(error.parameter), sizeof(error.parameter) - 1);
+    }
+}
+
+static void test_cursor(void **state)
+{
+    static const struct query_cursor cursors[] = {
+        {true, 0, 0, 0}, {true, 1000, 1, 17}, {true, UINT64_MAX, UINT32_MAX, UINT32_MAX}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]); i++) {
+        struct query_cursor parsed;
+        char text[CURSOR_TEXT_BYTES];
+
+        cursor_format(&cursors[i], text);
+        assert_int_equal(strspn(text, "abcdef0123456789"), strlen(text));
+        assert_int_equal(cursor_parse(text, &parsed), 0);
+        assert_true(parsed.present);
+        assert_int_equal(parsed.frozen_since_ns, cursors[i].frozen_since_ns);
+        assert_int_equal(parsed.ring, cursors[i].ring);
+        assert_int_equal(parsed.slot, cursors[i].slot);
+    }
+}
+
+/* Text that ends, without a terminator, at the end of a page. */
+static void test_percent_guard_page(void **state)
+{
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    static const char *const texts[] = {"%", "%4", "%41", "a%", "ab%4", "abc%41"};
+    char decoded[4];
+
+    (void)state;
+    assert_true(pages != MAP_FAILED);
+    assert_int_equal(mprotect(pages + page_bytes, page_bytes, PROT_NONE), 0);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        size_t length = strlen(texts[i]);
+        char *text = pages + page_bytes - length;
+
+        memcpy(text, texts[i], length);
+        percent_decode(text, length, false, decoded, sizeof(decoded));
+    }
+    assert_int_equal(percent_decode("abc%41", 6, false, decoded, sizeof(decoded)), -ENAMETOOLONG);
+    assert_int_equal(percent_decode("a+%2b", 5, false, decoded, sizeof(decoded)), 0);
+    assert_string_equal(decoded, "a++");
+    munmap(pages, 2 * page_bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_everything),
+        cmocka_unit_test(test_causes),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_cursor),
+        cmocka_unit_test(test_percent_guard_page),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_reader.c - opening a ring: which bytes are one, what is said of those that are not, and where reading ends.
+ * Images lie against a page without access, so that one byte read too far ends the program.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rip/reader.h"
+#include "support/guarded_copy.h"
+#include "support/ring_builder.h"
+#include "support/ring_walk.h"
+
+static enum rip_status open_bytes(const void *bytes, uint64_t size_bytes)
+{
+    struct rip_view view;
+
+    return rip_view_open(&view, bytes, size_bytes);
+}
+
+static void test_every_status_has_a_text(void **state)
+{
+    (void)state;
+    for (enum rip_status one = RIP_OK; one <= RIP_CHANGED; one++) {
+        assert_true(rip_status_text(one)[0] != '\0');
+        for (enum rip_status other = RIP_OK; other < one; other++)
+            assert_string_not_equal(rip_status_text(one), rip_status_text(other));
+    }
+    assert_non_null(rip_status_text((enum rip_status)(RIP_CHANGED + 1)));
+    assert_non_null(rip_status_text((enum rip_status) - 1));
+}
+
+static void test_a_ring_opens_and_tells_of_itself(void **state)
+{
+    struct ring_builder builder;
+    struct rip_ring_info info;
+    struct ring_walk walk;
+    struct rip_view view;
+
+    (void)state;
+    ring_builder_new_sample(&builder);
+    builder.ring->compatible_flags = UINT64_MAX; /* ignored: a reader need not know them */
+    builder.ring->refused_full_count = 3;
+    builder.ring->refused_memory_count = 4;
+    builder.ring->refused_process_count = 5;
+    builder.ring->modules_dropped_count = 6;
+    assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_OK);
+    rip_view_info(&view, &info);
+    assert_memory_equal(info.ring_id, builder.ring->ring_id, sizeof(info.ring_id));
+    assert_memory_equal(info.boot_id, builder.ring->boot_id, sizeof(info.boot_id));
+    assert_int_equal(info.created_wall_ns, 1700000000000000000);
+    assert_int_equal(info.created_boot_ns, 5000000000);
+    assert_int_equal(info.slot_capacity, 10);
+    assert_int_equal(info.process_high_water, 2);
+    assert_int_equal(info.module_high_water, 3);
+    assert_int_equal(info.refused_full_count, 3);
+    assert_int_equal(info.refused_memory_count, 4);
+    assert_int_equal(info.refused_process_count, 5);
+    assert_int_equal(info.modules_dropped_count, 6);
+    assert_int_equal(info.registered_count, 7);
+
+    assert_int_equal(ring_walk(builder.bytes, builder.size_bytes, &walk), RIP_OK);
+    assert_int_equal(walk.samples, 5); /* seven registered, one ended, one half made */
+    assert_int_equal(walk.ids, 5);
+    assert_int_equal(walk.crumbs, 32 + 5 + 32 + 32);
+    assert_int_equal(walk.processes, 2);
+    assert_int_equal(walk.modules, 4);
+    ring_builder_free(&builder);
+}
+
+static void test_foreign_bytes_are_not_a_ring(void **state)
+{
+    static const char text[64] __attribute__((aligned(8))) = "RIPRONG\0 and other bytes of some foreign file";
+    struct guarded_copy zeros;
+
+    (void)state;
+    guarded_copy_new(&zeros, NULL, 2 * RIP_PAGE_BYTES);
+    assert_int_equal(open_bytes(zeros.bytes, 2 * RIP_PAGE_BYTES), RIP_NOT_A_RING);
+    assert_int_equal(open_bytes(zeros.bytes + 2 * RIP_PAGE_BYTES, 0), RIP_NOT_A_RING);
+    assert_int_equal(open_bytes(text, sizeof(text)), RIP_NOT_A_RING);
+    guarded_copy_free(&zeros);
+}
+
+/* The first thing that is wrong decides, from the most to the least general. */
+static void test_what_is_wrong_is_said_in_order(void **state)
+{
+    struct ring_builder builder;
+    struct rip_ring *ring;
+
+    (void)state;
+    ring_builder_new_sample(&builder);
+    ring = builder.ring;
+    ring->slot_stride_bytes = 0;
+    assert_int_equal(open_bytes(ring, builder.size_bytes), RIP_DAMAGED);
+    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_TRUNCATED);
+    ring->incompatible_flags = UINT64_C(1) << 63;
+    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_UNKNOWN_FEATURE);
+    ring->byte_order = 0x04030201;
+    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_OTHER_BYTE_ORDER);
+    ring->byte_order = 0x02010403;
+    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_DAMAGED);
+    ring->format_version = RIP_FORMAT_VERSION + 1;
+    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_OTHER_VERSION);
+    ring->magic = __builtin_bswap64(RIP_MAGIC); /* as all of it looks on the other machine */
+    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_OTHER_BYTE_ORDER);
+    ring->magic = RIP_MAGIC ^ 1;
+    assert_int_equal(open_bytes(ring, builder.size_bytes - 8), RIP_NOT_A_RING);
+    ring_builder_free(&builder);
+}
+
+static void test_every_truncation_is_noticed(void **state)
+{
+    struct ring_builder builder;
+    uint64_t step = 8;
+
+    (void)state;
+    ring_builder_new_sample(&builder);
+    for (uint64_t size = 0; size < builder.size_bytes; size += step) {
+        struct guarded_copy cut;
+
+        guarded_copy_new(&cut, builder.bytes, size);
+        assert_int_equal(open_bytes(cut.bytes, size), size < 8 ? RIP_NOT_A_RING : RIP_TRUNCATED);
+        guarded_copy_free(&cut);
+        if (size >= RIP_PAGE_BYTES)
+            step = 1024;
+    }
+    ring_builder_free(&builder);
+}
+
+static void test_failure_leaves_the_view_alone(void **state)
+{
+    struct rip_view view, before;
+    struct ring_builder builder;
+
+    (void)state;
+    memset(&view, 0x5a, sizeof(view));
+    before = view;
+    ring_builder_new_sample(&builder);
+    builder.ring->lock_life_offset = builder.ring->lock_holder_offset; /* the last thing looked at */
+    assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_DAMAGED);
+    assert_memory_equal(&view, &before, sizeof(view));
+    ring_builder_free(&builder);
+}
+
+/* The last byte of the last slot is the last byte there is. */
+static void test_the_end_of_the_file_is_the_end(void **state)
+{
+    static const struct ring_geometry geometries[] = {
+        {.slot_capacity = 1, .process_capacity = 1, .module_capacity = 1},
+        {.slot_capacity = 64, .process_capacity = 3, .module_capacity = 5},
+        {.slot_capacity = 65, .slot_stride_bytes = 392, .process_stride_bytes = 2048, .module_stride_bytes = 520},
+        {.slot_capacity = 5, .slot_stride_bytes = 640, .entry_offset_bytes = 384},
+        {.slot_capacity = 100, .entry_count = 4, .entry_offset_bytes = 288},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(geometries) / sizeof(geometries[0]); i++) {
+        uint32_t capacity = geometries[i].slot_capacity;
+        struct ring_builder builder;
+        struct guarded_copy copy;
+        struct ring_walk walk;
+
+        ring_builder_new(&builder, &geometries[i]);
+        builder.ring->file_bytes = builder.ring->slot_offset + (uint64_t)capacity * builder.ring->slot_stride_bytes;
+        for (uint32_t slot = 0; slot < capacity; slot++) {
+            ring_builder_add_id(&builder, slot, slot + 1, 1, 0, "x");
+            ring_builder_run_to(&builder, slot, 1000 + slot);
+        }
+        guarded_copy_new(&copy, builder.bytes, builder.ring->file_bytes);
+        assert_int_equal(ring_walk(copy.bytes, builder.ring->file_bytes, &walk), RIP_OK);
+        assert_int_equal(walk.samples, capacity);
+        assert_int_equal(walk.crumbs, capacity * builder.ring->entry_count);
+        assert_int_equal(open_bytes(copy.bytes, builder.ring->file_bytes - 8), RIP_TRUNCATED);
+        ((struct rip_ring *)(void *)copy.bytes)->file_bytes -= 8;
+        assert_int_equal(open_bytes(copy.bytes, builder.ring->file_bytes), RIP_DAMAGED);
+        guarded_copy_free(&copy);
+        ring_builder_free(&builder);
+    }
+}
+
+static void test_a_header_that_changes_later_changes_nothing(void **state)
+{
+    struct ring_builder builder;
+    struct rip_id_info info;
+    struct rip_view view;
+
+    (void)state;
+    ring_builder_new_sample(&builder);
+    assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_OK);
+    memset(builder.bytes, 0xff, 512);
+    assert_int_equal(rip_view_id(&view, 9, &info), RIP_OK);
+    assert_int_equal(info.id, 22);
+    assert_int_equal(rip_view_id(&view, 10, &info), RIP_NOT_LIVE);
+    ring_builder_free(&builder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_status_has_a_text),
+        cmocka_unit_test(test_a_ring_opens_and_tells_of_itself),
+        cmocka_unit_test(test_foreign_bytes_are_not_a_ring),
+        cmocka_unit_test(test_what_is_wrong_is_said_in_order),
+        cmocka_unit_test(test_every_truncation_is_noticed),
+        cmocka_unit_test(test_failure_leaves_the_view_alone),
+        cmocka_unit_test(test_the_end_of_the_file_is_the_end),
+        cmocka_unit_test(test_a_header_that_changes_later_changes_nothing),
+    };
+
+    return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_reader_copy.c - one id, a process, a module: what is there is told, and nothing else. Trails have a file of
+ * their own.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rip/reader.h"
+#include "support/ring_builder.h"
+
+enum { SLOT = 3 };
+
+struct fixture {
+    struct ring_builder builder;
+    struct rip_view view;
+    struct rip_slot *slot; /* live, never snapped */
+};
+
+static void set_up(struct fixture *fixture)
+{
+    const struct ring_geometry geometry = {.slot_capacity = 70, .module_capacity = 8};
+
+    ring_builder_new(&fixture->builder, &geometry);
+    ring_builder_add_id(&fixture->builder, SLOT, 77, 4711, 2, "worker");
+    fixture->slot = ring_builder_slot(&fixture->builder, SLOT);
+    assert_int_equal(rip_view_open(&fixture->view, fixture->builder.bytes, fixture->builder.size_bytes), RIP_OK);
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    ring_builder_free(&fixture->builder);
+}
+
+/* Ids -------------------------------------------------------------------------------------------------------------- */
+
+static void test_an_id_is_copied_whole(void **state)
+{
+    struct fixture fixture;
+    struct rip_id_info info;
+
+    (void)state;
+    set_up(&fixture);
+    fixture.slot->kind = RIP_KIND_COROUTINE;
+    fixture.slot->counter_bias = 200;
+    fixture.slot->count = 1200;
+    ring_builder_idle(&fixture.builder, SLOT);
+    assert_int_equal(rip_view_id(&fixture.view, SLOT, &info), RIP_OK);
+    assert_int_equal(info.slot, SLOT);
+    assert_int_equal(info.generation, 2);
+    assert_int_equal(info.id, 77);
+    assert_int_equal(info.tid, 4711);
+    assert_int_equal(info.process, 2);
+    assert_int_equal(info.kind, RIP_KIND_COROUTINE);
+    assert_int_equal(info.idle, 1);
+    assert_int_equal(info.name_bytes, 6);
+    assert_memory_equal(info.name, "worker", 6);
+    assert_int_equal(info.progress, 1200);
+    assert_int_equal(info.snap_count, 1000);
+    assert_int_equal(info.registered_boot_ns, 6000000000 + SLOT);
+    fixture.slot->count = 199; /* below where it began: hostile */
+    assert_int_equal(rip_view_id(&fixture.view, SLOT, &info), RIP_OK);
+    assert_int_equal(info.snap_count, 0);
+    assert_int_equal(info.idle, 0);
+    tear_down(&fixture);
+}
+
+static void test_a_name_is_never_longer_than_its_place(void **state)
+{
+    static const uint8_t lengths[] = {0, 1, 62, 63, 64, 255};
+    struct fixture fixture;
+    struct rip_id_info info;
+
+    (void)state;
+    set_up(&fixture);
+    memset(fixture.slot->name, 'n', sizeof(fixture.slot->name));
+    for (size_t i = 0; i < sizeof(lengths); i++) {
+        fixture.slot->name_bytes = lengths[i];
+        assert_int_equal(rip_view_id(&fixture.view, SLOT, &info), RIP_OK);
+        assert_int_equal(info.name_bytes, lengths[i] <= RIP_NAME_BYTES ? lengths[i] : RIP_NAME_BYTES);
+        for (unsigned j = 0; j < RIP_NAME_BYTES; j++)
+            assert_int_equal(info.name[j], j < info.name_bytes ? 'n' : 0);
+    }
+    tear_down(&fixture);
+}
+
+static void test_what_is_not_live_is_not_told(void **state)
+{
+    static const uint32_t slots[] = {0, 2, 4, 64, 69, 70, 127, 128, 4096, UINT32_MAX - 63, UINT32_MAX};
+    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_id_info info, before;
+    struct fixture fixture;
+    size_t count = 99;
+
+    (void)state;
+    set_up(&fixture);
+    memset(&info, 0x5a, sizeof(info));
+    before = info;
+    for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+        assert_int_equal(rip_view_id(&fixture.view, slots[i], &info), RIP_NOT_LIVE);
+        assert_int_equal(rip_view_trail(&fixture.view, slots[i], crumbs, &count), RIP_NOT_LIVE);
+    }
+    ring_builder_remove_id(&fixture.builder, SLOT);
+    assert_int_equal(rip_view_id(&fixture.view, SLOT, &info), RIP_NOT_LIVE);
+    ring_builder_set_live(&fixture.builder, SLOT, true);
+    fixture.slot->generation = 3;
+    assert_int_equal(rip_view_id(&fixture.view, SLOT, &info), RIP_CHANGED);
+    assert_int_equal(rip_view_trail(&fixture.view, SLOT, crumbs, &count), RIP_CHANGED);
+    assert_memory_equal(&info, &before, sizeof(info));
+    assert_int_equal(count, 99);
+    tear_down(&fixture);
+}
+
+/* Processes and modules -------------------------------------------------------------------------------------------- */
+
+static void test_a_process_is_copied_whole(void **state)
+{
+    struct rip_process_info info;
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture);
+    ring_builder_add_process(&fixture.builder, 2, 4690, 123456, "sixteen-bytes-xx");
+    ring_builder_process(&fixture.builder, 2)->parent_pid = 12;
+    assert_int_equal(rip_view_process(&fixture.view, 2, &info), RIP_OK);
+    assert_int_equal(info.index, 2);
+    assert_int_equal(info.state, RIP_PROCESS_LIVE);
+    assert_int_equal(info.generation, 1);
+    assert_int_equal(info.flags, RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK);
+    assert_int_equal(info.pid, 4690);
+    assert_int_equal(info.parent_pid, 12);
+    assert_int_equal(info.start_time_ticks, 123456);
+    assert_int_equal(info.pid_namespace, 4026531836);
+    assert_int_equal(info.entered_boot_ns, 5500000000);
+    assert_int_equal(info.uid, 1000);
+    assert_int_equal(info.module_count, 0);
+    assert_memory_equal(info.comm, "sixteen-bytes-xx", RIP_COMM_BYTES);
+    tear_down(&fixture);
+}
+
+static void test_process_states_and_bounds(void **state)
+{
+    struct rip_process_info info;
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture);
+    ring_builder_add_process(&fixture.builder, 2, 4690, 123456, "x");
+    for (uint32_t one = 0; one < 8; one++) { /* 6 and 7: of a later release */
+        ring_builder_process(&fixture.builder, 2)->state = one;
+        assert_int_equal(rip_view_process(&fixture.view, 2, &info),
+                         one == RIP_PROCESS_FREE || one == RIP_PROCESS_CLAIMED ? RIP_NOT_LIVE : RIP_OK);
+        assert_true(rip_view_process(&fixture.view, 2, &info) != RIP_OK || info.state == one);
+    }
+    ring_builder_process(&fixture.builder, 2)->module_count = UINT32_MAX;
+    assert_int_equal(rip_view_process(&fixture.view, 2, &info), RIP_OK);
+    assert_int_equal(info.module_count, RIP_PROCESS_MODULES);
+    ring_builder_process(&fixture.builder, 3)->state = RIP_PROCESS_LIVE; /* above the high-water mark */
+    assert_int_equal(rip_view_process(&fixture.view, 3, &info), RIP_NOT_LIVE);
+    fixture.builder.ring->process_high_water = UINT32_MAX; /* hostile */
+    assert_int_equal(rip_view_process(&fixture.view, 3, &info), RIP_OK);
+    assert_int_equal(rip_view_process(&fixture.view, RIP_PROCESS_MIN, &info), RIP_NOT_LIVE);
+    assert_int_equal(rip_view_process(&fixture.view, UINT32_MAX, &info), RIP_NOT_LIVE);
+    tear_down(&fixture);
+}
+
+static void test_modules_are_found_by_process_and_number(void **state)
+{
+    static const unsigned char build_id[RIP_BUILD_ID_BYTES] = {1, 2, 3};
+    struct rip_module_info info;
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture);
+    ring_builder_add_process(&fixture.builder, 0, 1, 1, "a");
+    ring_builder_add_process(&fixture.builder, 1, 2, 2, "b");
+    ring_builder_add_module(&fixture.builder, 0x1000, 0x2000, 0, "/bin/a", build_id, 20);
+    ring_builder_add_module(&fixture.builder, 0x7000, 0x9000, 0x6000, "/lib/b", NULL, 0);
+    ring_builder_module(&fixture.builder, 1)->flags = RIP_MODULE_PATH_TRUNCATED;
+    ring_builder_link_module(&fixture.builder, 0, 0);
+    ring_builder_link_module(&fixture.builder, 0, 1);
+    ring_builder_link_module(&fixture.builder, 1, 1);
+
+    assert_int_equal(rip_view_module(&fixture.view, 0, 0, &info), RIP_OK);
+    assert_int_equal(info.start, 0x1000);
+    assert_int_equal(info.end, 0x2000);
+    assert_int_equal(info.build_id_bytes, 20);
+    assert_memory_equal(info.build_id, build_id, RIP_BUILD_ID_BYTES);
+    assert_int_equal(rip_view_module(&fixture.view, 1, 0, &info), RIP_OK);
+    assert_int_equal(info.bias, 0x6000);
+    assert_int_equal(info.flags, RIP_MODULE_PATH_TRUNCATED);
+    assert_int_equal(info.build_id_bytes, 0);
+    assert_int_equal(info.path_bytes, 6);
+    assert_memory_equal(info.path, "/lib/b", 7); /* and zeros after it */
+    assert_int_equal(rip_view_module(&fixture.view, 1, 1, &info), RIP_NOT_LIVE);
+    assert_int_equal(rip_view_module(&fixture.view, 2, 0, &info), RIP_NOT_LIVE);
+    ring_builder_process(&fixture.builder, 1)->state = RIP_PROCESS_EXITED; /* a dead process still decodes */
+    assert_int_equal(rip_view_module(&fixture.view, 1, 0, &info), RIP_OK);
+    ring_builder_process(&fixture.builder, 1)->state = RIP_PROCESS_CLAIMED;
+    assert_int_equal(rip_view_module(&fixture.view, 1, 0, &info), RIP_NOT_LIVE);
+    tear_down(&fixture);
+}
+
+static void test_hostile_modules_stay_in_bounds(void **state)
+{
+    struct rip_process *process;
+    struct rip_module_info info;
+    struct rip_module *module;
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture);
+    ring_builder_add_process(&fixture.builder, 0, 1, 1, "a");
+    ring_builder_add_module(&fixture.builder, 0x1000, 0x2000, 0, "/bin/a", "", 0);
+    ring_builder_link_module(&fixture.builder, 0, 0);
+    process = ring_builder_process(&fixture.builder, 0);
+    module = ring_builder_module(&fixture.builder, 0);
+    process->module_count = UINT32_MAX;
+    assert_int_equal(rip_view_module(&fixture.view, 0, RIP_PROCESS_MODULES - 1, &info), RIP_OK);
+    assert_int_equal(rip_view_module(&fixture.view, 0, RIP_PROCESS_MODULES, &info), RIP_NOT_LIVE);
+    assert_int_equal(rip_view_module(&fixture.view, 0, UINT32_MAX, &info), RIP_NOT_LIVE);
+    *ring_builder_module(&fixture.builder, 1) = *module;
+    process->module_index[1] = 1; /* above the high-water mark */
+    process->module_index[2] = UINT16_MAX;
+    assert_int_equal(rip_view_module(&fixture.view, 0, 1, &info), RIP_NOT_LIVE);
+    fixture.builder.ring->module_high_water = UINT32_MAX;
+    assert_int_equal(rip_view_module(&fixture.view, 0, 1, &info), RIP_OK);
+    ring_builder_module(&fixture.builder, 1)->end = 0; /* not published yet */
+    assert_int_equal(rip_view_module(&fixture.view, 0, 1, &info), RIP_NOT_LIVE);
+    assert_int_equal(rip_view_module(&fixture.view, 0, 2, &info), RIP_NOT_LIVE);
+    module->path_bytes = UINT16_MAX;
+    module->build_id_bytes = UINT8_MAX;
+    assert_int_equal(rip_view_module(&fixture.view, 0, 0, &info), RIP_OK);
+    assert_int_equal(info.path_bytes, RIP_MODULE_PATH_BYTES);
+    assert_int_equal(info.build_id_bytes, RIP_BUILD_ID_BYTES);
+    module->start = module->end;
+    assert_int_equal(rip_view_module(&fixture.view, 0, 0, &info), RIP_NOT_LIVE);
+    tear_down(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_id_is_copied_whole),
+        cmocka_unit_test(test_a_name_is_never_longer_than_its_place),
+        cmocka_unit_test(test_what_is_not_live_is_not_told),
+        cmocka_unit_test(test_a_process_is_copied_whole),
+        cmocka_unit_test(test_process_states_and_bounds),
+        cmocka_unit_test(test_modules_are_found_by_process_and_number),
+        cmocka_unit_test(test_hostile_modules_stay_in_bounds),
+    };
+
+    return cmocka_run_group_tests_name("reader_copy", tests, NULL, NULL);
+}

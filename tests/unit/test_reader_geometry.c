@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_reader_geometry.c - headers that lie: each field alone, set to what would lead a trusting reader out of the
+ * file. Images lie against a page without access, so that one byte read too far ends the program.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rip/reader.h"
+#include "support/guarded_copy.h"
+#include "support/ring_builder.h"
+#include "support/ring_walk.h"
+
+#define FIELD(name)                                                                                                    \
+    {                                                                                                                  \
+        offsetof(struct rip_ring, name), sizeof(((struct rip_ring *)NULL)->name), #name                                \
+    }
+
+/* Every header field that a reader takes into account, but the identity in front of them. */
+static const struct field {
+    size_t offset;
+    size_t bytes;
+    const char *name;
+} geometry_fields[] = {
+    FIELD(header_bytes),       FIELD(file_bytes),           FIELD(slot_capacity),        FIELD(slot_stride_bytes),
+    FIELD(slot_offset),        FIELD(entry_count),          FIELD(entry_offset_bytes),   FIELD(summary_offset),
+    FIELD(live_offset),        FIELD(process_capacity),     FIELD(process_stride_bytes), FIELD(process_offset),
+    FIELD(module_capacity),    FIELD(module_stride_bytes),  FIELD(module_offset),        FIELD(lock_holder_offset),
+    FIELD(lock_life_offset),   FIELD(lock_takeover_offset), FIELD(process_high_water),   FIELD(module_high_water),
+    FIELD(refused_full_count),
+};
+enum { GEOMETRY_FIELDS = sizeof(geometry_fields) / sizeof(geometry_fields[0]) };
+
+static enum rip_status open_bytes(const void *bytes, uint64_t size_bytes)
+{
+    struct rip_view view;
+
+    return rip_view_open(&view, bytes, size_bytes);
+}
+
+/* A header may say what it likes: it is refused, or everything read by it lies inside the bytes. */
+static void walk_with_field(const struct ring_builder *builder, const struct field *field, uint64_t value)
+{
+    struct guarded_copy copy;
+    struct ring_walk walk;
+
+    guarded_copy_new(&copy, builder->bytes, builder->size_bytes);
+    memcpy(copy.bytes + field->offset, &value, field->bytes);
+    ring_walk(copy.bytes, builder->size_bytes, &walk);
+    guarded_copy_free(&copy);
+}
+
+static void test_no_header_field_leads_astray(void **state)
+{
+    struct ring_builder builder;
+
+    (void)state;
+    ring_builder_new_sample(&builder);
+    for (size_t i = 0; i < GEOMETRY_FIELDS; i++) {
+        const struct field *field = &geometry_fields[i];
+        uint64_t value = 0;
+
+        memcpy(&value, builder.bytes + field->offset, field->bytes);
+        for (int shift = 0; shift < 64; shift++) {
+            walk_with_field(&builder, field, UINT64_C(1) << shift);
+            walk_with_field(&builder, field, value + (UINT64_C(1) << shift));
+            walk_with_field(&builder, field, value - (UINT64_C(1) << shift));
+            walk_with_field(&builder, field, UINT64_MAX << shift);
+        }
+        walk_with_field(&builder, field, 0);
+    }
+    ring_builder_free(&builder);
+}
+
+/* One field of the sample ring set to one value, and what must come of it. */
+static const struct {
+    size_t field;
+    uint64_t value;
+    enum rip_status status;
+} mutations[] = {
+#define SET(name) offsetof(struct rip_ring, name)
+    {SET(header_bytes), 0, RIP_DAMAGED},
+    {SET(header_bytes), RIP_PAGE_BYTES - 8, RIP_DAMAGED},
+    {SET(header_bytes), RIP_PAGE_BYTES + 8, RIP_DAMAGED}, /* into the summary */
+    {SET(file_bytes), 0, RIP_DAMAGED},
+    {SET(file_bytes), RIP_PAGE_BYTES, RIP_DAMAGED},
+    {SET(file_bytes), UINT32_MAX, RIP_TRUNCATED},
+    {SET(slot_capacity), 0, RIP_DAMAGED},
+    {SET(slot_capacity), 11, RIP_DAMAGED}, /* one more than the file holds: 10 * 384 rounded up is 4096 */
+    {SET(slot_capacity), RIP_CAPACITY_MAX + 1, RIP_DAMAGED},
+    {SET(slot_capacity), UINT32_MAX, RIP_DAMAGED},
+    {SET(slot_stride_bytes), RIP_SLOT_BYTES - 8, RIP_DAMAGED},
+    {SET(slot_stride_bytes), RIP_SLOT_BYTES + 4, RIP_DAMAGED},
+    {SET(slot_stride_bytes), RIP_SLOT_BYTES + 8, RIP_OK}, /* a later minor format; 10 * 392 still fit */
+    {SET(slot_offset), 0, RIP_DAMAGED},
+    {SET(slot_offset), 8, RIP_DAMAGED},
+    {SET(slot_offset), RIP_PAGE_BYTES, RIP_DAMAGED}, /* on the summary */
+    {SET(slot_offset), UINT32_MAX - 4095, RIP_DAMAGED},
+    {SET(live_offset), 2 * RIP_PAGE_BYTES + 8, RIP_DAMAGED}, /* in its own page, but not at its start */
+    {SET(live_offset), 2 * RIP_PAGE_BYTES + 1, RIP_DAMAGED},
+    {SET(entry_count), 0, RIP_DAMAGED},
+    {SET(entry_count), 31, RIP_DAMAGED},
+    {SET(entry_count), 16, RIP_OK},
+    {SET(entry_count), 64, RIP_DAMAGED},
+    {SET(entry_count), UINT32_C(1) << 31, RIP_DAMAGED},
+    {SET(entry_offset_bytes), 0, RIP_DAMAGED},
+    {SET(entry_offset_bytes), 56, RIP_DAMAGED}, /* on the hot line */
+    {SET(entry_offset_bytes), 60, RIP_DAMAGED},
+    {SET(entry_offset_bytes), 72, RIP_DAMAGED}, /* on the name */
+    {SET(entry_offset_bytes), UINT32_MAX - 7, RIP_DAMAGED},
+    {SET(process_capacity), 0, RIP_DAMAGED},
+    {SET(process_capacity), 5, RIP_DAMAGED}, /* onto the modules */
+    {SET(process_capacity), RIP_PROCESS_MAX + 1, RIP_DAMAGED},
+    {SET(process_stride_bytes), RIP_PROCESS_BYTES - 8, RIP_DAMAGED},
+    {SET(module_capacity), 0, RIP_DAMAGED},
+    {SET(module_capacity), 9, RIP_DAMAGED}, /* onto the slots */
+    {SET(module_capacity), RIP_MODULE_MAX + 1, RIP_DAMAGED},
+    {SET(module_stride_bytes), RIP_MODULE_BYTES - 8, RIP_DAMAGED},
+    {SET(lock_holder_offset), 0, RIP_DAMAGED},
+    {SET(lock_holder_offset), RIP_PAGE_BYTES, RIP_DAMAGED}, /* inside the file */
+#undef SET
+};
+
+static void test_header_fields_one_by_one(void **state)
+{
+    struct ring_builder builder;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(mutations) / sizeof(mutations[0]); i++) {
+        size_t bytes = 0;
+
+        for (size_t field = 0; field < GEOMETRY_FIELDS; field++) {
+            if (geometry_fields[field].offset == mutations[i].field)
+                bytes = geometry_fields[field].bytes;
+        }
+        assert_int_not_equal(bytes, 0);
+        ring_builder_new_sample(&builder);
+        memcpy(builder.bytes + mutations[i].field, &mutations[i].value, bytes);
+        if (open_bytes(builder.bytes, builder.size_bytes) != mutations[i].status)
+            fail_msg("field at %zu = %llu: %s", mutations[i].field, (unsigned long long)mutations[i].value,
+                     rip_status_text(open_bytes(builder.bytes, builder.size_bytes)));
+        ring_builder_free(&builder);
+    }
+}
+
+static void test_lock_ranges_may_not_wrap_or_meet(void **state)
+{
+    struct ring_builder builder;
+
+    (void)state;
+    ring_builder_new_sample(&builder);
+    builder.ring->lock_life_offset = builder.ring->lock_holder_offset + 3; /* four processes: one byte shared */
+    assert_int_equal(open_bytes(builder.bytes, builder.size_bytes), RIP_DAMAGED);
+    builder.ring->lock_life_offset = builder.ring->lock_holder_offset + 4;
+    assert_int_equal(open_bytes(builder.bytes, builder.size_bytes), RIP_OK);
+    builder.ring->lock_life_offset = (uint64_t)INT64_MAX - 1; /* no off_t for the last byte */
+    assert_int_equal(open_bytes(builder.bytes, builder.size_bytes), RIP_DAMAGED);
+    builder.ring->lock_life_offset = RIP_LOCK_LIFE_OFFSET;
+    builder.ring->lock_takeover_offset = RIP_LOCK_LIFE_OFFSET + 1;
+    assert_int_equal(open_bytes(builder.bytes, builder.size_bytes), RIP_DAMAGED);
+    ring_builder_free(&builder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_header_field_leads_astray),
+        cmocka_unit_test(test_header_fields_one_by_one),
+        cmocka_unit_test(test_lock_ranges_may_not_wrap_or_meet),
+    };
+
+    return cmocka_run_group_tests_name("reader_geometry", tests, NULL, NULL);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_reader_scan.c - rip_view_scan(): every live slot once and in order, whatever the shape of the bitmaps and
+ * however the scan is cut into calls; and that scanning a sparse file allocates nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "rip/reader.h"
+#include "support/guarded_copy.h"
+#include "support/ring_builder.h"
+#include "support/ring_walk.h"
+
+static const size_t batch_sizes[] = {1, 7, 64, 256, 100000};
+enum { BATCH_SIZES = sizeof(batch_sizes) / sizeof(batch_sizes[0]), BATCH_MAX = 100000 };
+
+static struct rip_sample samples[BATCH_MAX];
+
+static void open_ring(struct rip_view *ret_view, const struct ring_builder *builder)
+{
+    assert_int_equal(rip_view_open(ret_view, builder->bytes, builder->size_bytes), RIP_OK);
+}
+
+/* The scan, in calls of every size, gives exactly the slots that are marked. */
+static void assert_scan_finds(const struct ring_builder *builder, const unsigned char *live)
+{
+    uint32_t capacity = builder->ring->slot_capacity;
+    struct rip_view view;
+
+    open_ring(&view, builder);
+    for (size_t size = 0; size < BATCH_SIZES; size++) {
+        struct rip_scan_position position = {0};
+        uint32_t slot = 0;
+        size_t count;
+
+        do {
+            count = rip_view_scan(&view, &position, samples, batch_sizes[size]);
+            for (size_t i = 0; i < count; i++, slot++) {
+                while (slot < capacity && !live[slot])
+                    slot++;
+                assert_int_equal(samples[i].slot, slot);
+                assert_int_equal(samples[i].progress, 1000 + slot);
+            }
+        } while (count == batch_sizes[size]);
+        while (slot < capacity && !live[slot])
+            slot++;
+        assert_int_equal(slot, capacity);
+        assert_int_equal(rip_view_scan(&view, &position, samples, batch_sizes[size]), 0);
+    }
+}
+
+/* Slot `slot` of `capacity` is live in pattern `pattern`. */
+static bool in_pattern(unsigned pattern, uint32_t slot, uint32_t capacity)
+{
+    static const uint32_t steps[] = {1, 2, 3, 63, 64, 65, 4095, 4096, 4097};
+    enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
+
+    if (pattern < STEPS)
+        return slot % steps[pattern] == 0;
+    if (pattern < 2 * STEPS)
+        return slot % steps[pattern - STEPS] == steps[pattern - STEPS] - 1;
+    switch (pattern - 2 * STEPS) {
+    case 0:
+        return false;
+    case 1:
+        return slot == capacity - 1;
+    case 2:
+        return slot / 64 % 2 == 1;
+    case 3:
+        return slot / 64 % 64 == 63;
+    default:
+        return (slot * UINT32_C(2654435761) + pattern) >> 28 == 0; /* one in sixteen, scattered */
+    }
+}
+enum { PATTERNS = 24 };
+
+static void test_every_live_slot_once_and_in_order(void **state)
+{
+    static const uint32_t capacities[] = {1, 2, 63, 64, 65, 127, 128, 1000, 4095, 4096, 4097, 12345};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
+        struct ring_geometry geometry = {.slot_capacity = capacities[i], .process_capacity = 1, .module_capacity = 1};
+
+        for (unsigned pattern = 0; pattern < PATTERNS; pattern++) {
+            unsigned char *live = calloc(capacities[i], 1);
+            struct ring_builder builder;
+
+            ring_builder_new(&builder, &geometry);
+            for (uint32_t slot = 0; slot < capacities[i]; slot++) {
+                live[slot] = in_pattern(pattern, slot, capacities[i]);
+                ring_builder_slot(&builder, slot)->count = live[slot] ? 1000 + slot : 0;
+                if (live[slot])
+                    ring_builder_set_live(&builder, slot, true);
+            }
+            assert_scan_finds(&builder, live);
+            ring_builder_free(&builder);
+            free(live);
+        }
+    }
+}
+
+static void test_a_sample_holds_what_the_slot_holds(void **state)
+{
+    struct rip_scan_position position = {0};
+    struct ring_builder builder;
+    struct rip_view view;
+
+    (void)state;
+    ring_builder_new_sample(&builder);
+    open_ring(&view, &builder);
+    assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 5); /* without the half-registered slot 5 */
+    assert_int_equal(samples[0].slot, 0);
+    assert_int_equal(samples[0].progress, 0);
+    assert_int_equal(samples[0].idle, 1);
+    assert_int_equal(samples[1].slot, 1);
+    assert_int_equal(samples[1].generation, 2);
+    assert_int_equal(samples[1].progress, 918273);
+    assert_int_equal(samples[1].tid, 4711);
+    assert_int_equal(samples[1].process, 0);
+    assert_int_equal(samples[1].idle, 0);
+    assert_int_equal(samples[1].kind, RIP_KIND_THREAD);
+    assert_int_equal(samples[2].idle, 1);
+    assert_int_equal(samples[3].tid, 0);
+    assert_int_equal(samples[3].kind, RIP_KIND_COROUTINE);
+    assert_true(samples[3].progress == (UINT64_C(1) << 32) + 5);
+    assert_int_equal(samples[4].slot, 9);
+    assert_int_equal(samples[4].process, 1);
+    ring_builder_free(&builder);
+}
+
+static void test_a_snap_ends_idleness(void **state)
+{
+    struct rip_scan_position position = {0};
+    struct ring_builder builder;
+    struct rip_view view;
+
+    (void)state;
+    ring_builder_new_sample(&builder);
+    open_ring(&view, &builder);
+    ring_builder_snap(&builder, 2, 0x401000);
+    rip_view_scan(&view, &position, samples, BATCH_MAX);
+    assert_int_equal(samples[2].slot, 2);
+    assert_int_equal(samples[2].idle, 0);
+    ring_builder_slot(&builder, 2)->idle_mark =
+        ring_builder_slot(&builder, 2)->count; /* no complement: means nothing */
+    position = (struct rip_scan_position){0};
+    rip_view_scan(&view, &position, samples, BATCH_MAX);
+    assert_int_equal(samples[2].idle, 0);
+    ring_builder_free(&builder);
+}
+
+/* Slots left out do not count: a short answer still means the end. */
+static void test_slots_being_registered_are_left_out(void **state)
+{
+    struct ring_geometry geometry = {.slot_capacity = 1000};
+    struct rip_scan_position position = {0};
+    struct ring_builder builder;
+    struct rip_view view;
+
+    (void)state;
+    ring_builder_new(&builder, &geometry);
+    for (uint32_t slot = 0; slot < 1000; slot++) {
+        ring_builder_set_live(&builder, slot, true);
+        ring_builder_slot(&builder, slot)->generation = slot % 100 == 99 ? 2 : 3;
+    }
+    open_ring(&view, &builder);
+    assert_int_equal(rip_view_scan(&view, &position, samples, 8), 8);
+    assert_int_equal(samples[7].slot, 799);
+    assert_int_equal(rip_view_scan(&view, &position, samples, 8), 2);
+    assert_int_equal(samples[1].slot, 999);
+    ring_builder_free(&builder);
+}
+
+static void test_no_room_is_no_progress(void **state)
+{
+    struct rip_scan_position position = {0};
+    struct ring_builder builder;
+    struct rip_view view;
+
+    (void)state;
+    ring_builder_new_sample(&builder);
+    open_ring(&view, &builder);
+    assert_int_equal(rip_view_scan(&view, &position, NULL, 0), 0);
+    assert_int_equal(rip_view_scan(&view, &position, samples, 100), 5);
+    ring_builder_free(&builder);
+}
+
+/* Bits without a slot, in the last word and far beyond: bitmaps full of ones to the end of their pages. */
+static void test_bits_beyond_the_last_slot_are_nobodys(void **state)
+{
+    static const uint32_t capacities[] = {1, 63, 64, 65, 130};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
+        struct ring_geometry geometry = {.slot_capacity = capacities[i], .process_capacity = 1, .module_capacity = 1};
+        struct ring_builder builder;
+        struct guarded_copy copy;
+        struct ring_walk walk;
+        uint64_t used_bytes;
+
+        ring_builder_new(&builder, &geometry);
+        memset(builder.bytes + builder.ring->summary_offset, 0xff, RIP_PAGE_BYTES);
+        memset(builder.bytes + builder.ring->live_offset, 0xff, RIP_PAGE_BYTES);
+        used_bytes = builder.ring->slot_offset + (uint64_t)capacities[i] * RIP_SLOT_BYTES;
+        builder.ring->file_bytes = used_bytes;
+        guarded_copy_new(&copy, builder.bytes, used_bytes);
+        assert_int_equal(ring_walk(copy.bytes, used_bytes, &walk), RIP_OK);
+        assert_int_equal(walk.samples, capacities[i]);
+        memset(copy.bytes + builder.ring->summary_offset, 0x80, 1); /* a leap over the last word */
+        assert_int_equal(ring_walk(copy.bytes, used_bytes, &walk), RIP_OK);
+        assert_int_equal(walk.samples, 0);
+        guarded_copy_free(&copy);
+        ring_builder_free(&builder);
+    }
+}
+
+/* A live bit counts only under its summary bit: without it the page of the word may be a hole. */
+static void test_the_summary_decides(void **state)
+{
+    struct rip_scan_position position = {0};
+    struct ring_builder builder;
+    struct rip_id_info info;
+    struct rip_view view;
+
+    (void)state;
+    ring_builder_new_sample(&builder);
+    memset(builder.bytes + builder.ring->summary_offset, 0, sizeof(uint64_t));
+    open_ring(&view, &builder);
+    assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 0);
+    assert_int_equal(rip_view_id(&view, 1, &info), RIP_NOT_LIVE);
+    ring_builder_free(&builder);
+}
+
+/* A position that is none of this ring's: nothing, or slots of this ring, but nothing else. */
+static void test_a_strange_position_is_harmless(void **state)
+{
+    struct rip_scan_position positions[] = {
+        {.next_word = 0, .pending = UINT64_MAX},      {.next_word = 1, .pending = UINT64_MAX},
+        {.next_word = 2, .pending = UINT64_MAX},      {.next_word = UINT32_MAX, .pending = UINT64_MAX},
+        {.next_word = UINT32_MAX / 64, .pending = 1},
+    };
+    struct ring_geometry geometry = {.slot_capacity = 100, .process_capacity = 1, .module_capacity = 1};
+    struct ring_builder builder;
+    struct rip_view view;
+
+    (void)state;
+    ring_builder_new(&builder, &geometry);
+    open_ring(&view, &builder);
+    assert_int_equal(rip_view_scan(&view, &positions[0], samples, BATCH_MAX), 64);
+    assert_int_equal(rip_view_scan(&view, &positions[1], samples, BATCH_MAX), 36);
+    assert_int_equal(samples[35].slot, 99);
+    for (size_t i = 2; i < 5; i++)
+        assert_int_equal(rip_view_scan(&view, &positions[i], samples, BATCH_MAX), 0);
+    ring_builder_free(&builder);
+}
+
+static uint64_t blocks_of(int descriptor)
+{
+    struct stat status;
+
+    assert_int_equal(fstat(descriptor, &status), 0);
+    return (uint64_t)status.st_blocks;
+}
+
+/* Four million slots, a thousand live: everything is read, and not a page of tmpfs is allocated by it. */
+static void test_reading_a_sparse_ring_allocates_nothing(void **state)
+{
+    struct ring_geometry geometry = {.slot_capacity = 4 * 1024 * 1024, .process_capacity = 512};
+    uint64_t size_bytes = ring_builder_size(&geometry), before;
+    int descriptor = memfd_create("sparse-ring", MFD_CLOEXEC); /* a file of the kernel's own tmpfs */
+    struct rip_scan_position position = {0};
+    struct ring_builder builder;
+    struct rip_view view;
+    void *writable, *readable;
+
+    (void)state;
+    assert_true(descriptor >= 0);
+    assert_int_equal(ftruncate(descriptor, (off_t)size_bytes), 0);
+    writable = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    assert_true(writable != MAP_FAILED);
+    ring_builder_init(&builder, writable, &geometry);
+    ring_builder_add_process(&builder, 0, 1, 1, "sparse");
+    for (uint32_t i = 0; i < 1000; i++) {
+        ring_builder_add_id(&builder, i * 4099 + 17, i + 1, i + 1, 0, "x");
+        ring_builder_run_to(&builder, i * 4099 + 17, 40);
+    }
+    munmap(writable, size_bytes);
+    before = blocks_of(descriptor);
+    assert_true(before * 512 < 2 * 1000 * RIP_PAGE_BYTES + (1 << 20));
+
+    readable = mmap(NULL, size_bytes, PROT_READ, MAP_SHARED, descriptor, 0);
+    assert_true(readable != MAP_FAILED);
+    assert_int_equal(rip_view_open(&view, readable, size_bytes), RIP_OK);
+    assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 1000);
+    assert_int_equal(samples[999].slot, 999 * 4099 + 17);
+    assert_int_equal(blocks_of(descriptor), before);
+    for (uint32_t slot = 0; slot < geometry.slot_capacity; slot += 5) { /* ids asked for that are not there */
+        struct rip_id_info info;
+
+        rip_view_id(&view, slot, &info);
+    }
+    for (uint32_t process = 0; process < 512; process++) {
+        struct rip_process_info info;
+        struct rip_module_info module;
+
+        assert_int_equal(rip_view_process(&view, process, &info), process == 0 ? RIP_OK : RIP_NOT_LIVE);
+        assert_int_equal(rip_view_module(&view, process, 0, &module), RIP_NOT_LIVE);
+    }
+    assert_int_equal(blocks_of(descriptor), before);
+    munmap(readable, size_bytes);
+    close(descriptor);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_live_slot_once_and_in_order),
+        cmocka_unit_test(test_a_sample_holds_what_the_slot_holds),
+        cmocka_unit_test(test_a_snap_ends_idleness),
+        cmocka_unit_test(test_slots_being_registered_are_left_out),
+        cmocka_unit_test(test_no_room_is_no_progress),
+        cmocka_unit_test(test_bits_beyond_the_last_slot_are_nobodys),
+        cmocka_unit_test(test_the_summary_decides),
+        cmocka_unit_test(test_a_strange_position_is_harmless),
+        cmocka_unit_test(test_reading_a_sparse_ring_allocates_nothing),
+    };
+
+    return cmocka_run_group_tests_name("reader_scan", tests, NULL, NULL);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_reader_trail.c - rip_view_trail(): every crumb that is returned is right, whatever the writer does meanwhile.
+ *
+ * Writers come in three kinds here: none (the bytes are still), a thread at full speed, and one that makes exactly 256
+ * snaps between any two loads of the reader, which is the most that tags can be deceived.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+
+#include <cmocka.h>
+
+#include "rip/order.h"
+#include "rip/reader.h"
+#include "support/ring_builder.h"
+
+enum { SLOT = 3, RACE_ROUNDS = 50000 };
+
+struct fixture {
+    struct ring_builder builder;
+    struct rip_view view;
+    struct rip_slot *slot; /* live, never snapped */
+};
+
+static void set_up(struct fixture *fixture, uint32_t entry_count)
+{
+    const struct ring_geometry geometry = {.slot_capacity = 70, .module_capacity = 8, .entry_count = entry_count};
+
+    ring_builder_new(&fixture->builder, &geometry);
+    ring_builder_add_id(&fixture->builder, SLOT, 77, 4711, 2, "worker");
+    fixture->slot = ring_builder_slot(&fixture->builder, SLOT);
+    assert_int_equal(rip_view_open(&fixture->view, fixture->builder.bytes, fixture->builder.size_bytes), RIP_OK);
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    ring_builder_free(&fixture->builder);
+}
+
+static size_t trail_of(const struct fixture *fixture, struct rip_crumb crumbs[RIP_ENTRY_COUNT])
+{
+    size_t count;
+
+    assert_int_equal(rip_view_trail(&fixture->view, SLOT, crumbs, &count), RIP_OK);
+    return count;
+}
+
+static void test_trails_at_the_edges_of_counters(void **state)
+{
+    static const uint64_t counts[] = {0,         1,   2,   15,  16,  31,    32,    33,         63,
+                                      64,        255, 256, 257, 287, 65535, 65536, UINT32_MAX, (UINT64_C(1) << 32) + 5,
+                                      UINT64_MAX};
+    static const uint32_t entry_counts[] = {1, 2, 16, 32};
+
+    (void)state;
+    for (size_t e = 0; e < sizeof(entry_counts) / sizeof(entry_counts[0]); e++) {
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+            struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+            struct fixture fixture;
+            size_t count;
+
+            set_up(&fixture, entry_counts[e]);
+            ring_builder_run_to(&fixture.builder, SLOT, counts[i]);
+            count = trail_of(&fixture, crumbs);
+            assert_int_equal(count, counts[i] < entry_counts[e] ? counts[i] : entry_counts[e]);
+            for (size_t j = 0; j < count; j++) {
+                assert_true(crumbs[j].snap == counts[i] - j);
+                assert_true(crumbs[j].address == ring_builder_address(counts[i] - j));
+            }
+            tear_down(&fixture);
+        }
+    }
+}
+
+static void test_a_count_that_began_later_numbers_from_one(void **state)
+{
+    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture, 32);
+    fixture.slot->counter_bias = 250;
+    fixture.slot->count = 250;
+    assert_int_equal(trail_of(&fixture, crumbs), 0);
+    for (unsigned i = 0; i < 10; i++)
+        ring_builder_snap(&fixture.builder, SLOT, 0x1000 + i);
+    assert_int_equal(trail_of(&fixture, crumbs), 10);
+    for (unsigned i = 0; i < 10; i++) {
+        assert_int_equal(crumbs[i].snap, 10 - i);
+        assert_int_equal(crumbs[i].address, 0x1009 - i);
+    }
+    ring_builder_run_to(&fixture.builder, SLOT, 260); /* entries of 229 to 250 too: no snaps of this id */
+    assert_int_equal(trail_of(&fixture, crumbs), 10);
+    tear_down(&fixture);
+}
+
+/* The counter has moved, the entry is not stored yet: the place still holds what it held a round ago. */
+static void test_the_entry_under_the_pen_is_left_out(void **state)
+{
+    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture, 32);
+    ring_builder_run_to(&fixture.builder, SLOT, 1000);
+    fixture.slot->count++;
+    assert_int_equal(trail_of(&fixture, crumbs), 31);
+    assert_int_equal(crumbs[0].snap, 1000);
+    assert_int_equal(crumbs[30].snap, 970);
+    tear_down(&fixture);
+}
+
+/* A handler made 32 snaps between the two halves of one: the newest place has an old tag until the next snap. */
+static void test_a_tag_that_disagrees_is_left_out_wherever_it_is(void **state)
+{
+    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture, 32);
+    ring_builder_run_to(&fixture.builder, SLOT, 1000);
+    for (uint64_t number = 969; number <= 1000; number++) {
+        uint64_t *entry = &fixture.slot->entry[number % 32];
+
+        for (unsigned bit = RIP_ENTRY_TAG_SHIFT; bit < 64; bit++) {
+            *entry ^= UINT64_C(1) << bit;
+            assert_int_equal(trail_of(&fixture, crumbs), 31);
+            for (size_t i = 0; i < 31; i++)
+                assert_int_not_equal(crumbs[i].snap, number);
+            *entry ^= UINT64_C(1) << bit;
+        }
+    }
+    assert_int_equal(trail_of(&fixture, crumbs), 32);
+    tear_down(&fixture);
+}
+
+/* Registration clears the entries: a zero is not snap 256 at address 0, and what was there before is not told. */
+static void test_places_not_written_hold_no_crumb(void **state)
+{
+    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture, 32);
+    fixture.slot->count = 256;
+    assert_int_equal(trail_of(&fixture, crumbs), 0);
+    ring_builder_run_to(&fixture.builder, SLOT, 20);
+    fixture.slot->count = 10; /* snaps 11 to 20 have not been made */
+    assert_int_equal(trail_of(&fixture, crumbs), 10);
+    assert_int_equal(crumbs[0].snap, 10);
+    fixture.slot->entry[31] = UINT64_C(255) << RIP_ENTRY_TAG_SHIFT | 1; /* as if of snap -1 */
+    assert_int_equal(trail_of(&fixture, crumbs), 10);
+    tear_down(&fixture);
+}
+
+/* The id that is being written while it is read. */
+static struct {
+    struct rip_slot *slot;
+    bool stop;
+} racing;
+
+/* rip_snap() as rip.h has it, but at an address that tells its number. Only one thread counts: no lock. */
+static void *keep_snapping(void *argument)
+{
+    while (!rip_load_relaxed(&racing.stop)) {
+        for (unsigned i = 0; i < 100; i++) {
+            uint64_t count = rip_load_relaxed(&racing.slot->count) + 1;
+
+            rip_store_relaxed(&racing.slot->count, count);
+            rip_store_relaxed(&racing.slot->entry[count % RIP_ENTRY_COUNT],
+                              (count << RIP_ENTRY_TAG_SHIFT) | ring_builder_address(count));
+        }
+    }
+    return argument;
+}
+
+/* Holds up the reader, wherever it is, until every tag has come round; not for long if the writer has no processor. */
+static void hold_up(int signal_number)
+{
+    uint64_t count = rip_load_relaxed(&racing.slot->count);
+
+    (void)signal_number;
+    for (unsigned spins = 0; spins < 10000; spins++) {
+        if (rip_load_relaxed(&racing.slot->count) - count >= 300)
+            return;
+    }
+}
+
+static void start_race(pthread_t *ret_thread)
+{
+    const struct itimerval often = {.it_interval = {.tv_usec = 50}, .it_value = {.tv_usec = 50}};
+    sigset_t alarm_only;
+
+    sigemptyset(&alarm_only);
+    sigaddset(&alarm_only, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm_only, NULL); /* inherited by the snapping thread */
+    assert_int_equal(pthread_create(ret_thread, NULL, keep_snapping, NULL), 0);
+    signal(SIGALRM, hold_up);
+    pthread_sigmask(SIG_UNBLOCK, &alarm_only, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+}
+
+static void end_race(pthread_t thread)
+{
+    const struct itimerval never = {0};
+
+    setitimer(ITIMER_REAL, &never, NULL);
+    rip_store_relaxed(&racing.stop, true);
+    pthread_join(thread, NULL);
+    signal(SIGALRM, SIG_DFL);
+}
+
+/*
+ * At full speed the writer goes round several times within one copy, and the reader is held up in the middle of it for
+ * as long as it takes all tags to come round: much is left out, but nothing is wrong.
+ */
+static void test_no_crumb_is_ever_wrong(void **state)
+{
+    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct fixture fixture;
+    uint64_t last = 0;
+    size_t seen = 0;
+    pthread_t thread;
+
+    (void)state;
+    set_up(&fixture, 32);
+    racing.slot = fixture.slot;
+    start_race(&thread);
+    for (unsigned round = 0; round < RACE_ROUNDS; round++) {
+        size_t count = trail_of(&fixture, crumbs);
+
+        for (size_t i = 0; i < count; i++) {
+            if (crumbs[i].address != ring_builder_address(crumbs[i].snap))
+                fail_msg("snap %llu is told with another's address", (unsigned long long)crumbs[i].snap);
+        }
+        if (count > 0) {
+            assert_true(crumbs[0].snap + RIP_ENTRY_COUNT >= last);
+            last = crumbs[0].snap;
+        }
+        seen += count;
+    }
+    end_race(thread);
+    assert_true(seen > 0);
+    assert_int_equal(trail_of(&fixture, crumbs), RIP_ENTRY_COUNT);
+    assert_true(crumbs[0].snap == fixture.slot->count);
+    tear_down(&fixture);
+}
+
+/* A slot whose entries lie on a page of their own, so that a fault tells which of the two is about to be loaded. */
+static struct {
+    struct ring_builder builder;
+    unsigned char *count_page;
+    unsigned char *entry_page;
+    uint64_t step;
+} staged;
+
+/* The reader is about to turn from counts to entries, or back. Turning back, it finds `step` more snaps. */
+static void on_fault(int signal_number, siginfo_t *information, void *context)
+{
+    bool wants_entry = (unsigned char *)information->si_addr >= staged.entry_page;
+
+    (void)signal_number;
+    (void)context;
+    mprotect(staged.count_page, 2 * RIP_PAGE_BYTES, PROT_READ | PROT_WRITE);
+    for (uint64_t i = 0; i < staged.step && !wants_entry; i++) {
+        uint64_t next = ring_builder_slot(&staged.builder, 0)->count + 1;
+
+        ring_builder_snap(&staged.builder, 0, ring_builder_address(next));
+    }
+    mprotect(wants_entry ? staged.count_page : staged.entry_page, RIP_PAGE_BYTES, PROT_NONE);
+}
+
+static size_t staged_trail(uint64_t step, struct rip_crumb crumbs[RIP_ENTRY_COUNT])
+{
+    struct sigaction old_action, action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    struct rip_view view;
+    size_t count = 99;
+
+    assert_int_equal(rip_view_open(&view, staged.builder.bytes, staged.builder.size_bytes), RIP_OK);
+    staged.step = step;
+    sigaction(SIGSEGV, &action, &old_action);
+    mprotect(staged.count_page, RIP_PAGE_BYTES, PROT_NONE);
+    assert_int_equal(rip_view_trail(&view, 0, crumbs, &count), RIP_OK);
+    mprotect(staged.count_page, 2 * RIP_PAGE_BYTES, PROT_READ | PROT_WRITE);
+    sigaction(SIGSEGV, &old_action, NULL);
+    return count;
+}
+
+static void test_snaps_between_any_two_loads(void **state)
+{
+    const struct ring_geometry geometry = {
+        .slot_capacity = 1, .slot_stride_bytes = 2 * RIP_PAGE_BYTES, .entry_offset_bytes = RIP_PAGE_BYTES};
+    static const uint64_t deceiving_steps[] = {224, 256, 288, 512, 8192};
+    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    size_t count;
+
+    (void)state;
+    ring_builder_new(&staged.builder, &geometry);
+    ring_builder_add_id(&staged.builder, 0, 1, 1, 0, "staged");
+    ring_builder_run_to(&staged.builder, 0, 10000);
+    staged.count_page = (unsigned char *)ring_builder_slot(&staged.builder, 0);
+    staged.entry_page = (unsigned char *)ring_builder_entries(&staged.builder, 0);
+    for (uint64_t step = 0; step <= 10; step++) {
+        count = staged_trail(step, crumbs);
+        assert_in_range(count, step == 0 ? 32 : 1, 32);
+        for (size_t i = 0; i < count; i++)
+            assert_true(crumbs[i].address == ring_builder_address(crumbs[i].snap));
+    }
+    for (size_t i = 0; i < sizeof(deceiving_steps) / sizeof(deceiving_steps[0]); i++)
+        assert_int_equal(staged_trail(deceiving_steps[i], crumbs), 0);
+    ring_builder_free(&staged.builder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_trails_at_the_edges_of_counters),
+        cmocka_unit_test(test_a_count_that_began_later_numbers_from_one),
+        cmocka_unit_test(test_the_entry_under_the_pen_is_left_out),
+        cmocka_unit_test(test_a_tag_that_disagrees_is_left_out_wherever_it_is),
+        cmocka_unit_test(test_places_not_written_hold_no_crumb),
+        cmocka_unit_test(test_snaps_between_any_two_loads),
+        cmocka_unit_test(test_no_crumb_is_ever_wrong),
+    };
+
+    return cmocka_run_group_tests_name("reader_trail", tests, NULL, NULL);
+}

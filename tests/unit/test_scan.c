@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_scan.c - rings through the detector, whole, sparse and cut: ripd/ring/scan.c. */
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "os/sigbus.h"
+#include "ring/scan.h"
+#include "support/ring_stage.h"
+
+static const uint64_t interval_ns = 1000000000;
+
+struct fixture {
+    struct ring_stage stage;
+    struct registry *registry;
+    struct detector *detector;
+    uint64_t now_mono_ns;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    const char *directories[1];
+    struct registry_options options = {directories, 1, "/proc", "/sys/fs/cgroup"};
+    struct detector_config config = {.interval_ns = interval_ns, .stall_after_ns = 5 * interval_ns};
+
+    assert_non_null(fixture);
+    ring_stage_open(&fixture->stage);
+    directories[0] = fixture->stage.directory;
+    assert_int_equal(registry_new(&fixture->registry, &options), 0);
+    assert_int_equal(detector_new(&fixture->detector, &config), 0);
+    fixture->now_mono_ns = 1000 * interval_ns;
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    registry_free(fixture->registry);
+    detector_free(fixture->detector);
+    ring_stage_close(&fixture->stage);
+    free(fixture);
+    return 0;
+}
+
+static struct detector_update scan(struct fixture *fixture)
+{
+    const struct registry_notice *notices;
+    struct detector_update update;
+    size_t count;
+
+    assert_int_equal(sigbus_install(), 0); /* cmocka sets a handler of its own before each test */
+    fixture->now_mono_ns += interval_ns;
+    assert_int_equal(registry_refresh(fixture->registry, fixture->now_mono_ns, &notices, &count), 0);
+    detector_begin(fixture->detector, fixture->now_mono_ns);
+    assert_int_equal(scan_run(fixture->registry, fixture->detector), 0);
+    detector_suspects(fixture->detector, &count);
+    detector_end(fixture->detector, &update);
+    return update;
+}
+
+/* A ring whose one process is this one, as far as can be told. */
+static void build(struct fixture *fixture, const char *name, uint32_t slots, uint32_t step, struct ring_builder *ring)
+{
+    const struct ring_geometry geometry = {.slot_capacity = slots};
+
+    ring_stage_build(&fixture->stage, name, &geometry, ring);
+    ring_builder_add_process(ring, 0, (uint32_t)getpid(), ring_stage_start_time(getpid()), "test");
+    ring_builder_process(ring, 0)->flags = 0;
+    ring_builder_process(ring, 0)->pid_namespace = ring_stage_pid_namespace();
+    for (uint32_t slot = 0; slot < slots; slot += step)
+        ring_builder_add_id(ring, slot, slot + 1, (uint32_t)getpid(), 0, "worker");
+}
+
+static struct ring *only_ring(struct fixture *fixture)
+{
+    size_t count;
+    struct ring **rings = registry_rings(fixture->registry, &count);
+
+    assert_int_equal(count, 1);
+    return rings[0];
+}
+
+static void test_all_slots_of_all_rings(void **state)
+{
+    struct fixture *fixture = *state;
+    struct ring_builder first, second;
+    struct detector_update update;
+
+    build(fixture, "first", 3 * SCAN_BATCH, 1, &first); /* ends with a batch */
+    build(fixture, "second", 1000, 3, &second);
+    update = scan(fixture);
+    assert_int_equal(update.id_count, 3 * SCAN_BATCH + 334);
+    ring_stage_release(&first);
+    ring_stage_release(&second);
+}
+
+static void test_an_empty_ring(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct ring_geometry geometry = {.slot_capacity = 64};
+    struct ring_builder ring;
+
+    ring_stage_build(&fixture->stage, "ring", &geometry, &ring);
+    assert_int_equal(scan(fixture).id_count, 0);
+    assert_int_equal(only_ring(fixture)->live_count, 0);
+    ring_stage_release(&ring);
+}
+
+/* Reading must not allocate, however large the ring. */
+static void test_a_sparse_ring_stays_sparse(void **state)
+{
+    struct fixture *fixture = *state;
+    struct ring_builder ring;
+    struct stat before, after;
+
+    build(fixture, "ring", 1u << 22, 4194, &ring);
+    ring_stage_release(&ring);
+    assert_int_equal(stat(ring_stage_path(&fixture->stage, "ring"), &before), 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(scan(fixture).id_count, 1001);
+    assert_int_equal(stat(ring_stage_path(&fixture->stage, "ring"), &after), 0);
+    assert_int_equal(after.st_blocks, before.st_blocks);
+    assert_int_equal(only_ring(fixture)->live_count, 1001);
+}
+
+struct cutter {
+    const char *path;
+    off_t to_bytes;
+};
+
+static void *cut_soon(void *context)
+{
+    const struct cutter *cutter = context;
+
+    usleep(3000);
+    if (truncate(cutter->path, cutter->to_bytes) != 0)
+        abort();
+    return NULL;
+}
+
+/* Cut at any moment of a scan: the ring is dropped with a notice, the other is scanned on. */
+static void test_a_ring_cut_while_it_is_scanned(void **state)
+{
+    struct fixture *fixture = *state;
+    struct ring_builder victim, other;
+    struct cutter cutter;
+    pthread_t thread;
+    int scans = 0;
+
+    build(fixture, "a-victim", 100000, 1, &victim);
+    build(fixture, "b-other", 1000, 1, &other);
+    cutter = (struct cutter){ring_stage_path(&fixture->stage, "a-victim"), (off_t)victim.size_bytes / 2};
+    assert_int_equal(scan(fixture).id_count, 101000);
+    assert_int_equal(pthread_create(&thread, NULL, cut_soon, &cutter), 0);
+    while (scan(fixture).id_count != 1000)
+        assert_true(scans++ < 10000);
+    pthread_join(thread, NULL);
+    assert_string_equal(only_ring(fixture)->name, "b-other");
+    assert_int_equal(registry_counters(fixture->registry)->rings_damaged, 1);
+    ring_stage_release(&victim);
+    ring_stage_release(&other);
+}
+
+/* The registry has looked at it, and then it is cut: the scan itself faults. */
+static void test_a_ring_cut_between_refresh_and_scan(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct registry_notice *notices;
+    struct detector_update update;
+    struct ring_builder ring;
+    size_t count;
+
+    build(fixture, "ring", 10000, 1, &ring);
+    assert_int_equal(scan(fixture).id_count, 10000);
+    detector_begin(fixture->detector, fixture->now_mono_ns += interval_ns);
+    assert_int_equal(truncate(ring_stage_path(&fixture->stage, "ring"), (off_t)ring.size_bytes / 2), 0);
+    assert_int_equal(scan_run(fixture->registry, fixture->detector), 0);
+    detector_suspects(fixture->detector, &count);
+    detector_end(fixture->detector, &update);
+    registry_rings(fixture->registry, &count);
+    assert_int_equal(count, 0);
+    assert_int_equal(registry_refresh(fixture->registry, fixture->now_mono_ns, &notices, &count), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(notices[0].kind, NOTICE_RING_DAMAGED);
+    assert_string_equal(notices[0].name, "ring");
+    assert_int_equal(scan(fixture).id_count, 0); /* its ids are forgotten */
+    ring_stage_release(&ring);
+}
+
+static void test_ids_of_a_dead_process(void **state)
+{
+    struct fixture *fixture = *state;
+    struct ring_builder ring;
+
+    build(fixture, "ring", 64, 1, &ring);
+    ring_builder_process(&ring, 0)->start_time_ticks++; /* the pid is another process's now */
+    ring_builder_process(&ring, 0)->generation++;
+    scan(fixture);
+    assert_int_equal(scan(fixture).counts[ID_DEAD], 64);
+    ring_stage_release(&ring);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_all_slots_of_all_rings, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_empty_ring, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_sparse_ring_stays_sparse, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_ring_cut_while_it_is_scanned, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_ring_cut_between_refresh_and_scan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_ids_of_a_dead_process, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

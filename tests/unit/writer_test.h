@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * writer_test.h - scenes: a process has one ring for good, so each test of the writer plays in a process of its own.
+ *
+ * SCENE(name) { ... } defines a cmocka test test_<name> whose body runs in a fresh child; CHECK() ends that child.
+ * A scene that cannot be played here calls cannot("why"), which skips the test and says so.
+ */
+#ifndef WRITER_TEST_H
+#define WRITER_TEST_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "writer.h"
+
+#define SCENE_SKIPPED 77
+#define SCENE_SECONDS 60
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: not so: %s (errno %d)\n", __FILE__, __LINE__, #condition, errno);                  \
+            _exit(1);                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+#define SCENE(name)                                                                                                    \
+    static void scene_##name(void);                                                                                    \
+    static void test_##name(void **state)                                                                              \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        play(scene_##name);                                                                                            \
+    }                                                                                                                  \
+    static void scene_##name(void)
+
+static char stage[64]; /* directory on tmpfs, new for each test */
+
+static inline void cannot(const char *why)
+{
+    fprintf(stderr, "[  SKIPPED ] %s\n", why);
+    _exit(SCENE_SKIPPED);
+}
+
+static inline pid_t start(void (*scene)(void))
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        alarm(SCENE_SECONDS);
+        scene();
+        _exit(0);
+    }
+    return pid;
+}
+
+/* What became of a child: its exit status, or 1000 + the signal. */
+static inline int end_of(pid_t pid)
+{
+    int status = 0;
+
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+        fprintf(stderr, "process %d was ended by signal %d\n", (int)pid, WTERMSIG(status));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static inline void play(void (*scene)(void))
+{
+    int result = end_of(start(scene));
+
+    if (result == SCENE_SKIPPED)
+        skip();
+    assert_int_equal(result, 0);
+}
+
+static inline const char *on_stage(const char *name)
+{
+    static char paths[8][128];
+    static unsigned next;
+    char *path = paths[next++ % 8];
+
+    snprintf(path, sizeof(paths[0]), "%s/%s", stage, name);
+    return path;
+}
+
+static inline int count_on_stage(void)
+{
+    DIR *directory = opendir(stage);
+    struct dirent *entry;
+    int count = 0;
+
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        count += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(directory);
+    return count;
+}
+
+static inline int set_stage(void **state)
+{
+    (void)state;
+    strcpy(stage, "/dev/shm/rip-unit-XXXXXX");
+    return mkdtemp(stage) != NULL && chmod(stage, 01777) == 0 ? 0 : -1;
+}
+
+static inline int clear_stage(void **state)
+{
+    char command[128];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf '%s'", stage);
+    return system(command) == 0 ? 0 : -1;
+}
+
+#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_stage, clear_stage)
+
+/* One byte tells another process to go on. */
+static inline void tell(const int pipe_ends[2])
+{
+    CHECK(write(pipe_ends[1], "x", 1) == 1);
+}
+
+static inline void await(const int pipe_ends[2])
+{
+    char byte;
+
+    CHECK(read(pipe_ends[0], &byte, 1) == 1);
+}
+
+/* Files on stage ------------------------------------------------------------------------------------------------- */
+
+/* A ring whose process is gone. */
+static inline void make_dead(const char *name)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        CHECK(rip_create_ring(on_stage(name), 100));
+        rip_init(7, "seven", 5, 0, 0);
+        _exit(0);
+    }
+    CHECK(end_of(pid) == 0);
+}
+
+/* A ring that lives until the returned process is killed. */
+static inline pid_t make_live(const char *name)
+{
+    int ready[2];
+    pid_t pid;
+
+    CHECK(pipe(ready) == 0);
+    pid = fork();
+    if (pid == 0) {
+        alarm(SCENE_SECONDS);
+        CHECK(rip_create_ring(on_stage(name), 100));
+        tell(ready);
+        pause();
+    }
+    await(ready);
+    return pid;
+}
+
+static inline void end(pid_t pid)
+{
+    CHECK(kill(pid, SIGKILL) == 0);
+    CHECK(end_of(pid) == 1000 + SIGKILL);
+}
+
+static inline void write_file(const char *name, const char *text)
+{
+    int descriptor = open(on_stage(name), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+    CHECK(descriptor >= 0 && write(descriptor, text, strlen(text)) == (ssize_t)strlen(text));
+    close(descriptor);
+}
+
+static inline bool file_is(const char *name, const char *text)
+{
+    char found[64] = {0};
+    int descriptor = open(on_stage(name), O_RDONLY);
+    ssize_t bytes = read(descriptor, found, sizeof(found) - 1);
+
+    close(descriptor);
+    return bytes == (ssize_t)strlen(text) && strcmp(found, text) == 0;
+}
+
+static inline int count_descriptors(void)
+{
+    int count = 0;
+
+    for (int i = 0; i < 1024; i++)
+        count += fcntl(i, F_GETFD) >= 0;
+    return count;
+}
+
+static inline int count_mappings(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    int count = 0;
+
+    while (fgets(line, sizeof(line), maps) != NULL)
+        count += strstr(line, stage) != NULL || strstr(line, "/dev/shm") != NULL;
+    fclose(maps);
+    return count;
+}
+
+/* Fails with that errno and leaves nothing. */
+static inline void check_refused(const char *path, uint32_t max_procs, int error)
+{
+    int descriptors = count_descriptors(), files = count_on_stage();
+
+    errno = 0;
+    if (rip_create_ring(path, max_procs) || errno != error)
+        fprintf(stderr, "%s: errno %d, expected %d\n", path != NULL ? path : "NULL", errno, error);
+    CHECK(errno == error);
+    CHECK(rip_ring == NULL);
+    CHECK(rip__ring_fd() == -1);
+    CHECK(count_descriptors() == descriptors);
+    CHECK(count_mappings() == 0);
+    CHECK(count_on_stage() == files);
+}
+
+/* A ring to look at, from a process that has no ring itself. The descriptor is kept for F_GETLK. */
+struct looker {
+    struct rip_view view;
+    int descriptor;
+};
+
+static inline struct looker look(const char *path)
+{
+    struct looker looker = {.descriptor = open(path, O_RDONLY | O_CLOEXEC)};
+    struct stat status;
+    void *base;
+
+    CHECK(looker.descriptor >= 0);
+    CHECK(fstat(looker.descriptor, &status) == 0);
+    base = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, looker.descriptor, 0);
+    CHECK(base != MAP_FAILED);
+    CHECK(rip_view_open(&looker.view, base, (uint64_t)status.st_size) == RIP_OK);
+    return looker;
+}
+
+/* The pid that F_GETLK names for a byte, 0 = not locked, -1 = an open file description. */
+static inline pid_t holder_of(int descriptor, uint64_t offset)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_start = (off_t)offset, .l_len = 1};
+
+    CHECK(fcntl(descriptor, F_GETLK, &lock) == 0);
+    return lock.l_type == F_UNLCK ? 0 : lock.l_pid;
+}
+
+static inline size_t live_count(const struct rip_view *view)
+{
+    struct rip_scan_position position = {0};
+    struct rip_sample samples[64];
+    size_t total = 0, count;
+
+    while ((count = rip_view_scan(view, &position, samples, 64)) > 0)
+        total += count;
+    return total;
+}
+
+static inline void sleep_ms(long ms)
+{
+    struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+    nanosleep(&pause, NULL);
+}
+
+#endif
