@@ -10,8 +10,8 @@
  *      it has a name. The magic is the last store.
  *   2. A failure leaves nothing: no file, descriptor or mapping; rip_ring stays NULL. errno says why.
  *   3. No page is touched before the kernel has confirmed that it is backed: a full tmpfs is an error, never a signal.
- *   4. The mapping is made inaccessible and unlocked, and only then opened for access: mlockall(MCL_FUTURE) does not
- *      make it resident, and it is left out of core dumps.
+ *   4. The mapping is made inaccessible and unlocked, and only then opened for access, as far as it is needed: neither
+ *      mlockall(MCL_FUTURE) before nor MCL_CURRENT after makes it resident. It is left out of core dumps.
  *   5. The process keeps one descriptor of the file, numbered high and close-on-exec, and never opens the file twice
  *      once it holds its POSIX lock (closing any descriptor of a file drops those).
  */
@@ -228,15 +228,15 @@ static int check_file_limit(uint64_t file_bytes)
 
 /* Making ----------------------------------------------------------------------------------------------------------- */
 
-/* Opens the directory and remembers the absolute path for children that lose the descriptor. */
-static int open_directory(struct creation *creation, const char *file)
+/* Opens the directory of file. *ret_path is the absolute path of file, empty if that cannot be known. */
+static int open_directory(struct creation *creation, const char *file, char ret_path[PATH_MAX])
 {
-    struct rip_writer *writer = &rip__writer;
     const char *slash = strrchr(file, '/');
     char directory[PATH_MAX], link[64];
     size_t bytes = slash != NULL ? (size_t)(slash - file) + 1 : 0;
     ssize_t found;
 
+    ret_path[0] = '\0';
     creation->name = slash != NULL ? slash + 1 : file;
     if (bytes >= sizeof(directory))
         return -ENAMETOOLONG;
@@ -247,14 +247,12 @@ static int open_directory(struct creation *creation, const char *file)
     creation->directory = open(bytes != 0 ? directory : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (creation->directory < 0)
         return -errno;
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", creation->directory);
+    snprintf(link, sizeof(link), RIP_DESCRIPTOR_LINKS "%d", creation->directory);
     found = readlink(link, directory, sizeof(directory) - 1);
-    if (found > 0 && (size_t)found + strlen(creation->name) + 2 <= sizeof(writer->path)) {
-        directory[found] = '\0';
-        snprintf(writer->path, sizeof(writer->path), "%.*s/%s", (int)found, directory, creation->name);
-    } else if (file[0] == '/' && strlen(file) < sizeof(writer->path)) {
-        memcpy(writer->path, file, strlen(file) + 1);
-    }
+    if (found > 0 && (size_t)found + strlen(creation->name) + 2 <= PATH_MAX)
+        snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)found, directory, creation->name);
+    else if (file[0] == '/' && strlen(file) < PATH_MAX)
+        memcpy(ret_path, file, strlen(file) + 1);
     return 0;
 }
 
@@ -292,7 +290,7 @@ static int make_file(struct creation *creation, uint64_t file_bytes)
     int result;
 
     creation->descriptor = -1;
-    if (access("/proc/self/fd", F_OK) == 0) {
+    if (access(RIP_DESCRIPTOR_LINKS, F_OK) == 0) {
         creation->descriptor = openat(creation->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, FILE_MODE);
         if (creation->descriptor < 0 && errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)
             return -errno;
@@ -340,7 +338,8 @@ static int map_file(const struct creation *creation)
     writer->inode = status.st_ino;
     writer->descriptor = creation->descriptor;
     madvise(base, writer->geometry.file_bytes, MADV_DONTDUMP);
-    return mprotect(base, writer->geometry.file_bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : -errno;
+    writer->open_bytes = 0;
+    return rip__slots_open(0);
 }
 
 /* All of what every reader may look at; later pages are populated by whoever first needs them. */
@@ -394,7 +393,7 @@ static int give_name(const struct creation *creation)
                          RENAME_NOREPLACE) == 0
                    ? 0
                    : -errno;
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", creation->descriptor);
+    snprintf(link, sizeof(link), RIP_DESCRIPTOR_LINKS "%d", creation->descriptor);
     if (linkat(AT_FDCWD, link, creation->directory, creation->name, AT_SYMLINK_FOLLOW) == 0)
         return 0;
     if (errno != ENOENT)
@@ -474,7 +473,7 @@ static int ring_create(const char *file, uint32_t max_procs)
 
     geometry_init(&writer->geometry, max_procs);
     writer->given_path = strdup(file);
-    result = writer->given_path != NULL ? open_directory(&creation, file) : -ENOMEM;
+    result = writer->given_path != NULL ? open_directory(&creation, file, writer->path) : -ENOMEM;
     if (result == 0)
         result = check_file_system(creation.directory);
     if (result == 0)
@@ -492,17 +491,24 @@ static int ring_create(const char *file, uint32_t max_procs)
     return result;
 }
 
-/* The process has a ring: the same file is fine. */
+/* The process has a ring: the same file is fine, by whatever path, and the same path even if the file is gone. */
 static int ring_again(const char *file)
 {
     const struct rip_writer *writer = &rip__writer;
+    struct creation place = {.directory = -1};
+    char path[PATH_MAX];
     struct stat status;
+    bool same_path;
 
-    if (strcmp(file, writer->given_path) == 0 || strcmp(file, writer->path) == 0)
-        return 0;
     if (stat(file, &status) == 0 && status.st_dev == writer->device && status.st_ino == writer->inode)
         return 0;
-    return -EBUSY;
+    if (open_directory(&place, file, path) < 0 || path[0] == '\0')
+        same_path = file[0] == '/' && strcmp(file, writer->given_path) == 0;
+    else
+        same_path = strcmp(path, writer->path) == 0;
+    if (place.directory >= 0)
+        close(place.directory);
+    return same_path ? 0 : -EBUSY;
 }
 
 /* Interface -------------------------------------------------------------------------------------------------------- */
@@ -545,14 +551,23 @@ bool rip_create_ring_with(const struct rip_options *options)
     return rip_create_ring(options->file, options->max_procs);
 }
 
+/* Under the TAKEOVER lock: a process that finds the ring dead must not put its own at the name between the two calls.
+ */
 void rip__file_unlink(void)
 {
+    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_TAKEOVER_OFFSET, .l_len = 1};
+    int descriptor = rip__writer.descriptor;
+    bool has_descriptor = rip__file_is_ring(descriptor);
     struct stat status;
 
-    if (rip__writer.path[0] == '\0' || lstat(rip__writer.path, &status) < 0)
+    if (rip__writer.path[0] == '\0' || (has_descriptor && fcntl(descriptor, F_OFD_SETLK, &lock) < 0))
         return;
-    if (status.st_dev == rip__writer.device && status.st_ino == rip__writer.inode)
+    if (lstat(rip__writer.path, &status) == 0 && status.st_dev == rip__writer.device &&
+        status.st_ino == rip__writer.inode)
         unlink(rip__writer.path);
+    lock.l_type = F_UNLCK;
+    if (has_descriptor)
+        fcntl(descriptor, F_OFD_SETLK, &lock);
 }
 
 int rip__ring_fd(void)

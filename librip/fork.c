@@ -16,20 +16,28 @@
  *      kernel wipes in the child; until then its snaps do reach the parent's slot.
  */
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "writer.h"
 
+/* Of the page that the kernel wipes in a child. */
+enum { MARK_WIPED = 0, MARK_IS_OURS = 1, MARK_UNDER_WAY = 2 };
+
+struct embryo {
+    uint32_t index; /* RIP_NO_PROCESS = none */
+    uint32_t generation;
+};
+
 /* Between prepare and parent or child all of this is guarded by the mutex. */
 static struct {
-    struct rip_slot *slot; /* of the forking thread */
-    uint32_t embryo;       /* record kept for the child, RIP_NO_PROCESS = none */
-    uint32_t generation;
-    bool is_child;            /* embryo is of this very process */
-    uint32_t *wiped_in_child; /* 1; 0 after a fork; NULL = the kernel cannot, compare pids */
-} fork_state = {.embryo = RIP_NO_PROCESS};
+    struct rip_slot *slot;    /* of the forking thread */
+    struct embryo kept;       /* for the child of the fork under way */
+    struct embryo own;        /* kept for this process by its parent; it may fork before it registers */
+    uint32_t *wiped_in_child; /* MARK_*; NULL = the kernel cannot, compare pids */
+} fork_state = {.kept = {.index = RIP_NO_PROCESS}, .own = {.index = RIP_NO_PROCESS}};
 
 /* Of the forking thread, from prepare to parent or child. Nested: a signal handler forks inside a cold call of ours. */
 static __thread struct rip_guard fork_guard __attribute__((tls_model("initial-exec")));
@@ -39,7 +47,7 @@ static __thread bool fork_is_nested __attribute__((tls_model("initial-exec")));
 
 void rip__fork_mark(void)
 {
-    rip__writer.pid = getpid();
+    rip_store_relaxed(&rip__writer.pid, getpid());
     if (fork_state.wiped_in_child == NULL) {
         void *page = mmap(NULL, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -51,14 +59,32 @@ void rip__fork_mark(void)
         }
         fork_state.wiped_in_child = page;
     }
-    *fork_state.wiped_in_child = 1;
+    rip_store_release(fork_state.wiped_in_child, MARK_IS_OURS); /* pairs with the acquire in rip__fork_unnoticed() */
 }
 
 bool rip__fork_unnoticed(void)
 {
-    if (rip__writer.pid == 0)
+    pid_t pid = rip_load_relaxed(&rip__writer.pid);
+
+    if (pid == 0)
         return false;
-    return fork_state.wiped_in_child != NULL ? *fork_state.wiped_in_child == 0 : rip__writer.pid != getpid();
+    if (fork_state.wiped_in_child == NULL)
+        return pid != getpid();
+    /* pairs with the release in rip__fork_mark(): what another thread has reset is seen */
+    return rip_load_acquire(fork_state.wiped_in_child) != MARK_IS_OURS;
+}
+
+bool rip__fork_notice(void)
+{
+    uint32_t mark = MARK_WIPED;
+
+    if (!rip__fork_unnoticed())
+        return false;
+    if (fork_state.wiped_in_child == NULL || rip_compare_exchange(fork_state.wiped_in_child, &mark, MARK_UNDER_WAY))
+        return true;
+    while (rip__fork_unnoticed())
+        sched_yield();
+    return false;
 }
 
 /* The embryo ------------------------------------------------------------------------------------------------------- */
@@ -67,16 +93,15 @@ static void keep_embryo(void)
 {
     struct rip_process *process;
 
-    fork_state.is_child = false;
-    fork_state.embryo = RIP_NO_PROCESS;
+    fork_state.kept.index = RIP_NO_PROCESS;
     if (rip__writer.base == NULL || rip__writer.left || rip_ring == NULL)
         return;
-    if (rip__process_claim(&fork_state.embryo) < 0) {
-        fork_state.embryo = RIP_NO_PROCESS;
+    if (rip__process_claim(&fork_state.kept.index) < 0) {
+        fork_state.kept.index = RIP_NO_PROCESS;
         return;
     }
-    process = rip__process_at(fork_state.embryo);
-    fork_state.generation = rip_load_relaxed(&process->generation);
+    process = rip__process_at(fork_state.kept.index);
+    fork_state.kept.generation = rip_load_relaxed(&process->generation);
     rip_store_relaxed(&process->flags, 0);
     rip_store_relaxed(&process->pid, 0);
     rip_store_relaxed(&process->start_time_ticks, 0);
@@ -94,28 +119,25 @@ static void be_born(void)
     struct rip_process *process;
     uint32_t unborn = 0;
 
-    if (fork_state.embryo == RIP_NO_PROCESS)
+    if (fork_state.kept.index == RIP_NO_PROCESS)
         return;
-    process = rip__process_at(fork_state.embryo);
+    process = rip__process_at(fork_state.kept.index);
     if (rip_load_acquire(&process->state) != RIP_PROCESS_EMBRYO ||
-        rip_load_relaxed(&process->generation) != fork_state.generation ||
-        !rip_compare_exchange(&process->pid, &unborn, (uint32_t)getpid())) {
-        fork_state.embryo = RIP_NO_PROCESS;
+        rip_load_relaxed(&process->generation) != fork_state.kept.generation ||
+        !rip_compare_exchange(&process->pid, &unborn, (uint32_t)getpid()))
         return;
-    }
-    fork_state.is_child = true;
-    if (rip__process_take_life(fork_state.embryo))
+    fork_state.own = fork_state.kept;
+    if (rip__process_take_life(fork_state.own.index))
         rip_store_release(&process->flags, RIP_PROCESS_HAS_LIFE_LOCK); /* pairs with the fence in reader_copy.c */
 }
 
 bool rip__fork_embryo(uint32_t *ret_index, uint32_t *ret_generation)
 {
-    if (!fork_state.is_child)
+    if (fork_state.own.index == RIP_NO_PROCESS)
         return false;
-    *ret_index = fork_state.embryo;
-    *ret_generation = fork_state.generation;
-    fork_state.is_child = false;
-    fork_state.embryo = RIP_NO_PROCESS;
+    *ret_index = fork_state.own.index;
+    *ret_generation = fork_state.own.generation;
+    fork_state.own.index = RIP_NO_PROCESS;
     return true;
 }
 
@@ -128,7 +150,8 @@ void rip__fork_reset(void)
     rip_store_relaxed(&rip__epoch, rip__epoch + 1);
     rip__thread_clear();
     rip__table_drop();
-    writer->life_mapping = NULL; /* not inherited */
+    fork_state.own.index = RIP_NO_PROCESS; /* the parent's, if it has not registered */
+    writer->life_mapping = NULL;           /* not inherited */
     writer->process = RIP_NO_PROCESS;
     writer->entered = false;
     writer->module_written = 0;

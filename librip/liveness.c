@@ -20,6 +20,8 @@
 
 #include "writer.h"
 
+enum { STAT_THREADS = 20, STAT_START_TIME = 22 }; /* fields of /proc/PID/stat */
+
 /* Facts ------------------------------------------------------------------------------------------------------------ */
 
 /* "pid (comm) state ppid ...": comm may hold anything, so the fields count from the last parenthesis. */
@@ -36,11 +38,13 @@ static bool parse_stat(const char *text, struct rip_process_facts *ret_facts)
     memcpy(facts.comm, open_mark + 1, bytes < sizeof(facts.comm) ? bytes : sizeof(facts.comm));
     next = close_mark + 2;
     facts.state = *next;
-    for (unsigned field = 3; field < 22; field++) {
+    for (unsigned field = 3; field < STAT_START_TIME; field++) {
         next = strchr(next, ' ');
         if (next == NULL)
             return false;
         next++;
+        if (field + 1 == STAT_THREADS)
+            facts.thread_count = (uint32_t)strtoul(next, NULL, 10);
     }
     facts.start_time_ticks = strtoull(next, NULL, 10);
     *ret_facts = facts;
@@ -67,7 +71,7 @@ uint64_t rip__pid_namespace(void)
 {
     struct stat status;
 
-    return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+    return stat("/proc/thread-self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
 bool rip__locked(int descriptor, uint64_t offset, uint64_t bytes)
@@ -101,7 +105,7 @@ static bool pid_started_within(uint32_t pid, uint64_t first_ticks, uint64_t last
     result = rip__process_facts(path, &facts);
     if (result < 0) /* no such pid, or one that /proc hides */
         return kill((pid_t)pid, 0) == 0 || errno == EPERM;
-    if (facts.state == 'Z' || facts.state == 'X')
+    if ((facts.state == 'Z' || facts.state == 'X') && facts.thread_count <= 1) /* else only its main thread has ended */
         return false;
     return first_ticks == 0 || (facts.start_time_ticks >= first_ticks && facts.start_time_ticks <= last_ticks);
 }

@@ -144,7 +144,7 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *data)
     struct collection *collection = data;
     struct rip_module *module = &collection->modules[collection->count];
     uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
-    char path[PATH_MAX];
+    static char path[PATH_MAX]; /* guarded by `asking`; too large for a coroutine's stack */
 
     (void)size;
     if (collection->count == collection->capacity)
@@ -152,7 +152,7 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *data)
     module->bias = info->dlpi_addr;
     read_segments(module, info);
     if (collection->count == 0) { /* the program comes first, and has no name */
-        ssize_t bytes = readlink("/proc/self/exe", path, sizeof(path));
+        ssize_t bytes = readlink("/proc/thread-self/exe", path, sizeof(path));
 
         module->flags |= RIP_MODULE_MAIN;
         if (bytes > 0)
@@ -297,10 +297,11 @@ static void refresh(void)
 
 void rip__modules_refresh(void)
 {
-    int saved_errno = errno;
+    int saved_errno = errno, cancel_state;
 
     if (rip_load_acquire(&rip_ring) == NULL) /* pairs with the release in file.c */
         return;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* `asking` would stay locked, and fork() hang */
     rip_store_release(&look_again, 1); /* pairs with the exchange, here or in another thread */
     is_asking = true; /* before the mutex: a signal handler that forks must not wait for its own thread */
     while (rip_load_acquire(&look_again) != 0 && pthread_mutex_trylock(&asking) == 0) {
@@ -312,6 +313,8 @@ void rip__modules_refresh(void)
     }
     is_asking = false;
     errno = saved_errno;
+    rip_signal_fence(); /* last of all, as in rip__unlock() */
+    pthread_setcancelstate(cancel_state, NULL);
 }
 
 bool rip__modules_is_asking(void)

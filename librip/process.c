@@ -24,10 +24,10 @@
 
 /* Locks ------------------------------------------------------------------------------------------------------------ */
 
-/* "/proc/self/fd/N" without stdio: the child of a fork may not call that. */
-static void describe_descriptor(int descriptor, char ret_path[32])
+/* The link that /proc has for it, without stdio: the child of a fork may not call that. */
+static void describe_descriptor(int descriptor, char ret_path[40])
 {
-    static const char prefix[] = "/proc/self/fd/";
+    static const char prefix[] = RIP_DESCRIPTOR_LINKS;
     char digits[12];
     size_t count = 0;
     unsigned value = (unsigned)descriptor;
@@ -47,7 +47,7 @@ static int open_again(void)
 {
     const struct rip_writer *writer = &rip__writer;
     uint8_t ring_id[sizeof(writer->ring_id)];
-    char link[32];
+    char link[40];
     int descriptor = -1;
 
     if (rip__file_is_ring(writer->descriptor)) {

@@ -16,10 +16,11 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "writer.h"
 
-enum { WORD_BITS = 64, LIVE_WORD_BYTES = 8 };
+enum { WORD_BITS = 64, LIVE_WORD_BYTES = 8, OPEN_STEP_BYTES = 1 << 20 };
 
 static uint64_t *summary_word(uint32_t word)
 {
@@ -55,8 +56,28 @@ static int back_live_word(uint32_t word)
     return result;
 }
 
+int rip__slots_open(uint32_t slot)
+{
+    struct rip_writer *writer = &rip__writer;
+    uint64_t end = writer->geometry.slot_offset + ((uint64_t)slot + 1) * RIP_SLOT_BYTES;
+
+    if (end <= writer->open_bytes)
+        return 0;
+    end = (end + OPEN_STEP_BYTES - 1) / OPEN_STEP_BYTES * OPEN_STEP_BYTES;
+    if (end > writer->geometry.file_bytes)
+        end = writer->geometry.file_bytes;
+    if (mprotect(writer->base + writer->open_bytes, end - writer->open_bytes, PROT_READ | PROT_WRITE) < 0)
+        return -ENOMEM;
+    writer->open_bytes = end;
+    return 0;
+}
+
 static int back_slot(uint32_t slot)
 {
+    int result = rip__slots_open(slot);
+
+    if (result < 0)
+        return result;
     return rip__populate(rip__writer.geometry.slot_offset + (uint64_t)slot * RIP_SLOT_BYTES, RIP_SLOT_BYTES);
 }
 
@@ -321,10 +342,12 @@ static uint32_t owner_of(const struct rip_slot *slot, uint32_t state)
 static void sweep_slot(struct sweep *sweep, uint32_t index)
 {
     struct rip_slot *slot = rip__slot_at(index);
-    uint32_t state = rip_load_acquire(&slot->state); /* pairs with the release in publish() */
-    uint32_t owner = owner_of(slot, state);
-    uint32_t claimed = claimed_by_us(), expected = state;
+    uint32_t state, owner, expected, claimed = claimed_by_us();
 
+    if (rip__slots_open(index) < 0)
+        return;
+    state = expected = rip_load_acquire(&slot->state); /* pairs with the release in publish() */
+    owner = owner_of(slot, state);
     if (owner == RIP_NO_PROCESS || (sweep->process != RIP_NO_PROCESS && owner != sweep->process) ||
         !is_gone(sweep, owner) || !rip_compare_exchange(&slot->state, &expected, claimed))
         return;
@@ -333,6 +356,15 @@ static void sweep_slot(struct sweep *sweep, uint32_t index)
         rip__slot_free(index);
     else
         rip_compare_exchange(&slot->state, &claimed, state); /* unless its owner has freed it meanwhile */
+}
+
+/* True if all slots of the word may be looked at: also those whose claim was never published. */
+static bool back_slots_of(uint32_t word)
+{
+    uint64_t first = rip__writer.geometry.slot_offset + (uint64_t)word * WORD_BITS * RIP_SLOT_BYTES;
+
+    return rip__slots_open(word * WORD_BITS + WORD_BITS - 1) == 0 &&
+           rip__populate(first, WORD_BITS * RIP_SLOT_BYTES) == 0;
 }
 
 void rip__slot_sweep(uint32_t process)
@@ -344,16 +376,12 @@ void rip__slot_sweep(uint32_t process)
     sweep.process = process;
     rip__evidence_of_ring(&sweep.evidence);
     for (uint32_t word = 0; word < word_count; word++) {
-        uint64_t live = live_bits(word);
+        uint64_t wanted;
 
         if (!is_word_backed(word))
             continue;
-        for (uint32_t bit = 0; bit < WORD_BITS; bit++) {
-            uint32_t slot = word * WORD_BITS + bit;
-
-            /* Not live but perhaps claimed by one who died: only where a claim has backed it. */
-            if ((live >> bit & 1) != 0 || (process == RIP_NO_PROCESS && back_slot(slot) == 0))
-                sweep_slot(&sweep, slot);
-        }
+        wanted = back_slots_of(word) ? UINT64_MAX : live_bits(word); /* not live: perhaps claimed by one who died */
+        for (; wanted != 0; wanted &= wanted - 1)
+            sweep_slot(&sweep, word * WORD_BITS + (uint32_t)__builtin_ctzll(wanted));
     }
 }

@@ -68,6 +68,24 @@ static bool any_process_alive(int descriptor, const struct rip_view *view)
     return false;
 }
 
+/*
+ * Copies the records that count, and of each only what the reader looks at: a header may lay a thousand records
+ * gigabytes apart, which costs whoever wrote it nothing (the file is sparse) and whoever copies all of it his memory.
+ */
+static bool copy_records(int descriptor, unsigned char *base, uint64_t size_bytes, const struct rip_view *view)
+{
+    struct rip_ring_info ring;
+
+    rip_view_info(view, &ring);
+    for (uint32_t i = 0; i < ring.process_high_water; i++) {
+        uint64_t offset = view->process_offset + (uint64_t)i * view->process_stride_bytes;
+
+        if (!copy_range(descriptor, base, size_bytes, offset, sizeof(struct rip_process)))
+            return false;
+    }
+    return true;
+}
+
 static enum verdict judge_copy(int descriptor, unsigned char *base, uint64_t size_bytes)
 {
     static const uint8_t unknown[16];
@@ -76,9 +94,7 @@ static enum verdict judge_copy(int descriptor, unsigned char *base, uint64_t siz
     uint8_t boot_id[16];
 
     if (!copy_range(descriptor, base, size_bytes, 0, sizeof(struct rip_ring)) ||
-        rip_view_open(&view, base, size_bytes) != RIP_OK ||
-        !copy_range(descriptor, base, size_bytes, view.process_offset,
-                    (uint64_t)view.process_capacity * view.process_stride_bytes))
+        rip_view_open(&view, base, size_bytes) != RIP_OK || !copy_records(descriptor, base, size_bytes, &view))
         return VERDICT_FOREIGN;
     rip_view_info(&view, &ring);
     rip__boot_id(boot_id);
@@ -117,6 +133,12 @@ static bool name_is(int directory, const char *name, const struct stat *status)
            now.st_ino == status->st_ino;
 }
 
+/* What an open() that failed says of the name: without descriptors or memory, nothing. */
+static int refusal_of_open(int error)
+{
+    return error == ENOENT || error == EMFILE || error == ENFILE || error == ENOMEM ? -error : -EEXIST;
+}
+
 /*
  * Opens name if it is a regular file. It is looked at through a descriptor that opens nothing, and that same file is
  * then opened, so that a FIFO or a device put there meanwhile is not.
@@ -128,14 +150,13 @@ static int open_regular(int directory, const char *name, struct stat *ret_status
     char link[64];
 
     if (place < 0)
-        return errno == ENOENT ? -ENOENT : -EEXIST;
+        return refusal_of_open(errno);
     if (fstat(place, ret_status) == 0 && S_ISREG(ret_status->st_mode)) {
-        snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+        snprintf(link, sizeof(link), RIP_DESCRIPTOR_LINKS "%d", place);
         descriptor = open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC);
         if (descriptor < 0 && errno == ENOENT) /* no /proc */
             descriptor = openat(directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (descriptor >= 0)
-            result = descriptor;
+        result = descriptor >= 0 ? descriptor : refusal_of_open(errno);
     }
     close(place);
     return result;

@@ -35,9 +35,10 @@ bool rip__lock(struct rip_guard *ret_guard)
     ret_guard->saved_errno = errno;
     if (is_inside)
         return false;
-    is_inside = true;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ret_guard->cancel_state);
-    if (rip__fork_unnoticed()) { /* one thread, and nobody to unlock the mutex if somebody held it */
+    rip_signal_fence(); /* not before: a thread that is cancelled asynchronously has to end its id */
+    is_inside = true;
+    if (rip__fork_notice()) { /* nobody has the mutex, and if it is locked nobody will unlock it */
         rip__writer.mutex = unlocked;
         rip__modules_after_fork(false);
         rip__fork_reset();
@@ -49,9 +50,10 @@ bool rip__lock(struct rip_guard *ret_guard)
 void rip__unlock(const struct rip_guard *guard)
 {
     pthread_mutex_unlock(&rip__writer.mutex);
-    pthread_setcancelstate(guard->cancel_state, NULL);
     is_inside = false;
     errno = guard->saved_errno;
+    rip_signal_fence(); /* last of all: cancellation may be asynchronous */
+    pthread_setcancelstate(guard->cancel_state, NULL);
 }
 
 /* Threads ---------------------------------------------------------------------------------------------------------- */
@@ -67,6 +69,17 @@ static void end_thread(void *unused)
 static void make_key(void)
 {
     has_key = pthread_key_create(&thread_key, end_thread) == 0;
+}
+
+/*
+ * Of a plugin that is linked with a copy of its own: once it is unloaded no thread may call end_thread() any more. What
+ * is on the threads then stays live, for the ring is still held; see PROCESSES in librip/ABI.md.
+ */
+__attribute__((destructor)) static void drop_key(void)
+{
+    if (has_key)
+        pthread_key_delete(thread_key);
+    has_key = false;
 }
 
 void rip__enter_thread(void)

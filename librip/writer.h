@@ -23,6 +23,9 @@
 #include "rip/reader.h"
 #include "rip/rip.h"
 
+/* Of this thread and not of "self": that is the main thread, which may have ended before the others. */
+#define RIP_DESCRIPTOR_LINKS "/proc/thread-self/fd/"
+
 #define RIP_NO_SLOT UINT32_MAX
 #define RIP_NO_PROCESS UINT32_MAX
 #define RIP_EMBRYO_GRACE_NS                                                                                            \
@@ -52,6 +55,7 @@ struct rip_geometry {
 struct rip_writer {
     pthread_mutex_t mutex;
     unsigned char *base; /* the mapped ring; NULL = none */
+    uint64_t open_bytes; /* of it that may be accessed; see rip__slots_open() */
     struct rip_geometry geometry;
     struct rip_view view; /* of base: records are examined by the validating reader */
     dev_t device;
@@ -163,7 +167,8 @@ bool rip__process_alive(const struct rip_evidence *evidence, uint32_t index, con
 /* What /proc/PID/stat says. */
 struct rip_process_facts {
     uint64_t start_time_ticks;
-    char state;
+    uint32_t thread_count;
+    char state; /* of the main thread */
     char comm[RIP_COMM_BYTES];
 };
 int rip__process_facts(const char *path, struct rip_process_facts *ret_facts);
@@ -210,6 +215,11 @@ void rip__slot_restart(uint32_t slot, const struct rip_identity *identity);
 /* Keeps progress and trail; takes over the name unless NULL, idx and ctr. */
 void rip__slot_resume(uint32_t slot, const struct rip_identity *identity);
 void rip__slot_free(uint32_t slot);
+/*
+ * Opens the mapping for access up to this slot. Slots that were never needed stay closed: mlockall(MCL_CURRENT) makes
+ * everything resident that may be accessed, and a sparse ring of 4M slots would be 1.6 GB. 0 or -ENOMEM.
+ */
+int rip__slots_open(uint32_t slot);
 void rip__slot_rename(uint32_t slot, const char *name, size_t name_bytes);
 uint64_t rip__slot_progress(const struct rip_slot *slot);
 /* Frees the slots of dead processes; of record process alone unless RIP_NO_PROCESS. */
@@ -241,6 +251,8 @@ void rip__modules_write(void);
 bool rip__fork_embryo(uint32_t *ret_index, uint32_t *ret_generation);
 /* True if the process was forked from the owner of rip__writer and no handler has run. */
 bool rip__fork_unnoticed(void);
+/* The same, true for one thread only, which resets; others that come meanwhile wait until it has. */
+bool rip__fork_notice(void);
 void rip__fork_reset(void);
 /* locked: marks this process, so that an unnoticed fork shows. */
 void rip__fork_mark(void);

@@ -39,6 +39,13 @@
 #define RIP_API __attribute__((visibility("default")))
 
 #ifdef __cplusplus
+/* What is written in the common part of two languages is no mistake of the program that includes it. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#pragma GCC diagnostic ignored "-Wzero-as-null-pointer-constant"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wuseless-cast"
+#endif
 extern "C" {
 #endif
 
@@ -241,15 +248,21 @@ RIP_INLINE RIP_API void rip_idle(void)
 
 /*
  * Takes this thread from one coroutine to another in constant time: stores what is on the thread into *from (unless
- * NULL) and puts *to on it (NULL or inert = nothing). to must not be on another thread. The new slot's lines are
- * prefetched for writing; nothing waits for them.
+ * NULL) and puts *to on it (NULL or inert = nothing). from and to may be the same. to must not be on another thread,
+ * and its id must not have ended. The new slot's lines are prefetched for writing; nothing waits for them.
  */
 RIP_INLINE void rip_switch(struct rip_context *from, const struct rip_context *to);
 RIP_INLINE RIP_API void rip_switch(struct rip_context *from, const struct rip_context *to)
 {
     struct rip_slot *old_slot = rip__thread.slot;
     struct rip_slot *new_slot = to != NULL && to->epoch == rip__epoch ? to->slot : NULL;
+    uint32_t id = new_slot != NULL ? to->id : 0;
+    uint8_t idx = new_slot != NULL ? to->idx : 0;
+    uint8_t ctr = new_slot != NULL ? to->ctr : 0;
+    uint8_t entry = new_slot != NULL ? to->entry : 0;
 
+    rip__thread.slot = NULL; /* a handler from here to the end snaps nowhere */
+    rip_signal_fence();
     if (old_slot != NULL) {
         rip_store_relaxed(&old_slot->tid, 0);
         rip_store_relaxed(&old_slot->kind, (uint8_t)RIP_KIND_COROUTINE);
@@ -262,17 +275,15 @@ RIP_INLINE RIP_API void rip_switch(struct rip_context *from, const struct rip_co
         from->ctr = rip__ctr;
         from->entry = (uint8_t)((rip__ctr + 1) % RIP_ENTRY_COUNT);
     }
-    rip__thread.slot = NULL; /* a handler from here to the end snaps nowhere */
-    rip_signal_fence();
-    rip__tid = new_slot != NULL ? (pid_t)to->id : 0;
-    rip__idx = new_slot != NULL ? to->idx : 0;
-    rip__ctr = new_slot != NULL ? to->ctr : 0;
+    rip__tid = (pid_t)id;
+    rip__idx = idx;
+    rip__ctr = ctr;
     rip_signal_fence();
     if (new_slot != NULL) {
         if (__builtin_expect(rip__thread.tid == 0, 0))
             rip__enter_thread(); /* once per thread */
         __builtin_prefetch(new_slot, 1);
-        __builtin_prefetch(&new_slot->entry[to->entry % RIP_ENTRY_COUNT], 1);
+        __builtin_prefetch(&new_slot->entry[entry % RIP_ENTRY_COUNT], 1);
         rip_store_relaxed(&new_slot->tid, rip__thread.tid);
         rip_store_relaxed(&new_slot->kind, (uint8_t)RIP_KIND_COROUTINE);
     }
@@ -281,6 +292,7 @@ RIP_INLINE RIP_API void rip_switch(struct rip_context *from, const struct rip_co
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 #endif
 
 #endif

@@ -59,6 +59,9 @@ IDLE(pid_t, wait3, (int *status, int options, struct rusage *usage), (status, op
 IDLE(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage), (pid, status, options, usage))
 IDLE(pid_t, waitpid, (pid_t pid, int *status, int options), (pid, status, options))
 IDLE(int, waitid, (idtype_t type, id_t id, siginfo_t *info, int options), (type, id, info, options))
+/* They wait for a child inside glibc, by none of the names above. */
+IDLE(int, system, (const char *command), (command))
+IDLE(int, pclose, (void *stream), (stream))
 IDLE(int, sigwait, (const sigset_t *set, int *number), (set, number))
 IDLE(int, sigwaitinfo, (const sigset_t *set, siginfo_t *info), (set, info))
 IDLE(int, sigtimedwait, (const sigset_t *set, siginfo_t *info, const struct timespec *timeout), (set, info, timeout))
@@ -130,6 +133,8 @@ BUSY(ssize_t, copy_file_range,
      (int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned int flags),
      (from, from_offset, to, to_offset, size, flags))
 BUSY(int, connect, (int fd, const struct sockaddr *address, socklen_t length), (fd, address, length))
+BUSY(int, eventfd_read, (int fd, uint64_t *value), (fd, value))
+BUSY(int, eventfd_write, (int fd, uint64_t value), (fd, value))
 BUSY(int, mq_send, (mqd_t queue, const char *buffer, size_t size, unsigned int priority),
      (queue, buffer, size, priority))
 BUSY(int, mq_timedsend,

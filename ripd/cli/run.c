@@ -87,6 +87,20 @@ static int run_parse_flag(int argc, char **argv, struct run_settings *settings)
     return 0;
 }
 
+static bool run_is_listed(const char *list, const char *library)
+{
+    size_t bytes = strlen(library);
+
+    while (*list != '\0') {
+        size_t entry_bytes = strcspn(list, ": ");
+
+        if (entry_bytes == bytes && memcmp(list, library, bytes) == 0)
+            return true;
+        list += entry_bytes + (list[entry_bytes] != '\0');
+    }
+    return false;
+}
+
 /* Prepends library to LD_PRELOAD unless it is in there already, as in a `rip run` below a `rip run`. */
 static int run_set_preload(const char *library)
 {
@@ -96,7 +110,7 @@ static int run_set_preload(const char *library)
 
     if (present == NULL || present[0] == '\0')
         return setenv("LD_PRELOAD", library, 1);
-    if (strstr(present, library) != NULL)
+    if (run_is_listed(present, library))
         return 0;
     if (asprintf(&both, "%s:%s", library, present) < 0)
         return -1;

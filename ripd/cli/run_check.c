@@ -64,7 +64,7 @@ bool run_check_dir(const char *given, char *ret_dir)
         reason = strerror(errno);
     if (reason == NULL)
         return true;
-    cli_error("run: %s: '%s' is %s; expected a writable directory on tmpfs", source, dir,
+    cli_error("run: %s: '%s': %s; expected a writable directory on tmpfs", source, dir,
               reason == NULL ? "unusable" : reason);
     return false;
 }

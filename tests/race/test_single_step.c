@@ -56,7 +56,7 @@ static __attribute__((noinline)) void snap_many(int count)
 
 static void on_trap(int number, siginfo_t *info, void *context)
 {
-    uint64_t count = rip_load_relaxed(&rip__thread.slot->count);
+    uint64_t count = rip__thread.slot != NULL ? rip_load_relaxed(&rip__thread.slot->count) : trap.last;
 
     (void)number;
     (void)info;
@@ -65,7 +65,8 @@ static void on_trap(int number, siginfo_t *info, void *context)
     trap.last = count;
     if (trap.step++ == trap.at) {
         snap_many(trap.snaps);
-        trap.last = rip_load_relaxed(&rip__thread.slot->count);
+        if (rip__thread.slot != NULL)
+            trap.last = rip_load_relaxed(&rip__thread.slot->count);
     }
 }
 
@@ -220,6 +221,33 @@ static void test_idle(void **state)
     assert_true(busy < steps / 2);
 }
 
+/* Interrupted anywhere, rip_switch() keeps globals that agree with the id's count. */
+static void test_switch(void **state)
+{
+    struct rip_context stepped, other;
+    struct rip_slot *slot;
+    int steps = 1;
+
+    (void)state;
+    assert_true(rip_context_init(&other, 8, "other", 5));
+    for (int at = 0; at < steps; at++) {
+        run_once(SUBJECT_SNAP, 3, -1, 0);
+        slot = rip__thread.slot;
+        trap.step = 0;
+        trap.at = at;
+        trap.snaps = 1;
+        TRAP_ON();
+        rip_switch(&stepped, &other);
+        TRAP_OFF();
+        steps = trap.step;
+        assert_int_equal(stepped.ctr, (uint8_t)rip_load_relaxed(&slot->count));
+        assert_int_equal(stepped.idx, (uint8_t)rip_load_relaxed(&slot->count));
+        rip_switch(&other, &stepped);
+    }
+    assert_in_range(steps, 20, STEPS_MAX);
+    rip_context_exit(&other);
+}
+
 static void test_control_fails(void **state)
 {
     int steps = run_once(SUBJECT_LOAD_STORE, 0, -1, 0), violations = 0;
@@ -249,10 +277,8 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_inlined_snap),
-        cmocka_unit_test(test_snap_at),
-        cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_control_fails),
+        cmocka_unit_test(test_inlined_snap), cmocka_unit_test(test_snap_at),       cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_switch),       cmocka_unit_test(test_control_fails),
     };
 
 #if !defined(__x86_64__) || defined(RIP_PORTABLE_SNAP)

@@ -2,6 +2,7 @@
 /* test_file.c - making and publishing ring files: librip/file.c. */
 #include "writer_test.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -99,6 +100,42 @@ SCENE(same_again)
     CHECK(end_of(-1) == 0);
     CHECK(unlink(on_stage("ring")) == 0 && rip_create_ring(on_stage("ring"), 5)); /* it is that file, with or without */
     CHECK(count_on_stage() == 0);
+}
+
+/* The same words from another place are another file. */
+SCENE(same_relative_name)
+{
+    CHECK(mkdir(on_stage("folder"), 0755) == 0 && chdir(stage) == 0);
+    CHECK(rip_create_ring("ring", 5));
+    CHECK(chdir("folder") == 0);
+    CHECK(!rip_create_ring("ring", 5) && errno == EBUSY);
+    CHECK(rip_create_ring("../ring", 5));
+    CHECK(unlink("../ring") == 0 && rip_create_ring("../ring", 5));
+    CHECK(rip_create_ring("../folder/../ring", 5));
+}
+
+static void *create_late(void *path)
+{
+    struct rip_process_info process;
+    struct rip_module_info program;
+
+    sleep_ms(100);
+    CHECK(rip_create_ring(path, 5));
+    CHECK(rip_view_process(&rip__writer.view, 0, &process) == RIP_OK);
+    CHECK(process.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+    CHECK(rip_view_module(&rip__writer.view, 0, 0, &program) == RIP_OK && program.path_bytes > 0);
+    _exit(0);
+}
+
+/* /proc/self is the main thread's, and it may have gone. */
+SCENE(main_thread_has_ended)
+{
+    static char path[128];
+    pthread_t thread;
+
+    strcpy(path, on_stage("ring"));
+    CHECK(pthread_create(&thread, NULL, create_late, path) == 0);
+    pthread_exit(NULL);
 }
 
 SCENE(options)
@@ -263,6 +300,39 @@ SCENE(locked_memory_stays_sparse)
     check_sparse_when_locked();
 }
 
+/* Locked when the ring is there already, as always under the preload library. */
+SCENE(memory_locked_later_stays_sparse)
+{
+    struct stat status;
+
+    CHECK(rip_create_ring(on_stage("ring"), 4000000));
+    rip_init(1, "one", 3, 0, 0);
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
+        cannot("mlockall() is not allowed here");
+    for (uint32_t id = 2; id < 10000; id++)
+        rip_init(id, NULL, 0, 1, 1);
+    CHECK(rip_ring->registered_count == 9999);
+    CHECK(stat(on_stage("ring"), &status) == 0 && status.st_blocks * 512 < 16 << 20);
+}
+
+/* Each process opens what it needs for itself: also to free what others have left. */
+SCENE(slots_of_others_are_opened)
+{
+    struct looker looker;
+
+    CHECK(rip_create_ring(on_stage("ring"), 10000));
+    if (fork() == 0) {
+        for (uint32_t id = 1; id <= 9000; id++)
+            rip_init(id, NULL, 0, 1, 1);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    looker = look(on_stage("ring"));
+    CHECK(live_count(&looker.view) == 9000);
+    rip__slot_sweep(RIP_NO_PROCESS);
+    CHECK(live_count(&looker.view) == 0);
+}
+
 SCENE(locked_memory_of_an_ordinary_user)
 {
     struct rlimit limit;
@@ -333,6 +403,8 @@ int main(void)
         SCENE_TEST(descriptor_is_out_of_the_way),
         SCENE_TEST(few_descriptors),
         SCENE_TEST(same_again),
+        SCENE_TEST(same_relative_name),
+        SCENE_TEST(main_thread_has_ended),
         SCENE_TEST(options),
         SCENE_TEST(not_in_core_dumps),
         SCENE_TEST(bad_arguments),
@@ -343,6 +415,8 @@ int main(void)
         SCENE_TEST(ramfs),
         SCENE_TEST(after_a_failure),
         SCENE_TEST(locked_memory_stays_sparse),
+        SCENE_TEST(memory_locked_later_stays_sparse),
+        SCENE_TEST(slots_of_others_are_opened),
         SCENE_TEST(locked_memory_of_an_ordinary_user),
         SCENE_TEST(document_has_the_offsets),
     };

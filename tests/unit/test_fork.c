@@ -374,6 +374,40 @@ SCENE(bare_system_call)
     pthread_mutex_unlock(&rip__writer.mutex);
 }
 
+static pthread_barrier_t all_at_once;
+
+static void *register_at_once(void *unused)
+{
+    pthread_barrier_wait(&all_at_once);
+    rip_init(0, "thread", 6, 0, 0);
+    CHECK(rip__thread.slot != NULL && rip__thread.slot->process == rip__writer.process);
+    pthread_barrier_wait(&all_at_once);
+    return unused;
+}
+
+/* Several threads of such a child find out at the same time: one resets, the others wait for it. */
+SCENE(bare_system_call_then_threads)
+{
+    make_ring();
+    for (unsigned round = 0; round < 50; round++) {
+        pthread_t threads[8];
+
+        if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
+            alarm(10);
+            CHECK(pthread_barrier_init(&all_at_once, NULL, 8) == 0);
+            for (unsigned i = 0; i < 8; i++)
+                CHECK(pthread_create(&threads[i], NULL, register_at_once, NULL) == 0);
+            for (unsigned i = 0; i < 8; i++)
+                CHECK(pthread_join(threads[i], NULL) == 0);
+            CHECK(live_count(&rip__writer.view) == 1); /* the parent's */
+            rip__leave(false);
+            _exit(0);
+        }
+        CHECK(end_of(-1) == 0);
+    }
+    CHECK(rip_ring->process_high_water == 2);
+}
+
 /* Threads
  * -------------------------------------------------------------------------------------------------------------- */
 
@@ -435,6 +469,66 @@ SCENE(chain_of_children)
     _exit(0);
 }
 
+static void check_life_lock_is_real(void)
+{
+    uint32_t own = rip__writer.process;
+
+    CHECK((info_of(own).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+    CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
+    rip__process_drop_life();
+    CHECK(!rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
+}
+
+/*
+ * A supervisor: it forks its workers and registers only then. The record that its parent kept is still its own, and the
+ * lock it says it has is the one it has: a flag without the lock would make it dead as soon as the other is lost.
+ */
+SCENE(child_that_forks_before_it_registers)
+{
+    int done[2], go[2];
+
+    CHECK(pipe(done) == 0 && pipe(go) == 0);
+    make_ring();
+    if (fork() == 0) {
+        if (fork() == 0) {
+            rip_init(3, "worker", 6, 0, 0);
+            CHECK(rip__writer.process == 2);
+            check_life_lock_is_real();
+            _exit(0);
+        }
+        CHECK(end_of(-1) == 0);
+        rip_init(2, "supervisor", 10, 0, 0);
+        CHECK(rip__writer.process == 1 && rip__thread.slot != NULL);
+        tell(done);
+        await(go);
+        check_life_lock_is_real();
+        _exit(0);
+    }
+    await(done);
+    CHECK(info_of(1).state == RIP_PROCESS_LIVE);
+    CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + 1, 1));
+    tell(go);
+    CHECK(end_of(-1) == 0);
+}
+
+/* Forked unnoticed by a child that has not registered: the record kept for that one is not ours. */
+SCENE(embryo_is_not_inherited)
+{
+    make_ring();
+    if (fork() == 0) {
+        if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
+            rip_init(3, "grandchild", 10, 0, 0);
+            CHECK(rip__writer.process == 2);
+            _exit(0);
+        }
+        CHECK(end_of(-1) == 0);
+        rip_init(2, "child", 5, 0, 0);
+        CHECK(rip__writer.process == 1);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,8 +545,11 @@ int main(void)
         SCENE_TEST(vfork_changes_nothing),
         SCENE_TEST(spawn_changes_nothing),
         SCENE_TEST(bare_system_call),
+        SCENE_TEST(bare_system_call_then_threads),
         SCENE_TEST(fork_while_others_register),
         SCENE_TEST(chain_of_children),
+        SCENE_TEST(child_that_forks_before_it_registers),
+        SCENE_TEST(embryo_is_not_inherited),
     };
 
     return cmocka_run_group_tests_name("fork", tests, NULL, NULL);

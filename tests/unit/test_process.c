@@ -2,6 +2,7 @@
 /* test_process.c - records, their locks, and who counts as alive: librip/process.c and librip/liveness.c. */
 #include "writer_test.h"
 
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -229,6 +230,44 @@ SCENE(child_that_cannot_find_the_file)
     CHECK(end_of(-1) == 0);
 }
 
+static void *pause_for_good(void *unused)
+{
+    pause();
+    return unused;
+}
+
+static void end_main_thread(void)
+{
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, pause_for_good, NULL) == 0);
+    pthread_exit(NULL);
+}
+
+/* Without locks the pid must do; "Z" in its stat may be of the main thread alone. */
+SCENE(process_without_its_main_thread_is_alive)
+{
+    struct rip_evidence evidence = {.descriptor = -1, .pid_namespace = rip__pid_namespace()};
+    struct rip_process_info info = {.state = RIP_PROCESS_LIVE, .pid_namespace = evidence.pid_namespace};
+    struct rip_process_facts facts;
+    pid_t pid = start(end_main_thread);
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    do {
+        sleep_ms(10);
+        CHECK(rip__process_facts(path, &facts) == 0);
+    } while (facts.state != 'Z');
+    info.pid = (uint32_t)pid;
+    info.start_time_ticks = facts.start_time_ticks;
+    CHECK(rip__process_alive(&evidence, 0, &info));
+    CHECK(kill(pid, SIGKILL) == 0);
+    for (unsigned i = 0; i < 500 && rip__process_alive(&evidence, 0, &info); i++)
+        sleep_ms(10);
+    CHECK(!rip__process_alive(&evidence, 0, &info)); /* a zombie, not waited for */
+    CHECK(end_of(pid) == 1000 + SIGKILL);
+}
+
 /* Leaving
  * -------------------------------------------------------------------------------------------------------------- */
 
@@ -244,6 +283,19 @@ SCENE(leaving_removes_the_file)
     rip_init(3, "three", 5, 0, 0);
     CHECK(rip__thread.slot == NULL && live_count(&rip__writer.view) == 0);
     rip__leave(true);
+}
+
+/* Whoever takes the name over may have put his own there between a look and a removal. */
+SCENE(leaving_spares_what_is_being_taken_over)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_TAKEOVER_OFFSET, .l_len = 1};
+    int descriptor;
+
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    descriptor = open(on_stage("ring"), O_RDWR);
+    CHECK(descriptor >= 0 && fcntl(descriptor, F_OFD_SETLK, &lock) == 0);
+    rip__leave(true);
+    CHECK(count_on_stage() == 1);
 }
 
 SCENE(leaving_spares_what_is_not_the_ring)
@@ -411,7 +463,9 @@ int main(void)
         SCENE_TEST(child_holds_locks_of_its_own),
         SCENE_TEST(child_that_closed_everything_finds_the_file),
         SCENE_TEST(child_that_cannot_find_the_file),
+        SCENE_TEST(process_without_its_main_thread_is_alive),
         SCENE_TEST(leaving_removes_the_file),
+        SCENE_TEST(leaving_spares_what_is_being_taken_over),
         SCENE_TEST(leaving_spares_what_is_not_the_ring),
         SCENE_TEST(leaving_with_a_child_alive),
         SCENE_TEST(another_ring_after_leaving),

@@ -93,6 +93,31 @@ SCENE(claimed_slots_of_the_dead_are_swept)
     CHECK(rip__thread.slot != NULL);
 }
 
+/* A record goes to the next process without the claims of the one before, which nobody could tell from its own. */
+SCENE(claimed_slots_are_swept_before_the_record_is_reused)
+{
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    rip_init(1, "one", 3, 0, 0);
+    for (unsigned i = 1; i < rip__writer.geometry.process_capacity; i++) {
+        if (fork() == 0) {
+            rip_init(2, "two", 3, 0, 0);
+            if (i == 1)
+                rip__slot_at(5)->state = RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT;
+            _exit(0);
+        }
+        CHECK(end_of(-1) == 0);
+    }
+    CHECK(rip__slot_at(5)->state == (RIP_SLOT_CLAIMED | 1u << RIP_SLOT_OWNER_SHIFT));
+    if (fork() == 0) {
+        rip_init(3, "three", 5, 0, 0);
+        CHECK(rip__writer.process == 1);
+        CHECK(rip__slot_at(5)->state == RIP_SLOT_FREE || rip__slot_at(5)->process == 1);
+        CHECK(rip__slot_at(5)->state != (RIP_SLOT_CLAIMED | 1u << RIP_SLOT_OWNER_SHIFT));
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+}
+
 SCENE(slots_of_the_living_are_not_swept)
 {
     int ready[2];
@@ -189,6 +214,7 @@ int main(void)
         SCENE_TEST(full_ring_refuses),
         SCENE_TEST(slots_of_the_dead_are_swept),
         SCENE_TEST(claimed_slots_of_the_dead_are_swept),
+        SCENE_TEST(claimed_slots_are_swept_before_the_record_is_reused),
         SCENE_TEST(slots_of_the_living_are_not_swept),
         SCENE_TEST(many_processes_share_the_bitmap),
         cmocka_unit_test(test_table_against_an_array),

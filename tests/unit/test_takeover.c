@@ -2,6 +2,8 @@
 /* test_takeover.c - what stands at the name that a ring wants: librip/takeover.c. */
 #include "writer_test.h"
 
+#include <sys/resource.h>
+
 static void make_ring(void)
 {
     CHECK(rip_create_ring(on_stage("ring"), 100));
@@ -131,6 +133,43 @@ SCENE(damaged_ring_stays)
     check_refused(on_stage("ring"), 5, EEXIST);
 }
 
+/* A header may say that its records lie far apart: 4 GB of nothing, which are not to be read. */
+SCENE(records_far_apart)
+{
+    struct rusage usage;
+    struct rip_ring ring;
+    int descriptor;
+
+    make_dead("ring");
+    descriptor = open(on_stage("ring"), O_RDWR);
+    CHECK(pread(descriptor, &ring, sizeof(ring), 0) == (ssize_t)sizeof(ring));
+    ring.process_stride_bytes = 64u << 20;
+    ring.process_offset = ring.file_bytes;
+    ring.file_bytes += (uint64_t)ring.process_stride_bytes * ring.process_capacity;
+    CHECK(ftruncate(descriptor, (off_t)ring.file_bytes) == 0);
+    CHECK(pwrite(descriptor, &ring, sizeof(ring), 0) == (ssize_t)sizeof(ring));
+    make_ring();
+    CHECK(getrusage(RUSAGE_SELF, &usage) == 0 && usage.ru_maxrss < 1024L * 1024);
+    CHECK(count_on_stage() == 2);
+}
+
+/* Without a descriptor to look with, what stands there is not to blame. */
+SCENE(few_descriptors_say_so)
+{
+    struct rlimit limit = {.rlim_max = 1024};
+    bool refused = false;
+
+    make_dead("ring");
+    for (limit.rlim_cur = 3; limit.rlim_cur < 40; limit.rlim_cur++) {
+        CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+        if (rip_create_ring(on_stage("ring"), 5))
+            break;
+        CHECK(errno == EMFILE);
+        refused = true;
+    }
+    CHECK(refused && rip_ring != NULL);
+}
+
 SCENE(ring_of_another_user_stays)
 {
     make_dead("ring");
@@ -217,6 +256,8 @@ int main(void)
         SCENE_TEST(ring_of_another_boot_is_dead),
         SCENE_TEST(copy_of_a_live_ring_is_dead),
         SCENE_TEST(damaged_ring_stays),
+        SCENE_TEST(records_far_apart),
+        SCENE_TEST(few_descriptors_say_so),
         SCENE_TEST(ring_of_another_user_stays),
         SCENE_TEST(takeover_by_another_is_busy),
         SCENE_TEST(one_of_many_takes_over),

@@ -388,6 +388,22 @@ SCENE(context_without_a_ring)
     rip_context_exit(&context);
 }
 
+/* The coroutine that is put on the thread comes out of the place where the one before goes. */
+SCENE(switch_with_one_context)
+{
+    struct rip_context context;
+
+    make_ring(10);
+    rip_init(1, "one", 3, 0, 0);
+    snap(5);
+    CHECK(rip_context_init(&context, 2, "two", 3));
+    rip_switch(&context, &context);
+    CHECK(globals_are(2, 0, 0) && own_info().id == 2);
+    CHECK(context.id == 1 && context.ctr == 5);
+    rip_switch(&context, &context);
+    CHECK(globals_are(1, 5, 5) && own_info().id == 1);
+}
+
 /* Idle, errno, signals ------------------------------------------------------------------------------------------------
  */
 
@@ -491,30 +507,6 @@ SCENE(handler_that_snaps_while_ids_change)
         CHECK(rip__slot_at(i)->count == 0);
 }
 
-static void *create_when_cancelled(void *unused)
-{
-    pthread_cancel(pthread_self()); /* takes effect at the next cancellation point, such as open() */
-    CHECK(rip_create_ring(on_stage("ring"), 10));
-    rip_init(0, "cancelled", 9, 0, 0);
-    pthread_testcancel();
-    CHECK(false);
-    return unused;
-}
-
-/* Cancellation in the middle of a cold call would leave the mutex locked for good, and half a ring. */
-SCENE(cancelled_thread)
-{
-    pthread_t thread;
-    void *result;
-
-    CHECK(pthread_create(&thread, NULL, create_when_cancelled, NULL) == 0);
-    CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
-    CHECK(live_count(&rip__writer.view) == 0); /* its id has ended */
-    alarm(5);
-    rip_init(0, "main", 4, 0, 0);
-    CHECK(live_count(&rip__writer.view) == 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -531,11 +523,11 @@ int main(void)
         SCENE_TEST(id_registered_by_a_destructor),
         SCENE_TEST(contexts),
         SCENE_TEST(context_without_a_ring),
+        SCENE_TEST(switch_with_one_context),
         SCENE_TEST(idle_ends_by_itself),
         SCENE_TEST(errno_is_kept),
         SCENE_TEST(handler_that_snaps),
         SCENE_TEST(handler_that_snaps_while_ids_change),
-        SCENE_TEST(cancelled_thread),
     };
 
     return cmocka_run_group_tests_name("thread", tests, NULL, NULL);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/msg.h>
@@ -65,6 +66,8 @@ static int file_with(const char *text)
 static void show_files(void)
 {
     int fd = file_with("0123456789abcdef"), to = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    eventfd_t value = 0;
     off_t offset = 2;
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 4};
 
@@ -76,6 +79,11 @@ static void show_files(void)
     SHOW(preadv2(fd, &part, 1, 4, 0));
     SHOW(preadv2(fd, &part, 1, 4, 0x40000000));
     SHOW(read(-1, buffer, 3));
+    SHOW(eventfd_write(event, 5));
+    SHOW(eventfd_read(event, &value));
+    SHOW(value);
+    SHOW(eventfd_read(event, &value));
+    SHOW(eventfd_write(-1, 5));
     SHOW(write(fd, "xy", 2));
     SHOW(writev(fd, &part, 1));
     SHOW(pwrite(fd, "xy", 2, 1));
@@ -269,6 +277,9 @@ static void show_processes(void)
     SHOW(waitid(P_PID, (id_t)pid, &info, WEXITED));
     SHOW(info.si_status);
     SHOW(waitpid(-1, NULL, WNOHANG));
+    SHOW(system("exit 3"));
+    SHOW(system(NULL));
+    SHOW(pclose(popen("exit 4", "r")));
     SHOW(execve("/nonexistent", no_arguments, no_arguments));
     SHOW(execv("/", no_arguments));
     SHOW(execvp("rip-no-such-program", no_arguments));

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -148,6 +149,16 @@ static void wait_child(void)
     waitpid(pid, NULL, 0);
 }
 
+static void wait_command(void)
+{
+    (void)!system("read ignored");
+}
+
+static void wait_stream(void)
+{
+    pclose(popen("read ignored", "r"));
+}
+
 static void wait_signal(void)
 {
     sigset_t set;
@@ -233,6 +244,13 @@ static void work_thread_sleep(void)
     thrd_sleep(&(struct timespec){.tv_sec = 1000}, NULL);
 }
 
+static void work_eventfd(void)
+{
+    eventfd_t value;
+
+    eventfd_read(eventfd(0, EFD_CLOEXEC), &value);
+}
+
 static void work_spin(void)
 {
     poll(NULL, 0, 1);
@@ -257,6 +275,8 @@ static const struct {
     {"i:sem_timed", wait_semaphore_until},
     {"i:join", wait_join},
     {"i:waitpid", wait_child},
+    {"i:system", wait_command},
+    {"i:pclose", wait_stream},
     {"i:sigwait", wait_signal},
     {"i:pause", wait_pause},
     {"b:read", work_read},
@@ -271,6 +291,7 @@ static const struct {
     {"b:sleep", work_sleep},
     {"b:nanosleep", work_nanosleep},
     {"b:thrd_sleep", work_thread_sleep},
+    {"b:eventfd", work_eventfd},
     {"b:spin", work_spin},
 };
 

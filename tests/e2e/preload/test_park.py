@@ -4,7 +4,7 @@ import time
 
 from preload_kit import PreloadTest, helper, main, wait_for
 
-THREAD_COUNT = 29
+THREAD_COUNT = 32
 
 
 class Park(PreloadTest):

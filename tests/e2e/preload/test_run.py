@@ -75,6 +75,10 @@ class Run(PreloadTest):
         self.assertTrue(done.stdout.endswith("librip-preload.so:libutil.so.1\n"), done.stdout)
         nested = self.run_traced(RIP, "run", "sh", "-c", "echo $LD_PRELOAD")
         self.assertEqual(nested.stdout, done.stdout)
+        library = done.stdout.split(":")[0]
+        self.environment["LD_PRELOAD"] = library + ".old"  # ours is not in it, though its name is
+        done = self.run_traced("sh", "-c", "echo $LD_PRELOAD")
+        self.assertTrue(done.stdout.endswith(f"{library}:{library}.old\n"), done.stdout)
 
     def test_ring_settings(self):
         os.mkdir(self.rings + "/sub")
