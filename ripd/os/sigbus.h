@@ -26,6 +26,19 @@ int sigbus_install(void);
 sigjmp_buf *sigbus_arm(const void *base, size_t size_bytes);
 void sigbus_unguard(void);
 
-#define SIGBUS_GUARD(base, size_bytes) (sigsetjmp(*sigbus_arm((base), (size_bytes)), 0) == 0)
+/* The handler blocks nothing, so no mask needs saving; ThreadSanitizer's own, which calls it, blocks everything. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SIGBUS_SAVES_MASK 1
+#endif
+#endif
+#if !defined(SIGBUS_SAVES_MASK) && defined(__SANITIZE_THREAD__)
+#define SIGBUS_SAVES_MASK 1
+#endif
+#ifndef SIGBUS_SAVES_MASK
+#define SIGBUS_SAVES_MASK 0
+#endif
+
+#define SIGBUS_GUARD(base, size_bytes) (sigsetjmp(*sigbus_arm((base), (size_bytes)), SIGBUS_SAVES_MASK) == 0)
 
 #endif

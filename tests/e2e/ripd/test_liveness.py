@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is alive: kill -9, exec, thread exit, daemons, forks, and processes that lie."""
-import ctypes
-import fcntl
 import os
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -161,7 +158,9 @@ def foreign_locker_of_life_bytes(world):
 
 def shared_descriptors_outlive_the_owner(world):
     """A process made with CLONE_FILES keeps the owner's POSIX lock: the kernel then names a pid that is gone."""
-    library = ctypes.CDLL(None, use_errno=True)
+    if subprocess.run([sys.executable, "-c", f"import ctypes; ctypes.CDLL({w.BIN!r} + '/../lib/librip.so')"],
+                      stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        raise w.Skip("librip.so cannot be loaded by python (it is built with a sanitizer)")
     code = f"""
 import ctypes, os, signal, subprocess, sys, time
 libc = ctypes.CDLL(None)
@@ -171,8 +170,7 @@ if child == 0:
     time.sleep(30)
     os._exit(0)
 print(child, flush=True)
-os.execv(sys.argv[1], [sys.argv[1]]) if False else None
-rip = ctypes.CDLL(sys.argv[2])
+rip = ctypes.CDLL(sys.argv[1])
 rip.rip_create_ring.restype = ctypes.c_bool
 assert rip.rip_create_ring({world.ring()!r}.encode(), 64)
 rip.rip_init(5, b'owner', 5, 0, 0)
@@ -180,8 +178,7 @@ while True:
     rip.rip_snap_at(0x1234)
     time.sleep(0.02)
 """
-    del library
-    process = subprocess.Popen([sys.executable, "-c", code, "/bin/true", os.path.join(w.BIN, "../lib/librip.so")],
+    process = subprocess.Popen([sys.executable, "-c", code, os.path.join(w.BIN, "../lib/librip.so")],
                                stdout=subprocess.PIPE, text=True)
     world.processes.append(process)
     survivor = int(process.stdout.readline())
