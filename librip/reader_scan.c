@@ -3,10 +3,15 @@
  * reader_scan.c - samples of all live slots, fast: this is what a daemon does every second, for a million of them.
  *
  * Pure, as reader.c, whose guarantees hold here; 5 is kept in this file. A scan is bound by memory: it reads the hot
- * line of each live slot and nothing else of it, asks for lines a word of the bitmap ahead, and must stay short enough
- * for the processor to have several slots in work at once.
+ * line of each live slot and nothing else of it, asks for lines one and two words of the bitmap ahead, and must stay
+ * short enough for the processor to have several slots in work at once.
  */
 #include "reader_places.h"
+
+enum {
+    DENSE_COUNT = 40, /* live slots of a word that is dense */
+    DENSE_LEAP = 19,  /* odd, so that it meets every slot of a word */
+};
 
 /* One word of the live bitmap, of whose slots `pending` are still to be visited. */
 struct live_word {
@@ -72,10 +77,7 @@ static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, stru
     return true;
 }
 
-/*
- * Into the second-level cache: for a million slots 5 % faster than into the first. Non-temporal would be faster on some
- * processors, but is slower than no prefetch at all on others.
- */
+/* Never faults and never allocates: a place that is nobody's, a hole or beyond the end does no harm. */
 static inline void prefetch(const void *place)
 {
     __builtin_prefetch(place, 0, 2);
@@ -91,8 +93,7 @@ static void prefetch_slots(const struct live_word *word, uint64_t bits, uint64_t
 /*
  * Samples slots of *current, at most `room`, and asks at the same pace for those of *next: a burst of prefetches stalls
  * once the processor's miss buffers are full. The two words share the arithmetic, so this asks in *next for the places
- * that are live in *current; the caller has asked for the rest. A prefetch never faults and never allocates: a place
- * that is nobody's, a hole or beyond the end does no harm.
+ * that are live in *current; the caller has asked for the rest.
  */
 static size_t sample_word(struct live_word *current, const struct live_word *next, uint64_t stride_bytes,
                           struct rip_sample *ret_samples, size_t room)
@@ -116,12 +117,48 @@ static size_t sample_word(struct live_word *current, const struct live_word *nex
     return (size_t)(sample - ret_samples);
 }
 
-/* Word after word, with the next one always known and on its way. */
+/* Few of its slots are not live: it costs little to ask for the lines of all of them. */
+static bool is_dense(const struct live_word *word)
+{
+    return word->pending == UINT64_MAX || __builtin_popcountll(word->pending) >= DENSE_COUNT;
+}
+
+/*
+ * The same where the next two words are dense. Each line is asked for twice: two words ahead in the second-level cache,
+ * where more requests can be under way, though some are forgotten, and one word ahead in the first, as one that is read
+ * once and need not push others out. Both in leaps and not in order: the processor takes ascending order for a
+ * sequence, and fetches lines that nobody wants. What is under way keeps the memory busy while the caller digests what
+ * it got. For a million slots a fifth less time than by asking once and in order.
+ */
+static size_t sample_dense(struct live_word *current, const struct live_word *next, const struct live_word *after,
+                           uint64_t stride_bytes, struct rip_sample *ret_samples, size_t room)
+{
+    const unsigned char *next_place = next->first_place, *after_place = after->first_place;
+    const uint32_t first_slot = current->first_slot;
+    const struct rip_sample *end = ret_samples + room;
+    const uint64_t pending = current->pending;
+    struct rip_sample *sample = ret_samples;
+    uint32_t bit = (uint32_t)__builtin_ctzll(pending);
+    const unsigned char *place = current->first_place + bit * stride_bytes;
+
+    for (; bit < RIP_WORD_BITS && sample < end; bit++, place += stride_bytes) {
+        uint64_t offset = bit * DENSE_LEAP % RIP_WORD_BITS * stride_bytes;
+
+        __builtin_prefetch(after_place + offset, 0, 2);
+        __builtin_prefetch(next_place + offset, 0, 0);
+        if (__builtin_expect(pending >> bit & 1, 1))
+            sample += sample_slot((const void *)place, first_slot + bit, sample);
+    }
+    current->pending = bit < RIP_WORD_BITS ? pending & UINT64_MAX << bit : 0;
+    return (size_t)(sample - ret_samples);
+}
+
+/* Word after word, with the next two always known and on their way. */
 size_t rip_view_scan(const struct rip_view *view, struct rip_scan_position *position, struct rip_sample *ret_samples,
                      size_t capacity)
 {
     const uint64_t stride_bytes = view->slot_stride_bytes;
-    struct live_word current;
+    struct live_word current, next, after;
     size_t returned = 0;
 
     if (position->next_word >= words_of(view->slot_capacity))
@@ -131,13 +168,20 @@ size_t rip_view_scan(const struct rip_view *view, struct rip_scan_position *posi
         current = find_live_word(view, position->next_word);
         prefetch_slots(&current, current.pending, stride_bytes); /* later calls find theirs on the way */
     }
+    next = find_live_word(view, current.word + 1);
     while (current.pending != 0 && returned < capacity) {
-        struct live_word next = find_live_word(view, current.word + 1);
-
-        prefetch_slots(&next, next.pending & ~current.pending, stride_bytes);
-        returned += sample_word(&current, &next, stride_bytes, ret_samples + returned, capacity - returned);
-        if (current.pending == 0)
+        after = find_live_word(view, next.word + 1);
+        if (is_dense(&next) && is_dense(&after)) {
+            returned +=
+                sample_dense(&current, &next, &after, stride_bytes, ret_samples + returned, capacity - returned);
+        } else {
+            prefetch_slots(&next, next.pending & ~current.pending, stride_bytes);
+            returned += sample_word(&current, &next, stride_bytes, ret_samples + returned, capacity - returned);
+        }
+        if (current.pending == 0) {
             current = next;
+            next = after;
+        }
     }
     position->next_word = current.word;
     position->pending = current.pending;

@@ -237,6 +237,7 @@ static __attribute__((noinline)) size_t feed_run(struct detector *detector, cons
 
 int detector_feed(struct detector *detector, const struct rip_sample *samples, size_t count)
 {
+    const size_t next_count = count; /* as far as can be told */
     int result = 0;
 
     if (!detector->current)
@@ -254,6 +255,7 @@ int detector_feed(struct detector *detector, const struct rip_sample *samples, s
         samples += done;
         count -= done;
     }
+    table_prefetch(&detector->current->table, detector->position, next_count); /* while the next batch is read */
     return result;
 }
 

@@ -88,6 +88,9 @@ size_t table_seek(const struct table *table, size_t from, uint32_t slot);
 /* True: the id is there, and *ret_index is its index. */
 bool table_find(const struct table *table, uint32_t slot, size_t *ret_index);
 
+/* Has the processor fetch what a scan will read of the `count` ids from `from` on. */
+void table_prefetch(const struct table *table, size_t from, size_t count);
+
 /* Squeezes out the ids marked TABLE_REMOVED, and gives memory back. */
 void table_compact(struct table *table);
 

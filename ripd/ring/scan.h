@@ -8,7 +8,7 @@
 #include "core/detector.h"
 #include "ring/registry.h"
 
-#define SCAN_BATCH 256u
+#define SCAN_BATCH 128u /* a microsecond or two: memory must not lie idle while the detector works */
 
 /* Between detector_begin() and detector_suspects(). A ring that faults is damaged and left out. 0 or -ENOMEM. */
 int scan_run(struct registry *registry, struct detector *detector);

@@ -39,20 +39,27 @@ static int compare_doubles(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
+static double run_once(const struct contender *contender, uint64_t count)
+{
+    uint64_t began;
+
+    if (contender->prepare)
+        contender->prepare();
+    began = bench_now_ns();
+    contender->run(count);
+    return (double)(bench_now_ns() - began) / (double)count;
+}
+
 void bench_table(const char *title, struct contender *contenders, size_t contender_count, size_t reference,
                  uint64_t count)
 {
     static double ns[BENCH_CONTENDERS_MAX][BENCH_ROUNDS];
 
     for (size_t i = 0; i < contender_count; i++)
-        contenders[i].run(count / 10 + 1); /* warm */
+        run_once(&contenders[i], contenders[i].prepare ? count : count / 10 + 1); /* warm */
     for (size_t round = 0; round < BENCH_ROUNDS; round++)
-        for (size_t i = 0; i < contender_count; i++) {
-            uint64_t began = bench_now_ns();
-
-            contenders[i].run(count);
-            ns[i][round] = (double)(bench_now_ns() - began) / (double)count;
-        }
+        for (size_t i = 0; i < contender_count; i++)
+            ns[i][round] = run_once(&contenders[i], count);
     for (size_t i = 0; i < contender_count; i++) {
         qsort(ns[i], BENCH_ROUNDS, sizeof(double), compare_doubles);
         contenders[i].ns = ns[i][BENCH_ROUNDS / 2];

@@ -18,6 +18,7 @@ struct contender {
     const char *name;
     void (*run)(uint64_t count); /* does the thing count times */
     double ns;                   /* median per thing, filled by bench_table() */
+    void (*prepare)(void);       /* before each run, untimed; NULL = nothing */
 };
 
 /* Runs them and prints a table with the ratio of each to contenders[reference]. */

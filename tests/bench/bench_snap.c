@@ -37,18 +37,18 @@ static void run_table(const char *title, struct contender *rows, double bar_2014
 int main(void)
 {
     struct contender program[ROW_COUNT] = {
-        {"2014: 8-bit counter, 320-byte slot", program_snap_2014, 0},
-        {"rip_snap(): 64-bit, signal-safe, truthful globals", program_snap, 0},
-        {"... without the globals", program_snap_slot, 0},
-        {"bare: address into memory", program_bare, 0},
-        {"empty loop", program_empty, 0},
+        {"2014: 8-bit counter, 320-byte slot", program_snap_2014, 0, NULL},
+        {"rip_snap(): 64-bit, signal-safe, truthful globals", program_snap, 0, NULL},
+        {"... without the globals", program_snap_slot, 0, NULL},
+        {"bare: address into memory", program_bare, 0, NULL},
+        {"empty loop", program_empty, 0, NULL},
     };
     struct contender library[ROW_COUNT] = {
-        {"2014, general-dynamic thread-local storage", library_snap_2014, 0},
-        {"rip_snap()", library_snap, 0},
-        {"... without the globals", library_snap_slot, 0},
-        {"bare: address into memory", library_bare, 0},
-        {"empty loop", library_empty, 0},
+        {"2014, general-dynamic thread-local storage", library_snap_2014, 0, NULL},
+        {"rip_snap()", library_snap, 0, NULL},
+        {"... without the globals", library_snap_slot, 0, NULL},
+        {"bare: address into memory", library_bare, 0, NULL},
+        {"empty loop", library_empty, 0, NULL},
     };
     char path[64];
 

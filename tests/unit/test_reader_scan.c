@@ -77,11 +77,17 @@ static bool in_pattern(unsigned pattern, uint32_t slot, uint32_t capacity)
         return slot / 64 % 2 == 1;
     case 3:
         return slot / 64 % 64 == 63;
+    case 4:
+        return slot % 67 != 13; /* nearly all */
+    case 5:
+        return (slot * UINT32_C(2654435761)) >> 28 != 0;
+    case 6:
+        return slot / 64 % 5 != 2 || slot % 64 == 7; /* nearly empty words among full ones */
     default:
         return (slot * UINT32_C(2654435761) + pattern) >> 28 == 0; /* one in sixteen, scattered */
     }
 }
-enum { PATTERNS = 24 };
+enum { PATTERNS = 27 };
 
 static void test_every_live_slot_once_and_in_order(void **state)
 {
