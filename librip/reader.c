@@ -212,3 +212,22 @@ void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info)
     info.registered_count = rip_load_relaxed(&ring->registered_count);
     *ret_info = info;
 }
+
+uint64_t rip_view_live_count(const struct rip_view *view)
+{
+    uint64_t word_count = words_of(view->slot_capacity), live_count = 0;
+
+    for (uint64_t i = 0; i < words_of(word_count); i++) {
+        uint64_t rest = word_count - i * RIP_WORD_BITS;
+        uint64_t summary = summary_word(view, (uint32_t)i);
+
+        if (rest < RIP_WORD_BITS)
+            summary &= (UINT64_C(1) << rest) - 1;
+        for (; summary != 0; summary &= summary - 1) {
+            uint32_t word = (uint32_t)(i * RIP_WORD_BITS) + (uint32_t)__builtin_ctzll(summary);
+
+            live_count += (uint64_t)__builtin_popcountll(live_bits(view, word));
+        }
+    }
+    return live_count;
+}

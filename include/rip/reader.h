@@ -9,7 +9,7 @@
  * Guarantees
  *   A. No function reads outside [base, base + size) of the view, whatever the bytes say.
  *   B. No function touches a page that the ring's bitmaps and high-water marks do not vouch for: reading a sparse
- *      ring allocates nothing.
+ *      ring allocates nothing, unless the ring vouches for memory that it does not have.
  *   C. No pointer into the ring is returned; no function writes to it, allocates, or calls the system.
  *   D. Output arguments are untouched on failure.
  *   E. Thread-safe: a view is constant after rip_view_open().
@@ -89,6 +89,12 @@ struct rip_ring_info {
     uint64_t registered_count;
 };
 RIP_READER_API void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info);
+
+/*
+ * Slots that the bitmaps call live, those being registered included. No slot is touched: ask this, and then the file
+ * how much memory it has, before reading slots of a ring that may lie (see B).
+ */
+RIP_READER_API uint64_t rip_view_live_count(const struct rip_view *view);
 
 /* What a scan needs to know of one live slot. */
 struct rip_sample {

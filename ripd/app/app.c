@@ -32,9 +32,10 @@
 #include "ring/scan.h"
 #include "rip/ring.h"
 
-#define REPORTS_PER_SCAN 1000u   /* log lines about stalls; what is beyond is counted */
+#define REPORTS_PER_SCAN REPORT_BURST
 #define PROBE_BUDGET_DIVISOR 10u /* at most a tenth of an interval for evidence, in each scan */
-#define REQUESTS_PER_TURN 4u     /* so that questions never hold up a scan for long */
+#define JUDGING_DIVISOR 20u      /* at most a twentieth, and REGISTRY_JUDGING_NS, for process records */
+#define REQUESTS_PER_TURN 4u     /* then a look at the signals */
 
 struct app {
     const struct config *config;
@@ -42,6 +43,9 @@ struct app {
     struct detector *detector;
     struct probe *probe;
     struct event_log *event_log;
+    struct report_budget notice_budget;
+    struct report_budget stall_budget;
+    uint64_t suppressed_count; /* stalls that were not logged, of which the log has been told */
     struct stalls stalls;
     struct snapshot *snapshot; /* the last one */
     struct requests *requests;
@@ -60,7 +64,15 @@ static void release_item(void *item)
 static void app_report(struct app *app, const struct detector_update *update, uint64_t now_mono_ns)
 {
     const struct report *reports;
-    int count = event_log_step(app->event_log, now_mono_ns, update->events, update->event_count, &reports);
+    uint64_t suppressed_count;
+    int count;
+
+    event_log_set_limit(app->event_log, report_budget_lines(&app->stall_budget, now_mono_ns));
+    count = event_log_step(app->event_log, now_mono_ns, update->events, update->event_count, &reports);
+    report_budget_spend(&app->stall_budget, (size_t)count);
+    suppressed_count = event_log_suppressed_count(app->event_log);
+    report_left_out(&app->stall_budget, now_mono_ns, "stalls", suppressed_count - app->suppressed_count);
+    app->suppressed_count = suppressed_count;
 
     for (int i = 0; i < count; i++) {
         struct item *item = reports[i].tag;
@@ -86,6 +98,7 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
     snapshot->sequence = ++app->sequence;
     snapshot->scanned_mono_ns = now_mono_ns;
     snapshot->scanned_wall_ns = now_wall_ns;
+    snapshot->scanned_boot_ns = clock_boot_ns();
     snapshot->interval_ns = app->config->interval_ns;
     snapshot->late_scan_count = update->late_count;
     memcpy(snapshot->counts, update->counts, sizeof(snapshot->counts));
@@ -107,7 +120,7 @@ static void app_scan(struct app *app)
     size_t count;
 
     if (registry_refresh(app->registry, now_mono_ns, &notices, &count) == 0)
-        report_notices(notices, count);
+        report_notices(&app->notice_budget, now_mono_ns, notices, count);
     uncounted_ns = detector_begin(app->detector, now_mono_ns);
     if (scan_run(app->registry, app->detector) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
@@ -146,6 +159,8 @@ static void app_answer(struct app *app)
         if (app->snapshot != NULL)
             page = describe_threads(app->registry, app->detector, &request.query, app->snapshot);
         http_complete(app->http, request.ticket, page);
+        if (schedule_wait_ns(&app->schedule, clock_mono_ns()) == 0)
+            break; /* a scan waits for one question at most */
     }
 }
 
@@ -216,7 +231,9 @@ static int app_open_parts(struct app *app)
 {
     const struct config *config = app->config;
     struct detector_config detector = {config->interval_ns, config->stall_after_ns};
-    struct registry_options registry = {config->directories, config->directory_count, "/proc", "/sys/fs/cgroup"};
+    uint64_t judging_ns = config->interval_ns / JUDGING_DIVISOR;
+    struct registry_options registry = {config->directories, config->directory_count, "/proc", "/sys/fs/cgroup",
+                                        judging_ns < REGISTRY_JUDGING_NS ? judging_ns : REGISTRY_JUDGING_NS};
     struct probe_options probe = {"/proc", "/sys/fs/cgroup", config->interval_ns / PROBE_BUDGET_DIVISOR};
     int error = sigbus_install();
 
@@ -278,9 +295,12 @@ int app_run(const struct config *config)
     struct app app = {.config = config, .signal_descriptor = -1};
     int error;
 
+    log_open();
     log_set_level(config->log_level);
     raise_descriptor_limit();
     schedule_init(&app.schedule, config->interval_ns, clock_wall_ns());
+    report_budget_init(&app.notice_budget, clock_mono_ns());
+    report_budget_init(&app.stall_budget, clock_mono_ns());
     error = app_open_parts(&app);
     if (error == 0)
         error = app_open_http(&app);

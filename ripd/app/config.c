@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "core/duration.h"
+#include "net/access.h"
+#include "net/listener.h"
 
 #define INTERVAL_MIN_NS UINT64_C(10000000)
 #define DURATION_MAX_NS UINT64_C(31536000000000000) /* a year */
@@ -41,8 +43,8 @@ static int list_add(const char **list, size_t *count, size_t max, const char *va
 
 static int take_listen(struct config *config, const char *value, const char **ret_expected)
 {
-    if (strncmp(value, "unix:", 5) != 0 && strrchr(value, ':') == NULL) {
-        *ret_expected = "ADDR:PORT, [ADDR6]:PORT or unix:PATH";
+    if (!listener_address_valid(value)) {
+        *ret_expected = "ADDR:PORT, [ADDR6]:PORT or unix:PATH, with a numeric address";
         return -1;
     }
     return list_add(config->listen, &config->listen_count, CONFIG_LISTEN_MAX, value, ret_expected);
@@ -55,6 +57,10 @@ static int take_directory(struct config *config, const char *value, const char *
 
 static int take_allow_host(struct config *config, const char *value, const char **ret_expected)
 {
+    if (!access_host_valid(value)) {
+        *ret_expected = "a host name without a port";
+        return -1;
+    }
     return list_add(config->allow_hosts, &config->allow_host_count, CONFIG_HOSTS_MAX, value, ret_expected);
 }
 
@@ -126,6 +132,9 @@ __attribute__((format(printf, 2, 3))) static enum config_action bad(char *ret_er
     va_start(arguments, format);
     vsnprintf(ret_error, CONFIG_ERROR_BYTES, format, arguments);
     va_end(arguments);
+    for (char *at = ret_error; *at != '\0'; at++) /* one line, whatever was given */
+        if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
+            *at = '?';
     return CONFIG_BAD;
 }
 

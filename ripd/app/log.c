@@ -1,17 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log.c - the only place that writes to standard error.
+ *
+ * A reader who does not read must not stop the daemon: the scanner would wait in write(2), and nobody would be watched,
+ * nor SIGTERM be heard. A line that cannot be taken at once is dropped and counted; the next one tells.
  */
 #include "app/log.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define LINE_BYTES 2048u
+#define LOST_BYTES 96u
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {"error", "warning", "info", "debug"};
+static atomic_uint_fast64_t lost_count;
 static enum log_level level_shown = LOG_LEVEL_INFO; /* set once, before there are threads */
 
 int log_level_from_name(const char *name)
@@ -22,9 +32,43 @@ int log_level_from_name(const char *name)
     return -1;
 }
 
+void log_open(void)
+{
+    int descriptor;
+
+    do
+        descriptor = open("/dev/null", O_RDWR | O_CLOEXEC);
+    while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+    if (descriptor >= 0)
+        close(descriptor);
+}
+
 void log_set_level(enum log_level level)
 {
     level_shown = level;
+}
+
+/* A pipe that is ready takes PIPE_BUF bytes, and a line is shorter: the write does not wait. */
+_Static_assert(LINE_BYTES + LOST_BYTES <= PIPE_BUF, "a write of a line could wait");
+
+static void write_line(const char *line, size_t length)
+{
+    struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
+    char text[LINE_BYTES + LOST_BYTES];
+    uint64_t lost = 0;
+    size_t at = 0;
+
+    if (poll(&output, 1, 0) == 0) {
+        atomic_fetch_add_explicit(&lost_count, 1, memory_order_relaxed);
+        return;
+    }
+    lost = atomic_exchange_explicit(&lost_count, 0, memory_order_relaxed);
+    if (lost != 0)
+        at = (size_t)snprintf(text, LOST_BYTES, "ripd: warning: log lines lost, nobody took them: count=%" PRIu64 "\n",
+                              lost);
+    memcpy(text + at, line, length);
+    if (write(STDERR_FILENO, text, at + length) < 0)
+        return; /* nobody is left to tell */
 }
 
 void log_line(enum log_level level, const char *format, ...)
@@ -46,8 +90,7 @@ void log_line(enum log_level level, const char *format, ...)
     if (length > sizeof(line) - 2)
         length = sizeof(line) - 2;
     line[length++] = '\n';
-    if (write(STDERR_FILENO, line, length) < 0)
-        return; /* nobody is left to tell */
+    write_line(line, length);
 }
 
 const char *log_quote(const void *bytes, size_t length, char ret_text[LOG_QUOTED_BYTES])

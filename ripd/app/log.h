@@ -6,6 +6,7 @@
  *   A. One call, one line, one write(2): lines of threads do not mix.
  *   B. Values of unknown origin (names, paths) are quoted and every byte that is not printable ASCII is escaped: no
  *      control sequence reaches a terminal or a journal.
+ *   C. No call waits for a reader. Lines that could not be written are counted, and the next one says how many.
  */
 #ifndef RIPD_APP_LOG_H
 #define RIPD_APP_LOG_H
@@ -14,6 +15,9 @@
 #include <stdint.h>
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG, LOG_LEVEL_COUNT };
+
+/* Before any descriptor is opened: where standard streams are closed, what is opened next would get the log lines. */
+void log_open(void);
 
 /* -1 if no level has that name. */
 int log_level_from_name(const char *name);

@@ -25,9 +25,52 @@ static const struct notice_line {
     [NOTICE_LIMIT] = {LOG_LEVEL_WARNING, "limit reached"},
 };
 
-void report_notices(const struct registry_notice *notices, size_t count)
+#define SECOND_NS UINT64_C(1000000000)
+#define LINE_NS (SECOND_NS / REPORT_PER_SECOND)
+
+void report_budget_init(struct report_budget *budget, uint64_t now_mono_ns)
 {
-    for (size_t i = 0; i < count; i++) {
+    *budget = (struct report_budget){.credit_ns = REPORT_BURST * LINE_NS, .updated_mono_ns = now_mono_ns};
+}
+
+size_t report_budget_lines(struct report_budget *budget, uint64_t now_mono_ns)
+{
+    uint64_t gap_ns = now_mono_ns - budget->updated_mono_ns;
+
+    budget->updated_mono_ns = now_mono_ns;
+    budget->credit_ns += gap_ns < REPORT_BURST * LINE_NS ? gap_ns : REPORT_BURST * LINE_NS;
+    if (budget->credit_ns > REPORT_BURST * LINE_NS)
+        budget->credit_ns = REPORT_BURST * LINE_NS;
+    return budget->credit_ns / LINE_NS;
+}
+
+void report_budget_spend(struct report_budget *budget, size_t lines)
+{
+    uint64_t spent_ns = lines * LINE_NS;
+
+    budget->credit_ns -= spent_ns < budget->credit_ns ? spent_ns : budget->credit_ns;
+}
+
+void report_left_out(struct report_budget *budget, uint64_t now_mono_ns, const char *what, uint64_t count)
+{
+    budget->left_out_count += count;
+    if (budget->left_out_count == 0 ||
+        (budget->summarized_mono_ns != 0 && now_mono_ns - budget->summarized_mono_ns < REPORT_SUMMARY_NS))
+        return;
+    log_line(LOG_LEVEL_WARNING, "too many %s to log: left_out=%" PRIu64, what, budget->left_out_count);
+    budget->left_out_count = 0;
+    budget->summarized_mono_ns = now_mono_ns;
+}
+
+void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const struct registry_notice *notices,
+                    size_t count)
+{
+    size_t lines = report_budget_lines(budget, now_mono_ns);
+    size_t shown = count < lines ? count : lines;
+
+    report_budget_spend(budget, shown);
+    report_left_out(budget, now_mono_ns, "notices", count - shown);
+    for (size_t i = 0; i < shown; i++) {
         const struct notice_line *line = &notice_lines[notices[i].kind];
         const char *name = notices[i].name != NULL ? notices[i].name : "";
         const char *reason = notices[i].reason;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/array.h"
 #include "ring/describe.h"
 
 static int compare_place(uint32_t ring_a, uint32_t slot_a, uint32_t ring_b, uint32_t slot_b)
@@ -42,6 +43,12 @@ static bool key_still_true(const struct stall_key *key, const struct detector_su
            key->process == process;
 }
 
+/* What could not be found out when it was described may be now: its tid, or its modules. */
+static bool is_complete(const struct item *item, const struct detector_suspect *suspect)
+{
+    return (item->tid != 0 || suspect->tid == 0) && (item->process == NULL || !item->process->without_modules);
+}
+
 static struct sighting sighting_of(const struct detector_suspect *suspect, struct item *item,
                                    const struct snapshot *snapshot)
 {
@@ -52,7 +59,7 @@ static struct sighting sighting_of(const struct detector_suspect *suspect, struc
         .since_wall_ns = snapshot->scanned_wall_ns - suspect->frozen_for_ns,
         .frozen_since_ns = suspect->frozen_since_ns,
         .frozen_for_ns = suspect->frozen_for_ns,
-        .frozen_for_max_ns = suspect->frozen_for_max_ns,
+        .frozen_for_max_ns = item_frozen_max_ns(item, snapshot, suspect->frozen_for_ns, suspect->frozen_for_max_ns),
         .threshold_ns = suspect->threshold_ns,
     };
 }
@@ -66,9 +73,71 @@ static struct item *item_for(const struct stalls *kept, size_t *position, struct
         (*position)++;
     if (*position < kept->count &&
         compare_place(kept->keys[*position].ring, kept->keys[*position].slot, suspect->ring, suspect->slot) == 0 &&
-        key_still_true(&kept->keys[*position], suspect, facts_now(registry, suspect)))
+        key_still_true(&kept->keys[*position], suspect, facts_now(registry, suspect)) &&
+        is_complete(kept->items[*position], suspect))
         return item_ref(kept->items[*position]);
     return describe_id(registry, suspect->ring, suspect->slot, suspect->generation);
+}
+
+/* How many of each ring are stalled, in order of ring: an array of *ret_ring_count. NULL: no memory. */
+static size_t *count_by_ring(const struct detector_update *update, size_t *ret_ring_count)
+{
+    size_t *counts = NULL, ring_count = 0, capacity = 0;
+    uint32_t ring = 0;
+
+    for (size_t i = 0; i < update->suspect_count; i++) {
+        if (update->suspects[i].state != ID_STALLED)
+            continue;
+        if (ring_count == 0 || update->suspects[i].ring != ring) {
+            size_t *longer = array_reserve(counts, &capacity, ring_count + 1, sizeof(*counts));
+
+            if (longer == NULL) {
+                free(counts);
+                return NULL;
+            }
+            counts = longer;
+            counts[ring_count++] = 0;
+            ring = update->suspects[i].ring;
+        }
+        counts[ring_count - 1]++;
+    }
+    *ret_ring_count = ring_count;
+    return counts;
+}
+
+static size_t sum_of_shares(const size_t *counts, size_t ring_count, size_t share)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < ring_count; i++)
+        sum += counts[i] < share ? counts[i] : share;
+    return sum;
+}
+
+/*
+ * How many stalls of one ring are kept: all, unless there are more than SNAPSHOT_STALLS_MAX altogether; then as many
+ * as leave the same for each of the others. A ring with a million stalls must not hide the one of another.
+ */
+static size_t share_of_ring(const struct detector_update *update)
+{
+    size_t low = 0, high = update->suspect_count, ring_count = 0;
+    size_t *counts;
+
+    if (update->suspect_count <= SNAPSHOT_STALLS_MAX)
+        return SNAPSHOT_STALLS_MAX;
+    counts = count_by_ring(update, &ring_count);
+    if (counts == NULL)
+        return SNAPSHOT_STALLS_MAX;
+    while (low < high) {
+        size_t middle = low + (high - low + 1) / 2;
+
+        if (sum_of_shares(counts, ring_count, middle) <= SNAPSHOT_STALLS_MAX)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    free(counts);
+    return low;
 }
 
 static size_t count_stalled(const struct detector_update *update)
@@ -94,16 +163,22 @@ int stalls_collect(struct stalls *stalls, struct registry *registry, const struc
     struct stalls next = {0};
     size_t stalled = count_stalled(update);
     size_t room = stalled < SNAPSHOT_STALLS_MAX ? stalled : SNAPSHOT_STALLS_MAX;
-    size_t position = 0;
+    size_t position = 0, share = share_of_ring(update), taken = 0;
+    uint32_t ring = 0;
     int result = stalls_allocate(&next, snapshot, room);
 
-    snapshot->stalls_left_out_count = stalled - room;
     for (size_t i = 0; result == 0 && i < update->suspect_count && next.count < room; i++) {
         const struct detector_suspect *suspect = &update->suspects[i];
         struct item *item;
 
         if (suspect->state != ID_STALLED)
             continue;
+        taken = suspect->ring == ring ? taken : 0;
+        ring = suspect->ring;
+        if (taken++ >= share) {
+            snapshot->stalls_left_out_count++;
+            continue;
+        }
         item = item_for(stalls, &position, registry, suspect);
         if (item == NULL)
             continue; /* its slot or its ring went away since the scan */

@@ -28,6 +28,7 @@
 struct event_log {
     uint64_t hysteresis_ns;
     size_t limit;
+    size_t limit_max; /* of the array of reports */
     struct episode_set open;
     struct episode_list fresh;  /* open, begun in this step */
     struct episode_list ending; /* open, in the order in which they moved */
@@ -50,9 +51,14 @@ int event_log_new(struct event_log **ret_log, uint64_t hysteresis_ns, size_t lim
         return -ENOMEM;
     }
     log->hysteresis_ns = hysteresis_ns;
-    log->limit = limit;
+    log->limit = log->limit_max = limit;
     *ret_log = log;
     return 0;
+}
+
+void event_log_set_limit(struct event_log *log, size_t limit)
+{
+    log->limit = limit < log->limit_max ? limit : log->limit_max;
 }
 
 static void episode_free(struct episode *episode, void (*release)(void *tag))
@@ -176,14 +182,35 @@ static void report_ends(struct event_log *log)
     }
 }
 
+/* Begins that each ring may report; they come ring by ring. */
+static size_t begins_per_ring(const struct event_log *log)
+{
+    size_t room = log->limit > log->report_count ? log->limit - log->report_count : 0;
+    size_t ring_count = 0, begin_count = 0;
+    const struct episode *before = NULL;
+
+    for (const struct episode *episode = log->fresh.first; episode; episode = episode->next) {
+        ring_count += !before || before->key.ring != episode->key.ring;
+        begin_count++;
+        before = episode;
+    }
+    if (begin_count <= room || ring_count == 0)
+        return begin_count;
+    return room / ring_count ? room / ring_count : 1;
+}
+
 static void report_begins(struct event_log *log, uint64_t now_mono_ns)
 {
+    size_t share = begins_per_ring(log), begun = 0;
     struct episode *episode;
+    uint32_t ring = 0;
 
     while ((episode = log->fresh.first)) {
         episode_list_remove(&log->fresh, episode);
         episode->fresh = false;
-        if (log->report_count == log->limit) {
+        begun = episode->key.ring == ring ? begun + 1 : 1;
+        ring = episode->key.ring;
+        if (log->report_count >= log->limit || begun > share) {
             log->suppressed_count++;
             continue;
         }
@@ -196,6 +223,7 @@ static void report_begins(struct event_log *log, uint64_t now_mono_ns)
             .generation = episode->key.generation,
             .episode = episode->number,
             .at_mono_ns = now_mono_ns,
+            .lasted_ns = now_mono_ns - episode->frozen_mono_ns,
             .stall_count = 1,
             .cause = episode->cause,
         };

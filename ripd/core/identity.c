@@ -11,7 +11,9 @@
  *   C. A lock can only protect from a verdict. Whoever may write the file can lock the LIFE byte too, and that lock
  *      names nobody: its absence, where the record claims it, says that the address space is gone; its presence
  *      says nothing.
- *   D. PROCESS_DEAD takes two scans in a row that found the process gone, except where the record itself says
+ *   D. A living process of another user than the file's is PROCESS_UNKNOWN: anybody can write somebody else's pid into
+ *      a ring of his own, and must not learn anything about that process by it.
+ *   E. PROCESS_DEAD takes two scans in a row that found the process gone, except where the record itself says
  *      EXITED or the machine has been booted since. Meanwhile it is PROCESS_MISSING: the registry hands the
  *      detector only the dead, so that the ids of a missing process are watched as before, and it is for the probe
  *      not to ask about them.
@@ -31,6 +33,7 @@
 #define FACT_SAME_PID 0x40u   /* and its number is not another than the one claimed */
 #define FACT_ATTESTED 0x80u   /* guarantee B */
 #define FACT_FOREIGN 0x100u   /* the candidate is the holder, is not attested, and is not the pid claimed */
+#define FACT_OWNER 0x200u     /* and all its uids are those of the file's owner, or the owner is root */
 
 struct identity_row {
     unsigned all_of;
@@ -40,11 +43,17 @@ struct identity_row {
 
 /* The first row that matches. */
 static const struct identity_row identity_rows[] = {
-    {FACT_ENDED, 0, PROCESS_DEAD},        {FACT_LIFE_LOST, 0, PROCESS_MISSING},
-    {FACT_ATTESTED, 0, PROCESS_ATTESTED}, {FACT_FOREIGN, 0, PROCESS_UNKNOWN},
-    {0, FACT_CANDIDATE, PROCESS_UNKNOWN}, {0, FACT_EXISTS, PROCESS_MISSING},
-    {0, FACT_READABLE, PROCESS_UNKNOWN},  {0, FACT_SAME_START, PROCESS_MISSING},
-    {0, FACT_SAME_PID, PROCESS_MISSING},  {0, 0, PROCESS_ALIVE},
+    {FACT_ENDED, 0, PROCESS_DEAD},
+    {FACT_LIFE_LOST, 0, PROCESS_MISSING},
+    {FACT_ATTESTED, 0, PROCESS_ATTESTED},
+    {FACT_FOREIGN, 0, PROCESS_UNKNOWN},
+    {0, FACT_CANDIDATE, PROCESS_UNKNOWN},
+    {0, FACT_EXISTS, PROCESS_MISSING},
+    {0, FACT_READABLE, PROCESS_UNKNOWN},
+    {0, FACT_SAME_START, PROCESS_MISSING},
+    {0, FACT_SAME_PID, PROCESS_MISSING},
+    {0, FACT_OWNER, PROCESS_UNKNOWN},
+    {0, 0, PROCESS_ALIVE},
 };
 
 /* pid is the claimed one, as a number of the namespace in which it was claimed. */
@@ -81,12 +90,14 @@ static unsigned facts_of(const struct identity_facts *facts)
     const bool claimed = is_claimed_pid(facts);
     const bool number_unknown = !facts->same_pid_namespace && !facts->pid_in_namespace;
     const bool same_pid = claimed || number_unknown;
-    const bool attested = is_holder(facts) && start_known && start_equal && same_pid && is_owner(facts);
+    const bool owner = read && is_owner(facts);
+    const bool attested = is_holder(facts) && start_known && start_equal && same_pid && owner;
 
     return (facts->exited || !facts->same_boot ? FACT_ENDED : 0) | (is_life_lost(facts) ? FACT_LIFE_LOST : 0) |
            (facts->pid ? FACT_CANDIDATE : 0) | (facts->pid_exists ? FACT_EXISTS : 0) | (read ? FACT_READABLE : 0) |
            (start_equal || !start_known ? FACT_SAME_START : 0) | (same_pid ? FACT_SAME_PID : 0) |
-           (attested ? FACT_ATTESTED : 0) | (is_holder(facts) && !attested && !claimed ? FACT_FOREIGN : 0);
+           (owner ? FACT_OWNER : 0) | (attested ? FACT_ATTESTED : 0) |
+           (is_holder(facts) && !attested && !claimed ? FACT_FOREIGN : 0);
 }
 
 static enum process_verdict verdict_of(unsigned facts)

@@ -13,7 +13,7 @@
 
 #define QUERY_LIMIT_DEFAULT 1000u
 #define QUERY_LIMIT_MAX 10000u
-#define QUERY_PATTERN_BYTES 256u
+#define QUERY_PATTERN_BYTES 272u /* a file's name of 255 bytes, "~4294967295", and a terminator */
 
 /* A cursor names the last item returned; what follows it in the list's order is next. */
 struct query_cursor {

@@ -24,12 +24,27 @@ static bool reference_drop(atomic_uint *references)
 const struct module_facts *process_facts_module(const struct process_facts *process, uint64_t address)
 {
     for (size_t i = process->module_count; i-- > 0;) {
-        const struct module_facts *module = &process->modules[i];
+        const struct module_facts *module = process->modules[i];
 
         if (module->start <= address && address < module->end)
             return module;
     }
     return NULL;
+}
+
+struct module_facts *module_facts_ref(struct module_facts *module)
+{
+    if (module)
+        reference_add(&module->references);
+    return module;
+}
+
+void module_facts_unref(struct module_facts *module)
+{
+    if (!module || !reference_drop(&module->references))
+        return;
+    free(module->path);
+    free(module);
 }
 
 struct process_facts *process_facts_ref(struct process_facts *process)
@@ -44,7 +59,7 @@ void process_facts_unref(struct process_facts *process)
     if (!process || !reference_drop(&process->references))
         return;
     for (size_t i = 0; i < process->module_count; i++)
-        free(process->modules[i].path);
+        module_facts_unref(process->modules[i]);
     free(process->modules);
     free(process->exe);
     free(process);
@@ -81,6 +96,19 @@ void ring_facts_done(struct ring_facts *ring)
     free(ring->directory);
     free(ring->reason);
     *ring = (struct ring_facts){0};
+}
+
+uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snapshot, uint64_t frozen_for_ns,
+                            uint64_t frozen_for_max_ns)
+{
+    uint64_t age_ns;
+
+    if (frozen_for_max_ns != UINT64_MAX)
+        return frozen_for_max_ns;
+    if (item->registered_boot_ns == 0 || item->registered_boot_ns > snapshot->scanned_boot_ns)
+        return UINT64_MAX;
+    age_ns = snapshot->scanned_boot_ns - item->registered_boot_ns;
+    return age_ns > frozen_for_ns ? age_ns : frozen_for_ns;
 }
 
 struct snapshot *snapshot_new(void)

@@ -19,8 +19,9 @@
 #include "core/state.h"
 #include "rip/reader.h"
 
-/* A module of a process: as in the ring, strings as bytes. */
+/* A module of a process: as in the ring, strings as bytes. Shared by the processes of a ring that have it. */
 struct module_facts {
+    atomic_uint references;
     uint64_t start;
     uint64_t end;
     uint64_t bias;
@@ -39,10 +40,11 @@ struct process_facts {
     bool attested;
     bool dead;
     char comm[RIP_COMM_BYTES + 1];
-    char *exe;                    /* NULL = not known */
-    uint64_t started_wall_ns;     /* 0 = not known */
-    struct module_facts *modules; /* oldest first; the newest wins an overlap */
+    char *exe;                     /* NULL = not known */
+    uint64_t started_wall_ns;      /* 0 = not known */
+    struct module_facts **modules; /* references; oldest first, the newest wins an overlap */
     size_t module_count;
+    bool without_modules; /* they were not read: there was no time */
 };
 
 /* NULL if the address lies in none of its modules. */
@@ -61,6 +63,7 @@ struct item {
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES];
     uint64_t snap_count;
+    uint64_t registered_boot_ns;   /* as the ring says; 0 = not known */
     struct process_facts *process; /* a reference */
     size_t crumb_count;
     struct rip_crumb crumbs[]; /* newest first */
@@ -103,6 +106,7 @@ struct snapshot {
     uint64_t sequence; /* scans since the start, from 1 */
     uint64_t scanned_wall_ns;
     uint64_t scanned_mono_ns;
+    uint64_t scanned_boot_ns;
     uint64_t interval_ns;
     uint64_t scan_duration_ns;
     uint64_t counts[ID_STATE_COUNT];
@@ -114,8 +118,18 @@ struct snapshot {
     uint64_t late_scan_count;
 };
 
+/*
+ * The other end of frozen_for_ns. Where the detector has never seen the id at another count and so cannot tell
+ * (UINT64_MAX), it is the time since the id was registered: it has not been frozen for longer than it exists.
+ * UINT64_MAX if the ring does not tell either.
+ */
+uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snapshot, uint64_t frozen_for_ns,
+                            uint64_t frozen_for_max_ns);
+
 #define SNAPSHOT_STALLS_MAX 65536u
 
+struct module_facts *module_facts_ref(struct module_facts *module);
+void module_facts_unref(struct module_facts *module);
 struct process_facts *process_facts_ref(struct process_facts *process);
 void process_facts_unref(struct process_facts *process); /* NULL is allowed, as in all of these */
 struct item *item_ref(struct item *item);

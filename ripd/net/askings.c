@@ -4,6 +4,9 @@
  *
  * A question has a ticket. The same question asked by several clients before the answer is there is asked once; its
  * answer is kept like any list (pages.h). An answer that comes after its question was given up is thrown away.
+ *
+ * At most HTTP_ASKED_MAX questions are with the scanner at a time, the others wait here, the oldest first: it may be
+ * much faster than this thread, and what it answers is ten times as large as what becomes of it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +22,8 @@ struct asking {
     uint64_t since_ns;
     enum document_kind kind;
     struct connection *waiting; /* linked by next_waiting */
+    bool asked;
+    struct query query;
     char key[PAGE_KEY_BYTES];
 };
 
@@ -40,20 +45,77 @@ static void detach(struct http *http, struct asking *asking)
     *link = asking->next;
 }
 
-/* Asks. NULL: not now. */
+/* Takes out what nobody waits for any more and has not been asked. Returns how many are left. */
+static size_t prune(struct http *http)
+{
+    struct asking *asking = http->askings;
+    size_t count = 0;
+
+    while (asking != NULL) {
+        struct asking *next = asking->next;
+
+        if (!asking->asked && asking->waiting == NULL) {
+            detach(http, asking);
+            free(asking);
+        } else {
+            count++;
+        }
+        asking = next;
+    }
+    return count;
+}
+
+/* The oldest that has not been asked; the list begins with the youngest. */
+static struct asking *next_to_ask(struct http *http)
+{
+    struct asking *oldest = NULL;
+
+    for (struct asking *asking = http->askings; asking != NULL; asking = asking->next)
+        if (!asking->asked)
+            oldest = asking;
+    return oldest;
+}
+
+/* Hands on as many as may be with the scanner. False: it took one no more. */
+static bool ask_next(struct http *http)
+{
+    struct asking *asking;
+
+    while (http->asked_count < HTTP_ASKED_MAX && (asking = next_to_ask(http)) != NULL) {
+        if (http->source.threads(http->source.context, asking->ticket, &asking->query) < 0)
+            return false;
+        asking->asked = true;
+        http->asked_tickets[http->asked_count++] = asking->ticket;
+    }
+    return true;
+}
+
+/* The scanner has done with a ticket. */
+static void forget_ticket(struct http *http, uint64_t ticket)
+{
+    for (size_t i = 0; i < http->asked_count; i++)
+        if (http->asked_tickets[i] == ticket)
+            http->asked_tickets[i--] = http->asked_tickets[--http->asked_count];
+}
+
+/* Asks, soon. NULL: not now. */
 static struct asking *ask(struct http *http, enum document_kind kind, const struct query *query, const char *key)
 {
-    struct asking *asking = calloc(1, sizeof(*asking));
+    struct asking *asking;
 
+    if (prune(http) >= HTTP_ASKINGS_MAX)
+        return NULL;
+    asking = calloc(1, sizeof(*asking));
     if (asking == NULL)
         return NULL;
     asking->ticket = ++http->last_ticket;
     asking->since_ns = clock_mono_ns();
     asking->kind = kind;
+    asking->query = *query;
     snprintf(asking->key, sizeof(asking->key), "%s", key);
     asking->next = http->askings;
     http->askings = asking;
-    if (http->source.threads(http->source.context, asking->ticket, query) < 0) {
+    if (!ask_next(http) && !asking->asked) {
         detach(http, asking);
         free(asking);
         return NULL;
@@ -116,9 +178,13 @@ static void answer_all(struct http *http, struct asking *asking, struct body *bo
 
 void asking_complete(struct http *http, uint64_t ticket, struct page *page)
 {
-    struct asking *asking = http->askings;
+    struct asking *asking;
     struct body *body = NULL;
 
+    forget_ticket(http, ticket);
+    prune(http);
+    ask_next(http);
+    asking = http->askings;
     while (asking != NULL && asking->ticket != ticket)
         asking = asking->next;
     if (asking == NULL)

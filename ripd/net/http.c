@@ -90,43 +90,46 @@ static void on_stop_limit(evutil_socket_t descriptor, short what, void *argument
     event_base_loopbreak(http->base);
 }
 
+static void wake(struct http *http)
+{
+    (void)eventfd_write(http->mailbox.descriptor, 1); /* fails only when it is awake anyway */
+}
+
+/* What lies in the mailbox: the last snapshot, and one page, since the others are only built when it is their turn. */
 static void on_wake(evutil_socket_t descriptor, short what, void *argument)
 {
     struct http *http = argument;
     struct mailbox *mailbox = &http->mailbox;
-    struct completion *completions;
+    struct completion completion = {0};
     struct snapshot *snapshot;
-    size_t completion_count;
+    bool found, more, stop;
     eventfd_t value;
-    bool stop;
 
     (void)what;
     if (eventfd_read(descriptor, &value) < 0)
         return;
     pthread_mutex_lock(&mailbox->mutex);
     snapshot = mailbox->snapshot;
-    completions = mailbox->completions;
-    completion_count = mailbox->completion_count;
-    stop = mailbox->stop;
     mailbox->snapshot = NULL;
-    mailbox->completions = NULL;
-    mailbox->completion_count = 0;
-    mailbox->completion_capacity = 0;
+    found = mailbox->completion_count != 0;
+    if (found) {
+        completion = mailbox->completions[0];
+        memmove(&mailbox->completions[0], &mailbox->completions[1],
+                --mailbox->completion_count * sizeof(*mailbox->completions));
+    }
+    more = mailbox->completion_count != 0;
+    stop = mailbox->stop;
     pthread_mutex_unlock(&mailbox->mutex);
     if (snapshot != NULL)
         take_snapshot(http, snapshot);
-    for (size_t i = 0; i < completion_count; i++) {
-        asking_complete(http, completions[i].ticket, completions[i].page);
-        page_unref(completions[i].page);
+    if (found) {
+        asking_complete(http, completion.ticket, completion.page);
+        page_unref(completion.page);
     }
-    free(completions);
+    if (more)
+        wake(http); /* others first */
     if (stop && !http->stopping)
         begin_stop(http);
-}
-
-static void wake(struct http *http)
-{
-    (void)eventfd_write(http->mailbox.descriptor, 1); /* fails only when it is awake anyway */
 }
 
 void http_publish(struct http *http, struct snapshot *snapshot)
@@ -149,7 +152,7 @@ void http_complete(struct http *http, uint64_t ticket, struct page *page)
 
     pthread_mutex_lock(&mailbox->mutex);
     if (mailbox->completion_count == mailbox->completion_capacity) {
-        size_t capacity = mailbox->completion_capacity == 0 ? 16 : mailbox->completion_capacity * 2;
+        size_t capacity = mailbox->completion_capacity * 2;
         struct completion *larger = realloc(mailbox->completions, capacity * sizeof(*larger));
 
         if (larger != NULL) {
@@ -214,13 +217,32 @@ static int open_door(struct http *http, const char *text, char **ret_error)
     return 0;
 }
 
+/*
+ * A loop that looks for what is new after a few callbacks. libevent's own runs all that is active first, and a client
+ * that goes on asking without a pause is active for ever: nobody else would be heard, nor that it is time to stop.
+ */
+static struct event_base *new_fair_base(void)
+{
+    struct event_config *config = event_config_new();
+    struct event_base *base = NULL;
+
+    if (config == NULL)
+        return NULL;
+    if (event_config_set_max_dispatch_interval(config, NULL, HTTP_CALLBACKS_PER_TURN, 0) == 0)
+        base = event_base_new_with_config(config);
+    event_config_free(config);
+    return base;
+}
+
 static int open_loop(struct http *http)
 {
     http->mailbox.descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (http->mailbox.descriptor < 0)
         return -errno;
-    http->base = event_base_new();
-    if (http->base == NULL)
+    http->mailbox.completion_capacity = HTTP_ASKED_MAX;
+    http->mailbox.completions = calloc(HTTP_ASKED_MAX, sizeof(*http->mailbox.completions));
+    http->base = new_fair_base();
+    if (http->mailbox.completions == NULL || http->base == NULL)
         return -ENOMEM;
     http->wake_event = event_new(http->base, http->mailbox.descriptor, EV_READ | EV_PERSIST, on_wake, http);
     http->stop_event = evtimer_new(http->base, on_stop_limit, http);

@@ -51,6 +51,32 @@ static int set_option(int descriptor, int level, int option)
     return setsockopt(descriptor, level, option, &on, sizeof(on)) < 0 ? -errno : 0;
 }
 
+static int parse_inet(const char *text, struct addrinfo **ret_found)
+{
+    const struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
+    char host[NI_MAXHOST];
+    const char *port;
+    int status = split_address(text, host, sizeof(host), &port);
+
+    if (status == 0 && getaddrinfo(host, port, &hints, ret_found) != 0)
+        status = -EINVAL;
+    return status;
+}
+
+bool listener_address_valid(const char *text)
+{
+    size_t prefix_bytes = strlen(UNIX_PREFIX), length = strlen(text);
+    struct addrinfo *found = NULL;
+
+    if (strncmp(text, UNIX_PREFIX, prefix_bytes) == 0)
+        return length > prefix_bytes && length - prefix_bytes < sizeof(((struct sockaddr_un *)NULL)->sun_path);
+    if (parse_inet(text, &found) != 0)
+        return false;
+    freeaddrinfo(found);
+    return true;
+}
+
 /* Fills in the address as the system sees it: port 0 has become a real one. */
 static int describe_inet(struct listener *listener)
 {
@@ -76,18 +102,11 @@ static int describe_inet(struct listener *listener)
 
 static int open_inet(struct listener *listener, const char *text)
 {
-    const struct addrinfo hints = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
     struct addrinfo *found = NULL;
-    char host[NI_MAXHOST];
-    const char *port;
-    int status;
+    int status = parse_inet(text, &found);
 
-    status = split_address(text, host, sizeof(host), &port);
     if (status < 0)
         return status;
-    if (getaddrinfo(host, port, &hints, &found) != 0)
-        return -EINVAL;
     listener->descriptor = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (listener->descriptor < 0) {
         status = -errno;

@@ -27,4 +27,7 @@ struct listener {
 int listener_open(struct listener *ret_listener, const char *text);
 void listener_close(struct listener *listener);
 
+/* Whether text is one of the three forms, and could be listened on. Opens nothing. */
+bool listener_address_valid(const char *text);
+
 #endif

@@ -23,6 +23,9 @@
 #define HTTP_WRITE_BYTES_MAX (2u << 20) /* to one client in one turn of the loop */
 #define HTTP_REQUESTS_PER_TURN 16u      /* pipelined by one client */
 #define HTTP_ACCEPTS_PER_TURN 64u
+#define HTTP_ASKINGS_MAX 64u       /* questions to the scanner that somebody waits for */
+#define HTTP_ASKED_MAX 4u          /* of them with the scanner, or answered and not yet sent on */
+#define HTTP_CALLBACKS_PER_TURN 16 /* of the loop, before it looks for what is new */
 #define HTTP_BODY_BYTES_MAX (128u << 20)
 
 /* How long a client may take. */
@@ -89,6 +92,8 @@ struct http {
     struct pages pages;
     struct asking *askings;
     uint64_t last_ticket;
+    uint64_t asked_tickets[HTTP_ASKED_MAX]; /* with the scanner, waited for or not */
+    size_t asked_count;
     struct event *wake_event;
     struct event *sweep_event;
     struct event *resume_event; /* accepting goes on after a pause */

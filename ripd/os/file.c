@@ -13,9 +13,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 enum { READ_FLAGS = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
@@ -25,6 +28,13 @@ int file_open_directory(const char *path)
     int descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     return descriptor >= 0 ? descriptor : -errno;
+}
+
+uint64_t file_descriptors_max(void)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
 static struct file_identity identity_of(const struct stat *status)
@@ -95,6 +105,19 @@ int file_open_regular_at(int directory, const char *name)
     }
     close(found);
     return result;
+}
+
+int file_tmpfs_bytes(int descriptor, uint64_t *ret_bytes)
+{
+    struct statfs system;
+    struct stat status;
+
+    if (fstatfs(descriptor, &system) != 0 || fstat(descriptor, &status) != 0)
+        return -errno;
+    if (system.f_type != TMPFS_MAGIC)
+        return -ENOTSUP;
+    *ret_bytes = (uint64_t)status.st_blocks * 512;
+    return 0;
 }
 
 static bool is_dot_name(const char *name)

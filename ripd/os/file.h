@@ -22,6 +22,9 @@ struct file_identity {
 };
 
 int file_open_directory(const char *path);
+
+/* How many descriptors this process may have. */
+uint64_t file_descriptors_max(void);
 int file_identify(int descriptor, struct file_identity *ret_identity);
 int file_identify_at(int directory, const char *name, struct file_identity *ret_identity); /* follows no link */
 
@@ -30,6 +33,9 @@ int file_identify_at(int directory, const char *name, struct file_identity *ret_
  * block and a device is not touched. -ENOTSUP: not a regular file.
  */
 int file_open_regular_at(int directory, const char *name);
+
+/* Memory that a file of a tmpfs has, swapped out or not. -ENOTSUP: it is on another file system. */
+int file_tmpfs_bytes(int descriptor, uint64_t *ret_bytes);
 
 /* Names in a directory, except "." and "..", while visit returns 0; at most limit of them, then -EOVERFLOW. */
 int file_list(int directory, size_t limit, int (*visit)(void *context, const char *name), void *context);

@@ -151,7 +151,7 @@ static bool is_replaced(const struct probe *probe, struct registry *registry, co
         registry_damage(registry, subject->ring, "was cut while it was read");
     if (result != 0 || info.generation != suspect->generation || info.kind != RIP_KIND_THREAD)
         return false; /* a coroutine may be on a younger thread */
-    return stat->start_time_ticks > info.registered_boot_ns / probe->tick_ns + 1;
+    return info.registered_boot_ns != 0 && stat->start_time_ticks > info.registered_boot_ns / probe->tick_ns + 1;
 }
 
 /* 0; -ESRCH: the thread is gone; -EAGAIN: its number is not known yet. */

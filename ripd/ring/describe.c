@@ -54,6 +54,7 @@ static struct item *new_item(const struct ring *ring, const struct rip_id_info *
     item->name_bytes = info->name_bytes;
     memcpy(item->name, info->name, info->name_bytes);
     item->snap_count = info->snap_count;
+    item->registered_boot_ns = info->registered_boot_ns;
     item->crumb_count = crumb_count;
     if (crumb_count != 0)
         memcpy(item->crumbs, crumbs, crumb_count * sizeof(*crumbs));
@@ -111,7 +112,7 @@ static bool is_running(enum id_state state)
 
 static struct sighting sighting_of(const struct walk *walk, const struct detector_id *id)
 {
-    struct sighting sighting = {.state = id->state, .cause = id->cause};
+    struct sighting sighting = {.state = id->state, .cause = id->cause, .threshold_ns = id->threshold_ns};
 
     if (is_running(id->state))
         return sighting;
@@ -119,7 +120,6 @@ static struct sighting sighting_of(const struct walk *walk, const struct detecto
     sighting.frozen_since_ns = id->frozen_since_ns;
     sighting.frozen_for_ns = id->frozen_for_ns;
     sighting.frozen_for_max_ns = id->frozen_for_max_ns;
-    sighting.threshold_ns = id->threshold_ns;
     return sighting;
 }
 
@@ -187,7 +187,11 @@ static int append(struct walk *walk, uint32_t slot, uint32_t generation, const s
     }
     page->sightings = sightings;
     sightings[page->count] = *sighting;
-    sightings[page->count++].item = item;
+    sightings[page->count].item = item;
+    if (!is_running(sighting->state))
+        sightings[page->count].frozen_for_max_ns =
+            item_frozen_max_ns(item, walk->snapshot, sighting->frozen_for_ns, sighting->frozen_for_max_ns);
+    page->count++;
     page->next = (struct query_cursor){.present = true, .ring = walk->ring->serial, .slot = slot};
     return 0;
 }

@@ -6,7 +6,7 @@
  * Guarantees
  *   1. A refresh never fails for a reason that lies in a file, a directory or a process.
  *   2. A damaged ring leaves the set at once, but its struct stays valid until the next refresh.
- *   3. A ring is dropped only when its file has no name here and nobody lives in it.
+ *   3. A ring is dropped only when its file has no name here and nothing shows that somebody lives in it.
  *   4. Notices are bounded per refresh, and a limit is noticed once.
  */
 #include "ring/registry.h"
@@ -19,6 +19,7 @@
 
 #include "core/array.h"
 #include "os/proc.h"
+#include "ring/claims.h"
 #include "ring/registry_state.h"
 
 /* Notices ---------------------------------------------------------------------------------------------------------- */
@@ -86,6 +87,7 @@ static void free_ring(struct ring *ring)
 {
     mapping_close(&ring->mapping);
     registry_processes_done(ring);
+    registry_modules_done(ring);
     free(ring->name);
     free(ring->file_name);
     free(ring);
@@ -197,14 +199,27 @@ static bool is_same_boot(const struct registry *registry, const struct rip_ring_
            memcmp(info->boot_id, registry->boot_id, sizeof(unknown)) == 0;
 }
 
-/* Looks at the files of all rings: cut, or without a name? */
+/* What is wrong with a ring's file, as a phrase; NULL: nothing. */
+static const char *check_ring(struct ring *ring)
+{
+    int claims = -EIO;
+
+    if (mapping_check(&ring->mapping) == 0 && mapping_info(&ring->mapping, &ring->info) == 0)
+        claims = claims_check(&ring->mapping, &ring->info);
+    if (claims == 0)
+        return NULL;
+    return claims < 0 ? "was cut short" : "claims more than it has memory for";
+}
+
+/* Looks at the files of all rings: damaged, or without a name? */
 static void check_rings(struct registry *registry)
 {
     for (size_t i = 0; i < registry->ring_count;) {
         struct ring *ring = registry->rings[i];
+        const char *reason = check_ring(ring);
 
-        if (mapping_check(&ring->mapping) != 0 || mapping_info(&ring->mapping, &ring->info) != 0) {
-            registry_damage(registry, ring, "was cut short");
+        if (reason != NULL) {
+            registry_damage(registry, ring, reason);
             continue;
         }
         if (ring->mapping.file.links == 0)
@@ -214,16 +229,13 @@ static void check_rings(struct registry *registry)
     }
 }
 
-/* Judges all processes, and drops the rings that nobody can find or needs any more. */
-static void judge_rings(struct registry *registry, uint64_t now_mono_ns)
+/* Drops the rings that nobody can find or needs any more. */
+static void drop_rings(struct registry *registry)
 {
     for (size_t i = 0; i < registry->ring_count;) {
         struct ring *ring = registry->rings[i];
 
-        registry_processes_refresh(registry, ring, now_mono_ns);
-        if (i >= registry->ring_count || registry->rings[i] != ring)
-            continue; /* it has been damaged, and is gone from the set */
-        if (!ring->unlinked || registry_ring_lives(ring)) {
+        if (!ring->unlinked || registry_ring_is_held(ring)) {
             i++;
             continue;
         }
@@ -243,7 +255,9 @@ int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const stru
     registry_directories_refresh(registry, now_mono_ns);
     check_rings(registry);
     registry_name_rings(registry);
-    judge_rings(registry, now_mono_ns);
+    registry_owners_refresh(registry);
+    registry_judge_all(registry, now_mono_ns);
+    drop_rings(registry);
     return give_notices(registry, ret_notices, ret_count);
 }
 
@@ -269,6 +283,11 @@ int registry_new(struct registry **ret_registry, const struct registry_options *
     if (registry == NULL)
         return -ENOMEM;
     registry->inotify = -1;
+    registry->judging_ns = options->judging_ns != 0 ? options->judging_ns : REGISTRY_JUDGING_NS;
+    registry->descriptors_max = file_descriptors_max();
+    registry->descriptors_max -= registry->descriptors_max / 2 < REGISTRY_DESCRIPTORS_KEPT
+                                     ? registry->descriptors_max / 2
+                                     : REGISTRY_DESCRIPTORS_KEPT;
     learn_machine(registry, options);
     result = registry->proc >= 0 ? registry_directories_init(registry, options) : -ENOENT;
     if (result != 0) {
@@ -293,6 +312,7 @@ void registry_free(struct registry *registry)
         close(registry->proc);
     free(registry->rings);
     free(registry->retired);
+    free(registry->queue);
     free(registry->notices);
     free(registry->notices_out);
     free(registry);

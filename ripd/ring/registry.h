@@ -11,6 +11,8 @@
  *   B. A ring keeps its serial as long as it is mapped, whatever it is renamed to, and its name as long as its file has
  *      that name; the ring that comes second to a name is NAME~2. Several links to a file are one ring.
  *   C. Every limit has a name below, and a counter in registry_counters.
+ *   D. What a refresh takes is bounded, whatever the rings claim, and rings take the time of their owner's other rings
+ *      alone: a record that had no turn keeps its verdict until it has one.
  */
 #ifndef RIPD_RING_REGISTRY_H
 #define RIPD_RING_REGISTRY_H
@@ -26,18 +28,22 @@
 #define REGISTRY_RESCAN_NS UINT64_C(10000000000)
 #define REGISTRY_RECHECK_NS UINT64_C(5000000000) /* /proc is asked at least this often about who holds its locks */
 #define REGISTRY_LISTING_NS UINT64_C(50000000)   /* spent on listing threads of other pid namespaces, per refresh */
+#define REGISTRY_JUDGING_NS UINT64_C(50000000)   /* spent on process records per refresh, in equal shares of owners */
 #define REGISTRY_RINGS_MAX 4096u                 /* rings mapped at once */
 #define REGISTRY_FILES_MAX 65536u                /* names looked at per directory, and files remembered in all */
 #define REGISTRY_EVENTS_MAX 16384u               /* taken in per refresh; more are an overflow */
 #define REGISTRY_DIRECTORIES_MAX 64u
 #define REGISTRY_UNREADABLE_MAX 1024u /* rings that cannot be read, listed with the reason */
 #define REGISTRY_NOTICES_MAX 8192u    /* per refresh; more are counted */
+#define REGISTRY_OWNERS_MAX 64u /* users whose rings have a share of time of their own; others have one together */
+#define REGISTRY_DESCRIPTORS_KEPT 800u /* for connections, pidfds and /proc, not rings; at most half */
 
 /* One process record of a ring, and what we make of it. */
 struct ring_process {
     struct rip_process_info claim;
-    bool present; /* a process: not an embryo, not an exited one */
-    bool alive;   /* it, or an embryo, may still come to register ids */
+    bool looked_at; /* what follows is known */
+    bool present;   /* a process: not an embryo, not an exited one */
+    bool alive;     /* it, or an embryo, may still come to register ids */
     enum process_verdict verdict;
     struct identity_memory memory;
     uint32_t pid; /* in our namespace; 0 = not known */
@@ -48,7 +54,7 @@ struct ring_process {
     uint64_t checked_mono_ns;     /* when /proc was last asked about it; 0 = never */
     struct thread_names *threads; /* of a process in another pid namespace; NULL = none known */
     struct process_facts *facts;  /* a reference; NULL until asked for, and again when anything in it has changed */
-    struct process_facts *brief;  /* the same without modules */
+    struct process_facts *brief;  /* the same without modules, made when it is judged */
 };
 
 struct ring {
@@ -67,6 +73,10 @@ struct ring {
     uint8_t *dead;       /* [0, process_count): verdict is PROCESS_DEAD; for detector_ring() */
     uint64_t live_count; /* of the last scan */
     bool warned_unattested;
+    uint32_t owner;               /* index of the registry's owners; of this refresh */
+    uint32_t next_record;         /* whose turn it is to be judged */
+    uint32_t records_left;        /* to be judged in this refresh */
+    struct module_table *modules; /* of its processes, shared; NULL = none asked for yet */
 };
 
 struct registry;
@@ -76,6 +86,7 @@ struct registry_options {
     size_t directory_count;
     const char *proc_path;   /* "/proc" */
     const char *cgroup_path; /* "/sys/fs/cgroup" */
+    uint64_t judging_ns;     /* 0 = REGISTRY_JUDGING_NS */
 };
 
 struct registry_counters {
@@ -85,6 +96,8 @@ struct registry_counters {
     uint64_t rings_damaged;
     uint64_t unreadable_over_limit;
     uint64_t notices_over_limit;
+    uint64_t judgements_put_off; /* refreshes that left a ring's records unjudged, for want of time */
+    uint64_t modules_over_limit;
 };
 
 /* What changed, for the log; strings are the registry's, valid until the next refresh. */
@@ -124,7 +137,8 @@ void registry_damage(struct registry *registry, struct ring *ring, const char *r
 
 /*
  * Facts of a ring's process with its modules: a new reference, or NULL: no such process, or no memory. They are the
- * same object until something in them changes.
+ * same object until something in them changes. Without modules when the owner's share of time is spent: ask again
+ * after the next refresh.
  */
 struct process_facts *registry_process_facts(struct registry *registry, struct ring *ring, uint32_t process);
 
@@ -146,7 +160,7 @@ bool registry_process_holds(const struct registry *registry, const struct ring *
 
 /* Lines of /rings, mapped and unreadable, in order of name. The caller frees each with ring_facts_done(), and the
  * array. */
-int registry_facts(struct registry *registry, struct ring_facts **ret_facts, size_t *ret_count);
+int registry_facts(const struct registry *registry, struct ring_facts **ret_facts, size_t *ret_count);
 
 const struct registry_counters *registry_counters(const struct registry *registry);
 

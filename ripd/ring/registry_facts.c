@@ -33,31 +33,6 @@ static char *copy_path(const struct rip_module_info *module)
     return strndup((const char *)module->path, module->path_bytes);
 }
 
-static void format_build_id(const struct rip_module_info *module, char *ret_text)
-{
-    static const char digits[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < module->build_id_bytes; i++) {
-        *ret_text++ = digits[module->build_id[i] >> 4];
-        *ret_text++ = digits[module->build_id[i] & 15];
-    }
-    *ret_text = '\0';
-}
-
-static int fill_module(struct module_facts *facts, const struct rip_module_info *module)
-{
-    const char *slash;
-
-    *facts = (struct module_facts){.start = module->start, .end = module->end, .bias = module->bias};
-    facts->path = copy_path(module);
-    if (facts->path == NULL)
-        return -ENOMEM;
-    slash = strrchr(facts->path, '/');
-    facts->name = slash != NULL ? slash + 1 : facts->path;
-    format_build_id(module, facts->build_id);
-    return 0;
-}
-
 /* The wall time of a moment on the boot clock: by today's clocks, or by those that an earlier boot left in the ring. */
 static uint64_t wall_of_boot(const struct ring *ring, uint64_t boot_ns)
 {
@@ -97,8 +72,9 @@ static struct process_facts *new_facts(const struct ring *ring, const struct rin
     return facts;
 }
 
-/* Reads the process's modules: into facts->modules if that has been allocated; the program's path in any case. */
-static int read_modules(struct ring *ring, const struct ring_process *process, struct process_facts *facts)
+/* Reads the process's modules into facts->modules, if that has been allocated, or up to the program itself. */
+static int read_modules(struct registry *registry, struct ring *ring, const struct ring_process *process,
+                        struct process_facts *facts)
 {
     for (uint32_t i = 0; i < process->claim.module_count; i++) {
         struct rip_module_info module;
@@ -110,12 +86,12 @@ static int read_modules(struct ring *ring, const struct ring_process *process, s
             continue;
         if ((module.flags & RIP_MODULE_MAIN) != 0 && facts->exe == NULL)
             facts->exe = copy_path(&module);
+        if (facts->modules == NULL && facts->exe != NULL)
+            return 0;
         if (facts->modules == NULL)
             continue;
-        result = fill_module(&facts->modules[facts->module_count], &module);
-        if (result != 0)
-            return result;
-        facts->module_count++;
+        facts->modules[facts->module_count] = registry_module(registry, ring, &module);
+        facts->module_count += facts->modules[facts->module_count] != NULL;
     }
     return 0;
 }
@@ -128,12 +104,14 @@ static struct process_facts *make_facts(struct registry *registry, struct ring *
     int result = facts != NULL ? 0 : -ENOMEM;
 
     if (result == 0 && with_modules && process->claim.module_count != 0) {
-        facts->modules = calloc(process->claim.module_count, sizeof(*facts->modules));
+        facts->modules = calloc(process->claim.module_count, sizeof(struct module_facts *));
         if (facts->modules == NULL)
             result = -ENOMEM;
     }
-    if (result == 0)
-        result = read_modules(ring, process, facts);
+    if (result == 0) {
+        facts->without_modules = !with_modules;
+        result = read_modules(registry, ring, process, facts);
+    }
     if (result == -EIO)
         registry_damage(registry, ring, "was cut while it was read");
     if (result == 0)
@@ -142,13 +120,12 @@ static struct process_facts *make_facts(struct registry *registry, struct ring *
     return NULL;
 }
 
-static struct process_facts *brief_facts(struct registry *registry, struct ring *ring, struct ring_process *process)
+/* 0; -EIO: the ring is damaged. */
+int registry_make_brief(struct registry *registry, struct ring *ring, struct ring_process *process)
 {
-    if (process->facts != NULL)
-        return process_facts_ref(process->facts);
-    if (process->brief == NULL)
+    if (process->facts == NULL && process->brief == NULL)
         process->brief = make_facts(registry, ring, process, false);
-    return process->brief != NULL ? process_facts_ref(process->brief) : NULL;
+    return ring->mapping.damaged ? -EIO : 0;
 }
 
 struct process_facts *registry_process_facts(struct registry *registry, struct ring *ring, uint32_t process)
@@ -160,33 +137,34 @@ struct process_facts *registry_process_facts(struct registry *registry, struct r
     owner = &ring->processes[process];
     if (!owner->present && owner->verdict != PROCESS_DEAD)
         return NULL;
-    if (owner->facts == NULL)
+    if (owner->facts == NULL && registry_has_time(registry, ring)) {
+        uint64_t began_mono_ns = clock_mono_ns();
+
         owner->facts = make_facts(registry, ring, owner, true);
-    return owner->facts != NULL ? process_facts_ref(owner->facts) : NULL;
+        registry_charge(registry, ring, clock_mono_ns() - began_mono_ns);
+    }
+    return process_facts_ref(owner->facts != NULL ? owner->facts : owner->brief);
 }
 
 /* Rings ------------------------------------------------------------------------------------------------------------ */
 
-static int fill_processes(struct registry *registry, struct ring *ring, struct ring_facts *facts)
+/* The facts that the last refresh has made. */
+static int fill_processes(const struct ring *ring, struct ring_facts *facts)
 {
     facts->processes = calloc(ring->process_count != 0 ? ring->process_count : 1, sizeof(struct process_facts *));
     if (facts->processes == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < ring->process_count; i++) {
-        struct process_facts *process;
+        const struct ring_process *process = &ring->processes[i];
+        struct process_facts *known = process->facts != NULL ? process->facts : process->brief;
 
-        if (!ring->processes[i].present)
-            continue;
-        process = brief_facts(registry, ring, &ring->processes[i]);
-        if (process != NULL)
-            facts->processes[facts->process_count++] = process;
-        if (ring->mapping.damaged)
-            return -EIO;
+        if (process->present && known != NULL)
+            facts->processes[facts->process_count++] = process_facts_ref(known);
     }
     return 0;
 }
 
-static int fill_ring(struct registry *registry, struct ring *ring, struct ring_facts *facts)
+static int fill_ring(const struct registry *registry, const struct ring *ring, struct ring_facts *facts)
 {
     *facts = (struct ring_facts){
         .name = strdup(ring->name != NULL ? ring->name : ring->file_name),
@@ -203,7 +181,7 @@ static int fill_ring(struct registry *registry, struct ring *ring, struct ring_f
     };
     if (facts->name == NULL || facts->directory == NULL)
         return -ENOMEM;
-    return fill_processes(registry, ring, facts);
+    return fill_processes(ring, facts);
 }
 
 static int fill_unreadable(const struct registry *registry, const struct unreadable_file *file,
@@ -212,6 +190,7 @@ static int fill_unreadable(const struct registry *registry, const struct unreada
     *facts = (struct ring_facts){
         .name = strdup(file->name),
         .directory = strdup(registry->directories[file->directory].path),
+        .serial = file->serial,
         .health = file->health,
         .reason = strdup(file->reason),
         .uid = file->uid,
@@ -232,23 +211,14 @@ static int compare_facts(const void *left, const void *right)
     return a->serial < b->serial ? -1 : a->serial > b->serial;
 }
 
-int registry_facts(struct registry *registry, struct ring_facts **ret_facts, size_t *ret_count)
+int registry_facts(const struct registry *registry, struct ring_facts **ret_facts, size_t *ret_count)
 {
-    /* a ring that turns out damaged on the way moves from the one list to the other */
-    size_t room = registry->ring_count + REGISTRY_UNREADABLE_MAX, count = 0;
-    struct ring_facts *facts = calloc(room, sizeof(*facts));
+    size_t room = registry->ring_count + registry->unreadable_count, count = 0;
+    struct ring_facts *facts = calloc(room != 0 ? room : 1, sizeof(*facts));
     int result = facts != NULL ? 0 : -ENOMEM;
 
-    for (size_t i = 0; result == 0 && i < registry->ring_count;) {
-        result = fill_ring(registry, registry->rings[i], &facts[count]);
-        if (result != -EIO) {
-            count++;
-            i++;
-            continue;
-        }
-        ring_facts_done(&facts[count]);
-        result = 0;
-    }
+    for (size_t i = 0; result == 0 && i < registry->ring_count; i++)
+        result = fill_ring(registry, registry->rings[i], &facts[count++]);
     for (size_t i = 0; result == 0 && i < registry->unreadable_count; i++)
         result = fill_unreadable(registry, &registry->unreadable[i], &facts[count++]);
     if (result == 0) {

@@ -194,6 +194,7 @@ int registry_list_unreadable(struct registry *registry, const struct file_identi
         .inode = file->inode,
         .size_bytes = file->size_bytes,
         .uid = file->uid,
+        .serial = is_new ? ++registry->next_serial : entry->serial,
         .directory = directory,
         .health = is_new || health > entry->health ? health : entry->health, /* once damaged, not just unreadable */
         .reason = reason,
@@ -306,6 +307,10 @@ static enum look take_mapping(struct registry *registry, struct mapping *mapping
     if (mapping->file.device != file->device || mapping->file.inode != file->inode) {
         mapping_close(mapping); /* replaced since it was looked at; there is an event for that */
         return LOOK_LATER;
+    }
+    if ((uint64_t)mapping->descriptor >= registry->descriptors_max) {
+        mapping_close(mapping);
+        return handle_open_error(registry, file, directory, name, -EMFILE);
     }
     if (registry->ring_count >= REGISTRY_RINGS_MAX) {
         mapping_close(mapping);

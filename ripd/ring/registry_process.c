@@ -4,8 +4,9 @@
  * core/identity.c's. Touches the ring's descriptor (locks) and /proc.
  *
  * Guarantees
- *   1. Locks are asked about at every refresh. /proc is asked about a process whose locks are as they were only every
- *      REGISTRY_RECHECK_NS: a lock goes when its process does. Without a lock /proc is asked every time.
+ *   1. Locks are asked about at every refresh, as long as there is time (registry_owner.c). /proc is asked about a
+ *      process whose locks are as they were only every REGISTRY_RECHECK_NS: a lock goes when its process does. Without
+ *      a lock /proc is asked every time.
  *   2. A pid found through a lock is looked up; where it cannot be the process of the record, the record is judged as
  * if nobody held the lock, so a stranger's lock changes no verdict.
  *   3. A zombie does not exist, unless only its first thread has ended. A process that /proc hides may exist.
@@ -21,6 +22,8 @@
 #include "os/pidfd.h"
 #include "os/proc.h"
 #include "ring/registry_state.h"
+
+enum { RECORDS_PER_TURN = 64 }; /* of a ring, before its owner's other rings have theirs */
 
 #define EMBRYO_GRACE_NS UINT64_C(1000000000)  /* believed this long, whatever its parent does */
 #define EMBRYO_LIMIT_NS UINT64_C(60000000000) /* and this long while its parent lives */
@@ -283,29 +286,69 @@ static int refresh_record(struct registry *registry, struct ring *ring, uint32_t
         else
             judge_process(registry, ring, index, now_mono_ns);
     }
+    process->looked_at = true;
     ring->dead[index] = process->verdict == PROCESS_DEAD;
-    return 0;
+    return process->present ? registry_make_brief(registry, ring, process) : 0;
 }
 
-void registry_processes_refresh(struct registry *registry, struct ring *ring, uint64_t now_mono_ns)
+void registry_processes_begin(struct ring *ring)
 {
     size_t count = ring->info.process_high_water;
 
     if (grow_processes(ring, count) != 0)
         count = ring->process_count < count ? ring->process_count : count; /* the others are not dead, just unknown */
-    for (size_t i = 0; i < count; i++) {
-        if (refresh_record(registry, ring, (uint32_t)i, now_mono_ns) != 0) {
+    ring->records_left = (uint32_t)count;
+}
+
+void registry_processes_judge(struct registry *registry, struct ring *ring, uint64_t now_mono_ns)
+{
+    size_t count =
+        ring->info.process_high_water < ring->process_count ? ring->info.process_high_water : ring->process_count;
+    uint64_t began_mono_ns = clock_mono_ns();
+
+    for (unsigned i = 0; i < RECORDS_PER_TURN && ring->records_left > 0 && registry_has_time(registry, ring); i++) {
+        uint64_t ended_mono_ns;
+
+        if (ring->next_record >= count)
+            ring->next_record = 0;
+        if (refresh_record(registry, ring, ring->next_record, now_mono_ns) != 0) {
             registry_damage(registry, ring, "was cut while it was read");
+            ring->records_left = 0;
             return;
         }
+        ring->next_record++;
+        ring->records_left--;
+        ended_mono_ns = clock_mono_ns();
+        registry_charge(registry, ring, ended_mono_ns - began_mono_ns);
+        began_mono_ns = ended_mono_ns;
     }
 }
 
+/* Whether a process lives in it, as far as is known. */
 bool registry_ring_lives(const struct ring *ring)
 {
     for (size_t i = 0; i < ring->process_count; i++)
-        if (ring->processes[i].alive)
+        if (ring->processes[i].alive || !ring->processes[i].looked_at)
             return true;
+    return false;
+}
+
+/* Whether more than the ring's own word says that the process may live; an embryo is given its time. */
+static bool is_held(const struct ring_process *process)
+{
+    return process->verdict != PROCESS_UNKNOWN || process->life_locked || process->holder_pid != 0 ||
+           process->claim.state == RIP_PROCESS_EMBRYO;
+}
+
+/* Whether it is to be kept after its file has been removed: who just names somebody else's process does not keep it. */
+bool registry_ring_is_held(const struct ring *ring)
+{
+    for (size_t i = 0; i < ring->process_count; i++) {
+        const struct ring_process *process = &ring->processes[i];
+
+        if (!process->looked_at || (process->alive && is_held(process)))
+            return true;
+    }
     return false;
 }
 

@@ -8,6 +8,8 @@
  *   registry_name.c       which name a ring goes by
  *   registry_process.c    process records: identified and judged
  *   registry_thread.c     threads by the numbers that they have in other pid namespaces
+ *   registry_owner.c      who owns the rings, and has how much time
+ *   registry_module.c     modules, shared by the processes of a ring
  *   registry_facts.c      values for snapshots
  */
 #ifndef RIPD_RING_REGISTRY_STATE_H
@@ -49,6 +51,7 @@ struct unreadable_file {
     uint64_t inode;
     uint64_t size_bytes;
     uint32_t uid;
+    uint32_t serial; /* as if it were a ring */
     uint32_t directory;
     enum ring_health health;
     const char *reason; /* static */
@@ -68,7 +71,16 @@ enum registry_limit {
     LIMIT_EVENTS,
     LIMIT_WATCHES,
     LIMIT_RESOURCES, /* descriptors, memory, address space */
+    LIMIT_TIME,
+    LIMIT_MODULES,
     LIMIT_COUNT,
+};
+
+/* A user who owns rings. */
+struct ring_owner {
+    uint32_t uid;
+    uint32_t next_serial; /* the ring that had no turn at the last refresh */
+    uint64_t spent_ns;    /* on its rings since the last refresh began */
 };
 
 struct registry {
@@ -94,6 +106,14 @@ struct registry {
     size_t retired_count;
     size_t retired_capacity;
     uint32_t next_serial;
+    uint64_t descriptors_max; /* numbers below may be taken for rings */
+
+    struct ring_owner owners[REGISTRY_OWNERS_MAX];
+    size_t owner_count;
+    uint64_t judging_ns;
+    uint64_t share_ns;   /* of each owner, per refresh */
+    struct ring **queue; /* those to be judged, ascending serial */
+    size_t queue_capacity;
 
     struct known_files known;
     struct unreadable_file *unreadable;
@@ -134,14 +154,27 @@ void registry_seen_as(struct registry *registry, struct ring *ring, uint32_t dir
 void registry_name_rings(struct registry *registry);
 
 /* registry_process.c */
-void registry_processes_refresh(struct registry *registry, struct ring *ring, uint64_t now_mono_ns); /* may damage */
+void registry_processes_begin(struct ring *ring); /* all its records are to be judged */
+void registry_processes_judge(struct registry *registry, struct ring *ring, uint64_t now_mono_ns); /* may damage */
 bool registry_ring_lives(const struct ring *ring);
+bool registry_ring_is_held(const struct ring *ring);
 void registry_processes_done(struct ring *ring);
 
 /* registry_thread.c */
 void registry_forget_threads(struct ring_process *process);
 
+/* registry_owner.c */
+void registry_owners_refresh(struct registry *registry);
+bool registry_has_time(const struct registry *registry, const struct ring *ring);
+void registry_charge(struct registry *registry, const struct ring *ring, uint64_t spent_ns);
+void registry_judge_all(struct registry *registry, uint64_t now_mono_ns);
+
+/* registry_module.c */
+struct module_facts *registry_module(struct registry *registry, struct ring *ring, const struct rip_module_info *info);
+void registry_modules_done(struct ring *ring);
+
 /* registry_facts.c */
 void registry_drop_facts(struct ring_process *process);
+int registry_make_brief(struct registry *registry, struct ring *ring, struct ring_process *process); /* may damage */
 
 #endif

@@ -10,6 +10,7 @@ import sys
 import tempfile
 
 SOURCE, INCLUDE, LIB = sys.argv[1:4]
+SANITIZED = len(sys.argv) > 4 and sys.argv[4] != ""
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
 COMPILERS = {"gcc": ("c", "-std=c11"), "clang": ("c", "-std=c11"), "g++": ("c++", "-std=c++17"),
              "clang++": ("c++", "-std=c++17")}
@@ -63,6 +64,36 @@ def matrix(folder):
             one(folder, compiler, how)
 
 
+def headers_are_silent(folder):
+    """Under warnings that a consumer may have and we do not, and in younger languages."""
+    source = os.path.join(folder, "silent")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <librip.h>\n#include <rip/reader.h>\nvoid all(struct rip_context *a);\n"
+                   "void all(struct rip_context *a) { rip_snap(); rip_idle(); rip_switch(a, a); }\n")
+    common = ["-Wpedantic", "-Wsign-conversion", "-Wundef", "-Wcast-qual", "-Wcast-align", "-Wredundant-decls"]
+    extra = {"gcc": ["-Wc++-compat", "-Wstrict-prototypes", "-Wbad-function-cast"], "clang": ["-Wstrict-prototypes"],
+             "g++": ["-Wold-style-cast", "-Wuseless-cast", "-Wzero-as-null-pointer-constant"],
+             "clang++": ["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]}
+    for compiler in filter(find, COMPILERS):
+        language = COMPILERS[compiler][0]
+        for standard, level in itertools.product(("c11", "c2x") if language == "c" else ("c++17", "c++20"),
+                                                 ("-O0", "-O2")):
+            built = run([find(compiler), "-x", language, f"-std={standard}", level, *WARNINGS, *common,
+                         *extra[compiler], f"-I{INCLUDE}", "-c", source, "-o", os.devnull])
+            report(f"{compiler} {standard} {level}: no warning from the headers", built.returncode == 0, built.stderr)
+
+
+def plugin_with_its_own_copy(folder):
+    """Unloaded with its id on a thread that ends afterwards: the thread must not run into unmapped code."""
+    plugin, host = os.path.join(folder, "plugin.so"), os.path.join(folder, "host")
+    compile_it = ["gcc", "-D_GNU_SOURCE", "-pthread", *WARNINGS, f"-I{INCLUDE}", os.path.join(SOURCE, "plugin.c")]
+    built = [run(compile_it + rest) for rest in
+             (["-DPLUGIN", "-fPIC", "-shared", f"{LIB}/librip.a", "-o", plugin], ["-o", host])]
+    report("plugin compiles", all(one.returncode == 0 for one in built), "".join(one.stderr for one in built))
+    result = run([host, plugin])
+    report("plugin with its own copy can be unloaded", result.returncode == 0, f"{result.returncode} {result.stdout}")
+
+
 def exported_symbols():
     names = set(re.findall(r" [TWVDBuR] (\w+)", run(["nm", "-D", "--defined-only", f"{LIB}/librip.so"]).stdout))
     names |= set(re.findall(r" [TWVDBuR] (\w+)@", run(["nm", "-D", "--defined-only", f"{LIB}/librip.so"]).stdout))
@@ -70,7 +101,7 @@ def exported_symbols():
               "rip_switch", "rip_context_init", "rip_context_exit", "rip_refresh_modules", "rip_tid", "rip_idx",
               "rip_ctr", "rip_ring", "rip__thread", "rip__epoch", "rip__enter_thread", "rip_status_text",
               "rip_view_open", "rip_view_info", "rip_view_scan", "rip_view_id", "rip_view_trail", "rip_view_process",
-              "rip_view_module"}
+              "rip_view_module", "rip_view_live_count"}
     names.discard("LIBRIP_1")
     report("exported symbols", names == wanted, f"only exported: {names - wanted}\nmissing: {wanted - names}")
 
@@ -98,6 +129,9 @@ def size_of_snap(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         matrix(folder)
+        headers_are_silent(folder)
+        if not SANITIZED:
+            plugin_with_its_own_copy(folder)
         exported_symbols()
         if os.uname().machine == "x86_64":
             size_of_snap(folder)

@@ -30,14 +30,16 @@ static inline struct process_facts *sample_process(const char *exe, uint32_t pid
     process->started_wall_ns = UINT64_C(1795161600000000000); /* 2026-11-20T08:00:00Z */
     process->module_count = 1;
     process->modules = calloc(1, sizeof(*process->modules));
-    process->modules[0] = (struct module_facts){
+    process->modules[0] = calloc(1, sizeof(**process->modules));
+    *process->modules[0] = (struct module_facts){
         .start = SAMPLE_BIAS + 0x1000,
         .end = SAMPLE_BIAS + 0x9000,
         .bias = SAMPLE_BIAS,
         .path = strdup(exe),
         .build_id = SAMPLE_BUILD_ID,
     };
-    process->modules[0].name = strrchr(process->modules[0].path, '/') + 1;
+    atomic_init(&process->modules[0]->references, 1);
+    process->modules[0]->name = strrchr(process->modules[0]->path, '/') + 1;
     return process;
 }
 

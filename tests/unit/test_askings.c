@@ -153,6 +153,44 @@ static void test_threads_gone_wrong(void **state)
     world_close(&world);
 }
 
+/* More questions than the scanner is given at once, and than may wait at all. */
+static void test_a_window_of_questions(void **state)
+{
+    enum { CLIENTS = HTTP_ASKINGS_MAX + 1 };
+    struct client clients[CLIENTS];
+    struct world world;
+    struct reply reply;
+
+    (void)state;
+    world_open(&world);
+    publish_and_wait(&world, 1, 0);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        char text[128];
+
+        snprintf(text, sizeof(text), "GET /threads?pid=%zu HTTP/1.1\r\n" HOST "\r\n", i + 1);
+        client_open(&clients[i], world.address);
+        client_send(&clients[i], text);
+        if (i < HTTP_ASKED_MAX)
+            wait_for_ticket(&world, i);
+        else
+            usleep(2000);
+    }
+    assert_int_equal(tickets_of(&world), HTTP_ASKED_MAX);
+    client_receive(&clients[CLIENTS - 1], &reply); /* one too many */
+    assert_problem(&reply, 503);
+    free(reply.body);
+    for (size_t i = 0; i < HTTP_ASKINGS_MAX; i++) { /* in the order in which they were asked */
+        complete(&world, wait_for_ticket(&world, i), 1, i + 1);
+        client_receive(&clients[i], &reply);
+        assert_int_equal(reply.status, 200);
+        free(reply.body);
+        assert_true(tickets_of(&world) <= i + 1 + HTTP_ASKED_MAX);
+    }
+    for (size_t i = 0; i < CLIENTS; i++)
+        client_close(&clients[i]);
+    world_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +198,7 @@ int main(void)
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_one_thread),
         cmocka_unit_test(test_threads_gone_wrong),
+        cmocka_unit_test(test_a_window_of_questions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

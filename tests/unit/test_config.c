@@ -93,6 +93,12 @@ static void test_bad(void **state)
         {{"--listen", "7470"}, "ADDR:PORT"},
         {{"--log-level", "all"}, "debug"},
         {{"--"}, "--help"},
+        {{"--listen", "127.0.0.1:65536"}, "numeric"},
+        {{"--listen", "example.org:80"}, "--listen"},
+        {{"--listen", "unix:"}, "--listen"},
+        {{"--allow-host", "a b"}, "--allow-host"},
+        {{"--allow-host", "db1:7470"}, "without a port"},
+        {{"--interval", "5s\nand \x1b[31mmore"}, "?[31m"},
     };
 
     (void)state;

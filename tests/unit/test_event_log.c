@@ -326,6 +326,52 @@ static void many_episodes_at_once(void **context)
     free(events);
 }
 
+/* Two rings of a hundred stalls each, and one of a single one. */
+static void no_ring_takes_all_the_room(void **context)
+{
+    struct event_log *log = log_new(20);
+    struct detector_event events[201];
+    const struct report *reports;
+    size_t begun[4] = {0};
+
+    (void)context;
+    for (uint32_t i = 0; i < 201; i++) {
+        events[i] = event(DETECTOR_STALLED, i);
+        events[i].ring = 1 + i / 100;
+    }
+    assert_int_equal(event_log_step(log, 1000, events, 201, &reports), 13);
+    for (int i = 0; i < 13; i++)
+        begun[reports[i].ring]++;
+    assert_int_equal(begun[1], 6);
+    assert_int_equal(begun[2], 6);
+    assert_int_equal(begun[3], 1);
+    assert_int_equal(event_log_suppressed_count(log), 188);
+    event_log_free(log, NULL);
+}
+
+static void the_limit_can_be_lowered(void **context)
+{
+    struct event_log *log = log_new(3);
+    const struct detector_event events[] = {event(DETECTOR_STALLED, 1), event(DETECTOR_STALLED, 2)};
+    const struct report *reports;
+    struct report report;
+
+    (void)context;
+    event_log_set_limit(log, 0);
+    assert_int_equal(step(log, 1000, DETECTOR_STALLED, 9, &report), 0);
+    event_log_set_limit(log, 1);
+    assert_int_equal(event_log_step(log, 1000, events, 2, &reports), 1);
+    assert_int_equal(event_log_suppressed_count(log), 2);
+    event_log_set_limit(log, 1000); /* but never above what it was made for */
+    for (uint32_t i = 10; i < 14; i++) {
+        const struct detector_event four[] = {event(DETECTOR_STALLED, 4 * i), event(DETECTOR_STALLED, 4 * i + 1),
+                                              event(DETECTOR_STALLED, 4 * i + 2), event(DETECTOR_STALLED, 4 * i + 3)};
+
+        assert_int_equal(event_log_step(log, 1000, four, 4, &reports), 3);
+    }
+    event_log_free(log, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +386,8 @@ int main(void)
         cmocka_unit_test(a_tag_comes_back_once),
         cmocka_unit_test(begins_and_ends_are_paired),
         cmocka_unit_test(many_episodes_at_once),
+        cmocka_unit_test(no_ring_takes_all_the_room),
+        cmocka_unit_test(the_limit_can_be_lowered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

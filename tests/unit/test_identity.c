@@ -142,6 +142,23 @@ static void unknown_start_time_is_never_attested(void **context)
     assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
 }
 
+/* A ring of one's own that names somebody else's process, true start time and all, but cannot hold its lock. */
+static void living_process_of_another_user_is_not_talked_about(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.holder_pid = 0;
+    facts.claims_holder_lock = facts.claims_life_lock = false;
+    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+    facts.pid_uid_real = facts.pid_uid_effective = facts.pid_uid_saved = USER + 1;
+    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    facts.pid_uid_real = USER;
+    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    facts.file_uid = 0; /* root may name anybody */
+    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+}
+
 static void every_uid_must_be_the_owners(void **context)
 {
     uint32_t *uids[3];
@@ -153,7 +170,7 @@ static void every_uid_must_be_the_owners(void **context)
     uids[2] = &facts.pid_uid_saved;
     for (int i = 0; i < 3; i++) {
         *uids[i] = 0; /* a locker that executed a set-user-id program */
-        assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+        assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
         assert_true(identity_holder_is_foreign(&facts));
         facts.file_uid = 0;
         assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
@@ -330,6 +347,7 @@ int main(void)
         cmocka_unit_test(reused_pid_is_not_the_process),
         cmocka_unit_test(surviving_lock_that_names_a_reused_pid_is_not_believed),
         cmocka_unit_test(unknown_start_time_is_never_attested),
+        cmocka_unit_test(living_process_of_another_user_is_not_talked_about),
         cmocka_unit_test(every_uid_must_be_the_owners),
         cmocka_unit_test(foreign_locker_is_ignored),
         cmocka_unit_test(foreign_locker_does_not_keep_an_exited_process_alive),

@@ -154,7 +154,7 @@ static void test_long(void **state)
     accept_query(text, &query);
     assert_int_equal(strlen(query.name), QUERY_PATTERN_BYTES - 1);
     text[5 + QUERY_PATTERN_BYTES - 1] = 'a';
-    refuse_query(text, ALL, "name", "longer than 255");
+    refuse_query(text, ALL, "name", "longer than 271");
     memset(text, 'b', 600);
     memset(text + 600, 0, sizeof(text) - 600);
     {

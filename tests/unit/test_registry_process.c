@@ -459,7 +459,7 @@ static void test_facts_of_a_process(void **state)
     assert_string_equal(facts->exe, exe);
     assert_in_range(facts->started_wall_ns, now_ns - UINT64_C(30000000000), now_ns + UINT64_C(1000000000));
     assert_true(facts->module_count > 1);
-    assert_non_null(facts->modules[0].name);
+    assert_non_null(facts->modules[0]->name);
     scene_refresh(scene);
     again = registry_process_facts(scene->registry, ring, 0);
     assert_ptr_equal(again, facts); /* the same as long as nothing has changed */

@@ -24,8 +24,11 @@ static struct process_facts *process_new(uint32_t pid)
     process->exe = strdup("/usr/bin/checkout");
     process->module_count = 3;
     process->modules = calloc(3, sizeof *process->modules);
-    for (size_t i = 0; i < 3; i++)
-        process->modules[i].path = strdup("/usr/lib/module.so");
+    for (size_t i = 0; i < 3; i++) {
+        process->modules[i] = calloc(1, sizeof **process->modules);
+        atomic_init(&process->modules[i]->references, 1);
+        process->modules[i]->path = strdup("/usr/lib/module.so");
+    }
     return process;
 }
 
@@ -85,15 +88,15 @@ static void the_newest_module_wins_an_overlap(void **context)
     struct process_facts *process = process_new(1);
 
     (void)context;
-    process->modules[0].start = 0x1000;
-    process->modules[0].end = 0x3000;
-    process->modules[1].start = 0x2000;
-    process->modules[1].end = 0x4000;
-    process->modules[2].start = process->modules[2].end = 0x1000; /* empty */
+    process->modules[0]->start = 0x1000;
+    process->modules[0]->end = 0x3000;
+    process->modules[1]->start = 0x2000;
+    process->modules[1]->end = 0x4000;
+    process->modules[2]->start = process->modules[2]->end = 0x1000; /* empty */
     assert_null(process_facts_module(process, 0xfff));
-    assert_ptr_equal(process_facts_module(process, 0x1000), &process->modules[0]);
-    assert_ptr_equal(process_facts_module(process, 0x2000), &process->modules[1]);
-    assert_ptr_equal(process_facts_module(process, 0x3fff), &process->modules[1]);
+    assert_ptr_equal(process_facts_module(process, 0x1000), process->modules[0]);
+    assert_ptr_equal(process_facts_module(process, 0x2000), process->modules[1]);
+    assert_ptr_equal(process_facts_module(process, 0x3fff), process->modules[1]);
     assert_null(process_facts_module(process, 0x4000));
     process_facts_unref(process);
 }
@@ -157,6 +160,21 @@ static void references_are_counted_across_threads(void **context)
     item_unref(item);
 }
 
+static void no_id_is_frozen_for_longer_than_it_is_registered(void **context)
+{
+    struct snapshot snapshot = {.scanned_boot_ns = 1000};
+    struct item item = {.registered_boot_ns = 400};
+
+    (void)context;
+    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, 350), 350); /* the detector knows better */
+    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, UINT64_MAX), 600);
+    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 700, UINT64_MAX), 700); /* never less than the other end */
+    item.registered_boot_ns = 0;
+    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, UINT64_MAX), UINT64_MAX);
+    item.registered_boot_ns = 1001; /* a ring that lies */
+    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, UINT64_MAX), UINT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +183,7 @@ int main(void)
         cmocka_unit_test(the_newest_module_wins_an_overlap),
         cmocka_unit_test(stalls_are_sorted_longest_first),
         cmocka_unit_test(references_are_counted_across_threads),
+        cmocka_unit_test(no_id_is_frozen_for_longer_than_it_is_registered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

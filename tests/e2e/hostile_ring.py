@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rings made byte by byte, to claim whatever a test wants: the bytes are those of include/rip/ring.h."""
+import mmap
+import os
+import struct
+import time
+
+PAGE = 4096
+SLOT, PROCESS, MODULE = 384, 1024, 512
+ENTRIES = 32
+LOCK_HOLDER, LOCK_LIFE, LOCK_TAKEOVER = 1 << 60, (1 << 60) + (1 << 32), (1 << 60) + (1 << 33)
+STATE_LIVE = 3
+
+
+def pages(size):
+    return (size + PAGE - 1) // PAGE * PAGE
+
+
+def boot_id():
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return bytes.fromhex(file.read().strip().replace("-", ""))
+
+
+def start_time(pid):
+    """Clock ticks since boot, or 0."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except OSError:
+        return 0
+
+
+class Ring:
+    """A ring file, mapped to be written. What is not written stays a hole."""
+
+    def __init__(self, path, capacity=64, processes=64, modules=64, mode=0o644):
+        self.path = path
+        words = (capacity + 63) // 64
+        self.capacity = capacity
+        self.summary = PAGE
+        self.live = self.summary + pages((words + 63) // 64 * 8)
+        self.processes = self.live + pages(words * 8)
+        self.modules = self.processes + pages(processes * PROCESS)
+        self.slots = self.modules + pages(modules * MODULE)
+        self.size = self.slots + pages(capacity * SLOT)
+        making = path + ".making"
+        self.fd = os.open(making, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+        os.ftruncate(self.fd, self.size)
+        self.bytes = mmap.mmap(self.fd, self.size)
+        self.put("<IIII", 8, 1, PAGE, 0x01020304, 0)
+        self.put("<QQQ", 24, 0, 0, self.size)
+        self.bytes[48:64] = os.urandom(16)
+        self.bytes[64:80] = boot_id()
+        self.put("<IIQIIQQIIQIIQ", 96, capacity, SLOT, self.slots, ENTRIES, 64, self.summary, self.live, processes,
+                 PROCESS, self.processes, modules, MODULE, self.modules)
+        self.put("<QQQ", 168, LOCK_HOLDER, LOCK_LIFE, LOCK_TAKEOVER)
+        self.put("<II", 552, 0, 0)
+        self.bytes[0:8] = b"RIPRING\0"
+
+    def publish(self):
+        os.rename(self.path + ".making", self.path)
+        return self
+
+    def put(self, form, offset, *values):
+        struct.pack_into(form, self.bytes, offset, *values)
+
+    def process(self, index, pid, start=None, flags=0, state=STATE_LIVE, modules=(), comm=b"hostile"):
+        at = self.processes + index * PROCESS
+        self.put("<IIIIQQQIII", at, state, 2, flags, pid, start_time(pid) if start is None else start, 0, 0, 0, 0,
+                 len(modules))
+        self.bytes[at + 56:at + 72] = comm[:16].ljust(16, b"\0")
+        for i, module in enumerate(modules):
+            self.put("<H", at + 256 + 2 * i, module)
+        self.high_water(processes=index + 1)
+
+    def module(self, index, start, end, bias=0, path=b"/bin/hostile", flags=0):
+        at = self.modules + index * MODULE
+        self.put("<QQQIHB", at, start, end, bias, flags, len(path), 0)
+        self.bytes[at + 64:at + 64 + len(path)] = path
+        self.high_water(modules=index + 1)
+
+    def high_water(self, processes=0, modules=0):
+        old = struct.unpack_from("<II", self.bytes, 552)
+        self.put("<II", 552, max(old[0], processes), max(old[1], modules))
+
+    def slot(self, index, number=None, tid=0, process=0, name=b"fake", count=1, address=0x1000, generation=2):
+        at = self.slots + index * SLOT
+        self.put("<QQIIIHBBIIQ", at, count, 0, generation, index if number is None else number, tid, process, 0, 0, 0,
+                 2, time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+        self.put("<Q", at + 64 + 8 * (count % ENTRIES), (count & 0xff) << 56 | address)
+        self.bytes[at + 320:at + 321 + len(name)] = bytes([len(name)]) + name
+        self.set_live(index)
+
+    def snap(self, index, count):
+        self.put("<Q", self.slots + index * SLOT, count)
+
+    def set_live(self, index):
+        word = index // 64
+        self.bytes[self.live + index // 8] |= 1 << (index % 8)
+        self.bytes[self.summary + word // 8] |= 1 << (word % 8)
+
+    def set_all_live(self):
+        words = (self.capacity + 63) // 64
+        self.bytes[self.live:self.live + words * 8] = b"\xff" * (words * 8)
+        summary = (words + 63) // 64 * 8
+        self.bytes[self.summary:self.summary + summary] = b"\xff" * summary
+
+    def close(self):
+        self.bytes.close()
+        os.close(self.fd)

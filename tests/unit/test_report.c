@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_report.c - log lines: what they say of hostile names, and how many there are: ripd/app/report.c, log.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "app/log.h"
+#include "app/report.h"
+#include "unit/samples.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+/* Standard error, through a pipe. */
+struct capture {
+    int saved;
+    int reading;
+    char text[1 << 20];
+};
+
+static int set_up(void **state)
+{
+    struct capture *capture = calloc(1, sizeof(*capture));
+    int ends[2];
+
+    assert_non_null(capture);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    assert_true(fcntl(ends[1], F_SETPIPE_SZ, 1 << 20) > 0);
+    assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    capture->saved = dup(STDERR_FILENO);
+    assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    close(ends[1]);
+    capture->reading = ends[0];
+    *state = capture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct capture *capture = *state;
+
+    dup2(capture->saved, STDERR_FILENO);
+    close(capture->saved);
+    close(capture->reading);
+    free(capture);
+    return 0;
+}
+
+/* What has been written since the last call. */
+static const char *taken(struct capture *capture)
+{
+    size_t length = 0;
+    ssize_t count;
+
+    while (length < sizeof(capture->text) - 1 &&
+           (count = read(capture->reading, capture->text + length, sizeof(capture->text) - 1 - length)) > 0)
+        length += (size_t)count;
+    capture->text[length] = '\0';
+    return capture->text;
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text != '\0'; text++)
+        count += *text == '\n';
+    return count;
+}
+
+static void test_notices(void **state)
+{
+    const struct registry_notice notices[] = {
+        {NOTICE_RING_FOUND, "checkout", NULL},
+        {NOTICE_RING_DAMAGED, "a\n\x1b[2Jb\"", "was cut short"},
+    };
+    struct report_budget budget;
+
+    report_budget_init(&budget, 0);
+    report_notices(&budget, 0, notices, 2);
+    assert_string_equal(taken(*state), "ripd: info: ring found name=\"checkout\"\n"
+                                       "ripd: warning: ring damaged name=\"a\\x0a\\x1b[2Jb\\\"\" "
+                                       "reason=\"was cut short\"\n");
+    for (enum registry_notice_kind kind = 0; kind <= NOTICE_LIMIT; kind++) {
+        const struct registry_notice one = {kind, "x", "y"};
+
+        report_notices(&budget, 0, &one, 1);
+        assert_int_equal(lines_of(taken(*state)), 1);
+    }
+}
+
+static void test_a_flood_of_notices(void **state)
+{
+    struct registry_notice *notices = calloc(8000, sizeof(*notices));
+    struct report_budget budget;
+    uint64_t now_ns = 5 * SECOND_NS;
+    size_t lines;
+
+    for (size_t i = 0; i < 8000; i++)
+        notices[i] = (struct registry_notice){NOTICE_RING_FOUND, "x", NULL};
+    report_budget_init(&budget, now_ns);
+    report_notices(&budget, now_ns, notices, 8000);
+    assert_non_null(strstr(taken(*state), "too many notices to log: left_out=7000\n"));
+    lines = 0;
+    for (int i = 0; i < 100; i++) {
+        report_notices(&budget, now_ns += SECOND_NS, notices, 8000);
+        lines += lines_of(taken(*state));
+    }
+    assert_in_range(lines, 100 * REPORT_PER_SECOND, 100 * REPORT_PER_SECOND + 11);
+    report_notices(&budget, now_ns += 3600 * SECOND_NS, notices, 1); /* what is owed is told when it is over */
+    assert_int_equal(budget.left_out_count, 0);
+    assert_int_equal(report_budget_lines(&budget, now_ns), REPORT_BURST - 1);
+    free(notices);
+}
+
+static void test_stalls(void **state)
+{
+    struct item *item = sample_item(sample_process("/usr/bin/checkout", 4690), "check\nout", 3, 17, "a\x7f", 2, 4);
+    struct report begin = {.kind = REPORT_BEGIN, .episode = 7, .cause = CAUSE_PARKED, .lasted_ns = 5 * SECOND_NS};
+    struct report end = {
+        .kind = REPORT_END, .episode = 7, .reason = DETECTOR_MOVED, .lasted_ns = 6 * SECOND_NS, .stall_count = 2};
+    const char *text;
+
+    report_stall(&begin, item);
+    text = taken(*state);
+    assert_int_equal(lines_of(text), 1);
+    assert_non_null(strstr(text, "ripd: warning: stall begin episode=7 ring=\"check\\x0aout\" id="));
+    assert_non_null(strstr(text, "cause=parked frozen_for_ms=5000"));
+    assert_non_null(strstr(text, "module=\"checkout\" offset=0x"));
+    report_stall(&end, item);
+    assert_non_null(strstr(taken(*state), "reason=moved lasted_ms=6000 stalls=2\n"));
+    begin.cause = CAUSE_NONE;
+    report_stall(&begin, NULL);
+    assert_string_equal(taken(*state), "ripd: warning: stall begin episode=7 cause=null frozen_for_ms=5000\n");
+    item_unref(item);
+}
+
+static void test_nobody_reads(void **state)
+{
+    struct capture *capture = *state;
+    const char *text;
+
+    for (int i = 0; i < 100000; i++) /* must not wait */
+        log_line(LOG_LEVEL_WARNING, "line %d of very many", i);
+    taken(capture);
+    log_line(LOG_LEVEL_WARNING, "heard again");
+    text = taken(capture);
+    assert_non_null(strstr(text, "log lines lost, nobody took them: count="));
+    assert_non_null(strstr(text, "ripd: warning: heard again\n"));
+    log_line(LOG_LEVEL_WARNING, "and again");
+    assert_string_equal(taken(capture), "ripd: warning: and again\n");
+}
+
+static void test_the_longest_line_is_one_line(void **state)
+{
+    char *long_text = malloc(10000);
+
+    memset(long_text, 'x', 9999);
+    long_text[9999] = '\0';
+    log_line(LOG_LEVEL_ERROR, "%s", long_text);
+    assert_int_equal(lines_of(taken(*state)), 1);
+    free(long_text);
+}
+
+int main(void)
+{
+#define CAPTURE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        CAPTURE_TEST(test_notices),      CAPTURE_TEST(test_a_flood_of_notices),           CAPTURE_TEST(test_stalls),
+        CAPTURE_TEST(test_nobody_reads), CAPTURE_TEST(test_the_longest_line_is_one_line),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
