@@ -2,7 +2,7 @@
 /*
  * preload_shield.c - the ring's descriptor stays open, and out of the program's sight.
  *
- * Closing it, or any copy of it, drops the POSIX lock by which a reader knows the process (trap 12). So a program that
+ * Closing it, or any copy of it, drops the POSIX lock by which a reader knows the process. So a program that
  * closes all it does not know (a daemon, a shell) finds nothing at that number: EBADF, as if it were not open.
  *
  * Guarantees

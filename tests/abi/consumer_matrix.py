@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""consumer.c, compiled in every way that DESIGN allows, runs and finds everything true; and the exported symbols, the
+"""consumer.c, compiled in every way that is promised, runs and finds everything true; and the exported symbols, the
 size of the inlined snap and the forms of its thread-local accesses are what they should be."""
 import itertools
 import os

@@ -11,7 +11,7 @@ static struct sim_world *quiet_world(void)
     return sim_new((struct sim_options){.seed = 1});
 }
 
-/* Trap 16. Each in a process of its own; all are in the counts, none is a stall. */
+/* Each in a process of its own; all are in the counts, none is a stall. */
 static void trap_16_states_of_their_own(void **context)
 {
     struct sim_world *world = quiet_world();
@@ -160,7 +160,7 @@ static void the_gone_end_their_stalls(void **context)
     sim_free(world);
 }
 
-/* Trap 17. It moves every six seconds and a half: one episode, not ten. */
+/* It moves every six seconds and a half: one episode, not ten. */
 static void trap_17_flapping_is_one_episode(void **context)
 {
     struct sim_world *world = quiet_world();
@@ -181,7 +181,7 @@ static void trap_17_flapping_is_one_episode(void **context)
     sim_free(world);
 }
 
-/* Trap 17. Two hundred stall at once; the log says ten, counts the others, and ends the ten. */
+/* Two hundred stall at once; the log says ten, counts the others, and ends the ten. */
 static void trap_17_limits_count_what_they_suppress(void **context)
 {
     struct sim_world *world = sim_new((struct sim_options){.seed = 1, .reports_max = 3});

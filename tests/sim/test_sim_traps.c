@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_sim_traps.c - what a correct design answers, as transcripts. The numbers are those of DESIGN's section on traps.
+ * test_sim_traps.c - what has misled other watchdogs, as transcripts: each ends with nobody falsely accused.
  */
 #include "sim/sim.h"
 
@@ -32,7 +32,7 @@ static void the_first_stall(void **context)
     sim_free(world);
 }
 
-/* Trap 1. Steps by which an 8-bit, a 16-bit and a 32-bit counter come back to where they were. */
+/* Steps by which an 8-bit, a 16-bit and a 32-bit counter come back to where they were. */
 static void trap_1_aliasing(void **context)
 {
     struct sim_world *world = quiet_world();
@@ -50,7 +50,7 @@ static void trap_1_aliasing(void **context)
     sim_free(world);
 }
 
-/* Trap 14. The lid closes; and nobody is accused. */
+/* The lid closes; and nobody is accused. */
 static void trap_14_suspended_for_an_hour(void **context)
 {
     struct sim_world *world = quiet_world();
@@ -173,7 +173,7 @@ static void trap_14_stalls_over_a_stopped_ripd(void **context)
     sim_free(world);
 }
 
-/* Trap 15. */
+/* Idle is not stuck. */
 static void trap_15_idle_is_not_stuck(void **context)
 {
     struct sim_world *world = quiet_world();
