@@ -56,7 +56,8 @@ def again(world, **options):
     world.stop()
     world.log = open(world.log_path, "ab")
     logged = len(world.log_text())
-    world.ripd = subprocess.Popen([f"{w.BIN}/ripd", "--listen", "127.0.0.1:0", "--dir", world.dir, "--interval",
+    program = shutil.copy(f"{w.BIN}/ripd", world.made)  # another user may not reach the build tree
+    world.ripd = subprocess.Popen([program, "--listen", "127.0.0.1:0", "--dir", world.dir, "--interval",
                                    f"{world.INTERVAL_MS}ms", "--stall-after", f"{world.STALL_AFTER_MS}ms"],
                                   stderr=world.log, **options)
     world.wait_for(lambda: "listening on" in world.log_text()[logged:])
