@@ -30,7 +30,7 @@ static volatile pid_t *tids; /* of the child's threads, shared */
 
 static void *run_thread(void *context)
 {
-    tids[(intptr_t)context] = (pid_t)syscall(SYS_gettid);
+    __atomic_store_n(&tids[(intptr_t)context], (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
     for (;;)
         pause();
     return NULL;
@@ -46,7 +46,7 @@ static void start_threads(void *context)
         if (pthread_create(&thread, NULL, run_thread, (void *)i) != 0)
             abort();
     for (intptr_t i = 1; i < THREADS; i++)
-        while (tids[i] == 0)
+        while (__atomic_load_n(&tids[i], __ATOMIC_ACQUIRE) == 0)
             usleep(100);
 }
 

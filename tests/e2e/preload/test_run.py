@@ -72,6 +72,8 @@ class Run(PreloadTest):
     def test_preload_stays(self):
         self.environment["LD_PRELOAD"] = "libutil.so.1"
         done = self.run_traced("sh", "-c", "echo $LD_PRELOAD")
+        if "ASan runtime does not come first" in done.stderr:
+            self.skipTest("rip is built with AddressSanitizer, which starts behind no preloaded library")
         self.assertTrue(done.stdout.endswith("librip-preload.so:libutil.so.1\n"), done.stdout)
         nested = self.run_traced(RIP, "run", "sh", "-c", "echo $LD_PRELOAD")
         self.assertEqual(nested.stdout, done.stdout)
