@@ -28,7 +28,7 @@
 #include <librip.h>
 #include <rip/reader.h>
 
-#define STEPS_MAX 200
+#define STEPS_MAX 400 /* sanitizers add instructions */
 #define TRAP_ON() __asm__ volatile("pushfq\n\torq $0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc")
 #define TRAP_OFF() __asm__ volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc")
 
