@@ -53,6 +53,7 @@ struct app {
     struct schedule schedule;
     uint64_t sequence;
     int signal_descriptor;
+    bool failed; /* stopped without having been asked to */
 };
 
 static void release_item(void *item)
@@ -178,6 +179,7 @@ static bool app_wait(struct app *app)
 
         if (ppoll(descriptors, 2, &timeout, NULL) < 0 && errno != EINTR) {
             log_line(LOG_LEVEL_ERROR, "poll: %s", strerror(errno));
+            app->failed = true;
             return false;
         }
         if (descriptors[0].revents != 0)
@@ -310,5 +312,5 @@ int app_run(const struct config *config)
         http_stop(app.http);
     }
     app_close(&app);
-    return error == 0 ? 0 : 1;
+    return error == 0 && !app.failed ? 0 : 1;
 }

@@ -181,6 +181,28 @@ void registry_damage(struct registry *registry, struct ring *ring, const char *r
                                  RING_DAMAGED, reason);
 }
 
+bool registry_give_way(struct registry *registry, uint32_t uid)
+{
+    uint32_t largest;
+
+    if (!registry_largest_owner(registry, uid, &largest))
+        return false;
+    for (size_t i = registry->ring_count; i-- > 0;) {
+        struct ring *ring = registry->rings[i];
+
+        if (ring->mapping.file.uid != largest)
+            continue;
+        remove_ring(registry, i);
+        mapping_close(&ring->mapping);
+        retire_ring(registry, ring);
+        registry->counters.rings_over_limit++;
+        registry_notice_limit(registry, LIMIT_WAY,
+                              "the user with the most rings has to give one up for another user's");
+        return true;
+    }
+    return false;
+}
+
 static void free_retired(struct registry *registry)
 {
     for (size_t i = 0; i < registry->retired_count; i++)

@@ -308,17 +308,26 @@ static enum look take_mapping(struct registry *registry, struct mapping *mapping
         mapping_close(mapping); /* replaced since it was looked at; there is an event for that */
         return LOOK_LATER;
     }
-    if ((uint64_t)mapping->descriptor >= registry->descriptors_max) {
+    if ((uint64_t)mapping->descriptor >= registry->descriptors_max && !registry_give_way(registry, file->uid)) {
         mapping_close(mapping);
         return handle_open_error(registry, file, directory, name, -EMFILE);
     }
-    if (registry->ring_count >= REGISTRY_RINGS_MAX) {
+    if (registry->ring_count >= REGISTRY_RINGS_MAX && !registry_give_way(registry, file->uid)) {
         mapping_close(mapping);
         registry->counters.rings_over_limit++;
         registry_notice_limit(registry, LIMIT_RINGS, "more rings than can be mapped at once");
         return LOOK_LATER;
     }
     return add_mapping(registry, mapping, directory, name) == 0 ? LOOK_RING : LOOK_LATER;
+}
+
+/* As mapping_open(). */
+static int open_ring(const struct registry *registry, uint32_t directory, const char *name, struct mapping *ret_mapping,
+                     enum rip_status *ret_status)
+{
+    int descriptor = file_open_regular_at(registry->directories[directory].descriptor, name);
+
+    return descriptor >= 0 ? mapping_open(ret_mapping, descriptor, ret_status) : descriptor;
 }
 
 /* Opens a file that is new or has changed. */
@@ -331,9 +340,9 @@ static enum look examine(struct registry *registry, const struct file_identity *
 
     if (file->size_bytes == 0)
         return LOOK_OTHER;
-    result = file_open_regular_at(registry->directories[directory].descriptor, name);
-    if (result >= 0)
-        result = mapping_open(&mapping, result, &status);
+    result = open_ring(registry, directory, name, &mapping, &status);
+    if ((result == -ENOMEM || result == -EMFILE) && registry_give_way(registry, file->uid))
+        result = open_ring(registry, directory, name, &mapping, &status);
     if (result < 0)
         return handle_open_error(registry, file, directory, name, result);
     if (result == 0)

@@ -7,7 +7,9 @@
  *
  * Guarantees
  *   1. Nobody's rings take the share of another owner, unless there are more than REGISTRY_OWNERS_MAX.
- *   2. When the share is spent, the next refresh goes on with the ring and the record whose turn it was: each is judged
+ *   2. Where there are more rings than can be mapped, they are shared in the same way: no user's rings keep out the few
+ *      of another.
+ *   3. When the share is spent, the next refresh goes on with the ring and the record whose turn it was: each is judged
  *      some time.
  */
 #include "core/array.h"
@@ -43,6 +45,21 @@ void registry_owners_refresh(struct registry *registry)
         registry->owners[i] = owners[i];
     registry->owner_count = count;
     registry->share_ns = registry->judging_ns / (count != 0 ? count : 1);
+}
+
+/* Who has most rings, if that is more than one above what another user has. */
+bool registry_largest_owner(const struct registry *registry, uint32_t than, uint32_t *ret_uid)
+{
+    size_t counts[REGISTRY_OWNERS_MAX] = {0}, count = 0, largest = 0;
+    struct ring_owner owners[REGISTRY_OWNERS_MAX];
+    uint32_t own = find_owner(owners, &count, than);
+
+    for (size_t i = 0; i < registry->ring_count; i++)
+        counts[find_owner(owners, &count, registry->rings[i]->mapping.file.uid)]++;
+    for (size_t i = 1; i < count; i++)
+        largest = counts[i] > counts[largest] ? i : largest;
+    *ret_uid = owners[largest].uid;
+    return counts[largest] > counts[own] + 1;
 }
 
 bool registry_has_time(const struct registry *registry, const struct ring *ring)

@@ -71,6 +71,7 @@ enum registry_limit {
     LIMIT_EVENTS,
     LIMIT_WATCHES,
     LIMIT_RESOURCES, /* descriptors, memory, address space */
+    LIMIT_WAY,
     LIMIT_TIME,
     LIMIT_MODULES,
     LIMIT_COUNT,
@@ -133,6 +134,7 @@ struct registry {
 /* registry.c */
 void registry_notice(struct registry *registry, enum registry_notice_kind kind, const char *name, const char *reason);
 void registry_notice_limit(struct registry *registry, enum registry_limit limit, const char *reason);
+bool registry_give_way(struct registry *registry, uint32_t uid); /* for a ring of uid; false: not at anybody's cost */
 int registry_add_ring(struct registry *registry, struct ring *ring); /* takes it over; -ENOMEM: it is freed */
 
 /* registry_directory.c */
@@ -167,6 +169,7 @@ void registry_forget_threads(struct ring_process *process);
 void registry_owners_refresh(struct registry *registry);
 bool registry_has_time(const struct registry *registry, const struct ring *ring);
 void registry_charge(struct registry *registry, const struct ring *ring, uint64_t spent_ns);
+bool registry_largest_owner(const struct registry *registry, uint32_t than, uint32_t *ret_uid);
 void registry_judge_all(struct registry *registry, uint64_t now_mono_ns);
 
 /* registry_module.c */

@@ -133,6 +133,43 @@ static void test_a_removed_ring_that_names_another_users_process(void **state)
     assert_int_equal(scene->noticed[NOTICE_RING_GONE], 1);
 }
 
+static uint64_t descriptors_used(void)
+{
+    int descriptor = dup(0);
+
+    close(descriptor);
+    return (uint64_t)descriptor;
+}
+
+/* A user with more rings than there is room for keeps out nobody else's. */
+static void test_rings_give_way(void **state)
+{
+    struct scene *scene = *state;
+    char name[16];
+
+    if (geteuid() != 0)
+        skip();
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "many-%d", i);
+        make_records(scene, name, getpid(), 1, 65534);
+    }
+    scene->registry->descriptors_max = descriptors_used() + 10;
+    scene_refresh(scene);
+    assert_in_range(ring_count(scene), 4, 10);
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof(name), "mine-%d", i);
+        make_records(scene, name, getpid(), 1, 0);
+        scene_refresh(scene);
+        assert_non_null(ring_named(scene, name));
+        assert_in_range(ring_count(scene), 4, 10);
+    }
+    for (int i = 0; i < 3; i++) { /* and they stay */
+        scene_rescan(scene);
+        assert_non_null(ring_named(scene, "mine-0"));
+        assert_in_range(ring_count(scene), 4, 10);
+    }
+}
+
 int main(void)
 {
 #define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
@@ -141,6 +178,7 @@ int main(void)
         SCENE_TEST(test_rings_of_one_owner_take_turns),
         SCENE_TEST(test_an_owner_has_a_share_of_its_own),
         SCENE_TEST(test_facts_without_modules_when_time_is_spent),
+        SCENE_TEST(test_rings_give_way),
         SCENE_TEST(test_a_removed_ring_that_names_another_users_process),
     };
 

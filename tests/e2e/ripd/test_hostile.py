@@ -369,6 +369,7 @@ def no_standard_streams(world):
     world.wait_for(lambda: answers(world))
     for number in range(3):
         assert os.readlink(f"/proc/{world.ripd.pid}/fd/{number}") == "/dev/null", number
+    assert world.stop() == 0
     world.start()
 
 

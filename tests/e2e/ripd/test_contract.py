@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the daemon answers, held against its interface as users were promised it: names, shapes, null, refusals."""
+import json
+import os
+import re
+import socket
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import hostile_ring as h  # noqa: E402
+import world as w  # noqa: E402
+
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+COUNT = int
+LOCATION = {"module": str, "build_id": (str, None), "offset": re.compile("0x[0-9a-f]+"), "function": (str, None),
+            "file": (str, None), "line": (int, None)}
+PROCESS = {"pid": (int, None), "comm": (str, None), "exe": (str, None), "started_at": (re.compile(TIME), None),
+           "attested": bool}
+ITEM = {"ring": str, "id": int, "tid": (int, None), "name": str, "note": (str, None), "process": (PROCESS, None),
+        "state": str, "cause": (str, None), "since": (re.compile(TIME), None), "frozen_for_ms": (int, None),
+        "frozen_for_max_ms": (int, None), "threshold_ms": int, "snaps": int, "location": (LOCATION, None),
+        "kernel": (dict, None), "waits_for": (list, None),
+        "trail": [{key: form for key, form in [("count", int), *LOCATION.items()] if key != "build_id"}]}
+FRAME = {"schema": str, "generated_at": re.compile(TIME),
+         "scan": {"sequence": int, "age_ms": int, "interval_ms": int},
+         "counts": {"running": int, "idle": int, "stalled": int, "stopped": int, "exited": int, "dead": int},
+         "total": int, "returned": int}
+RING = {"ring": str, "directory": str, "health": str, "reason": (str, None), "dead": (bool, None), "unlinked": bool,
+        "uid": int, "file_bytes": int, "capacity": (int, None), "live": (int, None), "modules_dropped": (int, None),
+        "registered": (int, None), "refused": ({"full": int, "memory": int, "processes": int}, None),
+        "created_at": (re.compile(TIME), None), "processes": [{"index": int, **PROCESS, "dead": bool}]}
+
+
+def holds(value, form, at="$"):
+    if isinstance(form, tuple):
+        if value is None:
+            assert None in form, f"{at} is null"
+            return
+        form = form[0]
+    if isinstance(form, dict):
+        assert isinstance(value, dict) and list(value) == list(form), f"{at}: {list(value)}, not {list(form)}"
+        for key, inner in form.items():
+            holds(value[key], inner, f"{at}.{key}")
+    elif isinstance(form, list):
+        assert isinstance(value, list), at
+        for i, one in enumerate(value):
+            holds(one, form[0], f"{at}[{i}]")
+    elif isinstance(form, re.Pattern):
+        assert isinstance(value, str) and form.fullmatch(value), f"{at}: {value}"
+    else:
+        assert type(value) is form, f"{at}: {value!r}"  # pylint: disable=unidiomatic-typecheck
+
+
+def raw(world, text, port=None):
+    """(status, fields, body) of one request as it is."""
+    connection = socket.create_connection(("127.0.0.1", port or world.port), timeout=w.PATIENCE_S)
+    connection.sendall(text.encode("latin-1"))
+    answer = b""
+    while True:
+        part = connection.recv(65536)
+        if not part:
+            break
+        answer += part
+    connection.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    lines = head.decode().split("\r\n")
+    return int(lines[0].split()[1]), dict(line.lower().split(": ", 1) for line in lines[1:]), body
+
+
+def ask(world, path="/stalls", method="GET", host="localhost", **fields):
+    text = "".join(f"{key.replace('_', '-')}: {value}\r\n" for key, value in fields.items())
+    host = f"Host: {host}\r\n" if host is not None else ""
+    status, answered, body = raw(world, f"{method} {path} HTTP/1.1\r\n{host}{text}Connection: close\r\n\r\n")
+    assert not any(name.startswith("access-control") for name in answered), answered
+    if status >= 400 and method != "HEAD":
+        assert answered["content-type"] == "application/problem+json", answered
+        assert json.loads(body)["status"] == status, body
+    return status, answered, body
+
+
+def shapes(world):
+    app = world.puppet()
+    app.do("spawn 17 worker-17 snap")
+    app.do("spawn 18 idler idle")
+    app.do("spawn 19 mute never")
+    app.do("coroutine 20 parked")
+    world.wait_for(lambda: world.state(17) == "running")
+    app.do("freeze 17")
+    world.wait_for(lambda: world.stalled_ids() == [17, 19, 20])
+    for path, key, form in (("/stalls", "stalls", ITEM), ("/threads", "threads", ITEM), ("/rings", "rings", RING)):
+        document = world.get(path)
+        assert document["schema"] == f"ripd/{key}/1"
+        holds(document, {**FRAME, key: [form]})
+        assert document["total"] == document["returned"] == len(document[key])
+    holds(world.get("/threads/app/17"), {**FRAME, "thread": ITEM})
+    stall = world.thread(17)
+    assert stall["cause"] == "unknown" and stall["process"]["attested"] and stall["process"]["pid"] == app.pid
+    assert stall["frozen_for_ms"] <= stall["frozen_for_max_ms"] and stall["threshold_ms"] == world.STALL_AFTER_MS
+    assert stall["trail"][0]["count"] == stall["snaps"] - 1
+    assert {key: stall["trail"][0][key] for key in ("module", "offset")} == {
+        key: stall["location"][key] for key in ("module", "offset")}
+    assert world.thread(19)["location"] is None and world.thread(19)["trail"] == []
+    parked = world.thread(20)
+    assert parked["tid"] is None and parked["kernel"] is None and parked["cause"] == "parked"
+    running = world.thread(18)
+    assert running["state"] == "idle" and running["since"] is None and running["frozen_for_ms"] is None
+
+
+def hosts(world):
+    for host in ("localhost", "LOCALHOST", "localhost.", f"localhost:{world.port}", "127.0.0.1", "127.1.2.3:80",
+                 "[::1]", "[::1]:7470", "app.localhost", "[::ffff:127.0.0.1]"):
+        assert ask(world, host=host)[0] == 200, host
+    for host in ("example.org", "127.0.0.1.example.org", "localhost.example.org", "10.0.0.1", "[::2]", "128.0.0.1",
+                 "2130706433"):
+        assert ask(world, host=host)[0] == 421, host
+    for host in (None, "", "a b", "localhost:http", "[::1", "localhost, localhost", "user@localhost", "localhost/x"):
+        assert ask(world, host=host)[0] == 400, host
+    assert raw(world, "GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\nConnection: close\r\n\r\n")[0] == 400
+    assert ask(world, path="/nowhere", host="example.org")[0] == 421  # before anything is looked up
+
+
+def origins(world):
+    for fields in ({"Sec_Fetch_Site": "same-origin"}, {"Sec_Fetch_Site": "none"}, {"Origin": "http://localhost"},
+                   {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"},
+                   {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "document"}):
+        assert ask(world, **fields)[0] == 200, fields
+    for fields in ({"Sec_Fetch_Site": "cross-site"}, {"Sec_Fetch_Site": "same-site"}, {"Origin": "null"},
+                   {"Origin": "http://example.org"}, {"Origin": "http://localhost:1"}, {"Origin": "https://a.b"},
+                   {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "no-cors"},
+                   {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "cors", "Sec_Fetch_Dest": "empty"},
+                   {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_Dest": "iframe"}):
+        assert ask(world, **fields)[0] == 403, fields
+
+
+def methods(world):
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "get", "PROPFIND"):
+        status, fields, _ = ask(world, method=method)
+        assert status == 405 and fields["allow"] == "get, head", (method, status, fields)
+    for path in ("/stalls", "/threads", "/threads/x/1", "/rings", "/healthz", "/readyz", "/version", "/nowhere",
+                 "/stalls?limit=0"):
+        status, fields, body = ask(world, path)
+        head_status, head_fields, head_body = ask(world, path, method="HEAD")
+        assert head_body == b"" and head_status == status
+        assert set(head_fields) == set(fields) and head_fields["content-type"] == fields["content-type"]
+        assert int(fields["content-length"]) == len(body)
+
+
+def parameters(world):
+    app = world.puppet()
+    app.do("spawn 1 one never")
+    app.do("spawn 2 two idle")
+    app.do("coroutine 3 three")
+    world.wait_for(lambda: world.stalled_ids() == [1, 3])
+    world.wait_for(lambda: world.stalls("?cause=unknown"))
+    for query, expected in (("cause=parked", [3]), ("cause=!parked", [1]), ("cause=%21parked", [1]), ("name=o*", [1]),
+                            ("name=[!o]*", [3]), ("ring=app", [1, 3]), ("ring=ap", []), (f"pid={app.pid}", [1, 3]),
+                            ("pid=1", []), ("min_ms=1", [1, 3]), ("min_ms=999999999", []), ("limit=1&ring=app", None)):
+        found = sorted(stall["id"] for stall in world.stalls("?" + query))
+        assert found == expected or (expected is None and len(found) == 1), (query, found)
+    assert [item["id"] for item in world.get("/threads?state=idle")["threads"]] == [2]
+    for query, name in (("limit=0", "limit"), ("limit=10001", "limit"), ("limit=x", "limit"), ("colour=red", "colour"),
+                        ("pid=0", "pid"), ("pid=-1", "pid"), ("min_ms=", "min_ms"), ("cause=lazy", "cause"),
+                        ("cause=!", "cause"), ("after=x", "after"), ("state=idle", "state"), ("ring=%zz", "ring"),
+                        ("name=%00", "name"), ("limit=1&limit=2", "limit")):
+        status, _, body = ask(world, "/stalls?" + query)
+        assert status == 400 and json.loads(body)["parameter"] == name, (query, status, body)
+        assert name in json.loads(body)["detail"]
+    for path in ("/healthz?x=1", "/version?limit=1", "/threads/app/1?limit=1", "/threads?state=lost",
+                 "/rings?state=dead"):
+        assert ask(world, path)[0] == 400, path
+    for path in ("/", "/stalls/", "/threads/app", "/threads/app/", "/threads//1", "/threads/app/x",
+                 "/threads/app/4294967296", "/threads/app/99", "/threads/nobody/1", "/threads/app/1/2"):
+        assert ask(world, path)[0] == 404, path
+
+
+def pages_while_ids_come_and_go(world):
+    """Who is there all the time is on exactly one page, whatever the others do."""
+    ring = h.Ring(world.ring("many"), capacity=4096)
+    ring.process(0, os.getpid())
+    stay = set(range(0, 4096, 2))
+    for i in stay:
+        ring.slot(i, number=i)
+    ring.publish()
+    world.wait_for(lambda: world.get("/stalls?limit=1")["total"] == len(stay))
+    for path, key in (("/threads", "threads"), ("/stalls", "stalls")):
+        seen, after, turn = [], "", 0
+        while True:
+            document = world.get(f"{path}?limit=100{after}")
+            seen += [item["id"] for item in document[key] if item["id"] in stay]
+            if "next" not in document:
+                break
+            after = "&after=" + document["next"]
+            for i in range(1 + 2 * turn, 4096, 64):  # others come, before and behind the cursor
+                ring.slot(i, number=100000 + i)
+            turn += 1
+            world.wait_scans(1)
+        assert sorted(seen) == sorted(stay), (path, len(seen), len(stay))
+        assert turn >= 20
+    ring.close()
+
+
+def names(world):
+    ring = h.Ring(world.ring("names"))
+    ring.process(0, os.getpid(), comm=b"\x1b[2J\xff")
+    texts = {1: b"plain \"quoted\" \\", 2: b"\xff\xfe", 3: b"tab\tnul\0del\x7f", 4: "käse\u202e".encode(), 5: b"",
+             6: "über".encode(), 7: b"\xf0\x9f\x92"}
+    for number, text in texts.items():
+        ring.slot(number, name=text)
+    ring.publish()
+    world.wait_for(lambda: world.get("/threads?ring=names")["total"] == len(texts))
+    _, _, body = ask(world, "/threads?ring=names")
+    assert all(byte >= 0x20 or byte == 0x0a for byte in body) and b"\x7f" not in body
+    items = {item["id"]: item for item in json.loads(body)["threads"]}
+    for number, text in texts.items():
+        item = items[number]
+        assert ("name_hex" in item) == (number in (2, 3, 4, 7)), item["name"]
+        assert bytes.fromhex(item.get("name_hex", text.hex())) == text
+    assert items[1]["name"] == texts[1].decode() and items[6]["name"] == "über"
+    assert items[2]["name"] == "\ufffd\ufffd" and items[7]["name"] == "\ufffd"
+    assert items[1]["process"]["comm_hex"] == b"\x1b[2J\xff".hex()
+    ring.close()
+
+
+def listeners(world):
+    path = os.path.join(world.made, "socket")
+    world.stop()
+    world.flags += ["--listen", "[::1]:0", "--listen", f"unix:{path}", "--allow-host", "db1.example.org"]
+    world.start()
+    assert f"listening on unix:{path}\n" in world.log_text()
+    port = int(re.findall(r"listening on http://\[::1\]:(\d+)\n", world.log_text())[-1])
+    assert ask(world, host="db1.example.org:7470")[0] == 200 and ask(world, host="db2.example.org")[0] == 421
+    for family, address in ((socket.AF_INET6, ("::1", port)), (socket.AF_UNIX, path)):
+        connection = socket.socket(family)
+        connection.connect(address)
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 200 OK\r\n")
+        connection.close()
+    assert world.stop() == 0 and not os.path.exists(path)
+    world.start()
+
+
+if __name__ == "__main__":
+    w.run([shapes, hosts, origins, methods, parameters, pages_while_ids_come_and_go, names, listeners])
