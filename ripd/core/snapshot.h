@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/health.h"
 #include "core/state.h"
 #include "rip/reader.h"
 
@@ -116,6 +117,7 @@ struct snapshot {
     struct ring_facts *rings;       /* in order of name */
     size_t ring_count;
     uint64_t late_scan_count;
+    struct health health;
 };
 
 /*

@@ -11,16 +11,18 @@
     (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_LIMIT |          \
      PARAMETER_AFTER)
 
-static const struct route routes[] = {
-    {"/stalls", PARAMETERS_OF_LISTS, handle_stalls},
-    {"/threads", PARAMETERS_OF_LISTS | PARAMETER_STATE, handle_threads},
-    {"/threads/RING/ID", 0, handle_thread},
-    {"/rings", PARAMETER_RING | PARAMETER_PID | PARAMETER_LIMIT | PARAMETER_AFTER, handle_rings},
-    {"/healthz", 0, handle_healthz},
-    {"/readyz", 0, handle_readyz},
-    {"/version", 0, handle_version},
+const struct route routes[] = {
+    {"/stalls", PARAMETERS_OF_LISTS, handle_stalls, "ids stalled now, longest first"},
+    {"/threads", PARAMETERS_OF_LISTS | PARAMETER_STATE, handle_threads,
+     "every live id with its state and last location"},
+    {"/threads/RING/ID", 0, handle_thread, "one id with its whole trail"},
+    {"/rings", PARAMETER_RING | PARAMETER_PID | PARAMETER_LIMIT | PARAMETER_AFTER, handle_rings,
+     "each ring: processes, capacity, refused registrations; unreadable and damaged ones with the reason"},
+    {"/healthz", 0, handle_healthz, "200 while the server's loop turns"},
+    {"/readyz", 0, handle_readyz, "503 until the first scan, or when the last one is older than three intervals"},
+    {"/version", 0, handle_version, "version and ring format"},
 };
-#define ROUTE_COUNT (sizeof(routes) / sizeof(routes[0]))
+const size_t routes_count = sizeof(routes) / sizeof(routes[0]);
 
 /* Cuts the next segment, which begins with '/', off. False: there is none. */
 static bool next_segment(struct span *path, struct span *ret_segment)
@@ -60,7 +62,7 @@ static bool matches(const char *pattern, struct span path, struct span arguments
 const struct route *route_find(struct span path, struct span ret_arguments[ROUTE_ARGUMENTS_MAX],
                                size_t *ret_argument_count)
 {
-    for (size_t i = 0; i < ROUTE_COUNT; i++)
+    for (size_t i = 0; i < routes_count; i++)
         if (matches(routes[i].pattern, path, ret_arguments, ret_argument_count))
             return &routes[i];
     return NULL;
@@ -70,6 +72,6 @@ void routes_list(char *ret_text, size_t capacity)
 {
     size_t length = 0;
 
-    for (size_t i = 0; i < ROUTE_COUNT && length < capacity; i++)
+    for (size_t i = 0; i < routes_count && length < capacity; i++)
         length += (size_t)snprintf(ret_text + length, capacity - length, "%s%s", i == 0 ? "" : ", ", routes[i].pattern);
 }

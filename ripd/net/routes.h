@@ -14,6 +14,7 @@ struct route {
     const char *pattern; /* a segment in capitals takes any text */
     unsigned parameters; /* of view/query_parse.h */
     route_handler *handle;
+    const char *summary; /* for the manual page: what it answers */
 };
 
 #define ROUTE_ARGUMENTS_MAX 2u
@@ -21,6 +22,10 @@ struct route {
 /* NULL if there is none. Arguments are the segments that capitals took, still encoded. */
 const struct route *route_find(struct span path, struct span ret_arguments[ROUTE_ARGUMENTS_MAX],
                                size_t *ret_argument_count);
+
+/* The table, for the manual page. */
+extern const struct route routes[];
+extern const size_t routes_count;
 
 /* "/stalls, /threads, ..." */
 void routes_list(char *ret_text, size_t capacity);

@@ -10,9 +10,10 @@ MAY_USE = {
     "ripd/os": set(),
     "ripd/ring": {"core", "os", "rip"},
     "ripd/probe": {"core", "os", "ring", "rip"},
+    "ripd/record": {"core", "os", "rip"},
     "ripd/view": {"core", "rip"},
     "ripd/net": {"core", "view", "os", "rip"},
-    "ripd/app": {"core", "os", "ring", "probe", "view", "net", "rip"},
+    "ripd/app": {"core", "os", "ring", "probe", "record", "view", "net", "rip"},
     "ripd/cli": {"core", "os", "ring", "rip"},
     "ripd": {"app", "rip"},
 }

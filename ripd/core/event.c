@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.c - names of kinds, references, and which events a query shows. Pure. */
+#include "core/event.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kind_names[EVENT_KIND_COUNT] = {
+#define X(name, text, meaning) text,
+    EVENT_KIND_TABLE(X)
+#undef X
+};
+
+const char *event_kind_name(enum event_kind kind)
+{
+    return kind_names[kind];
+}
+
+int event_kind_from_name(const char *name)
+{
+    for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
+        if (strcmp(name, kind_names[kind]) == 0)
+            return kind;
+    return -1;
+}
+
+struct event *event_ref(struct event *event)
+{
+    atomic_fetch_add_explicit(&event->references, 1, memory_order_relaxed);
+    return event;
+}
+
+void event_unref(struct event *event)
+{
+    /* release: what this holder did comes before; acquire: the last one sees all of it */
+    if (event == NULL || atomic_fetch_sub_explicit(&event->references, 1, memory_order_acq_rel) != 1)
+        return;
+    free(event->text);
+    free(event);
+}
+
+bool query_matches_event(const struct query *query, const struct event *event)
+{
+    return (query->ring[0] == '\0' || strcmp(query->ring, event->ring) == 0) &&
+           (query->pid == 0 || query->pid == event->pid) &&
+           (!query->has_cause || (query->cause == event->cause) != query->cause_excluded) &&
+           event->duration_ns >= query->min_ns &&
+           (query->name[0] == '\0' || glob_matches(query->name, event->name, event->name_bytes));
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * event.h - the begin or the end of a stall, as it is kept, listed, streamed and handed to a command. Immutable and
+ * shared. Pure.
+ *
+ * An event carries its JSON text, made once; what lists filter by stands beside it.
+ *
+ * Guarantees
+ *   A. An event is constant from the moment it has a sequence number to the last unref; the count of references is
+ *      atomic.
+ *   B. Sequence numbers begin at 1 and have no gap within one epoch. The epoch of a history on disk outlives restarts;
+ *      without one, each start of the daemon has its own.
+ */
+#ifndef RIPD_CORE_EVENT_H
+#define RIPD_CORE_EVENT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/query.h"
+#include "core/state.h"
+
+#define EVENT_KIND_TABLE(X)                                                                                            \
+    X(BEGIN, "begin", "an id has not moved for longer than its threshold")                                             \
+    X(END, "end", "it moved, was stopped, or is gone; lasted_ms is how long it stood still")
+
+enum event_kind {
+#define X(name, text, meaning) EVENT_##name,
+    EVENT_KIND_TABLE(X)
+#undef X
+        EVENT_KIND_COUNT
+};
+
+/* Static strings. */
+const char *event_kind_name(enum event_kind kind);
+int event_kind_from_name(const char *name); /* -1 if there is none of that name */
+
+struct event {
+    atomic_uint references;
+    uint64_t sequence;
+    enum event_kind kind;
+    uint64_t episode; /* the same number for a begin and its end */
+    uint64_t at_wall_ns;
+    uint64_t duration_ns; /* begin: frozen for; end: lasted */
+    enum id_cause cause;
+    uint32_t id;
+    uint32_t pid; /* 0 = not known */
+    char ring[QUERY_PATTERN_BYTES];
+    uint8_t name_bytes;
+    uint8_t name[RIP_NAME_BYTES];
+    size_t text_bytes;
+    char *text; /* one JSON object on one line, without a newline behind it; terminated */
+};
+
+struct event *event_ref(struct event *event);
+void event_unref(struct event *event); /* NULL is allowed */
+
+/* Whether a list or stream with these filters shows it: ring, name, pid, cause, min_ns of its duration. */
+bool query_matches_event(const struct query *query, const struct event *event);
+
+#endif

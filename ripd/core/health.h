@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * health.h - ripd's own condition, as values: what /metrics tells besides the stalls. Pure.
+ *
+ * Counters only grow, from the daemon's start. Every limit that can be hit is a row of HEALTH_LIMIT_TABLE.
+ */
+#ifndef RIPD_CORE_HEALTH_H
+#define RIPD_CORE_HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/state.h"
+
+/* Upper ends of the buckets of a scan's duration in microseconds; one more bucket takes the rest. */
+#define HEALTH_SCAN_BUCKETS_US                                                                                         \
+    {                                                                                                                  \
+        100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000                          \
+    }
+#define HEALTH_SCAN_BUCKET_COUNT 13u
+
+/* name, label value in metrics, what was given up when it was hit */
+#define HEALTH_LIMIT_TABLE(X)                                                                                          \
+    X(FILES, "files", "directory entries not looked at")                                                               \
+    X(RINGS, "rings", "rings not mapped")                                                                              \
+    X(WATCH_OVERFLOWS, "watch_overflows", "times that changes in directories came faster than they were read")         \
+    X(UNREADABLE, "unreadable", "unreadable rings not listed")                                                         \
+    X(NOTICES, "notices", "notices dropped")                                                                           \
+    X(JUDGEMENTS, "judgements", "looks at a ring's processes put off to a later scan")                                 \
+    X(MODULES, "modules", "modules of processes not read")                                                             \
+    X(STALLS, "stalls", "stalls beyond those described, on the last scan and those before")                            \
+    X(EVIDENCE, "evidence", "suspects left unexamined on a scan for want of time")                                     \
+    X(EPISODES, "episodes", "stalls not reported as events")                                                           \
+    X(LOG_LINES, "log_lines", "log lines not written")                                                                 \
+    X(HOOKS, "hooks", "events not given to the --on-stall command")                                                    \
+    X(CONNECTIONS, "connections", "clients dropped for newer ones")                                                    \
+    X(ANSWER_MEMORY, "answer_memory", "clients dropped because they did not take their answers")                       \
+    X(ACCEPTS, "accepts", "pauses in accepting clients")                                                               \
+    X(REQUEST_TIME, "request_time", "requests that did not arrive in time")                                            \
+    X(ANSWER_TIME, "answer_time", "answers that were not taken in time")                                               \
+    X(QUESTIONS, "questions", "questions to the scanner refused or not answered in time")                              \
+    X(STREAMS, "streams", "event streams refused")                                                                     \
+    X(STREAM_MEMORY, "stream_memory", "event streams dropped because they were not read")
+
+enum health_limit {
+#define X(name, label, meaning) HEALTH_LIMIT_##name,
+    HEALTH_LIMIT_TABLE(X)
+#undef X
+        HEALTH_LIMIT_COUNT
+};
+
+/* As of one scan; part of its snapshot. */
+struct health {
+    uint64_t started_wall_ns;
+    uint64_t scan_count;
+    uint64_t scan_total_ns;
+    uint64_t scan_buckets[HEALTH_SCAN_BUCKET_COUNT + 1]; /* not cumulative */
+    uint64_t late_scan_count;
+    uint64_t skipped_scan_count; /* intervals that went by without a scan */
+    uint64_t detector_bytes;
+    uint64_t id_count;
+    uint64_t stalls_by_cause[CAUSE_COUNT]; /* of all stalled ids, described or not; CAUSE_NONE: not examined yet */
+    uint64_t longest_ns_by_cause[CAUSE_COUNT];
+    uint64_t stopped_by_cause[CAUSE_COUNT];
+    uint64_t damaged_ring_count;  /* rings damaged since the start */
+    uint64_t event_count;         /* events since the start */
+    uint64_t history_error_count; /* events that could not be written to the state directory */
+    uint64_t hook_run_count;
+    uint64_t hook_failure_count; /* did not start, or another exit status than 0 */
+    uint64_t hook_timeout_count;
+    uint64_t reload_count;
+    uint64_t reload_failure_count;
+    uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the scanner's side; 0 for the server's */
+};
+
+/* Of the HTTP server, at the moment of the request. */
+struct health_http {
+    uint64_t connection_count;
+    uint64_t connections_max;
+    uint64_t stream_count;
+    uint64_t streams_max;
+    uint64_t accepted_count;
+    uint64_t request_count;
+    uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the server's side; 0 for the scanner's */
+};
+
+#endif
