@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/event_kind.h"
 #include "core/state.h"
 
 /* Upper ends of the buckets of a scan's duration in microseconds; one more bucket takes the rest. */
@@ -62,15 +63,25 @@ struct health {
     uint64_t stalls_by_cause[CAUSE_COUNT]; /* of all stalled ids, described or not; CAUSE_NONE: not examined yet */
     uint64_t longest_ns_by_cause[CAUSE_COUNT];
     uint64_t stopped_by_cause[CAUSE_COUNT];
-    uint64_t damaged_ring_count;  /* rings damaged since the start */
-    uint64_t event_count;         /* events since the start */
+    uint64_t damaged_ring_count; /* rings damaged since the start */
+    uint64_t event_counts[EVENT_KIND_COUNT];
     uint64_t history_error_count; /* events that could not be written to the state directory */
     uint64_t hook_run_count;
     uint64_t hook_failure_count; /* did not start, or another exit status than 0 */
     uint64_t hook_timeout_count;
     uint64_t reload_count;
-    uint64_t reload_failure_count;
+    uint64_t reload_failure_count;             /* of these; the old configuration went on */
     uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the scanner's side; 0 for the server's */
+};
+
+/* Of the daemon's process, at the moment of the request. */
+struct health_process {
+    uint64_t cpu_ns;
+    uint64_t virtual_bytes;
+    uint64_t resident_bytes;  /* pages of rings that a scan touched are among them */
+    uint64_t anonymous_bytes; /* what the daemon has for itself */
+    uint64_t descriptor_count;
+    uint64_t descriptors_max;
 };
 
 /* Of the HTTP server, at the moment of the request. */

@@ -10,6 +10,17 @@
 
 #include <stdlib.h>
 
+static const char *const health_names[RING_HEALTH_COUNT] = {
+#define X(name, text) text,
+    RING_HEALTH_TABLE(X)
+#undef X
+};
+
+const char *ring_health_name(enum ring_health health)
+{
+    return health_names[health];
+}
+
 static void reference_add(atomic_uint *references)
 {
     atomic_fetch_add_explicit(references, 1, memory_order_relaxed);

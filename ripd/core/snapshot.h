@@ -82,7 +82,26 @@ struct sighting {
     uint64_t threshold_ns;
 };
 
-enum ring_health { RING_READABLE, RING_UNREADABLE, RING_DAMAGED };
+#define RING_HEALTH_TABLE(X)                                                                                           \
+    X(READABLE, "readable")                                                                                            \
+    X(UNREADABLE, "unreadable")                                                                                        \
+    X(DAMAGED, "damaged")
+
+enum ring_health {
+#define X(name, text) RING_##name,
+    RING_HEALTH_TABLE(X)
+#undef X
+        RING_HEALTH_COUNT
+};
+
+/* Static strings. */
+const char *ring_health_name(enum ring_health health);
+
+/* Why a ring refused registrations: field of struct rip_ring_info, word for it. */
+#define RING_REFUSAL_TABLE(X)                                                                                          \
+    X(refused_full_count, "full")                                                                                      \
+    X(refused_memory_count, "memory")                                                                                  \
+    X(refused_process_count, "processes")
 
 /* One line of /rings. */
 struct ring_facts {

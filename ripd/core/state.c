@@ -48,6 +48,11 @@ const char *id_cause_name(enum id_cause cause)
     return name_of(cause_names, CAUSE_COUNT, (int)cause);
 }
 
+bool id_cause_stops(enum id_cause cause)
+{
+    return cause >= CAUSE_SIGNAL && cause < CAUSE_COUNT;
+}
+
 int id_state_from_name(const char *name)
 {
     return value_of(state_names, ID_STATE_COUNT, name);

@@ -5,6 +5,7 @@
 #ifndef RIPD_CORE_STATE_H
 #define RIPD_CORE_STATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define ID_STATE_TABLE(X)                                                                                              \
@@ -22,7 +23,8 @@ enum id_state {
         ID_STATE_COUNT
 };
 
-/* CAUSE_NONE is "not examined yet", null in answers. */
+/* CAUSE_NONE is "not examined yet", null in answers. Those from SIGNAL on are of ID_STOPPED, the others of ID_STALLED.
+ */
 #define ID_CAUSE_TABLE(X)                                                                                              \
     X(NONE, "")                                                                                                        \
     X(SPINNING, "spinning")                                                                                            \
@@ -48,6 +50,9 @@ enum id_cause {
 /* Static strings; never NULL for a value of the enumeration. */
 const char *id_state_name(enum id_state state);
 const char *id_cause_name(enum id_cause cause);
+
+/* Whether it is a cause of ID_STOPPED; every other one is of ID_STALLED. */
+bool id_cause_stops(enum id_cause cause);
 
 /* -1 if no state (cause) has that name. */
 int id_state_from_name(const char *name);

@@ -13,21 +13,15 @@
 
 #include "view/document_parts.h"
 
-static const char *const health_names[] = {
-    [RING_READABLE] = "readable",
-    [RING_UNREADABLE] = "unreadable",
-    [RING_DAMAGED] = "damaged",
-};
-
 static void write_refused(struct json_writer *writer, const struct rip_ring_info *info)
 {
     const struct {
         const char *key;
         uint64_t count;
     } reasons[] = {
-        {"full", info->refused_full_count},
-        {"memory", info->refused_memory_count},
-        {"processes", info->refused_process_count},
+#define X(field, text) {text, info->field},
+        RING_REFUSAL_TABLE(X)
+#undef X
     };
 
     json_object_begin(writer);
@@ -90,7 +84,7 @@ static void write_ring(struct json_writer *writer, const struct ring_facts *ring
     part_text(writer, "ring", "ring_hex", ring->name);
     part_text(writer, "directory", "directory_hex", ring->directory);
     json_key(writer, "health");
-    json_string(writer, health_names[ring->health]);
+    json_string(writer, ring_health_name(ring->health));
     part_text(writer, "reason", "reason_hex", ring->reason);
     json_key(writer, "dead");
     if (readable)

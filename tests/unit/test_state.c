@@ -47,12 +47,27 @@ static void other_names_and_values_are_nothing(void **context)
     assert_string_equal(id_cause_name((enum id_cause)77), "");
 }
 
+static void a_cause_is_of_one_state(void **context)
+{
+    static const enum id_cause of_stops[] = {CAUSE_SIGNAL, CAUSE_TRACER, CAUSE_FREEZER, CAUSE_CORE_DUMP};
+    int count = 0;
+
+    (void)context;
+    for (int i = 0; i < CAUSE_COUNT; i++)
+        count += id_cause_stops((enum id_cause)i);
+    assert_int_equal(count, sizeof(of_stops) / sizeof(of_stops[0]));
+    for (int i = 0; i < count; i++)
+        assert_true(id_cause_stops(of_stops[i]));
+    assert_false(id_cause_stops(CAUSE_COUNT));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_those_of_the_interface),
         cmocka_unit_test(every_name_is_found_again),
         cmocka_unit_test(other_names_and_values_are_nothing),
+        cmocka_unit_test(a_cause_is_of_one_state),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
