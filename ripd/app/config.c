@@ -15,9 +15,6 @@
 #include "net/access.h"
 #include "net/listener.h"
 
-#define INTERVAL_MIN_NS UINT64_C(10000000)
-#define DURATION_MAX_NS UINT64_C(31536000000000000) /* a year */
-
 struct flag {
     const char *name;
     const char *value_name; /* NULL: takes none */
@@ -72,7 +69,7 @@ static int take_duration(const char *value, uint64_t min_ns, uint64_t *ret_ns, c
         *ret_expected = "a duration such as 250ms, 5s, 2m, 1h";
         return -1;
     }
-    if (ns < min_ns || ns > DURATION_MAX_NS) {
+    if (ns < min_ns || ns > DURATION_SETTING_MAX_NS) {
         *ret_expected = "a duration from 10ms to a year";
         return -1;
     }
@@ -82,12 +79,12 @@ static int take_duration(const char *value, uint64_t min_ns, uint64_t *ret_ns, c
 
 static int take_interval(struct config *config, const char *value, const char **ret_expected)
 {
-    return take_duration(value, INTERVAL_MIN_NS, &config->interval_ns, ret_expected);
+    return take_duration(value, DURATION_SETTING_MIN_NS, &config->interval_ns, ret_expected);
 }
 
 static int take_stall_after(struct config *config, const char *value, const char **ret_expected)
 {
-    return take_duration(value, INTERVAL_MIN_NS, &config->stall_after_ns, ret_expected);
+    return take_duration(value, DURATION_SETTING_MIN_NS, &config->stall_after_ns, ret_expected);
 }
 
 static int take_log_level(struct config *config, const char *value, const char **ret_expected)

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_rules.c - lines of rules, the last of them a name: what is taken is in bounds, and the first match decides. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/duration.h"
+#include "core/query.h"
+#include "core/rules.h"
+#include "fuzz.h"
+
+static void require(int condition)
+{
+    if (!condition)
+        abort();
+}
+
+static void check_rule(const struct rule *rule)
+{
+    require(rule->glob[0] != '\0' && memchr(rule->glob, 0, sizeof(rule->glob)) != NULL);
+    require(rule->threshold_ns >= DURATION_SETTING_MIN_NS && rule->threshold_ns <= DURATION_SETTING_MAX_NS);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
+{
+    const char *line, *newline, *expected = NULL;
+    char *text = strndup((const char *)bytes, size_bytes);
+    struct rules rules = {0};
+    size_t name_bytes;
+    int found;
+
+    if (text == NULL)
+        return 0;
+    for (line = text; (newline = strchr(line, '\n')) != NULL; line = newline + 1) {
+        const size_t before = rules.count;
+
+        text[newline - text] = '\0';
+        if (rules_add(&rules, line, &expected) == 0) {
+            require(rules.count == before + 1);
+            check_rule(&rules.rules[before]);
+        } else {
+            require(rules.count == before && expected != NULL);
+        }
+    }
+    require(rules.count <= RULES_MAX);
+    name_bytes = strlen(line) < RIP_NAME_BYTES ? strlen(line) : RIP_NAME_BYTES;
+    found = rules_find(&rules, (const uint8_t *)line, name_bytes);
+    for (int i = 0; i < (int)rules.count; i++) {
+        if (glob_matches(rules.rules[i].glob, (const uint8_t *)line, name_bytes)) {
+            require(found == i);
+            break;
+        }
+        require(found != i);
+    }
+    free(text);
+    return 0;
+}
+
+size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
+{
+    static const char *const seeds[] = {
+        "batch-*=10m\n*=250ms\nbatch-17",
+        "a=b=1h\n[!a-c]?=2s\n\\*=10ms\nx",
+        "=5s\nworker=\nworker=9ms\nworker=8760h\nworker",
+    };
+    size_t length;
+
+    if (number >= sizeof(seeds) / sizeof(seeds[0]))
+        return 0;
+    length = strlen(seeds[number]);
+    if (length > capacity_bytes)
+        return 0;
+    memcpy(ret_bytes, seeds[number], length);
+    return length;
+}
