@@ -20,6 +20,7 @@
 #include "app/report.h"
 #include "app/requests.h"
 #include "app/stalls.h"
+#include "app/tally.h"
 #include "core/detector.h"
 #include "core/event_log.h"
 #include "core/schedule.h"
@@ -51,6 +52,7 @@ struct app {
     struct requests *requests;
     struct http *http;
     struct schedule schedule;
+    struct tally tally;
     uint64_t sequence;
     int signal_descriptor;
     bool failed; /* stopped without having been asked to */
@@ -111,6 +113,26 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
     return snapshot;
 }
 
+/* Last of all that a scan does before it is published: what was counted on the way is in its snapshot. */
+static void app_tally(struct app *app, const struct detector_update *update, size_t unexamined_count,
+                      struct snapshot *snapshot)
+{
+    struct tally_scan scan = {
+        .began_mono_ns = snapshot->scanned_mono_ns,
+        .duration_ns = snapshot->scan_duration_ns,
+        .interval_ns = snapshot->interval_ns,
+        .update = update,
+        .counters = registry_counters(app->registry),
+        .unexamined_count = unexamined_count,
+        .left_out_count = snapshot->stalls_left_out_count,
+        .suppressed_count = event_log_suppressed_count(app->event_log),
+        .lines_missed_count = log_missed_count(),
+    };
+
+    tally_add(&app->tally, &scan);
+    snapshot->health = app->tally.health;
+}
+
 static void app_scan(struct app *app)
 {
     uint64_t now_mono_ns = clock_mono_ns(), now_wall_ns = clock_wall_ns(), uncounted_ns;
@@ -118,7 +140,7 @@ static void app_scan(struct app *app)
     struct detector_suspect *suspects;
     struct detector_update update;
     struct snapshot *snapshot;
-    size_t count;
+    size_t count, unexamined_count;
 
     if (registry_refresh(app->registry, now_mono_ns, &notices, &count) == 0)
         report_notices(&app->notice_budget, now_mono_ns, notices, count);
@@ -126,7 +148,7 @@ static void app_scan(struct app *app)
     if (scan_run(app->registry, app->detector) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
     suspects = detector_suspects(app->detector, &count);
-    evidence_collect(app->probe, app->registry, suspects, count); /* within a budget */
+    unexamined_count = evidence_collect(app->probe, app->registry, suspects, count); /* within a budget */
     detector_end(app->detector, &update);
     if (update.late)
         log_line(LOG_LEVEL_WARNING, "scan late, nobody is accused on it: uncounted_ms=%" PRIu64,
@@ -137,6 +159,7 @@ static void app_scan(struct app *app)
         log_line(LOG_LEVEL_ERROR, "out of memory for the answer of this scan");
         return;
     }
+    app_tally(app, &update, unexamined_count, snapshot);
     http_publish(app->http, snapshot);
     snapshot_unref(app->snapshot);
     app->snapshot = snapshot;
@@ -301,6 +324,7 @@ int app_run(const struct config *config)
     log_set_level(config->log_level);
     raise_descriptor_limit();
     schedule_init(&app.schedule, config->interval_ns, clock_wall_ns());
+    tally_init(&app.tally, clock_wall_ns());
     report_budget_init(&app.notice_budget, clock_mono_ns());
     report_budget_init(&app.stall_budget, clock_mono_ns());
     error = app_open_parts(&app);

@@ -21,7 +21,8 @@
 #define LOST_BYTES 96u
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {"error", "warning", "info", "debug"};
-static atomic_uint_fast64_t lost_count;
+static atomic_uint_fast64_t lost_count;             /* nobody took them, and it has not been told */
+static atomic_uint_fast64_t missed_count;           /* for whatever reason, since the start */
 static enum log_level level_shown = LOG_LEVEL_INFO; /* set once, before there are threads */
 
 int log_level_from_name(const char *name)
@@ -48,6 +49,16 @@ void log_set_level(enum log_level level)
     level_shown = level;
 }
 
+void log_leave_out(uint64_t count)
+{
+    atomic_fetch_add_explicit(&missed_count, count, memory_order_relaxed);
+}
+
+uint64_t log_missed_count(void)
+{
+    return atomic_load_explicit(&missed_count, memory_order_relaxed);
+}
+
 /* A pipe that is ready takes PIPE_BUF bytes, and a line is shorter: the write does not wait. */
 _Static_assert(LINE_BYTES + LOST_BYTES <= PIPE_BUF, "a write of a line could wait");
 
@@ -60,6 +71,7 @@ static void write_line(const char *line, size_t length)
 
     if (poll(&output, 1, 0) == 0) {
         atomic_fetch_add_explicit(&lost_count, 1, memory_order_relaxed);
+        log_leave_out(1);
         return;
     }
     lost = atomic_exchange_explicit(&lost_count, 0, memory_order_relaxed);

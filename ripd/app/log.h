@@ -25,6 +25,11 @@ void log_set_level(enum log_level level);
 
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* count lines were not even tried: somebody's budget of lines was spent. */
+void log_leave_out(uint64_t count);
+/* Lines since the start that were left out or that nobody took. From any thread, as log_line(). */
+uint64_t log_missed_count(void);
+
 /* "bytes" in double quotes, escaped; cut with "..." where it does not fit. Returns ret_text. */
 #define LOG_QUOTED_BYTES 320u
 const char *log_quote(const void *bytes, size_t length, char ret_text[LOG_QUOTED_BYTES]);

@@ -54,6 +54,7 @@ void report_budget_spend(struct report_budget *budget, size_t lines)
 void report_left_out(struct report_budget *budget, uint64_t now_mono_ns, const char *what, uint64_t count)
 {
     budget->left_out_count += count;
+    log_leave_out(count);
     if (budget->left_out_count == 0 ||
         (budget->summarized_mono_ns != 0 && now_mono_ns - budget->summarized_mono_ns < REPORT_SUMMARY_NS))
         return;

@@ -7,9 +7,10 @@
 #ifndef RIPD_CORE_HEALTH_H
 #define RIPD_CORE_HEALTH_H
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "core/detector.h"
 #include "core/event_kind.h"
 #include "core/state.h"
 
@@ -57,7 +58,7 @@ struct health {
     uint64_t scan_total_ns;
     uint64_t scan_buckets[HEALTH_SCAN_BUCKET_COUNT + 1]; /* not cumulative */
     uint64_t late_scan_count;
-    uint64_t skipped_scan_count; /* intervals that went by without a scan */
+    uint64_t skipped_scan_count; /* scans that were due and never made, see health_gap_add() */
     uint64_t detector_bytes;
     uint64_t id_count;
     uint64_t stalls_by_cause[CAUSE_COUNT]; /* of all stalled ids, described or not; CAUSE_NONE: not examined yet */
@@ -94,5 +95,18 @@ struct health_http {
     uint64_t request_count;
     uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the server's side; 0 for the scanner's */
 };
+
+/* A scan took duration_ns. A bucket takes what is no longer than its upper end. */
+void health_scan_add(struct health *health, uint64_t duration_ns);
+
+/*
+ * gap_ns lay between the beginnings of two scans, when the interval was interval_ns. Skipped are the whole intervals in
+ * it, but for the one that may lie between any two scans: the scan that comes 2.9 intervals after the last has skipped
+ * one, and is itself late. Time that the machine was suspended is no part of the gap (CLOCK_MONOTONIC).
+ */
+void health_gap_add(struct health *health, uint64_t gap_ns, uint64_t interval_ns);
+
+/* What is stuck as of one scan, in place of what was before; count suspects after judgement. */
+void health_set_suspects(struct health *health, const struct detector_suspect *suspects, size_t count);
 
 #endif

@@ -102,6 +102,7 @@ static void test_a_flood_of_notices(void **state)
     struct registry_notice *notices = calloc(8000, sizeof(*notices));
     struct report_budget budget;
     uint64_t now_ns = 5 * SECOND_NS;
+    uint64_t missed = log_missed_count();
     size_t lines;
 
     for (size_t i = 0; i < 8000; i++)
@@ -109,6 +110,7 @@ static void test_a_flood_of_notices(void **state)
     report_budget_init(&budget, now_ns);
     report_notices(&budget, now_ns, notices, 8000);
     assert_non_null(strstr(taken(*state), "too many notices to log: left_out=7000\n"));
+    assert_int_equal(log_missed_count() - missed, 7000);
     lines = 0;
     for (int i = 0; i < 100; i++) {
         report_notices(&budget, now_ns += SECOND_NS, notices, 8000);
@@ -146,11 +148,14 @@ static void test_stalls(void **state)
 static void test_nobody_reads(void **state)
 {
     struct capture *capture = *state;
+    uint64_t missed = log_missed_count();
     const char *text;
+    size_t lines;
 
     for (int i = 0; i < 100000; i++) /* must not wait */
         log_line(LOG_LEVEL_WARNING, "line %d of very many", i);
-    taken(capture);
+    lines = lines_of(taken(capture));
+    assert_int_equal(log_missed_count() - missed + lines, 100000);
     log_line(LOG_LEVEL_WARNING, "heard again");
     text = taken(capture);
     assert_non_null(strstr(text, "log lines lost, nobody took them: count="));

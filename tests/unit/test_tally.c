@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_tally.c - the daemon's account of itself from scan to scan: ripd/app/tally.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "app/tally.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static void test_scans(void **state)
+{
+    const struct detector_suspect suspects[] = {{.state = ID_STALLED, .cause = CAUSE_PARKED, .frozen_for_ns = 11}};
+    const struct detector_update update = {
+        .suspects = suspects, .suspect_count = 1, .late_count = 3, .id_count = 1204, .memory_bytes = 48000};
+    const struct registry_counters counters = {1, 2, 3, 4, 5, 6, 7, 8};
+    struct tally_scan scan = {
+        .began_mono_ns = 100 * SECOND_NS,
+        .duration_ns = 400000,
+        .interval_ns = 2 * SECOND_NS,
+        .update = &update,
+        .counters = &counters,
+        .unexamined_count = 10,
+        .left_out_count = 20,
+        .suppressed_count = 30,
+        .lines_missed_count = 40,
+    };
+    struct tally tally;
+    const struct health *health = &tally.health;
+
+    (void)state;
+    tally_init(&tally, 77);
+    tally_add(&tally, &scan); /* nothing was due before the first */
+    assert_int_equal(health->skipped_scan_count, 0);
+    scan.interval_ns = SECOND_NS; /* does not make the time before it twice as many intervals */
+    scan.began_mono_ns += 5 * SECOND_NS;
+    tally_add(&tally, &scan);
+    assert_int_equal(health->skipped_scan_count, 1);
+    scan.began_mono_ns += 5 * SECOND_NS;
+    tally_add(&tally, &scan);
+    assert_int_equal(health->skipped_scan_count, 1 + 4);
+
+    assert_int_equal(health->started_wall_ns, 77);
+    assert_int_equal(health->scan_count, 3);
+    assert_int_equal(health->scan_total_ns, 3 * 400000);
+    assert_int_equal(health->late_scan_count, 3);
+    assert_int_equal(health->id_count, 1204);
+    assert_int_equal(health->detector_bytes, 48000);
+    assert_int_equal(health->stalls_by_cause[CAUSE_PARKED], 1);
+    assert_int_equal(health->longest_ns_by_cause[CAUSE_PARKED], 11);
+    assert_int_equal(health->damaged_ring_count, 4);
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_FILES], 1);
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_RINGS], 2);
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_WATCH_OVERFLOWS], 3);
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_UNREADABLE], 5);
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_NOTICES], 6);
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_JUDGEMENTS], 7);
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_MODULES], 8);
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_EVIDENCE], 30); /* of each scan */
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_STALLS], 60);
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_EPISODES], 30); /* of all */
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_LOG_LINES], 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scans),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
