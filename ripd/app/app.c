@@ -173,6 +173,12 @@ static int app_threads(void *context, uint64_t ticket, const struct query *query
     return requests_push(app->requests, ticket, query);
 }
 
+static struct page *app_describe(struct app *app, const struct query *query)
+{
+    return query->group == QUERY_GROUP_LOCATION ? describe_locations(app->registry, app->detector, query, app->snapshot)
+                                                : describe_threads(app->registry, app->detector, query, app->snapshot);
+}
+
 static void app_answer(struct app *app)
 {
     struct request request;
@@ -181,7 +187,7 @@ static void app_answer(struct app *app)
         struct page *page = NULL;
 
         if (app->snapshot != NULL)
-            page = describe_threads(app->registry, app->detector, &request.query, app->snapshot);
+            page = app_describe(app, &request.query);
         http_complete(app->http, request.ticket, page);
         if (schedule_wait_ns(&app->schedule, clock_mono_ns()) == 0)
             break; /* a scan waits for one question at most */

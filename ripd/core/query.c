@@ -60,9 +60,10 @@ void page_unref(struct page *page)
     /* Acquire and release. Partner: the same decrement by every other holder. */
     if (!page || atomic_fetch_sub_explicit(&page->references, 1, memory_order_acq_rel) != 1)
         return;
-    for (size_t i = 0; i < page->count; i++)
+    for (size_t i = 0; page->sightings && i < page->count; i++)
         sighting_done(&page->sightings[i]);
     free(page->sightings);
+    locations_free(page->locations);
     snapshot_unref(page->snapshot);
     free(page);
 }
@@ -83,7 +84,7 @@ static void page_add(struct page *page, const struct sighting *stall)
     page->next = (struct query_cursor){true, stall->frozen_since_ns, stall->item->ring, stall->item->slot};
 }
 
-struct page *query_stalls(const struct query *query, struct snapshot *snapshot)
+static struct page *list_stalls(const struct query *query, struct snapshot *snapshot)
 {
     const size_t limit = query->limit < QUERY_LIMIT_MAX ? query->limit : QUERY_LIMIT_MAX;
     const size_t room = limit < snapshot->stall_count ? limit : snapshot->stall_count;
@@ -111,4 +112,72 @@ struct page *query_stalls(const struct query *query, struct snapshot *snapshot)
             page->more = true;
     }
     return page;
+}
+
+struct page *page_of_locations(const struct query *query, struct snapshot *snapshot, struct locations *locations)
+{
+    const size_t limit = query->limit < QUERY_LIMIT_MAX ? query->limit : QUERY_LIMIT_MAX;
+    struct page *page = page_new(snapshot);
+
+    if (!page) {
+        locations_free(locations);
+        return NULL;
+    }
+    locations_sort(locations);
+    page->locations = locations;
+    page->total = locations->count;
+    page->first = query->after.present ? query->after.slot : 0;
+    if (page->first > locations->count)
+        page->first = locations->count;
+    page->count = locations->count - page->first;
+    page->more = page->count > limit;
+    if (page->more)
+        page->count = limit;
+    page->next = (struct query_cursor){.present = true, .slot = (uint32_t)(page->first + page->count)};
+    return page;
+}
+
+/* The longest stall of a group stands for it: stalls come longest first. */
+static void take_examples(const struct page *page, const struct snapshot *snapshot)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        struct location_group *group = &page->locations->groups[page->first + i];
+
+        group->example = item_ref(snapshot->stalls[group->slot].item);
+    }
+}
+
+static struct page *group_stalls(const struct query *query, struct snapshot *snapshot)
+{
+    struct locations *locations = locations_new();
+    struct page *page = NULL;
+    int result = locations ? 0 : -1;
+
+    for (size_t i = 0; i < snapshot->stall_count && result == 0; i++) {
+        const struct sighting *stall = &snapshot->stalls[i];
+        const struct item *item = stall->item;
+
+        if (!query_matches(query, stall))
+            continue;
+        result = locations_add(locations, &(struct located_id){
+                                              .process = item->process,
+                                              .snapped = item->crumb_count != 0,
+                                              .address = item->crumb_count ? item->crumbs[0].address : 0,
+                                              .state = stall->state,
+                                              .frozen_for_ns = stall->frozen_for_ns,
+                                              .slot = (uint32_t)i, /* of the list: see take_examples() */
+                                          });
+    }
+    if (result == 0)
+        page = page_of_locations(query, snapshot, locations);
+    else
+        locations_free(locations);
+    if (page)
+        take_examples(page, snapshot);
+    return page;
+}
+
+struct page *query_stalls(const struct query *query, struct snapshot *snapshot)
+{
+    return query->group == QUERY_GROUP_LOCATION ? group_stalls(query, snapshot) : list_stalls(query, snapshot);
 }

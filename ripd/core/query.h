@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/locations.h"
 #include "core/snapshot.h"
 
 #define QUERY_LIMIT_DEFAULT 1000u
@@ -20,8 +21,11 @@ struct query_cursor {
     bool present;
     uint64_t frozen_since_ns; /* /stalls: constant while the id stalls; 0 for /threads */
     uint32_t ring;            /* serial */
-    uint32_t slot;
+    uint32_t slot;            /* of a list of groups: how many come before */
 };
+
+/* What one item of the list is. */
+enum query_group { QUERY_GROUP_NONE, QUERY_GROUP_LOCATION };
 
 struct query {
     char ring[QUERY_PATTERN_BYTES]; /* exact name; "" = any */
@@ -35,6 +39,7 @@ struct query {
     uint64_t min_ns;
     uint32_t limit; /* QUERY_LIMIT_DEFAULT when not given */
     struct query_cursor after;
+    enum query_group group;
     bool one; /* only slots whose id is this one (and ring) */
     uint32_t id;
 };
@@ -50,9 +55,11 @@ bool glob_matches(const char *pattern, const unsigned char *text, size_t text_by
 /* Some matching sightings in order, and how many match in all. */
 struct page {
     atomic_uint references;
-    struct snapshot *snapshot; /* a reference: frame values */
-    struct sighting *sightings;
-    size_t count;
+    struct snapshot *snapshot;   /* a reference: frame values */
+    struct sighting *sightings;  /* NULL in a page of groups */
+    struct locations *locations; /* all groups, sorted; NULL in a page of ids */
+    size_t first;                /* group of this page */
+    size_t count;                /* ids, or groups */
     uint64_t total;
     bool more;
     struct query_cursor next; /* where the next page begins */
@@ -61,7 +68,13 @@ struct page *page_new(struct snapshot *snapshot);
 struct page *page_ref(struct page *page);
 void page_unref(struct page *page);
 
-/* Page of the stalls of a snapshot. NULL: no memory. */
+/* Page of the stalls of a snapshot, or of groups of them. NULL: no memory. */
 struct page *query_stalls(const struct query *query, struct snapshot *snapshot);
+
+/*
+ * Sorts groups and makes a page of them; locations is taken over, also on failure. A cursor of groups says how many
+ * come before: the order may be another on the next scan. NULL: no memory.
+ */
+struct page *page_of_locations(const struct query *query, struct snapshot *snapshot, struct locations *locations);
 
 #endif

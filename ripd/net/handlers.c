@@ -59,7 +59,8 @@ static bool scanned(struct http *http, struct connection *connection)
 static struct body *build_stalls(struct http *http, const struct query *query)
 {
     struct page *page = query_stalls(query, http->snapshot);
-    struct body *body = page == NULL ? NULL : answer_page_body(http, DOCUMENT_STALLS, page);
+    enum document_kind kind = query->group == QUERY_GROUP_LOCATION ? DOCUMENT_STALLS_BY_LOCATION : DOCUMENT_STALLS;
+    struct body *body = page == NULL ? NULL : answer_page_body(http, kind, page);
 
     page_unref(page);
     return body;
@@ -121,7 +122,8 @@ static void answer_asked(struct http *http, struct connection *connection, const
 
 void handle_stalls(struct http *http, struct connection *connection, const struct query *query)
 {
-    answer_built(http, connection, query, DOCUMENT_STALLS, build_stalls);
+    answer_built(http, connection, query,
+                 query->group == QUERY_GROUP_LOCATION ? DOCUMENT_STALLS_BY_LOCATION : DOCUMENT_STALLS, build_stalls);
 }
 
 void handle_rings(struct http *http, struct connection *connection, const struct query *query)
@@ -131,7 +133,16 @@ void handle_rings(struct http *http, struct connection *connection, const struct
 
 void handle_threads(struct http *http, struct connection *connection, const struct query *query)
 {
-    answer_asked(http, connection, query, DOCUMENT_THREADS);
+    answer_asked(http, connection, query,
+                 query->group == QUERY_GROUP_LOCATION ? DOCUMENT_THREADS_BY_LOCATION : DOCUMENT_THREADS);
+}
+
+void handle_locations(struct http *http, struct connection *connection, const struct query *query)
+{
+    struct query grouped = *query;
+
+    grouped.group = QUERY_GROUP_LOCATION;
+    answer_asked(http, connection, &grouped, DOCUMENT_LOCATIONS);
 }
 
 void handle_thread(struct http *http, struct connection *connection, const struct query *query)

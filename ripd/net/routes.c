@@ -12,10 +12,12 @@
      PARAMETER_AFTER)
 
 const struct route routes[] = {
-    {"/stalls", PARAMETERS_OF_LISTS, handle_stalls, "ids stalled now, longest first"},
-    {"/threads", PARAMETERS_OF_LISTS | PARAMETER_STATE, handle_threads,
+    {"/stalls", PARAMETERS_OF_LISTS | PARAMETER_GROUP, handle_stalls, "ids stalled now, longest first"},
+    {"/threads", PARAMETERS_OF_LISTS | PARAMETER_STATE | PARAMETER_GROUP, handle_threads,
      "every live id with its state and last location"},
     {"/threads/RING/ID", 0, handle_thread, "one id with its whole trail"},
+    {"/locations", PARAMETERS_OF_LISTS | PARAMETER_STATE, handle_locations,
+     "live ids grouped by last location, most first"},
     {"/rings", PARAMETER_RING | PARAMETER_PID | PARAMETER_LIMIT | PARAMETER_AFTER, handle_rings,
      "each ring: processes, capacity, refused registrations; unreadable and damaged ones with the reason"},
     {"/healthz", 0, handle_healthz, "200 while the server's loop turns"},

@@ -33,6 +33,7 @@ void routes_list(char *ret_text, size_t capacity);
 route_handler handle_stalls;
 route_handler handle_threads;
 route_handler handle_thread;
+route_handler handle_locations;
 route_handler handle_rings;
 route_handler handle_healthz;
 route_handler handle_readyz;

@@ -81,25 +81,23 @@ static const struct module_facts *module_of(const struct item *item, uint64_t ad
     return item->process == NULL ? NULL : process_facts_module(item->process, address);
 }
 
-static void part_offset(struct json_writer *writer, const struct module_facts *module, uint64_t address)
+static void part_offset(struct json_writer *writer, const struct module_facts *module, uint64_t offset)
 {
     json_key(writer, "offset");
     if (module == NULL)
         json_null(writer);
     else
-        json_hex_number(writer, address - module->bias);
+        json_hex_number(writer, offset);
 }
 
-static void part_location(struct json_writer *writer, const struct item *item)
+static uint64_t offset_of(const struct module_facts *module, uint64_t address)
 {
-    const struct module_facts *module;
+    return module == NULL ? 0 : address - module->bias;
+}
 
+void part_place(struct json_writer *writer, const struct module_facts *module, uint64_t offset)
+{
     json_key(writer, "location");
-    if (item->crumb_count == 0) {
-        json_null(writer);
-        return;
-    }
-    module = module_of(item, item->crumbs[0].address);
     json_object_begin(writer);
     part_text(writer, "module", "module_hex", module == NULL ? NULL : module->name);
     json_key(writer, "build_id");
@@ -107,9 +105,21 @@ static void part_location(struct json_writer *writer, const struct item *item)
         json_null(writer);
     else
         json_string(writer, module->build_id);
-    part_offset(writer, module, item->crumbs[0].address);
+    part_offset(writer, module, offset);
     part_source(writer);
     json_object_end(writer);
+}
+
+static void part_location(struct json_writer *writer, const struct item *item)
+{
+    const struct module_facts *module;
+
+    if (item->crumb_count == 0) {
+        part_null(writer, "location");
+        return;
+    }
+    module = module_of(item, item->crumbs[0].address);
+    part_place(writer, module, offset_of(module, item->crumbs[0].address));
 }
 
 static void part_trail(struct json_writer *writer, const struct item *item)
@@ -122,7 +132,7 @@ static void part_trail(struct json_writer *writer, const struct item *item)
         json_object_begin(writer);
         part_uint(writer, "count", item->crumbs[i].snap - 1); /* snaps before it: the newest is snaps - 1 */
         part_text(writer, "module", "module_hex", module == NULL ? NULL : module->name);
-        part_offset(writer, module, item->crumbs[i].address);
+        part_offset(writer, module, offset_of(module, item->crumbs[i].address));
         part_source(writer);
         json_object_end(writer);
     }

@@ -25,6 +25,12 @@ void part_process(struct json_writer *writer, const struct process_facts *proces
 /* One id: an item of /stalls and /threads. */
 void part_item(struct json_writer *writer, const struct sighting *sighting);
 
+/* "location": a module and an offset in it; each may be unknown. */
+void part_place(struct json_writer *writer, const struct module_facts *module, uint64_t offset);
+
+/* Ids at one location: an item of /locations. */
+void part_group(struct json_writer *writer, const struct location_group *group);
+
 /* A frame with what the snapshot tells. */
 struct document_frame part_frame(enum document_kind kind, const struct snapshot *snapshot);
 

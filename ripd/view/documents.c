@@ -25,6 +25,9 @@ static const struct {
     [DOCUMENT_THREADS] = {"ripd/threads/1", "threads"},
     [DOCUMENT_THREAD] = {"ripd/thread/1", "others"},
     [DOCUMENT_RINGS] = {"ripd/rings/1", "rings"},
+    [DOCUMENT_LOCATIONS] = {"ripd/locations/1", "locations"},
+    [DOCUMENT_STALLS_BY_LOCATION] = {"ripd/stalls-by-location/1", "stalls"},
+    [DOCUMENT_THREADS_BY_LOCATION] = {"ripd/threads-by-location/1", "threads"},
 };
 
 static void write_scan(struct json_writer *writer, const struct document_frame *frame, uint64_t now_mono_ns)
@@ -136,6 +139,10 @@ int document_page_body(enum document_kind kind, const struct page *page, struct 
     frame.more = page->more;
     frame.next = page->next;
     body_begin(&writer);
+    if (page->locations != NULL) {
+        json_key(&writer, "left_out");
+        json_uint(&writer, page->locations->left_out_count);
+    }
     if (kind == DOCUMENT_THREAD) {
         json_key(&writer, "thread");
         if (page->count == 0)
@@ -148,7 +155,10 @@ int document_page_body(enum document_kind kind, const struct page *page, struct 
         json_array_begin(&writer);
         for (; i < page->count; i++) {
             json_line(&writer);
-            part_item(&writer, &page->sightings[i]);
+            if (page->locations != NULL)
+                part_group(&writer, &page->locations->groups[page->first + i]);
+            else
+                part_item(&writer, &page->sightings[i]);
         }
         json_array_end(&writer);
     }

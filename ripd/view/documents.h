@@ -25,6 +25,9 @@ enum document_kind {
     DOCUMENT_THREADS,
     DOCUMENT_THREAD, /* of /threads/RING/ID; a page of one, or of several ids of that number */
     DOCUMENT_RINGS,
+    DOCUMENT_LOCATIONS,
+    DOCUMENT_STALLS_BY_LOCATION,
+    DOCUMENT_THREADS_BY_LOCATION,
     DOCUMENT_KIND_COUNT
 };
 

@@ -131,6 +131,14 @@ static int parse_state(const char *value, struct query *query, struct query_erro
     return 0;
 }
 
+static int parse_group(const char *value, struct query *query, struct query_error *error)
+{
+    if (strcmp(value, "location") != 0)
+        return refuse(error, "is \"%.32s\"; expected location", value);
+    query->group = QUERY_GROUP_LOCATION;
+    return 0;
+}
+
 static const struct parameter {
     const char *name;
     unsigned bit;
@@ -140,6 +148,7 @@ static const struct parameter {
     {"name", PARAMETER_NAME, parse_name},       {"cause", PARAMETER_CAUSE, parse_cause},
     {"min_ms", PARAMETER_MIN_MS, parse_min_ms}, {"limit", PARAMETER_LIMIT, parse_limit},
     {"after", PARAMETER_AFTER, parse_after},    {"state", PARAMETER_STATE, parse_state},
+    {"group", PARAMETER_GROUP, parse_group},
 };
 #define PARAMETER_COUNT (sizeof(parameters) / sizeof(parameters[0]))
 

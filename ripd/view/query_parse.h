@@ -16,6 +16,7 @@
 #define PARAMETER_LIMIT 0x20u
 #define PARAMETER_AFTER 0x40u
 #define PARAMETER_STATE 0x80u
+#define PARAMETER_GROUP 0x200u
 
 struct query_error {
     char parameter[64]; /* as given, shortened */
