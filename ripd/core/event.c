@@ -2,6 +2,8 @@
 /* event.c - names of kinds, references, and which events a query shows. Pure. */
 #include "core/event.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +26,11 @@ int event_kind_from_name(const char *name)
     return -1;
 }
 
+void event_epoch_format(uint64_t epoch, char ret_text[EVENT_EPOCH_BYTES])
+{
+    snprintf(ret_text, EVENT_EPOCH_BYTES, "%016" PRIx64, epoch);
+}
+
 struct event *event_ref(struct event *event)
 {
     atomic_fetch_add_explicit(&event->references, 1, memory_order_relaxed);
@@ -44,6 +51,6 @@ bool query_matches_event(const struct query *query, const struct event *event)
     return (query->ring[0] == '\0' || strcmp(query->ring, event->ring) == 0) &&
            (query->pid == 0 || query->pid == event->pid) &&
            (!query->has_cause || (query->cause == event->cause) != query->cause_excluded) &&
-           event->duration_ns >= query->min_ns &&
+           (query->kinds == 0 || (query->kinds & 1u << event->kind) != 0) && event->duration_ns >= query->min_ns &&
            (query->name[0] == '\0' || glob_matches(query->name, event->name, event->name_bytes));
 }

@@ -39,10 +39,14 @@ struct event {
     char *text; /* one JSON object on one line, without a newline behind it; terminated */
 };
 
+/* How an epoch is written. */
+#define EVENT_EPOCH_BYTES 17u
+void event_epoch_format(uint64_t epoch, char ret_text[EVENT_EPOCH_BYTES]);
+
 struct event *event_ref(struct event *event);
 void event_unref(struct event *event); /* NULL is allowed */
 
-/* Whether a list or stream with these filters shows it: ring, name, pid, cause, min_ns of its duration. */
+/* Whether a list or stream with these filters shows it: ring, name, pid, cause, kinds, min_ns of its duration. */
 bool query_matches_event(const struct query *query, const struct event *event);
 
 #endif

@@ -87,12 +87,19 @@ struct health_process {
 
 /* Of the HTTP server, at the moment of the request. */
 struct health_http {
-    uint64_t connection_count;
+    uint64_t connection_count; /* event streams are not among them */
     uint64_t connections_max;
-    uint64_t stream_count;
+    uint64_t stream_count; /* event streams open */
     uint64_t streams_max;
-    uint64_t accepted_count;
-    uint64_t request_count;
+    uint64_t accepted_count;     /* connections since the start */
+    uint64_t request_count;      /* requests since the start, those that were refused included */
+    uint64_t not_modified_count; /* of them answered with 304 */
+    uint64_t list_bytes;         /* of lists kept or being sent */
+    uint64_t list_bytes_max;
+    uint64_t event_count; /* events held for /events */
+    uint64_t events_max;
+    uint64_t event_bytes;
+    uint64_t event_bytes_max;
     uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the server's side; 0 for the scanner's */
 };
 

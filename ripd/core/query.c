@@ -81,7 +81,12 @@ static void page_add(struct page *page, const struct sighting *stall)
 {
     page->sightings[page->count] = *stall;
     item_ref(page->sightings[page->count++].item);
-    page->next = (struct query_cursor){true, stall->frozen_since_ns, stall->item->ring, stall->item->slot};
+    page->next = (struct query_cursor){
+        .present = true,
+        .frozen_since_ns = stall->frozen_since_ns,
+        .ring = stall->item->ring,
+        .slot = stall->item->slot,
+    };
 }
 
 static struct page *list_stalls(const struct query *query, struct snapshot *snapshot)

@@ -22,6 +22,7 @@ struct query_cursor {
     uint64_t frozen_since_ns; /* /stalls: constant while the id stalls; 0 for /threads */
     uint32_t ring;            /* serial */
     uint32_t slot;            /* of a list of groups: how many come before */
+    uint64_t sequence;        /* /events: of the event; 0 for the other lists */
 };
 
 /* What one item of the list is. */
@@ -36,6 +37,7 @@ struct query {
     enum id_cause cause;
     bool has_state;
     enum id_state state;
+    uint32_t kinds; /* of events: bit 1 << kind; 0 = any */
     uint64_t min_ns;
     uint32_t limit; /* QUERY_LIMIT_DEFAULT when not given */
     struct query_cursor after;

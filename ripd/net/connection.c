@@ -266,6 +266,7 @@ static bool read_request(struct connection *connection)
         return false;
     }
     if (outcome == REQUEST_BAD) {
+        connection->http->counters.request_count++;
         connection->keep_alive = false;
         connection->head_only = false;
         connection->minor_version = 1;

@@ -77,16 +77,13 @@ static struct body *build_rings(struct http *http, const struct query *query)
     return body_new(&http->pages, &frame, text, length);
 }
 
-/* A list that the snapshot holds. */
-static void answer_built(struct http *http, struct connection *connection, const struct query *query,
-                         enum document_kind kind, struct body *(*build)(struct http *, const struct query *))
+void answer_built(struct http *http, struct connection *connection, const struct query *query, const char *key,
+                  struct body *(*build)(struct http *http, const struct query *query))
 {
-    char key[PAGE_KEY_BYTES];
     struct body *body;
 
     if (!scanned(http, connection))
         return;
-    page_key(kind, query, key);
     body = pages_find(&http->pages, key, http->snapshot->sequence);
     if (body != NULL) {
         answer_list(http, connection, body);
@@ -122,13 +119,18 @@ static void answer_asked(struct http *http, struct connection *connection, const
 
 void handle_stalls(struct http *http, struct connection *connection, const struct query *query)
 {
-    answer_built(http, connection, query,
-                 query->group == QUERY_GROUP_LOCATION ? DOCUMENT_STALLS_BY_LOCATION : DOCUMENT_STALLS, build_stalls);
+    char key[PAGE_KEY_BYTES];
+
+    page_key(query->group == QUERY_GROUP_LOCATION ? DOCUMENT_STALLS_BY_LOCATION : DOCUMENT_STALLS, query, key);
+    answer_built(http, connection, query, key, build_stalls);
 }
 
 void handle_rings(struct http *http, struct connection *connection, const struct query *query)
 {
-    answer_built(http, connection, query, DOCUMENT_RINGS, build_rings);
+    char key[PAGE_KEY_BYTES];
+
+    page_key(DOCUMENT_RINGS, query, key);
+    answer_built(http, connection, query, key, build_rings);
 }
 
 void handle_threads(struct http *http, struct connection *connection, const struct query *query)
@@ -267,6 +269,7 @@ void server_request(struct http *http, struct connection *connection, const stru
 {
     struct access_verdict verdict = access_decide(&connection->door->rules, request);
 
+    http->counters.request_count++;
     if (verdict.status != 0)
         connection_problem(connection, verdict.status, verdict.detail, NULL, NULL);
     else if (request->method == REQUEST_OTHER)

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "net/connection.h"
@@ -31,6 +32,7 @@
 
 static const struct http_limits default_limits = {
     .connections_max = HTTP_CONNECTIONS_MAX,
+    .streams_max = HTTP_STREAMS_MAX,
     .body_bytes_max = HTTP_BODY_BYTES_MAX,
     .idle_ns = 30 * SECOND_NS,
     .request_ns = 10 * SECOND_NS,
@@ -90,84 +92,28 @@ static void on_stop_limit(evutil_socket_t descriptor, short what, void *argument
     event_base_loopbreak(http->base);
 }
 
-static void wake(struct http *http)
-{
-    (void)eventfd_write(http->mailbox.descriptor, 1); /* fails only when it is awake anyway */
-}
-
-/* What lies in the mailbox: the last snapshot, and one page, since the others are only built when it is their turn. */
+/* One page at most, since the others are only built when it is their turn. */
 static void on_wake(evutil_socket_t descriptor, short what, void *argument)
 {
     struct http *http = argument;
-    struct mailbox *mailbox = &http->mailbox;
-    struct completion completion = {0};
-    struct snapshot *snapshot;
-    bool found, more, stop;
+    struct mail mail;
     eventfd_t value;
 
     (void)what;
     if (eventfd_read(descriptor, &value) < 0)
         return;
-    pthread_mutex_lock(&mailbox->mutex);
-    snapshot = mailbox->snapshot;
-    mailbox->snapshot = NULL;
-    found = mailbox->completion_count != 0;
-    if (found) {
-        completion = mailbox->completions[0];
-        memmove(&mailbox->completions[0], &mailbox->completions[1],
-                --mailbox->completion_count * sizeof(*mailbox->completions));
+    mailbox_take(&http->mailbox, true, &mail);
+    if (mail.snapshot != NULL)
+        take_snapshot(http, mail.snapshot);
+    event_store_move(&http->events, &mail.events);
+    if (mail.found) {
+        asking_complete(http, mail.completion.ticket, mail.completion.page);
+        page_unref(mail.completion.page);
     }
-    more = mailbox->completion_count != 0;
-    stop = mailbox->stop;
-    pthread_mutex_unlock(&mailbox->mutex);
-    if (snapshot != NULL)
-        take_snapshot(http, snapshot);
-    if (found) {
-        asking_complete(http, completion.ticket, completion.page);
-        page_unref(completion.page);
-    }
-    if (more)
-        wake(http); /* others first */
-    if (stop && !http->stopping)
+    if (mail.more)
+        mailbox_wake(&http->mailbox); /* others first */
+    if (mail.stop && !http->stopping)
         begin_stop(http);
-}
-
-void http_publish(struct http *http, struct snapshot *snapshot)
-{
-    struct snapshot *replaced;
-
-    snapshot_ref(snapshot);
-    pthread_mutex_lock(&http->mailbox.mutex);
-    replaced = http->mailbox.snapshot;
-    http->mailbox.snapshot = snapshot;
-    pthread_mutex_unlock(&http->mailbox.mutex);
-    snapshot_unref(replaced);
-    wake(http);
-}
-
-void http_complete(struct http *http, uint64_t ticket, struct page *page)
-{
-    struct mailbox *mailbox = &http->mailbox;
-    bool kept = false;
-
-    pthread_mutex_lock(&mailbox->mutex);
-    if (mailbox->completion_count == mailbox->completion_capacity) {
-        size_t capacity = mailbox->completion_capacity * 2;
-        struct completion *larger = realloc(mailbox->completions, capacity * sizeof(*larger));
-
-        if (larger != NULL) {
-            mailbox->completions = larger;
-            mailbox->completion_capacity = capacity;
-        }
-    }
-    if (mailbox->completion_count < mailbox->completion_capacity) {
-        mailbox->completions[mailbox->completion_count++] = (struct completion){ticket, page};
-        kept = true;
-    }
-    pthread_mutex_unlock(&mailbox->mutex);
-    if (!kept)
-        page_unref(page); /* no memory: the question runs into its time limit */
-    wake(http);
 }
 
 static int copy_hosts(struct http *http, const struct http_options *options, char **ret_error)
@@ -236,19 +182,33 @@ static struct event_base *new_fair_base(void)
 
 static int open_loop(struct http *http)
 {
-    http->mailbox.descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (http->mailbox.descriptor < 0)
-        return -errno;
-    http->mailbox.completion_capacity = HTTP_ASKED_MAX;
-    http->mailbox.completions = calloc(HTTP_ASKED_MAX, sizeof(*http->mailbox.completions));
+    int status = mailbox_open(&http->mailbox);
+
+    if (status < 0)
+        return status;
     http->base = new_fair_base();
-    if (http->mailbox.completions == NULL || http->base == NULL)
+    if (http->base == NULL)
         return -ENOMEM;
     http->wake_event = event_new(http->base, http->mailbox.descriptor, EV_READ | EV_PERSIST, on_wake, http);
     http->stop_event = evtimer_new(http->base, on_stop_limit, http);
     if (http->wake_event == NULL || http->stop_event == NULL || event_add(http->wake_event, NULL) < 0)
         return -ENOMEM;
     return accept_prepare(http);
+}
+
+/* Tells this run of the server from others. */
+static uint64_t random_number(void)
+{
+    uint64_t number;
+
+    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number))
+        number = clock_wall_ns(); /* early at boot */
+    return number;
+}
+
+void http_set_epoch(struct http *http, uint64_t epoch)
+{
+    http->epoch = epoch;
 }
 
 int http_new(struct http **ret_http, const struct http_options *options, const struct http_source *source,
@@ -260,10 +220,11 @@ int http_new(struct http **ret_http, const struct http_options *options, const s
 
     if (http == NULL)
         return -ENOMEM;
-    http->mailbox.descriptor = -1;
+    mailbox_init(&http->mailbox);
     http->source = *source;
     http->limits = default_limits;
-    pthread_mutex_init(&http->mailbox.mutex, NULL);
+    http->instance = random_number();
+    http->epoch = http->instance;
     status = copy_hosts(http, options, &error);
     for (size_t i = 0; status == 0 && i < options->listen_count; i++)
         status = open_door(http, options->listen[i], &error);
@@ -310,33 +271,10 @@ int http_start(struct http *http)
     return 0;
 }
 
-void http_stop(struct http *http)
-{
-    if (!http->started)
-        return;
-    pthread_mutex_lock(&http->mailbox.mutex);
-    http->mailbox.stop = true;
-    pthread_mutex_unlock(&http->mailbox.mutex);
-    wake(http);
-    pthread_join(http->thread, NULL);
-    http->started = false;
-}
-
 static void free_event(struct event *event)
 {
     if (event != NULL)
         event_free(event);
-}
-
-static void free_mailbox(struct mailbox *mailbox)
-{
-    snapshot_unref(mailbox->snapshot);
-    for (size_t i = 0; i < mailbox->completion_count; i++)
-        page_unref(mailbox->completions[i].page);
-    free(mailbox->completions);
-    if (mailbox->descriptor >= 0)
-        close(mailbox->descriptor);
-    pthread_mutex_destroy(&mailbox->mutex);
 }
 
 void http_free(struct http *http)
@@ -359,7 +297,8 @@ void http_free(struct http *http)
         event_base_free(http->base);
     pages_forget_before(&http->pages, UINT64_MAX);
     snapshot_unref(http->snapshot);
-    free_mailbox(&http->mailbox);
+    event_store_done(&http->events);
+    mailbox_done(&http->mailbox);
     for (size_t i = 0; i < http->allow_host_count; i++)
         free(http->allow_hosts[i]);
     free(http->allow_hosts);

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/event.h"
+#include "core/health.h"
 #include "core/query.h"
 #include "core/snapshot.h"
 
@@ -45,7 +47,17 @@ void http_free(struct http *http);
 
 /* From any thread. Takes a reference of its own. */
 void http_publish(struct http *http, struct snapshot *snapshot);
+/*
+ * From any thread, also before http_start(): history that is older comes first. Takes a reference of its own. One whose
+ * sequence is not above that of the one before is ignored.
+ */
+void http_publish_event(struct http *http, struct event *event);
+/* Before http_start(). Which history the sequences are of; without it the server makes one up. */
+void http_set_epoch(struct http *http, uint64_t epoch);
 /* From any thread. page may be NULL: it could not be had (503). Takes over the caller's reference. */
 void http_complete(struct http *http, uint64_t ticket, struct page *page);
+
+/* On the HTTP thread, or when it does not run. */
+void http_health(const struct http *http, struct health_http *ret_health);
 
 #endif

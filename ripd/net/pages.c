@@ -48,9 +48,10 @@ void page_key(enum document_kind kind, const struct query *query, char ret_key[P
              query->has_cause, query->cause_excluded, query->has_cause ? (int)query->cause : 0, query->has_state,
              query->has_state ? (int)query->state : 0, query->min_ns, query->limit);
     snprintf(ret_key + strlen(ret_key), PAGE_KEY_BYTES - strlen(ret_key),
-             " %d %d %" PRIx64 " %" PRIx32 " %" PRIx32 " %d %" PRIu32 " %zu %zu %s%s", (int)query->group,
-             query->after.present, query->after.frozen_since_ns, query->after.ring, query->after.slot, query->one,
-             query->one ? query->id : 0, strlen(query->ring), strlen(query->name), query->ring, query->name);
+             " %d %" PRIx32 " %d %" PRIx64 " %" PRIx32 " %" PRIx32 " %" PRIx64 " %d %" PRIu32 " %zu %zu %s%s",
+             (int)query->group, query->kinds, query->after.present, query->after.frozen_since_ns, query->after.ring,
+             query->after.slot, query->after.sequence, query->one, query->one ? query->id : 0, strlen(query->ring),
+             strlen(query->name), query->ring, query->name);
 }
 
 struct body *pages_find(struct pages *pages, const char *key, uint64_t sequence)

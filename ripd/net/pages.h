@@ -16,7 +16,7 @@
 
 #define PAGES_KEPT_MAX 8u
 #define PAGES_KEPT_BYTES_MAX (32u << 20)
-#define PAGE_KEY_BYTES (2u * QUERY_PATTERN_BYTES + 256u)
+#define PAGE_KEY_BYTES (2u * QUERY_PATTERN_BYTES + 320u)
 
 /* Shared by those it is being sent to. */
 struct body {

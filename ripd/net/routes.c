@@ -20,6 +20,10 @@ const struct route routes[] = {
      "live ids grouped by last location, most first"},
     {"/rings", PARAMETER_RING | PARAMETER_PID | PARAMETER_LIMIT | PARAMETER_AFTER, handle_rings,
      "each ring: processes, capacity, refused registrations; unreadable and damaged ones with the reason"},
+    {"/events",
+     PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_KIND |
+         PARAMETER_LIMIT | PARAMETER_AFTER_EVENT,
+     handle_events, "begins and ends of stalls, newest first"},
     {"/healthz", 0, handle_healthz, "200 while the server's loop turns"},
     {"/readyz", 0, handle_readyz, "503 until the first scan, or when the last one is older than three intervals"},
     {"/version", 0, handle_version, "version and ring format"},

@@ -35,6 +35,7 @@ route_handler handle_threads;
 route_handler handle_thread;
 route_handler handle_locations;
 route_handler handle_rings;
+route_handler handle_events;
 route_handler handle_healthz;
 route_handler handle_readyz;
 route_handler handle_version;

@@ -15,11 +15,13 @@
 
 #include "core/snapshot.h"
 #include "net/access.h"
+#include "net/event_store.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/pages.h"
 
 #define HTTP_CONNECTIONS_MAX 512u
+#define HTTP_STREAMS_MAX 64u            /* of events; apart from the connections */
 #define HTTP_WRITE_BYTES_MAX (2u << 20) /* to one client in one turn of the loop */
 #define HTTP_REQUESTS_PER_TURN 16u      /* pipelined by one client */
 #define HTTP_ACCEPTS_PER_TURN 64u
@@ -30,7 +32,8 @@
 
 /* How long a client may take. */
 struct http_limits {
-    size_t connections_max;
+    size_t connections_max; /* event streams are not counted */
+    size_t streams_max;
     size_t body_bytes_max; /* of all lists kept or being sent */
     uint64_t idle_ns;      /* between requests */
     uint64_t request_ns;   /* for the head of a request, from its first byte */
@@ -44,6 +47,8 @@ struct http_limits {
 /* How often each limit was hit. */
 struct http_counters {
     uint64_t accepted_count;
+    uint64_t request_count;
+    uint64_t not_modified_count;
     uint64_t dropped_for_new_count;    /* at the connection cap, or for want of descriptors */
     uint64_t dropped_for_memory_count; /* did not take their answers, and these took too much memory */
     uint64_t accept_paused_count;
@@ -52,6 +57,8 @@ struct http_counters {
     uint64_t answer_timeout_count;
     uint64_t wait_timeout_count;
     uint64_t wait_refused_count;
+    uint64_t stream_refused_count;
+    uint64_t stream_dropped_count; /* did not take what was sent */
 };
 
 struct completion {
@@ -64,9 +71,20 @@ struct mailbox {
     pthread_mutex_t mutex;
     int descriptor; /* eventfd: something lies here */
     struct snapshot *snapshot;
+    struct event_store events;
     struct completion *completions;
     size_t completion_count;
     size_t completion_capacity;
+    bool stop;
+};
+
+/* What was taken out of it. */
+struct mail {
+    struct snapshot *snapshot; /* NULL = no new one */
+    struct event_store events;
+    struct completion completion;
+    bool found; /* a completion */
+    bool more;  /* completions lie there */
     bool stop;
 };
 
@@ -88,7 +106,11 @@ struct http {
     size_t allow_host_count;
     struct connection *connections;
     size_t connection_count;
+    size_t stream_count;       /* of the connections */
     struct snapshot *snapshot; /* the last one; NULL before the first scan */
+    struct event_store events;
+    uint64_t epoch;    /* of the events' sequences */
+    uint64_t instance; /* of this run, for what it tells of scans */
     struct pages pages;
     struct asking *askings;
     uint64_t last_ticket;
@@ -110,6 +132,14 @@ struct http {
 void http_set_limits(struct http *http, const struct http_limits *limits);
 
 struct timeval http_timeval(uint64_t duration_ns);
+
+/* mailbox.c */
+void mailbox_init(struct mailbox *mailbox);
+int mailbox_open(struct mailbox *mailbox); /* after mailbox_init() */
+void mailbox_done(struct mailbox *mailbox);
+void mailbox_wake(struct mailbox *mailbox);
+/* One completion at most. */
+void mailbox_take(struct mailbox *mailbox, bool take_completion, struct mail *ret_mail);
 
 /* handlers.c: answers a request, now or later. */
 void server_request(struct http *http, struct connection *connection, const struct http_request *request);

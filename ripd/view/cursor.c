@@ -6,6 +6,8 @@
  * text for one cursor and nothing in it needs quoting in a URL:
  *
  *   a SSSSSSSSSSSSSSSS RRRRRRRR TTTTTTTT     (without the blanks) frozen_since_ns, ring, slot
+ *
+ * That of a list of events is a sequence number in decimal.
  */
 #include "view/query_parse.h"
 
@@ -19,6 +21,10 @@
 
 void cursor_format(const struct query_cursor *cursor, char ret_text[CURSOR_TEXT_BYTES])
 {
+    if (cursor->sequence != 0) {
+        snprintf(ret_text, CURSOR_TEXT_BYTES, "%" PRIu64, cursor->sequence);
+        return;
+    }
     snprintf(ret_text, CURSOR_TEXT_BYTES, "%c%016" PRIx64 "%08" PRIx32 "%08" PRIx32, CURSOR_FORM,
              cursor->frozen_since_ns, cursor->ring, cursor->slot);
 }

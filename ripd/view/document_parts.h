@@ -34,6 +34,9 @@ void part_group(struct json_writer *writer, const struct location_group *group);
 /* A frame with what the snapshot tells. */
 struct document_frame part_frame(enum document_kind kind, const struct snapshot *snapshot);
 
+/* Begins a body: it goes on where the head stops, inside its object, after a value. */
+void part_body_begin(struct json_writer *writer);
+
 /* Ends a document that was begun with an object, and adds the newline. */
 int part_finish(struct json_writer *writer, char **ret_text, size_t *ret_length);
 

@@ -28,6 +28,7 @@ static const struct {
     [DOCUMENT_LOCATIONS] = {"ripd/locations/1", "locations"},
     [DOCUMENT_STALLS_BY_LOCATION] = {"ripd/stalls-by-location/1", "stalls"},
     [DOCUMENT_THREADS_BY_LOCATION] = {"ripd/threads-by-location/1", "threads"},
+    [DOCUMENT_EVENTS] = {"ripd/events/1", "events"},
 };
 
 static void write_scan(struct json_writer *writer, const struct document_frame *frame, uint64_t now_mono_ns)
@@ -95,8 +96,7 @@ struct document_frame part_frame(enum document_kind kind, const struct snapshot 
     return frame;
 }
 
-/* A body goes on where the head stops: inside its object, after a value. */
-static void body_begin(struct json_writer *writer)
+void part_body_begin(struct json_writer *writer)
 {
     json_init(writer);
     writer->depth = 1;
@@ -138,7 +138,7 @@ int document_page_body(enum document_kind kind, const struct page *page, struct 
     frame.returned = page->count;
     frame.more = page->more;
     frame.next = page->next;
-    body_begin(&writer);
+    part_body_begin(&writer);
     if (page->locations != NULL) {
         json_key(&writer, "left_out");
         json_uint(&writer, page->locations->left_out_count);

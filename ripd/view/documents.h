@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/event.h"
 #include "core/query.h"
 #include "core/snapshot.h"
 
@@ -28,6 +29,7 @@ enum document_kind {
     DOCUMENT_LOCATIONS,
     DOCUMENT_STALLS_BY_LOCATION,
     DOCUMENT_THREADS_BY_LOCATION,
+    DOCUMENT_EVENTS,
     DOCUMENT_KIND_COUNT
 };
 
@@ -44,6 +46,18 @@ struct document_frame {
     struct query_cursor next;
 };
 
+/* Some of the events that are held, newest first, and what is known of the others. */
+struct event_page {
+    struct event **events; /* the caller's references */
+    size_t count;
+    uint64_t total; /* that match, of those held */
+    bool more;
+    uint64_t epoch;
+    uint64_t oldest_sequence; /* of those held; newest_sequence + 1 if none is */
+    uint64_t newest_sequence;
+    uint64_t suppressed_count; /* stalls since the start that became no event */
+};
+
 /* Each returns 0 and text that the caller frees, or -ENOMEM. now_*: the moment of the request. */
 int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
                   size_t *ret_length);
@@ -51,6 +65,9 @@ int document_page_body(enum document_kind kind, const struct page *page, struct 
                        char **ret_text, size_t *ret_length);
 int document_rings_body(const struct snapshot *snapshot, const struct query *query, struct document_frame *ret_frame,
                         char **ret_text, size_t *ret_length);
+
+int document_events_body(const struct snapshot *snapshot, const struct event_page *page,
+                         struct document_frame *ret_frame, char **ret_text, size_t *ret_length);
 
 /* Head and body at once. */
 int document_stalls(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,

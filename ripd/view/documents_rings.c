@@ -134,9 +134,7 @@ int document_rings_body(const struct snapshot *snapshot, const struct query *que
     struct json_writer writer;
     int status;
 
-    json_init(&writer);
-    writer.depth = 1; /* inside the object that the head began */
-    writer.comma = true;
+    part_body_begin(&writer);
     json_key(&writer, "rings");
     json_array_begin(&writer);
     for (size_t i = 0; i < snapshot->ring_count; i++) {

@@ -401,6 +401,11 @@ void json_null(struct json_writer *writer)
     put_word(writer, "null", 4);
 }
 
+void json_raw(struct json_writer *writer, const char *text, size_t length)
+{
+    put_word(writer, text, length);
+}
+
 struct civil_date {
     unsigned year;
     unsigned month;

@@ -42,7 +42,8 @@ void json_uint(struct json_writer *writer, uint64_t value);
 void json_hex_number(struct json_writer *writer, uint64_t value); /* "0x1234" */
 void json_bool(struct json_writer *writer, bool value);
 void json_null(struct json_writer *writer);
-void json_time(struct json_writer *writer, uint64_t wall_ns); /* "2026-11-20T09:41:07.120Z" */
+void json_raw(struct json_writer *writer, const char *text, size_t length); /* a value that is JSON already */
+void json_time(struct json_writer *writer, uint64_t wall_ns);               /* "2026-11-20T09:41:07.120Z" */
 
 /* The next value stands on a line of its own: an item of a list, for people and for line-wise tools. */
 void json_line(struct json_writer *writer);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/event_kind.h"
 #include "view/percent.h"
 
 #define PID_MAX INT32_MAX
@@ -92,6 +93,15 @@ static int parse_limit(const char *value, struct query *query, struct query_erro
     return status;
 }
 
+static int parse_after_event(const char *value, struct query *query, struct query_error *error)
+{
+    int status = parse_number(value, 1, UINT64_MAX / 10 - 1, &query->after.sequence, error);
+
+    if (status == 0)
+        query->after.present = true;
+    return status;
+}
+
 static int parse_after(const char *value, struct query *query, struct query_error *error)
 {
     if (cursor_parse(value, &query->after) < 0)
@@ -101,6 +111,20 @@ static int parse_after(const char *value, struct query *query, struct query_erro
 
 /* "null" is how answers show that a cause is not known yet. */
 #define CAUSE_NONE_TEXT "null"
+
+#define X(name, text, meaning) " " text
+static const char known_kinds[] = EVENT_KIND_TABLE(X);
+#undef X
+
+static int parse_kind(const char *value, struct query *query, struct query_error *error)
+{
+    int kind = event_kind_from_name(value);
+
+    if (kind < 0)
+        return refuse(error, "is \"%.32s\"; expected one of%s", value, known_kinds);
+    query->kinds = 1u << kind;
+    return 0;
+}
 
 #define X(name, text) " " text
 static const char known_causes[] = ID_CAUSE_TABLE(X) " " CAUSE_NONE_TEXT; /* the first is CAUSE_NONE: no text */
@@ -144,11 +168,17 @@ static const struct parameter {
     unsigned bit;
     int (*parse)(const char *value, struct query *query, struct query_error *error);
 } parameters[] = {
-    {"ring", PARAMETER_RING, parse_ring},       {"pid", PARAMETER_PID, parse_pid},
-    {"name", PARAMETER_NAME, parse_name},       {"cause", PARAMETER_CAUSE, parse_cause},
-    {"min_ms", PARAMETER_MIN_MS, parse_min_ms}, {"limit", PARAMETER_LIMIT, parse_limit},
-    {"after", PARAMETER_AFTER, parse_after},    {"state", PARAMETER_STATE, parse_state},
+    {"ring", PARAMETER_RING, parse_ring},
+    {"pid", PARAMETER_PID, parse_pid},
+    {"name", PARAMETER_NAME, parse_name},
+    {"cause", PARAMETER_CAUSE, parse_cause},
+    {"min_ms", PARAMETER_MIN_MS, parse_min_ms},
+    {"limit", PARAMETER_LIMIT, parse_limit},
+    {"after", PARAMETER_AFTER, parse_after},
+    {"state", PARAMETER_STATE, parse_state},
     {"group", PARAMETER_GROUP, parse_group},
+    {"kind", PARAMETER_KIND, parse_kind},
+    {"after", PARAMETER_AFTER_EVENT, parse_after_event},
 };
 #define PARAMETER_COUNT (sizeof(parameters) / sizeof(parameters[0]))
 

@@ -168,7 +168,7 @@ static void test_long(void **state)
 static void test_cursor(void **state)
 {
     static const struct query_cursor cursors[] = {
-        {true, 0, 0, 0}, {true, 1000, 1, 17}, {true, UINT64_MAX, UINT32_MAX, UINT32_MAX}};
+        {true, 0, 0, 0, 0}, {true, 1000, 1, 17, 0}, {true, UINT64_MAX, UINT32_MAX, UINT32_MAX, 0}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(cursors) / sizeof(cursors[0]); i++) {

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event_store.c - a ring of references that grows up to its limit, and from there on turns. Pure. */
+#include "net/event_store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CAPACITY_FIRST 64u
+
+static size_t event_bytes(const struct event *event)
+{
+    return sizeof(*event) + event->text_bytes + 1;
+}
+
+struct event *event_store_at(const struct event_store *store, size_t i)
+{
+    return store->places[(store->first + i) % store->capacity];
+}
+
+static void drop_oldest(struct event_store *store)
+{
+    struct event *event = event_store_at(store, 0);
+
+    store->first = (store->first + 1) % store->capacity;
+    store->count--;
+    store->bytes -= event_bytes(event);
+    event_unref(event);
+}
+
+/* Room for one more, without moving the ring's end past the limit. */
+static int grow(struct event_store *store)
+{
+    size_t capacity = store->capacity == 0 ? CAPACITY_FIRST : store->capacity * 2;
+    struct event **places;
+
+    if (store->count < store->capacity)
+        return 0;
+    if (capacity > EVENT_STORE_COUNT_MAX)
+        capacity = EVENT_STORE_COUNT_MAX;
+    places = calloc(capacity, sizeof(struct event *));
+    if (places == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < store->count; i++)
+        places[i] = event_store_at(store, i);
+    free(store->places);
+    store->places = places;
+    store->capacity = capacity;
+    store->first = 0;
+    return 0;
+}
+
+int event_store_add(struct event_store *store, struct event *event)
+{
+    size_t bytes = event_bytes(event);
+
+    if (event->sequence <= store->newest_sequence) {
+        event_unref(event);
+        return -EEXIST;
+    }
+    while (store->count != 0 && (store->count == EVENT_STORE_COUNT_MAX || store->bytes + bytes > EVENT_STORE_BYTES_MAX))
+        drop_oldest(store);
+    if (grow(store) < 0) {
+        event_unref(event);
+        return -ENOMEM;
+    }
+    store->places[(store->first + store->count) % store->capacity] = event;
+    store->count++;
+    store->bytes += bytes;
+    store->newest_sequence = event->sequence;
+    return 0;
+}
+
+size_t event_store_find(const struct event_store *store, uint64_t sequence)
+{
+    size_t low = 0;
+    size_t high = store->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (event_store_at(store, middle)->sequence < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint64_t event_store_oldest(const struct event_store *store)
+{
+    return store->count == 0 ? store->newest_sequence + 1 : event_store_at(store, 0)->sequence;
+}
+
+void event_store_move(struct event_store *store, struct event_store *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        event_store_add(store, event_store_at(from, i));
+    from->count = 0;
+    event_store_done(from);
+}
+
+void event_store_done(struct event_store *store)
+{
+    while (store->count != 0)
+        drop_oldest(store);
+    free(store->places);
+    memset(store, 0, sizeof(*store));
+}

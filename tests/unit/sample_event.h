@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sample_event.h - events made by hand. */
+#ifndef TESTS_UNIT_SAMPLE_EVENT_H
+#define TESTS_UNIT_SAMPLE_EVENT_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/event.h"
+
+/* Odd sequences begin, even ones end; of ring "checkout", id and pid as the sequence; text of at least that size. */
+static inline struct event *sample_event(uint64_t sequence, size_t text_bytes)
+{
+    struct event *event = calloc(1, sizeof(*event));
+    char *text = malloc(text_bytes + 128);
+    int length = snprintf(text, 128, "{\"sequence\":%llu,\"fill\":\"", (unsigned long long)sequence);
+
+    while ((size_t)length < text_bytes)
+        text[length++] = 'x';
+    memcpy(text + length, "\"}", 3);
+    atomic_init(&event->references, 1);
+    event->sequence = sequence;
+    event->kind = sequence % 2 == 1 ? EVENT_BEGIN : EVENT_END;
+    event->episode = (sequence + 1) / 2;
+    event->duration_ns = sequence * 1000000;
+    event->cause = sequence % 3 == 0 ? CAUSE_BLOCKED : CAUSE_SPINNING;
+    event->id = (uint32_t)sequence;
+    event->pid = (uint32_t)sequence;
+    memcpy(event->ring, "checkout", sizeof("checkout"));
+    event->name_bytes = (uint8_t)snprintf((char *)event->name, RIP_NAME_BYTES, "worker-%u", (unsigned)sequence % 100);
+    event->text = text;
+    event->text_bytes = strlen(text);
+    return event;
+}
+
+#endif
