@@ -2,7 +2,7 @@
 /*
  * main.c - argv -> config -> app.
  *
- * Exit status: 0 stopped as asked, 1 could not run (the log says why), 2 wrong usage.
+ * Exit status: 0 stopped as asked or answered, 1 could not run (the log says why), 2 wrong flags or file.
  */
 #include <stdio.h>
 
@@ -14,8 +14,9 @@ int main(int argc, char **argv)
 {
     struct config config;
     char error[CONFIG_ERROR_BYTES];
+    int status;
 
-    switch (config_parse(argc, argv, &config, error)) {
+    switch (config_load(argc, argv, &config, error)) {
     case CONFIG_SHOW_HELP:
         config_print_help(stdout);
         return 0;
@@ -25,8 +26,14 @@ int main(int argc, char **argv)
     case CONFIG_BAD:
         fprintf(stderr, "ripd: %s\n", error);
         return 2;
+    case CONFIG_CHECK:
+        printf("ripd: %s: ok\n", config.file != NULL ? config.file : "flags");
+        config_done(&config);
+        return 0;
     case CONFIG_RUN:
         break;
     }
-    return app_run(&config);
+    status = app_run(&config);
+    config_done(&config);
+    return status;
 }

@@ -263,7 +263,8 @@ static int app_open_parts(struct app *app)
     const struct config *config = app->config;
     struct detector_config detector = {config->interval_ns, config->stall_after_ns};
     uint64_t judging_ns = config->interval_ns / JUDGING_DIVISOR;
-    struct registry_options registry = {config->directories, config->directory_count, "/proc", "/sys/fs/cgroup",
+    struct registry_options registry = {(const char *const *)config->directories.items, config->directories.count,
+                                        "/proc", "/sys/fs/cgroup",
                                         judging_ns < REGISTRY_JUDGING_NS ? judging_ns : REGISTRY_JUDGING_NS};
     struct probe_options probe = {"/proc", "/sys/fs/cgroup", config->interval_ns / PROBE_BUDGET_DIVISOR};
     int error = sigbus_install();
@@ -290,7 +291,8 @@ static int app_open_parts(struct app *app)
 static int app_open_http(struct app *app)
 {
     const struct config *config = app->config;
-    struct http_options options = {config->listen, config->listen_count, config->allow_hosts, config->allow_host_count};
+    struct http_options options = {(const char *const *)config->listen.items, config->listen.count,
+                                   (const char *const *)config->allow_hosts.items, config->allow_hosts.count};
     struct http_source source = {app_threads, app};
     char *text = NULL;
     int error = http_new(&app->http, &options, &source, &text);

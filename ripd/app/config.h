@@ -1,42 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config.h - what ripd was told. The flags are one table in config.c, from which --help is made too.
+ * config.h - what ripd was told, by its command line and its file. The flags are one table in config_table.c, from
+ * which the keys of the file, --help and the manual page are made too.
+ *
+ * What the command line says outranks the file, and the file outranks the defaults. A list is not added to from one of
+ * them to the next but replaced: --dir on the command line replaces every dir of the file.
+ *
+ * Guarantees
+ *   A. A configuration owns its strings; nothing in it points into a command line or a file.
+ *   B. Every mistake is one line that says where it is, what was found and what was expected. What was there before
+ *      stays as it was.
  */
 #ifndef RIPD_APP_CONFIG_H
 #define RIPD_APP_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "app/log.h"
 
+#define CONFIG_LIST_MAX 64u
 #define CONFIG_LISTEN_MAX 16u
-#define CONFIG_DIRECTORIES_MAX 64u
-#define CONFIG_HOSTS_MAX 64u
+#define CONFIG_DIRECTORIES_MAX CONFIG_LIST_MAX
+#define CONFIG_HOSTS_MAX CONFIG_LIST_MAX
+
+struct config_list {
+    char *items[CONFIG_LIST_MAX];
+    size_t count;
+};
 
 struct config {
-    const char *listen[CONFIG_LISTEN_MAX];
-    size_t listen_count;
-    const char *directories[CONFIG_DIRECTORIES_MAX];
-    size_t directory_count;
-    const char *allow_hosts[CONFIG_HOSTS_MAX];
-    size_t allow_host_count;
+    struct config_list listen;
+    struct config_list directories;
+    struct config_list allow_hosts;
     uint64_t interval_ns;
     uint64_t stall_after_ns;
     enum log_level log_level;
+    char *state_directory; /* absolute; NULL = nothing is written to disk */
+    char *on_stall;        /* a command for the shell; NULL = none */
+    char *file;            /* of --config; NULL = none */
+    int argc;              /* the command line, for config_reload(); it stays the caller's */
+    char *const *argv;
 };
 
-enum config_action { CONFIG_RUN, CONFIG_SHOW_HELP, CONFIG_SHOW_VERSION, CONFIG_BAD };
+enum config_action { CONFIG_RUN, CONFIG_CHECK, CONFIG_SHOW_HELP, CONFIG_SHOW_VERSION, CONFIG_BAD };
 
-#define CONFIG_ERROR_BYTES 256u
+#define CONFIG_ERROR_BYTES 512u
 
 /*
- * Fills *ret_config from the command line, with defaults for what is not given; its strings are argv's or static.
- * CONFIG_BAD: ret_error is one line that names the flag, what was found and what was expected.
+ * Makes *ret_config from the command line, the file that it names, and the defaults; undo with config_done(), unless
+ * CONFIG_BAD: then ret_error is one line without a newline, in printable ASCII, and *ret_config is untouched. It is
+ * untouched too when help or the version is asked for. argv must outlive *ret_config.
  */
-enum config_action config_parse(int argc, char *const *argv, struct config *ret_config,
-                                char ret_error[CONFIG_ERROR_BYTES]);
+enum config_action config_load(int argc, char *const *argv, struct config *ret_config,
+                               char ret_error[CONFIG_ERROR_BYTES]);
+
+/* The same once more, with the file as it is now. 0, or -EINVAL with ret_error filled. */
+int config_reload(const struct config *config, struct config *ret_config, char ret_error[CONFIG_ERROR_BYTES]);
+
+void config_done(struct config *config);
 
 void config_print_help(FILE *stream);
 

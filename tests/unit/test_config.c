@@ -1,133 +1,144 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_config.c - the command line of ripd. */
+/* test_config.c - which source outranks which, who owns the strings, and what a reload brings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <cmocka.h>
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "app/config.h"
-
-#define WORDS_MAX 200
-
-static enum config_action parse(struct config *config, char *error, const char *const *words)
-{
-    char *argv[WORDS_MAX] = {(char *)(uintptr_t) "ripd"};
-    int argc = 1;
-
-    for (; words[argc - 1] != NULL; argc++)
-        argv[argc] = (char *)(uintptr_t)words[argc - 1];
-    error[0] = '\0';
-    return config_parse(argc, argv, config, error);
-}
+#include "config_test.h"
 
 static void test_defaults(void **state)
 {
     struct config config;
-    char error[CONFIG_ERROR_BYTES];
 
     (void)state;
-    assert_int_equal(parse(&config, error, (const char *const[]){NULL}), CONFIG_RUN);
-    assert_int_equal(config.listen_count, 1);
-    assert_string_equal(config.listen[0], "127.0.0.1:7470");
-    assert_int_equal(config.directory_count, 2);
-    assert_string_equal(config.directories[0], "/run/librip");
-    assert_string_equal(config.directories[1], "/dev/shm");
+    load(&config, NULL);
+    assert_list(&config.listen, "127.0.0.1:7470", NULL);
+    assert_list(&config.directories, "/run/librip", "/dev/shm", NULL);
+    assert_list(&config.allow_hosts, NULL);
     assert_int_equal(config.interval_ns, 1000000000);
     assert_int_equal(config.stall_after_ns, 5000000000);
-    assert_int_equal(config.allow_host_count, 0);
+    assert_int_equal(config.log_level, LOG_LEVEL_INFO);
+    assert_null(config.state_directory);
+    assert_null(config.on_stall);
+    assert_null(config.file);
+    config_done(&config);
 }
 
-static void test_values(void **state)
+static void test_ranks(void **state)
 {
     struct config config;
-    char error[CONFIG_ERROR_BYTES];
+    char path[] = CONFIG_TEST_PATH;
 
     (void)state;
-    assert_int_equal(
-        parse(&config, error,
-              (const char *const[]){"--dir", "/a", "--dir=/b", "--interval=250ms", "--stall-after", "2m", "--listen",
-                                    "unix:/x", "--listen=[::1]:0", "--allow-host", "db1", "--log-level=debug", NULL}),
-        CONFIG_RUN);
-    assert_int_equal(config.directory_count, 2);
-    assert_string_equal(config.directories[1], "/b");
-    assert_int_equal(config.interval_ns, 250000000);
-    assert_int_equal(config.stall_after_ns, 120000000000);
-    assert_int_equal(config.listen_count, 2);
-    assert_string_equal(config.allow_hosts[0], "db1");
+    write_config(path, "interval = 2s\nstall-after = 9s\ndir = /from-file\ndir = /second\nallow-host = a\n"
+                       "log-level = debug\n");
+    load(&config, "--interval=3s", "--config", path, "--dir", "/from-line", NULL);
+    assert_int_equal(config.interval_ns, 3000000000);    /* the line outranks the file */
+    assert_int_equal(config.stall_after_ns, 9000000000); /* the file outranks the default */
     assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
+    assert_list(&config.directories, "/from-line", NULL);
+    assert_list(&config.allow_hosts, "a", NULL);
+    assert_list(&config.listen, "127.0.0.1:7470", NULL);
+    assert_string_equal(config.file, path);
+    config_done(&config);
+
+    load(&config, "--config", path, "--allow-host=", NULL); /* none is a list too */
+    assert_list(&config.directories, "/from-file", "/second", NULL);
+    assert_list(&config.allow_hosts, NULL);
+    config_done(&config);
+    unlink(path);
 }
 
-static void test_limits(void **state)
+/* A bad value in the file is a mistake even where the command line outranks it. */
+static void test_outranked_is_checked(void **state)
 {
-    const char *words[WORDS_MAX] = {NULL};
+    char path[] = CONFIG_TEST_PATH;
+
+    (void)state;
+    write_config(path, "interval = 2\n");
+    refuse("interval: '2' is not accepted; expected a duration", "--config", path, "--interval", "1s", NULL);
+    unlink(path);
+}
+
+static void test_owns_its_strings(void **state)
+{
+    char word[] = "--dir=/a", path[] = CONFIG_TEST_PATH;
     struct config config;
-    char error[CONFIG_ERROR_BYTES];
 
     (void)state;
-    for (size_t i = 0; i < CONFIG_DIRECTORIES_MAX; i++)
-        words[i] = "--dir=/x";
-    assert_int_equal(parse(&config, error, words), CONFIG_RUN);
-    words[CONFIG_DIRECTORIES_MAX] = "--dir=/x";
-    assert_int_equal(parse(&config, error, words), CONFIG_BAD);
-    assert_non_null(strstr(error, "--dir"));
+    write_config(path, "allow-host = db1\n");
+    load(&config, word, "--config", path, NULL);
+    memset(word, 'x', sizeof(word) - 1);
+    assert_list(&config.directories, "/a", NULL);
+    assert_list(&config.allow_hosts, "db1", NULL);
+    config_done(&config);
+    config_done(&config); /* nothing is left to give back */
+    unlink(path);
 }
 
-static void test_bad(void **state)
+static void test_reload(void **state)
 {
-    static const struct {
-        const char *words[3];
-        const char *said;
-    } cases[] = {
-        {{"--interval", "5"}, "duration"},
-        {{"--interval", "9ms"}, "10ms"},
-        {{"--interval"}, "needs a value"},
-        {{"--stall-after=0s"}, "--stall-after"},
-        {{"--colour=red"}, "--colour"},
-        {{"stalls"}, "stalls"},
-        {{"--help=yes"}, "no value"},
-        {{"--dir="}, "--dir"},
-        {{"-h"}, "-h"},
-        {{"--listen", "7470"}, "ADDR:PORT"},
-        {{"--log-level", "all"}, "debug"},
-        {{"--"}, "--help"},
-        {{"--listen", "127.0.0.1:65536"}, "numeric"},
-        {{"--listen", "example.org:80"}, "--listen"},
-        {{"--listen", "unix:"}, "--listen"},
-        {{"--allow-host", "a b"}, "--allow-host"},
-        {{"--allow-host", "db1:7470"}, "without a port"},
-        {{"--interval", "5s\nand \x1b[31mmore"}, "?[31m"},
-    };
+    struct config config, fresh = {.interval_ns = 77};
+    char path[] = CONFIG_TEST_PATH, error[CONFIG_ERROR_BYTES] = "";
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct config config = {.interval_ns = 77};
-        char error[CONFIG_ERROR_BYTES];
+    write_config(path, "stall-after = 9s\ninterval = 3s\n");
+    load(&config, "--interval", "2s", "--config", path, NULL);
+    write_config(path, "stall-after = 10s\n");
+    assert_int_equal(config_reload(&config, &fresh, error), 0);
+    assert_int_equal(fresh.stall_after_ns, 10000000000);
+    assert_int_equal(fresh.interval_ns, 2000000000); /* the command line says the same as before */
+    assert_int_equal(config.stall_after_ns, 9000000000);
+    config_done(&fresh);
 
-        assert_int_equal(parse(&config, error, cases[i].words), CONFIG_BAD);
-        assert_non_null(strstr(error, cases[i].said));
-        assert_null(strchr(error, '\n'));
-        assert_int_equal(config.interval_ns, 77);
-    }
+    fresh = (struct config){.interval_ns = 77};
+    write_config(path, "stall-after = soon\n");
+    assert_int_equal(config_reload(&config, &fresh, error), -EINVAL);
+    assert_non_null(strstr(error, ":1: stall-after: 'soon' is not accepted"));
+    unlink(path);
+    assert_int_equal(config_reload(&config, &fresh, error), -EINVAL);
+    assert_non_null(strstr(error, "No such file"));
+    assert_int_equal(fresh.interval_ns, 77);
+    config_done(&config);
 }
 
-static void test_questions(void **state)
+static void test_check(void **state)
 {
     struct config config;
-    char error[CONFIG_ERROR_BYTES];
+    char path[] = CONFIG_TEST_PATH;
 
     (void)state;
-    assert_int_equal(parse(&config, error, (const char *const[]){"--help", NULL}), CONFIG_SHOW_HELP);
-    assert_int_equal(parse(&config, error, (const char *const[]){"--version", NULL}), CONFIG_SHOW_VERSION);
+    write_config(path, "interval = 2s\n");
+    assert_int_equal(ask(&config, "--config", path, "--check-config", "--dir", "/x", NULL), CONFIG_CHECK);
+    assert_string_equal(config.file, path);
+    config_done(&config);
+    assert_int_equal(ask(&config, "--check-config", NULL), CONFIG_CHECK);
+    config_done(&config);
+    refuse("--interval", "--check-config", "--interval=x", NULL); /* what stands behind it counts too */
+    write_config(path, "interval\n");
+    refuse(":1: 'interval' is not accepted", "--check-config", "--config", path, NULL);
+    unlink(path);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),    cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_bad),      cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_outranked_is_checked),
+        cmocka_unit_test(test_owns_its_strings),
+        cmocka_unit_test(test_reload),
+        cmocka_unit_test(test_check),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,27 @@ def wrong_flags(_world):
             assert word in result.stderr, (line, result.stderr)
 
 
+def check_config(world):
+    path = os.path.join(world.made, "ripd.conf.txt")
+
+    def check(text, *flags):
+        with open(path, "wb") as file:
+            file.write(text)
+        return subprocess.run([f"{w.BIN}/ripd", "--config", path, *flags], capture_output=True, text=True, timeout=10,
+                              check=False)
+
+    result = check(b"# mine\n[ripd]\nstall-after = 2m\ndir = /a\ndir = /b\n", "--check-config", "--interval", "2s")
+    assert (result.returncode, result.stdout, result.stderr) == (0, f"ripd: {path}: ok\n", ""), result
+    for text, said in ((b"\nstall-after = 2\n", f"{path}:2: stall-after: '2' is not accepted; expected a duration"),
+                       (b"stall = 2s\n", f"{path}:1: stall: the key is not known"),
+                       (b"\x7fELF\x00\n", f"{path}:1: a control byte is in the line"),
+                       (b"dir = /a\n" * 9000, f"{path}: too large")):
+        for flags in ((), ("--check-config",)):  # neither does it run with such a file
+            result = check(text, *flags)
+            assert result.returncode == 2 and result.stdout == "", result
+            assert result.stderr.startswith(f"ripd: {said}") and result.stderr.count("\n") == 1, result
+
+
 def help_and_version(_world):
     for flag in ("--help", "--version"):
         result = subprocess.run([f"{w.BIN}/ripd", flag], capture_output=True, text=True, timeout=10, check=True)
@@ -121,5 +142,5 @@ def head_has_no_body(world):
     assert status == 200 and body == ""
 
 
-w.run([wrong_flags, help_and_version, address_in_use, stops_cleanly, endpoints, one_thread, filters, refusals,
-       head_has_no_body])
+w.run([wrong_flags, check_config, help_and_version, address_in_use, stops_cleanly, endpoints, one_thread, filters,
+       refusals, head_has_no_body])

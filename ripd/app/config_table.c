@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config_table.c - the table of flags, and what is done with a value of each kind: take it, compare it, give it back.
+ *
+ * A flag is one row: its name on the command line and in the file, its default, what it accepts, where it is kept, and
+ * whether a reload can change it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/config_option.h"
+#include "core/duration.h"
+#include "net/access.h"
+#include "net/listener.h"
+
+static bool is_something(const char *value)
+{
+    return *value != '\0';
+}
+
+#define IN(field) offsetof(struct config, field)
+
+const struct option options[] = {
+    {.name = "listen",
+     .value_name = "ADDR:PORT",
+     .kind = OPTION_LIST,
+     .offset = IN(listen),
+     .max = CONFIG_LISTEN_MAX,
+     .defaults = {"127.0.0.1:7470"},
+     .valid = listener_address_valid,
+     .expected = "ADDR:PORT, [ADDR6]:PORT or unix:PATH, with a numeric address",
+     .help = "serve HTTP here, or at unix:PATH; repeatable; port 0 picks a free one"},
+    {.name = "dir",
+     .value_name = "DIR",
+     .kind = OPTION_LIST,
+     .offset = IN(directories),
+     .max = CONFIG_DIRECTORIES_MAX,
+     .defaults = {"/run/librip", "/dev/shm"},
+     .valid = is_something,
+     .expected = "a directory",
+     .help = "watch this directory for rings; repeatable; replaces the defaults"},
+    {.name = "interval",
+     .value_name = "DUR",
+     .kind = OPTION_DURATION,
+     .offset = IN(interval_ns),
+     .defaults = {"1s"},
+     .help = "time between scans"},
+    {.name = "stall-after",
+     .value_name = "DUR",
+     .kind = OPTION_DURATION,
+     .offset = IN(stall_after_ns),
+     .defaults = {"5s"},
+     .help = "an id whose counter has not moved for this long is stalled"},
+    {.name = "allow-host",
+     .value_name = "NAME",
+     .kind = OPTION_LIST,
+     .offset = IN(allow_hosts),
+     .max = CONFIG_HOSTS_MAX,
+     .valid = access_host_valid,
+     .expected = "a host name without a port",
+     .help = "a further name accepted in the Host header; repeatable"},
+    {.name = "log-level",
+     .value_name = "LEVEL",
+     .kind = OPTION_LEVEL,
+     .offset = IN(log_level),
+     .defaults = {"info"},
+     .help = "error, warning, info or debug"},
+    {.name = "config",
+     .value_name = "FILE",
+     .kind = OPTION_FILE,
+     .offset = IN(file),
+     .valid = is_something,
+     .expected = "a file",
+     .help = "read these flags from a file, as KEY = VALUE lines; flags given here outrank it"},
+    {.name = "check-config", .action = CONFIG_CHECK, .help = "say whether flags and file are right, and exit"},
+    {.name = "version", .action = CONFIG_SHOW_VERSION, .help = "print the version and exit"},
+    {.name = "help", .action = CONFIG_SHOW_HELP, .help = "print this and exit"},
+};
+const size_t options_count = sizeof(options) / sizeof(options[0]);
+_Static_assert(sizeof(options) / sizeof(options[0]) <= OPTIONS_MAX, "struct options_given is too small");
+
+const struct option *option_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < options_count; i++)
+        if (strlen(options[i].name) == length && memcmp(options[i].name, name, length) == 0)
+            return &options[i];
+    return NULL;
+}
+
+bool option_is_key(const struct option *option)
+{
+    return option->kind != OPTION_ACTION && option->kind != OPTION_FILE;
+}
+
+bool option_is_given(const struct options_given *given, const struct option *option)
+{
+    return given->given[option - options];
+}
+
+static void *field_of(const struct option *option, struct config *config)
+{
+    return (char *)config + option->offset;
+}
+
+static const void *field_in(const struct option *option, const struct config *config)
+{
+    return (const char *)config + option->offset;
+}
+
+static int take_text(const struct option *option, struct config *config, const char *value)
+{
+    char **text = field_of(option, config);
+    char *copy = *value == '\0' ? NULL : strdup(value);
+
+    if (copy == NULL && *value != '\0')
+        return -ENOMEM;
+    free(*text);
+    *text = copy;
+    return 0;
+}
+
+static int take_item(const struct option *option, struct config *config, bool first, const char *value,
+                     const char **ret_expected)
+{
+    struct config_list *list = field_of(option, config);
+    char *copy;
+
+    if (first || *value == '\0')
+        option_done(option, config);
+    if (*value == '\0')
+        return 0;
+    if (list->count == option->max) {
+        *ret_expected = "fewer of them";
+        return -EINVAL;
+    }
+    copy = strdup(value);
+    if (copy == NULL)
+        return -ENOMEM;
+    list->items[list->count++] = copy;
+    return 0;
+}
+
+static int take_duration(const struct option *option, struct config *config, const char *value,
+                         const char **ret_expected)
+{
+    uint64_t *duration_ns = field_of(option, config), ns;
+
+    if (duration_parse(value, &ns) != 0) {
+        *ret_expected = "a duration such as 250ms, 5s, 2m, 1h";
+        return -EINVAL;
+    }
+    if (ns < DURATION_SETTING_MIN_NS || ns > DURATION_SETTING_MAX_NS) {
+        *ret_expected = "a duration from 10ms to a year";
+        return -EINVAL;
+    }
+    *duration_ns = ns;
+    return 0;
+}
+
+static int take_level(const struct option *option, struct config *config, const char *value, const char **ret_expected)
+{
+    enum log_level *log_level = field_of(option, config);
+    int level = log_level_from_name(value);
+
+    if (level < 0) {
+        *ret_expected = "error, warning, info or debug";
+        return -EINVAL;
+    }
+    *log_level = (enum log_level)level;
+    return 0;
+}
+
+int option_take(const struct option *option, struct config *config, struct options_given *given, const char *value,
+                const char **ret_expected)
+{
+    bool *is_given = &given->given[option - options], first = !*is_given;
+    bool none = *value == '\0' && option->defaults[0] == NULL && option_is_key(option);
+
+    *is_given = true;
+    if (!none && option->valid != NULL && !option->valid(value)) {
+        *ret_expected = option->expected;
+        return -EINVAL;
+    }
+    switch (option->kind) {
+    case OPTION_TEXT:
+    case OPTION_FILE:
+        return take_text(option, config, value);
+    case OPTION_LIST:
+        return take_item(option, config, first, value, ret_expected);
+    case OPTION_DURATION:
+        return take_duration(option, config, value, ret_expected);
+    case OPTION_LEVEL:
+        return take_level(option, config, value, ret_expected);
+    case OPTION_ACTION:
+        break;
+    }
+    *ret_expected = "no value";
+    return -EINVAL;
+}
+
+int option_set_default(const struct option *option, struct config *config)
+{
+    struct options_given given = {{false}};
+    const char *expected;
+    int status = 0;
+
+    for (size_t i = 0; option->defaults[i] != NULL && status == 0; i++)
+        status = option_take(option, config, &given, option->defaults[i], &expected);
+    return status;
+}
+
+static bool same_text(const char *left, const char *right)
+{
+    return left == NULL || right == NULL ? left == right : strcmp(left, right) == 0;
+}
+
+static bool same_list(const struct config_list *left, const struct config_list *right)
+{
+    if (left->count != right->count)
+        return false;
+    for (size_t i = 0; i < left->count; i++)
+        if (strcmp(left->items[i], right->items[i]) != 0)
+            return false;
+    return true;
+}
+
+bool option_same(const struct option *option, const struct config *left, const struct config *right)
+{
+    const void *one = field_in(option, left), *other = field_in(option, right);
+
+    switch (option->kind) {
+    case OPTION_TEXT:
+    case OPTION_FILE:
+        return same_text(*(char *const *)one, *(char *const *)other);
+    case OPTION_LIST:
+        return same_list(one, other);
+    case OPTION_DURATION:
+        return *(const uint64_t *)one == *(const uint64_t *)other;
+    case OPTION_LEVEL:
+        return *(const enum log_level *)one == *(const enum log_level *)other;
+    case OPTION_ACTION:
+        break;
+    }
+    return true;
+}
+
+void option_done(const struct option *option, struct config *config)
+{
+    if (option->kind == OPTION_TEXT || option->kind == OPTION_FILE) {
+        char **text = field_of(option, config);
+
+        free(*text);
+        *text = NULL;
+    } else if (option->kind == OPTION_LIST) {
+        struct config_list *list = field_of(option, config);
+
+        while (list->count > 0)
+            free(list->items[--list->count]);
+    }
+}
+
+void option_default_text(const struct option *option, char ret_text[OPTION_DEFAULT_BYTES])
+{
+    size_t length = 0;
+
+    ret_text[0] = '\0';
+    for (size_t i = 0; option->defaults[i] != NULL && length < OPTION_DEFAULT_BYTES; i++)
+        length += (size_t)snprintf(ret_text + length, OPTION_DEFAULT_BYTES - length, "%s%s%s", i == 0 ? "[" : ", ",
+                                   option->defaults[i], option->defaults[i + 1] == NULL ? "]" : "");
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_config_table.c - each row of the table of flags is whole, and its default is one that it accepts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "app/config_option.h"
+
+static void test_rows(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < options_count; i++) {
+        const struct option *option = &options[i];
+
+        assert_ptr_equal(option_find(option->name, strlen(option->name)), option);
+        assert_non_null(option->help);
+        assert_int_equal(option->value_name == NULL, option->kind == OPTION_ACTION);
+        assert_int_equal(option->valid == NULL, option->expected == NULL);
+        assert_int_equal(option->max != 0, option->kind == OPTION_LIST);
+        assert_true(option->max <= CONFIG_LIST_MAX);
+    }
+    assert_null(option_find("", 0));
+    assert_null(option_find("interval", 7));
+    assert_null(option_find("intervals", 9));
+}
+
+static void test_which_are_keys(void **state)
+{
+    static const char *const not_keys[] = {"config", "check-config", "version", "help"};
+
+    (void)state;
+    for (size_t i = 0; i < options_count; i++) {
+        bool expected = true;
+
+        for (size_t j = 0; j < sizeof(not_keys) / sizeof(not_keys[0]); j++)
+            if (strcmp(not_keys[j], options[i].name) == 0)
+                expected = false;
+        assert_int_equal(option_is_key(&options[i]), expected);
+    }
+}
+
+/* Each default is accepted where it is given as a value, and "" where there is none; neither differs from the other. */
+static void test_defaults(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < options_count; i++) {
+        struct config set = {0}, taken = {0};
+        struct options_given given = {{false}};
+        const char *expected = NULL;
+
+        if (!option_is_key(&options[i]))
+            continue;
+        assert_int_equal(option_set_default(&options[i], &set), 0);
+        if (options[i].defaults[0] == NULL)
+            assert_int_equal(option_take(&options[i], &taken, &given, "", &expected), 0);
+        for (size_t j = 0; options[i].defaults[j] != NULL; j++)
+            assert_int_equal(option_take(&options[i], &taken, &given, options[i].defaults[j], &expected), 0);
+        assert_true(option_is_given(&given, &options[i]));
+        assert_true(option_same(&options[i], &set, &taken));
+        option_done(&options[i], &set);
+        option_done(&options[i], &taken);
+    }
+}
+
+static void test_same(void **state)
+{
+    static const struct {
+        const char *name, *one, *other;
+    } cases[] = {
+        {"listen", "127.0.0.1:0", "127.0.0.1:1"}, {"dir", "/a", "/b"},      {"interval", "1s", "2s"},
+        {"stall-after", "1s", "1001ms"},          {"allow-host", "a", "b"}, {"allow-host", "a", ""},
+        {"log-level", "info", "debug"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct option *option = option_find(cases[i].name, strlen(cases[i].name));
+        struct config one = {0}, again = {0}, other = {0};
+        struct options_given given[3] = {{{false}}};
+        const char *expected = NULL;
+
+        assert_int_equal(option_take(option, &one, &given[0], cases[i].one, &expected), 0);
+        assert_int_equal(option_take(option, &again, &given[1], cases[i].one, &expected), 0);
+        assert_int_equal(option_take(option, &other, &given[2], cases[i].other, &expected), 0);
+        assert_true(option_same(option, &one, &again));
+        assert_false(option_same(option, &one, &other));
+        assert_false(option_same(option, &other, &one));
+        option_done(option, &one);
+        option_done(option, &again);
+        option_done(option, &other);
+    }
+}
+
+static void test_default_text(void **state)
+{
+    char text[OPTION_DEFAULT_BYTES];
+
+    (void)state;
+    option_default_text(option_find("dir", 3), text);
+    assert_string_equal(text, "[/run/librip, /dev/shm]");
+    option_default_text(option_find("interval", 8), text);
+    assert_string_equal(text, "[1s]");
+    option_default_text(option_find("help", 4), text);
+    assert_string_equal(text, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows), cmocka_unit_test(test_which_are_keys), cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_same), cmocka_unit_test(test_default_text),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
