@@ -24,6 +24,7 @@ const struct route routes[] = {
      PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_KIND |
          PARAMETER_LIMIT | PARAMETER_AFTER_EVENT,
      handle_events, "begins and ends of stalls, newest first"},
+    {"/metrics", 0, handle_metrics, "counts of all this and ripd's own condition, for Prometheus"},
     {"/healthz", 0, handle_healthz, "200 while the server's loop turns"},
     {"/readyz", 0, handle_readyz, "503 until the first scan, or when the last one is older than three intervals"},
     {"/version", 0, handle_version, "version and ring format"},

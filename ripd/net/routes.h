@@ -36,6 +36,7 @@ route_handler handle_thread;
 route_handler handle_locations;
 route_handler handle_rings;
 route_handler handle_events;
+route_handler handle_metrics;
 route_handler handle_healthz;
 route_handler handle_readyz;
 route_handler handle_version;

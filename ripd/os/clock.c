@@ -38,6 +38,11 @@ uint64_t clock_boot_ns(void)
     return clock_read_ns(CLOCK_BOOTTIME);
 }
 
+uint64_t clock_cpu_ns(void)
+{
+    return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 uint64_t clock_ticks_per_second(void)
 {
     long ticks = sysconf(_SC_CLK_TCK);

@@ -61,8 +61,20 @@ int proc_cgroup_frozen(int proc, const char *cgroup_root, uint32_t pid, bool *re
 int proc_own_pid_namespace(int proc, uint64_t *ret_inode);
 int proc_boot_id(int proc, uint8_t ret_id[16]);
 
+/* What the caller's own process has, from self/statm; -EINVAL: the kernel does not say it in this form. */
+struct proc_memory {
+    uint64_t virtual_bytes;
+    uint64_t resident_bytes;
+    uint64_t anonymous_bytes; /* resident less pages of files and of shared memory */
+};
+int proc_own_memory(int proc, struct proc_memory *ret_memory);
+
+/* How many descriptors the caller's own process has open, but for those that take part in counting. */
+int proc_own_descriptors(int proc, uint64_t *ret_count);
+
 /* Parsers of the above, pure on text. Fuzzed. */
 int proc_parse_stat(const char *text, struct proc_stat *ret_stat);
 int proc_parse_status(const char *text, struct proc_status *ret_status);
+int proc_parse_statm(const char *text, uint64_t page_bytes, struct proc_memory *ret_memory); /* -EINVAL as well */
 
 #endif

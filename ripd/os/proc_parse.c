@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_parse.c - the text of PID/stat and PID/status as values. Pure on terminated text, which may be hostile: a
- * process chooses its own name.
+ * proc_parse.c - the text of PID/stat, PID/status and PID/statm as values. Pure on terminated text, which may be
+ * hostile: a process chooses its own name.
  *
  * Guarantees
  *   1. Nothing beyond the terminator is read, whatever the text.
@@ -172,5 +172,24 @@ int proc_parse_status(const char *text, struct proc_status *ret_status)
             return result;
     }
     *ret_status = status;
+    return 0;
+}
+
+int proc_parse_statm(const char *text, uint64_t page_bytes, struct proc_memory *ret_memory)
+{
+    uint64_t limit = UINT64_MAX / page_bytes, size, resident, shared;
+
+    text = parse_number(text, limit, &size);
+    if (text != NULL)
+        text = parse_number(text, limit, &resident);
+    if (text != NULL)
+        text = parse_number(text, limit, &shared);
+    if (text == NULL)
+        return -EINVAL;
+    *ret_memory = (struct proc_memory){
+        .virtual_bytes = size * page_bytes,
+        .resident_bytes = resident * page_bytes,
+        .anonymous_bytes = resident > shared ? (resident - shared) * page_bytes : 0, /* read one after the other */
+    };
     return 0;
 }

@@ -37,6 +37,19 @@ static void test_mono_never_goes_back(void **state)
     assert_true(clock_boot_ns() - boot_ns >= 2000000);
 }
 
+static void test_cpu_time_is_of_all_threads_and_not_of_sleep(void **state)
+{
+    uint64_t before_ns = clock_cpu_ns(), slept_ns, mono_ns = clock_mono_ns();
+
+    (void)state;
+    usleep(100000);
+    slept_ns = clock_cpu_ns() - before_ns;
+    assert_true(slept_ns < clock_mono_ns() - mono_ns);
+    before_ns = clock_cpu_ns();
+    while (clock_cpu_ns() - before_ns < 2000000)
+        ; /* a clock that stood still would time out here */
+}
+
 static void test_ticks(void **state)
 {
     (void)state;
@@ -48,6 +61,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_units_are_nanoseconds),
         cmocka_unit_test(test_mono_never_goes_back),
+        cmocka_unit_test(test_cpu_time_is_of_all_threads_and_not_of_sleep),
         cmocka_unit_test(test_ticks),
     };
 

@@ -40,7 +40,7 @@ def the_flags_of_the_readme(_world):
 
 
 def the_paths_of_the_readme(world):
-    for path in re.findall(r"`(/(?:stalls|threads|rings|healthz|readyz|version))`", readme()):
+    for path in re.findall(r"`(/(?:stalls|threads|rings|metrics|healthz|readyz|version))`", readme()):
         assert world.request(path)[0] == 200, path
 
 

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * metrics.c - the table of metrics, and from what each is read. Pure; guarantees in the header.
+ */
+#include "view/metrics.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/event_kind.h"
+#include "view/metrics_parts.h"
+
+static void put_value(struct metrics_text *text, const struct metric *metric, uint64_t value)
+{
+    metrics_text_sample(text, metric->name, "", NULL, 0, value, metric->unit);
+}
+
+/* Before the first scan nothing has been counted: that is known, while what only a scan sees is not. */
+static const struct health *counted(const struct metrics_input *input)
+{
+    static const struct health nothing;
+
+    return input->snapshot != NULL ? &input->snapshot->health : &nothing;
+}
+
+static void write_health(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    if (input->snapshot != NULL || metric->type == METRIC_COUNTER)
+        put_value(text, metric, metric_field(counted(input), metric->field));
+}
+
+static void write_snapshot(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    if (input->snapshot != NULL)
+        put_value(text, metric, metric_field(input->snapshot, metric->field));
+}
+
+static void write_http(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    if (input->http != NULL)
+        put_value(text, metric, metric_field(input->http, metric->field));
+}
+
+static void write_process(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    if (input->process != NULL)
+        put_value(text, metric, metric_field(input->process, metric->field));
+}
+
+static void write_build(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    char format[METRIC_NUMBER_BYTES];
+    const struct metric_label labels[] = {{"version", RIP_VERSION}, {"ring_format", format}};
+
+    (void)input;
+    metrics_text_number(format, RIP_FORMAT_VERSION, METRIC_COUNT);
+    metrics_text_sample(text, metric->name, "", labels, 2, 1, metric->unit);
+}
+
+static void write_start(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    if (input->snapshot != NULL && input->snapshot->health.started_wall_ns != 0)
+        put_value(text, metric, input->snapshot->health.started_wall_ns);
+}
+
+static void write_age(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    uint64_t scanned_ns;
+
+    if (input->snapshot == NULL)
+        return;
+    scanned_ns = input->snapshot->scanned_mono_ns;
+    put_value(text, metric, input->now_mono_ns > scanned_ns ? input->now_mono_ns - scanned_ns : 0);
+}
+
+static void write_states(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    for (int i = 0; input->snapshot != NULL && i < ID_STATE_COUNT; i++) {
+        const struct metric_label label = {metric->labels, id_state_name((enum id_state)i)};
+
+        metrics_text_sample(text, metric->name, "", &label, 1, input->snapshot->counts[i], metric->unit);
+    }
+}
+
+static void put_causes(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input,
+                       bool of_stops)
+{
+    for (int i = 0; input->snapshot != NULL && i < CAUSE_COUNT; i++) {
+        const char *name = i == CAUSE_NONE ? METRIC_CAUSE_NONE : id_cause_name((enum id_cause)i);
+        const struct metric_label label = {metric->labels, name};
+
+        if (id_cause_stops((enum id_cause)i) == of_stops)
+            metrics_text_sample(text, metric->name, "", &label, 1,
+                                metric_field(&input->snapshot->health, metric->field + (size_t)i * sizeof(uint64_t)),
+                                metric->unit);
+    }
+}
+
+static void write_stall_causes(struct metrics_text *text, const struct metric *metric,
+                               const struct metrics_input *input)
+{
+    put_causes(text, metric, input, false);
+}
+
+static void write_stop_causes(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    put_causes(text, metric, input, true);
+}
+
+static void write_events(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    const struct health *health = counted(input);
+
+    for (int i = 0; i < EVENT_KIND_COUNT; i++) {
+        const struct metric_label label = {metric->labels, event_kind_name((enum event_kind)i)};
+
+        metrics_text_sample(text, metric->name, "", &label, 1, health->event_counts[i], metric->unit);
+    }
+}
+
+static void write_limits(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+#define X(name, label, meaning) label,
+    static const char *const names[] = {HEALTH_LIMIT_TABLE(X)};
+#undef X
+    const struct health *health = counted(input);
+
+    for (int i = 0; i < HEALTH_LIMIT_COUNT; i++) {
+        const struct metric_label label = {metric->labels, names[i]};
+        uint64_t count = health->limit_counts[i] + (input->http != NULL ? input->http->limit_counts[i] : 0);
+
+        metrics_text_sample(text, metric->name, "", &label, 1, count, metric->unit);
+    }
+}
+
+static void write_durations(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    static const uint64_t ends_us[] = HEALTH_SCAN_BUCKETS_US;
+    const struct health *health = counted(input);
+    uint64_t count = 0;
+
+    for (size_t i = 0; i <= HEALTH_SCAN_BUCKET_COUNT; i++) {
+        char end[METRIC_NUMBER_BYTES] = "+Inf";
+        const struct metric_label label = {"le", end};
+
+        if (i < HEALTH_SCAN_BUCKET_COUNT)
+            metrics_text_number(end, ends_us[i], METRIC_SECONDS_OF_US);
+        count += health->scan_buckets[i];
+        metrics_text_sample(text, metric->name, "_bucket", &label, 1, count, METRIC_COUNT);
+    }
+    metrics_text_sample(text, metric->name, "_sum", NULL, 0, health->scan_total_ns, metric->unit);
+    metrics_text_sample(text, metric->name, "_count", NULL, 0, count, METRIC_COUNT);
+}
+
+#define COUNTER(name) name, METRIC_COUNTER, METRIC_COUNT
+#define GAUGE(name) name, METRIC_GAUGE, METRIC_COUNT
+#define SECONDS(name) name, METRIC_GAUGE, METRIC_SECONDS_OF_NS
+#define OF_HEALTH(field) write_health, offsetof(struct health, field)
+#define OF_HTTP(field) write_http, offsetof(struct health_http, field)
+#define OF_PROCESS(field) write_process, offsetof(struct health_process, field)
+
+/* clang-format off */
+const struct metric metrics[] = {
+    {GAUGE("ripd_build_info"), "version, ring_format", "Always 1; what runs is in the labels.", write_build, 0},
+
+    {GAUGE("ripd_ids"), "state", "Ids that the last scan saw, by state.", write_states, 0},
+    {GAUGE("ripd_stalls"), "cause", "Ids that are stalled, by cause; unexamined until their cause has been looked for.",
+     write_stall_causes, offsetof(struct health, stalls_by_cause)},
+    {SECONDS("ripd_stall_longest_seconds"), "cause",
+     "For how long the longest stall of each cause has been observed; 0 where there is none.",
+     write_stall_causes, offsetof(struct health, longest_ns_by_cause)},
+    {GAUGE("ripd_stopped"), "cause", "Ids whose thread was stopped by somebody, by what stopped it.",
+     write_stop_causes, offsetof(struct health, stopped_by_cause)},
+
+    {GAUGE("ripd_rings"), "health", "Rings found, by whether they can be read; unreadable ones are listed in /rings.",
+     metrics_write_rings, 0},
+    {GAUGE("ripd_rings_dead"), "", "Readable rings none of whose processes lives.", metrics_write_dead_rings, 0},
+    {GAUGE("ripd_ring_processes"), "", "Living processes in readable rings, once for each ring that they are in.",
+     metrics_write_processes, 0},
+    {"ripd_ring_fill_ratio", METRIC_GAUGE, METRIC_RATIO_OF_MILLIONTHS, "",
+     "Share of its slots that the fullest ring with a living process has in use; at 1 it refuses registrations.",
+     metrics_write_fill, 0},
+    {GAUGE("ripd_refused_registrations"), "reason",
+     "Registrations refused by the rings that are there now, for want of what; such threads are not traced.",
+     metrics_write_refused, 0},
+    {COUNTER("ripd_rings_damaged_total"), "", "Rings found damaged.", OF_HEALTH(damaged_ring_count)},
+
+    {COUNTER("ripd_scans_total"), "", "Scans completed.", OF_HEALTH(scan_count)},
+    {"ripd_scan_duration_seconds", METRIC_HISTOGRAM, METRIC_SECONDS_OF_NS, "le", "Durations of scans.",
+     write_durations, 0},
+    {SECONDS("ripd_scan_age_seconds"), "", "Time since the last scan.", write_age, 0},
+    {SECONDS("ripd_scan_interval_seconds"), "", "Time between scans as configured.",
+     write_snapshot, offsetof(struct snapshot, interval_ns)},
+    {COUNTER("ripd_late_scans_total"), "", "Scans that came so late that nobody was accused on them.",
+     OF_HEALTH(late_scan_count)},
+    {COUNTER("ripd_skipped_scans_total"), "", "Intervals that went by without a scan.", OF_HEALTH(skipped_scan_count)},
+    {GAUGE("ripd_detector_ids"), "", "Ids that the detector keeps in memory.", OF_HEALTH(id_count)},
+    {GAUGE("ripd_detector_memory_bytes"), "", "Memory that the detector keeps them in.", OF_HEALTH(detector_bytes)},
+
+    {COUNTER("ripd_events_total"), "kind", "Begins and ends of stalls that were reported as events.", write_events, 0},
+    {COUNTER("ripd_history_errors_total"), "", "Events that could not be written to the state directory.",
+     OF_HEALTH(history_error_count)},
+    {COUNTER("ripd_hook_runs_total"), "", "Times that the --on-stall command was started, or was to be.",
+     OF_HEALTH(hook_run_count)},
+    {COUNTER("ripd_hook_failures_total"), "", "Of these, those that did not start or ended in failure.",
+     OF_HEALTH(hook_failure_count)},
+    {COUNTER("ripd_hook_timeouts_total"), "", "Of these, those that were ended because they took too long.",
+     OF_HEALTH(hook_timeout_count)},
+    {COUNTER("ripd_reloads_total"), "", "Times that the configuration was to be read again.", OF_HEALTH(reload_count)},
+    {COUNTER("ripd_reload_failures_total"), "", "Of these, those that left the old configuration in force.",
+     OF_HEALTH(reload_failure_count)},
+    {COUNTER("ripd_limit_hits_total"), "limit", "What was given up because a limit was hit, by limit.",
+     write_limits, 0},
+
+    {GAUGE("ripd_http_connections"), "", "Connections of clients, event streams left out.", OF_HTTP(connection_count)},
+    {GAUGE("ripd_http_connections_max"), "", "How many there may be; then the slowest gives way to the newest.",
+     OF_HTTP(connections_max)},
+    {COUNTER("ripd_http_connections_accepted_total"), "", "Connections accepted.", OF_HTTP(accepted_count)},
+    {COUNTER("ripd_http_requests_total"), "", "Requests answered, refused ones included.", OF_HTTP(request_count)},
+    {COUNTER("ripd_http_not_modified_total"), "", "Of these, those answered with 304.", OF_HTTP(not_modified_count)},
+    {GAUGE("ripd_http_lists_memory_bytes"), "", "Memory of lists that are kept or being sent.", OF_HTTP(list_bytes)},
+    {GAUGE("ripd_http_lists_memory_max_bytes"), "", "How much it may be; then clients that do not read are dropped.",
+     OF_HTTP(list_bytes_max)},
+    {GAUGE("ripd_http_streams"), "", "Clients that follow the stream of events.", OF_HTTP(stream_count)},
+    {GAUGE("ripd_http_streams_max"), "", "How many there may be; others are refused.", OF_HTTP(streams_max)},
+    {GAUGE("ripd_http_events_held"), "", "Events held for /events.", OF_HTTP(event_count)},
+    {GAUGE("ripd_http_events_held_max"), "", "How many there may be; the oldest go first.", OF_HTTP(events_max)},
+    {GAUGE("ripd_http_events_memory_bytes"), "", "Memory of the events held.", OF_HTTP(event_bytes)},
+    {GAUGE("ripd_http_events_memory_max_bytes"), "", "How much it may be; the oldest go first.",
+     OF_HTTP(event_bytes_max)},
+
+    {GAUGE("ripd_anonymous_memory_bytes"), "", "Resident memory less the pages of mapped files, rings among them.",
+     OF_PROCESS(anonymous_bytes)},
+    {SECONDS("process_start_time_seconds"), "", "When the daemon started, since the Unix epoch.", write_start, 0},
+    {"process_cpu_seconds_total", METRIC_COUNTER, METRIC_SECONDS_OF_NS, "", "CPU time used.", OF_PROCESS(cpu_ns)},
+    {GAUGE("process_virtual_memory_bytes"), "", "Size of the address space.", OF_PROCESS(virtual_bytes)},
+    {GAUGE("process_resident_memory_bytes"), "", "Memory in use, pages of mapped rings included.",
+     OF_PROCESS(resident_bytes)},
+    {GAUGE("process_open_fds"), "", "File descriptors in use.", OF_PROCESS(descriptor_count)},
+    {GAUGE("process_max_fds"), "", "How many there may be.", OF_PROCESS(descriptors_max)},
+};
+/* clang-format on */
+const size_t metrics_count = sizeof(metrics) / sizeof(metrics[0]);
+
+const char *metric_type_name(enum metric_type type)
+{
+    static const char *const names[] = {"counter", "gauge", "histogram"};
+
+    return names[type];
+}
+
+int metrics_render(const struct metrics_input *input, char **ret_text, size_t *ret_length)
+{
+    struct metrics_text text = {.text = malloc(METRICS_BYTES_MAX), .capacity = METRICS_BYTES_MAX};
+
+    if (text.text == NULL)
+        return -ENOMEM;
+    text.text[0] = '\0';
+    for (size_t i = 0; i < metrics_count; i++) {
+        const struct metric *metric = &metrics[i];
+        size_t family = text.length, samples;
+
+        metrics_text_family(&text, metric->name, metric_type_name(metric->type), metric->help);
+        samples = text.length;
+        metric->put(&text, metric, input);
+        if (text.length == samples)
+            metrics_text_cut(&text, family);
+    }
+    if (text.full) {
+        free(text.text);
+        return -ENOBUFS;
+    }
+    *ret_text = text.text;
+    *ret_length = text.length;
+    return 0;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_metrics.c - the table and what is rendered from it: each value where it belongs, nothing that is not known, and
+ * as many series whatever rings and threads are called.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "unit/samples.h"
+#include "view/metrics.h"
+
+#define SECOND UINT64_C(1000000000)
+
+static char *render(const struct metrics_input *input)
+{
+    size_t length;
+    char *text;
+
+    assert_int_equal(metrics_render(input, &text, &length), 0);
+    assert_int_equal(strlen(text), length);
+    assert_int_equal(text[length - 1], '\n');
+    return text;
+}
+
+static void assert_line(const char *text, const char *line)
+{
+    size_t length = strlen(line);
+
+    for (const char *at = strstr(text, line); at != NULL; at = strstr(at + 1, line))
+        if ((at == text || at[-1] == '\n') && at[length] == '\n')
+            return;
+    fail_msg("no line \"%s\" in\n%s", line, text);
+}
+
+static size_t line_count(const char *text, bool of_samples)
+{
+    size_t count = 0;
+
+    for (; *text != '\0'; text = strchr(text, '\n') + 1)
+        count += !of_samples || *text != '#';
+    return count;
+}
+
+/* Every number another one. */
+static struct snapshot *snapshot_of_numbers(void)
+{
+    struct snapshot *snapshot = sample_snapshot(421, 7 * SECOND, 3);
+    struct health *health = &snapshot->health;
+
+    health->started_wall_ns = SAMPLE_SCANNED_WALL_NS;
+    health->scan_count = 421;
+    health->scan_total_ns = 5 * SECOND / 2;
+    for (size_t i = 0; i <= HEALTH_SCAN_BUCKET_COUNT; i++)
+        health->scan_buckets[i] = i + 1;
+    health->late_scan_count = 11;
+    health->skipped_scan_count = 12;
+    health->detector_bytes = 13;
+    health->id_count = 14;
+    for (size_t i = 0; i < CAUSE_COUNT; i++) {
+        health->stalls_by_cause[i] = 100 + i;
+        health->longest_ns_by_cause[i] = i * SECOND;
+        health->stopped_by_cause[i] = 200 + i;
+    }
+    health->damaged_ring_count = 15;
+    health->event_counts[EVENT_BEGIN] = 16;
+    health->event_counts[EVENT_END] = 17;
+    health->history_error_count = 18;
+    health->hook_run_count = 19;
+    health->hook_failure_count = 20;
+    health->hook_timeout_count = 21;
+    health->reload_count = 22;
+    health->reload_failure_count = 23;
+    for (size_t i = 0; i < HEALTH_LIMIT_COUNT; i++)
+        health->limit_counts[i] = 300 + i;
+    return snapshot;
+}
+
+/* Of snapshot_of_numbers() and of the other numbers in test_values(). */
+static const char *const expected_lines[] = {
+    "# HELP ripd_ids Ids that the last scan saw, by state.",
+    "# TYPE ripd_ids gauge",
+    "ripd_build_info{version=\"" RIP_VERSION "\",ring_format=\"1\"} 1",
+    "ripd_ids{state=\"running\"} 9120",
+    "ripd_ids{state=\"stalled\"} 3",
+    "ripd_ids{state=\"dead\"} 0",
+    "ripd_stalls{cause=\"unexamined\"} 100",
+    "ripd_stalls{cause=\"sleeping\"} 103",
+    "ripd_stall_longest_seconds{cause=\"unexamined\"} 0",
+    "ripd_stall_longest_seconds{cause=\"deadlock\"} 6",
+    "ripd_stopped{cause=\"core-dump\"} 212",
+    "ripd_rings{health=\"readable\"} 1",
+    "ripd_rings_damaged_total 15",
+    "ripd_scans_total 421",
+    "ripd_scan_duration_seconds_bucket{le=\"0.0001\"} 1",
+    "ripd_scan_duration_seconds_bucket{le=\"0.00025\"} 3",
+    "ripd_scan_duration_seconds_bucket{le=\"1\"} 91",
+    "ripd_scan_duration_seconds_bucket{le=\"+Inf\"} 105",
+    "ripd_scan_duration_seconds_sum 2.5",
+    "ripd_scan_duration_seconds_count 105",
+    "ripd_scan_age_seconds 0.18",
+    "ripd_scan_interval_seconds 1",
+    "ripd_late_scans_total 11",
+    "ripd_skipped_scans_total 12",
+    "ripd_detector_memory_bytes 13",
+    "ripd_detector_ids 14",
+    "ripd_events_total{kind=\"begin\"} 16",
+    "ripd_events_total{kind=\"end\"} 17",
+    "ripd_history_errors_total 18",
+    "ripd_hook_runs_total 19",
+    "ripd_hook_failures_total 20",
+    "ripd_hook_timeouts_total 21",
+    "ripd_reloads_total 22",
+    "ripd_reload_failures_total 23",
+    "ripd_limit_hits_total{limit=\"files\"} 300",
+    "ripd_limit_hits_total{limit=\"connections\"} 362", /* of the scanner's side and the server's */
+    "ripd_http_connections 1",
+    "ripd_http_connections_max 2",
+    "ripd_http_streams 3",
+    "ripd_http_streams_max 4",
+    "ripd_http_connections_accepted_total 5",
+    "ripd_http_requests_total 6",
+    "ripd_http_not_modified_total 7",
+    "ripd_http_lists_memory_bytes 8",
+    "ripd_http_lists_memory_max_bytes 9",
+    "ripd_http_events_held 10",
+    "ripd_http_events_held_max 11",
+    "ripd_http_events_memory_bytes 12",
+    "ripd_http_events_memory_max_bytes 13",
+    "process_start_time_seconds 1795167666.94",
+    "process_cpu_seconds_total 1.25",
+    "process_virtual_memory_bytes 31",
+    "process_resident_memory_bytes 32",
+    "ripd_anonymous_memory_bytes 33",
+    "process_open_fds 34",
+    "process_max_fds 35",
+};
+
+static void test_values(void **state)
+{
+    struct snapshot *snapshot = snapshot_of_numbers();
+    struct health_http http = {.connection_count = 1,
+                               .connections_max = 2,
+                               .stream_count = 3,
+                               .streams_max = 4,
+                               .accepted_count = 5,
+                               .request_count = 6,
+                               .not_modified_count = 7,
+                               .list_bytes = 8,
+                               .list_bytes_max = 9,
+                               .event_count = 10,
+                               .events_max = 11,
+                               .event_bytes = 12,
+                               .event_bytes_max = 13,
+                               .limit_counts = {[HEALTH_LIMIT_CONNECTIONS] = 50}};
+    struct health_process process = {5 * SECOND / 4, 31, 32, 33, 34, 35};
+    struct metrics_input input = {snapshot, &http, &process, 7 * SECOND + 180000000};
+    char *text = render(&input);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(expected_lines) / sizeof(expected_lines[0]); i++)
+        assert_line(text, expected_lines[i]);
+    assert_null(strstr(text, "ripd_stalls{cause=\"signal\"")); /* no stall has it */
+    assert_null(strstr(text, "ripd_stopped{cause=\"blocked\""));
+    free(text);
+    snapshot_unref(snapshot);
+}
+
+/* Counters and what the process and the server know; no gauge that only a scan can tell. */
+static void test_before_the_first_scan(void **state)
+{
+    static const char *const absent[] = {"ripd_ids",   "ripd_stall",    "ripd_stopped",  "ripd_ring",
+                                         "ripd_scan_", "ripd_detector", "process_start", "ripd_refused"};
+    struct health_http http = {.request_count = 1, .limit_counts = {[HEALTH_LIMIT_STREAMS] = 9}};
+    struct metrics_input input = {.http = &http};
+    char *text = render(&input);
+
+    (void)state;
+    assert_line(text, "ripd_scans_total 0");
+    assert_line(text, "ripd_scan_duration_seconds_count 0");
+    assert_line(text, "ripd_limit_hits_total{limit=\"streams\"} 9");
+    assert_line(text, "ripd_events_total{kind=\"begin\"} 0");
+    assert_line(text, "ripd_http_requests_total 1");
+    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1)
+        for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+            if (strncmp(line, absent[i], strlen(absent[i])) == 0 && strstr(line, "_total") == NULL &&
+                strncmp(line, "ripd_scan_duration", 18) != 0)
+                fail_msg("known before the first scan: %.60s", line);
+    assert_null(strstr(text, "process_"));
+    free(text);
+}
+
+static void set_all(void *value, size_t bytes)
+{
+    memset(value, 0xff, bytes);
+}
+
+/* The longest text there can be fits, with room for a few more rows. */
+static void test_longest(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, 0, 1);
+    struct health_http http;
+    struct health_process process;
+    struct metrics_input input = {snapshot, &http, &process, UINT64_MAX};
+    char *text;
+
+    (void)state;
+    set_all(&http, sizeof(http));
+    set_all(&process, sizeof(process));
+    set_all(&snapshot->health, sizeof(snapshot->health));
+    set_all(snapshot->counts, sizeof(snapshot->counts));
+    snapshot->interval_ns = UINT64_MAX;
+    text = render(&input);
+    assert_in_range(strlen(text), METRICS_BYTES_MAX / 4, METRICS_BYTES_MAX - METRICS_BYTES_MAX / 8);
+    free(text);
+    snapshot_unref(snapshot);
+}
+
+/* Thousands of rings and ids with names made to break the format change no label and add no line. */
+static void test_hostile_names_do_not_show(void **state)
+{
+    static const char *const names[] = {"\"} 1\nripd_ids{state=\"dead", "\xff\xfe", "a\\", "ripd_evil_total 1\n",
+                                        "\x1b[31m"};
+    struct snapshot *quiet = sample_snapshot(1, 0, 0), *loud = sample_snapshot(2, 0, 5000);
+    struct metrics_input input = {.snapshot = quiet};
+    char *before = render(&input), *after;
+
+    (void)state;
+    for (size_t i = 0; i < loud->stall_count; i++) {
+        struct item *item = loud->stalls[i].item;
+
+        free(item->ring_name);
+        item->ring_name = strdup(names[i % 5]);
+        item->name_bytes = (uint8_t)strlen(names[i % 5]);
+        memcpy(item->name, names[i % 5], item->name_bytes);
+    }
+    free(loud->rings[0].name);
+    loud->rings[0].name = strdup(names[0]);
+    input.snapshot = loud;
+    after = render(&input);
+    assert_int_equal(line_count(before, true), line_count(after, true));
+    assert_null(strstr(after, "evil"));
+    for (const char *at = after; *at != '\0'; at++)
+        assert_true(*at == '\n' || (*at >= ' ' && *at <= '~'));
+    free(before);
+    free(after);
+    snapshot_unref(quiet);
+    snapshot_unref(loud);
+}
+
+static void test_table(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < metrics_count; i++) {
+        const struct metric *metric = &metrics[i];
+        size_t length = strlen(metric->name);
+        bool total = length > 6 && strcmp(metric->name + length - 6, "_total") == 0;
+
+        assert_true(strncmp(metric->name, "ripd_", 5) == 0 || strncmp(metric->name, "process_", 8) == 0);
+        assert_int_equal(strspn(metric->name, "abcdefghijklmnopqrstuvwxyz_"), length);
+        assert_int_equal(total, metric->type == METRIC_COUNTER);
+        if (metric->unit == METRIC_SECONDS_OF_NS)
+            assert_non_null(strstr(metric->name, "_seconds"));
+        assert_null(strpbrk(metric->help, "\\\n"));
+        assert_int_equal(metric->help[strlen(metric->help) - 1], '.');
+        assert_non_null(metric->put);
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(metric->name, metrics[j].name);
+    }
+    assert_string_equal(metric_type_name(METRIC_HISTOGRAM), "histogram");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),  cmocka_unit_test(test_before_the_first_scan),
+        cmocka_unit_test(test_longest), cmocka_unit_test(test_hostile_names_do_not_show),
+        cmocka_unit_test(test_table),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
