@@ -17,12 +17,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "app/events.h"
 #include "app/report.h"
 #include "app/requests.h"
 #include "app/stalls.h"
 #include "app/tally.h"
 #include "core/detector.h"
-#include "core/event_log.h"
 #include "core/schedule.h"
 #include "net/http.h"
 #include "os/clock.h"
@@ -33,7 +33,6 @@
 #include "ring/scan.h"
 #include "rip/ring.h"
 
-#define REPORTS_PER_SCAN REPORT_BURST
 #define PROBE_BUDGET_DIVISOR 10u /* at most a tenth of an interval for evidence, in each scan */
 #define JUDGING_DIVISOR 20u      /* at most a twentieth, and REGISTRY_JUDGING_NS, for process records */
 #define REQUESTS_PER_TURN 4u     /* then a look at the signals */
@@ -43,10 +42,8 @@ struct app {
     struct registry *registry;
     struct detector *detector;
     struct probe *probe;
-    struct event_log *event_log;
+    struct events *events;
     struct report_budget notice_budget;
-    struct report_budget stall_budget;
-    uint64_t suppressed_count; /* stalls that were not logged, of which the log has been told */
     struct stalls stalls;
     struct snapshot *snapshot; /* the last one */
     struct requests *requests;
@@ -58,37 +55,14 @@ struct app {
     bool failed; /* stopped without having been asked to */
 };
 
-static void release_item(void *item)
+/* The one place from which a stall's begin or end goes out. */
+static void app_announce(void *context, struct event *event)
 {
-    item_unref(item);
-}
+    struct app *app = context;
 
-/* Items outlive their slots in the event log, so that the end of a stall can say who it was. */
-static void app_report(struct app *app, const struct detector_update *update, uint64_t now_mono_ns)
-{
-    const struct report *reports;
-    uint64_t suppressed_count;
-    int count;
-
-    event_log_set_limit(app->event_log, report_budget_lines(&app->stall_budget, now_mono_ns));
-    count = event_log_step(app->event_log, now_mono_ns, update->events, update->event_count, &reports);
-    report_budget_spend(&app->stall_budget, (size_t)count);
-    suppressed_count = event_log_suppressed_count(app->event_log);
-    report_left_out(&app->stall_budget, now_mono_ns, "stalls", suppressed_count - app->suppressed_count);
-    app->suppressed_count = suppressed_count;
-
-    for (int i = 0; i < count; i++) {
-        struct item *item = reports[i].tag;
-
-        if (reports[i].kind == REPORT_BEGIN)
-            item = stalls_find(&app->stalls, reports[i].ring, reports[i].slot, reports[i].generation);
-        report_stall(&reports[i], item);
-        if (reports[i].kind == REPORT_END)
-            item_unref(item);
-        else if (item != NULL && event_log_tag(app->event_log, reports[i].ring, reports[i].slot, reports[i].generation,
-                                               item_ref(item)) != 0)
-            item_unref(item);
-    }
+    app->tally.health.event_counts[event->kind]++;
+    report_event(event);
+    http_publish_event(app->http, event);
 }
 
 static struct snapshot *app_build_snapshot(struct app *app, const struct detector_update *update, uint64_t now_mono_ns,
@@ -125,7 +99,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
         .counters = registry_counters(app->registry),
         .unexamined_count = unexamined_count,
         .left_out_count = snapshot->stalls_left_out_count,
-        .suppressed_count = event_log_suppressed_count(app->event_log),
+        .suppressed_count = events_suppressed_count(app->events),
         .lines_missed_count = log_missed_count(),
     };
 
@@ -154,7 +128,7 @@ static void app_scan(struct app *app)
         log_line(LOG_LEVEL_WARNING, "scan late, nobody is accused on it: uncounted_ms=%" PRIu64,
                  uncounted_ns / 1000000);
     snapshot = app_build_snapshot(app, &update, now_mono_ns, now_wall_ns); /* immutable, generation n */
-    app_report(app, &update, now_mono_ns);
+    events_step(app->events, &(struct events_scan){&update, &app->stalls, now_mono_ns, now_wall_ns, clock_boot_ns()});
     if (snapshot == NULL) {
         log_line(LOG_LEVEL_ERROR, "out of memory for the answer of this scan");
         return;
@@ -267,12 +241,13 @@ static int app_open_parts(struct app *app)
                                         "/proc", "/sys/fs/cgroup",
                                         judging_ns < REGISTRY_JUDGING_NS ? judging_ns : REGISTRY_JUDGING_NS};
     struct probe_options probe = {"/proc", "/sys/fs/cgroup", config->interval_ns / PROBE_BUDGET_DIVISOR};
+    struct events_options events = {config->stall_after_ns + config->interval_ns, app_announce, app};
     int error = sigbus_install();
 
     if (error == 0)
         error = detector_new(&app->detector, &detector);
     if (error == 0) /* an id that freezes again at once is stalled again after stall-after: that is one episode */
-        error = event_log_new(&app->event_log, config->stall_after_ns + config->interval_ns, REPORTS_PER_SCAN);
+        error = events_new(&app->events, &events, clock_mono_ns());
     if (error == 0)
         error = registry_new(&app->registry, &registry);
     if (error == 0)
@@ -297,8 +272,10 @@ static int app_open_http(struct app *app)
     char *text = NULL;
     int error = http_new(&app->http, &options, &source, &text);
 
-    if (error == 0)
+    if (error == 0) {
+        http_set_epoch(app->http, events_epoch(app->events));
         error = http_start(app->http);
+    }
     if (error != 0) {
         log_line(LOG_LEVEL_ERROR, "%s", text != NULL ? text : strerror(-error));
         free(text);
@@ -315,7 +292,7 @@ static void app_close(struct app *app)
     requests_free(app->requests);
     snapshot_unref(app->snapshot);
     stalls_done(&app->stalls);
-    event_log_free(app->event_log, release_item);
+    events_free(app->events);
     detector_free(app->detector);
     probe_free(app->probe);
     registry_free(app->registry);
@@ -334,7 +311,6 @@ int app_run(const struct config *config)
     schedule_init(&app.schedule, config->interval_ns, clock_wall_ns());
     tally_init(&app.tally, clock_wall_ns());
     report_budget_init(&app.notice_budget, clock_mono_ns());
-    report_budget_init(&app.stall_budget, clock_mono_ns());
     error = app_open_parts(&app);
     if (error == 0)
         error = app_open_http(&app);

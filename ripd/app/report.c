@@ -86,52 +86,28 @@ void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const st
     }
 }
 
-/* " at=MODULE+0x123", or nothing when the id never snapped or its module is not known. */
-static void format_location(const struct item *item, char *ret_text, size_t size)
+static const char *cause_or_null(enum id_cause cause)
 {
-    const struct module_facts *module;
-    char quoted[LOG_QUOTED_BYTES];
-
-    ret_text[0] = '\0';
-    if (item->crumb_count == 0 || item->process == NULL)
-        return;
-    module = process_facts_module(item->process, item->crumbs[0].address);
-    if (module != NULL)
-        snprintf(ret_text, size, " module=%s offset=0x%" PRIx64, log_quote(module->name, strlen(module->name), quoted),
-                 item->crumbs[0].address - module->bias);
+    return cause == CAUSE_NONE ? "null" : id_cause_name(cause);
 }
 
-static const char *end_reason(enum detector_event_kind kind)
-{
-    switch (kind) {
-    case DETECTOR_MOVED:
-        return "moved";
-    case DETECTOR_STOPPED:
-        return "stopped";
-    case DETECTOR_GONE:
-        return "gone";
-    case DETECTOR_STALLED:
-        break;
-    }
-    return "unknown";
-}
-
-void report_stall(const struct report *report, const struct item *item)
+void report_event(const struct event *event)
 {
     char who[2 * LOG_QUOTED_BYTES + 64] = "", where[LOG_QUOTED_BYTES + 64] = "";
-    char ring[LOG_QUOTED_BYTES], name[LOG_QUOTED_BYTES];
+    char ring[LOG_QUOTED_BYTES], name[LOG_QUOTED_BYTES], module[LOG_QUOTED_BYTES];
 
-    if (item != NULL) {
+    if (event->ring[0] != '\0')
         snprintf(who, sizeof(who), " ring=%s id=%" PRIu32 " tid=%" PRIu32 " name=%s",
-                 log_quote(item->ring_name, strlen(item->ring_name), ring), item->id, item->tid,
-                 log_quote(item->name, item->name_bytes, name));
-        format_location(item, where, sizeof(where));
-    }
-    if (report->kind == REPORT_BEGIN)
+                 log_quote(event->ring, strlen(event->ring), ring), event->id, event->tid,
+                 log_quote(event->name, event->name_bytes, name));
+    if (event->module != NULL)
+        snprintf(where, sizeof(where), " module=%s offset=0x%" PRIx64,
+                 log_quote(event->module, strlen(event->module), module), event->offset);
+    if (event->kind == EVENT_BEGIN)
         log_line(LOG_LEVEL_WARNING, "stall begin episode=%" PRIu64 "%s cause=%s frozen_for_ms=%" PRIu64 "%s",
-                 report->episode, who, report->cause == CAUSE_NONE ? "null" : id_cause_name(report->cause),
-                 report->lasted_ns / 1000000, where);
+                 event->episode, who, cause_or_null(event->cause), event->duration_ns / 1000000, where);
     else
         log_line(LOG_LEVEL_WARNING, "stall end episode=%" PRIu64 "%s reason=%s lasted_ms=%" PRIu64 " stalls=%" PRIu32,
-                 report->episode, who, end_reason(report->reason), report->lasted_ns / 1000000, report->stall_count);
+                 event->episode, who, event_reason_name(event->reason), event->duration_ns / 1000000,
+                 event->stall_count);
 }

@@ -5,8 +5,7 @@
 
 #include <stddef.h>
 
-#include "core/event_log.h"
-#include "core/snapshot.h"
+#include "core/event.h"
 #include "ring/registry.h"
 
 /*
@@ -33,7 +32,6 @@ void report_left_out(struct report_budget *budget, uint64_t now_mono_ns, const c
 void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const struct registry_notice *notices,
                     size_t count);
 
-/* item: the id the report is about; NULL when it could not be described. */
-void report_stall(const struct report *report, const struct item *item);
+void report_event(const struct event *event);
 
 #endif

@@ -49,17 +49,19 @@ static bool is_complete(const struct item *item, const struct detector_suspect *
     return (item->tid != 0 || suspect->tid == 0) && (item->process == NULL || !item->process->without_modules);
 }
 
-static struct sighting sighting_of(const struct detector_suspect *suspect, struct item *item,
-                                   const struct snapshot *snapshot)
+struct sighting stalls_sighting(const struct detector_suspect *suspect, struct item *item,
+                                const struct snapshot *snapshot)
 {
+    uint64_t max_ns = suspect->frozen_for_max_ns;
+
     return (struct sighting){
-        .item = item_ref(item),
+        .item = item,
         .state = suspect->state,
         .cause = suspect->cause,
         .since_wall_ns = snapshot->scanned_wall_ns - suspect->frozen_for_ns,
         .frozen_since_ns = suspect->frozen_since_ns,
         .frozen_for_ns = suspect->frozen_for_ns,
-        .frozen_for_max_ns = item_frozen_max_ns(item, snapshot, suspect->frozen_for_ns, suspect->frozen_for_max_ns),
+        .frozen_for_max_ns = item != NULL ? item_frozen_max_ns(item, snapshot, suspect->frozen_for_ns, max_ns) : max_ns,
         .threshold_ns = suspect->threshold_ns,
     };
 }
@@ -185,7 +187,7 @@ int stalls_collect(struct stalls *stalls, struct registry *registry, const struc
         next.keys[next.count] = (struct stall_key){suspect->ring, suspect->slot,     suspect->generation,
                                                    suspect->tid,  suspect->progress, facts_now(registry, suspect)};
         next.items[next.count++] = item;
-        snapshot->stalls[snapshot->stall_count++] = sighting_of(suspect, item, snapshot);
+        snapshot->stalls[snapshot->stall_count++] = stalls_sighting(suspect, item_ref(item), snapshot);
     }
     stalls_done(stalls);
     *stalls = next;

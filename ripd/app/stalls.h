@@ -38,6 +38,11 @@ void stalls_done(struct stalls *stalls);
 int stalls_collect(struct stalls *stalls, struct registry *registry, const struct detector_update *update,
                    struct snapshot *snapshot);
 
+/* What the suspect is, as the item and the scan's times (of the snapshot, only these are read) say. The item's
+   reference is not taken. */
+struct sighting stalls_sighting(const struct detector_suspect *suspect, struct item *item,
+                                const struct snapshot *snapshot);
+
 /* The kept item of an id that is stalled; NULL if there is none. Not a new reference. */
 struct item *stalls_find(const struct stalls *stalls, uint32_t ring, uint32_t slot, uint32_t generation);
 

@@ -13,17 +13,47 @@ static const char *const kind_names[EVENT_KIND_COUNT] = {
 #undef X
 };
 
+static const char *const reason_names[EVENT_REASON_COUNT] = {
+#define X(name, text, meaning) text,
+    EVENT_REASON_TABLE(X)
+#undef X
+};
+
+static int value_of(const char *const *names, int count, const char *name)
+{
+    for (int value = 0; value < count; value++)
+        if (strcmp(name, names[value]) == 0)
+            return value;
+    return -1;
+}
+
 const char *event_kind_name(enum event_kind kind)
 {
     return kind_names[kind];
 }
 
+const char *event_reason_name(enum event_reason reason)
+{
+    return reason_names[reason];
+}
+
 int event_kind_from_name(const char *name)
 {
-    for (int kind = 0; kind < EVENT_KIND_COUNT; kind++)
-        if (strcmp(name, kind_names[kind]) == 0)
-            return kind;
-    return -1;
+    return value_of(kind_names, EVENT_KIND_COUNT, name);
+}
+
+int event_reason_from_name(const char *name)
+{
+    return value_of(reason_names, EVENT_REASON_COUNT, name);
+}
+
+struct event *event_make(void)
+{
+    struct event *event = calloc(1, sizeof(*event));
+
+    if (event != NULL)
+        atomic_init(&event->references, 1);
+    return event;
 }
 
 void event_epoch_format(uint64_t epoch, char ret_text[EVENT_EPOCH_BYTES])
@@ -42,6 +72,7 @@ void event_unref(struct event *event)
     /* release: what this holder did comes before; acquire: the last one sees all of it */
     if (event == NULL || atomic_fetch_sub_explicit(&event->references, 1, memory_order_acq_rel) != 1)
         return;
+    free(event->module);
     free(event->text);
     free(event);
 }

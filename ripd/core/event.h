@@ -22,27 +22,40 @@
 #include "core/query.h"
 #include "core/state.h"
 
+#define EVENT_UNKNOWN_NS UINT64_MAX
+
 struct event {
     atomic_uint references;
     uint64_t sequence;
     enum event_kind kind;
     uint64_t episode; /* the same number for a begin and its end */
     uint64_t at_wall_ns;
-    uint64_t duration_ns; /* begin: frozen for; end: lasted */
+    uint64_t duration_ns;     /* begin: frozen for; end: lasted */
+    uint64_t duration_max_ns; /* the other end of it; EVENT_UNKNOWN_NS = not known */
+    uint64_t since_wall_ns;   /* when it froze; 0 = not known */
+    uint64_t threshold_ns;
     enum id_cause cause;
+    enum event_reason reason; /* of an end */
+    uint32_t stall_count;     /* of an end: stalls merged into the episode, at least 1 */
     uint32_t id;
-    uint32_t pid; /* 0 = not known */
-    char ring[QUERY_PATTERN_BYTES];
+    uint32_t tid;                   /* 0 = on no thread, or not known */
+    uint32_t pid;                   /* 0 = not known */
+    char ring[QUERY_PATTERN_BYTES]; /* "" = it could not be read whose stall it is, and id means nothing */
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES];
+    char *module;    /* of its last location; NULL = not known, and offset means nothing */
+    uint64_t offset; /* in that module */
     size_t text_bytes;
-    char *text; /* one JSON object on one line, without a newline behind it; terminated */
+    char *text;        /* one JSON object on one line, without a newline behind it; terminated */
+    size_t subject_at; /* where in text the fields begin that a begin and its end have in common, up to its last byte */
 };
 
 /* How an epoch is written. */
 #define EVENT_EPOCH_BYTES 17u
 void event_epoch_format(uint64_t epoch, char ret_text[EVENT_EPOCH_BYTES]);
 
+/* All zero, one reference. NULL: no memory. (event_new() is a function of libevent.) */
+struct event *event_make(void);
 struct event *event_ref(struct event *event);
 void event_unref(struct event *event); /* NULL is allowed */
 

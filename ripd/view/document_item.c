@@ -2,6 +2,8 @@
 /*
  * document_item.c - one id as JSON: who it is, whose, what it does, where it was. Pure.
  *
+ * An item of a list has all of it; an event has these parts in another order, and no trail.
+ *
  * Guarantees
  *   A. An address is written only as the offset in a module of its process; one that lies in no module is null.
  *   B. Every field is always there; what is not known is null. Only KEY_hex comes and goes.
@@ -21,19 +23,19 @@ void part_bytes(struct json_writer *writer, const char *key, const char *key_hex
     }
 }
 
-static void part_null(struct json_writer *writer, const char *key)
+void part_null(struct json_writer *writer, const char *key)
 {
     json_key(writer, key);
     json_null(writer);
 }
 
-static void part_uint(struct json_writer *writer, const char *key, uint64_t value)
+void part_uint(struct json_writer *writer, const char *key, uint64_t value)
 {
     json_key(writer, key);
     json_uint(writer, value);
 }
 
-static void part_uint_or_null(struct json_writer *writer, const char *key, uint64_t value, uint64_t unknown)
+void part_uint_or_null(struct json_writer *writer, const char *key, uint64_t value, uint64_t unknown)
 {
     if (value == unknown)
         part_null(writer, key);
@@ -114,7 +116,7 @@ static void part_location(struct json_writer *writer, const struct item *item)
 {
     const struct module_facts *module;
 
-    if (item->crumb_count == 0) {
+    if (item == NULL || item->crumb_count == 0) {
         part_null(writer, "location");
         return;
     }
@@ -139,18 +141,23 @@ static void part_trail(struct json_writer *writer, const struct item *item)
     json_array_end(writer);
 }
 
-static void part_verdict(struct json_writer *writer, const struct sighting *sighting)
+void part_cause(struct json_writer *writer, enum id_cause cause)
+{
+    json_key(writer, "cause");
+    if (cause == CAUSE_NONE)
+        json_null(writer);
+    else
+        json_string(writer, id_cause_name(cause));
+}
+
+void part_verdict(struct json_writer *writer, const struct sighting *sighting)
 {
     bool frozen = sighting->since_wall_ns != 0;
     uint64_t max_ns = sighting->frozen_for_max_ns;
 
     json_key(writer, "state");
     json_string(writer, id_state_name(sighting->state));
-    json_key(writer, "cause");
-    if (sighting->cause == CAUSE_NONE)
-        json_null(writer);
-    else
-        json_string(writer, id_cause_name(sighting->cause));
+    part_cause(writer, sighting->cause);
     part_time(writer, "since", sighting->since_wall_ns);
     part_uint_or_null(writer, "frozen_for_ms", frozen ? sighting->frozen_for_ns / NS_PER_MS : UINT64_MAX, UINT64_MAX);
     part_uint_or_null(writer, "frozen_for_max_ms", frozen && max_ns != UINT64_MAX ? max_ns / NS_PER_MS : UINT64_MAX,
@@ -158,30 +165,47 @@ static void part_verdict(struct json_writer *writer, const struct sighting *sigh
     part_uint(writer, "threshold_ms", sighting->threshold_ns / NS_PER_MS);
 }
 
-void part_item(struct json_writer *writer, const struct sighting *sighting)
+static void part_owner(struct json_writer *writer, const struct process_facts *process)
 {
-    const struct item *item = sighting->item;
-    size_t name_bytes = item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES;
-
-    json_object_begin(writer);
-    part_text(writer, "ring", "ring_hex", item->ring_name);
-    part_uint(writer, "id", item->id);
-    part_uint_or_null(writer, "tid", item->tid, 0);
-    part_bytes(writer, "name", "name_hex", item->name, name_bytes);
-    part_null(writer, "note");
     json_key(writer, "process");
-    if (item->process == NULL) {
+    if (process == NULL) {
         json_null(writer);
-    } else {
-        json_object_begin(writer);
-        part_process(writer, item->process);
-        json_object_end(writer);
+        return;
     }
-    part_verdict(writer, sighting);
-    part_uint(writer, "snaps", item->snap_count);
+    json_object_begin(writer);
+    part_process(writer, process);
+    json_object_end(writer);
+}
+
+void part_who(struct json_writer *writer, const struct item *item)
+{
+    size_t name_bytes = item == NULL ? 0 : item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES;
+
+    part_text(writer, "ring", "ring_hex", item == NULL ? NULL : item->ring_name);
+    part_uint_or_null(writer, "id", item == NULL ? UINT64_MAX : item->id, UINT64_MAX);
+    part_uint_or_null(writer, "tid", item == NULL ? 0 : item->tid, 0);
+    if (item == NULL)
+        part_null(writer, "name");
+    else
+        part_bytes(writer, "name", "name_hex", item->name, name_bytes);
+    part_null(writer, "note");
+    part_owner(writer, item == NULL ? NULL : item->process);
+}
+
+void part_where(struct json_writer *writer, const struct item *item)
+{
+    part_uint_or_null(writer, "snaps", item == NULL ? UINT64_MAX : item->snap_count, UINT64_MAX);
     part_location(writer, item);
     part_null(writer, "kernel");
     part_null(writer, "waits_for");
-    part_trail(writer, item);
+}
+
+void part_item(struct json_writer *writer, const struct sighting *sighting)
+{
+    json_object_begin(writer);
+    part_who(writer, sighting->item);
+    part_verdict(writer, sighting);
+    part_where(writer, sighting->item);
+    part_trail(writer, sighting->item);
     json_object_end(writer);
 }

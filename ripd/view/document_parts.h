@@ -10,6 +10,10 @@
 #include "view/documents.h"
 #include "view/json_writer.h"
 
+void part_null(struct json_writer *writer, const char *key);
+void part_uint(struct json_writer *writer, const char *key, uint64_t value);
+void part_uint_or_null(struct json_writer *writer, const char *key, uint64_t value, uint64_t unknown);
+
 /* A key with bytes of unknown origin; key_hex follows only if showing them changed anything. */
 void part_bytes(struct json_writer *writer, const char *key, const char *key_hex, const void *bytes, size_t length);
 
@@ -21,6 +25,16 @@ void part_time(struct json_writer *writer, const char *key, uint64_t wall_ns);
 
 /* pid, comm, exe, started_at, attested: the fields of a process, inside the caller's object. */
 void part_process(struct json_writer *writer, const struct process_facts *process);
+
+/* ring, id, tid, name, note, process. NULL: who it is could not be read, and all of it is null. */
+void part_who(struct json_writer *writer, const struct item *item);
+
+/* state, cause, since, frozen_for_ms, frozen_for_max_ms, threshold_ms */
+void part_verdict(struct json_writer *writer, const struct sighting *sighting);
+void part_cause(struct json_writer *writer, enum id_cause cause);
+
+/* snaps, location, kernel, waits_for. NULL as for part_who(). */
+void part_where(struct json_writer *writer, const struct item *item);
 
 /* One id: an item of /stalls and /threads. */
 void part_item(struct json_writer *writer, const struct sighting *sighting);

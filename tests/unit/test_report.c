@@ -15,7 +15,7 @@
 
 #include "app/log.h"
 #include "app/report.h"
-#include "unit/samples.h"
+#include "unit/event_samples.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -125,24 +125,23 @@ static void test_a_flood_of_notices(void **state)
 
 static void test_stalls(void **state)
 {
-    struct item *item = sample_item(sample_process("/usr/bin/checkout", 4690), "check\nout", 3, 17, "a\x7f", 2, 4);
-    struct report begin = {.kind = REPORT_BEGIN, .episode = 7, .cause = CAUSE_PARKED, .lasted_ns = 5 * SECOND_NS};
-    struct report end = {
-        .kind = REPORT_END, .episode = 7, .reason = DETECTOR_MOVED, .lasted_ns = 6 * SECOND_NS, .stall_count = 2};
+    struct event *begin = sample_begin_named(1, 7, "a\x7f", 2), *end = sample_end(2, begin), *nobody = event_make();
     const char *text;
 
-    report_stall(&begin, item);
+    strcpy(begin->ring, "check\nout");
+    report_event(begin);
     text = taken(*state);
     assert_int_equal(lines_of(text), 1);
-    assert_non_null(strstr(text, "ripd: warning: stall begin episode=7 ring=\"check\\x0aout\" id="));
-    assert_non_null(strstr(text, "cause=parked frozen_for_ms=5000"));
-    assert_non_null(strstr(text, "module=\"checkout\" offset=0x"));
-    report_stall(&end, item);
-    assert_non_null(strstr(taken(*state), "reason=moved lasted_ms=6000 stalls=2\n"));
-    begin.cause = CAUSE_NONE;
-    report_stall(&begin, NULL);
-    assert_string_equal(taken(*state), "ripd: warning: stall begin episode=7 cause=null frozen_for_ms=5000\n");
-    item_unref(item);
+    assert_non_null(strstr(text, "ripd: warning: stall begin episode=7 ring=\"check\\x0aout\" id=17 tid=4711 name="));
+    assert_non_null(strstr(text, "cause=blocked frozen_for_ms=13800 module=\"checkout\" offset=0x1234\n"));
+    report_event(end);
+    assert_non_null(strstr(taken(*state), "reason=moved lasted_ms=20000 stalls=2\n"));
+    nobody->episode = 8;
+    report_event(nobody);
+    assert_string_equal(taken(*state), "ripd: warning: stall begin episode=8 cause=null frozen_for_ms=0\n");
+    event_unref(begin);
+    event_unref(end);
+    event_unref(nobody);
 }
 
 static void test_nobody_reads(void **state)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * document_event.h - an event as JSON, on one line. Pure.
+ *
+ * Guarantees
+ *   A. Every field is there in every event; what is not known, or does not belong to its kind, is null. Only KEY_hex
+ *      comes and goes.
+ *   B. What an end says of the id it is about (from "ring" on) is word for word what the begin said: who it was, and
+ *      where it stood. So an end can be told when the id is long gone, and when it was another run of the daemon that
+ *      told the begin.
+ *   C. The text holds no line break, no control character and no absolute address.
+ */
+#ifndef RIPD_VIEW_DOCUMENT_EVENT_H
+#define RIPD_VIEW_DOCUMENT_EVENT_H
+
+#include "core/event.h"
+#include "core/snapshot.h"
+
+/*
+ * Gives a begin its text, from its other fields and the id as it was seen. sighting->item may be NULL: it could not be
+ * read whose stall it is. 0 or -ENOMEM.
+ */
+int document_event_begin(struct event *event, const struct sighting *sighting);
+
+/* Gives an end its text, from its other fields and its begin. 0 or -ENOMEM. */
+int document_event_end(struct event *event, const struct event *begin);
+
+#endif

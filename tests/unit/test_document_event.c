@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_document_event.c - events as text, read back by another JSON library: ripd/view/document_event.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+
+#include "unit/event_samples.h"
+
+#define SUBJECT                                                                                                        \
+    "\"ring\":\"checkout\",\"id\":17,\"tid\":4711,\"name\":\"worker-17\",\"note\":null,"                               \
+    "\"process\":{\"pid\":4690,\"comm\":\"checkout\",\"exe\":\"/usr/bin/checkout\","                                   \
+    "\"started_at\":\"2026-11-20T08:00:00.000Z\",\"attested\":true},"                                                  \
+    "\"snaps\":918273,"                                                                                                \
+    "\"location\":{\"module\":\"checkout\",\"build_id\":\"" SAMPLE_BUILD_ID "\",\"offset\":\"0x1234\","                \
+    "\"function\":null,\"file\":null,\"line\":null},\"kernel\":null,\"waits_for\":null}"
+
+static json_t *parse(const struct event *event)
+{
+    json_error_t error;
+    json_t *root = json_loadb(event->text, event->text_bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+
+    if (root == NULL)
+        fail_msg("%s at %d: %s", error.text, error.position, event->text);
+    assert_int_equal(strlen(event->text), event->text_bytes);
+    return root;
+}
+
+static void test_begin(void **state)
+{
+    struct event *event = sample_begin(12, 7);
+
+    (void)state;
+    assert_string_equal(event->text,
+                        "{\"sequence\":12,\"kind\":\"begin\",\"at\":\"2026-11-20T09:41:06.940Z\",\"episode\":7,"
+                        "\"reason\":null,\"lasted_ms\":null,\"lasted_max_ms\":null,\"stalls\":null,"
+                        "\"state\":\"stalled\",\"cause\":\"blocked\",\"since\":\"2026-11-20T09:40:53.140Z\","
+                        "\"frozen_for_ms\":13800,\"frozen_for_max_ms\":14900,\"threshold_ms\":5000," SUBJECT);
+    assert_string_equal(event->text + event->subject_at, SUBJECT);
+    json_decref(parse(event));
+    event_unref(event);
+}
+
+static void test_end(void **state)
+{
+    struct event *begin = sample_begin(12, 7);
+    struct event *event = sample_end(13, begin);
+
+    (void)state;
+    assert_string_equal(event->text,
+                        "{\"sequence\":13,\"kind\":\"end\",\"at\":\"2026-11-20T09:41:13.140Z\",\"episode\":7,"
+                        "\"reason\":\"moved\",\"lasted_ms\":20000,\"lasted_max_ms\":21100,\"stalls\":2,"
+                        "\"state\":null,\"cause\":\"blocked\",\"since\":\"2026-11-20T09:40:53.140Z\","
+                        "\"frozen_for_ms\":null,\"frozen_for_max_ms\":null,\"threshold_ms\":5000," SUBJECT);
+    assert_string_equal(event->text + event->subject_at, SUBJECT);
+    json_decref(parse(event));
+    event_unref(begin);
+    event_unref(event);
+}
+
+static void test_unknown_is_null(void **state)
+{
+    static const char *const null_keys[] = {"ring",    "id",    "tid",      "name",   "note",
+                                            "process", "snaps", "location", "kernel", "waits_for"};
+    const struct sighting sighting = {.state = ID_STALLED, .since_wall_ns = 1, .frozen_for_max_ns = UINT64_MAX};
+    struct event *event = event_make(), *end;
+    json_t *root;
+
+    (void)state;
+    event->sequence = event->episode = 1;
+    event->duration_max_ns = EVENT_UNKNOWN_NS;
+    assert_int_equal(document_event_begin(event, &sighting), 0);
+    root = parse(event);
+    for (size_t i = 0; i < sizeof(null_keys) / sizeof(null_keys[0]); i++)
+        assert_true(json_is_null(json_object_get(root, null_keys[i])));
+    assert_true(json_is_null(json_object_get(root, "frozen_for_max_ms")));
+    assert_true(json_is_null(json_object_get(root, "cause")));
+    json_decref(root);
+
+    end = event_make();
+    end->kind = EVENT_END;
+    end->duration_ns = end->duration_max_ns = EVENT_UNKNOWN_NS;
+    assert_int_equal(document_event_end(end, event), 0);
+    root = parse(end);
+    assert_true(json_is_null(json_object_get(root, "lasted_ms")));
+    assert_true(json_is_null(json_object_get(root, "lasted_max_ms")));
+    assert_true(json_is_null(json_object_get(root, "since")));
+    json_decref(root);
+    event_unref(end);
+    event_unref(event);
+}
+
+/* Whatever a thread calls itself: one line, valid JSON, nothing that acts on a terminal, and the bytes in name_hex. */
+static void test_hostile_names(void **state)
+{
+    static const char *const names[] = {
+        "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\""
+        "\"\"\"\"\"\"\"\"",
+        "\x1b]0;owned\x07\x1b[2J",
+        "<script>alert(1)</script>",
+        "\xff\xfe\xc3(",
+        "\",\"ring\":\"other\",\"x\":\"",
+        "\n\n{\"event\":{}}",
+        "\\\\\\\"",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct event *begin = sample_begin_named(1, 1, names[i], strlen(names[i]));
+        struct event *end = sample_end(2, begin);
+        json_t *root = parse(begin), *root_end = parse(end), *hex = json_object_get(root, "name_hex");
+
+        for (const char *at = begin->text; *at != '\0'; at++)
+            assert_true((unsigned char)*at >= 0x20 && *at != 0x7f);
+        assert_string_equal(json_string_value(json_object_get(root, "ring")), "checkout");
+        if (hex == NULL)
+            assert_string_equal(json_string_value(json_object_get(root, "name")), names[i]);
+        else
+            assert_int_equal(strlen(json_string_value(hex)), 2 * strlen(names[i]));
+        assert_true(json_equal(json_object_get(root, "name"), json_object_get(root_end, "name")));
+        json_decref(root);
+        json_decref(root_end);
+        event_unref(end);
+        event_unref(begin);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_begin),
+        cmocka_unit_test(test_end),
+        cmocka_unit_test(test_unknown_is_null),
+        cmocka_unit_test(test_hostile_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

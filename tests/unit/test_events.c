@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_events.c - a scan's stalls as events, numbered and announced in order: ripd/app/events.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "app/events.h"
+#include "app/log.h"
+#include "unit/samples.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define WALL_NS SAMPLE_SCANNED_WALL_NS
+#define IDS_MAX 2000u
+
+/* Ids 1 .. count of ring 1, frozen all the time; what has been announced. */
+struct world {
+    struct events *events;
+    struct stalls stalls;
+    struct detector_suspect suspects[IDS_MAX];
+    struct detector_event changes[IDS_MAX];
+    size_t change_count;
+    struct event *announced[2 * IDS_MAX];
+    size_t announced_count;
+    uint64_t now_ns;
+};
+
+static void on_announce(void *context, struct event *event)
+{
+    struct world *world = context;
+
+    world->announced[world->announced_count++] = event_ref(event);
+}
+
+static int set_up(void **state)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    struct events_options options = {6 * SECOND_NS, on_announce, world};
+
+    log_set_level(LOG_LEVEL_ERROR);
+    assert_non_null(world);
+    world->now_ns = 1000 * SECOND_NS;
+    world->stalls.keys = calloc(IDS_MAX, sizeof(*world->stalls.keys));
+    world->stalls.items = calloc(IDS_MAX, sizeof(*world->stalls.items));
+    assert_int_equal(events_new(&world->events, &options, world->now_ns), 0);
+    *state = world;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+
+    for (size_t i = 0; i < world->announced_count; i++)
+        event_unref(world->announced[i]);
+    events_free(world->events);
+    stalls_done(&world->stalls);
+    free(world);
+    return 0;
+}
+
+static void add_id(struct world *world, uint32_t slot)
+{
+    size_t i = world->stalls.count++;
+
+    world->stalls.keys[i] = (struct stall_key){.ring = 1, .slot = slot, .generation = 2};
+    world->stalls.items[i] = sample_item(sample_process("/usr/bin/checkout", 4690), "checkout", 1, slot, "w", 1, 1);
+    world->suspects[i] = (struct detector_suspect){
+        .ring = 1,
+        .slot = slot,
+        .generation = 2,
+        .state = ID_STALLED,
+        .cause = CAUSE_BLOCKED,
+        .frozen_for_ns = 6 * SECOND_NS,
+        .frozen_for_max_ns = 7 * SECOND_NS,
+        .threshold_ns = 5 * SECOND_NS,
+    };
+}
+
+static void change(struct world *world, enum detector_event_kind kind, uint32_t slot)
+{
+    world->changes[world->change_count++] = (struct detector_event){kind, 1, slot, 2, CAUSE_BLOCKED, 6 * SECOND_NS};
+}
+
+static void scan(struct world *world)
+{
+    const struct detector_update update = {.suspects = world->suspects,
+                                           .suspect_count = world->stalls.count,
+                                           .events = world->changes,
+                                           .event_count = world->change_count};
+
+    world->now_ns += SECOND_NS;
+    events_step(world->events,
+                &(struct events_scan){&update, &world->stalls, world->now_ns, WALL_NS + world->now_ns, 0});
+    world->change_count = 0;
+}
+
+static void test_begin_and_end(void **state)
+{
+    struct world *world = *state;
+    const struct event *begin, *end;
+
+    add_id(world, 17);
+    change(world, DETECTOR_STALLED, 17);
+    scan(world);
+    assert_int_equal(world->announced_count, 1);
+    begin = world->announced[0];
+    assert_int_equal(begin->sequence, 1);
+    assert_int_equal(begin->episode, 1);
+    assert_int_equal(begin->kind, EVENT_BEGIN);
+    assert_int_equal(begin->cause, CAUSE_BLOCKED);
+    assert_int_equal(begin->duration_ns, 6 * SECOND_NS);
+    assert_int_equal(begin->duration_max_ns, 7 * SECOND_NS);
+    assert_int_equal(begin->at_wall_ns, WALL_NS + world->now_ns);
+    assert_int_equal(begin->since_wall_ns, begin->at_wall_ns - 6 * SECOND_NS);
+    assert_int_equal(begin->pid, 4690);
+    assert_string_equal(begin->ring, "checkout");
+    assert_string_equal(begin->module, "checkout");
+    assert_int_equal(begin->offset, 0x1234);
+
+    change(world, DETECTOR_MOVED, 17);
+    scan(world);
+    for (int i = 0; i < 5; i++)
+        scan(world);
+    assert_int_equal(world->announced_count, 1);
+    scan(world); /* the hysteresis time is over */
+    assert_int_equal(world->announced_count, 2);
+    end = world->announced[1];
+    assert_int_equal(end->sequence, 2);
+    assert_int_equal(end->episode, 1);
+    assert_int_equal(end->kind, EVENT_END);
+    assert_int_equal(end->reason, EVENT_REASON_MOVED);
+    assert_int_equal(end->duration_ns, 7 * SECOND_NS);
+    assert_int_equal(end->duration_max_ns, 8 * SECOND_NS);
+    assert_int_equal(end->at_wall_ns, begin->at_wall_ns + SECOND_NS); /* when it moved, not when it was told */
+    assert_string_equal(end->text + end->subject_at, begin->text + begin->subject_at);
+}
+
+static void test_reasons(void **state)
+{
+    static const struct {
+        enum detector_event_kind kind;
+        enum event_reason reason;
+    } pairs[] = {{DETECTOR_MOVED, EVENT_REASON_MOVED},
+                 {DETECTOR_STOPPED, EVENT_REASON_STOPPED},
+                 {DETECTOR_GONE, EVENT_REASON_GONE}};
+    struct world *world = *state;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        add_id(world, i);
+        change(world, DETECTOR_STALLED, i);
+    }
+    scan(world);
+    for (uint32_t i = 0; i < 3; i++)
+        change(world, pairs[i].kind, i);
+    for (int i = 0; i < 8; i++)
+        scan(world);
+    assert_int_equal(world->announced_count, 6);
+    for (size_t i = 3; i < 6; i++)
+        assert_int_equal(world->announced[i]->reason, pairs[world->announced[i]->id].reason);
+    assert_int_equal(world->announced[3]->id, 2); /* an id that is gone has no hysteresis */
+}
+
+/* An id that could not be described has its begin and its end none the less. */
+static void test_nobody_known(void **state)
+{
+    struct world *world = *state;
+
+    change(world, DETECTOR_STALLED, 5);
+    scan(world);
+    change(world, DETECTOR_GONE, 5);
+    scan(world);
+    assert_int_equal(world->announced_count, 2);
+    assert_string_equal(world->announced[0]->ring, "");
+    assert_int_equal(world->announced[0]->duration_ns, 6 * SECOND_NS);
+    assert_int_equal(world->announced[0]->duration_max_ns, EVENT_UNKNOWN_NS);
+    assert_int_equal(world->announced[1]->duration_max_ns, EVENT_UNKNOWN_NS);
+    assert_non_null(strstr(world->announced[0]->text, "\"ring\":null,\"id\":null"));
+}
+
+static void test_a_flood_has_no_gap(void **state)
+{
+    struct world *world = *state;
+
+    for (uint32_t i = 0; i < 1500; i++) {
+        add_id(world, i);
+        change(world, DETECTOR_STALLED, i);
+    }
+    scan(world);
+    for (uint32_t i = 0; i < 1500; i++)
+        change(world, DETECTOR_GONE, i);
+    for (int i = 0; i < 100; i++)
+        scan(world);
+    assert_int_equal(world->announced_count, 2000); /* a burst of begins, and all of their ends */
+    assert_int_equal(events_suppressed_count(world->events), 500);
+    for (size_t i = 0; i < world->announced_count; i++)
+        assert_int_equal(world->announced[i]->sequence, i + 1);
+}
+
+int main(void)
+{
+#define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(test_begin_and_end),
+        WORLD_TEST(test_reasons),
+        WORLD_TEST(test_nobody_known),
+        WORLD_TEST(test_a_flood_has_no_gap),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
