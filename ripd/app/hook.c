@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hook.c - commands for events: a queue in front, a few places where they run, and what became of them.
+ */
+#include "app/hook.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "app/log.h"
+#include "core/event_queue.h"
+#include "core/time_limit.h"
+#include "os/clock.h"
+#include "os/spawn.h"
+
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define UNSEEN_NS UINT64_C(100000000) /* between looks at a command whose end no descriptor tells */
+#define DETAIL_BYTES 128u
+
+/* Lines about commands: what happened; behind it stand the details of the last time, and how often. */
+#define NOTICE_TABLE(X)                                                                                                \
+    X(NOT_STARTED, "on-stall command could not be started")                                                            \
+    X(FAILED, "on-stall command failed")                                                                               \
+    X(TIMED_OUT, "on-stall command ran too long and was ended")                                                        \
+    X(CUT_OFF, "on-stall command was killed because ripd stops")                                                       \
+    X(NOT_GIVEN, "events not given to the on-stall command")
+
+enum notice_kind {
+#define X(name, text) NOTICE_##name,
+    NOTICE_TABLE(X)
+#undef X
+        NOTICE_COUNT
+};
+
+static const char *const notice_texts[NOTICE_COUNT] = {
+#define X(name, text) text,
+    NOTICE_TABLE(X)
+#undef X
+};
+
+struct notice {
+    uint64_t count; /* since the last line */
+    uint64_t logged_mono_ns;
+    char detail[DETAIL_BYTES];
+};
+
+struct run {
+    struct spawned spawned;
+    struct event *event;
+    struct time_limit limit;
+};
+
+struct hook {
+    struct hook_options options;
+    char *command; /* NULL: none */
+    struct event_queue queue;
+    struct run runs[HOOK_RUNNING_MAX];
+    size_t run_count;
+    bool stopping;
+    uint64_t retry_mono_ns; /* nothing is started before: the system had no room for a process */
+    int epoll;              /* the descriptors of all runs as one */
+    uint64_t started_count;
+    uint64_t failure_count;
+    uint64_t timeout_count;
+    uint64_t not_given_count;
+    struct notice notices[NOTICE_COUNT];
+};
+
+int hook_new(struct hook **ret_hook, const struct hook_options *options)
+{
+    struct hook *hook = calloc(1, sizeof(*hook));
+    int error;
+
+    if (hook == NULL)
+        return -ENOMEM;
+    hook->options = *options;
+    if (hook->options.time_limit_ns == 0)
+        hook->options.time_limit_ns = HOOK_TIME_LIMIT_NS;
+    if (hook->options.grace_ns == 0)
+        hook->options.grace_ns = HOOK_GRACE_NS;
+    hook->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (hook->epoll < 0) {
+        error = -errno;
+        free(hook);
+        return error;
+    }
+    signal(SIGCHLD, SIG_DFL); /* whoever started us may have ignored it: children would be reaped unseen */
+    *ret_hook = hook;
+    return 0;
+}
+
+void hook_free(struct hook *hook)
+{
+    if (hook == NULL)
+        return;
+    event_queue_clear(&hook->queue);
+    for (size_t i = 0; i < hook->run_count; i++) /* beyond killing: in the kernel */
+        event_unref(hook->runs[i].event);
+    close(hook->epoll);
+    free(hook->command);
+    free(hook);
+}
+
+int hook_set_command(struct hook *hook, const char *command)
+{
+    char *copy = NULL;
+
+    if (command != NULL && command[0] != '\0') {
+        copy = strdup(command);
+        if (copy == NULL)
+            return -ENOMEM;
+    } else {
+        event_queue_clear(&hook->queue);
+    }
+    free(hook->command);
+    hook->command = copy;
+    return 0;
+}
+
+static void note(struct hook *hook, enum notice_kind kind, uint64_t count)
+{
+    hook->notices[kind].count += count;
+}
+
+/* The same, with the event and what is to be said of it. */
+__attribute__((format(printf, 4, 5))) static void note_event(struct hook *hook, enum notice_kind kind,
+                                                             const struct event *event, const char *format, ...)
+{
+    char *detail = hook->notices[kind].detail;
+    va_list arguments;
+    int length =
+        snprintf(detail, DETAIL_BYTES, " event=%s episode=%" PRIu64 " ", event_kind_name(event->kind), event->episode);
+
+    va_start(arguments, format);
+    vsnprintf(detail + length, DETAIL_BYTES - (size_t)length, format, arguments);
+    va_end(arguments);
+    note(hook, kind, 1);
+}
+
+static void log_notices(struct hook *hook, uint64_t now_mono_ns, bool all)
+{
+    for (int kind = 0; kind < NOTICE_COUNT; kind++) {
+        struct notice *notice = &hook->notices[kind];
+
+        if (notice->count == 0 ||
+            (!all && notice->logged_mono_ns != 0 && now_mono_ns - notice->logged_mono_ns < HOOK_LOG_NS))
+            continue;
+        log_line(LOG_LEVEL_WARNING, "%s count=%" PRIu64 "%s", notice_texts[kind], notice->count, notice->detail);
+        notice->count = 0;
+        notice->logged_mono_ns = now_mono_ns;
+    }
+}
+
+void hook_push(struct hook *hook, struct event *event)
+{
+    if (hook->command == NULL || event_queue_push(&hook->queue, event))
+        return;
+    hook->not_given_count++;
+    note(hook, NOTICE_NOT_GIVEN, 1);
+}
+
+/* What a shell means by its exit status, beyond "failed". */
+static const char *status_meaning(int status)
+{
+    return status == 127 ? " (not found)" : status == 126 ? " (not executable)" : status > 128 ? " (signal)" : "";
+}
+
+static void run_finish(struct hook *hook, struct run *run, int status)
+{
+    if (hook->stopping && status != 0) {
+        hook->failure_count++;
+        note_event(hook, NOTICE_CUT_OFF, run->event, "limit_ms=%" PRIu64, HOOK_STOP_NS / 1000000);
+    } else if (run->limit.passed) {
+        hook->timeout_count++;
+        note_event(hook, NOTICE_TIMED_OUT, run->event, "limit_ms=%" PRIu64, hook->options.time_limit_ns / 1000000);
+    } else if (status != 0) {
+        hook->failure_count++;
+        note_event(hook, NOTICE_FAILED, run->event, "exit_status=%d%s", status, status_meaning(status));
+    }
+    event_unref(run->event);
+    *run = hook->runs[--hook->run_count];
+}
+
+static void reap(struct hook *hook, uint64_t now_mono_ns)
+{
+    for (size_t i = hook->run_count; i-- > 0;) {
+        struct run *run = &hook->runs[i];
+        enum time_limit_action action;
+        int status = 0;
+
+        if (spawn_ended(&run->spawned, &status)) {
+            run_finish(hook, run, status);
+            continue;
+        }
+        action = time_limit_step(&run->limit, now_mono_ns);
+        if (action != TIME_LIMIT_NOTHING)
+            spawn_signal(&run->spawned, action == TIME_LIMIT_ASK ? SIGTERM : SIGKILL);
+    }
+}
+
+static int spawn_for(const struct hook *hook, const struct event *event, struct spawned *ret_spawned)
+{
+    const char *path = getenv("PATH");
+    char kind[32], episode[48], path_entry[4096];
+    const char *environment[] = {path_entry, kind, episode, NULL};
+    struct spawn_options options = {hook->command, environment, -1, -1, STDERR_FILENO, hook->options.descriptors_max};
+    int error, length = snprintf(path_entry, sizeof(path_entry), "PATH=%s", path != NULL ? path : DEFAULT_PATH);
+
+    if (length < 0 || (size_t)length >= sizeof(path_entry))
+        snprintf(path_entry, sizeof(path_entry), "PATH=%s", DEFAULT_PATH);
+    snprintf(kind, sizeof(kind), "RIPD_EVENT=%s", event_kind_name(event->kind));
+    snprintf(episode, sizeof(episode), "RIPD_EPISODE=%" PRIu64, event->episode);
+    options.input = spawn_input_line(event->text, event->text_bytes);
+    if (options.input < 0)
+        return options.input;
+    error = spawn_start(&options, ret_spawned);
+    close(options.input);
+    return error;
+}
+
+/* Whether another try may succeed: the system is short of something just now. */
+static bool is_passing(int error)
+{
+    return error == -EAGAIN || error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -ENOSPC;
+}
+
+/* The event is out of the queue after this, but for a shortage. */
+static void start(struct hook *hook, struct event *event, uint64_t now_mono_ns)
+{
+    struct run *run = &hook->runs[hook->run_count];
+    struct epoll_event interest = {.events = EPOLLIN};
+    struct spawned spawned;
+    int error = spawn_for(hook, event, &spawned);
+
+    if (error != 0) {
+        note_event(hook, NOTICE_NOT_STARTED, event, "reason=\"%s\"", strerror(-error));
+        if (is_passing(error)) {
+            hook->retry_mono_ns = now_mono_ns + HOOK_RETRY_NS;
+            return;
+        }
+        hook->failure_count++;
+        event_queue_remove(&hook->queue, event);
+        event_unref(event);
+        return;
+    }
+    if (spawned.descriptor >= 0 && epoll_ctl(hook->epoll, EPOLL_CTL_ADD, spawned.descriptor, &interest) != 0) {
+        close(spawned.descriptor);
+        spawned.descriptor = -1;
+    }
+    event_queue_remove(&hook->queue, event);
+    run->spawned = spawned;
+    run->event = event;
+    time_limit_init(&run->limit, now_mono_ns, hook->options.time_limit_ns, hook->options.grace_ns);
+    hook->run_count++;
+    hook->started_count++;
+}
+
+static struct event *next_event(const struct hook *hook)
+{
+    uint64_t busy[HOOK_RUNNING_MAX];
+
+    for (size_t i = 0; i < hook->run_count; i++)
+        busy[i] = hook->runs[i].event->episode;
+    return event_queue_next(&hook->queue, busy, hook->run_count);
+}
+
+void hook_step(struct hook *hook, uint64_t now_mono_ns)
+{
+    reap(hook, now_mono_ns);
+    /* As many as there are places, and no more: one that ends at once must not keep a scan waiting for the next. */
+    for (size_t i = hook->run_count; i < HOOK_RUNNING_MAX && now_mono_ns >= hook->retry_mono_ns; i++) {
+        struct event *event = next_event(hook);
+
+        if (event == NULL)
+            break;
+        start(hook, event, now_mono_ns);
+    }
+    log_notices(hook, now_mono_ns, false);
+}
+
+int hook_descriptor(const struct hook *hook)
+{
+    return hook->epoll;
+}
+
+static uint64_t until(uint64_t then_mono_ns, uint64_t now_mono_ns)
+{
+    return then_mono_ns > now_mono_ns ? then_mono_ns - now_mono_ns : 0;
+}
+
+static uint64_t smaller(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
+}
+
+uint64_t hook_wait_ns(const struct hook *hook, uint64_t now_mono_ns)
+{
+    uint64_t wait_ns = UINT64_MAX;
+
+    if (hook->run_count < HOOK_RUNNING_MAX && next_event(hook) != NULL)
+        wait_ns = until(hook->retry_mono_ns, now_mono_ns);
+    for (size_t i = 0; i < hook->run_count; i++) {
+        wait_ns = smaller(wait_ns, until(hook->runs[i].limit.next_mono_ns, now_mono_ns));
+        if (hook->runs[i].spawned.descriptor < 0)
+            wait_ns = smaller(wait_ns, UNSEEN_NS);
+    }
+    return wait_ns;
+}
+
+/* Reaps until none runs, or until that time. */
+static void wait_for_all(struct hook *hook, uint64_t until_mono_ns)
+{
+    for (;;) {
+        struct pollfd ended = {.fd = hook->epoll, .events = POLLIN};
+        uint64_t now_mono_ns = clock_mono_ns(), wait_ns = until(until_mono_ns, now_mono_ns);
+
+        reap(hook, now_mono_ns);
+        if (hook->run_count == 0 || wait_ns == 0)
+            return;
+        wait_ns = smaller(wait_ns, UNSEEN_NS);
+        poll(&ended, 1, (int)(wait_ns / 1000000) + 1);
+    }
+}
+
+void hook_stop(struct hook *hook)
+{
+    size_t waiting = event_queue_clear(&hook->queue);
+
+    hook->not_given_count += waiting;
+    note(hook, NOTICE_NOT_GIVEN, waiting);
+    wait_for_all(hook, clock_mono_ns() + HOOK_STOP_NS);
+    hook->stopping = true;
+    for (size_t i = 0; i < hook->run_count; i++)
+        spawn_signal(&hook->runs[i].spawned, SIGKILL);
+    wait_for_all(hook, clock_mono_ns() + HOOK_KILL_NS);
+    log_notices(hook, clock_mono_ns(), true);
+}
+
+void hook_health(const struct hook *hook, struct health *health)
+{
+    health->hook_run_count = hook->started_count;
+    health->hook_failure_count = hook->failure_count;
+    health->hook_timeout_count = hook->timeout_count;
+    health->limit_counts[HEALTH_LIMIT_HOOKS] = hook->not_given_count;
+}

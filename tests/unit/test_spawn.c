@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_spawn.c - what a command begins with, and that nothing of it stays: ripd/os/spawn.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "os/spawn.h"
+
+static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "COLOUR=$(exit 9)", NULL};
+
+static int wait_ended(struct spawned *spawned)
+{
+    struct pollfd ended = {.fd = spawned->descriptor, .events = POLLIN};
+    int status = -1;
+
+    assert_int_equal(poll(&ended, 1, 30000), 1);
+    assert_true(spawn_ended(spawned, &status));
+    return status;
+}
+
+/* Runs command; what it wrote to standard output, in a buffer that the next call uses again. */
+static const char *output_of(const char *command, const char *input, uint64_t descriptors_max)
+{
+    static char text[65536];
+    struct spawn_options options = {command, environment, -1, -1, -1, descriptors_max};
+    struct spawned spawned;
+    int ends[2];
+    size_t length = 0;
+    ssize_t count;
+
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    options.output = ends[1];
+    if (input != NULL) {
+        options.input = spawn_input_line(input, strlen(input));
+        assert_true(options.input > 2);
+    }
+    assert_int_equal(spawn_start(&options, &spawned), 0);
+    close(ends[1]);
+    if (options.input >= 0)
+        close(options.input);
+    while ((count = read(ends[0], text + length, sizeof(text) - 1 - length)) > 0)
+        length += (size_t)count;
+    close(ends[0]);
+    text[length] = '\0';
+    wait_ended(&spawned);
+    return text;
+}
+
+static int status_of(const char *command)
+{
+    struct spawn_options options = {command, environment, -1, -1, -1, 0};
+    struct spawned spawned;
+
+    assert_int_equal(spawn_start(&options, &spawned), 0);
+    return wait_ended(&spawned);
+}
+
+static void test_statuses(void **state)
+{
+    (void)state;
+    assert_int_equal(status_of("exit 0"), 0);
+    assert_int_equal(status_of("exit 3"), 3);
+    assert_int_equal(status_of("kill -9 $$"), 128 + SIGKILL);
+    assert_int_equal(status_of("/nonexistent/command"), 127);
+    assert_int_equal(status_of("/etc/passwd"), 126);
+    assert_int_equal(status_of("if"), 2); /* the shell's own complaint */
+}
+
+static void test_environment_and_directory(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("SECRET", "1", 1), 0);
+    assert_string_equal(output_of("tr '\\0' '\\n' </proc/$$/environ", NULL, 0),
+                        "PATH=/usr/local/bin:/usr/bin:/bin\nCOLOUR=$(exit 9)\n");
+    assert_string_equal(output_of("pwd", NULL, 0), "/\n");
+}
+
+static void test_descriptors(void **state)
+{
+    int leaky = open("/dev/null", O_RDONLY); /* not close-on-exec */
+
+    (void)state;
+    assert_true(leaky > 2);
+    /* 3 is the directory that ls itself reads */
+    assert_string_equal(output_of("exec ls /proc/self/fd", NULL, 0), "0\n1\n2\n3\n");
+    assert_string_equal(output_of("readlink /proc/$$/fd/0 /proc/$$/fd/2", NULL, 0), "/dev/null\n/dev/null\n");
+    close(leaky);
+}
+
+static void test_descriptor_limit(void **state)
+{
+    struct rlimit limit;
+
+    (void)state;
+    assert_string_equal(output_of("ulimit -S -n; echo \"$0 $#\"", NULL, 77), "77\n/bin/sh 0\n");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_not_equal(limit.rlim_cur, 77);
+    assert_int_equal(strtoull(output_of("ulimit -S -n", NULL, 0), NULL, 10), limit.rlim_cur);
+}
+
+static uint64_t field_of(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+
+    assert_non_null(at);
+    return strtoull(at + strlen(name), NULL, 16);
+}
+
+static void test_signals(void **state)
+{
+    const uint64_t of_the_library = UINT64_C(3) << 31; /* 32 and 33, which nobody else can send or handle */
+    const char *text;
+    sigset_t set, old;
+
+    (void)state;
+    sigfillset(&set);
+    assert_int_equal(sigprocmask(SIG_BLOCK, &set, &old), 0);
+    signal(SIGPIPE, SIG_IGN);
+    text = output_of("exec cat /proc/self/status", NULL, 0);
+    assert_int_equal(field_of(text, "SigBlk:"), 0);
+    assert_int_equal(field_of(text, "SigIgn:") & ~of_the_library, 0);
+    assert_int_equal(field_of(text, "SigCgt:"), 0);
+    signal(SIGPIPE, SIG_DFL);
+    assert_int_equal(sigprocmask(SIG_SETMASK, &old, NULL), 0);
+}
+
+static void test_session_of_its_own(void **state)
+{
+    /* state, parent, group, session, terminal of the shell */
+    const char *text = output_of("read pid command state parent group session tty rest </proc/$$/stat; "
+                                 "[ $group = $$ ] && [ $session = $$ ] && echo $tty",
+                                 NULL, 0);
+
+    (void)state;
+    assert_string_equal(text, "0\n");
+}
+
+static void test_input(void **state)
+{
+    char *large = malloc((1 << 20) + 1);
+    int descriptor;
+
+    (void)state;
+    assert_non_null(large);
+    assert_string_equal(output_of("cat", "{\"a\": \"$(touch x) `touch y`\"}", 0),
+                        "{\"a\": \"$(touch x) `touch y`\"}\n");
+    memset(large, 'x', 1 << 20); /* far more than a pipe holds, and nobody reads */
+    large[1 << 20] = '\0';
+    assert_string_equal(output_of("wc -c", large, 0), "1048577\n");
+    assert_string_equal(output_of("true", large, 0), "");
+    descriptor = spawn_input_line("x", 1);
+    assert_true(descriptor > 2);
+    assert_int_equal(fcntl(descriptor, F_GETFD), FD_CLOEXEC);
+    assert_int_equal(pwrite(descriptor, "y", 1, 0), -1);
+    assert_int_equal(ftruncate(descriptor, 0), -1);
+    close(descriptor);
+    free(large);
+}
+
+static bool is_alive(pid_t pid)
+{
+    char path[64], line[256] = "";
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    if (fgets(line, sizeof(line), file) == NULL)
+        line[0] = '\0';
+    fclose(file);
+    return line[0] != '\0' && strstr(line, ") Z ") == NULL && strstr(line, ") X ") == NULL;
+}
+
+static void wait_gone(pid_t pid)
+{
+    for (int i = 0; i < 3000 && is_alive(pid); i++)
+        usleep(10000);
+    assert_false(is_alive(pid));
+}
+
+/* A shell with a child that would live on; the pid of the child comes on a pipe. */
+static pid_t start_family(const char *command, struct spawned *ret_spawned)
+{
+    struct spawn_options options = {command, environment, -1, -1, -1, 0};
+    char text[32] = "";
+    int ends[2];
+
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    options.output = ends[1];
+    assert_int_equal(spawn_start(&options, ret_spawned), 0);
+    close(ends[1]);
+    assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+    close(ends[0]);
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+static void test_what_it_leaves_is_killed(void **state)
+{
+    struct spawned spawned;
+    pid_t child = start_family("sleep 1000 & echo $!; exit 5", &spawned);
+
+    (void)state;
+    assert_int_equal(wait_ended(&spawned), 5);
+    wait_gone(child);
+    assert_int_equal(spawned.pid, 0);
+    spawn_signal(&spawned, SIGKILL); /* reaches nobody, least of all us */
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
+static void test_signal_reaches_the_group(void **state)
+{
+    struct spawned spawned;
+    pid_t child = start_family("sleep 1000 & child=$!; trap '' TERM; echo $child; wait; sleep 1000", &spawned);
+    int status;
+
+    (void)state;
+    assert_true(is_alive(child));
+    assert_false(spawn_ended(&spawned, &status));
+    spawn_signal(&spawned, SIGTERM); /* the child's end; its parent is deaf to it */
+    wait_gone(child);
+    assert_false(spawn_ended(&spawned, &status));
+    spawn_signal(&spawned, SIGKILL);
+    assert_int_equal(wait_ended(&spawned), 128 + SIGKILL);
+}
+
+static void test_failure(void **state)
+{
+    struct spawn_options options = {"true", environment, 9999, -1, -1, 0};
+    struct spawned spawned = {.pid = 77};
+
+    (void)state;
+    assert_int_equal(spawn_start(&options, &spawned), -EBADF);
+    assert_int_equal(spawned.pid, 77);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_statuses),
+        cmocka_unit_test(test_environment_and_directory),
+        cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_descriptor_limit),
+        cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_session_of_its_own),
+        cmocka_unit_test(test_input),
+        cmocka_unit_test(test_what_it_leaves_is_killed),
+        cmocka_unit_test(test_signal_reaches_the_group),
+        cmocka_unit_test(test_failure),
+    };
+
+    signal(SIGCHLD, SIG_DFL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
