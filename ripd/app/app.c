@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "app/events.h"
+#include "app/reload.h"
 #include "app/report.h"
 #include "app/requests.h"
 #include "app/stalls.h"
@@ -38,7 +39,7 @@
 #define REQUESTS_PER_TURN 4u     /* then a look at the signals */
 
 struct app {
-    const struct config *config;
+    struct config *config;
     struct registry *registry;
     struct detector *detector;
     struct probe *probe;
@@ -168,6 +169,45 @@ static void app_answer(struct app *app)
     }
 }
 
+/* Everything that a reload can change is handed to those who use it, whether it has changed or not. */
+static void app_configure(struct app *app)
+{
+    const struct config *config = app->config;
+    int error;
+
+    log_set_level(config->log_level);
+    error = http_allow_hosts(app->http, (const char *const *)config->allow_hosts.items, config->allow_hosts.count);
+    if (error != 0)
+        log_line(LOG_LEVEL_ERROR, "allow-host: %s", strerror(-error));
+}
+
+static void app_reload(struct app *app)
+{
+    struct reload reload;
+    int status = reload_config(app->config, &reload);
+
+    if (status == 0) {
+        app_configure(app);
+        app->tally.health.reload_count++;
+    } else if (status != -ENOENT) {
+        app->tally.health.reload_failure_count++;
+    }
+    reload_report(app->config, status, &reload);
+}
+
+/* False: asked to stop. */
+static bool app_take_signal(struct app *app)
+{
+    struct signalfd_siginfo signal;
+
+    if (read(app->signal_descriptor, &signal, sizeof(signal)) != (ssize_t)sizeof(signal))
+        return true;
+    if (signal.ssi_signo != SIGHUP)
+        return false;
+    app_reload(app);
+    return true;
+}
+
 /* Waits for the next scan, answering questions meanwhile. False: asked to stop. */
 static bool app_wait(struct app *app)
 {
@@ -185,7 +225,7 @@ static bool app_wait(struct app *app)
             app->failed = true;
             return false;
         }
-        if (descriptors[0].revents != 0)
+        if (descriptors[0].revents != 0 && !app_take_signal(app))
             return false;
         if (descriptors[1].revents != 0)
             app_answer(app);
@@ -204,7 +244,7 @@ static void app_loop(struct app *app)
     } while (app_wait(app));
 }
 
-/* Signals that end the daemon are read from a descriptor; all threads made later inherit the mask. */
+/* Signals to the daemon are read from a descriptor; all threads made later inherit the mask. */
 static int signals_open(void)
 {
     sigset_t set;
@@ -217,7 +257,7 @@ static int signals_open(void)
     sigaddset(&set, SIGHUP);
     if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
         return -EINVAL;
-    descriptor = signalfd(-1, &set, SFD_CLOEXEC);
+    descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return descriptor >= 0 ? descriptor : -errno;
 }
 
@@ -300,7 +340,7 @@ static void app_close(struct app *app)
         close(app->signal_descriptor);
 }
 
-int app_run(const struct config *config)
+int app_run(struct config *config)
 {
     struct app app = {.config = config, .signal_descriptor = -1};
     int error;

@@ -10,7 +10,10 @@
 
 #include "app/config.h"
 
-/* Runs until SIGTERM, SIGINT or SIGHUP. Returns the exit status: 0, or 1 after an error has been logged. */
-int app_run(const struct config *config);
+/*
+ * Runs until SIGTERM or SIGINT. SIGHUP reads the configuration anew: *config is what is in force. Returns the exit
+ * status: 0, or 1 after an error has been logged.
+ */
+int app_run(struct config *config);
 
 #endif

@@ -62,6 +62,8 @@ int option_take(const struct option *option, struct config *config, struct optio
                 const char **ret_expected);
 int option_set_default(const struct option *option, struct config *config);
 bool option_same(const struct option *option, const struct config *left, const struct config *right);
+/* Each gets what the other had. */
+void option_swap(const struct option *option, struct config *left, struct config *right);
 void option_done(const struct option *option, struct config *config);
 
 /* "[127.0.0.1:7470]": how the default is shown; "" if there is none. */

@@ -59,17 +59,19 @@ const struct option options[] = {
      .max = CONFIG_HOSTS_MAX,
      .valid = access_host_valid,
      .expected = "a host name without a port",
+     .applied_by_reload = true,
      .help = "a further name accepted in the Host header; repeatable"},
     {.name = "log-level",
      .value_name = "LEVEL",
      .kind = OPTION_LEVEL,
      .offset = IN(log_level),
      .defaults = {"info"},
+     .applied_by_reload = true,
      .help = "error, warning, info or debug"},
     {.name = "config",
      .value_name = "FILE",
      .kind = OPTION_FILE,
-     .offset = IN(file),
+     .offset = IN(file), /* the command line does not change */
      .valid = is_something,
      .expected = "a file",
      .help = "read these flags from a file, as KEY = VALUE lines; flags given here outrank it"},
@@ -243,6 +245,29 @@ bool option_same(const struct option *option, const struct config *left, const s
         break;
     }
     return true;
+}
+
+static size_t size_of(const struct option *option)
+{
+    static const size_t sizes[] = {
+        [OPTION_ACTION] = 0,
+        [OPTION_FILE] = sizeof(char *),
+        [OPTION_TEXT] = sizeof(char *),
+        [OPTION_LIST] = sizeof(struct config_list),
+        [OPTION_DURATION] = sizeof(uint64_t),
+        [OPTION_LEVEL] = sizeof(enum log_level),
+    };
+
+    return sizes[option->kind];
+}
+
+void option_swap(const struct option *option, struct config *left, struct config *right)
+{
+    struct config kept = *left;
+    size_t size = size_of(option);
+
+    memcpy(field_of(option, left), field_of(option, right), size);
+    memcpy(field_of(option, right), field_of(option, &kept), size);
 }
 
 void option_done(const struct option *option, struct config *config)

@@ -21,9 +21,9 @@
 #define LOST_BYTES 96u
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {"error", "warning", "info", "debug"};
-static atomic_uint_fast64_t lost_count;             /* nobody took them, and it has not been told */
-static atomic_uint_fast64_t missed_count;           /* for whatever reason, since the start */
-static enum log_level level_shown = LOG_LEVEL_INFO; /* set once, before there are threads */
+static atomic_uint_fast64_t lost_count;   /* nobody took them, and it has not been told */
+static atomic_uint_fast64_t missed_count; /* for whatever reason, since the start */
+static atomic_int level_shown = LOG_LEVEL_INFO;
 
 int log_level_from_name(const char *name)
 {
@@ -46,7 +46,7 @@ void log_open(void)
 
 void log_set_level(enum log_level level)
 {
-    level_shown = level;
+    atomic_store_explicit(&level_shown, (int)level, memory_order_relaxed);
 }
 
 void log_leave_out(uint64_t count)
@@ -90,7 +90,7 @@ void log_line(enum log_level level, const char *format, ...)
     size_t length;
     int n;
 
-    if (level > level_shown)
+    if ((int)level > atomic_load_explicit(&level_shown, memory_order_relaxed))
         return;
     length = (size_t)snprintf(line, sizeof(line), "ripd: %s: ", level_names[level]);
     va_start(arguments, format);

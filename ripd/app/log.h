@@ -21,7 +21,7 @@ void log_open(void);
 
 /* -1 if no level has that name. */
 int log_level_from_name(const char *name);
-void log_set_level(enum log_level level);
+void log_set_level(enum log_level level); /* from any thread, at any time */
 
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -63,6 +63,17 @@ static void take_snapshot(struct http *http, struct snapshot *snapshot)
     pages_forget_before(&http->pages, snapshot->sequence);
 }
 
+/* Takes over hosts: the names that every request from now on is held against. */
+static void take_hosts(struct http *http, struct hosts hosts)
+{
+    hosts_done(&http->hosts);
+    http->hosts = hosts;
+    for (size_t i = 0; i < http->door_count; i++) {
+        http->doors[i].rules.allow_hosts = (const char *const *)hosts.names;
+        http->doors[i].rules.allow_host_count = hosts.count;
+    }
+}
+
 static void begin_stop(struct http *http)
 {
     struct timeval limit = http_timeval(STOP_NS);
@@ -103,6 +114,8 @@ static void on_wake(evutil_socket_t descriptor, short what, void *argument)
     if (eventfd_read(descriptor, &value) < 0)
         return;
     mailbox_take(&http->mailbox, true, &mail);
+    if (mail.hosts.names != NULL)
+        take_hosts(http, mail.hosts);
     if (mail.snapshot != NULL)
         take_snapshot(http, mail.snapshot);
     event_store_move(&http->events, &mail.events);
@@ -118,23 +131,12 @@ static void on_wake(evutil_socket_t descriptor, short what, void *argument)
 
 static int copy_hosts(struct http *http, const struct http_options *options, char **ret_error)
 {
-    if (options->allow_host_count > HTTP_HOSTS_MAX)
-        return -E2BIG;
-    http->allow_hosts = calloc(options->allow_host_count + 1, sizeof(*http->allow_hosts));
-    if (http->allow_hosts == NULL)
-        return -ENOMEM;
-    for (size_t i = 0; i < options->allow_host_count; i++) {
-        if (!access_host_valid(options->allow_hosts[i])) {
-            if (asprintf(ret_error, "--allow-host %s: not a host name", options->allow_hosts[i]) < 0)
-                *ret_error = NULL;
-            return -EINVAL;
-        }
-        http->allow_hosts[i] = strdup(options->allow_hosts[i]);
-        if (http->allow_hosts[i] == NULL)
-            return -ENOMEM;
-        http->allow_host_count++;
-    }
-    return 0;
+    const char *wrong = NULL;
+    int status = hosts_copy(&http->hosts, options->allow_hosts, options->allow_host_count, &wrong);
+
+    if (status == -EINVAL && asprintf(ret_error, "--allow-host %s: not a host name", wrong) < 0)
+        *ret_error = NULL;
+    return status;
 }
 
 static int open_door(struct http *http, const char *text, char **ret_error)
@@ -154,8 +156,8 @@ static int open_door(struct http *http, const char *text, char **ret_error)
     }
     door->http = http;
     door->rules = (struct access_rules){
-        .allow_hosts = (const char *const *)http->allow_hosts,
-        .allow_host_count = http->allow_host_count,
+        .allow_hosts = (const char *const *)http->hosts.names,
+        .allow_host_count = http->hosts.count,
         .own_address = door->listener.literal[0] == '\0' ? NULL : door->listener.literal,
         .is_unix = door->listener.is_unix,
     };
@@ -299,8 +301,6 @@ void http_free(struct http *http)
     snapshot_unref(http->snapshot);
     event_store_done(&http->events);
     mailbox_done(&http->mailbox);
-    for (size_t i = 0; i < http->allow_host_count; i++)
-        free(http->allow_hosts[i]);
-    free(http->allow_hosts);
+    hosts_done(&http->hosts);
     free(http);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mailbox.c - what other threads hand over: snapshots, events, answers to questions, and that it is time to stop.
+ * mailbox.c - what other threads hand over: snapshots, events, answers to questions, host names, and that it is
+ * time to stop.
  *
  * Guarantees
- *   A. Whoever puts something in never waits for the HTTP thread, and what lies here is bounded: one snapshot, as many
- *      events as are kept anyway, and the answers to the questions that were asked.
+ *   A. Whoever puts something in never waits for the HTTP thread, and what lies here is bounded: one snapshot, one list
+ *      of names, as many events as are kept anyway, and the answers to the questions that were asked.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,6 +37,7 @@ void mailbox_done(struct mailbox *mailbox)
 {
     snapshot_unref(mailbox->snapshot);
     event_store_done(&mailbox->events);
+    hosts_done(&mailbox->hosts);
     for (size_t i = 0; i < mailbox->completion_count; i++)
         page_unref(mailbox->completions[i].page);
     free(mailbox->completions);
@@ -56,6 +58,8 @@ void mailbox_take(struct mailbox *mailbox, bool take_completion, struct mail *re
     pthread_mutex_lock(&mailbox->mutex);
     mail.snapshot = mailbox->snapshot;
     mailbox->snapshot = NULL;
+    mail.hosts = mailbox->hosts;
+    mailbox->hosts = (struct hosts){NULL, 0};
     mail.events = mailbox->events;
     mailbox->events = (struct event_store){.newest_sequence = mail.events.newest_sequence};
     if (take_completion && mailbox->completion_count != 0) {
@@ -90,6 +94,23 @@ void http_publish_event(struct http *http, struct event *event)
     (void)event_store_add(&http->mailbox.events, event); /* without memory it is missing, and streams say so */
     pthread_mutex_unlock(&http->mailbox.mutex);
     mailbox_wake(&http->mailbox);
+}
+
+int http_allow_hosts(struct http *http, const char *const *names, size_t count)
+{
+    const char *wrong;
+    struct hosts hosts, replaced;
+    int status = hosts_copy(&hosts, names, count, &wrong);
+
+    if (status < 0)
+        return status;
+    pthread_mutex_lock(&http->mailbox.mutex);
+    replaced = http->mailbox.hosts;
+    http->mailbox.hosts = hosts;
+    pthread_mutex_unlock(&http->mailbox.mutex);
+    hosts_done(&replaced);
+    mailbox_wake(&http->mailbox);
+    return 0;
 }
 
 void http_complete(struct http *http, uint64_t ticket, struct page *page)

@@ -16,6 +16,7 @@
 #include "core/snapshot.h"
 #include "net/access.h"
 #include "net/event_store.h"
+#include "net/hosts.h"
 #include "net/http.h"
 #include "net/listener.h"
 #include "net/pages.h"
@@ -71,6 +72,7 @@ struct mailbox {
     pthread_mutex_t mutex;
     int descriptor; /* eventfd: something lies here */
     struct snapshot *snapshot;
+    struct hosts hosts; /* names NULL: none new */
     struct event_store events;
     struct completion *completions;
     size_t completion_count;
@@ -80,6 +82,7 @@ struct mailbox {
 
 /* What was taken out of it. */
 struct mail {
+    struct hosts hosts;        /* as in the mailbox */
     struct snapshot *snapshot; /* NULL = no new one */
     struct event_store events;
     struct completion completion;
@@ -102,8 +105,7 @@ struct http {
     struct http_counters counters;
     struct door doors[HTTP_LISTENERS_MAX];
     size_t door_count;
-    char **allow_hosts;
-    size_t allow_host_count;
+    struct hosts hosts; /* further names that are ours */
     struct connection *connections;
     size_t connection_count;
     size_t stream_count;       /* of the connections */

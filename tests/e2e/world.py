@@ -58,12 +58,16 @@ class World:
         self.ripd = None
         self.start()
 
+    def settings(self):
+        return {"listen": "127.0.0.1:0", "dir": self.dir, "interval": f"{self.INTERVAL_MS}ms",
+                "stall-after": f"{self.STALL_AFTER_MS}ms"}
+
     def start(self):
         self.log = open(self.log_path, "ab")
         logged = len(self.log_text())
         self.ripd = subprocess.Popen(
-            [f"{BIN}/ripd", "--listen", "127.0.0.1:0", "--dir", self.dir, "--interval", f"{self.INTERVAL_MS}ms",
-             "--stall-after", f"{self.STALL_AFTER_MS}ms", *self.flags], stderr=self.log)
+            [f"{BIN}/ripd", *(f"--{key}={value}" for key, value in self.settings().items()), *self.flags],
+            stderr=self.log)
         found = self.wait_for(lambda: re.findall(r"listening on http://127\.0\.0\.1:(\d+)\n",
                                                  self.log_text()[logged:]))
         self.port = int(found[-1])

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGHUP reads the configuration file anew: what can change changes, what cannot is told, a mistake changes nothing."""
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import world as w  # noqa: E402
+
+
+class ReloadWorld(w.World):
+    """A ripd that has everything from a file."""
+
+    def settings(self):
+        self.config_path = os.path.join(self.made, "ripd.conf.txt")
+        self.write(**super().settings())
+        return {"config": self.config_path}
+
+    def write(self, *lines, **changes):
+        """The file: what a world sets, with some values changed, and further lines."""
+        settings = {**super().settings(), **{key.replace("_", "-"): value for key, value in changes.items()}}
+        with open(self.config_path + ".new", "w", encoding="utf-8") as file:
+            file.write("".join(f"{key} = {value}\n" for key, value in settings.items()))
+            file.write("".join(line + "\n" for line in lines))
+        os.replace(file.name, self.config_path)  # nobody reads half of it
+
+    def reload(self, expected):
+        """Asks for it, and waits for a line with that in the log. Returns what was logged."""
+        logged = len(self.log_text())
+        self.ripd.send_signal(signal.SIGHUP)
+        self.wait_for(lambda: expected in self.log_text()[logged:])
+        return self.log_text()[logged:]
+
+    def host(self, name):
+        return self.request("/healthz", headers={"Host": name})[0]
+
+
+def without_a_file(_world):
+    plain = w.World()
+    try:
+        ReloadWorld.reload(plain, "nothing to reload: ripd was started without --config\n")
+        plain.wait_scans(1)
+        assert plain.stop() == 0
+    finally:
+        plain.close()
+
+
+def applied(world):
+    assert (world.host("db1.example"), world.host("db2.example")) == (421, 421)
+    world.write("allow-host = db1.example", "log-level = debug")
+    lines = world.reload(": reloaded: ")
+    assert 'changed="allow-host, log-level"' in lines and "restart" not in lines, lines
+    world.wait_for(lambda: (world.host("db1.example"), world.host("db2.example")) == (200, 421))
+    assert 'changed=""' in world.reload(": reloaded: ")
+    world.write("log-level = error", allow_host="db2.example")
+    world.ripd.send_signal(signal.SIGHUP)  # and nothing more is said
+    world.wait_for(lambda: (world.host("db1.example"), world.host("db2.example")) == (421, 200))
+
+
+def what_takes_a_restart(world):
+    port = world.port
+    world.write("allow-host = db1.example", listen="127.0.0.1:1")
+    for changed in ("allow-host", ""):  # the restart is still due
+        lines = world.reload(": reloaded: ")
+        assert 'warning: changed, but takes a restart: keys="listen"\n' in lines, lines
+        assert f'changed="{changed}"\n' in lines, lines
+    world.port = port
+    world.wait_for(lambda: world.host("db1.example") == 200)
+
+
+def the_command_line_outranks_it(world):
+    world.flags.append("--log-level=info")
+    world.stop()
+    world.start()
+    world.write("log-level = error")
+    assert 'changed=""' in world.reload(": reloaded: ")
+
+
+def a_bad_file_changes_nothing(world):
+    world.write("allow-host = db2.example", stall_after="soon")
+    lines = world.reload("not reloaded")
+    assert lines.count("\n") == 1 and lines.startswith("ripd: error: "), lines
+    assert f"{world.config_path}:4: stall-after: 'soon' is not accepted; expected a duration" in lines, lines
+    os.remove(world.config_path)
+    assert "No such file" in world.reload("not reloaded")
+    assert world.host("db2.example") == 421
+    world.wait_scans(1)
+    assert world.stop() == 0
+
+
+def many_at_once(world):
+    for number in range(200):
+        world.write(f"allow-host = db{number}.example")
+        world.ripd.send_signal(signal.SIGHUP)
+        assert world.request("/healthz")[0] == 200
+    world.write("allow-host = last.example")
+    world.reload(": reloaded: ")
+    world.wait_for(lambda: world.host("last.example") == 200)
+    world.wait_scans(1)
+
+
+w.run([without_a_file, applied, what_takes_a_restart, the_command_line_outranks_it, a_bad_file_changes_nothing,
+       many_at_once], ReloadWorld)
