@@ -21,6 +21,7 @@
 #include "app/reload.h"
 #include "app/report.h"
 #include "app/requests.h"
+#include "app/service.h"
 #include "app/stalls.h"
 #include "app/tally.h"
 #include "core/detector.h"
@@ -51,6 +52,7 @@ struct app {
     struct http *http;
     struct schedule schedule;
     struct tally tally;
+    struct service service;
     uint64_t sequence;
     int signal_descriptor;
     bool failed; /* stopped without having been asked to */
@@ -136,6 +138,7 @@ static void app_scan(struct app *app)
     }
     app_tally(app, &update, unexamined_count, snapshot);
     http_publish(app->http, snapshot);
+    service_scanned(&app->service, snapshot); /* ready, and the watchdog: because a scan has completed */
     snapshot_unref(app->snapshot);
     app->snapshot = snapshot;
 }
@@ -306,12 +309,22 @@ static int app_open_parts(struct app *app)
 static int app_open_http(struct app *app)
 {
     const struct config *config = app->config;
-    struct http_options options = {(const char *const *)config->listen.items, config->listen.count,
-                                   (const char *const *)config->allow_hosts.items, config->allow_hosts.count};
+    const struct service *service = &app->service;
+    struct http_options options = {
+        .passed = service->passed,
+        .passed_count = service->activation.count,
+        .listen = (const char *const *)config->listen.items,
+        .listen_count = config->listen.count,
+        .allow_hosts = (const char *const *)config->allow_hosts.items,
+        .allow_host_count = config->allow_hosts.count,
+    };
     struct http_source source = {app_threads, app};
     char *text = NULL;
-    int error = http_new(&app->http, &options, &source, &text);
+    int error;
 
+    if (config->listen.by_default && options.passed_count != 0)
+        options.listen_count = 0;
+    error = http_new(&app->http, &options, &source, &text);
     if (error == 0) {
         http_set_epoch(app->http, events_epoch(app->events));
         error = http_start(app->http);
@@ -321,6 +334,7 @@ static int app_open_http(struct app *app)
         free(text);
         return error;
     }
+    service_report_sockets(service, app->http);
     for (size_t i = 0; http_address(app->http, i) != NULL; i++)
         log_line(LOG_LEVEL_INFO, "listening on %s", http_address(app->http, i));
     return 0;
@@ -336,6 +350,7 @@ static void app_close(struct app *app)
     detector_free(app->detector);
     probe_free(app->probe);
     registry_free(app->registry);
+    service_close(&app->service);
     if (app->signal_descriptor >= 0)
         close(app->signal_descriptor);
 }
@@ -351,12 +366,15 @@ int app_run(struct config *config)
     schedule_init(&app.schedule, config->interval_ns, clock_wall_ns());
     tally_init(&app.tally, clock_wall_ns());
     report_budget_init(&app.notice_budget, clock_mono_ns());
-    error = app_open_parts(&app);
+    error = service_open(&app.service);
+    if (error == 0)
+        error = app_open_parts(&app);
     if (error == 0)
         error = app_open_http(&app);
     if (error == 0) {
         app_loop(&app);
         log_line(LOG_LEVEL_INFO, "stopping");
+        service_stopping(&app.service);
         http_stop(app.http);
     }
     app_close(&app);

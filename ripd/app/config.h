@@ -29,6 +29,7 @@
 struct config_list {
     char *items[CONFIG_LIST_MAX];
     size_t count;
+    bool by_default; /* no source gave it */
 };
 
 struct config {

@@ -128,6 +128,7 @@ static int take_item(const struct option *option, struct config *config, bool fi
     struct config_list *list = field_of(option, config);
     char *copy;
 
+    list->by_default = false;
     if (first || *value == '\0')
         option_done(option, config);
     if (*value == '\0')
@@ -209,6 +210,8 @@ int option_set_default(const struct option *option, struct config *config)
 
     for (size_t i = 0; option->defaults[i] != NULL && status == 0; i++)
         status = option_take(option, config, &given, option->defaults[i], &expected);
+    if (option->kind == OPTION_LIST)
+        ((struct config_list *)field_of(option, config))->by_default = true;
     return status;
 }
 

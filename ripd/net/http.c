@@ -139,13 +139,27 @@ static int copy_hosts(struct http *http, const struct http_options *options, cha
     return status;
 }
 
+static void add_door(struct http *http, const struct listener *listener)
+{
+    struct door *door = &http->doors[http->door_count++];
+
+    door->http = http;
+    door->listener = *listener;
+    door->rules = (struct access_rules){
+        .allow_hosts = (const char *const *)http->hosts.names,
+        .allow_host_count = http->hosts.count,
+        .own_address = listener->literal[0] == '\0' ? NULL : door->listener.literal,
+        .is_unix = listener->is_unix,
+    };
+}
+
 static int open_door(struct http *http, const char *text, char **ret_error)
 {
-    struct door *door = &http->doors[http->door_count];
+    struct listener listener;
     const char *reason;
     int status;
 
-    status = http->door_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_open(&door->listener, text);
+    status = http->door_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_open(&listener, text);
     if (status < 0) {
         reason = status == -EINVAL  ? "expected ADDR:PORT, [ADDR6]:PORT or unix:PATH, with a numeric address"
                  : status == -E2BIG ? "too many addresses"
@@ -154,14 +168,24 @@ static int open_door(struct http *http, const char *text, char **ret_error)
             *ret_error = NULL;
         return status;
     }
-    door->http = http;
-    door->rules = (struct access_rules){
-        .allow_hosts = (const char *const *)http->hosts.names,
-        .allow_host_count = http->hosts.count,
-        .own_address = door->listener.literal[0] == '\0' ? NULL : door->listener.literal,
-        .is_unix = door->listener.is_unix,
-    };
-    http->door_count++;
+    add_door(http, &listener);
+    return 0;
+}
+
+static int open_passed_door(struct http *http, const struct http_passed *passed, char **ret_error)
+{
+    struct listener listener;
+    const char *reason = "is one too many";
+    int status;
+
+    status = http->door_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_adopt(&listener, passed->descriptor, &reason);
+    if (status < 0) {
+        if (asprintf(ret_error, "LISTEN_FDS: descriptor %d (%s) %s; expected a stream socket that listens",
+                     passed->descriptor, passed->name, reason) < 0)
+            *ret_error = NULL;
+        return status;
+    }
+    add_door(http, &listener);
     return 0;
 }
 
@@ -228,6 +252,8 @@ int http_new(struct http **ret_http, const struct http_options *options, const s
     http->instance = random_number();
     http->epoch = http->instance;
     status = copy_hosts(http, options, &error);
+    for (size_t i = 0; status == 0 && i < options->passed_count; i++)
+        status = open_passed_door(http, &options->passed[i], &error);
     for (size_t i = 0; status == 0 && i < options->listen_count; i++)
         status = open_door(http, options->listen[i], &error);
     if (status == 0)

@@ -20,7 +20,15 @@
 #define HTTP_LISTENERS_MAX 16u
 #define HTTP_HOSTS_MAX 64u
 
+/* A socket that listens already. */
+struct http_passed {
+    int descriptor; /* closed with the server */
+    const char *name;
+};
+
 struct http_options {
+    const struct http_passed *passed;
+    size_t passed_count;
     const char *const *listen; /* ADDR:PORT, [ADDR6]:PORT or unix:PATH */
     size_t listen_count;
     const char *const *allow_hosts;

@@ -7,9 +7,11 @@
 #include "net/listener.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +191,70 @@ int listener_open(struct listener *ret_listener, const char *text)
     if (status < 0) {
         listener_close(&listener);
         return status;
+    }
+    *ret_listener = listener;
+    return 0;
+}
+
+static int option_of(int descriptor, int option)
+{
+    socklen_t length = sizeof(int);
+    int value = 0;
+
+    return getsockopt(descriptor, SOL_SOCKET, option, &value, &length) < 0 ? -errno : value;
+}
+
+/* "unix:/run/ripd.sock", or "unix:@name" for an abstract one. */
+static int describe_unix(struct listener *listener)
+{
+    struct sockaddr_un address = {0};
+    socklen_t length = sizeof(address);
+    const char *path = address.sun_path;
+    int path_bytes;
+    bool abstract;
+
+    if (getsockname(listener->descriptor, (struct sockaddr *)&address, &length) < 0)
+        return -errno;
+    path_bytes = (int)length - (int)offsetof(struct sockaddr_un, sun_path);
+    abstract = path_bytes > 1 && path[0] == '\0';
+    listener->is_unix = true;
+    snprintf(listener->address, sizeof(listener->address), UNIX_PREFIX "%s%.*s", abstract ? "@" : "",
+             path_bytes > abstract ? path_bytes - abstract : 0, path + abstract);
+    return 0;
+}
+
+/* What keeps a descriptor from being listened on; NULL: nothing. */
+static const char *unfit(int descriptor, int family)
+{
+    if (family == -EBADF)
+        return "is not open";
+    if (family < 0)
+        return "is not a socket";
+    if (family != AF_INET && family != AF_INET6 && family != AF_UNIX)
+        return "is of another family than inet, inet6 and unix";
+    if (option_of(descriptor, SO_TYPE) != SOCK_STREAM)
+        return "is not a stream socket";
+    if (option_of(descriptor, SO_ACCEPTCONN) != 1)
+        return "does not listen";
+    return NULL;
+}
+
+int listener_adopt(struct listener *ret_listener, int descriptor, const char **ret_reason)
+{
+    struct listener listener = {.descriptor = descriptor};
+    int family = option_of(descriptor, SO_DOMAIN);
+    const char *reason = unfit(descriptor, family);
+    int flags = reason == NULL ? fcntl(descriptor, F_GETFL) : -1;
+
+    if (reason != NULL) {
+        *ret_reason = reason;
+        return -EINVAL;
+    }
+    if (flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) < 0 || fcntl(descriptor, F_SETFD, FD_CLOEXEC) < 0 ||
+        (family != AF_UNIX && set_option(descriptor, IPPROTO_TCP, TCP_NODELAY) < 0) ||
+        (family == AF_UNIX ? describe_unix(&listener) : describe_inet(&listener)) < 0) {
+        *ret_reason = "cannot be used";
+        return -EINVAL;
     }
     *ret_listener = listener;
     return 0;

@@ -5,6 +5,7 @@
  * Guarantees
  *   A. A socket file that somebody listens on, and a file that is no socket, is never removed; at the end ours is
  *      removed only if it is still the one that was made here.
+ *   B. Who may ask is the same whether a socket was made here or passed.
  */
 #ifndef RIPD_NET_LISTENER_H
 #define RIPD_NET_LISTENER_H
@@ -22,6 +23,13 @@ struct listener {
     dev_t file_device;                 /* of the socket file */
     ino_t file_inode;
 };
+
+/*
+ * Listens on a descriptor that was passed to this process, which it takes over. A socket file of it is not ours: it is
+ * not removed at the end. -EINVAL with why not, a phrase: it is not a stream socket that listens, of a family that is
+ * served here. The descriptor stays the caller's then.
+ */
+int listener_adopt(struct listener *ret_listener, int descriptor, const char **ret_reason);
 
 /* text: as given to --listen. 0; -EINVAL: it is none of the three forms; else what the system said. */
 int listener_open(struct listener *ret_listener, const char *text);

@@ -49,8 +49,17 @@ static void test_ranks(void **state)
     assert_list(&config.directories, "/from-line", NULL);
     assert_list(&config.allow_hosts, "a", NULL);
     assert_list(&config.listen, "127.0.0.1:7470", NULL);
+    assert_true(config.listen.by_default);
+    assert_false(config.directories.by_default);
+    assert_false(config.allow_hosts.by_default);
     assert_string_equal(config.file, path);
     config_done(&config);
+
+    write_config(path, "listen = 127.0.0.1:7470\n"); /* asked for, though it is what the default is */
+    load(&config, "--config", path, NULL);
+    assert_false(config.listen.by_default);
+    config_done(&config);
+    write_config(path, "dir = /from-file\ndir = /second\nallow-host = a\n");
 
     load(&config, "--config", path, "--allow-host=", NULL); /* none is a list too */
     assert_list(&config.directories, "/from-file", "/second", NULL);

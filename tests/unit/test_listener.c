@@ -8,7 +8,10 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "unit/http_world.h"
 
@@ -96,11 +99,144 @@ static void test_unix_socket(void **state)
     rmdir(directory);
 }
 
+static int bound(int family, int type, const void *address, socklen_t length)
+{
+    int descriptor = socket(family, type, 0);
+
+    assert_true(descriptor >= 0);
+    assert_int_equal(bind(descriptor, address, length), 0);
+    return descriptor;
+}
+
+static void assert_unfit(int descriptor, const char *expected)
+{
+    struct listener listener;
+    const char *reason = NULL;
+
+    assert_int_equal(listener_adopt(&listener, descriptor, &reason), -EINVAL);
+    assert_string_equal(reason, expected);
+    close(descriptor);
+}
+
+static void test_passed_sockets_that_are_none(void **state)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_un nameless = {.sun_family = AF_UNIX};
+    int ends[2];
+
+    (void)state;
+    assert_unfit(-1, "is not open");
+    assert_unfit(open("/dev/null", O_RDWR), "is not a socket");
+    assert_unfit(bound(AF_INET, SOCK_DGRAM, &address, sizeof(address)), "is not a stream socket");
+    assert_unfit(bound(AF_UNIX, SOCK_SEQPACKET, &nameless, sizeof(sa_family_t)), "is not a stream socket");
+    assert_unfit(bound(AF_INET, SOCK_STREAM, &address, sizeof(address)), "does not listen");
+    assert_unfit(socket(AF_NETLINK, SOCK_RAW, 0), "is of another family than inet, inet6 and unix");
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0); /* a connection, not a listener */
+    assert_unfit(ends[0], "does not listen");
+    close(ends[1]);
+}
+
+/* A server on a socket that was passed to it: the same address, the same rules. */
+static void serve_passed(struct world *world, int descriptor)
+{
+    const struct http_passed passed = {descriptor, "http"};
+    const struct http_options options = {.passed = &passed, .passed_count = 1};
+    const struct http_source source = {take_question, world};
+    char *error = NULL;
+
+    assert_int_equal(listen(descriptor, 16), 0);
+    memset(world, 0, sizeof(*world));
+    pthread_mutex_init(&world->mutex, NULL);
+    if (http_new(&world->http, &options, &source, &error) < 0)
+        fail_msg("%s", error);
+    world->address = http_address(world->http, 0);
+    assert_null(http_address(world->http, 1));
+    assert_true(fcntl(descriptor, F_GETFL) & O_NONBLOCK);
+    assert_true(fcntl(descriptor, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(http_start(world->http), 0);
+}
+
+static void test_passed_inet(void **state)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in6 any = {.sin6_family = AF_INET6};
+    int descriptor = bound(AF_INET, SOCK_STREAM, &address, sizeof(address));
+    struct world world;
+
+    (void)state;
+    serve_passed(&world, descriptor);
+    assert_memory_equal(world.address, "http://127.0.0.1:", 17);
+    assert_string_equal(world.http->doors[0].rules.own_address, "127.0.0.1");
+    assert_int_equal(ask(&world, "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"), 200);
+    assert_int_equal(ask(&world, "GET /healthz HTTP/1.1\r\nHost: example.com\r\n\r\n"), 421);
+    world_close(&world);
+    assert_int_equal(fcntl(descriptor, F_GETFD), -1); /* closed with it */
+
+    descriptor = socket(AF_INET6, SOCK_STREAM, 0);
+    if (descriptor < 0 || bind(descriptor, (const struct sockaddr *)&any, sizeof(any)) < 0)
+        skip(); /* no IPv6 here */
+    serve_passed(&world, descriptor);
+    assert_memory_equal(world.address, "http://[::]:", 12);
+    assert_null(world.http->doors[0].rules.own_address);
+    world_close(&world);
+}
+
+/* The socket file is the manager's. */
+static void test_passed_unix(void **state)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    char directory[] = "/tmp/ripd-test-XXXXXX", listen_text[64];
+    struct world world;
+    struct stat facts;
+
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    snprintf(listen_text, sizeof(listen_text), "unix:%s/s", directory);
+    strcpy(name.sun_path, listen_text + 5);
+    serve_passed(&world, bound(AF_UNIX, SOCK_STREAM, &name, sizeof(name)));
+    assert_string_equal(world.address, listen_text);
+    assert_int_equal(ask(&world, "GET /healthz HTTP/1.1\r\nHost: whatever\r\n\r\n"), 200);
+    world_close(&world);
+    assert_int_equal(stat(name.sun_path, &facts), 0);
+    unlink(name.sun_path);
+    rmdir(directory);
+
+    memset(name.sun_path, 0, sizeof(name.sun_path)); /* a name of every byte there is room for, without a terminator */
+    memset(name.sun_path + 1, 'r', sizeof(name.sun_path) - 1);
+    serve_passed(&world, bound(AF_UNIX, SOCK_STREAM, &name, sizeof(name)));
+    assert_memory_equal(world.address, "unix:@rrr", 9);
+    assert_int_equal(strlen(world.address), 5 + sizeof(name.sun_path));
+    assert_true(world.http->doors[0].rules.is_unix);
+    world_close(&world);
+}
+
+static void test_passed_rubbish_is_named(void **state)
+{
+    const struct http_passed passed = {open("/dev/null", O_RDWR), "stored"};
+    const struct http_options options = {.passed = &passed, .passed_count = 1};
+    const struct http_source source = {take_question, NULL};
+    struct http *http = NULL;
+    char *error = NULL, expected[128];
+
+    (void)state;
+    assert_true(http_new(&http, &options, &source, &error) < 0);
+    snprintf(expected, sizeof(expected),
+             "LISTEN_FDS: descriptor %d (stored) is not a socket; expected a stream socket that listens",
+             passed.descriptor);
+    assert_string_equal(error, expected);
+    free(error);
+    close(passed.descriptor);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_unix_socket),
+        cmocka_unit_test(test_passed_sockets_that_are_none),
+        cmocka_unit_test(test_passed_inet),
+        cmocka_unit_test(test_passed_unix),
+        cmocka_unit_test(test_passed_rubbish_is_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

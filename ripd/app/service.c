@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service.c - sends what is to be told. What could not be sent counts as not told.
+ */
+#include "app/service.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "app/log.h"
+#include "os/clock.h"
+
+#define MS 1000000u
+
+static int take_sockets(struct service *service)
+{
+    int error = activation_take(&service->activation);
+
+    if (error != 0) {
+        log_line(LOG_LEVEL_ERROR,
+                 error == -E2BIG ? "LISTEN_FDS: more than %u sockets were passed"
+                                 : "LISTEN_FDS is not a number, expected one up to %u",
+                 ACTIVATION_MAX);
+        return -EINVAL;
+    }
+    for (size_t i = 0; i < service->activation.count; i++) {
+        const struct activation_entry *entry = &service->activation.entries[i];
+
+        if (!entry->open) {
+            log_line(LOG_LEVEL_ERROR,
+                     "LISTEN_FDS: descriptor %d (%s) is not open; expected a stream socket that listens", entry->number,
+                     entry->name);
+            return -EINVAL;
+        }
+        service->passed[i] = (struct http_passed){entry->number, entry->name};
+    }
+    return 0;
+}
+
+int service_open(struct service *service)
+{
+    int error;
+
+    *service = (struct service){.notify = {.descriptor = -1}};
+    error = take_sockets(service); /* before anything is opened: a number that was not passed must not be taken */
+    if (error != 0)
+        return error;
+    error = notify_open(&service->notify);
+    if (error == -EAFNOSUPPORT)
+        log_line(LOG_LEVEL_WARNING, "NOTIFY_SOCKET is neither a path nor an abstract name: "
+                                    "the service manager is told nothing");
+    else if (error == -EINVAL)
+        log_line(LOG_LEVEL_WARNING, "WATCHDOG_USEC is not a number of microseconds: there is no watchdog");
+    else if (error != 0)
+        log_line(LOG_LEVEL_WARNING, "NOTIFY_SOCKET: %s: the service manager is told nothing", strerror(-error));
+    supervision_init(&service->supervision, service->notify.watchdog_ns);
+    return 0;
+}
+
+void service_close(struct service *service)
+{
+    notify_close(&service->notify);
+}
+
+void service_report_sockets(const struct service *service, const struct http *http)
+{
+    for (size_t i = 0; i < service->activation.count; i++) {
+        const struct http_passed *passed = &service->passed[i];
+        char quoted[LOG_QUOTED_BYTES];
+
+        log_line(LOG_LEVEL_INFO, "socket passed by the service manager: descriptor=%d name=%s address=%s",
+                 passed->descriptor, log_quote(passed->name, strlen(passed->name), quoted), http_address(http, i));
+    }
+}
+
+static void complain(struct service *service, int error)
+{
+    if (!service->complained)
+        log_line(LOG_LEVEL_WARNING, "the service manager cannot be told anything: %s", strerror(-error));
+    service->complained = true;
+}
+
+/* next: what the supervision will be when text has been sent. */
+static void tell(struct service *service, const struct supervision *next, const char *text, size_t length)
+{
+    uint64_t watchdog_ns = service->supervision.watchdog_ns;
+    int error = length != 0 ? notify_send(&service->notify, text, length) : 0;
+
+    if (error != 0) {
+        complain(service, error);
+        return;
+    }
+    service->complained = service->complained && length == 0;
+    service->supervision = *next;
+    if (next->watchdog_ns != watchdog_ns)
+        log_line(LOG_LEVEL_WARNING,
+                 "the watchdog does not fit the time between scans, asked for another: "
+                 "configured_ms=%" PRIu64 " before_ms=%" PRIu64 " now_ms=%" PRIu64,
+                 next->configured_watchdog_ns / MS, watchdog_ns / MS, next->watchdog_ns / MS);
+}
+
+void service_scanned(struct service *service, const struct snapshot *snapshot)
+{
+    const struct supervision_scan scan = {
+        .stall_count = snapshot->counts[ID_STALLED],
+        .id_count = snapshot->health.id_count,
+        .ring_count = snapshot->ring_count,
+        .duration_ns = snapshot->scan_duration_ns,
+        .interval_ns = snapshot->interval_ns,
+    };
+    struct supervision next = service->supervision;
+    char text[SUPERVISION_TEXT_BYTES];
+
+    tell(service, &next, text, supervision_scanned(&next, clock_mono_ns(), &scan, text));
+}
+
+void service_reloading(struct service *service)
+{
+    struct supervision next = service->supervision;
+    char text[SUPERVISION_TEXT_BYTES];
+
+    tell(service, &next, text, supervision_reloading(&next, clock_mono_ns(), text));
+}
+
+void service_reloaded(struct service *service, uint64_t interval_ns)
+{
+    struct supervision next = service->supervision;
+    char text[SUPERVISION_TEXT_BYTES];
+
+    tell(service, &next, text, supervision_reloaded(&next, interval_ns, text));
+}
+
+void service_stopping(struct service *service)
+{
+    struct supervision next = service->supervision;
+    char text[SUPERVISION_TEXT_BYTES];
+
+    tell(service, &next, text, supervision_stopping(text));
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * service.h - ripd as somebody's service: takes the sockets that the manager passes, and tells it what
+ * core/supervision.h decides. All on the scanner's thread. Where there is no manager, nothing happens.
+ */
+#ifndef RIPD_APP_SERVICE_H
+#define RIPD_APP_SERVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/snapshot.h"
+#include "core/supervision.h"
+#include "net/http.h"
+#include "os/activation.h"
+#include "os/notify.h"
+
+struct service {
+    struct notify notify;
+    struct activation activation;
+    struct http_passed passed[ACTIVATION_MAX]; /* activation.count of them */
+    struct supervision supervision;
+    bool complained; /* the log has been told that the manager cannot be reached */
+};
+
+/* Before there are threads. -EINVAL: what was passed to us cannot be used; the log says why. */
+int service_open(struct service *service);
+void service_close(struct service *service);
+
+/* Into the log: what was passed, once http listens on it. */
+void service_report_sockets(const struct service *service, const struct http *http);
+
+/* A scan has been completed, and published as snapshot. Never call it for any other reason: it feeds the watchdog. */
+void service_scanned(struct service *service, const struct snapshot *snapshot);
+/* Around a reload, whether it succeeds or not: interval_ns is the one that is in force afterwards. */
+void service_reloading(struct service *service);
+void service_reloaded(struct service *service, uint64_t interval_ns);
+void service_stopping(struct service *service);
+
+#endif

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ripd that thinks a service manager has started it, and what that manager hears, for the end-to-end tests."""
+import contextlib
+import os
+import re
+import socket
+import subprocess
+import sys
+
+import world as w
+
+INTERVAL_MS = w.World.INTERVAL_MS
+# What a manager does between fork and exec: variables ({pid} stands for the pid), and descriptors from 3 on.
+LAUNCHER = """
+import fcntl, os, sys
+variables, descriptors, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+for variable in variables.split("|"):
+    name, _, value = variable.partition("=")
+    os.environ[name] = value.replace("{pid}", str(os.getpid()))
+aside = [fcntl.fcntl(int(number), fcntl.F_DUPFD_CLOEXEC, 100) for number in descriptors.split()]
+for number, descriptor in enumerate(aside, 3):
+    os.dup2(descriptor, number)
+os.execv(command[0], command)
+"""
+
+
+class Manager:
+    """The socket of a service manager, and what it has heard: one dictionary a message."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self.socket.bind("\0" + path[1:] if path.startswith("@") else path)
+        self.socket.setblocking(False)
+        self.path = path
+        self.heard = []
+
+    def listen(self):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                data, ancillary, _, _ = self.socket.recvmsg(4096, 256)
+                pid = int.from_bytes(ancillary[0][2][:4], sys.byteorder)
+                lines = data.decode().splitlines()
+                self.heard.append(dict(line.split("=", 1) for line in lines) | {"pid": pid})
+        return self.heard
+
+    def count(self, key):
+        return sum(key in message for message in self.listen())
+
+    def last(self, key):
+        return [message[key] for message in self.listen() if key in message][-1]
+
+
+class Managed(w.World):
+    """A ripd that thinks a service manager has started it. Nothing of it is asked before a test says so."""
+
+    def __init__(self):
+        self.manager = None
+        super().__init__()
+
+    def start(self):
+        self.log = open(self.log_path, "ab")
+
+    def launch(self, environment=None, passed=(), flags=("--listen", "127.0.0.1:0"), path=None):
+        """passed: files that become descriptors 3, 4 and so on."""
+        if self.manager is None:
+            self.manager = Manager(path or os.path.join(self.made, "notify.socket"))
+        variables = {"NOTIFY_SOCKET": self.manager.path} | (environment or {})
+        numbers = [file.fileno() for file in passed]
+        self.ripd = subprocess.Popen(
+            [sys.executable, "-c", LAUNCHER, "|".join(f"{k}={v}" for k, v in variables.items()),
+             " ".join(map(str, numbers)), f"{w.BIN}/ripd", "--dir", self.dir, "--interval", f"{INTERVAL_MS}ms", *flags],
+            stderr=self.log, pass_fds=numbers)
+
+    def serve(self, **options):
+        self.launch(**options)
+        found = self.wait_for(lambda: re.findall(r"listening on http://127\.0\.0\.1:(\d+)\n", self.log_text()))
+        self.port = int(found[0])
+        self.wait_for(lambda: self.manager.count("READY"))
+
+    def close(self):
+        if self.ripd is None:
+            self.ripd = subprocess.Popen(["true"])
+        super().close()

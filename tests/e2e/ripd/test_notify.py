@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a service manager sees of ripd, with a socket of ours in its place: ready after the first scan, a watchdog fed
+by completed scans alone.
+
+A scanner that hangs is made by stopping that one thread (ptrace): nothing else of the process is held up.
+"""
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import managed  # noqa: E402
+import world as w  # noqa: E402
+from managed import INTERVAL_MS  # noqa: E402
+
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
+WALL = 0x40000000
+
+
+@contextlib.contextmanager
+def stopped(thread):
+    """One thread, and no other, is stopped."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    if libc.ptrace(PTRACE_SEIZE, thread, None, None) != 0:
+        raise w.Skip(f"may not trace: {os.strerror(ctypes.get_errno())}")
+    assert libc.ptrace(PTRACE_INTERRUPT, thread, None, None) == 0
+    os.waitpid(thread, WALL)
+    try:
+        yield
+    finally:
+        assert libc.ptrace(PTRACE_DETACH, thread, None, None) == 0
+
+
+def test_ready_after_the_first_scan_not_before(world):
+    world.serve()
+    first = world.manager.listen()[0]
+    assert first["READY"] == "1"
+    assert first["pid"] == world.ripd.pid
+    assert re.fullmatch(r"0 stalled of 0 ids in 0 rings; last scan \d+\.\d ms", first["STATUS"]), first
+    assert world.get("/stalls")["scan"]["sequence"] >= 1
+    world.wait_scans(5)
+    world.ripd.send_signal(signal.SIGTERM)
+    assert world.ripd.wait(timeout=w.PATIENCE_S) == 0
+    assert world.manager.count("READY") == 1
+    assert world.manager.count("WATCHDOG") == 0  # nobody asked for it
+    assert world.manager.listen()[-1]["STOPPING"] == "1"
+
+
+def test_no_scan_no_ready(world):
+    """A ripd that cannot scan has never been ready: it is stopped before it could."""
+    world.launch(environment={"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "{pid}"},
+                 flags=("--listen", "192.0.2.1:1"))
+    assert world.ripd.wait(timeout=w.PATIENCE_S) == 1
+    assert world.manager.listen() == []
+
+
+def test_abstract_name_and_foreign_kinds(world):
+    world.serve(path=f"@ripd-test/{os.getpid()}")
+    world.stop()
+    world.log = open(world.log_path, "ab")
+    world.launch(environment={"NOTIFY_SOCKET": "vsock:2:1234"})
+    world.wait_for(lambda: "NOTIFY_SOCKET is neither a path nor an abstract name" in world.log_text())
+    world.wait_for(lambda: world.log_text().count("listening on") == 2)
+
+
+def test_status_follows_the_stalls(world):
+    world.serve(flags=("--listen", "127.0.0.1:0", "--stall-after", "300ms"))
+    puppet = world.puppet()
+    begun = time.monotonic()
+    puppet.do("spawn 7 worker once")
+    world.wait_for(lambda: world.manager.last("STATUS").startswith("1 stalled of 1 id in 1 ring; "))
+    puppet.kill()
+    world.wait_for(lambda: world.manager.last("STATUS").startswith("0 stalled of "))
+    told = [m["STATUS"].split(";")[0] for m in world.manager.listen() if "STATUS" in m]
+    assert len(told) <= 2 + time.monotonic() - begun, told
+
+
+def test_a_watchdog_too_short_is_lengthened(world):
+    world.serve(environment={"WATCHDOG_USEC": str(INTERVAL_MS * 1000), "WATCHDOG_PID": "{pid}"})
+    first = world.manager.listen()[0]
+    assert first["READY"] == "1" and first["WATCHDOG"] == "1"
+    assert int(first["WATCHDOG_USEC"]) == 3 * INTERVAL_MS * 1000
+    world.wait_scans(5)
+    assert world.manager.count("WATCHDOG_USEC") == 1
+    asked = f"configured_ms={INTERVAL_MS} before_ms={INTERVAL_MS} now_ms={3 * INTERVAL_MS}\n"
+    assert asked in world.log_text(), world.log_text()
+
+
+def test_a_watchdog_for_another_process(world):
+    world.serve(environment={"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "1"})
+    world.wait_scans(5)
+    assert world.manager.count("WATCHDOG") == 0
+
+
+def test_the_watchdog_is_fed_by_scans(world):
+    """Each ping comes with a scan that has completed: there are never more of them than scans."""
+    world.serve(environment={"WATCHDOG_USEC": str(3 * INTERVAL_MS * 1000)})
+    begun = world.manager.count("WATCHDOG")
+    before = world.sequence()
+    world.wait_scans(10)
+    pinged = world.manager.count("WATCHDOG") - begun
+    scanned = world.sequence() - before
+    assert pinged <= scanned + 1, (pinged, scanned)
+    assert pinged >= 9, (pinged, scanned)
+
+
+def test_a_scanner_that_hangs(world):
+    """HTTP goes on answering, not ready; the watchdog is not fed; and all is well once the scanner goes on."""
+    world.serve(environment={"WATCHDOG_USEC": str(3 * INTERVAL_MS * 1000)})
+    world.wait_for(lambda: world.request("/readyz")[0] == 200)
+    with stopped(world.ripd.pid):  # its first thread is the scanner
+        assert world.request("/healthz")[0] == 200
+        world.wait_for(lambda: world.request("/readyz")[0] == 503)
+        heard = len(world.manager.listen())
+        sequence = world.sequence()
+        time.sleep(10 * INTERVAL_MS / 1000)
+        assert len(world.manager.listen()) == heard
+        assert world.sequence() == sequence
+        assert world.request("/healthz")[0] == 200
+        assert world.request("/readyz")[0] == 503
+    world.wait_for(lambda: world.manager.count("WATCHDOG") and len(world.manager.heard) > heard + 2)
+    world.wait_for(lambda: world.request("/readyz")[0] == 200)
+
+
+w.run([test_ready_after_the_first_scan_not_before, test_no_scan_no_ready, test_abstract_name_and_foreign_kinds,
+       test_status_follows_the_stalls, test_a_watchdog_too_short_is_lengthened, test_a_watchdog_for_another_process,
+       test_the_watchdog_is_fed_by_scans, test_a_scanner_that_hangs], make_world=managed.Managed)

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_environment.c - variables that are for us, and gone afterwards: ripd/os/environment.c. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "os/environment.h"
+
+static void test_take(void **state)
+{
+    char text[4] = "old";
+
+    (void)state;
+    unsetenv("RIP_TEST");
+    assert_int_equal(environment_take("RIP_TEST", text, sizeof(text)), -ENOENT);
+    setenv("RIP_TEST", "four", 1);
+    assert_int_equal(environment_take("RIP_TEST", text, sizeof(text)), -ENAMETOOLONG);
+    assert_null(getenv("RIP_TEST"));
+    assert_string_equal(text, "old");
+    setenv("RIP_TEST", "abc", 1);
+    assert_int_equal(environment_take("RIP_TEST", text, sizeof(text)), 3);
+    assert_string_equal(text, "abc");
+    assert_null(getenv("RIP_TEST"));
+}
+
+static void test_numbers(void **state)
+{
+    static const char *const bad[] = {
+        "", " 1", "1 ", "-1", "+1", "0x1", "18446744073709551616", "1000000000000000000000000"};
+    uint64_t value = 7;
+
+    (void)state;
+    assert_int_equal(environment_take_number("RIP_TEST", &value), -ENOENT);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        setenv("RIP_TEST", bad[i], 1);
+        assert_int_equal(environment_take_number("RIP_TEST", &value), -EINVAL);
+        assert_null(getenv("RIP_TEST"));
+    }
+    assert_int_equal(value, 7);
+    setenv("RIP_TEST", "18446744073709551615", 1);
+    assert_int_equal(environment_take_number("RIP_TEST", &value), 0);
+    assert_true(value == UINT64_MAX);
+}
+
+static void test_pids(void **state)
+{
+    char own[16];
+
+    (void)state;
+    snprintf(own, sizeof(own), "%d", (int)getpid());
+    assert_int_equal(environment_take_pid("RIP_TEST"), -ENOENT);
+    setenv("RIP_TEST", own, 1);
+    assert_int_equal(environment_take_pid("RIP_TEST"), 0);
+    setenv("RIP_TEST", "1", 1);
+    assert_int_equal(environment_take_pid("RIP_TEST"), -ESRCH);
+    setenv("RIP_TEST", "me", 1);
+    assert_int_equal(environment_take_pid("RIP_TEST"), -ESRCH);
+    assert_null(getenv("RIP_TEST"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_take),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_pids),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
