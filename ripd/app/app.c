@@ -187,8 +187,10 @@ static void app_configure(struct app *app)
 static void app_reload(struct app *app)
 {
     struct reload reload;
-    int status = reload_config(app->config, &reload);
+    int status;
 
+    service_reloading(&app->service);
+    status = reload_config(app->config, &reload);
     if (status == 0) {
         app_configure(app);
         app->tally.health.reload_count++;
@@ -196,6 +198,7 @@ static void app_reload(struct app *app)
         app->tally.health.reload_failure_count++;
     }
     reload_report(app->config, status, &reload);
+    service_reloaded(&app->service, app->config->interval_ns);
 }
 
 /* False: asked to stop. */

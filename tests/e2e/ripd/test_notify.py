@@ -109,6 +109,21 @@ def test_the_watchdog_is_fed_by_scans(world):
     assert pinged >= 9, (pinged, scanned)
 
 
+def test_a_reload(world):
+    """The manager waits from RELOADING to READY, whether there was anything to reload or not."""
+    world.serve()
+    for count in (1, 2):
+        heard = len(world.manager.listen())
+        before_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        world.ripd.send_signal(signal.SIGHUP)
+        world.wait_for(lambda n=count: world.manager.count("READY") == 1 + n)
+        told = [m for m in world.manager.heard[heard:] if {"READY", "RELOADING"} & m.keys()]
+        assert ["RELOADING" in message for message in told] == [True, False], told
+        now_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        assert before_us <= int(told[0]["MONOTONIC_USEC"]) <= now_us
+        assert "reload: " in world.log_text()
+
+
 def test_a_scanner_that_hangs(world):
     """HTTP goes on answering, not ready; the watchdog is not fed; and all is well once the scanner goes on."""
     world.serve(environment={"WATCHDOG_USEC": str(3 * INTERVAL_MS * 1000)})
@@ -129,4 +144,4 @@ def test_a_scanner_that_hangs(world):
 
 w.run([test_ready_after_the_first_scan_not_before, test_no_scan_no_ready, test_abstract_name_and_foreign_kinds,
        test_status_follows_the_stalls, test_a_watchdog_too_short_is_lengthened, test_a_watchdog_for_another_process,
-       test_the_watchdog_is_fed_by_scans, test_a_scanner_that_hangs], make_world=managed.Managed)
+       test_the_watchdog_is_fed_by_scans, test_a_reload, test_a_scanner_that_hangs], make_world=managed.Managed)
