@@ -281,7 +281,7 @@ static void raise_descriptor_limit(void)
 static int app_open_parts(struct app *app)
 {
     const struct config *config = app->config;
-    struct detector_config detector = {config->interval_ns, config->stall_after_ns};
+    struct detector_config detector = {.interval_ns = config->interval_ns, .stall_after_ns = config->stall_after_ns};
     uint64_t judging_ns = config->interval_ns / JUDGING_DIVISOR;
     struct registry_options registry = {(const char *const *)config->directories.items, config->directories.count,
                                         "/proc", "/sys/fs/cgroup",

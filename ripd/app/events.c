@@ -131,6 +131,8 @@ static enum event_reason reason_of(enum detector_event_kind kind)
         return EVENT_REASON_MOVED;
     case DETECTOR_STOPPED:
         return EVENT_REASON_STOPPED;
+    case DETECTOR_EXCUSED:
+        return EVENT_REASON_EXCUSED;
     case DETECTOR_STALLED:
     case DETECTOR_GONE:
         break;

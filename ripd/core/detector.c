@@ -35,7 +35,8 @@ int detector_new(struct detector **ret_detector, const struct detector_config *c
         return -ENOMEM;
     }
     detector->config = *config;
-    detector->oldest_stamp = DETECTOR_NO_STAMP;
+    detector->gap_interval_ns = config->interval_ns;
+    detector_set_levels(detector);
     *ret_detector = detector;
     return 0;
 }
@@ -49,6 +50,9 @@ void detector_free(struct detector *detector)
     table_done(&detector->added);
     history_done(&detector->history);
     free(detector->rings);
+    free(detector->newcomers);
+    free(detector->adoptions);
+    free(detector->adoption_stamps);
     free(detector->suspects);
     free(detector->events);
     free(detector);
@@ -86,39 +90,65 @@ static void clear_scan(struct detector *detector)
     detector->suspects = array_trim(detector->suspects, &detector->suspect_capacity, detector->suspect_count,
                                     sizeof *detector->suspects);
     detector->events = array_trim(detector->events, &detector->event_capacity,
-                                  detector->event_count + detector->counts[ID_STALLED], sizeof *detector->events);
+                                  detector->event_count + detector->counts[ID_STALLED] + detector->adoption_count,
+                                  sizeof *detector->events);
+    detector->newcomers = array_trim(detector->newcomers, &detector->newcomer_capacity, detector->newcomer_count,
+                                     sizeof *detector->newcomers);
     table_done(&detector->added);
     for (size_t i = 0; i < detector->ring_count; i++)
         detector->rings[i].seen = false;
     detector->suspect_count = 0;
     detector->event_count = 0;
+    detector->newcomer_count = 0;
+    detector->unnamed_count = 0;
     detector->ring_next = 0;
     detector->current = NULL;
-    detector->oldest_stamp = DETECTOR_NO_STAMP;
     detector->held_back = false;
+}
+
+/* The own clock begins with the time of the first scan, so that what was frozen before has its place on it. */
+static void begin_first(struct detector *detector, uint64_t now_mono_ns)
+{
+    detector->started = true;
+    detector->now_mono_ns = detector->credit_ns = now_mono_ns;
+    detector->adopting = detector->adoption_count != 0;
+    detector_stamp_adoptions(detector);
+}
+
+/* The second scan: what became of the adoptions has been told. */
+static void forget_adoptions(struct detector *detector)
+{
+    free(detector->adoptions);
+    free(detector->adoption_stamps);
+    detector->adoptions = NULL;
+    detector->adoption_stamps = NULL;
+    detector->adoption_count = 0;
+    detector->adopting = false;
 }
 
 uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns)
 {
-    const uint64_t interval = detector->config.interval_ns;
-    const uint64_t previous = detector->started ? detector->now_mono_ns : now_mono_ns;
-    const uint64_t gap = now_mono_ns > previous ? now_mono_ns - previous : 0;
-    const uint64_t counted = gap < interval ? gap : interval;
+    const uint64_t interval = detector->gap_interval_ns;
+    uint64_t previous, gap, counted;
 
+    if (detector->adopting)
+        forget_adoptions(detector);
     clear_scan(detector);
     if (history_is_full(&detector->history))
         prune_history(detector);
-    detector->started = true;
+    if (!detector->started)
+        begin_first(detector, now_mono_ns);
+    previous = detector->now_mono_ns;
+    gap = now_mono_ns > previous ? now_mono_ns - previous : 0;
+    counted = gap < interval ? gap : interval;
+    detector->gap_interval_ns = detector->config.interval_ns;
     detector->late = gap - counted > interval / 2;
     detector->late_count += detector->late;
     detector->now_mono_ns = previous + gap;
     detector->previous_credit_ns = detector->credit_ns;
     detector->credit_ns += counted;
     detector->stamp = history_push(&detector->history, (struct history_scan){detector->credit_ns, previous});
-    detector->due_count = 0;
-    if (detector->credit_ns >= detector->config.stall_after_ns)
-        detector->due_count =
-            history_count_until(&detector->history, detector->credit_ns - detector->config.stall_after_ns);
+    detector_begin_levels(detector);
     return detector->late ? gap - counted : 0;
 }
 
@@ -182,9 +212,17 @@ int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *dea
     return result;
 }
 
+struct detector_newcomer *detector_newcomers(struct detector *detector, size_t *ret_count)
+{
+    detector_finish_ring(detector);
+    *ret_count = detector->newcomer_count;
+    return detector->newcomers;
+}
+
 struct detector_suspect *detector_suspects(struct detector *detector, size_t *ret_count)
 {
     detector_finish_ring(detector);
+    detector_take_rules(detector);
     *ret_count = detector->suspect_count;
     return detector->suspects;
 }
@@ -215,6 +253,8 @@ static uint64_t memory_bytes(const struct detector *detector)
     uint64_t bytes = sizeof *detector + detector->history.capacity * sizeof *detector->history.scans +
                      detector->ring_capacity * sizeof *detector->rings +
                      detector->suspect_capacity * sizeof *detector->suspects +
+                     detector->newcomer_capacity * sizeof *detector->newcomers +
+                     detector->adoption_count * (sizeof *detector->adoptions + sizeof *detector->adoption_stamps) +
                      detector->event_capacity * sizeof *detector->events;
 
     for (size_t i = 0; i < detector->ring_count; i++)
@@ -225,17 +265,23 @@ static uint64_t memory_bytes(const struct detector *detector)
 void detector_end(struct detector *detector, struct detector_update *ret_update)
 {
     detector_finish_ring(detector);
+    detector_take_rules(detector);
     detector_settle(detector);
     drop_rings(detector);
+    if (detector->adopting)
+        detector_settle_adoptions(detector);
     table_done(&detector->added);
     *ret_update = (struct detector_update){
         .suspects = detector->suspects,
         .suspect_count = detector->suspect_count,
         .events = detector->events,
         .event_count = detector->event_count,
+        .adoptions = detector->adoptions,
+        .adoption_count = detector->adoption_count,
         .late = detector->late,
         .late_count = detector->late_count,
         .id_count = detector->id_count,
+        .unnamed_count = detector->unnamed_count,
         .memory_bytes = memory_bytes(detector),
     };
     memcpy(ret_update->counts, detector->counts, sizeof detector->counts);
@@ -246,16 +292,26 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* How long until the first of a level's ids falls due. */
+static uint64_t level_wait(const struct detector *detector, const struct detector_level *level)
+{
+    if (level->oldest_stamp == DETECTOR_NO_STAMP)
+        return UINT64_MAX;
+    return level->threshold_ns - (detector->credit_ns - detector->history.scans[level->oldest_stamp].credit_ns);
+}
+
 uint64_t detector_next_due(const struct detector *detector)
 {
-    const uint64_t stall_after = detector->config.stall_after_ns;
     const uint64_t recheck = detector->config.interval_ns / DETECTOR_RECHECK_DIVISOR;
     uint64_t wait = UINT64_MAX;
 
-    if (detector->counts[ID_RUNNING])
-        wait = stall_after; /* whoever moved on this scan, or came */
-    if (detector->oldest_stamp != DETECTOR_NO_STAMP)
-        wait = stall_after - (detector->credit_ns - detector->history.scans[detector->oldest_stamp].credit_ns);
+    if (detector->config.rule_count == 0 && detector->counts[ID_RUNNING])
+        wait = detector->config.stall_after_ns; /* whoever moved on this scan, or came */
+    for (size_t i = 0; i <= detector->config.rule_count; i++) {
+        const uint64_t level = level_wait(detector, &detector->levels[i]);
+
+        wait = level < wait ? level : wait;
+    }
     if (detector->held_back || (detector->late && wait < recheck))
         wait = recheck;
     return add_saturated(detector->now_mono_ns, wait);

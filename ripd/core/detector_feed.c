@@ -22,6 +22,7 @@ void detector_emit(struct detector *detector, uint32_t ring, const struct table 
                    enum detector_event_kind kind, uint64_t credit_ns)
 {
     const uint32_t mark = table->marks[index];
+    const struct history_scan *seen = &detector->history.scans[mark_stamp(mark)];
 
     detector->events[detector->event_count++] = (struct detector_event){
         .kind = kind,
@@ -29,7 +30,9 @@ void detector_emit(struct detector *detector, uint32_t ring, const struct table 
         .slot = table->slots[index],
         .generation = table->generations[index],
         .cause = mark_cause(mark),
-        .frozen_for_ns = credit_ns - detector->history.scans[mark_stamp(mark)].credit_ns,
+        .progress = table->progress[index],
+        .frozen_for_ns = credit_ns - seen->credit_ns,
+        .moved_after_mono_ns = mark & MARK_NEVER_MOVED ? DETECTOR_UNKNOWN_NS : seen->previous_mono_ns,
     };
 }
 
@@ -64,27 +67,19 @@ static void set_new(struct detector *detector, struct table *table, size_t index
     table->slots[index] = sample->slot;
     table->generations[index] = sample->generation;
     table->marks[index] = mark_make(detector->stamp, state, CAUSE_NONE) | MARK_NEVER_MOVED;
+    table->rules[index] = detector_first_rule(detector);
+    if (state == ID_RUNNING)
+        detector_expect(detector, table->rules[index], detector->stamp);
+    if (detector->config.rule_count)
+        detector_offer(detector, sample->slot, sample->generation);
     detector->counts[state]++;
     detector->id_count++;
 }
 
-static int add_id(struct detector *detector, const struct rip_sample *sample)
+static int add_suspect(struct detector *detector, const struct table *table, size_t index,
+                       const struct rip_sample *sample)
 {
-    const struct table *table = &detector->current->table;
-    struct table *added = &detector->added;
-
-    if (detector->position && table->slots[detector->position - 1] >= sample->slot)
-        return 0;
-    if (added->count && added->slots[added->count - 1] >= sample->slot)
-        return 0;
-    if (table_reserve(added, added->count + 1) < 0)
-        return -ENOMEM;
-    set_new(detector, added, added->count++, sample);
-    return 0;
-}
-
-static int add_suspect(struct detector *detector, uint32_t mark, const struct rip_sample *sample)
-{
+    const uint32_t mark = table->marks[index];
     const struct history_scan *seen = &detector->history.scans[mark_stamp(mark)];
     struct detector_suspect *suspects =
         array_reserve(detector->suspects, &detector->suspect_capacity, detector->suspect_count + 1, sizeof *suspects);
@@ -101,30 +96,61 @@ static int add_suspect(struct detector *detector, uint32_t mark, const struct ri
         .progress = sample->progress,
         .frozen_since_ns = seen->credit_ns,
         .frozen_for_ns = detector->credit_ns - seen->credit_ns,
-        .frozen_for_max_ns =
-            mark & MARK_NEVER_MOVED ? DETECTOR_UNKNOWN_NS : detector->now_mono_ns - seen->previous_mono_ns,
-        .threshold_ns = detector->config.stall_after_ns,
+        .frozen_for_max_ns = detector_frozen_max_ns(detector, mark),
+        .threshold_ns = detector_threshold_ns(detector, table->rules[index]),
         .state = mark_state(mark),
         .cause = mark_cause(mark),
     };
     return 0;
 }
 
-/* An id of a living process did not move: it is not due yet, or due on a late scan, or a suspect. */
-static int watch(struct detector *detector, uint32_t mark, const struct rip_sample *sample)
+/*
+ * An id of a living process did not move: it is not due yet, or due on a late scan, or a suspect. Where its rule is
+ * not known it is a suspect if any rule could make it one; detector_take_rules() knows more.
+ */
+static int watch(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
-    if (mark_state(mark) != ID_RUNNING)
-        return add_suspect(detector, mark, sample);
-    if (mark_stamp(mark) >= detector->due_count) {
-        if (mark_stamp(mark) < detector->oldest_stamp)
-            detector->oldest_stamp = mark_stamp(mark);
-        return 0;
-    }
-    if (detector->late) {
+    const uint32_t stamp = mark_stamp(table->marks[index]);
+    const enum id_state state = mark_state(table->marks[index]);
+    const bool pending = table->rules[index] == TABLE_RULE_PENDING;
+    const bool due = stamp < detector->levels[table->rules[index]].due_count;
+
+    if (state == ID_STALLED && !due && !pending)
+        detector_excuse(detector, detector->current->serial, table, index);
+    else if (state == ID_RUNNING && !due)
+        detector_expect(detector, table->rules[index], stamp);
+    else if (state == ID_RUNNING && detector->late && !pending)
         detector->held_back = true;
-        return 0;
+    else {
+        detector->undecided |= pending;
+        return add_suspect(detector, table, index, sample);
     }
-    return add_suspect(detector, mark, sample);
+    return 0;
+}
+
+/* An id on the first scan, of which it is known that it was stalled before, and has not moved. */
+static int take_up(struct detector *detector, struct table *table, size_t index, uint32_t mark,
+                   const struct rip_sample *sample)
+{
+    detector_mark(detector, table, index, mark);
+    return watch(detector, table, index, sample);
+}
+
+static int add_id(struct detector *detector, const struct rip_sample *sample)
+{
+    const struct table *table = &detector->current->table;
+    struct table *added = &detector->added;
+    uint32_t mark;
+
+    if (detector->position && table->slots[detector->position - 1] >= sample->slot)
+        return 0;
+    if (added->count && added->slots[added->count - 1] >= sample->slot)
+        return 0;
+    if (table_reserve(added, added->count + 1) < 0)
+        return -ENOMEM;
+    set_new(detector, added, added->count++, sample);
+    mark = detector->adopting ? detector_adopted_mark(detector, sample, state_of(detector, sample)) : 0;
+    return mark ? take_up(detector, added, added->count - 1, mark, sample) : 0;
 }
 
 static int update(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
@@ -132,13 +158,17 @@ static int update(struct detector *detector, struct table *table, size_t index, 
     const enum id_state state = state_of(detector, sample);
     const enum id_state before = mark_state(table->marks[index]);
 
+    if (table->rules[index] == TABLE_RULE_PENDING)
+        detector_offer(detector, sample->slot, sample->generation);
     if (state == ID_RUNNING && before != ID_IDLE && before != ID_DEAD && table->progress[index] == sample->progress)
-        return watch(detector, table->marks[index], sample);
+        return watch(detector, table, index, sample);
     if (before == ID_STALLED)
         detector_emit(detector, detector->current->serial, table, index,
                       state == ID_DEAD ? DETECTOR_GONE : DETECTOR_MOVED, detector->previous_credit_ns);
     table->progress[index] = sample->progress;
     detector_mark(detector, table, index, mark_make(detector->stamp, state, CAUSE_NONE));
+    if (state == ID_RUNNING)
+        detector_expect(detector, table->rules[index], detector->stamp);
     return 0;
 }
 
@@ -210,8 +240,9 @@ static __attribute__((noinline)) size_t feed_run(struct detector *detector, cons
     uint32_t *marks = table->marks + detector->position;
     const uint32_t *generations = table->generations + detector->position;
     const uint32_t now = mark_make(detector->stamp, ID_RUNNING, CAUSE_NONE);
-    const uint32_t due = mark_make(detector->due_count, ID_RUNNING, CAUSE_NONE);
-    uint32_t oldest = mark_make(detector->oldest_stamp, ID_RUNNING, CAUSE_NONE);
+    struct detector_level *level = &detector->levels[TABLE_RULE_NONE];
+    const uint32_t due = mark_make(level->due_count, ID_RUNNING, CAUSE_NONE);
+    uint32_t oldest = mark_make(level->oldest_stamp, ID_RUNNING, CAUSE_NONE);
     size_t i;
 
     for (i = 0; i < count; i++) {
@@ -230,7 +261,40 @@ static __attribute__((noinline)) size_t feed_run(struct detector *detector, cons
                 oldest = mark;
         }
     }
-    detector->oldest_stamp = mark_stamp(oldest);
+    level->oldest_stamp = mark_stamp(oldest);
+    detector->position += i;
+    return i;
+}
+
+/* The same where there are rules: each id has a level of its own, and one whose rule is not known is remarkable. */
+static __attribute__((noinline)) size_t feed_run_rules(struct detector *detector, const struct rip_sample *samples,
+                                                       size_t count)
+{
+    const struct table *table = &detector->current->table;
+    uint64_t *progress = table->progress + detector->position;
+    uint32_t *marks = table->marks + detector->position;
+    const uint32_t *generations = table->generations + detector->position;
+    const uint8_t *rules = table->rules + detector->position;
+    const uint32_t now = mark_make(detector->stamp, ID_RUNNING, CAUSE_NONE);
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        const struct rip_sample *sample = &samples[i];
+        struct detector_level *level = &detector->levels[rules[i]];
+        uint32_t mark = marks[i];
+
+        if (UNLIKELY((generations[i] ^ sample->generation) | (mark_state(mark) ^ sample->idle) |
+                     (rules[i] == TABLE_RULE_PENDING)))
+            break;
+        if (progress[i] != sample->progress) {
+            progress[i] = sample->progress;
+            marks[i] = mark = now | sample->idle;
+        } else if (!sample->idle && UNLIKELY(mark_stamp(mark) < level->due_count)) {
+            break;
+        }
+        if (!sample->idle && mark_stamp(mark) < level->oldest_stamp)
+            level->oldest_stamp = mark_stamp(mark);
+    }
     detector->position += i;
     return i;
 }
@@ -238,6 +302,7 @@ static __attribute__((noinline)) size_t feed_run(struct detector *detector, cons
 int detector_feed(struct detector *detector, const struct rip_sample *samples, size_t count)
 {
     const size_t next_count = count; /* as far as can be told */
+    const bool with_rules = detector->config.rule_count != 0;
     int result = 0;
 
     if (!detector->current)
@@ -246,7 +311,10 @@ int detector_feed(struct detector *detector, const struct rip_sample *samples, s
         size_t matching = matching_count(detector, samples, count), done = 0;
 
         while (done < matching) {
-            done += feed_run(detector, samples + done, living_count(detector, samples + done, matching - done));
+            const size_t living = living_count(detector, samples + done, matching - done);
+
+            done += with_rules ? feed_run_rules(detector, samples + done, living)
+                               : feed_run(detector, samples + done, living);
             if (done < matching && feed_one(detector, &samples[done++]) < 0)
                 result = -ENOMEM;
         }
@@ -255,7 +323,7 @@ int detector_feed(struct detector *detector, const struct rip_sample *samples, s
         samples += done;
         count -= done;
     }
-    table_prefetch(&detector->current->table, detector->position, next_count); /* while the next batch is read */
+    table_prefetch(&detector->current->table, detector->position, next_count, with_rules); /* for the next batch */
     return result;
 }
 

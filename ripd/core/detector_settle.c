@@ -19,11 +19,11 @@ static struct verdict verdict_on(const struct detector_suspect *suspect)
 }
 
 /* On this scan one more event per stalled id is still possible: rings may be dropped. On the next one, one each. */
-static bool reserve_events(struct detector *detector)
+bool detector_reserve_events(struct detector *detector)
 {
-    const size_t stalled = detector->counts[ID_STALLED] + 1;
+    const size_t open = detector->counts[ID_STALLED] + 1 + detector->adoption_count;
     struct detector_event *events =
-        array_reserve(detector->events, &detector->event_capacity, detector->event_count + 1 + stalled, sizeof *events);
+        array_reserve(detector->events, &detector->event_capacity, detector->event_count + 1 + open, sizeof *events);
 
     if (!events)
         return false;
@@ -34,6 +34,7 @@ static bool reserve_events(struct detector *detector)
 static void restart(struct detector *detector, struct table *table, size_t index, struct detector_suspect *suspect)
 {
     detector_mark(detector, table, index, mark_make(detector->stamp, ID_RUNNING, CAUSE_NONE));
+    detector_expect(detector, table->rules[index], detector->stamp);
     suspect->frozen_since_ns = detector->credit_ns;
     suspect->frozen_for_ns = 0;
     suspect->frozen_for_max_ns = detector->now_mono_ns - detector->history.scans[detector->stamp].previous_mono_ns;
@@ -53,7 +54,7 @@ static void settle_id(struct detector *detector, struct table *table, size_t ind
         restart(detector, table, index, suspect);
         return;
     }
-    if (begins && (detector->late || !reserve_events(detector)))
+    if (begins && (detector->late || !detector_reserve_events(detector)))
         return;
     if (ends && verdict.state == ID_EXITED)
         detector_emit(detector, suspect->ring, table, index, DETECTOR_GONE, detector->credit_ns);

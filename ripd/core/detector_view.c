@@ -18,15 +18,14 @@ static struct detector_id view_id(const struct detector *detector, const struct 
         .cause = mark_cause(mark),
         .progress = table->progress[index],
         .frozen_since_ns = detector->credit_ns,
-        .threshold_ns = detector->config.stall_after_ns,
+        .threshold_ns = detector_threshold_ns(detector, table->rules[index]),
     };
 
     if (id.state == ID_IDLE)
         return id;
     id.frozen_since_ns = seen->credit_ns;
     id.frozen_for_ns = detector->credit_ns - seen->credit_ns;
-    id.frozen_for_max_ns =
-        mark & MARK_NEVER_MOVED ? DETECTOR_UNKNOWN_NS : detector->now_mono_ns - seen->previous_mono_ns;
+    id.frozen_for_max_ns = detector_frozen_max_ns(detector, mark);
     return id;
 }
 

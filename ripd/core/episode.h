@@ -30,8 +30,10 @@ struct episode {
     uint64_t number;         /* 0 = its begin was never reported */
     uint64_t frozen_mono_ns; /* the first frozen observation */
     uint64_t moved_mono_ns;  /* when it moved, once it has */
-    bool fresh;              /* its begin is to be reported in this step */
-    bool ending;             /* it has moved, and the hysteresis time runs */
+    uint64_t progress;       /* at which it stood still first */
+    uint64_t moved_after_mono_ns;
+    bool fresh;  /* its begin is to be reported in this step */
+    bool ending; /* it has moved, and the hysteresis time runs */
     enum detector_event_kind reason;
     enum id_cause cause;
     void *tag;

@@ -19,6 +19,7 @@ enum event_kind {
     X(MOVED, "moved", "it snapped again, or declared itself idle")                                                     \
     X(STOPPED, "stopped", "it was stopped: by a signal, a tracer, the freezer, a core dump")                           \
     X(GONE, "gone", "its thread, its process, its ring or the whole system's run has ended")                           \
+    X(EXCUSED, "excused", "its threshold was made longer, and it has not stood still for as long as that")             \
     X(UNWATCHED, "unwatched", "ripd came back to find its ring where it cannot be read, or no longer looked for")
 
 enum event_reason {

@@ -15,8 +15,8 @@
  * is never reported, nor is its end, and it is counted.
  *
  * Guarantees, besides those of event_log.h
- *   D. A step allocates only for new episodes; one that there is no memory for is counted as suppressed.
- *   E. Time is linear in the events of the step and the reports it gives, whatever the number of open episodes.
+ *   E. A step allocates only for new episodes; one that there is no memory for is counted as suppressed.
+ *   F. Time is linear in the events of the step and the reports it gives, whatever the number of open episodes.
  */
 #include "core/event_log.h"
 
@@ -59,6 +59,35 @@ int event_log_new(struct event_log **ret_log, uint64_t hysteresis_ns, size_t lim
 void event_log_set_limit(struct event_log *log, size_t limit)
 {
     log->limit = limit < log->limit_max ? limit : log->limit_max;
+}
+
+void event_log_set_hysteresis(struct event_log *log, uint64_t hysteresis_ns)
+{
+    log->hysteresis_ns = hysteresis_ns;
+}
+
+void event_log_set_next(struct event_log *log, uint64_t episode)
+{
+    if (episode > log->last_number + 1)
+        log->last_number = episode - 1;
+}
+
+int event_log_adopt(struct event_log *log, const struct episode_adoption *adoption)
+{
+    const struct episode_key key = {adoption->ring, adoption->slot, adoption->generation};
+    struct episode *episode;
+
+    if (episode_set_find(&log->open, key))
+        return -EEXIST;
+    episode = episode_set_add(&log->open, key);
+    if (!episode)
+        return -ENOMEM;
+    episode->number = adoption->episode;
+    episode->frozen_mono_ns = adoption->frozen_mono_ns;
+    episode->stall_count = adoption->stall_count;
+    episode->cause = adoption->cause;
+    event_log_set_next(log, adoption->episode + 1);
+    return 0;
 }
 
 static void episode_free(struct episode *episode, void (*release)(void *tag))
@@ -115,6 +144,8 @@ static void on_stalled(struct event_log *log, uint64_t now_mono_ns, const struct
             return;
         }
         episode->frozen_mono_ns = now_mono_ns > event->frozen_for_ns ? now_mono_ns - event->frozen_for_ns : 0;
+        episode->progress = event->progress;
+        episode->moved_after_mono_ns = event->moved_after_mono_ns;
         episode->fresh = true;
         episode_list_append(&log->fresh, episode);
     } else if (episode->ending) {
@@ -224,6 +255,8 @@ static void report_begins(struct event_log *log, uint64_t now_mono_ns)
             .episode = episode->number,
             .at_mono_ns = now_mono_ns,
             .lasted_ns = now_mono_ns - episode->frozen_mono_ns,
+            .progress = episode->progress,
+            .moved_after_mono_ns = episode->moved_after_mono_ns,
             .stall_count = 1,
             .cause = episode->cause,
         };

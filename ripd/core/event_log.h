@@ -9,6 +9,8 @@
  *   C. At most limit reports are given per step; what is held back is counted, and every begin that was reported has
  *      its end reported. Rings that begin more stalls than there is room for share it: none leaves another's
  *      unreported.
+ *   D. An episode that was open when the daemon stopped goes on under its number (event_log_adopt()): its begin is not
+ *      reported again, and its end once.
  */
 #ifndef RIPD_CORE_EVENT_LOG_H
 #define RIPD_CORE_EVENT_LOG_H
@@ -22,14 +24,16 @@ enum report_kind { REPORT_BEGIN, REPORT_END };
 
 struct report {
     enum report_kind kind;
-    enum detector_event_kind reason; /* of an end: DETECTOR_MOVED, _STOPPED or _GONE */
+    enum detector_event_kind reason; /* of an end: DETECTOR_MOVED, _STOPPED, _GONE or _EXCUSED */
     uint32_t ring;
     uint32_t slot;
     uint32_t generation;
-    uint64_t episode;     /* number of the episode, from 1 */
-    uint64_t at_mono_ns;  /* begin: now; end: the scan that saw it move */
-    uint64_t lasted_ns;   /* from the first frozen observation to at_mono_ns */
-    uint32_t stall_count; /* end: stalls merged into this episode, at least 1 */
+    uint64_t episode;             /* number of the episode, from 1 */
+    uint64_t at_mono_ns;          /* begin: now; end: the scan that saw it move */
+    uint64_t lasted_ns;           /* from the first frozen observation to at_mono_ns */
+    uint64_t progress;            /* begin: at which it stands still; 0 at an end */
+    uint64_t moved_after_mono_ns; /* begin: as in struct detector_event; 0 at an end */
+    uint32_t stall_count;         /* end: stalls merged into this episode, at least 1 */
     enum id_cause cause;
     void *tag; /* what event_log_tag() attached, NULL if nothing; passed back once, at the end */
 };
@@ -41,6 +45,41 @@ void event_log_free(struct event_log *log, void (*release)(void *tag));
 
 /* The limit of the steps from now on, at most what event_log_new() was given. */
 void event_log_set_limit(struct event_log *log, size_t limit);
+
+/* From the next step on; episodes whose time already runs are ended by the new one too. */
+void event_log_set_hysteresis(struct event_log *log, uint64_t hysteresis_ns);
+
+/* The number of the next episode, unless one as high has been used. */
+void event_log_set_next(struct event_log *log, uint64_t episode);
+
+/* An episode whose begin has been reported by an earlier run of the daemon, and whose end has not. */
+struct episode_adoption {
+    uint32_t ring; /* the serial of today */
+    uint32_t slot;
+    uint32_t generation;
+    enum id_cause cause;
+    uint64_t episode;        /* its number */
+    uint64_t frozen_mono_ns; /* of the begin: at_mono_ns less lasted_ns */
+    uint32_t stall_count;    /* 1, unless more is known */
+};
+
+/*
+ * Opens it again. Numbers of later episodes are higher. -EEXIST: the id has an episode; -ENOMEM.
+ *
+ * How a daemon takes up its stalls, in its first scan: after registry_refresh(), which gives the rings their serials,
+ * for every begin without an end whose ring is there,
+ *
+ *     detector_adopt(detector, adoptions, count)     the list, once, before detector_begin(): ring serial, slot,
+ *                                                    generation, cause, and of the begin's report: progress,
+ *                                                    moved_after_mono_ns, frozen_since = at_mono_ns - lasted_ns
+ *     event_log_adopt(log, &adoption)                for each of the list, before event_log_step() of that scan
+ *     event_log_tag(log, ring, slot, generation, tag)  for each, if its end needs one
+ *
+ * Whatever becomes of it is the detector's to find out: an id that stands where it stood is stalled on that scan, one
+ * that moved or is gone has an event that ends the episode, as if the daemon had been there. Begins whose rings are
+ * not there are over, gone, and the caller's to end.
+ */
+int event_log_adopt(struct event_log *log, const struct episode_adoption *adoption);
 
 /* Takes a scan's events; *ret_reports is the log's, valid until the next step. Returns how many. */
 int event_log_step(struct event_log *log, uint64_t now_mono_ns, const struct detector_event *events, size_t count,

@@ -21,6 +21,13 @@ void schedule_init(struct schedule *schedule, uint64_t interval_ns, uint64_t see
     *schedule = (struct schedule){.interval_ns = interval_ns, .random = seed != 0 ? seed : 1};
 }
 
+void schedule_set_interval(struct schedule *schedule, uint64_t interval_ns, uint64_t now_mono_ns)
+{
+    schedule->interval_ns = interval_ns;
+    if (schedule->next_mono_ns > now_mono_ns && schedule->next_mono_ns - now_mono_ns > interval_ns)
+        schedule->next_mono_ns = now_mono_ns + interval_ns;
+}
+
 void schedule_next(struct schedule *schedule, uint64_t began_mono_ns, uint64_t due_mono_ns)
 {
     uint64_t jitter_max_ns = schedule->interval_ns / JITTER_DIVISOR;

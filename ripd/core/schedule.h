@@ -22,6 +22,9 @@ struct schedule {
 
 void schedule_init(struct schedule *schedule, uint64_t interval_ns, uint64_t seed);
 
+/* Another interval from now_mono_ns on; a next scan that is further away than that comes earlier. */
+void schedule_set_interval(struct schedule *schedule, uint64_t interval_ns, uint64_t now_mono_ns);
+
 /* A scan began at began_mono_ns; due_mono_ns is detector_next_due(). */
 void schedule_next(struct schedule *schedule, uint64_t began_mono_ns, uint64_t due_mono_ns);
 

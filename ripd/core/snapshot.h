@@ -79,7 +79,7 @@ struct sighting {
     uint64_t frozen_since_ns; /* detector's clock; constant while frozen, the key of the order of stalls */
     uint64_t frozen_for_ns;
     uint64_t frozen_for_max_ns; /* UINT64_MAX = not known */
-    uint64_t threshold_ns;
+    uint64_t threshold_ns;      /* UINT64_MAX = not known yet which rule applies */
 };
 
 #define RING_HEALTH_TABLE(X)                                                                                           \

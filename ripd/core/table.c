@@ -15,6 +15,7 @@ void table_done(struct table *table)
     free(table->slots);
     free(table->generations);
     free(table->marks);
+    free(table->rules);
     *table = (struct table){0};
 }
 
@@ -32,15 +33,18 @@ static bool resize_column(void *column, size_t item_bytes, size_t capacity, void
 static int resize(struct table *table, size_t capacity)
 {
     void *progress = table->progress, *slots = table->slots, *generations = table->generations, *marks = table->marks;
+    void *rules = table->rules;
     bool done = resize_column(progress, sizeof *table->progress, capacity, &progress) &&
                 resize_column(slots, sizeof *table->slots, capacity, &slots) &&
                 resize_column(generations, sizeof *table->generations, capacity, &generations) &&
-                resize_column(marks, sizeof *table->marks, capacity, &marks);
+                resize_column(marks, sizeof *table->marks, capacity, &marks) &&
+                resize_column(rules, sizeof *table->rules, capacity, &rules);
 
     table->progress = progress;
     table->slots = slots;
     table->generations = generations;
     table->marks = marks;
+    table->rules = rules;
     if (done || capacity < table->capacity)
         table->capacity = capacity;
     return done ? 0 : -ENOMEM;
@@ -95,7 +99,7 @@ static void prefetch_lines(const void *start, size_t bytes)
         __builtin_prefetch((const char *)start + at, 0, 2);
 }
 
-void table_prefetch(const struct table *table, size_t from, size_t count)
+void table_prefetch(const struct table *table, size_t from, size_t count, bool with_rules)
 {
     if (count > table->count - from)
         count = table->count - from;
@@ -106,6 +110,8 @@ void table_prefetch(const struct table *table, size_t from, size_t count)
     prefetch_lines(&table->progress[from], count * sizeof *table->progress);
     prefetch_lines(&table->generations[from], count * sizeof *table->generations);
     prefetch_lines(&table->marks[from], count * sizeof *table->marks);
+    if (with_rules)
+        prefetch_lines(&table->rules[from], count * sizeof *table->rules);
 }
 
 static void move_id(struct table *to, size_t to_index, const struct table *from, size_t from_index)
@@ -114,6 +120,7 @@ static void move_id(struct table *to, size_t to_index, const struct table *from,
     to->slots[to_index] = from->slots[from_index];
     to->generations[to_index] = from->generations[from_index];
     to->marks[to_index] = from->marks[from_index];
+    to->rules[to_index] = from->rules[from_index];
 }
 
 void table_compact(struct table *table)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h - what the detector remembers of the ids of one ring: four columns in order of slot. Pure.
+ * table.h - what the detector remembers of the ids of one ring: five columns in order of slot. Pure.
  *
  * A scan walks it from front to back beside the samples and changes it where it is. Ids that are new are collected by
  * the caller and merged in, ids that are gone are marked and squeezed out, both at the ring's end.
@@ -9,7 +9,7 @@
  * another without a gap, the first and the last of a run say so for all, and the column of slots is not read.
  *
  * Guarantees
- *   A. An id takes 20 bytes, of which a scan reads 16 or 20, in sequence.
+ *   A. An id takes 21 bytes, of which a scan reads 16 or 20 in sequence, and one more where there are rules.
  *   B. Slots ascend strictly, except between the first ID marked TABLE_REMOVED and table_compact().
  *   C. The capacity is at most twice the count and a small constant, after each table_compact().
  */
@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/rules.h"
 #include "core/state.h"
 
 /*
@@ -66,16 +67,23 @@ static inline enum id_cause mark_cause(uint32_t mark)
     return (enum id_cause)(mark >> MARK_CAUSE_SHIFT & MARK_CAUSE_MASK);
 }
 
+/* Which rule's threshold applies to an id: its number and 1, or one of these. */
+#define TABLE_RULE_NONE 0u
+#define TABLE_RULE_PENDING (RULES_MAX + 1u) /* to be found out */
+
+_Static_assert(TABLE_RULE_PENDING <= UINT8_MAX, "a rule does not fit a byte");
+
 struct table {
     uint64_t *progress;
     uint32_t *slots;
     uint32_t *generations;
     uint32_t *marks;
+    uint8_t *rules;
     size_t count;
     size_t capacity;
 };
 
-#define TABLE_ID_BYTES (sizeof(uint64_t) + 3 * sizeof(uint32_t))
+#define TABLE_ID_BYTES (sizeof(uint64_t) + 3 * sizeof(uint32_t) + sizeof(uint8_t))
 
 void table_done(struct table *table);
 
@@ -89,7 +97,7 @@ size_t table_seek(const struct table *table, size_t from, uint32_t slot);
 bool table_find(const struct table *table, uint32_t slot, size_t *ret_index);
 
 /* Has the processor fetch what a scan will read of the `count` ids from `from` on. */
-void table_prefetch(const struct table *table, size_t from, size_t count);
+void table_prefetch(const struct table *table, size_t from, size_t count, bool with_rules);
 
 /* Squeezes out the ids marked TABLE_REMOVED, and gives memory back. */
 void table_compact(struct table *table);

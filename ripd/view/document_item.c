@@ -162,7 +162,9 @@ void part_verdict(struct json_writer *writer, const struct sighting *sighting)
     part_uint_or_null(writer, "frozen_for_ms", frozen ? sighting->frozen_for_ns / NS_PER_MS : UINT64_MAX, UINT64_MAX);
     part_uint_or_null(writer, "frozen_for_max_ms", frozen && max_ns != UINT64_MAX ? max_ns / NS_PER_MS : UINT64_MAX,
                       UINT64_MAX);
-    part_uint(writer, "threshold_ms", sighting->threshold_ns / NS_PER_MS);
+    part_uint_or_null(writer, "threshold_ms",
+                      sighting->threshold_ns != UINT64_MAX ? sighting->threshold_ns / NS_PER_MS : UINT64_MAX,
+                      UINT64_MAX);
 }
 
 static void part_owner(struct json_writer *writer, const struct process_facts *process)

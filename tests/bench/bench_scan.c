@@ -86,7 +86,8 @@ static void world_close(void)
 static void detector_start(void)
 {
     /* Those that stand still must not fall due while they are measured. */
-    const struct detector_config config = {INTERVAL_NS, population == STILL ? UINT64_MAX : 5 * INTERVAL_NS};
+    const struct detector_config config = {.interval_ns = INTERVAL_NS,
+                                           .stall_after_ns = population == STILL ? UINT64_MAX : 5 * INTERVAL_NS};
 
     need(detector_new(&detector, &config) == 0, "detector_new");
 }

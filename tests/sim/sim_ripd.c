@@ -10,7 +10,8 @@
 
 struct sim_world *sim_new(struct sim_options options)
 {
-    const struct detector_config config = {SIM_INTERVAL_MS * SIM_MS, SIM_STALL_AFTER_MS * SIM_MS};
+    const struct detector_config config = {.interval_ns = SIM_INTERVAL_MS * SIM_MS,
+                                           .stall_after_ns = SIM_STALL_AFTER_MS * SIM_MS};
     struct sim_world *world = calloc(1, sizeof *world);
 
     assert_non_null(world);
@@ -151,8 +152,10 @@ static void check_accusation(struct sim_world *world, const struct detector_even
 
 static void print_reports(struct sim_world *world)
 {
-    static const char *const reasons[] = {
-        [DETECTOR_MOVED] = "moved", [DETECTOR_STOPPED] = "stopped", [DETECTOR_GONE] = "gone"};
+    static const char *const reasons[] = {[DETECTOR_MOVED] = "moved",
+                                          [DETECTOR_STOPPED] = "stopped",
+                                          [DETECTOR_GONE] = "gone",
+                                          [DETECTOR_EXCUSED] = "excused"};
     const struct report *reports;
     const int count =
         event_log_step(world->event_log, world->now_ns, world->update.events, world->update.event_count, &reports);

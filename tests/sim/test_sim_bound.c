@@ -42,7 +42,7 @@ static struct phase phase_of(uint64_t seed)
 /* When the stall was reported: at the end of the scan that found it. */
 static uint64_t report_of(uint64_t seed, const struct phase *phase)
 {
-    const struct detector_config config = {phase->interval_ns, phase->stall_after_ns};
+    const struct detector_config config = {.interval_ns = phase->interval_ns, .stall_after_ns = phase->stall_after_ns};
     struct detector_update update = {0};
     struct detector *detector;
     struct schedule schedule;

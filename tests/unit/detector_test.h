@@ -20,7 +20,7 @@
 
 static inline struct detector *detector_make(void)
 {
-    const struct detector_config config = {INTERVAL, STALL_AFTER};
+    const struct detector_config config = {.interval_ns = INTERVAL, .stall_after_ns = STALL_AFTER};
     struct detector *detector = NULL;
 
     assert_int_equal(detector_new(&detector, &config), 0);

@@ -2,15 +2,16 @@
 /*
  * test_detector_model.c - the detector against a model of it that keeps two full times for every slot of every ring
  * and looks at each on every scan. Random worlds: ids come, go, move, rest, stop and die, rings come and go, evidence
- * is there or not, scans are late or early, samples are fed in pieces of any size. After every scan both must agree
- * on every state, every suspect, every event, every count, and when the next scan is wanted.
+ * is there or not, scans are late or early, samples are fed in pieces of any size, rules are there or not, are found
+ * out soon or late, and change; and each world begins with stalls from before. After every scan both must agree on
+ * every state, every newcomer, every suspect, every event, every count, and when the next scan is wanted.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "unit/detector_test.h"
 
-enum { RINGS = 4, SLOTS = 90, WORLDS = 60, SCANS = 400 };
+enum { RINGS = 4, SLOTS = 90, WORLDS = 60, SCANS = 400, RULES = 3 };
 
 struct model_id {
     bool present;
@@ -21,9 +22,14 @@ struct model_id {
     uint64_t moved_after;
     enum id_state state;
     enum id_cause cause;
+    int rule;
+    const struct rip_sample *still; /* this scan's sample, if it has not moved */
 };
 
 struct model {
+    struct detector_config config;
+    const struct detector_adoption *adoptions; /* on the first scan */
+    size_t adoption_count;
     struct model_id ids[RINGS][SLOTS];
     uint64_t now, previous, credit, previous_credit;
     bool started, late, held_back;
@@ -31,6 +37,7 @@ struct model {
     size_t event_count;
     struct detector_suspect suspects[RINGS * SLOTS];
     size_t suspect_count;
+    uint64_t unnamed_count;
 };
 
 /* What is really there. */
@@ -94,7 +101,9 @@ static void model_emit(struct model *model, enum detector_event_kind kind, uint3
         .slot = 3 * slot + slot % 2,
         .generation = id->generation,
         .cause = id->cause,
+        .progress = id->progress,
         .frozen_for_ns = credit - id->frozen_since,
+        .moved_after_mono_ns = id->never_moved ? DETECTOR_UNKNOWN_NS : id->moved_after,
     };
 }
 
@@ -104,9 +113,22 @@ static void model_leave(struct model *model, enum detector_event_kind kind, uint
         model_emit(model, kind, ring, slot, model->previous_credit);
 }
 
-static void model_suspect(struct model *model, uint32_t ring, uint32_t slot, const struct rip_sample *sample)
+static uint64_t model_threshold(const struct model *model, const struct model_id *id)
+{
+    if (id->rule == DETECTOR_RULE_UNKNOWN)
+        return DETECTOR_UNKNOWN_NS;
+    return id->rule == RULES_NONE ? model->config.stall_after_ns : model->config.rule_thresholds_ns[id->rule];
+}
+
+static bool model_is_due(const struct model *model, const struct model_id *id)
+{
+    return model->credit - id->frozen_since >= model_threshold(model, id);
+}
+
+static void model_suspect(struct model *model, uint32_t ring, uint32_t slot)
 {
     const struct model_id *id = &model->ids[ring][slot];
+    const struct rip_sample *sample = id->still;
 
     model->suspects[model->suspect_count++] = (struct detector_suspect){
         .ring = ring + 1,
@@ -118,10 +140,31 @@ static void model_suspect(struct model *model, uint32_t ring, uint32_t slot, con
         .frozen_since_ns = id->frozen_since,
         .frozen_for_ns = model->credit - id->frozen_since,
         .frozen_for_max_ns = id->never_moved ? DETECTOR_UNKNOWN_NS : model->now - id->moved_after,
-        .threshold_ns = STALL_AFTER,
+        .threshold_ns = model_threshold(model, id),
         .state = id->state,
         .cause = id->cause,
     };
+}
+
+/* A stall from before, of an id that is seen for the first time on the first scan. */
+static void model_adopt(struct model *model, uint32_t ring, uint32_t slot, const struct rip_sample *sample, bool dead)
+{
+    struct model_id *id = &model->ids[ring][slot];
+
+    for (size_t i = 0; i < model->adoption_count; i++) {
+        const struct detector_adoption *adoption = &model->adoptions[i];
+
+        if (adoption->ring != ring + 1 || adoption->slot != 3 * slot + slot % 2 ||
+            adoption->generation != sample->generation || dead || sample->idle ||
+            adoption->progress != sample->progress)
+            continue;
+        id->state = ID_STALLED;
+        id->cause = adoption->cause;
+        id->frozen_since = adoption->frozen_since_mono_ns;
+        id->never_moved = adoption->moved_after_mono_ns == DETECTOR_UNKNOWN_NS;
+        id->moved_after = adoption->moved_after_mono_ns;
+        id->still = sample;
+    }
 }
 
 static void model_see(struct model *model, uint32_t ring, uint32_t slot, const struct world *world)
@@ -131,22 +174,52 @@ static void model_see(struct model *model, uint32_t ring, uint32_t slot, const s
     const bool dead = sample->process < 2 && world->dead[ring][sample->process];
     const enum id_state state = dead ? ID_DEAD : sample->idle ? ID_IDLE : ID_RUNNING;
     const bool is_new = !id->present || id->generation != sample->generation;
+    const int rule = !is_new ? id->rule : model->config.rule_count ? DETECTOR_RULE_UNKNOWN : RULES_NONE;
 
+    id->still = NULL;
     if (is_new || state != ID_RUNNING || id->state == ID_IDLE || id->state == ID_DEAD ||
         id->progress != sample->progress) {
         model_leave(model, is_new || dead ? DETECTOR_GONE : DETECTOR_MOVED, ring, slot);
-        *id = (struct model_id){true,  is_new,    sample->generation, sample->progress, model->credit, model->previous,
-                                state, CAUSE_NONE};
-    } else if (id->state != ID_RUNNING || model->credit - id->frozen_since >= STALL_AFTER) {
-        if (id->state == ID_RUNNING && model->late)
-            model->held_back = true;
-        else
-            model_suspect(model, ring, slot, sample);
+        *id = (struct model_id){.present = true,
+                                .never_moved = is_new,
+                                .generation = sample->generation,
+                                .progress = sample->progress,
+                                .frozen_since = model->credit,
+                                .moved_after = model->previous,
+                                .state = state,
+                                .cause = CAUSE_NONE,
+                                .rule = rule};
+        if (is_new)
+            model_adopt(model, ring, slot, sample, dead);
+    } else {
+        id->still = sample;
+    }
+}
+
+/* When the rules are known, as far as they are. */
+static void model_accuse(struct model *model, uint32_t ring, uint32_t slot)
+{
+    struct model_id *id = &model->ids[ring][slot];
+    const bool unknown = id->rule == DETECTOR_RULE_UNKNOWN;
+    const bool due = !unknown && model_is_due(model, id);
+
+    if (!id->present || !id->still)
+        return;
+    if (id->state == ID_RUNNING && due && model->late) {
+        model->held_back = true;
+    } else if (id->state == ID_STALLED && !due && !unknown) {
+        model_emit(model, DETECTOR_EXCUSED, ring, slot, model->credit);
+        id->state = ID_RUNNING;
+        id->cause = CAUSE_NONE;
+    } else if (id->state != ID_RUNNING || due) {
+        model_suspect(model, ring, slot);
     }
 }
 
 static void model_scan(struct model *model, uint64_t now, const struct world *world)
 {
+    if (!model->started)
+        model->credit = now;
     model->previous = model->started ? model->now : now;
     model->now = now;
     model->previous_credit = model->credit;
@@ -165,6 +238,35 @@ static void model_scan(struct model *model, uint64_t now, const struct world *wo
             }
         }
     }
+}
+
+/* What the adoptions came to: an event for those that were not taken up. */
+static void model_end_adoptions(struct model *model, const struct detector_update *update)
+{
+    assert_int_equal(update->adoption_count, model->adoption_count);
+    for (size_t i = 0; i < model->adoption_count; i++) {
+        const struct detector_adoption *adoption = &update->adoptions[i];
+        const struct model_id *id = &model->ids[adoption->ring - 1][adoption->slot / 3];
+        const bool there = id->present && id->generation == adoption->generation && id->state != ID_DEAD;
+
+        if (!there)
+            assert_int_equal(adoption->result, ADOPTION_GONE);
+        else
+            assert_int_equal(adoption->result, id->still ? ADOPTION_ADOPTED : ADOPTION_MOVED);
+        if (there && id->still)
+            continue;
+        model->events[model->event_count++] = (struct detector_event){
+            .kind = there ? DETECTOR_MOVED : DETECTOR_GONE,
+            .ring = adoption->ring,
+            .slot = adoption->slot,
+            .generation = adoption->generation,
+            .cause = adoption->cause,
+            .progress = adoption->progress,
+            .frozen_for_ns = model->now - adoption->frozen_since_mono_ns,
+            .moved_after_mono_ns = adoption->moved_after_mono_ns,
+        };
+    }
+    model->adoption_count = 0;
 }
 
 static void model_settle(struct model *model, struct detector_suspect *suspect)
@@ -210,6 +312,35 @@ static void feed_ring(struct detector *detector, const struct world *world, uint
         assert_int_equal(detector_feed(detector, samples + fed, piece), 0);
         fed += piece;
     }
+}
+
+/* Answers some; the rest is asked for again. */
+static void answer_newcomers(struct detector *detector, struct model *model)
+{
+    struct detector_newcomer *newcomers;
+    size_t count, next = 0, unknown = 0;
+
+    newcomers = detector_newcomers(detector, &count);
+    for (uint32_t ring = 0; ring < RINGS; ring++) {
+        for (uint32_t slot = 0; slot < SLOTS; slot++) {
+            struct model_id *id = &model->ids[ring][slot];
+
+            if (!id->present || id->rule != DETECTOR_RULE_UNKNOWN)
+                continue;
+            assert_true(next < count);
+            assert_int_equal(newcomers[next].ring, ring + 1);
+            assert_int_equal(newcomers[next].slot, 3 * slot + slot % 2);
+            assert_int_equal(newcomers[next].generation, id->generation);
+            assert_int_equal(newcomers[next].rule, DETECTOR_RULE_UNKNOWN);
+            if (random_below(3))
+                id->rule = newcomers[next].rule = (int)random_below((uint32_t)model->config.rule_count + 1) - 1;
+            else
+                unknown++;
+            next++;
+        }
+    }
+    assert_int_equal(next, count);
+    model->unnamed_count = unknown;
 }
 
 static void give_evidence(struct detector_suspect *suspects, size_t count)
@@ -261,9 +392,10 @@ static void compare_known(const struct model *model, const struct detector *dete
                             (id->never_moved ? DETECTOR_UNKNOWN_NS : model->now - id->moved_after));
                 assert_true(known.frozen_for_max_ns >= known.frozen_for_ns);
             }
-            if (id->state == ID_RUNNING && model->credit - id->frozen_since < STALL_AFTER &&
-                model->now + STALL_AFTER - (model->credit - id->frozen_since) < due)
-                due = model->now + STALL_AFTER - (model->credit - id->frozen_since);
+            assert_true(known.threshold_ns == model_threshold(model, id));
+            if (id->state == ID_RUNNING && id->rule != DETECTOR_RULE_UNKNOWN && !model_is_due(model, id) &&
+                model->now + model_threshold(model, id) - (model->credit - id->frozen_since) < due)
+                due = model->now + model_threshold(model, id) - (model->credit - id->frozen_since);
         }
     }
     if (model->held_back || (model->late && due < model->now + INTERVAL / 4))
@@ -288,6 +420,8 @@ static void compare_lists(struct model *model, struct detector_update *update)
         assert_int_equal(compare_events(&events[i], &model->events[i]), 0);
         assert_int_equal(events[i].cause, model->events[i].cause);
         assert_int_equal(events[i].frozen_for_ns, model->events[i].frozen_for_ns);
+        assert_int_equal(events[i].progress, model->events[i].progress);
+        assert_true(events[i].moved_after_mono_ns == model->events[i].moved_after_mono_ns);
     }
     free(events);
 }
@@ -303,7 +437,7 @@ static void compare_suspects(const struct detector_suspect *a, const struct dete
     assert_int_equal(a->frozen_since_ns, b->frozen_since_ns);
     assert_int_equal(a->frozen_for_ns, b->frozen_for_ns);
     assert_true(a->frozen_for_max_ns == b->frozen_for_max_ns);
-    assert_int_equal(a->threshold_ns, b->threshold_ns);
+    assert_true(a->threshold_ns == b->threshold_ns);
     assert_int_equal(a->state, b->state);
     assert_int_equal(a->cause, b->cause);
     assert_false(a->evidence.examined);
@@ -321,6 +455,10 @@ static void scan_both(struct detector *detector, struct model *model, struct wor
     for (uint32_t ring = 0; ring < RINGS; ring++)
         if (world->ring_present[ring])
             feed_ring(detector, world, ring);
+    answer_newcomers(detector, model);
+    for (uint32_t ring = 0; ring < RINGS; ring++)
+        for (uint32_t slot = 0; slot < SLOTS; slot++)
+            model_accuse(model, ring, slot);
     suspects = detector_suspects(detector, &count);
     assert_int_equal(count, model->suspect_count);
     for (size_t i = 0; i < count; i++)
@@ -329,8 +467,52 @@ static void scan_both(struct detector *detector, struct model *model, struct wor
     for (size_t i = 0; i < count; i++)
         model_settle(model, &suspects[i]);
     detector_end(detector, &update);
+    assert_int_equal(update.unnamed_count, model->unnamed_count);
+    model_end_adoptions(model, &update);
     compare_lists(model, &update);
     compare_known(model, detector, &update);
+}
+
+/* Other thresholds and rules, or none: ids that were known are newcomers again. */
+static void configure_both(struct detector *detector, struct model *model)
+{
+    struct detector_config *config = &model->config;
+
+    *config = (struct detector_config){.interval_ns = INTERVAL, .stall_after_ns = 100 + random_below(10000)};
+    config->rule_count = random_below(RULES + 1);
+    for (size_t i = 0; i < config->rule_count; i++)
+        config->rule_thresholds_ns[i] = 100 + random_below(20000);
+    detector_configure(detector, config);
+    for (uint32_t ring = 0; ring < RINGS; ring++)
+        for (uint32_t slot = 0; slot < SLOTS; slot++)
+            model->ids[ring][slot].rule = config->rule_count ? DETECTOR_RULE_UNKNOWN : RULES_NONE;
+}
+
+/* Stalls from before: some of what will be there as it will be, some of it changed since, some of it gone. */
+static size_t make_adoptions(const struct world *world, uint64_t now, struct detector_adoption *adoptions)
+{
+    size_t count = 0;
+
+    for (uint32_t ring = RINGS; ring-- > 0;) { /* in any order */
+        for (uint32_t slot = 0; slot < SLOTS; slot++) {
+            const struct rip_sample *sample = &world->samples[ring][slot];
+
+            if (random_below(3))
+                continue;
+            adoptions[count] = (struct detector_adoption){
+                .ring = ring + 1,
+                .slot = 3 * slot + slot % 2,
+                .generation = sample->generation + (random_below(9) ? 0 : 2),
+                .progress = sample->progress + (random_below(9) ? 0 : 1),
+                .frozen_since_mono_ns = now - 1 - random_below(20) * 997,
+                .cause = random_below(2) ? CAUSE_BLOCKED : CAUSE_NONE,
+            };
+            adoptions[count].moved_after_mono_ns =
+                random_below(2) ? adoptions[count].frozen_since_mono_ns - random_below(1000) : DETECTOR_UNKNOWN_NS;
+            count++;
+        }
+    }
+    return count;
 }
 
 static void detector_and_model_agree(void **context)
@@ -340,12 +522,21 @@ static void detector_and_model_agree(void **context)
         struct detector *detector = detector_make();
         struct model *model = calloc(1, sizeof *model);
         struct world *world = calloc(1, sizeof *world);
-        uint64_t now = 0;
+        struct detector_adoption adoptions[RINGS * SLOTS];
+        uint64_t now = 50000;
 
+        model->config = (struct detector_config){.interval_ns = INTERVAL, .stall_after_ns = STALL_AFTER};
         random_state = seed;
         world->liveliness = seed % 10 * 6;
         world->churn = seed % 3 ? 10 : 300;
+        for (unsigned i = seed % 7 * 20; i; i--) /* some of them before the daemon is there */
+            world_step(world);
+        model->adoptions = adoptions;
+        model->adoption_count = make_adoptions(world, now, adoptions);
+        assert_int_equal(detector_adopt(detector, adoptions, model->adoption_count), 0);
         for (int i = 0; i < SCANS; i++) {
+            if (seed % 2 && random_below(25) == 0)
+                configure_both(detector, model);
             now += random_below(30) == 0 ? random_below(5000) : 700 + random_below(500);
             scan_both(detector, model, world, now);
         }

@@ -372,6 +372,116 @@ static void the_limit_can_be_lowered(void **context)
     event_log_free(log, NULL);
 }
 
+static void a_begin_tells_what_is_needed_to_take_it_up_again(void **context)
+{
+    struct event_log *log = log_new(10);
+    struct detector_event one = event(DETECTOR_STALLED, 7);
+    const struct report *reports;
+
+    (void)context;
+    one.progress = 918273;
+    one.moved_after_mono_ns = 940;
+    assert_int_equal(event_log_step(log, 1000, &one, 1, &reports), 1);
+    assert_int_equal(reports[0].progress, 918273);
+    assert_int_equal(reports[0].moved_after_mono_ns, 940);
+    assert_int_equal(reports[0].at_mono_ns - reports[0].lasted_ns, 950);
+    event_log_free(log, NULL);
+}
+
+static const struct episode_adoption adopted = {.ring = 1,
+                                                .slot = 7,
+                                                .generation = 2,
+                                                .cause = CAUSE_BLOCKED,
+                                                .episode = 41,
+                                                .frozen_mono_ns = 300,
+                                                .stall_count = 1};
+
+static void an_adopted_episode_has_one_end_and_no_second_begin(void **context)
+{
+    struct event_log *log = log_new(10);
+    struct report report;
+    int tag;
+
+    (void)context;
+    assert_int_equal(event_log_adopt(log, &adopted), 0);
+    assert_int_equal(event_log_adopt(log, &adopted), -EEXIST);
+    assert_int_equal(event_log_tag(log, 1, 7, 2, &tag), 0);
+    assert_int_equal(event_log_open_count(log), 1);
+    assert_int_equal(step(log, 1000, DETECTOR_STALLED, 7, &report), 0); /* begun it has */
+    assert_int_equal(step(log, 1100, DETECTOR_STALLED, 8, &report), 1); /* another one: a higher number */
+    assert_int_equal(report.episode, 42);
+    assert_int_equal(step(log, 1200, DETECTOR_MOVED, 7, &report), 0);
+    assert_int_equal(step(log, 1200 + HYSTERESIS, DETECTOR_MOVED, NONE, &report), 1);
+    assert_int_equal(report.kind, REPORT_END);
+    assert_int_equal(report.episode, 41);
+    assert_int_equal(report.slot, 7);
+    assert_int_equal(report.at_mono_ns, 1200);
+    assert_int_equal(report.lasted_ns, 900);
+    assert_int_equal(report.stall_count, 1);
+    assert_ptr_equal(report.tag, &tag);
+    assert_int_equal(step(log, 9000, DETECTOR_MOVED, 7, &report), 0);
+    event_log_free(log, NULL);
+}
+
+static void an_adopted_episode_of_one_that_is_gone_ends_at_once(void **context)
+{
+    struct event_log *log = log_new(10);
+    struct report report;
+
+    (void)context;
+    assert_int_equal(event_log_adopt(log, &adopted), 0);
+    assert_int_equal(step(log, 1000, DETECTOR_GONE, 7, &report), 1);
+    assert_int_equal(report.kind, REPORT_END);
+    assert_int_equal(report.reason, DETECTOR_GONE);
+    assert_int_equal(report.episode, 41);
+    event_log_free(log, NULL);
+}
+
+static void numbers_go_on_where_they_were(void **context)
+{
+    struct event_log *log = log_new(10);
+    struct report report;
+
+    (void)context;
+    event_log_set_next(log, 100);
+    event_log_set_next(log, 50); /* never back */
+    assert_int_equal(event_log_adopt(log, &adopted), 0);
+    assert_int_equal(step(log, 1000, DETECTOR_STALLED, 8, &report), 1);
+    assert_int_equal(report.episode, 100);
+    event_log_free(log, NULL);
+}
+
+static void the_hysteresis_can_be_changed(void **context)
+{
+    struct event_log *log = log_new(10);
+    struct report report;
+
+    (void)context;
+    step(log, 1000, DETECTOR_STALLED, 7, &report);
+    step(log, 1000, DETECTOR_STALLED, 8, &report);
+    step(log, 1100, DETECTOR_MOVED, 7, &report);
+    event_log_set_hysteresis(log, 1000);
+    assert_int_equal(step(log, 1100 + HYSTERESIS, DETECTOR_MOVED, 8, &report), 0);
+    event_log_set_hysteresis(log, HYSTERESIS);
+    assert_int_equal(step(log, 1150 + HYSTERESIS, DETECTOR_MOVED, NONE, &report), 1);
+    assert_int_equal(report.slot, 7);
+    event_log_free(log, NULL);
+}
+
+static void one_that_is_excused_ends_like_one_that_moved(void **context)
+{
+    struct event_log *log = log_new(10);
+    struct report report;
+
+    (void)context;
+    step(log, 1000, DETECTOR_STALLED, 7, &report);
+    assert_int_equal(step(log, 1100, DETECTOR_EXCUSED, 7, &report), 0);
+    assert_int_equal(step(log, 1100 + HYSTERESIS, DETECTOR_MOVED, NONE, &report), 1);
+    assert_int_equal(report.reason, DETECTOR_EXCUSED);
+    assert_int_equal(report.at_mono_ns, 1100);
+    event_log_free(log, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +498,12 @@ int main(void)
         cmocka_unit_test(many_episodes_at_once),
         cmocka_unit_test(no_ring_takes_all_the_room),
         cmocka_unit_test(the_limit_can_be_lowered),
+        cmocka_unit_test(a_begin_tells_what_is_needed_to_take_it_up_again),
+        cmocka_unit_test(an_adopted_episode_has_one_end_and_no_second_begin),
+        cmocka_unit_test(an_adopted_episode_of_one_that_is_gone_ends_at_once),
+        cmocka_unit_test(numbers_go_on_where_they_were),
+        cmocka_unit_test(the_hysteresis_can_be_changed),
+        cmocka_unit_test(one_that_is_excused_ends_like_one_that_moved),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,7 +81,8 @@ static void add_id(struct world *world, uint32_t slot)
 
 static void change(struct world *world, enum detector_event_kind kind, uint32_t slot)
 {
-    world->changes[world->change_count++] = (struct detector_event){kind, 1, slot, 2, CAUSE_BLOCKED, 6 * SECOND_NS};
+    world->changes[world->change_count++] = (struct detector_event){
+        .kind = kind, .ring = 1, .slot = slot, .generation = 2, .cause = CAUSE_BLOCKED, .frozen_for_ns = 6 * SECOND_NS};
 }
 
 static void scan(struct world *world)
@@ -145,22 +146,23 @@ static void test_reasons(void **state)
         enum event_reason reason;
     } pairs[] = {{DETECTOR_MOVED, EVENT_REASON_MOVED},
                  {DETECTOR_STOPPED, EVENT_REASON_STOPPED},
-                 {DETECTOR_GONE, EVENT_REASON_GONE}};
+                 {DETECTOR_GONE, EVENT_REASON_GONE},
+                 {DETECTOR_EXCUSED, EVENT_REASON_EXCUSED}};
     struct world *world = *state;
 
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 4; i++) {
         add_id(world, i);
         change(world, DETECTOR_STALLED, i);
     }
     scan(world);
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < 4; i++)
         change(world, pairs[i].kind, i);
     for (int i = 0; i < 8; i++)
         scan(world);
-    assert_int_equal(world->announced_count, 6);
-    for (size_t i = 3; i < 6; i++)
+    assert_int_equal(world->announced_count, 8);
+    for (size_t i = 4; i < 8; i++)
         assert_int_equal(world->announced[i]->reason, pairs[world->announced[i]->id].reason);
-    assert_int_equal(world->announced[3]->id, 2); /* an id that is gone has no hysteresis */
+    assert_int_equal(world->announced[4]->id, 2); /* an id that is gone has no hysteresis */
 }
 
 /* An id that could not be described has its begin and its end none the less. */

@@ -75,13 +75,31 @@ static void test_out_of_the_way(void **state)
     }
 }
 
+static void test_another_interval(void **state)
+{
+    struct schedule schedule;
+
+    (void)state;
+    schedule_init(&schedule, 60 * INTERVAL, 1);
+    schedule_next(&schedule, 0, UINT64_MAX);
+    schedule_set_interval(&schedule, INTERVAL, 5 * INTERVAL); /* shorter: not only when the long one is over */
+    assert_int_equal(schedule_wait_ns(&schedule, 5 * INTERVAL), INTERVAL);
+    schedule_set_interval(&schedule, INTERVAL, 6 * INTERVAL - 3); /* what is nearer stays where it is */
+    assert_int_equal(schedule_wait_ns(&schedule, 6 * INTERVAL - 3), 3);
+    schedule_next(&schedule, 6 * INTERVAL, UINT64_MAX);
+    assert_in_range(schedule_wait_ns(&schedule, 6 * INTERVAL), INTERVAL * 9 / 10, INTERVAL);
+    schedule_set_interval(&schedule, 60 * INTERVAL, 6 * INTERVAL); /* longer: from the next scan on */
+    assert_in_range(schedule_wait_ns(&schedule, 6 * INTERVAL), INTERVAL * 9 / 10, INTERVAL);
+    schedule_set_interval(&schedule, INTERVAL, 9 * INTERVAL);
+    assert_int_equal(schedule_wait_ns(&schedule, 9 * INTERVAL), 0); /* one that is overdue stays so */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_jitter),
-        cmocka_unit_test(test_brought_forward),
-        cmocka_unit_test(test_least_distance),
-        cmocka_unit_test(test_out_of_the_way),
+        cmocka_unit_test(test_jitter),           cmocka_unit_test(test_brought_forward),
+        cmocka_unit_test(test_least_distance),   cmocka_unit_test(test_out_of_the_way),
+        cmocka_unit_test(test_another_interval),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
