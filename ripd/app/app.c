@@ -191,12 +191,10 @@ static void app_reload(struct app *app)
 
     service_reloading(&app->service);
     status = reload_config(app->config, &reload);
-    if (status == 0) {
+    if (status == 0)
         app_configure(app);
-        app->tally.health.reload_count++;
-    } else if (status != -ENOENT) {
-        app->tally.health.reload_failure_count++;
-    }
+    app->tally.health.reload_count += status != -ENOENT;
+    app->tally.health.reload_failure_count += status == -EINVAL;
     reload_report(app->config, status, &reload);
     service_reloaded(&app->service, app->config->interval_ns);
 }

@@ -67,3 +67,11 @@ struct verdict cause_judge(const struct evidence *evidence)
         row++;
     return row->verdict;
 }
+
+bool cause_can_be_judged(enum id_cause cause)
+{
+    for (size_t i = 0; i < sizeof(cause_rows) / sizeof(cause_rows[0]); i++)
+        if (cause_rows[i].verdict.cause == cause)
+            return true;
+    return false;
+}

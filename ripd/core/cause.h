@@ -30,4 +30,7 @@ struct verdict {
 /* The first row of the table in cause.c that matches. Not examined: stalled, CAUSE_NONE. */
 struct verdict cause_judge(const struct evidence *evidence);
 
+/* Whether some evidence leads to it, by that table. */
+bool cause_can_be_judged(enum id_cause cause);
+
 #endif

@@ -126,7 +126,7 @@ static int parse_kind(const char *value, struct query *query, struct query_error
     return 0;
 }
 
-#define X(name, text) " " text
+#define X(name, text, meaning) " " text
 static const char known_causes[] = ID_CAUSE_TABLE(X) " " CAUSE_NONE_TEXT; /* the first is CAUSE_NONE: no text */
 static const char known_states[] = ID_STATE_TABLE(X);
 #undef X
@@ -163,37 +163,33 @@ static int parse_group(const char *value, struct query *query, struct query_erro
     return 0;
 }
 
-static const struct parameter {
-    const char *name;
-    unsigned bit;
-    int (*parse)(const char *value, struct query *query, struct query_error *error);
-} parameters[] = {
-    {"ring", PARAMETER_RING, parse_ring},
-    {"pid", PARAMETER_PID, parse_pid},
-    {"name", PARAMETER_NAME, parse_name},
-    {"cause", PARAMETER_CAUSE, parse_cause},
-    {"min_ms", PARAMETER_MIN_MS, parse_min_ms},
-    {"limit", PARAMETER_LIMIT, parse_limit},
-    {"after", PARAMETER_AFTER, parse_after},
-    {"state", PARAMETER_STATE, parse_state},
-    {"group", PARAMETER_GROUP, parse_group},
-    {"kind", PARAMETER_KIND, parse_kind},
-    {"after", PARAMETER_AFTER_EVENT, parse_after_event},
+const struct query_parameter query_parameters[] = {
+    {"ring", PARAMETER_RING, parse_ring, "RING", "of this ring"},
+    {"pid", PARAMETER_PID, parse_pid, "PID", "of this process"},
+    {"name", PARAMETER_NAME, parse_name, "GLOB", "of ids with such a name; * and ? and [...] stand for other bytes"},
+    {"cause", PARAMETER_CAUSE, parse_cause, "CAUSE", "with this cause, or with ! before it any other; null is one too"},
+    {"min_ms", PARAMETER_MIN_MS, parse_min_ms, "NUMBER", "frozen for, or for an event lasting, that long or longer"},
+    {"limit", PARAMETER_LIMIT, parse_limit, "NUMBER", "at most so many, from 1 to 10000; 1000 if it is not given"},
+    {"after", PARAMETER_AFTER, parse_after, "CURSOR", "what follows an earlier answer; its \"next\""},
+    {"state", PARAMETER_STATE, parse_state, "STATE", "in this state"},
+    {"group", PARAMETER_GROUP, parse_group, "location", "counted by location instead of listed"},
+    {"kind", PARAMETER_KIND, parse_kind, "KIND", "events of this kind"},
+    {"after", PARAMETER_AFTER_EVENT, parse_after_event, "NUMBER", "events older than that one; an earlier \"next\""},
 };
-#define PARAMETER_COUNT (sizeof(parameters) / sizeof(parameters[0]))
+const size_t query_parameters_count = sizeof(query_parameters) / sizeof(query_parameters[0]);
 
 /* Which one is called so; NULL, with the error filled, if the path takes none of that name. */
-static const struct parameter *find_parameter(const char *name, unsigned allowed, struct query_error *error)
+static const struct query_parameter *find_parameter(const char *name, unsigned allowed, struct query_error *error)
 {
     char known[128] = "";
     size_t length = 0;
 
-    for (size_t i = 0; i < PARAMETER_COUNT; i++) {
-        if ((parameters[i].bit & allowed) == 0)
+    for (size_t i = 0; i < query_parameters_count; i++) {
+        if ((query_parameters[i].bit & allowed) == 0)
             continue;
-        if (strcmp(parameters[i].name, name) == 0)
-            return &parameters[i];
-        length += (size_t)snprintf(known + length, sizeof(known) - length, " %s", parameters[i].name);
+        if (strcmp(query_parameters[i].name, name) == 0)
+            return &query_parameters[i];
+        length += (size_t)snprintf(known + length, sizeof(known) - length, " %s", query_parameters[i].name);
     }
     if (allowed == 0)
         refuse(error, "is unknown: this path takes no parameters");
@@ -225,7 +221,7 @@ static int parse_piece(const char *text, size_t length, unsigned allowed, unsign
 {
     const char *equals = memchr(text, '=', length);
     size_t name_length = equals == NULL ? length : (size_t)(equals - text);
-    const struct parameter *parameter;
+    const struct query_parameter *parameter;
     char name[QUERY_PATTERN_BYTES];
     char value[QUERY_PATTERN_BYTES];
 

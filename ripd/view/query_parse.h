@@ -25,6 +25,18 @@ struct query_error {
     char detail[192];   /* what was found and what was expected */
 };
 
+struct query_parameter {
+    const char *name;
+    unsigned bit;
+    int (*parse)(const char *value, struct query *query, struct query_error *error);
+    const char *value_name;
+    const char *summary; /* which of a list it leaves, for the manual page */
+};
+
+/* The table. */
+extern const struct query_parameter query_parameters[];
+extern const size_t query_parameters_count;
+
 /* text: after the '?', percent-encoded; NULL or "" = none. 0, or -EINVAL with *ret_error filled. */
 int query_parse(const char *text, unsigned allowed, struct query *ret_query, struct query_error *ret_error);
 

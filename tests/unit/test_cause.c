@@ -81,6 +81,7 @@ static void every_evidence_has_its_verdict(void **context)
 static void no_evidence_is_without_a_verdict(void **context)
 {
     static const char letters[] = {0, 'R', 'S', 'D', 'T', 't', 'Z', 'X', 'x', 'I', 'P', '?'};
+    bool judged[CAUSE_COUNT] = {false};
 
     (void)context;
     for (unsigned bits = 0; bits < 64; bits++) {
@@ -98,12 +99,15 @@ static void no_evidence_is_without_a_verdict(void **context)
                 };
                 struct verdict verdict = cause_judge(&evidence);
 
+                judged[verdict.cause] = true;
                 assert_true(verdict.state == ID_STALLED || verdict.state == ID_STOPPED || verdict.state == ID_EXITED);
                 assert_int_equal(verdict.state == ID_STOPPED, verdict.cause >= CAUSE_SIGNAL);
                 assert_int_equal(evidence.examined, verdict.state != ID_STALLED || verdict.cause != CAUSE_NONE);
             }
         }
     }
+    for (int cause = 0; cause < CAUSE_COUNT; cause++)
+        assert_int_equal(cause_can_be_judged((enum id_cause)cause), judged[cause]);
 }
 
 int main(void)

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "core/state.h"
 
 static void names_are_those_of_the_interface(void **context)
@@ -45,6 +47,12 @@ static void other_names_and_values_are_nothing(void **context)
     assert_int_equal(id_cause_from_name("block"), -1);
     assert_string_equal(id_state_name((enum id_state)77), "");
     assert_string_equal(id_cause_name((enum id_cause)77), "");
+    assert_string_equal(id_cause_meaning((enum id_cause)77), "");
+    assert_string_equal(id_cause_meaning(CAUSE_NONE), "not examined yet");
+    for (int i = 0; i < CAUSE_COUNT; i++)
+        assert_true(strlen(id_cause_meaning((enum id_cause)i)) > 10);
+    for (int i = 0; i < ID_STATE_COUNT; i++)
+        assert_true(strlen(id_state_meaning((enum id_state)i)) > 10);
 }
 
 static void a_cause_is_of_one_state(void **context)
