@@ -39,6 +39,7 @@ struct query {
     enum id_state state;
     uint32_t kinds; /* of events: bit 1 << kind; 0 = any */
     uint64_t min_ns;
+    bool has_limit;
     uint32_t limit; /* QUERY_LIMIT_DEFAULT when not given */
     struct query_cursor after;
     enum query_group group;

@@ -5,7 +5,8 @@
  * Guarantees
  *   A. There are never more than http_limits.connections_max connections. At the cap, and when the system has no
  *      descriptor left, the one that has been incomplete for longest is dropped for the new one: who holds connections
- *      open without asking holds them only until somebody else comes.
+ *      open without asking holds them only until somebody else comes. Event streams are counted apart, and go only for
+ *      want of descriptors, when there is nobody else.
  *   B. Lists that are kept or being sent take at most http_limits.body_bytes_max, and the one made last: who asks for
  *      many and does not listen is dropped.
  *   C. When a connection cannot be taken and none can be dropped, accepting pauses; the loop never spins on it.
@@ -18,14 +19,31 @@
 
 #define PAUSE_NS UINT64_C(100000000)
 
-/* Whether to drop `left` rather than `right`: states are in order of what is lost, then the older goes. */
+/* In order of what is lost. */
+static int rank(const struct connection *connection)
+{
+    switch (connection->state) {
+    case CONNECTION_LINGERING:
+    case CONNECTION_READING:
+    case CONNECTION_CLOSED:
+        return 0;
+    case CONNECTION_WAITING:
+    case CONNECTION_WRITING:
+        return 1;
+    case CONNECTION_STREAMING:
+        return 2;
+    }
+    return 0;
+}
+
+/* Whether to drop `left` rather than `right`. Of one rank the older goes. */
 static bool goes_before(const struct connection *left, const struct connection *right)
 {
-    bool left_busy = left->state >= CONNECTION_WAITING;
-    bool right_busy = right->state >= CONNECTION_WAITING;
+    int left_rank = rank(left);
+    int right_rank = rank(right);
 
-    if (left_busy != right_busy)
-        return right_busy;
+    if (left_rank != right_rank)
+        return left_rank < right_rank;
     return left->since_ns < right->since_ns;
 }
 
@@ -71,7 +89,7 @@ static void admit(struct http *http, const struct door *door, int descriptor)
 {
     struct timeval sweep = http_timeval(http->limits.sweep_ns);
 
-    if (http->connection_count >= http->limits.connections_max)
+    if (http->connection_count - http->stream_count >= http->limits.connections_max)
         drop_one(http);
     if (connection_open(http, door, descriptor) < 0)
         return;

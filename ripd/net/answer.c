@@ -3,8 +3,10 @@
  * answer.c - the status line and the fields of an answer.
  *
  * Guarantees
- *   A. Every answer has its length, so that a connection can be kept; HEAD has the fields of GET, its length included.
- *   B. No answer may be stored, guessed at, framed, or read by a page of another origin; no CORS field, ever.
+ *   A. Every answer but an event stream has its length, so that a connection can be kept; HEAD has the fields of GET,
+ * its length included. B. No answer may be guessed at, framed, or read by a page of another origin; no CORS field,
+ * ever. C. None may be stored, but that a client may keep a list to ask whether it is still the last word: never
+ * another on its behalf.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,6 +21,7 @@ static const struct {
     const char *phrase;
 } phrases[] = {
     {200, "OK"},
+    {304, "Not Modified"},
     {400, "Bad Request"},
     {403, "Forbidden"},
     {404, "Not Found"},
@@ -66,24 +69,52 @@ static const char *connection_field(const struct connection *connection)
     return connection->minor_version == 0 ? "Connection: keep-alive\r\n" : "";
 }
 
-int answer_write_head(struct connection *connection, const struct answer *answer)
+/* Of what the answer carries: nothing where it carries nothing (304). */
+static void content_fields(const struct answer *answer, char *ret_text, size_t capacity)
 {
     size_t length = answer->text_bytes + (answer->body == NULL ? 0 : answer->body->length);
+
+    if (answer->content_type == NULL)
+        ret_text[0] = '\0';
+    else if (answer->endless)
+        snprintf(ret_text, capacity, "Content-Type: %s\r\n", answer->content_type);
+    else
+        snprintf(ret_text, capacity, "Content-Type: %s\r\nContent-Length: %zu\r\n", answer->content_type, length);
+}
+
+/* Who may keep it: the client itself, to ask whether it still holds; otherwise nobody. */
+static void cache_fields(const struct connection *connection, const struct answer *answer, char *ret_text,
+                         size_t capacity)
+{
+    char tag[ETAG_TEXT_BYTES];
+
+    if (answer->tag == NULL) {
+        snprintf(ret_text, capacity, "Cache-Control: no-store\r\n");
+        return;
+    }
+    etag_format(connection->http->instance, answer->tag, tag);
+    snprintf(ret_text, capacity, "Cache-Control: private, no-cache\r\nETag: %s\r\n", tag);
+}
+
+int answer_write_head(struct connection *connection, const struct answer *answer)
+{
+    char content[128];
+    char cache[64 + ETAG_TEXT_BYTES];
     char text[1024];
     int bytes;
 
+    content_fields(answer, content, sizeof(content));
+    cache_fields(connection, answer, cache, sizeof(cache));
     bytes = snprintf(text, sizeof(text),
                      "HTTP/1.1 %d %s\r\n"
                      "Date: %s\r\n"
-                     "Content-Type: %s\r\n"
-                     "Content-Length: %zu\r\n"
-                     "Cache-Control: no-store\r\n"
+                     "%s%s"
                      "X-Content-Type-Options: nosniff\r\n"
                      "Cross-Origin-Resource-Policy: same-origin\r\n"
                      "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
                      "%s%s\r\n",
-                     answer->status, answer_phrase(answer->status), date_now(connection->http), answer->content_type,
-                     length, answer->extra_fields == NULL ? "" : answer->extra_fields, connection_field(connection));
+                     answer->status, answer_phrase(answer->status), date_now(connection->http), content, cache,
+                     answer->extra_fields == NULL ? "" : answer->extra_fields, connection_field(connection));
     if (bytes < 0 || (size_t)bytes >= sizeof(text) || evbuffer_add(connection->output, text, (size_t)bytes) < 0)
         return -ENOMEM;
     return 0;

@@ -5,12 +5,14 @@
 
 #include "net/connection.h"
 
+#define ANSWER_EVENTS_FIELDS "Vary: Accept\r\n" /* there is a list and a stream of that name */
+
 /* Takes nothing over. NULL: no memory. */
 struct body *answer_page_body(struct http *http, enum document_kind kind, const struct page *page);
 
 /* A list that the server can make by itself, at most once per key and scan. build returns NULL without memory. */
-void answer_built(struct http *http, struct connection *connection, const struct query *query, const char *key,
-                  struct body *(*build)(struct http *http, const struct query *query));
+void answer_built(struct http *http, struct connection *connection, enum document_kind kind, const struct query *query,
+                  const char *key, struct body *(*build)(struct http *http, const struct query *query));
 
 /* With a head made now. */
 void answer_list(struct http *http, struct connection *connection, struct body *body);

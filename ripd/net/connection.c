@@ -25,7 +25,7 @@
 static void on_readable(evutil_socket_t descriptor, short what, void *argument);
 static void on_writable(evutil_socket_t descriptor, short what, void *argument);
 
-static void enter_state(struct connection *connection, enum connection_state state)
+void connection_enter_state(struct connection *connection, enum connection_state state)
 {
     connection->state = state;
     connection->since_ns = clock_mono_ns();
@@ -65,7 +65,7 @@ int connection_open(struct http *http, const struct door *door, int descriptor)
         release(connection);
         return -ENOMEM;
     }
-    enter_state(connection, CONNECTION_READING);
+    connection_enter_state(connection, CONNECTION_READING);
     connection->next = http->connections;
     if (http->connections != NULL)
         http->connections->previous = connection;
@@ -81,6 +81,7 @@ void connection_close(struct connection *connection)
     if (connection->state == CONNECTION_CLOSED)
         return;
     asking_leave(http, connection);
+    stream_leave(connection);
     connection->state = CONNECTION_CLOSED;
     if (connection->previous != NULL)
         connection->previous->next = connection->next;
@@ -111,28 +112,35 @@ static void leave(struct connection *connection)
 static void answer_done(struct connection *connection)
 {
     if (connection->keep_alive && !connection->http->stopping) {
-        enter_state(connection, CONNECTION_READING);
+        connection_enter_state(connection, CONNECTION_READING);
         connection->request_since_ns = connection->input_bytes != 0 ? connection->since_ns : 0;
     } else {
         shutdown(connection->descriptor, SHUT_WR);
         connection->input_bytes = 0;
-        enter_state(connection, CONNECTION_LINGERING);
+        connection_enter_state(connection, CONNECTION_LINGERING);
     }
     if (connection->http->stopping || event_add(connection->read_event, NULL) < 0)
         connection_close(connection);
 }
 
-/* Sends what the client takes; the rest when it takes more. */
-static void send_output(struct connection *connection)
+bool connection_send(struct connection *connection)
 {
     int sent = evbuffer_write_atmost(connection->output, connection->descriptor, HTTP_WRITE_BYTES_MAX);
 
     if (sent < 0 && errno != EAGAIN && errno != EINTR) {
         connection_close(connection);
-        return;
+        return false;
     }
     if (sent > 0)
         connection->progress_ns = clock_mono_ns();
+    return true;
+}
+
+/* Sends what the client takes; the rest when it takes more. */
+static void send_output(struct connection *connection)
+{
+    if (!connection_send(connection))
+        return;
     if (evbuffer_get_length(connection->output) == 0) {
         answer_done(connection);
         return;
@@ -165,7 +173,7 @@ void connection_answer(struct connection *connection, const struct answer *answe
     int status = -1;
 
     if (connection->state != CONNECTION_CLOSED) {
-        enter_state(connection, CONNECTION_WRITING);
+        connection_enter_state(connection, CONNECTION_WRITING);
         connection->progress_ns = connection->since_ns;
         status = answer_write_head(connection, answer);
         if (status == 0 && !connection->head_only && answer->text != NULL)
@@ -178,6 +186,21 @@ void connection_answer(struct connection *connection, const struct answer *answe
             connection_close(connection); /* no memory, and part of an answer in the buffer */
     }
     free(answer->text);
+}
+
+void connection_finish(struct connection *connection)
+{
+    connection_enter_state(connection, CONNECTION_WRITING);
+    connection->progress_ns = connection->since_ns;
+    send_output(connection);
+}
+
+void connection_not_modified(struct connection *connection, const struct etag *tag, const char *extra_fields)
+{
+    const struct answer answer = {.status = 304, .extra_fields = extra_fields, .tag = tag};
+
+    connection->http->counters.not_modified_count++;
+    connection_answer(connection, &answer);
 }
 
 void connection_problem(struct connection *connection, int status, const char *detail, const char *parameter,
@@ -198,7 +221,7 @@ void connection_problem(struct connection *connection, int status, const char *d
 
 void connection_wait(struct connection *connection)
 {
-    enter_state(connection, CONNECTION_WAITING);
+    connection_enter_state(connection, CONNECTION_WAITING);
     event_del(connection->read_event);
 }
 
@@ -242,6 +265,7 @@ static void take_request(struct connection *connection, const struct http_reques
     connection->head_only = request->method == REQUEST_HEAD;
     connection->minor_version = request->minor_version;
     connection->skip_bytes = request->body_bytes;
+    wishes_read(request, http->instance, &connection->wishes);
     connection->keep_alive = request->keep_alive && !request->has_coding &&
                              request->body_bytes <= REQUEST_BODY_BYTES_MAX &&
                              !(has_body && request->fields[FIELD_EXPECT].count != 0);
@@ -343,6 +367,16 @@ static bool read_input(struct connection *connection)
     return true;
 }
 
+/* Nothing more is expected of the client but that it goes. */
+static void read_past(struct connection *connection)
+{
+    if (!read_input(connection))
+        return;
+    connection->input_bytes = 0;
+    if (connection->ended)
+        connection_close(connection);
+}
+
 static void on_readable(evutil_socket_t descriptor, short what, void *argument)
 {
     struct connection *connection = argument;
@@ -350,13 +384,10 @@ static void on_readable(evutil_socket_t descriptor, short what, void *argument)
     (void)descriptor;
     (void)what;
     connection_enter(connection);
-    if (connection->state == CONNECTION_READING && read_input(connection)) {
+    if (connection->state == CONNECTION_READING && read_input(connection))
         work_input(connection);
-    } else if (connection->state == CONNECTION_LINGERING && read_input(connection)) {
-        connection->input_bytes = 0;
-        if (connection->ended)
-            connection_close(connection);
-    }
+    else if (connection->state == CONNECTION_LINGERING || connection->state == CONNECTION_STREAMING)
+        read_past(connection);
     leave(connection);
 }
 
@@ -367,7 +398,10 @@ static void on_writable(evutil_socket_t descriptor, short what, void *argument)
     (void)descriptor;
     (void)what;
     connection_enter(connection);
-    send_output(connection);
+    if (connection->state == CONNECTION_STREAMING)
+        stream_turn(connection);
+    else if (connection->state == CONNECTION_WRITING)
+        send_output(connection);
     connection_leave(connection);
 }
 
@@ -408,6 +442,9 @@ void connection_expire(struct connection *connection, uint64_t now_mono_ns)
             break;
         http->counters.answer_timeout_count++;
         connection_close(connection);
+        break;
+    case CONNECTION_STREAMING:
+        stream_expire(connection, now_mono_ns);
         break;
     case CONNECTION_LINGERING:
         if (expired(now_mono_ns, connection->since_ns, http->limits.linger_ns))

@@ -17,12 +17,14 @@
 #include <stdint.h>
 
 #include "net/server.h"
+#include "net/wishes.h"
 
 enum connection_state {
     CONNECTION_LINGERING, /* all is said; waits for the client to close */
     CONNECTION_READING,   /* waits for a request, or the rest of one */
     CONNECTION_WAITING,   /* its request is with the scanner */
     CONNECTION_WRITING,   /* its answer is being sent */
+    CONNECTION_STREAMING, /* it is sent events as they come */
     CONNECTION_CLOSED,
 };
 
@@ -47,8 +49,10 @@ struct connection {
     bool keep_alive;
     bool head_only;
     unsigned minor_version;
-    bool ended;   /* the client sends no more; it may still be listening */
-    bool entered; /* a callback is at work: freed at its end */
+    bool ended;            /* the client sends no more; it may still be listening */
+    bool entered;          /* a callback is at work: freed at its end */
+    struct wishes wishes;  /* of the request being answered */
+    struct stream *stream; /* NULL unless STREAMING */
     struct asking *asking;
     struct connection *next_waiting;
 };
@@ -60,7 +64,9 @@ struct answer {
     const char *extra_fields; /* "NAME: VALUE\r\n"..., or NULL */
     char *text;               /* taken over; NULL = none */
     size_t text_bytes;
-    struct body *body; /* the caller's; a reference is taken; NULL = none */
+    struct body *body;      /* the caller's; a reference is taken; NULL = none */
+    const struct etag *tag; /* NULL: the answer may not be kept */
+    bool endless;           /* without a length; the connection's end is its end */
 };
 
 /* Takes the descriptor over, also when it fails. */
@@ -71,6 +77,15 @@ void connection_answer(struct connection *connection, const struct answer *answe
 /* parameter and extra_fields may be NULL. */
 void connection_problem(struct connection *connection, int status, const char *detail, const char *parameter,
                         const char *extra_fields);
+
+/* The client has it already. */
+void connection_not_modified(struct connection *connection, const struct etag *tag, const char *extra_fields);
+
+/* For streams.c: a state begins; sends what the client takes, false if that closed the connection; the output as it is
+   becomes the end of the answer. */
+void connection_enter_state(struct connection *connection, enum connection_state state);
+bool connection_send(struct connection *connection);
+void connection_finish(struct connection *connection);
 
 /* Its request is answered later. */
 void connection_wait(struct connection *connection);

@@ -34,13 +34,28 @@ struct body *answer_page_body(struct http *http, enum document_kind kind, const 
     return body_new(&http->pages, &frame, text, length);
 }
 
+/* What a list is a version of: its scan; of events, the newest. */
+static uint64_t list_version(const struct http *http, enum document_kind kind)
+{
+    return kind == DOCUMENT_EVENTS ? http->events.newest_sequence : http->snapshot->sequence;
+}
+
+static const char *list_fields(enum document_kind kind)
+{
+    return kind == DOCUMENT_EVENTS ? ANSWER_EVENTS_FIELDS : NULL;
+}
+
 void answer_list(struct http *http, struct connection *connection, struct body *body)
 {
-    struct answer answer = {.status = 200, .content_type = JSON_TYPE, .body = body};
+    const char *extra_fields = list_fields(body->frame.kind);
+    struct answer answer = {
+        .status = 200, .content_type = JSON_TYPE, .extra_fields = extra_fields, .body = body, .tag = &body->tag};
 
     (void)http;
     if (body->frame.kind == DOCUMENT_THREAD && body->frame.returned == 0)
         connection_problem(connection, 404, "No live id of that number is in a ring of that name.", NULL, NULL);
+    else if (connection->wishes.condition.any || condition_names(&connection->wishes.condition, &body->tag))
+        connection_not_modified(connection, &body->tag, extra_fields);
     else if (document_head(&body->frame, clock_wall_ns(), clock_mono_ns(), &answer.text, &answer.text_bytes) < 0)
         connection_problem(connection, 500, NO_MEMORY, NULL, NULL);
     else
@@ -77,12 +92,23 @@ static struct body *build_rings(struct http *http, const struct query *query)
     return body_new(&http->pages, &frame, text, length);
 }
 
-void answer_built(struct http *http, struct connection *connection, const struct query *query, const char *key,
-                  struct body *(*build)(struct http *http, const struct query *query))
+/* True, and answered, if the client has what the list of that key is now: then it need not be built. */
+static bool unchanged(struct http *http, struct connection *connection, enum document_kind kind, const char *key)
+{
+    const struct etag tag = {.version = list_version(http, kind), .question = page_key_hash(key)};
+
+    if (!condition_names(&connection->wishes.condition, &tag))
+        return false;
+    connection_not_modified(connection, &tag, list_fields(kind));
+    return true;
+}
+
+void answer_built(struct http *http, struct connection *connection, enum document_kind kind, const struct query *query,
+                  const char *key, struct body *(*build)(struct http *http, const struct query *query))
 {
     struct body *body;
 
-    if (!scanned(http, connection))
+    if (!scanned(http, connection) || unchanged(http, connection, kind, key))
         return;
     body = pages_find(&http->pages, key, http->snapshot->sequence);
     if (body != NULL) {
@@ -94,6 +120,7 @@ void answer_built(struct http *http, struct connection *connection, const struct
         connection_problem(connection, 500, NO_MEMORY, NULL, NULL);
         return;
     }
+    body->tag.version = list_version(http, kind);
     pages_keep(&http->pages, key, body);
     drop_stalled(http);
     answer_list(http, connection, body);
@@ -110,6 +137,8 @@ static void answer_asked(struct http *http, struct connection *connection, const
     if (!scanned(http, connection))
         return;
     page_key(kind, query, key);
+    if (unchanged(http, connection, kind, key))
+        return;
     body = pages_find(&http->pages, key, http->snapshot->sequence);
     if (body != NULL)
         answer_list(http, connection, body);
@@ -119,10 +148,11 @@ static void answer_asked(struct http *http, struct connection *connection, const
 
 void handle_stalls(struct http *http, struct connection *connection, const struct query *query)
 {
+    enum document_kind kind = query->group == QUERY_GROUP_LOCATION ? DOCUMENT_STALLS_BY_LOCATION : DOCUMENT_STALLS;
     char key[PAGE_KEY_BYTES];
 
-    page_key(query->group == QUERY_GROUP_LOCATION ? DOCUMENT_STALLS_BY_LOCATION : DOCUMENT_STALLS, query, key);
-    answer_built(http, connection, query, key, build_stalls);
+    page_key(kind, query, key);
+    answer_built(http, connection, kind, query, key, build_stalls);
 }
 
 void handle_rings(struct http *http, struct connection *connection, const struct query *query)
@@ -130,7 +160,7 @@ void handle_rings(struct http *http, struct connection *connection, const struct
     char key[PAGE_KEY_BYTES];
 
     page_key(DOCUMENT_RINGS, query, key);
-    answer_built(http, connection, query, key, build_rings);
+    answer_built(http, connection, DOCUMENT_RINGS, query, key, build_rings);
 }
 
 void handle_threads(struct http *http, struct connection *connection, const struct query *query)

@@ -62,8 +62,12 @@ void handle_events(struct http *http, struct connection *connection, const struc
     char key[PAGE_KEY_BYTES];
     size_t length;
 
+    if (connection->wishes.stream) {
+        stream_open(http, connection, query);
+        return;
+    }
     page_key(DOCUMENT_EVENTS, query, key); /* and of these events: they come between scans, too */
     length = strlen(key);
     snprintf(key + length, sizeof(key) - length, " %" PRIu64, http->events.newest_sequence);
-    answer_built(http, connection, query, key, build_events);
+    answer_built(http, connection, DOCUMENT_EVENTS, query, key, build_events);
 }

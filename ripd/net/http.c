@@ -38,6 +38,7 @@ static const struct http_limits default_limits = {
     .request_ns = 10 * SECOND_NS,
     .stall_ns = 30 * SECOND_NS,
     .answer_ns = 300 * SECOND_NS,
+    .heartbeat_ns = 15 * SECOND_NS,
     .linger_ns = 2 * SECOND_NS,
     .wait_ns = 5 * SECOND_NS,
     .sweep_ns = 500 * MS,
@@ -83,6 +84,7 @@ static void begin_stop(struct http *http)
     accept_stop(http);
     event_del(http->resume_event);
     askings_abandon(http);
+    streams_end(http);
     for (struct connection *connection = http->connections; connection != NULL; connection = next) {
         next = connection->next;
         if (connection->state != CONNECTION_WRITING)
@@ -118,7 +120,10 @@ static void on_wake(evutil_socket_t descriptor, short what, void *argument)
         take_hosts(http, mail.hosts);
     if (mail.snapshot != NULL)
         take_snapshot(http, mail.snapshot);
-    event_store_move(&http->events, &mail.events);
+    if (mail.events.count != 0) {
+        event_store_move(&http->events, &mail.events);
+        streams_advance(http);
+    }
     if (mail.found) {
         asking_complete(http, mail.completion.ticket, mail.completion.page);
         page_unref(mail.completion.page);

@@ -19,6 +19,7 @@ struct body *body_new(struct pages *pages, const struct document_frame *frame, c
         .references = 1,
         .pages = pages,
         .frame = *frame,
+        .tag = {.version = frame->sequence},
         .text = text,
         .length = length,
     };
@@ -52,6 +53,15 @@ void page_key(enum document_kind kind, const struct query *query, char ret_key[P
              (int)query->group, query->kinds, query->after.present, query->after.frozen_since_ns, query->after.ring,
              query->after.slot, query->after.sequence, query->one, query->one ? query->id : 0, strlen(query->ring),
              strlen(query->name), query->ring, query->name);
+}
+
+uint64_t page_key_hash(const char *key)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+    while (*key != '\0')
+        hash = (hash ^ (unsigned char)*key++) * UINT64_C(0x100000001b3);
+    return hash;
 }
 
 struct body *pages_find(struct pages *pages, const char *key, uint64_t sequence)
@@ -111,6 +121,7 @@ void pages_keep(struct pages *pages, const char *key, struct body *body)
 {
     size_t i;
 
+    body->tag.question = page_key_hash(key);
     make_room(pages, body->length);
     i = choose(pages);
     let_go(pages, i);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/wishes.h"
 #include "view/documents.h"
 
 #define PAGES_KEPT_MAX 8u
@@ -21,6 +22,7 @@
 /* Shared by those it is being sent to. */
 struct body {
     unsigned references;
+    struct etag tag;     /* given when it is kept */
     struct pages *pages; /* where it is counted */
     struct document_frame frame;
     char *text;
@@ -44,6 +46,9 @@ void body_unref(struct body *body);
 
 /* The same text for the same question. */
 void page_key(enum document_kind kind, const struct query *query, char ret_key[PAGE_KEY_BYTES]);
+
+/* For a tag. */
+uint64_t page_key_hash(const char *key);
 
 /* The kept one, not referenced for the caller; NULL if there is none of that scan. */
 struct body *pages_find(struct pages *pages, const char *key, uint64_t sequence);

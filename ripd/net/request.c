@@ -19,6 +19,9 @@ static const char *const field_names[FIELD_COUNT] = {
     [FIELD_CONTENT_LENGTH] = "content-length",
     [FIELD_TRANSFER_ENCODING] = "transfer-encoding",
     [FIELD_EXPECT] = "expect",
+    [FIELD_ACCEPT] = "accept",
+    [FIELD_IF_NONE_MATCH] = "if-none-match",
+    [FIELD_LAST_EVENT_ID] = "last-event-id",
 };
 
 static char to_lower(char letter)

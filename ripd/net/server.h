@@ -22,9 +22,13 @@
 #include "net/pages.h"
 
 #define HTTP_CONNECTIONS_MAX 512u
-#define HTTP_STREAMS_MAX 64u            /* of events; apart from the connections */
-#define HTTP_WRITE_BYTES_MAX (2u << 20) /* to one client in one turn of the loop */
-#define HTTP_REQUESTS_PER_TURN 16u      /* pipelined by one client */
+#define HTTP_STREAMS_MAX 64u                /* of events; apart from the connections */
+#define HTTP_STREAM_OUTPUT_BYTES_MAX 65536u /* rendered for one stream and not taken; an event may go beyond */
+#define HTTP_STREAM_SOCKET_BYTES 65536      /* of its socket's buffer */
+#define HTTP_STREAM_EVENTS_PER_TURN 500u    /* looked at for one stream */
+#define HTTP_STREAM_RETRY_MS 3000u          /* after which a client should come back */
+#define HTTP_WRITE_BYTES_MAX (2u << 20)     /* to one client in one turn of the loop */
+#define HTTP_REQUESTS_PER_TURN 16u          /* pipelined by one client */
 #define HTTP_ACCEPTS_PER_TURN 64u
 #define HTTP_ASKINGS_MAX 64u       /* questions to the scanner that somebody waits for */
 #define HTTP_ASKED_MAX 4u          /* of them with the scanner, or answered and not yet sent on */
@@ -40,6 +44,7 @@ struct http_limits {
     uint64_t request_ns;   /* for the head of a request, from its first byte */
     uint64_t stall_ns;     /* without taking a byte of its answer */
     uint64_t answer_ns;    /* for the whole of an answer */
+    uint64_t heartbeat_ns; /* a stream in which nothing happens gives a sign of life */
     uint64_t linger_ns;    /* to close after the last answer */
     uint64_t wait_ns;      /* how long it is kept waiting for the scanner */
     uint64_t sweep_ns;     /* how often these are looked at */
@@ -108,6 +113,7 @@ struct http {
     struct hosts hosts; /* further names that are ours */
     struct connection *connections;
     size_t connection_count;
+    struct stream *streams;
     size_t stream_count;       /* of the connections */
     struct snapshot *snapshot; /* the last one; NULL before the first scan */
     struct event_store events;
@@ -153,6 +159,14 @@ void asking_complete(struct http *http, uint64_t ticket, struct page *page);
 void askings_expire(struct http *http, uint64_t now_mono_ns);
 /* Answers everybody who waits with a problem. */
 void askings_abandon(struct http *http);
+
+/* streams.c: the connection is sent events as they come, from its wish's place on. */
+void stream_open(struct http *http, struct connection *connection, const struct query *query);
+void stream_turn(struct connection *connection);
+void stream_expire(struct connection *connection, uint64_t now_mono_ns);
+void stream_leave(struct connection *connection); /* nothing happens if it has none */
+void streams_advance(struct http *http);          /* there are new events */
+void streams_end(struct http *http);
 
 /* accept.c */
 void accept_start(struct http *http);

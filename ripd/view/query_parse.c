@@ -88,8 +88,10 @@ static int parse_limit(const char *value, struct query *query, struct query_erro
     uint64_t number;
     int status = parse_number(value, 1, QUERY_LIMIT_MAX, &number, error);
 
-    if (status == 0)
+    if (status == 0) {
+        query->has_limit = true;
         query->limit = (uint32_t)number;
+    }
     return status;
 }
 

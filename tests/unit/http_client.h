@@ -124,8 +124,8 @@ static inline bool reply_has(const struct reply *reply, const char *name, const 
     return found != NULL && strncmp(found, value, strlen(value)) == 0 && found[strlen(value)] == '\r';
 }
 
-/* The next reply; of HEAD, without a body. False: the server closed instead. */
-static inline bool client_receive_any(struct client *client, bool head_only, struct reply *ret_reply)
+/* The next reply's status and fields. False: the server closed instead. */
+static inline bool client_receive_head(struct client *client, struct reply *ret_reply)
 {
     const char *end;
     size_t head_bytes;
@@ -139,8 +139,19 @@ static inline bool client_receive_any(struct client *client, bool head_only, str
     ret_reply->head[head_bytes] = '\0';
     client_drop(client, head_bytes);
     assert_int_equal(sscanf(ret_reply->head, "HTTP/1.1 %d ", &ret_reply->status), 1);
-    assert_non_null(reply_field(ret_reply, "Content-Length"));
-    ret_reply->body_bytes = head_only ? 0 : strtoul(reply_field(ret_reply, "Content-Length"), NULL, 10);
+    return true;
+}
+
+/* The next reply; of HEAD, without a body. False: the server closed instead. */
+static inline bool client_receive_any(struct client *client, bool head_only, struct reply *ret_reply)
+{
+    bool empty;
+
+    if (!client_receive_head(client, ret_reply))
+        return false;
+    empty = head_only || ret_reply->status == 304;
+    assert_true(empty || reply_field(ret_reply, "Content-Length") != NULL);
+    ret_reply->body_bytes = empty ? 0 : strtoul(reply_field(ret_reply, "Content-Length"), NULL, 10);
     while (client->count < ret_reply->body_bytes)
         if (client_fill(client) == 0)
             return false;

@@ -30,7 +30,7 @@ static void test_before_and_after_the_first_scan(void **state)
     client_ask(world.address, GET("/stalls"), &reply);
     assert_int_equal(reply.status, 200);
     assert_true(reply_has(&reply, "Content-Type", "application/json"));
-    assert_true(reply_has(&reply, "Cache-Control", "no-store"));
+    assert_true(reply_has(&reply, "Cache-Control", "private, no-cache"));
     assert_true(reply_has(&reply, "X-Content-Type-Options", "nosniff"));
     assert_null(strcasestr(reply.head, "Access-Control"));
     assert_non_null(strstr(reply.body, "\"total\":3,\"returned\":3,\"stalls\":["));
