@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "app/events.h"
+#include "app/hook.h"
 #include "app/reload.h"
 #include "app/report.h"
 #include "app/requests.h"
@@ -45,6 +46,7 @@ struct app {
     struct detector *detector;
     struct probe *probe;
     struct events *events;
+    struct hook *hook;
     struct report_budget notice_budget;
     struct stalls stalls;
     struct snapshot *snapshot; /* the last one */
@@ -65,6 +67,7 @@ static void app_announce(void *context, struct event *event)
 
     app->tally.health.event_counts[event->kind]++;
     report_event(event);
+    hook_push(app->hook, event);
     http_publish_event(app->http, event);
 }
 
@@ -107,6 +110,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
     };
 
     tally_add(&app->tally, &scan);
+    hook_health(app->hook, &app->tally.health);
     snapshot->health = app->tally.health;
 }
 
@@ -182,6 +186,9 @@ static void app_configure(struct app *app)
     error = http_allow_hosts(app->http, (const char *const *)config->allow_hosts.items, config->allow_hosts.count);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "allow-host: %s", strerror(-error));
+    error = hook_set_command(app->hook, config->on_stall);
+    if (error != 0)
+        log_line(LOG_LEVEL_ERROR, "on-stall: %s", strerror(-error));
 }
 
 static void app_reload(struct app *app)
@@ -212,19 +219,32 @@ static bool app_take_signal(struct app *app)
     return true;
 }
 
-/* Waits for the next scan, answering questions meanwhile. False: asked to stop. */
+/* How long nothing is due, if nothing comes in. */
+static struct timespec app_leisure(struct app *app)
+{
+    uint64_t now_mono_ns = clock_mono_ns();
+    uint64_t scan_ns = schedule_wait_ns(&app->schedule, now_mono_ns);
+    uint64_t hook_ns = hook_wait_ns(app->hook, now_mono_ns);
+    uint64_t wait_ns = scan_ns < hook_ns ? scan_ns : hook_ns;
+
+    return (struct timespec){.tv_sec = (time_t)(wait_ns / 1000000000), .tv_nsec = (long)(wait_ns % 1000000000)};
+}
+
+/* Waits for the next scan, answering questions and running commands meanwhile. False: asked to stop. */
 static bool app_wait(struct app *app)
 {
     struct pollfd descriptors[] = {
         {.fd = app->signal_descriptor, .events = POLLIN},
         {.fd = requests_descriptor(app->requests), .events = POLLIN},
+        {.fd = hook_descriptor(app->hook), .events = POLLIN},
     };
 
     for (;;) {
-        uint64_t wait_ns = schedule_wait_ns(&app->schedule, clock_mono_ns());
-        struct timespec timeout = {.tv_sec = (time_t)(wait_ns / 1000000000), .tv_nsec = (long)(wait_ns % 1000000000)};
+        struct timespec timeout;
 
-        if (ppoll(descriptors, 2, &timeout, NULL) < 0 && errno != EINTR) {
+        hook_step(app->hook, clock_mono_ns());
+        timeout = app_leisure(app);
+        if (ppoll(descriptors, sizeof(descriptors) / sizeof(descriptors[0]), &timeout, NULL) < 0 && errno != EINTR) {
             log_line(LOG_LEVEL_ERROR, "poll: %s", strerror(errno));
             app->failed = true;
             return false;
@@ -265,15 +285,15 @@ static int signals_open(void)
     return descriptor >= 0 ? descriptor : -errno;
 }
 
-/* Every ring takes a descriptor. */
-static void raise_descriptor_limit(void)
+/* Every ring takes a descriptor. Returns what the limit was before, which other programs expect; 0: it is unchanged. */
+static uint64_t raise_descriptor_limit(void)
 {
-    struct rlimit limit;
+    struct rlimit limit, raised;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+        return 0;
+    raised = (struct rlimit){.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+    return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? limit.rlim_cur : 0;
 }
 
 static int app_open_parts(struct app *app)
@@ -286,12 +306,17 @@ static int app_open_parts(struct app *app)
                                         judging_ns < REGISTRY_JUDGING_NS ? judging_ns : REGISTRY_JUDGING_NS};
     struct probe_options probe = {"/proc", "/sys/fs/cgroup", config->interval_ns / PROBE_BUDGET_DIVISOR};
     struct events_options events = {config->stall_after_ns + config->interval_ns, app_announce, app};
+    struct hook_options hook = {.descriptors_max = raise_descriptor_limit()};
     int error = sigbus_install();
 
     if (error == 0)
         error = detector_new(&app->detector, &detector);
     if (error == 0) /* an id that freezes again at once is stalled again after stall-after: that is one episode */
         error = events_new(&app->events, &events, clock_mono_ns());
+    if (error == 0)
+        error = hook_new(&app->hook, &hook);
+    if (error == 0)
+        error = hook_set_command(app->hook, config->on_stall);
     if (error == 0)
         error = registry_new(&app->registry, &registry);
     if (error == 0)
@@ -348,6 +373,7 @@ static void app_close(struct app *app)
     snapshot_unref(app->snapshot);
     stalls_done(&app->stalls);
     events_free(app->events);
+    hook_free(app->hook);
     detector_free(app->detector);
     probe_free(app->probe);
     registry_free(app->registry);
@@ -363,7 +389,6 @@ int app_run(struct config *config)
 
     log_open();
     log_set_level(config->log_level);
-    raise_descriptor_limit();
     schedule_init(&app.schedule, config->interval_ns, clock_wall_ns());
     tally_init(&app.tally, clock_wall_ns());
     report_budget_init(&app.notice_budget, clock_mono_ns());
@@ -377,6 +402,7 @@ int app_run(struct config *config)
         log_line(LOG_LEVEL_INFO, "stopping");
         service_stopping(&app.service);
         http_stop(app.http);
+        hook_stop(app.hook);
     }
     app_close(&app);
     return error == 0 && !app.failed ? 0 : 1;

@@ -67,7 +67,7 @@ struct hook {
     bool stopping;
     uint64_t retry_mono_ns; /* nothing is started before: the system had no room for a process */
     int epoll;              /* the descriptors of all runs as one */
-    uint64_t started_count;
+    uint64_t taken_count;   /* events for which it was started, or was to be */
     uint64_t failure_count;
     uint64_t timeout_count;
     uint64_t not_given_count;
@@ -246,6 +246,7 @@ static void start(struct hook *hook, struct event *event, uint64_t now_mono_ns)
             hook->retry_mono_ns = now_mono_ns + HOOK_RETRY_NS;
             return;
         }
+        hook->taken_count++;
         hook->failure_count++;
         event_queue_remove(&hook->queue, event);
         event_unref(event);
@@ -260,7 +261,7 @@ static void start(struct hook *hook, struct event *event, uint64_t now_mono_ns)
     run->event = event;
     time_limit_init(&run->limit, now_mono_ns, hook->options.time_limit_ns, hook->options.grace_ns);
     hook->run_count++;
-    hook->started_count++;
+    hook->taken_count++;
 }
 
 static struct event *next_event(const struct hook *hook)
@@ -346,7 +347,7 @@ void hook_stop(struct hook *hook)
 
 void hook_health(const struct hook *hook, struct health *health)
 {
-    health->hook_run_count = hook->started_count;
+    health->hook_run_count = hook->taken_count;
     health->hook_failure_count = hook->failure_count;
     health->hook_timeout_count = hook->timeout_count;
     health->limit_counts[HEALTH_LIMIT_HOOKS] = hook->not_given_count;
