@@ -29,6 +29,7 @@
 #include "core/schedule.h"
 #include "net/http.h"
 #include "os/clock.h"
+#include "os/journal.h"
 #include "os/sigbus.h"
 #include "probe/evidence.h"
 #include "ring/describe.h"
@@ -388,6 +389,7 @@ int app_run(struct config *config)
     int error;
 
     log_open();
+    log_open_journal(JOURNAL_SOCKET);
     log_set_level(config->log_level);
     schedule_init(&app.schedule, config->interval_ns, clock_wall_ns());
     tally_init(&app.tally, clock_wall_ns());
@@ -405,5 +407,6 @@ int app_run(struct config *config)
         hook_stop(app.hook);
     }
     app_close(&app);
+    log_close_journal();
     return error == 0 && !app.failed ? 0 : 1;
 }

@@ -86,6 +86,8 @@ static void fill_subject(struct event *event, const struct item *item)
     strncpy(event->ring, item->ring_name, sizeof(event->ring) - 1);
     event->name_bytes = item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES;
     memcpy(event->name, item->name, event->name_bytes);
+    if (item->process != NULL)
+        memcpy(event->comm, item->process->comm, sizeof(event->comm));
     if (item->crumb_count == 0 || item->process == NULL)
         return;
     module = process_facts_module(item->process, item->crumbs[0].address);
@@ -158,6 +160,7 @@ static struct event *end_new(const struct events *events, const struct event *be
     memcpy(event->ring, begin->ring, sizeof(event->ring));
     event->name_bytes = begin->name_bytes;
     memcpy(event->name, begin->name, sizeof(event->name));
+    memcpy(event->comm, begin->comm, sizeof(event->comm));
     event->module = begin->module != NULL ? strdup(begin->module) : NULL;
     event->offset = begin->offset;
     return event;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log.c - the only place that writes to standard error.
+ * log.c - the only place that writes to standard error, and to the journal.
  *
  * A reader who does not read must not stop the daemon: the scanner would wait in write(2), and nobody would be watched,
  * nor SIGTERM be heard. A line that cannot be taken at once is dropped and counted; the next one tells.
@@ -13,16 +13,22 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "os/journal.h"
+
 #define LINE_BYTES 2048u
+#define HEAD_BYTES 32u
 #define LOST_BYTES 96u
 
 static const char *const level_names[LOG_LEVEL_COUNT] = {"error", "warning", "info", "debug"};
-static atomic_uint_fast64_t lost_count;   /* nobody took them, and it has not been told */
-static atomic_uint_fast64_t missed_count; /* for whatever reason, since the start */
+static const char priorities[LOG_LEVEL_COUNT] = {'3', '4', '6', '7'}; /* of syslog(3) */
+static struct journal journal = {.descriptor = -1};                   /* changes only before there are threads */
+static atomic_uint_fast64_t lost_count;                               /* nobody took them, and it has not been told */
+static atomic_uint_fast64_t missed_count;                             /* for whatever reason, since the start */
 static atomic_int level_shown = LOG_LEVEL_INFO;
 
 int log_level_from_name(const char *name)
@@ -59,13 +65,37 @@ uint64_t log_missed_count(void)
     return atomic_load_explicit(&missed_count, memory_order_relaxed);
 }
 
+void log_open_journal(const char *path)
+{
+    if (journal_is_stream(STDERR_FILENO))
+        (void)journal_open(&journal, path); /* else standard error serves */
+}
+
+void log_close_journal(void)
+{
+    journal_close(&journal);
+}
+
+/* What stands before the text on standard error. */
+static size_t write_head(char *line, size_t size, enum log_level level)
+{
+    if (journal.descriptor >= 0)
+        return (size_t)snprintf(line, size, "<%c>", priorities[level]);
+    return (size_t)snprintf(line, size, "ripd: %s: ", level_names[level]);
+}
+
+static size_t write_lost(char *text, uint64_t lost)
+{
+    return (size_t)snprintf(text, LOST_BYTES, "log lines lost, nobody took them: count=%" PRIu64, lost);
+}
+
 /* A pipe that is ready takes PIPE_BUF bytes, and a line is shorter: the write does not wait. */
 _Static_assert(LINE_BYTES + LOST_BYTES <= PIPE_BUF, "a write of a line could wait");
 
-static void write_line(const char *line, size_t length)
+static void write_line(enum log_level level, const char *text, size_t length)
 {
     struct pollfd output = {.fd = STDERR_FILENO, .events = POLLOUT};
-    char text[LINE_BYTES + LOST_BYTES];
+    char lines[LINE_BYTES + LOST_BYTES];
     uint64_t lost = 0;
     size_t at = 0;
 
@@ -75,34 +105,82 @@ static void write_line(const char *line, size_t length)
         return;
     }
     lost = atomic_exchange_explicit(&lost_count, 0, memory_order_relaxed);
-    if (lost != 0)
-        at = (size_t)snprintf(text, LOST_BYTES, "ripd: warning: log lines lost, nobody took them: count=%" PRIu64 "\n",
-                              lost);
-    memcpy(text + at, line, length);
-    if (write(STDERR_FILENO, text, at + length) < 0)
+    if (lost != 0) {
+        at = write_head(lines, LOST_BYTES, LOG_LEVEL_WARNING);
+        at += write_lost(lines + at, lost);
+        lines[at++] = '\n';
+    }
+    at += write_head(lines + at, HEAD_BYTES, level);
+    memcpy(lines + at, text, length);
+    at += length;
+    lines[at++] = '\n';
+    if (write(STDERR_FILENO, lines, at) < 0)
         return; /* nobody is left to tell */
 }
 
-void log_line(enum log_level level, const char *format, ...)
+static int send_entry(enum log_level level, const struct log_field *fields, size_t count, const char *text,
+                      size_t length)
 {
-    char line[LINE_BYTES];
-    va_list arguments;
+    struct journal_entry entry;
+
+    entry.length = 0;
+    journal_entry_add(&entry, "MESSAGE", text, length);
+    journal_entry_add(&entry, "PRIORITY", &priorities[level], 1);
+    journal_entry_add(&entry, "SYSLOG_FACILITY", "3", 1); /* a daemon: what the journal assumes of standard error */
+    journal_entry_add(&entry, "SYSLOG_IDENTIFIER", "ripd", 4);
+    for (size_t i = 0; i < count; i++)
+        journal_entry_add(&entry, fields[i].name, fields[i].value, fields[i].length);
+    return journal_send(&journal, &entry);
+}
+
+/* False: the journal did not take it. */
+static bool write_entry(enum log_level level, const struct log_field *fields, size_t count, const char *text,
+                        size_t length)
+{
+    char lost_text[LOST_BYTES];
+    uint64_t lost;
+
+    if (journal.descriptor < 0 || send_entry(level, fields, count, text, length) != 0)
+        return false;
+    lost = atomic_exchange_explicit(&lost_count, 0, memory_order_relaxed);
+    if (lost != 0 && send_entry(LOG_LEVEL_WARNING, NULL, 0, lost_text, write_lost(lost_text, lost)) != 0)
+        atomic_fetch_add_explicit(&lost_count, lost, memory_order_relaxed);
+    return true;
+}
+
+__attribute__((format(printf, 4, 0))) static void emit(enum log_level level, const struct log_field *fields,
+                                                       size_t count, const char *format, va_list arguments)
+{
+    char text[LINE_BYTES - HEAD_BYTES];
     size_t length;
     int n;
 
     if ((int)level > atomic_load_explicit(&level_shown, memory_order_relaxed))
         return;
-    length = (size_t)snprintf(line, sizeof(line), "ripd: %s: ", level_names[level]);
-    va_start(arguments, format);
-    n = vsnprintf(line + length, sizeof(line) - length - 1, format, arguments);
-    va_end(arguments);
+    n = vsnprintf(text, sizeof(text), format, arguments);
     if (n < 0)
         return;
-    length += (size_t)n;
-    if (length > sizeof(line) - 2)
-        length = sizeof(line) - 2;
-    line[length++] = '\n';
-    write_line(line, length);
+    length = (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1;
+    if (!write_entry(level, fields, count, text, length))
+        write_line(level, text, length);
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    emit(level, NULL, 0, format, arguments);
+    va_end(arguments);
+}
+
+void log_event(enum log_level level, const struct log_field *fields, size_t count, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    emit(level, fields, count, format, arguments);
+    va_end(arguments);
 }
 
 const char *log_quote(const void *bytes, size_t length, char ret_text[LOG_QUOTED_BYTES])

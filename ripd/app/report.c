@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "app/log.h"
+#include "app/report_fields.h"
 
 static const struct notice_line {
     enum log_level level;
@@ -95,7 +96,9 @@ void report_event(const struct event *event)
 {
     char who[2 * LOG_QUOTED_BYTES + 64] = "", where[LOG_QUOTED_BYTES + 64] = "";
     char ring[LOG_QUOTED_BYTES], name[LOG_QUOTED_BYTES], module[LOG_QUOTED_BYTES];
+    struct report_fields fields;
 
+    report_fields_fill(&fields, event);
     if (event->ring[0] != '\0')
         snprintf(who, sizeof(who), " ring=%s id=%" PRIu32 " tid=%" PRIu32 " name=%s",
                  log_quote(event->ring, strlen(event->ring), ring), event->id, event->tid,
@@ -104,10 +107,11 @@ void report_event(const struct event *event)
         snprintf(where, sizeof(where), " module=%s offset=0x%" PRIx64,
                  log_quote(event->module, strlen(event->module), module), event->offset);
     if (event->kind == EVENT_BEGIN)
-        log_line(LOG_LEVEL_WARNING, "stall begin episode=%" PRIu64 "%s cause=%s frozen_for_ms=%" PRIu64 "%s",
-                 event->episode, who, cause_or_null(event->cause), event->duration_ns / 1000000, where);
+        log_event(LOG_LEVEL_WARNING, fields.fields, fields.count,
+                  "stall begin episode=%" PRIu64 "%s cause=%s frozen_for_ms=%" PRIu64 "%s", event->episode, who,
+                  cause_or_null(event->cause), event->duration_ns / 1000000, where);
     else
-        log_line(LOG_LEVEL_WARNING, "stall end episode=%" PRIu64 "%s reason=%s lasted_ms=%" PRIu64 " stalls=%" PRIu32,
-                 event->episode, who, event_reason_name(event->reason), event->duration_ns / 1000000,
-                 event->stall_count);
+        log_event(LOG_LEVEL_WARNING, fields.fields, fields.count,
+                  "stall end episode=%" PRIu64 "%s reason=%s lasted_ms=%" PRIu64 " stalls=%" PRIu32, event->episode,
+                  who, event_reason_name(event->reason), event->duration_ns / 1000000, event->stall_count);
 }

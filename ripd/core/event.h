@@ -43,8 +43,9 @@ struct event {
     char ring[QUERY_PATTERN_BYTES]; /* "" = it could not be read whose stall it is, and id means nothing */
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES];
-    char *module;    /* of its last location; NULL = not known, and offset means nothing */
-    uint64_t offset; /* in that module */
+    char comm[RIP_COMM_BYTES + 1]; /* "" = not known */
+    char *module;                  /* of its last location; NULL = not known, and offset means nothing */
+    uint64_t offset;               /* in that module */
     size_t text_bytes;
     char *text;        /* one JSON object on one line, without a newline behind it; terminated */
     size_t subject_at; /* where in text the fields begin that a begin and its end have in common, up to its last byte */

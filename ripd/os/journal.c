@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * journal.c - datagrams to the journal. Touches its socket, and a file in memory for an entry that is too large for
+ * one.
+ *
+ * The socket is not connected: a journal that was restarted is heard from again.
+ */
+#include "os/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SEND_BUFFER_BYTES (1 << 20) /* a journal that is slow for a moment: what is sent meanwhile lies here */
+#define LENGTH_BYTES sizeof(uint64_t)
+
+bool journal_is_stream(int descriptor)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    struct stat facts;
+    char own[48];
+
+    if (stream == NULL || fstat(descriptor, &facts) < 0)
+        return false;
+    snprintf(own, sizeof(own), "%ju:%ju", (uintmax_t)facts.st_dev, (uintmax_t)facts.st_ino);
+    return strcmp(stream, own) == 0;
+}
+
+int journal_open(struct journal *ret_journal, const char *path)
+{
+    struct journal journal = {.descriptor = -1, .address = {.sun_family = AF_UNIX}};
+    const int buffer_bytes = SEND_BUFFER_BYTES;
+    int result = 0;
+
+    if (strlen(path) < sizeof(journal.address.sun_path)) {
+        memcpy(journal.address.sun_path, path, strlen(path) + 1);
+        journal.descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        result = journal.descriptor < 0 ? -errno : 0;
+    } else {
+        result = -ENAMETOOLONG;
+    }
+    if (result == 0) /* as much of it as the system grants */
+        (void)setsockopt(journal.descriptor, SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof(buffer_bytes));
+    *ret_journal = journal;
+    return result;
+}
+
+void journal_close(struct journal *journal)
+{
+    if (journal->descriptor >= 0)
+        close(journal->descriptor);
+    journal->descriptor = -1;
+}
+
+bool journal_entry_add(struct journal_entry *entry, const char *name, const void *value, size_t length)
+{
+    size_t room = JOURNAL_ENTRY_BYTES - entry->length, name_bytes = strlen(name);
+    char *to = entry->bytes + entry->length;
+    size_t needed;
+    bool plain;
+
+    if (length > room)
+        return false;
+    plain = length == 0 || memchr(value, '\n', length) == NULL;
+    needed = name_bytes + 1 + (plain ? 0 : LENGTH_BYTES) + length + 1;
+    if (needed > room)
+        return false;
+    memcpy(to, name, name_bytes);
+    to += name_bytes;
+    *to++ = plain ? '=' : '\n';
+    for (size_t i = 0; !plain && i < LENGTH_BYTES; i++) /* little-endian */
+        *to++ = (char)(uint8_t)((uint64_t)length >> (8 * i));
+    if (length != 0)
+        memcpy(to, value, length);
+    to[length] = '\n';
+    entry->length += needed;
+    return true;
+}
+
+static int send_message(const struct journal *journal, struct msghdr *message)
+{
+    struct sockaddr_un address = journal->address;
+
+    message->msg_name = &address;
+    message->msg_namelen = sizeof(address);
+    return sendmsg(journal->descriptor, message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+/* What is too large for a datagram goes as a file in memory that can no longer change. */
+static int send_file(const struct journal *journal, const struct journal_entry *entry)
+{
+    union {
+        struct cmsghdr header; /* for alignment */
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    struct msghdr message = {.msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    int file = memfd_create("ripd-journal", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int result = 0;
+
+    if (file < 0)
+        return -errno;
+    if (write(file, entry->bytes, entry->length) != (ssize_t)entry->length ||
+        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
+        result = -EIO;
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &file, sizeof(int));
+    if (result == 0)
+        result = send_message(journal, &message);
+    close(file);
+    return result;
+}
+
+int journal_send(const struct journal *journal, const struct journal_entry *entry)
+{
+    struct iovec part = {.iov_base = (char *)(uintptr_t)entry->bytes, .iov_len = entry->length};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    int result;
+
+    if (journal->descriptor < 0)
+        return -EBADF;
+    result = send_message(journal, &message);
+    return result == -EMSGSIZE || result == -ENOBUFS ? send_file(journal, entry) : result;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_journal.c - entries by the journal's native protocol: ripd/os/journal.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "os/journal.h"
+#include "unit/journal_test.h"
+
+static char directory[] = "/tmp/ripd-journal-XXXXXX";
+static char path[64];
+
+static int set_up(void **state)
+{
+    (void)state;
+    if (mkdtemp(directory) == NULL)
+        return -1;
+    snprintf(path, sizeof(path), "%s/socket", directory);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    unlink(path);
+    return rmdir(directory);
+}
+
+static void add_text(struct journal_entry *entry, const char *name, const char *value)
+{
+    assert_true(journal_entry_add(entry, name, value, strlen(value)));
+}
+
+static void test_an_entry(void **state)
+{
+    static const char expected[] = "MESSAGE=Something happened.\nEMPTY=\nBINARY_BLOB\n\4\0\0\0\0\0\0\0xx\nx\nLAST=1\n";
+    struct journal_entry entry = {.length = 0};
+
+    (void)state;
+    add_text(&entry, "MESSAGE", "Something happened.");
+    assert_true(journal_entry_add(&entry, "EMPTY", NULL, 0));
+    add_text(&entry, "BINARY_BLOB", "xx\nx");
+    add_text(&entry, "LAST", "1");
+    assert_int_equal(entry.length, sizeof(expected) - 1);
+    assert_memory_equal(entry.bytes, expected, sizeof(expected) - 1);
+}
+
+/* Whatever a name holds, it is one value of one field. */
+static void test_hostile_values(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t length;
+    } values[] = {
+        {"x\nPRIORITY=0\nMESSAGE=all is well", 33},
+        {"\n", 1},
+        {"\n\n\n", 3},
+        {"\0\0\n\0", 4},
+        {"a=b=c", 5},
+        {"\x1b[2J\x07", 5},
+        {"\xff\xfe\xc0\x80", 4},
+        {"=", 1},
+        {"\nMESSAGE\n\1\0\0\0\0\0\0\0x\n", 19},
+    };
+    int listening = test_journal_listen(path);
+    struct test_entry received;
+    struct journal journal;
+    char quotes[63];
+
+    (void)state;
+    assert_int_equal(journal_open(&journal, path), 0);
+    assert_true(fcntl(journal.descriptor, F_GETFD) & FD_CLOEXEC);
+    memset(quotes, '"', sizeof(quotes));
+    for (size_t i = 0; i <= sizeof(values) / sizeof(values[0]); i++) {
+        bool last = i == sizeof(values) / sizeof(values[0]);
+        const char *bytes = last ? quotes : values[i].bytes;
+        size_t length = last ? sizeof(quotes) : values[i].length;
+        struct journal_entry entry = {.length = 0};
+
+        add_text(&entry, "MESSAGE", "stall begin");
+        assert_true(journal_entry_add(&entry, "RIPD_NAME", bytes, length));
+        add_text(&entry, "PRIORITY", "4");
+        assert_int_equal(journal_send(&journal, &entry), 0);
+        assert_true(test_journal_receive(listening, &received));
+        assert_false(received.from_file);
+        assert_int_equal(received.count, 3);
+        assert_field(&received, "MESSAGE", "stall begin");
+        assert_field_bytes(&received, "RIPD_NAME", bytes, length);
+        assert_field(&received, "PRIORITY", "4");
+    }
+    journal_close(&journal);
+    close(listening);
+    unlink(path);
+}
+
+static void test_what_does_not_fit_is_left_out_whole(void **state)
+{
+    static char large[JOURNAL_ENTRY_BYTES];
+    struct journal_entry entry = {.length = 0};
+    size_t before;
+
+    (void)state;
+    memset(large, 'x', sizeof(large));
+    add_text(&entry, "MESSAGE", "text");
+    before = entry.length;
+    assert_false(journal_entry_add(&entry, "A", large, JOURNAL_ENTRY_BYTES - before - 2)); /* "A=" and a newline */
+    assert_false(journal_entry_add(&entry, "A", large, SIZE_MAX));
+    assert_int_equal(entry.length, before);
+    large[0] = '\n'; /* its length takes 8 bytes */
+    assert_false(journal_entry_add(&entry, "A", large, JOURNAL_ENTRY_BYTES - before - 10));
+    assert_true(journal_entry_add(&entry, "A", large, JOURNAL_ENTRY_BYTES - before - 11));
+    assert_int_equal(entry.length, JOURNAL_ENTRY_BYTES);
+    assert_false(journal_entry_add(&entry, "B", NULL, 0));
+    assert_memory_equal(entry.bytes, "MESSAGE=text\nA\n", 15);
+}
+
+/* A socket that takes small datagrams only. */
+static void test_a_large_entry_goes_as_a_file(void **state)
+{
+    static char large[7000];
+    int listening = test_journal_listen(path), smallest = 1;
+    struct journal_entry entry = {.length = 0};
+    struct test_entry received;
+    struct journal journal;
+
+    (void)state;
+    memset(large, 'x', sizeof(large));
+    assert_int_equal(journal_open(&journal, path), 0);
+    assert_int_equal(setsockopt(journal.descriptor, SOL_SOCKET, SO_SNDBUF, &smallest, sizeof(smallest)), 0);
+    add_text(&entry, "MESSAGE", "text");
+    assert_true(journal_entry_add(&entry, "LARGE", large, sizeof(large)));
+    assert_int_equal(journal_send(&journal, &entry), 0);
+    assert_true(test_journal_receive(listening, &received));
+    assert_true(received.from_file);
+    assert_field(&received, "MESSAGE", "text");
+    assert_field_bytes(&received, "LARGE", large, sizeof(large));
+    journal_close(&journal);
+    close(listening);
+    unlink(path);
+}
+
+static void test_nobody_and_nobody_in_time(void **state)
+{
+    struct journal_entry entry = {.length = 0};
+    struct journal journal;
+    char long_path[200];
+    int listening, result = 0;
+
+    (void)state;
+    memset(long_path, '/', sizeof(long_path) - 1);
+    long_path[sizeof(long_path) - 1] = '\0';
+    assert_int_equal(journal_open(&journal, long_path), -ENAMETOOLONG);
+    assert_int_equal(journal_send(&journal, &entry), -EBADF);
+    add_text(&entry, "MESSAGE", "text");
+    assert_int_equal(journal_open(&journal, path), 0);
+    assert_int_equal(journal_send(&journal, &entry), -ENOENT);
+    listening = test_journal_listen(path);
+    for (int i = 0; i < 100000 && result == 0; i++) /* it does not read, and nobody waits for it */
+        result = journal_send(&journal, &entry);
+    assert_int_equal(result, -EAGAIN);
+    close(listening);
+    assert_int_equal(journal_send(&journal, &entry), -ECONNREFUSED);
+    unlink(path);
+    listening = test_journal_listen(path); /* a journal that was restarted */
+    assert_int_equal(journal_send(&journal, &entry), 0);
+    close(listening);
+    journal_close(&journal);
+    unlink(path);
+}
+
+static void test_is_stream(void **state)
+{
+    struct stat facts;
+    char text[64];
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    unsetenv("JOURNAL_STREAM");
+    assert_false(journal_is_stream(ends[1]));
+    assert_int_equal(fstat(ends[1], &facts), 0);
+    snprintf(text, sizeof(text), "%ju:%ju", (uintmax_t)facts.st_dev, (uintmax_t)facts.st_ino);
+    setenv("JOURNAL_STREAM", text, 1);
+    assert_true(journal_is_stream(ends[1]));
+    assert_false(journal_is_stream(-1));
+    assert_false(journal_is_stream(STDIN_FILENO));
+    strcat(text, "0"); /* the beginning of a number is not the number */
+    setenv("JOURNAL_STREAM", text, 1);
+    assert_false(journal_is_stream(ends[1]));
+    setenv("JOURNAL_STREAM", "", 1);
+    assert_false(journal_is_stream(ends[1]));
+    unsetenv("JOURNAL_STREAM");
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_entry),
+        cmocka_unit_test(test_hostile_values),
+        cmocka_unit_test(test_what_does_not_fit_is_left_out_whole),
+        cmocka_unit_test(test_a_large_entry_goes_as_a_file),
+        cmocka_unit_test(test_nobody_and_nobody_in_time),
+        cmocka_unit_test(test_is_stream),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
