@@ -71,7 +71,7 @@ struct health {
     uint64_t hook_failure_count; /* did not start, or another exit status than 0 */
     uint64_t hook_timeout_count;
     uint64_t reload_count;
-    uint64_t reload_failure_count;             /* of these; the old configuration went on */
+    uint64_t reload_failure_count;             /* the old configuration went on */
     uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the scanner's side; 0 for the server's */
 };
 

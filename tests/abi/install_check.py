@@ -21,7 +21,7 @@ def run(argv, **options):
 def check_files(prefix):
     for pattern in ("bin/rip", "sbin/ripd", "include/librip.h", "include/rip/rip.h", "include/rip/reader.h",
                     "lib*/**/librip.so.1", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
-                    "lib*/**/librip-config.cmake"):
+                    "lib*/**/librip-config.cmake", "share/ripd/alerts.yml", "share/ripd/dashboard.json"):
         if not glob.glob(os.path.join(prefix, pattern), recursive=True):
             print(f"FAILED: {pattern} is not installed")
             sys.exit(1)
@@ -65,7 +65,7 @@ def main():
         if run([f"{prefix}/bin/rip", "run", "--dir", "/dev/shm", "--", "sh", "-c", "echo traced"]) != "traced\n":
             print("FAILED: rip run from the installed tree")
             sys.exit(1)
-    print("installed tree: 10 files, 2 ways to build, 1 traced program: all right")
+    print("installed tree: 12 files, 2 ways to build, 1 traced program: all right")
 
 
 main()
