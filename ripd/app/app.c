@@ -177,13 +177,45 @@ static void app_answer(struct app *app)
     }
 }
 
+static struct detector_config detector_config_of(const struct config *config)
+{
+    struct detector_config detector = {
+        .interval_ns = config->interval_ns,
+        .stall_after_ns = config->stall_after_ns,
+        .rule_count = config->rules.count,
+    };
+
+    for (size_t i = 0; i < config->rules.count; i++)
+        detector.rule_thresholds_ns[i] = config->rules.rules[i].threshold_ns;
+    return detector;
+}
+
+/* An id that freezes again at once is stalled again after stall-after: that is one episode. */
+static uint64_t hysteresis_of(const struct config *config)
+{
+    return config->stall_after_ns + config->interval_ns;
+}
+
+static uint64_t judging_of(const struct config *config)
+{
+    uint64_t judging_ns = config->interval_ns / JUDGING_DIVISOR;
+
+    return judging_ns < REGISTRY_JUDGING_NS ? judging_ns : REGISTRY_JUDGING_NS;
+}
+
 /* Everything that a reload can change is handed to those who use it, whether it has changed or not. */
 static void app_configure(struct app *app)
 {
     const struct config *config = app->config;
+    struct detector_config detector = detector_config_of(config);
     int error;
 
     log_set_level(config->log_level);
+    detector_configure(app->detector, &detector);
+    events_set_hysteresis(app->events, hysteresis_of(config));
+    registry_set_judging(app->registry, judging_of(config));
+    probe_set_budget(app->probe, config->interval_ns / PROBE_BUDGET_DIVISOR);
+    schedule_set_interval(&app->schedule, config->interval_ns, clock_mono_ns());
     error = http_allow_hosts(app->http, (const char *const *)config->allow_hosts.items, config->allow_hosts.count);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "allow-host: %s", strerror(-error));
@@ -300,19 +332,17 @@ static uint64_t raise_descriptor_limit(void)
 static int app_open_parts(struct app *app)
 {
     const struct config *config = app->config;
-    struct detector_config detector = {.interval_ns = config->interval_ns, .stall_after_ns = config->stall_after_ns};
-    uint64_t judging_ns = config->interval_ns / JUDGING_DIVISOR;
+    struct detector_config detector = detector_config_of(config);
     struct registry_options registry = {(const char *const *)config->directories.items, config->directories.count,
-                                        "/proc", "/sys/fs/cgroup",
-                                        judging_ns < REGISTRY_JUDGING_NS ? judging_ns : REGISTRY_JUDGING_NS};
+                                        "/proc", "/sys/fs/cgroup", judging_of(config)};
     struct probe_options probe = {"/proc", "/sys/fs/cgroup", config->interval_ns / PROBE_BUDGET_DIVISOR};
-    struct events_options events = {config->stall_after_ns + config->interval_ns, app_announce, app};
+    struct events_options events = {hysteresis_of(config), app_announce, app};
     struct hook_options hook = {.descriptors_max = raise_descriptor_limit()};
     int error = sigbus_install();
 
     if (error == 0)
         error = detector_new(&app->detector, &detector);
-    if (error == 0) /* an id that freezes again at once is stalled again after stall-after: that is one episode */
+    if (error == 0)
         error = events_new(&app->events, &events, clock_mono_ns());
     if (error == 0)
         error = hook_new(&app->hook, &hook);

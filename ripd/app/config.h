@@ -20,6 +20,7 @@
 #include <stdio.h>
 
 #include "app/log.h"
+#include "core/rules.h"
 
 #define CONFIG_LIST_MAX 64u
 #define CONFIG_LISTEN_MAX 16u
@@ -38,6 +39,7 @@ struct config {
     struct config_list allow_hosts;
     uint64_t interval_ns;
     uint64_t stall_after_ns;
+    struct rules rules; /* in place of stall_after_ns, by name */
     enum log_level log_level;
     char *state_directory; /* absolute; NULL = nothing is written to disk */
     char *on_stall;        /* a command for the shell; NULL = none */

@@ -4,7 +4,7 @@
  *
  * A line is a comment if its first character is '#' or ';', else a key with its value up to the end of the line: there
  * are no comments behind a value, no quotes, no continuation lines, and ':' is not a '='. Keys stand before any section
- * or in [ripd]. A key that is no list is given once.
+ * or in [ripd]. A key that is not repeatable is given once.
  *
  * Guarantees
  *   A. inih hears one line at a time, so that the number of a line is known, and nothing that it would misread: a NUL,
@@ -150,7 +150,7 @@ static int take_key(struct file *file, const char *name, const char *value)
         return refuse_line(file, LINE_FORM);
     if (option == NULL || !option_is_key(option))
         return refuse_key(file, name);
-    if (option->kind != OPTION_LIST && option_is_given(&file->given, option))
+    if (!option_repeats(option) && option_is_given(&file->given, option))
         return config_error(file->ret_error, NAME_SHOWN ":%u: %s: '%.64s' is not accepted; expected the key once",
                             file->name, file->line_number, name, value);
     status = option_take(option, file->config, &file->given, value, &expected);

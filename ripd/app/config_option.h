@@ -19,6 +19,7 @@ enum option_kind {
     OPTION_LIST,     /* struct config_list; may be given again */
     OPTION_DURATION, /* uint64_t, nanoseconds */
     OPTION_LEVEL,    /* enum log_level */
+    OPTION_RULES,    /* struct rules; may be given again */
 };
 
 #define OPTION_DEFAULTS_MAX 2u
@@ -46,6 +47,8 @@ const struct option *option_find(const char *name, size_t length);
 
 /* True if a line of the file may set it. */
 bool option_is_key(const struct option *option);
+/* True if it adds to what the same source gave before. */
+bool option_repeats(const struct option *option);
 
 /* The numbers of options that one source (the command line, the file) has given so far. */
 #define OPTIONS_MAX 32u

@@ -45,12 +45,14 @@ const struct option options[] = {
      .kind = OPTION_DURATION,
      .offset = IN(interval_ns),
      .defaults = {"1s"},
+     .applied_by_reload = true,
      .help = "time between scans"},
     {.name = "stall-after",
      .value_name = "DUR",
      .kind = OPTION_DURATION,
      .offset = IN(stall_after_ns),
      .defaults = {"5s"},
+     .applied_by_reload = true,
      .help = "an id whose counter has not moved for this long is stalled"},
     {.name = "allow-host",
      .value_name = "NAME",
@@ -99,6 +101,11 @@ const struct option *option_find(const char *name, size_t length)
 bool option_is_key(const struct option *option)
 {
     return option->kind != OPTION_ACTION && option->kind != OPTION_FILE;
+}
+
+bool option_repeats(const struct option *option)
+{
+    return option->kind == OPTION_LIST || option->kind == OPTION_RULES;
 }
 
 bool option_is_given(const struct options_given *given, const struct option *option)
@@ -180,6 +187,16 @@ static int take_level(const struct option *option, struct config *config, const 
     return 0;
 }
 
+static int take_rule(const struct option *option, struct config *config, bool first, const char *value,
+                     const char **ret_expected)
+{
+    struct rules *rules = field_of(option, config);
+
+    if (first || *value == '\0')
+        option_done(option, config);
+    return *value == '\0' ? 0 : rules_add(rules, value, ret_expected);
+}
+
 int option_take(const struct option *option, struct config *config, struct options_given *given, const char *value,
                 const char **ret_expected)
 {
@@ -201,6 +218,8 @@ int option_take(const struct option *option, struct config *config, struct optio
         return take_duration(option, config, value, ret_expected);
     case OPTION_LEVEL:
         return take_level(option, config, value, ret_expected);
+    case OPTION_RULES:
+        return take_rule(option, config, first, value, ret_expected);
     case OPTION_ACTION:
         break;
     }
@@ -224,6 +243,17 @@ int option_set_default(const struct option *option, struct config *config)
 static bool same_text(const char *left, const char *right)
 {
     return left == NULL || right == NULL ? left == right : strcmp(left, right) == 0;
+}
+
+static bool same_rules(const struct rules *left, const struct rules *right)
+{
+    if (left->count != right->count)
+        return false;
+    for (size_t i = 0; i < left->count; i++)
+        if (strcmp(left->rules[i].glob, right->rules[i].glob) != 0 ||
+            left->rules[i].threshold_ns != right->rules[i].threshold_ns)
+            return false;
+    return true;
 }
 
 static bool same_list(const struct config_list *left, const struct config_list *right)
@@ -250,6 +280,8 @@ bool option_same(const struct option *option, const struct config *left, const s
         return *(const uint64_t *)one == *(const uint64_t *)other;
     case OPTION_LEVEL:
         return *(const enum log_level *)one == *(const enum log_level *)other;
+    case OPTION_RULES:
+        return same_rules(one, other);
     case OPTION_ACTION:
         break;
     }
@@ -265,6 +297,7 @@ static size_t size_of(const struct option *option)
         [OPTION_LIST] = sizeof(struct config_list),
         [OPTION_DURATION] = sizeof(uint64_t),
         [OPTION_LEVEL] = sizeof(enum log_level),
+        [OPTION_RULES] = sizeof(struct rules),
     };
 
     return sizes[option->kind];
@@ -291,6 +324,10 @@ void option_done(const struct option *option, struct config *config)
 
         while (list->count > 0)
             free(list->items[--list->count]);
+    } else if (option->kind == OPTION_RULES) {
+        struct rules *rules = field_of(option, config);
+
+        rules->count = 0;
     }
 }
 

@@ -246,6 +246,11 @@ void events_step(struct events *events, const struct events_scan *scan)
     }
 }
 
+void events_set_hysteresis(struct events *events, uint64_t hysteresis_ns)
+{
+    event_log_set_hysteresis(events->log, hysteresis_ns);
+}
+
 uint64_t events_epoch(const struct events *events)
 {
     return events->epoch;

@@ -31,6 +31,9 @@ struct events;
 int events_new(struct events **ret_events, const struct events_options *options, uint64_t now_mono_ns);
 void events_free(struct events *events);
 
+/* Another hysteresis for the episodes that are open and those to come. */
+void events_set_hysteresis(struct events *events, uint64_t hysteresis_ns);
+
 /* Random, not 0. Sequence numbers of different epochs have nothing to
  * do with one another. */
 uint64_t events_epoch(const struct events *events);

@@ -27,6 +27,7 @@ struct probe_options {
 struct probe;
 int probe_new(struct probe **ret_probe, const struct probe_options *options);
 void probe_free(struct probe *probe);
+void probe_set_budget(struct probe *probe, uint64_t budget_ns); /* from the next evidence_collect() on */
 
 /* Fills suspect->evidence of as many suspects as the budget allows. Returns how many were left unexamined. */
 size_t evidence_collect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,

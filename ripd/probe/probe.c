@@ -51,6 +51,11 @@ int probe_new(struct probe **ret_probe, const struct probe_options *options)
     return 0;
 }
 
+void probe_set_budget(struct probe *probe, uint64_t budget_ns)
+{
+    probe->budget_ns = budget_ns;
+}
+
 void probe_free(struct probe *probe)
 {
     if (probe == NULL)

@@ -297,6 +297,11 @@ static void learn_machine(struct registry *registry, const struct registry_optio
     registry->processes_hidden = registry->proc_is_real && !proc_exists(registry->proc, 1);
 }
 
+void registry_set_judging(struct registry *registry, uint64_t judging_ns)
+{
+    registry->judging_ns = judging_ns != 0 ? judging_ns : REGISTRY_JUDGING_NS;
+}
+
 int registry_new(struct registry **ret_registry, const struct registry_options *options)
 {
     struct registry *registry = calloc(1, sizeof(*registry));
@@ -305,7 +310,7 @@ int registry_new(struct registry **ret_registry, const struct registry_options *
     if (registry == NULL)
         return -ENOMEM;
     registry->inotify = -1;
-    registry->judging_ns = options->judging_ns != 0 ? options->judging_ns : REGISTRY_JUDGING_NS;
+    registry_set_judging(registry, options->judging_ns);
     registry->descriptors_max = file_descriptors_max();
     registry->descriptors_max -= registry->descriptors_max / 2 < REGISTRY_DESCRIPTORS_KEPT
                                      ? registry->descriptors_max / 2

@@ -120,6 +120,8 @@ struct registry_notice {
 
 int registry_new(struct registry **ret_registry, const struct registry_options *options);
 void registry_free(struct registry *registry);
+void registry_set_judging(struct registry *registry,
+                          uint64_t judging_ns); /* as in the options; from the next refresh */
 
 /*
  * Takes in what changed in the directories, re-reads process records, and judges every process (see core/identity.h).

@@ -28,10 +28,12 @@ static void test_applied_and_refused(void **state)
     assert_string_equal(reload.applied, "");
     assert_string_equal(reload.refused, "");
 
-    write_config(path, "log-level = debug\nlisten = 127.0.0.1:2\nallow-host = a\nallow-host = b\n");
+    write_config(
+        path,
+        "log-level = debug\nstall-after = 9s\ninterval = 2s\nlisten = 127.0.0.1:2\nallow-host = a\nallow-host = b\n");
     for (int i = 0; i < 2; i++) { /* what takes a restart is told again, for it still does */
         assert_int_equal(reload_config(&config, &reload), 0);
-        assert_string_equal(reload.applied, i == 0 ? "allow-host, log-level" : "");
+        assert_string_equal(reload.applied, i == 0 ? "interval, stall-after, allow-host, log-level" : "");
         assert_string_equal(reload.refused, "listen");
         assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
         assert_list(&config.allow_hosts, "a", "b", NULL);
@@ -40,7 +42,7 @@ static void test_applied_and_refused(void **state)
 
     write_config(path, "listen = 127.0.0.1:1\n"); /* taken out of the file: the default again */
     assert_int_equal(reload_config(&config, &reload), 0);
-    assert_string_equal(reload.applied, "allow-host, log-level");
+    assert_string_equal(reload.applied, "interval, stall-after, allow-host, log-level");
     assert_string_equal(reload.refused, "");
     assert_int_equal(config.log_level, LOG_LEVEL_INFO);
     assert_list(&config.allow_hosts, NULL);

@@ -57,6 +57,27 @@ def applied(world):
     world.wait_for(lambda: (world.host("db1.example"), world.host("db2.example")) == (421, 200))
 
 
+def thresholds(world):
+    puppet = world.puppet()
+    puppet.do("spawn 7 worker once")
+    world.wait_for(lambda: world.stalled_ids() == [7])
+    since = world.stalls()[0]["since"]
+    world.write(stall_after="1h")
+    assert 'changed="stall-after"' in world.reload(": reloaded: ")
+    world.wait_for(lambda: world.stalled_ids() == [] and world.state(7) == "running")
+    world.write(stall_after="300ms", interval="100ms")
+    assert 'changed="interval, stall-after"' in world.reload(": reloaded: ")
+    world.wait_for(lambda: world.stalled_ids() == [7])
+    stall, scan = world.stalls()[0], world.get("/stalls")["scan"]
+    assert stall["threshold_ms"] == 300 and scan["interval_ms"] == 100, (stall, scan)
+    assert stall["since"][:18] == since[:18], (stall, since)  # it has stood still all the time
+    world.write(interval="1h")
+    world.reload(": reloaded: ")
+    world.write(interval="100ms")  # the scan that was an hour away comes at once
+    world.reload(": reloaded: ")
+    world.wait_scans(2)
+
+
 def what_takes_a_restart(world):
     port = world.port
     world.write("allow-host = db1.example", listen="127.0.0.1:1")
@@ -99,5 +120,5 @@ def many_at_once(world):
     world.wait_scans(1)
 
 
-w.run([without_a_file, applied, what_takes_a_restart, the_command_line_outranks_it, a_bad_file_changes_nothing,
-       many_at_once], ReloadWorld)
+w.run([without_a_file, applied, thresholds, what_takes_a_restart, the_command_line_outranks_it,
+       a_bad_file_changes_nothing, many_at_once], ReloadWorld)
