@@ -7,9 +7,6 @@
 
 #define ANSWER_EVENTS_FIELDS "Vary: Accept\r\n" /* there is a list and a stream of that name */
 
-/* Takes nothing over. NULL: no memory. */
-struct body *answer_page_body(struct http *http, enum document_kind kind, const struct page *page);
-
 /* A list that the server can make by itself, at most once per key and scan. build returns NULL without memory. */
 void answer_built(struct http *http, struct connection *connection, enum document_kind kind, const struct query *query,
                   const char *key, struct body *(*build)(struct http *http, const struct query *query));

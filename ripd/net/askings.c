@@ -6,8 +6,17 @@
  * answer is kept like any list (pages.h). An answer that comes after its question was given up is thrown away.
  *
  * At most HTTP_ASKED_MAX questions are with the scanner at a time, the others wait here, the oldest first: it may be
- * much faster than this thread, and what it answers is ten times as large as what becomes of it.
+ * much faster than this thread.
+ *
+ * A long list takes tens of milliseconds to build. It is built in slices, one in a turn of the loop, and one list at a
+ * time; answers with short lists go ahead of it. A long list of the snapshot's stalls waits here too, as a question
+ * that is not for the scanner.
+ *
+ * Guarantees
+ *   A. No slice is much longer than HTTP_BUILD_BYTES_PER_TURN.
+ *   B. Of lists that are not complete there is one; it is given up when nobody waits for it any more.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +32,7 @@ struct asking {
     enum document_kind kind;
     struct connection *waiting; /* linked by next_waiting */
     bool asked;
+    bool is_local; /* for this thread to answer */
     struct query query;
     char key[PAGE_KEY_BYTES];
 };
@@ -54,7 +64,7 @@ static size_t prune(struct http *http)
     while (asking != NULL) {
         struct asking *next = asking->next;
 
-        if (!asking->asked && asking->waiting == NULL) {
+        if (!asking->asked && asking->waiting == NULL && asking != http->building) {
             detach(http, asking);
             free(asking);
         } else {
@@ -66,12 +76,12 @@ static size_t prune(struct http *http)
 }
 
 /* The oldest that has not been asked; the list begins with the youngest. */
-static struct asking *next_to_ask(struct http *http)
+static struct asking *next_to_ask(struct http *http, bool is_local)
 {
     struct asking *oldest = NULL;
 
     for (struct asking *asking = http->askings; asking != NULL; asking = asking->next)
-        if (!asking->asked)
+        if (!asking->asked && asking->is_local == is_local && asking != http->building)
             oldest = asking;
     return oldest;
 }
@@ -81,7 +91,7 @@ static bool ask_next(struct http *http)
 {
     struct asking *asking;
 
-    while (http->asked_count < HTTP_ASKED_MAX && (asking = next_to_ask(http)) != NULL) {
+    while (http->asked_count < HTTP_ASKED_MAX && (asking = next_to_ask(http, false)) != NULL) {
         if (http->source.threads(http->source.context, asking->ticket, &asking->query) < 0)
             return false;
         asking->asked = true;
@@ -98,8 +108,15 @@ static void forget_ticket(struct http *http, uint64_t ticket)
             http->asked_tickets[i--] = http->asked_tickets[--http->asked_count];
 }
 
-/* Asks, soon. NULL: not now. */
-static struct asking *ask(struct http *http, enum document_kind kind, const struct query *query, const char *key)
+static void go_on_building(struct http *http)
+{
+    const struct timeval at_once = {0};
+
+    event_add(http->build_event, &at_once); /* in the loop's next turn, unlike event_active() */
+}
+
+/* NULL: not now. */
+static struct asking *new_asking(struct http *http, enum document_kind kind, const struct query *query, const char *key)
 {
     struct asking *asking;
 
@@ -115,7 +132,15 @@ static struct asking *ask(struct http *http, enum document_kind kind, const stru
     snprintf(asking->key, sizeof(asking->key), "%s", key);
     asking->next = http->askings;
     http->askings = asking;
-    if (!ask_next(http) && !asking->asked) {
+    return asking;
+}
+
+/* Asks, soon. NULL: not now. */
+static struct asking *ask(struct http *http, enum document_kind kind, const struct query *query, const char *key)
+{
+    struct asking *asking = new_asking(http, kind, query, key);
+
+    if (asking != NULL && !ask_next(http) && !asking->asked) {
         detach(http, asking);
         free(asking);
         return NULL;
@@ -123,7 +148,20 @@ static struct asking *ask(struct http *http, enum document_kind kind, const stru
     return asking;
 }
 
-void asking_join(struct http *http, struct connection *connection, enum document_kind kind, const struct query *query)
+static struct asking *ask_here(struct http *http, enum document_kind kind, const struct query *query, const char *key)
+{
+    struct asking *asking = new_asking(http, kind, query, key);
+
+    if (asking == NULL)
+        return NULL;
+    asking->is_local = true;
+    if (http->building == NULL)
+        go_on_building(http);
+    return asking;
+}
+
+static void join(struct http *http, struct connection *connection, enum document_kind kind, const struct query *query,
+                 struct asking *(*make)(struct http *, enum document_kind, const struct query *, const char *))
 {
     char key[PAGE_KEY_BYTES];
     struct asking *asking;
@@ -131,10 +169,10 @@ void asking_join(struct http *http, struct connection *connection, enum document
     page_key(kind, query, key);
     asking = find_key(http, key);
     if (asking == NULL)
-        asking = ask(http, kind, query, key);
+        asking = make(http, kind, query, key);
     if (asking == NULL) {
         http->counters.wait_refused_count++;
-        connection_problem(connection, 503, "Too many questions are waiting for the scanner.", NULL,
+        connection_problem(connection, 503, "Too many questions are waiting for their answers.", NULL,
                            "Retry-After: 1\r\n");
         return;
     }
@@ -142,6 +180,17 @@ void asking_join(struct http *http, struct connection *connection, enum document
     connection->asking = asking;
     connection->next_waiting = asking->waiting;
     asking->waiting = connection;
+}
+
+void asking_join(struct http *http, struct connection *connection, enum document_kind kind, const struct query *query)
+{
+    join(http, connection, kind, query, ask);
+}
+
+void asking_join_build(struct http *http, struct connection *connection, enum document_kind kind,
+                       const struct query *query)
+{
+    join(http, connection, kind, query, ask_here);
 }
 
 void asking_leave(struct http *http, struct connection *connection)
@@ -176,10 +225,110 @@ static void answer_all(struct http *http, struct asking *asking, struct body *bo
     free(asking);
 }
 
+/* The list that was being built is complete, or there is no memory for it: body is NULL. Takes the reference over. */
+static void finish(struct http *http, struct asking *asking, struct body *body)
+{
+    if (body != NULL) {
+        pages_keep(&http->pages, asking->key, body);
+        drop_stalled(http);
+    }
+    answer_all(http, asking, body, "There is no memory for the answer.");
+    body_unref(body);
+}
+
+/* Lets go of the list that is being built; what there is of it is returned. */
+static struct body *stop_building(struct http *http)
+{
+    struct body *body = http->build_body;
+
+    document_build_free(http->build);
+    http->building = NULL;
+    http->build = NULL;
+    http->build_body = NULL;
+    event_del(http->build_event);
+    if (next_to_ask(http, true) != NULL)
+        go_on_building(http);
+    mailbox_wake(&http->mailbox); /* answers may lie there that had to wait */
+    return body;
+}
+
+/* One slice. */
+static void build_slice(struct http *http)
+{
+    struct asking *asking = http->building;
+    size_t length;
+    char *text;
+    int status = document_build_step(http->build, HTTP_BUILD_BYTES_PER_TURN, &text, &length);
+
+    if (status >= 0 && body_append(http->build_body, text, length) < 0)
+        status = -ENOMEM;
+    if (status > 0) {
+        go_on_building(http);
+        return;
+    }
+    if (status == 0) {
+        finish(http, asking, stop_building(http));
+        return;
+    }
+    body_unref(stop_building(http));
+    finish(http, asking, NULL);
+}
+
+static void begin_building(struct http *http, struct asking *asking, struct page *page)
+{
+    struct document_frame frame;
+    struct document_build *build = document_build_new(asking->kind, page, &frame);
+
+    http->build_body = build == NULL ? NULL : body_new(&http->pages, &frame, NULL, 0);
+    if (http->build_body == NULL) {
+        document_build_free(build);
+        finish(http, asking, NULL);
+        return;
+    }
+    http->build = build;
+    http->building = asking;
+    asking->asked = false; /* the scanner has done its part */
+    build_slice(http);
+}
+
+/* Goes on with the list that is being built, or begins with the next. */
+static void on_build(evutil_socket_t descriptor, short what, void *argument)
+{
+    struct http *http = argument;
+    struct asking *asking;
+    struct page *page;
+
+    (void)descriptor;
+    (void)what;
+    if (http->building != NULL && http->building->waiting == NULL) {
+        body_unref(stop_building(http));
+        prune(http);
+    } else if (http->building != NULL) {
+        build_slice(http);
+    } else if (prune(http) != 0 && (asking = next_to_ask(http, true)) != NULL) {
+        page = query_stalls(&asking->query, http->snapshot);
+        if (page == NULL)
+            finish(http, asking, NULL);
+        else
+            begin_building(http, asking, page);
+        page_unref(page);
+    }
+}
+
+int askings_prepare(struct http *http)
+{
+    http->build_event = evtimer_new(http->base, on_build, http);
+    return http->build_event == NULL ? -ENOMEM : 0;
+}
+
+size_t asking_items_max(const struct http *http)
+{
+    return http->building == NULL ? SIZE_MAX : HTTP_BUILD_ITEMS_AT_ONCE;
+}
+
 void asking_complete(struct http *http, uint64_t ticket, struct page *page)
 {
     struct asking *asking;
-    struct body *body = NULL;
 
     forget_ticket(http, ticket);
     prune(http);
@@ -189,14 +338,12 @@ void asking_complete(struct http *http, uint64_t ticket, struct page *page)
         asking = asking->next;
     if (asking == NULL)
         return;
-    if (page != NULL)
-        body = answer_page_body(http, asking->kind, page);
-    if (body != NULL) {
-        pages_keep(&http->pages, asking->key, body);
-        drop_stalled(http);
-    }
-    answer_all(http, asking, body, "The scanner could not answer.");
-    body_unref(body);
+    if (page == NULL)
+        answer_all(http, asking, NULL, "The scanner could not answer.");
+    else if (http->building == NULL)
+        begin_building(http, asking, page);
+    else
+        finish(http, asking, body_of_page(&http->pages, asking->kind, page));
 }
 
 void askings_expire(struct http *http, uint64_t now_mono_ns)
@@ -206,9 +353,10 @@ void askings_expire(struct http *http, uint64_t now_mono_ns)
     while (asking != NULL) {
         struct asking *next = asking->next;
 
-        if (now_mono_ns > asking->since_ns && now_mono_ns - asking->since_ns > http->limits.wait_ns) {
+        if (asking != http->building && now_mono_ns > asking->since_ns &&
+            now_mono_ns - asking->since_ns > http->limits.wait_ns) {
             http->counters.wait_timeout_count++;
-            answer_all(http, asking, NULL, "The scanner did not answer in time.");
+            answer_all(http, asking, NULL, "The answer did not come in time.");
             next = http->askings; /* who was answered may have asked again: begin anew, without the one freed */
         }
         asking = next;
@@ -217,6 +365,9 @@ void askings_expire(struct http *http, uint64_t now_mono_ns)
 
 void askings_abandon(struct http *http)
 {
+    if (http->building != NULL)
+        body_unref(stop_building(http));
+    event_del(http->build_event);
     while (http->askings != NULL)
         answer_all(http, http->askings, NULL, "The daemon is stopping.");
 }

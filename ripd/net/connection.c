@@ -159,11 +159,17 @@ static void release_body(const void *data, size_t length, void *argument)
 
 static int add_body(struct connection *connection, struct body *body)
 {
-    if (body->length <= COPIED_BODY_BYTES_MAX)
-        return evbuffer_add(connection->output, body->text, body->length);
-    if (evbuffer_add_reference(connection->output, body->text, body->length, release_body, body_ref(body)) < 0) {
-        body_unref(body);
-        return -1;
+    for (size_t i = 0; i < body->piece_count; i++) {
+        const char *text = body->pieces[i].text;
+        size_t length = body->pieces[i].length;
+
+        if (length <= COPIED_BODY_BYTES_MAX) {
+            if (evbuffer_add(connection->output, text, length) < 0)
+                return -1;
+        } else if (evbuffer_add_reference(connection->output, text, length, release_body, body_ref(body)) < 0) {
+            body_unref(body);
+            return -1;
+        }
     }
     return 0;
 }

@@ -23,17 +23,6 @@
 static const char NO_MEMORY[] = "Out of memory.";
 static const char RETRY_SOON[] = "Retry-After: 1\r\n";
 
-struct body *answer_page_body(struct http *http, enum document_kind kind, const struct page *page)
-{
-    struct document_frame frame;
-    size_t length;
-    char *text;
-
-    if (document_page_body(kind, page, &frame, &text, &length) < 0)
-        return NULL;
-    return body_new(&http->pages, &frame, text, length);
-}
-
 /* What a list is a version of: its scan; of events, the newest. */
 static uint64_t list_version(const struct http *http, enum document_kind kind)
 {
@@ -71,16 +60,6 @@ static bool scanned(struct http *http, struct connection *connection)
     return false;
 }
 
-static struct body *build_stalls(struct http *http, const struct query *query)
-{
-    struct page *page = query_stalls(query, http->snapshot);
-    enum document_kind kind = query->group == QUERY_GROUP_LOCATION ? DOCUMENT_STALLS_BY_LOCATION : DOCUMENT_STALLS;
-    struct body *body = page == NULL ? NULL : answer_page_body(http, kind, page);
-
-    page_unref(page);
-    return body;
-}
-
 static struct body *build_rings(struct http *http, const struct query *query)
 {
     struct document_frame frame;
@@ -103,19 +82,24 @@ static bool unchanged(struct http *http, struct connection *connection, enum doc
     return true;
 }
 
-void answer_built(struct http *http, struct connection *connection, enum document_kind kind, const struct query *query,
-                  const char *key, struct body *(*build)(struct http *http, const struct query *query))
+/* True, and answered, if nothing needs to be built for it: it cannot be yet, or the client or the server has it. */
+static bool answer_kept(struct http *http, struct connection *connection, enum document_kind kind, const char *key)
 {
     struct body *body;
 
     if (!scanned(http, connection) || unchanged(http, connection, kind, key))
-        return;
+        return true;
     body = pages_find(&http->pages, key, http->snapshot->sequence);
-    if (body != NULL) {
-        answer_list(http, connection, body);
-        return;
-    }
-    body = build(http, query);
+    if (body == NULL)
+        return false;
+    answer_list(http, connection, body);
+    return true;
+}
+
+/* Takes over the reference of body; NULL: it could not be built. */
+static void answer_made(struct http *http, struct connection *connection, enum document_kind kind, const char *key,
+                        struct body *body)
+{
     if (body == NULL) {
         connection_problem(connection, 500, NO_MEMORY, NULL, NULL);
         return;
@@ -127,22 +111,21 @@ void answer_built(struct http *http, struct connection *connection, enum documen
     body_unref(body);
 }
 
+void answer_built(struct http *http, struct connection *connection, enum document_kind kind, const struct query *query,
+                  const char *key, struct body *(*build)(struct http *http, const struct query *query))
+{
+    if (!answer_kept(http, connection, kind, key))
+        answer_made(http, connection, kind, key, build(http, query));
+}
+
 /* A list that only the scanner can make. */
 static void answer_asked(struct http *http, struct connection *connection, const struct query *query,
                          enum document_kind kind)
 {
     char key[PAGE_KEY_BYTES];
-    struct body *body;
 
-    if (!scanned(http, connection))
-        return;
     page_key(kind, query, key);
-    if (unchanged(http, connection, kind, key))
-        return;
-    body = pages_find(&http->pages, key, http->snapshot->sequence);
-    if (body != NULL)
-        answer_list(http, connection, body);
-    else
+    if (!answer_kept(http, connection, kind, key))
         asking_join(http, connection, kind, query);
 }
 
@@ -151,8 +134,17 @@ void handle_stalls(struct http *http, struct connection *connection, const struc
     enum document_kind kind = query->group == QUERY_GROUP_LOCATION ? DOCUMENT_STALLS_BY_LOCATION : DOCUMENT_STALLS;
     char key[PAGE_KEY_BYTES];
 
+    struct page *page;
+
     page_key(kind, query, key);
-    answer_built(http, connection, kind, query, key, build_stalls);
+    if (answer_kept(http, connection, kind, key))
+        return;
+    page = query_stalls(query, http->snapshot);
+    if (page != NULL && page->count > HTTP_BUILD_ITEMS_AT_ONCE)
+        asking_join_build(http, connection, kind, query);
+    else
+        answer_made(http, connection, kind, key, page == NULL ? NULL : body_of_page(&http->pages, kind, page));
+    page_unref(page);
 }
 
 void handle_rings(struct http *http, struct connection *connection, const struct query *query)

@@ -105,7 +105,7 @@ static void on_stop_limit(evutil_socket_t descriptor, short what, void *argument
     event_base_loopbreak(http->base);
 }
 
-/* One page at most, since the others are only built when it is their turn. */
+/* One page at most: others first. */
 static void on_wake(evutil_socket_t descriptor, short what, void *argument)
 {
     struct http *http = argument;
@@ -115,7 +115,7 @@ static void on_wake(evutil_socket_t descriptor, short what, void *argument)
     (void)what;
     if (eventfd_read(descriptor, &value) < 0)
         return;
-    mailbox_take(&http->mailbox, true, &mail);
+    mailbox_take(&http->mailbox, asking_items_max(http), &mail);
     if (mail.hosts.names != NULL)
         take_hosts(http, mail.hosts);
     if (mail.snapshot != NULL)
@@ -127,9 +127,8 @@ static void on_wake(evutil_socket_t descriptor, short what, void *argument)
     if (mail.found) {
         asking_complete(http, mail.completion.ticket, mail.completion.page);
         page_unref(mail.completion.page);
+        mailbox_wake(&http->mailbox); /* there may be more */
     }
-    if (mail.more)
-        mailbox_wake(&http->mailbox); /* others first */
     if (mail.stop && !http->stopping)
         begin_stop(http);
 }
@@ -224,7 +223,8 @@ static int open_loop(struct http *http)
     http->stop_event = evtimer_new(http->base, on_stop_limit, http);
     if (http->wake_event == NULL || http->stop_event == NULL || event_add(http->wake_event, NULL) < 0)
         return -ENOMEM;
-    return accept_prepare(http);
+    status = askings_prepare(http);
+    return status < 0 ? status : accept_prepare(http);
 }
 
 /* Tells this run of the server from others. */
@@ -326,6 +326,7 @@ void http_free(struct http *http)
     free_event(http->sweep_event);
     free_event(http->resume_event);
     free_event(http->stop_event);
+    free_event(http->build_event);
     if (http->base != NULL)
         event_base_free(http->base);
     pages_forget_before(&http->pages, UINT64_MAX);

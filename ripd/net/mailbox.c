@@ -51,7 +51,23 @@ void mailbox_wake(struct mailbox *mailbox)
     (void)eventfd_write(mailbox->descriptor, 1); /* fails only when the thread is awake anyway */
 }
 
-void mailbox_take(struct mailbox *mailbox, bool take_completion, struct mail *ret_mail)
+/* Takes the first that may be taken now. */
+static bool take_completion(struct mailbox *mailbox, size_t items_max, struct completion *ret_completion)
+{
+    for (size_t i = 0; i < mailbox->completion_count; i++) {
+        const struct page *page = mailbox->completions[i].page;
+
+        if (page != NULL && page->count > items_max)
+            continue;
+        *ret_completion = mailbox->completions[i];
+        memmove(&mailbox->completions[i], &mailbox->completions[i + 1],
+                (--mailbox->completion_count - i) * sizeof(*mailbox->completions));
+        return true;
+    }
+    return false;
+}
+
+void mailbox_take(struct mailbox *mailbox, size_t items_max, struct mail *ret_mail)
 {
     struct mail mail = {0};
 
@@ -62,13 +78,7 @@ void mailbox_take(struct mailbox *mailbox, bool take_completion, struct mail *re
     mailbox->hosts = (struct hosts){NULL, 0};
     mail.events = mailbox->events;
     mailbox->events = (struct event_store){.newest_sequence = mail.events.newest_sequence};
-    if (take_completion && mailbox->completion_count != 0) {
-        mail.found = true;
-        mail.completion = mailbox->completions[0];
-        memmove(&mailbox->completions[0], &mailbox->completions[1],
-                --mailbox->completion_count * sizeof(*mailbox->completions));
-    }
-    mail.more = mailbox->completion_count != 0;
+    mail.found = take_completion(mailbox, items_max, &mail.completion);
     mail.stop = mailbox->stop;
     pthread_mutex_unlock(&mailbox->mutex);
     *ret_mail = mail;

@@ -2,10 +2,32 @@
 /* pages.c - a handful of bodies, the least recently used one giving way. */
 #include "net/pages.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+int body_append(struct body *body, char *text, size_t length)
+{
+    size_t count = body->piece_count;
+
+    if ((count & (count - 1)) == 0) { /* full: the capacity is the next power of two */
+        void *longer = realloc(body->pieces, (count == 0 ? 1 : 2 * count) * sizeof(*body->pieces));
+
+        if (longer == NULL) {
+            free(text);
+            return -ENOMEM;
+        }
+        body->pieces = longer;
+    }
+    body->pieces[count].text = text;
+    body->pieces[count].length = length;
+    body->piece_count++;
+    body->length += length;
+    body->pages->alive_bytes += length;
+    return 0;
+}
 
 struct body *body_new(struct pages *pages, const struct document_frame *frame, char *text, size_t length)
 {
@@ -17,14 +39,26 @@ struct body *body_new(struct pages *pages, const struct document_frame *frame, c
     }
     *body = (struct body){
         .references = 1,
+        .tag = {.version = frame->sequence},
         .pages = pages,
         .frame = *frame,
-        .tag = {.version = frame->sequence},
-        .text = text,
-        .length = length,
     };
-    pages->alive_bytes += length;
+    if (text != NULL && body_append(body, text, length) < 0) {
+        free(body);
+        return NULL;
+    }
     return body;
+}
+
+struct body *body_of_page(struct pages *pages, enum document_kind kind, struct page *page)
+{
+    struct document_frame frame;
+    size_t length;
+    char *text;
+
+    if (document_page_body(kind, page, &frame, &text, &length) < 0)
+        return NULL;
+    return body_new(pages, &frame, text, length);
 }
 
 struct body *body_ref(struct body *body)
@@ -38,7 +72,9 @@ void body_unref(struct body *body)
     if (body == NULL || --body->references != 0)
         return;
     body->pages->alive_bytes -= body->length;
-    free(body->text);
+    for (size_t i = 0; i < body->piece_count; i++)
+        free(body->pieces[i].text);
+    free(body->pieces);
     free(body);
 }
 

@@ -25,8 +25,12 @@ struct body {
     struct etag tag;     /* given when it is kept */
     struct pages *pages; /* where it is counted */
     struct document_frame frame;
-    char *text;
-    size_t length;
+    struct {
+        char *text;
+        size_t length;
+    } * pieces; /* the text, in order */
+    size_t piece_count;
+    size_t length; /* of all */
 };
 
 struct pages {
@@ -39,8 +43,12 @@ struct pages {
     size_t alive_bytes; /* of all bodies: kept ones, and others that are still being sent */
 };
 
-/* Takes text over, also when it fails. NULL: no memory. */
+/* Takes text, which may be NULL for none yet, over, also when it fails. NULL: no memory. */
 struct body *body_new(struct pages *pages, const struct document_frame *frame, char *text, size_t length);
+/* What follows; before anybody else has it. Takes text over, also when it fails. */
+int body_append(struct body *body, char *text, size_t length);
+/* The whole list of a page. */
+struct body *body_of_page(struct pages *pages, enum document_kind kind, struct page *page);
 struct body *body_ref(struct body *body);
 void body_unref(struct body *body);
 

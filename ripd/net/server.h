@@ -30,9 +30,11 @@
 #define HTTP_WRITE_BYTES_MAX (2u << 20)     /* to one client in one turn of the loop */
 #define HTTP_REQUESTS_PER_TURN 16u          /* pipelined by one client */
 #define HTTP_ACCEPTS_PER_TURN 64u
-#define HTTP_ASKINGS_MAX 64u       /* questions to the scanner that somebody waits for */
-#define HTTP_ASKED_MAX 4u          /* of them with the scanner, or answered and not yet sent on */
-#define HTTP_CALLBACKS_PER_TURN 16 /* of the loop, before it looks for what is new */
+#define HTTP_ASKINGS_MAX 64u                   /* questions to the scanner that somebody waits for */
+#define HTTP_ASKED_MAX 4u                      /* of them with the scanner, or answered and not yet sent on */
+#define HTTP_BUILD_BYTES_PER_TURN (128u << 10) /* of a list, before others have their turn */
+#define HTTP_BUILD_ITEMS_AT_ONCE 50u           /* a list that is not longer is built when it is asked for */
+#define HTTP_CALLBACKS_PER_TURN 16             /* of the loop, before it looks for what is new */
 #define HTTP_BODY_BYTES_MAX (128u << 20)
 
 /* How long a client may take. */
@@ -92,7 +94,6 @@ struct mail {
     struct event_store events;
     struct completion completion;
     bool found; /* a completion */
-    bool more;  /* completions lie there */
     bool stop;
 };
 
@@ -121,6 +122,10 @@ struct http {
     uint64_t instance; /* of this run, for what it tells of scans */
     struct pages pages;
     struct asking *askings;
+    struct asking *building; /* the one whose list is being built; NULL = none */
+    struct document_build *build;
+    struct body *build_body;
+    struct event *build_event; /* goes on with it */
     uint64_t last_ticket;
     uint64_t asked_tickets[HTTP_ASKED_MAX]; /* with the scanner, waited for or not */
     size_t asked_count;
@@ -146,14 +151,20 @@ void mailbox_init(struct mailbox *mailbox);
 int mailbox_open(struct mailbox *mailbox); /* after mailbox_init() */
 void mailbox_done(struct mailbox *mailbox);
 void mailbox_wake(struct mailbox *mailbox);
-/* One completion at most. */
-void mailbox_take(struct mailbox *mailbox, bool take_completion, struct mail *ret_mail);
+/* One completion at most, of a page that has no more than that many items. */
+void mailbox_take(struct mailbox *mailbox, size_t items_max, struct mail *ret_mail);
 
 /* handlers.c: answers a request, now or later. */
 void server_request(struct http *http, struct connection *connection, const struct http_request *request);
 
 /* askings.c: the connection waits for the answer to a question to the scanner; the same question is asked once. */
 void asking_join(struct http *http, struct connection *connection, enum document_kind kind, const struct query *query);
+/* The same for a list of the stalls that is too long to be built at once. */
+void asking_join_build(struct http *http, struct connection *connection, enum document_kind kind,
+                       const struct query *query);
+/* How many items a page may have whose list can be begun now. */
+size_t asking_items_max(const struct http *http);
+int askings_prepare(struct http *http);
 void asking_leave(struct http *http, struct connection *connection);
 void asking_complete(struct http *http, uint64_t ticket, struct page *page);
 void askings_expire(struct http *http, uint64_t now_mono_ns);

@@ -126,43 +126,102 @@ int part_finish(struct json_writer *writer, char **ret_text, size_t *ret_length)
     return 0;
 }
 
-int document_page_body(enum document_kind kind, const struct page *page, struct document_frame *ret_frame,
-                       char **ret_text, size_t *ret_length)
+struct document_build {
+    enum document_kind kind;
+    struct page *page; /* a reference */
+    size_t next;       /* item */
+    bool in_list;
+    struct json_writer writer;
+};
+
+struct document_build *document_build_new(enum document_kind kind, struct page *page, struct document_frame *ret_frame)
 {
     struct document_frame frame = part_frame(kind, page->snapshot);
-    struct json_writer writer;
-    size_t i = 0;
-    int status;
+    struct document_build *build = calloc(1, sizeof(*build));
 
+    if (build == NULL)
+        return NULL;
     frame.total = page->total;
     frame.returned = page->count;
     frame.more = page->more;
     frame.next = page->next;
-    part_body_begin(&writer);
+    *ret_frame = frame;
+    build->kind = kind;
+    build->page = page_ref(page);
+    part_body_begin(&build->writer);
+    return build;
+}
+
+void document_build_free(struct document_build *build)
+{
+    if (build == NULL)
+        return;
+    json_done(&build->writer);
+    page_unref(build->page);
+    free(build);
+}
+
+/* What stands before the list. */
+static void build_first(struct document_build *build)
+{
+    struct json_writer *writer = &build->writer;
+    const struct page *page = build->page;
+
     if (page->locations != NULL) {
-        json_key(&writer, "left_out");
-        json_uint(&writer, page->locations->left_out_count);
+        json_key(writer, "left_out");
+        json_uint(writer, page->locations->left_out_count);
     }
-    if (kind == DOCUMENT_THREAD) {
-        json_key(&writer, "thread");
+    if (build->kind == DOCUMENT_THREAD) {
+        json_key(writer, "thread");
         if (page->count == 0)
-            json_null(&writer);
+            json_null(writer);
         else
-            part_item(&writer, &page->sightings[i++]);
+            part_item(writer, &page->sightings[build->next++]);
     }
-    if (kind != DOCUMENT_THREAD || page->count > 1) {
-        json_key(&writer, kinds[kind].list);
-        json_array_begin(&writer);
-        for (; i < page->count; i++) {
-            json_line(&writer);
-            if (page->locations != NULL)
-                part_group(&writer, &page->locations->groups[page->first + i]);
-            else
-                part_item(&writer, &page->sightings[i]);
-        }
-        json_array_end(&writer);
+    build->in_list = build->kind != DOCUMENT_THREAD || page->count > 1;
+    if (build->in_list) {
+        json_key(writer, kinds[build->kind].list);
+        json_array_begin(writer);
     }
-    status = part_finish(&writer, ret_text, ret_length);
+}
+
+int document_build_step(struct document_build *build, size_t bytes, char **ret_text, size_t *ret_length)
+{
+    struct json_writer *writer = &build->writer;
+    const struct page *page = build->page;
+    int status;
+
+    if (build->next == 0)
+        build_first(build);
+    while (build->next < page->count && writer->length < bytes && !writer->failed) {
+        size_t i = build->next++;
+
+        json_line(writer);
+        if (page->locations != NULL)
+            part_group(writer, &page->locations->groups[page->first + i]);
+        else
+            part_item(writer, &page->sightings[i]);
+    }
+    if (build->next < page->count) {
+        status = json_take(writer, ret_text, ret_length);
+        return status < 0 ? status : 1;
+    }
+    if (build->in_list)
+        json_array_end(writer);
+    return part_finish(writer, ret_text, ret_length);
+}
+
+int document_page_body(enum document_kind kind, struct page *page, struct document_frame *ret_frame, char **ret_text,
+                       size_t *ret_length)
+{
+    struct document_frame frame;
+    struct document_build *build = document_build_new(kind, page, &frame);
+    int status;
+
+    if (build == NULL)
+        return -ENOMEM;
+    status = document_build_step(build, SIZE_MAX, ret_text, ret_length);
+    document_build_free(build);
     if (status == 0)
         *ret_frame = frame;
     return status;
@@ -194,7 +253,7 @@ done:
     return status;
 }
 
-static int document_page(enum document_kind kind, const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns,
+static int document_page(enum document_kind kind, struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns,
                          char **ret_text, size_t *ret_length)
 {
     struct document_frame frame;
@@ -208,20 +267,17 @@ static int document_page(enum document_kind kind, const struct page *page, uint6
     return join(&frame, now_wall_ns, now_mono_ns, body, body_bytes, ret_text, ret_length);
 }
 
-int document_stalls(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
-                    size_t *ret_length)
+int document_stalls(struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text, size_t *ret_length)
 {
     return document_page(DOCUMENT_STALLS, page, now_wall_ns, now_mono_ns, ret_text, ret_length);
 }
 
-int document_threads(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
-                     size_t *ret_length)
+int document_threads(struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text, size_t *ret_length)
 {
     return document_page(DOCUMENT_THREADS, page, now_wall_ns, now_mono_ns, ret_text, ret_length);
 }
 
-int document_thread(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
-                    size_t *ret_length)
+int document_thread(struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text, size_t *ret_length)
 {
     return document_page(DOCUMENT_THREAD, page, now_wall_ns, now_mono_ns, ret_text, ret_length);
 }

@@ -61,21 +61,30 @@ struct event_page {
 /* Each returns 0 and text that the caller frees, or -ENOMEM. now_*: the moment of the request. */
 int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
                   size_t *ret_length);
-int document_page_body(enum document_kind kind, const struct page *page, struct document_frame *ret_frame,
-                       char **ret_text, size_t *ret_length);
+/* All at once. */
+int document_page_body(enum document_kind kind, struct page *page, struct document_frame *ret_frame, char **ret_text,
+                       size_t *ret_length);
 int document_rings_body(const struct snapshot *snapshot, const struct query *query, struct document_frame *ret_frame,
                         char **ret_text, size_t *ret_length);
 
 int document_events_body(const struct snapshot *snapshot, const struct event_page *page,
                          struct document_frame *ret_frame, char **ret_text, size_t *ret_length);
 
+/*
+ * The body of a page in pieces, so that whoever builds a long one can do something else in between. It holds a
+ * reference to the page. NULL: no memory.
+ */
+struct document_build;
+struct document_build *document_build_new(enum document_kind kind, struct page *page, struct document_frame *ret_frame);
+/* A piece of about that many bytes. 1: there is more; 0: it was the last; -ENOMEM. */
+int document_build_step(struct document_build *build, size_t bytes, char **ret_text, size_t *ret_length);
+void document_build_free(struct document_build *build);
+
 /* Head and body at once. */
-int document_stalls(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
-                    size_t *ret_length);
-int document_threads(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
+int document_stalls(struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text, size_t *ret_length);
+int document_threads(struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
                      size_t *ret_length);
-int document_thread(const struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
-                    size_t *ret_length);
+int document_thread(struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text, size_t *ret_length);
 int document_rings(const struct snapshot *snapshot, const struct query *query, uint64_t now_wall_ns,
                    uint64_t now_mono_ns, char **ret_text, size_t *ret_length);
 int document_version(char **ret_text, size_t *ret_length);

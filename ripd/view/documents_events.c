@@ -13,6 +13,8 @@
 
 #include "view/document_parts.h"
 
+#define ITEM_EXTRA_BYTES 2u /* comma and line feed */
+
 static void write_held(struct json_writer *writer, const struct event_page *page)
 {
     char epoch[EVENT_EPOCH_BYTES];
@@ -41,6 +43,7 @@ int document_events_body(const struct snapshot *snapshot, const struct event_pag
 {
     struct document_frame frame = part_frame(DOCUMENT_EVENTS, snapshot);
     struct json_writer writer;
+    size_t bytes = 64; /* what closes the list */
     int status;
 
     frame.total = page->total;
@@ -50,6 +53,9 @@ int document_events_body(const struct snapshot *snapshot, const struct event_pag
         frame.next = (struct query_cursor){.present = true, .sequence = page->events[page->count - 1]->sequence};
     part_body_begin(&writer);
     write_held(&writer, page);
+    for (size_t i = 0; i < page->count; i++)
+        bytes += page->events[i]->text_bytes + ITEM_EXTRA_BYTES;
+    json_reserve(&writer, bytes);
     json_key(&writer, "events");
     json_array_begin(&writer);
     for (size_t i = 0; i < page->count; i++) {

@@ -462,6 +462,28 @@ void json_time(struct json_writer *writer, uint64_t wall_ns)
     written(writer, at, true);
 }
 
+void json_reserve(struct json_writer *writer, size_t bytes)
+{
+    (void)reserve(writer, bytes);
+}
+
+int json_take(struct json_writer *writer, char **ret_text, size_t *ret_length)
+{
+    struct json_writer rest = {.depth = writer->depth, .comma = writer->comma};
+    char *text;
+    size_t length;
+    int status = json_finish(writer, &text, &length);
+
+    *writer = rest;
+    if (status < 0) {
+        writer->failed = true;
+        return status;
+    }
+    *ret_text = text;
+    *ret_length = length;
+    return 0;
+}
+
 int json_finish(struct json_writer *writer, char **ret_text, size_t *ret_length)
 {
     if (reserve(writer, 0) == NULL) {

@@ -48,6 +48,12 @@ void json_time(struct json_writer *writer, uint64_t wall_ns);               /* "
 /* The next value stands on a line of its own: an item of a list, for people and for line-wise tools. */
 void json_line(struct json_writer *writer);
 
+/* Takes out what was written so far, as json_finish() does; what comes goes on from there. */
+int json_take(struct json_writer *writer, char **ret_text, size_t *ret_length);
+
+/* Room for so many bytes at once. */
+void json_reserve(struct json_writer *writer, size_t bytes);
+
 /* 0 and the text (malloc'ed, terminated; the caller frees) or -ENOMEM. */
 int json_finish(struct json_writer *writer, char **ret_text, size_t *ret_length);
 
