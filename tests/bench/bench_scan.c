@@ -15,6 +15,7 @@
 
 #include "bench.h"
 #include "os/sigbus.h"
+#include "ring/naming.h"
 #include "ring/scan.h"
 #include "support/ring_stage.h"
 
@@ -36,6 +37,7 @@ static struct ring_builder writer;
 static struct registry *registry;
 static struct ring *ring;
 static struct detector *detector;
+static struct rules rules; /* none, or some */
 static enum population population;
 static uint32_t live_count;
 static uint64_t scan_number;
@@ -86,9 +88,12 @@ static void world_close(void)
 static void detector_start(void)
 {
     /* Those that stand still must not fall due while they are measured. */
-    const struct detector_config config = {.interval_ns = INTERVAL_NS,
-                                           .stall_after_ns = population == STILL ? UINT64_MAX : 5 * INTERVAL_NS};
+    struct detector_config config = {.interval_ns = INTERVAL_NS,
+                                     .stall_after_ns = population == STILL ? UINT64_MAX : 5 * INTERVAL_NS};
 
+    config.rule_count = rules.count;
+    for (size_t i = 0; i < rules.count; i++)
+        config.rule_thresholds_ns[i] = config.stall_after_ns / 2;
     need(detector_new(&detector, &config) == 0, "detector_new");
 }
 
@@ -129,17 +134,26 @@ static void run_samples(uint64_t count)
     need(total == count, "a complete scan");
 }
 
-static struct detector_update scan(void)
+static struct detector_update scan_within(uint64_t naming_ns)
 {
+    static struct naming naming;
+    struct detector_newcomer *newcomers;
     struct detector_update update;
-    size_t suspect_count;
+    size_t suspect_count, newcomer_count;
 
     detector_begin(detector, ++scan_number * INTERVAL_NS);
     need(scan_run(registry, detector) == 0, "scan_run");
+    newcomers = detector_newcomers(detector, &newcomer_count);
+    naming_find_rules(&naming, registry, &rules, newcomers, newcomer_count, naming_ns);
     detector_suspects(detector, &suspect_count);
     detector_end(detector, &update);
     need(update.id_count == live_count && suspect_count == 0, "a scan in which nothing stalls");
     return update;
+}
+
+static struct detector_update scan(void)
+{
+    return scan_within(UINT64_MAX);
 }
 
 static void run_detection(uint64_t count)
@@ -178,6 +192,43 @@ static void bench_size(uint32_t count)
     for (population = 0; population < POPULATION_COUNT; population++)
         bench_population(count);
     world_close();
+}
+
+/* What rules cost: while everybody has one, and on the scan on which everybody is new. */
+static void bench_rules(uint32_t count)
+{
+    static const char *const texts[] = {"batch-*=10m", "report-*=1h", "*-nightly=2h", "[a-c]?x-*=1m", "worker*=5s"};
+    struct contender contender = {.name = "scan with detection by rules", .prepare = make_moves, .run = run_detection};
+    const char *expected;
+    uint64_t began_ns, took_ns, left;
+    unsigned scans;
+    char title[96];
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        need(rules_add(&rules, texts[i], &expected) == 0, "rules_add");
+    world_open(count, 1);
+    for (population = MOVING; population <= STILL; population++) {
+        detector_start();
+        began_ns = bench_now_ns();
+        scan();
+        took_ns = bench_now_ns() - began_ns;
+        snprintf(title, sizeof title, "%u live ids with 5 rules, %s", count, population_text[population]);
+        make_moves();
+        scan();
+        bench_table(title, &contender, 1, 0, count);
+        detector_free(detector);
+        printf("the scan on which all of them are new: %.1f ms, %.0f ns an id\n", (double)took_ns / 1e6,
+               (double)took_ns / count);
+        detector_start();
+        for (scans = 0, left = 1; left; scans++) {
+            make_moves();
+            left = scan_within(INTERVAL_NS / 20).unnamed_count;
+        }
+        printf("with a twentieth of a second for naming: %u scans until all are named\n", scans);
+        detector_free(detector);
+    }
+    world_close();
+    rules.count = 0;
 }
 
 static int compare_times(const void *a, const void *b)
@@ -226,6 +277,7 @@ int main(void)
     bench_size(1000);
     bench_size(100000);
     bench_size(1000000);
+    bench_rules(1000000);
     bench_sparse();
     return sink == 0;
 }

@@ -15,6 +15,7 @@
  *   2. Whoever is accused is frozen, and has not moved for its threshold: the world knows, and fails the test
  *      otherwise.
  *   3. Counts of every scan add up to the ids there are.
+ *   4. Every episode begins once and ends at most once, whatever ripd was restarted for, under a number of its own.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -58,6 +59,8 @@ void sim_end_thread(struct sim_world *world, const char *who);         /* its th
 void sim_exit(struct sim_world *world, const char *who);               /* rip_exit() */
 void sim_reuse(struct sim_world *world, const char *who, uint64_t period_ms); /* another id in the same slot */
 
+void sim_name(struct sim_world *world, const char *who, const char *name); /* "worker" otherwise */
+
 /* What happens to the process of a ring. */
 void sim_stop(struct sim_world *world, uint32_t ring, char letter); /* 'T' signal, 't' tracer */
 void sim_freezer(struct sim_world *world, uint32_t ring);
@@ -72,6 +75,11 @@ void sim_run(struct sim_world *world, uint64_t ms);
 void sim_stop_ripd(struct sim_world *world, uint64_t ms);                  /* SIGSTOP: the others run on */
 void sim_suspend(struct sim_world *world, uint64_t ms);                    /* nobody runs; the clock goes on */
 void sim_starve(struct sim_world *world, unsigned scans, uint64_t gap_ms); /* ripd gets round only every gap_ms */
+
+/* What is done to ripd. rules: "GLOB=DUR GLOB=DUR", in this order; "" for none. */
+void sim_configure(struct sim_world *world, uint64_t interval_ms, uint64_t stall_after_ms, const char *rules);
+void sim_restart(struct sim_world *world,
+                 uint64_t ms); /* it is down for so long, and takes its open episodes up again */
 
 /* Into the transcript: the state of an id, or the counts of the last scan. */
 void sim_look(struct sim_world *world, const char *who);

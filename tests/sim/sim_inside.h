@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_inside.h - what the parts of the simulation share: sim_world.c (who lives in it), sim_ripd.c (who watches).
+ * sim_inside.h - what the parts of the simulation share: sim_world.c (who lives in it), sim_ripd.c (who watches),
+ * sim_service.c (what is done to who watches).
  */
 #ifndef TESTS_SIM_SIM_INSIDE_H
 #define TESTS_SIM_SIM_INSIDE_H
@@ -23,6 +24,7 @@ struct sim_id {
     uint32_t generation;
     enum sim_activity activity;
     char letter; /* of its thread while it does not move */
+    char name[RIP_NAME_BYTES + 1];
     bool on_no_thread;
     bool thread_gone;
     uint64_t period_ns;
@@ -53,6 +55,11 @@ struct sim_world {
     struct sim_process processes[SIM_RINGS_MAX]; /* ascending by ring */
     size_t process_count;
 
+    struct detector_config config;
+    struct rules rules;
+    struct report begun[SIM_IDS_MAX]; /* the begins of those that have not ended: what is known after a restart */
+    size_t begun_count;
+    uint64_t last_episode;
     struct detector *detector;
     struct event_log *event_log;
     struct schedule schedule;
@@ -68,6 +75,12 @@ struct sim_process *sim_process_of(struct sim_world *world, uint32_t ring);
 
 /* Time passes. nobody_runs: for the others too. */
 void sim_advance(struct sim_world *world, uint64_t ns, bool nobody_runs);
+
+/* By the name of an id. */
+uint64_t sim_threshold_ns(const struct sim_world *world, const struct sim_id *id);
+
+/* A detector and an event log, as the configuration has them. */
+void sim_open_ripd(struct sim_world *world);
 
 /* One scan, now. */
 void sim_scan(struct sim_world *world);

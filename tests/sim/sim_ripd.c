@@ -8,20 +8,27 @@
 
 #include "sim/sim_inside.h"
 
+void sim_open_ripd(struct sim_world *world)
+{
+    const struct sim_options *options = &world->options;
+
+    assert_int_equal(detector_new(&world->detector, &world->config), 0);
+    assert_int_equal(event_log_new(&world->event_log, world->config.stall_after_ns + world->config.interval_ns,
+                                   options->reports_max ? options->reports_max : 2 * SIM_IDS_MAX),
+                     0);
+    schedule_init(&world->schedule, world->config.interval_ns, options->seed + 1);
+}
+
 struct sim_world *sim_new(struct sim_options options)
 {
-    const struct detector_config config = {.interval_ns = SIM_INTERVAL_MS * SIM_MS,
-                                           .stall_after_ns = SIM_STALL_AFTER_MS * SIM_MS};
     struct sim_world *world = calloc(1, sizeof *world);
 
     assert_non_null(world);
     world->options = options;
     world->random = options.seed;
-    assert_int_equal(detector_new(&world->detector, &config), 0);
-    assert_int_equal(event_log_new(&world->event_log, SIM_HYSTERESIS_MS * SIM_MS,
-                                   options.reports_max ? options.reports_max : 2 * SIM_IDS_MAX),
-                     0);
-    schedule_init(&world->schedule, config.interval_ns, options.seed + 1);
+    world->config = (struct detector_config){.interval_ns = SIM_INTERVAL_MS * SIM_MS,
+                                             .stall_after_ns = SIM_STALL_AFTER_MS * SIM_MS};
+    sim_open_ripd(world);
     return world;
 }
 
@@ -92,6 +99,26 @@ static void feed(struct sim_world *world)
     }
 }
 
+static void find_rules(struct sim_world *world)
+{
+    size_t count;
+    struct detector_newcomer *newcomers = detector_newcomers(world->detector, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct sim_id *id = sim_find(world, newcomers[i].ring, newcomers[i].slot);
+
+        assert_int_equal(newcomers[i].generation, id->generation);
+        newcomers[i].rule = rules_find(&world->rules, (const uint8_t *)id->name, strlen(id->name));
+    }
+}
+
+uint64_t sim_threshold_ns(const struct sim_world *world, const struct sim_id *id)
+{
+    const int rule = rules_find(&world->rules, (const uint8_t *)id->name, strlen(id->name));
+
+    return rule == RULES_NONE ? world->config.stall_after_ns : world->rules.rules[rule].threshold_ns;
+}
+
 static void examine(struct sim_world *world, struct detector_suspect *suspect)
 {
     const struct sim_process *process = sim_process_of(world, suspect->ring);
@@ -146,8 +173,28 @@ static void check_accusation(struct sim_world *world, const struct detector_even
     if (id->activity != SIM_FROZEN && !excused)
         fail_msg("at %llu %u/%u is accused, and is innocent", (unsigned long long)sim_now_ms(world), event->ring,
                  event->slot);
-    if (world->now_ns - id->moved_at_ns < SIM_STALL_AFTER_MS * SIM_MS)
+    if (world->now_ns - id->moved_at_ns < sim_threshold_ns(world, id))
         fail_msg("at %llu %u/%u is accused too early", (unsigned long long)sim_now_ms(world), event->ring, event->slot);
+}
+
+/* Guarantee 4 of sim.h. */
+static void check_report(struct sim_world *world, const struct report *report)
+{
+    size_t i = 0;
+
+    while (i < world->begun_count && world->begun[i].episode != report->episode)
+        i++;
+    if (report->kind == REPORT_BEGIN) {
+        assert_true(report->episode > world->last_episode && world->begun_count < SIM_IDS_MAX);
+        world->last_episode = report->episode;
+        world->begun[world->begun_count++] = *report;
+        return;
+    }
+    assert_true(i < world->begun_count);
+    assert_int_equal(world->begun[i].ring, report->ring);
+    assert_int_equal(world->begun[i].slot, report->slot);
+    assert_int_equal(world->begun[i].generation, report->generation);
+    world->begun[i] = world->begun[--world->begun_count];
 }
 
 static void print_reports(struct sim_world *world)
@@ -164,6 +211,7 @@ static void print_reports(struct sim_world *world)
     for (int i = 0; i < count; i++) {
         const struct report *report = &reports[i];
 
+        check_report(world, report);
         if (report->kind == REPORT_BEGIN)
             sim_print(world, "%u/%u > stalled, %s\n", report->ring, report->slot,
                       report->cause == CAUSE_NONE ? "not examined" : id_cause_name(report->cause));
@@ -183,6 +231,7 @@ void sim_scan(struct sim_world *world)
     if (uncounted)
         sim_print(world, "ripd > late, %llu ms do not count\n", (unsigned long long)(uncounted / SIM_MS));
     feed(world);
+    find_rules(world);
     collect_evidence(world);
     detector_end(world->detector, &world->update);
     for (size_t i = 0; i < world->update.event_count; i++)
@@ -193,7 +242,7 @@ void sim_scan(struct sim_world *world)
     print_reports(world);
     schedule_next(&world->schedule, world->now_ns, detector_next_due(world->detector));
     if (!world->options.jitter) { /* as the schedule would have it with no jitter drawn */
-        uint64_t next = world->now_ns + SIM_INTERVAL_MS * SIM_MS, due = detector_next_due(world->detector);
+        uint64_t next = world->now_ns + world->config.interval_ns, due = detector_next_due(world->detector);
 
         world->schedule.next_mono_ns = due < next ? due : next;
     }

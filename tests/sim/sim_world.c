@@ -114,8 +114,17 @@ void sim_reuse(struct sim_world *world, const char *who, uint64_t period_ms)
         .period_ns = period_ms * SIM_MS,
         .progress = id->progress,
         .moved_at_ns = world->now_ns,
+        .name = "worker",
     };
     id->ran_ns = sim_random(&world->random, id->period_ns);
+}
+
+void sim_name(struct sim_world *world, const char *who, const char *name)
+{
+    struct sim_id *id = named(world, who);
+
+    assert_true(strlen(name) < sizeof id->name);
+    memcpy(id->name, name, strlen(name) + 1);
 }
 
 static void set_activity(struct sim_world *world, const char *who, enum sim_activity activity, char letter)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_sim_random.c - random worlds: ids freeze, thaw, rest, end and are replaced, processes are stopped, killed and
- * replaced by exec, the host is suspended, ripd is stopped and starved, evidence is rationed.
+ * replaced by exec, the host is suspended, ripd is stopped, starved, restarted and configured anew, evidence is
+ * rationed.
  *
  * The world itself checks that nobody innocent is accused (guarantee 2 of sim.h). Here: after the storm everybody is
  * known for what he is, and every episode that began has ended.
@@ -67,9 +68,17 @@ static void disturb_process(struct sim_world *world, uint32_t ring, uint64_t *ra
 
 static void disturb_all(struct sim_world *world, uint64_t *random)
 {
-    switch (sim_random(random, 3)) {
+    static const char *const rules[] = {"", "worker=7s", "other*=1s worker=2s", "w*=5s *=1s"};
+
+    switch (sim_random(random, 5)) {
     case 0:
         sim_suspend(world, 1 + sim_random(random, 3600000));
+        break;
+    case 3:
+        sim_restart(world, sim_random(random, 60000));
+        break;
+    case 4:
+        sim_configure(world, 1000, 3000 + 1000 * sim_random(random, 6), rules[sim_random(random, 4)]);
         break;
     case 1:
         sim_stop_ripd(world, 1 + sim_random(random, 60000));

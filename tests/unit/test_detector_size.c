@@ -60,6 +60,33 @@ static void a_million_ids_take_at_most_64_bytes_each(void **context)
     detector_free(detector);
 }
 
+/* Every one a newcomer, and again after a change of the rules. */
+static void rules_do_not_take_more(void **context)
+{
+    const struct detector_config config = {
+        .interval_ns = INTERVAL, .stall_after_ns = STALL_AFTER, .rule_count = 1, .rule_thresholds_ns = {9000}};
+    const size_t before = heap_bytes();
+    struct detector *detector = NULL;
+    struct detector_update update;
+    uint64_t now = 0;
+
+    (void)context;
+    assert_int_equal(detector_new(&detector, &config), 0);
+    for (uint64_t i = 0; i < 6; i++) {
+        if (i == 3)
+            detector_configure(detector, &config);
+        update = scan_many(detector, now += INTERVAL, 0, MILLION, 1, i);
+        assert_int_equal(update.unnamed_count, MILLION);
+        assert_true(update.memory_bytes <= (uint64_t)MILLION * BYTES_PER_ID);
+        assert_true(heap_bytes() - before <= (size_t)MILLION * BYTES_PER_ID + 65536);
+    }
+    update = scan_many(detector, now += INTERVAL, 0, 10, 1, 9);
+    update = scan_many(detector, now += INTERVAL, 0, 10, 1, 10);
+    assert_true(update.memory_bytes < 100000);
+    assert_true(heap_bytes() - before < 200000);
+    detector_free(detector);
+}
+
 /* Half of them are replaced on each scan, in patterns that interleave old and new. */
 static void ids_that_come_and_go_leave_nothing_behind(void **context)
 {
@@ -160,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_million_ids_take_at_most_64_bytes_each),
+        cmocka_unit_test(rules_do_not_take_more),
         cmocka_unit_test(ids_that_come_and_go_leave_nothing_behind),
         cmocka_unit_test(a_million_can_stall_and_move_on),
         cmocka_unit_test(old_scans_are_forgotten_but_not_those_in_use),

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming.c - one read of the mapping for each newcomer, until the time is over. Touches the mappings.
+ */
+#include "ring/naming.h"
+
+#include "os/clock.h"
+
+#define NAMES_PER_LOOK 64u /* at the clock: ten microseconds or so */
+
+/* The first newcomer that is not before that place. */
+static size_t index_of(const struct detector_newcomer *newcomers, size_t count, uint32_t ring, uint32_t slot)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (newcomers[middle].ring < ring || (newcomers[middle].ring == ring && newcomers[middle].slot < slot))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Its ring may have been damaged since it was scanned, or be damaged now. */
+static void find_rule(struct registry *registry, struct ring **ring, const struct rules *rules,
+                      struct detector_newcomer *newcomer)
+{
+    struct rip_id_info info;
+    int result;
+
+    if (*ring == NULL || (*ring)->serial != newcomer->ring)
+        *ring = registry_find(registry, newcomer->ring);
+    if (*ring == NULL)
+        return;
+    result = mapping_id(&(*ring)->mapping, newcomer->slot, &info);
+    if (result < 0) {
+        registry_damage(registry, *ring, "was cut while it was read");
+        *ring = NULL;
+    } else if (result == 0 && info.generation == newcomer->generation) {
+        newcomer->rule = rules_find(rules, info.name, info.name_bytes);
+    }
+}
+
+void naming_find_rules(struct naming *naming, struct registry *registry, const struct rules *rules,
+                       struct detector_newcomer *newcomers, size_t count, uint64_t budget_ns)
+{
+    const uint64_t began_mono_ns = count != 0 ? clock_mono_ns() : 0;
+    const size_t first = index_of(newcomers, count, naming->ring, naming->slot);
+    struct ring *ring = NULL;
+    size_t done = 0;
+
+    while (done < count && (done % NAMES_PER_LOOK != 0 || done == 0 || clock_mono_ns() - began_mono_ns < budget_ns)) {
+        find_rule(registry, &ring, rules, &newcomers[(first + done) % count]);
+        done++;
+    }
+    if (done == count)
+        return;
+    naming->ring = newcomers[(first + done) % count].ring;
+    naming->slot = newcomers[(first + done) % count].slot;
+}

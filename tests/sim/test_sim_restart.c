@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_sim_restart.c - ripd is started again in the middle of stalls: none begins twice, each ends once, as long as it
+ * was, and nobody is accused for the time in which nobody looked.
+ */
+#include "sim/sim.h"
+
+static struct sim_world *quiet_world(void)
+{
+    return sim_new((struct sim_options){.seed = 1});
+}
+
+static void a_stall_goes_on(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/71", 10);
+    sim_add(world, "7/72", 10);
+    sim_run(world, 500);
+    sim_freeze(world, "7/71");
+    sim_run(world, 7000);
+    SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n");
+    sim_restart(world, 60000);
+    sim_run(world, 0); /* its first scan */
+    sim_look(world, "7/71");
+    sim_look(world, "7/72");
+    SIM_TRACE(world, "[ 7500] ripd > restarted after 60 s\n"
+                     "[67500] 7/71 > is stalled, unknown\n"
+                     "[67500] 7/72 > is running\n");
+    sim_run(world, 10000);
+    sim_thaw(world, "7/71");
+    sim_run(world, 10000);
+    SIM_TRACE(world, "[84500] 7/71 > over: moved at 78500 after 77500 ms, 1 stall\n");
+    sim_free(world);
+}
+
+static void one_that_moved_meanwhile_is_over(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/71", 10);
+    sim_run(world, 500);
+    sim_freeze(world, "7/71");
+    sim_run(world, 7000);
+    sim_thaw(world, "7/71"); /* and once more: it stands still, but it is another stall */
+    sim_freeze(world, "7/71");
+    sim_restart(world, 3000);
+    sim_run(world, 0);
+    sim_look(world, "7/71");
+    SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n"
+                     "[ 7500] ripd > restarted after 3 s\n"
+                     "[10500] 7/71 > is running\n");
+    sim_run(world, 4900);
+    sim_thaw(world, "7/71");
+    sim_run(world, 10000);
+    SIM_TRACE(world, "[16500] 7/71 > over: moved at 10500 after 9500 ms, 1 stall\n");
+    sim_free(world);
+}
+
+static void one_that_moved_and_froze_again_is_the_same_episode(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/71", 10);
+    sim_run(world, 500);
+    sim_freeze(world, "7/71");
+    sim_run(world, 7000);
+    sim_thaw(world, "7/71");
+    sim_freeze(world, "7/71");
+    sim_restart(world, 3000);
+    sim_run(world, 8000);
+    sim_look(world, "7/71");
+    sim_thaw(world, "7/71");
+    sim_run(world, 10000);
+    SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n"
+                     "[ 7500] ripd > restarted after 3 s\n"
+                     "[18500] 7/71 > is stalled, unknown\n"
+                     "[25500] 7/71 > over: moved at 19500 after 18500 ms, 2 stalls\n");
+    sim_free(world);
+}
+
+static void those_that_are_gone_are_over(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    for (unsigned i = 0; i < 3; i++)
+        sim_add(world, (const char *[]){"7/71", "7/72", "8/1"}[i], 10);
+    sim_run(world, 500);
+    sim_freeze(world, "7/71");
+    sim_freeze(world, "7/72");
+    sim_freeze(world, "8/1");
+    sim_run(world, 7000);
+    sim_exit(world, "7/71");
+    sim_reuse(world, "7/72", 10);
+    sim_unlink(world, 8);
+    sim_restart(world, 1000);
+    sim_run(world, 20000);
+    SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n"
+                     "[ 6000] 7/72 > stalled, unknown\n"
+                     "[ 6000] 8/1 > stalled, unknown\n"
+                     "[ 7500] ripd > restarted after 1 s\n"
+                     "[ 8500] 7/71 > over: gone at 8500 after 7500 ms, 1 stall\n"
+                     "[ 8500] 7/72 > over: gone at 8500 after 7500 ms, 1 stall\n"
+                     "[ 8500] 8/1 > over: gone at 8500 after 7500 ms, 1 stall\n");
+    sim_free(world);
+}
+
+/* Only what was open is taken up: others have their whole threshold, for nobody looked. */
+static void nobody_else_is_accused(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/71", 10);
+    sim_add(world, "7/72", 10);
+    sim_run(world, 500);
+    sim_freeze(world, "7/71");
+    sim_run(world, 4000);
+    sim_restart(world, 60000);
+    sim_freeze(world, "7/72");
+    sim_run(world, 4900);
+    SIM_TRACE(world, "[ 4500] ripd > restarted after 60 s\n");
+    sim_run(world, 1000);
+    SIM_TRACE(world, "[69500] 7/71 > stalled, unknown\n"
+                     "[69500] 7/72 > stalled, unknown\n");
+    sim_free(world);
+}
+
+static void restarts_come_in_rows(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/71", 10);
+    sim_run(world, 500);
+    sim_freeze(world, "7/71");
+    sim_run(world, 7000);
+    SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n");
+    for (uint64_t i = 0; i < 5; i++) {
+        sim_restart(world, 2000);
+        sim_run(world, i % 2 * 1500);
+    }
+    SIM_TRACE(world, "[ 7500] ripd > restarted after 2 s\n"
+                     "[ 9500] ripd > restarted after 2 s\n"
+                     "[13000] ripd > restarted after 2 s\n"
+                     "[15000] ripd > restarted after 2 s\n"
+                     "[18500] ripd > restarted after 2 s\n");
+    sim_exit(world, "7/71");
+    sim_run(world, 2000);
+    SIM_TRACE(world, "[21500] 7/71 > over: gone at 21500 after 20500 ms, 1 stall\n");
+    sim_free(world);
+}
+
+/* Another configuration after the restart: the stall is within its threshold now. */
+static void a_longer_threshold_after_the_restart(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/71", 10);
+    sim_run(world, 500);
+    sim_freeze(world, "7/71");
+    sim_run(world, 7000);
+    sim_restart(world, 2000);
+    sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "worker=1h");
+    sim_run(world, 8000);
+    SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n"
+                     "[ 7500] ripd > restarted after 2 s\n"
+                     "[15500] 7/71 > over: excused at 9500 after 8500 ms, 1 stall\n");
+    sim_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stall_goes_on),
+        cmocka_unit_test(one_that_moved_meanwhile_is_over),
+        cmocka_unit_test(one_that_moved_and_froze_again_is_the_same_episode),
+        cmocka_unit_test(those_that_are_gone_are_over),
+        cmocka_unit_test(nobody_else_is_accused),
+        cmocka_unit_test(restarts_come_in_rows),
+        cmocka_unit_test(a_longer_threshold_after_the_restart),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

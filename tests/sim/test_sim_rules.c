@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_sim_rules.c - thresholds by name, and thresholds changed while ripd runs, as transcripts; and that a rule keeps
+ * its promise of when a stall is reported, whatever the phases.
+ */
+#include <stdio.h>
+
+#include "sim/sim_inside.h"
+
+#define PHASES 3000u
+
+static struct sim_world *quiet_world(void)
+{
+    return sim_new((struct sim_options){.seed = 1});
+}
+
+static void a_rule_is_for_those_whose_name_matches(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "batch-*=20s ui*=2s");
+    sim_add(world, "7/1", 10);
+    sim_add(world, "7/2", 10);
+    sim_add(world, "7/3", 10);
+    sim_name(world, "7/1", "batch-7");
+    sim_name(world, "7/3", "ui");
+    sim_run(world, 500);
+    sim_freeze(world, "7/1");
+    sim_freeze(world, "7/2");
+    sim_freeze(world, "7/3");
+    sim_run(world, 25000);
+    SIM_TRACE(world, "[ 3000] 7/3 > stalled, unknown\n"
+                     "[ 6000] 7/2 > stalled, unknown\n"
+                     "[21000] 7/1 > stalled, unknown\n");
+    sim_free(world);
+}
+
+static void the_first_rule_that_matches_decides(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "batch-nightly=30s batch-*=10s *=3s");
+    sim_add(world, "7/1", 10);
+    sim_add(world, "7/2", 10);
+    sim_add(world, "7/3", 10);
+    sim_name(world, "7/1", "batch-nightly");
+    sim_name(world, "7/2", "batch-7");
+    sim_run(world, 500);
+    sim_freeze(world, "7/1");
+    sim_freeze(world, "7/2");
+    sim_freeze(world, "7/3");
+    sim_run(world, 40000);
+    SIM_TRACE(world, "[ 4000] 7/3 > stalled, unknown\n"
+                     "[11000] 7/2 > stalled, unknown\n"
+                     "[31000] 7/1 > stalled, unknown\n");
+    sim_free(world);
+}
+
+/* A slot's next owner is somebody else. */
+static void another_id_in_the_slot_has_its_own_rule(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "batch-*=20s");
+    sim_add(world, "7/1", 10);
+    sim_name(world, "7/1", "batch-7");
+    sim_run(world, 2500);
+    sim_reuse(world, "7/1", 10);
+    sim_run(world, 1000);
+    sim_freeze(world, "7/1");
+    sim_run(world, 10000);
+    SIM_TRACE(world, "[ 9000] 7/1 > stalled, unknown\n");
+    sim_free(world);
+}
+
+/* A rule below the interval: the scans come sooner, for its ids alone. */
+static void a_short_rule_brings_the_scan_forward(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "ui=250ms");
+    sim_add(world, "7/1", 10);
+    sim_name(world, "7/1", "ui");
+    sim_run(world, 1010);
+    sim_freeze(world, "7/1");
+    sim_run(world, 1000);
+    SIM_TRACE(world, "[ 1500] 7/1 > stalled, unknown\n");
+    sim_free(world);
+}
+
+static void a_shorter_threshold_accuses_on_the_next_scan(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/1", 10);
+    sim_add(world, "7/2", 10);
+    sim_run(world, 500);
+    sim_freeze(world, "7/1");
+    sim_run(world, 4000);
+    sim_configure(world, SIM_INTERVAL_MS, 2000, "");
+    sim_run(world, 10000);
+    SIM_TRACE(world, "[ 5000] 7/1 > stalled, unknown\n");
+    sim_free(world);
+}
+
+/* It is in the list no more at the next scan; its episode ends, and a new one begins at the longer threshold. */
+static void a_longer_threshold_excuses_on_the_next_scan(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/1", 10);
+    sim_run(world, 500);
+    sim_freeze(world, "7/1");
+    sim_run(world, 7000);
+    SIM_TRACE(world, "[ 6000] 7/1 > stalled, unknown\n");
+    sim_configure(world, SIM_INTERVAL_MS, 30000, "");
+    sim_run(world, 1000);
+    sim_look(world, "7/1");
+    SIM_TRACE(world, "[ 8500] 7/1 > is running\n");
+    sim_run(world, 30000);
+    SIM_TRACE(world, ""); /* it was back within the hysteresis: one episode */
+    sim_look(world, "7/1");
+    SIM_TRACE(world, "[38500] 7/1 > is stalled, unknown\n");
+    sim_thaw(world, "7/1");
+    sim_run(world, 40000);
+    SIM_TRACE(world, "[70000] 7/1 > over: moved at 39000 after 38000 ms, 2 stalls\n");
+    sim_free(world);
+}
+
+/* The same by a rule, and its end when the rule goes again. */
+static void a_rule_that_comes_and_goes(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_add(world, "7/1", 10);
+    sim_run(world, 500);
+    sim_freeze(world, "7/1");
+    sim_run(world, 7000);
+    sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "worker=1h");
+    sim_run(world, 8000);
+    SIM_TRACE(world, "[ 6000] 7/1 > stalled, unknown\n"
+                     "[14000] 7/1 > over: excused at 8000 after 7000 ms, 1 stall\n");
+    sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "");
+    sim_run(world, 1000);
+    SIM_TRACE(world, "[16000] 7/1 > stalled, unknown\n");
+    sim_free(world);
+}
+
+/* The interval changes from a minute to a second, just after a scan. */
+static void a_shorter_interval_does_not_wait_for_the_longer_one(void **context)
+{
+    struct sim_world *world = quiet_world();
+
+    (void)context;
+    sim_configure(world, 60000, 300000, "");
+    sim_add(world, "7/1", 10);
+    sim_run(world, 120500);
+    sim_freeze(world, "7/1");
+    sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "");
+    sim_run(world, 8000);
+    SIM_TRACE(world, "[126500] 7/1 > stalled, unknown\n");
+    sim_free(world);
+}
+
+/* Between T and T + interval (scans take no time here) for random rules, intervals and moments of freezing. */
+static void every_phase_is_reported_in_time(void **context)
+{
+    (void)context;
+    for (uint64_t seed = 1; seed <= PHASES; seed++) {
+        struct sim_world *world = sim_new((struct sim_options){.seed = seed, .jitter = true});
+        uint64_t random = seed;
+        const uint64_t interval_ms = 200 + sim_random(&random, 3000);
+        const uint64_t threshold_ms = interval_ms / 3 + sim_random(&random, 8 * interval_ms);
+        uint64_t frozen_ns, after_ns;
+        char rules[64];
+
+        snprintf(rules, sizeof rules, "other=10ms work*=%llums *=1h", (unsigned long long)threshold_ms);
+        sim_configure(world, interval_ms, 20 * interval_ms, rules);
+        sim_add(world, "7/1", 1);
+        sim_run(world, 5 * interval_ms + sim_random(&random, interval_ms));
+        sim_freeze(world, "7/1");
+        frozen_ns = sim_find(world, 7, 1)->moved_at_ns;
+        while (world->begun_count == 0) {
+            assert_true(world->now_ns - frozen_ns <= (threshold_ms + interval_ms) * SIM_MS);
+            sim_advance(world, schedule_wait_ns(&world->schedule, world->now_ns), false);
+            sim_scan(world);
+        }
+        after_ns = world->now_ns - frozen_ns;
+        if (after_ns < threshold_ms * SIM_MS || after_ns > (threshold_ms + interval_ms) * SIM_MS)
+            fail_msg(
+                "seed %llu: reported %llu ns after it froze, with a threshold of %llu ms and an interval of %llu ms",
+                (unsigned long long)seed, (unsigned long long)after_ns, (unsigned long long)threshold_ms,
+                (unsigned long long)interval_ms);
+        world->trace_bytes = 0;
+        sim_free(world);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_rule_is_for_those_whose_name_matches),
+        cmocka_unit_test(the_first_rule_that_matches_decides),
+        cmocka_unit_test(another_id_in_the_slot_has_its_own_rule),
+        cmocka_unit_test(a_short_rule_brings_the_scan_forward),
+        cmocka_unit_test(a_shorter_threshold_accuses_on_the_next_scan),
+        cmocka_unit_test(a_longer_threshold_excuses_on_the_next_scan),
+        cmocka_unit_test(a_rule_that_comes_and_goes),
+        cmocka_unit_test(a_shorter_interval_does_not_wait_for_the_longer_one),
+        cmocka_unit_test(every_phase_is_reported_in_time),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
