@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Somebody is paged when a thread is stuck, told what to type, and told when it moves again: real ripd, Prometheus and
+Alertmanager, with the files of ripd/contrib/."""
+import os
+import re
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import prometheus_kit as kit  # noqa: E402
+import world as w  # noqa: E402
+
+
+def told(watchers, receiver, status, name, **labels):
+    try:
+        return watchers.world.wait_for(lambda: watchers.pager.got(receiver, status, name, **labels), 2 * w.PATIENCE_S)
+    except AssertionError as error:
+        raise AssertionError(f"{receiver} is not told that {name} is {status}: {error}\n"
+                             f"told: {watchers.pager.alerts}\n{watchers.logs()}") from error
+
+
+def scraped_without_complaint(watchers):
+    world = watchers.world
+    world.wait_for(lambda: watchers.query("ripd_scans_total")[0][1] > 0)
+    target = watchers.targets()[0]
+    assert target["health"] == "up" and target["lastError"] == "", target
+    names = {labels["__name__"] for labels, _ in watchers.query('{job="ripd"}')}
+    told_by_ripd = set(re.findall(r"^([a-z_]+)[ {]", world.request("/metrics")[1], re.M))
+    assert told_by_ripd <= names, told_by_ripd - names
+    assert watchers.query('ripd_ids{state="running"}')[0][1] == 3
+
+
+def a_stall_pages_and_resolves(watchers, app):
+    world = watchers.world
+    instance = f"127.0.0.1:{world.port}"
+    app.do("freeze 2")
+    alert = told(watchers, "tickets", "firing", "RipdStalled", severity="warning", instance=instance)
+    assert "has been stuck for" in alert["annotations"]["summary"], alert
+    assert "1 ids are stalled." in alert["annotations"]["description"], alert
+    command = re.search(r"curl -s '[^']*'", alert["annotations"]["description"])[0]
+    typed = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
+    assert '"id":2,' in typed and '"name":"two"' in typed, typed
+    told(watchers, "on-call", "firing", "RipdStalled", severity="critical", instance=instance)
+    assert not watchers.pager.got("tickets", "resolved", "RipdStalled")
+    app.do("thaw 2")
+    told(watchers, "on-call", "resolved", "RipdStalled", severity="critical", instance=instance)
+    told(watchers, "tickets", "resolved", "RipdStalled", severity="warning", instance=instance)
+    assert watchers.query("sum(ripd_stalls)")[0][1] == 0
+
+
+def ripd_that_hangs(watchers):
+    """It is told that it is down; nobody is accused when it goes on."""
+    world = watchers.world
+    before = len(watchers.pager.alerts)
+    world.ripd.send_signal(signal.SIGSTOP)
+    try:
+        alert = told(watchers, "on-call", "firing", "RipdDown", instance=f"127.0.0.1:{world.port}")
+        assert "does not answer" in alert["annotations"]["summary"], alert
+    finally:
+        world.ripd.send_signal(signal.SIGCONT)
+    told(watchers, "on-call", "resolved", "RipdDown", instance=f"127.0.0.1:{world.port}")
+    world.wait_for(lambda: watchers.query("ripd_late_scans_total")[0][1] >= 1)
+    names = {alert["labels"]["alertname"] for alert in watchers.pager.alerts[before:] if alert["status"] == "firing"}
+    assert "RipdStalled" not in names, watchers.pager.alerts[before:]
+
+
+def paged(world):
+    app = world.puppet()
+    for number, name in enumerate(("one", "two", "three"), 1):
+        app.do(f"spawn {number} {name} snap")
+    app.do("spawn 4 waiting idle")
+    world.wait_for(lambda: world.state(1) == "running")
+    watchers = kit.Watchers(world)
+    try:
+        scraped_without_complaint(watchers)
+        a_stall_pages_and_resolves(watchers, app)
+        ripd_that_hangs(watchers)
+    finally:
+        watchers.close()
+
+
+if __name__ == "__main__":
+    w.run([paged])
