@@ -19,6 +19,7 @@
 
 #include "app/events.h"
 #include "app/hook.h"
+#include "app/naming.h"
 #include "app/reload.h"
 #include "app/report.h"
 #include "app/requests.h"
@@ -50,6 +51,7 @@ struct app {
     struct hook *hook;
     struct report_budget notice_budget;
     struct stalls stalls;
+    struct naming naming;
     struct snapshot *snapshot; /* the last one */
     struct requests *requests;
     struct http *http;
@@ -91,6 +93,7 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
     if (registry_facts(app->registry, &snapshot->rings, &snapshot->ring_count) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory for the list of rings");
     snapshot->scan_duration_ns = clock_mono_ns() - now_mono_ns;
+    naming_stalls(&app->naming, snapshot);
     return snapshot;
 }
 
@@ -171,7 +174,8 @@ static void app_answer(struct app *app)
 
         if (app->snapshot != NULL)
             page = app_describe(app, &request.query);
-        http_complete(app->http, request.ticket, page);
+        if (!naming_hold(&app->naming, request.ticket, page))
+            http_complete(app->http, request.ticket, page);
         if (schedule_wait_ns(&app->schedule, clock_mono_ns()) == 0)
             break; /* a scan waits for one question at most */
     }
@@ -201,6 +205,16 @@ static uint64_t judging_of(const struct config *config)
     uint64_t judging_ns = config->interval_ns / JUDGING_DIVISOR;
 
     return judging_ns < REGISTRY_JUDGING_NS ? judging_ns : REGISTRY_JUDGING_NS;
+}
+
+/* Pages whose places have got their names, or have waited long enough. */
+static void app_release(struct app *app)
+{
+    struct page *page;
+    uint64_t ticket;
+
+    while (naming_release(&app->naming, &ticket, &page))
+        http_complete(app->http, ticket, page);
 }
 
 /* Everything that a reload can change is handed to those who use it, whether it has changed or not. */
@@ -256,9 +270,12 @@ static bool app_take_signal(struct app *app)
 static struct timespec app_leisure(struct app *app)
 {
     uint64_t now_mono_ns = clock_mono_ns();
-    uint64_t scan_ns = schedule_wait_ns(&app->schedule, now_mono_ns);
+    uint64_t wait_ns = schedule_wait_ns(&app->schedule, now_mono_ns);
     uint64_t hook_ns = hook_wait_ns(app->hook, now_mono_ns);
-    uint64_t wait_ns = scan_ns < hook_ns ? scan_ns : hook_ns;
+    uint64_t naming_ns = naming_wait_ns(&app->naming, now_mono_ns);
+
+    wait_ns = hook_ns < wait_ns ? hook_ns : wait_ns;
+    wait_ns = naming_ns < wait_ns ? naming_ns : wait_ns;
 
     return (struct timespec){.tv_sec = (time_t)(wait_ns / 1000000000), .tv_nsec = (long)(wait_ns % 1000000000)};
 }
@@ -270,6 +287,7 @@ static bool app_wait(struct app *app)
         {.fd = app->signal_descriptor, .events = POLLIN},
         {.fd = requests_descriptor(app->requests), .events = POLLIN},
         {.fd = hook_descriptor(app->hook), .events = POLLIN},
+        {.fd = app->naming.descriptor, .events = POLLIN},
     };
 
     for (;;) {
@@ -286,6 +304,7 @@ static bool app_wait(struct app *app)
             return false;
         if (descriptors[1].revents != 0)
             app_answer(app);
+        app_release(app);
         if (schedule_wait_ns(&app->schedule, clock_mono_ns()) == 0)
             return true;
     }
@@ -400,6 +419,7 @@ static int app_open_http(struct app *app)
 static void app_close(struct app *app)
 {
     http_free(app->http);
+    naming_close(&app->naming);
     requests_free(app->requests);
     snapshot_unref(app->snapshot);
     stalls_done(&app->stalls);
@@ -415,7 +435,7 @@ static void app_close(struct app *app)
 
 int app_run(struct config *config)
 {
-    struct app app = {.config = config, .signal_descriptor = -1};
+    struct app app = {.config = config, .signal_descriptor = -1, .naming.descriptor = -1};
     int error;
 
     log_open();
@@ -427,8 +447,10 @@ int app_run(struct config *config)
     error = service_open(&app.service);
     if (error == 0)
         error = app_open_parts(&app);
-    if (error == 0)
+    if (error == 0) {
+        naming_open(&app.naming);
         error = app_open_http(&app);
+    }
     if (error == 0) {
         app_loop(&app);
         log_line(LOG_LEVEL_INFO, "stopping");

@@ -156,7 +156,7 @@ static int64_t group_of(struct locations *locations, const struct located_id *id
         locations->memo->rows[row].address == id->address)
         return locations->memo->rows[row].group;
     if (id->process != NULL)
-        module = (struct module_facts *)(uintptr_t)process_facts_module(id->process, id->address);
+        module = process_facts_module(id->process, id->address);
     group = find_group(locations, true, module, module == NULL ? 0 : id->address - module->bias);
     if (group > 0) {
         locations->memo->rows[row].process = id->process;

@@ -32,10 +32,10 @@ static bool reference_drop(atomic_uint *references)
     return atomic_fetch_sub_explicit(references, 1, memory_order_acq_rel) == 1;
 }
 
-const struct module_facts *process_facts_module(const struct process_facts *process, uint64_t address)
+struct module_facts *process_facts_module(const struct process_facts *process, uint64_t address)
 {
     for (size_t i = process->module_count; i-- > 0;) {
-        const struct module_facts *module = process->modules[i];
+        struct module_facts *module = process->modules[i];
 
         if (module->start <= address && address < module->end)
             return module;
@@ -54,6 +54,7 @@ void module_facts_unref(struct module_facts *module)
 {
     if (!module || !reference_drop(&module->references))
         return;
+    symbol_table_done(&module->symbols);
     free(module->path);
     free(module);
 }

@@ -18,6 +18,7 @@
 
 #include "core/health.h"
 #include "core/state.h"
+#include "core/symbol.h"
 #include "rip/reader.h"
 
 /* A module of a process: as in the ring, strings as bytes. Shared by the processes of a ring that have it. */
@@ -29,6 +30,8 @@ struct module_facts {
     char *path;                                /* bytes of the ring plus a terminator; may hold anything but NUL */
     const char *name;                          /* last component of path */
     char build_id[2 * RIP_BUILD_ID_BYTES + 1]; /* hexadecimal; "" = none */
+    uint32_t uid;                              /* owner of the ring that names it: on whose word it is */
+    struct symbol_table symbols;               /* grows while others look: see symbol.h */
 };
 
 /* A process of a ring as of its last change. Shared by the ids it owns. */
@@ -49,7 +52,7 @@ struct process_facts {
 };
 
 /* NULL if the address lies in none of its modules. */
-const struct module_facts *process_facts_module(const struct process_facts *process, uint64_t address);
+struct module_facts *process_facts_module(const struct process_facts *process, uint64_t address);
 
 /* An id with all that was read from its slot at one moment. */
 struct item {
@@ -66,6 +69,7 @@ struct item {
     uint64_t snap_count;
     uint64_t registered_boot_ns;   /* as the ring says; 0 = not known */
     struct process_facts *process; /* a reference */
+    bool names_asked;              /* the scanner's alone: what its places are called has been asked */
     size_t crumb_count;
     struct rip_crumb crumbs[]; /* newest first */
 };

@@ -111,7 +111,8 @@ static struct module_facts *new_module(const struct module_facts *like)
 /* A reference. NULL: no memory, or the ring has too many. */
 struct module_facts *registry_module(struct registry *registry, struct ring *ring, const struct rip_module_info *info)
 {
-    struct module_facts facts = {.start = info->start, .end = info->end, .bias = info->bias};
+    struct module_facts facts = {
+        .start = info->start, .end = info->end, .bias = info->bias, .uid = ring->mapping.file.uid};
     char path[RIP_MODULE_PATH_BYTES + 1];
     struct module_table *table;
     size_t place;

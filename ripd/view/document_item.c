@@ -70,12 +70,33 @@ void part_process(struct json_writer *writer, const struct process_facts *proces
     json_bool(writer, process->attested);
 }
 
-/* Fields that function, file and line will fill once locations are looked up. */
-static void part_source(struct json_writer *writer)
+static void part_symbol_frame(struct json_writer *writer, const struct symbol_frame *frame)
 {
-    part_null(writer, "function");
-    part_null(writer, "file");
-    part_null(writer, "line");
+    part_text(writer, "function", "function_hex", frame->function);
+    part_text(writer, "file", "file_hex", frame->file);
+    part_uint_or_null(writer, "line", frame->line, 0);
+}
+
+/*
+ * function, file and line of a place; null where nothing is known, or not yet. Where it was inlined, "inlined_into" has
+ * the functions around it, inside out.
+ */
+static void part_source(struct json_writer *writer, const struct module_facts *module, uint64_t offset)
+{
+    static const struct symbol_frame unknown;
+    const struct symbol *symbol = module == NULL ? NULL : symbol_table_find(&module->symbols, offset);
+
+    part_symbol_frame(writer, symbol == NULL || symbol->frame_count == 0 ? &unknown : &symbol->frames[0]);
+    if (symbol == NULL || symbol->frame_count < 2)
+        return;
+    json_key(writer, "inlined_into");
+    json_array_begin(writer);
+    for (size_t i = 1; i < symbol->frame_count; i++) {
+        json_object_begin(writer);
+        part_symbol_frame(writer, &symbol->frames[i]);
+        json_object_end(writer);
+    }
+    json_array_end(writer);
 }
 
 static const struct module_facts *module_of(const struct item *item, uint64_t address)
@@ -108,7 +129,7 @@ void part_place(struct json_writer *writer, const struct module_facts *module, u
     else
         json_string(writer, module->build_id);
     part_offset(writer, module, offset);
-    part_source(writer);
+    part_source(writer, module, offset);
     json_object_end(writer);
 }
 
@@ -135,7 +156,7 @@ static void part_trail(struct json_writer *writer, const struct item *item)
         part_uint(writer, "count", item->crumbs[i].snap - 1); /* snaps before it: the newest is snaps - 1 */
         part_text(writer, "module", "module_hex", module == NULL ? NULL : module->name);
         part_offset(writer, module, offset_of(module, item->crumbs[i].address));
-        part_source(writer);
+        part_source(writer, module, offset_of(module, item->crumbs[i].address));
         json_object_end(writer);
     }
     json_array_end(writer);

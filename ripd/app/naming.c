@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming.c - which questions to ask of the symbolizer, and how long to wait.
+ *
+ * Locations are asked for before trails: they are what a begin is told with.
+ */
+#include "app/naming.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "app/log.h"
+#include "os/clock.h"
+
+#define ANSWER_NS UINT64_C(20000000000) /* debug information of gigabytes takes seconds to be read the first time */
+#define RESTART_NS UINT64_C(1000000000)
+#define INTERVAL_DIVISOR 20u
+
+static void on_idle(void *context)
+{
+    struct naming *naming = context;
+
+    (void)eventfd_write(naming->descriptor, 1); /* fails only when it is readable anyway */
+}
+
+/* The symbolizer is beside ripd in a build tree, and in a directory of its own where it is installed. */
+static bool find_program(char *ret_path, size_t capacity)
+{
+    static const char *const places[] = {"ripd-symbolizer", RIPD_LIBEXEC_FROM_SBIN "/ripd-symbolizer"};
+    char self[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char *slash;
+
+    if (length <= 0)
+        return false;
+    self[length] = '\0';
+    slash = strrchr(self, '/');
+    if (slash == NULL)
+        return false;
+    *slash = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        int count = snprintf(ret_path, capacity, "%s/%s", self, places[i]);
+
+        if (count > 0 && (size_t)count < capacity && access(ret_path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+void naming_open(struct naming *ret_naming)
+{
+    char program[PATH_MAX];
+    struct symbols_options options = {
+        .program = program,
+        .proc_path = "/proc",
+        .answer_ns = ANSWER_NS,
+        .restart_ns = RESTART_NS,
+        .idle = on_idle,
+        .context = ret_naming,
+    };
+    int error;
+
+    *ret_naming = (struct naming){.descriptor = -1};
+    if (!find_program(program, sizeof(program))) {
+        log_line(LOG_LEVEL_WARNING, "no ripd-symbolizer beside ripd: functions and lines stay unknown");
+        return;
+    }
+    ret_naming->descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    error = ret_naming->descriptor < 0 ? -errno : symbols_new(&ret_naming->symbols, &options);
+    if (error != 0)
+        log_line(LOG_LEVEL_WARNING, "no symbolizer, functions and lines stay unknown: %s", strerror(-error));
+}
+
+void naming_close(struct naming *naming)
+{
+    symbols_free(naming->symbols);
+    naming->symbols = NULL;
+    while (naming->held_count != 0)
+        page_unref(naming->held[--naming->held_count].page);
+    if (naming->descriptor >= 0)
+        close(naming->descriptor);
+    naming->descriptor = -1;
+}
+
+/* Asking ----------------------------------------------------------------------------------------------------------- */
+
+enum asked { ASKED_SETTLED, ASKED_WAITING, ASKED_REFUSED };
+
+static enum asked ask(struct naming *naming, struct process_facts *process, struct module_facts *module,
+                      uint64_t offset)
+{
+    if (symbols_want(naming->symbols, process, module, offset))
+        return ASKED_WAITING;
+    return symbol_table_find(&module->symbols, offset) != NULL ? ASKED_SETTLED : ASKED_REFUSED;
+}
+
+static enum asked ask_crumb(struct naming *naming, const struct item *item, size_t crumb)
+{
+    struct module_facts *module =
+        item->process == NULL ? NULL : process_facts_module(item->process, item->crumbs[crumb].address);
+
+    if (module == NULL)
+        return ASKED_SETTLED;
+    return ask(naming, item->process, module, item->crumbs[crumb].address - module->bias);
+}
+
+/* Whether anything has to be waited for; *ret_refused: something could not be asked. */
+static bool ask_trail(struct naming *naming, const struct item *item, bool *ret_refused)
+{
+    bool waiting = false;
+
+    for (size_t i = 0; i < item->crumb_count; i++) {
+        enum asked asked = ask_crumb(naming, item, i);
+
+        waiting = waiting || asked == ASKED_WAITING;
+        *ret_refused = *ret_refused || asked == ASKED_REFUSED;
+    }
+    return waiting;
+}
+
+/* Waits until no question is open, or that long. */
+static void wait_idle(struct naming *naming, uint64_t limit_ns)
+{
+    uint64_t until_ns = clock_mono_ns() + limit_ns;
+    struct pollfd descriptor = {.fd = naming->descriptor, .events = POLLIN};
+    eventfd_t value;
+
+    while (!symbols_are_idle(naming->symbols)) {
+        uint64_t now_ns = clock_mono_ns(), left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+        struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
+
+        if (left_ns == 0 || ppoll(&descriptor, 1, &left, NULL) == 0)
+            return;
+        (void)eventfd_read(naming->descriptor, &value);
+    }
+}
+
+void naming_stalls(struct naming *naming, const struct snapshot *snapshot)
+{
+    uint64_t limit_ns = snapshot->interval_ns / INTERVAL_DIVISOR;
+    bool waiting = false;
+
+    if (naming->symbols == NULL)
+        return;
+    for (size_t i = 0; i < snapshot->stall_count; i++) {
+        const struct item *item = snapshot->stalls[i].item;
+
+        if (!item->names_asked && item->crumb_count != 0)
+            waiting = ask_crumb(naming, item, 0) == ASKED_WAITING || waiting;
+    }
+    if (waiting)
+        wait_idle(naming, limit_ns < NAMING_STALLS_NS ? limit_ns : NAMING_STALLS_NS);
+    for (size_t i = 0; i < snapshot->stall_count; i++) {
+        struct item *item = snapshot->stalls[i].item;
+        bool refused = false;
+
+        if (item->names_asked)
+            continue;
+        ask_trail(naming, item, &refused);
+        item->names_asked = !refused;
+    }
+}
+
+/* Pages ------------------------------------------------------------------------------------------------------------ */
+
+static bool ask_page(struct naming *naming, const struct page *page)
+{
+    bool waiting = false, refused = false;
+
+    for (size_t i = 0; i < page->count; i++) {
+        if (page->locations != NULL) {
+            const struct location_group *group = &page->locations->groups[page->first + i];
+            struct process_facts *process = group->example == NULL ? NULL : group->example->process;
+
+            if (group->module != NULL)
+                waiting = ask(naming, process, group->module, group->offset) == ASKED_WAITING || waiting;
+        } else {
+            waiting = ask_trail(naming, page->sightings[i].item, &refused) || waiting;
+        }
+    }
+    return waiting;
+}
+
+bool naming_hold(struct naming *naming, uint64_t ticket, struct page *page)
+{
+    if (naming->symbols == NULL || page == NULL || !ask_page(naming, page) || naming->held_count == NAMING_PAGES_MAX)
+        return false;
+    naming->held[naming->held_count++] = (struct held_page){ticket, page, clock_mono_ns() + NAMING_PAGE_NS};
+    return true;
+}
+
+bool naming_release(struct naming *naming, uint64_t *ret_ticket, struct page **ret_page)
+{
+    eventfd_t value;
+
+    if (naming->descriptor >= 0)
+        (void)eventfd_read(naming->descriptor, &value); /* or it would wake us for nothing from now on */
+    if (naming->held_count == 0)
+        return false;
+    if (naming->held[0].until_mono_ns > clock_mono_ns() && !symbols_are_idle(naming->symbols))
+        return false;
+    *ret_ticket = naming->held[0].ticket;
+    *ret_page = naming->held[0].page;
+    naming->held_count--;
+    memmove(&naming->held[0], &naming->held[1], naming->held_count * sizeof(naming->held[0]));
+    return true;
+}
+
+uint64_t naming_wait_ns(const struct naming *naming, uint64_t now_mono_ns)
+{
+    if (naming->held_count == 0)
+        return UINT64_MAX;
+    return naming->held[0].until_mono_ns > now_mono_ns ? naming->held[0].until_mono_ns - now_mono_ns : 0;
+}

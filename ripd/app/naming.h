@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming.h - has the places of stalls and pages called by their names before they are shown, within limits of time.
+ *
+ * Names come from a process of their own (sym/symbols.h) and may take a while the first time a file is met. A new stall
+ * is waited for briefly, so that its begin can be told with a name; a page is held back, while scans go on. What has no
+ * name by then is shown without one, and has it on the next answer.
+ */
+#ifndef RIPD_APP_NAMING_H
+#define RIPD_APP_NAMING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/query.h"
+#include "core/snapshot.h"
+#include "sym/symbols.h"
+
+#define NAMING_PAGES_MAX 16u
+#define NAMING_STALLS_NS UINT64_C(50000000) /* a scan waits at most so long, and a twentieth of its interval */
+#define NAMING_PAGE_NS UINT64_C(1000000000) /* a page is held back at most so long */
+
+struct naming {
+    struct symbols *symbols; /* NULL: there is no symbolizer, nothing is named */
+    int descriptor;          /* readable once no question waits any more; -1 = none */
+    struct held_page {
+        uint64_t ticket;
+        struct page *page; /* a reference */
+        uint64_t until_mono_ns;
+    } held[NAMING_PAGES_MAX];
+    size_t held_count;
+};
+
+/* Logs what is missing; ripd runs without. */
+void naming_open(struct naming *ret_naming);
+void naming_close(struct naming *naming); /* pages still held are released */
+
+/* Asks for the places of stalls that were not asked for yet, and waits for their locations. */
+void naming_stalls(struct naming *naming, const struct snapshot *snapshot);
+
+/* Takes the page over if it has to be waited for; false: it can be shown, and stays the caller's. */
+bool naming_hold(struct naming *naming, uint64_t ticket, struct page *page);
+
+/* The next page that need not be held any more; false: none. The reference is the caller's. */
+bool naming_release(struct naming *naming, uint64_t *ret_ticket, struct page **ret_page);
+
+/* How long until naming_release() should be asked, if nothing comes in; UINT64_MAX: nothing is held. */
+uint64_t naming_wait_ns(const struct naming *naming, uint64_t now_mono_ns);
+
+#endif

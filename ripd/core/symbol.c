@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbol.c - symbols and their tables. Pure, apart from the atomics.
+ *
+ * A table is an array of rows with open addressing. When it is half full a larger copy takes its place; the old arrays
+ * stay for readers that still walk them, and go with the table: together they are smaller than the last one.
+ */
+#include "core/symbol.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS_MIN 16u
+
+struct symbol_row {
+    _Atomic(struct symbol *) symbol; /* NULL = empty; stored last */
+    uint64_t offset;
+};
+
+struct symbol_rows {
+    struct symbol_rows *before; /* smaller, retired */
+    size_t capacity;            /* a power of two */
+    struct symbol_row rows[];
+};
+
+static size_t text_bytes(const char *text)
+{
+    return text == NULL ? 0 : strnlen(text, SYMBOL_TEXT_BYTES_MAX) + 1;
+}
+
+static const char *copy_text(char **at, const char *text)
+{
+    char *copy = *at;
+    size_t length;
+
+    if (text == NULL)
+        return NULL;
+    length = strnlen(text, SYMBOL_TEXT_BYTES_MAX);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    *at += length + 1;
+    return copy;
+}
+
+struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count)
+{
+    size_t count = frame_count < SYMBOL_FRAMES_MAX ? frame_count : SYMBOL_FRAMES_MAX;
+    size_t bytes = sizeof(struct symbol) + count * sizeof(*frames);
+    struct symbol *symbol;
+    char *at;
+
+    for (size_t i = 0; i < count; i++)
+        bytes += text_bytes(frames[i].function) + text_bytes(frames[i].file);
+    symbol = malloc(bytes);
+    if (symbol == NULL)
+        return NULL;
+    symbol->frame_count = count;
+    at = (char *)&symbol->frames[count];
+    for (size_t i = 0; i < count; i++) {
+        symbol->frames[i].function = copy_text(&at, frames[i].function);
+        symbol->frames[i].file = copy_text(&at, frames[i].file);
+        symbol->frames[i].line = frames[i].line;
+    }
+    return symbol;
+}
+
+static size_t place_of(uint64_t offset, size_t capacity)
+{
+    return (size_t)((offset * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (capacity - 1);
+}
+
+void symbol_table_done(struct symbol_table *table)
+{
+    struct symbol_rows *rows = atomic_load_explicit(&table->rows, memory_order_relaxed);
+
+    for (size_t i = 0; rows != NULL && i < rows->capacity; i++)
+        free(atomic_load_explicit(&rows->rows[i].symbol, memory_order_relaxed));
+    while (rows != NULL) {
+        struct symbol_rows *before = rows->before;
+
+        free(rows);
+        rows = before;
+    }
+    atomic_store_explicit(&table->rows, NULL, memory_order_relaxed);
+    table->count = 0;
+}
+
+const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t offset)
+{
+    /* acquire: pairs with the release in grow() */
+    const struct symbol_rows *rows = atomic_load_explicit(&table->rows, memory_order_acquire);
+    const struct symbol *symbol = NULL;
+
+    for (size_t place = rows == NULL ? 0 : place_of(offset, rows->capacity); rows != NULL;
+         place = (place + 1) & (rows->capacity - 1)) {
+        /* acquire: pairs with the release in put() */
+        symbol = atomic_load_explicit(&rows->rows[place].symbol, memory_order_acquire);
+        if (symbol == NULL || rows->rows[place].offset == offset)
+            break;
+    }
+    return symbol;
+}
+
+static void put(struct symbol_rows *rows, uint64_t offset, struct symbol *symbol)
+{
+    size_t place = place_of(offset, rows->capacity);
+
+    while (atomic_load_explicit(&rows->rows[place].symbol, memory_order_relaxed) != NULL)
+        place = (place + 1) & (rows->capacity - 1);
+    rows->rows[place].offset = offset;
+    /* release: pairs with the acquire in symbol_table_find() */
+    atomic_store_explicit(&rows->rows[place].symbol, symbol, memory_order_release);
+}
+
+static struct symbol_rows *grow(struct symbol_table *table, struct symbol_rows *before)
+{
+    size_t capacity = before == NULL ? ROWS_MIN : 2 * before->capacity;
+    struct symbol_rows *rows = calloc(1, sizeof(*rows) + capacity * sizeof(rows->rows[0]));
+
+    if (rows == NULL)
+        return NULL;
+    rows->capacity = capacity;
+    rows->before = before;
+    for (size_t i = 0; before != NULL && i < before->capacity; i++) {
+        struct symbol *symbol = atomic_load_explicit(&before->rows[i].symbol, memory_order_relaxed);
+
+        if (symbol != NULL)
+            put(rows, before->rows[i].offset, symbol);
+    }
+    /* release: pairs with the acquire in symbol_table_find() */
+    atomic_store_explicit(&table->rows, rows, memory_order_release);
+    return rows;
+}
+
+int symbol_table_add(struct symbol_table *table, uint64_t offset, struct symbol *symbol)
+{
+    struct symbol_rows *rows = atomic_load_explicit(&table->rows, memory_order_relaxed);
+    int result = 0;
+
+    if (symbol == NULL)
+        return -ENOMEM;
+    if (symbol_table_find(table, offset) != NULL)
+        result = -EEXIST;
+    else if (table->count == SYMBOL_TABLE_MAX)
+        result = -ENOSPC;
+    else if (rows == NULL || 2 * (table->count + 1) > rows->capacity)
+        result = (rows = grow(table, rows)) == NULL ? -ENOMEM : 0;
+    if (result != 0) {
+        free(symbol);
+        return result;
+    }
+    put(rows, offset, symbol);
+    table->count++;
+    return 0;
+}

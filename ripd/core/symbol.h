@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbol.h - what an offset in a module is called: function, file and line, and the functions it was inlined into.
+ * Pure, apart from the atomics of a table.
+ *
+ * A module's symbols are found out one by one, by one thread, while others already show the module. So they stand in a
+ * table beside it to which entries are only added.
+ *
+ * Guarantees
+ *   A. symbol_table_find() may be called by any thread at any time while the table lives; what it returns is constant
+ *      and lives as long as the table.
+ *   B. symbol_table_add() is called by one thread at a time. It never moves or changes what readers may hold.
+ *   C. A table holds at most SYMBOL_TABLE_MAX entries.
+ */
+#ifndef RIPD_CORE_SYMBOL_H
+#define RIPD_CORE_SYMBOL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SYMBOL_TABLE_MAX 16384u
+#define SYMBOL_FRAMES_MAX 16u
+#define SYMBOL_TEXT_BYTES_MAX 4096u /* of one name */
+
+struct symbol_frame {
+    const char *function; /* NULL = not known */
+    const char *file;     /* NULL = not known; as the debug information has it */
+    uint32_t line;        /* 0 = not known */
+};
+
+/* An offset: frames[0] is where it is, the others are what that was inlined into, inside out. */
+struct symbol {
+    size_t frame_count; /* 0: it was looked up, and nothing is known */
+    struct symbol_frame frames[];
+};
+
+/* A copy in one piece, for free(). NULL: no memory. Frames and texts beyond the limits are cut. */
+struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count);
+
+struct symbol_rows; /* private */
+
+struct symbol_table {
+    _Atomic(struct symbol_rows *) rows;
+    size_t count; /* the adding thread's */
+};
+
+/* All zero is an empty table. */
+void symbol_table_done(struct symbol_table *table);
+
+/* NULL: not looked up yet. */
+const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t offset);
+
+/* Takes symbol over, also on failure. -ENOMEM; -ENOSPC: the table is full; -EEXIST: it has that offset. */
+int symbol_table_add(struct symbol_table *table, uint64_t offset, struct symbol *symbol);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* elf_symbols.c - symbol tables, sorted. */
+#include "sym/child/elf_symbols.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SYMBOLS_MAX 16000000 /* of one file: 640 MB */
+
+/* Global before weak before local, and what is typed as a function before a bare label. */
+static int rank_of(const GElf_Sym *symbol)
+{
+    static const int ranks[] = {[STB_GLOBAL] = 0, [STB_WEAK] = 1, [STB_LOCAL] = 2};
+    unsigned binding = GELF_ST_BIND(symbol->st_info);
+    int rank = binding < sizeof(ranks) / sizeof(ranks[0]) ? ranks[binding] : 3;
+
+    return rank + (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 4 : 0);
+}
+
+static bool is_function(const GElf_Sym *symbol, const char *name, Elf *elf, GElf_Word section)
+{
+    unsigned type = GELF_ST_TYPE(symbol->st_info);
+    GElf_Shdr header_memory, *header;
+    Elf_Scn *found;
+
+    if (name == NULL || name[0] == '\0' || section == SHN_UNDEF)
+        return false;
+    if (type == STT_FUNC || type == STT_GNU_IFUNC)
+        return true;
+    if (type != STT_NOTYPE || section >= SHN_LORESERVE || name[0] == '$' || name[0] == '.')
+        return false;
+    found = elf_getscn(elf, section); /* a label of assembly counts where there is code */
+    header = found == NULL ? NULL : gelf_getshdr(found, &header_memory);
+    return header != NULL && (header->sh_flags & SHF_EXECINSTR) != 0;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct elf_symbol *a = left, *b = right;
+
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+int elf_symbols_load(struct elf_symbols *ret_symbols, Dwfl_Module *module)
+{
+    int total = dwfl_module_getsymtab(module);
+    struct elf_symbols symbols = {0};
+    size_t kept = 0;
+
+    if (total <= 0 || total > SYMBOLS_MAX) {
+        *ret_symbols = symbols;
+        return 0;
+    }
+    symbols.symbols = calloc((size_t)total, sizeof(*symbols.symbols));
+    if (symbols.symbols == NULL)
+        return -ENOMEM;
+    for (int i = 0; i < total; i++) {
+        GElf_Addr address;
+        GElf_Word section;
+        GElf_Sym symbol;
+        Elf *elf = NULL;
+        Dwarf_Addr bias;
+        const char *name = dwfl_module_getsym_info(module, i, &symbol, &address, &section, &elf, &bias);
+
+        if (is_function(&symbol, name, elf, section))
+            symbols.symbols[symbols.count++] = (struct elf_symbol){address, symbol.st_size, name, rank_of(&symbol)};
+    }
+    qsort(symbols.symbols, symbols.count, sizeof(*symbols.symbols), compare);
+    for (size_t i = 0; i < symbols.count; i++) /* one name for one place */
+        if (kept == 0 || symbols.symbols[kept - 1].start != symbols.symbols[i].start)
+            symbols.symbols[kept++] = symbols.symbols[i];
+    symbols.count = kept;
+    *ret_symbols = symbols;
+    return 0;
+}
+
+void elf_symbols_done(struct elf_symbols *symbols)
+{
+    free(symbols->symbols);
+    *symbols = (struct elf_symbols){0};
+}
+
+const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address)
+{
+    size_t low = 0, high = symbols->count;
+    const struct elf_symbol *symbol;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (symbols->symbols[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return NULL;
+    symbol = &symbols->symbols[low - 1];
+    return symbol->bytes == 0 || address - symbol->start < symbol->bytes ? symbol->name : NULL;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * main.c - ripd-symbolizer: opens the ELF files it is told of and answers what addresses in them are called.
+ *
+ * It is started by ripd, talks over descriptor 3 (see sym/protocol.h), and believes nothing it reads. When libdw
+ * crashes on a file, runs out of memory or loops, this process is killed and another is started.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sym/child/lookup.h"
+#include "sym/child/sandbox.h"
+#include "sym/protocol.h"
+
+#define FILES_MAX 24u
+
+static struct open_file {
+    struct lookup *lookup; /* NULL = free */
+    uint64_t key;
+    uint64_t last_used;
+} files[FILES_MAX];
+static uint64_t uses;
+
+static struct open_file *find_file(uint64_t key)
+{
+    for (size_t i = 0; i < FILES_MAX; i++)
+        if (files[i].lookup != NULL && files[i].key == key) {
+            files[i].last_used = ++uses;
+            return &files[i];
+        }
+    return NULL;
+}
+
+/* A free place, of the file used least if need be. */
+static struct open_file *make_room(void)
+{
+    struct open_file *oldest = &files[0];
+
+    for (size_t i = 1; i < FILES_MAX && oldest->lookup != NULL; i++)
+        if (files[i].lookup == NULL || files[i].last_used < oldest->last_used)
+            oldest = &files[i];
+    lookup_close(oldest->lookup);
+    oldest->lookup = NULL;
+    return oldest;
+}
+
+static int open_by_path(const char *path)
+{
+    struct stat about;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+    if (descriptor < 0)
+        return -errno;
+    if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode))
+        return descriptor;
+    close(descriptor);
+    return -ENOTSUP;
+}
+
+static int take_open(const struct sym_open *message, int descriptor)
+{
+    struct open_file *file = find_file(message->key);
+    struct lookup *lookup;
+    int result;
+
+    if (message->build_id_bytes > SYM_BUILD_ID_BYTES || memchr(message->path, '\0', SYM_PATH_BYTES) == NULL ||
+        (descriptor < 0 && message->build_id_bytes == 0)) {
+        if (descriptor >= 0)
+            close(descriptor);
+        return -EINVAL;
+    }
+    if (file != NULL) {
+        lookup_close(file->lookup);
+        file->lookup = NULL;
+    }
+    if (descriptor < 0)
+        descriptor = open_by_path(message->path);
+    if (descriptor < 0)
+        return descriptor;
+    file = make_room();
+    result = lookup_open(&lookup, descriptor, message->path, message->build_id, message->build_id_bytes);
+    if (result == 0)
+        *file = (struct open_file){lookup, message->key, ++uses};
+    return result;
+}
+
+static void answer_open(const struct sym_open *message, int descriptor)
+{
+    struct sym_opened answer = {.kind = SYM_OPENED, .key = message->key};
+
+    answer.status = take_open(message, descriptor);
+    if (send(SYM_DESCRIPTOR, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
+        exit(EXIT_FAILURE);
+}
+
+static void answer_look(const struct sym_look *message)
+{
+    static unsigned char packet[SYM_PACKET_BYTES];
+    struct symbol_frame frames[SYMBOL_FRAMES_MAX];
+    struct open_file *file = find_file(message->key);
+    size_t bytes;
+
+    if (file == NULL) {
+        struct sym_found *found = (void *)packet;
+
+        *found =
+            (struct sym_found){.kind = SYM_FOUND, .status = -ENOENT, .key = message->key, .offset = message->offset};
+        bytes = sizeof(*found);
+    } else {
+        size_t count = lookup_find(file->lookup, message->offset, frames);
+
+        bytes = sym_found_format(packet, sizeof(packet), message->key, message->offset, frames, count);
+    }
+    if (send(SYM_DESCRIPTOR, packet, bytes, MSG_NOSIGNAL) < 0)
+        exit(EXIT_FAILURE);
+}
+
+/* One request into *ret_bytes bytes of packet. False: ripd is gone. */
+static bool receive(void *packet, size_t capacity, size_t *ret_bytes, int *ret_descriptor)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec part = {packet, capacity};
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+    ssize_t bytes;
+
+    do
+        bytes = recvmsg(SYM_DESCRIPTOR, &message, MSG_CMSG_CLOEXEC);
+    while (bytes < 0 && errno == EINTR);
+    if (bytes <= 0)
+        return false;
+    *ret_descriptor = -1;
+    if (CMSG_FIRSTHDR(&message) != NULL && control.header.cmsg_type == SCM_RIGHTS &&
+        control.header.cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(ret_descriptor, CMSG_DATA(&control.header), sizeof(int));
+    *ret_bytes = (size_t)bytes;
+    return true;
+}
+
+int main(void)
+{
+    union {
+        uint32_t kind;
+        struct sym_open open;
+        struct sym_look look;
+    } packet;
+    size_t bytes;
+    int descriptor, result = sandbox_enter();
+
+    if (result != 0) {
+        fprintf(stderr, "ripd-symbolizer: cannot give up privileges: %s\n", strerror(-result));
+        return EXIT_FAILURE;
+    }
+    while (receive(&packet, sizeof(packet), &bytes, &descriptor)) {
+        if (bytes == sizeof(packet.open) && packet.kind == SYM_OPEN)
+            answer_open(&packet.open, descriptor);
+        else if (bytes == sizeof(packet.look) && packet.kind == SYM_LOOK && descriptor < 0)
+            answer_look(&packet.look);
+        else
+            return EXIT_FAILURE;
+    }
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox.h - what the symbolizer gives up before it reads anything: privileges, memory without bound, and every system
+ * call but those that reading files and answering takes.
+ */
+#ifndef RIPD_SYM_CHILD_SANDBOX_H
+#define RIPD_SYM_CHILD_SANDBOX_H
+
+/*
+ * Root becomes nobody; capabilities, new privileges, core dumps, and memory beyond SANDBOX_MEMORY_BYTES are given up;
+ * files open for reading alone; no sockets, no other processes, no code that was not in the program. It dies with its
+ * parent. 0 or -errno: then nothing must be read.
+ */
+int sandbox_enter(void);
+
+#define SANDBOX_MEMORY_BYTES (UINT64_C(4) << 30) /* address space: the largest debug files have gigabytes */
+#define SANDBOX_DESCRIPTORS_MAX 64u
+#define SANDBOX_NOBODY 65534u
+
+#endif

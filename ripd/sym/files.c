@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* files.c - a chained hash table of files. Pure. */
+#include "sym/files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/symbols.h"
+
+static size_t bucket_of(const char *name)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a (Fowler, Noll, Vo) */
+
+    for (; *name != '\0'; name++)
+        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    return (size_t)(hash >> 32) % SYM_FILE_BUCKETS;
+}
+
+struct sym_file *files_find(struct sym_files *files, const struct process_facts *process,
+                            const struct module_facts *module)
+{
+    const bool has_build_id = module->build_id[0] != '\0';
+    const char *name = has_build_id ? module->build_id : module->path;
+    const uint32_t pid = has_build_id || process == NULL ? 0 : process->pid;
+    struct sym_file **bucket = &files->buckets[bucket_of(name)];
+    struct sym_file *file = *bucket;
+
+    while (file != NULL && (file->uid != module->uid || file->pid != pid || strcmp(file->name, name) != 0))
+        file = file->chain;
+    if (file != NULL)
+        return file;
+    if (files->count == SYMBOLS_FILES_MAX)
+        files_done(files);
+    file = calloc(1, sizeof(*file) + strlen(name) + 1);
+    if (file == NULL)
+        return NULL;
+    file->key = ++files->last_key;
+    file->uid = module->uid;
+    file->pid = pid;
+    memcpy(file->name, name, strlen(name) + 1);
+    file->chain = *bucket;
+    *bucket = file;
+    files->count++;
+    return file;
+}
+
+void files_close_all(struct sym_files *files)
+{
+    for (size_t i = 0; i < SYM_FILE_BUCKETS; i++)
+        for (struct sym_file *file = files->buckets[i]; file != NULL; file = file->chain)
+            file->open = false;
+}
+
+void files_done(struct sym_files *files)
+{
+    for (size_t i = 0; i < SYM_FILE_BUCKETS; i++) {
+        while (files->buckets[i] != NULL) {
+            struct sym_file *file = files->buckets[i];
+
+            files->buckets[i] = file->chain;
+            free(file);
+        }
+    }
+    files->count = 0;
+}
+
+static uint32_t digit_of(char digit)
+{
+    return (uint32_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+}
+
+uint32_t files_build_id(const struct module_facts *module, uint8_t ret_bytes[SYM_BUILD_ID_BYTES])
+{
+    uint32_t count = 0;
+
+    for (const char *at = module->build_id; at[0] != '\0' && at[1] != '\0' && count < SYM_BUILD_ID_BYTES; at += 2)
+        ret_bytes[count++] = (uint8_t)(digit_of(at[0]) << 4 | digit_of(at[1]));
+    return count;
+}

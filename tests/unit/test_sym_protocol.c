@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_sym_protocol.c - frames in a packet, of a symbolizer that is not believed: ripd/sym/protocol.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/guarded_copy.h"
+#include "sym/protocol.h"
+
+static unsigned char packet[SYM_PACKET_BYTES];
+static const struct symbol_frame sample[] = {
+    {"db_wait", "src/db.c", 120}, {NULL, NULL, 0}, {"main", NULL, 3}, {NULL, "x.c", UINT32_MAX}};
+
+static void test_there_and_back(void **state)
+{
+    size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, sample, 4);
+    struct symbol *symbol = sym_found_parse(packet, bytes, 7, 0x1234);
+
+    (void)state;
+    assert_non_null(symbol);
+    assert_int_equal(symbol->frame_count, 4);
+    assert_string_equal(symbol->frames[0].function, "db_wait");
+    assert_string_equal(symbol->frames[0].file, "src/db.c");
+    assert_int_equal(symbol->frames[0].line, 120);
+    assert_null(symbol->frames[1].function);
+    assert_null(symbol->frames[2].file);
+    assert_int_equal(symbol->frames[3].line, UINT32_MAX);
+    free(symbol);
+    bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, NULL, 0);
+    symbol = sym_found_parse(packet, bytes, 7, 0x1234);
+    assert_int_equal(symbol->frame_count, 0);
+    free(symbol);
+}
+
+static void test_of_another_question(void **state)
+{
+    size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, sample, 4);
+
+    (void)state;
+    assert_null(sym_found_parse(packet, bytes, 8, 0x1234));
+    assert_null(sym_found_parse(packet, bytes, 7, 0x1235));
+    ((struct sym_found *)(void *)packet)->status = -2;
+    assert_null(sym_found_parse(packet, bytes, 7, 0x1234));
+}
+
+/* Cut anywhere, at the very edge of readable memory; with bytes to spare; with lengths that lie. */
+static void test_lengths(void **state)
+{
+    size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, sample, 4);
+    struct sym_frame *frame = (void *)(packet + sizeof(struct sym_found));
+
+    (void)state;
+    for (size_t cut = 0; cut < bytes; cut++) {
+        struct guarded_copy copy;
+
+        guarded_copy_new(&copy, packet, cut);
+        assert_null(sym_found_parse(copy.bytes, cut, 7, 0x1234));
+        guarded_copy_free(&copy);
+    }
+    assert_null(sym_found_parse(packet, bytes + 1, 7, 0x1234));
+    frame->file_bytes = UINT16_MAX;
+    assert_null(sym_found_parse(packet, bytes, 7, 0x1234));
+    ((struct sym_found *)(void *)packet)->frame_count = UINT32_MAX;
+    assert_null(sym_found_parse(packet, bytes, 7, 0x1234));
+}
+
+/* A NUL in a name ends it; nothing runs over. */
+static void test_names_with_anything_in_them(void **state)
+{
+    size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, sample, 1);
+    struct symbol *symbol;
+
+    (void)state;
+    packet[sizeof(struct sym_found) + sizeof(struct sym_frame) + 2] = '\0';
+    symbol = sym_found_parse(packet, bytes, 7, 0x1234);
+    assert_string_equal(symbol->frames[0].function, "db");
+    assert_string_equal(symbol->frames[0].file, "src/db.c");
+    free(symbol);
+}
+
+static void test_what_does_not_fit_is_left_out(void **state)
+{
+    struct symbol_frame frames[SYMBOL_FRAMES_MAX + 2];
+    char *name = malloc(2 * SYMBOL_TEXT_BYTES_MAX);
+    struct symbol *symbol;
+    size_t bytes;
+
+    (void)state;
+    memset(name, 'n', 2 * SYMBOL_TEXT_BYTES_MAX);
+    name[2 * SYMBOL_TEXT_BYTES_MAX - 1] = '\0';
+    for (size_t i = 0; i < SYMBOL_FRAMES_MAX + 2; i++)
+        frames[i] = (struct symbol_frame){name, name, (uint32_t)i};
+    bytes = sym_found_format(packet, sizeof(packet), 1, 2, frames, SYMBOL_FRAMES_MAX + 2);
+    assert_true(bytes <= sizeof(packet));
+    symbol = sym_found_parse(packet, bytes, 1, 2);
+    assert_int_equal(symbol->frame_count, 7); /* two names of 4096 bytes each */
+    assert_int_equal(strlen(symbol->frames[6].file), SYMBOL_TEXT_BYTES_MAX);
+    free(symbol);
+    free(name);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_of_another_question),
+        cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_names_with_anything_in_them),
+        cmocka_unit_test(test_what_does_not_fit_is_left_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
