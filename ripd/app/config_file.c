@@ -73,11 +73,10 @@ static bool next_line(struct file *file)
         line++;
         length--;
     }
-    if (length > CONFIG_LINE_BYTES_MAX - LINE_ENDS_BYTES) {
+    if (length > CONFIG_LINE_BYTES_MAX) {
         char detail[80];
 
-        snprintf(detail, sizeof(detail), "the line has %zu bytes; expected at most %u", length,
-                 CONFIG_LINE_BYTES_MAX - LINE_ENDS_BYTES);
+        snprintf(detail, sizeof(detail), "the line has %zu bytes; expected at most %u", length, CONFIG_LINE_BYTES_MAX);
         refuse(file, detail);
         return false;
     }
@@ -182,7 +181,7 @@ int config_file_parse(const char *name, const char *bytes, size_t length, struct
         file.rest += 3;
         file.rest_bytes -= 3;
     }
-    ini_max_line = CONFIG_LINE_BYTES_MAX;
+    ini_max_line = CONFIG_LINE_BYTES_MAX + LINE_ENDS_BYTES;
     ini_allow_inline_comments = false;
     ini_allow_multiline = false;
     ini_stop_on_first_error = true;

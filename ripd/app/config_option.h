@@ -81,7 +81,7 @@ int config_line_take(int argc, char *const *argv, struct config *config, enum co
                      char *ret_error);
 
 #define CONFIG_FILE_BYTES_MAX 65536u
-#define CONFIG_LINE_BYTES_MAX 4096u
+#define CONFIG_LINE_BYTES_MAX 4093u /* without its end, and without blanks around it */
 
 /* config_file.c: the file config->file into *config. 0, or -EINVAL with ret_error filled. */
 int config_file_take(struct config *config, char *ret_error);

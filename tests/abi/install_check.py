@@ -27,6 +27,17 @@ def check_files(prefix):
             sys.exit(1)
 
 
+def check_configuration_is_kept(prefix):
+    path = os.path.join(prefix, "etc/ripd/ripd.conf")
+    with open(path, "a", encoding="utf-8") as file:
+        file.write("interval = 2s\n")
+    run(["cmake", "--install", BUILD, "--prefix", prefix])
+    with open(path, encoding="utf-8") as file:
+        if "interval = 2s" not in file.read():
+            print("FAILED: an edited configuration was replaced")
+            sys.exit(1)
+
+
 def build_by_pkg_config(prefix, folder):
     pc_file = glob.glob(f"{prefix}/lib*/**/librip.pc", recursive=True)[0]
     environment = {**os.environ, "PKG_CONFIG_PATH": os.path.dirname(pc_file)}
@@ -60,6 +71,7 @@ def main():
         prefix = os.path.join(folder, "prefix")
         run(["cmake", "--install", BUILD, "--prefix", prefix])
         check_files(prefix)
+        check_configuration_is_kept(prefix)
         build_by_pkg_config(prefix, folder)
         build_by_package(prefix, folder)
         if run([f"{prefix}/bin/rip", "run", "--dir", "/dev/shm", "--", "sh", "-c", "echo traced"]) != "traced\n":

@@ -16,6 +16,7 @@ MAY_USE = {
     "ripd/net": {"core", "view", "os", "rip"},
     "ripd/app": {"core", "os", "ring", "probe", "record", "sym", "view", "net", "rip"},
     "ripd/cli": {"core", "os", "ring", "rip"},
+    "ripd/man": {"app", "core", "view", "net", "rip"},
     "ripd": {"app", "rip"},
 }
 # system headers that a pure layer may include
@@ -28,7 +29,7 @@ PURE_HEADERS = {
 IMPURE_CALL = re.compile(r"\b(time|clock|clock_gettime|gettimeofday|fopen|open|read|write|printf|fprintf|puts|getenv|"
                          r"system|rand|random|localtime|localtime_r|gmtime)\s*\(")
 ONLY_APP_LOGS = re.compile(r"\b(log_line|syslog|fprintf\s*\(\s*stderr|perror)\b")
-MAY_LOG = ("ripd/app/", "ripd/cli/", "ripd/main.c", "ripd/sym/child/main.c")
+MAY_LOG = ("ripd/app/", "ripd/cli/", "ripd/man/", "ripd/main.c", "ripd/sym/child/main.c")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 

@@ -117,7 +117,7 @@ static void test_long_lines(void **state)
 {
     static char text[CONFIG_LINE_BYTES_MAX + 100];
     struct config config;
-    size_t longest = CONFIG_LINE_BYTES_MAX - 3;
+    size_t longest = CONFIG_LINE_BYTES_MAX;
 
     (void)state;
     memset(text, 'd', sizeof(text));

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * generate.c - a manual page from its template:  generate TEMPLATE > PAGE
+ *
+ * A line that is just @FLAGS@, @ENDPOINTS@, @METRICS@ and so on becomes items of a list, one for each row of the table
+ * in which that thing is defined; @VERSION@ and the like, anywhere in a line, become values. Runs when ripd is built,
+ * linked with its parts. Exit status 1 when the template names something that is not known.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "app/config_option.h"
+#include "app/hook.h"
+#include "core/cause.h"
+#include "core/event_kind.h"
+#include "core/event_queue.h"
+#include "core/health.h"
+#include "core/state.h"
+#include "net/routes.h"
+#include "rip/ring.h"
+#include "view/metrics.h"
+#include "view/query_parse.h"
+
+#define LINE_BYTES 1024u
+#define WIDTH 76u /* of a line of text */
+
+/*
+ * Text as lines of its own, as a sentence: a capital at its start, unless it is a name, a full stop at its end, nothing
+ * in it taken for a macro.
+ */
+static void put_sentence(const char *text)
+{
+    bool is_name = strncmp(text, "ripd", 4) == 0;
+    size_t column = 0, length = strlen(text);
+
+    for (size_t i = 0; i < length; i++) {
+        char byte = i == 0 && !is_name ? (char)toupper((unsigned char)text[i]) : text[i];
+
+        if (byte == ' ' && column + 1 + strcspn(text + i + 1, " ") > WIDTH) {
+            putchar('\n');
+            column = 0;
+            continue;
+        }
+        if (column == 0 && (byte == '.' || byte == '\''))
+            fputs("\\&", stdout);
+        if (byte == '\\')
+            fputs("\\e", stdout);
+        else if (byte == '-')
+            fputs("\\-", stdout); /* no hyphenation of flags and commands */
+        else
+            putchar(byte);
+        column++;
+    }
+    puts(length != 0 && text[length - 1] == '.' ? "" : ".");
+}
+
+static void put_default(const struct option *option)
+{
+    for (size_t i = 0; option->defaults[i] != NULL; i++)
+        printf("%s\n.Ql %s%s\n", i == 0 ? "Default:" : "and", option->defaults[i],
+               option->defaults[i + 1] == NULL ? " ." : "");
+}
+
+static void put_flags(void)
+{
+    for (size_t i = 0; i < options_count; i++) {
+        const struct option *option = &options[i];
+
+        printf(".It Fl \\-%s%s%s\n", option->name, option->value_name != NULL ? " Ar " : "",
+               option->value_name != NULL ? option->value_name : "");
+        put_sentence(option->help);
+        put_default(option);
+        if (option_is_key(option))
+            puts(option->applied_by_reload ? "Applied by a reload." : "A change of it takes a restart.");
+    }
+}
+
+static void put_endpoints(void)
+{
+    for (size_t i = 0; i < routes_count; i++) {
+        const char *separator = "Takes";
+
+        printf(".It Pa %s\n", routes[i].pattern);
+        put_sentence(routes[i].summary);
+        for (size_t j = 0; j < query_parameters_count; j++)
+            if ((routes[i].parameters & query_parameters[j].bit) != 0) {
+                printf("%s\n.Cm %s", separator, query_parameters[j].name);
+                separator = " ,"; /* a macro sets it without a blank */
+            }
+        if (routes[i].parameters != 0)
+            puts(" .");
+    }
+}
+
+static void put_parameters(void)
+{
+    for (size_t i = 0; i < query_parameters_count; i++) {
+        printf(".It Cm %s Ns = Ns Ar %s\n", query_parameters[i].name, query_parameters[i].value_name);
+        put_sentence(query_parameters[i].summary);
+    }
+}
+
+static void put_item(const char *name, const char *meaning)
+{
+    printf(".It Cm %s\n", name);
+    put_sentence(meaning);
+}
+
+static void put_states(void)
+{
+    for (int i = 0; i < ID_STATE_COUNT; i++)
+        put_item(id_state_name((enum id_state)i), id_state_meaning((enum id_state)i));
+}
+
+/* Those that are found; names that are only kept for later are not told. */
+static void put_causes_of(bool stops)
+{
+    for (int i = 0; i < CAUSE_COUNT; i++) {
+        enum id_cause cause = (enum id_cause)i;
+
+        if (id_cause_stops(cause) == stops && cause_can_be_judged(cause))
+            put_item(cause == CAUSE_NONE ? "null" : id_cause_name(cause), id_cause_meaning(cause));
+    }
+}
+
+static void put_stall_causes(void)
+{
+    put_causes_of(false);
+}
+
+static void put_stop_causes(void)
+{
+    put_causes_of(true);
+}
+
+static void put_events(void)
+{
+#define X(name, text, meaning) put_item(text, meaning);
+    EVENT_KIND_TABLE(X)
+#undef X
+}
+
+static void put_reasons(void)
+{
+#define X(name, text, meaning) put_item(text, meaning);
+    EVENT_REASON_TABLE(X)
+#undef X
+}
+
+static void put_limits(void)
+{
+#define X(name, label, meaning) put_item(label, meaning);
+    HEALTH_LIMIT_TABLE(X)
+#undef X
+}
+
+static void put_metrics(void)
+{
+    for (size_t i = 0; i < metrics_count; i++) {
+        printf(".It Cm %s\n%s%s%s.\n", metrics[i].name, metric_type_name(metrics[i].type),
+               metrics[i].labels[0] != '\0' ? " by " : "", metrics[i].labels);
+        put_sentence(metrics[i].help);
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*put)(void);
+} lists[] = {
+    {"@FLAGS@", put_flags},   {"@ENDPOINTS@", put_endpoints},       {"@PARAMETERS@", put_parameters},
+    {"@STATES@", put_states}, {"@STALL_CAUSES@", put_stall_causes}, {"@STOP_CAUSES@", put_stop_causes},
+    {"@EVENTS@", put_events}, {"@REASONS@", put_reasons},           {"@METRICS@", put_metrics},
+    {"@LIMITS@", put_limits},
+};
+
+/* Values that may stand anywhere in a line. */
+static const struct {
+    const char *name;
+    const char *text; /* NULL: the number */
+    uint64_t number;
+} values[] = {
+    {"@VERSION@", RIP_VERSION, 0},
+    {"@SYSCONFDIR@", RIP_SYSCONFDIR, 0},
+    {"@CONFIG_FILE_BYTES_MAX@", NULL, CONFIG_FILE_BYTES_MAX},
+    {"@CONFIG_LINE_BYTES_MAX@", NULL, CONFIG_LINE_BYTES_MAX},
+    {"@RULES_MAX@", NULL, RULES_MAX},
+    {"@HOOK_RUNNING_MAX@", NULL, HOOK_RUNNING_MAX},
+    {"@HOOK_TIME_LIMIT_S@", NULL, HOOK_TIME_LIMIT_NS / 1000000000},
+    {"@HOOK_GRACE_S@", NULL, HOOK_GRACE_NS / 1000000000},
+    {"@HOOK_WAITING_MAX@", NULL, EVENT_QUEUE_MAX},
+};
+
+/* Writes the value that line begins with. Returns the length of its name; 0: it begins with none. */
+static size_t put_value(const char *line)
+{
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        size_t length = strlen(values[i].name);
+
+        if (strncmp(line, values[i].name, length) != 0)
+            continue;
+        if (values[i].text != NULL)
+            fputs(values[i].text, stdout);
+        else
+            printf("%" PRIu64, values[i].number);
+        return length;
+    }
+    return 0;
+}
+
+/* Returns 0, or -1 if something in it is not known. */
+static int put_line(const char *line)
+{
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+        if (strcmp(line, lists[i].name) == 0) {
+            lists[i].put();
+            return 0;
+        }
+    while (*line != '\0') {
+        size_t length = put_value(line);
+
+        if (length == 0 && *line == '@' && isupper((unsigned char)line[1]))
+            return -1;
+        if (length == 0)
+            putchar(*line++);
+        line += length;
+    }
+    putchar('\n');
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    FILE *template = argc == 2 ? fopen(argv[1], "r") : NULL;
+    char line[LINE_BYTES];
+    int status = 0;
+
+    if (template == NULL) {
+        fprintf(stderr, "usage: %s TEMPLATE > PAGE\n", argv[0]);
+        return 1;
+    }
+    while (status == 0 && fgets(line, sizeof(line), template) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        status = put_line(line);
+        if (status != 0)
+            fprintf(stderr, "%s: not known: %s\n", argv[1], line);
+    }
+    fclose(template);
+    return status == 0 && fflush(stdout) == 0 ? 0 : 1;
+}

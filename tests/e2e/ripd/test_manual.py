@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manual pages, the README, the example configuration and the program say the same.
+
+The lists in ripd(8) are made from the program's tables, so what is asked here is the running program: what it takes and
+answers is in the page, and what is in the page it takes and answers.
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import world as w  # noqa: E402
+
+TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.."))
+PAGES = os.path.join(w.BIN, "../ripd/man")
+
+
+def text_of(*path):
+    with open(os.path.join(*path), encoding="utf-8") as file:
+        return file.read()
+
+
+def section(page, title):
+    """The source of one section of a page."""
+    return re.search(rf"^\.Sh {title}\n(.*?)(?=^\.Sh |\Z)", page, re.S | re.M).group(1)
+
+
+def items(text, macro):
+    """What the items of lists in it begin with, in mdoc's source."""
+    return re.findall(rf"^\.It {macro} (?:\\-)?([^ \n]+)", text, re.M)
+
+
+def lists(text):
+    return re.findall(r"^\.Bl .*?^\.El$", text, re.S | re.M)
+
+
+def output(*argv):
+    return subprocess.run(argv, capture_output=True, text=True, timeout=30, check=True).stdout
+
+
+def flags_of_help(program="ripd"):
+    return re.findall(r"^  (--[a-z-]+)", output(f"{w.BIN}/{program}", "--help"), re.M)
+
+
+def keys(world):
+    """As the error for an unknown one lists them."""
+    path = os.path.join(world.made, "unknown.txt")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("nothing = 1\n")
+    said = subprocess.run([f"{w.BIN}/ripd", "--config", path], capture_output=True, text=True, check=False).stderr
+    return re.search(r"expected one of (.*)\n", said).group(1).split()
+
+
+OF_OTHERS = {"--dir", "--name", "--max", "--flag", "--json", "--max-time", "--unix-socket", "--follow", "--exec"}
+
+
+def flags(world):
+    flags_there = flags_of_help()
+    page, readme = text_of(PAGES, "ripd.8"), text_of(TOP, "README.md")
+    assert ["--" + name.lstrip("-\\") for name in items(section(page, "FLAGS"), "Fl")] == flags_there
+    block = re.search(r"\n## ripd\n.*?```\n(.*?)```", readme, re.S).group(1)
+    assert re.findall(r"^  (--[a-z-]+)", block, re.M) == flags_there
+    for where, text in (("ripd(8)", page.replace("\\-", "-").replace("Fl ", "-")),
+                        ("README", "\n".join(re.findall(r".*\bripd .*--.*", readme)))):
+        for flag in re.findall(r"(?<![\w-])(--[a-z]+(?:-[a-z]+)*)", text):
+            assert flag in flags_there or flag in OF_OTHERS, (where, flag)
+    not_keys = {"--config", "--check-config", "--version", "--help"}
+    assert ["--" + key for key in keys(world)] == [flag for flag in flags_there if flag not in not_keys]
+
+
+def endpoints(world):
+    status, problem = world.request("/nowhere")
+    assert status == 404, problem
+    there = set(re.findall(r"(/[\w/]*)", problem["detail"].split("paths", 1)[-1])) - {"/nowhere"}
+    page, readme = section(text_of(PAGES, "ripd.8"), "ENDPOINTS"), text_of(TOP, "README.md")
+    assert set(items(page, "Pa")) == there, (items(page, "Pa"), there)
+    table = re.search(r"\n## Asking\n(.*?)\n## ", readme, re.S).group(1)
+    assert set(re.findall(r"`(/[\w/]+)`", re.search(r"(\n\|.*?)\n\n", table, re.S).group(1))) == there
+    for path in there - {"/threads/RING/ID", "/"}:
+        assert world.request(path)[0] == 200, path
+
+
+def parameters(world):
+    page = section(text_of(PAGES, "ripd.8"), "ENDPOINTS")
+    paths, names = lists(page)
+    described = set(items(names, "Cm"))
+    for path, text in re.findall(r"^\.It Pa (\S+)\n(.*?)(?=^\.It|^\.El)", paths, re.S | re.M):
+        if path == "/threads/RING/ID":
+            continue
+        status, problem = world.request(path + "?nothing=1")
+        assert status == 400, (path, status)
+        taken = re.findall(r"^\.Cm (\w+)", text, re.M)
+        said = re.search(r"this path takes (.*)", problem["detail"]).group(1)
+        assert (said.split() if "no parameters" not in said else []) == taken, (path, said, taken)
+        assert set(taken) <= described
+    readme = re.search(r"\n## Asking\n(.*?)\n## ", text_of(TOP, "README.md"), re.S).group(1)
+    for name in described:
+        assert re.search(rf"`{name}[`=]", readme), name
+
+
+def states_and_causes(world):
+    page = section(text_of(PAGES, "ripd.8"), "STATES AND CAUSES")
+    states, stalled, stopped = (items(text, "Cm") for text in lists(page))
+    assert world.request("/threads?state=nothing")[1]["detail"].endswith("one of " + " ".join(states))
+    assert set(states) == set(world.get("/stalls")["counts"])
+    known = world.request("/stalls?cause=nothing")[1]["detail"].split("one of ")[1].split()
+    served = re.findall(r'^ripd_stopped\{cause="([\w-]+)"\}', world.request("/metrics")[1], re.M)
+    assert {"null", "unknown", "parked", "uninterruptible"} <= set(stalled) <= set(known), stalled
+    assert set(stopped) == set(served), stopped
+    for cause in stalled + stopped:
+        assert world.request(f"/stalls?cause={cause}")[0] == 200, cause
+
+
+def events(world):
+    page = section(text_of(PAGES, "ripd.8"), "EVENTS")
+    assert world.request("/events?kind=nothing")[1]["detail"].endswith(" ".join(items(lists(page)[0], "Cm")))
+
+
+def metrics(world):
+    page = section(text_of(PAGES, "ripd.8"), "METRICS")
+    table, limits = lists(page)
+    text = world.request("/metrics")[1]
+    served = re.findall(r"^# TYPE (\w+) (\w+)", text, re.M)
+    assert served == re.findall(r"^\.It Cm (\w+)\n(\w+)", table, re.M)
+    assert re.findall(r'^ripd_limit_hits_total\{limit="(\w+)"\}', text, re.M) == items(limits, "Cm")
+    for name, labels in re.findall(r"^\.It Cm (\w+)\n\w+ by ([\w, ]+)\.", table, re.M):
+        for label in labels.split(", "):
+            assert re.search(rf'^{name}\w*\{{.*\b{label}="', text, re.M), (name, label)
+
+
+def the_command_rip(_world):
+    page = text_of(PAGES, "rip.1").replace("\\-", "-")
+    commands = re.search(r"commands:\n(.*?)\n\n", output(f"{w.BIN}/rip", "--help"), re.S).group(1)
+    for command in re.findall(r"^  (\w+) ", commands, re.M):
+        assert re.search(rf"^\.Ss rip {command}$", page, re.M), command
+        text = re.search(rf"^\.Ss rip {command}\n(.*?)(?=^\.S[sh] )", page, re.S | re.M).group(1)
+        there = set(re.findall(r"^  (--[a-z-]+)", output(f"{w.BIN}/rip", command, "--help"), re.M))
+        assert {"-" + name for name in items(text, "Fl")} - {"--help"} == there, (command, there)
+
+
+def the_pages_are_clean(_world):
+    if not shutil.which("mandoc"):
+        raise w.Skip("mandoc is not installed")
+    for page in ("ripd.8", "rip.1"):
+        result = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", os.path.join(PAGES, page)],
+                                capture_output=True, text=True, check=False)
+        assert result.returncode == 0 and not result.stdout, result.stdout + result.stderr
+        assert not re.search(r"@\w+@", text_of(PAGES, page))
+
+
+def the_example_is_the_defaults(world):
+    """Every key is there, and every line is what holds without it: a reload to it changes nothing."""
+    text = text_of(TOP, "systemd/ripd.conf")
+    path = os.path.join(world.made, "ripd.conf.txt")
+    uncommented = re.sub(r"^#(?=[a-z])", "", text, flags=re.M)
+    assert set(re.findall(r"^([a-z-]+) =", uncommented, re.M)) == set(keys(world))
+    for content in (text, uncommented):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(content)
+        assert output(f"{w.BIN}/ripd", "--config", path, "--check-config") == f"ripd: {path}: ok\n"
+
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    world.stop()
+    world.flags = ["--config", path]
+    world.settings = lambda: {"listen": "127.0.0.1:0"}  # all but the port, which may be in use
+    world.start()
+    logged = len(world.log_text())
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(uncommented)
+    world.ripd.send_signal(signal.SIGHUP)
+    world.wait_for(lambda: ": reloaded: " in world.log_text()[logged:])
+    said = [line for line in world.log_text()[logged:].split("\n") if "reloaded" in line or "restart" in line]
+    assert len(said) == 1 and said[0].endswith('changed=""'), said
+
+
+w.run([flags, endpoints, parameters, states_and_causes, events, metrics, the_command_rip, the_pages_are_clean,
+       the_example_is_the_defaults])
