@@ -61,7 +61,8 @@ class Managed(w.World):
     def start(self):
         self.log = open(self.log_path, "ab")
 
-    def launch(self, environment=None, passed=(), flags=("--listen", "127.0.0.1:0"), path=None):
+    def launch(self, environment=None, passed=(), flags=("--listen", "127.0.0.1:0"), path=None,
+               interval=("--interval", f"{INTERVAL_MS}ms")):
         """passed: files that become descriptors 3, 4 and so on."""
         if self.manager is None:
             self.manager = Manager(path or os.path.join(self.made, "notify.socket"))
@@ -69,8 +70,8 @@ class Managed(w.World):
         numbers = [file.fileno() for file in passed]
         self.ripd = subprocess.Popen(
             [sys.executable, "-c", LAUNCHER, "|".join(f"{k}={v}" for k, v in variables.items()),
-             " ".join(map(str, numbers)), f"{w.BIN}/ripd", "--dir", self.dir, "--interval", f"{INTERVAL_MS}ms", *flags],
-            stderr=self.log, pass_fds=numbers)
+             " ".join(map(str, numbers)), f"{w.BIN}/ripd", "--dir", self.dir, *interval, *flags], stderr=self.log,
+            pass_fds=numbers)
 
     def serve(self, **options):
         self.launch(**options)

@@ -124,6 +124,33 @@ def test_a_reload(world):
         assert "reload: " in world.log_text()
 
 
+def test_a_reload_that_changes_the_interval(world):
+    """The watchdog follows: longer where it has to be, and back to what it was."""
+    configuration = os.path.join(world.made, "ripd.conf")
+
+    def reload(interval_ms):
+        with open(configuration + ".new", "w", encoding="ascii") as file:
+            file.write(f"interval = {interval_ms}ms\n")
+        os.replace(file.name, configuration)
+        if world.ripd:
+            heard = len(world.manager.listen())
+            world.ripd.send_signal(signal.SIGHUP)
+            world.wait_for(lambda: [m for m in world.manager.listen()[heard:] if "READY" in m])
+            return [m["WATCHDOG_USEC"] for m in world.manager.heard[heard:] if "WATCHDOG_USEC" in m]
+        return None
+
+    reload(INTERVAL_MS)
+    world.serve(environment={"WATCHDOG_USEC": "1500000", "WATCHDOG_PID": "{pid}"}, interval=(),
+                flags=("--listen", "127.0.0.1:0", "--config", configuration))
+    assert world.manager.count("WATCHDOG_USEC") == 0
+    assert reload(1000) == ["3000000"]
+    assert reload(2000) == ["6000000"]
+    assert reload(2000) == []
+    assert reload(INTERVAL_MS) == ["1500000"]
+    world.wait_scans(3)
+    assert world.manager.count("READY") == 1 + 4
+
+
 def test_a_scanner_that_hangs(world):
     """HTTP goes on answering, not ready; the watchdog is not fed; and all is well once the scanner goes on."""
     world.serve(environment={"WATCHDOG_USEC": str(3 * INTERVAL_MS * 1000)})
@@ -144,4 +171,5 @@ def test_a_scanner_that_hangs(world):
 
 w.run([test_ready_after_the_first_scan_not_before, test_no_scan_no_ready, test_abstract_name_and_foreign_kinds,
        test_status_follows_the_stalls, test_a_watchdog_too_short_is_lengthened, test_a_watchdog_for_another_process,
-       test_the_watchdog_is_fed_by_scans, test_a_reload, test_a_scanner_that_hangs], make_world=managed.Managed)
+       test_the_watchdog_is_fed_by_scans, test_a_reload, test_a_reload_that_changes_the_interval,
+       test_a_scanner_that_hangs], make_world=managed.Managed)
