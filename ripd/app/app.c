@@ -227,6 +227,10 @@ static void app_configure(struct app *app)
     log_set_level(config->log_level);
     detector_configure(app->detector, &detector);
     events_set_hysteresis(app->events, hysteresis_of(config));
+    error = registry_set_directories(app->registry, (const char *const *)config->directories.items,
+                                     config->directories.count);
+    if (error != 0)
+        log_line(LOG_LEVEL_ERROR, "dir: %s", strerror(-error));
     registry_set_judging(app->registry, judging_of(config));
     probe_set_budget(app->probe, config->interval_ns / PROBE_BUDGET_DIVISOR);
     schedule_set_interval(&app->schedule, config->interval_ns, clock_mono_ns());

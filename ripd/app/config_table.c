@@ -39,6 +39,7 @@ const struct option options[] = {
      .defaults = {"/run/librip", "/dev/shm"},
      .valid = is_something,
      .expected = "a directory",
+     .applied_by_reload = true,
      .help = "watch this directory for rings; repeatable; replaces the defaults"},
     {.name = "interval",
      .value_name = "DUR",

@@ -203,6 +203,24 @@ bool registry_give_way(struct registry *registry, uint32_t uid)
     return false;
 }
 
+void registry_move_rings(struct registry *registry, const uint32_t *places)
+{
+    for (size_t i = 0; i < registry->ring_count;) {
+        struct ring *ring = registry->rings[i];
+
+        if (places[ring->directory] != REGISTRY_NOWHERE) {
+            ring->directory = places[ring->directory];
+            i++;
+            continue;
+        }
+        registry_notice(registry, NOTICE_RING_GONE, ring->name != NULL ? ring->name : ring->file_name,
+                        "its directory is not watched any more");
+        remove_ring(registry, i);
+        mapping_close(&ring->mapping);
+        retire_ring(registry, ring);
+    }
+}
+
 static void free_retired(struct registry *registry)
 {
     for (size_t i = 0; i < registry->retired_count; i++)

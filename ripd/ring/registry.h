@@ -103,7 +103,7 @@ struct registry_counters {
 /* What changed, for the log; strings are the registry's, valid until the next refresh. */
 enum registry_notice_kind {
     NOTICE_RING_FOUND,
-    NOTICE_RING_GONE,       /* dropped: its file is gone and nobody lives in it */
+    NOTICE_RING_GONE,       /* dropped: its file is gone and nobody lives in it, or for a reason */
     NOTICE_RING_DAMAGED,    /* cut or contradictory: reason */
     NOTICE_RING_UNREADABLE, /* could not be opened or understood: reason */
     NOTICE_UNATTESTED,      /* a living process has lost its lock: reason names the pid */
@@ -120,6 +120,12 @@ struct registry_notice {
 
 int registry_new(struct registry **ret_registry, const struct registry_options *options);
 void registry_free(struct registry *registry);
+
+/*
+ * Other directories from the next refresh on; between two. Rings in directories of both lists stay as they are, serials
+ * and names included; the others are gone. -E2BIG or -ENOMEM: nothing has changed.
+ */
+int registry_set_directories(struct registry *registry, const char *const *paths, size_t count);
 void registry_set_judging(struct registry *registry,
                           uint64_t judging_ns); /* as in the options; from the next refresh */
 

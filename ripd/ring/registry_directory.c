@@ -9,6 +9,8 @@
  *   2. A watch only makes things faster. Everything is listed again when it overflows, when a directory appears, and
  *      every REGISTRY_RESCAN_NS; a directory that has no watch is listed when it has changed.
  *   3. A missing directory is noticed once, and then costs one stat() per refresh.
+ *   4. Where the list of directories changes, rings in one that is in both lists, by whatever path, stay the same
+ * rings.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -284,6 +286,74 @@ int registry_directories_init(struct registry *registry, const struct registry_o
     registry->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
     if (registry->inotify < 0)
         registry_notice_limit(registry, LIMIT_WATCHES, "no watches at all: new rings are found later");
+    registry->rescan_due = true;
+    return 0;
+}
+
+/* A path that stays keeps its directory as it is, open and watched. Returns its place in the new list. */
+static uint32_t take_along(struct registry_directory *old, struct registry_directory *fresh, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fresh[i].descriptor < 0 && !fresh[i].reported_missing && strcmp(fresh[i].path, old->path) == 0) {
+            free(fresh[i].path);
+            fresh[i] = *old;
+            old->path = NULL; /* its watch still counts as one in use */
+            return (uint32_t)i;
+        }
+    return REGISTRY_NOWHERE;
+}
+
+static uint32_t find_directory(const struct registry *registry, uint64_t device, uint64_t inode)
+{
+    for (size_t i = 0; i < registry->directory_count; i++)
+        if (registry->directories[i].descriptor >= 0 && registry->directories[i].device == device &&
+            registry->directories[i].inode == inode)
+            return (uint32_t)i;
+    return REGISTRY_NOWHERE;
+}
+
+/* The new list takes the place of the old one. Fills for each old directory its place in the new list. */
+static void replace_directories(struct registry *registry, struct registry_directory *fresh, size_t count,
+                                uint32_t places[REGISTRY_DIRECTORIES_MAX])
+{
+    struct registry_directory old[REGISTRY_DIRECTORIES_MAX];
+    size_t old_count = registry->directory_count;
+
+    for (size_t i = 0; i < old_count; i++)
+        places[i] = take_along(&registry->directories[i], fresh, count);
+    for (size_t i = 0; i < old_count; i++)
+        if (places[i] == REGISTRY_NOWHERE)
+            close_directory(registry, &registry->directories[i]);
+    memcpy(old, registry->directories, sizeof(old));
+    memcpy(registry->directories, fresh, count * sizeof(*fresh));
+    registry->directory_count = count;
+    for (size_t i = 0; i < count; i++)
+        check_directory(registry, &registry->directories[i]);
+    for (size_t i = 0; i < old_count; i++)
+        if (places[i] == REGISTRY_NOWHERE) { /* by another path, perhaps */
+            places[i] = find_directory(registry, old[i].device, old[i].inode);
+            free(old[i].path);
+        }
+}
+
+int registry_set_directories(struct registry *registry, const char *const *paths, size_t count)
+{
+    struct registry_directory fresh[REGISTRY_DIRECTORIES_MAX];
+    uint32_t places[REGISTRY_DIRECTORIES_MAX];
+
+    if (count > REGISTRY_DIRECTORIES_MAX)
+        return -E2BIG;
+    for (size_t i = 0; i < count; i++) {
+        fresh[i] = (struct registry_directory){.path = strdup(paths[i]), .descriptor = -1, .watch = -1};
+        if (fresh[i].path == NULL) {
+            while (i-- > 0)
+                free(fresh[i].path);
+            return -ENOMEM;
+        }
+    }
+    replace_directories(registry, fresh, count, places);
+    registry_move_rings(registry, places);
+    registry_move_unreadable(registry, places);
     registry->rescan_due = true;
     return 0;
 }

@@ -222,6 +222,24 @@ void registry_sweep_files(struct registry *registry)
     }
 }
 
+void registry_move_unreadable(struct registry *registry, const uint32_t *places)
+{
+    for (size_t i = 0; i < registry->unreadable_count;) {
+        struct unreadable_file *file = &registry->unreadable[i];
+
+        if (places[file->directory] == REGISTRY_NOWHERE) {
+            struct known_file *known = find_known(&registry->known, file->device, file->inode);
+
+            if (known != NULL)
+                known->changed_ns = 0; /* should it be listed again, it is looked at again */
+            remove_unreadable(registry, i);
+        } else {
+            file->directory = places[file->directory];
+            i++;
+        }
+    }
+}
+
 void registry_files_done(struct registry *registry)
 {
     while (registry->unreadable_count > 0)

@@ -137,6 +137,10 @@ void registry_notice_limit(struct registry *registry, enum registry_limit limit,
 bool registry_give_way(struct registry *registry, uint32_t uid); /* for a ring of uid; false: not at anybody's cost */
 int registry_add_ring(struct registry *registry, struct ring *ring); /* takes it over; -ENOMEM: it is freed */
 
+/* Where the directories of the old list are in the new one. */
+#define REGISTRY_NOWHERE UINT32_MAX
+void registry_move_rings(struct registry *registry, const uint32_t *places); /* drops those that are nowhere */
+
 /* registry_directory.c */
 int registry_directories_init(struct registry *registry, const struct registry_options *options);
 void registry_directories_done(struct registry *registry);
@@ -148,6 +152,7 @@ void registry_sweep_files(struct registry *registry); /* forgets what the presen
 void registry_forget_ring_file(struct registry *registry, struct ring *ring);
 int registry_list_unreadable(struct registry *registry, const struct file_identity *file, uint32_t directory,
                              const char *name, enum ring_health health, const char *reason);
+void registry_move_unreadable(struct registry *registry, const uint32_t *places); /* forgets those that are nowhere */
 void registry_files_done(struct registry *registry);
 
 /* registry_name.c */

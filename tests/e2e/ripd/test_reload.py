@@ -78,6 +78,25 @@ def thresholds(world):
     world.wait_scans(2)
 
 
+def directories(world):
+    stays, goes, comes = (os.path.join(world.made, name) for name in ("stays", "goes", "comes"))
+    for path in (stays, goes, comes):
+        os.mkdir(path)
+    world.write(f"dir = {stays}", dir=goes)
+    assert 'changed="dir"' in world.reload(": reloaded: ")
+    for number, path in enumerate((stays, goes, comes), 1):
+        world.puppet(ring=os.path.join(path, f"ring-{number}")).do(f"spawn {number} worker once")
+    world.wait_for(lambda: world.stalled_ids() == [1, 2])
+    world.write(f"dir = {stays}", dir=comes)
+    logged = len(world.log_text())
+    world.reload(": reloaded: ")
+    world.wait_for(lambda: world.stalled_ids() == [1, 3])
+    world.wait_scans(1)
+    said = world.log_text()[logged:]
+    assert 'ring gone' in said and "its directory is not watched any more" in said, said
+    assert [said.count(f"id={number}") for number in (1, 2, 3)] == [0, 1, 1], said  # one ends, one begins, one goes on
+
+
 def what_takes_a_restart(world):
     port = world.port
     world.write("allow-host = db1.example", listen="127.0.0.1:1")
@@ -120,5 +139,5 @@ def many_at_once(world):
     world.wait_scans(1)
 
 
-w.run([without_a_file, applied, thresholds, what_takes_a_restart, the_command_line_outranks_it,
+w.run([without_a_file, applied, thresholds, directories, what_takes_a_restart, the_command_line_outranks_it,
        a_bad_file_changes_nothing, many_at_once], ReloadWorld)

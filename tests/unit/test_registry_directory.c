@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_registry_directory.c - other directories while the daemon runs: what is in both lists stays as it is. */
+#include <limits.h>
+
+#include "unit/registry_test.h"
+
+static void set_directories(struct scene *scene, const char *first, const char *second)
+{
+    char paths[2][PATH_MAX];
+    const char *const directories[] = {paths[0], paths[1]};
+
+    snprintf(paths[0], PATH_MAX, "%s", ring_stage_path(&scene->stage, first));
+    snprintf(paths[1], PATH_MAX, "%s", second != NULL ? ring_stage_path(&scene->stage, second) : "");
+    assert_int_equal(registry_set_directories(scene->registry, directories, second != NULL ? 2 : 1), 0);
+}
+
+static void test_other_directories(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t serial;
+
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(mkdir(ring_stage_path(&scene->stage, (const char *const[]){"a", "b", "c"}[i]), 0700), 0);
+    assert_int_equal(symlink("a", ring_stage_path(&scene->stage, "also-a")), 0);
+    make_ring(scene, "a/in-a", true);
+    make_ring(scene, "b/in-b", true);
+    make_ring(scene, "c/in-c", true);
+    scene_watch(scene, "a", "b", "/proc");
+    scene_refresh(scene);
+    serial = serial_of(scene, "in-a");
+
+    set_directories(scene, "c", "a"); /* at another place in the list */
+    assert_int_equal(ring_count(scene), 1);
+    scene_refresh(scene);
+    assert_int_equal(scene->noticed[NOTICE_RING_GONE], 1);
+    assert_int_equal(ring_count(scene), 2);
+    assert_int_equal(serial_of(scene, "in-a"), serial);
+    assert_non_null(ring_named(scene, "in-c"));
+
+    set_directories(scene, "also-a", NULL); /* by another path */
+    scene_refresh(scene);
+    assert_int_equal(ring_count(scene), 1);
+    assert_int_equal(serial_of(scene, "in-a"), serial);
+    make_ring(scene, "a/new", true); /* and it is watched */
+    make_ring(scene, "c/new", true); /* while that one is not */
+    scene_refresh(scene);
+    assert_int_equal(ring_count(scene), 2);
+    unlink(ring_stage_path(&scene->stage, "a/in-a"));
+    scene_rescan(scene);
+
+    set_directories(scene, "b", "nowhere");
+    scene_refresh(scene);
+    assert_int_equal(scene->noticed[NOTICE_DIRECTORY_MISSING], 1);
+    assert_int_equal(ring_count(scene), 1);
+    set_directories(scene, "nowhere", "b"); /* still missing: that has been said */
+    scene_refresh(scene);
+    assert_int_equal(scene->noticed[NOTICE_DIRECTORY_MISSING], 1);
+    assert_int_equal(ring_count(scene), 1);
+    assert_int_equal(mkdir(ring_stage_path(&scene->stage, "nowhere"), 0700), 0);
+    make_ring(scene, "nowhere/here", true);
+    scene_refresh(scene);
+    assert_int_equal(ring_count(scene), 2);
+}
+
+/* How many rings are listed as unreadable, all in the directory a. */
+static size_t unreadable_count(struct scene *scene)
+{
+    struct ring_facts *facts;
+    size_t count, unreadable = 0;
+
+    assert_int_equal(registry_facts(scene->registry, &facts, &count), 0);
+    for (size_t i = 0; i < count; i++) {
+        if (facts[i].health == RING_UNREADABLE) {
+            assert_string_equal(facts[i].directory, ring_stage_path(&scene->stage, "a"));
+            unreadable++;
+        }
+        ring_facts_done(&facts[i]);
+    }
+    free(facts);
+    return unreadable;
+}
+
+static void test_unreadable_in_other_directories(void **state)
+{
+    struct scene *scene = *state;
+    const char *many[REGISTRY_DIRECTORIES_MAX + 1];
+
+    for (size_t i = 0; i <= REGISTRY_DIRECTORIES_MAX; i++)
+        many[i] = scene->stage.directory;
+    assert_int_equal(registry_set_directories(scene->registry, many, REGISTRY_DIRECTORIES_MAX + 1), -E2BIG);
+    assert_int_equal(mkdir(ring_stage_path(&scene->stage, "a"), 0700), 0);
+    assert_int_equal(mkdir(ring_stage_path(&scene->stage, "b"), 0700), 0);
+    make_ring(scene, "a/cut", true);
+    assert_int_equal(truncate(ring_stage_path(&scene->stage, "a/cut"), 4096), 0);
+    scene_watch(scene, "b", "a", "/proc");
+    for (int i = 0; i < 2; i++) {
+        scene_refresh(scene);
+        assert_int_equal(unreadable_count(scene), 1);
+        set_directories(scene, "a", NULL);
+        scene_refresh(scene);
+        assert_int_equal(unreadable_count(scene), 1);
+        set_directories(scene, "b", NULL);
+        scene_refresh(scene);
+        assert_int_equal(unreadable_count(scene), 0);
+        set_directories(scene, "b", "a");
+    }
+}
+
+#define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(test_other_directories),
+        SCENE_TEST(test_unreadable_in_other_directories),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
