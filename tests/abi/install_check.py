@@ -21,7 +21,8 @@ def run(argv, **options):
 def check_files(prefix):
     for pattern in ("bin/rip", "sbin/ripd", "include/librip.h", "include/rip/rip.h", "include/rip/reader.h",
                     "lib*/**/librip.so.1", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
-                    "lib*/**/librip-config.cmake", "share/ripd/alerts.yml", "share/ripd/dashboard.json"):
+                    "lib*/**/librip-config.cmake", "share/ripd/alerts.yml", "share/ripd/dashboard.json",
+                    "share/bash-completion/completions/ripd"):
         if not glob.glob(os.path.join(prefix, pattern), recursive=True):
             print(f"FAILED: {pattern} is not installed")
             sys.exit(1)
@@ -77,7 +78,7 @@ def main():
         if run([f"{prefix}/bin/rip", "run", "--dir", "/dev/shm", "--", "sh", "-c", "echo traced"]) != "traced\n":
             print("FAILED: rip run from the installed tree")
             sys.exit(1)
-    print("installed tree: 12 files, 2 ways to build, 1 traced program: all right")
+    print("installed tree: 13 files, 2 ways to build, 1 traced program: all right")
 
 
 main()

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Completion of ripd and rip for bash. It knows no flag and no command by itself: it asks the program for its --help, so
+# that it says what the program that is typed says, whatever its version.
+#
+# A line "  --flag VALUE   text" of a help is a flag; VALUE tells what to offer (DIR, FILE, PATH, LEVEL, CMD).
+
+# The program's help, with the words in between: _rip_help PROGRAM [COMMAND]
+_rip_help() {
+    "${1/#\~/$HOME}" "${@:2}" --help </dev/null 2>/dev/null
+}
+
+_rip_flags() { # HELP
+    sed -n 's/^  \(--[a-z][a-z-]*\)\( .*\)\{0,1\}$/\1/p' <<<"$1"
+}
+
+_rip_value() { # HELP FLAG: the word for what the flag takes; nothing if it takes nothing, or is none
+    sed -n "s/^  $2  *\([A-Z][A-Z:]*\)  *.*/\1/p" <<<"$1"
+}
+
+_rip_offer() { # WORDS...: what of them begins as the current word does
+    mapfile -t COMPREPLY < <(compgen -W "$*" -- "$current")
+}
+
+_rip_offer_files() { # -d, -f or -c
+    mapfile -t COMPREPLY < <(compgen "$1" -- "$current")
+    compopt -o filenames 2>/dev/null || true # only while bash asks for a completion
+}
+
+# What can stand behind a flag. False: it takes nothing.
+_rip_offer_value() { # HELP FLAG
+    local value levels
+    [[ $2 =~ ^--[a-z-]+$ ]] || return 1
+    value=$(_rip_value "$1" "$2")
+    case $value in
+    '') return 1 ;;
+    *DIR) _rip_offer_files -d ;;
+    *FILE | *PATH) _rip_offer_files -f ;;
+    *CMD) _rip_offer_files -c ;;
+    LEVEL)
+        levels=$(sed -n "s/^  $2  *LEVEL  *\([a-z, ]*\) \[.*/\1/p" <<<"$1")
+        levels=${levels//,/ }
+        _rip_offer ${levels/ or / } ;;
+    esac
+    return 0
+}
+
+# Sets current and previous, which the caller has declared: bash takes --flag=value for three words.
+_rip_words() {
+    local at=$COMP_CWORD
+    current=${COMP_WORDS[at]}
+    [ "$current" != = ] || current=
+    [ "$at" -lt 1 ] || [ "${COMP_WORDS[at]}" = = ] || [ "${COMP_WORDS[at - 1]}" != = ] || at=$((at - 1))
+    previous=
+    [ "$at" -lt 1 ] || previous=${COMP_WORDS[at - 1]}
+}
+
+_ripd() {
+    local current previous help
+    COMPREPLY=()
+    _rip_words
+    help=$(_rip_help "${COMP_WORDS[0]}") || return
+    _rip_offer_value "$help" "$previous" || _rip_offer $(_rip_flags "$help")
+}
+
+# Where the program that "rip run" is to run stands among the words; beyond them if it is not there yet.
+_rip_run_program() { # HELP
+    local at
+    for ((at = 2; at < ${#COMP_WORDS[@]}; at++)); do
+        case ${COMP_WORDS[at]} in
+        --) echo $((at + 1)); return ;;
+        --*)
+            if [ "${COMP_WORDS[at + 1]-}" = = ]; then
+                at=$((at + 2))
+            elif [ -n "$(_rip_value "$1" "${COMP_WORDS[at]}")" ]; then
+                at=$((at + 1))
+            fi ;;
+        *) echo "$at"; return ;;
+        esac
+    done
+    echo "$at"
+}
+
+_rip() {
+    local current previous help program
+    COMPREPLY=()
+    _rip_words
+    if [ "$COMP_CWORD" -le 1 ]; then
+        help=$(_rip_help "${COMP_WORDS[0]}") || return
+        _rip_offer $(sed -n '/^commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' <<<"$help") --help --version
+        return
+    fi
+    help=$(_rip_help "${COMP_WORDS[0]}" "${COMP_WORDS[1]}") || return
+    if [ "${COMP_WORDS[1]}" = run ]; then
+        program=$(_rip_run_program "$help")
+        if [ "$COMP_CWORD" -gt "$program" ]; then
+            if declare -F _command_offset >/dev/null; then _command_offset "$program"; else _rip_offer_files -f; fi
+            return
+        fi
+        if [ "$COMP_CWORD" -eq "$program" ] && [[ $current != -* ]]; then
+            _rip_offer_files -c
+            return
+        fi
+    fi
+    _rip_offer_value "$help" "$previous" || _rip_offer $(_rip_flags "$help") --help
+}
+
+complete -F _ripd ripd
+complete -F _rip rip

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The completion for bash, against what the programs say of themselves: every flag and command is offered, values are
+of the right kind, and no other word is."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import world as w  # noqa: E402
+
+SCRIPT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                      "../../../ripd/contrib/completion.bash"))
+
+
+def complete(*words, folder="/"):
+    """What is offered for the last word, as bash would call the function: '=' is a word of its own."""
+    if shutil.which("bash") is None:
+        raise w.Skip("there is no bash")
+    program = words[0]
+    code = (f'. "{SCRIPT}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _{program}; '
+            'printf "%s\\n" "${COMPREPLY[@]}"')
+    done = subprocess.run(["bash", "-c", code, "bash", os.path.join(os.path.abspath(w.BIN), program), *words[1:]],
+                          capture_output=True, text=True, timeout=60, cwd=folder, check=False)
+    assert done.returncode == 0 and done.stderr == "", (words, done)
+    return sorted(line for line in done.stdout.split("\n") if line)
+
+
+def flags_of(*argv):
+    text = subprocess.run([os.path.join(w.BIN, argv[0]), *argv[1:], "--help"], capture_output=True, text=True,
+                          check=True).stdout
+    return set(re.findall(r"^  (--[a-z-]+)", text, re.M)), text
+
+
+def every_flag_of_ripd(_world):
+    flags, _ = flags_of("ripd")
+    assert len(flags) >= 9 and set(complete("ripd", "")) == flags == set(complete("ripd", "--"))
+    assert complete("ripd", "--int") == ["--interval"]
+    assert complete("ripd", "--listen", "127.0.0.1:0", "--stall") == ["--stall-after"]
+    assert complete("ripd", "--interval", "") == []  # nothing can be said about a duration
+    assert complete("ripd", "x") == []
+
+
+def values_of_ripd(world):
+    os.mkdir(os.path.join(world.made, "folder"))
+    with open(os.path.join(world.made, "file"), "w", encoding="ascii"):
+        pass
+    for words in (("--dir", "f"), ("--dir", "=", "f")):
+        assert complete("ripd", *words, folder=world.made) == ["folder"], words
+    assert complete("ripd", "--config", "f", folder=world.made) == ["file", "folder"]
+    assert complete("ripd", "--log-level", "") == ["debug", "error", "info", "warning"]
+    assert complete("ripd", "--log-level", "=") == complete("ripd", "--log-level", "")
+    assert complete("ripd", "--log-level", "w") == ["warning"]
+
+
+def every_command_of_rip(_world):
+    text = flags_of("rip")[1]
+    commands = set(re.findall(r"^  ([a-z]+) ", text, re.M))
+    assert "run" in commands and set(complete("rip", "")) == commands | {"--help", "--version"}
+    for command in commands:
+        flags, _ = flags_of("rip", command)
+        assert set(complete("rip", command, "--")) == flags | {"--help"}, command
+
+
+def the_program_of_rip_run(world):
+    assert "sleep" in complete("rip", "run", "slee")
+    assert "sleep" in complete("rip", "run", "--dir", "/dev/shm", "slee")
+    assert "sleep" in complete("rip", "run", "--dir", "=", "/dev/shm", "slee")
+    assert "sleep" in complete("rip", "run", "--max", "5", "--", "slee")
+    with open(os.path.join(world.made, "table"), "w", encoding="ascii"):
+        pass
+    assert complete("rip", "run", "cat", "ta", folder=world.made) == ["table"]  # its arguments are not ours
+    assert complete("rip", "run", "cat", "--dir", "ta", folder=world.made) == ["table"]
+    assert complete("rip", "run", "--", "cat", "--", folder=world.made) == []
+    os.mkdir(os.path.join(world.made, "rings"))
+    assert complete("rip", "run", "--dir", "", folder=world.made) == ["rings"]
+
+
+if __name__ == "__main__":
+    w.run([every_flag_of_ripd, values_of_ripd, every_command_of_rip, the_program_of_rip_run])
