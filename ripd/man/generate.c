@@ -14,6 +14,7 @@
 
 #include "app/config_option.h"
 #include "app/hook.h"
+#include "app/report_fields.h"
 #include "core/cause.h"
 #include "core/event_kind.h"
 #include "core/event_queue.h"
@@ -157,6 +158,13 @@ static void put_limits(void)
 #undef X
 }
 
+static void put_journal_fields(void)
+{
+#define X(name, getter, meaning) put_item(#name, meaning);
+    REPORT_FIELD_TABLE(X)
+#undef X
+}
+
 static void put_metrics(void)
 {
     for (size_t i = 0; i < metrics_count; i++) {
@@ -170,10 +178,17 @@ static const struct {
     const char *name;
     void (*put)(void);
 } lists[] = {
-    {"@FLAGS@", put_flags},   {"@ENDPOINTS@", put_endpoints},       {"@PARAMETERS@", put_parameters},
-    {"@STATES@", put_states}, {"@STALL_CAUSES@", put_stall_causes}, {"@STOP_CAUSES@", put_stop_causes},
-    {"@EVENTS@", put_events}, {"@REASONS@", put_reasons},           {"@METRICS@", put_metrics},
+    {"@FLAGS@", put_flags},
+    {"@ENDPOINTS@", put_endpoints},
+    {"@PARAMETERS@", put_parameters},
+    {"@STATES@", put_states},
+    {"@STALL_CAUSES@", put_stall_causes},
+    {"@STOP_CAUSES@", put_stop_causes},
+    {"@EVENTS@", put_events},
+    {"@REASONS@", put_reasons},
+    {"@METRICS@", put_metrics},
     {"@LIMITS@", put_limits},
+    {"@JOURNAL_FIELDS@", put_journal_fields},
 };
 
 /* Values that may stand anywhere in a line. */
@@ -184,6 +199,8 @@ static const struct {
 } values[] = {
     {"@VERSION@", RIP_VERSION, 0},
     {"@SYSCONFDIR@", RIP_SYSCONFDIR, 0},
+    {"@BEGIN_MESSAGE_ID@", REPORT_BEGIN_MESSAGE_ID, 0},
+    {"@END_MESSAGE_ID@", REPORT_END_MESSAGE_ID, 0},
     {"@CONFIG_FILE_BYTES_MAX@", NULL, CONFIG_FILE_BYTES_MAX},
     {"@CONFIG_LINE_BYTES_MAX@", NULL, CONFIG_LINE_BYTES_MAX},
     {"@RULES_MAX@", NULL, RULES_MAX},
