@@ -74,6 +74,14 @@ static void app_announce(void *context, struct event *event)
     http_publish_event(app->http, event);
 }
 
+/* An event of a former run, for who asks now; those who are told have been told. */
+static void app_remember(void *context, struct event *event)
+{
+    struct app *app = context;
+
+    http_publish_event(app->http, event);
+}
+
 static struct snapshot *app_build_snapshot(struct app *app, const struct detector_update *update, uint64_t now_mono_ns,
                                            uint64_t now_wall_ns)
 {
@@ -114,6 +122,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
     };
 
     tally_add(&app->tally, &scan);
+    app->tally.health.history_error_count = events_error_count(app->events);
     hook_health(app->hook, &app->tally.health);
     snapshot->health = app->tally.health;
 }
@@ -126,9 +135,12 @@ static void app_scan(struct app *app)
     struct detector_update update;
     struct snapshot *snapshot;
     size_t count, unexamined_count;
+    bool refreshed;
 
-    if (registry_refresh(app->registry, now_mono_ns, &notices, &count) == 0)
+    refreshed = registry_refresh(app->registry, now_mono_ns, &notices, &count) == 0;
+    if (refreshed)
         report_notices(&app->notice_budget, now_mono_ns, notices, count);
+    events_adopt(app->events, app->registry, refreshed, app->detector); /* on the first scan: stalls of before */
     uncounted_ns = detector_begin(app->detector, now_mono_ns);
     if (scan_run(app->registry, app->detector) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
@@ -139,7 +151,8 @@ static void app_scan(struct app *app)
         log_line(LOG_LEVEL_WARNING, "scan late, nobody is accused on it: uncounted_ms=%" PRIu64,
                  uncounted_ns / 1000000);
     snapshot = app_build_snapshot(app, &update, now_mono_ns, now_wall_ns); /* immutable, generation n */
-    events_step(app->events, &(struct events_scan){&update, &app->stalls, now_mono_ns, now_wall_ns, clock_boot_ns()});
+    events_step(app->events,
+                &(struct events_scan){app->registry, &update, &app->stalls, now_mono_ns, now_wall_ns, clock_boot_ns()});
     if (snapshot == NULL) {
         log_line(LOG_LEVEL_ERROR, "out of memory for the answer of this scan");
         return;
@@ -277,9 +290,11 @@ static struct timespec app_leisure(struct app *app)
     uint64_t wait_ns = schedule_wait_ns(&app->schedule, now_mono_ns);
     uint64_t hook_ns = hook_wait_ns(app->hook, now_mono_ns);
     uint64_t naming_ns = naming_wait_ns(&app->naming, now_mono_ns);
+    uint64_t events_ns = events_wait_ns(app->events, now_mono_ns);
 
     wait_ns = hook_ns < wait_ns ? hook_ns : wait_ns;
     wait_ns = naming_ns < wait_ns ? naming_ns : wait_ns;
+    wait_ns = wait_ns < events_ns ? wait_ns : events_ns;
 
     return (struct timespec){.tv_sec = (time_t)(wait_ns / 1000000000), .tv_nsec = (long)(wait_ns % 1000000000)};
 }
@@ -292,11 +307,13 @@ static bool app_wait(struct app *app)
         {.fd = requests_descriptor(app->requests), .events = POLLIN},
         {.fd = hook_descriptor(app->hook), .events = POLLIN},
         {.fd = app->naming.descriptor, .events = POLLIN},
+        {.fd = events_descriptor(app->events), .events = POLLIN}, /* -1: poll passes over it */
     };
 
     for (;;) {
         struct timespec timeout;
 
+        events_flush(app->events, clock_mono_ns());
         hook_step(app->hook, clock_mono_ns());
         timeout = app_leisure(app);
         if (ppoll(descriptors, sizeof(descriptors) / sizeof(descriptors[0]), &timeout, NULL) < 0 && errno != EINTR) {
@@ -352,6 +369,16 @@ static uint64_t raise_descriptor_limit(void)
     return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? limit.rlim_cur : 0;
 }
 
+static int app_open_events(struct app *app)
+{
+    struct events_options options = {hysteresis_of(app->config), {app->config->state_directory, app_announce, app}};
+    int error = events_new(&app->events, &options, clock_mono_ns());
+
+    if (error == -ENOMEM) /* whatever else it is, the log has been told */
+        log_line(LOG_LEVEL_ERROR, "cannot start: %s", strerror(-error));
+    return error;
+}
+
 static int app_open_parts(struct app *app)
 {
     const struct config *config = app->config;
@@ -359,14 +386,11 @@ static int app_open_parts(struct app *app)
     struct registry_options registry = {(const char *const *)config->directories.items, config->directories.count,
                                         "/proc", "/sys/fs/cgroup", judging_of(config)};
     struct probe_options probe = {"/proc", "/sys/fs/cgroup", config->interval_ns / PROBE_BUDGET_DIVISOR};
-    struct events_options events = {hysteresis_of(config), app_announce, app};
     struct hook_options hook = {.descriptors_max = raise_descriptor_limit()};
     int error = sigbus_install();
 
     if (error == 0)
         error = detector_new(&app->detector, &detector);
-    if (error == 0)
-        error = events_new(&app->events, &events, clock_mono_ns());
     if (error == 0)
         error = hook_new(&app->hook, &hook);
     if (error == 0)
@@ -407,8 +431,10 @@ static int app_open_http(struct app *app)
     error = http_new(&app->http, &options, &source, &text);
     if (error == 0) {
         http_set_epoch(app->http, events_epoch(app->events));
-        error = http_start(app->http);
+        error = events_start(app->events, app_remember, app);
     }
+    if (error == 0)
+        error = http_start(app->http);
     if (error != 0) {
         log_line(LOG_LEVEL_ERROR, "%s", text != NULL ? text : strerror(-error));
         free(text);
@@ -450,6 +476,8 @@ int app_run(struct config *config)
     report_budget_init(&app.notice_budget, clock_mono_ns());
     error = service_open(&app.service);
     if (error == 0)
+        error = app_open_events(&app);
+    if (error == 0)
         error = app_open_parts(&app);
     if (error == 0) {
         naming_open(&app.naming);
@@ -459,6 +487,7 @@ int app_run(struct config *config)
         app_loop(&app);
         log_line(LOG_LEVEL_INFO, "stopping");
         service_stopping(&app.service);
+        events_stop(app.events);
         http_stop(app.http);
         hook_stop(app.hook);
     }

@@ -19,6 +19,11 @@ static bool is_something(const char *value)
     return *value != '\0';
 }
 
+static bool is_absolute(const char *value)
+{
+    return *value == '/';
+}
+
 #define IN(field) offsetof(struct config, field)
 
 const struct option options[] = {
@@ -64,6 +69,13 @@ const struct option options[] = {
      .expected = "a host name without a port",
      .applied_by_reload = true,
      .help = "a further name accepted in the Host header; repeatable"},
+    {.name = "state-dir",
+     .value_name = "DIR",
+     .kind = OPTION_TEXT,
+     .offset = IN(state_directory),
+     .valid = is_absolute,
+     .expected = "an absolute path",
+     .help = "keep the history of stalls in this directory, across restarts; made if it is missing"},
     {.name = "on-stall",
      .value_name = "CMD",
      .kind = OPTION_TEXT,

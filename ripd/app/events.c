@@ -6,23 +6,28 @@
 #include "app/events.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "app/event_making.h"
 #include "app/log.h"
 #include "app/report.h"
+#include "app/restart.h"
 #include "core/event_log.h"
-#include "os/random.h"
-#include "view/document_event.h"
+#include "os/file.h"
+#include "os/proc.h"
 
 struct events {
-    struct events_options options;
+    struct chronicle *chronicle;
     struct event_log *log;
+    struct restart restart; /* until the first scan */
     struct report_budget budget;
     uint64_t suppressed_count; /* of which the log has been told */
-    uint64_t epoch;
-    uint64_t sequence; /* of the last event */
-    uint64_t episode;  /* of the last begin */
+    uint64_t sequence;         /* of the last event */
+    uint64_t episode;          /* of the last begin */
+    uint8_t boot_id[EVENT_SUBJECT_ID_BYTES];
 };
 
 static void release_event(void *event)
@@ -30,20 +35,40 @@ static void release_event(void *event)
     event_unref(event);
 }
 
+/* All zero where it cannot be had: then no episode outlives the daemon. */
+static void read_boot_id(uint8_t ret_id[EVENT_SUBJECT_ID_BYTES])
+{
+    int proc = file_open_directory("/proc");
+
+    if (proc < 0)
+        return;
+    (void)proc_boot_id(proc, ret_id);
+    close(proc);
+}
+
 int events_new(struct events **ret_events, const struct events_options *options, uint64_t now_mono_ns)
 {
     struct events *events = calloc(1, sizeof(*events));
+    struct event_history_found found;
     int error = events != NULL ? 0 : -ENOMEM;
 
     if (error == 0)
+        error = chronicle_new(&events->chronicle, &options->chronicle);
+    if (error == 0)
         error = event_log_new(&events->log, options->hysteresis_ns, REPORT_BURST);
+    if (error == 0) {
+        chronicle_found(events->chronicle, &found);
+        error = restart_init(&events->restart, found.open, found.open_count);
+    }
     if (error != 0) {
-        free(events);
+        events_free(events);
         return error;
     }
-    events->options = *options;
-    events->epoch = random_u64() | 1;
+    events->sequence = found.sequence;
+    events->episode = found.episode;
+    event_log_set_next(events->log, found.episode + 1);
     report_budget_init(&events->budget, now_mono_ns);
+    read_boot_id(events->boot_id);
     *ret_events = events;
     return 0;
 }
@@ -52,154 +77,55 @@ void events_free(struct events *events)
 {
     if (events == NULL)
         return;
+    chronicle_free(events->chronicle);
     event_log_free(events->log, release_event);
+    restart_done(&events->restart);
     free(events);
 }
 
-/* The suspect that a report is about: they are in order of ring and slot. NULL: there is none. */
-static const struct detector_suspect *suspect_of(const struct detector_update *update, const struct report *report)
+int events_start(struct events *events, void (*tell)(void *context, struct event *event), void *context)
 {
-    size_t low = 0, high = update->suspect_count;
+    struct event_history_found found;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct detector_suspect *suspect = &update->suspects[middle];
-
-        if (suspect->ring == report->ring && suspect->slot == report->slot)
-            return suspect;
-        if (suspect->ring < report->ring || (suspect->ring == report->ring && suspect->slot < report->slot))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
-}
-
-/* What lists filter by and the log tells. */
-static void fill_subject(struct event *event, const struct item *item)
-{
-    const struct module_facts *module;
-
-    event->id = item->id;
-    event->tid = item->tid;
-    event->pid = item->process != NULL ? item->process->pid : 0;
-    strncpy(event->ring, item->ring_name, sizeof(event->ring) - 1);
-    event->name_bytes = item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES;
-    memcpy(event->name, item->name, event->name_bytes);
-    if (item->process != NULL)
-        memcpy(event->comm, item->process->comm, sizeof(event->comm));
-    if (item->crumb_count == 0 || item->process == NULL)
-        return;
-    module = process_facts_module(item->process, item->crumbs[0].address);
-    event->module = module != NULL ? strdup(module->name) : NULL;
-    event->offset = event->module != NULL ? item->crumbs[0].address - module->bias : 0;
-}
-
-static struct event *begin_new(const struct events *events, const struct events_scan *scan, const struct report *report)
-{
-    const struct snapshot moment = {.scanned_wall_ns = scan->now_wall_ns, .scanned_boot_ns = scan->now_boot_ns};
-    const struct detector_suspect nothing = {.state = ID_STALLED,
-                                             .cause = report->cause,
-                                             .frozen_for_ns = report->lasted_ns,
-                                             .frozen_for_max_ns = UINT64_MAX};
-    const struct detector_suspect *suspect = suspect_of(scan->update, report);
-    struct item *item = stalls_find(scan->stalls, report->ring, report->slot, report->generation);
-    struct sighting sighting = stalls_sighting(suspect != NULL ? suspect : &nothing, item, &moment);
-    struct event *event = event_make();
-
-    if (event == NULL)
-        return NULL;
-    event->sequence = events->sequence + 1;
-    event->kind = EVENT_BEGIN;
-    event->episode = events->episode + 1;
-    event->at_wall_ns = scan->now_wall_ns;
-    event->duration_ns = sighting.frozen_for_ns;
-    event->duration_max_ns = sighting.frozen_for_max_ns;
-    event->since_wall_ns = sighting.since_wall_ns;
-    event->threshold_ns = sighting.threshold_ns;
-    event->cause = sighting.cause;
-    if (item != NULL)
-        fill_subject(event, item);
-    if (document_event_begin(event, &sighting) == 0)
-        return event;
-    event_unref(event);
-    return NULL;
-}
-
-static enum event_reason reason_of(enum detector_event_kind kind)
-{
-    switch (kind) {
-    case DETECTOR_MOVED:
-        return EVENT_REASON_MOVED;
-    case DETECTOR_STOPPED:
-        return EVENT_REASON_STOPPED;
-    case DETECTOR_EXCUSED:
-        return EVENT_REASON_EXCUSED;
-    case DETECTOR_STALLED:
-    case DETECTOR_GONE:
-        break;
-    }
-    return EVENT_REASON_GONE;
-}
-
-/* What an end has of its begin. */
-static struct event *end_new(const struct events *events, const struct event *begin)
-{
-    struct event *event = event_make();
-
-    if (event == NULL)
-        return NULL;
-    event->sequence = events->sequence + 1;
-    event->kind = EVENT_END;
-    event->episode = begin->episode;
-    event->since_wall_ns = begin->since_wall_ns;
-    event->threshold_ns = begin->threshold_ns;
-    event->id = begin->id;
-    event->tid = begin->tid;
-    event->pid = begin->pid;
-    memcpy(event->ring, begin->ring, sizeof(event->ring));
-    event->name_bytes = begin->name_bytes;
-    memcpy(event->name, begin->name, sizeof(event->name));
-    memcpy(event->comm, begin->comm, sizeof(event->comm));
-    event->module = begin->module != NULL ? strdup(begin->module) : NULL;
-    event->offset = begin->offset;
-    return event;
-}
-
-static struct event *end_of_report(const struct events *events, const struct events_scan *scan,
-                                   const struct report *report, const struct event *begin)
-{
-    struct event *event = end_new(events, begin);
-
-    if (event == NULL)
-        return NULL;
-    event->at_wall_ns = scan->now_wall_ns - (scan->now_mono_ns - report->at_mono_ns);
-    event->duration_ns = report->lasted_ns;
-    event->duration_max_ns = begin->duration_max_ns != EVENT_UNKNOWN_NS
-                                 ? report->lasted_ns + (begin->duration_max_ns - begin->duration_ns)
-                                 : EVENT_UNKNOWN_NS;
-    event->cause = report->cause;
-    event->reason = reason_of(report->reason);
-    event->stall_count = report->stall_count;
-    if (document_event_end(event, begin) == 0)
-        return event;
-    event_unref(event);
-    return NULL;
+    chronicle_found(events->chronicle, &found);
+    for (size_t i = 0; i < found.event_count; i++)
+        tell(context, found.events[i]);
+    return chronicle_start(events->chronicle);
 }
 
 /* Takes over the event. */
-static void announce(struct events *events, struct event *event)
+static void tell(struct events *events, struct event *event, const struct event_subject *subject, uint64_t now_mono_ns)
 {
     events->sequence = event->sequence;
     if (event->kind == EVENT_BEGIN)
         events->episode = event->episode;
-    events->options.announce(events->options.context, event);
-    event_unref(event);
+    chronicle_add(events->chronicle, event, subject, now_mono_ns);
+}
+
+/* How the id is known again after a restart. */
+static struct event_subject subject_of(const struct events *events, const struct events_scan *scan,
+                                       const struct report *report, uint64_t episode)
+{
+    struct event_subject subject = {
+        .episode = episode,
+        .slot = report->slot,
+        .generation = report->generation,
+        .began_mono_ns = scan->now_mono_ns - report->lasted_ns,
+        .stall_count = 1,
+        .progress = report->progress,
+        .frozen_mono_ns = scan->now_mono_ns - report->lasted_ns,
+        .moved_after_mono_ns = report->moved_after_mono_ns,
+    };
+
+    if (scan->registry != NULL)
+        restart_identify(scan->registry, registry_find(scan->registry, report->ring), events->boot_id, &subject);
+    return subject;
 }
 
 static void take_begin(struct events *events, const struct events_scan *scan, const struct report *report)
 {
-    struct event *event = begin_new(events, scan, report);
+    struct event *event = event_make_begin(scan, report, events->sequence + 1, events->episode + 1);
+    struct event_subject subject;
 
     if (event == NULL) {
         log_line(LOG_LEVEL_ERROR, "out of memory for an event: a stall is not reported");
@@ -207,7 +133,8 @@ static void take_begin(struct events *events, const struct events_scan *scan, co
     }
     if (event_log_tag(events->log, report->ring, report->slot, report->generation, event_ref(event)) != 0)
         event_unref(event);
-    announce(events, event);
+    subject = subject_of(events, scan, report, event->episode);
+    tell(events, event, &subject, scan->now_mono_ns);
 }
 
 static void take_end(struct events *events, const struct events_scan *scan, const struct report *report)
@@ -217,12 +144,86 @@ static void take_end(struct events *events, const struct events_scan *scan, cons
 
     if (begin == NULL)
         return; /* there was no memory for its begin */
-    event = end_of_report(events, scan, report, begin);
+    event = event_make_end(scan, report, begin, events->sequence + 1);
     event_unref(begin);
     if (event != NULL)
-        announce(events, event);
+        tell(events, event, NULL, scan->now_mono_ns);
     else
         log_line(LOG_LEVEL_ERROR, "out of memory for an event: the end of a stall is not reported");
+}
+
+void events_adopt(struct events *events, struct registry *registry, bool refreshed, struct detector *detector)
+{
+    int error;
+
+    if (events->restart.count == 0)
+        return;
+    error = restart_prepare(&events->restart, registry, refreshed, events->boot_id, detector);
+    if (error != 0)
+        log_line(LOG_LEVEL_ERROR, "stalls from before the start cannot be taken up: %s", strerror(-error));
+}
+
+/* It is one episode still, under its number; its end, when it comes, is of the begin that was. */
+static void go_on(struct events *events, const struct restart_episode *episode)
+{
+    const struct event_subject *subject = &episode->subject;
+    const struct episode_adoption adoption = {
+        .ring = episode->ring,
+        .slot = subject->slot,
+        .generation = subject->generation,
+        .cause = episode->begin->cause,
+        .episode = subject->episode,
+        .frozen_mono_ns = subject->began_mono_ns,
+        .stall_count = subject->stall_count,
+    };
+
+    if (event_log_adopt(events->log, &adoption) != 0 ||
+        event_log_tag(events->log, episode->ring, subject->slot, subject->generation, event_ref(episode->begin)) != 0) {
+        log_line(LOG_LEVEL_ERROR, "out of memory for the stall of episode %" PRIu64, subject->episode);
+        event_unref(episode->begin);
+    }
+}
+
+static void settle_restart(struct events *events, const struct events_scan *scan)
+{
+    size_t open_count = 0;
+
+    for (size_t i = 0; i < events->restart.count; i++) {
+        const struct restart_episode *episode = &events->restart.episodes[i];
+        enum event_reason reason;
+        struct event *event;
+
+        if (restart_settle(episode, scan->update, &reason)) {
+            go_on(events, episode);
+            open_count++;
+            continue;
+        }
+        event = event_make_end_unseen(scan, episode, reason, events->boot_id, events->sequence + 1);
+        if (event != NULL)
+            tell(events, event, NULL, scan->now_mono_ns);
+        else
+            log_line(LOG_LEVEL_ERROR, "out of memory for an event: the end of a stall is not reported");
+    }
+    if (events->restart.count != 0)
+        log_line(LOG_LEVEL_INFO, "stalls from before the start: going on=%zu over=%zu", open_count,
+                 events->restart.count - open_count);
+    restart_done(&events->restart);
+}
+
+/* An id that moved and stalled again within one episode stands elsewhere now: after a restart it is known by that. */
+static void note_stalls_again(struct events *events, const struct events_scan *scan)
+{
+    for (size_t i = 0; i < scan->update->event_count; i++) {
+        const struct detector_event *change = &scan->update->events[i];
+        const struct event *begin;
+
+        if (change->kind != DETECTOR_STALLED)
+            continue;
+        begin = event_log_find_tag(events->log, change->ring, change->slot, change->generation);
+        if (begin != NULL)
+            chronicle_stall_again(events->chronicle, begin->episode, change->progress,
+                                  scan->now_mono_ns - change->frozen_for_ns, change->moved_after_mono_ns);
+    }
 }
 
 void events_step(struct events *events, const struct events_scan *scan)
@@ -232,6 +233,8 @@ void events_step(struct events *events, const struct events_scan *scan)
     const struct report *reports;
     int count;
 
+    settle_restart(events, scan);
+    note_stalls_again(events, scan);
     event_log_set_limit(events->log, report_budget_lines(&events->budget, scan->now_mono_ns));
     count = event_log_step(events->log, scan->now_mono_ns, update->events, update->event_count, &reports);
     report_budget_spend(&events->budget, (size_t)count);
@@ -244,6 +247,32 @@ void events_step(struct events *events, const struct events_scan *scan)
         else
             take_end(events, scan, &reports[i]);
     }
+    chronicle_step(events->chronicle, scan->now_mono_ns);
+}
+
+void events_flush(struct events *events, uint64_t now_mono_ns)
+{
+    chronicle_step(events->chronicle, now_mono_ns);
+}
+
+int events_descriptor(const struct events *events)
+{
+    return chronicle_descriptor(events->chronicle);
+}
+
+uint64_t events_wait_ns(const struct events *events, uint64_t now_mono_ns)
+{
+    return chronicle_wait_ns(events->chronicle, now_mono_ns);
+}
+
+void events_stop(struct events *events)
+{
+    chronicle_stop(events->chronicle);
+}
+
+uint64_t events_error_count(const struct events *events)
+{
+    return chronicle_error_count(events->chronicle);
 }
 
 void events_set_hysteresis(struct events *events, uint64_t hysteresis_ns)
@@ -253,7 +282,7 @@ void events_set_hysteresis(struct events *events, uint64_t hysteresis_ns)
 
 uint64_t events_epoch(const struct events *events)
 {
-    return events->epoch;
+    return chronicle_epoch(events->chronicle);
 }
 
 uint64_t events_suppressed_count(const struct events *events)

@@ -297,6 +297,13 @@ int event_log_tag(struct event_log *log, uint32_t ring, uint32_t slot, uint32_t 
     return 0;
 }
 
+void *event_log_find_tag(const struct event_log *log, uint32_t ring, uint32_t slot, uint32_t generation)
+{
+    const struct episode *episode = episode_set_find(&log->open, (struct episode_key){ring, slot, generation});
+
+    return episode ? episode->tag : NULL;
+}
+
 uint64_t event_log_open_count(const struct event_log *log)
 {
     return log->open.count;

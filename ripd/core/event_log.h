@@ -91,6 +91,9 @@ int event_log_step(struct event_log *log, uint64_t now_mono_ns, const struct det
  */
 int event_log_tag(struct event_log *log, uint32_t ring, uint32_t slot, uint32_t generation, void *tag);
 
+/* The tag of an id's open episode; NULL: it has no such episode, or that has none. */
+void *event_log_find_tag(const struct event_log *log, uint32_t ring, uint32_t slot, uint32_t generation);
+
 /* Episodes that have not ended, those in their hysteresis time and those never reported included. */
 uint64_t event_log_open_count(const struct event_log *log);
 /* Episodes that were not reported. */

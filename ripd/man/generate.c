@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "app/chronicle.h"
 #include "app/config_option.h"
 #include "app/hook.h"
 #include "app/report_fields.h"
@@ -21,6 +22,7 @@
 #include "core/health.h"
 #include "core/state.h"
 #include "net/routes.h"
+#include "record/event_file.h"
 #include "rip/ring.h"
 #include "view/metrics.h"
 #include "view/query_parse.h"
@@ -208,6 +210,8 @@ static const struct {
     {"@HOOK_TIME_LIMIT_S@", NULL, HOOK_TIME_LIMIT_NS / 1000000000},
     {"@HOOK_GRACE_S@", NULL, HOOK_GRACE_NS / 1000000000},
     {"@HOOK_WAITING_MAX@", NULL, EVENT_QUEUE_MAX},
+    {"@EVENT_FILE_MIB@", NULL, EVENT_FILE_BYTES_MAX >> 20},
+    {"@CHRONICLE_PATIENCE_S@", NULL, CHRONICLE_PATIENCE_NS / 1000000000},
 };
 
 /* Writes the value that line begins with. Returns the length of its name; 0: it begins with none. */

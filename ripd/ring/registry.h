@@ -140,6 +140,9 @@ int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const stru
 struct ring **registry_rings(struct registry *registry, size_t *ret_count);
 struct ring *registry_find(struct registry *registry, uint32_t serial);
 
+/* Which directory that of a number is, from 0 on. False: it is missing now, or there is none of that number. */
+bool registry_directory(const struct registry *registry, size_t number, uint64_t *ret_device, uint64_t *ret_inode);
+
 /* Marks a ring damaged for reason (a static string): it is unmapped, and stays in the list of rings with the reason. */
 void registry_damage(struct registry *registry, struct ring *ring, const char *reason);
 

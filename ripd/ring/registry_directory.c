@@ -367,3 +367,15 @@ void registry_directories_done(struct registry *registry)
     if (registry->inotify >= 0)
         close(registry->inotify);
 }
+
+bool registry_directory(const struct registry *registry, size_t number, uint64_t *ret_device, uint64_t *ret_inode)
+{
+    const struct registry_directory *directory;
+
+    if (number >= registry->directory_count || registry->directories[number].descriptor < 0)
+        return false;
+    directory = &registry->directories[number];
+    *ret_device = directory->device;
+    *ret_inode = directory->inode;
+    return true;
+}

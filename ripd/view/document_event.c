@@ -62,7 +62,7 @@ static void write_past_verdict(struct json_writer *writer, const struct event *e
     part_time(writer, "since", event->since_wall_ns);
     part_null(writer, "frozen_for_ms");
     part_null(writer, "frozen_for_max_ms");
-    part_uint(writer, "threshold_ms", event->threshold_ns / NS_PER_MS);
+    part_uint_or_null(writer, "threshold_ms", ms_or_unknown(event->threshold_ns), UINT64_MAX);
 }
 
 int document_event_end(struct event *event, const struct event *begin)

@@ -16,7 +16,7 @@ MAY_USE = {
     "ripd/net": {"core", "view", "os", "rip"},
     "ripd/app": {"core", "os", "ring", "probe", "record", "sym", "view", "net", "rip"},
     "ripd/cli": {"core", "os", "ring", "rip"},
-    "ripd/man": {"app", "core", "view", "net", "rip"},
+    "ripd/man": {"app", "core", "record", "view", "net", "rip"},
     "ripd": {"app", "rip"},
 }
 # system headers that a pure layer may include

@@ -37,7 +37,7 @@ static void on_announce(void *context, struct event *event)
 static int set_up(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
-    struct events_options options = {6 * SECOND_NS, on_announce, world};
+    struct events_options options = {6 * SECOND_NS, {NULL, on_announce, world}};
 
     log_set_level(LOG_LEVEL_ERROR);
     assert_non_null(world);
@@ -94,7 +94,7 @@ static void scan(struct world *world)
 
     world->now_ns += SECOND_NS;
     events_step(world->events,
-                &(struct events_scan){&update, &world->stalls, world->now_ns, WALL_NS + world->now_ns, 0});
+                &(struct events_scan){NULL, &update, &world->stalls, world->now_ns, WALL_NS + world->now_ns, 0});
     world->change_count = 0;
 }
 

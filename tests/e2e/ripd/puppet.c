@@ -4,6 +4,7 @@
  *
  *   ring FILE MAX            rip_create_ring: "ok" or the errno's name
  *   spawn ID NAME MODE       a thread with that id: snap | idle | never | burst (256 snaps at a time) | once
+ *   spawn-hex ID HEX MODE    the same, the name in hexadecimal: any bytes but NUL
  *   spawn-many COUNT         threads 1..COUNT named worker-N, snapping
  *   freeze ID, thaw ID       the thread goes on without, or again with, snaps
  *   end ID, exit ID          its thread ends without, or with, rip_exit
@@ -114,6 +115,18 @@ static int command_spawn(char *const *words)
         if (strcmp(words[3], mode_names[mode]) == 0)
             return worker_spawn((uint32_t)strtoul(words[1], NULL, 10), words[2], (enum mode)mode);
     return -1;
+}
+
+static int command_spawn_hex(char *const *words)
+{
+    char name[64] = "", digits[3] = "";
+    char *const plain[] = {words[0], words[1], name, words[3]};
+
+    for (size_t i = 0; i + 1 < sizeof(name) && words[2][2 * i] != '\0' && words[2][2 * i + 1] != '\0'; i++) {
+        memcpy(digits, words[2] + 2 * i, 2);
+        name[i] = (char)strtoul(digits, NULL, 16);
+    }
+    return command_spawn(plain);
 }
 
 static int command_spawn_many(char *const *words)
@@ -319,6 +332,7 @@ static const struct command {
 } commands[] = {
     {"ring", 3, command_ring},
     {"spawn", 4, command_spawn},
+    {"spawn-hex", 4, command_spawn_hex},
     {"spawn-many", 2, command_spawn_many},
     {"freeze", 2, command_freeze},
     {"thaw", 2, command_thaw},

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * restart.c - from rings of then to rings of now.
+ *
+ * A ring is known by the random id in it, since files are renamed. Copies of a file share it: the one that has the
+ * name of then comes first.
+ */
+#include "app/restart.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(((struct rip_ring_info *)0)->ring_id) == EVENT_SUBJECT_ID_BYTES, "ids of rings");
+
+static const uint8_t unknown_id[EVENT_SUBJECT_ID_BYTES];
+
+void restart_identify(const struct registry *registry, const struct ring *ring, const uint8_t boot_id[16],
+                      struct event_subject *subject)
+{
+    memcpy(subject->boot_id, boot_id, sizeof(subject->boot_id));
+    if (ring == NULL)
+        return;
+    memcpy(subject->ring_id, ring->info.ring_id, sizeof(subject->ring_id));
+    registry_directory(registry, ring->directory, &subject->directory_device, &subject->directory_inode);
+}
+
+int restart_init(struct restart *restart, const struct event_open *open, size_t count)
+{
+    struct restart_episode *episodes = calloc(count != 0 ? count : 1, sizeof(*episodes));
+
+    if (episodes == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        episodes[i] = (struct restart_episode){.begin = event_ref(open[i].begin), .subject = open[i].subject};
+    *restart = (struct restart){episodes, count};
+    return 0;
+}
+
+void restart_done(struct restart *restart)
+{
+    for (size_t i = 0; i < restart->count; i++)
+        event_unref(restart->episodes[i].begin);
+    free(restart->episodes);
+    *restart = (struct restart){0};
+}
+
+static const struct ring *find_ring(struct ring *const *rings, size_t count, const struct restart_episode *episode)
+{
+    const struct ring *found = NULL;
+
+    if (memcmp(episode->subject.ring_id, unknown_id, sizeof(unknown_id)) == 0)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (memcmp(rings[i]->info.ring_id, episode->subject.ring_id, sizeof(unknown_id)) != 0)
+            continue;
+        if (strcmp(rings[i]->name, episode->begin->ring) == 0)
+            return rings[i];
+        if (found == NULL)
+            found = rings[i];
+    }
+    return found;
+}
+
+/* Whether the directory in which the ring was is looked at, all of it. */
+static bool is_directory_watched(const struct registry *registry, const struct event_subject *subject)
+{
+    const struct registry_counters *counters = registry_counters(registry);
+    uint64_t device, inode;
+
+    if (counters->files_over_limit != 0 || counters->rings_over_limit != 0 || counters->unreadable_over_limit != 0)
+        return false;
+    for (size_t i = 0; i < REGISTRY_DIRECTORIES_MAX; i++)
+        if (registry_directory(registry, i, &device, &inode) && device == subject->directory_device &&
+            inode == subject->directory_inode)
+            return true;
+    return false;
+}
+
+/* Whether there is a ring of that name which cannot be read. */
+static bool is_listed_unreadable(const struct ring_facts *facts, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (facts[i].health != RING_READABLE && strcmp(facts[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Of an episode of this run of the system whose ring is not there. */
+static enum restart_fate fate_without_ring(const struct registry *registry, const struct restart_episode *episode,
+                                           const struct ring_facts *facts, size_t count)
+{
+    if (!is_directory_watched(registry, &episode->subject) || is_listed_unreadable(facts, count, episode->begin->ring))
+        return RESTART_UNWATCHED;
+    return RESTART_GONE;
+}
+
+static bool is_same_boot(const struct event_subject *subject, const uint8_t boot_id[16])
+{
+    return memcmp(subject->boot_id, boot_id, sizeof(subject->boot_id)) == 0 &&
+           memcmp(boot_id, unknown_id, sizeof(unknown_id)) != 0;
+}
+
+static void find_fates(struct restart *restart, struct registry *registry, bool refreshed, const uint8_t boot_id[16])
+{
+    struct ring_facts *facts = NULL;
+    struct ring **rings;
+    size_t ring_count, fact_count = 0;
+
+    rings = registry_rings(registry, &ring_count);
+    if (registry_facts(registry, &facts, &fact_count) != 0)
+        refreshed = false;
+    for (size_t i = 0; i < restart->count; i++) {
+        struct restart_episode *episode = &restart->episodes[i];
+        const struct ring *ring = find_ring(rings, ring_count, episode);
+
+        if (!is_same_boot(&episode->subject, boot_id)) {
+            episode->fate = RESTART_GONE;
+        } else if (ring != NULL) {
+            episode->fate = RESTART_ASKED;
+            episode->ring = ring->serial;
+        } else {
+            episode->fate = refreshed ? fate_without_ring(registry, episode, facts, fact_count) : RESTART_UNWATCHED;
+        }
+    }
+    for (size_t i = 0; i < fact_count; i++)
+        ring_facts_done(&facts[i]);
+    free(facts);
+}
+
+static int compare_episodes(const void *left, const void *right)
+{
+    const struct restart_episode *a = left, *b = right;
+
+    if (a->fate != b->fate)
+        return a->fate < b->fate ? -1 : 1;
+    if (a->ring != b->ring)
+        return a->ring < b->ring ? -1 : 1;
+    if (a->subject.slot != b->subject.slot)
+        return a->subject.slot < b->subject.slot ? -1 : 1;
+    if (a->subject.generation != b->subject.generation)
+        return a->subject.generation < b->subject.generation ? -1 : 1;
+    return a->subject.episode > b->subject.episode ? -1 : a->subject.episode < b->subject.episode;
+}
+
+/* The detector is asked about an id once: of two episodes of one id, which there should not be, about the later. */
+static size_t leave_out_doubles(struct restart *restart)
+{
+    size_t asked_count = 0;
+
+    qsort(restart->episodes, restart->count, sizeof(*restart->episodes), compare_episodes);
+    for (size_t i = 0; i < restart->count && restart->episodes[i].fate == RESTART_ASKED; i++) {
+        const struct restart_episode *before = i != 0 ? &restart->episodes[asked_count - 1] : NULL;
+        struct restart_episode *episode = &restart->episodes[i];
+
+        if (before != NULL && before->ring == episode->ring && before->subject.slot == episode->subject.slot &&
+            before->subject.generation == episode->subject.generation) {
+            episode->fate = RESTART_GONE;
+            continue;
+        }
+        if (asked_count != i) {
+            struct restart_episode swapped = restart->episodes[asked_count];
+
+            restart->episodes[asked_count] = *episode;
+            *episode = swapped;
+        }
+        asked_count++;
+    }
+    return asked_count;
+}
+
+int restart_prepare(struct restart *restart, struct registry *registry, bool refreshed, const uint8_t boot_id[16],
+                    struct detector *detector)
+{
+    struct detector_adoption *adoptions;
+    size_t count;
+    int status;
+
+    find_fates(restart, registry, refreshed, boot_id);
+    count = leave_out_doubles(restart);
+    adoptions = calloc(count != 0 ? count : 1, sizeof(*adoptions));
+    for (size_t i = 0; adoptions != NULL && i < count; i++) {
+        const struct restart_episode *episode = &restart->episodes[i];
+
+        adoptions[i] = (struct detector_adoption){
+            .ring = episode->ring,
+            .slot = episode->subject.slot,
+            .generation = episode->subject.generation,
+            .cause = episode->begin->cause,
+            .progress = episode->subject.progress,
+            .frozen_since_mono_ns = episode->subject.frozen_mono_ns,
+            .moved_after_mono_ns = episode->subject.moved_after_mono_ns,
+        };
+    }
+    status = adoptions != NULL ? detector_adopt(detector, adoptions, count) : -ENOMEM;
+    for (size_t i = 0; status != 0 && i < count; i++)
+        restart->episodes[i].fate = RESTART_UNWATCHED;
+    free(adoptions);
+    return status;
+}
+
+static const struct detector_adoption *adoption_of(const struct detector_update *update,
+                                                   const struct restart_episode *episode)
+{
+    size_t low = 0, high = update->adoption_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct detector_adoption *adoption = &update->adoptions[middle];
+
+        if (adoption->ring == episode->ring && adoption->slot == episode->subject.slot &&
+            adoption->generation == episode->subject.generation)
+            return adoption;
+        if (adoption->ring < episode->ring ||
+            (adoption->ring == episode->ring && adoption->slot < episode->subject.slot) ||
+            (adoption->ring == episode->ring && adoption->slot == episode->subject.slot &&
+             adoption->generation < episode->subject.generation))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+bool restart_settle(const struct restart_episode *episode, const struct detector_update *update,
+                    enum event_reason *ret_reason)
+{
+    const struct detector_adoption *adoption = NULL;
+
+    if (episode->fate == RESTART_ASKED)
+        adoption = adoption_of(update, episode);
+    if (adoption != NULL && adoption->result == ADOPTION_ADOPTED)
+        return true;
+    if (adoption != NULL && adoption->result == ADOPTION_MOVED)
+        *ret_reason = EVENT_REASON_MOVED;
+    else if (episode->fate == RESTART_UNWATCHED)
+        *ret_reason = EVENT_REASON_UNWATCHED;
+    else
+        *ret_reason = EVENT_REASON_GONE;
+    return false;
+}

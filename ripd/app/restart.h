@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * restart.h - episodes that were open when ripd ended, and what has become of them.
+ *
+ * The rule is one: an id that stands where it stood (same run of the system, same ring, slot and generation, same
+ * progress) has been stalled all the time, since progress only grows; any other episode is over.
+ *
+ * On the first scan: restart_prepare() between registry_refresh() and detector_begin(), restart_settle() for each
+ * episode after detector_end().
+ */
+#ifndef RIPD_APP_RESTART_H
+#define RIPD_APP_RESTART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/detector.h"
+#include "core/event.h"
+#include "record/event_open.h"
+#include "ring/registry.h"
+
+/* Whose stall it is, for knowing it again. ring: its ring, NULL = not known. */
+void restart_identify(const struct registry *registry, const struct ring *ring, const uint8_t boot_id[16],
+                      struct event_subject *subject);
+
+enum restart_fate {
+    RESTART_ASKED,     /* the detector has been asked about it */
+    RESTART_GONE,      /* another run of the system, or its ring's file is gone */
+    RESTART_UNWATCHED, /* its ring may be there, but is not read */
+};
+
+struct restart_episode {
+    struct event *begin; /* a reference */
+    struct event_subject subject;
+    enum restart_fate fate;
+    uint32_t ring; /* serial, where the detector was asked */
+};
+
+/* All zero = nothing to do. */
+struct restart {
+    struct restart_episode *episodes;
+    size_t count;
+};
+
+/* Copies what was open. 0 or -ENOMEM. */
+int restart_init(struct restart *restart, const struct event_open *open, size_t count);
+void restart_done(struct restart *restart);
+
+/*
+ * Finds the ring of each episode, and gives the detector those that have one. refreshed: whether the registry could
+ * look at all. 0 or -errno of detector_adopt(): then they are unwatched.
+ */
+int restart_prepare(struct restart *restart, struct registry *registry, bool refreshed, const uint8_t boot_id[16],
+                    struct detector *detector);
+
+/* True: it goes on. False: it is over, for *ret_reason. */
+bool restart_settle(const struct restart_episode *episode, const struct detector_update *update,
+                    enum event_reason *ret_reason);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * event_line.h - one line of the history of events, as text and as values.
+ *
+ *   {"history":{"schema":"ripd/history/1","epoch":"..","sequence":..,"episode":..}}
+ *                                      the first line of a file: whose numbers follow, and the last before them
+ *   {"carried":{..},"subject":{..}}    the begin of an episode that was open when the file was begun
+ *   {"event":{..},"subject":{..}}      a begin, and how its id is known again
+ *   {"event":{..}}                     an end
+ *   {"subject":{..}}                   the id of an open episode moved and stalled again: where it stands now
+ *
+ * The object of an event is the very text that /events shows.
+ *
+ * Guarantees
+ *   A. Nothing is read but what lies within length; whatever it holds, the result is a line as above or -EBADMSG.
+ *   B. A line that was formatted is parsed into the same values, times and durations to the millisecond.
+ */
+#ifndef RIPD_RECORD_EVENT_LINE_H
+#define RIPD_RECORD_EVENT_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/event.h"
+#include "record/event_subject.h"
+
+#define EVENT_LINE_BYTES_MAX (256u << 10) /* longer ones are damaged; the strings in an event are bounded far below */
+
+enum event_line_kind { EVENT_LINE_HISTORY, EVENT_LINE_CARRIED, EVENT_LINE_EVENT, EVENT_LINE_SUBJECT };
+
+struct event_line {
+    enum event_line_kind kind;
+    struct event *event;          /* a reference, of CARRIED and EVENT */
+    struct event_subject subject; /* of CARRIED, SUBJECT, and of an EVENT that is a begin */
+    uint64_t epoch;               /* of HISTORY */
+    uint64_t sequence;            /* of HISTORY: of the last event before */
+    uint64_t episode;             /* of HISTORY: the last episode before */
+};
+
+/* length: without the line's end. 0, -EBADMSG: it is none of them; -ENOMEM. */
+int event_line_parse(const char *text, size_t length, struct event_line *ret_line);
+
+/* Text with a newline at its end (malloc'ed). Only what the line's kind has is looked at; no reference is taken. */
+int event_line_format(const struct event_line *line, char **ret_text, size_t *ret_length);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_event_line.c - lines of the history, there and back: ripd/record/event_line.c, event_parse.c. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "record/event_line.h"
+#include "support/guarded_copy.h"
+#include "unit/event_samples.h"
+
+static struct event_subject subject_of(uint64_t episode)
+{
+    struct event_subject subject = {
+        .episode = episode,
+        .directory_device = 0x1b,
+        .directory_inode = UINT64_MAX,
+        .slot = UINT32_MAX,
+        .generation = 6,
+        .began_mono_ns = 7,
+        .stall_count = 2,
+        .progress = UINT64_MAX,
+        .frozen_mono_ns = INT64_MAX,
+        .moved_after_mono_ns = EVENT_SUBJECT_UNKNOWN,
+    };
+
+    for (size_t i = 0; i < EVENT_SUBJECT_ID_BYTES; i++) {
+        subject.boot_id[i] = (uint8_t)(i * 17);
+        subject.ring_id[i] = (uint8_t)(255 - i);
+    }
+    return subject;
+}
+
+static char *format(const struct event_line *line, size_t *ret_length)
+{
+    char *text;
+
+    assert_int_equal(event_line_format(line, &text, ret_length), 0);
+    assert_int_equal(strlen(text), *ret_length);
+    assert_int_equal(text[*ret_length - 1], '\n');
+    assert_ptr_equal(strchr(text, '\n'), text + *ret_length - 1);
+    --*ret_length;
+    return text;
+}
+
+/* Through text and back; the parser may look at the line alone. */
+static struct event_line there_and_back(const struct event_line *line)
+{
+    struct guarded_copy copy;
+    struct event_line parsed;
+    size_t length;
+    char *text = format(line, &length);
+
+    guarded_copy_new(&copy, text, length);
+    assert_int_equal(event_line_parse((const char *)copy.bytes, length, &parsed), 0);
+    guarded_copy_free(&copy);
+    free(text);
+    assert_int_equal(parsed.kind, line->kind);
+    return parsed;
+}
+
+static void assert_same_event(const struct event *a, const struct event *b)
+{
+    assert_int_equal(a->sequence, b->sequence);
+    assert_int_equal(a->kind, b->kind);
+    assert_int_equal(a->episode, b->episode);
+    assert_int_equal(a->at_wall_ns, b->at_wall_ns);
+    assert_int_equal(a->duration_ns, b->duration_ns);
+    assert_int_equal(a->duration_max_ns, b->duration_max_ns);
+    assert_int_equal(a->since_wall_ns, b->since_wall_ns);
+    assert_int_equal(a->threshold_ns, b->threshold_ns);
+    assert_int_equal(a->cause, b->cause);
+    assert_int_equal(a->reason, b->reason);
+    assert_int_equal(a->stall_count, b->stall_count);
+    assert_int_equal(a->id, b->id);
+    assert_int_equal(a->pid, b->pid);
+    assert_string_equal(a->ring, b->ring);
+    assert_int_equal(a->name_bytes, b->name_bytes);
+    assert_memory_equal(a->name, b->name, RIP_NAME_BYTES);
+    assert_string_equal(a->module, b->module);
+    assert_int_equal(a->offset, b->offset);
+    assert_int_equal(a->text_bytes, b->text_bytes);
+    assert_string_equal(a->text, b->text);
+}
+
+static void test_begin(void **state)
+{
+    static const enum event_line_kind kinds[] = {EVENT_LINE_EVENT, EVENT_LINE_CARRIED};
+    static const char name[] = "\x1b\"\xff\\{}\n\x01";
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct event_line line = {
+            .kind = kinds[i], .event = sample_begin_named(3, 2, name, 8), .subject = subject_of(2)};
+        struct event_line parsed = there_and_back(&line);
+
+        assert_same_event(parsed.event, line.event);
+        assert_int_equal(parsed.event->subject_at, line.event->subject_at);
+        assert_memory_equal(&parsed.subject, &line.subject, sizeof(line.subject));
+        event_unref(line.event);
+        event_unref(parsed.event);
+    }
+}
+
+static void test_end(void **state)
+{
+    struct event *begin = sample_begin(3, 2);
+    struct event_line line = {.kind = EVENT_LINE_EVENT, .event = sample_end(4, begin)}, parsed = there_and_back(&line);
+
+    (void)state;
+    assert_same_event(parsed.event, line.event);
+    assert_int_equal(parsed.event->reason, EVENT_REASON_MOVED);
+    event_unref(begin);
+    event_unref(line.event);
+    event_unref(parsed.event);
+}
+
+/* What was read makes an end like what was made. */
+static void test_an_end_of_a_begin_that_was_read(void **state)
+{
+    struct event_line line = {.kind = EVENT_LINE_EVENT, .event = sample_begin(3, 2), .subject = subject_of(2)};
+    struct event_line parsed = there_and_back(&line);
+    struct event *end = sample_end(4, line.event), *again = sample_end(4, parsed.event);
+
+    (void)state;
+    assert_string_equal(end->text, again->text);
+    event_unref(end);
+    event_unref(again);
+    event_unref(line.event);
+    event_unref(parsed.event);
+}
+
+static void test_unknown(void **state)
+{
+    const struct sighting sighting = {.state = ID_STALLED, .frozen_for_max_ns = UINT64_MAX, .threshold_ns = UINT64_MAX};
+    struct event *event = event_make();
+    struct event_line line = {.kind = EVENT_LINE_EVENT, .event = event, .subject = subject_of(1)}, parsed;
+
+    (void)state;
+    event->sequence = event->episode = 1;
+    assert_int_equal(document_event_begin(event, &sighting), 0);
+    parsed = there_and_back(&line);
+    assert_string_equal(parsed.event->ring, "");
+    assert_null(parsed.event->module);
+    assert_int_equal(parsed.event->duration_ns, EVENT_UNKNOWN_NS);
+    assert_int_equal(parsed.event->duration_max_ns, EVENT_UNKNOWN_NS);
+    assert_int_equal(parsed.event->threshold_ns, EVENT_UNKNOWN_NS);
+    assert_int_equal(parsed.event->since_wall_ns, 0);
+    event_unref(event);
+    event_unref(parsed.event);
+}
+
+static void test_subject_and_history(void **state)
+{
+    struct event_line subject = {.kind = EVENT_LINE_SUBJECT, .subject = subject_of(9)};
+    struct event_line history = {.kind = EVENT_LINE_HISTORY, .epoch = UINT64_MAX, .sequence = INT64_MAX, .episode = 12};
+    struct event_line parsed;
+
+    (void)state;
+    subject.subject.moved_after_mono_ns = 5;
+    parsed = there_and_back(&subject);
+    assert_memory_equal(&parsed.subject, &subject.subject, sizeof(subject.subject));
+    parsed = there_and_back(&history);
+    assert_true(parsed.epoch == history.epoch && parsed.sequence == history.sequence);
+    assert_int_equal(parsed.episode, 12);
+}
+
+static int parse(const char *text, size_t length)
+{
+    struct event_line parsed;
+    int status = event_line_parse(text, length, &parsed);
+
+    if (status == 0)
+        event_unref(parsed.event);
+    return status;
+}
+
+/* No part of a line is a line, and none with one byte changed crashes. */
+static void test_damage(void **state)
+{
+    struct event_line line = {.kind = EVENT_LINE_EVENT, .event = sample_begin(3, 2), .subject = subject_of(2)};
+    struct guarded_copy copy;
+    size_t length;
+    char *text = format(&line, &length);
+
+    (void)state;
+    for (size_t cut = 0; cut < length; cut++) {
+        guarded_copy_new(&copy, text, cut);
+        assert_int_equal(parse((const char *)copy.bytes, cut), -EBADMSG);
+        guarded_copy_free(&copy);
+    }
+    for (size_t i = 0; i < length; i++) {
+        char byte = text[i];
+
+        text[i] = '\0';
+        if (parse(text, length) != -EBADMSG)
+            fail_msg("NUL accepted at %zu: %s|%s", i, text + (i > 20 ? i - 20 : 0), text + i + 1);
+        text[i] = '"';
+        (void)parse(text, length);
+        text[i] = byte;
+    }
+    assert_int_equal(parse(text, length), 0);
+    free(text);
+    event_unref(line.event);
+}
+
+static void replace_and_refuse(const char *text, const char *what, const char *with)
+{
+    const char *at = strstr(text, what);
+    char *changed;
+
+    assert_non_null(at);
+    changed = malloc(strlen(text) + strlen(with) + 1);
+    memcpy(changed, text, (size_t)(at - text));
+    strcpy(changed + (at - text), with);
+    strcat(changed, at + strlen(what));
+    if (parse(changed, strlen(changed)) != -EBADMSG)
+        fail_msg("accepted: %s", changed);
+    free(changed);
+}
+
+static void test_refused(void **state)
+{
+    static const char *const changes[][2] = {
+        {"\"sequence\":3", "\"sequence\":0"},
+        {"\"sequence\":3", "\"sequence\":-1"},
+        {"\"sequence\":3", "\"sequence\":3.5"},
+        {"\"sequence\":3", "\"sequence\":99999999999999999999"},
+        {"\"kind\":\"begin\"", "\"kind\":\"start\""},
+        {"\"kind\":\"begin\"", "\"kind\":\"end\""},
+        {"\"cause\":\"blocked\"", "\"cause\":\"bored\""},
+        {"\"since\":\"2026", "\"since\":\"x026"},
+        {"\"since\":\"2026", "\"since\":\"1960"},
+        {"\"name\":\"worker-17\"", "\"name\":17"},
+        {"\"name\":\"worker-17\"", "\"name\":\"a\",\"name_hex\":\"abc\""},
+        {"\"id\":17", "\"id\":4294967296"},
+        {"\"pid\":4690", "\"pid\":\"4690\""},
+        {"\"offset\":\"0x1234\"", "\"offset\":\"1234\""},
+        {"\"ring\":\"checkout\",", ""},
+        {"\"attested\":true", "\"attested\":\ttrue"},
+        {"\"attested\":true", "\"pid\":1"},
+        {"\"subject\":{\"episode\":2", "\"subject\":{\"episode\":3"},
+        {"\"boot_id\":\"00", "\"boot_id\":\""},
+        {"\"directory\":\"1b:", "\"directory\":\"1b"},
+        {"\"stalls\":2,\"progress\"", "\"stalls\":0,\"progress\""},
+        {"\"progress\":\"ff", "\"progress\":\"fff"},
+        {"\"moved_after_mono_ns\":null", "\"moved_after_mono_ns\":true"},
+    };
+    struct event_line line = {.kind = EVENT_LINE_EVENT, .event = sample_begin(3, 2), .subject = subject_of(2)};
+    size_t length;
+    char *text = format(&line, &length);
+
+    (void)state;
+    text[length] = '\0';
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+        replace_and_refuse(text, changes[i][0], changes[i][1]);
+    assert_int_equal(parse("", 0), -EBADMSG);
+    assert_int_equal(parse("{\"history\":{}}", 14), -EBADMSG);
+    free(text);
+    event_unref(line.event);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_begin),
+        cmocka_unit_test(test_end),
+        cmocka_unit_test(test_an_end_of_a_begin_that_was_read),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_subject_and_history),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
