@@ -292,6 +292,7 @@ void server_request(struct http *http, struct connection *connection, const stru
     struct access_verdict verdict = access_decide(&connection->door->rules, request);
 
     http->counters.request_count++;
+    connection->keep_alive &= verdict.status != 400; /* others may have read it otherwise: nothing goes on behind it */
     if (verdict.status != 0)
         connection_problem(connection, verdict.status, verdict.detail, NULL, NULL);
     else if (request->method == REQUEST_OTHER)

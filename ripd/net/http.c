@@ -15,6 +15,7 @@
 #include "net/http.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,12 @@
 #define MS 1000000u
 #define SECOND_NS UINT64_C(1000000000)
 #define STOP_NS SECOND_NS
+
+/*
+ * Blocks of this size are mappings of their own, which go back to the system when they are freed. Without it glibc
+ * takes the first such block that is freed as a reason to keep the next ones, and one large list stays for ever.
+ */
+#define OWN_MAPPING_BYTES 65536
 
 static const struct http_limits default_limits = {
     .connections_max = HTTP_CONNECTIONS_MAX,
@@ -251,6 +258,7 @@ int http_new(struct http **ret_http, const struct http_options *options, const s
 
     if (http == NULL)
         return -ENOMEM;
+    (void)mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
     mailbox_init(&http->mailbox);
     http->source = *source;
     http->limits = default_limits;

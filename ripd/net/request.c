@@ -239,10 +239,16 @@ static bool list_has(struct span list, const char *lower_case)
 static int parse_length(struct http_request *request, struct request_fault *ret_fault)
 {
     const struct field *field = &request->fields[FIELD_CONTENT_LENGTH];
+    const struct field *coding = &request->fields[FIELD_TRANSFER_ENCODING];
     struct span value = field->value;
     size_t i;
 
-    request->has_coding = request->fields[FIELD_TRANSFER_ENCODING].count != 0;
+    request->has_coding = coding->count != 0;
+    if (request->has_coding &&
+        (coding->count > 1 || request->minor_version == 0 || !span_equals(coding->value, "chunked"))) {
+        bad(ret_fault, 400, "The transfer coding of the request's body is not \"chunked\", once, in HTTP/1.1.");
+        return -1;
+    }
     if (field->count == 0)
         return 0;
     for (i = 0; i < value.length && value.bytes[i] >= '0' && value.bytes[i] <= '9' && i < 18; i++)

@@ -5,7 +5,7 @@
  * Guarantees
  *   A. Nothing outside the given bytes is read; what is returned points into them.
  *   B. What two parsers could read in two ways is refused: bare line feeds, folded lines, blanks before a colon, NUL
- *      and other controls, two lengths, a length together with a transfer coding.
+ *      and other controls, two lengths, a length together with a transfer coding, a coding other than chunked.
  *   C. Outputs are untouched unless the outcome says so.
  */
 #ifndef RIPD_NET_REQUEST_H

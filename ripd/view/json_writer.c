@@ -471,6 +471,7 @@ int json_take(struct json_writer *writer, char **ret_text, size_t *ret_length)
 {
     struct json_writer rest = {.depth = writer->depth, .comma = writer->comma};
     char *text;
+    char *shorter;
     size_t length;
     int status = json_finish(writer, &text, &length);
 
@@ -479,7 +480,8 @@ int json_take(struct json_writer *writer, char **ret_text, size_t *ret_length)
         writer->failed = true;
         return status;
     }
-    *ret_text = text;
+    shorter = realloc(text, length + 1); /* it may be kept for long */
+    *ret_text = shorter == NULL ? text : shorter;
     *ret_length = length;
     return 0;
 }

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Crowds of bad clients cost the good one next to nothing: its time, the daemon's memory, the daemon's processor time.
+
+How long a request takes is only ever compared within one run: a phase with the crowd against a phase without, one after
+the other. Noise of the machine makes such a phase longer, never shorter, and a fault of the daemon makes every one of
+them longer: so of several tries the best one counts.
+"""
+import http.client
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import hostile_ring as h  # noqa: E402
+import world as w  # noqa: E402
+
+CROWD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "crowd.py")
+TRIES = 8
+REQUESTS = 500
+PAUSE_S = 0.0005
+FLOOR_S = 0.002  # below this a percentile tells of the scheduler
+STALLED = 10000
+DESCRIPTORS = 10000 + 300
+
+LISTS_BYTES = 128 << 20  # HTTP_BODY_BYTES_MAX, and the one made last
+KEPT_BYTES = 32 << 20  # PAGES_KEPT_BYTES_MAX
+CONNECTIONS_BYTES = (512 + 64) * (16384 + 4096)  # a whole head, and what belongs to the connection
+EVENTS_BYTES = 8 << 20
+STREAMS_BYTES = 64 * 2 * 65536
+DAEMON_BYTES = 16 << 20
+
+
+class Crowd:
+    def __init__(self, world, kind, count):
+        self.process = subprocess.Popen([sys.executable, CROWD, kind, str(world.port), str(count)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        world.processes.append(self.process)
+
+    def __enter__(self):
+        answer = self.process.stdout.readline().strip()
+        assert answer == "ready", f"the crowd has failed: {answer}"
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(timeout=w.PATIENCE_S)
+
+
+class GoodClient:
+    """Asks for something small, most times on a connection that it keeps, sometimes on a new one."""
+
+    def __init__(self, port):
+        self.port = port
+        self.connection = None
+
+    def ask(self):
+        if self.connection is None:
+            self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=w.PATIENCE_S)
+        self.connection.request("GET", "/stalls?limit=1")
+        answer = self.connection.getresponse()
+        assert answer.status == 200, answer.status
+        answer.read()
+
+    def seconds(self):
+        start = time.monotonic()
+        for _ in range(3):
+            try:
+                self.ask()
+                break
+            except (http.client.HTTPException, ConnectionError):  # dropped for somebody newer: once more
+                self.connection = None
+        else:
+            raise AssertionError("three times in a row there was no answer")
+        return time.monotonic() - start
+
+    def percentile_s(self):
+        times = []
+        for i in range(REQUESTS):
+            if i % 10 == 0:
+                self.connection = None
+            times.append(self.seconds())
+            time.sleep(PAUSE_S)
+        return sorted(times)[REQUESTS * 99 // 100]
+
+
+def sanitized(world):
+    with open(f"/proc/{world.ripd.pid}/maps", encoding="ascii") as file:
+        text = file.read()
+    return bool(re.search(r"lib[at]san", text)) or int(re.search(r"VmPeak:\s+(\d+)", status(world)).group(1)) > 1 << 32
+
+
+def status(world):
+    with open(f"/proc/{world.ripd.pid}/status", encoding="ascii") as file:
+        return file.read()
+
+
+def anonymous_bytes(world):
+    return int(re.search(r"RssAnon:\s+(\d+)", status(world)).group(1)) * 1024
+
+
+def cpu_s(world):
+    with open(f"/proc/{world.ripd.pid}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_share(world, seconds):
+    start_s, start = cpu_s(world), time.monotonic()
+    time.sleep(seconds)
+    return (cpu_s(world) - start_s) / (time.monotonic() - start)
+
+
+def limit_hits(world, limit):
+    return int(re.search(rf'^ripd_limit_hits_total{{limit="{limit}"}} (\d+)$', world.get("/metrics"), re.M).group(1))
+
+
+def many_stalls(world):
+    """Ids enough for the largest list, under a name that is watched without a program behind each."""
+    ring = h.Ring(world.ring("many"), capacity=STALLED)
+    ring.process(0, os.getpid())
+    for i in range(STALLED):
+        ring.slot(i, name=b"worker-%d" % i)
+    ring.publish()
+    world.wait_for(lambda: world.get("/stalls?limit=1")["total"] >= STALLED)
+    return ring
+
+
+def unmoved_by(world, kind, count, ids=0):
+    """The good client's 99th percentile is at most twice what it is without the crowd, and memory is bounded."""
+    bound = DAEMON_BYTES + 64 * ids + LISTS_BYTES + CONNECTIONS_BYTES + EVENTS_BYTES + STREAMS_BYTES
+    seen = []
+    for _ in range(TRIES):
+        quiet_s = GoodClient(world.port).percentile_s()
+        with Crowd(world, kind, count):
+            loaded_s = GoodClient(world.port).percentile_s()
+            used = anonymous_bytes(world)
+        assert sanitized(world) or used <= bound, f"{used} bytes, at most {bound}"
+        seen.append(f"{quiet_s * 1000:.2f} -> {loaded_s * 1000:.2f} ms, {used >> 20} MB")
+        if loaded_s <= 2 * max(quiet_s, FLOOR_S):
+            break
+    else:
+        raise AssertionError(f"the others pay for {kind}: " + "; ".join(seen))
+    print(f"        {kind} x {count}: " + "; ".join(seen))
+
+
+def idle_connections(world):
+    need_descriptors()
+    unmoved_by(world, "idle", 10000)
+    with Crowd(world, "idle", 10000):
+        time.sleep(0.5)
+        share = cpu_share(world, 3)
+        assert share < 0.2, f"{share:.0%} of a processor for connections that do nothing"
+        print(f"        {share:.1%} of a processor for 10,000 that do nothing")
+        assert limit_hits(world, "connections") >= 10000 - 512
+        assert world.request("/healthz")[0] == 200
+
+
+def slow_heads(world):
+    unmoved_by(world, "slow_heads", 400)
+    unmoved_by(world, "slow_heads", 1000)  # more than there is room for: they push out one another
+
+
+def slow_readers(world):
+    ring = many_stalls(world)
+    unmoved_by(world, "slow_readers", 100, STALLED)
+    if not sanitized(world):  # what they took is given back
+        world.wait_for(lambda: anonymous_bytes(world) <= DAEMON_BYTES + 64 * STALLED + KEPT_BYTES)
+        print(f"        {anonymous_bytes(world) >> 20} MB when they are gone")
+    ring.close()
+
+
+def deaf_streams(world):
+    ring = many_stalls(world)
+    unmoved_by(world, "deaf_streams", 64, STALLED)
+    with Crowd(world, "deaf_streams", 70):
+        def refused():
+            status_code, body = world.request("/events", headers={"Accept": "text/event-stream"})
+            return status_code == 503 and body["status"] == 503
+        world.wait_for(refused)
+        assert limit_hits(world, "streams") >= 1
+        assert world.request("/events")[0] == 200
+    world.wait_for(lambda: "ripd_http_streams 0\n" in world.get("/metrics"))
+    ring.close()
+
+
+def connect_and_close(world):
+    unmoved_by(world, "flood", 500)
+
+
+def need_descriptors():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < DESCRIPTORS:
+        raise w.Skip(f"a process may have {hard} descriptors here, {DESCRIPTORS} are needed (now {soft})")
+
+
+def few_descriptors(world):
+    """Where descriptors run out nobody spins: the oldest idle client goes for the new one."""
+    world.stop()
+    real = subprocess.Popen
+
+    def limited(*arguments, **options):
+        return real(*arguments, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)), **options)
+
+    subprocess.Popen = limited
+    try:
+        world.start()
+    finally:
+        subprocess.Popen = real
+    with Crowd(world, "idle", 300):
+        share = cpu_share(world, 2)
+        assert share < 0.3, f"{share:.0%} of a processor at the limit of descriptors"
+        assert world.request("/healthz")[0] == 200
+        print(f"        {share:.1%} of a processor, {limit_hits(world, 'connections')} gave way, "
+              f"{limit_hits(world, 'accepts')} pauses")
+        assert limit_hits(world, "connections") + limit_hits(world, "accepts") > 100
+    assert world.request("/healthz")[0] == 200
+
+
+if __name__ == "__main__":
+    w.run([idle_connections, slow_heads, slow_readers, deaf_streams, connect_and_close, few_descriptors])
