@@ -186,13 +186,61 @@ static void test_before_the_first_scan(void **state)
     assert_line(text, "ripd_limit_hits_total{limit=\"streams\"} 9");
     assert_line(text, "ripd_events_total{kind=\"begin\"} 0");
     assert_line(text, "ripd_http_requests_total 1");
-    for (const char *line = text; *line != '\0'; line = strchr(line, '\n') + 1)
-        for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
-            if (strncmp(line, absent[i], strlen(absent[i])) == 0 && strstr(line, "_total") == NULL &&
-                strncmp(line, "ripd_scan_duration", 18) != 0)
-                fail_msg("known before the first scan: %.60s", line);
     assert_null(strstr(text, "process_"));
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        for (size_t i = 0; i < sizeof(absent) / sizeof(absent[0]); i++)
+            if (strncmp(line, absent[i], strlen(absent[i])) == 0 && strstr(line, "_total ") == NULL &&
+                strncmp(line, "ripd_scan_duration", 18) != 0)
+                fail_msg("known before the first scan: %s", line);
     free(text);
+}
+
+/* Whether the text is another one when one of the numbers of a value is. */
+static bool number_shows(const struct metrics_input *input, uint64_t *number)
+{
+    uint64_t before = *number;
+    char *one = render(input), *other;
+    bool differs;
+
+    *number = before + 3 * SECOND;
+    other = render(input);
+    differs = strcmp(one, other) != 0;
+    *number = before;
+    free(one);
+    free(other);
+    return differs;
+}
+
+/* Whatever is counted anywhere can be seen: a field that is added to these structures needs a row. */
+static void test_every_number_shows(void **state)
+{
+    struct snapshot *snapshot = snapshot_of_numbers();
+    struct health_http http = {0};
+    struct health_process process = {0};
+    struct metrics_input input = {snapshot, &http, &process, 7 * SECOND};
+    struct {
+        void *value;
+        size_t bytes;
+        size_t unseen; /* numbers that cannot be other than 0 */
+    } parts[] = {
+        {&snapshot->health, sizeof(snapshot->health), 0},
+        {&http, sizeof(http), 0},
+        {&process, sizeof(process), 0},
+        {snapshot->counts, sizeof(snapshot->counts), 0},
+    };
+
+    (void)state;
+    for (int i = 0; i < CAUSE_COUNT; i++) /* no stop has a stall's cause, and the other way round */
+        parts[0].unseen += id_cause_stops((enum id_cause)i) ? 2 : 1;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        uint64_t *numbers = parts[i].value;
+        size_t unseen = 0;
+
+        for (size_t j = 0; j < parts[i].bytes / sizeof(*numbers); j++)
+            unseen += !number_shows(&input, &numbers[j]);
+        assert_int_equal(unseen, parts[i].unseen);
+    }
+    snapshot_unref(snapshot);
 }
 
 static void set_all(void *value, size_t bytes)
@@ -278,8 +326,11 @@ static void test_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),  cmocka_unit_test(test_before_the_first_scan),
-        cmocka_unit_test(test_longest), cmocka_unit_test(test_hostile_names_do_not_show),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_before_the_first_scan),
+        cmocka_unit_test(test_every_number_shows),
+        cmocka_unit_test(test_longest),
+        cmocka_unit_test(test_hostile_names_do_not_show),
         cmocka_unit_test(test_table),
     };
 
