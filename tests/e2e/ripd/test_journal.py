@@ -45,6 +45,7 @@ class Journal:
         end = time.monotonic() + w.PATIENCE_S
         while not os.path.exists("/run/systemd/journal/stdout"):
             if time.monotonic() > end or self.process.poll() is not None:
+                self.close()
                 raise w.Skip("systemd-journald does not run here")
             time.sleep(0.02)
 
@@ -160,6 +161,8 @@ def main():
     if os.geteuid() != 0 or not shutil.which("unshare"):
         skip("needs root and unshare")
     if "RIP_TEST_PRIVATE_RUN" not in os.environ:
+        if subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            skip("may not make a mount namespace")
         os.environ["RIP_TEST_PRIVATE_RUN"] = "1"
         os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, *sys.argv])
     if subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=False).returncode != 0:

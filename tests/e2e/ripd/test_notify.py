@@ -100,8 +100,8 @@ def test_a_watchdog_for_another_process(world):
 def test_the_watchdog_is_fed_by_scans(world):
     """Each ping comes with a scan that has completed: there are never more of them than scans."""
     world.serve(environment={"WATCHDOG_USEC": str(3 * INTERVAL_MS * 1000)})
+    before = world.sequence()  # the ping for this one may be yet to come
     begun = world.manager.count("WATCHDOG")
-    before = world.sequence()
     world.wait_scans(10)
     pinged = world.manager.count("WATCHDOG") - begun
     scanned = world.sequence() - before
@@ -167,6 +167,9 @@ def test_a_scanner_that_hangs(world):
         assert world.request("/readyz")[0] == 503
     world.wait_for(lambda: world.manager.count("WATCHDOG") and len(world.manager.heard) > heard + 2)
     world.wait_for(lambda: world.request("/readyz")[0] == 200)
+    metrics = world.get("/metrics")
+    assert int(re.search(r"^ripd_skipped_scans_total (\d+)$", metrics, re.M).group(1)) >= 9  # of the ten and more
+    assert int(re.search(r"^ripd_late_scans_total (\d+)$", metrics, re.M).group(1)) >= 1
 
 
 w.run([test_ready_after_the_first_scan_not_before, test_no_scan_no_ready, test_abstract_name_and_foreign_kinds,
