@@ -34,11 +34,13 @@
 #include "os/sigbus.h"
 #include "probe/evidence.h"
 #include "ring/describe.h"
+#include "ring/newcomers.h"
 #include "ring/registry.h"
 #include "ring/scan.h"
 #include "rip/ring.h"
 
 #define PROBE_BUDGET_DIVISOR 10u /* at most a tenth of an interval for evidence, in each scan */
+#define NEWCOMERS_DIVISOR 20u    /* at most a twentieth for the names of new ids, where there are rules */
 #define JUDGING_DIVISOR 20u      /* at most a twentieth, and REGISTRY_JUDGING_NS, for process records */
 #define REQUESTS_PER_TURN 4u     /* then a look at the signals */
 
@@ -46,6 +48,7 @@ struct app {
     struct config *config;
     struct registry *registry;
     struct detector *detector;
+    struct newcomers_turn newcomers_turn;
     struct probe *probe;
     struct events *events;
     struct hook *hook;
@@ -131,6 +134,7 @@ static void app_scan(struct app *app)
 {
     uint64_t now_mono_ns = clock_mono_ns(), now_wall_ns = clock_wall_ns(), uncounted_ns;
     const struct registry_notice *notices;
+    struct detector_newcomer *newcomers;
     struct detector_suspect *suspects;
     struct detector_update update;
     struct snapshot *snapshot;
@@ -144,6 +148,9 @@ static void app_scan(struct app *app)
     uncounted_ns = detector_begin(app->detector, now_mono_ns);
     if (scan_run(app->registry, app->detector) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
+    newcomers = detector_newcomers(app->detector, &count); /* none without rules */
+    newcomers_find_rules(&app->newcomers_turn, app->registry, &app->config->rules, newcomers, count,
+                         app->config->interval_ns / NEWCOMERS_DIVISOR);
     suspects = detector_suspects(app->detector, &count);
     unexamined_count = evidence_collect(app->probe, app->registry, suspects, count); /* within a budget */
     detector_end(app->detector, &update);

@@ -31,6 +31,7 @@
     X(JUDGEMENTS, "judgements", "looks at a ring's processes put off to a later scan")                                 \
     X(MODULES, "modules", "modules of processes not read")                                                             \
     X(STALLS, "stalls", "stalls beyond those described, on the last scan and those before")                            \
+    X(NAMES, "names", "new ids left unnamed on a scan for want of time: which rule applies was found later")           \
     X(EVIDENCE, "evidence", "suspects left unexamined on a scan for want of time")                                     \
     X(EPISODES, "episodes", "stalls not reported as events")                                                           \
     X(LOG_LINES, "log_lines", "log lines not written")                                                                 \

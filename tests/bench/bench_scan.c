@@ -15,7 +15,7 @@
 
 #include "bench.h"
 #include "os/sigbus.h"
-#include "ring/naming.h"
+#include "ring/newcomers.h"
 #include "ring/scan.h"
 #include "support/ring_stage.h"
 
@@ -136,7 +136,7 @@ static void run_samples(uint64_t count)
 
 static struct detector_update scan_within(uint64_t naming_ns)
 {
-    static struct naming naming;
+    static struct newcomers_turn turn;
     struct detector_newcomer *newcomers;
     struct detector_update update;
     size_t suspect_count, newcomer_count;
@@ -144,7 +144,7 @@ static struct detector_update scan_within(uint64_t naming_ns)
     detector_begin(detector, ++scan_number * INTERVAL_NS);
     need(scan_run(registry, detector) == 0, "scan_run");
     newcomers = detector_newcomers(detector, &newcomer_count);
-    naming_find_rules(&naming, registry, &rules, newcomers, newcomer_count, naming_ns);
+    newcomers_find_rules(&turn, registry, &rules, newcomers, newcomer_count, naming_ns);
     detector_suspects(detector, &suspect_count);
     detector_end(detector, &update);
     need(update.id_count == live_count && suspect_count == 0, "a scan in which nothing stalls");

@@ -68,6 +68,32 @@ static void test_ranks(void **state)
     unlink(path);
 }
 
+static void test_rules(void **state)
+{
+    struct config config;
+    char path[] = CONFIG_TEST_PATH;
+
+    (void)state;
+    write_config(path, "rule = batch-nightly=2h\nrule = a=b*=250ms\n");
+    load(&config, "--config", path, NULL);
+    assert_int_equal(config.rules.count, 2);
+    assert_string_equal(config.rules.rules[1].glob, "a=b*"); /* in their order, and the last '=' splits */
+    assert_int_equal(config.rules.rules[1].threshold_ns, 250000000);
+    config_done(&config);
+    load(&config, "--config", path, "--rule", "ui-*=1s", NULL); /* the command line's replace the file's */
+    assert_int_equal(config.rules.count, 1);
+    assert_string_equal(config.rules.rules[0].glob, "ui-*");
+    config_done(&config);
+    load(&config, "--config", path, "--rule=", NULL);
+    assert_int_equal(config.rules.count, 0);
+    config_done(&config);
+    refuse("--rule: 'worker' is not accepted; expected a name's pattern, '='", "--rule", "worker", NULL);
+    refuse("--rule: 'worker=soon' is not accepted; expected a duration such as 250ms", "--rule=worker=soon", NULL);
+    write_config(path, "rule = x=1s\nrule = y=1ms\n");
+    refuse(":2: rule: 'y=1ms' is not accepted; expected a duration from 10ms to a year", "--config", path, NULL);
+    unlink(path);
+}
+
 /* A bad value in the file is a mistake even where the command line outranks it. */
 static void test_outranked_is_checked(void **state)
 {
@@ -144,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_rules),
         cmocka_unit_test(test_outranked_is_checked),
         cmocka_unit_test(test_owns_its_strings),
         cmocka_unit_test(test_reload),

@@ -14,8 +14,12 @@
 static void test_scans(void **state)
 {
     const struct detector_suspect suspects[] = {{.state = ID_STALLED, .cause = CAUSE_PARKED, .frozen_for_ns = 11}};
-    const struct detector_update update = {
-        .suspects = suspects, .suspect_count = 1, .late_count = 3, .id_count = 1204, .memory_bytes = 48000};
+    const struct detector_update update = {.suspects = suspects,
+                                           .suspect_count = 1,
+                                           .late_count = 3,
+                                           .id_count = 1204,
+                                           .unnamed_count = 17,
+                                           .memory_bytes = 48000};
     const struct registry_counters counters = {1, 2, 3, 4, 5, 6, 7, 8};
     struct tally_scan scan = {
         .began_mono_ns = 100 * SECOND_NS,
@@ -60,6 +64,7 @@ static void test_scans(void **state)
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_JUDGEMENTS], 7);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_MODULES], 8);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_EVIDENCE], 30); /* of each scan */
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_NAMES], 3 * 17);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_STALLS], 60);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_EPISODES], 30); /* of all */
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_LOG_LINES], 40);

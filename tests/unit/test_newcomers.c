@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_naming.c - newcomers' rules by the names in their slots: ripd/ring/naming.c. */
+/* test_newcomers.c - newcomers' rules by the names in their slots: ripd/ring/newcomers.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "os/sigbus.h"
-#include "ring/naming.h"
+#include "ring/newcomers.h"
 #include "support/ring_stage.h"
 
 #define LONG_NS UINT64_C(3600000000000)
@@ -24,7 +24,7 @@ struct fixture {
     struct ring_builder first, second; /* by serial */
     const char *first_name;
     struct detector_newcomer newcomers[2 * SLOTS]; /* all ids of both, in order */
-    struct naming naming;
+    struct newcomers_turn turn;
 };
 
 static void add_rule(struct fixture *fixture, const char *text)
@@ -100,7 +100,7 @@ static int tear_down(void **state)
 static void find_rules(struct fixture *fixture, uint64_t budget_ns)
 {
     assert_int_equal(sigbus_install(), 0);
-    naming_find_rules(&fixture->naming, fixture->registry, &fixture->rules, fixture->newcomers, 2 * SLOTS, budget_ns);
+    newcomers_find_rules(&fixture->turn, fixture->registry, &fixture->rules, fixture->newcomers, 2 * SLOTS, budget_ns);
 }
 
 static int expected_rule(uint32_t i)
@@ -115,7 +115,7 @@ static void test_every_newcomer_gets_the_rule_of_its_name(void **state)
     find_rules(fixture, LONG_NS);
     for (uint32_t i = 0; i < 2 * SLOTS; i++)
         assert_int_equal(fixture->newcomers[i].rule, expected_rule(i));
-    naming_find_rules(&fixture->naming, fixture->registry, &fixture->rules, NULL, 0, LONG_NS);
+    newcomers_find_rules(&fixture->turn, fixture->registry, &fixture->rules, NULL, 0, LONG_NS);
 }
 
 /* Names are bytes of any kind, or none at all. */

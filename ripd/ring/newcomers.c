@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming.c - one read of the mapping for each newcomer, until the time is over. Touches the mappings.
+ * newcomers.c - one read of the mapping for each newcomer, until the time is over. Touches the mappings.
  */
-#include "ring/naming.h"
+#include "ring/newcomers.h"
 
 #include "os/clock.h"
 
@@ -44,11 +44,11 @@ static void find_rule(struct registry *registry, struct ring **ring, const struc
     }
 }
 
-void naming_find_rules(struct naming *naming, struct registry *registry, const struct rules *rules,
-                       struct detector_newcomer *newcomers, size_t count, uint64_t budget_ns)
+void newcomers_find_rules(struct newcomers_turn *turn, struct registry *registry, const struct rules *rules,
+                          struct detector_newcomer *newcomers, size_t count, uint64_t budget_ns)
 {
     const uint64_t began_mono_ns = count != 0 ? clock_mono_ns() : 0;
-    const size_t first = index_of(newcomers, count, naming->ring, naming->slot);
+    const size_t first = index_of(newcomers, count, turn->ring, turn->slot);
     struct ring *ring = NULL;
     size_t done = 0;
 
@@ -58,6 +58,6 @@ void naming_find_rules(struct naming *naming, struct registry *registry, const s
     }
     if (done == count)
         return;
-    naming->ring = newcomers[(first + done) % count].ring;
-    naming->slot = newcomers[(first + done) % count].slot;
+    turn->ring = newcomers[(first + done) % count].ring;
+    turn->slot = newcomers[(first + done) % count].slot;
 }

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Thresholds by name: each id is accused by its own rule, and by another one when the rules change."""
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import world as w  # noqa: E402
+
+HOUR_MS = 3600 * 1000
+
+
+class RulesWorld(w.World):
+    """A ripd whose rules are in a file."""
+
+    def settings(self):
+        self.config_path = os.path.join(self.made, "ripd.conf.txt")
+        self.write("batch-*=1h", "*=2h")
+        return {**super().settings(), "config": self.config_path}
+
+    def write(self, *rules):
+        with open(self.config_path, "w", encoding="utf-8") as file:
+            file.write("".join(f"rule = {rule}\n" for rule in rules))
+
+    def reload(self, *rules):
+        logged = len(self.log_text())
+        self.write(*rules)
+        self.ripd.send_signal(signal.SIGHUP)
+        self.wait_for(lambda: 'changed="rule"' in self.log_text()[logged:])
+
+
+def each_by_its_own(world):
+    world.reload("batch-7=1h", "batch-*=100ms")
+    app = world.puppet()
+    for number, name in ((1, "batch-7"), (2, "batch-8"), (3, "worker")):
+        app.do(f"spawn {number} {name} snap")
+        app.do(f"freeze {number}")
+    world.wait_for(lambda: world.stalled_ids() == [2, 3])
+    world.well_past_threshold()
+    assert world.stalled_ids() == [2, 3]
+    thresholds = {number: world.thread(number)["threshold_ms"] for number in (1, 2, 3)}
+    assert thresholds == {1: HOUR_MS, 2: 100, 3: world.STALL_AFTER_MS}
+    assert {stall["id"]: stall["threshold_ms"] for stall in world.stalls()} == {2: 100, 3: world.STALL_AFTER_MS}
+    app.do("spawn 4 batch-7 snap")  # in a slot of its own, and later
+    app.do("freeze 4")
+    world.well_past_threshold()
+    assert world.thread(4)["threshold_ms"] == HOUR_MS and world.stalled_ids() == [2, 3]
+
+
+def they_change_while_it_runs(world):
+    app = world.puppet()
+    app.do("spawn 1 batch-7 snap")
+    app.do("freeze 1")
+    world.well_past_threshold()
+    assert world.stalls() == [] and world.thread(1)["threshold_ms"] == HOUR_MS
+    world.reload("nobody=1h")
+    world.wait_for(lambda: world.stalled_ids() == [1])
+    stall = world.stalls()[0]
+    assert stall["threshold_ms"] == world.STALL_AFTER_MS and stall["frozen_for_ms"] >= world.STALL_AFTER_MS
+    world.reload("nobody=1h", "batch-[0-9]=30m")
+    world.wait_for(lambda: world.stalls() == [])
+    assert world.thread(1)["threshold_ms"] == HOUR_MS / 2
+    world.wait_for(lambda: "reason=excused" in world.log_text())
+    assert world.log_text().count("stall begin") == 1
+
+
+w.run([each_by_its_own, they_change_while_it_runs], RulesWorld)
