@@ -211,7 +211,12 @@ static int spawn_for(const struct hook *hook, const struct event *event, struct 
     const char *path = getenv("PATH");
     char kind[32], episode[48], path_entry[4096];
     const char *environment[] = {path_entry, kind, episode, NULL};
-    struct spawn_options options = {hook->command, environment, -1, -1, STDERR_FILENO, hook->options.descriptors_max};
+    struct spawn_options options = {.command = hook->command,
+                                    .environment = environment,
+                                    .output = -1,
+                                    .error = STDERR_FILENO,
+                                    .directory = "/",
+                                    .descriptors_max = hook->options.descriptors_max};
     int error, length = snprintf(path_entry, sizeof(path_entry), "PATH=%s", path != NULL ? path : DEFAULT_PATH);
 
     if (length < 0 || (size_t)length >= sizeof(path_entry))

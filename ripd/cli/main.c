@@ -4,9 +4,11 @@
  *
  * Guarantees
  *   A. A subcommand is in the table when it works; the help text is made from the table.
+ *   B. Success means that all of the output has been taken by whatever stands behind it.
  */
 #include "cli/cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +21,7 @@ struct subcommand {
 
 static const struct subcommand subcommands[] = {
     {"run", "run a program with tracing", cli_run},
+    {"events", "begins and ends of stalls, as a list or as they happen", cli_events},
 };
 
 #define SUBCOMMAND_COUNT (sizeof(subcommands) / sizeof(subcommands[0]))
@@ -48,7 +51,18 @@ static void print_help(FILE *stream)
     fputs("\n`rip COMMAND --help` tells more.\n", stream);
 }
 
-int main(int argc, char **argv)
+/* A pipe whose reader has gone is no news to anybody. */
+static int check_output(int status)
+{
+    errno = 0;
+    if ((fflush(stdout) == 0 && ferror(stdout) == 0) || status != CLI_OK)
+        return status;
+    if (errno != EPIPE)
+        cli_error("standard output: %s", errno != 0 ? strerror(errno) : "not everything could be written");
+    return CLI_OUTPUT;
+}
+
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         print_help(stderr);
@@ -68,4 +82,9 @@ int main(int argc, char **argv)
     }
     cli_error("%s: unknown command; `rip --help` lists them", argv[1]);
     return CLI_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    return check_output(run(argc, argv));
 }

@@ -56,8 +56,8 @@ static int fill_actions(posix_spawn_file_actions_t *actions, const struct spawn_
         error = add_stream(actions, options->error, STDERR_FILENO);
     if (error == 0)
         error = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
-    if (error == 0)
-        error = posix_spawn_file_actions_addchdir_np(actions, "/");
+    if (error == 0 && options->directory != NULL)
+        error = posix_spawn_file_actions_addchdir_np(actions, options->directory);
     return error;
 }
 
@@ -67,8 +67,9 @@ static int start(const struct spawn_options *options, const posix_spawnattr_t *a
     char limit[24];
     const char *plain[] = {"/bin/sh", "-c", options->command, NULL};
     /* posix_spawn has no attribute for limits: a shell sets it, and becomes the one that runs the command */
-    const char *limited[] = {"/bin/sh",        "-c", "ulimit -S -n \"$1\"; exec /bin/sh -c \"$2\"", "sh", limit,
-                             options->command, NULL};
+    const char *limited[] = {"/bin/sh", "-c",  "ulimit -S -n \"$1\" 2>/dev/null; exec /bin/sh -c \"$2\"",
+                             "sh",      limit, options->command,
+                             NULL};
     const char *const *arguments = options->descriptors_max != 0 ? limited : plain;
 
     snprintf(limit, sizeof(limit), "%" PRIu64, options->descriptors_max);

@@ -4,7 +4,7 @@
  *
  * Guarantees
  *   A. The command begins as from a clean slate: its own session and process group, every signal at its default and
- * none blocked, working directory "/", no descriptor but the three standard ones, the environment it is given and
+ * none blocked, no descriptor but the three standard ones, the environment it is given and
  *      nothing else.
  *   B. Starting one costs the same however large the caller is: memory is shared until the exec, never copied.
  *   C. A pid that has been handed out stays the command's until spawn_ended() said so: a signal reaches nobody else.
@@ -26,6 +26,7 @@ struct spawn_options {
     int input;                      /* descriptors that become the standard ones; stay the caller's. -1: /dev/null */
     int output;
     int error;
+    const char *directory;    /* it begins there; NULL: where the caller is */
     uint64_t descriptors_max; /* its soft limit; 0: the caller's */
 };
 

@@ -36,7 +36,7 @@ static int wait_ended(struct spawned *spawned)
 static const char *output_of(const char *command, const char *input, uint64_t descriptors_max)
 {
     static char text[65536];
-    struct spawn_options options = {command, environment, -1, -1, -1, descriptors_max};
+    struct spawn_options options = {command, environment, -1, -1, -1, "/", descriptors_max};
     struct spawned spawned;
     int ends[2];
     size_t length = 0;
@@ -62,7 +62,7 @@ static const char *output_of(const char *command, const char *input, uint64_t de
 
 static int status_of(const char *command)
 {
-    struct spawn_options options = {command, environment, -1, -1, -1, 0};
+    struct spawn_options options = {command, environment, -1, -1, -1, NULL, 0};
     struct spawned spawned;
 
     assert_int_equal(spawn_start(&options, &spawned), 0);
@@ -196,7 +196,7 @@ static void wait_gone(pid_t pid)
 /* A shell with a child that would live on; the pid of the child comes on a pipe. */
 static pid_t start_family(const char *command, struct spawned *ret_spawned)
 {
-    struct spawn_options options = {command, environment, -1, -1, -1, 0};
+    struct spawn_options options = {command, environment, -1, -1, -1, NULL, 0};
     char text[32] = "";
     int ends[2];
 
@@ -241,7 +241,7 @@ static void test_signal_reaches_the_group(void **state)
 
 static void test_failure(void **state)
 {
-    struct spawn_options options = {"true", environment, 9999, -1, -1, 0};
+    struct spawn_options options = {"true", environment, 9999, -1, -1, NULL, 0};
     struct spawned spawned = {.pid = 77};
 
     (void)state;

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rip events`: the list, for people and for programs, from servers of every kind."""
+import http.server
+import json
+import os
+import pty
+import re
+import subprocess
+import threading
+
+import cli_kit as k
+from cli_kit import w
+
+
+def table(world):
+    assert world.rip().stdout == "" and world.rip().returncode == 0
+    app = world.puppet()
+    world.stall(app, 5)
+    done = world.rip()
+    assert done.returncode == 0 and done.stderr == "", done
+    head, begin, end = done.stdout.splitlines()
+    assert head.split() == ["TIME", "EVENT", "RING", "ID", "NAME", "CAUSE", "FOR", "WHERE"]
+    assert re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ  begin  app +5  name-5 ", begin), begin
+    assert re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ  end    app +5  name-5 .* puppet\+0x[0-9a-f]+$", end), end
+    assert "\x1b" not in done.stdout
+    listed = world.get("/events")["events"]
+    lines = [json.loads(line) for line in world.rip("--json").stdout.splitlines()]
+    assert lines == listed[::-1], "oldest first, and nothing but what ripd says"
+    assert world.rip(RIPD_URL=f"http://127.0.0.1:{world.port}/").stdout == done.stdout
+
+
+def filters(world):
+    app = world.puppet()
+    world.stall(app, 5)
+    world.stall(app, 6)
+
+    def ids(*arguments):
+        return [json.loads(line)["id"] for line in world.rip("--json", *arguments).stdout.splitlines()]
+
+    assert ids() == [5, 5, 6, 6]
+    assert ids("--kind", "end") == [5, 6] and ids("--kind=end", "--limit=1") == [6]
+    assert ids("--name", "*-5") == [5, 5] and ids("--ring=other") == [] and ids("--pid", str(app.pid)) == [5, 5, 6, 6]
+    assert ids("--min-ms", "3600000") == [] and ids("--cause", "!unknown") == []
+    assert "2 older events are not shown" in world.rip("--limit=2").stderr
+    epoch = world.get("/events")["epoch"]
+    assert ids("--since-id", f"{epoch}-2") == [6, 6] and ids("--since-id", f"{epoch}-4") == []
+    other = world.rip("--json", "--since-id", "0000000000000000-2")
+    assert other.stdout.count("\n") == 4 and "another history" in other.stderr
+
+
+def hostile_names(world):
+    ring = world.hostile_stalls()
+    for arguments in ((), ("--json",)):
+        done = subprocess.run([k.RIP, "events", *arguments], env=world.environment, capture_output=True, check=True)
+        assert done.stdout.count(b"\n") == len(k.HOSTILE) + (not arguments), done.stdout
+        assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", done.stdout), done.stdout
+        if not arguments:
+            assert b"\xc2\x9b" not in done.stdout and b"\xe2\x80\xae" not in done.stdout
+            assert "käse".encode() in done.stdout and b'"' * 63 in done.stdout
+    plain = subprocess.run([k.RIP, "events"], env={**world.environment, "LC_ALL": "C"}, capture_output=True, check=True)
+    assert not re.search(rb"[^\x0a\x20-\x7e]", plain.stdout), plain.stdout
+    ring.close()
+
+
+def on_terminal(world, columns, **variables):
+    """What `rip events` writes on a terminal of that width."""
+    parent, child = pty.openpty()
+    subprocess.run(["stty", "-F", os.ttyname(child), "cols", str(columns), "-opost"], check=True)
+    process = subprocess.Popen([k.RIP, "events"], stdout=child, env={**world.environment, "TERM": "xterm", **variables})
+    os.close(child)
+    text = b""
+    try:
+        while chunk := os.read(parent, 65536):
+            text += chunk
+    except OSError:  # the terminal is gone: end of file
+        pass
+    os.close(parent)
+    assert process.wait(timeout=w.PATIENCE_S) == 0
+    return text.decode()
+
+
+def terminal(world):
+    ring = world.hostile_stalls()
+    text = on_terminal(world, 90)
+    assert "\x1b[31mbegin\x1b[0m" in text
+    for line in re.sub(r"\x1b\[(31|0)m", "", text).splitlines():
+        assert "\x1b" not in line and len(line) <= 90, line
+    assert '"~' in text, "63 quotes are cut to their column"
+    assert "\x1b" not in on_terminal(world, 90, NO_COLOR="1") and "\x1b" not in on_terminal(world, 90, TERM="dumb")
+    assert on_terminal(world, 10, NO_COLOR="1").count("\n") == len(k.HOSTILE) + 1, "narrower than the table"
+    ring.close()
+
+
+def wrong_flags(world):
+    for arguments, words in (
+            (["--colour"], ["--colour"]), (["word"], ["word"]), (["--url"], ["--url", "value"]),
+            (["--json=1"], ["--json", "no value"]), (["--url", "ftp://x"], ["ftp://x", "expected"]),
+            (["--since-id", "7"], ["'7'", "EPOCH-SEQUENCE"]), (["--exec", "true"], ["--exec", "--follow"]),
+            (["--state", "x"], ["--state", "--follow"]), (["--follow", "--limit", "1"], ["--limit"]),
+            (["--name", "x" * 5000], ["too long"]), (["--kind", "middle"], ["middle", "begin"]),
+            (["--limit", "0"], ["limit"]), (["--pid", "x\n\x1b"], ["pid"])):
+        done = world.rip(*arguments)
+        assert done.returncode == 2 and done.stdout == "", (arguments, done)
+        assert done.stderr.count("\n") == 1 and "\x1b" not in done.stderr, done.stderr
+        for word in words:
+            assert word in done.stderr, (arguments, done.stderr)
+    done = world.rip("--help")
+    assert done.returncode == 0 and "--follow" in done.stdout and not done.stderr
+
+
+class Stranger(http.server.BaseHTTPRequestHandler):
+    """Not a ripd."""
+    asked = []
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        Stranger.asked.append(self.path)
+        kind = self.path.split("/")[1]
+        if kind == "redirect":
+            self.send_response(302)
+            self.send_header("Location", "/html/events")
+            self.end_headers()
+            return
+        status, media, body = {
+            "html": (200, "text/html", b"<html>"), "missing": (404, "text/html", b"no"),
+            "json": (200, "application/json", b"[1, 2]"), "broken": (200, "application/json", b'{"schema": "ripd/eve'),
+            "other": (200, "application/json", b'{"schema": "ripd/events/2", "events": []}'),
+            "list": (200, "application/json", b'{"schema": "ripd/events/1", "events": 7}'),
+            "odd": (200, "application/json",
+                    b'{"schema": "ripd/events/1", "events": [7, null, {}, {"id": "x", "at": 5}]}'),
+            "problem": (400, "application/problem+json", b'{"detail": "no \\u001b[31m such"}')}[kind]
+        self.send_response(status)
+        self.send_header("Content-Type", media)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments):  # pylint: disable=arguments-differ
+        pass
+
+
+def strangers(world):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_address[1]}"
+    for kind, status in (("html", 3), ("missing", 3), ("json", 3), ("broken", 3), ("other", 3), ("list", 3),
+                         ("redirect", 3), ("problem", 2), ("odd", 0)):
+        done = world.rip("--url", f"{url}/{kind}")
+        assert done.returncode == status, (kind, done)
+        assert done.stderr.count("\n") == (status != 0) and "\x1b" not in done.stderr, (kind, done)
+    assert "/html/events" in Stranger.asked and Stranger.asked.count("/html/events") == 1, "no redirect is followed"
+    for kind in ("html", "missing", "redirect", "json"):
+        done = world.rip("--follow", "--url", f"{url}/{kind}")
+        assert done.returncode == 3 and done.stderr.count("\n") == 1, (kind, done)
+    server.shutdown()
+    for url in ("http://127.0.0.1:1", f"unix:{world.made}/nobody"):
+        done = world.rip("--url", url)
+        assert done.returncode == 1 and url in done.stderr and done.stderr.count("\n") == 1, done
+
+
+def no_proxy(world):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    proxy = f"http://127.0.0.1:{server.server_address[1]}"
+    Stranger.asked.clear()
+    done = world.rip("--url", f"http://127.0.0.1:{world.port}", http_proxy=proxy, ALL_PROXY=proxy, all_proxy=proxy)
+    assert done.returncode == 0 and not Stranger.asked, (done, Stranger.asked)
+    server.shutdown()
+
+
+def nowhere_to_write(world):
+    world.stall(world.puppet(), 5)
+    with open("/dev/full", "w", encoding="ascii") as full:
+        for arguments in (["events"], ["events", "--json"], ["events", "--help"], ["run", "--help"], ["--help"],
+                          ["--version"], ["events", "--follow"]):
+            done = subprocess.run([k.RIP, *arguments], env=world.environment, stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=w.PATIENCE_S, check=False)
+            assert done.returncode == 4 and "No space left" in done.stderr, (arguments, done)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([k.RIP, "events"], env=world.environment, stdout=writing, stderr=subprocess.PIPE, text=True,
+                          check=False)
+    os.close(writing)
+    assert done.returncode == 4 and done.stderr == "", done
+
+
+if __name__ == "__main__":
+    w.run([table, filters, hostile_names, terminal, wrong_flags, strangers, no_proxy, nowhere_to_write], k.CliWorld)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rip events --follow`: what happens, once and in order, whoever goes away meanwhile."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import cli_kit as k
+from cli_kit import w
+
+
+def keeps_history():
+    done = subprocess.run([f"{w.BIN}/ripd", "--help"], capture_output=True, text=True, check=True)
+    return "--state-dir" in done.stdout
+
+
+class FollowWorld(k.CliWorld):
+    def more_flags(self):
+        return ["--state-dir", os.path.join(self.made, "state")] if keeps_history() else []
+
+    def path(self, name):
+        return os.path.join(self.made, name)
+
+    def read(self, name):
+        try:
+            with open(self.path(name), encoding="utf-8") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def handed(self):
+        """Sequence numbers of the events that the command has had, as it had them."""
+        return [json.loads(line)["sequence"] for line in self.read("out").splitlines()]
+
+    def all_events(self):
+        return [event["sequence"] for event in self.get("/events")["events"]][::-1]
+
+    def following(self):
+        return int(re.findall(r"^ripd_http_streams (\d+)$", self.get("/metrics"), re.M)[0])
+
+    def follow(self, *arguments, **options):
+        streams = self.following()
+        follower = k.Follower(self, *arguments, **options)
+        self.wait_for(lambda: self.following() == streams + 1)
+        return follower
+
+
+def prints(world):
+    app = world.puppet()
+    world.stall(app, 4)  # before it was asked
+    people, programs = world.follow(), world.follow("--json", "--kind=end")
+    world.stall(app, 5)
+    world.wait_for(lambda: len(people.lines) == 3 and len(programs.lines) == 1)
+    assert people.lines[0].startswith("TIME ") and " begin " in people.lines[1] and " end " in people.lines[2]
+    assert json.loads(programs.lines[0]) == world.get("/events?limit=1")["events"][0]
+    assert people.stop(signal.SIGTERM) == 0 and programs.stop(signal.SIGINT) == 0
+    assert people.errors == [] and programs.errors == []
+
+
+def since(world):
+    app = world.puppet()
+    world.stall(app, 4)
+    epoch = world.get("/events")["epoch"]
+    follower = world.follow("--json", "--since-id", f"{epoch}-1")
+    world.wait_for(lambda: len(follower.lines) == 1)
+    assert json.loads(follower.lines[0])["sequence"] == 2
+    follower.stop(signal.SIGTERM)
+    follower = world.follow("--json", "--since-id", "0000000000000001-1")
+    world.wait_for(lambda: len(follower.lines) == 3)
+    assert json.loads(follower.lines[0])["kind"] == "gap", "another history: said, and then all that is held"
+    assert "gap" in follower.errors[0]
+    follower.stop(signal.SIGTERM)
+
+
+def hostile_names(world):
+    follower, programs = world.follow(), world.follow("--json")
+    command = world.follow("--exec", f"cat >>{world.path('out')}; echo \"$RIPD_EVENT\" >>{world.path('kinds')}")
+    ring = world.hostile_stalls()
+    count = len(k.HOSTILE)
+    world.wait_for(lambda: len(follower.lines) == count + 1 and len(programs.lines) == count)
+    world.wait_for(lambda: world.read("kinds").count("\n") == count)
+    for line in follower.lines + programs.lines:
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", line), line
+    assert world.handed() == world.all_events() and world.read("kinds") == "begin\n" * count
+    assert not os.path.exists("INJECTED")
+    for each in (follower, programs, command):
+        assert each.stop(signal.SIGTERM) == 0
+    ring.close()
+
+
+def survives_a_restart_of_ripd(world):
+    """Nothing lost and nothing twice, where ripd keeps its history; a gap is said, where it does not."""
+    app = world.puppet()
+    command = world.follow("--exec", f"cat >>{world.path('out')}")
+    world.stall(app, 4)
+    world.wait_for(lambda: world.handed() == [1, 2])
+    assert world.stop() == 0
+    world.start()
+    world.wait_for(lambda: world.following() == 1)
+    world.stall(app, 5)
+    if keeps_history():
+        world.wait_for(lambda: world.handed() == world.all_events())
+        assert not [line for line in command.errors if "gap" in line], command.errors
+    else:
+        world.wait_for(lambda: world.handed() == [1, 2, 1, 2])
+        assert [line for line in command.errors if "gap" in line], command.errors
+    assert [line for line in command.errors if "following again" in line]
+    assert command.stop(signal.SIGTERM) == 0
+
+
+def goes_on_where_it_was(world):
+    """Stopped and killed at any time: with --state each event reaches the command, and no place is lost."""
+    app = world.puppet()
+    arguments = ("--state", world.path("last"), "--exec", f"cat >>{world.path('out')}; test ! -e {world.path('slow')} "
+                 f"|| {{ echo $$ >{world.path('pid')}; exec sleep 1000; }}")
+    follower = world.follow(*arguments)
+    world.wait_for(lambda: world.read("last").endswith("-0\n"))  # its place, before anything happened
+    world.stall(app, 4)
+    world.wait_for(lambda: world.read("last").endswith("-2\n"))
+    follower.stop(signal.SIGKILL)
+    world.stall(app, 5)  # while nobody listens
+    follower = world.follow(*arguments)
+    world.wait_for(lambda: world.handed() == [1, 2, 3, 4] and world.read("last").endswith("-4\n"))
+    open(world.path("slow"), "w", encoding="ascii").close()
+    world.stall(app, 6)
+    world.wait_for(lambda: world.handed() == [1, 2, 3, 4, 5] and world.read("pid"))
+    pid = int(world.read("pid"))
+    assert follower.stop(signal.SIGTERM) == 0, "in the middle of a command, which goes with it"
+    assert not os.path.exists(f"/proc/{pid}")
+    assert world.read("last").endswith("-4\n")
+    os.unlink(world.path("slow"))
+    follower = world.follow(*arguments)
+    world.wait_for(lambda: world.handed() == [1, 2, 3, 4, 5, 5, 6] and world.read("last").endswith("-6\n"))
+    assert follower.stop(signal.SIGTERM) == 0
+    with open(world.path("last"), "w", encoding="ascii") as file:
+        file.write("nonsense\n")
+    done = world.rip("--follow", *arguments)
+    assert done.returncode == 2 and "EPOCH-SEQUENCE" in done.stderr and done.stderr.count("\n") == 1, done
+
+
+def commands_that_fail(world):
+    app = world.puppet()
+    follower = world.follow("--exec", 'echo "$RIPD_EVENT $RIPD_EPISODE"; exit 3')
+    missing = world.follow("--exec", "/nonexistent/command")
+    world.stall(app, 4)
+    world.wait_for(lambda: len(follower.errors) == 2 and follower.lines == ["begin 1\n", "end 1\n"])
+    assert follower.errors[0] == "rip: events: --exec: exit status 3: begin of episode 1\n", follower.errors
+    world.wait_for(lambda: len(missing.errors) == 4)  # the shell's words, too
+    assert "exit status 127" in missing.errors[1]
+    assert follower.stop(signal.SIGTERM) == 0 and missing.stop(signal.SIGTERM) == 0
+
+
+def waits_for_ripd(world):
+    """Started before ripd: it is told once, and goes on by itself."""
+    assert world.stop() == 0
+    follower = k.Follower(world, "--json")
+    until = time.monotonic() + w.PATIENCE_S
+    while not follower.errors and time.monotonic() < until:
+        time.sleep(0.02)
+    assert "trying again" in follower.errors[0]
+    world.start()
+    world.wait_for(lambda: world.following() == 1)
+    world.stall(world.puppet(), 4)
+    world.wait_for(lambda: len(follower.lines) == 2)
+    assert len(follower.errors) == 2, follower.errors
+    assert follower.stop(signal.SIGTERM) == 0
+
+
+if __name__ == "__main__":
+    w.run([prints, since, hostile_names, survives_a_restart_of_ripd, goes_on_where_it_was, commands_that_fail,
+           waits_for_ripd], FollowWorld)
