@@ -97,6 +97,12 @@ static bool check(const struct events_settings *settings)
         cli_error("events: %s: expected together with --follow", settings->command != NULL ? "--exec" : "--state");
         return false;
     }
+    if ((settings->command != NULL && *settings->command == '\0') ||
+        (settings->state != NULL && *settings->state == '\0')) {
+        cli_error("events: %s: expected something",
+                  settings->state != NULL && *settings->state == '\0' ? "--state" : "--exec");
+        return false;
+    }
     if (settings->follow && settings->limit != NULL) {
         cli_error("events: --limit: expected without --follow");
         return false;

@@ -90,15 +90,16 @@ def main():
         if result.returncode != 0:
             fail(f"cmake --install: {result.stdout}{result.stderr}")
         units = sorted(glob.glob(f"{prefix}/lib/systemd/system/*"))
-        if [os.path.basename(unit) for unit in units] != ["ripd.service", "ripd.socket"]:
+        if [os.path.basename(unit) for unit in units] != ["rip-events@.service", "ripd.service", "ripd.socket"]:
             fail(f"installed units: {units}")
         etc = f"{folder}/etc/systemd/system"
         environment = {**os.environ, "SYSTEMD_UNIT_PATH": f"{etc}:{prefix}/lib/systemd/system:"}
-        check_settings(units[0], prefix)
+        service = units[1]
+        check_settings(service, prefix)
         check_directories(prefix)
         verify(units, environment)
         result = run(["systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE_MAX}", "--no-pager",
-                      units[0]])
+                      service])
         exposure = re.search(r"Overall exposure level .*: ([\d.]+)", result.stdout)
         if result.returncode != 0 or exposure is None:
             fail(f"systemd-analyze security: {result.stdout}{result.stderr}")

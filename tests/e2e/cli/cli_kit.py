@@ -9,6 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import hostile_ring as h  # noqa: E402
 import world as w  # noqa: E402
 
+TOP = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.."))
 RIP = f"{w.BIN}/rip"
 HOSTILE = [b"\x1b[31;5m\x1b]0;title\x07", b"<script>alert(1)</script>", b"\xff\xfe\x80\xc3", b'"' * 63,
            b"$(touch INJECTED)", b"`touch INJECTED`", b"; touch INJECTED #", b"a\nb\r\0c\td\x7f",

@@ -97,6 +97,7 @@ def wrong_flags(world):
             (["--json=1"], ["--json", "no value"]), (["--url", "ftp://x"], ["ftp://x", "expected"]),
             (["--since-id", "7"], ["'7'", "EPOCH-SEQUENCE"]), (["--exec", "true"], ["--exec", "--follow"]),
             (["--state", "x"], ["--state", "--follow"]), (["--follow", "--limit", "1"], ["--limit"]),
+            (["--follow", "--exec", ""], ["--exec", "expected"]),
             (["--name", "x" * 5000], ["too long"]), (["--kind", "middle"], ["middle", "begin"]),
             (["--limit", "0"], ["limit"]), (["--pid", "x\n\x1b"], ["pid"])):
         done = world.rip(*arguments)
@@ -105,7 +106,11 @@ def wrong_flags(world):
         for word in words:
             assert word in done.stderr, (arguments, done.stderr)
     done = world.rip("--help")
-    assert done.returncode == 0 and "--follow" in done.stdout and not done.stderr
+    assert done.returncode == 0 and not done.stderr
+    flags = re.findall(r"^  (--[a-z-]+)", done.stdout, re.M)
+    with open(os.path.join(k.TOP, "ripd/man/rip.1.in"), encoding="utf-8") as file:
+        manual = file.read()
+    assert len(flags) > 10 and all("Fl \\-" + flag[2:] in manual for flag in flags), "the manual has every flag"
 
 
 class Stranger(http.server.BaseHTTPRequestHandler):
