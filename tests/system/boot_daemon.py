@@ -137,5 +137,14 @@ def test_crashes_for_a_while(machine):
     machine.run("systemctl", "restart", "ripd")
 
 
+def test_boot(machine):
+    """Enabled before the machine starts: user and directory are made first, then the socket, which starts ripd."""
+    assert machine.property("ripd.socket", "ActiveState") == "active"
+    assert machine.text("stat", "-c", "%a %U %G", "/run/librip").strip() == "3777 root ripd"
+    assert machine.request("/readyz")[0] in ANSWERS
+    machine.wait_for("its first scan", lambda: is_ready(machine))
+
+
+TESTS_AT_BOOT = [test_boot]
 TESTS = [test_set_up, test_answers, test_units_are_sound, test_what_is_taken_away, test_killed,
          test_asked_for_when_stopped, test_hung_scanner, test_hung_process, test_crashes_for_a_while]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services as Debian ships them, traced by the drop-ins as installed; who may read which ring; hostile names."""
+import datetime
 import subprocess
 
+from boot_daemon import wait_replaced
 from looks import entries, field, ring, stall_of, start_sleeper, threads, wait_ring
 from machine import NAMESPACES, Skip
 
@@ -114,6 +116,35 @@ def test_dynamic_user(machine):
     machine.run("systemctl", "stop", "sleeper")
 
 
+def episodes(machine, name):
+    """Of a ring: (episode, kind), oldest first."""
+    return [(event["episode"], event["kind"]) for event in reversed(machine.get(f"/events?ring={name}")["events"])]
+
+
+def began(stall):
+    return datetime.datetime.fromisoformat(stall["since"].replace("Z", "+00:00"))
+
+
+def test_killed_during_a_stall(machine):
+    """The stall is there again at the first scan, as old as it is, and has not begun twice; nor does it end twice."""
+    start_sleeper(machine, "stuck", "/run/librip/stuck", b"stuck", "-p", "DynamicUser=yes", "-p",
+                  "ReadWritePaths=/run/librip")
+    since = began(stall_of(machine, "stuck"))
+    before = machine.wait_for("its event", lambda: episodes(machine, "stuck"))
+    for _ in range(2):
+        pid = machine.main_pid("ripd.service")
+        machine.run("kill", "-KILL", str(pid))
+        wait_replaced(machine, pid)
+        assert abs(began(stall_of(machine, "stuck", 0)) - since) < datetime.timedelta(seconds=3), "found anew"
+        assert episodes(machine, "stuck") == before, episodes(machine, "stuck")
+    machine.run("systemctl", "stop", "ripd")
+    machine.run("systemctl", "stop", "stuck")  # while nobody looks
+    machine.run("systemctl", "start", "ripd")
+    machine.wait_for("its end", lambda: len(episodes(machine, "stuck")) > 1)
+    assert episodes(machine, "stuck") == [*before, (before[0][0], "end")], episodes(machine, "stuck")
+    assert len(entries(machine, "begin", "stuck")) == 1, entries(machine, "begin", "stuck")
+
+
 def test_names_of_places(machine):
     """Functions of another user's program, found by a process of ripd's that has even less than ripd."""
     machine.run("systemd-run", "--quiet", "--unit=other", "-p", "DynamicUser=yes", "-p", "RuntimeDirectory=other",
@@ -152,5 +183,5 @@ def test_hostile_name(machine):
     machine.run("systemctl", "stop", "hostile")
 
 
-TESTS = [test_redis_server, test_nginx, test_dynamic_user, test_names_of_places, test_shared_memory_of_others,
-         test_hostile_name]
+TESTS = [test_redis_server, test_nginx, test_dynamic_user, test_killed_during_a_stall, test_names_of_places,
+         test_shared_memory_of_others, test_hostile_name]

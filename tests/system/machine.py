@@ -20,7 +20,7 @@ SYSTEMD = "/lib/systemd/systemd"
 TOOLS = ("unshare", "nsenter", "setpriv", "pivot_root", "journalctl", "systemctl")
 INIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "machine_init")
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup")
-PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000  # of <linux/ptrace.h> and <linux/wait.h>
+PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000  # of <linux/ptrace.h>, <linux/wait.h>
 
 
 class Skip(Exception):
@@ -92,8 +92,9 @@ class Machine:
         threading.Thread(target=self.read_console, daemon=True).start()
         enter = f'echo $$ >"{self.cgroup}/cgroup.procs" && exec "$@"'
         self.unshare = subprocess.Popen(
-            ["sh", "-c", enter, "sh", "unshare", *NAMESPACES, "--fork", "--kill-child=KILL", INIT, self.work, tree,
-             os.ttyname(terminal)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            ["sh", "-c", enter, "sh", "setpriv", "--pdeathsig=KILL", "unshare", *NAMESPACES, "--fork",
+             "--kill-child=KILL", INIT, self.work, tree, os.ttyname(terminal)],
+            stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.pid = wait_for("the first process", self.first_process, 20)
         # systemd moves every process of its cgroup to init.scope; this one is not in its pid namespace.
         with open(os.path.join(home, "cgroup.procs"), "w", encoding="ascii") as file:
