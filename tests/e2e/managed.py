@@ -17,7 +17,10 @@ variables, descriptors, command = sys.argv[1], sys.argv[2], sys.argv[3:]
 for variable in variables.split("|"):
     name, _, value = variable.partition("=")
     os.environ[name] = value.replace("{pid}", str(os.getpid()))
-aside = [fcntl.fcntl(int(number), fcntl.F_DUPFD_CLOEXEC, 100) for number in descriptors.split()]
+numbers = [int(number) for number in descriptors.split()]
+aside = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 100) for number in numbers]
+for number in numbers:
+    os.close(number)
 for number, descriptor in enumerate(aside, 3):
     os.dup2(descriptor, number)
 os.execv(command[0], command)
