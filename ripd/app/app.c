@@ -48,7 +48,7 @@ struct app {
     struct config *config;
     struct registry *registry;
     struct detector *detector;
-    struct newcomers_turn newcomers_turn;
+    struct newcomers *newcomers;
     struct probe *probe;
     struct events *events;
     struct hook *hook;
@@ -149,8 +149,7 @@ static void app_scan(struct app *app)
     if (scan_run(app->registry, app->detector) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
     newcomers = detector_newcomers(app->detector, &count); /* none without rules */
-    newcomers_find_rules(&app->newcomers_turn, app->registry, &app->config->rules, newcomers, count,
-                         app->config->interval_ns / NEWCOMERS_DIVISOR);
+    newcomers_find_rules(app->newcomers, app->registry, newcomers, count, app->config->interval_ns / NEWCOMERS_DIVISOR);
     suspects = detector_suspects(app->detector, &count);
     unexamined_count = evidence_collect(app->probe, app->registry, suspects, count); /* within a budget */
     detector_end(app->detector, &update);
@@ -246,6 +245,7 @@ static void app_configure(struct app *app)
 
     log_set_level(config->log_level);
     detector_configure(app->detector, &detector);
+    newcomers_set_rules(app->newcomers, &config->rules);
     events_set_hysteresis(app->events, hysteresis_of(config));
     error = registry_set_directories(app->registry, (const char *const *)config->directories.items,
                                      config->directories.count);
@@ -399,6 +399,8 @@ static int app_open_parts(struct app *app)
     if (error == 0)
         error = detector_new(&app->detector, &detector);
     if (error == 0)
+        error = newcomers_new(&app->newcomers, &config->rules);
+    if (error == 0)
         error = hook_new(&app->hook, &hook);
     if (error == 0)
         error = hook_set_command(app->hook, config->on_stall);
@@ -462,6 +464,7 @@ static void app_close(struct app *app)
     stalls_done(&app->stalls);
     events_free(app->events);
     hook_free(app->hook);
+    newcomers_free(app->newcomers);
     detector_free(app->detector);
     probe_free(app->probe);
     registry_free(app->registry);

@@ -60,7 +60,8 @@ struct event *event_make(void);
 struct event *event_ref(struct event *event);
 void event_unref(struct event *event); /* NULL is allowed */
 
-/* Whether a list or stream with these filters shows it: ring, name, pid, cause, kinds, min_ns of its duration. */
-bool query_matches_event(const struct query *query, const struct event *event);
+/* Whether a list or stream with these filters shows it: ring, name, pid, cause, kinds, min_ns of its duration. name is
+ * made of query->name, once for all events. */
+bool query_matches_event(const struct query *query, const struct glob *name, const struct event *event);
 
 #endif

@@ -18,7 +18,7 @@ void query_init(struct query *query)
     *query = (struct query){.limit = QUERY_LIMIT_DEFAULT};
 }
 
-bool query_matches(const struct query *query, const struct sighting *sighting)
+bool query_matches(const struct query *query, const struct glob *name, const struct sighting *sighting)
 {
     const struct item *item = sighting->item;
 
@@ -34,7 +34,7 @@ bool query_matches(const struct query *query, const struct sighting *sighting)
         return false;
     if (query->ring[0] && strcmp(query->ring, item->ring_name) != 0)
         return false;
-    return !query->name[0] || glob_matches(query->name, item->name, item->name_bytes);
+    return !query->name[0] || glob_matches(name, item->name, item->name_bytes);
 }
 
 struct page *page_new(struct snapshot *snapshot)
@@ -94,9 +94,11 @@ static struct page *list_stalls(const struct query *query, struct snapshot *snap
     const size_t limit = query->limit < QUERY_LIMIT_MAX ? query->limit : QUERY_LIMIT_MAX;
     const size_t room = limit < snapshot->stall_count ? limit : snapshot->stall_count;
     struct page *page = page_new(snapshot);
+    struct glob name;
 
     if (!page)
         return NULL;
+    glob_make(&name, query->name);
     page->sightings = calloc(room ? room : 1, sizeof *page->sightings);
     if (!page->sightings) {
         page_unref(page);
@@ -106,7 +108,7 @@ static struct page *list_stalls(const struct query *query, struct snapshot *snap
     for (size_t i = 0; i < snapshot->stall_count; i++) {
         const struct sighting *stall = &snapshot->stalls[i];
 
-        if (!query_matches(query, stall))
+        if (!query_matches(query, &name, stall))
             continue;
         page->total++;
         if (!is_after(stall, &query->after))
@@ -157,12 +159,14 @@ static struct page *group_stalls(const struct query *query, struct snapshot *sna
     struct locations *locations = locations_new();
     struct page *page = NULL;
     int result = locations ? 0 : -1;
+    struct glob name;
 
+    glob_make(&name, query->name);
     for (size_t i = 0; i < snapshot->stall_count && result == 0; i++) {
         const struct sighting *stall = &snapshot->stalls[i];
         const struct item *item = stall->item;
 
-        if (!query_matches(query, stall))
+        if (!query_matches(query, &name, stall))
             continue;
         result = locations_add(locations, &(struct located_id){
                                               .process = item->process,

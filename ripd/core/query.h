@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/glob.h"
 #include "core/locations.h"
 #include "core/snapshot.h"
 
@@ -49,11 +50,8 @@ struct query {
 
 void query_init(struct query *query);
 
-/* Without regard to cursor and limit. */
-bool query_matches(const struct query *query, const struct sighting *sighting);
-
-/* '*' any bytes, '?' one byte, '[a-z]' and '[!a-z]' classes, '\' quotes. Linear time in text for each star. */
-bool glob_matches(const char *pattern, const unsigned char *text, size_t text_bytes);
+/* Without regard to cursor and limit. name is made of query->name, once for all sightings. */
+bool query_matches(const struct query *query, const struct glob *name, const struct sighting *sighting);
 
 /* Some matching sightings in order, and how many match in all. */
 struct page {

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/duration.h"
-#include "core/query.h"
 
 _Static_assert(RULES_MAX <= UINT8_MAX - 1, "a rule's number and two more values do not fit a byte");
 
@@ -44,10 +43,17 @@ int rules_add(struct rules *rules, const char *text, const char **ret_expected)
     return 0;
 }
 
-int rules_find(const struct rules *rules, const uint8_t *name, size_t name_bytes)
+void rules_table_make(struct rules_table *ret_table, const struct rules *rules)
 {
+    ret_table->count = rules->count;
     for (size_t i = 0; i < rules->count; i++)
-        if (glob_matches(rules->rules[i].glob, name, name_bytes))
+        glob_make(&ret_table->globs[i], rules->rules[i].glob);
+}
+
+int rules_find(const struct rules_table *table, const uint8_t *name, size_t name_bytes)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (glob_matches(&table->globs[i], name, name_bytes))
             return (int)i;
     return RULES_NONE;
 }

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/glob.h"
+
 #define RULES_MAX 64u
 #define RULE_GLOB_BYTES 128u /* with a terminator: names have 63 bytes at most, classes and quotes take more */
 
@@ -35,7 +37,14 @@ struct rules {
  */
 int rules_add(struct rules *rules, const char *text, const char **ret_expected);
 
+/* The patterns of rules, made ready for many names. Large (two kilobytes a rule): not for the stack. */
+struct rules_table {
+    size_t count;
+    struct glob globs[RULES_MAX];
+};
+void rules_table_make(struct rules_table *ret_table, const struct rules *rules);
+
 /* Number of the first rule that matches the bytes of a name, or RULES_NONE. */
-int rules_find(const struct rules *rules, const uint8_t *name, size_t name_bytes);
+int rules_find(const struct rules_table *table, const uint8_t *name, size_t name_bytes);
 
 #endif

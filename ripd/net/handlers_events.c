@@ -21,13 +21,15 @@ static int select_events(const struct http *http, const struct query *query, str
         .newest_sequence = store->newest_sequence,
         .suppressed_count = http->snapshot->health.limit_counts[HEALTH_LIMIT_EPISODES],
     };
+    struct glob name;
 
     if (chosen == NULL)
         return -1;
+    glob_make(&name, query->name);
     for (size_t i = store->count; i-- != 0;) {
         struct event *event = event_store_at(store, i);
 
-        if (!query_matches_event(query, event))
+        if (!query_matches_event(query, &name, event))
             continue;
         page.total++;
         if (query->after.present && event->sequence >= query->after.sequence)

@@ -37,6 +37,7 @@ struct stream {
     struct stream *previous;
     struct connection *connection;
     struct query query;
+    struct glob name;       /* of the query */
     uint64_t next_sequence; /* all before it have been dealt with */
     uint64_t told_sequence; /* the place that the client was told last */
     uint64_t written_ns;    /* when something was last put into the output */
@@ -111,7 +112,7 @@ static void fill(struct stream *stream)
             stream->next_sequence = event->sequence;
             write_gap(stream, GAP_FORGOTTEN, expected, event->sequence - 1);
         }
-        if (query_matches_event(&stream->query, event))
+        if (query_matches_event(&stream->query, &stream->name, event))
             write_event(stream, event);
         stream->next_sequence = event->sequence + 1;
     }
@@ -219,6 +220,7 @@ void stream_open(struct http *http, struct connection *connection, const struct 
     }
     stream->connection = connection;
     stream->query = *query;
+    glob_make(&stream->name, query->name);
     stream->next = http->streams;
     if (http->streams != NULL)
         http->streams->previous = stream;

@@ -37,7 +37,7 @@ static bool content_matches(struct walk *walk, uint32_t slot, uint32_t generatio
         item.process = &process;
     }
     probe.item = &item;
-    return query_matches(walk->query, &probe);
+    return query_matches(walk->query, &walk->name, &probe);
 }
 
 static bool matches(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
@@ -68,6 +68,7 @@ int walk_ids(struct walk *walk, const struct detector *detector)
     size_t count;
     int result = 0;
 
+    glob_make(&walk->name, walk->query->name);
     for (size_t i = 0; result == 0; i++) {
         rings = registry_rings(walk->registry, &count);
         if (i >= count)

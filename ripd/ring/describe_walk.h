@@ -24,6 +24,7 @@ struct walk {
     int (*take)(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting);
     void *context;
     struct ring *ring; /* the one being walked */
+    struct glob name;  /* of the query */
 };
 
 /* 0, or what take returned. Cursor and limit of the query are the caller's business. */

@@ -4,19 +4,49 @@
  */
 #include "ring/newcomers.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "os/clock.h"
 
 #define NAMES_PER_LOOK 64u /* at the clock: ten microseconds or so */
 
+struct newcomers {
+    struct rules_table rules;
+    uint32_t next_ring; /* where the next call begins */
+    uint32_t next_slot;
+};
+
+int newcomers_new(struct newcomers **ret_newcomers, const struct rules *rules)
+{
+    struct newcomers *newcomers = calloc(1, sizeof(*newcomers));
+
+    if (newcomers == NULL)
+        return -ENOMEM;
+    newcomers_set_rules(newcomers, rules);
+    *ret_newcomers = newcomers;
+    return 0;
+}
+
+void newcomers_free(struct newcomers *newcomers)
+{
+    free(newcomers);
+}
+
+void newcomers_set_rules(struct newcomers *newcomers, const struct rules *rules)
+{
+    rules_table_make(&newcomers->rules, rules);
+}
+
 /* The first newcomer that is not before that place. */
-static size_t index_of(const struct detector_newcomer *newcomers, size_t count, uint32_t ring, uint32_t slot)
+static size_t index_of(const struct detector_newcomer *list, size_t count, uint32_t ring, uint32_t slot)
 {
     size_t low = 0, high = count;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (newcomers[middle].ring < ring || (newcomers[middle].ring == ring && newcomers[middle].slot < slot))
+        if (list[middle].ring < ring || (list[middle].ring == ring && list[middle].slot < slot))
             low = middle + 1;
         else
             high = middle;
@@ -25,7 +55,7 @@ static size_t index_of(const struct detector_newcomer *newcomers, size_t count, 
 }
 
 /* Its ring may have been damaged since it was scanned, or be damaged now. */
-static void find_rule(struct registry *registry, struct ring **ring, const struct rules *rules,
+static void find_rule(struct registry *registry, struct ring **ring, const struct rules_table *rules,
                       struct detector_newcomer *newcomer)
 {
     struct rip_id_info info;
@@ -44,20 +74,20 @@ static void find_rule(struct registry *registry, struct ring **ring, const struc
     }
 }
 
-void newcomers_find_rules(struct newcomers_turn *turn, struct registry *registry, const struct rules *rules,
-                          struct detector_newcomer *newcomers, size_t count, uint64_t budget_ns)
+void newcomers_find_rules(struct newcomers *newcomers, struct registry *registry, struct detector_newcomer *list,
+                          size_t count, uint64_t budget_ns)
 {
     const uint64_t began_mono_ns = count != 0 ? clock_mono_ns() : 0;
-    const size_t first = index_of(newcomers, count, turn->ring, turn->slot);
+    const size_t first = index_of(list, count, newcomers->next_ring, newcomers->next_slot);
     struct ring *ring = NULL;
     size_t done = 0;
 
     while (done < count && (done % NAMES_PER_LOOK != 0 || done == 0 || clock_mono_ns() - began_mono_ns < budget_ns)) {
-        find_rule(registry, &ring, rules, &newcomers[(first + done) % count]);
+        find_rule(registry, &ring, &newcomers->rules, &list[(first + done) % count]);
         done++;
     }
     if (done == count)
         return;
-    turn->ring = newcomers[(first + done) % count].ring;
-    turn->slot = newcomers[(first + done) % count].slot;
+    newcomers->next_ring = list[(first + done) % count].ring;
+    newcomers->next_slot = list[(first + done) % count].slot;
 }

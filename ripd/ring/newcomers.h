@@ -15,14 +15,15 @@
 #include "core/rules.h"
 #include "ring/registry.h"
 
-/* Where the next call begins. All zero = at the first. */
-struct newcomers_turn {
-    uint32_t ring;
-    uint32_t slot;
-};
+struct newcomers;
+int newcomers_new(struct newcomers **ret_newcomers, const struct rules *rules);
+void newcomers_free(struct newcomers *newcomers);
 
-/* Fills newcomer->rule, in order of ring and slot, of as many as the budget allows. */
-void newcomers_find_rules(struct newcomers_turn *turn, struct registry *registry, const struct rules *rules,
-                          struct detector_newcomer *newcomers, size_t count, uint64_t budget_ns);
+/* Other rules; they are copied. */
+void newcomers_set_rules(struct newcomers *newcomers, const struct rules *rules);
+
+/* Fills the rule of as many of the list, which is in order of ring and slot, as the budget allows. */
+void newcomers_find_rules(struct newcomers *newcomers, struct registry *registry, struct detector_newcomer *list,
+                          size_t count, uint64_t budget_ns);
 
 #endif

@@ -38,6 +38,7 @@ static struct registry *registry;
 static struct ring *ring;
 static struct detector *detector;
 static struct rules rules; /* none, or some */
+static struct newcomers *finder;
 static enum population population;
 static uint32_t live_count;
 static uint64_t scan_number;
@@ -95,6 +96,7 @@ static void detector_start(void)
     for (size_t i = 0; i < rules.count; i++)
         config.rule_thresholds_ns[i] = config.stall_after_ns / 2;
     need(detector_new(&detector, &config) == 0, "detector_new");
+    newcomers_set_rules(finder, &rules);
 }
 
 /* What happens between two scans. */
@@ -136,7 +138,6 @@ static void run_samples(uint64_t count)
 
 static struct detector_update scan_within(uint64_t naming_ns)
 {
-    static struct newcomers_turn turn;
     struct detector_newcomer *newcomers;
     struct detector_update update;
     size_t suspect_count, newcomer_count;
@@ -144,7 +145,7 @@ static struct detector_update scan_within(uint64_t naming_ns)
     detector_begin(detector, ++scan_number * INTERVAL_NS);
     need(scan_run(registry, detector) == 0, "scan_run");
     newcomers = detector_newcomers(detector, &newcomer_count);
-    newcomers_find_rules(&turn, registry, &rules, newcomers, newcomer_count, naming_ns);
+    newcomers_find_rules(finder, registry, newcomers, newcomer_count, naming_ns);
     detector_suspects(detector, &suspect_count);
     detector_end(detector, &update);
     need(update.id_count == live_count && suspect_count == 0, "a scan in which nothing stalls");
@@ -273,11 +274,13 @@ static void bench_sparse(void)
 int main(void)
 {
     need(sigbus_install() == 0, "sigbus_install");
+    need(newcomers_new(&finder, &rules) == 0, "newcomers_new");
     bench_print_machine();
     bench_size(1000);
     bench_size(100000);
     bench_size(1000000);
     bench_rules(1000000);
     bench_sparse();
+    newcomers_free(finder);
     return sink == 0;
 }

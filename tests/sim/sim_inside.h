@@ -57,6 +57,7 @@ struct sim_world {
 
     struct detector_config config;
     struct rules rules;
+    struct rules_table rules_table;
     struct report begun[SIM_IDS_MAX]; /* the begins of those that have not ended: what is known after a restart */
     size_t begun_count;
     uint64_t last_episode;

@@ -108,13 +108,13 @@ static void find_rules(struct sim_world *world)
         const struct sim_id *id = sim_find(world, newcomers[i].ring, newcomers[i].slot);
 
         assert_int_equal(newcomers[i].generation, id->generation);
-        newcomers[i].rule = rules_find(&world->rules, (const uint8_t *)id->name, strlen(id->name));
+        newcomers[i].rule = rules_find(&world->rules_table, (const uint8_t *)id->name, strlen(id->name));
     }
 }
 
 uint64_t sim_threshold_ns(const struct sim_world *world, const struct sim_id *id)
 {
-    const int rule = rules_find(&world->rules, (const uint8_t *)id->name, strlen(id->name));
+    const int rule = rules_find(&world->rules_table, (const uint8_t *)id->name, strlen(id->name));
 
     return rule == RULES_NONE ? world->config.stall_after_ns : world->rules.rules[rule].threshold_ns;
 }

@@ -21,6 +21,7 @@ static void take_rules(struct sim_world *world, const char *texts)
         assert_int_equal(rules_add(&world->rules, text, &expected), 0);
     }
     free(copy);
+    rules_table_make(&world->rules_table, &world->rules);
     world->config.rule_count = world->rules.count;
     for (size_t i = 0; i < world->rules.count; i++)
         world->config.rule_thresholds_ns[i] = world->rules.rules[i].threshold_ns;

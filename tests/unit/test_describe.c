@@ -102,10 +102,12 @@ static uint64_t total_of(struct world *world, const struct query *query)
 {
     struct page *page = page_of(world, query);
     uint64_t total = page->total;
+    struct glob name;
 
+    glob_make(&name, query->name);
     assert_int_equal(page->count, total < query->limit ? total : query->limit);
     for (size_t i = 0; i < page->count; i++)
-        assert_true(query_matches(query, &page->sightings[i])); /* what was left out early is what this leaves out */
+        assert_true(query_matches(query, &name, &page->sightings[i])); /* what was left out early is left out by this */
     page_unref(page);
     return total;
 }

@@ -12,7 +12,9 @@
 
 #include <cmocka.h>
 
+#include "core/glob.h"
 #include "core/query.h"
+#include "support/guarded_copy.h"
 
 struct example {
     const char *pattern;
@@ -80,9 +82,18 @@ static const struct example examples[] = {
     {"a]", "a]", true},
 };
 
+static bool matches_bytes(const char *pattern, const unsigned char *text, size_t text_bytes)
+{
+    struct glob glob;
+
+    memset(&glob, 0x55, sizeof glob);
+    glob_make(&glob, pattern);
+    return glob_matches(&glob, text, text_bytes);
+}
+
 static bool matches(const char *pattern, const char *text)
 {
-    return glob_matches(pattern, (const unsigned char *)text, strlen(text));
+    return matches_bytes(pattern, (const unsigned char *)text, strlen(text));
 }
 
 static void examples_match_or_do_not(void **context)
@@ -98,32 +109,73 @@ static void bytes_are_unsigned_and_may_be_zero(void **context)
     static const unsigned char text[] = {'a', 0, 0xff, 'b'};
 
     (void)context;
-    assert_true(glob_matches("a*b", text, 4));
-    assert_true(glob_matches("a??b", text, 4));
-    assert_true(glob_matches("a?[\x80-\xff]b", text, 4));
-    assert_false(glob_matches("a", text, 4));
-    assert_true(glob_matches("a", text, 1)); /* the text is not terminated */
+    assert_true(matches_bytes("a*b", text, 4));
+    assert_true(matches_bytes("a??b", text, 4));
+    assert_true(matches_bytes("a?[\x80-\xff]b", text, 4));
+    assert_false(matches_bytes("a", text, 4));
+    assert_true(matches_bytes("a", text, 1)); /* the text is not terminated */
 }
 
-/* Each of these takes exponential or cubic time where every star is tried again. */
+/* Classes and quotes that are not closed end where the pattern does. */
+static void nothing_behind_the_pattern_is_read(void **context)
+{
+    static const char *const patterns[] = {"", "[", "[!", "[]", "[!]", "[a-", "[a\\", "\\", "a\\", "*[a-z", "[[", "*"};
+
+    (void)context;
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        struct guarded_copy copy;
+
+        guarded_copy_new(&copy, patterns[i], strlen(patterns[i]) + 1);
+        assert_int_equal(matches((const char *)copy.bytes, patterns[i]), patterns[i][0] != '\\' || !patterns[i][1]);
+        guarded_copy_free(&copy);
+    }
+}
+
+/* As long as a name can be, and one more: what is longer than any name matches none, whatever it is made of. */
+static void patterns_up_to_the_longest_name(void **context)
+{
+    char pattern[QUERY_PATTERN_BYTES] = "", text[RIP_NAME_BYTES + 1];
+
+    (void)context;
+    memset(text, 'a', RIP_NAME_BYTES);
+    text[RIP_NAME_BYTES] = 0;
+    for (size_t i = 0; i < RIP_NAME_BYTES; i++)
+        strcat(pattern, i % 3 ? "[a]" : "*a");
+    assert_true(matches(pattern, text));
+    assert_false(matches(pattern, text + 1));
+    strcat(pattern, "*");
+    assert_true(matches(pattern, text));
+    strcat(pattern, "*?"); /* one element too many */
+    assert_false(matches(pattern, text));
+    memset(pattern, '*', sizeof pattern - 1);
+    assert_true(matches(pattern, text));
+}
+
+/*
+ * Each of these takes exponential, cubic or quadratic time where something is tried again: some twenty seconds of this
+ * test where only the last star is widened. Ten times as many names as there can be stalls in a list.
+ */
 static void pathological_patterns_are_quick(void **context)
 {
-    char text[RIP_NAME_BYTES], pattern[QUERY_PATTERN_BYTES];
-    clock_t began = clock();
+    unsigned char text[RIP_NAME_BYTES];
+    const clock_t began = clock();
+    char pattern[QUERY_PATTERN_BYTES];
 
     (void)context;
     memset(text, 'a', sizeof text);
-    for (int round = 0; round < 1000; round++) {
-        for (size_t i = 0; i < sizeof pattern - 2; i += 2)
-            memcpy(pattern + i, "*a", 2);
-        memcpy(pattern + sizeof pattern - 2, "b", 2);
-        assert_false(glob_matches(pattern, (const unsigned char *)text, sizeof text));
-        memset(pattern, '*', sizeof pattern - 2);
-        assert_false(glob_matches(pattern, (const unsigned char *)text, sizeof text));
-        memset(pattern, '[', sizeof pattern - 1);
+    for (int round = 0; round < 4; round++) {
+        static const char *const pieces[] = {"*a", "a", "[", "[bcdefa]"};
+        const size_t length = strlen(pieces[round]);
+        struct glob glob;
+
+        memset(pattern, 0, sizeof pattern);
         pattern[0] = '*';
-        pattern[sizeof pattern - 1] = 0;
-        assert_false(glob_matches(pattern, (const unsigned char *)text, sizeof text));
+        for (size_t at = 1; at + length < (round == 1 ? 33 : sizeof pattern - 1); at += length)
+            memcpy(pattern + at, pieces[round], length);
+        strcat(pattern, "b");
+        glob_make(&glob, pattern);
+        for (unsigned i = 0; i < 655360; i++)
+            assert_false(glob_matches(&glob, text, sizeof text));
     }
     assert_true(clock() - began < 5 * CLOCKS_PER_SEC);
 }
@@ -164,10 +216,9 @@ static void agrees_with_the_obvious_definition(void **context)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(examples_match_or_do_not),
-        cmocka_unit_test(bytes_are_unsigned_and_may_be_zero),
-        cmocka_unit_test(pathological_patterns_are_quick),
-        cmocka_unit_test(agrees_with_the_obvious_definition),
+        cmocka_unit_test(examples_match_or_do_not),           cmocka_unit_test(bytes_are_unsigned_and_may_be_zero),
+        cmocka_unit_test(nothing_behind_the_pattern_is_read), cmocka_unit_test(patterns_up_to_the_longest_name),
+        cmocka_unit_test(pathological_patterns_are_quick),    cmocka_unit_test(agrees_with_the_obvious_definition),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

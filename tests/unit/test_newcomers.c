@@ -24,7 +24,7 @@ struct fixture {
     struct ring_builder first, second; /* by serial */
     const char *first_name;
     struct detector_newcomer newcomers[2 * SLOTS]; /* all ids of both, in order */
-    struct newcomers_turn turn;
+    struct newcomers *finder;
 };
 
 static void add_rule(struct fixture *fixture, const char *text)
@@ -72,6 +72,7 @@ static int set_up(void **state)
         fixture->second = other;
     }
     fixture->first_name = rings[0]->name;
+    assert_int_equal(newcomers_new(&fixture->finder, &fixture->rules), 0);
     add_rule(fixture, "nobody=1h");
     add_rule(fixture, "batch-*=10m");
     for (uint32_t i = 0; i < 2 * SLOTS; i++)
@@ -89,6 +90,7 @@ static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
 
+    newcomers_free(fixture->finder);
     registry_free(fixture->registry);
     ring_stage_release(&fixture->first);
     ring_stage_release(&fixture->second);
@@ -100,7 +102,8 @@ static int tear_down(void **state)
 static void find_rules(struct fixture *fixture, uint64_t budget_ns)
 {
     assert_int_equal(sigbus_install(), 0);
-    newcomers_find_rules(&fixture->turn, fixture->registry, &fixture->rules, fixture->newcomers, 2 * SLOTS, budget_ns);
+    newcomers_set_rules(fixture->finder, &fixture->rules);
+    newcomers_find_rules(fixture->finder, fixture->registry, fixture->newcomers, 2 * SLOTS, budget_ns);
 }
 
 static int expected_rule(uint32_t i)
@@ -115,7 +118,7 @@ static void test_every_newcomer_gets_the_rule_of_its_name(void **state)
     find_rules(fixture, LONG_NS);
     for (uint32_t i = 0; i < 2 * SLOTS; i++)
         assert_int_equal(fixture->newcomers[i].rule, expected_rule(i));
-    newcomers_find_rules(&fixture->turn, fixture->registry, &fixture->rules, NULL, 0, LONG_NS);
+    newcomers_find_rules(fixture->finder, fixture->registry, NULL, 0, LONG_NS);
 }
 
 /* Names are bytes of any kind, or none at all. */

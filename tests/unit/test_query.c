@@ -48,6 +48,14 @@ static struct sighting sighting_of(const char *ring_name, uint32_t ring, uint32_
     return (struct sighting){.item = item, .state = ID_STALLED, .cause = CAUSE_BLOCKED, .frozen_for_ns = 7000};
 }
 
+static bool matches(const struct query *query, const struct sighting *sighting)
+{
+    struct glob name;
+
+    glob_make(&name, query->name);
+    return query_matches(query, &name, sighting);
+}
+
 static void each_condition_excludes(void **context)
 {
     struct sighting sighting = sighting_of("checkout", 1, 7, "worker-17");
@@ -56,37 +64,37 @@ static void each_condition_excludes(void **context)
     (void)context;
     query_init(&query);
     assert_int_equal(query.limit, QUERY_LIMIT_DEFAULT);
-    assert_true(query_matches(&query, &sighting));
+    assert_true(matches(&query, &sighting));
 
     memcpy(query.ring, "checkout", 9);
-    assert_true(query_matches(&query, &sighting));
+    assert_true(matches(&query, &sighting));
     memcpy(query.ring, "check", 6); /* a name, not a beginning */
-    assert_false(query_matches(&query, &sighting));
+    assert_false(matches(&query, &sighting));
 
     query_init(&query);
     memcpy(query.name, "worker-*", 9);
-    assert_true(query_matches(&query, &sighting));
+    assert_true(matches(&query, &sighting));
     memcpy(query.name, "worker", 7);
-    assert_false(query_matches(&query, &sighting));
+    assert_false(matches(&query, &sighting));
 
     query_init(&query);
     query.pid = 4690;
-    assert_true(query_matches(&query, &sighting));
+    assert_true(matches(&query, &sighting));
     query.pid = 17; /* its pid in a namespace of its own is not asked for */
-    assert_false(query_matches(&query, &sighting));
+    assert_false(matches(&query, &sighting));
 
     query_init(&query);
     query.min_ns = 7000;
-    assert_true(query_matches(&query, &sighting));
+    assert_true(matches(&query, &sighting));
     query.min_ns = 7001;
-    assert_false(query_matches(&query, &sighting));
+    assert_false(matches(&query, &sighting));
 
     query_init(&query);
     query.one = true;
     query.id = 107;
-    assert_true(query_matches(&query, &sighting));
+    assert_true(matches(&query, &sighting));
     query.id = 7;
-    assert_false(query_matches(&query, &sighting));
+    assert_false(matches(&query, &sighting));
     sighting_done(&sighting);
 }
 
@@ -99,21 +107,21 @@ static void states_and_causes(void **context)
     query_init(&query);
     query.has_state = true;
     query.state = ID_STALLED;
-    assert_true(query_matches(&query, &sighting));
+    assert_true(matches(&query, &sighting));
     query.state = ID_RUNNING;
-    assert_false(query_matches(&query, &sighting));
+    assert_false(matches(&query, &sighting));
 
     query_init(&query);
     query.cause = CAUSE_PARKED; /* counts only with has_cause */
-    assert_true(query_matches(&query, &sighting));
+    assert_true(matches(&query, &sighting));
     query.has_cause = true;
-    assert_false(query_matches(&query, &sighting));
+    assert_false(matches(&query, &sighting));
     query.cause_excluded = true;
-    assert_true(query_matches(&query, &sighting));
+    assert_true(matches(&query, &sighting));
     query.cause = CAUSE_BLOCKED;
-    assert_false(query_matches(&query, &sighting));
+    assert_false(matches(&query, &sighting));
     query.cause_excluded = false;
-    assert_true(query_matches(&query, &sighting));
+    assert_true(matches(&query, &sighting));
     sighting_done(&sighting);
 }
 
@@ -127,7 +135,7 @@ static void unknown_process_has_no_pid(void **context)
     sighting.item->process = NULL;
     query_init(&query);
     query.pid = 4690;
-    assert_false(query_matches(&query, &sighting));
+    assert_false(matches(&query, &sighting));
     sighting_done(&sighting);
 }
 

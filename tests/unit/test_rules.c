@@ -26,9 +26,17 @@ static void add(struct rules *rules, const char *text)
     assert_string_equal(expected, "untouched");
 }
 
+static int find_bytes(const struct rules *rules, const uint8_t *name, size_t name_bytes)
+{
+    static struct rules_table table;
+
+    rules_table_make(&table, rules);
+    return rules_find(&table, name, name_bytes);
+}
+
 static int find(const struct rules *rules, const char *name)
 {
-    return rules_find(rules, (const uint8_t *)name, strlen(name));
+    return find_bytes(rules, (const uint8_t *)name, strlen(name));
 }
 
 static void what_is_written_is_taken(void **state)
@@ -160,9 +168,9 @@ static void bytes_end_where_they_end(void **state)
     guarded_copy_new(&name_copy, name, sizeof name);
     assert_int_equal(rules_add(&rules, (const char *)text_copy.bytes, &expected), 0);
     guarded_copy_free(&text_copy);
-    assert_int_equal(rules_find(&rules, name_copy.bytes, sizeof name), 0);
-    assert_int_equal(rules_find(&rules, name_copy.bytes, sizeof name - 1), RULES_NONE);
-    assert_int_equal(rules_find(&rules, name_copy.bytes + sizeof name, 0), RULES_NONE);
+    assert_int_equal(find_bytes(&rules, name_copy.bytes, sizeof name), 0);
+    assert_int_equal(find_bytes(&rules, name_copy.bytes, sizeof name - 1), RULES_NONE);
+    assert_int_equal(find_bytes(&rules, name_copy.bytes + sizeof name, 0), RULES_NONE);
     guarded_copy_free(&name_copy);
 }
 
