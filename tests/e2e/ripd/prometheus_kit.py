@@ -111,7 +111,7 @@ class Watchers:
         self.write("alerts.yml", substitute(
             read("alerts.yml"), ("> 15\n", "> 2\n"), ("> 120\n", "> 5\n"), (r"for: \d+[sm]", "for: 1s")))
         path = self.write("prometheus.yml", substitute(
-            read("prometheus.yml"), ("_interval: 15s", "_interval: 500ms"), (r" +- db1.example.org:7470\n", ""),
+            read("prometheus.yml"), ("_interval: 15s", "_interval: 1s"), (r" +- db1.example.org:7470\n", ""),
             (r"- 127\.0\.0\.1:7470", f"- 127.0.0.1:{self.world.port}"),
             (r"127\.0\.0\.1:9093", f"127.0.0.1:{self.ports['alertmanager']}")))
         return ["prometheus", f"--config.file={path}", f"--storage.tsdb.path={self.folder}/prometheus",
