@@ -118,6 +118,14 @@ static struct event *end_new(const struct event *begin, uint64_t sequence)
     return event;
 }
 
+/* How long it may have stood still, that was first seen to do so that long ago. */
+static uint64_t other_end_of(uint64_t lasted_ns, const struct event *begin)
+{
+    if (begin->duration_max_ns == EVENT_UNKNOWN_NS || begin->duration_max_ns < begin->duration_ns)
+        return EVENT_UNKNOWN_NS;
+    return lasted_ns + (begin->duration_max_ns - begin->duration_ns);
+}
+
 struct event *event_make_end(const struct events_scan *scan, const struct report *report, const struct event *begin,
                              uint64_t sequence)
 {
@@ -127,9 +135,7 @@ struct event *event_make_end(const struct events_scan *scan, const struct report
         return NULL;
     event->at_wall_ns = scan->now_wall_ns - (scan->now_mono_ns - report->at_mono_ns);
     event->duration_ns = report->lasted_ns;
-    event->duration_max_ns = begin->duration_max_ns != EVENT_UNKNOWN_NS
-                                 ? report->lasted_ns + (begin->duration_max_ns - begin->duration_ns)
-                                 : EVENT_UNKNOWN_NS;
+    event->duration_max_ns = other_end_of(report->lasted_ns, begin);
     event->cause = report->cause;
     event->reason = reason_of(report->reason);
     event->stall_count = report->stall_count;
@@ -140,7 +146,7 @@ struct event *event_make_end(const struct events_scan *scan, const struct report
 }
 
 struct event *event_make_end_unseen(const struct events_scan *scan, const struct restart_episode *episode,
-                                    enum event_reason reason, const uint8_t boot_id[16], uint64_t sequence)
+                                    const uint8_t boot_id[16], uint64_t sequence)
 {
     const struct event *begin = episode->begin;
     const struct event_subject *subject = &episode->subject;
@@ -153,11 +159,10 @@ struct event *event_make_end_unseen(const struct events_scan *scan, const struct
     event->at_wall_ns = scan->now_wall_ns;
     event->duration_ns = begin->duration_ns;
     event->duration_max_ns = EVENT_UNKNOWN_NS;
-    if (same_clock && begin->duration_max_ns != EVENT_UNKNOWN_NS)
-        event->duration_max_ns =
-            scan->now_mono_ns - subject->began_mono_ns + (begin->duration_max_ns - begin->duration_ns);
+    if (same_clock)
+        event->duration_max_ns = other_end_of(scan->now_mono_ns - subject->began_mono_ns, begin);
     event->cause = begin->cause;
-    event->reason = reason;
+    event->reason = episode->reason;
     event->stall_count = subject->stall_count;
     if (document_event_end(event, begin) == 0)
         return event;

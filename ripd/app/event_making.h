@@ -19,11 +19,11 @@ struct event *event_make_end(const struct events_scan *scan, const struct report
                              uint64_t sequence);
 
 /*
- * The end of an episode that came while nobody watched. It lasted for at least as long as the begin tells, and for no
- * longer than until now: where now is on the same clock (boot_id), this is the other end.
+ * The end of an episode of which restart_settle() found that it is over: it came while nobody watched. It lasted for at
+ * least as long as the begin tells, and for no longer than until now: where now is on the same clock (boot_id), this is
+ * the other end.
  */
 struct event *event_make_end_unseen(const struct events_scan *scan, const struct restart_episode *episode,
-                                    enum event_reason reason, const uint8_t boot_id[EVENT_SUBJECT_ID_BYTES],
-                                    uint64_t sequence);
+                                    const uint8_t boot_id[EVENT_SUBJECT_ID_BYTES], uint64_t sequence);
 
 #endif

@@ -156,7 +156,7 @@ void events_adopt(struct events *events, struct registry *registry, bool refresh
 {
     int error;
 
-    if (events->restart.count == 0)
+    if (events->restart.count == 0 || events->restart.settled)
         return;
     error = restart_prepare(&events->restart, registry, refreshed, events->boot_id, detector);
     if (error != 0)
@@ -164,7 +164,7 @@ void events_adopt(struct events *events, struct registry *registry, bool refresh
 }
 
 /* It is one episode still, under its number; its end, when it comes, is of the begin that was. */
-static void go_on(struct events *events, const struct restart_episode *episode)
+static void go_on(void *context, const struct restart_episode *episode)
 {
     const struct event_subject *subject = &episode->subject;
     const struct episode_adoption adoption = {
@@ -176,38 +176,44 @@ static void go_on(struct events *events, const struct restart_episode *episode)
         .frozen_mono_ns = subject->began_mono_ns,
         .stall_count = subject->stall_count,
     };
+    struct events *events = context;
+    int error = event_log_adopt(events->log, &adoption);
 
-    if (event_log_adopt(events->log, &adoption) != 0 ||
-        event_log_tag(events->log, episode->ring, subject->slot, subject->generation, event_ref(episode->begin)) != 0) {
+    if (error == 0)
+        error = event_log_tag(events->log, episode->ring, subject->slot, subject->generation, episode->begin);
+    if (error == 0)
+        event_ref(episode->begin);
+    else
         log_line(LOG_LEVEL_ERROR, "out of memory for the stall of episode %" PRIu64, subject->episode);
-        event_unref(episode->begin);
-    }
 }
 
-static void settle_restart(struct events *events, const struct events_scan *scan)
+/* What came to its end while nobody watched: as many as there may be now, the others later. */
+static void tell_restart(struct events *events, const struct events_scan *scan)
 {
-    size_t open_count = 0;
+    size_t room = report_budget_lines(&events->budget, scan->now_mono_ns);
+    const struct restart_episode *episode;
 
-    for (size_t i = 0; i < events->restart.count; i++) {
-        const struct restart_episode *episode = &events->restart.episodes[i];
-        enum event_reason reason;
-        struct event *event;
+    for (; room != 0 && (episode = restart_next(&events->restart)) != NULL; room--) {
+        struct event *event = event_make_end_unseen(scan, episode, events->boot_id, events->sequence + 1);
 
-        if (restart_settle(episode, scan->update, &reason)) {
-            go_on(events, episode);
-            open_count++;
-            continue;
-        }
-        event = event_make_end_unseen(scan, episode, reason, events->boot_id, events->sequence + 1);
+        report_budget_spend(&events->budget, 1);
         if (event != NULL)
             tell(events, event, NULL, scan->now_mono_ns);
         else
             log_line(LOG_LEVEL_ERROR, "out of memory for an event: the end of a stall is not reported");
     }
+}
+
+static void settle_restart(struct events *events, const struct events_scan *scan)
+{
+    if (events->restart.count != 0 && !events->restart.settled) {
+        size_t on_count = restart_settle(&events->restart, scan->update, go_on, events);
+
+        log_line(LOG_LEVEL_INFO, "stalls from before the start: going on=%zu over=%zu", on_count,
+                 events->restart.count);
+    }
     if (events->restart.count != 0)
-        log_line(LOG_LEVEL_INFO, "stalls from before the start: going on=%zu over=%zu", open_count,
-                 events->restart.count - open_count);
-    restart_done(&events->restart);
+        tell_restart(events, scan);
 }
 
 /* An id that moved and stalled again within one episode stands elsewhere now: after a restart it is known by that. */

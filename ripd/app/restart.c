@@ -33,7 +33,7 @@ int restart_init(struct restart *restart, const struct event_open *open, size_t 
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         episodes[i] = (struct restart_episode){.begin = event_ref(open[i].begin), .subject = open[i].subject};
-    *restart = (struct restart){episodes, count};
+    *restart = (struct restart){.episodes = episodes, .count = count};
     return 0;
 }
 
@@ -222,20 +222,53 @@ static const struct detector_adoption *adoption_of(const struct detector_update 
     return NULL;
 }
 
-bool restart_settle(const struct restart_episode *episode, const struct detector_update *update,
-                    enum event_reason *ret_reason)
+static bool is_over(struct restart_episode *episode, const struct detector_update *update)
 {
     const struct detector_adoption *adoption = NULL;
 
     if (episode->fate == RESTART_ASKED)
         adoption = adoption_of(update, episode);
     if (adoption != NULL && adoption->result == ADOPTION_ADOPTED)
-        return true;
+        return false;
     if (adoption != NULL && adoption->result == ADOPTION_MOVED)
-        *ret_reason = EVENT_REASON_MOVED;
+        episode->reason = EVENT_REASON_MOVED;
     else if (episode->fate == RESTART_UNWATCHED)
-        *ret_reason = EVENT_REASON_UNWATCHED;
+        episode->reason = EVENT_REASON_UNWATCHED;
     else
-        *ret_reason = EVENT_REASON_GONE;
-    return false;
+        episode->reason = EVENT_REASON_GONE;
+    return true;
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    const struct restart_episode *a = left, *b = right;
+
+    return a->subject.episode < b->subject.episode ? -1 : a->subject.episode > b->subject.episode;
+}
+
+size_t restart_settle(struct restart *restart, const struct detector_update *update,
+                      void (*go_on)(void *context, const struct restart_episode *episode), void *context)
+{
+    size_t over_count = 0, count = restart->count;
+
+    for (size_t i = 0; i < count; i++) {
+        if (is_over(&restart->episodes[i], update)) {
+            restart->episodes[over_count++] = restart->episodes[i];
+            continue;
+        }
+        go_on(context, &restart->episodes[i]);
+        event_unref(restart->episodes[i].begin);
+    }
+    restart->count = over_count;
+    restart->settled = true;
+    qsort(restart->episodes, over_count, sizeof(*restart->episodes), compare_numbers);
+    return count - over_count;
+}
+
+const struct restart_episode *restart_next(struct restart *restart)
+{
+    if (restart->told_count < restart->count)
+        return &restart->episodes[restart->told_count++];
+    restart_done(restart);
+    return NULL;
 }

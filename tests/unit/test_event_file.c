@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_event_file.c - the state directory's files: ripd/record/event_file.c. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "record/event_line.h"
+#include "unit/state_directory.h"
+
+static struct event_file opened(struct state_directory *directory)
+{
+    struct event_file file;
+    char *error = NULL;
+
+    if (event_file_open(&file, directory->path, &error) != 0)
+        fail_msg("%s", error);
+    return file;
+}
+
+static void assert_refused(struct state_directory *directory, int expected, const char *what)
+{
+    struct event_file file;
+    char *error = NULL;
+
+    assert_int_equal(event_file_open(&file, directory->path, &error), expected);
+    assert_non_null(strstr(error, directory->path));
+    assert_non_null(strstr(error, what));
+    assert_null(strchr(error, '\n'));
+    free(error);
+}
+
+static void assert_content(struct state_directory *directory, const char *name, const char *expected)
+{
+    char *text = state_read(directory, name);
+
+    if (expected == NULL) {
+        assert_null(text);
+        return;
+    }
+    assert_non_null(text);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_append_and_turn(void **state)
+{
+    struct event_file file = opened(*state);
+    struct stat status;
+
+    assert_int_equal(event_file_append(&file, "x\n", 2), -ENOENT);
+    assert_int_equal(event_file_turn(&file, "head 1\n", 7), 0);
+    assert_int_equal(event_file_append(&file, "one\n", 4), 0);
+    assert_content(*state, EVENT_FILE_NAME, "head 1\none\n");
+    assert_content(*state, EVENT_FILE_OLDER_NAME, NULL);
+    assert_int_equal(stat(state_path(*state, EVENT_FILE_NAME), &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0640);
+
+    assert_int_equal(event_file_turn(&file, "head 2\n", 7), 0);
+    assert_int_equal(event_file_append(&file, "two\n", 4), 0);
+    assert_content(*state, EVENT_FILE_NAME, "head 2\ntwo\n");
+    assert_content(*state, EVENT_FILE_OLDER_NAME, "head 1\none\n");
+    event_file_close(&file);
+
+    file = opened(*state);
+    assert_int_equal(file.bytes, 11);
+    assert_int_equal(event_file_append(&file, "three\n", 6), 0);
+    event_file_close(&file);
+    assert_content(*state, EVENT_FILE_NAME, "head 2\ntwo\nthree\n");
+}
+
+/* Killed between the two renames, or before the first. */
+static void test_half_a_turn(void **state)
+{
+    struct event_file file;
+
+    state_write(*state, EVENT_FILE_OLDER_NAME, "all\n", 4);
+    state_write(*state, EVENT_FILE_NEW_NAME, "head", 4);
+    file = opened(*state);
+    assert_int_equal(file.bytes, 4);
+    assert_content(*state, EVENT_FILE_NAME, "all\n");
+    assert_content(*state, EVENT_FILE_OLDER_NAME, NULL);
+    assert_content(*state, EVENT_FILE_NEW_NAME, NULL);
+    event_file_close(&file);
+}
+
+static void test_full(void **state)
+{
+    struct event_file file = opened(*state);
+    char *line = calloc(1, 1u << 20);
+    size_t head = 4u << 20;
+    char *text = calloc(1, head);
+
+    memset(line, 'x', (1u << 20) - 1);
+    assert_false(event_file_is_full(&file));
+    assert_int_equal(event_file_turn(&file, text, head), 0); /* what it begins with does not count */
+    for (unsigned i = 0; i < EVENT_FILE_BYTES_MAX >> 20; i++) {
+        assert_false(event_file_is_full(&file));
+        assert_int_equal(event_file_append(&file, line, 1u << 20), 0);
+    }
+    assert_true(event_file_is_full(&file));
+    event_file_close(&file);
+    free(line);
+    free(text);
+}
+
+/* What did not fit is cut off again, and what comes next is whole. */
+static void test_no_room(void **state)
+{
+    struct event_file file = opened(*state);
+    struct rlimit limit = {100, RLIM_INFINITY};
+
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(event_file_turn(&file, "head\n", 5), 0);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_int_equal(event_file_append(&file,
+                                       "a line of more than ninety-five bytes .......................... "
+                                       "....................................... .....\n",
+                                       111),
+                     -EFBIG);
+    assert_int_equal(event_file_append(&file, "short\n", 6), 0);
+    limit.rlim_cur = RLIM_INFINITY;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    assert_content(*state, EVENT_FILE_NAME, "head\nshort\n");
+    file.torn = true; /* as if it could not have been cut */
+    assert_int_equal(event_file_append(&file, "next\n", 5), 0);
+    assert_content(*state, EVENT_FILE_NAME, "head\nshort\n\nnext\n");
+    event_file_close(&file);
+}
+
+static int collect(void *context, const char *text, size_t length)
+{
+    char *all = context;
+
+    snprintf(all + strlen(all), 256 - strlen(all), "[%.*s]", (int)(length < 40 ? length : 40), text);
+    return 0;
+}
+
+static void test_read(void **state)
+{
+    struct event_file file = opened(*state);
+    size_t long_bytes = 3 * EVENT_LINE_BYTES_MAX;
+    char *text = malloc(long_bytes + 64), seen[256] = "";
+    uint64_t complete;
+
+    assert_int_equal(event_file_read(&file, EVENT_FILE_NAME, collect, seen, &complete), -ENOENT);
+    strcpy(text, "one\n\n");
+    memset(text + 5, 'x', long_bytes);
+    strcpy(text + 5 + long_bytes, "\ntwo\ntorn");
+    state_write(*state, EVENT_FILE_NAME, text, strlen(text));
+    assert_int_equal(event_file_read(&file, EVENT_FILE_NAME, collect, seen, &complete), 0);
+    assert_string_equal(seen, "[one][][][two]");
+    assert_int_equal(complete, strlen(text) - 4);
+    event_file_close(&file);
+
+    file = opened(*state);
+    assert_int_equal(event_file_cut(&file, complete), 0);
+    assert_int_equal(file.bytes, complete);
+    event_file_close(&file);
+    free(text);
+}
+
+static void test_one_at_a_time(void **state)
+{
+    struct event_file file = opened(*state);
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        struct event_file other;
+        char *error = NULL, expected[64];
+        int result = event_file_open(&other, ((struct state_directory *)*state)->path, &error);
+
+        snprintf(expected, sizeof(expected), "another ripd has it (pid %d)", getppid());
+        _exit(result == -EBUSY && error != NULL && strstr(error, expected) != NULL ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    event_file_close(&file);
+    file = opened(*state);
+    event_file_close(&file);
+}
+
+static void test_odd_things(void **state)
+{
+    static const char *const names[] = {EVENT_FILE_NAME, EVENT_FILE_OLDER_NAME, EVENT_FILE_LOCK_NAME};
+    struct state_directory *directory = *state;
+    char kept[sizeof(directory->path)];
+    struct event_file file;
+
+    for (size_t i = 0; i < 3; i++) {
+        unlink(state_path(directory, names[i])); /* the lock is left behind */
+        assert_int_equal(mkdir(state_path(directory, names[i]), 0700), 0);
+        assert_refused(directory, -ENOTSUP, names[i]);
+        rmdir(state_path(directory, names[i]));
+        assert_int_equal(mkfifo(state_path(directory, names[i]), 0600), 0);
+        assert_refused(directory, -ENOTSUP, "is not a regular file");
+        unlink(state_path(directory, names[i]));
+        assert_int_equal(symlink("/etc/passwd", state_path(directory, names[i])), 0);
+        assert_refused(directory, -ENOTSUP, names[i]);
+        unlink(state_path(directory, names[i]));
+    }
+    strcpy(kept, directory->path);
+    strcpy(directory->path, "/dev/null");
+    assert_refused(directory, -ENOTDIR, "Not a directory");
+    strcpy(directory->path, "/dev/shm/no/such");
+    assert_refused(directory, -ENOENT, "No such file");
+    strcpy(directory->path, kept);
+    rmdir(directory->path);
+    unlink(state_path(directory, EVENT_FILE_LOCK_NAME));
+    rmdir(directory->path);
+    file = opened(directory); /* made again */
+    event_file_close(&file);
+}
+
+static void test_set_aside(void **state)
+{
+    struct event_file file;
+    char name[EVENT_FILE_ASIDE_BYTES];
+
+    for (int i = 1; i <= 3; i++) {
+        state_write(*state, EVENT_FILE_NAME, "garbage", 7);
+        file = opened(*state);
+        assert_int_equal(event_file_set_aside(&file, EVENT_FILE_NAME, name), 0);
+        assert_string_equal(name, i == 1   ? "events.jsonl.damaged"
+                                  : i == 2 ? "events.jsonl.damaged-2"
+                                           : "events.jsonl.damaged-3");
+        assert_int_equal(event_file_turn(&file, "head\n", 5), 0);
+        assert_content(*state, EVENT_FILE_OLDER_NAME, NULL);
+        assert_content(*state, name, "garbage");
+        event_file_close(&file);
+    }
+}
+
+int main(void)
+{
+#define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, state_directory_set_up, state_directory_tear_down)
+    const struct CMUnitTest tests[] = {
+        FILE_TEST(test_append_and_turn), FILE_TEST(test_half_a_turn), FILE_TEST(test_full),
+        FILE_TEST(test_no_room),         FILE_TEST(test_read),        FILE_TEST(test_one_at_a_time),
+        FILE_TEST(test_odd_things),      FILE_TEST(test_set_aside),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
