@@ -27,7 +27,7 @@
 #define HTTP_STREAM_SOCKET_BYTES 65536      /* of its socket's buffer */
 #define HTTP_STREAM_EVENTS_PER_TURN 500u    /* looked at for one stream */
 #define HTTP_STREAM_RETRY_MS 3000u          /* after which a client should come back */
-#define HTTP_WRITE_BYTES_MAX (2u << 20)     /* to one client in one turn of the loop */
+#define HTTP_WRITE_BYTES_MAX (256u << 10)   /* to one client in one turn of the loop */
 #define HTTP_REQUESTS_PER_TURN 16u          /* pipelined by one client */
 #define HTTP_ACCEPTS_PER_TURN 64u
 #define HTTP_ASKINGS_MAX 64u                   /* questions to the scanner that somebody waits for */
