@@ -48,19 +48,18 @@ static void test_allow_hosts_while_running(void **state)
     static const char request[] = "GET /healthz HTTP/1.1\r\nHost: db1.example\r\n\r\n";
     static const char *const first[] = {"db2", "db1.example"}, *const second[] = {"db2"}, *const wrong[] = {"db1:80"};
     struct world world;
-    struct reply reply;
 
     (void)state;
     world_open(&world);
-    assert_int_equal(client_ask(world.address, request, &reply), 421);
+    assert_int_equal(ask(&world, request), 421);
     assert_int_equal(http_allow_hosts(world.http, second, 1), 0); /* of two at once, the last one counts */
     assert_int_equal(http_allow_hosts(world.http, first, 2), 0);
-    while (client_ask(world.address, request, &reply) != 200)
+    while (ask(&world, request) != 200)
         usleep(1000);
     assert_int_equal(http_allow_hosts(world.http, wrong, 1), -EINVAL);
-    assert_int_equal(client_ask(world.address, request, &reply), 200);
+    assert_int_equal(ask(&world, request), 200);
     assert_int_equal(http_allow_hosts(world.http, NULL, 0), 0);
-    while (client_ask(world.address, request, &reply) != 421)
+    while (ask(&world, request) != 421)
         usleep(1000);
     assert_int_equal(http_allow_hosts(world.http, first, 2), 0); /* left in the mailbox, maybe */
     world_close(&world);

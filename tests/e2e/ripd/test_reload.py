@@ -94,7 +94,8 @@ def directories(world):
     world.wait_scans(1)
     said = world.log_text()[logged:]
     assert 'ring gone' in said and "its directory is not watched any more" in said, said
-    assert [said.count(f" id={number} ") for number in (1, 2, 3)] == [0, 1, 1], said  # one ends, one begins, one goes on
+    # one goes on, one ends, one begins
+    assert [said.count(f" id={number} ") for number in (1, 2, 3)] == [0, 1, 1], said
 
 
 def what_takes_a_restart(world):
