@@ -185,6 +185,8 @@ void chronicle_step(struct chronicle *chronicle, uint64_t now_mono_ns)
         chronicle->error_count++;
         announce(chronicle, chronicle->queue[done].event);
     }
+    if (done == 0)
+        return;
     chronicle->count -= done;
     memmove(chronicle->queue, chronicle->queue + done, chronicle->count * sizeof(*chronicle->queue));
     chronicle->queue = array_trim(chronicle->queue, &chronicle->capacity, chronicle->count, sizeof(*chronicle->queue));
