@@ -61,6 +61,8 @@ def test_start_refused(machine):
     machine.run("systemctl", "restart", "ripd", check=False)
     machine.wait_for("giving up", lambda: machine.property("ripd.service", "ActiveState") == "failed")
     assert machine.property("ripd.service", "ExecMainStatus") == "2"
+    assert machine.request("/readyz")[0] == 0  # who asks makes systemd try again, until it gives up the socket, too
+    machine.wait_for("that", lambda: machine.property("ripd.socket", "ActiveState") == "failed")
     configure(machine)
     machine.run("systemctl", "restart", "ripd")
     assert is_ready(machine)

@@ -102,7 +102,11 @@ def test_nginx(machine):
 
 def test_dynamic_user(machine):
     """A user that exists while the service runs; its ring is ripd's to read, and stays after a kill."""
+    machine.write("/etc/systemd/system/plain.service", "[Service]\nDynamicUser=yes\nExecStart=/bin/sleep 3600\n")
     machine.write("/etc/systemd/system/sleeper.service", HARDENED)
+    trace(machine, "plain.service", "traced.service")
+    wait_ring(machine, "plain")
+    machine.run("systemctl", "stop", "plain")
     trace(machine, "sleeper.service", "traced.service")
     stall = stall_of(machine, "sleeper")
     assert stall["process"]["comm"] == "sleep" and stall["process"]["attested"], stall
