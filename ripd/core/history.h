@@ -3,7 +3,8 @@
  * history.h - the times of those scans that some id still refers to. Pure.
  *
  * What the detector keeps of an id's time is which scan first saw its present progress. All ids of one scan share
- * that scan's times, so an id carries four bytes, its stamp, instead of two times.
+ * that scan's times, so an id carries four bytes, its stamp, instead of two times. A stall from before the first scan
+ * has a record of its own, of the time since when it stands still.
  *
  * Guarantees
  *   A. Stamps ascend with time: of two, the lower is the earlier scan.

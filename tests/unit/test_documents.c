@@ -149,8 +149,9 @@ static void test_unknown(void **state)
                                        "waits_for",
                                        "trail",
                                        NULL};
-    static const char *const nulls[] = {"tid",      "note",   "cause",    "since", "frozen_for_ms", "frozen_for_max_ms",
-                                        "location", "kernel", "waits_for"};
+    static const char *const nulls[] = {
+        "tid",      "note",   "cause",     "since",       "frozen_for_ms", "frozen_for_max_ms",
+        "location", "kernel", "waits_for", "threshold_ms"};
     struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
     struct sighting *sighting = &snapshot->stalls[0];
     json_t *root;
@@ -161,6 +162,7 @@ static void test_unknown(void **state)
     sighting->cause = CAUSE_NONE;
     sighting->since_wall_ns = 0;
     sighting->frozen_for_ns = 0;
+    sighting->threshold_ns = UINT64_MAX;
     sighting->item->tid = 0;
     sighting->item->crumb_count = 0;
     sighting->item->name_bytes = 0;
