@@ -15,7 +15,7 @@ _rip_flags() { # HELP
 }
 
 _rip_value() { # HELP FLAG: the word for what the flag takes; nothing if it takes nothing, or is none
-    sed -n "s/^  $2  *\([A-Z][A-Z:]*\)  *.*/\1/p" <<<"$1"
+    sed -n "s/^  $2  *\([A-Z][A-Z:=]*\)  *.*/\1/p" <<<"$1"
 }
 
 _rip_offer() { # WORDS...: what of them begins as the current word does
@@ -38,7 +38,7 @@ _rip_offer_value() { # HELP FLAG
     *FILE | *PATH) _rip_offer_files -f ;;
     *CMD) _rip_offer_files -c ;;
     LEVEL)
-        levels=$(sed -n "s/^  $2  *LEVEL  *\([a-z, ]*\) \[.*/\1/p" <<<"$1")
+        levels=$(sed -n "s/^  $2  *LEVEL  *\([^:]*: \)\{0,1\}\([a-z, ]*\) \[.*/\2/p" <<<"$1")
         levels=${levels//,/ }
         _rip_offer ${levels/ or / } ;;
     esac

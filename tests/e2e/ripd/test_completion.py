@@ -38,7 +38,8 @@ def every_flag_of_ripd(_world):
     assert len(flags) >= 9 and set(complete("ripd", "")) == flags == set(complete("ripd", "--"))
     assert complete("ripd", "--int") == ["--interval"]
     assert complete("ripd", "--listen", "127.0.0.1:0", "--stall") == ["--stall-after"]
-    assert complete("ripd", "--interval", "") == []  # nothing can be said about a duration
+    for flag in ("--interval", "--rule", "--listen"):  # nothing can be said about a duration and the like
+        assert complete("ripd", flag, "") == [], flag
     assert complete("ripd", "x") == []
 
 
