@@ -21,6 +21,7 @@
 #include "core/event_queue.h"
 #include "core/health.h"
 #include "core/state.h"
+#include "net/limits.h"
 #include "net/routes.h"
 #include "record/event_file.h"
 #include "rip/ring.h"
@@ -153,6 +154,24 @@ static void put_reasons(void)
 #undef X
 }
 
+static void put_gaps(void)
+{
+#define X(name, text, meaning) put_item(text, meaning);
+    STREAM_GAP_TABLE(X)
+#undef X
+}
+
+static void put_http_limits(void)
+{
+    char item[64];
+
+#define X(number, unit, meaning)                                                                                       \
+    snprintf(item, sizeof(item), "%u %s", (unsigned)(number), unit);                                                   \
+    put_item(item, meaning);
+    HTTP_LIMIT_TABLE(X)
+#undef X
+}
+
 static void put_limits(void)
 {
 #define X(name, label, meaning) put_item(label, meaning);
@@ -188,6 +207,8 @@ static const struct {
     {"@STOP_CAUSES@", put_stop_causes},
     {"@EVENTS@", put_events},
     {"@REASONS@", put_reasons},
+    {"@GAPS@", put_gaps},
+    {"@HTTP_LIMITS@", put_http_limits},
     {"@METRICS@", put_metrics},
     {"@LIMITS@", put_limits},
     {"@JOURNAL_FIELDS@", put_journal_fields},

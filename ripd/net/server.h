@@ -18,24 +18,9 @@
 #include "net/event_store.h"
 #include "net/hosts.h"
 #include "net/http.h"
+#include "net/limits.h"
 #include "net/listener.h"
 #include "net/pages.h"
-
-#define HTTP_CONNECTIONS_MAX 512u
-#define HTTP_STREAMS_MAX 64u                /* of events; apart from the connections */
-#define HTTP_STREAM_OUTPUT_BYTES_MAX 65536u /* rendered for one stream and not taken; an event may go beyond */
-#define HTTP_STREAM_SOCKET_BYTES 65536      /* of its socket's buffer */
-#define HTTP_STREAM_EVENTS_PER_TURN 500u    /* looked at for one stream */
-#define HTTP_STREAM_RETRY_MS 3000u          /* after which a client should come back */
-#define HTTP_WRITE_BYTES_MAX (256u << 10)   /* to one client in one turn of the loop */
-#define HTTP_REQUESTS_PER_TURN 16u          /* pipelined by one client */
-#define HTTP_ACCEPTS_PER_TURN 64u
-#define HTTP_ASKINGS_MAX 64u                   /* questions to the scanner that somebody waits for */
-#define HTTP_ASKED_MAX 4u                      /* of them with the scanner, or answered and not yet sent on */
-#define HTTP_BUILD_BYTES_PER_TURN (128u << 10) /* of a list, before others have their turn */
-#define HTTP_BUILD_ITEMS_AT_ONCE 50u           /* a list that is not longer is built when it is asked for */
-#define HTTP_CALLBACKS_PER_TURN 16             /* of the loop, before it looks for what is new */
-#define HTTP_BODY_BYTES_MAX (128u << 20)
 
 /* How long a client may take. */
 struct http_limits {

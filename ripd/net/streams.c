@@ -44,12 +44,16 @@ struct stream {
     bool failed;            /* no memory: something may be cut short in the output */
 };
 
-enum gap_reason { GAP_FORGOTTEN, GAP_OTHER_HISTORY, GAP_AHEAD };
+enum gap_reason {
+#define X(name, text, meaning) GAP_##name,
+    STREAM_GAP_TABLE(X)
+#undef X
+};
 
 static const char *const gap_reasons[] = {
-    [GAP_FORGOTTEN] = "forgotten",         /* no longer held */
-    [GAP_OTHER_HISTORY] = "other_history", /* what the client saw last was of another one */
-    [GAP_AHEAD] = "ahead",                 /* it saw more than there is: some of the history was lost */
+#define X(name, text, meaning) text,
+    STREAM_GAP_TABLE(X)
+#undef X
 };
 
 __attribute__((format(printf, 2, 3))) static void put(struct stream *stream, const char *format, ...)

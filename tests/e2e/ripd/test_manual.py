@@ -85,7 +85,7 @@ def endpoints(world):
 
 def parameters(world):
     page = section(text_of(PAGES, "ripd.8"), "ENDPOINTS")
-    paths, names = lists(page)
+    paths, names = lists(page)[:2]
     described = set(items(names, "Cm"))
     for path, text in re.findall(r"^\.It Pa (\S+)\n(.*?)(?=^\.It|^\.El)", paths, re.S | re.M):
         if path == "/threads/RING/ID":

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * limits.h - what a client may take of the server: the numbers, and the table of those that a user should know.
+ */
+#ifndef RIPD_NET_LIMITS_H
+#define RIPD_NET_LIMITS_H
+
+#include "net/event_store.h"
+#include "net/request.h"
+
+#define HTTP_CONNECTIONS_MAX 512u
+#define HTTP_STREAMS_MAX 64u                /* of events; apart from the connections */
+#define HTTP_STREAM_OUTPUT_BYTES_MAX 65536u /* rendered for one stream and not taken; an event may go beyond */
+#define HTTP_STREAM_SOCKET_BYTES 65536      /* of its socket's buffer */
+#define HTTP_STREAM_EVENTS_PER_TURN 500u    /* looked at for one stream */
+#define HTTP_STREAM_RETRY_MS 3000u          /* after which a client should come back */
+#define HTTP_WRITE_BYTES_MAX (256u << 10)   /* to one client in one turn of the loop */
+#define HTTP_REQUESTS_PER_TURN 16u          /* pipelined by one client */
+#define HTTP_ACCEPTS_PER_TURN 64u
+#define HTTP_ASKINGS_MAX 64u                   /* lists that somebody waits for */
+#define HTTP_ASKED_MAX 4u                      /* of them with the scanner, or answered and not yet sent on */
+#define HTTP_BUILD_BYTES_PER_TURN (128u << 10) /* of a list, before others have their turn */
+#define HTTP_BUILD_ITEMS_AT_ONCE 50u           /* a list that is not longer is built when it is asked for */
+#define HTTP_CALLBACKS_PER_TURN 16             /* of the loop, before it looks for what is new */
+#define HTTP_BODY_BYTES_MAX (128u << 20)
+
+#define HTTP_REQUEST_S 10u
+#define HTTP_IDLE_S 30u
+#define HTTP_STALL_S 30u
+#define HTTP_ANSWER_S 300u
+#define HTTP_WAIT_S 5u
+#define HTTP_LINGER_S 2u
+#define HTTP_HEARTBEAT_S 15u
+
+/* The number, its unit, and of what. */
+#define HTTP_LIMIT_TABLE(X)                                                                                            \
+    X(HTTP_CONNECTIONS_MAX, "connections", "at a time; the one that has been incomplete for longest goes for a newer") \
+    X(HTTP_STREAMS_MAX, "event streams", "at a time, beside the connections; another is answered with 503")            \
+    X(REQUEST_HEAD_BYTES_MAX, "bytes", "of a request's head; a longer one is answered with 431")                       \
+    X(REQUEST_FIELDS_MAX, "fields", "in a request's head; more are answered with 431")                                 \
+    X(REQUEST_BODY_BYTES_MAX, "bytes", "of a request's body, which is ignored; a longer one is answered with 413")     \
+    X(HTTP_REQUEST_S, "seconds", "for a request's head, from its first byte; then it is answered with 408")            \
+    X(HTTP_IDLE_S, "seconds", "between two requests on a connection; then it is closed")                               \
+    X(HTTP_STALL_S, "seconds", "in which a client takes nothing of an answer or a stream; then it is dropped")         \
+    X(HTTP_ANSWER_S, "seconds", "for the whole of an answer; then the client is dropped")                              \
+    X(HTTP_WAIT_S, "seconds", "that a client waits for the scanner; then it is answered with 503")                     \
+    X(HTTP_ASKINGS_MAX, "lists", "that are waited for at a time; another is answered with 503")                        \
+    X(HTTP_BODY_BYTES_MAX, "bytes", "of lists that are kept or being sent, and the last one made")                     \
+    X(HTTP_STREAM_OUTPUT_BYTES_MAX, "bytes", "of events that a stream has not taken yet; it falls behind")             \
+    X(EVENT_STORE_COUNT_MAX, "events", "held for lists and streams; the oldest are forgotten")                         \
+    X(EVENT_STORE_BYTES_MAX, "bytes", "of events held")                                                                \
+    X(HTTP_HEARTBEAT_S, "seconds", "between the signs of life of a stream in which nothing happens")
+
+/* What a gap event of a stream says of its reason. */
+#define STREAM_GAP_TABLE(X)                                                                                            \
+    X(FORGOTTEN, "forgotten", "the events `from' to `to' are not held any more")                                       \
+    X(OTHER_HISTORY, "other_history",                                                                                  \
+      "the client's last event was of another history; of this one, all that is held "                                 \
+      "follows")                                                                                                       \
+    X(AHEAD, "ahead", "the client has seen more than there is; what is new follows")
+
+#endif
