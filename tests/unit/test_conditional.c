@@ -95,6 +95,7 @@ static void test_the_same_scan(void **state)
         assert_int_equal(visit(&v, "GET", paths[i], "\"x\""), 200);
         assert_int_equal(visit(&v, "GET", "/stalls?limit=2", tag), 200); /* another question */
     }
+    http_stop(world.http);
     assert_int_equal(world.http->counters.not_modified_count, 5 * COUNT_OF(paths));
     end(&world, &v);
 }
