@@ -35,6 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     check_list(&config.listen, CONFIG_LISTEN_MAX);
     check_list(&config.directories, CONFIG_DIRECTORIES_MAX);
     check_list(&config.allow_hosts, CONFIG_HOSTS_MAX);
+    require(config.rules.count <= RULES_MAX);
+    require(config.state_directory == NULL || config.state_directory[0] == '/');
     config_done(&config);
     return 0;
 }
@@ -45,6 +47,7 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         "# ripd\n[ripd]\nlisten = 127.0.0.1:7470\nlisten = unix:/run/ripd.sock\ndir = /run/librip\n",
         "interval = 1s\nstall-after = 5s\nallow-host = db1\nallow-host =\nlog-level = debug\n",
         "\xef\xbb\xbfinterval = 250ms\r\n; comment\r\n  dir = /a ; b\r\n",
+        "rule = batch-*=10m\nrule = rpc-[0-9]=1s\nstate-dir = /var/lib/ripd\non-stall = logger ; true\n",
         "stall-after: 5s\n  continued\n[other]\nkey\n= value\n",
     };
     size_t length;

@@ -52,6 +52,12 @@ static void test_forms(void **state)
     assert_int_equal(config.stall_after_ns, 6000000000);
     assert_list(&config.listen, "unix:/x", NULL);
     config_done(&config);
+    take(&config, "rule = a=1s\nrule = b ; c=2s\non-stall = logger -t x ; true # y\nstate-dir = /s\n");
+    assert_int_equal(config.rules.count, 2);
+    assert_string_equal(config.rules.rules[1].glob, "b ; c");
+    assert_string_equal(config.on_stall, "logger -t x ; true # y");
+    assert_string_equal(config.state_directory, "/s");
+    config_done(&config);
     take(&config, "\xef\xbb\xbfinterval = 4s\n");
     assert_int_equal(config.interval_ns, 4000000000);
     take(&config, "");
@@ -74,6 +80,10 @@ static void test_mistakes(void **state)
          "c:1: interval: '\"5s\"' is not accepted; expected a duration such as 250ms, 5s, 2m, 1h"},
         {"interval =\n", "c:1: interval: '' is not accepted; expected a duration such as 250ms, 5s, 2m, 1h"},
         {"interval = 1s\ndir = /a\ninterval = 2s", "c:3: interval: '2s' is not accepted; expected the key once"},
+        {"on-stall = a\non-stall = b\n", "c:2: on-stall: 'b' is not accepted; expected the key once"},
+        {"state-dir = var\n", "c:1: state-dir: 'var' is not accepted; expected an absolute path"},
+        {"rule = a=1s\nrule = 1s\n",
+         "c:2: rule: '1s' is not accepted; expected a name's pattern, '=' and a duration, such as batch-*=10m"},
         {"dir =\n", "c:1: dir: '' is not accepted; expected a directory"},
         {"interval\n", "c:1: 'interval' is not accepted; expected " LINE_FORM},
         {"interval: 5s\n", "c:1: 'interval: 5s' is not accepted; expected " LINE_FORM},

@@ -26,6 +26,18 @@ static void test_values(void **state)
     assert_list(&config.allow_hosts, "db1", NULL);
     assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
     config_done(&config);
+    load(&config, "--rule=a=1s", "--rule", "b=c=2s", "--state-dir=/s", "--on-stall", "logger; true", NULL);
+    assert_int_equal(config.rules.count, 2);
+    assert_string_equal(config.rules.rules[1].glob, "b=c");
+    assert_int_equal(config.rules.rules[1].threshold_ns, 2000000000);
+    assert_string_equal(config.state_directory, "/s");
+    assert_string_equal(config.on_stall, "logger; true");
+    config_done(&config);
+    load(&config, "--rule=a=1s", "--rule=", "--state-dir=/s", "--state-dir=", "--on-stall=x", "--on-stall=", NULL);
+    assert_int_equal(config.rules.count, 0);
+    assert_null(config.state_directory);
+    assert_null(config.on_stall);
+    config_done(&config);
     load(&config, "--interval=1s", "--interval=2s", NULL);
     assert_int_equal(config.interval_ns, 2000000000); /* the last one counts */
     config_done(&config);
@@ -73,6 +85,9 @@ static void test_bad(void **state)
         {{"--listen="}, "--listen"},
         {{"--allow-host", "a b"}, "--allow-host"},
         {{"--allow-host", "db1:7470"}, "without a port"},
+        {{"--rule", "batch-*"}, "--rule: 'batch-*' is not accepted; expected a name's pattern"},
+        {{"--rule=a=9ms"}, "expected a duration from 10ms"},
+        {{"--state-dir", "here"}, "--state-dir: 'here' is not accepted; expected an absolute path"},
         {{"--config="}, "expected a file"},
         {{"--config"}, "needs a value"},
         {{"--config", "/nowhere/ripd.conf"}, "/nowhere/ripd.conf: No such file"},

@@ -72,9 +72,20 @@ static void test_same(void **state)
     static const struct {
         const char *name, *one, *other;
     } cases[] = {
-        {"listen", "127.0.0.1:0", "127.0.0.1:1"}, {"dir", "/a", "/b"},      {"interval", "1s", "2s"},
-        {"stall-after", "1s", "1001ms"},          {"allow-host", "a", "b"}, {"allow-host", "a", ""},
+        {"listen", "127.0.0.1:0", "127.0.0.1:1"},
+        {"dir", "/a", "/b"},
+        {"interval", "1s", "2s"},
+        {"stall-after", "1s", "1001ms"},
+        {"allow-host", "a", "b"},
+        {"allow-host", "a", ""},
         {"log-level", "info", "debug"},
+        {"rule", "a=1s", "a=2s"},
+        {"rule", "a=1s", "b=1s"},
+        {"rule", "a=1s", ""},
+        {"state-dir", "/a", "/b"},
+        {"state-dir", "/a", ""},
+        {"on-stall", "true", "false"},
+        {"on-stall", "true", ""},
     };
 
     (void)state;

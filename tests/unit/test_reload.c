@@ -15,6 +15,8 @@
 #include "app/reload.h"
 #include "config_test.h"
 
+#define LIVE "dir, interval, stall-after, rule, allow-host, on-stall, log-level"
+
 static void test_applied_and_refused(void **state)
 {
     char path[] = CONFIG_TEST_PATH;
@@ -28,13 +30,13 @@ static void test_applied_and_refused(void **state)
     assert_string_equal(reload.applied, "");
     assert_string_equal(reload.refused, "");
 
-    write_config(
-        path,
-        "log-level = debug\nstall-after = 9s\ninterval = 2s\nlisten = 127.0.0.1:2\nallow-host = a\nallow-host = b\n");
+    write_config(path, "rule = a=1s\ndir = /a\non-stall = b\nstate-dir = /c\nlog-level = debug\nstall-after = "
+                       "9s\ninterval = 2s\nlisten = 127.0.0.1:2\nallow-host = a\nallow-host = b\n");
     for (int i = 0; i < 2; i++) { /* what takes a restart is told again, for it still does */
         assert_int_equal(reload_config(&config, &reload), 0);
-        assert_string_equal(reload.applied, i == 0 ? "interval, stall-after, allow-host, log-level" : "");
-        assert_string_equal(reload.refused, "listen");
+        assert_string_equal(reload.applied, i == 0 ? LIVE : "");
+        assert_string_equal(reload.refused, "listen, state-dir");
+        assert_null(config.state_directory);
         assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
         assert_list(&config.allow_hosts, "a", "b", NULL);
         assert_list(&config.listen, "127.0.0.1:1", NULL); /* what is in force */
@@ -42,7 +44,7 @@ static void test_applied_and_refused(void **state)
 
     write_config(path, "listen = 127.0.0.1:1\n"); /* taken out of the file: the default again */
     assert_int_equal(reload_config(&config, &reload), 0);
-    assert_string_equal(reload.applied, "interval, stall-after, allow-host, log-level");
+    assert_string_equal(reload.applied, LIVE);
     assert_string_equal(reload.refused, "");
     assert_int_equal(config.log_level, LOG_LEVEL_INFO);
     assert_list(&config.allow_hosts, NULL);
