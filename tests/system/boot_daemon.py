@@ -137,6 +137,17 @@ def test_crashes_for_a_while(machine):
     machine.run("systemctl", "restart", "ripd")
 
 
+def test_other_address(machine):
+    """As ripd.socket tells it; ripd is restarted with its sockets."""
+    machine.drop_in("ripd.socket", "[Socket]\nListenStream=\nListenStream=/run/ripd/other.sock\n")
+    machine.run("systemctl", "restart", "ripd.socket")
+    machine.wait_for("an answer", lambda: machine.request("/readyz", "/run/ripd/other.sock")[0] == 200)
+    assert machine.request("/readyz")[0] == 0, "the old address still answers"
+    machine.remove_drop_in("ripd.socket")
+    machine.run("systemctl", "restart", "ripd.socket")
+    machine.wait_for("an answer at the old one", lambda: is_ready(machine))
+
+
 def test_boot(machine):
     """Enabled before the machine starts: user and directory are made first, then the socket, which starts ripd."""
     assert machine.property("ripd.socket", "ActiveState") == "active"
@@ -147,4 +158,5 @@ def test_boot(machine):
 
 TESTS_AT_BOOT = [test_boot]
 TESTS = [test_set_up, test_answers, test_units_are_sound, test_what_is_taken_away, test_killed,
-         test_asked_for_when_stopped, test_hung_scanner, test_hung_process, test_crashes_for_a_while]
+         test_asked_for_when_stopped, test_hung_scanner, test_hung_process, test_crashes_for_a_while,
+         test_other_address]

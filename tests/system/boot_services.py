@@ -161,6 +161,18 @@ def test_names_of_places(machine):
     machine.run("systemctl", "stop", "other")
 
 
+def test_hidden_processes(machine):
+    """A host on which users do not see each other's processes; ripd does."""
+    machine.run("mount", "-o", "remount,hidepid=invisible", "/proc")
+    machine.run("systemctl", "restart", "ripd")
+    start_sleeper(machine, "hidden", "/run/librip/hidden", b"hidden", "-p", "DynamicUser=yes", "-p",
+                  "ReadWritePaths=/run/librip")
+    process = wait_ring(machine, "hidden")["processes"][0]
+    assert process["pid"] == machine.main_pid("hidden.service") and process["attested"], process
+    machine.run("systemctl", "stop", "hidden")
+    machine.run("mount", "-o", "remount,hidepid=off", "/proc")
+
+
 def test_shared_memory_of_others(machine):
     """In /dev/shm a ring has its owner's group: what ripd may not read is told, with the reason."""
     for unit, mode in (("closed", "0640"), ("open", "0644")):
@@ -175,6 +187,7 @@ def test_shared_memory_of_others(machine):
 
 def test_hostile_name(machine):
     """It is one value, in JSON as in the journal: no field, no entry and no control sequence of its own."""
+    machine.run("systemctl", "restart", "systemd-journald")  # entries go on after that
     start_sleeper(machine, "hostile", "/run/librip/hostile", HOSTILE, "-p", "DynamicUser=yes", "-p",
                   "ReadWritePaths=/run/librip")
     stall = stall_of(machine, "hostile")
@@ -188,4 +201,4 @@ def test_hostile_name(machine):
 
 
 TESTS = [test_redis_server, test_nginx, test_dynamic_user, test_killed_during_a_stall, test_names_of_places,
-         test_shared_memory_of_others, test_hostile_name]
+         test_hidden_processes, test_shared_memory_of_others, test_hostile_name]
