@@ -149,11 +149,9 @@ static void notify(struct event_history *history)
     (void)eventfd_write(history->descriptor, 1); /* fails only where it is readable anyway */
 }
 
-/* The head of a file that goes on behind the event of that sequence: whose history it is, and what was open then. */
-static int format_head(struct event_history *history, uint64_t sequence, struct event_open_set *open, char **ret_text,
-                       size_t *ret_length)
+/* The head of a file: its first line, and a line for each episode that was open. */
+static int format_head(struct event_line line, const struct event_open_set *open, char **ret_text, size_t *ret_length)
 {
-    struct event_line line = {EVENT_LINE_HISTORY, NULL, {0}, history->epoch, sequence, history->episode};
     char *text = NULL;
     size_t length = 0;
 
@@ -185,17 +183,19 @@ static int format_head(struct event_history *history, uint64_t sequence, struct 
 /* The next file, behind the event of that sequence. */
 static int turn(struct event_history *history, uint64_t sequence)
 {
+    struct event_line line = {.kind = EVENT_LINE_HISTORY, .epoch = history->epoch, .sequence = sequence};
     struct event_open_set open = {0};
     size_t length;
     char *text;
     int status;
 
     pthread_mutex_lock(&history->mutex);
+    line.episode = history->episode;
     status = event_open_copy(&history->open, sequence, &open);
     pthread_mutex_unlock(&history->mutex);
     if (status != 0)
         return status;
-    status = format_head(history, sequence, &open, &text, &length);
+    status = format_head(line, &open, &text, &length);
     event_open_done(&open);
     if (status != 0)
         return status;
