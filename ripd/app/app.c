@@ -376,6 +376,18 @@ static uint64_t raise_descriptor_limit(void)
     return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? limit.rlim_cur : 0;
 }
 
+static int app_open_signals(struct app *app)
+{
+    int descriptor = signals_open();
+
+    if (descriptor < 0) {
+        log_line(LOG_LEVEL_ERROR, "cannot start: signals: %s", strerror(-descriptor));
+        return descriptor;
+    }
+    app->signal_descriptor = descriptor;
+    return 0;
+}
+
 static int app_open_events(struct app *app)
 {
     struct events_options options = {hysteresis_of(app->config), {app->config->state_directory, app_announce, app}};
@@ -410,10 +422,6 @@ static int app_open_parts(struct app *app)
         error = probe_new(&app->probe, &probe);
     if (error == 0)
         error = requests_new(&app->requests);
-    if (error == 0) {
-        app->signal_descriptor = signals_open();
-        error = app->signal_descriptor < 0 ? app->signal_descriptor : 0;
-    }
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "cannot start: %s", strerror(-error));
     return error;
@@ -484,7 +492,9 @@ int app_run(struct config *config)
     schedule_init(&app.schedule, config->interval_ns, clock_wall_ns());
     tally_init(&app.tally, clock_wall_ns());
     report_budget_init(&app.notice_budget, clock_mono_ns());
-    error = service_open(&app.service);
+    error = service_open(&app.service); /* before any descriptor could pass for one that was handed over */
+    if (error == 0)                     /* before what takes long: a SIGHUP meanwhile is a reload, and no end */
+        error = app_open_signals(&app);
     if (error == 0)
         error = app_open_events(&app);
     if (error == 0)
