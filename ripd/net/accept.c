@@ -158,7 +158,8 @@ static void on_sweep(evutil_socket_t descriptor, short what, void *argument)
         next = connection->next;
         connection_expire(connection, now_ns);
     }
-    if (http->connection_count == 0 && http->askings == NULL)
+    askings_free_bodies(http);
+    if (http->connection_count == 0 && http->askings == NULL && http->pages.discarded == NULL)
         event_del(http->sweep_event);
 }
 

@@ -246,7 +246,7 @@ static struct body *stop_building(struct http *http)
     http->build = NULL;
     http->build_body = NULL;
     event_del(http->build_event);
-    if (next_to_ask(http, true) != NULL)
+    if (next_to_ask(http, true) != NULL || http->pages.discarded != NULL)
         go_on_building(http);
     mailbox_wake(&http->mailbox); /* answers may lie there that had to wait */
     return body;
@@ -300,6 +300,8 @@ static void on_build(evutil_socket_t descriptor, short what, void *argument)
 
     (void)descriptor;
     (void)what;
+    if (pages_free_some(&http->pages))
+        go_on_building(http);
     if (http->building != NULL && http->building->waiting == NULL) {
         body_unref(stop_building(http));
         prune(http);
@@ -319,6 +321,12 @@ int askings_prepare(struct http *http)
 {
     http->build_event = evtimer_new(http->base, on_build, http);
     return http->build_event == NULL ? -ENOMEM : 0;
+}
+
+void askings_free_bodies(struct http *http)
+{
+    if (http->pages.discarded != NULL)
+        go_on_building(http);
 }
 
 size_t asking_items_max(const struct http *http)

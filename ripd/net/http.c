@@ -69,6 +69,7 @@ static void take_snapshot(struct http *http, struct snapshot *snapshot)
     snapshot_unref(http->snapshot);
     http->snapshot = snapshot;
     pages_forget_before(&http->pages, snapshot->sequence);
+    askings_free_bodies(http);
 }
 
 /* Takes over hosts: the names that every request from now on is held against. */
@@ -338,6 +339,8 @@ void http_free(struct http *http)
     if (http->base != NULL)
         event_base_free(http->base);
     pages_forget_before(&http->pages, UINT64_MAX);
+    while (pages_free_some(&http->pages))
+        ;
     snapshot_unref(http->snapshot);
     event_store_done(&http->events);
     mailbox_done(&http->mailbox);

@@ -72,10 +72,24 @@ void body_unref(struct body *body)
     if (body == NULL || --body->references != 0)
         return;
     body->pages->alive_bytes -= body->length;
-    for (size_t i = 0; i < body->piece_count; i++)
-        free(body->pieces[i].text);
-    free(body->pieces);
-    free(body);
+    body->next = body->pages->discarded;
+    body->pages->discarded = body;
+    if (body->piece_count <= PAGES_PIECES_FREED_AT_ONCE)
+        (void)pages_free_some(body->pages);
+}
+
+bool pages_free_some(struct pages *pages)
+{
+    struct body *body = pages->discarded;
+
+    for (size_t i = 0; body != NULL && i < PAGES_PIECES_FREED_AT_ONCE && body->piece_count != 0; i++)
+        free(body->pieces[--body->piece_count].text);
+    if (body != NULL && body->piece_count == 0) {
+        pages->discarded = body->next;
+        free(body->pieces);
+        free(body);
+    }
+    return pages->discarded != NULL;
 }
 
 void page_key(enum document_kind kind, const struct query *query, char ret_key[PAGE_KEY_BYTES])

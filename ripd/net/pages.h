@@ -5,10 +5,12 @@
  * Guarantees
  *   A. A list is built at most once per scan while it is kept; what is kept is bounded in number and in bytes, except
  *      that the newest is kept whatever its size, until the next scan.
+ *   B. A body that nobody has any more is freed in pieces: giving back tens of megabytes at once takes milliseconds.
  */
 #ifndef RIPD_NET_PAGES_H
 #define RIPD_NET_PAGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,7 +32,8 @@ struct body {
         size_t length;
     } * pieces; /* the text, in order */
     size_t piece_count;
-    size_t length; /* of all */
+    size_t length;     /* of all */
+    struct body *next; /* that is to be freed */
 };
 
 struct pages {
@@ -40,8 +43,14 @@ struct pages {
         uint64_t last_used;
     } kept[PAGES_KEPT_MAX];
     uint64_t uses;
-    size_t alive_bytes; /* of all bodies: kept ones, and others that are still being sent */
+    size_t alive_bytes;     /* of all bodies: kept ones, and others that are still being sent */
+    struct body *discarded; /* nobody's any more, and too long to be freed at once */
 };
+
+#define PAGES_PIECES_FREED_AT_ONCE 16u
+
+/* Frees some of what was discarded. True: there is more. */
+bool pages_free_some(struct pages *pages);
 
 /* Takes text, which may be NULL for none yet, over, also when it fails. NULL: no memory. */
 struct body *body_new(struct pages *pages, const struct document_frame *frame, char *text, size_t length);

@@ -150,6 +150,8 @@ void asking_join_build(struct http *http, struct connection *connection, enum do
 /* How many items a page may have whose list can be begun now. */
 size_t asking_items_max(const struct http *http);
 int askings_prepare(struct http *http);
+/* Bodies of lists that nobody has any more are freed from here on, in the loop's turns. */
+void askings_free_bodies(struct http *http);
 void asking_leave(struct http *http, struct connection *connection);
 void asking_complete(struct http *http, uint64_t ticket, struct page *page);
 void askings_expire(struct http *http, uint64_t now_mono_ns);

@@ -44,6 +44,33 @@ static void test_by_question_and_scan(void **state)
     assert_int_equal(pages.alive_bytes, 0);
 }
 
+/* A long body is freed in pieces, also when another is let go meanwhile; its bytes do not count any more. */
+static void test_long_ones_are_freed_in_pieces(void **state)
+{
+    const struct document_frame frame = {.sequence = 1};
+    struct pages pages = {0};
+    unsigned turns = 0;
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct body *body = body_new(&pages, &frame, NULL, 0);
+
+        for (unsigned piece = 0; piece < 10 * PAGES_PIECES_FREED_AT_ONCE; piece++)
+            assert_int_equal(body_append(body, malloc(100), 100), 0);
+        assert_int_equal(pages.alive_bytes, body->length);
+        body_unref(body);
+        assert_int_equal(pages.alive_bytes, 0);
+        assert_non_null(pages.discarded);
+        keep(&pages, "short", 1, 10);
+        pages_forget_before(&pages, UINT64_MAX);
+    }
+    while (pages_free_some(&pages))
+        turns++;
+    assert_in_range(turns, 15, 21);
+    assert_null(pages.discarded);
+    assert_false(pages_free_some(&pages));
+}
+
 static void test_not_too_many(void **state)
 {
     struct pages pages = {0};
@@ -128,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_question_and_scan),
+        cmocka_unit_test(test_long_ones_are_freed_in_pieces),
         cmocka_unit_test(test_not_too_many),
         cmocka_unit_test(test_not_too_large),
         cmocka_unit_test(test_keys),

@@ -216,5 +216,10 @@ def refused(world):
     assert status == 200 and body == "" and time.monotonic() - start < w.PATIENCE_S
 
 
+class StreamWorld(w.World):
+    INTERVAL_MS = 100
+    STALL_AFTER_MS = 400
+
+
 if __name__ == "__main__":
-    w.run([live, filters, resumed, across_restarts, hostile_names, refused])
+    w.run([live, filters, resumed, across_restarts, hostile_names, refused], StreamWorld)
