@@ -21,7 +21,10 @@ def table(world):
     head, begin, end = done.stdout.splitlines()
     assert head.split() == ["TIME", "EVENT", "RING", "ID", "NAME", "CAUSE", "FOR", "WHERE"]
     assert re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ  begin  app +5  name-5 ", begin), begin
-    assert re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ  end    app +5  name-5 .* puppet\+0x[0-9a-f]+$", end), end
+    assert re.match(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ  end    app +5  name-5 .*s  \S", end), end
+    where = world.get("/events")["events"][0]["location"]
+    named = f"{where['function']}, {where['file']}:{where['line']}"
+    assert end.endswith(named if where["line"] else f"puppet+{where['offset']}"), (end, where)
     assert "\x1b" not in done.stdout
     listed = world.get("/events")["events"]
     lines = [json.loads(line) for line in world.rip("--json").stdout.splitlines()]
