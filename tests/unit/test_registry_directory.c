@@ -14,6 +14,19 @@ static void set_directories(struct scene *scene, const char *first, const char *
     assert_int_equal(registry_set_directories(scene->registry, directories, second != NULL ? 2 : 1), 0);
 }
 
+/* The only ring there is stands in that directory. */
+static void assert_directory(struct scene *scene, const char *name)
+{
+    struct ring_facts *facts;
+    size_t count;
+
+    assert_int_equal(registry_facts(scene->registry, &facts, &count), 0);
+    assert_int_equal(count, 1);
+    assert_string_equal(facts->directory, ring_stage_path(&scene->stage, name));
+    ring_facts_done(facts);
+    free(facts);
+}
+
 static void test_other_directories(void **state)
 {
     struct scene *scene = *state;
@@ -30,7 +43,7 @@ static void test_other_directories(void **state)
     serial = serial_of(scene, "in-a");
 
     set_directories(scene, "c", "a"); /* at another place in the list */
-    assert_int_equal(ring_count(scene), 1);
+    assert_directory(scene, "a");
     scene_refresh(scene);
     assert_int_equal(scene->noticed[NOTICE_RING_GONE], 1);
     assert_int_equal(ring_count(scene), 2);
