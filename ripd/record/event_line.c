@@ -15,7 +15,13 @@
 
 #include <jansson.h>
 
+#include "core/symbol.h"
 #include "record/event_parse.h"
+
+/* Most of an event can be the names of a location: a function and a file a frame, each byte escaped, and once more in
+   hexadecimal. */
+_Static_assert(SYMBOL_FRAMES_MAX * 2 * SYMBOL_TEXT_BYTES_MAX * (6 + 2) + (256u << 10) <= EVENT_LINE_BYTES_MAX,
+               "an event may not fit its line");
 
 #define SCHEMA "ripd/history/1"
 #define HEX_ID_BYTES (2 * EVENT_SUBJECT_ID_BYTES + 1)

@@ -24,7 +24,7 @@
 #include "core/event.h"
 #include "record/event_subject.h"
 
-#define EVENT_LINE_BYTES_MAX (256u << 10) /* longer ones are damaged; the strings in an event are bounded far below */
+#define EVENT_LINE_BYTES_MAX (2u << 20) /* longer ones are damaged; no event comes near, whatever its names are */
 
 enum event_line_kind { EVENT_LINE_HISTORY, EVENT_LINE_CARRIED, EVENT_LINE_EVENT, EVENT_LINE_SUBJECT };
 
