@@ -27,6 +27,23 @@ static const struct detector_suspect *suspect_of(const struct detector_update *u
 }
 
 /* What lists filter by and the log tells. */
+static char *copy_or_null(const char *text)
+{
+    return text != NULL ? strdup(text) : NULL;
+}
+
+/* What its place is called, as far as that is known by now. */
+static void fill_names(struct event *event, const struct module_facts *module)
+{
+    const struct symbol *symbol = symbol_table_find(&module->symbols, event->offset);
+
+    if (symbol == NULL || symbol->frame_count == 0)
+        return;
+    event->function = copy_or_null(symbol->frames[0].function);
+    event->file = copy_or_null(symbol->frames[0].file);
+    event->line = symbol->frames[0].line;
+}
+
 static void fill_subject(struct event *event, const struct item *item)
 {
     const struct module_facts *module;
@@ -42,8 +59,11 @@ static void fill_subject(struct event *event, const struct item *item)
     if (item->crumb_count == 0 || item->process == NULL)
         return;
     module = process_facts_module(item->process, item->crumbs[0].address);
-    event->module = module != NULL ? strdup(module->name) : NULL;
+    if (module == NULL)
+        return;
+    event->module = strdup(module->name);
     event->offset = event->module != NULL ? item->crumbs[0].address - module->bias : 0;
+    fill_names(event, module);
 }
 
 struct event *event_make_begin(const struct events_scan *scan, const struct report *report, uint64_t sequence,
@@ -113,8 +133,11 @@ static struct event *end_new(const struct event *begin, uint64_t sequence)
     event->name_bytes = begin->name_bytes;
     memcpy(event->name, begin->name, sizeof(event->name));
     memcpy(event->comm, begin->comm, sizeof(event->comm));
-    event->module = begin->module != NULL ? strdup(begin->module) : NULL;
+    event->module = copy_or_null(begin->module);
     event->offset = begin->offset;
+    event->function = copy_or_null(begin->function);
+    event->file = copy_or_null(begin->file);
+    event->line = begin->line;
     return event;
 }
 

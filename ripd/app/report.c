@@ -92,10 +92,31 @@ static const char *cause_or_null(enum id_cause cause)
     return cause == CAUSE_NONE ? "null" : id_cause_name(cause);
 }
 
+#define WHERE_BYTES (3 * LOG_QUOTED_BYTES + 96u)
+
+/* " module= offset= function= file= line=", each as far as it is known. */
+static void format_where(const struct event *event, char ret_text[WHERE_BYTES])
+{
+    char quoted[LOG_QUOTED_BYTES];
+    size_t length = 0;
+
+    ret_text[0] = '\0';
+    if (event->module == NULL)
+        return;
+    length = (size_t)snprintf(ret_text, WHERE_BYTES, " module=%s offset=0x%" PRIx64,
+                              log_quote(event->module, strlen(event->module), quoted), event->offset);
+    if (event->function != NULL)
+        length += (size_t)snprintf(ret_text + length, WHERE_BYTES - length, " function=%s",
+                                   log_quote(event->function, strlen(event->function), quoted));
+    if (event->file != NULL)
+        snprintf(ret_text + length, WHERE_BYTES - length, " file=%s line=%" PRIu32,
+                 log_quote(event->file, strlen(event->file), quoted), event->line);
+}
+
 void report_event(const struct event *event)
 {
-    char who[2 * LOG_QUOTED_BYTES + 64] = "", where[LOG_QUOTED_BYTES + 64] = "";
-    char ring[LOG_QUOTED_BYTES], name[LOG_QUOTED_BYTES], module[LOG_QUOTED_BYTES];
+    char who[2 * LOG_QUOTED_BYTES + 64] = "", where[WHERE_BYTES];
+    char ring[LOG_QUOTED_BYTES], name[LOG_QUOTED_BYTES];
     struct report_fields fields;
 
     report_fields_fill(&fields, event);
@@ -103,9 +124,7 @@ void report_event(const struct event *event)
         snprintf(who, sizeof(who), " ring=%s id=%" PRIu32 " tid=%" PRIu32 " name=%s",
                  log_quote(event->ring, strlen(event->ring), ring), event->id, event->tid,
                  log_quote(event->name, event->name_bytes, name));
-    if (event->module != NULL)
-        snprintf(where, sizeof(where), " module=%s offset=0x%" PRIx64,
-                 log_quote(event->module, strlen(event->module), module), event->offset);
+    format_where(event, where);
     if (event->kind == EVENT_BEGIN)
         log_event(LOG_LEVEL_WARNING, fields.fields, fields.count,
                   "stall begin episode=%" PRIu64 "%s cause=%s frozen_for_ms=%" PRIu64 "%s", event->episode, who,

@@ -112,6 +112,23 @@ static bool get_offset(const struct event *event, struct log_field *field, char 
            give_bytes(field, number, (size_t)snprintf(number, REPORT_NUMBER_BYTES, "0x%" PRIx64, event->offset));
 }
 
+static bool get_function(const struct event *event, struct log_field *field, char *number)
+{
+    (void)number;
+    return give_text(field, event->function);
+}
+
+static bool get_file(const struct event *event, struct log_field *field, char *number)
+{
+    (void)number;
+    return give_text(field, event->file);
+}
+
+static bool get_line(const struct event *event, struct log_field *field, char *number)
+{
+    return event->line != 0 && give_number(field, number, event->line);
+}
+
 static bool get_reason(const struct event *event, struct log_field *field, char *number)
 {
     (void)number;

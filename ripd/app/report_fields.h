@@ -31,6 +31,9 @@
     X(RIPD_LASTED_MS, lasted, "of an end: for how long it had not moved")                                              \
     X(RIPD_MODULE, module, "program or library of its last location, any bytes")                                       \
     X(RIPD_OFFSET, offset, "of its last location in that module, hexadecimal with 0x")                                 \
+    X(RIPD_FUNCTION, function, "the function that is there")                                                           \
+    X(RIPD_FILE, file, "its source file, as the debugging information has it")                                         \
+    X(RIPD_LINE, line, "the line in that file")                                                                        \
     X(RIPD_REASON, reason, "of an end: how it ended")
 
 enum report_field {

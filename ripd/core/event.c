@@ -73,6 +73,8 @@ void event_unref(struct event *event)
     if (event == NULL || atomic_fetch_sub_explicit(&event->references, 1, memory_order_acq_rel) != 1)
         return;
     free(event->module);
+    free(event->function);
+    free(event->file);
     free(event->text);
     free(event);
 }

@@ -46,6 +46,9 @@ struct event {
     char comm[RIP_COMM_BYTES + 1]; /* "" = not known */
     char *module;                  /* of its last location; NULL = not known, and offset means nothing */
     uint64_t offset;               /* in that module */
+    char *function;                /* what is there; NULL = not known */
+    char *file;                    /* NULL = not known */
+    uint32_t line;                 /* 0 = not known */
     size_t text_bytes;
     char *text;        /* one JSON object on one line, without a newline behind it; terminated */
     size_t subject_at; /* where in text the fields begin that a begin and its end have in common, up to its last byte */

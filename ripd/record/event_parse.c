@@ -222,6 +222,21 @@ static int parse_who(const json_t *object, struct event *event)
     return parse_optional(json_object_get(process, "pid"), &event->pid);
 }
 
+/* What the place was called when it was written; nothing is lost where that cannot be understood. */
+static void parse_names(const json_t *location, struct event *event)
+{
+    const json_t *line = json_object_get(location, "line");
+    uint8_t text[SYMBOL_TEXT_BYTES_MAX];
+    size_t bytes;
+
+    if (parse_bytes(location, "function", "function_hex", text, sizeof(text), &bytes) == 0)
+        event->function = strndup((const char *)text, bytes);
+    if (parse_bytes(location, "file", "file_hex", text, sizeof(text), &bytes) == 0)
+        event->file = strndup((const char *)text, bytes);
+    if (json_is_integer(line) && json_integer_value(line) > 0 && json_integer_value(line) <= UINT32_MAX)
+        event->line = (uint32_t)json_integer_value(line);
+}
+
 static int parse_where(const json_t *object, struct event *event)
 {
     const json_t *location = json_object_get(object, "location");
@@ -235,6 +250,7 @@ static int parse_where(const json_t *object, struct event *event)
         strncmp(offset, "0x", 2) != 0 || (end = take_hex(offset + 2, &event->offset)) == NULL || *end != '\0')
         return -EBADMSG;
     event->module = strndup((const char *)module, bytes);
+    parse_names(location, event);
     return event->module != NULL ? 0 : -ENOMEM;
 }
 

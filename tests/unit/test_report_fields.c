@@ -78,7 +78,7 @@ static void assert_stderr(struct scene *scene, const char *expected)
     assert_string_equal(scene->text, expected);
 }
 
-static char module_name[] = "lib\n.so";
+static char module_name[] = "lib\n.so", function_name[] = "f\n<T>", file_name[] = "src/\x1b.c";
 static const struct event begin = {
     .kind = EVENT_BEGIN,
     .episode = 7,
@@ -93,6 +93,9 @@ static const struct event begin = {
     .comm = "co\nmm",
     .module = module_name,
     .offset = 0x1234,
+    .function = function_name,
+    .file = file_name,
+    .line = 120,
 };
 
 static void test_begin(void **state)
@@ -106,11 +109,15 @@ static void test_begin(void **state)
     assert_field(&entry, "MESSAGE",
                  "stall begin episode=7 ring=\"che\\x0ack=out\" id=17 tid=4711 "
                  "name=\"x\\x0aMESSAGE=evil\\x0a\\x1b[2J\\xff\\x00\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\x00\" "
-                 "cause=blocked frozen_for_ms=5432 module=\"lib\\x0a.so\" offset=0x1234");
+                 "cause=blocked frozen_for_ms=5432 module=\"lib\\x0a.so\" offset=0x1234 "
+                 "function=\"f\\x0a<T>\" file=\"src/\\x1b.c\" line=120");
     assert_field(&entry, "PRIORITY", "4");
     assert_field(&entry, "SYSLOG_IDENTIFIER", "ripd");
     assert_field(&entry, "SYSLOG_FACILITY", "3");
     assert_field(&entry, "MESSAGE_ID", REPORT_BEGIN_MESSAGE_ID);
+    assert_field(&entry, "RIPD_FUNCTION", "f\n<T>");
+    assert_field(&entry, "RIPD_FILE", "src/\x1b.c");
+    assert_field(&entry, "RIPD_LINE", "120");
     assert_field(&entry, "RIPD_EVENT", "begin");
     assert_field(&entry, "RIPD_EPISODE", "7");
     assert_field(&entry, "RIPD_RING", "che\nck=out");
