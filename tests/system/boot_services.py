@@ -151,9 +151,9 @@ def test_killed_during_a_stall(machine):
 
 def test_names_of_places(machine):
     """Functions of another user's program, found by a process of ripd's that has even less than ripd."""
-    machine.run("systemd-run", "--quiet", "--unit=other", "-p", "DynamicUser=yes", "-p", "RuntimeDirectory=other",
-                "-p", "ReadWritePaths=/run/librip", "-E", "LD_PRELOAD=/usr/lib/librip-preload.so",
-                "-E", "RIP_DIR=/run/librip", "-E", "RIP_NAME=other", "ripd", "--listen", "unix:/run/other/socket")
+    machine.write("/etc/systemd/system/other.service", "[Service]\nDynamicUser=yes\nRuntimeDirectory=other\n"
+                  "ExecStart=ripd --listen unix:/run/other/socket\n")
+    trace(machine, "other.service", "traced.service")
     wait_ring(machine, "other")
     machine.wait_for("a place with a name", lambda: [
         place for thread in threads(machine, "other") for place in thread["trail"]
