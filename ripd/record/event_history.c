@@ -8,8 +8,9 @@
  *
  * The lock is held for moments only, never while a file is touched: the scanner waits for no disk.
  *
- * A gap between what is written and what comes next, because the queue was full for a while, is bridged by a new file:
- * its head tells the last numbers and carries what was open at that point, which is all that has to survive.
+ * A gap between what is written and what comes next, because the queue was full for a while, or because a sync failed
+ * (the kernel tells of that once, and may have dropped the pages), is bridged by a new file: its head tells the last
+ * numbers and carries what was open at that point, which is all that has to survive.
  */
 #include "record/event_history.h"
 
@@ -323,6 +324,8 @@ static void *history_main(void *argument)
             sync_error = fdatasync(history->file.descriptor) == 0 ? 0 : -errno;
             pthread_mutex_lock(&history->mutex);
             error = error != 0 ? error : sync_error;
+            if (sync_error != 0)
+                appended = history->state.written; /* what became of the others nobody knows: a gap, for a new file */
         }
         if (appended != history->state.written || error != history->state.error) {
             history->state.written = appended;

@@ -234,6 +234,37 @@ static void test_a_full_disk(void **state)
     assert_found(*state, 10, (uint64_t[]){1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 10);
 }
 
+/* What a sync that failed was to write may be gone: it is not said to be on disk, and a new file has what must survive.
+ */
+static void test_a_sync_that_fails(void **state)
+{
+    struct pollfd descriptor = {.events = POLLIN};
+    struct event_history *history = started(*state);
+    struct event_history_state now;
+    char *text;
+
+    descriptor.fd = event_history_descriptor(history);
+    add_begin(history, 1, 1);
+    wait_written(history, 1);
+    disk_set_failing(EIO);
+    add_begin(history, 2, 2);
+    do {
+        assert_true(poll(&descriptor, 1, 30000) > 0);
+        event_history_state(history, &now);
+    } while (now.error == 0);
+    assert_int_equal(now.error, -EIO);
+    assert_int_equal(now.written, 1);
+    wait_written(history, 2);
+    text = state_read(*state, EVENT_FILE_NAME);
+    assert_non_null(strstr(text, "{\"carried\":{\"sequence\":1,"));
+    assert_non_null(strstr(text, "{\"carried\":{\"sequence\":2,"));
+    free(text);
+    add_end(history, 3, 2);
+    wait_written(history, 3);
+    event_history_close(history);
+    assert_found(*state, 3, (uint64_t[]){1}, 1);
+}
+
 /* Closing waits for no disk for long. What it leaves behind goes with the process, and the lock too. */
 static void test_closing_while_it_hangs(void **state)
 {
@@ -260,9 +291,13 @@ int main(void)
 {
 #define HISTORY_TEST(name) cmocka_unit_test_setup_teardown(name, state_directory_set_up, state_directory_tear_down)
     const struct CMUnitTest tests[] = {
-        HISTORY_TEST(test_there_and_back),    HISTORY_TEST(test_files_follow),
-        HISTORY_TEST(test_a_disk_that_hangs), HISTORY_TEST(test_more_than_can_wait),
-        HISTORY_TEST(test_a_full_disk),       HISTORY_TEST(test_closing_while_it_hangs),
+        HISTORY_TEST(test_there_and_back),
+        HISTORY_TEST(test_files_follow),
+        HISTORY_TEST(test_a_disk_that_hangs),
+        HISTORY_TEST(test_more_than_can_wait),
+        HISTORY_TEST(test_a_full_disk),
+        HISTORY_TEST(test_a_sync_that_fails),
+        HISTORY_TEST(test_closing_while_it_hangs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
