@@ -156,7 +156,7 @@ struct event *event_make_end(const struct events_scan *scan, const struct report
 
     if (event == NULL)
         return NULL;
-    event->at_wall_ns = scan->now_wall_ns - (scan->now_mono_ns - report->at_mono_ns);
+    event->at_wall_ns = wall_before_ns(scan->now_wall_ns, scan->now_mono_ns - report->at_mono_ns);
     event->duration_ns = report->lasted_ns;
     event->duration_max_ns = other_end_of(report->lasted_ns, begin);
     event->cause = report->cause;

@@ -58,7 +58,7 @@ struct sighting stalls_sighting(const struct detector_suspect *suspect, struct i
         .item = item,
         .state = suspect->state,
         .cause = suspect->cause,
-        .since_wall_ns = snapshot->scanned_wall_ns - suspect->frozen_for_ns,
+        .since_wall_ns = wall_before_ns(snapshot->scanned_wall_ns, suspect->frozen_for_ns),
         .frozen_since_ns = suspect->frozen_since_ns,
         .frozen_for_ns = suspect->frozen_for_ns,
         .frozen_for_max_ns = item != NULL ? item_frozen_max_ns(item, snapshot, suspect->frozen_for_ns, max_ns) : max_ns,

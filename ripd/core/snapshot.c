@@ -110,6 +110,11 @@ void ring_facts_done(struct ring_facts *ring)
     *ring = (struct ring_facts){0};
 }
 
+uint64_t wall_before_ns(uint64_t wall_ns, uint64_t ago_ns)
+{
+    return wall_ns > ago_ns ? wall_ns - ago_ns : 1;
+}
+
 uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snapshot, uint64_t frozen_for_ns,
                             uint64_t frozen_for_max_ns)
 {

@@ -151,6 +151,12 @@ struct snapshot {
 uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snapshot, uint64_t frozen_for_ns,
                             uint64_t frozen_for_max_ns);
 
+/*
+ * The wall time that long before another. A clock that was set back may say that there was none yet: then it is the
+ * first there can be, for 0 is "not known", and what lies before 0 would be five centuries ahead.
+ */
+uint64_t wall_before_ns(uint64_t wall_ns, uint64_t ago_ns);
+
 #define SNAPSHOT_STALLS_MAX 65536u
 
 struct module_facts *module_facts_ref(struct module_facts *module);

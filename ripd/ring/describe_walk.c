@@ -10,7 +10,7 @@ static struct sighting sighting_of(const struct walk *walk, const struct detecto
 
     if (id->state == ID_RUNNING || id->state == ID_IDLE)
         return sighting;
-    sighting.since_wall_ns = walk->snapshot->scanned_wall_ns - id->frozen_for_ns;
+    sighting.since_wall_ns = wall_before_ns(walk->snapshot->scanned_wall_ns, id->frozen_for_ns);
     sighting.frozen_since_ns = id->frozen_since_ns;
     sighting.frozen_for_ns = id->frozen_for_ns;
     sighting.frozen_for_max_ns = id->frozen_for_max_ns;

@@ -9,6 +9,7 @@
 
 #include "app/events.h"
 #include "app/log.h"
+#include "record/event_line.h"
 #include "unit/samples.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -25,6 +26,7 @@ struct world {
     struct event *announced[2 * IDS_MAX];
     size_t announced_count;
     uint64_t now_ns;
+    uint64_t wall_ns; /* when now_ns was 0 */
 };
 
 static void on_announce(void *context, struct event *event)
@@ -42,6 +44,7 @@ static int set_up(void **state)
     log_set_level(LOG_LEVEL_ERROR);
     assert_non_null(world);
     world->now_ns = 1000 * SECOND_NS;
+    world->wall_ns = WALL_NS;
     world->stalls.keys = calloc(IDS_MAX, sizeof(*world->stalls.keys));
     world->stalls.items = calloc(IDS_MAX, sizeof(*world->stalls.items));
     assert_int_equal(events_new(&world->events, &options, world->now_ns), 0);
@@ -94,7 +97,7 @@ static void scan(struct world *world)
 
     world->now_ns += SECOND_NS;
     events_step(world->events,
-                &(struct events_scan){NULL, &update, &world->stalls, world->now_ns, WALL_NS + world->now_ns, 0});
+                &(struct events_scan){NULL, &update, &world->stalls, world->now_ns, world->wall_ns + world->now_ns, 0});
     world->change_count = 0;
 }
 
@@ -182,6 +185,43 @@ static void test_nobody_known(void **state)
     assert_non_null(strstr(world->announced[0]->text, "\"ring\":null,\"id\":null"));
 }
 
+/* The line of the history that it makes is one that can be read again. */
+static void assert_kept(struct event *event)
+{
+    const struct event_line line = {EVENT_LINE_EVENT, event, {.episode = event->episode, .stall_count = 1}, 0, 0, 0};
+    struct event_line read;
+    size_t length;
+    char *text;
+
+    assert_int_equal(event_line_format(&line, &text, &length), 0);
+    assert_int_equal(event_line_parse(text, length - 1, &read), 0);
+    assert_string_equal(read.event->text, event->text);
+    event_unref(read.event);
+    free(text);
+}
+
+/* The clock was set back to when time began: an id is frozen for longer than there has been any. */
+static void test_a_clock_set_back(void **state)
+{
+    struct world *world = *state;
+
+    world->wall_ns = 0 - world->now_ns;
+    add_id(world, 17);
+    change(world, DETECTOR_STALLED, 17);
+    scan(world);
+    change(world, DETECTOR_MOVED, 17);
+    scan(world);
+    world->wall_ns = 0 - world->now_ns - 5 * SECOND_NS; /* and again */
+    for (int i = 0; i < 6; i++)
+        scan(world);
+    assert_int_equal(world->announced_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_non_null(strstr(world->announced[i]->text, "\"since\":\"1970-01-01T00:00:00.000Z\""));
+        assert_kept(world->announced[i]);
+    }
+    assert_non_null(strstr(world->announced[1]->text, "\"at\":\"1970-01-01T00:00:00.000Z\""));
+}
+
 static void test_a_flood_has_no_gap(void **state)
 {
     struct world *world = *state;
@@ -205,9 +245,8 @@ int main(void)
 {
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_begin_and_end),
-        WORLD_TEST(test_reasons),
-        WORLD_TEST(test_nobody_known),
+        WORLD_TEST(test_begin_and_end),      WORLD_TEST(test_reasons),
+        WORLD_TEST(test_nobody_known),       WORLD_TEST(test_a_clock_set_back),
         WORLD_TEST(test_a_flood_has_no_gap),
     };
 
