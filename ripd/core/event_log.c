@@ -15,15 +15,24 @@
  * is never reported, nor is its end, and it is counted.
  *
  * Guarantees, besides those of event_log.h
- *   E. A step allocates only for new episodes; one that there is no memory for is counted as suppressed.
- *   F. Time is linear in the events of the step and the reports it gives, whatever the number of open episodes.
+ *   F. A step allocates only for new episodes; one that there is no memory for is counted as suppressed.
+ *   G. Time is linear in the events of the step and the reports it gives (times the rings that have open episodes, at
+ *      worst), whatever the number of open episodes.
  */
 #include "core/event_log.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/array.h"
 #include "core/episode.h"
+
+/* Episodes of one ring whose begin has been reported and whose end has not; at least one. */
+struct told {
+    uint32_t ring;
+    uint32_t count;
+};
 
 struct event_log {
     uint64_t hysteresis_ns;
@@ -33,6 +42,10 @@ struct event_log {
     struct episode_list fresh;  /* open, begun in this step */
     struct episode_list ending; /* open, in the order in which they moved */
     struct episode_list owed;   /* closed, end not reported yet */
+    struct told *told;          /* in order of ring */
+    size_t told_count;
+    size_t told_capacity;
+    uint64_t told_total;
     struct report *reports;
     size_t report_count;
     uint64_t last_number;
@@ -72,6 +85,62 @@ void event_log_set_next(struct event_log *log, uint64_t episode)
         log->last_number = episode - 1;
 }
 
+static size_t told_place(const struct event_log *log, uint32_t ring)
+{
+    size_t low = 0, high = log->told_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (log->told[middle].ring < ring)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* False: no memory for another ring. */
+static bool told_add(struct event_log *log, uint32_t ring)
+{
+    size_t place = told_place(log, ring);
+
+    if (place == log->told_count || log->told[place].ring != ring) {
+        struct told *longer = array_reserve(log->told, &log->told_capacity, log->told_count + 1, sizeof *longer);
+
+        if (!longer)
+            return false;
+        log->told = longer;
+        memmove(&longer[place + 1], &longer[place], (log->told_count - place) * sizeof *longer);
+        longer[place] = (struct told){ring, 0};
+        log->told_count++;
+    }
+    log->told[place].count++;
+    log->told_total++;
+    return true;
+}
+
+static void told_remove(struct event_log *log, uint32_t ring)
+{
+    size_t place = told_place(log, ring);
+
+    log->told_total--;
+    if (--log->told[place].count != 0)
+        return;
+    log->told_count--;
+    memmove(&log->told[place], &log->told[place + 1], (log->told_count - place) * sizeof *log->told);
+    log->told = array_trim(log->told, &log->told_capacity, log->told_count, sizeof *log->told);
+}
+
+/* A ring has at most as many as there is still room for: however many it has, another finds room. */
+static bool told_has_room(const struct event_log *log, uint32_t ring)
+{
+    size_t place = told_place(log, ring);
+    uint32_t count = place < log->told_count && log->told[place].ring == ring ? log->told[place].count : 0;
+
+    return log->told_total < EVENT_LOG_TOLD_MAX && count < EVENT_LOG_TOLD_MAX - log->told_total;
+}
+
 int event_log_adopt(struct event_log *log, const struct episode_adoption *adoption)
 {
     const struct episode_key key = {adoption->ring, adoption->slot, adoption->generation};
@@ -79,9 +148,13 @@ int event_log_adopt(struct event_log *log, const struct episode_adoption *adopti
 
     if (episode_set_find(&log->open, key))
         return -EEXIST;
-    episode = episode_set_add(&log->open, key);
-    if (!episode)
+    if (!told_add(log, key.ring))
         return -ENOMEM;
+    episode = episode_set_add(&log->open, key);
+    if (!episode) {
+        told_remove(log, key.ring);
+        return -ENOMEM;
+    }
     episode->number = adoption->episode;
     episode->frozen_mono_ns = adoption->frozen_mono_ns;
     episode->stall_count = adoption->stall_count;
@@ -114,6 +187,7 @@ void event_log_free(struct event_log *log, void (*release)(void *tag))
         episode_free(episode, release);
     }
     episode_set_done(&log->open);
+    free(log->told);
     free(log->reports);
     free(log);
 }
@@ -209,6 +283,7 @@ static void report_ends(struct event_log *log)
             .tag = episode->tag,
         };
         episode_list_remove(&log->owed, episode);
+        told_remove(log, episode->key.ring);
         free(episode);
     }
 }
@@ -241,7 +316,7 @@ static void report_begins(struct event_log *log, uint64_t now_mono_ns)
         episode->fresh = false;
         begun = episode->key.ring == ring ? begun + 1 : 1;
         ring = episode->key.ring;
-        if (log->report_count >= log->limit || begun > share) {
+        if (log->report_count >= log->limit || begun > share || !told_has_room(log, ring) || !told_add(log, ring)) {
             log->suppressed_count++;
             continue;
         }

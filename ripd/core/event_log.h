@@ -9,7 +9,10 @@
  *   C. At most limit reports are given per step; what is held back is counted, and every begin that was reported has
  *      its end reported. Rings that begin more stalls than there is room for share it: none leaves another's
  *      unreported.
- *   D. An episode that was open when the daemon stopped goes on under its number (event_log_adopt()): its begin is not
+ *   D. At most EVENT_LOG_TOLD_MAX episodes have a begin that was reported and an end that was not. A begin beyond that
+ * is counted like those beyond the limit. A ring has at most as many as it leaves free: however many stalls one ring
+ *      makes, there is room for those of another.
+ *   E. An episode that was open when the daemon stopped goes on under its number (event_log_adopt()): its begin is not
  *      reported again, and its end once.
  */
 #ifndef RIPD_CORE_EVENT_LOG_H
@@ -19,6 +22,8 @@
 #include <stdint.h>
 
 #include "core/detector.h"
+
+#define EVENT_LOG_TOLD_MAX 16384u
 
 enum report_kind { REPORT_BEGIN, REPORT_END };
 

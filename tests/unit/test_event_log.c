@@ -326,6 +326,34 @@ static void many_episodes_at_once(void **context)
     free(events);
 }
 
+/* Stalls of one ring that last and last, a few more on each step; then one of another ring. */
+static void what_lasts_is_limited_too(void **context)
+{
+    struct event_log *log = log_new(1000);
+    struct detector_event events[1000];
+    const struct report *reports;
+    uint64_t reported = 0;
+
+    (void)context;
+    for (uint32_t step = 0; step < 2 * EVENT_LOG_TOLD_MAX / 1000; step++) {
+        for (uint32_t i = 0; i < 1000; i++)
+            events[i] = event(DETECTOR_STALLED, 1000 * step + i);
+        reported += (uint64_t)event_log_step(log, 1000, events, 1000, &reports);
+    }
+    assert_int_equal(reported, EVENT_LOG_TOLD_MAX / 2);
+    assert_int_equal(event_log_suppressed_count(log), 2 * EVENT_LOG_TOLD_MAX / 1000 * 1000 - reported);
+    events[0].ring = 9;
+    assert_int_equal(event_log_step(log, 1001, events, 1, &reports), 1);
+    assert_int_equal(reports[0].ring, 9);
+    events[0] = event(DETECTOR_STALLED, UINT32_MAX);
+    assert_int_equal(event_log_step(log, 1002, events, 1, &reports), 0); /* the first has no more room, */
+    events[0] = event(DETECTOR_GONE, 0);
+    assert_int_equal(event_log_step(log, 1003, events, 1, &reports), 1); /* until one of its own is over */
+    events[0] = event(DETECTOR_STALLED, UINT32_MAX - 1);
+    assert_int_equal(event_log_step(log, 1004, events, 1, &reports), 1);
+    event_log_free(log, NULL);
+}
+
 /* Two rings of a hundred stalls each, and one of a single one. */
 static void no_ring_takes_all_the_room(void **context)
 {
@@ -495,6 +523,7 @@ int main(void)
         cmocka_unit_test(begun_and_ended_in_one_step_is_suppressed),
         cmocka_unit_test(a_tag_comes_back_once),
         cmocka_unit_test(begins_and_ends_are_paired),
+        cmocka_unit_test(what_lasts_is_limited_too),
         cmocka_unit_test(many_episodes_at_once),
         cmocka_unit_test(no_ring_takes_all_the_room),
         cmocka_unit_test(the_limit_can_be_lowered),
