@@ -70,6 +70,7 @@ void event_open_remove(struct event_open_set *set, uint64_t episode)
     event_unref(found->begin);
     set->count--;
     memmove(found, found + 1, (set->count - place) * sizeof(*found));
+    set->episodes = array_trim(set->episodes, &set->capacity, set->count, sizeof(*found));
 }
 
 void event_open_forget(struct event_open_set *set, uint64_t sequence)
@@ -83,6 +84,7 @@ void event_open_forget(struct event_open_set *set, uint64_t sequence)
             set->episodes[kept++] = set->episodes[i];
     }
     set->count = kept;
+    set->episodes = array_trim(set->episodes, &set->capacity, set->count, sizeof(*set->episodes));
 }
 
 int event_open_copy(const struct event_open_set *set, uint64_t sequence, struct event_open_set *ret_copy)

@@ -65,9 +65,29 @@ static void test_as_of(void **state)
     event_open_done(&set);
 }
 
+/* Its memory goes with what it holds. */
+static void test_gives_back(void **state)
+{
+    struct event_open_set set = {0};
+
+    (void)state;
+    for (uint64_t i = 1; i <= 5000; i++)
+        add(&set, i, i);
+    for (uint64_t i = 2501; i <= 5000; i++)
+        event_open_find(&set, i)->end_sequence = 6000;
+    event_open_forget(&set, 6000);
+    assert_true(set.capacity < 4000);
+    for (uint64_t i = 1; i <= 2500; i++)
+        event_open_remove(&set, i);
+    assert_int_equal(set.count, 0);
+    assert_true(set.capacity < 1000);
+    event_open_done(&set);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_in_any_order), cmocka_unit_test(test_as_of)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_in_any_order), cmocka_unit_test(test_as_of),
+                                       cmocka_unit_test(test_gives_back)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
