@@ -209,7 +209,7 @@ static int parse_optional(const json_t *value, uint32_t *ret_number)
 static int parse_who(const json_t *object, struct event *event)
 {
     const json_t *process = json_object_get(object, "process");
-    size_t ring_bytes, name_bytes;
+    size_t ring_bytes, name_bytes, comm_bytes;
 
     if (parse_bytes(object, "ring", "ring_hex", (uint8_t *)event->ring, sizeof(event->ring) - 1, &ring_bytes) != 0 ||
         parse_bytes(object, "name", "name_hex", event->name, sizeof(event->name), &name_bytes) != 0 ||
@@ -219,6 +219,8 @@ static int parse_who(const json_t *object, struct event *event)
     event->name_bytes = (uint8_t)name_bytes;
     if (json_is_null(process))
         return 0;
+    if (parse_bytes(process, "comm", "comm_hex", (uint8_t *)event->comm, sizeof(event->comm) - 1, &comm_bytes) != 0)
+        return -EBADMSG;
     return parse_optional(json_object_get(process, "pid"), &event->pid);
 }
 

@@ -18,6 +18,7 @@ static inline void sample_event_subject(struct event *event, const void *name, s
     event->tid = 4711;
     event->pid = 4690;
     snprintf(event->ring, sizeof(event->ring), "checkout");
+    snprintf(event->comm, sizeof(event->comm), "checkout");
     event->name_bytes = (uint8_t)name_bytes;
     memcpy(event->name, name, name_bytes);
     event->module = strdup("checkout");
