@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader_copy.c - single records of a ring, copied out while their writers go on: an id, its trail, a process, a
- * module.
+ * reader_copy.c - single records of a ring, copied out while their writers go on: an id, its wait for a lock, its
+ * trail, a process, a module.
  *
  * Pure, as reader.c, whose guarantees hold here; 4 is kept in this file. A record is copied between two looks at the
  * word that says whose it is (its generation), and copied again if that moved, at most ATTEMPTS times.
@@ -60,6 +60,60 @@ enum rip_status rip_view_id(const struct rip_view *view, uint32_t slot_index, st
             *ret_info = info;
             return RIP_OK;
         }
+    }
+    return RIP_CHANGED;
+}
+
+/* Waits ------------------------------------------------------------------------------------------------------------ */
+
+/* The highest bit tells a declaration of idleness from the time of a mark; see idle_mark in ring.h. */
+static bool marks_wait(uint64_t idle_mark)
+{
+    return idle_mark != 0 && idle_mark >> 63 == 0;
+}
+
+/* False if the mark is void: the id has snapped since. */
+static bool copy_wait(const struct rip_slot *slot, uint64_t mark_ns, struct rip_wait_info *ret_info)
+{
+    uint64_t age_ns = rip_load_relaxed(&slot->wait_age_s) * UINT64_C(1000000000);
+    uint8_t tag = rip_load_relaxed(&slot->wait_tag);
+
+    ret_info->id = rip_load_relaxed(&slot->id);
+    ret_info->tid = rip_load_relaxed(&slot->tid);
+    ret_info->process = rip_load_relaxed(&slot->process);
+    ret_info->flags = rip_load_relaxed(&slot->wait_flags);
+    ret_info->owner = rip_load_relaxed(&slot->wait_owner);
+    ret_info->address = rip_load_relaxed(&slot->wait_address) & RIP_ENTRY_ADDRESS_MASK;
+    ret_info->progress = rip_load_relaxed(&slot->count);
+    ret_info->seen_boot_ns = mark_ns;
+    ret_info->begun_boot_ns = mark_ns > age_ns ? mark_ns - age_ns : 0;
+    return tag == (uint8_t)ret_info->progress;
+}
+
+enum rip_status rip_view_wait(const struct rip_view *view, uint32_t slot_index, struct rip_wait_info *ret_info)
+{
+    for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
+        struct rip_wait_info info = {.slot = slot_index};
+        const struct rip_slot *slot;
+        uint64_t mark_ns;
+        bool stands;
+
+        if (!is_live(view, slot_index))
+            return RIP_NOT_LIVE;
+        slot = slot_at(view, slot_index);
+        info.generation = rip_load_acquire(&slot->generation); /* pairs with end_change() in slot.c */
+        mark_ns = rip_load_acquire(&slot->idle_mark);          /* pairs with store_mark() in wait.c */
+        if (info.generation % 2 == 0 && !marks_wait(mark_ns))
+            return RIP_NOT_LIVE;
+        stands = copy_wait(slot, mark_ns, &info);
+        rip_fence_acquire(); /* pairs with begin_change() in slot.c and void_mark() in wait.c */
+        if (info.generation % 2 != 0 || rip_load_relaxed(&slot->generation) != info.generation ||
+            rip_load_relaxed(&slot->idle_mark) != mark_ns)
+            continue;
+        if (!stands)
+            return RIP_NOT_LIVE;
+        *ret_info = info;
+        return RIP_OK;
     }
     return RIP_CHANGED;
 }

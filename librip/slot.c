@@ -121,7 +121,7 @@ static bool store_name(struct rip_slot *slot, const char *name, size_t name_byte
 /* Between begin_change() and end_change(): everything that a registration says. */
 static void fill(struct rip_slot *slot, const struct rip_identity *identity)
 {
-    rip_store_relaxed(&slot->idle_mark, 0); /* never ~count of any count that can be reached */
+    rip_store_relaxed(&slot->idle_mark, 0); /* never ~count of any count that can be reached; no wait */
     rip_store_relaxed(&slot->count, identity->ctr);
     rip_store_relaxed(&slot->counter_bias, identity->ctr);
     rip_store_relaxed(&slot->index_bias, (uint8_t)(identity->idx - identity->ctr));
@@ -132,7 +132,10 @@ static void fill(struct rip_slot *slot, const struct rip_identity *identity)
     rip_store_relaxed(&slot->registered_boot_ns, rip__boot_ns());
     rip_store_relaxed(&slot->deadline_ms, 0);
     rip_store_relaxed(&slot->wait_address, 0);
-    rip_store_relaxed(&slot->wait_owner_tid, 0);
+    rip_store_relaxed(&slot->wait_owner, 0);
+    rip_store_relaxed(&slot->wait_tag, 0);
+    rip_store_relaxed(&slot->wait_flags, 0);
+    rip_store_relaxed(&slot->wait_age_s, 0);
     for (unsigned i = 0; i < RIP_ENTRY_COUNT; i++)
         rip_store_relaxed(&slot->entry[i], 0);
     store_name(slot, identity->name, identity->name_bytes, false);

@@ -4,7 +4,8 @@
  *
  * file.c makes and publishes the ring, takeover.c decides about what stands at its name, process.c owns the process
  * records and their locks, liveness.c judges whether their processes are alive, slot.c the slots and bitmaps, table.c
- * the map from id to slot, thread.c the calls that put ids on threads, modules.c the module table, fork.c everything
+ * the map from id to slot, thread.c the calls that put ids on threads, wait.c their waits for
+ * locks, modules.c the module table, fork.c everything
  * that happens around fork().
  *
  * Guarantees

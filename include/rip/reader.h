@@ -138,6 +138,24 @@ struct rip_id_info {
 };
 RIP_READER_API enum rip_status rip_view_id(const struct rip_view *view, uint32_t slot, struct rip_id_info *ret_info);
 
+/* The wait for a lock that an id has marked and that its next snap has not ended. */
+struct rip_wait_info {
+    uint32_t slot;
+    uint32_t generation;
+    uint32_t id;
+    uint32_t tid; /* in the writer's pid namespace; 0 = on no thread */
+    uint16_t process;
+    uint8_t flags;          /* RIP_WAIT_* */
+    uint32_t owner;         /* tid in the writer's pid namespace, or an id: see flags; 0 = nobody, or not known */
+    uint64_t progress;      /* as in struct rip_sample */
+    uint64_t address;       /* of the lock, in the writer's address space */
+    uint64_t seen_boot_ns;  /* the owner was read after this */
+    uint64_t begun_boot_ns; /* the wait began before this, or then */
+};
+/* RIP_NOT_LIVE if it marks no wait now. */
+RIP_READER_API enum rip_status rip_view_wait(const struct rip_view *view, uint32_t slot,
+                                             struct rip_wait_info *ret_info);
+
 /* One breadcrumb. */
 struct rip_crumb {
     uint64_t snap;    /* which snap of the id it is, from 1; the newest is snap_count, or just below it */

@@ -197,26 +197,35 @@ enum rip_slot_state {
     RIP_SLOT_LIVE = 2,
 };
 
+/* Flags of a wait for a lock. A reader takes no wait for certain that has a flag it does not know. */
+#define RIP_WAIT_OWNER_IS_ID 1u /* wait_owner is an id of the same process; otherwise a tid of it */
+#define RIP_WAIT_SHARABLE 2u    /* several may hold the lock for reading: those are not named, and the owner is 0 */
+#define RIP_WAIT_ENDS 4u        /* the wait has a time limit */
+#define RIP_WAIT_OWNER_LASTS 8u /* who writes promises: the owner stays until this wait is over or marked anew */
+
 /*
  * A slot. The first cache line is the hot line: what a scan needs and what a snap writes. The entries follow; the
  * name, which is read only for suspects, has a line of its own.
  */
 struct rip_slot {
     uint64_t count;      /* snaps made + counter_bias; incremented by the thread on it, without a lock */
-    uint64_t idle_mark;  /* ~count when idle was declared; idle while it equals ~count */
+    uint64_t idle_mark;  /* ~count when idle was declared: idle while it equals ~count. With the highest bit clear: the
+                            CLOCK_BOOTTIME at which wait_owner was read. 0 = neither idle nor waiting */
     uint32_t generation; /* + 2 per registration; odd while identity fields are being written */
     uint32_t id;
-    uint32_t tid;                /* thread it is on, in the writer's pid namespace; 0 = on none */
-    uint16_t process;            /* index of the process record */
-    uint8_t index_bias;          /* rip_idx = low 8 bits of count + this */
-    uint8_t counter_bias;        /* makes rip_ctr the low 8 bits of count, whatever counter a program starts with */
-    uint32_t deadline_ms;        /* reserved: the id's own threshold; 0 = none */
-    uint32_t state;              /* enum rip_slot_state */
-    uint64_t registered_boot_ns; /* CLOCK_BOOTTIME */
-    uint64_t wait_address;       /* reserved: lock it waits for */
-    uint32_t wait_owner_tid;     /* reserved: thread that holds it */
-    uint8_t kind;                /* enum rip_kind */
-    uint8_t reserved_61[3];
+    uint32_t tid;                    /* thread it is on, in the writer's pid namespace; 0 = on none */
+    uint16_t process;                /* index of the process record */
+    uint8_t index_bias;              /* rip_idx = low 8 bits of count + this */
+    uint8_t counter_bias;            /* makes rip_ctr the low 8 bits of count, whatever counter a program starts with */
+    uint32_t deadline_ms;            /* reserved: the id's own threshold; 0 = none */
+    uint32_t state;                  /* enum rip_slot_state */
+    uint64_t registered_boot_ns;     /* CLOCK_BOOTTIME */
+    uint64_t wait_address;           /* lock that it waits for, 56 bits; to be compared, nothing else */
+    uint32_t wait_owner;             /* who held that lock when it was last looked at; 0 = nobody, or not known */
+    uint8_t kind;                    /* enum rip_kind */
+    uint8_t wait_tag;                /* low 8 bits of the count that the wait belongs to */
+    uint8_t wait_flags;              /* RIP_WAIT_* */
+    uint8_t wait_age_s;              /* the wait was at least this old when wait_owner was read; at most 255 is told */
     uint64_t entry[RIP_ENTRY_COUNT]; /* [n & 31] = (n << 56) | address, of the snap that made count n */
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES]; /* not terminated */
@@ -320,9 +329,11 @@ RIP_ASSERT_OFFSET(rip_slot, deadline_ms, 32);
 RIP_ASSERT_OFFSET(rip_slot, state, 36);
 RIP_ASSERT_OFFSET(rip_slot, registered_boot_ns, 40);
 RIP_ASSERT_OFFSET(rip_slot, wait_address, 48);
-RIP_ASSERT_OFFSET(rip_slot, wait_owner_tid, 56);
+RIP_ASSERT_OFFSET(rip_slot, wait_owner, 56);
 RIP_ASSERT_OFFSET(rip_slot, kind, 60);
-RIP_ASSERT_OFFSET(rip_slot, reserved_61, 61);
+RIP_ASSERT_OFFSET(rip_slot, wait_tag, 61);
+RIP_ASSERT_OFFSET(rip_slot, wait_flags, 62);
+RIP_ASSERT_OFFSET(rip_slot, wait_age_s, 63);
 RIP_ASSERT_OFFSET(rip_slot, entry, 64);
 RIP_ASSERT_OFFSET(rip_slot, name_bytes, 320);
 RIP_ASSERT_OFFSET(rip_slot, name, 321);

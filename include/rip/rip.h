@@ -106,6 +106,34 @@ RIP_API void rip_exit(void);
 RIP_API void rip_snap_at(const void *address);
 
 /*
+ * What a lock's own code tells of a wait, so that who holds up whom can be seen from outside. The preload library does
+ * it for mutexes and rwlocks; a runtime with locks of its own calls these around its wait, only when it has to wait:
+ *
+ *     rip_snap();
+ *     rip_wait_begin(lock, &lock->owner, 0);
+ *     while (!lock_within(lock, pause))   // pauses of 1 s, 2 s, 4 s ... up to a minute
+ *         rip_wait_look(&lock->owner);
+ *     rip_wait_end();
+ *
+ * rip_wait_begin() marks the id on this thread. lock is only compared. *owner is the tid of the thread that holds the
+ * lock, or 0 if nobody does or it is not known; owner NULL is 0. It is read here, and must be the lock's own word and
+ * not a copy: that it was read after the holder itself had got stuck is what proves a deadlock. rip_wait_look() reads
+ * it again; without it a deadlock that closes later can be seen as a chain, but not proven. The next snap ends the
+ * mark too, as does rip_wait_end(); a mark may be made while another stands, and replaces it. Flags:
+ *   RIP_WAIT_OWNER_IS_ID   *owner is an id of this process: locks that coroutines hold
+ *   RIP_WAIT_SHARABLE      held by readers whenever it is held and *owner is 0
+ *   RIP_WAIT_ENDS          the wait has a time limit, so it is part of no deadlock
+ *   RIP_WAIT_OWNER_LASTS   a promise: as long as this mark stands, *owner, as read here, holds the lock. For runtimes
+ *                          that wake or mark anew all who wait whenever the owner changes; owner may then be a copy,
+ *                          and nobody need look again. A coroutine keeps its mark while it is on no thread.
+ * None of the three fails, calls the system beyond its clock, takes a lock, or changes errno; they are
+ * async-signal-safe.
+ */
+RIP_API void rip_wait_begin(const void *lock, const uint32_t *owner, uint32_t flags);
+RIP_API void rip_wait_look(const uint32_t *owner);
+RIP_API void rip_wait_end(void);
+
+/*
  * Tells the ring about modules loaded or unloaded since the process entered it. rip_init() does so by itself; call
  * this after dlopen() when threads that registered earlier run code of the new module.
  */

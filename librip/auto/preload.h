@@ -2,7 +2,8 @@
 /*
  * preload.h - what the files of the preload library share.
  *
- * preload.c starts and ends tracing, preload_calls.c wraps the calls that can block, preload_thread.c gives threads
+ * preload.c starts and ends tracing, preload_calls.c wraps the calls that can block, preload_lock.c
+ * those that wait for a lock with an owner, preload_thread.c gives threads
  * their slots and names, preload_fork.c and preload_exec.c follow the process through fork and exec, preload_shield.c
  * keeps the ring's descriptor open.
  *
@@ -37,10 +38,12 @@ enum preload_call {
 #define IDLE(type, name, parameters, arguments) CALL_##name,
 #define BUSY(type, name, parameters, arguments) CALL_##name,
 #define OWN(name) CALL_##name,
+#define CALLED(name) CALL_##name,
 #include "preload_calls.h"
 #undef IDLE
 #undef BUSY
 #undef OWN
+#undef CALLED
     CALL_COUNT
 };
 

@@ -38,10 +38,12 @@ static const char *const function_names[CALL_COUNT] = {
 #define IDLE(type, name, parameters, arguments) [CALL_##name] = #name,
 #define BUSY(type, name, parameters, arguments) [CALL_##name] = #name,
 #define OWN(name) [CALL_##name] = #name,
+#define CALLED(name) [CALL_##name] = #name,
 #include "preload_calls.h"
 #undef IDLE
 #undef BUSY
 #undef OWN
+#undef CALLED
 };
 
 /*
@@ -125,6 +127,7 @@ void preload_untraced(const void *return_address)
     }
 
 #define OWN(name)
+#define CALLED(name)
 /* clang-format on */
 
 #include "preload_calls.h"

@@ -5,8 +5,9 @@
  *   IDLE(type, name, parameters, arguments)   waits for work: not a stall, however long it takes
  *   BUSY(type, name, parameters, arguments)   is work, or is waited for by somebody: a stall when it takes long
  *   OWN(name)                                 wrapped by hand in the file named beside it
+ *   CALLED(name)                              not wrapped: called by a wrapper that is made by hand
  *
- * Include it with the three macros defined. The types are those of the ABI: where glibc declares a transparent union
+ * Include it with the four macros defined. The types are those of the ABI: where glibc declares a transparent union
  * or a typedef that C does not name (__SOCKADDR_ARG), the plain type stands here. The fortified (_chk) and 64-bit
  * variants that glibc 2.36 exports are functions of their own. stdio is left out: its calls do not go through the
  * exported names.
@@ -152,20 +153,6 @@ BUSY(int, lockf64, (int fd, int command, off64_t size), (fd, command, size))
 
 /* --- work: locks -------------------------------------------------------------------------------------------------- */
 
-BUSY(int, pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex))
-BUSY(int, pthread_mutex_timedlock, (pthread_mutex_t * mutex, const struct timespec *until), (mutex, until))
-BUSY(int, pthread_mutex_clocklock, (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until),
-     (mutex, clock, until))
-BUSY(int, mtx_lock, (mtx_t * mutex), (mutex))
-BUSY(int, mtx_timedlock, (mtx_t * mutex, const struct timespec *until), (mutex, until))
-BUSY(int, pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock))
-BUSY(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const struct timespec *until), (lock, until))
-BUSY(int, pthread_rwlock_clockrdlock, (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),
-     (lock, clock, until))
-BUSY(int, pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock))
-BUSY(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const struct timespec *until), (lock, until))
-BUSY(int, pthread_rwlock_clockwrlock, (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),
-     (lock, clock, until))
 BUSY(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
 BUSY(int, pthread_barrier_wait, (pthread_barrier_t * barrier), (barrier))
 
@@ -200,6 +187,17 @@ BUSY(int, gethostbyaddr_r,
 
 /* --- by hand ------------------------------------------------------------------------------------------------------ */
 
+OWN(pthread_mutex_lock) /* preload_lock.c: work, as all locks are */
+OWN(pthread_mutex_timedlock)
+OWN(pthread_mutex_clocklock)
+OWN(mtx_lock)
+OWN(mtx_timedlock)
+OWN(pthread_rwlock_rdlock)
+OWN(pthread_rwlock_timedrdlock)
+OWN(pthread_rwlock_clockrdlock)
+OWN(pthread_rwlock_wrlock)
+OWN(pthread_rwlock_timedwrlock)
+OWN(pthread_rwlock_clockwrlock)
 OWN(fcntl)              /* preload_shield.c: waits only for locks */
 OWN(fcntl64)            /* preload_shield.c */
 OWN(close)              /* preload_shield.c */
@@ -225,3 +223,9 @@ OWN(execle)
 OWN(execlp)
 OWN(execveat)
 OWN(fexecve)
+
+/* --- not wrapped -------------------------------------------------------------------------------------------------- */
+
+CALLED(pthread_mutex_trylock) /* preload_lock.c */
+CALLED(pthread_rwlock_tryrdlock)
+CALLED(pthread_rwlock_trywrlock)

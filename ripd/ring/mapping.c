@@ -203,6 +203,20 @@ int mapping_id(struct mapping *mapping, uint32_t slot, struct rip_id_info *ret_i
     return mark_damaged(mapping);
 }
 
+int mapping_wait(struct mapping *mapping, uint32_t slot, struct rip_wait_info *ret_info)
+{
+    enum rip_status status;
+
+    if (mapping->damaged)
+        return -EIO;
+    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
+        status = rip_view_wait(&mapping->view, slot, ret_info);
+        sigbus_unguard();
+        return status != RIP_OK;
+    }
+    return mark_damaged(mapping);
+}
+
 int mapping_trail(struct mapping *mapping, uint32_t slot, struct rip_crumb ret_crumbs[RIP_ENTRY_COUNT],
                   size_t *ret_count)
 {

@@ -35,6 +35,21 @@ static void walk_trail(const struct rip_view *view, uint32_t slot, struct ring_w
     walk->crumbs += count;
 }
 
+static void walk_wait(const struct rip_view *view, uint32_t slot, struct ring_walk *walk)
+{
+    struct rip_wait_info info = {.slot = UINT32_MAX};
+    enum rip_status status = rip_view_wait(view, slot, &info);
+
+    PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
+    if (status != RIP_OK) {
+        PROMISE(info.slot == UINT32_MAX);
+        return;
+    }
+    PROMISE(info.slot == slot && info.generation % 2 == 0 && info.address <= RIP_ENTRY_ADDRESS_MASK);
+    PROMISE(info.seen_boot_ns != 0 && info.seen_boot_ns >> 63 == 0 && info.begun_boot_ns <= info.seen_boot_ns);
+    walk->waits++;
+}
+
 static void walk_ids(const struct rip_view *view, uint32_t slot_capacity, struct ring_walk *walk)
 {
     for (uint32_t slot = 0; slot < slot_capacity; slot++) {
@@ -47,6 +62,7 @@ static void walk_ids(const struct rip_view *view, uint32_t slot_capacity, struct
             PROMISE(info.name_bytes <= RIP_NAME_BYTES && info.idle <= 1 && info.snap_count <= info.progress);
             walk->ids++;
         }
+        walk_wait(view, slot, walk);
         walk_trail(view, slot, walk);
     }
 }

@@ -116,6 +116,50 @@ static void test_what_is_not_live_is_not_told(void **state)
     tear_down(&fixture);
 }
 
+/* Waits ------------------------------------------------------------------------------------------------------------ */
+
+static void test_a_wait_is_copied_only_while_it_stands(void **state)
+{
+    struct rip_wait_info info, before;
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture);
+    memset(&info, 0x5a, sizeof(info));
+    before = info;
+    assert_int_equal(rip_view_wait(&fixture.view, 70, &info), RIP_NOT_LIVE);
+    assert_int_equal(rip_view_wait(&fixture.view, UINT32_MAX, &info), RIP_NOT_LIVE);
+    assert_int_equal(rip_view_wait(&fixture.view, SLOT + 1, &info), RIP_NOT_LIVE);
+    assert_int_equal(rip_view_wait(&fixture.view, SLOT, &info), RIP_NOT_LIVE);
+    ring_builder_idle(&fixture.builder, SLOT);
+    assert_int_equal(rip_view_wait(&fixture.view, SLOT, &info), RIP_NOT_LIVE);
+    fixture.slot->count = 300;
+    fixture.slot->wait_tag = 45; /* 301 */
+    fixture.slot->idle_mark = UINT64_C(1) << 62;
+    assert_int_equal(rip_view_wait(&fixture.view, SLOT, &info), RIP_NOT_LIVE);
+    fixture.slot->wait_tag = 44;
+    fixture.slot->generation = 3;
+    assert_int_equal(rip_view_wait(&fixture.view, SLOT, &info), RIP_CHANGED);
+    assert_memory_equal(&info, &before, sizeof(info));
+
+    fixture.slot->generation = 2;
+    fixture.slot->wait_age_s = 255;
+    fixture.slot->wait_flags = 0xff;
+    fixture.slot->wait_owner = 4712;
+    fixture.slot->wait_address = UINT64_MAX;
+    assert_int_equal(rip_view_wait(&fixture.view, SLOT, &info), RIP_OK);
+    assert_int_equal(info.id, 77);
+    assert_int_equal(info.owner, 4712);
+    assert_int_equal(info.flags, 0xff);
+    assert_int_equal(info.progress, 300);
+    assert_true(info.address == RIP_ENTRY_ADDRESS_MASK);
+    assert_true(info.begun_boot_ns == (UINT64_C(1) << 62) - UINT64_C(255000000000));
+    fixture.slot->idle_mark = 5; /* older than the machine */
+    assert_int_equal(rip_view_wait(&fixture.view, SLOT, &info), RIP_OK);
+    assert_int_equal(info.begun_boot_ns, 0);
+    tear_down(&fixture);
+}
+
 /* Processes and modules -------------------------------------------------------------------------------------------- */
 
 static void test_a_process_is_copied_whole(void **state)
@@ -249,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_an_id_is_copied_whole),
         cmocka_unit_test(test_a_name_is_never_longer_than_its_place),
         cmocka_unit_test(test_what_is_not_live_is_not_told),
+        cmocka_unit_test(test_a_wait_is_copied_only_while_it_stands),
         cmocka_unit_test(test_a_process_is_copied_whole),
         cmocka_unit_test(test_process_states_and_bounds),
         cmocka_unit_test(test_modules_are_found_by_process_and_number),

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload_lock.c - mutexes and rwlocks: work, like the calls of preload_calls.c, and a mark in the thread's slot that
+ * says which lock it waits for and who holds it.
+ *
+ * The lock is tried first, by glibc's own trylock. Where that succeeds, or fails for another reason than EBUSY, it has
+ * done what lock does: it takes a free lock, counts up a recursive one, and tells EOWNERDEAD, ENOTRECOVERABLE, EAGAIN
+ * and EINVAL. After EBUSY comes the call that was asked for, which decides by itself: lock may say EDEADLK there.
+ *
+ * A wait without a time limit is made in pieces, of UNMARKED_NS, 1 s, 2 s, 4 s ... PIECE_MAX_S, by the clock form of
+ * the same call, with a look at the owner between them: an owner read before the owner itself got stuck may have let go
+ * since, so it proves nothing (see WAITS in librip/ABI.md). The clock forms treat all mutexes as lock does, except that
+ * what has waited in vain queues up anew. That matters where who comes first is promised: locks with a priority
+ * protocol, and rwlocks that prefer writers (a waiting writer keeps new readers out). Those are waited for in one
+ * piece.
+ *
+ * Guarantees
+ *   A. Return values, errno and the lock's state are those of the wrapped call, whatever the type of the lock.
+ *   B. A lock that is free costs one call and no system call, as without the wrapper.
+ *   C. Nothing of a lock is touched after the call that took it, or gave it up, has returned.
+ *   D. A thread without a slot only makes the wrapped call.
+ */
+#include <errno.h>
+#include <threads.h>
+#include <time.h>
+
+#include "preload.h"
+
+#define SECOND_NS 1000000000L
+#define UNMARKED_NS 50000000L /* shorter than anything that is called a stall */
+#define PIECE_MAX_S 64
+
+/* What __kind has of these; see glibc's nptl/pthreadP.h. They are a part of its ABI: initializers have them. */
+#define MUTEX_INHERITS_PRIORITY 32
+#define MUTEX_PROTECTS_PRIORITY 64
+
+/* One lock, as it is waited for. */
+struct lock_wait {
+    void *lock;
+    const int *owner;
+    uint32_t flags;
+    bool in_one_piece;
+};
+
+typedef int lock_function(void *lock);
+typedef int until_function(void *lock, const struct timespec *until);
+typedef int clock_function(void *lock, clockid_t clock, const struct timespec *until);
+
+static void wait_begin(const struct lock_wait *wait, uint32_t flags)
+{
+    rip_wait_begin(wait->lock, (const uint32_t *)wait->owner, wait->flags | flags);
+}
+
+static int wait_piece(const struct lock_wait *wait, clock_function *lock_until, const struct timespec *piece)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += piece->tv_sec;
+    until.tv_nsec += piece->tv_nsec;
+    if (until.tv_nsec >= SECOND_NS) {
+        until.tv_nsec -= SECOND_NS;
+        until.tv_sec++;
+    }
+    return lock_until(wait->lock, CLOCK_MONOTONIC, &until);
+}
+
+/* The first piece without a mark: most waits are over by then. A clock form that this C library lacks says -1. */
+static int wait_in_pieces(const struct lock_wait *wait, clock_function *lock_until)
+{
+    struct timespec piece = {.tv_nsec = UNMARKED_NS};
+    int outcome = wait_piece(wait, lock_until, &piece);
+
+    if (outcome != ETIMEDOUT)
+        return outcome;
+    wait_begin(wait, 0);
+    piece = (struct timespec){.tv_sec = 1};
+    while ((outcome = wait_piece(wait, lock_until, &piece)) == ETIMEDOUT) {
+        rip_wait_look((const uint32_t *)wait->owner);
+        piece.tv_sec = piece.tv_sec < PIECE_MAX_S ? 2 * piece.tv_sec : PIECE_MAX_S;
+    }
+    rip_wait_end();
+    return outcome;
+}
+
+/* Until it is had, however long that takes. */
+static int wait_for(const struct lock_wait *wait, lock_function *lock, clock_function *lock_until)
+{
+    int outcome = -1;
+
+    if (!wait->in_one_piece)
+        outcome = wait_in_pieces(wait, lock_until);
+    if (outcome >= 0)
+        return outcome;
+    wait_begin(wait, 0);
+    outcome = lock(wait->lock);
+    rip_wait_end();
+    return outcome;
+}
+
+static int wait_until(const struct lock_wait *wait, until_function *lock, const struct timespec *until)
+{
+    int outcome;
+
+    wait_begin(wait, RIP_WAIT_ENDS);
+    outcome = lock(wait->lock, until);
+    rip_wait_end();
+    return outcome;
+}
+
+static int wait_until_clock(const struct lock_wait *wait, clock_function *lock, clockid_t clock,
+                            const struct timespec *until)
+{
+    int outcome;
+
+    wait_begin(wait, RIP_WAIT_ENDS);
+    outcome = lock(wait->lock, clock, until);
+    rip_wait_end();
+    return outcome;
+}
+
+/* --- wrappers ----------------------------------------------------------------------------------------------------- */
+
+/* attempt: how it is tried; wait: what is done when that says EBUSY; left_alone: neither, but only the wrapped call. */
+#define LOCK(name, parameters, arguments, left_alone, attempt, wait)                                                   \
+    PRELOAD_WRAPPER(int, name, parameters)                                                                             \
+    {                                                                                                                  \
+        uintptr_t interrupted = preload_snap(__builtin_return_address(0), __builtin_frame_address(0));                 \
+        int outcome;                                                                                                   \
+                                                                                                                       \
+        if (__builtin_expect(rip__thread.slot == NULL || (left_alone), 0)) {                                           \
+            outcome = PRELOAD_REAL(int, name, parameters) arguments;                                                   \
+        } else {                                                                                                       \
+            outcome = attempt;                                                                                         \
+            if (__builtin_expect(outcome == EBUSY, 0))                                                                 \
+                outcome = wait;                                                                                        \
+        }                                                                                                              \
+        preload_busy_done(interrupted);                                                                                \
+        return outcome;                                                                                                \
+    }
+
+/* A ceiling makes even trying change the thread's priority. */
+#define MUTEX(name, parameters, arguments, left_alone, wait)                                                           \
+    LOCK(name, parameters, arguments, (mutex->__data.__kind & MUTEX_PROTECTS_PRIORITY) != 0 || (left_alone),           \
+         PRELOAD_REAL(int, pthread_mutex_trylock, (pthread_mutex_t *))(mutex), wait)
+#define READ_LOCK(name, parameters, arguments, left_alone, wait)                                                       \
+    LOCK(name, parameters, arguments, left_alone,                                                                      \
+         PRELOAD_REAL(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t *))(lock), wait)
+#define WRITE_LOCK(name, parameters, arguments, left_alone, wait)                                                      \
+    LOCK(name, parameters, arguments, left_alone,                                                                      \
+         PRELOAD_REAL(int, pthread_rwlock_trywrlock, (pthread_rwlock_t *))(lock), wait)
+
+/* What glibc looks at before it tries the lock. It does so for rwlocks, and of mutexes for the clock only. */
+static bool is_clock(clockid_t clock)
+{
+    return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC;
+}
+
+static bool is_time(const struct timespec *until)
+{
+    return until->tv_nsec >= 0 && until->tv_nsec < SECOND_NS;
+}
+
+static struct lock_wait mutex_wait(pthread_mutex_t *mutex)
+{
+    return (struct lock_wait){
+        .lock = mutex,
+        .owner = &mutex->__data.__owner,
+        .in_one_piece = (mutex->__data.__kind & MUTEX_INHERITS_PRIORITY) != 0,
+    };
+}
+
+static __attribute__((noinline)) int mutex_wait_for(pthread_mutex_t *mutex)
+{
+    struct lock_wait wait = mutex_wait(mutex);
+
+    return wait_for(&wait, preload_function(CALL_pthread_mutex_lock), preload_function(CALL_pthread_mutex_clocklock));
+}
+
+MUTEX(pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex), false, mutex_wait_for(mutex))
+
+static int mutex_wait_until(enum preload_call call, pthread_mutex_t *mutex, const struct timespec *until)
+{
+    struct lock_wait wait = mutex_wait(mutex);
+
+    return wait_until(&wait, preload_function(call), until);
+}
+
+MUTEX(pthread_mutex_timedlock, (pthread_mutex_t * mutex, const struct timespec *until), (mutex, until), false,
+      mutex_wait_until(CALL_pthread_mutex_timedlock, mutex, until))
+
+static int mutex_wait_until_clock(pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until)
+{
+    struct lock_wait wait = mutex_wait(mutex);
+
+    return wait_until_clock(&wait, preload_function(CALL_pthread_mutex_clocklock), clock, until);
+}
+
+MUTEX(pthread_mutex_clocklock, (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until),
+      (mutex, clock, until), !is_clock(clock), mutex_wait_until_clock(mutex, clock, until))
+
+/* --- C11's mutexes, which are the others -------------------------------------------------------------------------- */
+
+/* As glibc does it. */
+static int c11_outcome(int outcome)
+{
+    switch (outcome) {
+    case 0:
+        return thrd_success;
+    case ENOMEM:
+        return thrd_nomem;
+    case ETIMEDOUT:
+        return thrd_timedout;
+    default:
+        return thrd_error;
+    }
+}
+
+/* The wait gives what C11 says; what is only tried, what POSIX says. */
+#define C11_MUTEX(name, parameters, arguments, wait)                                                                   \
+    PRELOAD_WRAPPER(int, name, parameters)                                                                             \
+    {                                                                                                                  \
+        uintptr_t interrupted = preload_snap(__builtin_return_address(0), __builtin_frame_address(0));                 \
+        int outcome;                                                                                                   \
+                                                                                                                       \
+        if (__builtin_expect(rip__thread.slot == NULL, 0)) {                                                           \
+            outcome = PRELOAD_REAL(int, name, parameters) arguments;                                                   \
+        } else {                                                                                                       \
+            outcome = PRELOAD_REAL(int, pthread_mutex_trylock, (pthread_mutex_t *))((pthread_mutex_t *)(void *)mutex); \
+            outcome = __builtin_expect(outcome == EBUSY, 0) ? wait : c11_outcome(outcome);                             \
+        }                                                                                                              \
+        preload_busy_done(interrupted);                                                                                \
+        return outcome;                                                                                                \
+    }
+
+C11_MUTEX(mtx_lock, (mtx_t * mutex), (mutex), c11_outcome(mutex_wait_for((pthread_mutex_t *)(void *)mutex)))
+C11_MUTEX(mtx_timedlock, (mtx_t * mutex, const struct timespec *until), (mutex, until),
+          mutex_wait_until(CALL_mtx_timedlock, (pthread_mutex_t *)(void *)mutex, until))
+
+/* --- rwlocks ------------------------------------------------------------------------------------------------------ */
+
+static struct lock_wait rwlock_wait(pthread_rwlock_t *lock)
+{
+    return (struct lock_wait){
+        .lock = lock,
+        .owner = &lock->__data.__cur_writer,
+        .flags = RIP_WAIT_SHARABLE,
+        .in_one_piece = lock->__data.__flags != PTHREAD_RWLOCK_PREFER_READER_NP,
+    };
+}
+
+static __attribute__((noinline)) int rwlock_wait_for(pthread_rwlock_t *lock, enum preload_call call,
+                                                     enum preload_call clock_call)
+{
+    struct lock_wait wait = rwlock_wait(lock);
+
+    return wait_for(&wait, preload_function(call), preload_function(clock_call));
+}
+
+static int rwlock_wait_until(pthread_rwlock_t *lock, enum preload_call call, const struct timespec *until)
+{
+    struct lock_wait wait = rwlock_wait(lock);
+
+    return wait_until(&wait, preload_function(call), until);
+}
+
+static int rwlock_wait_until_clock(pthread_rwlock_t *lock, enum preload_call call, clockid_t clock,
+                                   const struct timespec *until)
+{
+    struct lock_wait wait = rwlock_wait(lock);
+
+    return wait_until_clock(&wait, preload_function(call), clock, until);
+}
+
+READ_LOCK(pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock), false,
+          rwlock_wait_for(lock, CALL_pthread_rwlock_rdlock, CALL_pthread_rwlock_clockrdlock))
+READ_LOCK(pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const struct timespec *until), (lock, until),
+          !is_time(until), rwlock_wait_until(lock, CALL_pthread_rwlock_timedrdlock, until))
+READ_LOCK(pthread_rwlock_clockrdlock, (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),
+          (lock, clock, until), !is_clock(clock) || !is_time(until),
+          rwlock_wait_until_clock(lock, CALL_pthread_rwlock_clockrdlock, clock, until))
+WRITE_LOCK(pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock), false,
+           rwlock_wait_for(lock, CALL_pthread_rwlock_wrlock, CALL_pthread_rwlock_clockwrlock))
+WRITE_LOCK(pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const struct timespec *until), (lock, until),
+           !is_time(until), rwlock_wait_until(lock, CALL_pthread_rwlock_timedwrlock, until))
+WRITE_LOCK(pthread_rwlock_clockwrlock, (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),
+           (lock, clock, until), !is_clock(clock) || !is_time(until),
+           rwlock_wait_until_clock(lock, CALL_pthread_rwlock_clockwrlock, clock, until))

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lock says the same with the preload library as without it, whatever kind it is and whatever state it is in."""
+import subprocess
+
+from preload_kit import PreloadTest, helper, main
+
+NO_MORE = 2  # exit status of lock_results
+
+
+class Locks(PreloadTest):
+    def together(self, command, cases):
+        processes = [subprocess.Popen(command(case), env=self.environment, text=True, stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for case in cases]
+        self.started += processes
+        return [(process.communicate(timeout=60)[0], process.returncode) for process in processes]
+
+    def test_results(self):
+        program, cases = helper("lock_results"), [str(case) for case in range(17)]
+        bare = self.together(lambda case: [program, case], cases)
+        traced = self.together(lambda case: self.command(program, case), cases)
+        self.assertEqual(bare[-1][1], NO_MORE, "cases that are not tried")
+        for case, (plain, result) in zip(cases, zip(bare, traced)):
+            self.assertEqual(result, plain, case)
+        self.assertTrue(all(len(text.splitlines()) > 1 for text, _ in bare[:-1]))
+        self.wait_no_rings()
+
+
+main()
