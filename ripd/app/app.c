@@ -180,8 +180,19 @@ static int app_threads(void *context, uint64_t ticket, const struct query *query
 
 static struct page *app_describe(struct app *app, const struct query *query)
 {
-    return query->group == QUERY_GROUP_LOCATION ? describe_locations(app->registry, app->detector, query, app->snapshot)
-                                                : describe_threads(app->registry, app->detector, query, app->snapshot);
+    struct page *page;
+
+    if (query->group == QUERY_GROUP_LOCATION)
+        return describe_locations(app->registry, app->detector, query, app->snapshot);
+    page = describe_threads(app->registry, app->detector, query, app->snapshot);
+    for (size_t i = 0; page != NULL && i < page->count; i++) {
+        struct sighting *sighting = &page->sightings[i];
+        const struct item *item = sighting->item;
+
+        if (sighting->state == ID_STALLED)
+            sighting->kernel = kernel_facts_ref(evidence_kernel(app->probe, item->ring, item->slot, item->generation));
+    }
+    return page;
 }
 
 static void app_answer(struct app *app)

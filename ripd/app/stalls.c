@@ -56,6 +56,7 @@ struct sighting stalls_sighting(const struct detector_suspect *suspect, struct i
 
     return (struct sighting){
         .item = item,
+        .kernel = suspect->kernel,
         .state = suspect->state,
         .cause = suspect->cause,
         .since_wall_ns = wall_before_ns(snapshot->scanned_wall_ns, suspect->frozen_for_ns),
@@ -187,6 +188,7 @@ int stalls_collect(struct stalls *stalls, struct registry *registry, const struc
         next.keys[next.count] = (struct stall_key){suspect->ring, suspect->slot,     suspect->generation,
                                                    suspect->tid,  suspect->progress, facts_now(registry, suspect)};
         next.items[next.count++] = item;
+        kernel_facts_ref(suspect->kernel);
         snapshot->stalls[snapshot->stall_count++] = stalls_sighting(suspect, item_ref(item), snapshot);
     }
     stalls_done(stalls);

@@ -39,7 +39,7 @@ int stalls_collect(struct stalls *stalls, struct registry *registry, const struc
                    struct snapshot *snapshot);
 
 /* What the suspect is, as the item and the scan's times (of the snapshot, only these are read) say. The item's
-   reference is not taken. */
+   reference and that of suspect->kernel are not taken. */
 struct sighting stalls_sighting(const struct detector_suspect *suspect, struct item *item,
                                 const struct snapshot *snapshot);
 

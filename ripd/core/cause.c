@@ -5,7 +5,8 @@
  * Guarantees
  *   A. The first row whose conditions all hold decides; the last row has none, so every evidence has a verdict.
  *   B. What stops a process as a whole outranks the state of one thread: a thread that dumps core sleeps in D.
- *   C. Nothing is concluded from evidence that was not gathered: a letter that is not known matches no row.
+ *   C. Nothing is concluded from evidence that was not gathered: a letter that is not known matches no row. A thread
+ *      in S waits, but where we are not told for what, it may as well sleep by its own wish: that is unknown.
  */
 #include "core/cause.h"
 
@@ -18,6 +19,12 @@
 #define EVIDENCE_THREAD_REPLACED 0x8u
 #define EVIDENCE_CORE_DUMPING 0x10u
 #define EVIDENCE_FROZEN 0x20u
+#define EVIDENCE_DEADLOCKED 0x40u
+#define EVIDENCE_WAITS 0x80u /* for others */
+#define EVIDENCE_SLEEPS 0x100u
+#define EVIDENCE_CPU_HARDLY 0x200u
+#define EVIDENCE_CPU_SOME 0x400u
+#define EVIDENCE_CPU_MOST 0x800u
 
 struct cause_row {
     unsigned all_of;            /* EVIDENCE_*: each must be there */
@@ -38,17 +45,31 @@ static const struct cause_row cause_rows[] = {
     {EVIDENCE_NO_THREAD, 0, NULL, "T", {ID_STOPPED, CAUSE_SIGNAL}},
     {EVIDENCE_NO_THREAD, 0, NULL, "t", {ID_STOPPED, CAUSE_TRACER}},
     {EVIDENCE_FROZEN, 0, NULL, NULL, {ID_STOPPED, CAUSE_FREEZER}},
+    {EVIDENCE_DEADLOCKED, 0, NULL, NULL, {ID_STALLED, CAUSE_DEADLOCK}},
     {EVIDENCE_NO_THREAD, 0, NULL, NULL, {ID_STALLED, CAUSE_PARKED}},
+    {EVIDENCE_CPU_MOST, 0, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}}, /* whatever it does at the moment */
+    {EVIDENCE_CPU_SOME, 0, "R", NULL, {ID_STALLED, CAUSE_SPINNING}},
+    {EVIDENCE_CPU_HARDLY, 0, "R", NULL, {ID_STALLED, CAUSE_STARVED}},
     {0, 0, "D", NULL, {ID_STALLED, CAUSE_UNINTERRUPTIBLE}},
+    {EVIDENCE_SLEEPS, 0, "S", NULL, {ID_STALLED, CAUSE_SLEEPING}},
+    {EVIDENCE_WAITS, 0, "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     {0, 0, NULL, NULL, {ID_STALLED, CAUSE_UNKNOWN}},
 };
 
 static unsigned facts_of(const struct evidence *evidence)
 {
+    static const unsigned wait_facts[WAIT_COUNT] = {[WAIT_OTHERS] = EVIDENCE_WAITS, [WAIT_SLEEP] = EVIDENCE_SLEEPS};
+    static const unsigned cpu_facts[CPU_COUNT] = {
+        [CPU_HARDLY] = EVIDENCE_CPU_HARDLY,
+        [CPU_SOME] = EVIDENCE_CPU_SOME,
+        [CPU_MOST] = EVIDENCE_CPU_MOST,
+    };
+
     return (evidence->examined ? EVIDENCE_EXAMINED : 0) | (evidence->on_no_thread ? EVIDENCE_NO_THREAD : 0) |
            (evidence->thread_gone ? EVIDENCE_THREAD_GONE : 0) |
            (evidence->thread_replaced ? EVIDENCE_THREAD_REPLACED : 0) |
-           (evidence->core_dumping ? EVIDENCE_CORE_DUMPING : 0) | (evidence->frozen ? EVIDENCE_FROZEN : 0);
+           (evidence->core_dumping ? EVIDENCE_CORE_DUMPING : 0) | (evidence->frozen ? EVIDENCE_FROZEN : 0) |
+           (evidence->deadlocked ? EVIDENCE_DEADLOCKED : 0) | wait_facts[evidence->wait] | cpu_facts[evidence->cpu];
 }
 
 static bool letter_matches(const char *letters, char letter)

@@ -10,6 +10,23 @@
 
 #include "core/state.h"
 
+/* What a thread that is not on a processor waits for. */
+enum evidence_wait {
+    WAIT_UNKNOWN,
+    WAIT_OTHERS, /* something that others have to do */
+    WAIT_SLEEP,  /* time alone, by its own wish */
+    WAIT_COUNT
+};
+
+/* How much of the time between two looks it was on a processor. */
+enum evidence_cpu {
+    CPU_UNKNOWN, /* one look, or two that were too close */
+    CPU_HARDLY,  /* less than a twentieth, and it did not go to sleep in between */
+    CPU_SOME,
+    CPU_MOST, /* at least half */
+    CPU_COUNT
+};
+
 /* What the probe found out about one suspect. All zero = not examined. */
 struct evidence {
     bool examined;
@@ -18,8 +35,11 @@ struct evidence {
     bool thread_replaced; /* its tid now belongs to a thread started after the id was registered */
     bool core_dumping;    /* the process is writing a core file */
     bool frozen;          /* its cgroup is frozen */
-    char thread_state;    /* letter of /proc/PID/task/TID/stat; 0 = not known */
-    char process_state;   /* the same of the thread group's leader, for an id on no thread; 0 = not known */
+    bool deadlocked;      /* whom it waits for waits for it, maybe by way of others */
+    enum evidence_wait wait;
+    enum evidence_cpu cpu;
+    char thread_state;  /* letter of /proc/PID/task/TID/stat; 0 = not known */
+    char process_state; /* the same of the thread group's leader, for an id on no thread; 0 = not known */
 };
 
 struct verdict {

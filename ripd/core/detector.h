@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "core/cause.h"
+#include "core/kernel.h"
 #include "core/rules.h"
 #include "core/state.h"
 #include "rip/reader.h"
@@ -127,6 +128,7 @@ struct detector_suspect {
     enum id_state state; /* as of the last scan: ID_RUNNING for a new suspect, else ID_STALLED, _STOPPED, _EXITED */
     enum id_cause cause; /* as of the last scan */
     struct evidence evidence;
+    struct kernel_facts *kernel; /* what is known of its thread: whose it is, and for how long, the caller knows */
 };
 
 /* All suspects of this scan, in order of ring and slot. Owned by the detector; valid until detector_end(). */

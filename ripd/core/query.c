@@ -80,7 +80,9 @@ static bool is_after(const struct sighting *stall, const struct query_cursor *cu
 static void page_add(struct page *page, const struct sighting *stall)
 {
     page->sightings[page->count] = *stall;
-    item_ref(page->sightings[page->count++].item);
+    item_ref(stall->item);
+    kernel_facts_ref(stall->kernel);
+    page->count++;
     page->next = (struct query_cursor){
         .present = true,
         .frozen_since_ns = stall->frozen_since_ns,

@@ -97,6 +97,8 @@ void sighting_done(struct sighting *sighting)
 {
     item_unref(sighting->item);
     sighting->item = NULL;
+    kernel_facts_unref(sighting->kernel);
+    sighting->kernel = NULL;
 }
 
 void ring_facts_done(struct ring_facts *ring)

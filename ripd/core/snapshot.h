@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "core/health.h"
+#include "core/kernel.h"
 #include "core/state.h"
 #include "core/symbol.h"
 #include "rip/reader.h"
@@ -76,7 +77,8 @@ struct item {
 
 /* An item and what the detector says of it on one scan. */
 struct sighting {
-    struct item *item; /* a reference */
+    struct item *item;           /* a reference */
+    struct kernel_facts *kernel; /* a reference; NULL = on no thread, or not examined */
     enum id_state state;
     enum id_cause cause;
     uint64_t since_wall_ns;   /* scan's wall time less frozen_for; 0 for an id that is not frozen */

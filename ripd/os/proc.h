@@ -14,6 +14,8 @@ struct proc_stat {
     char state;
     uint32_t flags;
     uint32_t thread_count;
+    uint64_t user_ticks; /* CPU time, sampled with the clock tick */
+    uint64_t system_ticks;
     uint64_t start_time_ticks;
     char comm[17];
 };

@@ -14,74 +14,48 @@
 #include <errno.h>
 #include <string.h>
 
+#include "os/proc_text.h"
+
 /* Fields of PID/stat as proc(5) numbers them. */
-enum { STAT_STATE = 3, STAT_FLAGS = 9, STAT_THREADS = 20, STAT_START_TIME = 22 };
+enum { STAT_STATE = 3, STAT_FLAGS = 9, STAT_USER = 14, STAT_SYSTEM = 15, STAT_THREADS = 20, STAT_START_TIME = 22 };
 
-static const char *skip_blanks(const char *text)
-{
-    while (*text == ' ' || *text == '\t')
-        text++;
-    return text;
-}
-
-/* A decimal number and what follows it; NULL if there is none, or it exceeds limit. */
-static const char *parse_number(const char *text, uint64_t limit, uint64_t *ret_value)
-{
-    uint64_t value = 0;
-
-    text = skip_blanks(text);
-    if (*text < '0' || *text > '9')
-        return NULL;
-    for (; *text >= '0' && *text <= '9'; text++) {
-        uint64_t digit = (uint64_t)(*text - '0');
-
-        if (digit > limit || value > (limit - digit) / 10)
-            return NULL;
-        value = value * 10 + digit;
-    }
-    *ret_value = value;
-    return text;
-}
-
-/* The start of field number `field`, where text is at the start of field number `at`. Never NULL. */
-static const char *skip_fields(const char *text, int at, int field)
-{
-    for (; at < field; at++) {
-        text = skip_blanks(text);
-        while (*text != '\0' && *text != ' ' && *text != '\n')
-            text++;
-    }
-    return skip_blanks(text);
-}
+/* One number of a line of stat, and where it is. */
+struct stat_field {
+    int field;
+    uint64_t limit;
+    uint64_t value;
+};
 
 int proc_parse_stat(const char *text, struct proc_stat *ret_stat)
 {
+    struct stat_field fields[] = {
+        {STAT_FLAGS, UINT32_MAX, 0},   {STAT_USER, UINT64_MAX, 0},       {STAT_SYSTEM, UINT64_MAX, 0},
+        {STAT_THREADS, UINT32_MAX, 0}, {STAT_START_TIME, UINT64_MAX, 0},
+    };
     const char *first = strchr(text, '(');
     const char *last = strrchr(text, ')');
     struct proc_stat stat = {0};
-    uint64_t flags, threads, start_time;
     size_t length;
+    int at = STAT_STATE;
 
     if (first == NULL || last == NULL || last < first)
         return -EINVAL;
     length = (size_t)(last - first - 1);
     memcpy(stat.comm, first + 1, length < sizeof(stat.comm) - 1 ? length : sizeof(stat.comm) - 1);
-    text = skip_blanks(last + 1);
+    text = text_skip_blanks(last + 1);
     if (!((*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z')))
         return -EINVAL;
     stat.state = *text;
-    text = skip_fields(text, STAT_STATE, STAT_FLAGS);
-    if (parse_number(text, UINT32_MAX, &flags) == NULL)
-        return -EINVAL;
-    text = skip_fields(text, STAT_FLAGS, STAT_THREADS);
-    if (parse_number(text, UINT32_MAX, &threads) == NULL)
-        return -EINVAL;
-    text = skip_fields(text, STAT_THREADS, STAT_START_TIME);
-    if (parse_number(text, UINT64_MAX, &start_time) == NULL)
-        return -EINVAL;
-    stat.flags = (uint32_t)flags;
-    stat.thread_count = (uint32_t)threads;
-    stat.start_time_ticks = start_time;
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); at = fields[i++].field) {
+        text = text_skip_fields(text, at, fields[i].field);
+        if (text_decimal(text, fields[i].limit, &fields[i].value) == NULL)
+            return -EINVAL;
+    }
+    stat.flags = (uint32_t)fields[0].value;
+    stat.user_ticks = fields[1].value;
+    stat.system_ticks = fields[2].value;
+    stat.thread_count = (uint32_t)fields[3].value;
+    stat.start_time_ticks = fields[4].value;
     *ret_stat = stat;
     return 0;
 }
@@ -95,11 +69,11 @@ static int parse_uids(const char *text, struct proc_status *status)
 {
     uint64_t real, effective, saved;
 
-    text = parse_number(text, UINT32_MAX, &real);
+    text = text_decimal(text, UINT32_MAX, &real);
     if (text != NULL)
-        text = parse_number(text, UINT32_MAX, &effective);
+        text = text_decimal(text, UINT32_MAX, &effective);
     if (text != NULL)
-        text = parse_number(text, UINT32_MAX, &saved);
+        text = text_decimal(text, UINT32_MAX, &saved);
     if (text == NULL)
         return -EINVAL;
     status->uid_real = (uint32_t)real;
@@ -113,10 +87,10 @@ static int parse_namespace_pids(const char *text, struct proc_status *status)
 {
     uint64_t pid;
 
-    text = parse_number(text, UINT32_MAX, &pid);
+    text = text_decimal(text, UINT32_MAX, &pid);
     if (text == NULL)
         return -EINVAL;
-    for (; text != NULL; text = parse_number(text, UINT32_MAX, &pid)) {
+    for (; text != NULL; text = text_decimal(text, UINT32_MAX, &pid)) {
         status->pid_in_namespace = (uint32_t)pid;
         status->namespace_count++;
     }
@@ -127,7 +101,7 @@ static int parse_core_dumping(const char *text, struct proc_status *status)
 {
     uint64_t value;
 
-    if (parse_number(text, 1, &value) == NULL)
+    if (text_decimal(text, 1, &value) == NULL)
         return -EINVAL;
     status->core_dumping = value == 1;
     return 0;
@@ -143,26 +117,13 @@ static const struct status_key {
     {"CoreDumping:", parse_core_dumping, false},
 };
 
-/* The name is on a line of its own with its newlines quoted, so a line that starts with a key is the kernel's. */
-static const char *find_line(const char *text, const char *key)
-{
-    size_t length = strlen(key);
-
-    while (strncmp(text, key, length) != 0) {
-        text = strchr(text, '\n');
-        if (text == NULL)
-            return NULL;
-        text++;
-    }
-    return text + length;
-}
-
 int proc_parse_status(const char *text, struct proc_status *ret_status)
 {
     struct proc_status status = {0};
 
+    /* The name is on a line of its own with its newlines quoted, so a line that starts with a key is the kernel's. */
     for (size_t i = 0; i < sizeof(status_keys) / sizeof(status_keys[0]); i++) {
-        const char *value = find_line(text, status_keys[i].text);
+        const char *value = text_find_line(text, status_keys[i].text);
         int result;
 
         if (value == NULL && !status_keys[i].required)
@@ -179,11 +140,11 @@ int proc_parse_statm(const char *text, uint64_t page_bytes, struct proc_memory *
 {
     uint64_t limit = UINT64_MAX / page_bytes, size, resident, shared;
 
-    text = parse_number(text, limit, &size);
+    text = text_decimal(text, limit, &size);
     if (text != NULL)
-        text = parse_number(text, limit, &resident);
+        text = text_decimal(text, limit, &resident);
     if (text != NULL)
-        text = parse_number(text, limit, &shared);
+        text = text_decimal(text, limit, &shared);
     if (text == NULL)
         return -EINVAL;
     *ret_memory = (struct proc_memory){

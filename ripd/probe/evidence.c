@@ -20,10 +20,7 @@
 
 #include "core/array.h"
 #include "os/clock.h"
-#include "os/proc.h"
 #include "probe/probe_state.h"
-
-enum { SUSPECTS_PER_CLOCK = 16 };
 
 /* Processes -------------------------------------------------------------------------------------------------------- */
 
@@ -140,78 +137,17 @@ static int gather_pending(struct probe *probe, struct detector_suspect *suspects
 
 /* Threads ---------------------------------------------------------------------------------------------------------- */
 
-/* Whether the thread was started after the id had been registered: then it is not the one that the id was put on. */
-static bool is_replaced(const struct probe *probe, struct registry *registry, const struct subject *subject,
-                        const struct detector_suspect *suspect, const struct proc_stat *stat)
-{
-    struct rip_id_info info;
-    int result = mapping_id(&subject->ring->mapping, suspect->slot, &info);
-
-    if (result < 0)
-        registry_damage(registry, subject->ring, "was cut while it was read");
-    if (result != 0 || info.generation != suspect->generation || info.kind != RIP_KIND_THREAD)
-        return false; /* a coroutine may be on a younger thread */
-    return info.registered_boot_ns != 0 && stat->start_time_ticks > info.registered_boot_ns / probe->tick_ns + 1;
-}
-
-/* 0; -ESRCH: the thread is gone; -EAGAIN: its number is not known yet. */
-static int read_thread(const struct probe *probe, struct registry *registry, const struct subject *subject,
-                       uint32_t ring_tid, uint64_t deadline_mono_ns, struct proc_stat *ret_stat)
-{
-    const struct ring_process *process = &subject->ring->processes[subject->process];
-    uint32_t tid;
-    int result = -ESRCH;
-
-    for (int attempt = 0; attempt < 2 && result == -ESRCH; attempt++) {
-        result = registry_find_thread(registry, subject->ring, subject->process, ring_tid, deadline_mono_ns, &tid);
-        if (result != 0)
-            return result;
-        result = proc_thread_stat(probe->proc, process->pid, tid, ret_stat);
-        if (process->own_pid_namespace)
-            break;
-        if (result == -ESRCH)
-            registry_forget_thread(subject->ring, subject->process, tid);
-    }
-    return result;
-}
-
-static void examine_suspect(const struct probe *probe, struct registry *registry, struct detector_suspect *suspect,
-                            const struct subject *subject, uint64_t deadline_mono_ns)
-{
-    struct evidence *evidence = &suspect->evidence;
-    struct proc_stat stat;
-    int result = read_thread(probe, registry, subject, suspect->tid, deadline_mono_ns, &stat);
-
-    if (result == -EAGAIN || result == -EMFILE || result == -ENFILE || result == -ENOMEM)
-        return;
-    evidence->examined = true;
-    evidence->process_state = subject->leader_state;
-    if (result == 0) {
-        evidence->thread_state = stat.state;
-        evidence->thread_gone = (stat.flags & PROC_FLAG_EXITING) != 0 || stat.state == 'Z' || stat.state == 'X';
-        evidence->thread_replaced = is_replaced(probe, registry, subject, suspect, &stat);
-    }
-    if (result == -ESRCH)
-        evidence->thread_gone = true;
-}
-
 static void examine_pending(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
                             uint64_t deadline_mono_ns)
 {
-    for (size_t examined = 0; probe->pending_count > 0; examined++) {
-        const struct subject *subject;
-        struct detector_suspect *suspect;
-        struct pending next;
+    while (probe->pending_count > 0 && clock_mono_ns() < deadline_mono_ns) {
+        struct pending next = pop_pending(probe);
 
-        if (examined % SUSPECTS_PER_CLOCK == 0 && clock_mono_ns() >= deadline_mono_ns)
-            return;
-        next = pop_pending(probe);
-        suspect = &suspects[next.suspect];
-        subject = &probe->subjects[probe->owners[next.suspect]];
-        examine_suspect(probe, registry, suspect, subject, deadline_mono_ns);
+        examine_suspect(probe, registry, suspects, next.suspect, deadline_mono_ns);
         if (next.class != 0)
             probe->last_suspect = next.order;
     }
+    examine_again(probe, registry, suspects, deadline_mono_ns);
 }
 
 /* The whole -------------------------------------------------------------------------------------------------------- */
@@ -229,8 +165,10 @@ static void confirm_subjects(struct probe *probe, const struct registry *registr
     for (size_t i = 0; i < count; i++) {
         const struct subject *subject = probe->owners[i] != NO_SUBJECT ? &probe->subjects[probe->owners[i]] : NULL;
 
-        if (subject != NULL && subject->kind == SUBJECT_ALIVE && !subject->asked)
-            suspects[i].evidence = (struct evidence){0};
+        if (subject == NULL || subject->kind != SUBJECT_ALIVE || subject->asked)
+            continue;
+        suspects[i].evidence = (struct evidence){0};
+        watches_drop(&probe->watches, i);
     }
 }
 
@@ -247,9 +185,9 @@ size_t evidence_collect(struct probe *probe, struct registry *registry, struct d
 {
     uint64_t started_mono_ns, asked_ns;
 
-    if (count == 0)
-        return 0;
-    if (attach_suspects(probe, registry, suspects, count) == 0) {
+    if (watches_begin(&probe->watches, suspects, count) != 0)
+        return count;
+    if (count != 0 && attach_suspects(probe, registry, suspects, count) == 0) {
         started_mono_ns = clock_mono_ns();
         probe_ask_subjects(probe, started_mono_ns + probe->budget_ns / 2);
         asked_ns = clock_mono_ns() - started_mono_ns;
@@ -257,6 +195,12 @@ size_t evidence_collect(struct probe *probe, struct registry *registry, struct d
             examine_pending(probe, registry, suspects, clock_mono_ns() + probe->budget_ns - asked_ns);
         confirm_subjects(probe, registry, suspects, count);
     }
+    watches_end(&probe->watches, suspects, count);
     probe_forget(probe);
     return count_unexamined(suspects, count);
+}
+
+struct kernel_facts *evidence_kernel(const struct probe *probe, uint32_t ring, uint32_t slot, uint32_t generation)
+{
+    return watches_find(&probe->watches, ring, slot, generation);
 }

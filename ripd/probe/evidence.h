@@ -3,11 +3,10 @@
  * evidence.h - what the kernel says about suspects, read from /proc within a budget. No signal, no stop, no ptrace.
  *
  * Guarantees
- *   A. A process is asked about only if its verdict is PROCESS_ATTESTED or PROCESS_ALIVE, and only what /proc tells
- *      anyone: nothing here needs a privilege.
- *   B. At most budget_ns of time is spent on reading per call, and some 25 ns per suspect besides; suspects not
- * examined earlier come first, the longest frozen first among them; what is left is examined on later scans, round
- * robin.
+ *   A. A process is asked about only if its verdict is PROCESS_ATTESTED or PROCESS_ALIVE; more than /proc tells anyone
+ * is asked of attested ones alone. Without privileges we are told less, and each fact says what was denied. B. At most
+ * budget_ns of time is spent per call, and some 25 ns per suspect besides; suspects not examined earlier come first,
+ * the longest frozen first among them; what is left is examined on later scans, round robin.
  */
 #ifndef RIPD_PROBE_EVIDENCE_H
 #define RIPD_PROBE_EVIDENCE_H
@@ -28,6 +27,12 @@ struct probe;
 int probe_new(struct probe **ret_probe, const struct probe_options *options);
 void probe_free(struct probe *probe);
 void probe_set_budget(struct probe *probe, uint64_t budget_ns); /* from the next evidence_collect() on */
+
+/*
+ * What is known of the thread of a suspect of the last call; NULL: nothing. Not a new reference: valid until the next
+ * call.
+ */
+struct kernel_facts *evidence_kernel(const struct probe *probe, uint32_t ring, uint32_t slot, uint32_t generation);
 
 /* Fills suspect->evidence of as many suspects as the budget allows. Returns how many were left unexamined. */
 size_t evidence_collect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,

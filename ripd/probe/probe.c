@@ -6,7 +6,7 @@
  *   1. A process is asked about once per call, and only if it is alive and known to be the one of the record; it is
  * held by a pidfd meanwhile (HOLDS_MAX of them), so its pid cannot become another's unnoticed.
  *   2. When time runs out, the next call goes on with the process after the last one.
- *   3. Nothing is kept of a process when the call is over.
+ *   3. Nothing is kept of a process when the call is over; of its threads what watch.h says.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,8 @@ int probe_new(struct probe **ret_probe, const struct probe_options *options)
     probe->cgroup_path = strdup(options->cgroup_path);
     probe->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     result = probe->proc < 0 ? -errno : 0;
-    if (probe->cgroup_path == NULL)
+    probe->sockets = sockets_new();
+    if (probe->cgroup_path == NULL || probe->sockets == NULL)
         result = -ENOMEM;
     if (result != 0) {
         probe_free(probe);
@@ -61,6 +62,8 @@ void probe_free(struct probe *probe)
     if (probe == NULL)
         return;
     probe_forget(probe);
+    watches_done(&probe->watches);
+    sockets_free(probe->sockets);
     if (probe->proc >= 0)
         close(probe->proc);
     free(probe->cgroup_path);
@@ -68,6 +71,7 @@ void probe_free(struct probe *probe)
     free(probe->places);
     free(probe->owners);
     free(probe->pending);
+    free(probe->again);
     free(probe);
 }
 
@@ -136,12 +140,17 @@ void probe_forget(struct probe *probe)
     probe->hold_count = 0;
     probe->subject_count = 0;
     probe->pending_count = 0;
+    probe->again_count = 0;
+    probe->searched_ns = 0;
+    if (probe->sockets != NULL)
+        sockets_forget(probe->sockets);
     free(probe->places);
     probe->places = NULL;
     probe->place_capacity = 0;
     probe->subjects = array_trim(probe->subjects, &probe->subject_capacity, 0, sizeof(*probe->subjects));
     probe->owners = array_trim(probe->owners, &probe->owner_capacity, 0, sizeof(*probe->owners));
     probe->pending = array_trim(probe->pending, &probe->pending_capacity, 0, sizeof(*probe->pending));
+    probe->again = array_trim(probe->again, &probe->again_capacity, 0, sizeof(*probe->again));
 }
 
 /* Asking ----------------------------------------------------------------------------------------------------------- */
@@ -165,6 +174,7 @@ static void ask_subject(struct probe *probe, struct subject *subject)
     if (proc_stat(probe->proc, process->pid, &stat) != 0 || proc_status(probe->proc, process->pid, &status) != 0 ||
         stat.start_time_ticks != process->pid_start_time_ticks)
         return; /* it is on its way out: the next scan will tell */
+    subject->attested = process->verdict == PROCESS_ATTESTED;
     subject->leader_state = stat.state;
     subject->core_dumping = status.core_dumping;
     if (proc_cgroup_frozen(probe->proc, probe->cgroup_path, process->pid, &subject->frozen) != 0)

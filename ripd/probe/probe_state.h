@@ -3,7 +3,8 @@
  * probe_state.h - what the parts of the probe share. For ripd/probe alone.
  *
  *   probe.c      processes: asked about once per call, held while their threads are read
- *   evidence.c   suspects: in which order, until when, and what is told of each
+ *   evidence.c   suspects: in which order, until when
+ *   examine.c    one suspect's thread: read, compared with what is remembered of it, decoded
  */
 #ifndef RIPD_PROBE_PROBE_STATE_H
 #define RIPD_PROBE_PROBE_STATE_H
@@ -11,6 +12,8 @@
 #include <stdbool.h>
 
 #include "probe/evidence.h"
+#include "probe/sockets.h"
+#include "probe/watch.h"
 
 /* What can be said of a process without looking at its threads. */
 enum subject_kind {
@@ -26,6 +29,7 @@ struct subject {
     uint32_t process;
     enum subject_kind kind;
     bool asked;
+    bool attested; /* only then more is asked than anyone is told */
     bool core_dumping;
     bool frozen;
     char leader_state;
@@ -58,6 +62,14 @@ struct probe {
     size_t pending_count;
     size_t pending_capacity;
 
+    struct watches watches;
+    struct sockets *sockets;
+    uint64_t searched_ns; /* for ends of pipes, in this call */
+    uint32_t *again;      /* suspects that need a second look in this call */
+    size_t again_count;
+    size_t again_capacity;
+    uint64_t again_mono_ns; /* when the first look at the last of them was */
+
     uint64_t last_subject; /* key of the last one that was asked about */
     uint64_t last_suspect; /* the same of a suspect that had been examined before */
 };
@@ -68,6 +80,12 @@ static inline uint64_t probe_key(uint32_t ring, uint32_t within)
 {
     return (uint64_t)ring << 32 | within;
 }
+
+/* examine.c: whatever cannot be found out now leaves the suspect unexamined. */
+void examine_suspect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t index,
+                     uint64_t deadline_mono_ns);
+void examine_again(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
+                   uint64_t deadline_mono_ns);
 
 /* probe.c */
 uint32_t probe_subject(struct probe *probe, struct ring *ring, uint32_t process); /* index, or NO_SUBJECT: no memory */

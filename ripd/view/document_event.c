@@ -46,7 +46,7 @@ int document_event_begin(struct event *event, const struct sighting *sighting)
     part_verdict(&writer, sighting);
     subject_at = writer.length + 1; /* behind the comma */
     part_who(&writer, sighting->item);
-    part_where(&writer, sighting->item);
+    part_where(&writer, sighting);
     json_object_end(&writer);
     status = json_finish(&writer, &event->text, &event->text_bytes);
     if (status == 0)

@@ -215,11 +215,13 @@ void part_who(struct json_writer *writer, const struct item *item)
     part_owner(writer, item == NULL ? NULL : item->process);
 }
 
-void part_where(struct json_writer *writer, const struct item *item)
+void part_where(struct json_writer *writer, const struct sighting *sighting)
 {
+    const struct item *item = sighting->item;
+
     part_uint_or_null(writer, "snaps", item == NULL ? UINT64_MAX : item->snap_count, UINT64_MAX);
     part_location(writer, item);
-    part_null(writer, "kernel");
+    part_kernel(writer, sighting->kernel);
     part_null(writer, "waits_for");
 }
 
@@ -228,7 +230,7 @@ void part_item(struct json_writer *writer, const struct sighting *sighting)
     json_object_begin(writer);
     part_who(writer, sighting->item);
     part_verdict(writer, sighting);
-    part_where(writer, sighting->item);
+    part_where(writer, sighting);
     part_trail(writer, sighting->item);
     json_object_end(writer);
 }

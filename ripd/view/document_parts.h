@@ -33,8 +33,11 @@ void part_who(struct json_writer *writer, const struct item *item);
 void part_verdict(struct json_writer *writer, const struct sighting *sighting);
 void part_cause(struct json_writer *writer, enum id_cause cause);
 
-/* snaps, location, kernel, waits_for. NULL as for part_who(). */
-void part_where(struct json_writer *writer, const struct item *item);
+/* snaps, location, kernel, waits_for. Without an item as part_who(). */
+void part_where(struct json_writer *writer, const struct sighting *sighting);
+
+/* "kernel": what its thread waits for. NULL: null. */
+void part_kernel(struct json_writer *writer, const struct kernel_facts *kernel);
 
 /* One id: an item of /stalls and /threads. */
 void part_item(struct json_writer *writer, const struct sighting *sighting);

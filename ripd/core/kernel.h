@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel.h - what the kernel says of a thread that does not move, as it is shown. Immutable and shared. Pure.
+ *
+ * Guarantees
+ *   A. Facts are constant from the moment they are handed out to the last unref; the count of references is atomic.
+ *   B. No address is in them: neither of the thread's memory nor of the kernel's.
+ *   C. Texts are terminated. They hold names of files and processes, and so may hold anything else.
+ */
+#ifndef RIPD_CORE_KERNEL_H
+#define RIPD_CORE_KERNEL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KERNEL_UNKNOWN UINT64_MAX
+#define KERNEL_WCHAN_BYTES 64u
+#define KERNEL_TARGET_BYTES 320u
+#define KERNEL_COMM_BYTES 17u
+
+/* Why something is null that the thread may well have: bits. JSON has the texts. */
+#define KERNEL_DENIED_TABLE(X)                                                                                         \
+    X(SYSCALL, "syscall")                                                                                              \
+    X(WCHAN, "wchan")                                                                                                  \
+    X(DESCRIPTORS, "fd")                                                                                               \
+    X(MEMORY, "asked_ms")
+
+enum kernel_denied {
+#define X(name, text) KERNEL_DENIED_BIT_##name,
+    KERNEL_DENIED_TABLE(X)
+#undef X
+        KERNEL_DENIED_COUNT
+};
+#define KERNEL_DENIED(name) (1u << KERNEL_DENIED_BIT_##name)
+const char *kernel_denied_name(enum kernel_denied bit); /* the field that is null for it; static */
+
+enum kernel_mode {
+    KERNEL_MODE_UNKNOWN,
+    KERNEL_MODE_USER,   /* its CPU time goes by in the program */
+    KERNEL_MODE_SYSTEM, /* in the kernel: inside one system call, for it comes to no snap */
+};
+
+struct kernel_facts {
+    atomic_uint references;
+    char state;            /* the letter of /proc/PID/task/TID/stat */
+    const char *syscall;   /* static; NULL: none, or not known */
+    int64_t descriptor;    /* that it waits for; -1: none, or not known */
+    uint64_t asked_ns;     /* how long it wants to sleep or wait at most; KERNEL_UNKNOWN: for ever, or not known */
+    enum kernel_mode mode; /* of one that uses CPU time */
+    uint32_t holder_pid;   /* who holds the lock, or the other end; 0 = not known, or none */
+    unsigned denied;       /* KERNEL_DENIED() of what we may not be told */
+    uint64_t window_ns;    /* since when the next four are counted, back from the last look; KERNEL_UNKNOWN: one look */
+    uint64_t cpu_ns;       /* on a processor; each KERNEL_UNKNOWN if not known */
+    uint64_t wait_ns;      /* ready to run, on none */
+    uint64_t voluntary;    /* switches */
+    uint64_t involuntary;
+    char holder_comm[KERNEL_COMM_BYTES];
+    char wchan[KERNEL_WCHAN_BYTES]; /* "" = none, or not known */
+    char target[];                  /* the same */
+};
+
+struct kernel_facts *kernel_facts_new(const char *target); /* nothing else known, one reference; NULL: no memory */
+struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts); /* with one reference of its own */
+struct kernel_facts *kernel_facts_ref(struct kernel_facts *facts);
+void kernel_facts_unref(struct kernel_facts *facts); /* both: NULL is allowed */
+
+/* What it waits for, by the name of the kernel function that it waits in. */
+enum kernel_wait {
+    KERNEL_WAIT_UNKNOWN,
+    KERNEL_WAIT_OTHERS, /* something that others have to do */
+    KERNEL_WAIT_SLEEP,  /* time alone */
+};
+enum kernel_wait kernel_wait_of_wchan(const char *wchan);
+
+#endif

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# Names and numbers of the system calls of the machine that is compiled for, from its own <sys/syscall.h>.
+#   cmake -DCOMPILER=cc -DFLAGS=... -DOUTPUT=syscall_names.h -P syscall_names.cmake
+get_filename_component(directory ${OUTPUT} DIRECTORY)
+file(MAKE_DIRECTORY ${directory})
+
+# Which macros there are; then what each of them comes to, which may be by way of another.
+file(WRITE ${OUTPUT}.c "#include <sys/syscall.h>\n")
+execute_process(COMMAND ${COMPILER} ${FLAGS} -E -dM ${OUTPUT}.c OUTPUT_VARIABLE macros COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "#define __NR_[a-z0-9_]+ " definitions "${macros}")
+list(REMOVE_DUPLICATES definitions)
+list(SORT definitions)
+set(questions "#include <sys/syscall.h>\n")
+foreach(definition ${definitions})
+  string(REGEX REPLACE "#define __NR_([a-z0-9_]+) " "\\1" name ${definition})
+  if(NOT name MATCHES "^(syscalls|arch_specific_syscall)$")
+    string(APPEND questions "SYSCALL_ROW \"${name}\", (__NR_${name}))\n")
+  endif()
+endforeach()
+file(WRITE ${OUTPUT}.c "${questions}")
+execute_process(COMMAND ${COMPILER} ${FLAGS} -E -P ${OUTPUT}.c OUTPUT_VARIABLE answers COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "SYSCALL_ROW \"[a-z0-9_]+\", [^\n]+" rows "${answers}")
+list(LENGTH rows count)
+if(count LESS 200)
+  message(FATAL_ERROR "only ${count} system calls found in <sys/syscall.h>")
+endif()
+string(REPLACE ";" "\n" text "${rows}")
+string(REPLACE "SYSCALL_ROW " "SYSCALL_ROW(" text "${text}")
+file(WRITE ${OUTPUT} "${text}\n")
+file(REMOVE ${OUTPUT}.c)

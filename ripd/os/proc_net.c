@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc_net.c - tables of sockets, a line at a time. Touches files below the descriptor it is given.
+ *
+ * Guarantees
+ *   1. Memory is a constant, however long a table is; who visits decides when to stop.
+ *   2. The parser reads nothing beyond the terminator, and leaves its output alone where it fails.
+ */
+#include "os/proc_net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/proc_text.h"
+
+enum { NAME_BYTES = 64, CHUNK_BYTES = 16384 };
+
+static const char *const kind_names[PROC_SOCKET_KIND_COUNT] = {
+#define X(name, text) text,
+    PROC_SOCKET_TABLE(X)
+#undef X
+};
+
+const char *proc_socket_kind_name(enum proc_socket_kind kind)
+{
+    return kind_names[kind];
+}
+
+int proc_network_namespace(int proc, uint32_t pid, uint64_t *ret_inode)
+{
+    char name[NAME_BYTES];
+    struct stat status;
+
+    snprintf(name, sizeof(name), "%u/ns/net", pid);
+    if (fstatat(proc, name, &status, 0) != 0)
+        return errno == ENOENT ? -ESRCH : -errno;
+    *ret_inode = status.st_ino;
+    return 0;
+}
+
+/* Lines ------------------------------------------------------------------------------------------------------------ */
+
+/* An address as the kernel prints it: words of the machine's own order, in hexadecimal, and the port. */
+static const char *parse_address(const char *text, size_t words, struct proc_address *ret_address)
+{
+    uint64_t port;
+
+    text = text_skip_blanks(text);
+    for (size_t i = 0; i < words; i++) {
+        char digits[9] = "";
+        uint64_t value;
+        uint32_t word;
+
+        for (size_t at = 0; at < 8 && text[at] != '\0'; at++)
+            digits[at] = text[at];
+        if (text_hex(digits, UINT32_MAX, &value) != digits + 8)
+            return NULL;
+        word = (uint32_t)value;
+        memcpy(ret_address->bytes + 4 * i, &word, sizeof(word));
+        text += 8;
+    }
+    if (*text != ':')
+        return NULL;
+    text = text_hex(text + 1, UINT16_MAX, &port);
+    if (text != NULL)
+        ret_address->port = (uint16_t)port;
+    return text;
+}
+
+/* "  0: 0100007F:8711 00000000:0000 0A ... uid timeout inode": the inode is the seventh field after the state. */
+static int parse_internet(const char *line, struct proc_socket *ret_socket)
+{
+    size_t words = ret_socket->kind == PROC_SOCKET_TCP || ret_socket->kind == PROC_SOCKET_UDP ? 1 : 4;
+    uint64_t value;
+
+    line = text_decimal(line, UINT64_MAX, &value);
+    if (line == NULL || *line != ':')
+        return -EINVAL;
+    line = parse_address(line + 1, words, &ret_socket->local);
+    if (line != NULL)
+        line = parse_address(line, words, &ret_socket->remote);
+    if (line == NULL || text_hex(line, UINT8_MAX, &value) == NULL)
+        return -EINVAL;
+    ret_socket->state = (uint8_t)value;
+    line = text_skip_fields(line, 0, 6); /* state, queues, timer, retransmits, uid, timeout */
+    return text_decimal(line, UINT64_MAX, &ret_socket->inode) != NULL ? 0 : -EINVAL;
+}
+
+/* "00000000256fc0db: 00000003 00000000 00010000 0001 01 629 /run/x": the path goes up to the end of the line. */
+static int parse_unix(const char *line, struct proc_socket *ret_socket)
+{
+    uint64_t value;
+    size_t length;
+
+    line = text_hex(line, UINT64_MAX, &value);
+    if (line == NULL || *line != ':')
+        return -EINVAL;
+    line = text_skip_fields(line + 1, 0, 4); /* references, protocol, flags, type */
+    if (text_hex(line, UINT8_MAX, &value) == NULL)
+        return -EINVAL;
+    ret_socket->state = (uint8_t)value;
+    line = text_decimal(text_skip_fields(line, 0, 1), UINT64_MAX, &ret_socket->inode);
+    if (line == NULL)
+        return -EINVAL;
+    line = text_skip_blanks(line);
+    length = strcspn(line, "\n");
+    if (length >= sizeof(ret_socket->path))
+        return -EINVAL;
+    memcpy(ret_socket->path, line, length);
+    return 0;
+}
+
+int proc_parse_socket(const char *line, enum proc_socket_kind kind, struct proc_socket *ret_socket)
+{
+    struct proc_socket found = {.kind = kind};
+    int result = kind == PROC_SOCKET_UNIX ? parse_unix(line, &found) : parse_internet(line, &found);
+
+    if (result == 0)
+        *ret_socket = found;
+    return result;
+}
+
+/* Files ------------------------------------------------------------------------------------------------------------ */
+
+/* Hands out the whole lines of text; returns what visit returned, and how much of text was taken. */
+static int visit_lines(char *text, enum proc_socket_kind kind,
+                       int (*visit)(void *context, const struct proc_socket *socket), void *context, size_t *ret_taken)
+{
+    char *line = text;
+    int result = 0;
+
+    for (char *end = strchr(line, '\n'); end != NULL && result == 0; end = strchr(line, '\n')) {
+        struct proc_socket socket;
+
+        *end = '\0';
+        if (proc_parse_socket(line, kind, &socket) == 0)
+            result = visit(context, &socket);
+        line = end + 1;
+    }
+    *ret_taken = (size_t)(line - text);
+    return result;
+}
+
+static int visit_table(int descriptor, enum proc_socket_kind kind,
+                       int (*visit)(void *context, const struct proc_socket *socket), void *context)
+{
+    char text[CHUNK_BYTES];
+    size_t kept = 0;
+
+    for (;;) {
+        ssize_t length = read(descriptor, text + kept, sizeof(text) - 1 - kept);
+        size_t taken;
+        int result;
+
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length <= 0)
+            return length < 0 ? -errno : 0;
+        kept += (size_t)length;
+        text[kept] = '\0';
+        result = visit_lines(text, kind, visit, context, &taken);
+        if (result != 0)
+            return result;
+        if (taken == 0 && kept == sizeof(text) - 1)
+            return -EINVAL; /* no such line is that long */
+        if (taken > kept)
+            taken = kept; /* a zero byte in the text, which the kernel does not write */
+        memmove(text, text + taken, kept - taken);
+        kept -= taken;
+    }
+}
+
+int proc_visit_sockets(int proc, uint32_t pid, enum proc_socket_kind kind,
+                       int (*visit)(void *context, const struct proc_socket *socket), void *context)
+{
+    char name[NAME_BYTES];
+    int descriptor, result;
+
+    snprintf(name, sizeof(name), "%u/net/%s", pid, kind_names[kind]);
+    descriptor = openat(proc, name, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return errno == ENOENT ? -ESRCH : -errno;
+    result = visit_table(descriptor, kind, visit, context);
+    close(descriptor);
+    return result;
+}
+
+/* Words ------------------------------------------------------------------------------------------------------------ */
+
+const char *proc_tcp_state_name(uint8_t state)
+{
+    static const char *const names[] = {
+        [2] = "SYN_SENT", [3] = "SYN_RECV",   [4] = "FIN_WAIT1", [5] = "FIN_WAIT2", [6] = "TIME_WAIT",
+        [7] = "CLOSE",    [8] = "CLOSE_WAIT", [9] = "LAST_ACK",  [10] = "LISTEN",   [11] = "CLOSING",
+    };
+
+    return state < sizeof(names) / sizeof(names[0]) ? names[state] : NULL;
+}
+
+char *proc_address_format(enum proc_socket_kind kind, const struct proc_address *address,
+                          char ret_text[PROC_ADDRESS_TEXT_BYTES])
+{
+    bool is_4 = kind == PROC_SOCKET_TCP || kind == PROC_SOCKET_UDP;
+    char host[INET6_ADDRSTRLEN] = "";
+
+    inet_ntop(is_4 ? AF_INET : AF_INET6, address->bytes, host, sizeof(host));
+    snprintf(ret_text, PROC_ADDRESS_TEXT_BYTES, is_4 ? "%s:%u" : "[%s]:%u", host, (unsigned)address->port);
+    return ret_text;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc_net.h - sockets of a network namespace, from PID/net/{tcp,tcp6,udp,udp6,unix}: those of the process's own
+ * namespace. Anyone is told.
+ */
+#ifndef RIPD_OS_PROC_NET_H
+#define RIPD_OS_PROC_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROC_SOCKET_PATH_BYTES 112u /* sun_path holds 108 */
+
+/* kind, file below PID/net, word for it */
+#define PROC_SOCKET_TABLE(X)                                                                                           \
+    X(TCP, "tcp")                                                                                                      \
+    X(TCP6, "tcp6")                                                                                                    \
+    X(UDP, "udp")                                                                                                      \
+    X(UDP6, "udp6")                                                                                                    \
+    X(UNIX, "unix")
+
+enum proc_socket_kind {
+#define X(name, text) PROC_SOCKET_##name,
+    PROC_SOCKET_TABLE(X)
+#undef X
+        PROC_SOCKET_KIND_COUNT
+};
+const char *proc_socket_kind_name(enum proc_socket_kind kind);
+
+struct proc_address {
+    uint8_t bytes[16]; /* in network order; the first 4 of tcp and udp */
+    uint16_t port;
+};
+
+struct proc_socket {
+    uint64_t inode;
+    enum proc_socket_kind kind;
+    uint8_t state; /* as the kernel numbers them: 1 = established */
+    struct proc_address local;
+    struct proc_address remote;
+    char path[PROC_SOCKET_PATH_BYTES]; /* of a unix socket, "@..." in the abstract namespace; "" = it has no name */
+};
+
+/*
+ * All sockets of one kind while visit returns 0; returns what visit returned last, or -errno. A line that is not
+ * understood is passed over.
+ */
+int proc_visit_sockets(int proc, uint32_t pid, enum proc_socket_kind kind,
+                       int (*visit)(void *context, const struct proc_socket *socket), void *context);
+
+/* A number that is the same for processes of one network namespace. -EACCES: we are not told. */
+int proc_network_namespace(int proc, uint32_t pid, uint64_t *ret_inode);
+
+/* One line of such a file, terminated. -EINVAL: not a socket's. Pure, fuzzed. */
+int proc_parse_socket(const char *line, enum proc_socket_kind kind, struct proc_socket *ret_socket);
+
+/* "SYN_SENT" and so on; NULL for ESTABLISHED and for what is no state of tcp. */
+const char *proc_tcp_state_name(uint8_t state);
+
+/* "127.0.0.1:80", "[::1]:80". Returns ret_text. */
+#define PROC_ADDRESS_TEXT_BYTES 56u
+char *proc_address_format(enum proc_socket_kind kind, const struct proc_address *address,
+                          char ret_text[PROC_ADDRESS_TEXT_BYTES]);
+
+#endif

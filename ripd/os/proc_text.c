@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proc_text.c - blanks, numbers and lines. Pure. See proc_text.h. */
+#include "os/proc_text.h"
+
+#include <string.h>
+
+const char *text_skip_blanks(const char *text)
+{
+    while (*text == ' ' || *text == '\t')
+        text++;
+    return text;
+}
+
+const char *text_skip_fields(const char *text, int at, int field)
+{
+    for (; at < field; at++) {
+        text = text_skip_blanks(text);
+        while (*text != '\0' && *text != ' ' && *text != '\n')
+            text++;
+    }
+    return text_skip_blanks(text);
+}
+
+static unsigned digit_of(char letter)
+{
+    if (letter >= '0' && letter <= '9')
+        return (unsigned)(letter - '0');
+    if (letter >= 'a' && letter <= 'f')
+        return (unsigned)(letter - 'a') + 10;
+    if (letter >= 'A' && letter <= 'F')
+        return (unsigned)(letter - 'A') + 10;
+    return UINT32_MAX;
+}
+
+static const char *parse_number(const char *text, unsigned base, uint64_t limit, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+
+    text = text_skip_blanks(text);
+    if (digit_of(*text) >= base)
+        return NULL;
+    for (unsigned digit = digit_of(*text); digit < base; digit = digit_of(*++text)) {
+        if (digit > limit || value > (limit - digit) / base)
+            return NULL;
+        value = value * base + digit;
+    }
+    *ret_value = value;
+    return text;
+}
+
+const char *text_decimal(const char *text, uint64_t limit, uint64_t *ret_value)
+{
+    return parse_number(text, 10, limit, ret_value);
+}
+
+const char *text_hex(const char *text, uint64_t limit, uint64_t *ret_value)
+{
+    return parse_number(text, 16, limit, ret_value);
+}
+
+const char *text_next_line(const char *text)
+{
+    text = strchr(text, '\n');
+    return text != NULL && text[1] != '\0' ? text + 1 : NULL;
+}
+
+const char *text_find_line(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+
+    while (text != NULL && strncmp(text, key, length) != 0)
+        text = text_next_line(text);
+    return text != NULL ? text + length : NULL;
+}

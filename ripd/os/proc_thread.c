@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc_thread.c - files of one thread and links of descriptors. Touches nothing but files below the descriptor it is
+ * given.
+ *
+ * Guarantees
+ *   1. No file of another process is opened, and no link to one is followed: a file on a server that does not answer
+ *      would hold up who asks.
+ *   2. What was cut says so.
+ */
+#include "os/proc_thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/file.h"
+#include "os/proc_text.h"
+
+enum {
+    NAME_BYTES = 64,
+    LINE_BYTES = 256,
+    STATUS_BYTES = 8192,
+};
+
+static int read_text(int proc, uint32_t pid, uint32_t tid, const char *file, char *ret_text, size_t size)
+{
+    char name[NAME_BYTES];
+    ssize_t length;
+
+    snprintf(name, sizeof(name), "%u/task/%u/%s", pid, tid, file);
+    length = file_read_at(proc, name, ret_text, size);
+    if (length == -ENOENT)
+        return -ESRCH;
+    return length < 0 ? (int)length : 0;
+}
+
+int proc_thread_schedstat(int proc, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat)
+{
+    char text[LINE_BYTES];
+    int result = read_text(proc, pid, tid, "schedstat", text, sizeof(text));
+
+    return result != 0 ? result : proc_parse_schedstat(text, ret_schedstat);
+}
+
+int proc_thread_switches(int proc, uint32_t pid, uint32_t tid, struct proc_switches *ret_switches)
+{
+    char text[STATUS_BYTES];
+    int result = read_text(proc, pid, tid, "status", text, sizeof(text));
+
+    return result != 0 ? result : proc_parse_switches(text, ret_switches);
+}
+
+int proc_thread_wchan(int proc, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES])
+{
+    char text[LINE_BYTES];
+    int result = read_text(proc, pid, tid, "wchan", text, sizeof(text));
+
+    return result != 0 ? result : proc_parse_wchan(text, ret_wchan);
+}
+
+int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscall *ret_syscall)
+{
+    char text[LINE_BYTES];
+    int result = read_text(proc, pid, tid, "syscall", text, sizeof(text));
+
+    return result != 0 ? result : proc_parse_syscall(text, ret_syscall);
+}
+
+/* Descriptors ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t read_inode(int proc, uint32_t pid, uint32_t descriptor)
+{
+    char name[NAME_BYTES], text[LINE_BYTES];
+    uint64_t inode;
+
+    snprintf(name, sizeof(name), "%u/fdinfo/%u", pid, descriptor);
+    if (file_read_at(proc, name, text, sizeof(text)) <= 0 || proc_parse_descriptor_inode(text, &inode) != 0)
+        return 0;
+    return inode;
+}
+
+int proc_descriptor_link(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor)
+{
+    struct proc_descriptor found = {0};
+    char name[NAME_BYTES];
+    ssize_t length;
+
+    snprintf(name, sizeof(name), "%u/fd/%u", pid, descriptor);
+    length = readlinkat(proc, name, found.link, sizeof(found.link));
+    if (length < 0)
+        return errno == ENOENT ? -ESRCH : -errno;
+    found.link_cut = (size_t)length == sizeof(found.link);
+    found.link[found.link_cut ? sizeof(found.link) - 1 : (size_t)length] = '\0';
+    *ret_descriptor = found;
+    return 0;
+}
+
+int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor)
+{
+    struct proc_descriptor found;
+    char name[NAME_BYTES];
+    struct stat status;
+    int result = proc_descriptor_link(proc, pid, descriptor, &found);
+
+    if (result != 0)
+        return result;
+    snprintf(name, sizeof(name), "%u/fd/%u", pid, descriptor);
+    if (fstatat(proc, name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+        found.readable = (status.st_mode & S_IRUSR) != 0; /* of the link, which has the mode of the descriptor */
+        found.writable = (status.st_mode & S_IWUSR) != 0;
+    }
+    found.inode = read_inode(proc, pid, descriptor);
+    *ret_descriptor = found;
+    return 0;
+}
+
+bool proc_link_inode(const char *link, const char *kind, uint64_t *ret_inode)
+{
+    size_t length = strlen(kind);
+    uint64_t inode;
+    const char *end;
+
+    if (strncmp(link, kind, length) != 0 || strncmp(link + length, ":[", 2) != 0)
+        return false;
+    end = text_decimal(link + length + 2, UINT64_MAX, &inode);
+    if (end == NULL || strcmp(end, "]") != 0)
+        return false;
+    *ret_inode = inode;
+    return true;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc_thread.h - what /proc says of one thread and of its descriptors. Every function returns 0 or -errno; -ESRCH: the
+ * thread is gone; -EACCES or -EPERM: the kernel does not tell us.
+ *
+ * Who is told, on Linux 6.18: stat (but for its addresses), schedstat and status anyone; wchan ("0" for others),
+ * fd and fdinfo who has the rights to read the process (PTRACE_MODE_READ); syscall who may attach to it.
+ */
+#ifndef RIPD_OS_PROC_THREAD_H
+#define RIPD_OS_PROC_THREAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROC_LINK_BYTES 256u /* of what a descriptor refers to, terminator included; longer ones are cut */
+#define PROC_WCHAN_BYTES 64u
+#define PROC_SYSCALL_ARGUMENTS 6u
+
+/* schedstat. All zero on a kernel without CONFIG_SCHED_INFO. */
+struct proc_schedstat {
+    uint64_t cpu_ns;      /* on a processor; moves with the clock tick while it runs */
+    uint64_t wait_ns;     /* ready, but on none; moves when it gets one */
+    uint64_t slice_count; /* times that it got one */
+};
+int proc_thread_schedstat(int proc, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat);
+
+struct proc_switches {
+    uint64_t voluntary_count;
+    uint64_t involuntary_count;
+};
+int proc_thread_switches(int proc, uint32_t pid, uint32_t tid, struct proc_switches *ret_switches);
+
+/* The kernel function that it waits in. -ENODATA: it does not wait, or we are not told: the kernel says "0" for both.
+ */
+int proc_thread_wchan(int proc, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES]);
+
+enum proc_syscall_kind {
+    PROC_SYSCALL_RUNNING, /* the thread does not wait */
+    PROC_SYSCALL_OUTSIDE, /* it waits in the kernel, but called nothing: for a page, mostly */
+    PROC_SYSCALL_INSIDE,
+};
+struct proc_syscall {
+    enum proc_syscall_kind kind;
+    uint64_t number; /* of INSIDE alone, as the arguments */
+    uint64_t arguments[PROC_SYSCALL_ARGUMENTS];
+    uint64_t stack_pointer; /* of OUTSIDE and INSIDE */
+};
+int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscall *ret_syscall);
+
+/* What a descriptor of the process refers to, as the kernel puts it, cut and terminated. The file is not touched. */
+struct proc_descriptor {
+    char link[PROC_LINK_BYTES];
+    bool link_cut;
+    bool readable; /* how it was opened */
+    bool writable;
+    uint64_t inode; /* from fdinfo; 0 = not known */
+};
+int proc_descriptor_link(int proc, uint32_t pid, uint32_t descriptor,
+                         struct proc_descriptor *ret_descriptor); /* the link alone: cheaper */
+int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor);
+
+/* The number in "KIND:[number]", as sockets and pipes have it. False: it is not of that kind. */
+bool proc_link_inode(const char *link, const char *kind, uint64_t *ret_inode);
+
+/* Parsers of the above, pure on terminated text. -EINVAL: not of that form; output untouched. Fuzzed. */
+int proc_parse_schedstat(const char *text, struct proc_schedstat *ret_schedstat);
+int proc_parse_switches(const char *text, struct proc_switches *ret_switches);
+int proc_parse_wchan(const char *text, char ret_wchan[PROC_WCHAN_BYTES]); /* -ENODATA as well */
+int proc_parse_syscall(const char *text, struct proc_syscall *ret_syscall);
+int proc_parse_descriptor_inode(const char *text, uint64_t *ret_inode);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * examine.c - one suspect's thread: read, compared with what is remembered of it, decoded into facts and evidence.
+ *
+ * Guarantees
+ *   1. A thread that has not run since it was last asked what it waits for is not asked again for REFRESH_NS: it waits
+ *      for the same, though by then somebody else may hold the lock.
+ *   2. Whether CPU time moves takes two looks. A thread that is ready to run and is new is looked at again within the
+ *      same call, LOOK_AGAIN_NS later, or when the budget ends; if that is too early to tell it is not examined yet,
+ *      and will be on the next scan. Nobody else waits for that: threads that sleep, and those known from former
+ *      scans, have their verdict at once.
+ *   3. More than anyone is told is asked of attested processes alone.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/array.h"
+#include "core/kernel.h"
+#include "os/clock.h"
+#include "probe/kernel_decode.h"
+#include "probe/probe_state.h"
+
+#define LOOK_AGAIN_NS UINT64_C(25000000) /* two ticks and more of the slowest clocks (100 Hz) */
+#define LOOK_NS UINT64_C(100000)         /* what one takes at most, but for a busy machine */
+#define REFRESH_NS UINT64_C(5000000000)
+#define SEARCH_BUDGET_PART 4u /* of a call's budget: for tables of sockets, and for who has the ends of pipes */
+
+/* Whether the thread was started after the id had been registered: then it is not the one that the id was put on. */
+static bool is_replaced(const struct probe *probe, struct registry *registry, const struct subject *subject,
+                        const struct detector_suspect *suspect, const struct kernel_times *times)
+{
+    struct rip_id_info info;
+    int result = mapping_id(&subject->ring->mapping, suspect->slot, &info);
+
+    if (result < 0)
+        registry_damage(registry, subject->ring, "was cut while it was read");
+    if (result != 0 || info.generation != suspect->generation || info.kind != RIP_KIND_THREAD)
+        return false; /* a coroutine may be on a younger thread */
+    return info.registered_boot_ns != 0 && times->start_time_ticks > info.registered_boot_ns / probe->tick_ns + 1;
+}
+
+/* Reads as much as is new. 0; -ESRCH: the thread is gone; another -errno: not now. */
+static int read_new(const struct probe *probe, const struct subject *subject, uint32_t pid, uint32_t tid,
+                    const struct watch *watch, struct kernel_reading *ret_reading, bool *ret_whole)
+{
+    int result = -EAGAIN;
+
+    *ret_whole = false;
+    if (!subject->attested)
+        return kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
+    if (watch != NULL && watch->facts != NULL && clock_mono_ns() - watch->decoded_mono_ns < REFRESH_NS) {
+        result = kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
+        if (result != 0 || kernel_has_not_run(&watch->last, &ret_reading->times))
+            return result;
+    }
+    *ret_whole = true;
+    return kernel_read(probe->proc, pid, tid, KERNEL_WHOLE, ret_reading);
+}
+
+static int read_thread(const struct probe *probe, struct registry *registry, const struct subject *subject,
+                       const struct detector_suspect *suspect, const struct watch *watch, uint64_t deadline_mono_ns,
+                       struct kernel_reading *ret_reading, bool *ret_whole)
+{
+    const struct ring_process *process = &subject->ring->processes[subject->process];
+    uint32_t tid;
+    int result = -ESRCH;
+
+    for (int attempt = 0; attempt < 2 && result == -ESRCH; attempt++) {
+        result = registry_find_thread(registry, subject->ring, subject->process, suspect->tid, deadline_mono_ns, &tid);
+        if (result != 0)
+            return result;
+        result = read_new(probe, subject, process->pid, tid, watch, ret_reading, ret_whole);
+        if (process->own_pid_namespace)
+            break;
+        if (result == -ESRCH)
+            registry_forget_thread(subject->ring, subject->process, tid);
+    }
+    return result;
+}
+
+/* Facts -------------------------------------------------------------------------------------------------------------*/
+
+static void read_pipe_holder(struct probe *probe, const struct subject *subject, struct kernel_reading *reading)
+{
+    uint64_t began_mono_ns = clock_mono_ns(), left_ns = probe->budget_ns / SEARCH_BUDGET_PART;
+
+    if (probe->searched_ns >= left_ns)
+        return;
+    left_ns -= probe->searched_ns;
+    kernel_read_pipe_holder(probe->proc, subject->ring->mapping.file.uid, began_mono_ns + left_ns, reading);
+    probe->searched_ns += clock_mono_ns() - began_mono_ns;
+}
+
+static struct kernel_facts *decode(struct probe *probe, const struct subject *subject, struct kernel_reading *reading)
+{
+    uint64_t socket_inode = kernel_decode_socket(reading);
+    const struct proc_socket *socket = NULL;
+    struct kernel_facts *facts;
+
+    if (socket_inode != 0)
+        sockets_find(probe->sockets, probe->proc, reading->pid, socket_inode,
+                     clock_mono_ns() + probe->budget_ns / SEARCH_BUDGET_PART, &socket);
+    read_pipe_holder(probe, subject, reading);
+    facts = kernel_decode(reading, socket);
+    if (facts != NULL && !subject->attested)
+        facts->denied = KERNEL_DENIED(SYSCALL) | KERNEL_DENIED(WCHAN) | KERNEL_DENIED(DESCRIPTORS);
+    return facts;
+}
+
+/* Remembers the look in watch, with new facts. */
+static void remember(struct probe *probe, const struct subject *subject, struct watch *watch,
+                     struct kernel_reading *reading, bool whole)
+{
+    struct kernel_facts *facts;
+
+    if (whole || watch->facts == NULL || !subject->attested) {
+        facts = decode(probe, subject, reading);
+        watch->wait = kernel_decode_wait(reading);
+        watch->decoded_mono_ns = reading->times.read_mono_ns;
+    } else {
+        facts = kernel_facts_copy(watch->facts);
+    }
+    if (facts == NULL)
+        return;
+    kernel_decode_window(facts, &watch->first, &reading->times, probe->tick_ns);
+    kernel_facts_unref(watch->facts);
+    watch->facts = facts;
+}
+
+/* One look at one thread --------------------------------------------------------------------------------------------*/
+
+static void want_again(struct probe *probe, size_t index, uint64_t now_mono_ns)
+{
+    uint32_t *again = array_reserve(probe->again, &probe->again_capacity, probe->again_count + 1, sizeof(*again));
+
+    if (again == NULL)
+        return;
+    probe->again = again;
+    probe->again[probe->again_count++] = (uint32_t)index;
+    probe->again_mono_ns = now_mono_ns;
+}
+
+/* The evidence of a thread that is there. False: it takes another look. */
+static bool weigh(struct probe *probe, const struct subject *subject, struct watch *watch,
+                  struct kernel_reading *reading, bool whole, struct evidence *evidence)
+{
+    const struct kernel_times *times = &reading->times;
+
+    evidence->thread_state = times->state;
+    if (watch == NULL) { /* too many are remembered: there is no second look */
+        evidence->wait = kernel_decode_wait(reading);
+        return true;
+    }
+    if (watch->first.read_mono_ns == 0)
+        watch->first = watch->last = *times;
+    evidence->cpu = kernel_decode_cpu(&watch->last, times, probe->tick_ns);
+    remember(probe, subject, watch, reading, whole);
+    evidence->wait = watch->wait;
+    if (times->state == 'R' && times->read_mono_ns < watch->last.read_mono_ns + KERNEL_LOOKS_NS)
+        return false;
+    if (times->read_mono_ns >= watch->last.read_mono_ns + KERNEL_LOOKS_NS)
+        watch->last = *times;
+    return true;
+}
+
+/* False: it was ready to run, and takes another look. */
+static bool look(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t index,
+                 uint64_t deadline_mono_ns)
+{
+    const struct subject *subject = &probe->subjects[probe->owners[index]];
+    struct detector_suspect *suspect = &suspects[index];
+    struct watch *watch = watches_take(&probe->watches, suspects, index);
+    struct evidence evidence = {.examined = true, .process_state = subject->leader_state};
+    struct kernel_reading reading;
+    bool whole = false;
+    int result = read_thread(probe, registry, subject, suspect, watch, deadline_mono_ns, &reading, &whole);
+
+    if (result == -EAGAIN || result == -EMFILE || result == -ENFILE || result == -ENOMEM)
+        return true;
+    evidence.thread_gone = result == -ESRCH;
+    if (result == 0) {
+        const struct kernel_times *times = &reading.times;
+
+        evidence.thread_gone = (times->flags & PROC_FLAG_EXITING) != 0 || times->state == 'Z' || times->state == 'X';
+        evidence.thread_replaced = is_replaced(probe, registry, subject, suspect, times);
+    }
+    if (result != 0 || evidence.thread_gone || evidence.thread_replaced)
+        watches_drop(&probe->watches, index);
+    else if (!weigh(probe, subject, watch, &reading, whole, &evidence))
+        return false;
+    suspect->evidence = evidence;
+    return true;
+}
+
+void examine_suspect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t index,
+                     uint64_t deadline_mono_ns)
+{
+    if (!look(probe, registry, suspects, index, deadline_mono_ns))
+        want_again(probe, index, clock_mono_ns());
+}
+
+static void sleep_until(uint64_t mono_ns)
+{
+    struct timespec until = {.tv_sec = (time_t)(mono_ns / 1000000000), .tv_nsec = (long)(mono_ns % 1000000000)};
+
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+}
+
+void examine_again(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
+                   uint64_t deadline_mono_ns)
+{
+    uint64_t needed_ns = probe->again_count * LOOK_NS, when_mono_ns = probe->again_mono_ns + LOOK_AGAIN_NS;
+
+    if (probe->again_count == 0)
+        return;
+    if (needed_ns > probe->budget_ns / 4)
+        needed_ns = probe->budget_ns / 4;
+    if (when_mono_ns > deadline_mono_ns - needed_ns)
+        when_mono_ns = deadline_mono_ns - needed_ns;
+    if (when_mono_ns < probe->again_mono_ns + KERNEL_LOOKS_NS)
+        return;
+    sleep_until(when_mono_ns);
+    for (size_t i = 0; i < probe->again_count && clock_mono_ns() < deadline_mono_ns; i++)
+        look(probe, registry, suspects, probe->again[i], deadline_mono_ns);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel.c - one look at one thread. Touches /proc below the descriptor it is given, and nothing else.
+ *
+ * Guarantees
+ *   1. A reading is of one wait: if the thread ran while it was read, it is read once more, and if it ran again, what
+ *      it waits for is left out.
+ *   2. No signal, no stop, no ptrace, no file of the process opened, no page of its memory touched: nobody can make
+ *      this wait.
+ */
+#include "probe/kernel.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/kernel.h"
+#include "core/syscalls.h"
+#include "os/clock.h"
+#include "os/proc_locks.h"
+
+enum { ATTEMPTS = 2 };
+
+static bool is_denied(int result)
+{
+    return result == -EACCES || result == -EPERM;
+}
+
+/* What anyone is told. */
+static int read_times(int proc, uint32_t pid, uint32_t tid, struct kernel_times *ret_times)
+{
+    struct kernel_times times = {.has = 0};
+    struct proc_stat stat;
+    int result = proc_thread_stat(proc, pid, tid, &stat);
+
+    if (result != 0)
+        return result;
+    times.read_mono_ns = clock_mono_ns();
+    times.state = stat.state;
+    times.flags = stat.flags;
+    times.start_time_ticks = stat.start_time_ticks;
+    times.user_ticks = stat.user_ticks;
+    times.system_ticks = stat.system_ticks;
+    if (proc_thread_schedstat(proc, pid, tid, &times.schedstat) == 0 && times.schedstat.slice_count != 0)
+        times.has |= KERNEL_HAS_SCHEDSTAT;
+    if (proc_thread_switches(proc, pid, tid, &times.switches) == 0)
+        times.has |= KERNEL_HAS_SWITCHES;
+    *ret_times = times;
+    return 0;
+}
+
+static void read_wchan(int proc, struct kernel_reading *reading)
+{
+    int result = proc_thread_wchan(proc, reading->pid, reading->tid, reading->wchan);
+
+    if (result == 0)
+        reading->has |= KERNEL_HAS_WCHAN;
+    else if (result == -ENODATA && reading->times.state != 'R')
+        reading->denied |= KERNEL_DENIED(WCHAN); /* whoever waits does so somewhere */
+}
+
+static void read_holder(int proc, struct kernel_reading *reading)
+{
+    struct proc_stat stat;
+    uint32_t pid;
+
+    if (proc_lock_holder(proc, reading->pid, reading->descriptor.inode, &pid) != 0)
+        return;
+    reading->holder.pid = pid;
+    if (proc_stat(proc, pid, &stat) == 0)
+        memcpy(reading->holder.comm, stat.comm, sizeof(reading->holder.comm));
+}
+
+static void read_descriptor(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)
+{
+    int result;
+
+    reading->descriptor_number = (uint32_t)reading->call.arguments[shape->descriptor];
+    result = proc_descriptor(proc, reading->pid, reading->descriptor_number, &reading->descriptor);
+    if (is_denied(result))
+        reading->denied |= KERNEL_DENIED(DESCRIPTORS);
+    if (result != 0)
+        return;
+    reading->has |= KERNEL_HAS_DESCRIPTOR;
+    if (shape->file_lock != SYSCALL_NO_ARGUMENT)
+        read_holder(proc, reading);
+}
+
+static void read_call(int proc, struct kernel_reading *reading)
+{
+    const struct syscall_shape *shape;
+    int result = proc_thread_syscall(proc, reading->pid, reading->tid, &reading->call);
+
+    if (is_denied(result))
+        reading->denied |= KERNEL_DENIED(SYSCALL);
+    if (result != 0)
+        return;
+    reading->has |= KERNEL_HAS_SYSCALL;
+    if (reading->call.kind != PROC_SYSCALL_INSIDE)
+        return;
+    shape = syscall_shape_of(syscall_name(reading->call.number));
+    if (shape->descriptor != SYSCALL_NO_ARGUMENT)
+        read_descriptor(proc, shape, reading);
+}
+
+bool kernel_has_not_run(const struct kernel_times *before, const struct kernel_times *after)
+{
+    uint32_t both = before->has & after->has;
+
+    if (before->state != after->state || before->state == 'R')
+        return false;
+    if ((both & KERNEL_HAS_SWITCHES) != 0 && memcmp(&before->switches, &after->switches, sizeof(before->switches)) != 0)
+        return false;
+    if ((both & KERNEL_HAS_SCHEDSTAT) != 0)
+        return before->schedstat.cpu_ns == after->schedstat.cpu_ns &&
+               before->schedstat.slice_count == after->schedstat.slice_count;
+    return (both & KERNEL_HAS_SWITCHES) != 0;
+}
+
+uint64_t kernel_cpu_between(const struct kernel_times *before, const struct kernel_times *after, uint64_t tick_ns)
+{
+    if ((before->has & after->has & KERNEL_HAS_SCHEDSTAT) != 0)
+        return after->schedstat.cpu_ns - before->schedstat.cpu_ns;
+    return (after->user_ticks + after->system_ticks - before->user_ticks - before->system_ticks) * tick_ns;
+}
+
+/* Takes out what it waits for: it does not wait for that any more. */
+static void forget_wait(struct kernel_reading *reading)
+{
+    *reading = (struct kernel_reading){.times = reading->times, .pid = reading->pid, .tid = reading->tid};
+}
+
+int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, struct kernel_reading *ret_reading)
+{
+    struct kernel_reading reading = {.pid = pid, .tid = tid};
+    struct kernel_times after;
+    int result = -ESRCH;
+
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+        forget_wait(&reading);
+        result = read_times(proc, pid, tid, &reading.times);
+        if (result != 0 || depth == KERNEL_TIMES)
+            break;
+        read_wchan(proc, &reading);
+        read_call(proc, &reading);
+        if (reading.times.state == 'R')
+            break; /* it waits for nothing */
+        result = read_times(proc, pid, tid, &after);
+        if (result != 0 || kernel_has_not_run(&reading.times, &after))
+            break;
+        if (attempt + 1 == ATTEMPTS)
+            forget_wait(&reading);
+    }
+    if (result == 0)
+        *ret_reading = reading;
+    return result;
+}

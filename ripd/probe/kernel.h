@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel.h - one look at one thread: what the kernel says of it, as bytes.
+ *
+ * kernel_read() asks; everything that decodes and decides works on what it has filled in. The reading has no pointer
+ * and no descriptor, so it may come from another process, one that is told more than we are.
+ */
+#ifndef RIPD_PROBE_KERNEL_H
+#define RIPD_PROBE_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "os/proc.h"
+#include "os/proc_thread.h"
+
+/* What of a reading is filled in: bits. */
+#define KERNEL_HAS_SCHEDSTAT (1u << 0)
+#define KERNEL_HAS_SWITCHES (1u << 1)
+#define KERNEL_HAS_WCHAN (1u << 2)
+#define KERNEL_HAS_SYSCALL (1u << 3)
+#define KERNEL_HAS_DESCRIPTOR (1u << 4)
+#define KERNEL_HAS_TIMEOUT (1u << 5)
+
+struct kernel_holder {
+    uint32_t pid; /* 0 = not known */
+    char comm[sizeof(((struct proc_stat *)0)->comm)];
+};
+
+/* What anyone is told. Numbers grow; those without their KERNEL_HAS_ bit are 0. */
+struct kernel_times {
+    uint64_t read_mono_ns;
+    uint32_t has; /* KERNEL_HAS_ */
+    uint32_t flags;
+    uint64_t start_time_ticks;
+    uint64_t user_ticks;
+    uint64_t system_ticks;
+    struct proc_schedstat schedstat;
+    struct proc_switches switches;
+    char state;
+};
+
+struct kernel_reading {
+    struct kernel_times times;
+    uint32_t pid;
+    uint32_t tid;
+    uint32_t has;    /* KERNEL_HAS_, besides those of times */
+    uint32_t denied; /* KERNEL_DENIED() of core/kernel.h */
+    struct proc_syscall call;
+    uint32_t descriptor_number;
+    struct proc_descriptor descriptor;
+    uint64_t timeout_ns; /* that the system call was asked for, from the thread's memory */
+    struct kernel_holder holder;
+    char wchan[PROC_WCHAN_BYTES];
+};
+
+/* How much to ask. */
+enum kernel_depth {
+    KERNEL_TIMES, /* state, CPU time, run queue, switches: what anyone is told, and what tells whether it has run */
+    KERNEL_WHOLE, /* and what it waits for */
+};
+
+/*
+ * Fills *ret_reading, all of it. 0; -ESRCH: the thread is gone; another -errno where not even its state could be read
+ * for want of something of our own (-EMFILE, -ENFILE, -ENOMEM). What else cannot be read is left out, and named in
+ * denied where we may not.
+ */
+int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, struct kernel_reading *ret_reading);
+
+/* Whether a thread has not run between two readings of it, so that what it waits for is the same. */
+bool kernel_has_not_run(const struct kernel_times *before, const struct kernel_times *after);
+
+/* CPU time between two looks, from the finer of the two clocks that both have. ticks_ns: of a clock tick. */
+uint64_t kernel_cpu_between(const struct kernel_times *before, const struct kernel_times *after, uint64_t tick_ns);
+
+/*
+ * For one that waits in a pipe: fills reading->holder with a process that has its other end open, searched for among
+ * those of uid alone, until deadline_mono_ns. Left as it was when there is none, or it was not found in time.
+ */
+void kernel_read_pipe_holder(int proc, uint32_t uid, uint64_t deadline_mono_ns, struct kernel_reading *reading);
+
+#endif

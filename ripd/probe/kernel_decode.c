@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel_decode.c - what a thread waits for, in words. Pure.
+ *
+ * Guarantees
+ *   1. No address leaves: of a futex its operation is told, of a set of descriptors its size.
+ *   2. A system call of another architecture's table, as a program of 32 bits on a machine of 64 makes, has no name.
+ */
+#include "probe/kernel_decode.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/syscalls.h"
+
+#define MS_NS UINT64_C(1000000)
+
+enum { FUTEX_PRIVATE = 128 };
+
+static const struct syscall_shape *shape_of(const struct kernel_reading *reading, const char **ret_name)
+{
+    const struct proc_syscall *call = &reading->call;
+    const char *name = NULL;
+
+    if ((reading->has & KERNEL_HAS_SYSCALL) != 0 && call->kind == PROC_SYSCALL_INSIDE &&
+        (sizeof(long) == 4 || call->stack_pointer > UINT32_MAX))
+        name = syscall_name(call->number);
+    *ret_name = name;
+    return syscall_shape_of(name);
+}
+
+/* Waiting --------------------------------------------------------------------------------------------------------- */
+
+/* Whether it has an end of its own, as far as the arguments tell. */
+static bool has_timeout(const struct kernel_reading *reading, const struct syscall_shape *shape)
+{
+    uint64_t argument = shape->timeout != SYSCALL_NO_ARGUMENT ? reading->call.arguments[shape->timeout] : 0;
+
+    if (shape->timeout_form == SYSCALL_TIMEOUT_MS)
+        return (int32_t)argument >= 0;
+    return shape->timeout_form != SYSCALL_TIMEOUT_NONE && argument != 0;
+}
+
+enum evidence_wait kernel_decode_wait(const struct kernel_reading *reading)
+{
+    static const enum evidence_wait by_wchan[] = {
+        [KERNEL_WAIT_UNKNOWN] = WAIT_UNKNOWN,
+        [KERNEL_WAIT_OTHERS] = WAIT_OTHERS,
+        [KERNEL_WAIT_SLEEP] = WAIT_SLEEP,
+    };
+    const char *name;
+    const struct syscall_shape *shape = shape_of(reading, &name);
+
+    if ((reading->has & KERNEL_HAS_SYSCALL) != 0 && reading->call.kind == PROC_SYSCALL_OUTSIDE)
+        return WAIT_OTHERS;
+    if (name == NULL || shape->topic == SYSCALL_TOPIC_RESTART)
+        return (reading->has & KERNEL_HAS_WCHAN) != 0 ? by_wchan[kernel_wait_of_wchan(reading->wchan)] : WAIT_UNKNOWN;
+    if (shape->topic == SYSCALL_TOPIC_SLEEP)
+        return WAIT_SLEEP;
+    if (shape->topic == SYSCALL_TOPIC_POLL && (uint32_t)reading->call.arguments[shape->count] == 0 &&
+        has_timeout(reading, shape))
+        return WAIT_SLEEP; /* of nothing, for a time: that is how programs slept once */
+    return WAIT_OTHERS;
+}
+
+enum evidence_cpu kernel_decode_cpu(const struct kernel_times *before, const struct kernel_times *after,
+                                    uint64_t tick_ns)
+{
+    uint64_t window_ns = after->read_mono_ns - before->read_mono_ns;
+    uint64_t cpu_ns = kernel_cpu_between(before, after, tick_ns);
+
+    if (after->read_mono_ns < before->read_mono_ns + KERNEL_LOOKS_NS)
+        return CPU_UNKNOWN;
+    if (cpu_ns >= window_ns / 2)
+        return CPU_MOST;
+    if (cpu_ns >= window_ns / 20)
+        return CPU_SOME;
+    if ((before->has & after->has & KERNEL_HAS_SWITCHES) != 0 &&
+        before->switches.voluntary_count != after->switches.voluntary_count)
+        return CPU_UNKNOWN; /* it slept in between, and is awake just now */
+    return CPU_HARDLY;
+}
+
+/* Words ----------------------------------------------------------------------------------------------------------- */
+
+uint64_t kernel_decode_socket(const struct kernel_reading *reading)
+{
+    uint64_t inode;
+
+    if ((reading->has & KERNEL_HAS_DESCRIPTOR) == 0 || !proc_link_inode(reading->descriptor.link, "socket", &inode))
+        return 0;
+    return inode;
+}
+
+static void write_internet(const struct proc_socket *socket, char *text, size_t size)
+{
+    const char *kind = proc_socket_kind_name(socket->kind);
+    bool is_tcp = socket->kind == PROC_SOCKET_TCP || socket->kind == PROC_SOCKET_TCP6;
+    const char *state = is_tcp ? proc_tcp_state_name(socket->state) : NULL;
+    char local[PROC_ADDRESS_TEXT_BYTES], remote[PROC_ADDRESS_TEXT_BYTES];
+
+    proc_address_format(socket->kind, &socket->local, local);
+    proc_address_format(socket->kind, &socket->remote, remote);
+    if (socket->remote.port == 0)
+        snprintf(text, size, "%s %s%s%s", kind, local, state != NULL ? " " : "", state != NULL ? state : "");
+    else
+        snprintf(text, size, "%s %s -> %s%s%s", kind, local, remote, state != NULL ? " " : "",
+                 state != NULL ? state : "");
+}
+
+static void write_descriptor(const struct kernel_reading *reading, const struct proc_socket *socket, char *text,
+                             size_t size)
+{
+    static const char anonymous[] = "anon_inode:[";
+    const char *link = reading->descriptor.link;
+    size_t length = strlen(link);
+
+    if (socket != NULL && socket->kind == PROC_SOCKET_UNIX)
+        snprintf(text, size, "unix %s", socket->path[0] != '\0' ? socket->path : link);
+    else if (socket != NULL)
+        write_internet(socket, text, size);
+    else if (strncmp(link, anonymous, sizeof(anonymous) - 1) == 0 && link[length - 1] == ']')
+        snprintf(text, size, "%.*s", (int)(length - sizeof(anonymous)), link + sizeof(anonymous) - 1);
+    else
+        snprintf(text, size, "%s%s", link, reading->descriptor.link_cut ? "..." : "");
+}
+
+static void write_futex(const struct kernel_reading *reading, char *text, size_t size)
+{
+    uint64_t operation = reading->call.arguments[1];
+    const char *name = syscall_futex_name(operation);
+
+    if (name != NULL)
+        snprintf(text, size, "futex %s %s", name, operation & FUTEX_PRIVATE ? "private" : "shared");
+}
+
+static void write_child(const struct kernel_reading *reading, const char *name, char *text, size_t size)
+{
+    int32_t child = (int32_t)reading->call.arguments[0];
+
+    if (strcmp(name, "wait4") != 0)
+        snprintf(text, size, "a child");
+    else if (child > 0)
+        snprintf(text, size, "child %" PRId32, child);
+    else
+        snprintf(text, size, "any child");
+}
+
+static void write_target(const struct kernel_reading *reading, const char *name, const struct syscall_shape *shape,
+                         const struct proc_socket *socket, char *text, size_t size)
+{
+    text[0] = '\0';
+    switch (shape->topic) {
+    case SYSCALL_TOPIC_DESCRIPTOR:
+        if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
+            write_descriptor(reading, socket, text, size);
+        break;
+    case SYSCALL_TOPIC_FUTEX:
+        write_futex(reading, text, size);
+        break;
+    case SYSCALL_TOPIC_POLL:
+        if (strstr(name, "select") == NULL)
+            snprintf(text, size, "%" PRIu32 " descriptors", (uint32_t)reading->call.arguments[shape->count]);
+        else
+            snprintf(text, size, "descriptors below %" PRIu32, (uint32_t)reading->call.arguments[shape->count]);
+        break;
+    case SYSCALL_TOPIC_CHILD:
+        write_child(reading, name, text, size);
+        break;
+    case SYSCALL_TOPIC_SIGNAL:
+        snprintf(text, size, "a signal");
+        break;
+    case SYSCALL_TOPIC_OTHER:
+    case SYSCALL_TOPIC_SLEEP:
+    case SYSCALL_TOPIC_RESTART:
+        break;
+    }
+}
+
+/* Facts ----------------------------------------------------------------------------------------------------------- */
+
+static uint64_t asked_ns_of(const struct kernel_reading *reading, const struct syscall_shape *shape)
+{
+    if ((reading->has & KERNEL_HAS_TIMEOUT) != 0)
+        return reading->timeout_ns;
+    if (shape->timeout_form == SYSCALL_TIMEOUT_MS && has_timeout(reading, shape))
+        return (uint64_t)(uint32_t)reading->call.arguments[shape->timeout] * MS_NS;
+    return KERNEL_UNKNOWN;
+}
+
+struct kernel_facts *kernel_decode(const struct kernel_reading *reading, const struct proc_socket *socket)
+{
+    const char *name;
+    const struct syscall_shape *shape = shape_of(reading, &name);
+    char target[KERNEL_TARGET_BYTES];
+    struct kernel_facts *facts;
+
+    write_target(reading, name, shape, socket, target, sizeof(target));
+    facts = kernel_facts_new(target);
+    if (facts == NULL)
+        return NULL;
+    facts->state = reading->times.state;
+    facts->syscall = name;
+    if (shape->descriptor != SYSCALL_NO_ARGUMENT)
+        facts->descriptor = (int32_t)reading->call.arguments[shape->descriptor];
+    facts->asked_ns = asked_ns_of(reading, shape);
+    facts->denied = reading->denied;
+    facts->holder_pid = reading->holder.pid;
+    memcpy(facts->holder_comm, reading->holder.comm, sizeof(facts->holder_comm));
+    if ((reading->has & KERNEL_HAS_WCHAN) != 0)
+        memcpy(facts->wchan, reading->wchan, sizeof(facts->wchan));
+    return facts;
+}
+
+void kernel_decode_window(struct kernel_facts *facts, const struct kernel_times *first, const struct kernel_times *last,
+                          uint64_t tick_ns)
+{
+    uint32_t both = first->has & last->has;
+    uint64_t user = last->user_ticks - first->user_ticks, system = last->system_ticks - first->system_ticks;
+
+    if (last->read_mono_ns < first->read_mono_ns + KERNEL_LOOKS_NS)
+        return;
+    facts->window_ns = last->read_mono_ns - first->read_mono_ns;
+    facts->cpu_ns = kernel_cpu_between(first, last, tick_ns);
+    if ((both & KERNEL_HAS_SCHEDSTAT) != 0)
+        facts->wait_ns = last->schedstat.wait_ns - first->schedstat.wait_ns;
+    if ((both & KERNEL_HAS_SWITCHES) != 0) {
+        facts->voluntary = last->switches.voluntary_count - first->switches.voluntary_count;
+        facts->involuntary = last->switches.involuntary_count - first->switches.involuntary_count;
+    }
+    facts->mode = user > system ? KERNEL_MODE_USER : system > user ? KERNEL_MODE_SYSTEM : KERNEL_MODE_UNKNOWN;
+}

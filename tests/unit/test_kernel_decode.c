@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_kernel_decode.c - readings made by hand, in words: ripd/probe/kernel_decode.c, and the tables it goes by,
+ * ripd/core/syscalls.c and kernel.c.
+ */
+#include <linux/futex.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include <cmocka.h>
+
+#include "core/syscalls.h"
+#include "probe/kernel_decode.h"
+
+#define MS UINT64_C(1000000)
+#define TICK_NS (10 * MS)
+#define STACK UINT64_C(0x7ffcc5ad5158)
+
+/* A thread in a system call. */
+static struct kernel_reading in_call(long number, uint64_t first, uint64_t second)
+{
+    return (struct kernel_reading){
+        .times = {.state = 'S'},
+        .has = KERNEL_HAS_SYSCALL,
+        .call = {.kind = PROC_SYSCALL_INSIDE,
+                 .number = (uint64_t)number,
+                 .arguments = {first, second},
+                 .stack_pointer = STACK},
+    };
+}
+
+static struct kernel_reading with_descriptor(long number, const char *link)
+{
+    struct kernel_reading reading = in_call(number, 12, 0);
+
+    reading.has |= KERNEL_HAS_DESCRIPTOR;
+    strncpy(reading.descriptor.link, link, sizeof(reading.descriptor.link) - 1);
+    return reading;
+}
+
+static void assert_facts(const struct kernel_reading *reading, const struct proc_socket *socket, const char *call,
+                         int64_t descriptor, const char *target)
+{
+    struct kernel_facts *facts = kernel_decode(reading, socket);
+
+    assert_non_null(facts);
+    if (call == NULL)
+        assert_null(facts->syscall);
+    else
+        assert_string_equal(facts->syscall, call);
+    assert_int_equal(facts->descriptor, descriptor);
+    assert_string_equal(facts->target, target);
+    kernel_facts_unref(facts);
+}
+
+/* Targets ---------------------------------------------------------------------------------------------------------- */
+
+static void test_descriptors(void **state)
+{
+    struct kernel_reading reading = with_descriptor(SYS_read, "/data/x (deleted)");
+
+    (void)state;
+    assert_facts(&reading, NULL, "read", 12, "/data/x (deleted)");
+    reading.descriptor.link_cut = true;
+    assert_facts(&reading, NULL, "read", 12, "/data/x (deleted)...");
+    reading = with_descriptor(SYS_read, "anon_inode:[eventfd]");
+    assert_facts(&reading, NULL, "read", 12, "eventfd");
+    reading = with_descriptor(SYS_read, "anon_inode:[");
+    assert_facts(&reading, NULL, "read", 12, "anon_inode:[");
+    reading = with_descriptor(SYS_write, "pipe:[17]");
+    assert_facts(&reading, NULL, "write", 12, "pipe:[17]");
+    reading.has &= ~KERNEL_HAS_DESCRIPTOR;
+    assert_facts(&reading, NULL, "write", 12, "");
+}
+
+static void test_sockets(void **state)
+{
+    struct proc_socket socket = {
+        .kind = PROC_SOCKET_TCP, .state = 1, .local = {{127, 0, 0, 1}, 51334}, .remote = {{127, 0, 0, 1}, 5432}};
+    struct kernel_reading reading = with_descriptor(SYS_recvfrom, "socket:[99]");
+
+    (void)state;
+    assert_int_equal(kernel_decode_socket(&reading), 99);
+    assert_facts(&reading, NULL, "recvfrom", 12, "socket:[99]");
+    assert_facts(&reading, &socket, "recvfrom", 12, "tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
+    socket.state = 2;
+    assert_facts(&reading, &socket, "recvfrom", 12, "tcp 127.0.0.1:51334 -> 127.0.0.1:5432 SYN_SENT");
+    socket.state = 10;
+    socket.remote.port = 0;
+    assert_facts(&reading, &socket, "recvfrom", 12, "tcp 127.0.0.1:51334 LISTEN");
+    socket.kind = PROC_SOCKET_UDP;
+    assert_facts(&reading, &socket, "recvfrom", 12, "udp 127.0.0.1:51334");
+    socket.kind = PROC_SOCKET_UNIX;
+    assert_facts(&reading, &socket, "recvfrom", 12, "unix socket:[99]");
+    strcpy(socket.path, "/run/db.sock");
+    assert_facts(&reading, &socket, "recvfrom", 12, "unix /run/db.sock");
+    reading = with_descriptor(SYS_read, "/a");
+    assert_int_equal(kernel_decode_socket(&reading), 0);
+}
+
+static void test_other_calls(void **state)
+{
+    struct kernel_reading reading = in_call(SYS_futex, 0x7f0000001000, FUTEX_WAIT | FUTEX_PRIVATE_FLAG);
+
+    (void)state;
+    assert_facts(&reading, NULL, "futex", -1, "futex wait private"); /* and no address */
+    reading.call.arguments[1] = FUTEX_LOCK_PI;
+    assert_facts(&reading, NULL, "futex", -1, "futex lock_pi shared");
+    reading.call.arguments[1] = 99;
+    assert_facts(&reading, NULL, "futex", -1, "");
+    reading = in_call(SYS_ppoll, 0x7f0000001000, 3);
+    assert_facts(&reading, NULL, "ppoll", -1, "3 descriptors");
+    reading = in_call(SYS_wait4, 4711, 0);
+    assert_facts(&reading, NULL, "wait4", -1, "child 4711");
+    reading = in_call(SYS_wait4, UINT64_MAX, 0);
+    assert_facts(&reading, NULL, "wait4", -1, "any child");
+    reading = in_call(SYS_getpid, 1, 2);
+    assert_facts(&reading, NULL, "getpid", -1, "");
+    reading = in_call(100000, 1, 2);
+    assert_facts(&reading, NULL, NULL, -1, "");
+    reading = in_call(SYS_read, 1, 2);
+    reading.call.stack_pointer = 0xffffd000; /* of 32 bits: its numbers are others */
+    assert_facts(&reading, NULL, NULL, -1, "");
+}
+
+static void test_timeouts(void **state)
+{
+    struct kernel_reading reading = in_call(SYS_epoll_pwait, 5, 0);
+    struct kernel_facts *facts;
+
+    (void)state;
+    reading.call.arguments[3] = 2500;
+    facts = kernel_decode(&reading, NULL);
+    assert_int_equal(facts->asked_ns, 2500 * MS);
+    kernel_facts_unref(facts);
+    reading.call.arguments[3] = 0xffffffff; /* -1 as the register has it */
+    facts = kernel_decode(&reading, NULL);
+    assert_int_equal(facts->asked_ns, KERNEL_UNKNOWN);
+    kernel_facts_unref(facts);
+    reading = in_call(SYS_nanosleep, STACK, 0);
+    reading.has |= KERNEL_HAS_TIMEOUT;
+    reading.timeout_ns = 7 * MS;
+    facts = kernel_decode(&reading, NULL);
+    assert_int_equal(facts->asked_ns, 7 * MS);
+    kernel_facts_unref(facts);
+}
+
+/* Evidence --------------------------------------------------------------------------------------------------------- */
+
+static void test_waits(void **state)
+{
+    struct kernel_reading reading = in_call(SYS_clock_nanosleep, 0, 0);
+
+    (void)state;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
+    reading = in_call(SYS_recvfrom, 0, 0);
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS);
+    reading = in_call(SYS_ppoll, 0, 0);
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS); /* of nothing, for ever */
+    reading.call.arguments[2] = STACK;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
+    reading.call.arguments[1] = 1;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS);
+    reading = in_call(SYS_pselect6, 0, 0);
+    reading.call.arguments[4] = STACK;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
+    reading.call.kind = PROC_SYSCALL_OUTSIDE;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS);
+    reading.call.kind = PROC_SYSCALL_RUNNING;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_UNKNOWN);
+}
+
+/* Where the system call may not be read but the kernel function may, that tells as much as it can. */
+static void test_waits_by_kernel_function(void **state)
+{
+    static const struct {
+        const char *wchan;
+        enum evidence_wait wait;
+    } cases[] = {{"hrtimer_nanosleep", WAIT_SLEEP},
+                 {"hrtimer_nanosleep.part.0", WAIT_SLEEP},
+                 {"futex_do_wait", WAIT_OTHERS},
+                 {"anon_pipe_read", WAIT_OTHERS},
+                 {"poll_schedule_timeout.constprop.0", WAIT_UNKNOWN}};
+    struct kernel_reading reading = {.times = {.state = 'S'}};
+
+    (void)state;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_UNKNOWN);
+    reading.has = KERNEL_HAS_WCHAN;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        strcpy(reading.wchan, cases[i].wchan);
+        assert_int_equal(kernel_decode_wait(&reading), cases[i].wait);
+    }
+    strcpy(reading.wchan, "hrtimer_nanosleep"); /* a sleep that a signal has interrupted goes on under another name */
+    reading.has |= KERNEL_HAS_SYSCALL;
+    reading.call = in_call(SYS_restart_syscall, 0, 0).call;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
+}
+
+static struct kernel_times times_at(uint64_t mono_ms, uint64_t cpu_ms, uint64_t switches)
+{
+    return (struct kernel_times){
+        .read_mono_ns = mono_ms * MS,
+        .has = KERNEL_HAS_SCHEDSTAT | KERNEL_HAS_SWITCHES,
+        .user_ticks = cpu_ms / 10,
+        .state = 'R',
+        .schedstat = {.cpu_ns = cpu_ms * MS, .wait_ns = 5, .slice_count = 3},
+        .switches = {.voluntary_count = switches},
+    };
+}
+
+static void test_cpu_time(void **state)
+{
+    struct kernel_times before = times_at(1000, 70, 3), after;
+
+    (void)state;
+    after = times_at(1011, 81, 3);
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_UNKNOWN);
+    after = times_at(1100, 120, 3);
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_MOST);
+    after = times_at(1100, 119, 3);
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_SOME);
+    after = times_at(1100, 75, 3);
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_SOME);
+    after = times_at(1100, 74, 3);
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_HARDLY);
+    after = times_at(1100, 74, 4); /* it has slept since */
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_UNKNOWN);
+    after = times_at(1100, 120, 3);
+    after.has = KERNEL_HAS_SWITCHES; /* a kernel without schedstat: by ticks */
+    after.schedstat = (struct proc_schedstat){0};
+    assert_int_equal(kernel_cpu_between(&before, &after, TICK_NS), 50 * MS);
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_MOST);
+}
+
+static void test_has_not_run(void **state)
+{
+    struct kernel_times before = times_at(1000, 70, 3), after = times_at(2000, 70, 3);
+
+    (void)state;
+    assert_false(kernel_has_not_run(&before, &after)); /* R: it may be running now */
+    before.state = after.state = 'S';
+    assert_true(kernel_has_not_run(&before, &after));
+    after.switches.voluntary_count++;
+    assert_false(kernel_has_not_run(&before, &after));
+    after = before;
+    after.schedstat.slice_count++;
+    assert_false(kernel_has_not_run(&before, &after));
+    after = before;
+    after.state = 'D';
+    assert_false(kernel_has_not_run(&before, &after));
+    after = before;
+    after.has = 0; /* nothing that would tell */
+    assert_false(kernel_has_not_run(&before, &after));
+}
+
+static void test_window(void **state)
+{
+    struct kernel_reading reading = in_call(SYS_recvfrom, 3, 0);
+    struct kernel_facts *facts = kernel_decode(&reading, NULL);
+    struct kernel_times first = times_at(1000, 70, 3), last = times_at(1005, 75, 3);
+
+    (void)state;
+    kernel_decode_window(facts, &first, &last, TICK_NS);
+    assert_int_equal(facts->window_ns, KERNEL_UNKNOWN);
+    assert_int_equal(facts->cpu_ns, KERNEL_UNKNOWN);
+    last = times_at(1500, 500, 9);
+    last.schedstat.wait_ns = 25;
+    kernel_decode_window(facts, &first, &last, TICK_NS);
+    assert_int_equal(facts->window_ns, 500 * MS);
+    assert_int_equal(facts->cpu_ns, 430 * MS);
+    assert_int_equal(facts->wait_ns, 20);
+    assert_int_equal(facts->voluntary, 6);
+    assert_int_equal(facts->involuntary, 0);
+    assert_int_equal(facts->mode, KERNEL_MODE_USER);
+    last.system_ticks = 1000;
+    kernel_decode_window(facts, &first, &last, TICK_NS);
+    assert_int_equal(facts->mode, KERNEL_MODE_SYSTEM);
+    kernel_facts_unref(facts);
+}
+
+/* Tables ----------------------------------------------------------------------------------------------------------- */
+
+static void test_names(void **state)
+{
+    (void)state;
+    assert_string_equal(syscall_name(SYS_read), "read");
+    assert_string_equal(syscall_name(SYS_futex), "futex");
+    assert_string_equal(syscall_name(SYS_fcntl), "fcntl");
+    assert_string_equal(syscall_name(SYS_clock_nanosleep), "clock_nanosleep");
+    assert_string_equal(syscall_name(SYS_getrandom), "getrandom");
+    assert_null(syscall_name(UINT64_MAX));
+    assert_int_equal(syscall_shape_of(NULL)->topic, SYSCALL_TOPIC_OTHER);
+    assert_int_equal(syscall_shape_of("no_such_call")->descriptor, SYSCALL_NO_ARGUMENT);
+}
+
+/* Every argument that is named is one. */
+static void test_shapes(void **state)
+{
+    size_t shaped = 0;
+
+    (void)state;
+    for (uint64_t number = 0; number < 1000; number++) {
+        const struct syscall_shape *shape = syscall_shape_of(syscall_name(number));
+        const int arguments[] = {shape->descriptor, shape->count, shape->timeout, shape->file_lock};
+
+        shaped += shape->name[0] != '\0';
+        for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++)
+            assert_true(arguments[i] >= SYSCALL_NO_ARGUMENT && arguments[i] < (int)PROC_SYSCALL_ARGUMENTS);
+        assert_int_equal(shape->timeout == SYSCALL_NO_ARGUMENT, shape->timeout_form == SYSCALL_TIMEOUT_NONE);
+        if (shape->topic == SYSCALL_TOPIC_DESCRIPTOR)
+            assert_true(shape->descriptor != SYSCALL_NO_ARGUMENT);
+        if (shape->topic == SYSCALL_TOPIC_POLL)
+            assert_true(shape->count != SYSCALL_NO_ARGUMENT);
+    }
+    assert_true(shaped > 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_descriptors), cmocka_unit_test(test_sockets),
+        cmocka_unit_test(test_other_calls), cmocka_unit_test(test_timeouts),
+        cmocka_unit_test(test_waits),       cmocka_unit_test(test_waits_by_kernel_function),
+        cmocka_unit_test(test_cpu_time),    cmocka_unit_test(test_has_not_run),
+        cmocka_unit_test(test_window),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_shapes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

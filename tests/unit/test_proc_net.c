@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_proc_net.c - tables of sockets and of file locks: ripd/os/proc_net.c, proc_locks.c; ripd/probe/sockets.c. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "os/clock.h"
+#include "os/proc_locks.h"
+#include "os/proc_net.h"
+#include "probe/sockets.h"
+#include "support/guarded_copy.h"
+
+static const char tcp_line[] =
+    "   0: 0100007F:8711 0200A8C0:1538 02 00000000:00000000 00:00000000 00000000     0        "
+    "0 5670868 1 00000000c495df90 100 0 0 10 0";
+static const char tcp6_line[] = "  12: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A "
+                                "00000000:00000000 00:00000000 00000000  1000        0 99 1 0000000000000000 100 0";
+static const char unix_line[] = "00000000256fc0db: 00000003 00000000 00010000 0001 01 629 /run/a b.sock";
+static const char locks_text[] = "1: POSIX  ADVISORY  WRITE 100 00:1b:7 0 EOF\n"
+                                 "2: OFDLCK ADVISORY  WRITE -1 00:1b:8 0 EOF\n"
+                                 "2: -> OFDLCK ADVISORY  WRITE -1 00:1b:8 0 EOF\n"
+                                 "2: -> POSIX ADVISORY  WRITE 300 00:1b:8 0 EOF\n"
+                                 "5: FLOCK  ADVISORY  WRITE 101 fe:00:9 0 EOF\n"
+                                 "5: -> FLOCK  ADVISORY  WRITE 200 fe:00:9 0 EOF\n"
+                                 "5:  -> FLOCK  ADVISORY  WRITE 201 fe:00:9 0 EOF\n"
+                                 "6: POSIX  ADVISORY  READ 102 fe:00:10 0 EOF\n"
+                                 "6: -> POSIX  ADVISORY  WRITE 200 fe:00:10 0 EOF\n";
+
+/* Parsers ---------------------------------------------------------------------------------------------------------- */
+
+static void test_internet_sockets(void **state)
+{
+    char text[PROC_ADDRESS_TEXT_BYTES];
+    struct proc_socket socket;
+
+    (void)state;
+    assert_int_equal(proc_parse_socket(tcp_line, PROC_SOCKET_TCP, &socket), 0);
+    assert_int_equal(socket.inode, 5670868);
+    assert_int_equal(socket.state, 2);
+    assert_string_equal(proc_tcp_state_name(socket.state), "SYN_SENT");
+    assert_string_equal(proc_address_format(socket.kind, &socket.local, text), "127.0.0.1:34577");
+    assert_string_equal(proc_address_format(socket.kind, &socket.remote, text), "192.168.0.2:5432");
+    assert_int_equal(proc_parse_socket(tcp6_line, PROC_SOCKET_TCP6, &socket), 0);
+    assert_string_equal(proc_address_format(socket.kind, &socket.local, text), "[::1]:80");
+    assert_int_equal(socket.inode, 99);
+    assert_null(proc_tcp_state_name(1));
+    assert_null(proc_tcp_state_name(200));
+    assert_string_equal(proc_tcp_state_name(10), "LISTEN");
+}
+
+static void test_unix_sockets(void **state)
+{
+    struct proc_socket socket;
+    char line[512];
+
+    (void)state;
+    assert_int_equal(proc_parse_socket(unix_line, PROC_SOCKET_UNIX, &socket), 0);
+    assert_int_equal(socket.inode, 629);
+    assert_string_equal(socket.path, "/run/a b.sock");
+    assert_int_equal(proc_parse_socket("0: 3 0 0 0001 03   630", PROC_SOCKET_UNIX, &socket), 0);
+    assert_string_equal(socket.path, "");
+    snprintf(line, sizeof(line), "0: 3 0 0 0001 03 631 %0200d", 0);
+    assert_int_equal(proc_parse_socket(line, PROC_SOCKET_UNIX, &socket), -EINVAL);
+    assert_int_equal(socket.inode, 630);
+}
+
+static void test_what_is_no_socket(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "  sl  local_address rem_address   st tx_queue",
+                                      "Num       RefCount Protocol Flags    Type St Inode Path",
+                                      "0: 0100007F:8711",
+                                      "0: 0100007F:8711 0100007F:1FFFF 01 0 0 0 0 0 7",
+                                      "0: 010007F:8711 0100007F:1 01 0 0 0 0 0 7",
+                                      "0: 0100007F:8711 0100007F:1 01 0 0 0 0 0",
+                                      "x: 0100007F:8711 0100007F:1 01 0 0 0 0 0 7",
+                                      "0: 0100007F 0100007F:1 01 0 0 0 0 0 7"};
+    struct proc_socket socket;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        for (int kind = 0; kind < PROC_SOCKET_UNIX || (i < 3 && kind == PROC_SOCKET_UNIX); kind++)
+            if (proc_parse_socket(bad[i], (enum proc_socket_kind)kind, &socket) != -EINVAL)
+                fail_msg("%s as %s", bad[i], proc_socket_kind_name((enum proc_socket_kind)kind));
+}
+
+static void test_lock_holders(void **state)
+{
+    uint32_t holder = 0;
+
+    (void)state;
+    assert_int_equal(proc_parse_lock_holder(locks_text, 200, 9, &holder), 0);
+    assert_int_equal(holder, 101);
+    assert_int_equal(proc_parse_lock_holder(locks_text, 201, 0, &holder), 0); /* behind another who waits */
+    assert_int_equal(holder, 101);
+    assert_int_equal(proc_parse_lock_holder(locks_text, 200, 10, &holder), 0);
+    assert_int_equal(holder, 102);
+    assert_int_equal(proc_parse_lock_holder(locks_text, 300, 8, &holder), -ESRCH); /* its holder has no pid */
+    assert_int_equal(proc_parse_lock_holder(locks_text, 100, 7, &holder), -ESRCH); /* it holds one */
+    assert_int_equal(proc_parse_lock_holder(locks_text, 200, 11, &holder), -ESRCH);
+    assert_int_equal(proc_parse_lock_holder(locks_text, 0, 0, &holder), -ESRCH);
+    assert_int_equal(proc_parse_lock_holder("5: -> FLOCK  ADVISORY  WRITE 200 fe:00:9 0 EOF\n", 200, 9, &holder),
+                     -ESRCH);
+    assert_int_equal(holder, 102);
+}
+
+static void test_no_parser_reads_beyond_the_end(void **state)
+{
+    static const char *const texts[] = {tcp_line, tcp6_line, unix_line, locks_text};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        for (size_t length = 0; length <= strlen(texts[i]); length++) {
+            struct proc_socket socket;
+            struct guarded_copy copy;
+            char text[1024] = "";
+            uint32_t holder;
+
+            memcpy(text, texts[i], length);
+            guarded_copy_new(&copy, text, length + 1);
+            for (int kind = 0; kind < PROC_SOCKET_KIND_COUNT; kind++)
+                proc_parse_socket((const char *)copy.bytes, (enum proc_socket_kind)kind, &socket);
+            proc_parse_lock_holder((const char *)copy.bytes, 200, 10, &holder);
+            guarded_copy_free(&copy);
+        }
+    }
+}
+
+/* Tables ----------------------------------------------------------------------------------------------------------- */
+
+static uint64_t inode_of(int descriptor)
+{
+    struct stat status;
+
+    assert_int_equal(fstat(descriptor, &status), 0);
+    return status.st_ino;
+}
+
+static int listen_at(struct sockaddr_in *ret_address)
+{
+    socklen_t length = sizeof(*ret_address);
+    int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    *ret_address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    assert_int_equal(bind(server, (struct sockaddr *)ret_address, length), 0);
+    assert_int_equal(listen(server, 1), 0);
+    assert_int_equal(getsockname(server, (struct sockaddr *)ret_address, &length), 0);
+    return server;
+}
+
+static void test_sockets_of_our_own(void **state)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), named = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    uint64_t deadline_mono_ns = clock_mono_ns() + UINT64_C(10000000000);
+    struct sockets *sockets = sockets_new();
+    uint32_t pid = (uint32_t)getpid();
+    const struct proc_socket *found;
+    struct sockaddr_in address;
+    int server = listen_at(&address);
+
+    (void)state;
+    snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "rip-test-%u", pid);
+    assert_int_equal(bind(named, (struct sockaddr *)&name, sizeof(name)), 0);
+    assert_int_equal(sockets_find(sockets, proc, pid, inode_of(server), deadline_mono_ns, &found), 0);
+    assert_int_equal(found->kind, PROC_SOCKET_TCP);
+    assert_int_equal(found->local.port, ntohs(address.sin_port));
+    assert_string_equal(proc_tcp_state_name(found->state), "LISTEN");
+    assert_int_equal(sockets_find(sockets, proc, pid, inode_of(named), deadline_mono_ns, &found), 0);
+    assert_int_equal(found->kind, PROC_SOCKET_UNIX);
+    assert_int_equal(strncmp(found->path, "@rip-test-", 10), 0);
+    assert_int_equal(sockets_find(sockets, proc, pid, 0, deadline_mono_ns, &found), -ENOENT);
+    assert_int_equal(sockets_find(sockets, proc, pid, UINT64_MAX, deadline_mono_ns, &found), -ENOENT);
+    assert_int_equal(sockets_cut_count(sockets), 0);
+    sockets_forget(sockets);
+    assert_int_equal(sockets_find(sockets, proc, pid, inode_of(server), 0, &found), -ENOENT); /* no time */
+    assert_int_equal(sockets_cut_count(sockets), 1);
+    close(server);
+    close(named);
+    close(proc);
+    sockets_free(sockets);
+}
+
+/* A table longer than what is read at once, in a tree of our own. */
+static void test_a_long_table(void **state)
+{
+    enum { LINES = 3000 };
+    char path[64] = "/dev/shm/rip-test-net-XXXXXX", name[128];
+    struct sockets *sockets = sockets_new();
+    const struct proc_socket *found;
+    FILE *file;
+    int tree;
+
+    (void)state;
+    assert_non_null(mkdtemp(path));
+    tree = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(mkdirat(tree, "7", 0700), 0);
+    assert_int_equal(mkdirat(tree, "7/net", 0700), 0);
+    snprintf(name, sizeof(name), "%s/7/net/tcp", path);
+    file = fopen(name, "we");
+    fputs("  sl  local_address rem_address\n", file);
+    for (int i = LINES; i > 0; i--)
+        fprintf(file, "%4d: 0100007F:0050 0100007F:%04X 01 00000000:00000000 00:00000000 00000000 0 0 %d 1 0 100\n", i,
+                i, i);
+    fclose(file);
+    for (uint64_t inode = 1; inode <= LINES; inode++) {
+        assert_int_equal(sockets_find(sockets, tree, 7, inode, UINT64_MAX, &found), 0);
+        assert_int_equal(found->remote.port, inode);
+    }
+    assert_int_equal(sockets_find(sockets, tree, 7, LINES + 1, UINT64_MAX, &found), -ENOENT);
+    sockets_free(sockets);
+    unlink(name);
+    unlinkat(tree, "7/net", AT_REMOVEDIR);
+    unlinkat(tree, "7", AT_REMOVEDIR);
+    close(tree);
+    rmdir(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_internet_sockets),
+        cmocka_unit_test(test_unix_sockets),
+        cmocka_unit_test(test_what_is_no_socket),
+        cmocka_unit_test(test_lock_holders),
+        cmocka_unit_test(test_no_parser_reads_beyond_the_end),
+        cmocka_unit_test(test_sockets_of_our_own),
+        cmocka_unit_test(test_a_long_table),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
