@@ -127,6 +127,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
     tally_add(&app->tally, &scan);
     app->tally.health.history_error_count = events_error_count(app->events);
     hook_health(app->hook, &app->tally.health);
+    naming_health(&app->naming, &app->tally.health);
     snapshot->health = app->tally.health;
 }
 

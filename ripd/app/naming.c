@@ -18,6 +18,7 @@
 #include "os/clock.h"
 
 #define ANSWER_NS UINT64_C(20000000000) /* debug information of gigabytes takes seconds to be read the first time */
+#define STILL_NS UINT64_C(5000000000)   /* but not without using the processor */
 #define RESTART_NS UINT64_C(1000000000)
 #define INTERVAL_DIVISOR 20u
 
@@ -26,6 +27,33 @@ static void on_idle(void *context)
     struct naming *naming = context;
 
     (void)eventfd_write(naming->descriptor, 1); /* fails only when it is readable anyway */
+}
+
+static const char *text_of(const struct symbols_trouble *trouble)
+{
+    return trouble->error == 0 ? symbols_ending_name(trouble->ending) : strerror(-trouble->error);
+}
+
+/* On the thread of the names. */
+static void on_trouble(void *context, const struct symbols_trouble *trouble)
+{
+    struct naming *naming = context;
+    uint64_t now_mono_ns = clock_mono_ns();
+    char quoted[LOG_QUOTED_BYTES];
+
+    if (report_budget_lines(&naming->budget, now_mono_ns) == 0) {
+        report_left_out(&naming->budget, now_mono_ns, "ends of symbolizers", 1);
+        return;
+    }
+    report_budget_spend(&naming->budget, 1);
+    if (trouble->error != 0)
+        log_line(LOG_LEVEL_ERROR, "symbolizer cannot be started, functions and lines stay unknown: %s",
+                 text_of(trouble));
+    else if (trouble->path == NULL)
+        log_line(LOG_LEVEL_WARNING, "symbolizer ended, started again when it is needed: reason=%s", text_of(trouble));
+    else
+        log_line(LOG_LEVEL_WARNING, "symbolizer ended: reason=%s file=%s file_is_tried_again=%s", text_of(trouble),
+                 log_quote(trouble->path, strlen(trouble->path), quoted), trouble->given_up ? "no" : "yes");
 }
 
 /* The symbolizer is beside ripd in a build tree, and in a directory of its own where it is installed. */
@@ -59,13 +87,16 @@ void naming_open(struct naming *ret_naming)
         .program = program,
         .proc_path = "/proc",
         .answer_ns = ANSWER_NS,
+        .still_ns = STILL_NS,
         .restart_ns = RESTART_NS,
         .idle = on_idle,
+        .trouble = on_trouble,
         .context = ret_naming,
     };
     int error;
 
     *ret_naming = (struct naming){.descriptor = -1};
+    report_budget_init(&ret_naming->budget, clock_mono_ns());
     if (!find_program(program, sizeof(program))) {
         log_line(LOG_LEVEL_WARNING, "no ripd-symbolizer beside ripd: functions and lines stay unknown");
         return;
@@ -216,4 +247,21 @@ uint64_t naming_wait_ns(const struct naming *naming, uint64_t now_mono_ns)
     if (naming->held_count == 0)
         return UINT64_MAX;
     return naming->held[0].until_mono_ns > now_mono_ns ? naming->held[0].until_mono_ns - now_mono_ns : 0;
+}
+
+void naming_health(const struct naming *naming, struct health *health)
+{
+    struct symbols_counters counters;
+
+    if (naming->symbols == NULL)
+        return;
+    symbols_count(naming->symbols, &counters);
+    health->names_found_count = counters.named_count;
+    health->names_missing_count = counters.unnamed_count;
+    health->names_refused_count = counters.refused_count;
+    health->symbolizer_start_count = counters.started_count;
+    health->symbolizer_hung_count = counters.ended_counts[SYMBOLS_ENDING_HUNG];
+    health->symbolizer_died_count = counters.ended_counts[SYMBOLS_ENDING_DIED] +
+                                    counters.ended_counts[SYMBOLS_ENDING_NONSENSE] +
+                                    counters.ended_counts[SYMBOLS_ENDING_IDLE];
 }

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "app/report.h"
+#include "core/health.h"
 #include "core/query.h"
 #include "core/snapshot.h"
 #include "sym/symbols.h"
@@ -21,8 +23,9 @@
 #define NAMING_PAGE_NS UINT64_C(1000000000) /* a page is held back at most so long */
 
 struct naming {
-    struct symbols *symbols; /* NULL: there is no symbolizer, nothing is named */
-    int descriptor;          /* readable once no question waits any more; -1 = none */
+    struct symbols *symbols;     /* NULL: there is no symbolizer, nothing is named */
+    int descriptor;              /* readable once no question waits any more; -1 = none */
+    struct report_budget budget; /* of lines about symbolizers; their thread's alone */
     struct held_page {
         uint64_t ticket;
         struct page *page; /* a reference */
@@ -46,5 +49,8 @@ bool naming_release(struct naming *naming, uint64_t *ret_ticket, struct page **r
 
 /* How long until naming_release() should be asked, if nothing comes in; UINT64_MAX: nothing is held. */
 uint64_t naming_wait_ns(const struct naming *naming, uint64_t now_mono_ns);
+
+/* What came of the questions so far. */
+void naming_health(const struct naming *naming, struct health *health);
 
 #endif

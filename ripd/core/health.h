@@ -71,6 +71,12 @@ struct health {
     uint64_t hook_run_count;
     uint64_t hook_failure_count; /* did not start, or another exit status than 0 */
     uint64_t hook_timeout_count;
+    uint64_t names_found_count;   /* places in modules for which the symbolizer found a name, or a line */
+    uint64_t names_missing_count; /* for which it found nothing */
+    uint64_t names_refused_count; /* questions not asked: too many, or there is no symbolizer for now */
+    uint64_t symbolizer_start_count;
+    uint64_t symbolizer_died_count;
+    uint64_t symbolizer_hung_count;
     uint64_t reload_count;
     uint64_t reload_failure_count;             /* the old configuration went on */
     uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the scanner's side; 0 for the server's */

@@ -47,6 +47,7 @@ struct process_facts {
     char comm[RIP_COMM_BYTES + 1];
     char *exe;                     /* NULL = not known */
     uint64_t started_wall_ns;      /* 0 = not known */
+    uint64_t start_time_ticks;     /* of pid, as /proc/PID/stat has it; 0 = not known */
     struct module_facts **modules; /* references; oldest first, the newest wins an overlap */
     size_t module_count;
     bool without_modules; /* they were not read: there was no time */

@@ -69,6 +69,7 @@ static struct process_facts *new_facts(const struct ring *ring, const struct rin
     facts->dead = process->verdict == PROCESS_DEAD;
     memcpy(facts->comm, claim->comm, RIP_COMM_BYTES);
     facts->started_wall_ns = started_wall_ns(ring, claim);
+    facts->start_time_ticks = process->pid_start_time_ticks;
     return facts;
 }
 

@@ -16,27 +16,36 @@ static size_t bucket_of(const char *name)
     return (size_t)(hash >> 32) % SYM_FILE_BUCKETS;
 }
 
+static bool is_same(const struct sym_file *a, const struct sym_file *b, const char *name)
+{
+    return a->uid == b->uid && a->pid == b->pid && a->process_start == b->process_start && a->start == b->start &&
+           strcmp(a->name, name) == 0;
+}
+
 struct sym_file *files_find(struct sym_files *files, const struct process_facts *process,
                             const struct module_facts *module)
 {
-    const bool has_build_id = module->build_id[0] != '\0';
-    const char *name = has_build_id ? module->build_id : module->path;
-    const uint32_t pid = has_build_id || process == NULL ? 0 : process->pid;
-    struct sym_file **bucket = &files->buckets[bucket_of(name)];
-    struct sym_file *file = *bucket;
+    struct sym_file like = {.uid = module->uid};
+    const char *name = module->build_id;
+    struct sym_file **bucket, *file;
 
-    while (file != NULL && (file->uid != module->uid || file->pid != pid || strcmp(file->name, name) != 0))
-        file = file->chain;
-    if (file != NULL)
-        return file;
+    if (name[0] == '\0') {
+        name = module->path;
+        like.pid = process == NULL ? 0 : process->pid;
+        like.process_start = process == NULL ? 0 : process->start_time_ticks;
+        like.start = module->start;
+    }
+    bucket = &files->buckets[bucket_of(name)];
+    for (file = *bucket; file != NULL; file = file->chain)
+        if (is_same(file, &like, name))
+            return file;
     if (files->count == SYMBOLS_FILES_MAX)
         files_done(files);
-    file = calloc(1, sizeof(*file) + strlen(name) + 1);
+    file = malloc(sizeof(*file) + strlen(name) + 1);
     if (file == NULL)
         return NULL;
+    *file = like;
     file->key = ++files->last_key;
-    file->uid = module->uid;
-    file->pid = pid;
     memcpy(file->name, name, strlen(name) + 1);
     file->chain = *bucket;
     *bucket = file;

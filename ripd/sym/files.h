@@ -2,8 +2,8 @@
 /*
  * files.h - which files the symbolizer has open, and which it is not asked about again. For ripd/sym alone.
  *
- * A file is told by the user whose ring names it, and its build id; without one, by its process and path. So a file
- * that somebody made up does not lend its names to another user's rings.
+ * A file is told by the user whose ring names it, and its build id; without one, by its process, its path and where it
+ * is mapped. So a file that somebody made up does not lend its names to another user's rings.
  */
 #ifndef RIPD_SYM_FILES_H
 #define RIPD_SYM_FILES_H
@@ -17,12 +17,16 @@
 
 struct sym_file {
     struct sym_file *chain;
-    uint64_t key; /* never used again for another */
-    uint32_t uid; /* owner of the ring */
-    uint32_t pid; /* 0 where the build id tells */
-    bool open;    /* the symbolizer has it, unless it had to close it */
-    bool bad;     /* it could not be opened, or the symbolizer ended over it */
-    char name[];  /* build id, or path */
+    uint64_t key;            /* never used again for another */
+    uint32_t uid;            /* owner of the ring */
+    uint32_t pid;            /* 0 where the build id tells; as the next two */
+    uint64_t process_start;  /* in ticks: which process had that pid */
+    uint64_t start;          /* where it is mapped */
+    bool open;               /* the symbolizer has it, unless it had to close it */
+    unsigned strikes;        /* symbolizers that ended over it */
+    bool unavailable;        /* it was not to be had, */
+    uint32_t unavailable_to; /* by way of the process of this pid: another one may have it */
+    char name[];             /* build id, or path */
 };
 
 #define SYM_FILE_BUCKETS 256u

@@ -3,46 +3,62 @@
  * opener.c - by way of map_files where the kernel lets us, else of exe, else of the path below the process's own root.
  *
  * map_files opens what is mapped even when it was deleted, but takes a capability; exe does so for the executable; a
- * path is opened and then compared.
+ * path is opened and then compared. All goes through one descriptor of /proc/PID: once that process has ended it leads
+ * nowhere, whoever has its pid then.
  */
 #include "sym/opener.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdbool.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define PATH_BYTES 600u
+#include "os/proc.h"
+
+#define NOBODY 65534u
+#define NAME_BYTES 64u
 #define LINES_MAX 200000u /* of maps: the kernel's own limit is 65530 mappings by default */
 
 int opener_parse_line(const char *line, struct opener_mapping *ret_mapping)
 {
     struct opener_mapping mapping;
+    int at = 0;
 
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4c %*x %" SCNx32 ":%" SCNx32 " %" SCNu64, &mapping.start, &mapping.end,
-               &mapping.device_major, &mapping.device_minor, &mapping.inode) != 5 ||
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4c %*x %" SCNx32 ":%" SCNx32 " %" SCNu64 "%n", &mapping.start,
+               &mapping.end, &mapping.device_major, &mapping.device_minor, &mapping.inode, &at) != 5 ||
         mapping.start >= mapping.end || mapping.inode == 0)
         return -EINVAL;
+    mapping.path = line + at + strspn(line + at, " ");
     *ret_mapping = mapping;
     return 0;
 }
 
-/* The mapping that holds an address. */
-static int find_mapping(int proc, uint32_t pid, uint64_t address, struct opener_mapping *ret_mapping)
+bool opener_path_fits(const char *mapped, const char *path)
 {
-    int result = -ENOENT, descriptor;
-    char path[64], *line = NULL;
+    static const char deleted[] = " (deleted)";
+    size_t length = strcspn(mapped, "\n"), wanted = strlen(path);
+
+    if (length >= sizeof(deleted) && memcmp(mapped + length - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) == 0)
+        length -= sizeof(deleted) - 1;
+    return path[0] == '/' && length >= wanted && memcmp(mapped + length - wanted, path, wanted) == 0;
+}
+
+/* The mapping that holds an address; without a build id it has to be of the module's path too. */
+static int find_mapping(int process, const struct module_facts *module, struct opener_mapping *ret_mapping)
+{
+    int result = -ENOENT, descriptor = openat(process, "maps", O_RDONLY | O_CLOEXEC);
     size_t capacity = 0, count = 0;
+    char *line = NULL;
     FILE *file;
 
-    snprintf(path, sizeof(path), "%" PRIu32 "/maps", pid);
-    descriptor = openat(proc, path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return -errno;
     file = fdopen(descriptor, "r");
@@ -53,10 +69,11 @@ static int find_mapping(int proc, uint32_t pid, uint64_t address, struct opener_
     while (result == -ENOENT && count++ < LINES_MAX && getline(&line, &capacity, file) > 0) {
         struct opener_mapping mapping;
 
-        if (opener_parse_line(line, &mapping) == 0 && address >= mapping.start && address < mapping.end) {
-            *ret_mapping = mapping;
-            result = 0;
-        }
+        if (opener_parse_line(line, &mapping) != 0 || module->start < mapping.start || module->start >= mapping.end)
+            continue;
+        result = module->build_id[0] != '\0' || opener_path_fits(mapping.path, module->path) ? 0 : -ESTALE;
+        mapping.path = NULL;
+        *ret_mapping = mapping;
     }
     free(line);
     fclose(file);
@@ -69,18 +86,16 @@ static bool is_mapped(const struct stat *about, const struct opener_mapping *map
            minor(about->st_dev) == mapping->device_minor;
 }
 
-/* path, if it is that file; mapping NULL: if anybody may read it. Nothing but a regular file is opened. */
-static int open_same(int directory, const char *path, const struct opener_mapping *mapping)
+/* A file found (O_PATH, taken over), for reading, if it is regular; mapping: and if it is that one, unless NULL. */
+static int reopen(int found, const struct opener_mapping *mapping)
 {
-    int found = openat(directory, path, O_PATH | O_CLOEXEC), descriptor;
+    int descriptor = -ENOENT;
     struct stat about;
-    char again[32];
+    char again[NAME_BYTES];
 
     if (found < 0)
-        return -errno;
-    descriptor = -ENOENT;
-    if (fstat(found, &about) == 0 && S_ISREG(about.st_mode) &&
-        (mapping != NULL ? is_mapped(&about, mapping) : (about.st_mode & S_IROTH) != 0)) {
+        return found;
+    if (fstat(found, &about) == 0 && S_ISREG(about.st_mode) && (mapping == NULL || is_mapped(&about, mapping))) {
         snprintf(again, sizeof(again), "/proc/self/fd/%d", found);
         descriptor = open(again, O_RDONLY | O_CLOEXEC);
         if (descriptor < 0)
@@ -90,39 +105,91 @@ static int open_same(int directory, const char *path, const struct opener_mappin
     return descriptor;
 }
 
-static bool is_owners(int proc, uint32_t pid, uint32_t uid)
+/* One of the kernel's links to what is mapped, in a directory of /proc/PID. */
+static int open_link(int process, const char *name, const struct opener_mapping *mapping)
 {
-    struct stat about;
-    char path[16];
+    int found = openat(process, name, O_PATH | O_CLOEXEC);
 
-    snprintf(path, sizeof(path), "%" PRIu32, pid);
-    return fstatat(proc, path, &about, 0) == 0 && (about.st_uid == uid || uid == 0);
+    return reopen(found < 0 ? -errno : found, mapping);
+}
+
+/* A path as the process sees it. */
+static int open_below_root(int process, const char *path, const struct opener_mapping *mapping)
+{
+    const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    int root = openat(process, "root", O_PATH | O_DIRECTORY | O_CLOEXEC), descriptor;
+    long found;
+
+    if (root < 0)
+        return -errno;
+    found = syscall(SYS_openat2, root, path, &how, sizeof(how));
+    descriptor = reopen(found < 0 ? -errno : (int)found, mapping);
+    close(root);
+    return descriptor;
+}
+
+/*
+ * The same with the rights of nobody where ours are root's: anybody can write any path into a ring. This thread's
+ * alone, and only for files: the right to look at the process stays.
+ */
+static int open_as_nobody(int process, const char *path, const struct opener_mapping *mapping)
+{
+    int group, descriptor = -EACCES;
+
+    if (geteuid() != 0)
+        return open_below_root(process, path, mapping);
+    group = setfsgid(NOBODY);
+    (void)setfsuid(NOBODY);
+    if (setfsuid((uid_t)-1) == (int)NOBODY && setfsgid((gid_t)-1) == (int)NOBODY)
+        descriptor = open_below_root(process, path, mapping);
+    (void)setfsuid(0);
+    (void)setfsgid((gid_t)group);
+    return descriptor;
+}
+
+/* /proc/PID of a process that may be asked, or -errno. */
+static int open_process(int proc, const struct process_facts *facts, uint32_t uid)
+{
+    struct proc_stat stat;
+    struct stat about;
+    char name[NAME_BYTES];
+    int process;
+
+    if (facts == NULL || facts->pid == 0 || facts->dead || !facts->attested)
+        return -EACCES;
+    snprintf(name, sizeof(name), "%" PRIu32, facts->pid);
+    process = openat(proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (process < 0)
+        return -errno;
+    /* it is alive after it was asked, so it was that process that proc_stat() read of */
+    if (proc_stat(proc, facts->pid, &stat) == 0 && stat.start_time_ticks == facts->start_time_ticks &&
+        fstat(process, &about) == 0 && (about.st_uid == uid || uid == 0) && faccessat(process, "stat", F_OK, 0) == 0)
+        return process;
+    close(process);
+    return -EACCES;
 }
 
 int opener_open(int proc, const struct process_facts *process, const struct module_facts *module)
 {
+    const bool has_build_id = module->build_id[0] != '\0';
     struct opener_mapping mapping;
-    char path[PATH_BYTES];
-    int descriptor;
+    char name[NAME_BYTES];
+    int directory = open_process(proc, process, module->uid), descriptor;
 
-    if (process == NULL || process->pid == 0 || process->dead || !process->attested ||
-        !is_owners(proc, process->pid, module->uid))
-        return -EACCES;
-    descriptor = find_mapping(proc, process->pid, module->start, &mapping);
+    if (directory < 0)
+        return directory;
+    descriptor = find_mapping(directory, module, &mapping);
+    if (descriptor != 0)
+        goto done;
+    snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, mapping.start, mapping.end);
+    descriptor = open_link(directory, name, has_build_id ? NULL : &mapping); /* it is what is mapped, by definition */
     if (descriptor < 0)
-        return descriptor;
-    snprintf(path, sizeof(path), "%" PRIu32 "/map_files/%" PRIx64 "-%" PRIx64, process->pid, mapping.start,
-             mapping.end);
-    descriptor = open_same(proc, path, &mapping);
-    if (descriptor < 0) {
-        snprintf(path, sizeof(path), "%" PRIu32 "/exe", process->pid);
-        descriptor = open_same(proc, path, &mapping);
-    }
-    if (descriptor < 0 &&
-        (size_t)snprintf(path, sizeof(path), "%" PRIu32 "/root%s", process->pid, module->path) < sizeof(path)) {
-        descriptor = open_same(proc, path, &mapping);
-        if (descriptor < 0 && module->build_id[0] != '\0') /* an overlay shows other numbers in maps: the id tells */
-            descriptor = open_same(proc, path, NULL);
-    }
+        descriptor = open_link(directory, "exe", &mapping);
+    if (descriptor < 0)
+        descriptor = open_as_nobody(directory, module->path, &mapping);
+    if (descriptor < 0 && has_build_id)
+        descriptor = open_as_nobody(directory, module->path, NULL);
+done:
+    close(directory);
     return descriptor;
 }

@@ -5,6 +5,7 @@
  * checked against the packet.
  *
  *   ripd                             symbolizer
+ *                                    SYM_READY
  *   SYM_OPEN key path build-id [fd]  -> SYM_OPENED key status
  *   SYM_LOOK key offset              -> SYM_FOUND key offset status, frames
  *
@@ -23,7 +24,13 @@
 #define SYM_PACKET_BYTES 65536u
 #define SYM_DESCRIPTOR 3 /* the symbolizer's end */
 
-enum sym_kind { SYM_OPEN = 1, SYM_OPENED, SYM_LOOK, SYM_FOUND };
+enum sym_kind { SYM_OPEN = 1, SYM_OPENED, SYM_LOOK, SYM_FOUND, SYM_READY };
+
+/* The symbolizer's first word: it has given up its privileges. */
+struct sym_ready {
+    uint32_t kind;
+    uint32_t reserved_4;
+};
 
 struct sym_open {
     uint32_t kind;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbols.c - the queue of questions, and the thread that takes them in turn.
+ * symbols.c - the thread that takes questions in turn, and what becomes of files that symbolizers end over.
  *
- * A question names a place once: what is waiting already is not taken again. The thread alone adds to the modules'
- * symbol tables, and alone knows files and the link; the mutex guards the queue and the counters.
+ * The thread alone adds to the modules' symbol tables, and alone knows files and the link; the mutex guards the queue
+ * and the counters.
  */
 #include "sym/symbols.h"
 
@@ -13,33 +13,28 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
 #include "sym/files.h"
 #include "sym/link.h"
 #include "sym/opener.h"
+#include "sym/queue.h"
 
-#define BUCKET_COUNT 4096u /* a power of two */
-
-struct question {
-    struct question *next;         /* in the queue */
-    struct question *chain;        /* in its bucket */
-    struct process_facts *process; /* a reference, or NULL */
-    struct module_facts *module;   /* a reference */
-    uint64_t offset;
-};
+#define TRIES_MAX 4 /* a file that had to be opened again, one symbolizer that had gone, two that the file ended */
 
 struct symbols {
     struct symbols_options options;
     char *program;
     int proc;
+    int stop; /* an eventfd: readable once the thread is to end */
     pthread_mutex_t mutex;
     pthread_cond_t condition;
-    struct question *first, **last;
-    struct question *buckets[BUCKET_COUNT];
-    size_t waiting_count;
+    struct sym_queue queue;
     struct symbols_counters counters;
+    bool idle;
     bool stopping;
     uint64_t down_until_ns; /* no symbolizer runs, and none is started before */
     pthread_t thread;
@@ -50,125 +45,108 @@ struct symbols {
     struct sym_files files;
 };
 
-/* The queue -------------------------------------------------------------------------------------------------------- */
-
-static struct question **bucket_of(struct symbols *symbols, const struct module_facts *module, uint64_t offset)
+const char *symbols_ending_name(enum symbols_ending ending)
 {
-    uint64_t hash =
-        ((uint64_t)(uintptr_t)module ^ offset * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
-
-    return &symbols->buckets[(size_t)(hash >> 40) & (BUCKET_COUNT - 1)];
-}
-
-static bool is_waiting(struct symbols *symbols, const struct module_facts *module, uint64_t offset)
-{
-    const struct question *question = *bucket_of(symbols, module, offset);
-
-    while (question != NULL && (question->module != module || question->offset != offset))
-        question = question->chain;
-    return question != NULL;
-}
-
-static bool push(struct symbols *symbols, struct process_facts *process, struct module_facts *module, uint64_t offset)
-{
-    struct question **bucket = bucket_of(symbols, module, offset);
-    struct question *question = symbols->waiting_count < SYMBOLS_QUEUE_MAX ? malloc(sizeof(*question)) : NULL;
-
-    if (question == NULL) {
-        symbols->counters.refused_count++;
-        return false;
-    }
-    *question = (struct question){
-        .chain = *bucket,
-        .process = process == NULL ? NULL : process_facts_ref(process),
-        .module = module_facts_ref(module),
-        .offset = offset,
-    };
-    *bucket = question;
-    *symbols->last = question;
-    symbols->last = &question->next;
-    symbols->waiting_count++;
-    pthread_cond_signal(&symbols->condition);
-    return true;
+#define X(name, text) text,
+    static const char *const names[] = {SYMBOLS_ENDING_TABLE(X)};
+#undef X
+    return names[ending];
 }
 
 bool symbols_want(struct symbols *symbols, struct process_facts *process, struct module_facts *module, uint64_t offset)
 {
+    uint64_t now_ns = clock_mono_ns();
     bool waiting;
 
     if (symbol_table_find(&module->symbols, offset) != NULL)
         return false;
     pthread_mutex_lock(&symbols->mutex);
-    waiting = is_waiting(symbols, module, offset);
-    if (!waiting && !symbols->stopping && symbols->down_until_ns <= clock_mono_ns())
-        waiting = push(symbols, process, module, offset);
+    waiting = queue_has(&symbols->queue, module, offset);
+    if (!waiting) {
+        waiting = !symbols->stopping && symbols->down_until_ns <= now_ns &&
+                  queue_push(&symbols->queue, now_ns, process, module, offset) == 0;
+        symbols->counters.refused_count += !waiting;
+        symbols->idle = symbols->idle && !waiting;
+        pthread_cond_signal(&symbols->condition);
+    }
     pthread_mutex_unlock(&symbols->mutex);
     return waiting;
 }
 
-/* Takes the oldest out of the queue; it stays in its bucket until it is dropped. Under the mutex. */
-static struct question *pop(struct symbols *symbols)
-{
-    struct question *question = symbols->first;
-
-    symbols->first = question->next;
-    if (symbols->first == NULL)
-        symbols->last = &symbols->first;
-    return question;
-}
-
-/* Under the mutex. */
-static void drop(struct symbols *symbols, struct question *question)
-{
-    struct question **link = bucket_of(symbols, question->module, question->offset);
-
-    while (*link != question)
-        link = &(*link)->chain;
-    *link = question->chain;
-    symbols->waiting_count--;
-    process_facts_unref(question->process);
-    module_facts_unref(question->module);
-    free(question);
-}
-
 /* Asking ----------------------------------------------------------------------------------------------------------- */
 
-/* False: there is none, and will not be for a while. */
-static bool have_symbolizer(struct symbols *symbols)
+static void tell(struct symbols *symbols, const struct symbols_trouble *trouble)
+{
+    if (symbols->options.trouble != NULL)
+        symbols->options.trouble(symbols->options.context, trouble);
+}
+
+/* 0; -EAGAIN: there is none, and will not be for a while. */
+static int have_symbolizer(struct symbols *symbols, const struct link_patience *patience)
 {
     int result;
 
     if (symbols->link.descriptor >= 0)
-        return true;
-    result = link_start(&symbols->link, symbols->program);
+        return 0;
+    result = link_start(&symbols->link, symbols->program, patience);
     files_close_all(&symbols->files);
+    if (result == -ECANCELED)
+        return -EAGAIN;
     pthread_mutex_lock(&symbols->mutex);
     symbols->counters.started_count += result == 0;
     if (result != 0)
         symbols->down_until_ns = clock_mono_ns() + symbols->options.restart_ns;
     pthread_mutex_unlock(&symbols->mutex);
-    return result == 0;
+    if (result == 0)
+        return 0;
+    tell(symbols, &(struct symbols_trouble){.error = result});
+    return -EAGAIN;
 }
 
-/* The symbolizer is gone on account of a file. */
-static void blame(struct symbols *symbols, struct sym_file *file, int result)
+/* Whether the symbolizer has ended, for a reason that is entered here. */
+static bool note_ending(struct symbols *symbols, const struct sym_question *question, struct sym_file *file, int result)
 {
-    file->bad = true;
-    pthread_mutex_lock(&symbols->mutex);
-    if (result == -ETIMEDOUT)
-        symbols->counters.hung_count++;
+    struct symbols_trouble trouble = {.path = question->module->path};
+
+    if (result == -EPIPE)
+        trouble.ending = SYMBOLS_ENDING_DIED;
+    else if (result == -ETIMEDOUT)
+        trouble.ending = SYMBOLS_ENDING_HUNG;
+    else if (result == -EBADMSG)
+        trouble.ending = SYMBOLS_ENDING_NONSENSE;
+    else if (result == -ENOTCONN)
+        trouble = (struct symbols_trouble){.ending = SYMBOLS_ENDING_IDLE};
     else
-        symbols->counters.died_count++;
-    symbols->down_until_ns = clock_mono_ns() + symbols->options.restart_ns;
+        return false;
+    if (trouble.path != NULL)
+        trouble.given_up = ++file->strikes >= SYMBOLS_STRIKES_MAX;
+    pthread_mutex_lock(&symbols->mutex);
+    symbols->counters.ended_counts[trouble.ending]++;
+    if (trouble.path != NULL)
+        queue_strike(&symbols->queue, question->module->uid, clock_mono_ns(), symbols->options.restart_ns);
     pthread_mutex_unlock(&symbols->mutex);
+    tell(symbols, &trouble);
+    return true;
 }
 
-static bool link_is_lost(int result)
+static struct link_patience patience_with(struct symbols *symbols, uint32_t uid)
 {
-    return result == -EPIPE || result == -ETIMEDOUT || result == -EBADMSG;
+    struct link_patience patience = {symbols->options.answer_ns, symbols->options.still_ns, symbols->stop};
+
+    pthread_mutex_lock(&symbols->mutex);
+    if (queue_strikes(&symbols->queue, uid, clock_mono_ns()) != 0)
+        patience.answer_ns /= SYMBOLS_HASTE;
+    pthread_mutex_unlock(&symbols->mutex);
+    return patience;
 }
 
-static int open_file(struct symbols *symbols, const struct question *question, struct sym_file *file)
+static uint32_t pid_of(const struct sym_question *question)
+{
+    return question->process == NULL ? 0 : question->process->pid;
+}
+
+static int open_file(struct symbols *symbols, const struct sym_question *question, struct sym_file *file,
+                     const struct link_patience *patience)
 {
     struct sym_open message = {.kind = SYM_OPEN, .key = file->key};
     size_t length = strlen(question->module->path);
@@ -178,47 +156,64 @@ static int open_file(struct symbols *symbols, const struct question *question, s
     if (length < sizeof(message.path))
         memcpy(message.path, question->module->path, length + 1);
     message.build_id_bytes = files_build_id(question->module, message.build_id);
-    result = descriptor < 0 && message.build_id_bytes == 0
-                 ? -EACCES
-                 : link_open(&symbols->link, &message, descriptor, symbols->options.answer_ns);
+    result = descriptor < 0 && message.build_id_bytes == 0 ? -EACCES
+                                                           : link_open(&symbols->link, &message, descriptor, patience);
     if (descriptor >= 0)
         close(descriptor);
     return result;
 }
 
+/* One try. 0 and a symbol; -EAGAIN: try again; -ENOENT: the file is not to be had. */
+static int look_once(struct symbols *symbols, const struct sym_question *question, struct sym_file *file,
+                     struct symbol **ret_symbol)
+{
+    struct link_patience patience = patience_with(symbols, file->uid);
+    int result = have_symbolizer(symbols, &patience);
+
+    if (result != 0)
+        return -ECANCELED;
+    result = file->open ? 0 : open_file(symbols, question, file, &patience);
+    if (result != 0 && result != -ECANCELED && !note_ending(symbols, question, file, result)) {
+        file->unavailable = true;
+        file->unavailable_to = pid_of(question);
+        return -ENOENT;
+    }
+    if (result == 0) {
+        file->open = true;
+        file->unavailable = false;
+        result = link_look(&symbols->link, file->key, question->offset, &patience, ret_symbol);
+        if (result == 0 || result == -ECANCELED)
+            return result;
+        file->open = false; /* the symbolizer had to close it for others, or has ended */
+        (void)note_ending(symbols, question, file, result);
+    }
+    return result == -ECANCELED ? result : -EAGAIN;
+}
+
 /* 0 and a symbol, perhaps an empty one; -EAGAIN: cannot be found out now. */
-static int look(struct symbols *symbols, const struct question *question, struct symbol **ret_symbol)
+static int look(struct symbols *symbols, const struct sym_question *question, struct symbol **ret_symbol)
 {
     struct sym_file *file = files_find(&symbols->files, question->process, question->module);
-    int result = -ENOENT;
+    int result = -EAGAIN;
 
     if (file == NULL)
         return -EAGAIN;
-    for (int attempt = 0; attempt < 2 && result == -ENOENT && !file->bad; attempt++) {
-        if (!have_symbolizer(symbols))
-            return -EAGAIN;
-        result = file->open ? 0 : open_file(symbols, question, file);
-        file->open = result == 0;
-        if (result == 0)
-            result = link_look(&symbols->link, file->key, question->offset, symbols->options.answer_ns, ret_symbol);
-        else if (!link_is_lost(result))
-            file->bad = true; /* not to be had, or not what was mapped */
-        if (link_is_lost(result))
-            blame(symbols, file, result);
-        if (result == -ENOENT)
-            file->open = false; /* the symbolizer had to close it for others */
-    }
-    if (result != 0) {
-        *ret_symbol = symbol_new(NULL, 0);
-        result = *ret_symbol != NULL ? 0 : -EAGAIN;
-    }
-    return result;
+    if (file->unavailable && file->unavailable_to == pid_of(question))
+        result = -ENOENT;
+    for (int i = 0; i < TRIES_MAX && result == -EAGAIN && file->strikes < SYMBOLS_STRIKES_MAX; i++)
+        result = look_once(symbols, question, file, ret_symbol);
+    if (result == 0)
+        return 0;
+    if (result == -ECANCELED)
+        return -EAGAIN;
+    *ret_symbol = symbol_new(NULL, 0);
+    return *ret_symbol != NULL ? 0 : -EAGAIN;
 }
 
-static void answer(struct symbols *symbols, struct question *question)
+static void answer(struct symbols *symbols, struct sym_question *question)
 {
     struct symbol *symbol = NULL;
-    bool named = false, idle;
+    bool named = false;
     int result = symbol_table_find(&question->module->symbols, question->offset) != NULL
                      ? -EEXIST
                      : look(symbols, question, &symbol);
@@ -228,15 +223,29 @@ static void answer(struct symbols *symbols, struct question *question)
         result = symbol_table_add(&question->module->symbols, question->offset, symbol);
     }
     pthread_mutex_lock(&symbols->mutex);
-    if (result == 0 && named)
-        symbols->counters.named_count++;
-    else if (result == 0)
-        symbols->counters.unnamed_count++;
-    drop(symbols, question);
-    idle = symbols->waiting_count == 0;
+    symbols->counters.named_count += result == 0 && named;
+    symbols->counters.unnamed_count += result == 0 && !named;
+    symbols->counters.refused_count += result != 0 && result != -EEXIST;
+    queue_drop(&symbols->queue, question);
     pthread_mutex_unlock(&symbols->mutex);
-    if (idle && symbols->options.idle != NULL)
-        symbols->options.idle(symbols->options.context);
+}
+
+/* Until something is asked, or a pause is over. Under the mutex. */
+static void rest(struct symbols *symbols, uint64_t until_ns)
+{
+    struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+
+    if (!symbols->idle) {
+        symbols->idle = true;
+        pthread_mutex_unlock(&symbols->mutex);
+        if (symbols->options.idle != NULL)
+            symbols->options.idle(symbols->options.context);
+        pthread_mutex_lock(&symbols->mutex);
+    } else if (until_ns == UINT64_MAX) {
+        pthread_cond_wait(&symbols->condition, &symbols->mutex);
+    } else {
+        pthread_cond_timedwait(&symbols->condition, &symbols->mutex, &until);
+    }
 }
 
 static void *run(void *context)
@@ -245,19 +254,19 @@ static void *run(void *context)
 
     pthread_mutex_lock(&symbols->mutex);
     while (!symbols->stopping) {
-        struct question *question;
+        uint64_t until_ns;
+        struct sym_question *question = queue_pop(&symbols->queue, clock_mono_ns(), &until_ns);
 
-        if (symbols->first == NULL) {
-            pthread_cond_wait(&symbols->condition, &symbols->mutex);
+        if (question == NULL) {
+            rest(symbols, until_ns);
             continue;
         }
-        question = pop(symbols);
+        symbols->idle = false;
         pthread_mutex_unlock(&symbols->mutex);
         answer(symbols, question);
         pthread_mutex_lock(&symbols->mutex);
     }
-    while (symbols->first != NULL)
-        drop(symbols, pop(symbols));
+    queue_done(&symbols->queue);
     pthread_mutex_unlock(&symbols->mutex);
     return NULL;
 }
@@ -280,20 +289,35 @@ static int start_thread(struct symbols *symbols)
     return 0;
 }
 
+/* The condition's times are of the clock that everything here goes by. */
+static void init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 int symbols_new(struct symbols **ret_symbols, const struct symbols_options *options)
 {
     struct symbols *symbols = calloc(1, sizeof(*symbols));
-    int result;
+    int result = 0;
 
     if (symbols == NULL)
         return -ENOMEM;
     symbols->options = *options;
-    symbols->last = &symbols->first;
+    symbols->idle = true;
     pthread_mutex_init(&symbols->mutex, NULL);
-    pthread_cond_init(&symbols->condition, NULL);
+    init_condition(&symbols->condition);
     symbols->program = strdup(options->program);
     symbols->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    result = symbols->proc < 0 ? -errno : 0;
+    if (symbols->proc < 0)
+        result = -errno;
+    symbols->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (symbols->stop < 0)
+        result = -errno;
     if (link_init(&symbols->link) != 0 || symbols->program == NULL)
         result = -ENOMEM;
     if (result == 0)
@@ -315,12 +339,15 @@ void symbols_free(struct symbols *symbols)
         symbols->stopping = true;
         pthread_cond_signal(&symbols->condition);
         pthread_mutex_unlock(&symbols->mutex);
+        (void)eventfd_write(symbols->stop, 1);
         pthread_join(symbols->thread, NULL);
     }
     link_done(&symbols->link);
     files_done(&symbols->files);
     if (symbols->proc >= 0)
         close(symbols->proc);
+    if (symbols->stop >= 0)
+        close(symbols->stop);
     pthread_cond_destroy(&symbols->condition);
     pthread_mutex_destroy(&symbols->mutex);
     free(symbols->program);
@@ -332,7 +359,7 @@ bool symbols_are_idle(struct symbols *symbols)
     bool idle;
 
     pthread_mutex_lock(&symbols->mutex);
-    idle = symbols->waiting_count == 0;
+    idle = symbols->idle;
     pthread_mutex_unlock(&symbols->mutex);
     return idle;
 }

@@ -11,7 +11,9 @@
  *      the same build id. Where neither can be checked nothing is named.
  *   C. A file is read on behalf of a ring only if the symbolizer, which has no privilege, may read it, or if a process
  *      that is the ring owner's own has it mapped: a ring cannot make ripd read what its owner may not.
- *   D. A symbolizer that dies, hangs or talks nonsense is replaced; the file it did so on is not tried again.
+ *   D. A symbolizer that dies, hangs or talks nonsense is replaced; the file it did so on is tried once more, then not
+ *      again; the user whose ring named it pauses, others go on.
+ *   E. symbols_free() does not wait for an answer.
  */
 #ifndef RIPD_SYM_SYMBOLS_H
 #define RIPD_SYM_SYMBOLS_H
@@ -21,15 +23,43 @@
 
 #include "core/snapshot.h"
 
-#define SYMBOLS_QUEUE_MAX 16384u
 #define SYMBOLS_FILES_MAX 4096u
+#define SYMBOLS_STRIKES_MAX 2u /* a file that has ended so many symbolizers is not tried again */
+#define SYMBOLS_HASTE 8u       /* a user whose file did so is waited for by so much less */
+
+/* Why a symbolizer ended; the words are those of the log and of metrics. */
+#define SYMBOLS_ENDING_TABLE(X)                                                                                        \
+    X(DIED, "died")         /* in the middle of a question */                                                          \
+    X(HUNG, "hung")         /* did not answer in time, or did nothing for too long */                                  \
+    X(NONSENSE, "nonsense") /* answered what cannot be an answer */                                                    \
+    X(IDLE, "idle")         /* while nothing was asked: somebody killed it */
+
+enum symbols_ending {
+#define X(name, text) SYMBOLS_ENDING_##name,
+    SYMBOLS_ENDING_TABLE(X)
+#undef X
+        SYMBOLS_ENDING_COUNT
+};
+
+/* Static strings. */
+const char *symbols_ending_name(enum symbols_ending ending);
+
+/* Told as it happens. */
+struct symbols_trouble {
+    int error;                  /* it could not be started: a negative errno; 0: it ended */
+    enum symbols_ending ending; /* where error is 0 */
+    const char *path;           /* file that it was asked about, any bytes; NULL where it was none */
+    bool given_up;              /* the file is not tried again */
+};
 
 struct symbols_options {
     const char *program;         /* the symbolizer's executable */
     const char *proc_path;       /* "/proc" */
     uint64_t answer_ns;          /* how long it may take for one answer */
-    uint64_t restart_ns;         /* between a symbolizer that ended and the next */
-    void (*idle)(void *context); /* no question waits any more; called on the thread of this, must not wait; or NULL */
+    uint64_t still_ns;           /* how long it may do nothing at all meanwhile */
+    uint64_t restart_ns;         /* pause of the user whose file ended a symbolizer; and after a start that failed */
+    void (*idle)(void *context); /* nothing is left that could be answered now; on the thread of this, must not wait */
+    void (*trouble)(void *context, const struct symbols_trouble *trouble); /* likewise */
     void *context;
 };
 
@@ -37,10 +67,9 @@ struct symbols_options {
 struct symbols_counters {
     uint64_t named_count;   /* places for which something was found */
     uint64_t unnamed_count; /* places for which nothing was */
-    uint64_t refused_count; /* questions not taken, because too many wait */
+    uint64_t refused_count; /* questions not taken: too many wait, or their user pauses, or there is no symbolizer */
     uint64_t started_count; /* symbolizers started */
-    uint64_t died_count;    /* that ended or talked nonsense */
-    uint64_t hung_count;    /* that did not answer in time */
+    uint64_t ended_counts[SYMBOLS_ENDING_COUNT];
 };
 
 struct symbols;
@@ -54,7 +83,7 @@ void symbols_free(struct symbols *symbols); /* NULL is allowed */
  */
 bool symbols_want(struct symbols *symbols, struct process_facts *process, struct module_facts *module, uint64_t offset);
 
-/* Whether no question waits. */
+/* Whether no question waits that could be answered now. */
 bool symbols_are_idle(struct symbols *symbols);
 
 void symbols_count(struct symbols *symbols, struct symbols_counters *ret_counters);

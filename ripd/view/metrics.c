@@ -152,6 +152,45 @@ static void write_durations(struct metrics_text *text, const struct metric *metr
     metrics_text_sample(text, metric->name, "_count", NULL, 0, count, METRIC_COUNT);
 }
 
+/* A counter whose label has few values: each with its field. */
+struct labelled_field {
+    const char *value;
+    size_t field;
+};
+
+static void put_labelled(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input,
+                         const struct labelled_field *fields, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct metric_label label = {metric->labels, fields[i].value};
+
+        metrics_text_sample(text, metric->name, "", &label, 1, metric_field(counted(input), fields[i].field),
+                            metric->unit);
+    }
+}
+
+static void write_symbols(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    static const struct labelled_field fields[] = {
+        {"named", offsetof(struct health, names_found_count)},
+        {"unnamed", offsetof(struct health, names_missing_count)},
+        {"refused", offsetof(struct health, names_refused_count)},
+    };
+
+    put_labelled(text, metric, input, fields, sizeof(fields) / sizeof(fields[0]));
+}
+
+static void write_symbolizer_failures(struct metrics_text *text, const struct metric *metric,
+                                      const struct metrics_input *input)
+{
+    static const struct labelled_field fields[] = {
+        {"died", offsetof(struct health, symbolizer_died_count)},
+        {"hung", offsetof(struct health, symbolizer_hung_count)},
+    };
+
+    put_labelled(text, metric, input, fields, sizeof(fields) / sizeof(fields[0]));
+}
+
 #define COUNTER(name) name, METRIC_COUNTER, METRIC_COUNT
 #define GAUGE(name) name, METRIC_GAUGE, METRIC_COUNT
 #define SECONDS(name) name, METRIC_GAUGE, METRIC_SECONDS_OF_NS
@@ -206,6 +245,12 @@ const struct metric metrics[] = {
      OF_HEALTH(hook_failure_count)},
     {COUNTER("ripd_hook_timeouts_total"), "", "Times that it was ended because it took too long.",
      OF_HEALTH(hook_timeout_count)},
+    {COUNTER("ripd_symbols_total"), "result", "Places that were asked about: named, nothing known of them, not asked.",
+     write_symbols, 0},
+    {COUNTER("ripd_symbolizer_starts_total"), "", "Symbolizers started.", OF_HEALTH(symbolizer_start_count)},
+    {COUNTER("ripd_symbolizer_failures_total"), "reason",
+     "Symbolizers that ended, answered nonsense, or did not answer in time and were ended.",
+     write_symbolizer_failures, 0},
     {COUNTER("ripd_reloads_total"), "", "Times that the configuration was read anew.", OF_HEALTH(reload_count)},
     {COUNTER("ripd_reload_failures_total"), "", "Times that it could not be, and the old one went on.",
      OF_HEALTH(reload_failure_count)},

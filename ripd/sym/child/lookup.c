@@ -14,18 +14,23 @@
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sym/child/demangle.h"
 #include "sym/child/elf_symbols.h"
+#include "sym/child/source_path.h"
 
 #define UNIT_RANGES_MAX 4000000u
+#define SCOPES_MAX 256u                   /* dies in one another */
+#define TEXTS_MAX (3 * SYMBOL_FRAMES_MAX) /* a function and a file for each frame, and for those left out */
 
 struct unit_range {
     uint64_t start;
     uint64_t end;
+    uint64_t reach; /* the furthest end of this one and all before it: ranges may lie in one another */
     Dwarf_Off unit; /* offset of its die */
 };
 
@@ -39,8 +44,8 @@ struct lookup {
     struct unit_range *ranges;
     size_t range_count;
     size_t range_capacity;
-    char *demangled[SYMBOL_FRAMES_MAX]; /* what the last answer pointed at */
-    size_t demangled_count;
+    char *texts[TEXTS_MAX]; /* what the last answer pointed at, beside libdw's */
+    size_t text_count;
 };
 
 static char *debug_path = (char *)(uintptr_t) ":.debug:/usr/lib/debug";
@@ -114,11 +119,16 @@ static void load_ranges(struct lookup *lookup)
         if (type != DW_UT_compile && type != DW_UT_skeleton)
             continue;
         while ((at = dwarf_ranges(&die, at, &base, &start, &end)) > 0)
-            if (start < end && add_range(lookup, &(struct unit_range){start, end, dwarf_dieoffset(&die)}) != 0)
+            if (start < end && add_range(lookup, &(struct unit_range){start, end, 0, dwarf_dieoffset(&die)}) != 0)
                 break;
     }
     if (lookup->range_count != 0)
         qsort(lookup->ranges, lookup->range_count, sizeof(*lookup->ranges), compare_ranges);
+    for (size_t i = 0; i < lookup->range_count; i++) {
+        uint64_t before = i == 0 ? 0 : lookup->ranges[i - 1].reach;
+
+        lookup->ranges[i].reach = lookup->ranges[i].end > before ? lookup->ranges[i].end : before;
+    }
 }
 
 /* False: no unit has that address. */
@@ -134,6 +144,8 @@ static bool find_unit(const struct lookup *lookup, uint64_t address, Dwarf_Die *
         else
             high = middle;
     }
+    while (low != 0 && address < lookup->ranges[low - 1].reach && address >= lookup->ranges[low - 1].end)
+        low--;
     return low != 0 && address < lookup->ranges[low - 1].end &&
            dwarf_offdie(lookup->dwarf, lookup->ranges[low - 1].unit, ret_unit) != NULL;
 }
@@ -181,17 +193,17 @@ int lookup_open(struct lookup **ret_lookup, int descriptor, const char *path, co
     return 0;
 }
 
-static void forget_demangled(struct lookup *lookup)
+static void forget_texts(struct lookup *lookup)
 {
-    while (lookup->demangled_count != 0)
-        free(lookup->demangled[--lookup->demangled_count]);
+    while (lookup->text_count != 0)
+        free(lookup->texts[--lookup->text_count]);
 }
 
 void lookup_close(struct lookup *lookup)
 {
     if (lookup == NULL)
         return;
-    forget_demangled(lookup);
+    forget_texts(lookup);
     elf_symbols_done(&lookup->symbols);
     if (lookup->dwfl != NULL)
         dwfl_end(lookup->dwfl);
@@ -201,26 +213,79 @@ void lookup_close(struct lookup *lookup)
 
 /* Finding ---------------------------------------------------------------------------------------------------------- */
 
+/* Keeps a text of our own until the next answer. NULL: there is none. */
+static const char *keep(struct lookup *lookup, char *text)
+{
+    if (text == NULL)
+        return NULL;
+    if (lookup->text_count == TEXTS_MAX) {
+        free(text);
+        return NULL;
+    }
+    lookup->texts[lookup->text_count++] = text;
+    return text;
+}
+
+/* A name as the linker has it, as people write it. NULL: it is not one of the kind that can be read. */
 static const char *readable(struct lookup *lookup, const char *name)
 {
-    char *text = name == NULL || lookup->demangled_count == SYMBOL_FRAMES_MAX ? NULL : demangle(name);
+    return name == NULL ? NULL : keep(lookup, demangle(name));
+}
 
-    if (text == NULL)
-        return name;
-    lookup->demangled[lookup->demangled_count++] = text;
-    return text;
+/* The die that says where an inlined or out-of-line function was declared: among its own kind, not where it is used. */
+static void declared_at(Dwarf_Die *die, Dwarf_Die *ret_die)
+{
+    static const unsigned ways[] = {DW_AT_abstract_origin, DW_AT_specification};
+    Dwarf_Attribute attribute;
+    Dwarf_Die found;
+
+    *ret_die = *die;
+    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+        if (dwarf_attr(ret_die, ways[i], &attribute) != NULL && dwarf_formref_die(&attribute, &found) != NULL)
+            *ret_die = found;
+}
+
+/* Name with those of the namespaces and types that it is in, as most languages write it. NULL: it is in none. */
+static const char *qualified(struct lookup *lookup, Dwarf_Die *die)
+{
+    char text[SYMBOL_TEXT_BYTES_MAX] = "";
+    Dwarf_Die declared, *scopes = NULL;
+    size_t length = 0;
+    int count;
+
+    declared_at(die, &declared);
+    count = dwarf_getscopes_die(&declared, &scopes);
+    for (int i = count - 1; i > 0; i--) {
+        const char *name = dwarf_tag(&scopes[i]) == DW_TAG_compile_unit ? NULL : dwarf_diename(&scopes[i]);
+        int added = name == NULL ? 0 : snprintf(text + length, sizeof(text) - length, "%s::", name);
+
+        if (added < 0 || (size_t)added >= sizeof(text) - length)
+            break;
+        length += (size_t)added;
+    }
+    if (count > 0)
+        free(scopes);
+    if (length == 0 || dwarf_diename(die) == NULL)
+        return NULL;
+    snprintf(text + length, sizeof(text) - length, "%s", dwarf_diename(die));
+    return keep(lookup, strdup(text));
 }
 
 /* The name as the linker has it says more than the plain one: whose method, of which type. */
 static const char *name_of(struct lookup *lookup, Dwarf_Die *die)
 {
     Dwarf_Attribute attribute;
-    const char *name = NULL;
+    const char *linkage = NULL, *name;
 
     if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) != NULL ||
         dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute) != NULL)
-        name = dwarf_formstring(&attribute);
-    return name != NULL ? readable(lookup, name) : dwarf_diename(die);
+        linkage = dwarf_formstring(&attribute);
+    name = readable(lookup, linkage);
+    if (name == NULL && linkage != NULL)
+        name = qualified(lookup, die);
+    if (name == NULL)
+        name = dwarf_diename(die);
+    return name != NULL ? name : linkage;
 }
 
 static uint32_t number_of(Dwarf_Die *die, unsigned name)
@@ -233,27 +298,46 @@ static uint32_t number_of(Dwarf_Die *die, unsigned name)
     return value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-/* Where an inlined function was called. */
-static void take_call_site(Dwarf_Die *unit, Dwarf_Die *inlined, struct symbol_frame *frame)
+static bool is_version_5(Dwarf_Die *unit)
 {
-    uint32_t number = number_of(inlined, DW_AT_call_file);
+    Dwarf_Half version = 0;
+
+    return dwarf_cu_info(unit->cu, &version, NULL, NULL, NULL, NULL, NULL, NULL) == 0 && version >= 5;
+}
+
+/* As it is shown: see source_path.h. */
+static const char *shown(struct lookup *lookup, Dwarf_Die *unit, const char *file)
+{
+    Dwarf_Attribute attribute;
+    const char *directory = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+
+    return file == NULL ? NULL : keep(lookup, source_path(directory, file));
+}
+
+/* Where an inlined function was called. Files are counted from 1 before DWARF 5; libdw has none at 0 then. */
+static void take_call_site(struct lookup *lookup, Dwarf_Die *unit, Dwarf_Die *inlined, struct symbol_frame *frame)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word number = 0;
     Dwarf_Files *files;
     size_t count;
 
     frame->line = number_of(inlined, DW_AT_call_line);
     frame->file = NULL;
-    if (number != 0 && dwarf_getsrcfiles(unit, &files, &count) == 0 && number < count)
-        frame->file = dwarf_filesrc(files, number, NULL, NULL);
+    if (dwarf_attr(inlined, DW_AT_call_file, &attribute) == NULL || dwarf_formudata(&attribute, &number) != 0)
+        return;
+    if ((number != 0 || is_version_5(unit)) && dwarf_getsrcfiles(unit, &files, &count) == 0 && number < count)
+        frame->file = shown(lookup, unit, dwarf_filesrc(files, (size_t)number, NULL, NULL));
 }
 
-static void take_line(Dwarf_Die *unit, Dwarf_Addr address, struct symbol_frame *frame)
+static void take_line(struct lookup *lookup, Dwarf_Die *unit, Dwarf_Addr address, struct symbol_frame *frame)
 {
     Dwarf_Line *line = dwarf_getsrc_die(unit, address);
     int number = 0;
 
     if (line == NULL)
         return;
-    frame->file = dwarf_linesrc(line, NULL, NULL);
+    frame->file = shown(lookup, unit, dwarf_linesrc(line, NULL, NULL));
     if (dwarf_lineno(line, &number) == 0 && number > 0)
         frame->line = (uint32_t)number;
 }
@@ -267,49 +351,96 @@ static bool is_ours(const struct symbol_frame *frame)
            strcmp(frame->file + length - (sizeof(header) - 1), header) == 0;
 }
 
-/* The functions around an address, inside out, by the tree of dies. */
-static size_t frames_of_scopes(struct lookup *lookup, Dwarf_Die *unit, Dwarf_Die *scopes, int scope_count,
+/* Whether functions may be declared in it, though it has no code of its own. */
+static bool may_hold_functions(Dwarf_Die *die)
+{
+    switch (dwarf_tag(die)) {
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_enumeration_type:
+    case DW_TAG_interface_type:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/*
+ * The dies around an address, outside in; returns how many. (dwarf_getscopes() finds none where a function of another
+ * unit was inlined, as link-time optimization does, and has no bound for the depth.)
+ */
+static size_t find_scopes(Dwarf_Die *unit, Dwarf_Addr address, Dwarf_Die path[SCOPES_MAX])
+{
+    size_t depth = dwarf_child(unit, &path[0]) == 0 ? 1 : 0, found = 0;
+
+    while (depth != 0) {
+        const bool is_inside = dwarf_haspc(&path[depth - 1], address) > 0;
+
+        if (is_inside)
+            found = depth;
+        if ((is_inside || may_hold_functions(&path[depth - 1])) && depth < SCOPES_MAX &&
+            dwarf_child(&path[depth - 1], &path[depth]) == 0) {
+            depth++;
+            continue;
+        }
+        while (depth > found && dwarf_siblingof(&path[depth - 1], &path[depth - 1]) != 0)
+            depth--;
+        if (depth <= found) /* what is beside a die that has the address has not */
+            return found;
+    }
+    return found;
+}
+
+/* The functions around an address, inside out. */
+static size_t frames_of_scopes(struct lookup *lookup, Dwarf_Die *unit, Dwarf_Die *scopes, size_t scope_count,
                                struct symbol_frame first, struct symbol_frame *ret_frames)
 {
     struct symbol_frame frame = first;
     size_t count = 0;
 
-    for (int i = 0; i < scope_count && count < SYMBOL_FRAMES_MAX; i++) {
-        int tag = dwarf_tag(&scopes[i]);
+    while (scope_count != 0 && count < SYMBOL_FRAMES_MAX) {
+        Dwarf_Die *scope = &scopes[--scope_count];
+        int tag = dwarf_tag(scope);
 
         if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram && tag != DW_TAG_entry_point)
             continue;
-        frame.function = name_of(lookup, &scopes[i]);
+        frame.function = name_of(lookup, scope);
         ret_frames[count++] = frame;
         if (tag != DW_TAG_inlined_subroutine)
             break;
         if (is_ours(&ret_frames[count - 1]))
             count--;
-        take_call_site(unit, &scopes[i], &frame);
+        take_call_site(lookup, unit, scope, &frame);
     }
     return count;
+}
+
+/* Of a unit whose debug information was split off (-gsplit-dwarf) the lines alone stayed behind. */
+static Dwarf_Die part_with_functions(const Dwarf_Die *unit)
+{
+    Dwarf_Die part;
+    uint8_t type;
+
+    if (dwarf_cu_info(unit->cu, NULL, &type, NULL, &part, NULL, NULL, NULL) == 0 && type == DW_UT_skeleton &&
+        part.cu != NULL && part.addr != NULL)
+        return part;
+    return *unit;
 }
 
 static size_t find_in_dwarf(struct lookup *lookup, Dwarf_Addr address, struct symbol_frame *ret_frames)
 {
     struct symbol_frame first = {0};
-    Dwarf_Die unit, innermost, *scopes = NULL;
-    size_t count = 0;
-    int scope_count;
+    Dwarf_Die unit, part, scopes[SCOPES_MAX];
+    size_t count;
 
     if (!find_unit(lookup, address, &unit))
         return 0;
-    take_line(&unit, address, &first);
-    scope_count = dwarf_getscopes(&unit, address, &scopes);
-    if (scope_count > 0) { /* these go on where an inlined function was defined; we want where it was called */
-        innermost = scopes[0];
-        free(scopes);
-        scopes = NULL;
-        scope_count = dwarf_getscopes_die(&innermost, &scopes);
-    }
-    if (scope_count > 0)
-        count = frames_of_scopes(lookup, &unit, scopes, scope_count, first, ret_frames);
-    free(scopes);
+    take_line(lookup, &unit, address, &first);
+    part = part_with_functions(&unit);
+    count = frames_of_scopes(lookup, &unit, scopes, find_scopes(&part, address, scopes), first, ret_frames);
     if (count == 0 && first.file != NULL)
         ret_frames[count++] = first;
     return count;
@@ -321,7 +452,7 @@ size_t lookup_find(struct lookup *lookup, uint64_t address, struct symbol_frame 
     const char *name;
     size_t count = 0;
 
-    forget_demangled(lookup);
+    forget_texts(lookup);
     if (lookup->dwarf != NULL)
         count = find_in_dwarf(lookup, dwfl_address - lookup->dwarf_bias, ret_frames);
     if (count != 0 && ret_frames[count - 1].function != NULL)
@@ -331,6 +462,8 @@ size_t lookup_find(struct lookup *lookup, uint64_t address, struct symbol_frame 
         return 0;
     if (count == 0)
         ret_frames[count++] = (struct symbol_frame){0};
-    ret_frames[count - 1].function = name == NULL ? NULL : readable(lookup, name);
+    ret_frames[count - 1].function = readable(lookup, name);
+    if (ret_frames[count - 1].function == NULL)
+        ret_frames[count - 1].function = name;
     return count;
 }

@@ -20,6 +20,7 @@
 #include "sym/protocol.h"
 
 #define FILES_MAX 24u
+#define CROWDED_DIVISOR 2u
 
 static struct open_file {
     struct lookup *lookup; /* NULL = free */
@@ -38,6 +39,12 @@ static struct open_file *find_file(uint64_t key)
     return NULL;
 }
 
+static void close_file(struct open_file *file)
+{
+    lookup_close(file->lookup);
+    file->lookup = NULL;
+}
+
 /* A free place, of the file used least if need be. */
 static struct open_file *make_room(void)
 {
@@ -46,16 +53,50 @@ static struct open_file *make_room(void)
     for (size_t i = 1; i < FILES_MAX && oldest->lookup != NULL; i++)
         if (files[i].lookup == NULL || files[i].last_used < oldest->last_used)
             oldest = &files[i];
-    lookup_close(oldest->lookup);
-    oldest->lookup = NULL;
+    close_file(oldest);
     return oldest;
+}
+
+/* Whether what is open takes so much that the next one may not fit. */
+static bool is_crowded(void)
+{
+    unsigned long long pages = 0;
+    char text[64] = "";
+    int descriptor = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+
+    if (descriptor >= 0) {
+        if (read(descriptor, text, sizeof(text) - 1) > 0)
+            pages = strtoull(text, NULL, 10);
+        close(descriptor);
+    }
+    return pages * (unsigned long long)sysconf(_SC_PAGESIZE) > SANDBOX_MEMORY_BYTES / CROWDED_DIVISOR;
+}
+
+/* Files give way, the one used least first, until half of the memory is free or but one of them is left. */
+static void thin_out(void)
+{
+    for (size_t i = 0; i < FILES_MAX && is_crowded(); i++) {
+        struct open_file *oldest = NULL;
+        size_t count = 0;
+
+        for (size_t at = 0; at < FILES_MAX; at++) {
+            count += files[at].lookup != NULL;
+            if (files[at].lookup != NULL && (oldest == NULL || files[at].last_used < oldest->last_used))
+                oldest = &files[at];
+        }
+        if (count < 2)
+            return;
+        close_file(oldest);
+    }
 }
 
 static int open_by_path(const char *path)
 {
     struct stat about;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int descriptor = path[0] != '/' ? -1 : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 
+    if (path[0] != '/')
+        return -EINVAL;
     if (descriptor < 0)
         return -errno;
     if (fstat(descriptor, &about) == 0 && S_ISREG(about.st_mode))
@@ -76,14 +117,13 @@ static int take_open(const struct sym_open *message, int descriptor)
             close(descriptor);
         return -EINVAL;
     }
-    if (file != NULL) {
-        lookup_close(file->lookup);
-        file->lookup = NULL;
-    }
+    if (file != NULL)
+        close_file(file);
     if (descriptor < 0)
         descriptor = open_by_path(message->path);
     if (descriptor < 0)
         return descriptor;
+    thin_out();
     file = make_room();
     result = lookup_open(&lookup, descriptor, message->path, message->build_id, message->build_id_bytes);
     if (result == 0)
@@ -155,12 +195,15 @@ int main(void)
         struct sym_look look;
     } packet;
     size_t bytes;
+    const struct sym_ready ready = {.kind = SYM_READY};
     int descriptor, result = sandbox_enter();
 
     if (result != 0) {
         fprintf(stderr, "ripd-symbolizer: cannot give up privileges: %s\n", strerror(-result));
         return EXIT_FAILURE;
     }
+    if (send(SYM_DESCRIPTOR, &ready, sizeof(ready), MSG_NOSIGNAL) < 0)
+        return EXIT_FAILURE;
     while (receive(&packet, sizeof(packet), &bytes, &descriptor)) {
         if (bytes == sizeof(packet.open) && packet.kind == SYM_OPEN)
             answer_open(&packet.open, descriptor);

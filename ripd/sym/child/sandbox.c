@@ -17,6 +17,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "sym/protocol.h"
+
 static const int allowed[] = {
     /* answering */
     SCMP_SYS(recvmsg),
@@ -40,7 +42,6 @@ static const int allowed[] = {
     SCMP_SYS(readlink),
     SCMP_SYS(readlinkat),
     SCMP_SYS(getcwd),
-    SCMP_SYS(fcntl),
     /* memory */
     SCMP_SYS(brk),
     SCMP_SYS(munmap),
@@ -53,8 +54,10 @@ static const int allowed[] = {
     SCMP_SYS(rt_sigaction),
     SCMP_SYS(gettid),
     SCMP_SYS(getpid),
-    SCMP_SYS(tgkill),
 };
+
+/* Of fcntl: none that makes the kernel send signals, to whom they name. */
+static const scmp_datum_t allowed_fcntl[] = {F_GETFD, F_SETFD, F_GETFL, F_DUPFD_CLOEXEC};
 
 static int add_rules(scmp_filter_ctx filter)
 {
@@ -64,6 +67,11 @@ static int add_rules(scmp_filter_ctx filter)
 
     for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]) && result == 0; i++)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
+    for (size_t i = 0; i < sizeof(allowed_fcntl) / sizeof(allowed_fcntl[0]) && result == 0; i++)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, allowed_fcntl[i]));
+    if (result == 0) /* abort() */
+        result =
+            seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
     if (result == 0)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
                                   SCMP_A2(SCMP_CMP_MASKED_EQ, writing, O_RDONLY));
@@ -105,10 +113,24 @@ static int give_up_root(void)
     return 0;
 }
 
+/* When memory is short it goes first: ripd goes on without. Nothing is lost where this fails. */
+static void offer_to_die(void)
+{
+    int descriptor = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (descriptor < 0)
+        return;
+    (void)!write(descriptor, "1000", 4);
+    close(descriptor);
+}
+
 int sandbox_enter(void)
 {
-    int result = give_up_root();
+    int result;
 
+    offer_to_die();
+    (void)close_range(SYM_DESCRIPTOR + 1, ~0U, 0); /* ripd's are closed on exec anyway */
+    result = give_up_root();
     if (result == 0 && (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL))
         result = -errno;
     if (result == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)

@@ -8,8 +8,9 @@
 
 /*
  * Root becomes nobody; capabilities, new privileges, core dumps, and memory beyond SANDBOX_MEMORY_BYTES are given up;
- * files open for reading alone; no sockets, no other processes, no code that was not in the program. It dies with its
- * parent. 0 or -errno: then nothing must be read.
+ * files open for reading alone; no descriptor above the link's; no sockets, no other processes, no signals to them, no
+ * code that was not in the program. It dies with its parent, and before anybody else when memory is short. 0 or -errno:
+ * then nothing must be read.
  */
 int sandbox_enter(void);
 

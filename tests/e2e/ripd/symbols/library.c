@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* library.c - a library that target.c loads while it runs. */
+#include <librip.h>
+
+volatile int library_sink;
+
+void library_work(void);
+void library_work(void)
+{
+    rip_snap(); /* MARK library_work */
+    library_sink++;
+}

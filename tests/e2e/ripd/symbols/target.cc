@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// target.cc - names as C++ has them.
+#include <librip.h>
+
+#include <cstdio>
+#include <unistd.h>
+
+extern const char program_name[];
+const char program_name[] = PROGRAM_NAME; // no two programs have one build id
+
+namespace store
+{
+template <typename Key> class Table
+{
+  public:
+    __attribute__((noinline)) void scan(Key key)
+    {
+        rip_snap(); // MARK store::Table<int>::scan(int)
+        found_ += key;
+    }
+
+  private:
+    volatile Key found_ = 0;
+};
+} // namespace store
+
+int main(int count, char **arguments)
+{
+    static store::Table<int> table;
+
+    if (count < 2 || !rip_create_ring(arguments[1], 8))
+        return 1;
+    rip_init(1, "main", 4, 0, 0);
+    table.scan(count);
+    std::puts("ready");
+    std::fflush(stdout);
+    for (;;)
+        pause();
+}

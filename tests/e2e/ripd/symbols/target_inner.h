@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* target_inner.h - a function that is always inlined, in a file of its own. */
+static inline __attribute__((always_inline)) void inner(void)
+{
+    rip_snap(); /* MARK inner */
+}

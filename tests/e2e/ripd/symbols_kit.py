@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of names share: programs built in many ways, and what ripd calls the places where they are stuck.
+
+The program stops at lines that are marked in its source; nothing here knows a line number."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+
+from world import Skip
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.abspath(os.path.join(HERE, "..", "..", ".."))
+SOURCES = os.path.join(HERE, "symbols")
+
+
+def sh(*argv, **options):
+    result = subprocess.run(argv, capture_output=True, text=True, check=False, **options)
+    assert result.returncode == 0, f"{' '.join(argv)}: {result.stdout}{result.stderr}"
+    return result.stdout
+
+
+def need(tool):
+    if shutil.which(tool) is None:
+        raise Skip(f"{tool} is not installed")
+    return tool
+
+
+def line_of(mark, *files):
+    """(file name, line) of a mark."""
+    for name in files or ("target.c", "target_inner.h", "library.c", "target.cc", "target.rs"):
+        with open(os.path.join(SOURCES, name), encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if re.search(rf"MARK {re.escape(mark)}( \*/)?$", line.rstrip()):
+                    return name, number
+    raise KeyError(mark)
+
+
+class Builder:
+    """Builds programs into a folder of the world that others may enter, as programs usually are."""
+
+    def __init__(self, world):
+        self.world = world
+        os.chmod(world.made, 0o755)
+        self.folder = os.path.join(world.made, "programs")
+        os.mkdir(self.folder)
+        self.library = None
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def librip(self):
+        """An archive of the library without debug information: of the sources, whatever the build tree is built for."""
+        if self.library is None:
+            self.library = self.path("librip.a")
+            work = self.path("objects")
+            os.mkdir(work)
+            sources = [path for path in glob.glob(f"{TOP}/librip/*.c")]
+            sh("gcc", "-c", "-O2", "-fPIC", "-std=gnu17", "-D_GNU_SOURCE", f"-I{TOP}/include", f"-I{TOP}/librip",
+               *sources, cwd=work)
+            sh("ar", "rcs", self.library, *glob.glob(f"{work}/*.o"))
+        return self.library
+
+    def program(self, name, *flags, compiler="gcc", source="target.c"):
+        path = self.path(name)
+        sh(need(compiler), f"-I{TOP}/include", "-D_GNU_SOURCE", f'-DPROGRAM_NAME="{name}"', *flags,
+           f"{SOURCES}/{source}", self.librip(), "-o", path, "-pthread")
+        return path
+
+    def shared(self, name, *flags):
+        path = self.path(name)
+        sh("gcc", f"-I{TOP}/include", "-shared", "-fPIC", *flags, f"{SOURCES}/library.c", "-o", path)
+        return path
+
+
+def start(world, path, ring=None, **options):
+    """A running program, its ids stuck; the name of its ring is the file's."""
+    ring = ring or os.path.basename(path)
+    process = subprocess.Popen([path, world.ring(ring)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               bufsize=1, **options)
+    world.processes.append(process)
+    line = process.stdout.readline()
+    assert line == "ready\n", f"{path}: {line!r}"
+    return process
+
+
+def tell(process, line):
+    process.stdin.write(line + "\n")
+    answer = process.stdout.readline()
+    assert answer == "ok\n", f"{line}: {answer}"
+
+
+def stalls_of(world, ring):
+    return {stall["id"]: stall for stall in world.stalls(f"?ring={ring}")}
+
+
+def location_of(world, ring, number=1):
+    """The location of a stalled id, once ripd has looked for its name: /stalls may be a moment ahead of it."""
+    world.wait_for(lambda: number in stalls_of(world, ring))
+    world.get(f"/threads?ring={ring}") # is held back until there are names
+    location = stalls_of(world, ring)[number]["location"]
+    if location["function"] is None: # the answer may have been made before, for this scan
+        world.wait_scans(1)
+        location = stalls_of(world, ring)[number]["location"]
+    return location
+
+
+def expect(world, ring, number, function, lines=True, inlined=()):
+    """Function, file and line of an id, and of what it was inlined into; lines: if there is debug information."""
+    location = location_of(world, ring, number)
+    frames = [location, *location.get("inlined_into", [])]
+    wanted = [function, *inlined]
+    assert [frame["function"] for frame in frames] == wanted, f"{ring}/{number}: {location}"
+    for frame, name in zip(frames, wanted):
+        file, line = line_of(name) if lines else (None, None)
+        found = frame["file"] if frame["file"] is None else os.path.basename(frame["file"])
+        assert (found, frame["line"]) == (file, line), f"{ring}/{number}: {location}"
+    return location
+
+
+def expect_all(world, ring, lines=True):
+    expect(world, ring, 1, "plain_work", lines)
+    if lines:
+        expect(world, ring, 2, "inner", inlined=("inlined_work",))
+    else:
+        expect(world, ring, 2, "inlined_work", lines=False)

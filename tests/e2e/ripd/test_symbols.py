@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Function, file and line of the same program, built in every way and treated in every way."""
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from symbols_kit import Builder, expect, expect_all, line_of, location_of, need, sh, start, tell  # noqa: E402
+from world import Skip, run  # noqa: E402
+
+# name: flags of the compiler
+BUILDS = {
+    "pie": ("-g", "-fPIE", "-pie"),
+    "no-pie": ("-g", "-no-pie", "-fno-pie"),
+    "static": ("-g", "-static", "-DWITHOUT_LIBRARIES"),
+    "static-pie": ("-g", "-static-pie", "-fPIE", "-DWITHOUT_LIBRARIES"),
+    "optimized": ("-g", "-O2"),
+    "dwarf-4": ("-gdwarf-4", "-O2"),
+    "dwarf-5": ("-gdwarf-5", "-O2"),
+    "compressed": ("-g", "-gz=zlib"),
+    "split": ("-g", "-gsplit-dwarf"),
+    "split-4": ("-gdwarf-4", "-gsplit-dwarf"),
+    "lto": ("-g", "-O2", "-flto", "-ffat-lto-objects"),
+    "without-build-id": ("-g", "-Wl,--build-id=none"),
+    "gold-sections": ("-g", "-O2", "-ffunction-sections", "-Wl,--gc-sections"),
+}
+
+
+def builds(world):
+    builder = Builder(world)
+    for name, flags in BUILDS.items():
+        start(world, builder.program(name, *flags))
+    for name in BUILDS:
+        expect_all(world, name)
+
+
+def builds_by_clang(world):
+    """Which writes no .debug_aranges, and counts files from 0."""
+    need("clang-14")
+    builder = Builder(world)
+    for name, flags in BUILDS.items():
+        if name not in ("lto", "split-4"):
+            start(world, builder.program(f"clang-{name}", *flags, compiler="clang-14"))
+    for name in BUILDS:
+        if name not in ("lto", "split-4"):
+            expect_all(world, f"clang-{name}")
+
+
+def stripped(world):
+    """Nothing but dynamic symbols; and nothing at all."""
+    builder = Builder(world)
+    for name, flags in (("dynamic", ("-g", "-rdynamic")), ("bare", ("-g",))):
+        path = builder.program(name, *flags)
+        sh("strip", path)
+        start(world, path)
+    expect_all(world, "dynamic", lines=False)
+    location = location_of(world, "bare")
+    assert location["module"] == "bare" and location["offset"] and location["build_id"], location
+    assert location["function"] is None and location["file"] is None and location["line"] is None, location
+
+
+def mini_debug_information(world):
+    """.gnu_debugdata, as Fedora's programs have it."""
+    need("xz")
+    builder = Builder(world)
+    path = builder.program("mini", "-g")
+    symbols = builder.path("mini.symbols")
+    sh("objcopy", "--only-keep-debug", path, symbols)
+    sh("objcopy", "-S", "--keep-symbol=plain_work", "--keep-symbol=inlined_work", symbols)
+    sh("strip", path)
+    sh("xz", symbols)
+    sh("objcopy", "--add-section", f".gnu_debugdata={symbols}.xz", path)
+    start(world, path)
+    expect_all(world, "mini", lines=False)
+
+
+def separate(builder, name):
+    path = builder.program(name, "-g")
+    debug = f"{path}.debug"
+    sh("objcopy", "--only-keep-debug", path, debug)
+    return path, debug
+
+
+def debug_files_beside(world):
+    """By .gnu_debuglink: beside the program, and in .debug; not one of another program."""
+    builder = Builder(world)
+    for name in ("beside", "hidden", "foreign"):
+        path, debug = separate(builder, name)
+        sh("strip", path)
+        sh("objcopy", f"--add-gnu-debuglink={debug}", path)
+        if name == "hidden":
+            os.makedirs(builder.path(".debug"), exist_ok=True)
+            shutil.move(debug, builder.path(".debug"))
+        if name == "foreign":
+            sh("objcopy", "--only-keep-debug", builder.program("other", "-g", "-O2"), debug)
+        start(world, path)
+    expect_all(world, "beside")
+    expect_all(world, "hidden")
+    assert location_of(world, "foreign")["function"] is None
+
+
+def debug_files_by_build_id(world):
+    if os.getuid() != 0:
+        raise Skip("only root can put files where debug packages do")
+    builder = Builder(world)
+    path, debug = separate(builder, "packaged")
+    sh("strip", path)
+    notes = sh("readelf", "-n", path)
+    build_id = notes.split("Build ID: ")[1].split()[0]
+    folder = f"/usr/lib/debug/.build-id/{build_id[:2]}"
+    made = not os.path.exists(folder)
+    os.makedirs(folder, exist_ok=True)
+    target = f"{folder}/{build_id[2:]}.debug"
+    try:
+        shutil.copy(debug, target)
+        start(world, path)
+        expect_all(world, "packaged")
+    finally:
+        os.remove(target)
+        if made:
+            os.rmdir(folder)
+
+
+def loaded_later(world):
+    """A library that comes after threads have begun, stays after its file was deleted, and another of the same name."""
+    builder = Builder(world)
+    process = start(world, builder.program("app", "-g", "-rdynamic"))
+    library = builder.shared("library.so", "-g")
+    tell(process, f"load {library}")
+    expect(world, "app", 3, "library_work")
+    assert location_of(world, "app", 3)["module"] == "library.so"
+
+
+def renamed_source(builder, name, *flags):
+    """The same program, but for other names in it at the same places."""
+    return builder.program(name, "-g", "-Dplain_work=wrong_work", "-Dinlined_work=wrong_other", *flags)
+
+
+def replaced(world):
+    """A package was upgraded while the program ran: the old one's names, or none, never the new one's."""
+    builder = Builder(world)
+    for name in ("upgraded", "overwritten-no-id"):
+        flags = ("-Wl,--build-id=none",) if "no-id" in name else ()
+        path = builder.program(name, "-g", *flags)
+        start(world, path)
+        os.rename(renamed_source(builder, "new", *flags), path)
+    for name in ("upgraded", "overwritten-no-id"):
+        expect_all(world, name)
+
+
+def deleted(world):
+    builder = Builder(world)
+    for name in ("gone", "gone-no-id"):
+        path = builder.program(name, "-g", "-rdynamic", *(("-Wl,--build-id=none",) if "no-id" in name else ()))
+        process = start(world, path)
+        if name == "gone":
+            library = builder.shared("gone.so", "-g")
+            tell(process, f"load {library}")
+            os.remove(library)
+        os.remove(path)
+    expect_all(world, "gone")
+    expect_all(world, "gone-no-id")
+    if os.getuid() == 0: # a library that is gone is to be had through map_files alone
+        expect(world, "gone", 3, "library_work")
+
+
+def other_roots(world):
+    """A container's files: another root, and another mount namespace with another file at the same path."""
+    if os.getuid() != 0:
+        raise Skip("only root can change roots")
+    builder = Builder(world)
+    path = builder.program("inside", "-g", "-static", "-DWITHOUT_LIBRARIES")
+    root = builder.path("root")
+    os.makedirs(f"{root}/app")
+    shutil.move(path, f"{root}/app/inside")
+    shutil.copy(renamed_source(builder, "wrong", "-static", "-DWITHOUT_LIBRARIES"), path)
+    os.makedirs(f"{root}{world.dir}")
+    if subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
+        raise Skip("no mount namespaces here")
+    os.makedirs(f"{root}/proc")
+    script = (f"mount -t proc proc {root}/proc && mount --bind {world.dir} {root}{world.dir} && "
+              f"exec chroot {root} /app/inside {world.ring('inside')}")
+    process = subprocess.Popen(["unshare", "-m", "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               text=True)
+    world.processes.append(process)
+    assert process.stdout.readline() == "ready\n"
+    expect_all(world, "inside")
+
+
+def names_of_c_plus_plus(world):
+    builder = Builder(world)
+    start(world, builder.program("cxx", "-g", compiler="g++", source="target.cc"))
+    path = builder.program("cxx-stripped", "-g", compiler="g++", source="target.cc")
+    sh("strip", "--strip-debug", path)
+    start(world, path)
+    name = "store::Table<int>::scan(int)"
+    expect(world, "cxx", 1, name)
+    expect(world, "cxx-stripped", 1, name, lines=False)
+
+
+def names_of_rust(world):
+    need("rustc")
+    builder = Builder(world)
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "symbols", "target.rs")
+    for style in ("v0", "legacy"):
+        result = subprocess.run(["rustc", "-g", source, "-o", builder.path(style), "-Z", "unstable-options", "-C",
+                                 f"link-arg={builder.librip()}", "-C", f"symbol-mangling-version={style}"],
+                                env={**os.environ, "RUSTC_BOOTSTRAP": "1"}, capture_output=True, text=True,
+                                check=False)
+        if result.returncode != 0:
+            raise Skip(f"rustc cannot build it: {result.stderr[:200]}")
+        start(world, builder.path(style))
+    for style in ("v0", "legacy"):
+        location = location_of(world, style)
+        assert "scan" in location["function"] and "Table" in location["function"], location
+        assert "_R" not in location["function"] and "::h" not in location["function"], location
+        assert (os.path.basename(location["file"]), location["line"]) == line_of("store::Table<T>::scan"), location
+
+
+def paths_of_sources(world):
+    """Relative ones stay, but for those that begin above where the compiler ran."""
+    builder = Builder(world)
+    sources = builder.path("src")
+    shutil.copytree(os.path.join(os.path.dirname(os.path.abspath(__file__)), "symbols"), f"{sources}/symbols")
+    os.makedirs(f"{sources}/build/deep")
+    include = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "include")
+    for dwarf in (4, 5):
+        for compiler in ("gcc", "clang-14"):
+            if shutil.which(compiler) is None:
+                continue
+            for name, folder, source, wanted in (
+                    ("plain", sources, "symbols/target.c", "symbols/target.c"),
+                    ("above", f"{sources}/build/deep", "../../symbols/target.c", f"{sources}/symbols/target.c"),
+                    ("dotted", sources, "./symbols/../symbols/target.c", "symbols/target.c"),
+                    ("whole", sources, f"{sources}/symbols/../symbols/target.c", f"{sources}/symbols/target.c")):
+                path = builder.path(f"{name}-{dwarf}-{compiler}")
+                other = wanted # clang knows them from where it ran as well
+                if compiler != "gcc":
+                    other = os.path.relpath(wanted, sources) if name == "whole" else os.path.join(sources, wanted)
+                sh(compiler, f"-I{os.path.abspath(include)}", f"-gdwarf-{dwarf}", "-O1", "-D_GNU_SOURCE",
+                   f'-DPROGRAM_NAME="{path}"', source, builder.librip(), "-o", path, "-pthread", cwd=folder)
+                start(world, path)
+                location = expect(world, os.path.basename(path), 1, "plain_work")
+                assert location["file"] in (wanted, other), f"{path}: {location}"
+
+
+if __name__ == "__main__":
+    run([builds, builds_by_clang, stripped, mini_debug_information, debug_files_beside, debug_files_by_build_id,
+         loaded_later, replaced, deleted, other_roots, names_of_c_plus_plus, names_of_rust, paths_of_sources])
