@@ -9,13 +9,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "app/log.h"
 #include "os/clock.h"
+#include "os/helper.h"
 
 #define ANSWER_NS UINT64_C(20000000000) /* debug information of gigabytes takes seconds to be read the first time */
 #define STILL_NS UINT64_C(5000000000)   /* but not without using the processor */
@@ -56,30 +56,6 @@ static void on_trouble(void *context, const struct symbols_trouble *trouble)
                  log_quote(trouble->path, strlen(trouble->path), quoted), trouble->given_up ? "no" : "yes");
 }
 
-/* The symbolizer is beside ripd in a build tree, and in a directory of its own where it is installed. */
-static bool find_program(char *ret_path, size_t capacity)
-{
-    static const char *const places[] = {"ripd-symbolizer", RIPD_LIBEXEC_FROM_SBIN "/ripd-symbolizer"};
-    char self[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    char *slash;
-
-    if (length <= 0)
-        return false;
-    self[length] = '\0';
-    slash = strrchr(self, '/');
-    if (slash == NULL)
-        return false;
-    *slash = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        int count = snprintf(ret_path, capacity, "%s/%s", self, places[i]);
-
-        if (count > 0 && (size_t)count < capacity && access(ret_path, X_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
 void naming_open(struct naming *ret_naming)
 {
     char program[PATH_MAX];
@@ -97,7 +73,7 @@ void naming_open(struct naming *ret_naming)
 
     *ret_naming = (struct naming){.descriptor = -1};
     report_budget_init(&ret_naming->budget, clock_mono_ns());
-    if (!find_program(program, sizeof(program))) {
+    if (helper_find("ripd-symbolizer", RIPD_LIBEXEC_FROM_SBIN, program, sizeof(program)) != 0) {
         log_line(LOG_LEVEL_WARNING, "no ripd-symbolizer beside ripd: functions and lines stay unknown");
         return;
     }

@@ -3,10 +3,8 @@
 #include "sym/link.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +13,8 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/helper.h"
+#include "os/packet.h"
 
 #define REAP_NS UINT64_C(500000000) /* a killed process of gigabytes takes a while to be taken down */
 #define REAP_STEP_NS 1000000
@@ -51,31 +51,6 @@ void link_done(struct sym_link *link)
     link->packet = NULL;
 }
 
-static int spawn(const char *program, int descriptor, pid_t *ret_pid)
-{
-    char *const arguments[] = {(char *)(uintptr_t) "ripd-symbolizer", NULL};
-    char *const environment[] = {NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    sigset_t none, all;
-    int result;
-
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, descriptor, SYM_DESCRIPTOR);
-    result = posix_spawn(ret_pid, program, &actions, &attributes, arguments, environment);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return -result;
-}
-
 void link_stop(struct sym_link *link)
 {
     const struct timespec step = {0, REAP_STEP_NS};
@@ -99,23 +74,11 @@ void link_stop(struct sym_link *link)
 
 static int send_packet(const struct sym_link *link, const void *bytes, size_t count, int descriptor)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    struct iovec part = {(void *)(uintptr_t)bytes, count};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    int result = packet_send(link->descriptor, bytes, count, descriptor, false);
 
-    if (descriptor >= 0) {
-        message.msg_control = &control;
-        message.msg_controllen = sizeof(control);
-        control.header =
-            (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        memcpy(CMSG_DATA(&control.header), &descriptor, sizeof(int));
-    }
-    if (sendmsg(link->descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        return errno == EPIPE || errno == ECONNRESET ? -ENOTCONN : -ETIMEDOUT; /* one question at a time always fits */
-    return 0;
+    if (result == 0)
+        return 0;
+    return result == -EPIPE ? -ENOTCONN : -ETIMEDOUT; /* one question at a time always fits */
 }
 
 /* Whether the process has used CPU time since *used_ns. */
@@ -194,9 +157,10 @@ int link_start(struct sym_link *link, const char *program, const struct link_pat
     reap_leaving(link);
     if (link->leaving_count == LINK_LEAVING_MAX)
         return -EAGAIN;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return -errno;
-    result = spawn(program, ends[1], &link->pid);
+    result = packet_pair(ends);
+    if (result != 0)
+        return result;
+    result = helper_start(program, ends[1], &link->pid);
     close(ends[1]);
     if (result != 0) {
         close(ends[0]);
