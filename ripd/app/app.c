@@ -121,6 +121,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
         .unexamined_count = unexamined_count,
         .left_out_count = snapshot->stalls_left_out_count,
         .suppressed_count = events_suppressed_count(app->events),
+        .unnoted_count = events_unnoted_count(app->events),
         .lines_missed_count = log_missed_count(),
     };
 

@@ -109,6 +109,11 @@ int chronicle_start(struct chronicle *chronicle)
     return chronicle->history != NULL ? event_history_start(chronicle->history) : 0;
 }
 
+bool chronicle_is_kept(const struct chronicle *chronicle)
+{
+    return chronicle->history != NULL;
+}
+
 static void announce(const struct chronicle *chronicle, struct event *event)
 {
     chronicle->options.announce(chronicle->options.context, event);

@@ -15,6 +15,7 @@
 #ifndef RIPD_APP_CHRONICLE_H
 #define RIPD_APP_CHRONICLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/event.h"
@@ -42,6 +43,9 @@ void chronicle_found(const struct chronicle *chronicle, struct event_history_fou
 
 /* From here on events are taken. 0 or -errno. */
 int chronicle_start(struct chronicle *chronicle);
+
+/* Whether there is a state directory. */
+bool chronicle_is_kept(const struct chronicle *chronicle);
 
 /* Takes over the event's reference. subject: of a begin, else NULL. */
 void chronicle_add(struct chronicle *chronicle, struct event *event, const struct event_subject *subject,

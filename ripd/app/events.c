@@ -24,6 +24,8 @@ struct events {
     struct event_log *log;
     struct restart restart; /* until the first scan */
     struct report_budget budget;
+    struct report_budget restall_budget; /* of lines that say only where an id of an open episode stands now */
+    uint64_t unnoted_count;
     uint64_t suppressed_count; /* of which the log has been told */
     uint64_t sequence;         /* of the last event */
     uint64_t episode;          /* of the last begin */
@@ -68,6 +70,7 @@ int events_new(struct events **ret_events, const struct events_options *options,
     events->episode = found.episode;
     event_log_set_next(events->log, found.episode + 1);
     report_budget_init(&events->budget, now_mono_ns);
+    report_budget_init(&events->restall_budget, now_mono_ns);
     read_boot_id(events->boot_id);
     *ret_events = events;
     return 0;
@@ -216,9 +219,16 @@ static void settle_restart(struct events *events, const struct events_scan *scan
         tell_restart(events, scan);
 }
 
-/* An id that moved and stalled again within one episode stands elsewhere now: after a restart it is known by that. */
+/*
+ * An id that moved and stalled again within one episode stands elsewhere now: after a restart it is known by that. As
+ * often as there may be events: ids that flicker must not fill the disk, nor the queue in front of it.
+ */
 static void note_stalls_again(struct events *events, const struct events_scan *scan)
 {
+    size_t room = report_budget_lines(&events->restall_budget, scan->now_mono_ns);
+
+    if (!chronicle_is_kept(events->chronicle))
+        return;
     for (size_t i = 0; i < scan->update->event_count; i++) {
         const struct detector_event *change = &scan->update->events[i];
         const struct event *begin;
@@ -226,9 +236,16 @@ static void note_stalls_again(struct events *events, const struct events_scan *s
         if (change->kind != DETECTOR_STALLED)
             continue;
         begin = event_log_find_tag(events->log, change->ring, change->slot, change->generation);
-        if (begin != NULL)
-            chronicle_stall_again(events->chronicle, begin->episode, change->progress,
-                                  scan->now_mono_ns - change->frozen_for_ns, change->moved_after_mono_ns);
+        if (begin == NULL)
+            continue;
+        if (room == 0) {
+            events->unnoted_count++;
+            continue;
+        }
+        room--;
+        report_budget_spend(&events->restall_budget, 1);
+        chronicle_stall_again(events->chronicle, begin->episode, change->progress,
+                              scan->now_mono_ns - change->frozen_for_ns, change->moved_after_mono_ns);
     }
 }
 
@@ -289,6 +306,11 @@ void events_set_hysteresis(struct events *events, uint64_t hysteresis_ns)
 uint64_t events_epoch(const struct events *events)
 {
     return chronicle_epoch(events->chronicle);
+}
+
+uint64_t events_unnoted_count(const struct events *events)
+{
+    return events->unnoted_count;
 }
 
 uint64_t events_suppressed_count(const struct events *events)

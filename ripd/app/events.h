@@ -5,7 +5,8 @@
  * Guarantees
  *   A. Sequence and episode numbers begin at 1 and have no gap within one epoch; events are announced in order of
  *      sequence, each once.
- *   B. An episode whose begin was announced has its end announced once. With a state directory this holds whatever
+ *   B. An episode whose begin was announced has its end announced once, unless there is no memory for it, which the log
+ *      tells. With a state directory this holds whatever
  *      kills the daemon, at any moment: what was announced is on disk (app/chronicle.h), and on the first scan each
  *      episode that was open goes on or is ended (app/restart.h).
  *   C. Rings that begin more stalls than there is room for share it; what is left out is counted and told in the log.
@@ -74,6 +75,8 @@ void events_stop(struct events *events);
 
 /* Events since the start that were announced without being on disk. */
 uint64_t events_error_count(const struct events *events);
+/* Stalls since the start within an episode, of which the history has no line. */
+uint64_t events_unnoted_count(const struct events *events);
 /* Stalls since the start that became no event. */
 uint64_t events_suppressed_count(const struct events *events);
 

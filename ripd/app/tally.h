@@ -31,6 +31,7 @@ struct tally_scan {
     uint64_t unexamined_count;   /* suspects, on this scan */
     uint64_t left_out_count;     /* stalls not described, on this scan */
     uint64_t suppressed_count;   /* episodes not reported, since the start */
+    uint64_t unnoted_count;      /* stalls within an episode that the history has no line of, since the start */
     uint64_t lines_missed_count; /* log lines not written, since the start */
 };
 

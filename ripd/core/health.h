@@ -34,6 +34,7 @@
     X(NAMES, "names", "new ids left unnamed on a scan for want of time: which rule applies was found later")           \
     X(EVIDENCE, "evidence", "suspects left unexamined on a scan for want of time")                                     \
     X(EPISODES, "episodes", "stalls not reported as events")                                                           \
+    X(RESTALLS, "restalls", "stalls within an episode not noted in the history: it ends at the next restart")          \
     X(LOG_LINES, "log_lines", "log lines not written")                                                                 \
     X(HOOKS, "hooks", "events not given to the --on-stall command")                                                    \
     X(CONNECTIONS, "connections", "clients dropped for newer ones")                                                    \

@@ -9,8 +9,10 @@
 
 #include "app/events.h"
 #include "app/log.h"
+#include "app/report.h"
 #include "record/event_line.h"
 #include "unit/samples.h"
+#include "unit/state_directory.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define WALL_NS SAMPLE_SCANNED_WALL_NS
@@ -222,6 +224,54 @@ static void test_a_clock_set_back(void **state)
     assert_non_null(strstr(world->announced[1]->text, "\"at\":\"1970-01-01T00:00:00.000Z\""));
 }
 
+static size_t count_of(const char *text, const char *what)
+{
+    size_t count = 0;
+
+    while ((text = strstr(text, what)) != NULL) {
+        text++;
+        count++;
+    }
+    return count;
+}
+
+/* Ids of open episodes that move and stall again and again: the history does not grow with each of them. */
+static void test_ids_that_flicker(void **state)
+{
+    struct world *world = *state;
+    void *directory = NULL;
+    char *text;
+
+    assert_int_equal(state_directory_set_up(&directory), 0);
+    events_free(world->events);
+    assert_int_equal(events_new(&world->events,
+                                &(struct events_options){
+                                    6 * SECOND_NS, {((struct state_directory *)directory)->path, on_announce, world}},
+                                world->now_ns),
+                     0);
+    assert_int_equal(events_start(world->events, NULL, NULL), 0);
+    for (uint32_t i = 0; i < 600; i++) {
+        add_id(world, i);
+        change(world, DETECTOR_STALLED, i);
+    }
+    scan(world);
+    for (int round = 0; round < 3; round++) {
+        for (uint32_t i = 0; i < 600; i++)
+            change(world, DETECTOR_MOVED, i);
+        scan(world);
+        for (uint32_t i = 0; i < 600; i++)
+            change(world, DETECTOR_STALLED, i);
+        scan(world);
+    }
+    events_stop(world->events);
+    assert_int_equal(world->announced_count, 600);
+    text = state_read(directory, EVENT_FILE_NAME);
+    assert_true(count_of(text, "\n{\"subject\":") <= REPORT_BURST + 10 * REPORT_PER_SECOND);
+    assert_int_equal(count_of(text, "\n{\"subject\":"), 1800 - events_unnoted_count(world->events));
+    free(text);
+    assert_int_equal(state_directory_tear_down(&directory), 0);
+}
+
 static void test_a_flood_has_no_gap(void **state)
 {
     struct world *world = *state;
@@ -245,9 +295,8 @@ int main(void)
 {
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_begin_and_end),      WORLD_TEST(test_reasons),
-        WORLD_TEST(test_nobody_known),       WORLD_TEST(test_a_clock_set_back),
-        WORLD_TEST(test_a_flood_has_no_gap),
+        WORLD_TEST(test_begin_and_end),    WORLD_TEST(test_reasons),          WORLD_TEST(test_nobody_known),
+        WORLD_TEST(test_a_clock_set_back), WORLD_TEST(test_ids_that_flicker), WORLD_TEST(test_a_flood_has_no_gap),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

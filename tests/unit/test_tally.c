@@ -30,6 +30,7 @@ static void test_scans(void **state)
         .unexamined_count = 10,
         .left_out_count = 20,
         .suppressed_count = 30,
+        .unnoted_count = 35,
         .lines_missed_count = 40,
     };
     struct tally tally;
@@ -67,6 +68,7 @@ static void test_scans(void **state)
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_NAMES], 3 * 17);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_STALLS], 60);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_EPISODES], 30); /* of all */
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_RESTALLS], 35);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_LOG_LINES], 40);
 }
 
