@@ -34,7 +34,7 @@ static void write_head(struct json_writer *writer, const struct event *event)
     part_uint_or_null(writer, "stalls", end ? event->stall_count : UINT64_MAX, UINT64_MAX);
 }
 
-int document_event_begin(struct event *event, const struct sighting *sighting)
+static int write_begin(struct event *event, const struct sighting *sighting, bool named)
 {
     struct json_writer writer;
     size_t subject_at;
@@ -46,12 +46,23 @@ int document_event_begin(struct event *event, const struct sighting *sighting)
     part_verdict(&writer, sighting);
     subject_at = writer.length + 1; /* behind the comma */
     part_who(&writer, sighting->item);
-    part_where(&writer, sighting);
+    part_where(&writer, sighting, named);
     json_object_end(&writer);
     status = json_finish(&writer, &event->text, &event->text_bytes);
     if (status == 0)
         event->subject_at = subject_at;
     return status;
+}
+
+int document_event_begin(struct event *event, const struct sighting *sighting)
+{
+    int status = write_begin(event, sighting, true);
+
+    if (status < 0 || event->text_bytes <= EVENT_NAMED_BYTES_MAX)
+        return status;
+    free(event->text);
+    event->text = NULL;
+    return write_begin(event, sighting, false);
 }
 
 /* The verdict of a stall that is over: what it was is known, what the id does now is not told here. */

@@ -8,13 +8,17 @@
  *   B. What an end says of the id it is about (from "ring" on) is word for word what the begin said: who it was, and
  *      where it stood. So an end can be told when the id is long gone, and when it was another run of the daemon that
  *      told the begin.
- *   C. The text holds no line break, no control character and no absolute address.
+ *   C. Names of functions and files, which are of any length, make no text of more than EVENT_NAMED_BYTES_MAX: there
+ *      they are null. It is kept in memory as long as the stall lasts, written and sent to many.
+ *   D. The text holds no line break, no control character and no absolute address.
  */
 #ifndef RIPD_VIEW_DOCUMENT_EVENT_H
 #define RIPD_VIEW_DOCUMENT_EVENT_H
 
 #include "core/event.h"
 #include "core/snapshot.h"
+
+#define EVENT_NAMED_BYTES_MAX 16384u
 
 /*
  * Gives a begin its text, from its other fields and the id as it was seen. sighting->item may be NULL: it could not be

@@ -118,7 +118,7 @@ static uint64_t offset_of(const struct module_facts *module, uint64_t address)
     return module == NULL ? 0 : address - module->bias;
 }
 
-void part_place(struct json_writer *writer, const struct module_facts *module, uint64_t offset)
+void part_place(struct json_writer *writer, const struct module_facts *module, uint64_t offset, bool named)
 {
     json_key(writer, "location");
     json_object_begin(writer);
@@ -129,11 +129,11 @@ void part_place(struct json_writer *writer, const struct module_facts *module, u
     else
         json_string(writer, module->build_id);
     part_offset(writer, module, offset);
-    part_source(writer, module, offset);
+    part_source(writer, named ? module : NULL, offset);
     json_object_end(writer);
 }
 
-static void part_location(struct json_writer *writer, const struct item *item)
+static void part_location(struct json_writer *writer, const struct item *item, bool named)
 {
     const struct module_facts *module;
 
@@ -142,7 +142,7 @@ static void part_location(struct json_writer *writer, const struct item *item)
         return;
     }
     module = module_of(item, item->crumbs[0].address);
-    part_place(writer, module, offset_of(module, item->crumbs[0].address));
+    part_place(writer, module, offset_of(module, item->crumbs[0].address), named);
 }
 
 static void part_trail(struct json_writer *writer, const struct item *item)
@@ -215,12 +215,12 @@ void part_who(struct json_writer *writer, const struct item *item)
     part_owner(writer, item == NULL ? NULL : item->process);
 }
 
-void part_where(struct json_writer *writer, const struct sighting *sighting)
+void part_where(struct json_writer *writer, const struct sighting *sighting, bool named)
 {
     const struct item *item = sighting->item;
 
     part_uint_or_null(writer, "snaps", item == NULL ? UINT64_MAX : item->snap_count, UINT64_MAX);
-    part_location(writer, item);
+    part_location(writer, item, named);
     part_kernel(writer, sighting->kernel);
     part_null(writer, "waits_for");
 }
@@ -230,7 +230,7 @@ void part_item(struct json_writer *writer, const struct sighting *sighting)
     json_object_begin(writer);
     part_who(writer, sighting->item);
     part_verdict(writer, sighting);
-    part_where(writer, sighting);
+    part_where(writer, sighting, true);
     part_trail(writer, sighting->item);
     json_object_end(writer);
 }

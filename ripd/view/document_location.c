@@ -43,7 +43,7 @@ void part_group(struct json_writer *writer, const struct location_group *group)
     else
         json_uint(writer, group->longest_ns / NS_PER_MS);
     if (group->snapped) {
-        part_place(writer, group->module, group->offset);
+        part_place(writer, group->module, group->offset, true);
     } else {
         json_key(writer, "location");
         json_null(writer);

@@ -33,8 +33,8 @@ void part_who(struct json_writer *writer, const struct item *item);
 void part_verdict(struct json_writer *writer, const struct sighting *sighting);
 void part_cause(struct json_writer *writer, enum id_cause cause);
 
-/* snaps, location, kernel, waits_for. Without an item as part_who(). */
-void part_where(struct json_writer *writer, const struct sighting *sighting);
+/* snaps, location, kernel, waits_for. Without an item as part_who(). named: as for part_place(). */
+void part_where(struct json_writer *writer, const struct sighting *sighting, bool named);
 
 /* "kernel": what its thread waits for. NULL: null. */
 void part_kernel(struct json_writer *writer, const struct kernel_facts *kernel);
@@ -42,8 +42,8 @@ void part_kernel(struct json_writer *writer, const struct kernel_facts *kernel);
 /* One id: an item of /stalls and /threads. */
 void part_item(struct json_writer *writer, const struct sighting *sighting);
 
-/* "location": a module and an offset in it; each may be unknown. */
-void part_place(struct json_writer *writer, const struct module_facts *module, uint64_t offset);
+/* "location": a module and an offset in it; each may be unknown. named: false leaves out what the place is called. */
+void part_place(struct json_writer *writer, const struct module_facts *module, uint64_t offset, bool named);
 
 /* Ids at one location: an item of /locations. */
 void part_group(struct json_writer *writer, const struct location_group *group);

@@ -94,6 +94,42 @@ static void test_unknown_is_null(void **state)
     event_unref(event);
 }
 
+/* The begin of a stall at a place with that many frames, whose function is called so. */
+static struct event *begin_at(const char *function, size_t frame_count)
+{
+    struct symbol_frame frames[SYMBOL_FRAMES_MAX];
+    struct process_facts *process = sample_process("/usr/bin/checkout", 4690);
+    struct item *item = sample_item(process, "checkout", 1, 17, "worker-17", 9, 1);
+    struct sighting sighting = sample_stall(item, 1000);
+    struct event *event = event_make();
+
+    for (size_t i = 0; i < frame_count; i++)
+        frames[i] = (struct symbol_frame){function, "a.c", 7};
+    assert_int_equal(symbol_table_add(&process->modules[0]->symbols, 0x1234, symbol_new(frames, frame_count)), 0);
+    event->sequence = event->episode = 1;
+    assert_int_equal(document_event_begin(event, &sighting), 0);
+    item_unref(item);
+    return event;
+}
+
+/* Names that would make a begin as long as a book are left out, and nothing else. */
+static void test_long_names(void **state)
+{
+    char function[SYMBOL_TEXT_BYTES_MAX];
+    struct event *event = begin_at("db_wait", SYMBOL_FRAMES_MAX);
+
+    (void)state;
+    assert_non_null(strstr(event->text, "\"offset\":\"0x1234\",\"function\":\"db_wait\",\"file\":\"a.c\",\"line\":7"));
+    event_unref(event);
+    memset(function, '\x1b', sizeof(function) - 1);
+    function[sizeof(function) - 1] = '\0';
+    event = begin_at(function, SYMBOL_FRAMES_MAX);
+    assert_true(event->text_bytes < EVENT_NAMED_BYTES_MAX);
+    assert_string_equal(event->text + event->subject_at, SUBJECT);
+    json_decref(parse(event));
+    event_unref(event);
+}
+
 /* Whatever a thread calls itself: one line, valid JSON, nothing that acts on a terminal, and the bytes in name_hex. */
 static void test_hostile_names(void **state)
 {
@@ -132,10 +168,8 @@ static void test_hostile_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_begin),
-        cmocka_unit_test(test_end),
-        cmocka_unit_test(test_unknown_is_null),
-        cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_begin),      cmocka_unit_test(test_end),           cmocka_unit_test(test_unknown_is_null),
+        cmocka_unit_test(test_long_names), cmocka_unit_test(test_hostile_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
