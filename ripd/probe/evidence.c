@@ -140,9 +140,10 @@ static int gather_pending(struct probe *probe, struct detector_suspect *suspects
 static void examine_pending(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
                             uint64_t deadline_mono_ns)
 {
-    while (probe->pending_count > 0 && clock_mono_ns() < deadline_mono_ns) {
+    while (probe->pending_count > 0 && clock_mono_ns() + examine_again_ns(probe) < deadline_mono_ns) {
         struct pending next = pop_pending(probe);
 
+        examine_again_if_due(probe, registry, suspects, deadline_mono_ns);
         examine_suspect(probe, registry, suspects, next.suspect, deadline_mono_ns);
         if (next.class != 0)
             probe->last_suspect = next.order;

@@ -24,7 +24,8 @@
 #define LOOK_AGAIN_NS UINT64_C(25000000) /* two ticks and more of the slowest clocks (100 Hz) */
 #define LOOK_NS UINT64_C(100000)         /* what one takes at most, but for a busy machine */
 #define REFRESH_NS UINT64_C(5000000000)
-#define SEARCH_BUDGET_PART 4u /* of a call's budget: for tables of sockets, and for who has the ends of pipes */
+#define SOCKETS_BUDGET_PART 3u /* of a call's budget, at most, for one table of sockets */
+#define SEARCH_BUDGET_PART 4u  /* and for who has the other ends of pipes */
 
 /* Whether the thread was started after the id had been registered: then it is not the one that the id was put on. */
 static bool is_replaced(const struct probe *probe, struct registry *registry, const struct subject *subject,
@@ -100,7 +101,7 @@ static struct kernel_facts *decode(struct probe *probe, const struct subject *su
 
     if (socket_inode != 0)
         sockets_find(probe->sockets, probe->proc, reading->pid, socket_inode,
-                     clock_mono_ns() + probe->budget_ns / SEARCH_BUDGET_PART, &socket);
+                     clock_mono_ns() + probe->budget_ns / SOCKETS_BUDGET_PART, &socket);
     read_pipe_holder(probe, subject, reading);
     facts = kernel_decode(reading, socket);
     if (facts != NULL && !subject->attested)
@@ -130,6 +131,7 @@ static void remember(struct probe *probe, const struct subject *subject, struct 
 
 /* One look at one thread --------------------------------------------------------------------------------------------*/
 
+/* To be looked at a second time in this call. */
 static void want_again(struct probe *probe, size_t index, uint64_t now_mono_ns)
 {
     uint32_t *again = array_reserve(probe->again, &probe->again_capacity, probe->again_count + 1, sizeof(*again));
@@ -137,8 +139,10 @@ static void want_again(struct probe *probe, size_t index, uint64_t now_mono_ns)
     if (again == NULL)
         return;
     probe->again = again;
+    if (probe->again_count == 0)
+        probe->again_first_mono_ns = now_mono_ns;
     probe->again[probe->again_count++] = (uint32_t)index;
-    probe->again_mono_ns = now_mono_ns;
+    probe->again_last_mono_ns = now_mono_ns;
 }
 
 /* The evidence of a thread that is there. False: it takes another look. */
@@ -208,20 +212,44 @@ static void sleep_until(uint64_t mono_ns)
         ;
 }
 
+uint64_t examine_again_ns(const struct probe *probe)
+{
+    uint64_t needed_ns = probe->again_count * LOOK_NS;
+
+    return needed_ns < probe->budget_ns / 4 ? needed_ns : probe->budget_ns / 4;
+}
+
+/* Those for which it is still too early stay for another time. */
+static void look_again(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
+                       uint64_t deadline_mono_ns)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < probe->again_count; i++)
+        if (clock_mono_ns() >= deadline_mono_ns || !look(probe, registry, suspects, probe->again[i], deadline_mono_ns))
+            probe->again[kept++] = probe->again[i];
+    probe->again_count = kept;
+    probe->again_first_mono_ns = clock_mono_ns();
+}
+
+void examine_again_if_due(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
+                          uint64_t deadline_mono_ns)
+{
+    if (probe->again_count != 0 && clock_mono_ns() >= probe->again_first_mono_ns + LOOK_AGAIN_NS)
+        look_again(probe, registry, suspects, deadline_mono_ns);
+}
+
 void examine_again(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
                    uint64_t deadline_mono_ns)
 {
-    uint64_t needed_ns = probe->again_count * LOOK_NS, when_mono_ns = probe->again_mono_ns + LOOK_AGAIN_NS;
+    uint64_t when_mono_ns = probe->again_last_mono_ns + LOOK_AGAIN_NS;
+    uint64_t latest_mono_ns = deadline_mono_ns - examine_again_ns(probe);
 
     if (probe->again_count == 0)
         return;
-    if (needed_ns > probe->budget_ns / 4)
-        needed_ns = probe->budget_ns / 4;
-    if (when_mono_ns > deadline_mono_ns - needed_ns)
-        when_mono_ns = deadline_mono_ns - needed_ns;
-    if (when_mono_ns < probe->again_mono_ns + KERNEL_LOOKS_NS)
+    when_mono_ns = when_mono_ns < latest_mono_ns ? when_mono_ns : latest_mono_ns;
+    if (when_mono_ns < probe->again_first_mono_ns + KERNEL_LOOKS_NS)
         return;
     sleep_until(when_mono_ns);
-    for (size_t i = 0; i < probe->again_count && clock_mono_ns() < deadline_mono_ns; i++)
-        look(probe, registry, suspects, probe->again[i], deadline_mono_ns);
+    look_again(probe, registry, suspects, deadline_mono_ns);
 }

@@ -68,7 +68,8 @@ struct probe {
     uint32_t *again;      /* suspects that need a second look in this call */
     size_t again_count;
     size_t again_capacity;
-    uint64_t again_mono_ns; /* when the first look at the last of them was */
+    uint64_t again_first_mono_ns; /* when the first look at the first of them was, and at the last */
+    uint64_t again_last_mono_ns;
 
     uint64_t last_subject; /* key of the last one that was asked about */
     uint64_t last_suspect; /* the same of a suspect that had been examined before */
@@ -84,6 +85,14 @@ static inline uint64_t probe_key(uint32_t ring, uint32_t within)
 /* examine.c: whatever cannot be found out now leaves the suspect unexamined. */
 void examine_suspect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t index,
                      uint64_t deadline_mono_ns);
+
+/*
+ * The second looks that the first ones have asked for: those that are due now; all that can be made before the
+ * deadline, waiting for the time between looks to pass; and how long before the deadline they have to begin.
+ */
+void examine_again_if_due(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
+                          uint64_t deadline_mono_ns);
+uint64_t examine_again_ns(const struct probe *probe);
 void examine_again(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
                    uint64_t deadline_mono_ns);
 

@@ -3,7 +3,6 @@
 #include "probe/sockets.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/array.h"
@@ -17,8 +16,12 @@ struct socket_space {
     size_t count;
     size_t capacity;
     uint64_t deadline_mono_ns; /* while it is read */
-    bool cut;
+    int tables_read;
 };
+
+/* The cheap ones first: for tcp the kernel walks a table of all that there could be, which takes ten milliseconds. */
+static const enum proc_socket_kind table_order[PROC_SOCKET_KIND_COUNT] = {
+    PROC_SOCKET_UNIX, PROC_SOCKET_UDP, PROC_SOCKET_UDP6, PROC_SOCKET_TCP, PROC_SOCKET_TCP6};
 
 struct sockets {
     struct socket_space spaces[SOCKET_SPACES_MAX];
@@ -74,21 +77,22 @@ static int compare_sockets(const void *left, const void *right)
     return (a->inode > b->inode) - (a->inode < b->inode);
 }
 
-static void read_space(struct socket_space *space, int proc, uint32_t pid)
+/* Reads one more table of a namespace. */
+static void read_table(struct sockets *sockets, struct socket_space *space, int proc, uint32_t pid,
+                       uint64_t deadline_mono_ns)
 {
-    for (int kind = 0; kind < PROC_SOCKET_KIND_COUNT; kind++) {
-        int result = proc_visit_sockets(proc, pid, (enum proc_socket_kind)kind, keep_socket, space);
+    int result;
 
-        space->cut = space->cut || result == -ETIME || result == -ENOMEM;
-    }
+    space->deadline_mono_ns = deadline_mono_ns;
+    result = proc_visit_sockets(proc, pid, table_order[space->tables_read++], keep_socket, space);
+    sockets->cut_count += result == -ETIME || result == -ENOMEM;
     if (space->count > 1)
         qsort(space->sockets, space->count, sizeof(*space->sockets), compare_sockets);
 }
 
 /* NULL: there are too many. */
-static const struct socket_space *space_of(struct sockets *sockets, int proc, uint32_t pid, uint64_t deadline_mono_ns)
+static struct socket_space *space_of(struct sockets *sockets, int proc, uint32_t pid)
 {
-    struct socket_space *space;
     uint64_t key;
 
     if (proc_network_namespace(proc, pid, &key) != 0)
@@ -100,24 +104,29 @@ static const struct socket_space *space_of(struct sockets *sockets, int proc, ui
         sockets->cut_count++;
         return NULL;
     }
-    space = &sockets->spaces[sockets->count++];
-    *space = (struct socket_space){.key = key, .deadline_mono_ns = deadline_mono_ns};
-    read_space(space, proc, pid);
-    sockets->cut_count += space->cut;
-    return space;
+    sockets->spaces[sockets->count] = (struct socket_space){.key = key};
+    return &sockets->spaces[sockets->count++];
 }
 
 int sockets_find(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode, uint64_t deadline_mono_ns,
                  const struct proc_socket **ret_socket)
 {
-    const struct socket_space *space = space_of(sockets, proc, pid, deadline_mono_ns);
+    struct socket_space *space = space_of(sockets, proc, pid);
     const struct proc_socket wanted = {.inode = inode};
-    const struct proc_socket *found = NULL;
 
-    if (space != NULL && space->count != 0 && inode != 0)
-        found = bsearch(&wanted, space->sockets, space->count, sizeof(wanted), compare_sockets);
-    if (found == NULL)
+    if (space == NULL || inode == 0)
         return -ENOENT;
-    *ret_socket = found;
-    return 0;
+    for (;;) {
+        const struct proc_socket *found = NULL;
+
+        if (space->count != 0)
+            found = bsearch(&wanted, space->sockets, space->count, sizeof(wanted), compare_sockets);
+        if (found != NULL) {
+            *ret_socket = found;
+            return 0;
+        }
+        if (space->tables_read == PROC_SOCKET_KIND_COUNT)
+            return -ENOENT;
+        read_table(sockets, space, proc, pid, deadline_mono_ns);
+    }
 }

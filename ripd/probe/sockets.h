@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sockets.h - sockets by inode, read once per network namespace and pass.
+ * sockets.h - sockets by inode; tables are read as they are needed, once per network namespace and pass.
  *
  * Guarantees
  *   A. At most SOCKET_SPACES_MAX namespaces, SOCKETS_MAX sockets of each, and reading until a deadline: what is beyond
@@ -26,7 +26,7 @@ void sockets_forget(struct sockets *sockets);
 
 /*
  * 0; -ENOENT: there is none in the process's namespace, or its table was not read so far. The socket is valid until
- * sockets_forget().
+ * the next call.
  */
 int sockets_find(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode, uint64_t deadline_mono_ns,
                  const struct proc_socket **ret_socket);

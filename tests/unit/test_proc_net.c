@@ -185,7 +185,7 @@ static void test_sockets_of_our_own(void **state)
     assert_int_equal(sockets_cut_count(sockets), 0);
     sockets_forget(sockets);
     assert_int_equal(sockets_find(sockets, proc, pid, inode_of(server), 0, &found), -ENOENT); /* no time */
-    assert_int_equal(sockets_cut_count(sockets), 1);
+    assert_true(sockets_cut_count(sockets) != 0);
     close(server);
     close(named);
     close(proc);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* animal_files.c - those that wait for a file: pipes, and locks of files that somebody else holds. */
+#include "animal.h"
+
+#include <fcntl.h>
+#include <librip.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+static char byte;
+
+static void forget_end(void *end)
+{
+    close(*(int *)end);
+}
+
+/* A companion alone has the other end. */
+static void pipe_with_companion(int ends[2], int mine)
+{
+    int child;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        animal_fail("pipe");
+    child = animal_companion(forget_end, &ends[mine]);
+    close(ends[1 - mine]);
+    printf("peer %d\n", child);
+}
+
+ANIMAL_STALL read_an_empty_pipe(void)
+{
+    int ends[2];
+
+    pipe_with_companion(ends, 0);
+    rip_snap(); /* STALL(pipe-read) */
+    if (read(ends[0], &byte, 1) < 0)
+        return;
+}
+
+ANIMAL_STALL write_a_full_pipe(void)
+{
+    int ends[2];
+
+    pipe_with_companion(ends, 1);
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    while (write(ends[1], &byte, 1) == 1)
+        ;
+    fcntl(ends[1], F_SETFL, 0);
+    rip_snap(); /* STALL(pipe-write) */
+    if (write(ends[1], &byte, 1) < 0)
+        return;
+}
+
+static int open_file(void)
+{
+    const char *path = getenv("ZOO_FILE");
+    int file = path != NULL ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600) : -1;
+
+    if (file < 0)
+        animal_fail("ZOO_FILE");
+    return file;
+}
+
+static void hold_flock(void *context)
+{
+    (void)context;
+    if (flock(open_file(), LOCK_EX) != 0)
+        _exit(1);
+}
+
+ANIMAL_STALL wait_for_flock(void)
+{
+    int file = open_file();
+
+    printf("peer %d\n", animal_companion(hold_flock, NULL));
+    rip_snap(); /* STALL(flock) */
+    flock(file, LOCK_EX);
+}
+
+static void hold_record(void *context)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 10};
+
+    (void)context;
+    if (fcntl(open_file(), F_SETLK, &lock) != 0)
+        _exit(1);
+}
+
+ANIMAL_STALL wait_for_record(void)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+    int file = open_file();
+
+    printf("peer %d\n", animal_companion(hold_record, NULL));
+    rip_snap(); /* STALL(record-lock) */
+    fcntl(file, F_SETLKW, &lock);
+}
+
+const struct animal file_animals[] = {{"pipe-read", read_an_empty_pipe, 1},
+                                      {"pipe-write", write_a_full_pipe, 1},
+                                      {"flock", wait_for_flock, 1},
+                                      {"record-lock", wait_for_record, 1},
+                                      {NULL, NULL, 0}};

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind of stall for real: the cause, the place in the source, the system call and what it waits for.
+
+KINDS is the list. A kind is a function of the program `animal` whose line that hangs has a comment STALL(marker); it
+grows by a row here and a function there. All of them hang at once under one ripd.
+"""
+import ctypes
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from world import BIN, PATIENCE_S, Skip, World, run  # noqa: E402
+
+HERE = pathlib.Path(__file__).parent
+NOBODY = 65534
+IN_S = "S"
+
+
+class Kind:
+    def __init__(self, name, cause, function, syscall=None, target=None, *, state=IN_S, marker=None, where=None,
+                 holder=False, bring_about=None, mode=None, number=1, fd=False, count=1, asked_ms=None):
+        self.name, self.cause, self.function, self.syscall, self.target = name, cause, function, syscall, target
+        self.state, self.marker, self.where, self.holder = state, marker or name, where, holder
+        self.bring_about, self.mode, self.number, self.fd, self.count = bring_about, mode, number, fd, count
+        self.asked_ms = asked_ms
+
+
+# Bringing about what a program cannot do to itself ------------------------------------------------------------------
+
+def stop(_zoo, animal):
+    os.kill(animal.pid, signal.SIGSTOP)
+
+
+def trace(zoo, animal):
+    """Whoever seizes a thread must stay: the kernel lets go when the tracer's thread ends."""
+    outcome, done = [], threading.Event()
+
+    def tracer():
+        library = ctypes.CDLL(None, use_errno=True)
+        library.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+        seized = library.ptrace(0x4206, animal.pid, None, None) == 0  # PTRACE_SEIZE
+        outcome.append(seized and library.ptrace(0x4207, animal.pid, None, None) == 0)  # PTRACE_INTERRUPT
+        done.set()
+        zoo.closing.wait()
+
+    threading.Thread(target=tracer, daemon=True).start()
+    done.wait()
+    if not outcome[0]:
+        raise Skip("ptrace is not allowed here")
+
+
+def freeze(zoo, animal):
+    for base, file, word in (("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN"),
+                             ("/sys/fs/cgroup", "cgroup.freeze", "1")):
+        group = f"{base}/rip-zoo-{os.getpid()}"
+        try:
+            if not os.path.exists(f"{base}/cgroup.procs"):
+                continue
+            os.mkdir(group)
+            zoo.groups.append((group, file))
+            pathlib.Path(group, "cgroup.procs").write_text(str(animal.pid))
+            pathlib.Path(group, file).write_text(word)
+            return
+        except OSError:
+            continue
+    raise Skip("no freezer that can be written")
+
+
+DESCRIPTOR = {"fd": True}
+PIPE = {"holder": True, "fd": True}
+KINDS = [
+    Kind("user-spin", "spinning", "spin_in_user_space", state="R", mode="user"),
+    Kind("call-spin", "spinning", "spin_in_one_call", state="R", mode="system"),
+    Kind("starved", "starved", "starve", state="R"),
+    Kind("deadlock-2", "blocked", "lock_in_a_circle", "futex", "futex wait private", marker="deadlock", count=2),
+    Kind("deadlock-3", "blocked", "lock_in_a_circle", "futex", "futex wait private", marker="deadlock", count=3),
+    Kind("rwlock", "blocked", "read_what_is_written", "futex", "futex wait(_bitset)? private", number=2),
+    Kind("condition", "blocked", "wait_for_a_condition", "futex", "futex wait(_bitset)? private"),
+    Kind("semaphore", "blocked", "wait_for_a_semaphore", "futex", "futex wait(_bitset)? private"),
+    Kind("futex", "blocked", "wait_for_a_word", "futex", "futex wait shared"),
+    Kind("pipe-read", "blocked", "read_an_empty_pipe", "read", r"pipe:\[\d+\]", **PIPE),
+    Kind("pipe-write", "blocked", "write_a_full_pipe", "write", r"pipe:\[\d+\]", **PIPE),
+    Kind("flock", "blocked", "wait_for_flock", "flock", r"/dev/shm/.*/file-flock", **PIPE),
+    Kind("record-lock", "blocked", "wait_for_record", "fcntl", r"/dev/shm/.*/file-record-lock", **PIPE),
+    Kind("tcp-recv", "blocked", "receive_from_a_silent_peer", "recvfrom", r"tcp 127.0.0.1:\d+ -> 127.0.0.1:{port}",
+         **DESCRIPTOR),
+    Kind("tcp-connect", "blocked", "connect_to_a_full_server", "connect",
+         r"tcp 127.0.0.1:\d+ -> 127.0.0.1:{port} SYN_SENT", **DESCRIPTOR),
+    Kind("tcp-accept", "blocked", "accept_nobody", "accept", r"tcp 127.0.0.1:{port} LISTEN", **DESCRIPTOR),
+    Kind("unix-read", "blocked", "read_from_a_unix_peer", "read", r"unix socket:\[\d+\]", **DESCRIPTOR),
+    Kind("eventfd", "blocked", "read_an_eventfd", "read", "eventfd", **DESCRIPTOR),
+    Kind("epoll", "blocked", "wait_in_epoll", "epoll_p?wait", "eventpoll", **DESCRIPTOR),
+    Kind("poll", "blocked", "poll_without_end", "p?poll", "2 descriptors"),
+    Kind("poll-sleep", "sleeping", "sleep_in_poll", "p?poll", "0 descriptors"),
+    Kind("sleep", "sleeping", "sleep_long", "(clock_)?nanosleep"),
+    Kind("child", "blocked", "wait_for_a_child", "wait4", "child {peer}"),
+    Kind("vfork", "uninterruptible", "wait_for_vfork", "vfork|clone3?", state="D"),
+    Kind("pause", "blocked", "wait_for_a_signal", "pause|ppoll", "a signal"),
+    Kind("sigstop", "signal", "be_stopped", state=None, marker="stopped", where="stopped", bring_about=stop),
+    Kind("traced", "tracer", "be_stopped", state=None, marker="stopped", where="stopped", bring_about=trace),
+    Kind("frozen", "freezer", "be_stopped", state=None, marker="stopped", where="stopped", bring_about=freeze),
+]
+assert len(KINDS) >= 16
+
+
+def marked_lines():
+    """marker -> (file, line)"""
+    found = {}
+    for file in HERE.glob("animal_*.c"):
+        for number, text in enumerate(file.read_text().splitlines(), 1):
+            for marker in re.findall(r"STALL\((.*?)\)", text):
+                found[marker] = (file.name, number)
+    return found
+
+
+class Zoo(World):
+    INTERVAL_MS = 500
+    STALL_AFTER_MS = 1000
+
+    def __init__(self):
+        self.closing = threading.Event()
+        self.groups = []
+        self.animals = {}
+        super().__init__()
+
+    def admit(self, kind):
+        environment = {**os.environ, "ZOO_FILE": f"{self.dir}/file-{kind.name}"}
+        animal = subprocess.Popen([f"{BIN}/animal", kind.name, self.ring(kind.name)], stdout=subprocess.PIPE, text=True,
+                                  env=environment)
+        self.processes.append(animal)
+        self.animals[kind.name] = animal
+        animal.told = {}
+        if "port" in (kind.target or "") or "peer" in (kind.target or "") or kind.holder:
+            word, number = animal.stdout.readline().split()
+            animal.told[word] = int(number)
+        if kind.bring_about:
+            self.wait_for(lambda: self.item(kind)["snaps"] == 1)
+            kind.bring_about(self, animal)
+
+    def item(self, kind):
+        items = self.get(f"/threads?ring={kind.name}&name={kind.name}")["threads"]
+        return [item for item in items if item["id"] == kind.number][0]
+
+    def close(self):
+        self.closing.set()
+        for group, file in self.groups:
+            pathlib.Path(group, file).write_text("THAWED" if file == "freezer.state" else "0")
+        super().close()
+        for group, _ in self.groups:
+            for _ in range(1000):
+                try:
+                    os.rmdir(group)
+                    break
+                except OSError:
+                    time.sleep(0.01)
+
+
+def matches(pattern, text, told):
+    if pattern is None or text is None:
+        return pattern is None and text is None
+    for word, number in told.items():
+        pattern = pattern.replace("{" + word + "}", str(number))
+    return re.fullmatch(pattern, text) is not None
+
+
+def faults_of(kind, item, told, lines):
+    """What is wrong with an answer, as a list of (field, value)."""
+    location, kernel = item["location"] or {}, item["kernel"] or {}
+    file, line = lines[kind.marker]
+    holds = {
+        "state": item["state"] == (kind.where or "stalled"),
+        "cause": item["cause"] == kind.cause,
+        "function": location.get("function") == kind.function,
+        "file": os.path.basename(location.get("file") or "") == file,
+        "line": location.get("line") == line,
+        "waits_for": item["waits_for"] is None,
+    }
+    if kind.state is not None:
+        holds |= {
+            "kernel.state": kernel.get("state") == kind.state,
+            "kernel.syscall": matches(kind.syscall, kernel.get("syscall"), told),
+            "kernel.target": matches(kind.target, kernel.get("target"), told),
+            "kernel.fd": (kernel.get("fd") is not None) == kind.fd,
+            "kernel.mode": kind.mode is None or kernel.get("mode") == kind.mode,
+            "kernel.denied": kernel.get("denied") == [],
+            "kernel.wchan": (kernel.get("wchan") is not None) == (kind.state != "R"),
+            "kernel.window_ms": (kernel.get("window_ms") or 0) >= 12,
+        }
+    if kind.holder:
+        holds["kernel.holder"] = kernel.get("holder") == {"pid": told["peer"], "comm": "animal"}
+    return [(field, item) for field, good in holds.items() if not good]
+
+
+def every_kind(zoo):
+    if os.geteuid() != 0:
+        raise Skip("system calls of others are told to root alone")
+    lines, absent, faults = marked_lines(), [], []
+    for kind in KINDS:
+        try:
+            zoo.admit(kind)
+        except Skip as reason:
+            absent.append(kind)
+            print(f"        without {kind.name}: {reason}")
+    for kind in KINDS:
+        if kind in absent:
+            continue
+        told = zoo.animals[kind.name].told
+        try:
+            zoo.wait_for(lambda kind=kind, told=told: not faults_of(kind, zoo.item(kind), told, lines))
+        except AssertionError:
+            wrong = faults_of(kind, zoo.item(kind), told, lines)
+            faults.append(f"{kind.name}: {[field for field, _ in wrong]} in {wrong[0][1] if wrong else 'flapping'}")
+    assert not faults, "\n".join(faults)
+    stalls = zoo.stalls("?limit=10000")
+    threads = {(kind.name, number + 1) for kind in KINDS for number in range(kind.count)
+               if kind.where is None and kind.number == 1}
+    assert threads <= {(stall["ring"], stall["id"]) for stall in stalls}
+    assert not re.search(r"0x7f[0-9a-f]{8}", zoo.request("/stalls")[1].__repr__())  # no address leaves
+    print(f"        {len(KINDS) - len(absent)} kinds")
+
+
+# What is told anyone -------------------------------------------------------------------------------------------------
+
+PLAIN = {"user-spin": "spinning", "starved": "starved", "vfork": "uninterruptible", "sleep": "unknown",
+         "tcp-recv": "unknown", "futex": "unknown", "sigstop": "signal"}
+
+
+class Stranger(Zoo):
+    """The same under a ripd that is nobody."""
+
+    missing = None
+
+    def start(self):
+        os.chmod(self.made, 0o755)
+        try:
+            if os.geteuid() != 0:
+                raise PermissionError("only root can be nobody")
+            self.log = open(self.log_path, "ab")
+            self.ripd = subprocess.Popen(
+                [f"{BIN}/ripd", *(f"--{key}={value}" for key, value in self.settings().items())], stderr=self.log,
+                user=NOBODY, group=NOBODY, extra_groups=[])
+        except PermissionError as reason:  # nobody may not even run it where it lies
+            self.missing = reason
+            super().start()
+            return
+        found = self.wait_for(lambda: re.findall(r"listening on http://127\.0\.0\.1:(\d+)\n", self.log_text()))
+        self.port = int(found[-1])
+        self.wait_for(lambda: self.request("/readyz")[0] == 200)
+
+
+def without_privileges(zoo):
+    """Causes that are told by CPU time and state are the same; the rest says what is denied, and nothing is guessed."""
+    if zoo.missing:
+        raise Skip(zoo.missing)
+    for kind in KINDS:
+        if kind.name in PLAIN:
+            watcher = threading.Thread(target=lambda kind=kind: make_readable(zoo.ring(kind.name)))
+            watcher.start()
+            zoo.admit(kind)
+            watcher.join()
+    for name, cause in PLAIN.items():
+        kind = next(kind for kind in KINDS if kind.name == name)
+        zoo.wait_for(lambda kind=kind, cause=cause: zoo.item(kind)["cause"] == cause)
+        kernel = zoo.item(kind)["kernel"]
+        if kind.where == "stopped":
+            continue
+        assert kernel["state"] == kind.state, kernel
+        for field in ("syscall", "fd", "target", "holder", "wchan", "asked_ms"):
+            assert kernel[field] is None, (name, kernel)
+        zoo.wait_for(lambda kind=kind: (zoo.item(kind)["kernel"]["window_ms"] or 0) >= 12)
+        kernel = zoo.item(kind)["kernel"]
+        assert kernel["cpu_ms"] is not None and kernel["voluntary_switches"] is not None, kernel
+        if kind.state != "R":
+            assert kernel["denied"] == ["syscall", "wchan"], kernel
+
+
+def make_readable(path):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        try:
+            os.chmod(path, 0o644)
+            return
+        except FileNotFoundError:
+            time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    chosen = {every_kind: Zoo, without_privileges: Stranger}
+    tests = list(chosen)
+    order = iter([test for test in tests if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]])
+    run(tests, lambda: chosen[next(order)]())
