@@ -93,29 +93,6 @@ static void free_ring(struct ring *ring)
     free(ring);
 }
 
-int registry_add_ring(struct registry *registry, struct ring *ring)
-{
-    struct ring **rings =
-        array_reserve(registry->rings, &registry->ring_capacity, registry->ring_count + 1, sizeof(*rings));
-
-    if (rings == NULL) {
-        free_ring(ring);
-        return -ENOMEM;
-    }
-    registry->rings = rings;
-    ring->serial = ++registry->next_serial;
-    rings[registry->ring_count++] = ring;
-    return 0;
-}
-
-static void remove_ring(struct registry *registry, size_t index)
-{
-    registry_forget_ring_file(registry, registry->rings[index]);
-    registry->ring_count--;
-    memmove(&registry->rings[index], &registry->rings[index + 1],
-            (registry->ring_count - index) * sizeof(*registry->rings));
-}
-
 /* First index whose serial is not below. */
 static size_t find_index(const struct registry *registry, uint32_t serial)
 {
@@ -130,6 +107,42 @@ static size_t find_index(const struct registry *registry, uint32_t serial)
             high = middle;
     }
     return low;
+}
+
+/* Whoever makes and removes files all day uses them up one day: then they begin anew, at those that are free. */
+uint32_t registry_new_serial(struct registry *registry)
+{
+    do
+        registry->last_serial++;
+    while (registry->last_serial == 0 || registry_find(registry, registry->last_serial) != NULL);
+    return registry->last_serial;
+}
+
+int registry_add_ring(struct registry *registry, struct ring *ring)
+{
+    struct ring **rings =
+        array_reserve(registry->rings, &registry->ring_capacity, registry->ring_count + 1, sizeof(*rings));
+    size_t index;
+
+    if (rings == NULL) {
+        free_ring(ring);
+        return -ENOMEM;
+    }
+    registry->rings = rings;
+    ring->serial = registry_new_serial(registry);
+    index = find_index(registry, ring->serial);
+    memmove(&rings[index + 1], &rings[index], (registry->ring_count - index) * sizeof(*rings));
+    rings[index] = ring;
+    registry->ring_count++;
+    return 0;
+}
+
+static void remove_ring(struct registry *registry, size_t index)
+{
+    registry_forget_ring_file(registry, registry->rings[index]);
+    registry->ring_count--;
+    memmove(&registry->rings[index], &registry->rings[index + 1],
+            (registry->ring_count - index) * sizeof(*registry->rings));
 }
 
 struct ring **registry_rings(struct registry *registry, size_t *ret_count)

@@ -194,7 +194,7 @@ int registry_list_unreadable(struct registry *registry, const struct file_identi
         .inode = file->inode,
         .size_bytes = file->size_bytes,
         .uid = file->uid,
-        .serial = is_new ? ++registry->next_serial : entry->serial,
+        .serial = is_new ? registry_new_serial(registry) : entry->serial,
         .directory = directory,
         .health = is_new || health > entry->health ? health : entry->health, /* once damaged, not just unreadable */
         .reason = reason,

@@ -106,7 +106,7 @@ struct registry {
     struct ring **retired; /* damaged since the last refresh: not in rings, freed by the next one */
     size_t retired_count;
     size_t retired_capacity;
-    uint32_t next_serial;
+    uint32_t last_serial;
     uint64_t descriptors_max; /* numbers below may be taken for rings */
 
     struct ring_owner owners[REGISTRY_OWNERS_MAX];
@@ -135,6 +135,7 @@ struct registry {
 void registry_notice(struct registry *registry, enum registry_notice_kind kind, const char *name, const char *reason);
 void registry_notice_limit(struct registry *registry, enum registry_limit limit, const char *reason);
 bool registry_give_way(struct registry *registry, uint32_t uid); /* for a ring of uid; false: not at anybody's cost */
+uint32_t registry_new_serial(struct registry *registry);         /* not 0, and of no other ring */
 int registry_add_ring(struct registry *registry, struct ring *ring); /* takes it over; -ENOMEM: it is freed */
 
 /* Where the directories of the old list are in the new one. */

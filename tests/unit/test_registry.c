@@ -5,6 +5,8 @@
 #include <sys/fsuid.h>
 #include <sys/resource.h>
 
+#include "ring/registry_state.h"
+
 /* Files ------------------------------------------------------------------------------------------------------------ */
 
 static void test_a_ring_is_found_by_its_content(void **state)
@@ -21,6 +23,31 @@ static void test_a_ring_is_found_by_its_content(void **state)
     assert_int_equal(ring_count(scene), 2);
     for (int i = 0; i < 20; i++)
         assert_int_equal(scene_rescan(scene), 0);
+}
+
+/* A user who made four thousand million files: those that stay are found as before, and so are new ones. */
+static void test_numbers_that_run_out(void **state)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e"};
+    struct scene *scene = *state;
+    struct ring **rings;
+    size_t count;
+
+    make_ring(scene, "old", true);
+    scene_refresh(scene);
+    assert_int_equal(ring_named(scene, "old")->serial, 1);
+    scene->registry->last_serial = UINT32_MAX - 2;
+    for (size_t i = 0; i < 5; i++) {
+        make_ring(scene, names[i], true);
+        assert_int_equal(scene_refresh(scene), 1);
+    }
+    rings = registry_rings(scene->registry, &count);
+    assert_int_equal(count, 6);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(rings[i]->serial > (i == 0 ? 0 : rings[i - 1]->serial));
+        assert_ptr_equal(registry_find(scene->registry, rings[i]->serial), rings[i]);
+    }
+    assert_int_equal(ring_named(scene, "old")->serial, 1);
 }
 
 static void test_a_ring_that_is_linked_in(void **state)
@@ -542,6 +569,7 @@ int main(void)
         SCENE_TEST(test_two_directories_with_the_same_name),
         SCENE_TEST(test_unlinked_while_somebody_lives_in_it),
         SCENE_TEST(test_a_directory_that_comes_and_goes),
+        SCENE_TEST(test_numbers_that_run_out),
         SCENE_TEST(test_a_directory_that_is_replaced),
         SCENE_TEST(test_the_same_directory_twice),
         SCENE_TEST(test_options),
