@@ -119,6 +119,7 @@ def hostile_names(world):
     with open(os.path.join(world.made, "out"), "rb") as file:
         text = file.read()
     assert text.count(b"\n") == len(HOSTILE) and not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", text), "one line each"
+    world.wait_for(lambda: world.read("environment").count("\n") == len(HOSTILE))  # behind what was counted above
     kinds = re.findall(r"RIPD_EVENT=(\w*)", world.read("environment"))
     assert kinds == ["begin"] * len(HOSTILE)
     assert not glob.glob("/INJECTED") and not glob.glob(f"{world.made}/INJECTED")
