@@ -133,14 +133,12 @@ static void test_long_names(void **state)
 /* Whatever a thread calls itself: one line, valid JSON, nothing that acts on a terminal, and the bytes in name_hex. */
 static void test_hostile_names(void **state)
 {
-    static const char *const names[] = {
+    static const char quotes[] =
         "\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\""
-        "\"\"\"\"\"\"\"\"",
-        "\x1b]0;owned\x07\x1b[2J",
-        "<script>alert(1)</script>",
-        "\xff\xfe\xc3(",
-        "\",\"ring\":\"other\",\"x\":\"",
-        "\n\n{\"event\":{}}",
+        "\"\"\"\"\"\"\"\"";
+    static const char *const names[] = {
+        quotes,          "\x1b]0;owned\x07\x1b[2J",        "<script>alert(1)</script>",
+        "\xff\xfe\xc3(", "\",\"ring\":\"other\",\"x\":\"", "\n\n{\"event\":{}}",
         "\\\\\\\"",
     };
 

@@ -58,7 +58,7 @@ static void test_limits(void **state)
 
 static void test_table(void **state)
 {
-    struct symbol_table table = {0};
+    struct symbol_table table = {.count = 0};
 
     (void)state;
     assert_null(symbol_table_find(&table, 5));
@@ -105,7 +105,7 @@ static void *read_while_it_grows(void *context)
 
 static void test_readers_of_a_growing_table(void **state)
 {
-    struct symbol_table table = {0};
+    struct symbol_table table = {.count = 0};
     pthread_t reader;
 
     (void)state;

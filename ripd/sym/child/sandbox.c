@@ -68,10 +68,11 @@ static int add_rules(scmp_filter_ctx filter)
     for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]) && result == 0; i++)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i], 0);
     for (size_t i = 0; i < sizeof(allowed_fcntl) / sizeof(allowed_fcntl[0]) && result == 0; i++)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, allowed_fcntl[i]));
-    if (result == 0) /* abort() */
         result =
-            seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+            seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, SCMP_A1(SCMP_CMP_EQ, allowed_fcntl[i], 0));
+    if (result == 0) /* abort() */
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+                                  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0));
     if (result == 0)
         result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
                                   SCMP_A2(SCMP_CMP_MASKED_EQ, writing, O_RDONLY));
