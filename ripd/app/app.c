@@ -31,6 +31,7 @@
 #include "net/http.h"
 #include "os/clock.h"
 #include "os/journal.h"
+#include "os/memory.h"
 #include "os/sigbus.h"
 #include "probe/evidence.h"
 #include "ring/describe.h"
@@ -42,6 +43,7 @@
 #define PROBE_BUDGET_DIVISOR 10u /* at most a tenth of an interval for evidence, in each scan */
 #define NEWCOMERS_DIVISOR 20u    /* at most a twentieth for the names of new ids, where there are rules */
 #define JUDGING_DIVISOR 20u      /* at most a twentieth, and REGISTRY_JUDGING_NS, for process records */
+#define GIVE_BACK_STALLS 4096u   /* so many described stalls that are over are worth giving their memory back */
 #define REQUESTS_PER_TURN 4u     /* then a look at the signals */
 
 struct app {
@@ -62,6 +64,7 @@ struct app {
     struct tally tally;
     struct service service;
     uint64_t sequence;
+    size_t described_most; /* stalls described on any scan since memory was given back */
     int signal_descriptor;
     bool failed; /* stopped without having been asked to */
 };
@@ -132,6 +135,19 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
     snapshot->health = app->tally.health;
 }
 
+/* What a crowd of stalls took lies between what stays. By the last scan but one: nobody holds what was before it. */
+static void app_give_back(struct app *app)
+{
+    size_t count = app->snapshot != NULL ? app->snapshot->stall_count : 0;
+
+    if (count > app->described_most)
+        app->described_most = count;
+    if (app->described_most < GIVE_BACK_STALLS || count > app->described_most / 2)
+        return;
+    memory_give_back();
+    app->described_most = count;
+}
+
 static void app_scan(struct app *app)
 {
     uint64_t now_mono_ns = clock_mono_ns(), now_wall_ns = clock_wall_ns(), uncounted_ns;
@@ -168,6 +184,7 @@ static void app_scan(struct app *app)
     app_tally(app, &update, unexamined_count, snapshot);
     http_publish(app->http, snapshot);
     service_scanned(&app->service, snapshot); /* ready, and the watchdog: because a scan has completed */
+    app_give_back(app);
     snapshot_unref(app->snapshot);
     app->snapshot = snapshot;
 }

@@ -117,14 +117,14 @@ def limit_hits(world, limit):
     return int(re.search(rf'^ripd_limit_hits_total{{limit="{limit}"}} (\d+)$', world.get("/metrics"), re.M).group(1))
 
 
-def many_stalls(world):
+def many_stalls(world, count=STALLED, pid=None):
     """Ids enough for the largest list, under a name that is watched without a program behind each."""
-    ring = h.Ring(world.ring("many"), capacity=STALLED)
-    ring.process(0, os.getpid())
-    for i in range(STALLED):
+    ring = h.Ring(world.ring("many"), capacity=count)
+    ring.process(0, pid or os.getpid())
+    for i in range(count):
         ring.slot(i, name=b"worker-%d" % i)
     ring.publish()
-    world.wait_for(lambda: world.get("/stalls?limit=1")["total"] >= STALLED)
+    world.wait_for(lambda: world.get("/stalls?limit=1")["total"] >= count)
     return ring
 
 
@@ -190,6 +190,24 @@ def connect_and_close(world):
     unmoved_by(world, "flood", 500)
 
 
+def a_crowd_that_goes(world):
+    """What thousands of stalls took is given back when they are over."""
+    before = anonymous_bytes(world)
+    owner = subprocess.Popen(["sleep", "1000"])
+    world.processes.append(owner)
+    ring = many_stalls(world, 3 * STALLED, owner.pid)
+    most = anonymous_bytes(world)
+    os.unlink(world.ring("many"))
+    ring.close()
+    owner.kill()
+    owner.wait()
+    world.wait_for(lambda: world.get("/stalls?limit=1")["counts"]["stalled"] == 0)
+    if sanitized(world):
+        return
+    world.wait_for(lambda: anonymous_bytes(world) <= before + (most - before) // 4)
+    print(f"        {before >> 10} KB -> {most >> 10} -> {anonymous_bytes(world) >> 10}")
+
+
 def need_descriptors():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < DESCRIPTORS:
@@ -220,4 +238,5 @@ def few_descriptors(world):
 
 
 if __name__ == "__main__":
-    w.run([idle_connections, slow_heads, slow_readers, deaf_streams, connect_and_close, few_descriptors])
+    w.run([a_crowd_that_goes, idle_connections, slow_heads, slow_readers, deaf_streams, connect_and_close,
+           few_descriptors])
