@@ -59,7 +59,7 @@ static bool is_blank(char byte)
     return byte == ' ' || byte == '\t';
 }
 
-static struct span trim(struct span span)
+struct span span_trim(struct span span)
 {
     while (span.length != 0 && is_blank(span.bytes[0])) {
         span.bytes++;
@@ -218,7 +218,7 @@ static int parse_field(struct span line, struct http_request *request, struct re
         if (!span_equals(name, field_names[i]))
             continue;
         if (field->count++ == 0)
-            field->value = trim(line);
+            field->value = span_trim(line);
     }
     return 0;
 }
@@ -230,7 +230,7 @@ static bool list_has(struct span list, const char *lower_case)
 
     while (list.length != 0) {
         cut(&list, ',', &word);
-        if (span_equals(trim(word), lower_case))
+        if (span_equals(span_trim(word), lower_case))
             return true;
     }
     return false;

@@ -82,6 +82,9 @@ enum request_outcome request_parse(const char *bytes, size_t length, size_t scan
                                    struct http_request *ret_request, size_t *ret_head_bytes,
                                    struct request_fault *ret_fault);
 
+/* Without the blanks and tabs around it. */
+struct span span_trim(struct span span);
+
 /* Letters of ASCII compare without case. */
 bool span_equals(struct span span, const char *lower_case);
 

@@ -9,22 +9,6 @@
 #define QUALITY_MAX 1000u /* q=1 */
 #define HEX_DIGITS 16u
 
-static bool is_blank(char byte)
-{
-    return byte == ' ' || byte == '\t';
-}
-
-static struct span trim(struct span span)
-{
-    while (span.length != 0 && is_blank(span.bytes[0])) {
-        span.bytes++;
-        span.length--;
-    }
-    while (span.length != 0 && is_blank(span.bytes[span.length - 1]))
-        span.length--;
-    return span;
-}
-
 /* Cuts off what stands before the first `separator` outside of quotes; all if there is none. Trimmed. */
 static struct span cut(struct span *rest, char separator)
 {
@@ -43,7 +27,7 @@ static struct span cut(struct span *rest, char separator)
         i++;
     rest->bytes += i;
     rest->length -= i;
-    return trim(piece);
+    return span_trim(piece);
 }
 
 /* "0", "0.5", "1.000" in thousandths. False: it is nothing of the kind. */
@@ -78,7 +62,7 @@ static bool range_quality(struct span parameters, unsigned *ret_quality)
         struct span value = cut(&parameters, ';');
         struct span name = cut(&value, '=');
 
-        if (span_equals(name, "q") && !parse_quality(trim(value), &quality))
+        if (span_equals(name, "q") && !parse_quality(span_trim(value), &quality))
             return false;
     }
     *ret_quality = quality;
@@ -189,7 +173,7 @@ void condition_parse(struct span value, uint64_t instance, struct condition *ret
 {
     struct condition condition = {0};
 
-    value = trim(value);
+    value = span_trim(value);
     condition.any = value.length == 1 && value.bytes[0] == '*';
     while (!condition.any && value.length != 0) {
         struct span text;
@@ -199,11 +183,11 @@ void condition_parse(struct span value, uint64_t instance, struct condition *ret
                 goto malformed;
             if (condition.count < CONDITION_TAGS_MAX && parse_tag(text, instance, &condition.tags[condition.count]))
                 condition.count++;
-            value = trim(value);
+            value = span_trim(value);
             if (value.length != 0 && !cut_byte(&value, ','))
                 goto malformed;
         }
-        value = trim(value);
+        value = span_trim(value);
     }
     *ret_condition = condition;
     return;
