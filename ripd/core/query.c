@@ -18,17 +18,20 @@ void query_init(struct query *query)
     *query = (struct query){.limit = QUERY_LIMIT_DEFAULT};
 }
 
+bool query_matches_verdict(const struct query *query, const struct sighting *sighting)
+{
+    return (!query->has_state || sighting->state == query->state) &&
+           (!query->has_cause || (sighting->cause == query->cause) != query->cause_excluded) &&
+           sighting->frozen_for_ns >= query->min_ns;
+}
+
 bool query_matches(const struct query *query, const struct glob *name, const struct sighting *sighting)
 {
     const struct item *item = sighting->item;
 
+    if (!query_matches_verdict(query, sighting))
+        return false;
     if (query->one && item->id != query->id)
-        return false;
-    if (query->has_state && sighting->state != query->state)
-        return false;
-    if (query->has_cause && (sighting->cause == query->cause) == query->cause_excluded)
-        return false;
-    if (sighting->frozen_for_ns < query->min_ns)
         return false;
     if (query->pid && (!item->process || item->process->pid != query->pid))
         return false;

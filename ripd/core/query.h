@@ -50,6 +50,9 @@ struct query {
 
 void query_init(struct query *query);
 
+/* Of query_matches() what needs no item: state, cause, min_ns. */
+bool query_matches_verdict(const struct query *query, const struct sighting *sighting);
+
 /* Without regard to cursor and limit. name is made of query->name, once for all sightings. */
 bool query_matches(const struct query *query, const struct glob *name, const struct sighting *sighting);
 

@@ -45,13 +45,7 @@ static bool matches(struct walk *walk, uint32_t slot, uint32_t generation, const
     const struct query *query = walk->query;
     const bool reads_ring = query->name[0] != '\0' || query->pid != 0 || query->one;
 
-    if (query->has_state && sighting->state != query->state)
-        return false;
-    if (query->has_cause && (sighting->cause == query->cause) == query->cause_excluded)
-        return false;
-    if (sighting->frozen_for_ns < query->min_ns)
-        return false;
-    return !reads_ring || content_matches(walk, slot, generation, sighting);
+    return query_matches_verdict(query, sighting) && (!reads_ring || content_matches(walk, slot, generation, sighting));
 }
 
 static int visit_id(void *context, uint32_t slot, uint32_t generation, const struct detector_id *id)
