@@ -46,6 +46,7 @@ struct event_history {
     int descriptor;
     pthread_t thread;
     bool started;
+    bool headless;         /* the present file does not tell the epoch: a new one is due; of the thread */
     uint64_t turn_mono_ns; /* a file that is full is not followed by the next before this; of the thread */
 
     pthread_mutex_t mutex; /* of all that follows */
@@ -120,7 +121,8 @@ int event_history_open(struct event_history **ret_history, const char *path, uin
         history_free(history);
         return status;
     }
-    history->epoch = history->load.epoch != 0 ? history->load.epoch : epoch;
+    history->headless = history->load.epoch == 0;
+    history->epoch = history->headless ? epoch : history->load.epoch;
     history->sequence = history->state.written = history->load.sequence;
     history->episode = history->load.episode;
     *ret_history = history;
@@ -204,6 +206,7 @@ static int turn(struct event_history *history, uint64_t sequence)
     free(text);
     if (status != 0)
         return status;
+    history->headless = false;
     pthread_mutex_lock(&history->mutex);
     event_open_forget(&history->open, sequence);
     pthread_mutex_unlock(&history->mutex);
@@ -247,7 +250,7 @@ static bool task_next(const struct event_history *history, uint64_t appended, st
         }
     }
     if (before > appended || history->file.descriptor < 0 ||
-        (event_file_is_full(&history->file) && clock_mono_ns() >= history->turn_mono_ns)) {
+        ((history->headless || event_file_is_full(&history->file)) && clock_mono_ns() >= history->turn_mono_ns)) {
         *ret_task = (struct task){.turning = true, .sequence = before > appended ? before : appended};
         return true;
     }

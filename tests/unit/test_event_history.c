@@ -265,6 +265,30 @@ static void test_a_sync_that_fails(void **state)
     assert_found(*state, 3, (uint64_t[]){1}, 1);
 }
 
+/* Damaged, or of another version: the epoch is another then, once, and not at each start. */
+static void test_a_head_that_is_lost(void **state)
+{
+    struct event_history *history = started(*state);
+    struct event_history_found found;
+    char *text, *error;
+
+    add_begin(history, 1, 1);
+    event_history_close(history);
+    text = state_read(*state, EVENT_FILE_NAME);
+    memcpy(strstr(text, "history/1"), "history/9", 9);
+    state_write(*state, EVENT_FILE_NAME, text, strlen(text));
+    free(text);
+    for (uint64_t epoch = EPOCH + 1; epoch < EPOCH + 3; epoch++) {
+        assert_int_equal(event_history_open(&history, ((struct state_directory *)*state)->path, epoch, &error), 0);
+        event_history_found(history, &found);
+        assert_int_equal(found.epoch, EPOCH + 1);
+        assert_int_equal(found.sequence, 1);
+        assert_int_equal(found.open_count, 1);
+        assert_int_equal(event_history_start(history), 0);
+        event_history_close(history);
+    }
+}
+
 /* Closing waits for no disk for long. What it leaves behind goes with the process, and the lock too. */
 static void test_closing_while_it_hangs(void **state)
 {
@@ -291,13 +315,10 @@ int main(void)
 {
 #define HISTORY_TEST(name) cmocka_unit_test_setup_teardown(name, state_directory_set_up, state_directory_tear_down)
     const struct CMUnitTest tests[] = {
-        HISTORY_TEST(test_there_and_back),
-        HISTORY_TEST(test_files_follow),
-        HISTORY_TEST(test_a_disk_that_hangs),
-        HISTORY_TEST(test_more_than_can_wait),
-        HISTORY_TEST(test_a_full_disk),
-        HISTORY_TEST(test_a_sync_that_fails),
-        HISTORY_TEST(test_closing_while_it_hangs),
+        HISTORY_TEST(test_there_and_back),      HISTORY_TEST(test_files_follow),
+        HISTORY_TEST(test_a_disk_that_hangs),   HISTORY_TEST(test_more_than_can_wait),
+        HISTORY_TEST(test_a_full_disk),         HISTORY_TEST(test_a_sync_that_fails),
+        HISTORY_TEST(test_a_head_that_is_lost), HISTORY_TEST(test_closing_while_it_hangs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
