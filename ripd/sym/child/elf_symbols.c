@@ -35,6 +35,17 @@ static bool is_function(const GElf_Sym *symbol, const char *name, Elf *elf, GElf
     return header != NULL && (header->sh_flags & SHF_EXECINSTR) != 0;
 }
 
+/* How far a symbol without a size may reach: to the end of its section. */
+static uint64_t rest_of_section(const GElf_Sym *symbol, Elf *elf, GElf_Word section)
+{
+    Elf_Scn *found = section >= SHN_LORESERVE ? NULL : elf_getscn(elf, section);
+    GElf_Shdr memory, *header = found == NULL ? NULL : gelf_getshdr(found, &memory);
+
+    if (header == NULL || symbol->st_value < header->sh_addr || symbol->st_value - header->sh_addr >= header->sh_size)
+        return 1;
+    return header->sh_size - (symbol->st_value - header->sh_addr);
+}
+
 static int compare(const void *left, const void *right)
 {
     const struct elf_symbol *a = left, *b = right;
@@ -67,8 +78,13 @@ int elf_symbols_load(struct elf_symbols *ret_symbols, Dwfl_Module *module)
         Dwarf_Addr bias;
         const char *name = dwfl_module_getsym_info(module, i, &symbol, &address, &section, &elf, &bias);
 
-        if (is_function(&symbol, name, elf, section))
-            symbols.symbols[symbols.count++] = (struct elf_symbol){address, symbol.st_size, name, rank_of(&symbol)};
+        if (name != NULL && is_function(&symbol, name, elf, section))
+            symbols.symbols[symbols.count++] = (struct elf_symbol){
+                .start = address,
+                .bytes = symbol.st_size != 0 ? symbol.st_size : rest_of_section(&symbol, elf, section),
+                .name = name,
+                .rank = rank_of(&symbol),
+            };
     }
     qsort(symbols.symbols, symbols.count, sizeof(*symbols.symbols), compare);
     for (size_t i = 0; i < symbols.count; i++) /* one name for one place */
@@ -101,5 +117,5 @@ const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address
     if (low == 0)
         return NULL;
     symbol = &symbols->symbols[low - 1];
-    return symbol->bytes == 0 || address - symbol->start < symbol->bytes ? symbol->name : NULL;
+    return address - symbol->start < symbol->bytes ? symbol->name : NULL;
 }

@@ -12,7 +12,7 @@
 
 struct elf_symbol {
     uint64_t start;
-    uint64_t bytes;   /* 0 = up to the next one */
+    uint64_t bytes;   /* for one without a size: the rest of its section; the next one ends it anyway */
     const char *name; /* the module's */
     int rank;         /* of several at one place the lowest is taken */
 };

@@ -69,7 +69,8 @@ static bool is_crowded(void)
             pages = strtoull(text, NULL, 10);
         close(descriptor);
     }
-    return pages * (unsigned long long)sysconf(_SC_PAGESIZE) > SANDBOX_MEMORY_BYTES / CROWDED_DIVISOR;
+    return !SANDBOX_FOR_SANITIZER &&
+           pages * (unsigned long long)sysconf(_SC_PAGESIZE) > SANDBOX_MEMORY_BYTES / CROWDED_DIVISOR;
 }
 
 /* Files give way, the one used least first, until half of the memory is free or but one of them is left. */

@@ -144,7 +144,7 @@ int sandbox_enter(void)
         result = set_limit(RLIMIT_FSIZE, 0);
     if (result == 0)
         result = set_limit(RLIMIT_NOFILE, SANDBOX_DESCRIPTORS_MAX);
-    if (result == 0)
+    if (result == 0 && !SANDBOX_FOR_SANITIZER)
         result = set_limit(RLIMIT_AS, SANDBOX_MEMORY_BYTES);
-    return result == 0 ? filter_calls() : result;
+    return result == 0 && !SANDBOX_FOR_SANITIZER ? filter_calls() : result;
 }

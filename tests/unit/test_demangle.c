@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_demangle.c - names as people write them: ripd/sym/child/demangle.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "sym/child/demangle.h"
+
+static void test_all(void **state)
+{
+    static const struct sample {
+        const char *name;
+        const char *text; /* NULL: it is none */
+    } samples[] = {
+        {"main", NULL},
+        {"", NULL},
+        {"_Z", NULL},
+        {"_ZN", NULL},
+        {"_Z4workv", "work()"},
+        {"_ZN5store5TableIiE4scanEi", "store::Table<int>::scan(int)"},
+        {"_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write"},
+        {"_ZN6target5store14Table$LT$T$GT$4scan17h70b494ae2cd4aeedE", "target::store::Table<T>::scan"},
+        {"_ZN46_$LT$target..Db$u20$as$u20$core..ops..Drop$GT$4drop17h70b494ae2cd4aeedE",
+         "<target::Db as core::ops::Drop>::drop"},
+        {"_ZN1a1b17hnothexadecimal00E", "a::b::hnothexadecimal00"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        char *text = demangle(samples[i].name);
+
+        if (samples[i].text == NULL) {
+            assert_null(text);
+            continue;
+        }
+        assert_non_null(text);
+        assert_string_equal(text, samples[i].text);
+        free(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_lookup.c - this program's own file, whole and broken: ripd/sym/child/lookup.c.
+ *
+ * What a broken file does to libdw is not ours to promise: each is looked at in a process of its own, which may crash
+ * but must come to an end.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sym/child/lookup.h"
+
+#define BROKEN_SECONDS 20u
+
+static unsigned char *image;
+static size_t image_bytes;
+
+/* The function that is looked for. */
+__attribute__((noinline)) static int sought(int number)
+{
+    __asm__ volatile("");
+    return number + 1;
+}
+
+static int first_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    *(uint64_t *)context = info->dlpi_addr;
+    return 1;
+}
+
+/* Its address as the file has it. */
+static uint64_t sought_address(void)
+{
+    uint64_t bias = 0;
+
+    dl_iterate_phdr(first_object, &bias);
+    return (uint64_t)(uintptr_t)sought - bias + 1;
+}
+
+static void test_own_file(void **state)
+{
+    struct symbol_frame frames[SYMBOL_FRAMES_MAX];
+    struct lookup *lookup = NULL;
+    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+    (void)state;
+    assert_int_equal(sought(1), 2);
+    assert_int_equal(lookup_open(&lookup, descriptor, "/proc/self/exe", NULL, 0), 0);
+    assert_int_equal(lookup_find(lookup, sought_address(), frames), 1);
+    assert_string_equal(frames[0].function, "sought");
+    if (frames[0].file != NULL) {
+        assert_non_null(strstr(frames[0].file, "test_lookup.c"));
+        assert_true(frames[0].line != 0);
+    }
+    assert_int_equal(lookup_find(lookup, 0, frames), 0);
+    assert_int_equal(lookup_find(lookup, UINT64_MAX, frames), 0);
+    assert_int_equal(lookup_find(lookup, UINT64_C(1) << 63, frames), 0);
+    lookup_close(lookup);
+    lookup_close(NULL);
+}
+
+static void test_what_is_no_program(void **state)
+{
+    static const char *const paths[] = {"/dev/null", "/etc/passwd", "/proc/self/maps"};
+    static const uint8_t id[] = {1, 2, 3};
+    struct lookup *lookup = NULL;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+        assert_int_equal(lookup_open(&lookup, open(paths[i], O_RDONLY | O_CLOEXEC), paths[i], NULL, 0), -ENOEXEC);
+    assert_int_equal(lookup_open(&lookup, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/x", id, sizeof(id)), -ESTALE);
+    assert_null(lookup);
+}
+
+/* Broken files ----------------------------------------------------------------------------------------------------- */
+
+static void look_at(const char *path)
+{
+    const struct rlimit memory = {UINT64_C(4) << 30, UINT64_C(4) << 30}, no_core = {0, 0};
+    struct symbol_frame frames[SYMBOL_FRAMES_MAX];
+    struct lookup *lookup = NULL;
+
+    alarm(BROKEN_SECONDS);
+    setrlimit(RLIMIT_CORE, &no_core);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    setrlimit(RLIMIT_AS, &memory);
+#else
+    (void)memory;
+#endif
+    if (lookup_open(&lookup, open(path, O_RDONLY | O_CLOEXEC), path, NULL, 0) == 0)
+        for (uint64_t address = 0; address < UINT64_C(1) << 22; address += 0x1357)
+            (void)lookup_find(lookup, address, frames);
+    _exit(0);
+}
+
+/* Looks at bytes in a process of its own. False: it did not come to an end by itself. */
+static bool survives(const unsigned char *bytes, size_t count, off_t size, unsigned *crash_count)
+{
+    char path[] = "/dev/shm/test_lookup-XXXXXX";
+    int descriptor = mkstemp(path), status = 0;
+    pid_t pid;
+
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, bytes, count), count);
+    assert_int_equal(ftruncate(descriptor, size), 0);
+    close(descriptor);
+    pid = fork();
+    if (pid == 0)
+        look_at(path);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    unlink(path);
+    *crash_count += status != 0;
+    return !WIFSIGNALED(status) || WTERMSIG(status) != SIGALRM;
+}
+
+static void test_cut_short(void **state)
+{
+    unsigned crash_count = 0;
+
+    (void)state;
+    for (size_t i = 0; i <= 40; i++)
+        assert_true(survives(image, image_bytes / 40 * i, (off_t)(image_bytes / 40 * i), &crash_count));
+    for (size_t i = 0; i < 70; i += 3)
+        assert_true(survives(image, i, (off_t)i, &crash_count));
+    assert_true(survives(image, image_bytes, INT64_C(3) << 30, &crash_count)); /* sparse */
+    print_message("%u of 65 files cut short ended a process\n", crash_count);
+}
+
+static uint32_t next_random(uint64_t *seed)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (uint32_t)(*seed >> 33);
+}
+
+/* Numbers of the headers at their extremes. */
+static void test_headers(void **state)
+{
+    static const uint64_t extremes[] = {0, 1, UINT32_MAX, UINT64_MAX, UINT64_C(1) << 63, 0x7fffffffffffffff};
+    unsigned char *broken = malloc(image_bytes);
+    unsigned crash_count = 0;
+    uint64_t seed = 42;
+    Elf64_Ehdr header;
+
+    (void)state;
+    memcpy(&header, image, sizeof(header));
+    for (int i = 0; i < 150; i++) {
+        size_t section = next_random(&seed) % header.e_shnum, field = next_random(&seed) % (sizeof(Elf64_Shdr) / 8);
+        size_t at = i < 8 ? (size_t)i * 8 : (size_t)header.e_shoff + section * sizeof(Elf64_Shdr) + field * 8;
+
+        memcpy(broken, image, image_bytes);
+        memcpy(broken + at, &extremes[next_random(&seed) % 6], 8);
+        assert_true(survives(broken, image_bytes, (off_t)image_bytes, &crash_count));
+    }
+    free(broken);
+    print_message("%u of 150 files with a broken header ended a process\n", crash_count);
+}
+
+static void test_contents(void **state)
+{
+    unsigned char *broken = malloc(image_bytes);
+    unsigned crash_count = 0;
+    uint64_t seed = 7;
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        memcpy(broken, image, image_bytes);
+        for (int k = 0; k < 200; k++)
+            broken[64 + next_random(&seed) % (image_bytes - 64)] = (unsigned char)next_random(&seed);
+        assert_true(survives(broken, image_bytes, (off_t)image_bytes, &crash_count));
+    }
+    free(broken);
+    print_message("%u of 100 files with broken contents ended a process\n", crash_count);
+}
+
+static int read_own_file(void **state)
+{
+    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct stat about;
+
+    (void)state;
+    if (descriptor < 0 || fstat(descriptor, &about) != 0)
+        return 1;
+    image_bytes = (size_t)about.st_size;
+    image = malloc(image_bytes);
+    if (image == NULL || read(descriptor, image, image_bytes) != (ssize_t)image_bytes)
+        return 1;
+    return close(descriptor);
+}
+
+static int forget_own_file(void **state)
+{
+    (void)state;
+    free(image);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_own_file), cmocka_unit_test(test_what_is_no_program), cmocka_unit_test(test_cut_short),
+        cmocka_unit_test(test_headers),  cmocka_unit_test(test_contents),
+    };
+
+    return cmocka_run_group_tests(tests, read_own_file, forget_own_file);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_sandbox.c - what a symbolizer cannot do any more, tried from inside: ripd/sym/child/sandbox.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sym/child/sandbox.h"
+#include "sym/protocol.h"
+
+static char existing[] = "/tmp/test_sandbox-XXXXXX";
+static pid_t parent;
+
+/* Each returns what the call did: -1 and errno where it is refused. */
+static long try_socket(void)
+{
+    return socket(AF_UNIX, SOCK_STREAM, 0);
+}
+
+static long try_internet(void)
+{
+    return socket(AF_INET, SOCK_STREAM, 0);
+}
+
+static long try_program(void)
+{
+    char *const arguments[] = {NULL};
+
+    return execve("/bin/true", arguments, arguments);
+}
+
+static long try_process(void)
+{
+    return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+static long try_clone3(void)
+{
+    return syscall(SYS_clone3, NULL, 0);
+}
+
+static long try_new_file(void)
+{
+    return open("/tmp/test_sandbox-new", O_CREAT | O_WRONLY, 0600);
+}
+
+static long try_write_open(void)
+{
+    return open(existing, O_WRONLY);
+}
+
+static long try_read_write_open(void)
+{
+    return open(existing, O_RDWR);
+}
+
+static long try_truncate(void)
+{
+    return open(existing, O_RDONLY | O_TRUNC);
+}
+
+static long try_old_open(void)
+{
+    return syscall(SYS_open, existing, O_RDONLY);
+}
+
+static long try_openat2(void)
+{
+    return syscall(SYS_openat2, AT_FDCWD, existing, NULL, 0);
+}
+
+static long try_unlink(void)
+{
+    return unlink(existing);
+}
+
+static long try_chmod(void)
+{
+    return chmod(existing, 0777);
+}
+
+static long try_write(void)
+{
+    return write(STDERR_FILENO, "x", 1);
+}
+
+static long try_trace(void)
+{
+    return ptrace(PTRACE_ATTACH, parent, NULL, NULL);
+}
+
+static long try_read_memory(void)
+{
+    char byte;
+    struct iovec local = {&byte, 1}, remote = {existing, 1};
+
+    return process_vm_readv(parent, &local, 1, &remote, 1, 0);
+}
+
+static long try_kill(void)
+{
+    return kill(parent, 0);
+}
+
+static long try_kill_thread(void)
+{
+    return syscall(SYS_tgkill, parent, parent, 0);
+}
+
+static long try_signal_by_owner(void)
+{
+    return fcntl(SYM_DESCRIPTOR, F_SETOWN, parent);
+}
+
+static long try_signal_number(void)
+{
+    return fcntl(SYM_DESCRIPTOR, F_SETSIG, SIGKILL);
+}
+
+static long try_signal_flags(void)
+{
+    return fcntl(SYM_DESCRIPTOR, F_SETFL, O_ASYNC);
+}
+
+static long try_code(void)
+{
+    return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0;
+}
+
+static long try_making_code(void)
+{
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return page == MAP_FAILED ? 0 : mprotect(page, 4096, PROT_READ | PROT_EXEC);
+}
+
+static long try_control(void)
+{
+    int count;
+
+    return ioctl(SYM_DESCRIPTOR, FIONREAD, &count);
+}
+
+static long try_io_uring(void)
+{
+    return syscall(SYS_io_uring_setup, 1, NULL);
+}
+
+static long try_namespace(void)
+{
+    return syscall(SYS_unshare, 0x10000000 /* CLONE_NEWUSER */);
+}
+
+static long try_becoming_root(void)
+{
+    return setresuid(0, 0, 0);
+}
+
+static long try_bpf(void)
+{
+    return syscall(SYS_bpf, 0, NULL, 0);
+}
+
+#define CALL(name)                                                                                                     \
+    {                                                                                                                  \
+#name, try_##name                                                                                              \
+    }
+static const struct call {
+    const char *name;
+    long (*try)(void);
+} refused[] = {
+    CALL(socket),       CALL(internet),    CALL(program),         CALL(process),
+    CALL(clone3),       CALL(new_file),    CALL(write_open),      CALL(read_write_open),
+    CALL(truncate),     CALL(old_open),    CALL(openat2),         CALL(unlink),
+    CALL(chmod),        CALL(write),       CALL(trace),           CALL(read_memory),
+    CALL(kill),         CALL(kill_thread), CALL(signal_by_owner), CALL(signal_number),
+    CALL(signal_flags), CALL(code),        CALL(making_code),     CALL(control),
+    CALL(io_uring),     CALL(namespace),   CALL(becoming_root),   CALL(bpf),
+};
+#define REFUSED_COUNT (sizeof(refused) / sizeof(refused[0]))
+
+/* Runs work in a sandbox of its own; returns the wait status. */
+static int run_inside(int (*work)(void))
+{
+    pid_t pid = fork();
+    int status = -1;
+
+    if (pid == 0) {
+        int ends[2];
+
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0 || dup2(ends[0], SYM_DESCRIPTOR) < 0 ||
+            sandbox_enter() != 0)
+            _exit(255);
+        _exit(work());
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static int try_all(void)
+{
+    for (size_t i = 0; i < REFUSED_COUNT; i++)
+        if (refused[i].try() != -1 || errno != EPERM)
+            return (int)i + 1;
+    return 0;
+}
+
+static void need_filter(void)
+{
+    if (SANDBOX_FOR_SANITIZER)
+        skip();
+}
+
+static void test_refused_calls(void **state)
+{
+    int status;
+
+    (void)state;
+    need_filter();
+    status = run_inside(try_all);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) <= (int)REFUSED_COUNT)
+        print_error("not refused: %s\n", refused[WEXITSTATUS(status) - 1].name);
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(access(existing, F_OK), 0);
+}
+
+/* What its work takes is left to it. */
+static int do_the_work(void)
+{
+    struct stat about;
+    int descriptor = open(existing, O_RDONLY | O_CLOEXEC);
+    void *memory = malloc(100 << 20);
+    char byte;
+
+    if (descriptor < 0 || fstat(descriptor, &about) != 0 || read(descriptor, &byte, 1) != 1)
+        return 1;
+    if (mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE, descriptor, 0) == MAP_FAILED || memory == NULL)
+        return 2;
+    memset(memory, 1, 100 << 20);
+    free(memory);
+    if (getuid() == 0 || geteuid() == 0 || getgid() == 0 || getgroups(0, NULL) > 0)
+        return 3;
+    return send(SYM_DESCRIPTOR, "x", 1, MSG_NOSIGNAL) < 0 && errno != EPIPE ? 4 : 0;
+}
+
+static void test_what_is_left(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(run_inside(do_the_work), 0);
+}
+
+static int take_memory(void)
+{
+    size_t bytes = (size_t)SANDBOX_MEMORY_BYTES;
+    int status = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? 0 : 1;
+
+    for (size_t i = 0; i < 2 * SANDBOX_DESCRIPTORS_MAX && status == 0; i++)
+        if (open(existing, O_RDONLY) < 0)
+            return errno == EMFILE ? 0 : 2;
+    return 3;
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    need_filter();
+    assert_int_equal(run_inside(take_memory), 0);
+}
+
+static int end_badly(void)
+{
+    abort();
+}
+
+static void test_it_may_end(void **state)
+{
+    int status;
+
+    (void)state;
+    need_filter();
+    status = run_inside(end_badly);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(WTERMSIG(status), SIGABRT);
+    assert_false(WCOREDUMP(status));
+}
+
+/* Whoever started it ends: it ends too. */
+static void test_it_dies_with_its_parent(void **state)
+{
+    struct pollfd ended;
+    int ends[2];
+    pid_t middle;
+
+    (void)state;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    middle = fork();
+    if (middle == 0) {
+        if (fork() == 0) {
+            (void)dup2(ends[1], SYM_DESCRIPTOR); /* what is open above is closed */
+            if (ends[1] != SYM_DESCRIPTOR)
+                close(ends[1]);
+            if (sandbox_enter() != 0)
+                _exit(255);
+            for (;;)
+                (void)recv(SYM_DESCRIPTOR, NULL, 0, 0); /* not a socket: fails at once, for ever */
+        }
+        usleep(200000);
+        _exit(0);
+    }
+    close(ends[1]);
+    assert_int_equal(waitpid(middle, NULL, 0), middle);
+    ended = (struct pollfd){.fd = ends[0], .events = POLLIN};
+    assert_int_equal(poll(&ended, 1, 30000), 1);
+    assert_true((ended.revents & POLLHUP) != 0);
+    close(ends[0]);
+}
+
+static int make_file(void **state)
+{
+    int descriptor = mkstemp(existing);
+
+    (void)state;
+    parent = getpid();
+    return descriptor < 0 || fchmod(descriptor, 0644) != 0 || write(descriptor, "x", 1) != 1 || close(descriptor) != 0;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(existing);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused_calls),
+        cmocka_unit_test(test_what_is_left),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_it_may_end),
+        cmocka_unit_test(test_it_dies_with_its_parent),
+    };
+
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_symbols.c - questions to a symbolizer that may do anything: ripd/sym/symbols.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "fake_symbolizer.h"
+#include "os/clock.h"
+#include "sym/queue.h"
+#include "sym/symbols.h"
+#include "sym_samples.h"
+
+#define SHORT_NS UINT64_C(400000000)
+#define LONG_NS UINT64_C(3600000000000)
+
+static char self[4096];
+static atomic_uint idle_count, trouble_count, given_up_count, start_trouble_count;
+
+static void on_idle(void *context)
+{
+    (void)context;
+    atomic_fetch_add(&idle_count, 1);
+}
+
+static void on_trouble(void *context, const struct symbols_trouble *trouble)
+{
+    (void)context;
+    atomic_fetch_add(&trouble_count, 1);
+    atomic_fetch_add(&given_up_count, trouble->given_up);
+    atomic_fetch_add(&start_trouble_count, trouble->error != 0);
+}
+
+static struct symbols *new_symbols(const char *program, uint64_t answer_ns, uint64_t restart_ns)
+{
+    const struct symbols_options options = {.program = program,
+                                            .proc_path = "/proc",
+                                            .answer_ns = answer_ns,
+                                            .restart_ns = restart_ns,
+                                            .idle = on_idle,
+                                            .trouble = on_trouble};
+    struct symbols *symbols = NULL;
+
+    atomic_store(&trouble_count, 0);
+    atomic_store(&given_up_count, 0);
+    atomic_store(&start_trouble_count, 0);
+    assert_int_equal(symbols_new(&symbols, &options), 0);
+    return symbols;
+}
+
+static void wait_idle(struct symbols *symbols)
+{
+    for (int i = 0; !symbols_are_idle(symbols); i++) {
+        assert_true(i < 60000);
+        usleep(1000);
+    }
+}
+
+/* Asks for one place and waits. NULL: there is no answer for now. */
+static const struct symbol *answer_to(struct symbols *symbols, struct module_facts *module, uint64_t offset)
+{
+    symbols_want(symbols, NULL, module, offset);
+    wait_idle(symbols);
+    return symbol_table_find(&module->symbols, offset);
+}
+
+static void test_names(void **state)
+{
+    struct module_facts *fine = sample_module("/fine", "aa", 1), *none = sample_module("/missing", "bb", 1);
+    struct module_facts *unnamed = sample_module("/fine", "", 1), *forgets = sample_module("/forgets", "cc", 1);
+    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+    struct symbols_counters counters;
+
+    (void)state;
+    assert_string_equal(answer_to(symbols, fine, 1)->frames[0].file, "/fine");
+    assert_false(symbols_want(symbols, NULL, fine, 1)); /* is there */
+    assert_int_equal(answer_to(symbols, none, 1)->frame_count, 0);
+    assert_int_equal(answer_to(symbols, unnamed, 1)->frame_count, 0); /* no process, no build id: nothing is opened */
+    for (uint64_t i = 0; i < 5; i++)
+        assert_int_equal(answer_to(symbols, forgets, i)->frame_count, 1);
+    symbols_count(symbols, &counters);
+    assert_int_equal(counters.named_count, 6);
+    assert_int_equal(counters.unnamed_count, 2);
+    assert_int_equal(counters.started_count, 1);
+    assert_int_equal(counters.refused_count, 0);
+    assert_true(atomic_load(&idle_count) > 0);
+    symbols_free(symbols);
+    module_facts_unref(fine);
+    module_facts_unref(none);
+    module_facts_unref(unnamed);
+    module_facts_unref(forgets);
+}
+
+static void test_a_place_is_asked_for_once(void **state)
+{
+    struct module_facts *slow = sample_module("/slow", "aa", 1);
+    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+    struct symbols_counters counters;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        assert_true(symbols_want(symbols, NULL, slow, 1) || symbol_table_find(&slow->symbols, 1) != NULL);
+    wait_idle(symbols);
+    symbols_count(symbols, &counters);
+    assert_int_equal(counters.named_count, 1);
+    symbols_free(symbols);
+    module_facts_unref(slow);
+}
+
+static void test_too_many_questions(void **state)
+{
+    struct module_facts *slow = sample_module("/slow", "aa", 1);
+    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+    struct symbols_counters counters;
+
+    (void)state;
+    for (uint64_t i = 0; i < QUEUE_LANE_MAX + 1000; i++)
+        symbols_want(symbols, NULL, slow, i);
+    symbols_count(symbols, &counters);
+    assert_in_range(counters.refused_count, 500, 1000);
+    symbols_free(symbols); /* while the others wait: they are let go of */
+    assert_int_equal(atomic_load(&slow->references), 1);
+    module_facts_unref(slow);
+}
+
+/* The file is tried twice, then not again; its user pauses, another does not. */
+static void test_a_deadly_file(void **state)
+{
+    static const char *const paths[] = {"/dies", "/open-dies", "/nonsense", "/half", "/key"};
+    struct module_facts *fine = sample_module("/fine", "aa", 2);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+        struct module_facts *deadly = sample_module(paths[i], "aa", 1);
+        struct symbols_counters counters;
+
+        assert_int_equal(answer_to(symbols, deadly, 1)->frame_count, 0);
+        assert_null(answer_to(symbols, deadly, 2)); /* its user pauses */
+        assert_non_null(answer_to(symbols, fine, i));
+        symbols_count(symbols, &counters);
+        assert_int_equal(counters.ended_counts[SYMBOLS_ENDING_DIED] + counters.ended_counts[SYMBOLS_ENDING_NONSENSE],
+                         SYMBOLS_STRIKES_MAX);
+        assert_int_equal(counters.started_count, SYMBOLS_STRIKES_MAX + 1);
+        assert_int_equal(counters.refused_count, 1);
+        assert_int_equal(atomic_load(&trouble_count), SYMBOLS_STRIKES_MAX);
+        assert_int_equal(atomic_load(&given_up_count), 1);
+        symbols_free(symbols);
+        module_facts_unref(deadly);
+    }
+    module_facts_unref(fine);
+}
+
+static void test_a_bad_file_is_remembered(void **state)
+{
+    struct module_facts *deadly = sample_module("/dies", "aa", 1);
+    struct symbols *symbols = new_symbols(self, LONG_NS, 1);
+    struct symbols_counters counters;
+
+    (void)state;
+    for (uint64_t i = 0; i < 20; i++) {
+        assert_int_equal(answer_to(symbols, deadly, i)->frame_count, 0);
+        usleep(100); /* pauses of nanoseconds */
+    }
+    symbols_count(symbols, &counters);
+    assert_int_equal(counters.started_count, SYMBOLS_STRIKES_MAX);
+    symbols_free(symbols);
+    module_facts_unref(deadly);
+}
+
+static void test_one_accident(void **state)
+{
+    char mark[64], path[96];
+    struct module_facts *module;
+    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+
+    (void)state;
+    snprintf(mark, sizeof(mark), "/tmp/test_symbols-%d", (int)getpid());
+    snprintf(path, sizeof(path), "/dies-once:%s", mark);
+    module = sample_module(path, "aa", 1);
+    assert_int_equal(answer_to(symbols, module, 1)->frame_count, 1); /* by the second try */
+    unlink(mark);
+    symbols_free(symbols);
+    module_facts_unref(module);
+}
+
+static void test_killed_by_somebody(void **state)
+{
+    struct module_facts *fine = sample_module("/fine", "aa", 1);
+    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+    struct symbols_counters counters;
+
+    (void)state;
+    for (uint64_t i = 0; i < 20; i++) {
+        const struct symbol *symbol = answer_to(symbols, fine, i);
+
+        assert_non_null(symbol);
+        assert_int_equal(kill((pid_t)symbol->frames[0].line, SIGKILL), 0);
+        assert_int_equal(waitid(P_PID, (id_t)symbol->frames[0].line, NULL, WEXITED | WNOWAIT), 0);
+    }
+    symbols_count(symbols, &counters);
+    assert_int_equal(counters.named_count, 20);
+    assert_int_equal(counters.ended_counts[SYMBOLS_ENDING_IDLE], 19);
+    assert_int_equal(counters.ended_counts[SYMBOLS_ENDING_HUNG], 0);
+    symbols_free(symbols);
+    module_facts_unref(fine);
+}
+
+/* The second try gets a fraction of the time, and so does what else that user asks. */
+static void test_a_hanging_file(void **state)
+{
+    struct module_facts *stops = sample_module("/stops", "aa", 1), *fine = sample_module("/fine", "bb", 2);
+    struct symbols *symbols = new_symbols(self, SHORT_NS, LONG_NS);
+    struct symbols_counters counters;
+
+    (void)state;
+    assert_int_equal(answer_to(symbols, stops, 1)->frame_count, 0);
+    assert_int_equal(answer_to(symbols, fine, 1)->frame_count, 1);
+    symbols_count(symbols, &counters);
+    assert_int_equal(counters.ended_counts[SYMBOLS_ENDING_HUNG], SYMBOLS_STRIKES_MAX);
+    symbols_free(symbols);
+    module_facts_unref(stops);
+    module_facts_unref(fine);
+}
+
+static void test_stop_while_it_hangs(void **state)
+{
+    struct module_facts *stops = sample_module("/stops", "aa", 1);
+    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+    uint64_t before_ns = clock_mono_ns();
+
+    (void)state;
+    for (uint64_t i = 0; i < 10; i++)
+        assert_true(symbols_want(symbols, NULL, stops, i));
+    usleep(100000);
+    symbols_free(symbols);
+    assert_true(clock_mono_ns() - before_ns < LONG_NS / 60);
+    assert_int_equal(atomic_load(&stops->references), 1);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    module_facts_unref(stops);
+}
+
+static void test_no_program(void **state)
+{
+    struct module_facts *fine = sample_module("/fine", "aa", 1);
+    struct symbols *symbols = new_symbols("/nowhere/ripd-symbolizer", LONG_NS, LONG_NS);
+
+    (void)state;
+    assert_null(answer_to(symbols, fine, 1));
+    assert_false(symbols_want(symbols, NULL, fine, 1)); /* not before the pause is over */
+    assert_int_equal(atomic_load(&start_trouble_count), 1);
+    symbols_free(symbols);
+    module_facts_unref(fine);
+}
+
+struct crowd {
+    struct symbols *symbols;
+    struct module_facts *modules[4];
+};
+
+static void *ask_a_lot(void *context)
+{
+    struct crowd *crowd = context;
+
+    for (uint64_t i = 0; i < 400; i++) {
+        symbols_want(crowd->symbols, NULL, crowd->modules[i % 4], i / 8);
+        symbol_table_find(&crowd->modules[i % 4]->symbols, i / 4);
+    }
+    return NULL;
+}
+
+/* Several threads ask and look at once, while symbolizers come and go. */
+static void test_a_crowd(void **state)
+{
+    struct crowd crowd = {new_symbols(self, LONG_NS, 1),
+                          {sample_module("/fine", "aa", 1), sample_module("/dies", "bb", 2),
+                           sample_module("/forgets", "cc", 3), sample_module("/nonsense", "dd", 4)}};
+    struct symbols_counters counters;
+    pthread_t threads[4];
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask_a_lot, &crowd), 0);
+    for (size_t i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    wait_idle(crowd.symbols);
+    symbols_count(crowd.symbols, &counters);
+    assert_in_range(counters.named_count, 2, 100); /* 50 each of two files */
+    symbols_free(crowd.symbols);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(atomic_load(&crowd.modules[i]->references), 1);
+        module_facts_unref(crowd.modules[i]);
+    }
+}
+
+static void test_words(void **state)
+{
+    (void)state;
+    assert_string_equal(symbols_ending_name(SYMBOLS_ENDING_DIED), "died");
+    assert_string_equal(symbols_ending_name(SYMBOLS_ENDING_IDLE), "idle");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_a_place_is_asked_for_once),
+        cmocka_unit_test(test_too_many_questions),
+        cmocka_unit_test(test_a_deadly_file),
+        cmocka_unit_test(test_a_bad_file_is_remembered),
+        cmocka_unit_test(test_one_accident),
+        cmocka_unit_test(test_killed_by_somebody),
+        cmocka_unit_test(test_a_hanging_file),
+        cmocka_unit_test(test_stop_while_it_hangs),
+        cmocka_unit_test(test_no_program),
+        cmocka_unit_test(test_a_crowd),
+        cmocka_unit_test(test_words),
+    };
+
+    fake_symbolizer();
+    if (readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
