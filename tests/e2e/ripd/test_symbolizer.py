@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names in bad times: a symbolizer that is killed or stopped, files that are made to break it, users who lie."""
+import os
+import random
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from symbols_kit import SOURCES, Builder, expect, expect_all, location_of, sh, start, tell  # noqa: E402
+from world import Skip, run  # noqa: E402
+
+USER_A, USER_B = 61001, 61002
+
+
+def symbolizers(world):
+    """Children of ripd, zombies included: pid and state."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                pid, comm, rest = re.match(r"(\d+) \((.*)\) (.*)", file.read()).groups()
+        except (OSError, AttributeError):
+            continue
+        if int(rest.split()[1]) == world.ripd.pid and comm.startswith("ripd-symbolizer"[:15]):
+            found.append((int(pid), rest.split()[0]))
+    return found
+
+
+def metric(world, name):
+    found = re.search(rf"^{re.escape(name)} (\S+)$", world.request("/metrics")[1], re.M)
+    return float(found.group(1))
+
+
+def failures(world, reason):
+    return metric(world, f'ripd_symbolizer_failures_total{{reason="{reason}"}}')
+
+
+def app_with_libraries(world, builder, count):
+    process = start(world, builder.program("app", "-g", "-rdynamic"))
+    return process, [builder.shared(f"lib{i}.so", "-g", "-Wl,--build-id=uuid") for i in range(count)]
+
+
+def killed(world):
+    """Again and again: each file that comes later has its names, and nothing is left behind."""
+    builder = Builder(world)
+    process, libraries = app_with_libraries(world, builder, 5)
+    expect_all(world, "app")
+    descriptors = len(os.listdir(f"/proc/{world.ripd.pid}/fd"))
+    for i, library in enumerate(libraries):
+        for pid, _ in symbolizers(world):
+            os.kill(pid, signal.SIGKILL)
+        tell(process, f"load {library}")
+        expect(world, "app", 3 if i == 0 else 9 + i, "library_work")
+    assert len(symbolizers(world)) == 1, symbolizers(world)
+    assert len(os.listdir(f"/proc/{world.ripd.pid}/fd")) <= descriptors
+    world.wait_scans(1)
+    assert failures(world, "died") >= 4 and metric(world, "ripd_symbolizer_starts_total") >= 5
+    assert metric(world, 'ripd_symbols_total{result="named"}') >= 7
+    assert "symbolizer ended" in world.log_text()
+
+
+def stopped(world):
+    """Answers and scans go on meanwhile; it is replaced, and the file has its names."""
+    builder = Builder(world)
+    process, libraries = app_with_libraries(world, builder, 1)
+    expect_all(world, "app")
+    os.kill(symbolizers(world)[0][0], signal.SIGSTOP)
+    tell(process, f"load {libraries[0]}")
+    world.wait_for(lambda: len(world.stalls("?ring=app")) == 3)
+    before = world.sequence()
+    world.wait_for(lambda: world.get("/threads?ring=app") and failures(world, "hung") == 1)
+    assert world.sequence() - before >= 5
+    expect(world, "app", 3, "library_work")
+    lines = [line for line in world.log_text().splitlines() if "reason=hung" in line]
+    assert len(lines) == 1 and "lib0.so" in lines[0], lines
+    os.kill(symbolizers(world)[0][0], signal.SIGSTOP)
+    assert world.stop() == 0 # does not wait for it
+    world.start()
+    expect(world, "app", 3, "library_work")
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+def sections(data):
+    """(offset of the header, offset, size) of each section."""
+    at, = struct.unpack_from("<Q", data, 40)
+    count, = struct.unpack_from("<H", data, 60)
+    return [(at + 64 * i, *struct.unpack_from("<QQ", data, at + 64 * i + 24)) for i in range(count)]
+
+
+def broken(data, seed):
+    """Debug files that keep their build id, and are broken behind it."""
+    chance = random.Random(seed)
+    late = [section for section in sections(data) if section[1] > 0x400]
+    for header, offset, size in late:
+        yield data[:offset + size // 2]
+        yield data[:header + 32] + struct.pack("<Q", 1 << 62) + data[header + 40:]
+        if size > 8:
+            noise = bytes(chance.randrange(256) for _ in range(size))
+            yield data[:offset] + noise + data[offset + size:]
+
+
+def hostile_debug_files(world):
+    """None of them takes the names of others away, or ripd."""
+    builder = Builder(world)
+    good = start(world, builder.program("good", "-g", "-rdynamic"))
+    original = builder.program("original", "-g")
+    with open(original, "rb") as file:
+        data = file.read()
+    variants = list(broken(data, 1))
+    for i, variant in enumerate(variants):
+        path = builder.path(f"bad{i}")
+        shutil.copy(original, path)
+        sh("strip", path)
+        sh("objcopy", "--remove-section=.note.gnu.build-id", path) # each is a file of its own, told by its place
+        with open(f"{path}.debug", "wb") as file:
+            file.write(data)
+        sh("objcopy", f"--add-gnu-debuglink={path}.debug", path)
+        with open(f"{path}.debug", "wb") as file:
+            file.write(variant)
+        start(world, path)
+    for i in range(len(variants)):
+        location_of(world, f"bad{i}")
+    library = builder.shared("late.so", "-g")
+    tell(good, f"load {library}")
+    expect(world, "good", 3, "library_work")
+    assert len(symbolizers(world)) == 1
+
+
+def hostile_debug_information(world):
+    """A function that is its own origin, blocks a hundred thousand deep, files that are nothing but large."""
+    builder = Builder(world)
+    for name, cycle in (("cycle", 1), ("deep", 0)):
+        part = builder.path(f"{name}.o")
+        sh("as", "--defsym", f"CYCLE={cycle}", f"{SOURCES}/hostile.s", "-o", part)
+        start(world, builder.program(name, part))
+    path = builder.program("sparse", "-g")
+    os.truncate(path, 4 << 30)
+    start(world, path)
+    start(world, builder.program("good", "-g"))
+    for name in ("cycle", "deep"):
+        assert location_of(world, name)["function"] in ("plain_work", None)
+    location_of(world, "sparse")
+    expect_all(world, "good")
+
+
+def cut_while_it_is_read(world):
+    """Pages of a mapped file that are gone end the symbolizer, not ripd; other files keep their names."""
+    builder = Builder(world)
+    path = builder.program("cut", "-g")
+    debug = f"{path}.debug"
+    sh("objcopy", "--only-keep-debug", path, debug)
+    sh("strip", path)
+    sh("objcopy", f"--add-gnu-debuglink={debug}", path)
+    process = start(world, builder.program("good", "-g", "-rdynamic"))
+    start(world, path)
+    expect_all(world, "cut")
+    os.truncate(debug, 4096)
+    library = builder.shared("late.so", "-g")
+    tell(process, f"load {library}")
+    expect(world, "good", 3, "library_work")
+    expect_all(world, "good")
+
+
+# Users ----------------------------------------------------------------------------------------------------------------
+
+def build_id_of(path):
+    return bytes.fromhex(sh("readelf", "-n", path).split("Build ID: ")[1].split()[0])
+
+
+def forge(ring, path, build_id, shift):
+    """The first module of a ring claims another file; shift: it begins where nothing is mapped."""
+    with open(ring, "r+b") as file:
+        data = file.read()
+        at, = struct.unpack_from("<Q", data, 96 + struct.calcsize("<IIQIIQQIIQII"))
+        begin, = struct.unpack_from("<Q", data, at)
+        file.seek(at)
+        file.write(struct.pack("<Q", begin - (4096 if shift else 0)))
+        file.seek(at + 28)
+        file.write(struct.pack("<HBB", len(path), len(build_id), 0) + build_id.ljust(32, b"\0") + path.encode())
+
+
+class Users:
+    """A nursery where rings are made before ripd sees them."""
+
+    def __init__(self, world):
+        if os.getuid() != 0:
+            raise Skip("other users' processes take root")
+        self.world = world
+        self.builder = Builder(world)
+        self.nursery = self.builder.path("nursery")
+        os.mkdir(self.nursery)
+        os.chmod(self.nursery, 0o777)
+        os.chmod(world.dir, 0o777)
+
+    def start(self, program, name, user, claim=None, shift=False):
+        """program runs as user; its ring claims (path, build id)."""
+        ring = os.path.join(self.nursery, name)
+        process = subprocess.Popen([program, ring], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, user=user,
+                                   group=user, extra_groups=[])
+        self.world.processes.append(process)
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.05) # until its threads have taken their ids
+        if claim:
+            forge(ring, *claim, shift)
+        os.chmod(ring, 0o644)
+        os.rename(ring, self.world.ring(name))
+        return process
+
+
+def private_things(users):
+    """A program of B's, which nobody else can read, and one that anybody could but for its folder; their build ids."""
+    folder = users.builder.path("home-of-b")
+    os.mkdir(folder)
+    found = {}
+    for name, mode in (("closed", 0o700), ("readable", 0o755)):
+        path = users.builder.program(name, "-g", "-Dplain_work=secret_work", "-Dinlined_work=secret_other")
+        build_id = build_id_of(path)
+        os.rename(path, f"{folder}/{name}")
+        os.chown(f"{folder}/{name}", USER_B, USER_B)
+        os.chmod(f"{folder}/{name}", mode)
+        found[name] = (f"{folder}/{name}", build_id)
+    os.chown(folder, USER_B, USER_B)
+    os.chmod(folder, 0o700)
+    return found
+
+
+def nothing_of_others(world):
+    """A's rings claim B's programs in every way; ripd is root, then somebody else."""
+    users = Users(world)
+    things = private_things(users)
+    program = users.builder.program("program", "-g")
+    public = users.builder.program("public", "-g", "-Dplain_work=public_work")
+    link, fifo = users.builder.path("link"), users.builder.path("fifo")
+    os.symlink(things["closed"][0], link)
+    os.mkfifo(fifo)
+    closed = things["closed"][1]
+    claims = {
+        "mapped-closed": (things["closed"], False),
+        "mapped-readable": (things["readable"], False),
+        "unmapped-closed": (things["closed"], True),
+        "unmapped-readable": (things["readable"], True),
+        "link": ((link, closed), True),
+        "fifo": ((fifo, closed), True),
+        "folder": ((users.builder.folder, closed), True),
+        "zero": (("/dev/zero", closed), True),
+        "up": ((users.builder.folder + "/nursery/../home-of-b/closed", closed), True),
+        "proc": ((f"/proc/{os.getpid()}/root{things['closed'][0]}", closed), True),
+    }
+    for name, (claim, shift) in claims.items():
+        users.start(program, name, USER_A, claim, shift)
+    users.start(program, "honest", USER_A)
+    users.start(program, "of-public", USER_A, (public, build_id_of(public)), True)
+    owner = users.start(things["closed"][0], "of-b", USER_B)
+    for _ in range(2):
+        for name in claims:
+            location = location_of(world, name)
+            assert location["function"] is None and location["file"] is None, f"{name}: {location}"
+        expect_all(world, "honest")
+        assert location_of(world, "of-public")["function"] == "public_work" # anybody may read that
+        assert len(symbolizers(world)) == 1 and owner.poll() is None
+        if world.ripd_as_root:
+            assert location_of(world, "of-b")["function"] == "secret_work" # its own user's ring
+        world.stop()
+        world.ripd_as_root = False
+        world.start()
+    world.ripd_as_root = True
+
+
+def forged_files_stay_with_their_owner(world):
+    """A has a file with the build id of B's program, and other names in it; it is asked about first."""
+    users = Users(world)
+    program = users.builder.program("program", "-g")
+    forged = users.builder.program("forged", "-g", "-Dplain_work=forged_work", "-Wl,--build-id=0x"
+                                   + build_id_of(program).hex())
+    users.start(program, "of-a", USER_A, (forged, build_id_of(program)), True)
+    assert location_of(world, "of-a")["function"] == "forged_work" # on A's word
+    users.start(program, "of-b", USER_B)
+    expect_all(world, "of-b")
+
+
+def make_world():
+    from world import World # pylint: disable=import-outside-toplevel
+
+    class OfUsers(World):
+        """Whose ripd may be restarted as nobody in particular."""
+        ripd_as_root = True
+
+        def start(self):
+            if self.ripd_as_root:
+                super().start()
+                return
+            popen = subprocess.Popen
+            subprocess.Popen = lambda *args, **options: popen(*args, user=65533, group=65533, extra_groups=[],
+                                                              **options)
+            try:
+                super().start()
+            finally:
+                subprocess.Popen = popen
+
+    return OfUsers()
+
+
+if __name__ == "__main__":
+    run([killed, stopped, hostile_debug_files, hostile_debug_information, cut_while_it_is_read, nothing_of_others,
+         forged_files_stay_with_their_owner], make_world)
