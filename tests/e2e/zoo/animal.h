@@ -24,7 +24,7 @@ extern const struct animal file_animals[];
 void animal_fail(const char *what) __attribute__((noreturn));
 
 /* What a traced function does first: a breadcrumb that survives. Not inlined, so that functions keep their names. */
-#define ANIMAL_STALL static void __attribute__((noinline, noclone))
+#define ANIMAL_STALL static void __attribute__((noinline))
 
 /* Which of the kind's threads this is, from 0. */
 extern _Thread_local unsigned animal_number;

@@ -17,7 +17,7 @@ static pthread_mutex_t mutexes[CYCLE_MAX] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_
                                              PTHREAD_MUTEX_INITIALIZER};
 
 /* Each of the threads has its own mutex and wants the next one's. */
-static void __attribute__((noinline, noclone)) lock_in_a_circle(unsigned count)
+static void __attribute__((noinline)) lock_in_a_circle(unsigned count)
 {
     pthread_mutex_lock(&mutexes[animal_number]);
     animal_meet();
