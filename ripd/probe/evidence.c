@@ -7,8 +7,9 @@
  *   1. What stops a whole process is told of all its suspects, however many, by one look at the process: half the
  * budget is kept for that. An id on no thread needs no more either.
  *   2. The threads of the others are looked at one by one: those never examined first, the longest frozen of them
- *      first, then the others in turn, until the budget is spent. The budget is for reading /proc: the bookkeeping,
- *      some 25 ns for each suspect, is not taken out of it, or a million of them would leave nothing for any.
+ *      first, until the budget is spent, then the others in turn, until a quarter of it is. The budget is for reading
+ *      /proc: the bookkeeping, some 25 ns for each suspect, is not taken out of it, or a million of them would leave
+ *      nothing for any.
  *   3. A process is asked about again after its threads; if it is not the same any more, nothing that was read counts.
  *   4. Only numbers that the ring itself gives are looked up, below the pid that it is known to be of.
  */
@@ -21,6 +22,8 @@
 #include "core/array.h"
 #include "os/clock.h"
 #include "probe/probe_state.h"
+
+#define KNOWN_BUDGET_PART 4u /* of the budget, for those examined before: ten thousand stalls are not news for ever */
 
 /* Processes -------------------------------------------------------------------------------------------------------- */
 
@@ -140,9 +143,16 @@ static int gather_pending(struct probe *probe, struct detector_suspect *suspects
 static void examine_pending(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
                             uint64_t deadline_mono_ns)
 {
-    while (probe->pending_count > 0 && clock_mono_ns() + examine_again_ns(probe) < deadline_mono_ns) {
-        struct pending next = pop_pending(probe);
+    uint64_t known_mono_ns = clock_mono_ns() + probe->budget_ns / KNOWN_BUDGET_PART;
 
+    while (probe->pending_count > 0) {
+        uint64_t now_mono_ns = clock_mono_ns();
+        struct pending next;
+
+        if (now_mono_ns + examine_again_ns(probe) >= deadline_mono_ns ||
+            (probe->pending[0].class != 0 && now_mono_ns >= known_mono_ns))
+            break;
+        next = pop_pending(probe);
         examine_again_if_due(probe, registry, suspects, deadline_mono_ns);
         examine_suspect(probe, registry, suspects, next.suspect, deadline_mono_ns);
         if (next.class != 0)

@@ -48,6 +48,15 @@ static int read_times(int proc, uint32_t pid, uint32_t tid, struct kernel_times 
     return 0;
 }
 
+/* As much of it as tells whether the thread has run since. */
+static int read_again(int proc, const struct kernel_reading *reading, struct kernel_times *ret_times)
+{
+    if ((reading->times.has & KERNEL_HAS_SCHEDSTAT) == 0)
+        return read_times(proc, reading->pid, reading->tid, ret_times);
+    *ret_times = (struct kernel_times){.has = KERNEL_HAS_SCHEDSTAT, .state = reading->times.state};
+    return proc_thread_schedstat(proc, reading->pid, reading->tid, &ret_times->schedstat);
+}
+
 static void read_wchan(int proc, struct kernel_reading *reading)
 {
     int result = proc_thread_wchan(proc, reading->pid, reading->tid, reading->wchan);
@@ -144,7 +153,7 @@ int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, s
         read_call(proc, &reading);
         if (reading.times.state == 'R')
             break; /* it waits for nothing */
-        result = read_times(proc, pid, tid, &after);
+        result = read_again(proc, &reading, &after);
         if (result != 0 || kernel_has_not_run(&reading.times, &after))
             break;
         if (attempt + 1 == ATTEMPTS)
