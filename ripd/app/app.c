@@ -122,6 +122,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
         .update = update,
         .counters = registry_counters(app->registry),
         .unexamined_count = unexamined_count,
+        .sockets_cut_count = evidence_sockets_cut_count(app->probe),
         .left_out_count = snapshot->stalls_left_out_count,
         .suppressed_count = events_suppressed_count(app->events),
         .unnoted_count = events_unnoted_count(app->events),

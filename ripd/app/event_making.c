@@ -92,6 +92,10 @@ struct event *event_make_begin(const struct events_scan *scan, const struct repo
     event->cause = sighting.cause;
     if (item != NULL)
         fill_subject(event, item);
+    if (sighting.kernel != NULL) {
+        event->syscall = sighting.kernel->syscall;
+        event->target = sighting.kernel->target[0] != '\0' ? strdup(sighting.kernel->target) : NULL;
+    }
     if (document_event_begin(event, &sighting) == 0)
         return event;
     event_unref(event);

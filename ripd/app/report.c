@@ -113,9 +113,25 @@ static void format_where(const struct event *event, char ret_text[WHERE_BYTES])
                  log_quote(event->file, strlen(event->file), quoted), event->line);
 }
 
+#define WAIT_BYTES (LOG_QUOTED_BYTES + 96u)
+
+/* " syscall= target=", each as far as it is known. */
+static void format_wait(const struct event *event, char ret_text[WAIT_BYTES])
+{
+    char quoted[LOG_QUOTED_BYTES];
+    size_t length = 0;
+
+    ret_text[0] = '\0';
+    if (event->syscall != NULL)
+        length = (size_t)snprintf(ret_text, WAIT_BYTES, " syscall=%s", event->syscall);
+    if (event->target != NULL)
+        snprintf(ret_text + length, WAIT_BYTES - length, " target=%s",
+                 log_quote(event->target, strlen(event->target), quoted));
+}
+
 void report_event(const struct event *event)
 {
-    char who[2 * LOG_QUOTED_BYTES + 64] = "", where[WHERE_BYTES];
+    char who[2 * LOG_QUOTED_BYTES + 64] = "", where[WHERE_BYTES], wait[WAIT_BYTES];
     char ring[LOG_QUOTED_BYTES], name[LOG_QUOTED_BYTES];
     struct report_fields fields;
 
@@ -125,10 +141,11 @@ void report_event(const struct event *event)
                  log_quote(event->ring, strlen(event->ring), ring), event->id, event->tid,
                  log_quote(event->name, event->name_bytes, name));
     format_where(event, where);
+    format_wait(event, wait);
     if (event->kind == EVENT_BEGIN)
         log_event(LOG_LEVEL_WARNING, fields.fields, fields.count,
-                  "stall begin episode=%" PRIu64 "%s cause=%s frozen_for_ms=%" PRIu64 "%s", event->episode, who,
-                  cause_or_null(event->cause), event->duration_ns / 1000000, where);
+                  "stall begin episode=%" PRIu64 "%s cause=%s frozen_for_ms=%" PRIu64 "%s%s", event->episode, who,
+                  cause_or_null(event->cause), event->duration_ns / 1000000, where, wait);
     else
         log_event(LOG_LEVEL_WARNING, fields.fields, fields.count,
                   "stall end episode=%" PRIu64 "%s reason=%s lasted_ms=%" PRIu64 " stalls=%" PRIu32, event->episode,

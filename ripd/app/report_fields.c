@@ -129,6 +129,18 @@ static bool get_line(const struct event *event, struct log_field *field, char *n
     return event->line != 0 && give_number(field, number, event->line);
 }
 
+static bool get_syscall(const struct event *event, struct log_field *field, char *number)
+{
+    (void)number;
+    return give_text(field, event->syscall);
+}
+
+static bool get_target(const struct event *event, struct log_field *field, char *number)
+{
+    (void)number;
+    return give_text(field, event->target);
+}
+
 static bool get_reason(const struct event *event, struct log_field *field, char *number)
 {
     (void)number;

@@ -34,6 +34,8 @@
     X(RIPD_FUNCTION, function, "the function that is there")                                                           \
     X(RIPD_FILE, file, "its source file, as the debugging information has it")                                         \
     X(RIPD_LINE, line, "the line in that file")                                                                        \
+    X(RIPD_SYSCALL, syscall, "of a begin: the system call that its thread waited in")                                  \
+    X(RIPD_TARGET, target, "of a begin: what it waited for there, any bytes")                                          \
     X(RIPD_REASON, reason, "of an end: how it ended")
 
 enum report_field {

@@ -42,6 +42,7 @@ void tally_add(struct tally *tally, const struct tally_scan *scan)
             *(const uint64_t *)((const char *)scan->counters + counter_limits[i].offset);
     health->limit_counts[HEALTH_LIMIT_NAMES] += scan->update->unnamed_count;
     health->limit_counts[HEALTH_LIMIT_EVIDENCE] += scan->unexamined_count;
+    health->limit_counts[HEALTH_LIMIT_SOCKETS] = scan->sockets_cut_count;
     health->limit_counts[HEALTH_LIMIT_STALLS] += scan->left_out_count;
     health->limit_counts[HEALTH_LIMIT_EPISODES] = scan->suppressed_count;
     health->limit_counts[HEALTH_LIMIT_RESTALLS] = scan->unnoted_count;

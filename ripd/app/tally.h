@@ -29,6 +29,7 @@ struct tally_scan {
     const struct detector_update *update;
     const struct registry_counters *counters;
     uint64_t unexamined_count;   /* suspects, on this scan */
+    uint64_t sockets_cut_count;  /* tables of sockets not read to their end, since the start */
     uint64_t left_out_count;     /* stalls not described, on this scan */
     uint64_t suppressed_count;   /* episodes not reported, since the start */
     uint64_t unnoted_count;      /* stalls within an episode that the history has no line of, since the start */

@@ -74,6 +74,7 @@ void event_unref(struct event *event)
         return;
     free(event->module);
     free(event->function);
+    free(event->target);
     free(event->file);
     free(event->text);
     free(event);

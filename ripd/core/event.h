@@ -49,6 +49,8 @@ struct event {
     char *function;                /* what is there; NULL = not known */
     char *file;                    /* NULL = not known */
     uint32_t line;                 /* 0 = not known */
+    const char *syscall;           /* of a begin: that its thread waited in, static; NULL = none, or not known */
+    char *target;                  /* of a begin: and for what; NULL = not known */
     size_t text_bytes;
     char *text;        /* one JSON object on one line, without a newline behind it; terminated */
     size_t subject_at; /* where in text the fields begin that a begin and its end have in common, up to its last byte */

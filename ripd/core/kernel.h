@@ -15,6 +15,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Fields of "kernel", in their order, and what they say. */
+#define KERNEL_FIELD_TABLE(X)                                                                                          \
+    X("state", "the letter of its state: S and D wait, R runs or could run")                                           \
+    X("syscall", "the system call that it waits in; null for one that runs, whose call the kernel does not tell")      \
+    X("fd", "the descriptor that it waits for")                                                                        \
+    X("target", "what that refers to, and of a socket its addresses and its state; the operation of a futex, how "     \
+                "many descriptors a poll has, which child is waited for")                                              \
+    X("holder", "who holds the file lock, or has the other end of the pipe open: pid and comm")                        \
+    X("asked_ms", "how long it wants to sleep, or to wait at most")                                                    \
+    X("wchan", "the function of the kernel that it waits in")                                                          \
+    X("mode", "where most of its CPU time goes by: user, or system, inside a system call")                             \
+    X("window_ms", "the time from its first examination to its last, of which the next four tell")                     \
+    X("cpu_ms", "on a processor")                                                                                      \
+    X("wait_ms", "ready to run, waiting for a processor; counted when it gets one")                                    \
+    X("voluntary_switches", "times that it went to sleep")                                                             \
+    X("involuntary_switches", "times that it was taken off its processor")                                             \
+    X("denied", "fields that are null because the kernel does not tell ripd: without privileges all but state and "    \
+                "the times, for other users' processes")
+
 #define KERNEL_UNKNOWN UINT64_MAX
 #define KERNEL_WCHAN_BYTES 64u
 #define KERNEL_TARGET_BYTES 320u

@@ -20,6 +20,7 @@
 #include "core/event_kind.h"
 #include "core/event_queue.h"
 #include "core/health.h"
+#include "core/kernel.h"
 #include "core/state.h"
 #include "net/limits.h"
 #include "net/routes.h"
@@ -140,6 +141,13 @@ static void put_stop_causes(void)
     put_causes_of(true);
 }
 
+static void put_kernel_fields(void)
+{
+#define X(name, meaning) put_item(name, meaning);
+    KERNEL_FIELD_TABLE(X)
+#undef X
+}
+
 static void put_events(void)
 {
 #define X(name, text, meaning) put_item(text, meaning);
@@ -205,6 +213,7 @@ static const struct {
     {"@STATES@", put_states},
     {"@STALL_CAUSES@", put_stall_causes},
     {"@STOP_CAUSES@", put_stop_causes},
+    {"@KERNEL_FIELDS@", put_kernel_fields},
     {"@EVENTS@", put_events},
     {"@REASONS@", put_reasons},
     {"@GAPS@", put_gaps},

@@ -215,3 +215,8 @@ struct kernel_facts *evidence_kernel(const struct probe *probe, uint32_t ring, u
 {
     return watches_find(&probe->watches, ring, slot, generation);
 }
+
+uint64_t evidence_sockets_cut_count(const struct probe *probe)
+{
+    return sockets_cut_count(probe->sockets);
+}

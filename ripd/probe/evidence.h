@@ -34,6 +34,9 @@ void probe_set_budget(struct probe *probe, uint64_t budget_ns); /* from the next
  */
 struct kernel_facts *evidence_kernel(const struct probe *probe, uint32_t ring, uint32_t slot, uint32_t generation);
 
+/* Tables of sockets that were not read to their end, since the beginning. */
+uint64_t evidence_sockets_cut_count(const struct probe *probe);
+
 /* Fills suspect->evidence of as many suspects as the budget allows. Returns how many were left unexamined. */
 size_t evidence_collect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
                         size_t count);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,11 +73,45 @@ static void test_everything_known(void **state)
     kernel_facts_unref(kernel_facts_ref(NULL));
 }
 
+/* The table, of which the manual page is made, has the fields in their order. */
+static void test_the_table_of_fields(void **state)
+{
+#define X(name, meaning) name,
+    static const char *const names[] = {KERNEL_FIELD_TABLE(X)};
+#undef X
+    struct kernel_facts *facts = kernel_facts_new("");
+    struct json_writer writer;
+    size_t length, count = 0;
+    char *text, *found;
+
+    (void)state;
+    json_init(&writer);
+    json_object_begin(&writer);
+    part_kernel(&writer, facts);
+    json_object_end(&writer);
+    assert_int_equal(json_finish(&writer, &text, &length), 0);
+    found = text + strlen("{\"kernel\":{");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char key[64];
+
+        snprintf(key, sizeof(key), "\"%s\":", names[i]);
+        found = strstr(found, key);
+        if (found == NULL)
+            fail_msg("%s", names[i]);
+    }
+    for (const char *at = text; *at != '\0'; at++)
+        count += *at == ':';
+    assert_int_equal(count, 1 + sizeof(names) / sizeof(names[0]));
+    free(text);
+    kernel_facts_unref(facts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_known),
         cmocka_unit_test(test_everything_known),
+        cmocka_unit_test(test_the_table_of_fields),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,6 +79,7 @@ static void assert_stderr(struct scene *scene, const char *expected)
 }
 
 static char module_name[] = "lib\n.so", function_name[] = "f\n<T>", file_name[] = "src/\x1b.c";
+static char target[] = "/tmp/a\nb";
 static const struct event begin = {
     .kind = EVENT_BEGIN,
     .episode = 7,
@@ -96,6 +97,8 @@ static const struct event begin = {
     .function = function_name,
     .file = file_name,
     .line = 120,
+    .syscall = "flock",
+    .target = target,
 };
 
 static void test_begin(void **state)
@@ -110,7 +113,8 @@ static void test_begin(void **state)
                  "stall begin episode=7 ring=\"che\\x0ack=out\" id=17 tid=4711 "
                  "name=\"x\\x0aMESSAGE=evil\\x0a\\x1b[2J\\xff\\x00\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\x00\" "
                  "cause=blocked frozen_for_ms=5432 module=\"lib\\x0a.so\" offset=0x1234 "
-                 "function=\"f\\x0a<T>\" file=\"src/\\x1b.c\" line=120");
+                 "function=\"f\\x0a<T>\" file=\"src/\\x1b.c\" line=120 "
+                 "syscall=flock target=\"/tmp/a\\x0ab\"");
     assert_field(&entry, "PRIORITY", "4");
     assert_field(&entry, "SYSLOG_IDENTIFIER", "ripd");
     assert_field(&entry, "SYSLOG_FACILITY", "3");
@@ -118,6 +122,8 @@ static void test_begin(void **state)
     assert_field(&entry, "RIPD_FUNCTION", "f\n<T>");
     assert_field(&entry, "RIPD_FILE", "src/\x1b.c");
     assert_field(&entry, "RIPD_LINE", "120");
+    assert_field(&entry, "RIPD_SYSCALL", "flock");
+    assert_field(&entry, "RIPD_TARGET", "/tmp/a\nb");
     assert_field(&entry, "RIPD_EVENT", "begin");
     assert_field(&entry, "RIPD_EPISODE", "7");
     assert_field(&entry, "RIPD_RING", "che\nck=out");

@@ -103,7 +103,8 @@ def parameters(world):
 
 def states_and_causes(world):
     page = section(text_of(PAGES, "ripd.8"), "STATES AND CAUSES")
-    states, stalled, stopped = (items(text, "Cm") for text in lists(page))
+    states, stalled, stopped, kernel = (items(text, "Cm") for text in lists(page))
+    assert kernel[0] == "state" and kernel[-1] == "denied", kernel
     assert world.request("/threads?state=nothing")[1]["detail"].endswith("one of " + " ".join(states))
     assert set(states) == set(world.get("/stalls")["counts"])
     known = world.request("/stalls?cause=nothing")[1]["detail"].split("one of ")[1].split()
