@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 SOURCE, BUILD = sys.argv[1:3]
 
@@ -19,7 +20,8 @@ def run(argv, **options):
 
 
 def check_files(prefix):
-    for pattern in ("bin/rip", "sbin/ripd", "include/librip.h", "include/rip/rip.h", "include/rip/reader.h",
+    for pattern in ("bin/rip", "sbin/ripd", "libexec/ripd/ripd-symbolizer", "include/librip.h", "include/rip/rip.h",
+                    "include/rip/reader.h",
                     "lib*/**/librip.so.1", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
                     "lib*/**/librip-config.cmake", "share/ripd/alerts.yml", "share/ripd/dashboard.json",
                     "share/bash-completion/completions/ripd"):
@@ -67,6 +69,29 @@ endforeach()
         run([f"{folder}/build/with_{library}"])
 
 
+def check_symbolizer_is_found(prefix, folder):
+    """ripd says so where it is missing."""
+    for there in (True, False):
+        log = os.path.join(folder, "ripd.log")
+        with open(log, "wb") as file:
+            ripd = subprocess.Popen([f"{prefix}/sbin/ripd", "--listen", "127.0.0.1:0", "--dir", folder], stderr=file)
+        try:
+            for _ in range(600):
+                with open(log, encoding="utf-8") as file:
+                    text = file.read()
+                if "listening on" in text or ripd.poll() is not None:
+                    break
+                time.sleep(0.05)
+        finally:
+            ripd.terminate()
+            ripd.wait()
+        if "listening on" not in text or ("no ripd-symbolizer" in text) == there:
+            print(f"FAILED: ripd {'finds no' if there else 'does not miss its'} symbolizer:\n{text}")
+            sys.exit(1)
+        if there:
+            os.remove(f"{prefix}/libexec/ripd/ripd-symbolizer")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, "prefix")
@@ -75,10 +100,11 @@ def main():
         check_configuration_is_kept(prefix)
         build_by_pkg_config(prefix, folder)
         build_by_package(prefix, folder)
+        check_symbolizer_is_found(prefix, folder)
         if run([f"{prefix}/bin/rip", "run", "--dir", "/dev/shm", "--", "sh", "-c", "echo traced"]) != "traced\n":
             print("FAILED: rip run from the installed tree")
             sys.exit(1)
-    print("installed tree: 13 files, 2 ways to build, 1 traced program: all right")
+    print("installed tree: 14 files, 2 ways to build, 1 traced program: all right")
 
 
 main()
