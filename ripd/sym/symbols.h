@@ -25,7 +25,7 @@
 
 #define SYMBOLS_FILES_MAX 4096u
 #define SYMBOLS_STRIKES_MAX 2u /* a file that has ended so many symbolizers is not tried again */
-#define SYMBOLS_HASTE 8u       /* a user whose file did so is waited for by so much less */
+#define SYMBOLS_HASTE 4u       /* a user whose file did so is waited for by so much less */
 
 /* Why a symbolizer ended; the words are those of the log and of metrics. */
 #define SYMBOLS_ENDING_TABLE(X)                                                                                        \

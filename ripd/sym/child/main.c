@@ -7,12 +7,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "sym/child/lookup.h"
@@ -20,7 +22,9 @@
 #include "sym/protocol.h"
 
 #define FILES_MAX 24u
-#define CROWDED_DIVISOR 2u
+#define CROWDED_BYTES (256ull << 20) /* anonymous memory; the files themselves are mapped */
+#define IDLE_SECONDS 60
+#define STATM_BYTES 128u
 
 static struct open_file {
     struct lookup *lookup; /* NULL = free */
@@ -57,23 +61,23 @@ static struct open_file *make_room(void)
     return oldest;
 }
 
-/* Whether what is open takes so much that the next one may not fit. */
+/* Whether what was made of the files that are open takes more memory than it may. */
 static bool is_crowded(void)
 {
-    unsigned long long pages = 0;
-    char text[64] = "";
+    unsigned long long resident_pages = 0, shared_pages = 0;
+    char text[STATM_BYTES] = "";
     int descriptor = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 
     if (descriptor >= 0) {
-        if (read(descriptor, text, sizeof(text) - 1) > 0)
-            pages = strtoull(text, NULL, 10);
+        if (read(descriptor, text, sizeof(text) - 1) > 0 &&
+            sscanf(text, "%*u %llu %llu", &resident_pages, &shared_pages) != 2)
+            resident_pages = shared_pages = 0;
         close(descriptor);
     }
-    return !SANDBOX_FOR_SANITIZER &&
-           pages * (unsigned long long)sysconf(_SC_PAGESIZE) > SANDBOX_MEMORY_BYTES / CROWDED_DIVISOR;
+    return (resident_pages - shared_pages) * (unsigned long long)sysconf(_SC_PAGESIZE) > CROWDED_BYTES;
 }
 
-/* Files give way, the one used least first, until half of the memory is free or but one of them is left. */
+/* Files give way, the one used least first, until there is room or but one of them is left. */
 static void thin_out(void)
 {
     for (size_t i = 0; i < FILES_MAX && is_crowded(); i++) {
@@ -88,7 +92,17 @@ static void thin_out(void)
         if (count < 2)
             return;
         close_file(oldest);
+        malloc_trim(0);
     }
+}
+
+/* Nothing was asked for a while: all memory goes back. */
+static void close_all(void)
+{
+    for (size_t i = 0; i < FILES_MAX; i++)
+        if (files[i].lookup != NULL)
+            close_file(&files[i]);
+    malloc_trim(0);
 }
 
 static int open_by_path(const char *path)
@@ -175,9 +189,9 @@ static bool receive(void *packet, size_t capacity, size_t *ret_bytes, int *ret_d
         .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
     ssize_t bytes;
 
-    do
-        bytes = recvmsg(SYM_DESCRIPTOR, &message, MSG_CMSG_CLOEXEC);
-    while (bytes < 0 && errno == EINTR);
+    while ((bytes = recvmsg(SYM_DESCRIPTOR, &message, MSG_CMSG_CLOEXEC)) < 0 && (errno == EINTR || errno == EAGAIN))
+        if (errno == EAGAIN)
+            close_all();
     if (bytes <= 0)
         return false;
     *ret_descriptor = -1;
@@ -197,8 +211,11 @@ int main(void)
     } packet;
     size_t bytes;
     const struct sym_ready ready = {.kind = SYM_READY};
-    int descriptor, result = sandbox_enter();
+    const struct timeval idle = {.tv_sec = IDLE_SECONDS};
+    int descriptor, result;
 
+    (void)setsockopt(SYM_DESCRIPTOR, SOL_SOCKET, SO_RCVTIMEO, &idle, sizeof(idle));
+    result = sandbox_enter();
     if (result != 0) {
         fprintf(stderr, "ripd-symbolizer: cannot give up privileges: %s\n", strerror(-result));
         return EXIT_FAILURE;
