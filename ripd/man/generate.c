@@ -15,9 +15,11 @@
 #include "app/chronicle.h"
 #include "app/config_option.h"
 #include "app/hook.h"
+#include "app/report.h"
 #include "app/report_fields.h"
 #include "core/cause.h"
 #include "core/event_kind.h"
+#include "core/event_log.h"
 #include "core/event_queue.h"
 #include "core/health.h"
 #include "core/kernel.h"
@@ -26,6 +28,7 @@
 #include "net/routes.h"
 #include "record/event_file.h"
 #include "rip/ring.h"
+#include "view/document_event.h"
 #include "view/metrics.h"
 #include "view/query_parse.h"
 
@@ -240,6 +243,10 @@ static const struct {
     {"@HOOK_TIME_LIMIT_S@", NULL, HOOK_TIME_LIMIT_NS / 1000000000},
     {"@HOOK_GRACE_S@", NULL, HOOK_GRACE_NS / 1000000000},
     {"@HOOK_WAITING_MAX@", NULL, EVENT_QUEUE_MAX},
+    {"@REPORT_BURST@", NULL, REPORT_BURST},
+    {"@REPORT_PER_SECOND@", NULL, REPORT_PER_SECOND},
+    {"@EVENT_LOG_TOLD_MAX@", NULL, EVENT_LOG_TOLD_MAX},
+    {"@EVENT_NAMED_BYTES_MAX@", NULL, EVENT_NAMED_BYTES_MAX},
     {"@EVENT_FILE_MIB@", NULL, EVENT_FILE_BYTES_MAX >> 20},
     {"@CHRONICLE_PATIENCE_S@", NULL, CHRONICLE_PATIENCE_NS / 1000000000},
 };
