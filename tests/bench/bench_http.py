@@ -25,7 +25,7 @@ LONG = 10000
 MILLION = 1 << 20
 MILLION_BYTES = 1 << 30  # of memory that is free, for a ring of a million ids
 NGINX = """
-worker_processes 1; daemon off; error_log {dir}/error.log; pid {dir}/pid;
+worker_processes 1; master_process off; daemon off; error_log {dir}/error.log; pid {dir}/pid;
 events {{ worker_connections 512; }}
 http {{
     access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 1000000000;
