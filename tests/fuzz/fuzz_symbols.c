@@ -25,7 +25,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
         memcpy(text, bytes, size_bytes);
     text[size_bytes] = '\0';
     if (opener_parse_line(text, &mapping) == 0)
-        require(mapping.start < mapping.end && mapping.inode != 0);
+        require(mapping.start < mapping.end && mapping.inode != 0 && mapping.path <= text + size_bytes);
+    require(!opener_path_fits(text, "relative"));
+    (void)opener_path_fits(text, "/usr/bin/redis-server");
     if (size_bytes >= sizeof(found)) {
         struct symbol *symbol;
 

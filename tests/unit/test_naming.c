@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_naming.c - who waits for names, and for how long: ripd/app/naming.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/naming.h"
+#include "os/clock.h"
+#include "samples.h"
+
+#define LONG_NS UINT64_C(3600000000000)
+#define PATIENCE_NS UINT64_C(20000000000) /* of a machine that is busy */
+
+static char script[] = "/tmp/test_naming-XXXXXX";
+
+/* Names by a program that never says that it is ready. */
+static void open_silent(struct naming *naming)
+{
+    const struct symbols_options options = {
+        .program = script, .proc_path = "/proc", .answer_ns = LONG_NS, .still_ns = 0, .restart_ns = LONG_NS};
+
+    *naming = (struct naming){.descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    assert_int_equal(symbols_new(&naming->symbols, &options), 0);
+}
+
+static struct page *page_of(struct snapshot *snapshot)
+{
+    const struct query query = {.limit = 10};
+    struct page *page = query_stalls(&query, snapshot);
+
+    assert_non_null(page);
+    assert_true(page->count != 0);
+    return page;
+}
+
+/* Pages are held, so many and so long; in order of arrival. */
+static void test_pages(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
+    uint64_t before_ns = clock_mono_ns(), ticket = 0;
+    struct page *page = page_of(snapshot), *released = NULL;
+    struct naming naming;
+
+    (void)state;
+    open_silent(&naming);
+    assert_false(naming_hold(&naming, 1, NULL));
+    for (uint64_t i = 0; i < NAMING_PAGES_MAX; i++)
+        assert_true(naming_hold(&naming, i, page_ref(page)));
+    assert_false(naming_hold(&naming, 99, page)); /* shown as it is */
+    assert_true(naming_wait_ns(&naming, clock_mono_ns()) <= NAMING_PAGE_NS);
+    for (uint64_t i = 0; i < NAMING_PAGES_MAX; i++) {
+        while (!naming_release(&naming, &ticket, &released)) {
+            assert_true(clock_mono_ns() - before_ns < PATIENCE_NS);
+            usleep(10000);
+        }
+        assert_int_equal(ticket, i);
+        assert_ptr_equal(released, page);
+        page_unref(released);
+    }
+    assert_true(clock_mono_ns() - before_ns >= NAMING_PAGE_NS);
+    assert_false(naming_release(&naming, &ticket, &released));
+    assert_true(naming_wait_ns(&naming, 0) == UINT64_MAX);
+    assert_true(naming_hold(&naming, 1, page_ref(page)));
+    naming_close(&naming); /* lets go of what it holds */
+    assert_int_equal(atomic_load(&page->references), 1);
+    page_unref(page);
+    snapshot_unref(snapshot);
+}
+
+/* A scan does not wait longer than it may, and asks for each place once. */
+static void test_stalls(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
+    uint64_t before_ns = clock_mono_ns();
+    struct naming naming;
+
+    (void)state;
+    open_silent(&naming);
+    snapshot->interval_ns = LONG_NS;
+    naming_stalls(&naming, snapshot);
+    assert_true(clock_mono_ns() - before_ns >= NAMING_STALLS_NS);
+    for (size_t i = 0; i < snapshot->stall_count; i++)
+        assert_true(snapshot->stalls[i].item->names_asked);
+    for (int i = 0; i < 100; i++) /* nothing to ask for: nothing to wait for */
+        naming_stalls(&naming, snapshot);
+    assert_true(clock_mono_ns() - before_ns < PATIENCE_NS);
+    naming_close(&naming);
+    snapshot_unref(snapshot);
+}
+
+static void test_without(void **state)
+{
+    struct naming naming = {.descriptor = -1};
+    struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
+    struct page *page = page_of(snapshot);
+    struct health health = {.reload_count = 7};
+
+    (void)state;
+    naming_stalls(&naming, snapshot);
+    assert_false(naming_hold(&naming, 1, page));
+    naming_health(&naming, &health);
+    assert_int_equal(health.reload_count, 7);
+    page_unref(page);
+    snapshot_unref(snapshot);
+    naming_close(&naming);
+}
+
+/* The symbolizer of this build, on a file that is not there. */
+static void test_the_real_one(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
+    struct health health = {0};
+    struct naming naming;
+
+    (void)state;
+    naming_open(&naming);
+    if (naming.symbols == NULL) {
+        snapshot_unref(snapshot);
+        skip();
+    }
+    snapshot->interval_ns = LONG_NS;
+    naming_stalls(&naming, snapshot);
+    for (uint64_t before_ns = clock_mono_ns(); !symbols_are_idle(naming.symbols); usleep(1000))
+        assert_true(clock_mono_ns() - before_ns < PATIENCE_NS);
+    naming_health(&naming, &health);
+    assert_int_equal(health.names_found_count, 0);
+    assert_true(health.names_missing_count != 0);
+    assert_int_equal(health.symbolizer_start_count, 1);
+    naming_close(&naming);
+    snapshot_unref(snapshot);
+}
+
+static int make_script(void **state)
+{
+    int descriptor = mkstemp(script);
+
+    (void)state;
+    return descriptor < 0 || dprintf(descriptor, "#!/bin/sh\nexec sleep 1000\n") <= 0 ||
+           fchmod(descriptor, 0700) != 0 || close(descriptor) != 0;
+}
+
+static int remove_script(void **state)
+{
+    (void)state;
+    return unlink(script);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_stalls),
+        cmocka_unit_test(test_without),
+        cmocka_unit_test(test_the_real_one),
+    };
+
+    return cmocka_run_group_tests(tests, make_script, remove_script);
+}
