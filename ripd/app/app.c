@@ -20,6 +20,7 @@
 #include "app/events.h"
 #include "app/hook.h"
 #include "app/naming.h"
+#include "app/privileges.h"
 #include "app/reload.h"
 #include "app/report.h"
 #include "app/requests.h"
@@ -51,6 +52,7 @@ struct app {
     struct registry *registry;
     struct detector *detector;
     struct newcomers *newcomers;
+    struct privileges privileges;
     struct probe *probe;
     struct events *events;
     struct hook *hook;
@@ -132,6 +134,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
     tally_add(&app->tally, &scan);
     app->tally.health.history_error_count = events_error_count(app->events);
     hook_health(app->hook, &app->tally.health);
+    privileges_report(&app->privileges, &app->tally.health);
     naming_health(&app->naming, &app->tally.health);
     snapshot->health = app->tally.health;
 }
@@ -435,7 +438,8 @@ static int app_open_parts(struct app *app)
     struct detector_config detector = detector_config_of(config);
     struct registry_options registry = {(const char *const *)config->directories.items, config->directories.count,
                                         "/proc", "/sys/fs/cgroup", judging_of(config)};
-    struct probe_options probe = {"/proc", "/sys/fs/cgroup", config->interval_ns / PROBE_BUDGET_DIVISOR};
+    struct probe_options probe = {"/proc", "/sys/fs/cgroup", config->interval_ns / PROBE_BUDGET_DIVISOR,
+                                  app->privileges.remote};
     struct hook_options hook = {.descriptors_max = raise_descriptor_limit()};
     int error = sigbus_install();
 
@@ -506,6 +510,7 @@ static void app_close(struct app *app)
     newcomers_free(app->newcomers);
     detector_free(app->detector);
     probe_free(app->probe);
+    privileges_close(&app->privileges);
     registry_free(app->registry);
     service_close(&app->service);
     if (app->signal_descriptor >= 0)
@@ -524,7 +529,9 @@ int app_run(struct config *config)
     tally_init(&app.tally, clock_wall_ns());
     report_budget_init(&app.notice_budget, clock_mono_ns());
     error = service_open(&app.service); /* before any descriptor could pass for one that was handed over */
-    if (error == 0)                     /* before what takes long: a SIGHUP meanwhile is a reload, and no end */
+    if (error == 0)                     /* before there are threads, and anything is read */
+        error = privileges_open(&app.privileges);
+    if (error == 0) /* before what takes long: a SIGHUP meanwhile is a reload, and no end */
         error = app_open_signals(&app);
     if (error == 0)
         error = app_open_events(&app);

@@ -79,6 +79,9 @@ struct health {
     uint64_t symbolizer_start_count;
     uint64_t symbolizer_died_count;
     uint64_t symbolizer_hung_count;
+    uint64_t probe_start_count; /* workers of ripd-probe */
+    uint64_t probe_died_count;
+    uint64_t probe_hung_count;
     uint64_t reload_count;
     uint64_t reload_failure_count;             /* the old configuration went on */
     uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the scanner's side; 0 for the server's */

@@ -120,6 +120,15 @@ int file_tmpfs_bytes(int descriptor, uint64_t *ret_bytes)
     return 0;
 }
 
+bool file_is_in_memory(int descriptor)
+{
+    struct statfs system;
+    struct stat status;
+
+    return fstatfs(descriptor, &system) == 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+           (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
+}
+
 static bool is_dot_name(const char *name)
 {
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));

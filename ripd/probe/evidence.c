@@ -22,6 +22,7 @@
 #include "core/array.h"
 #include "os/clock.h"
 #include "probe/probe_state.h"
+#include "probe/remote.h"
 
 #define KNOWN_BUDGET_PART 4u /* of the budget, for those examined before: ten thousand stalls are not news for ever */
 
@@ -141,9 +142,12 @@ static int gather_pending(struct probe *probe, struct detector_suspect *suspects
 /* Threads ---------------------------------------------------------------------------------------------------------- */
 
 static void examine_pending(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
-                            uint64_t deadline_mono_ns)
+                            size_t count, uint64_t deadline_mono_ns)
 {
-    uint64_t known_mono_ns = clock_mono_ns() + probe->budget_ns / KNOWN_BUDGET_PART;
+    uint64_t known_mono_ns;
+
+    examine_told(probe, registry, suspects, count, 0, true); /* what was asked on the last call */
+    known_mono_ns = clock_mono_ns() + probe->budget_ns / KNOWN_BUDGET_PART;
 
     while (probe->pending_count > 0) {
         uint64_t now_mono_ns = clock_mono_ns();
@@ -152,13 +156,19 @@ static void examine_pending(struct probe *probe, struct registry *registry, stru
         if (now_mono_ns + examine_again_ns(probe) >= deadline_mono_ns ||
             (probe->pending[0].class != 0 && now_mono_ns >= known_mono_ns))
             break;
-        next = pop_pending(probe);
         examine_again_if_due(probe, registry, suspects, deadline_mono_ns);
+        if (!examine_has_room(probe)) {
+            examine_told(probe, registry, suspects, count, deadline_mono_ns - examine_again_ns(probe), false);
+            continue;
+        }
+        next = pop_pending(probe);
         examine_suspect(probe, registry, suspects, next.suspect, deadline_mono_ns);
         if (next.class != 0)
             probe->last_suspect = next.order;
     }
+    examine_told(probe, registry, suspects, count, 0, true);
     examine_again(probe, registry, suspects, deadline_mono_ns);
+    examine_told(probe, registry, suspects, count, deadline_mono_ns, true);
 }
 
 /* The whole -------------------------------------------------------------------------------------------------------- */
@@ -196,6 +206,8 @@ size_t evidence_collect(struct probe *probe, struct registry *registry, struct d
 {
     uint64_t started_mono_ns, asked_ns;
 
+    if (probe->remote != NULL)
+        remote_look(probe->remote);
     if (watches_begin(&probe->watches, suspects, count) != 0)
         return count;
     if (count != 0 && attach_suspects(probe, registry, suspects, count) == 0) {
@@ -203,7 +215,7 @@ size_t evidence_collect(struct probe *probe, struct registry *registry, struct d
         probe_ask_subjects(probe, started_mono_ns + probe->budget_ns / 2);
         asked_ns = clock_mono_ns() - started_mono_ns;
         if (gather_pending(probe, suspects, count) == 0 && asked_ns < probe->budget_ns)
-            examine_pending(probe, registry, suspects, clock_mono_ns() + probe->budget_ns - asked_ns);
+            examine_pending(probe, registry, suspects, count, clock_mono_ns() + probe->budget_ns - asked_ns);
         confirm_subjects(probe, registry, suspects, count);
     }
     watches_end(&probe->watches, suspects, count);

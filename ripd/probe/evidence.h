@@ -17,10 +17,13 @@
 #include "core/detector.h"
 #include "ring/registry.h"
 
+struct remote;
+
 struct probe_options {
     const char *proc_path;
     const char *cgroup_path;
     uint64_t budget_ns;
+    struct remote *remote; /* who is asked what threads wait for, see probe/remote.h; NULL: nobody, we look ourselves */
 };
 
 struct probe;

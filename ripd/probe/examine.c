@@ -9,7 +9,9 @@
  *      same call, LOOK_AGAIN_NS later, or when the budget ends; if that is too early to tell it is not examined yet,
  *      and will be on the next scan. Nobody else waits for that: threads that sleep, and those known from former
  *      scans, have their verdict at once.
- *   3. More than anyone is told is asked of attested processes alone.
+ *   3. More than anyone is told is asked of attested processes alone. Where there is somebody to ask (probe/remote.h)
+ *      we do not look for ourselves: what a thread waits for is asked for, and taken in when it is told, on this call
+ *      or a later one, if it is still about the same stall. Until then a new suspect is not examined.
  */
 #include <errno.h>
 #include <string.h>
@@ -20,6 +22,7 @@
 #include "os/clock.h"
 #include "probe/kernel_decode.h"
 #include "probe/probe_state.h"
+#include "probe/remote.h"
 
 #define LOOK_AGAIN_NS UINT64_C(25000000) /* two ticks and more of the slowest clocks (100 Hz) */
 #define LOOK_NS UINT64_C(100000)         /* what one takes at most, but for a busy machine */
@@ -41,13 +44,20 @@ static bool is_replaced(const struct probe *probe, struct registry *registry, co
     return info.registered_boot_ns != 0 && times->start_time_ticks > info.registered_boot_ns / probe->tick_ns + 1;
 }
 
+/* What a look has read. */
+enum depth {
+    DEPTH_TIMES,  /* all that is new */
+    DEPTH_WHOLE,  /* and what it waits for */
+    DEPTH_ASKING, /* what it waits for has to be asked for */
+};
+
 /* Reads as much as is new. 0; -ESRCH: the thread is gone; another -errno: not now. */
 static int read_new(const struct probe *probe, const struct subject *subject, uint32_t pid, uint32_t tid,
-                    const struct watch *watch, struct kernel_reading *ret_reading, bool *ret_whole)
+                    const struct watch *watch, struct kernel_reading *ret_reading, enum depth *ret_depth)
 {
     int result = -EAGAIN;
 
-    *ret_whole = false;
+    *ret_depth = DEPTH_TIMES;
     if (!subject->attested)
         return kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
     if (watch != NULL && watch->facts != NULL && clock_mono_ns() - watch->decoded_mono_ns < REFRESH_NS) {
@@ -55,13 +65,20 @@ static int read_new(const struct probe *probe, const struct subject *subject, ui
         if (result != 0 || kernel_has_not_run(&watch->last, &ret_reading->times))
             return result;
     }
-    *ret_whole = true;
-    return kernel_read(probe->proc, pid, tid, KERNEL_WHOLE, ret_reading);
+    if (probe->remote == NULL) {
+        *ret_depth = DEPTH_WHOLE;
+        return kernel_read(probe->proc, pid, tid, KERNEL_WHOLE, ret_reading);
+    }
+    if (result == -EAGAIN)
+        result = kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
+    if (result == 0 && ret_reading->times.state != 'R') /* which waits for nothing */
+        *ret_depth = DEPTH_ASKING;
+    return result;
 }
 
 static int read_thread(const struct probe *probe, struct registry *registry, const struct subject *subject,
                        const struct detector_suspect *suspect, const struct watch *watch, uint64_t deadline_mono_ns,
-                       struct kernel_reading *ret_reading, bool *ret_whole)
+                       struct kernel_reading *ret_reading, enum depth *ret_depth)
 {
     const struct ring_process *process = &subject->ring->processes[subject->process];
     uint32_t tid;
@@ -71,7 +88,7 @@ static int read_thread(const struct probe *probe, struct registry *registry, con
         result = registry_find_thread(registry, subject->ring, subject->process, suspect->tid, deadline_mono_ns, &tid);
         if (result != 0)
             return result;
-        result = read_new(probe, subject, process->pid, tid, watch, ret_reading, ret_whole);
+        result = read_new(probe, subject, process->pid, tid, watch, ret_reading, ret_depth);
         if (process->own_pid_namespace)
             break;
         if (result == -ESRCH)
@@ -168,6 +185,59 @@ static bool weigh(struct probe *probe, const struct subject *subject, struct wat
     return true;
 }
 
+/* Asks what it waits for, unless that is under way. */
+static enum remote_wanted ask(struct probe *probe, const struct subject *subject,
+                              const struct detector_suspect *suspect, uint32_t tid)
+{
+    const struct remote_wish wish = {
+        .ring = suspect->ring,
+        .process = suspect->process,
+        .slot = suspect->slot,
+        .generation = suspect->generation,
+        .ring_tid = suspect->tid,
+        .tid = tid,
+        .progress = suspect->progress,
+    };
+
+    if (remote_is_asked(probe->remote, wish.ring, wish.slot))
+        return REMOTE_ASKED;
+    return remote_want(probe->remote, subject->ring->mapping.descriptor, &wish);
+}
+
+/* That we may not be told what it waits for. */
+static void deny(struct kernel_reading *reading)
+{
+    reading->denied = KERNEL_DENIED(SYSCALL) | KERNEL_DENIED(WCHAN) | KERNEL_DENIED(DESCRIPTORS);
+}
+
+/*
+ * Asks for what the reading lacks. False: it is to wait for the answer, for nothing is known so far; else it can be
+ * weighed with what is.
+ */
+static bool can_go_on(struct probe *probe, const struct subject *subject, const struct detector_suspect *suspect,
+                      struct watch *watch, struct kernel_reading *reading)
+{
+    enum remote_wanted wanted = ask(probe, subject, suspect, reading->tid);
+
+    if (wanted == REMOTE_REFUSED) {
+        deny(reading);
+        return true;
+    }
+    if (watch != NULL && watch->first.read_mono_ns == 0)
+        watch->first = watch->last = reading->times;
+    return watch != NULL && watch->facts != NULL;
+}
+
+/* What the times say of the thread itself. False: it cannot be weighed, for it is not the suspect's any more. */
+static bool is_there(const struct probe *probe, struct registry *registry, const struct subject *subject,
+                     const struct detector_suspect *suspect, const struct kernel_times *times,
+                     struct evidence *evidence)
+{
+    evidence->thread_gone = (times->flags & PROC_FLAG_EXITING) != 0 || times->state == 'Z' || times->state == 'X';
+    evidence->thread_replaced = is_replaced(probe, registry, subject, suspect, times);
+    return !evidence->thread_gone && !evidence->thread_replaced;
+}
+
 /* False: it was ready to run, and takes another look. */
 static bool look(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t index,
                  uint64_t deadline_mono_ns)
@@ -177,22 +247,20 @@ static bool look(struct probe *probe, struct registry *registry, struct detector
     struct watch *watch = watches_take(&probe->watches, suspects, index);
     struct evidence evidence = {.examined = true, .process_state = subject->leader_state};
     struct kernel_reading reading;
-    bool whole = false;
-    int result = read_thread(probe, registry, subject, suspect, watch, deadline_mono_ns, &reading, &whole);
+    enum depth depth = DEPTH_TIMES;
+    int result = read_thread(probe, registry, subject, suspect, watch, deadline_mono_ns, &reading, &depth);
 
     if (result == -EAGAIN || result == -EMFILE || result == -ENFILE || result == -ENOMEM)
         return true;
     evidence.thread_gone = result == -ESRCH;
-    if (result == 0) {
-        const struct kernel_times *times = &reading.times;
-
-        evidence.thread_gone = (times->flags & PROC_FLAG_EXITING) != 0 || times->state == 'Z' || times->state == 'X';
-        evidence.thread_replaced = is_replaced(probe, registry, subject, suspect, times);
-    }
-    if (result != 0 || evidence.thread_gone || evidence.thread_replaced)
+    if (result != 0 || !is_there(probe, registry, subject, suspect, &reading.times, &evidence)) {
         watches_drop(&probe->watches, index);
-    else if (!weigh(probe, subject, watch, &reading, whole, &evidence))
-        return false;
+    } else {
+        if (depth == DEPTH_ASKING && !can_go_on(probe, subject, suspect, watch, &reading))
+            return true;
+        if (!weigh(probe, subject, watch, &reading, depth == DEPTH_WHOLE, &evidence))
+            return false;
+    }
     suspect->evidence = evidence;
     return true;
 }
@@ -203,6 +271,86 @@ void examine_suspect(struct probe *probe, struct registry *registry, struct dete
     if (!look(probe, registry, suspects, index, deadline_mono_ns))
         want_again(probe, index, clock_mono_ns());
 }
+
+/* Answers ---------------------------------------------------------------------------------------------------------- */
+
+bool examine_has_room(const struct probe *probe)
+{
+    return probe->remote == NULL || !remote_is_full(probe->remote);
+}
+
+/* Whom an answer is about, if that is still what it was asked for; suspects are in order of ring and slot. */
+static struct detector_suspect *find_suspect(struct detector_suspect *suspects, size_t count,
+                                             const struct remote_wish *wish)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct detector_suspect *suspect = &suspects[middle];
+
+        if (suspect->ring < wish->ring || (suspect->ring == wish->ring && suspect->slot < wish->slot))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == count || suspects[low].ring != wish->ring || suspects[low].slot != wish->slot ||
+        suspects[low].generation != wish->generation || suspects[low].tid != wish->ring_tid ||
+        suspects[low].process != wish->process || suspects[low].progress != wish->progress)
+        return NULL;
+    return &suspects[low];
+}
+
+/* What an answer without a reading leaves: what anyone is told. */
+static bool read_denied(const struct probe *probe, const struct subject *subject, const struct remote_answer *answer,
+                        struct kernel_reading *ret_reading)
+{
+    const struct ring_process *process = &subject->ring->processes[subject->process];
+
+    if (answer->told || kernel_read(probe->proc, process->pid, answer->wish.tid, KERNEL_TIMES, ret_reading) != 0)
+        return false; /* it has just ended, or there was no time: the next look tells */
+    deny(ret_reading);
+    return true;
+}
+
+static void take_answer(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count,
+                        struct remote_answer *answer)
+{
+    struct detector_suspect *suspect = find_suspect(suspects, count, &answer->wish);
+    size_t index = suspect != NULL ? (size_t)(suspect - suspects) : 0;
+    struct evidence evidence = {.examined = true};
+    const struct subject *subject;
+    struct watch *watch;
+
+    if (suspect == NULL || probe->owners[index] == NO_SUBJECT)
+        return;
+    subject = &probe->subjects[probe->owners[index]];
+    if (!subject->asked || !subject->attested ||
+        (answer->told && answer->pid != subject->ring->processes[subject->process].pid) ||
+        (answer->status != 0 && !read_denied(probe, subject, answer, &answer->reading)))
+        return;
+    evidence.process_state = subject->leader_state;
+    watch = watches_take(&probe->watches, suspects, index);
+    if (!is_there(probe, registry, subject, suspect, &answer->reading.times, &evidence))
+        watches_drop(&probe->watches, index);
+    else if (!weigh(probe, subject, watch, &answer->reading, true, &evidence))
+        return; /* it is ready to run by now: that takes looks of our own */
+    suspect->evidence = evidence;
+}
+
+void examine_told(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count,
+                  uint64_t deadline_mono_ns, bool all)
+{
+    struct remote_answer answer;
+
+    if (probe->remote == NULL)
+        return;
+    remote_flush(probe->remote);
+    while ((all || remote_is_full(probe->remote)) && remote_next(probe->remote, deadline_mono_ns, &answer))
+        take_answer(probe, registry, suspects, count, &answer);
+}
+
+/* Second looks ----------------------------------------------------------------------------------------------------- */
 
 static void sleep_until(uint64_t mono_ns)
 {

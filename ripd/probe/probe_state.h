@@ -48,6 +48,7 @@ struct probe {
     char *cgroup_path;
     uint64_t budget_ns;
     uint64_t tick_ns;
+    struct remote *remote; /* NULL = none */
 
     struct subject *subjects; /* of this call */
     size_t subject_count;
@@ -85,6 +86,11 @@ static inline uint64_t probe_key(uint32_t ring, uint32_t within)
 /* examine.c: whatever cannot be found out now leaves the suspect unexamined. */
 void examine_suspect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t index,
                      uint64_t deadline_mono_ns);
+/* False: too much is under way already. */
+bool examine_has_room(const struct probe *probe);
+/* Takes in what is told, all that was asked for or as much as makes room; does not wait beyond the deadline. */
+void examine_told(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count,
+                  uint64_t deadline_mono_ns, bool all);
 
 /*
  * The second looks that the first ones have asked for: those that are due now; all that can be made before the

@@ -47,6 +47,7 @@ class Puppet:
 class World:
     INTERVAL_MS = 200
     STALL_AFTER_MS = 1000
+    prefix = ()  # of ripd's command line
 
     def __init__(self, *flags, directory=None):
         self.made = tempfile.mkdtemp(prefix="rip-e2e-", dir="/dev/shm")
@@ -66,7 +67,7 @@ class World:
         self.log = open(self.log_path, "ab")
         logged = len(self.log_text())
         self.ripd = subprocess.Popen(
-            [f"{BIN}/ripd", *(f"--{key}={value}" for key, value in self.settings().items()), *self.flags],
+            [*self.prefix, f"{BIN}/ripd", *(f"--{key}={value}" for key, value in self.settings().items()), *self.flags],
             stderr=self.log)
         found = self.wait_for(lambda: re.findall(r"listening on http://127\.0\.0\.1:(\d+)\n",
                                                  self.log_text()[logged:]))

@@ -29,7 +29,7 @@ PURE_HEADERS = {
 IMPURE_CALL = re.compile(r"\b(time|clock|clock_gettime|gettimeofday|fopen|open|read|write|printf|fprintf|puts|getenv|"
                          r"system|rand|random|localtime|localtime_r|gmtime)\s*\(")
 ONLY_APP_LOGS = re.compile(r"\b(log_line|syslog|fprintf\s*\(\s*stderr|perror)\b")
-MAY_LOG = ("ripd/app/", "ripd/cli/", "ripd/man/", "ripd/main.c", "ripd/sym/child/main.c")
+MAY_LOG = ("ripd/app/", "ripd/cli/", "ripd/man/", "ripd/main.c", "ripd/sym/child/main.c", "ripd/probe/child/main.c")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 

@@ -74,6 +74,9 @@ static struct snapshot *snapshot_of_numbers(void)
     health->hook_run_count = 19;
     health->hook_failure_count = 20;
     health->hook_timeout_count = 21;
+    health->probe_start_count = 24;
+    health->probe_died_count = 25;
+    health->probe_hung_count = 26;
     health->reload_count = 22;
     health->reload_failure_count = 23;
     for (size_t i = 0; i < HEALTH_LIMIT_COUNT; i++)
@@ -115,6 +118,9 @@ static const char *const expected_lines[] = {
     "ripd_hook_runs_total 19",
     "ripd_hook_failures_total 20",
     "ripd_hook_timeouts_total 21",
+    "ripd_probe_starts_total 24",
+    "ripd_probe_failures_total{reason=\"died\"} 25",
+    "ripd_probe_failures_total{reason=\"hung\"} 26",
     "ripd_reloads_total 22",
     "ripd_reload_failures_total 23",
     "ripd_limit_hits_total{limit=\"files\"} 300",

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* privileges.c - starts ripd-probe, then lets go. See privileges.h. */
+#include "app/privileges.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/log.h"
+#include "os/capability.h"
+#include "os/helper.h"
+
+#define EVIDENCE (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
+
+static void start_probe(struct privileges *privileges)
+{
+    char program[PATH_MAX];
+    int error = helper_find("ripd-probe", RIPD_LIBEXEC_FROM_SBIN, program, sizeof(program));
+
+    if (error == 0)
+        error = remote_new(&privileges->remote, program);
+    if (error != 0)
+        log_line(LOG_LEVEL_WARNING, "no ripd-probe beside ripd, evidence as far as ripd itself is told: %s",
+                 strerror(-error));
+}
+
+int privileges_open(struct privileges *ret_privileges)
+{
+    uint64_t permitted = 0;
+    int error;
+
+    *ret_privileges = (struct privileges){.remote = NULL};
+    start_probe(ret_privileges);
+    error = capability_permitted(&permitted);
+    if (error == 0 && permitted != 0 && geteuid() != 0)
+        error = capability_keep(0);
+    if (error != 0) {
+        log_line(LOG_LEVEL_ERROR, "cannot start: capabilities: %s", strerror(-error));
+        return error;
+    }
+    log_line(LOG_LEVEL_INFO, "evidence is read of the processes of %s",
+             (permitted & EVIDENCE) == EVIDENCE ? "all users" : "this user alone");
+    return 0;
+}
+
+void privileges_close(struct privileges *privileges)
+{
+    remote_free(privileges->remote);
+    privileges->remote = NULL;
+}
+
+void privileges_report(struct privileges *privileges, struct health *health)
+{
+    struct remote_counters *reported = &privileges->reported, counters;
+
+    if (privileges->remote == NULL)
+        return;
+    remote_count(privileges->remote, &counters);
+    for (int i = 0; i < REMOTE_END_COUNT; i++)
+        if (counters.end_counts[i] != reported->end_counts[i])
+            log_line(LOG_LEVEL_WARNING, "ripd-probe's worker ended, another is started: reason=%s",
+                     remote_end_name((enum remote_end)i));
+    if (counters.gone && !reported->gone)
+        log_line(LOG_LEVEL_ERROR, "ripd-probe has ended: what threads wait for stays unknown until ripd is restarted");
+    *reported = counters;
+    health->probe_start_count = counters.start_count;
+    health->probe_died_count = counters.end_counts[REMOTE_END_ENDED] + counters.end_counts[REMOTE_END_NONSENSE];
+    health->probe_hung_count = counters.end_counts[REMOTE_END_HUNG];
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * privileges.h - ripd-probe, which may know more of processes than anyone is told, and ripd, which gives that up.
+ *
+ * Guarantees
+ *   A. Where ripd is not root, it holds no capability once privileges_open() has returned, and can get none.
+ *   B. Root stays root, as long as it is asked for by hand: who owns all of the system's files would give up nothing
+ *      with its capabilities, and would see no ring but its own.
+ */
+#ifndef RIPD_APP_PRIVILEGES_H
+#define RIPD_APP_PRIVILEGES_H
+
+#include "core/health.h"
+#include "probe/remote.h"
+
+struct privileges {
+    struct remote *remote; /* NULL: there is no ripd-probe, and ripd looks for itself */
+    struct remote_counters reported;
+};
+
+/* Before there are other threads, and before anything is opened. 0, or -errno: capabilities could not be given up. */
+int privileges_open(struct privileges *ret_privileges);
+void privileges_close(struct privileges *privileges);
+
+/* Tells the log and the counters what has become of workers since the last time. */
+void privileges_report(struct privileges *privileges, struct health *health);
+
+#endif

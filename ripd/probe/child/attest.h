@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attest.h - which process a record of a ring is, as the kernel says: the only processes that the worker tells of.
+ *
+ * Guarantees
+ *   A. The ring is a regular file on tmpfs or ramfs. The process holds the record's HOLDER lock on it: it has had the
+ *      file open to write.
+ *   B. Its start time is the record's, and its real, effective and saved uid are the file's owner's, or the owner is
+ *      root.
+ *   C. The kernel lets its own user read it: not one that runs a program with a set-group-id bit or capabilities, or
+ * one that its user may not read, or that has asked for it (prctl(2), PR_SET_DUMPABLE). Where the owner is root this is
+ *      not asked.
+ *   D. attest_holds() says that all of that was so from attest_open() on, by a pidfd and by asking again: what was read
+ *      in between is of this process.
+ */
+#ifndef RIPD_PROBE_CHILD_ATTEST_H
+#define RIPD_PROBE_CHILD_ATTEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ring/mapping.h"
+
+struct attested {
+    struct mapping mapping;
+    uint32_t process; /* its record */
+    uint32_t pid;
+    int hold; /* pidfd */
+};
+
+/*
+ * Takes over descriptor, also on failure. 0; -ESRCH, -EACCES, -EINVAL as struct probe_told has them; another -errno
+ * where it could not be found out.
+ */
+int attest_open(struct attested *ret_attested, int proc, int descriptor, uint32_t process);
+bool attest_holds(struct attested *attested, int proc);
+void attest_close(struct attested *attested);
+
+#endif

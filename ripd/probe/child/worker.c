@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* worker.c - questions and answers. Touches /proc, rings that come along, and its socket. See worker.h. */
+#include "probe/child/worker.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/packet.h"
+#include "probe/child/attest.h"
+
+static void read_thread(int proc, const struct attested *attested, uint32_t tid, uint64_t deadline_mono_ns,
+                        uint64_t *searched_ns, struct probe_thread *ret_thread)
+{
+    struct kernel_reading *reading = &ret_thread->reading;
+    uint64_t now_mono_ns = clock_mono_ns(), left_ns;
+
+    ret_thread->tid = tid;
+    ret_thread->status = -EAGAIN;
+    if (now_mono_ns >= deadline_mono_ns)
+        return;
+    ret_thread->status = kernel_read(proc, attested->pid, tid, KERNEL_WHOLE, reading);
+    if (ret_thread->status != 0)
+        return;
+    now_mono_ns = clock_mono_ns();
+    left_ns = PROBE_PIPE_SEARCH_NS > *searched_ns ? PROBE_PIPE_SEARCH_NS - *searched_ns : 0;
+    kernel_read_pipe_holder(proc, attested->mapping.file.uid, now_mono_ns + left_ns, reading);
+    *searched_ns += clock_mono_ns() - now_mono_ns;
+}
+
+void worker_answer(int proc, const struct probe_ask *ask, int descriptor, struct probe_told *ret_told)
+{
+    uint64_t deadline_mono_ns = clock_mono_ns() + PROBE_READING_NS, searched_ns = 0;
+    struct attested attested;
+
+    memset(ret_told, 0, sizeof(*ret_told));
+    ret_told->kind = PROBE_TOLD;
+    ret_told->number = ask->number;
+    ret_told->status = descriptor >= 0 ? attest_open(&attested, proc, descriptor, ask->process) : -EINVAL;
+    if (ret_told->status != 0)
+        return;
+    for (uint32_t i = 0; i < ask->count; i++)
+        read_thread(proc, &attested, ask->tids[i], deadline_mono_ns, &searched_ns, &ret_told->threads[i]);
+    if (attest_holds(&attested, proc)) {
+        ret_told->count = ask->count;
+        ret_told->pid = attested.pid;
+    } else {
+        memset(ret_told->threads, 0, sizeof(ret_told->threads));
+        ret_told->status = -ESRCH;
+    }
+    attest_close(&attested);
+}
+
+/* SIGALRM has its default effect. */
+static void set_alarm(uint64_t limit_ns)
+{
+    struct itimerval timer = {
+        .it_value = {(time_t)(limit_ns / 1000000000), (suseconds_t)(limit_ns % 1000000000 / 1000)}};
+
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+void worker_run(int proc, int socket)
+{
+    static struct probe_told told;
+    struct probe_ask ask;
+    ssize_t bytes;
+    int descriptor;
+
+    while ((bytes = packet_receive(socket, &ask, sizeof(ask), true, &descriptor)) > 0) {
+        if (!probe_ask_is_sound(&ask, (size_t)bytes))
+            return;
+        set_alarm(PROBE_QUESTION_NS);
+        worker_answer(proc, &ask, descriptor, &told);
+        set_alarm(0);
+        if (packet_send(socket, &told, probe_told_bytes(told.count), -1, true) != 0)
+            return;
+    }
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol.c - what is believed of a message between ripd and ripd-probe. Pure; fuzzed. */
+#include "probe/protocol.h"
+
+#include <string.h>
+
+#define IS_TEXT(array) (memchr((array), '\0', sizeof(array)) != NULL)
+
+size_t probe_told_bytes(uint32_t count)
+{
+    return offsetof(struct probe_told, threads) + count * sizeof(struct probe_thread);
+}
+
+bool probe_ask_is_sound(const struct probe_ask *ask, size_t bytes)
+{
+    if (bytes != sizeof(*ask) || ask->kind != PROBE_ASK || ask->count == 0 || ask->count > PROBE_BATCH_MAX)
+        return false;
+    for (uint32_t i = 0; i < ask->count; i++)
+        if (ask->tids[i] == 0)
+            return false;
+    return true;
+}
+
+/* A bool of another value than 0 and 1 is none. */
+static bool is_bool(const bool *value)
+{
+    unsigned char byte;
+
+    memcpy(&byte, value, 1);
+    return byte <= 1;
+}
+
+static bool is_sound_reading(const struct kernel_reading *reading)
+{
+    unsigned kind;
+
+    memcpy(&kind, &reading->call.kind, sizeof(kind));
+    return kind <= PROC_SYSCALL_INSIDE && IS_TEXT(reading->wchan) && IS_TEXT(reading->holder.comm) &&
+           IS_TEXT(reading->descriptor.link) && is_bool(&reading->descriptor.link_cut) &&
+           is_bool(&reading->descriptor.readable) && is_bool(&reading->descriptor.writable);
+}
+
+bool probe_told_is_sound(const struct probe_told *told, size_t bytes, const struct probe_ask *ask)
+{
+    if (bytes < probe_told_bytes(0) || told->kind != PROBE_TOLD || told->number != ask->number || told->status > 0 ||
+        (told->count != 0 && told->count != ask->count) || bytes != probe_told_bytes(told->count) ||
+        (told->status == 0) != (told->count != 0))
+        return false;
+    for (uint32_t i = 0; i < told->count; i++) {
+        const struct probe_thread *thread = &told->threads[i];
+
+        if (thread->tid != ask->tids[i] || thread->status > 0)
+            return false;
+        if (thread->status == 0 && (thread->reading.tid != thread->tid || thread->reading.pid != told->pid ||
+                                    !is_sound_reading(&thread->reading)))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * remote.h - ripd's end of ripd-probe: questions about threads, and answers when they come.
+ *
+ * Guarantees
+ *   A. Nothing waits but remote_next(), and that until its deadline. An answer that comes later is there the next time.
+ *   B. At most REMOTE_QUESTIONS_MAX questions are under way; a worker that has not answered one in REMOTE_PATIENCE_NS,
+ * or talks nonsense, is replaced, and what it was asked is forgotten. C. When REMOTE_FAILURES_MAX workers in a row have
+ * ended without an answer, nobody waits for the next one to answer. D. The process that a worker ended on is not asked
+ * about again for REMOTE_BLAME_NS, so that it does not keep others from being examined.
+ */
+#ifndef RIPD_PROBE_REMOTE_H
+#define RIPD_PROBE_REMOTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "probe/kernel.h"
+
+#define REMOTE_QUESTIONS_MAX 8u
+#define REMOTE_PATIENCE_NS UINT64_C(4000000000) /* it ends by itself before */
+#define REMOTE_FAILURES_MAX 3u
+#define REMOTE_BLAME_NS UINT64_C(60000000000)
+
+struct remote;
+
+/* Starts the program, with the rights that the caller has. 0 or -errno. */
+int remote_new(struct remote **ret_remote, const char *program);
+void remote_free(struct remote *remote); /* ends it; NULL is allowed */
+
+/* Notices what has become of workers, without waiting. */
+void remote_look(struct remote *remote);
+
+/* One suspect's thread. Comes back with the answer. */
+struct remote_wish {
+    uint32_t ring; /* serial */
+    uint32_t process;
+    uint32_t slot;
+    uint32_t generation;
+    uint32_t ring_tid; /* as the ring has it */
+    uint32_t tid;      /* in our pid namespace */
+    uint64_t progress;
+};
+
+enum remote_wanted {
+    REMOTE_ASKED,   /* the answer comes, unless the worker ends */
+    REMOTE_LATER,   /* too much is under way, or another worker is being started */
+    REMOTE_REFUSED, /* there is no worker any more that answers, or they have ended on that process */
+};
+
+/* Whether as many questions are under way as there may be: remote_next() makes room. */
+bool remote_is_full(const struct remote *remote);
+
+/* descriptor: of the ring's file; used until remote_flush(). */
+enum remote_wanted remote_want(struct remote *remote, int descriptor, const struct remote_wish *wish);
+
+/* Sends what is wanted so far. */
+void remote_flush(struct remote *remote);
+
+/* Whether a question about that slot is under way. */
+bool remote_is_asked(const struct remote *remote, uint32_t ring, uint32_t slot);
+
+/* Whether any is. */
+bool remote_is_busy(const struct remote *remote);
+
+struct remote_answer {
+    struct remote_wish wish;
+    int status; /* of the question, see struct probe_told; then of the thread, see kernel_read() */
+    bool told;  /* the process is vouched for: status is the thread's */
+    uint32_t pid;
+    struct kernel_reading reading; /* if status is 0 */
+};
+
+/* The next answer. False: none until deadline_mono_ns, or none is to come. */
+bool remote_next(struct remote *remote, uint64_t deadline_mono_ns, struct remote_answer *ret_answer);
+
+/* How workers have ended. */
+enum remote_end { REMOTE_END_ENDED, REMOTE_END_HUNG, REMOTE_END_NONSENSE, REMOTE_END_COUNT };
+const char *remote_end_name(enum remote_end end); /* static */
+
+struct remote_counters {
+    uint64_t start_count; /* of workers that we were told of */
+    uint64_t end_counts[REMOTE_END_COUNT];
+    bool gone; /* the program itself has ended: there will be no other worker */
+};
+void remote_count(const struct remote *remote, struct remote_counters *ret_counters);
+
+#endif

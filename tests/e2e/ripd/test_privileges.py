@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What two users learn of each other: nothing, whatever one of them writes into a ring, locks or executes.
+
+ripd runs as the service with the drop-in does: a user of its own, that holds the capabilities for evidence when it
+starts. B is a process with secrets in its command line, its file names, its peer and its functions' names; A makes
+rings that point at it. Needs root, to be several users.
+"""
+import ctypes
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import hostile_ring as h  # noqa: E402
+import world as w  # noqa: E402
+
+USER_A, USER_B, SERVICE = 61001, 61002, 61003
+SECRET = "secretB"
+EVIDENCE = 1 << 19 | 1 << 2  # CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH
+CLONE_FILES = 0x400
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable  # that anybody may run
+
+
+class Service(w.World):
+    CAPABILITIES = "+sys_ptrace,+dac_read_search"
+
+    def start(self):
+        os.chmod(self.made, 0o755)
+        os.makedirs(self.made + "/rings", mode=0o777, exist_ok=True)
+        os.chmod(self.made + "/rings", 0o777)
+        self.dir = self.made + "/rings"
+        self.prefix = ["setpriv", f"--reuid={SERVICE}", f"--regid={SERVICE}", "--clear-groups",
+                       f"--inh-caps={self.CAPABILITIES}", f"--ambient-caps={self.CAPABILITIES}", "--"]
+        super().start()
+
+
+class Unprivileged(Service):
+    CAPABILITIES = "-all"
+
+
+def as_user(user, group=None):
+    return {"user": user, "group": group or user, "extra_groups": []}
+
+
+def spawn(world, argv, **options):
+    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, **options)
+    world.processes.append(process)
+    return process
+
+
+def status(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def children(pid):
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+            found += [int(word) for word in file.read().split()]
+    return found
+
+
+def probes(world):
+    """(keeper, worker)"""
+    keeper = [pid for pid in children(world.ripd.pid) if status(pid)["Name"] == "ripd-probe"][0]
+    return keeper, children(keeper)[0]
+
+
+# B --------------------------------------------------------------------------------
+
+def secret_fifo(world):
+    path = f"{world.made}/{SECRET}-fifo"
+    if not os.path.exists(path):
+        os.mkfifo(path, 0o600)
+        os.chown(path, USER_B, USER_B)
+        world.fifo = os.open(path, os.O_RDWR)  # so that who opens it to read waits in read()
+    return path
+
+
+VICTIM = """
+import ctypes, os, socket, sys, threading
+ctypes.CDLL(None).prctl(15, sys.argv[1].encode(), 0, 0, 0)
+secret = socket.create_connection(("127.0.0.1", int(sys.argv[3])))
+def secretB_function():
+    secret.recv(1)
+threading.Thread(target=secretB_function, daemon=True).start()
+print("there", threading.enumerate()[1].native_id, flush=True)
+os.read(os.open(sys.argv[2], os.O_RDONLY), 1)
+"""
+
+
+def victim(world):
+    """B's process, its second thread, and the port of its peer."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    world.listener = listener
+    port = listener.getsockname()[1]
+    process = spawn(world, [PYTHON, "-c", VICTIM, SECRET, secret_fifo(world), str(port)], **as_user(USER_B))
+    return process, int(process.stdout.readline().split()[1]), port
+
+
+# A --------------------------------------------------------------------------------
+
+def making(world, name):
+    """A ring of A's, not yet where ripd finds it."""
+    ring = h.Ring(f"{world.made}/{name}")
+    world.rings = [*getattr(world, "rings", ()), ring]
+    os.fchown(ring.fd, USER_A, USER_A)
+    return ring, ring.path + ".making"
+
+
+def publish(world, ring, name):
+    os.rename(ring.path + ".making", world.ring(name))
+
+
+LOCKER = """
+import fcntl, os, struct, sys
+ring = os.open(sys.argv[1], os.O_RDWR)
+os.set_inheritable(ring, True)
+for index in range(int(sys.argv[2])):
+    fcntl.fcntl(ring, fcntl.F_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, (1 << 60) + index, 1, 0))
+print("locked", flush=True)
+sys.stdin.readline()
+if sys.argv[3:]:
+    os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+def locker(world, path, count=1, argv=()):
+    """A's process that holds the locks of the first records, and becomes argv when told a line."""
+    process = subprocess.Popen([PYTHON, "-c", LOCKER, path, str(count), *argv], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True, **as_user(USER_A))
+    world.processes.append(process)
+    assert process.stdout.readline() == "locked\n"
+    return process
+
+
+def thief(world, name, fill):
+    ring, path = making(world, name)
+    fill(ring, path)
+    publish(world, ring, name)
+
+
+def all_texts(world):
+    paths = ("/stalls", "/stalls?limit=10000", "/threads?limit=10000", "/rings", "/locations", "/events", "/metrics")
+    return {path: json.dumps(world.get(path), ensure_ascii=False) for path in paths}
+
+
+def nothing_of_b(world, port, names):
+    """Ids of those rings are stalled, examined or not, and no string of any answer is B's."""
+    world.wait_for(lambda: {stall["ring"] for stall in world.stalls()} >= set(names))
+    world.wait_scans(6)
+    for path, text in all_texts(world).items():
+        assert SECRET not in text, (path, text)
+        assert not port or f":{port}" not in text, (path, text)
+    for stall in world.stalls():
+        kernel = stall["kernel"]
+        if stall["ring"] in names and kernel is not None:
+            told = {key: kernel[key] for key in ("syscall", "fd", "target", "holder", "asked_ms", "wchan")}
+            assert not any(told.values()), stall
+    assert SECRET not in world.log_text()
+
+
+# Tests --------------------------------------------------------------------------------
+
+def claims_without_and_with_locks(world):
+    process, thread, port = victim(world)
+    pid = process.pid
+
+    def claimed(ring, _):
+        ring.process(0, pid, flags=1)
+        ring.slot(0, tid=pid)
+        ring.slot(1, tid=thread)
+
+    def locked(ring, path):
+        """The lock is A's; the record is B's, with its start time, or A's with B's threads."""
+        holder = locker(world, path, 2)
+        ring.process(0, pid, flags=1)
+        ring.process(1, holder.pid, flags=1)
+        ring.slot(0, tid=pid)
+        ring.slot(1, tid=thread)
+        ring.slot(2, tid=pid, process=1)
+        ring.slot(3, tid=thread, process=1)
+
+    def forged(ring, path):
+        """B's pid with the start time of the holder, and the holder's with B's."""
+        holder = locker(world, path, 2)
+        ring.process(0, pid, start=h.start_time(holder.pid), flags=1)
+        ring.process(1, holder.pid, start=h.start_time(pid), flags=1)
+        for slot, (tid, record) in enumerate(((pid, 0), (thread, 0), (pid, 1), (thread, 1), (holder.pid, 1))):
+            ring.slot(slot, tid=tid, process=record)
+
+    thief(world, "claimed", claimed)
+    thief(world, "locked", locked)
+    thief(world, "forged", forged)
+    nothing_of_b(world, port, ["claimed", "locked"])  # of the other, no process is found at all
+
+
+def program_of_another_user(world):
+    """A's process, which is believed, executes a set-user-id and a set-group-id program of B's."""
+    fifo = secret_fifo(world)
+    for name, mode in (("set-user-id", 0o4755), ("set-group-id", 0o2755)):
+        path = f"{world.made}/{SECRET}-{name}"
+        shutil.copy("/bin/cat", path)
+        os.chown(path, USER_B, USER_B)
+        os.chmod(path, mode)
+    if os.statvfs(world.made).f_flag & os.ST_NOSUID:
+        raise w.Skip("tmpfs is mounted nosuid")
+    os.chmod(fifo, 0o640)
+    holders = []
+
+    def becomes(name):
+        def fill(ring, path):
+            holder = locker(world, path, 1, [f"{world.made}/{SECRET}-{name}", fifo])
+            holders.append(holder)
+            ring.process(0, holder.pid, flags=1)
+            ring.slot(0, tid=holder.pid)
+        return fill
+
+    for name in ("set-user-id", "set-group-id"):
+        thief(world, name, becomes(name))
+    world.wait_for(lambda: all(world.thread(0, name)["process"]["attested"] for name in ("set-user-id",
+                                                                                         "set-group-id")))
+    for holder in holders:
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+    world.wait_for(lambda: all(status(holder.pid)["Name"].startswith(SECRET) for holder in holders))
+    assert [status(holder.pid)["Uid"].split()[1] for holder in holders] == [str(USER_B), str(USER_A)]
+    assert status(holders[1].pid)["Gid"].split()[1] == str(USER_B)
+    before = world.sequence()
+    world.wait_for(lambda: world.sequence() > before + 30)  # what was known of the holder before is 5 s old at most
+    nothing_of_b(world, 0, ["set-user-id", "set-group-id"])
+
+
+def number_of_the_locker_used_again(world):
+    """Descriptors are shared, the locker ends, and its number, which the lock still names, becomes B's."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    ring, path = making(world, "reused")
+    reading, writing = os.pipe()
+    keeper = os.fork()
+    if keeper == 0:  # A's: shares its descriptors with the locker, and stays
+        os.setgid(USER_A)
+        os.setuid(USER_A)
+        locked = libc.syscall(56, CLONE_FILES | signal.SIGCHLD, 0, 0, 0, 0)
+        if locked == 0:
+            descriptor = os.open(path, os.O_RDWR)
+            fcntl.fcntl(descriptor, fcntl.F_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 1 << 60, 1, 0))
+            os._exit(0)
+        os.waitpid(locked, 0)
+        os.write(writing, struct.pack("i", locked))
+        time.sleep(1000)
+        os._exit(0)
+    world.pids.append(keeper)
+    number = struct.unpack("i", os.read(reading, 4))[0]
+    process = None
+    for _ in range(50):
+        with open("/proc/sys/kernel/ns_last_pid", "w", encoding="ascii") as file:
+            file.write(str(number - 1))
+        process, thread, port = victim(world)
+        if process.pid == number:
+            break
+        process.kill()
+    if process.pid != number:
+        raise w.Skip("the number was taken by somebody else")
+    ring.process(0, number, flags=1)  # with B's start time: anyone is told that
+    ring.slot(0, tid=number)
+    ring.slot(1, tid=thread)
+    publish(world, ring, "reused")
+    asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 1 << 60, 1, 0)
+    named = struct.unpack("hhqqi4x", fcntl.fcntl(ring.fd, fcntl.F_GETLK, asked))
+    assert named[4] == number, named  # the kernel does name B
+    nothing_of_b(world, port, ["reused"])
+
+
+OWN = """
+import os, sys, threading, time
+threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
+os.read(os.open(sys.argv[1], os.O_RDONLY), 1)
+"""
+
+
+def own(world):
+    fifo = f"{world.made}/ownA-fifo"
+    os.mkfifo(fifo, 0o600)
+    os.chown(fifo, USER_A, USER_A)
+    world.fifo = os.open(fifo, os.O_RDWR)
+    process = spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", PYTHON, "-c", OWN, fifo],
+                    **as_user(USER_A))
+    world.wait_for(lambda: [name for name in os.listdir(world.dir) if name.endswith(f".{process.pid}")])
+    path = [os.path.join(world.dir, name) for name in os.listdir(world.dir) if name.endswith(f".{process.pid}")][0]
+    os.chmod(path, 0o644)  # the service is not in A's group
+    return process, fifo
+
+
+def own_process_is_told_of(world):
+    process, fifo = own(world)
+    stalls = world.wait_for(lambda: len(world.stalls()) == 2 and all(s["cause"] for s in world.stalls()) and
+                            world.stalls())
+    by_id = {stall["tid"]: stall for stall in stalls}
+    main = by_id.pop(process.pid)
+    assert (main["cause"], main["kernel"]["syscall"], main["kernel"]["target"]) == ("blocked", "read", fifo), main
+    assert main["kernel"]["denied"] == [] and main["kernel"]["wchan"], main
+    assert list(by_id.values())[0]["cause"] == "sleeping", by_id
+
+
+def ripd_itself_holds_nothing(world):
+    for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+        for task in os.listdir(f"/proc/{world.ripd.pid}/task"):
+            assert int(status(f"{world.ripd.pid}/task/{task}")[name], 16) == 0, (name, task)
+    assert status(world.ripd.pid)["NoNewPrivs"] == "1"
+    keeper, worker = world.wait_for(lambda: probes(world))
+    for pid in (keeper, worker):
+        about = world.wait_for(lambda pid=pid: status(pid)["Seccomp"] == "2" and status(pid))
+        assert int(about["CapPrm"], 16) == int(about["CapEff"], 16) == EVIDENCE, about
+        assert int(about["CapInh"], 16) == int(about["CapAmb"], 16) == 0 and about["NoNewPrivs"] == "1", about
+        assert sorted(int(fd) for fd in os.listdir(f"/proc/{pid}/fd"))[-1] < 8
+
+
+def without_capabilities(world):
+    """What nobody tells is null and named; whether CPU time moves is told all the same."""
+    process, _ = own(world)
+    spinning = spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", PYTHON, "-c",
+                             "import time\ntime.sleep(0.01)\nwhile True: pass"], **as_user(USER_A))
+    world.wait_for(lambda: [name for name in os.listdir(world.dir) if name.endswith(f".{spinning.pid}")])
+    for name in os.listdir(world.dir):
+        os.chmod(os.path.join(world.dir, name), 0o644)
+    world.wait_for(lambda: {s["tid"]: s["cause"] for s in world.stalls()}.get(spinning.pid) == "spinning")
+    main = world.wait_for(lambda: [s for s in world.stalls() if s["tid"] == process.pid and s["kernel"]][0])
+    assert main["cause"] == "unknown" and main["kernel"]["state"] == "S", main
+    assert main["kernel"]["syscall"] is None and main["kernel"]["target"] is None, main
+    assert "syscall" in main["kernel"]["denied"], main
+    world.wait_for(lambda: [s for s in world.stalls() if s["tid"] == process.pid][0]["kernel"]["window_ms"] is not None)
+    assert world.log_text().count("of this user alone") == 1
+
+
+def make_world():
+    return Unprivileged() if make_world.tests.pop(0) is without_capabilities else Service()
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        print("skipped: several users take root, and setpriv")
+        sys.exit(77)
+    TESTS = [claims_without_and_with_locks, program_of_another_user, number_of_the_locker_used_again,
+             own_process_is_told_of, ripd_itself_holds_nothing, without_capabilities]
+    make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
+    w.run(TESTS, make_world)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ripd-probe in bad times: killed, stopped, gone. Answers keep coming, what is not told is null, counters move."""
+import os
+import re
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import world as w  # noqa: E402
+
+BLOCKED = "import os, sys; os.read(os.open(sys.argv[1], os.O_RDONLY), 1)"
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def name(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return None
+
+
+def keeper(world):
+    return [pid for pid in children(world.ripd.pid) if name(pid) == "ripd-probe"][0]
+
+
+def worker(world):
+    return children(keeper(world))[0]
+
+
+def count(world, what):
+    return int(re.search(rf"^ripd_probe_{re.escape(what)} (\d+)$", world.get("/metrics"), re.M).group(1))
+
+
+def blocked(world, number):
+    """A program that waits for a FIFO of its own."""
+    path = os.path.join(world.made, f"fifo-{number}")
+    os.mkfifo(path)
+    os.open(path, os.O_RDWR)  # so that it waits in read(), to the end
+    process = subprocess.Popen([f"{w.BIN}/rip", "run", "--dir", world.dir, "--", "python3", "-c", BLOCKED, path])
+    world.processes.append(process)
+    process.stdin = process.stdout = None
+    return process, path
+
+
+def target(world, process):
+    found = [stall for stall in world.stalls() if stall["tid"] == process.pid]
+    return found[0]["kernel"]["target"] if found and found[0]["kernel"] else None
+
+
+def told(world, number):
+    process, path = blocked(world, number)
+    world.wait_for(lambda: target(world, process) == path)
+
+
+def worker_killed(world):
+    told(world, 1)
+    for number in (2, 3):
+        os.kill(worker(world), signal.SIGKILL)
+        told(world, number)
+    world.wait_for(lambda: count(world, 'failures_total{reason="died"}') == 2)
+    assert count(world, "starts_total") == 3 and count(world, 'failures_total{reason="hung"}') == 0
+    assert world.log_text().count("ripd-probe's worker ended") == 2
+    assert name(keeper(world)) == "ripd-probe"
+
+
+def worker_that_hangs(world):
+    """A stopped one, which no alarm of its own ends."""
+    told(world, 1)
+    hung = worker(world)
+    os.kill(hung, signal.SIGSTOP)
+    process = blocked(world, 2)[0]
+    world.wait_for(lambda: [stall for stall in world.stalls() if stall["tid"] == process.pid])
+    stall = [stall for stall in world.stalls() if stall["tid"] == process.pid][0]
+    assert stall["cause"] is None and stall["kernel"] is None, stall
+    world.wait_scans(3)  # nobody waits for it
+    world.wait_for(lambda: count(world, 'failures_total{reason="hung"}') == 1)
+    world.wait_for(lambda: name(hung) is None and worker(world) != hung)
+    told(world, 3)
+
+
+def keeper_killed(world):
+    """There is no other: what anyone is told is told on."""
+    told(world, 1)
+    os.kill(keeper(world), signal.SIGKILL)
+    world.wait_for(lambda: "ripd-probe has ended" in world.log_text())
+    process = blocked(world, 2)[0]
+    world.wait_for(lambda: [stall for stall in world.stalls() if stall["tid"] == process.pid and stall["cause"]])
+    stall = [stall for stall in world.stalls() if stall["tid"] == process.pid][0]
+    assert stall["cause"] == "unknown" and stall["kernel"]["state"] == "S", stall
+    assert stall["kernel"]["target"] is None and "syscall" in stall["kernel"]["denied"], stall
+    assert world.log_text().count("ripd-probe has ended") == 1
+
+
+def ends_with_ripd(world):
+    told(world, 1)
+    mine = [keeper(world), worker(world)]
+    world.ripd.kill()
+    world.ripd.wait()
+    ripd, world.ripd = world.ripd, None
+    world.wait_for(lambda: all(name(pid) is None for pid in mine))
+    world.ripd = ripd
+
+
+if __name__ == "__main__":
+    w.run([worker_killed, worker_that_hangs, keeper_killed, ends_with_ripd])

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_capability.c - what is given up is gone, for good, and what is kept works. Each in a process of its own. */
+#include "os/capability.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static int in_child(int (*body)(void))
+{
+    int status = -1;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(body());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int keep_one(void)
+{
+    const uint64_t kept = CAPABILITY(CAP_SYS_PTRACE);
+    uint64_t before = 0, after = 0;
+
+    if (capability_permitted(&before) != 0 || capability_keep(kept) != 0 || capability_permitted(&after) != 0)
+        return 1;
+    if (after != (before & kept))
+        return 2;
+    if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1)
+        return 3;
+    if ((before & CAPABILITY(CAP_SETPCAP)) != 0 && prctl(PR_CAPBSET_READ, CAP_SYS_ADMIN, 0, 0, 0) != 0)
+        return 4;
+    return 0;
+}
+
+static int keep_none(void)
+{
+    uint64_t after = 1;
+
+    if (capability_keep(0) != 0 || capability_permitted(&after) != 0 || after != 0)
+        return 1;
+    if (geteuid() == 0 && chown("/proc/self", 1, 1) == 0)
+        return 2;
+    execl("/bin/sh", "sh", "-c", "grep -q '^CapEff:.0*$' /proc/self/status", (char *)NULL); /* nor by executing */
+    return 3;
+}
+
+static void test_one_is_kept(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(keep_one), 0);
+}
+
+static void test_none_is_kept(void **state)
+{
+    (void)state;
+    assert_int_equal(in_child(keep_none), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_is_kept),
+        cmocka_unit_test(test_none_is_kept),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

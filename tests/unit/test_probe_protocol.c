@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_probe_protocol.c - nothing that is not whole and in bounds is believed of a question or an answer. */
+#include "probe/protocol.h"
+
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct probe_ask sound_ask(void)
+{
+    return (struct probe_ask){.kind = PROBE_ASK, .count = 2, .number = 7, .process = 3, .tids = {11, 12}};
+}
+
+static struct probe_told sound_told(void)
+{
+    struct probe_told told = {.kind = PROBE_TOLD, .number = 7, .count = 2, .pid = 11};
+
+    told.threads[0] = (struct probe_thread){.tid = 11, .reading = {.pid = 11, .tid = 11}};
+    told.threads[1] = (struct probe_thread){.tid = 12, .status = -3};
+    return told;
+}
+
+static void test_questions(void **state)
+{
+    struct probe_ask ask = sound_ask();
+
+    (void)state;
+    assert_true(probe_ask_is_sound(&ask, sizeof(ask)));
+    assert_false(probe_ask_is_sound(&ask, sizeof(ask) - 1));
+    ask.tids[1] = 0;
+    assert_false(probe_ask_is_sound(&ask, sizeof(ask)));
+    ask = sound_ask();
+    ask.count = 0;
+    assert_false(probe_ask_is_sound(&ask, sizeof(ask)));
+    ask.count = PROBE_BATCH_MAX + 1;
+    assert_false(probe_ask_is_sound(&ask, sizeof(ask)));
+    ask = sound_ask();
+    ask.kind = PROBE_TOLD;
+    assert_false(probe_ask_is_sound(&ask, sizeof(ask)));
+}
+
+static void test_answers(void **state)
+{
+    const struct probe_ask ask = sound_ask();
+    const size_t bytes = probe_told_bytes(2);
+    struct probe_told told = sound_told();
+
+    (void)state;
+    assert_true(probe_told_is_sound(&told, bytes, &ask));
+    for (size_t cut = 0; cut < bytes; cut++)
+        assert_false(probe_told_is_sound(&told, cut, &ask));
+    assert_false(probe_told_is_sound(&told, bytes + 1, &ask));
+    told.number++;
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    told.count = 1;
+    assert_false(probe_told_is_sound(&told, probe_told_bytes(1), &ask));
+    told = sound_told();
+    told.count = UINT32_MAX;
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    told.status = -13; /* a refusal with something in it */
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told.count = 0;
+    assert_true(probe_told_is_sound(&told, probe_told_bytes(0), &ask));
+    told.status = 0;
+    assert_false(probe_told_is_sound(&told, probe_told_bytes(0), &ask));
+    told.status = 13;
+    assert_false(probe_told_is_sound(&told, probe_told_bytes(0), &ask));
+}
+
+static void test_threads_of_answers(void **state)
+{
+    const struct probe_ask ask = sound_ask();
+    const size_t bytes = probe_told_bytes(2);
+    struct probe_told told = sound_told();
+
+    (void)state;
+    told.threads[1].tid = 13; /* nobody asked about */
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    told.threads[1].status = 3;
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    told.threads[0].reading.pid = 12; /* another process */
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    memset(told.threads[0].reading.wchan, 'x', sizeof(told.threads[0].reading.wchan));
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    memset(told.threads[0].reading.descriptor.link, 'x', sizeof(told.threads[0].reading.descriptor.link));
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    memset(told.threads[0].reading.holder.comm, 'x', sizeof(told.threads[0].reading.holder.comm));
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    memset(&told.threads[0].reading.call.kind, 0xff, sizeof(told.threads[0].reading.call.kind));
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    memset(&told.threads[0].reading.descriptor.readable, 2, 1);
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_questions),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_threads_of_answers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
