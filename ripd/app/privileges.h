@@ -3,7 +3,8 @@
  * privileges.h - ripd-probe, which may know more of processes than anyone is told, and ripd, which gives that up.
  *
  * Guarantees
- *   A. Where ripd is not root, it holds no capability once privileges_open() has returned, and can get none.
+ *   A. Where ripd is not root, it holds no capability once privileges_open() has returned; if it had any, it can get
+ *      none again, nor can a command that it runs.
  *   B. Root stays root, as long as it is asked for by hand: who owns all of the system's files would give up nothing
  *      with its capabilities, and would see no ring but its own.
  */

@@ -80,6 +80,20 @@ def check_examples(prefix, folder, environment):
     return count
 
 
+def check_evidence(prefix, folder, service, environment):
+    """The drop-in for ripd itself; how exposed the unit is with it. Nothing but the two capabilities is given."""
+    source = f"{prefix}/share/doc/librip/systemd/ripd.service.d/evidence.conf"
+    given = settings(source)
+    capabilities = {"CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"}
+    if not all(set(given[name].split()) == capabilities for name in ("CapabilityBoundingSet", "AmbientCapabilities")) \
+            or set(given) != {"CapabilityBoundingSet", "AmbientCapabilities", "SystemCallFilter"}:
+        fail(f"{source}: {given}")
+    os.makedirs(f"{folder}/ripd.service.d")
+    shutil.copy(source, f"{folder}/ripd.service.d/")
+    verify([service], environment)
+    os.remove(f"{folder}/ripd.service.d/evidence.conf")
+
+
 def main():
     if shutil.which("systemd-analyze") is None:
         print("skipped: systemd-analyze is not installed (Debian package systemd)")
@@ -103,6 +117,7 @@ def main():
         exposure = re.search(r"Overall exposure level .*: ([\d.]+)", result.stdout)
         if result.returncode != 0 or exposure is None:
             fail(f"systemd-analyze security: {result.stdout}{result.stderr}")
+        check_evidence(prefix, etc, service, environment)
         examples = check_examples(prefix, etc, environment)
     print(f"units: {len(units)} verified, exposure {exposure.group(1)}, {examples} drop-ins verified")
 

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ten thousand threads that stall at once hold up nothing: scans come as before, answers too, and say who has not been
+examined yet; all are, over scans, the first ones first.
+
+Rates are compared within one run; of several tries the best counts, for a busy machine makes them worse only.
+"""
+import http.client
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import world as w  # noqa: E402
+
+COUNT = 10000
+TRIES = 8
+WINDOW_S = 3.0
+ANSWER_S = 0.020
+
+
+def rate(world):
+    """Scans a second, over a window."""
+    first, began = world.sequence(), time.monotonic()
+    time.sleep(WINDOW_S)
+    return (world.sequence() - first) / (time.monotonic() - began)
+
+
+def median_answer(world):
+    taken = []
+    for _ in range(15):
+        connection = http.client.HTTPConnection("127.0.0.1", world.port, timeout=w.PATIENCE_S)
+        began = time.monotonic()
+        connection.request("GET", "/stalls")
+        body = connection.getresponse().read()
+        taken.append(time.monotonic() - began)
+        connection.close()
+        assert f'"total":{COUNT},'.encode() in body, body[:500]
+        time.sleep(0.01)
+    return statistics.median(taken)
+
+
+def unexamined(world):
+    return int(re.search(r'^ripd_stalls{cause="unexamined"} (\d+)$', world.get("/metrics"), re.M).group(1))
+
+
+def ten_thousand_at_once(world):
+    before = max(rate(world) for _ in range(2))
+    throng = subprocess.Popen([f"{w.BIN}/throng", world.ring("throng"), str(COUNT)], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    world.processes.append(throng)
+    if throng.stdout.readline() != "there\n":
+        raise w.Skip("so many threads cannot be had here")
+    page = world.wait_for(lambda: world.get("/stalls")["total"] == COUNT and world.get("/stalls"), 120)
+    left = [unexamined(world)]
+    assert left[0] > 0, "nothing was spread over scans"
+    assert {stall["cause"] for stall in page["stalls"]} <= {None, "blocked"}, page["stalls"][0]
+    assert all((stall["kernel"] is None) == (stall["cause"] is None) for stall in page["stalls"])
+    during, answers = [], []
+    while len(during) < TRIES and (not during or max(during) < 0.9 * before or min(answers) > ANSWER_S):
+        during.append(rate(world))
+        answers.append(median_answer(world))
+        left.append(unexamined(world))
+    print(f"        scans/s {before:.2f} before, {max(during):.2f} during; /stalls {min(answers) * 1000:.1f} ms;"
+          f" unexamined {left}")
+    assert max(during) >= 0.9 * before, (before, during)
+    assert min(answers) <= ANSWER_S, answers
+    assert left == sorted(left, reverse=True), left
+    world.wait_for(lambda: unexamined(world) == 0, 240)
+    everybody = world.get("/stalls?limit=10000")["stalls"]
+    assert len(everybody) == COUNT
+    for stall in everybody:
+        assert stall["cause"] == "blocked" and stall["kernel"]["syscall"] == "read", stall
+        assert stall["kernel"]["target"].startswith("pipe:"), stall
+
+
+if __name__ == "__main__":
+    w.run([ten_thousand_at_once])

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_probe_protocol.c - questions to and answers of ripd-probe: accepted ones are in bounds and terminated. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "probe/protocol.h"
+
+static void require(int condition)
+{
+    if (!condition)
+        abort();
+}
+
+static void check_told(const struct probe_told *told, const struct probe_ask *ask)
+{
+    require(told->count <= PROBE_BATCH_MAX && told->count <= ask->count);
+    for (uint32_t i = 0; i < told->count; i++) {
+        const struct kernel_reading *reading = &told->threads[i].reading;
+
+        require(told->threads[i].tid == ask->tids[i]);
+        if (told->threads[i].status == 0)
+            require(strlen(reading->wchan) < sizeof(reading->wchan) &&
+                    strlen(reading->descriptor.link) < sizeof(reading->descriptor.link) &&
+                    strlen(reading->holder.comm) < sizeof(reading->holder.comm));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
+{
+    static struct probe_told told;
+    struct probe_ask ask = {.kind = PROBE_ASK};
+
+    /* An answer in a buffer of the size that the other end may fill, and a question that could have been its own. */
+    if (size_bytes > sizeof(told))
+        return 0;
+    memset(&told, 0, sizeof(told));
+    if (size_bytes != 0)
+        memcpy(&told, bytes, size_bytes);
+    ask.number = told.number;
+    ask.count = told.count >= 1 && told.count <= PROBE_BATCH_MAX ? told.count : 1;
+    for (uint32_t i = 0; i < ask.count; i++)
+        ask.tids[i] = told.threads[i].tid != 0 ? told.threads[i].tid : 1;
+    require(probe_ask_is_sound(&ask, sizeof(ask)));
+    if (probe_told_is_sound(&told, size_bytes, &ask))
+        check_told(&told, &ask);
+    if (size_bytes >= sizeof(ask)) {
+        memcpy(&ask, bytes, sizeof(ask));
+        if (probe_ask_is_sound(&ask, size_bytes))
+            require(ask.count >= 1 && ask.count <= PROBE_BATCH_MAX);
+    }
+    return 0;
+}

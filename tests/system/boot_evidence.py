@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ripd.service tells of other users' threads: by itself what anyone is told; with the drop-in what they wait for.
+Either way ripd holds no capability, and its probe those of the drop-in alone."""
+import os
+
+import looks
+
+EXAMPLE = "/usr/share/doc/librip/systemd/ripd.service.d/evidence.conf"
+FOLDER = "/etc/systemd/system/ripd.service.d"
+EVIDENCE = 1 << 19 | 1 << 2  # CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH
+NAME = "waits-as-daemon"
+
+
+def status(pid):
+    with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def children(pid):
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+            found += [int(word) for word in file.read().split()]
+    return found
+
+
+def capabilities(machine):
+    """Of ripd, of ripd-probe's keeper, of its worker: all sets but the bounding one."""
+    ripd = machine.host_pid(machine.main_pid("ripd.service"))
+    keeper = [pid for pid in children(ripd) if status(pid)["Name"] == "ripd-probe"][0]
+    every = [status(pid) for pid in (ripd, keeper, children(keeper)[0])]
+    assert all(one["NoNewPrivs"] == "1" and one["Seccomp"] == "2" for one in every), every
+    return [tuple(int(one[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")) for one in every]
+
+
+def kernel(machine):
+    return machine.wait_for("the stall to be examined", lambda: looks.stall_of(machine, NAME)["kernel"])
+
+
+def test_without(machine):
+    looks.start_sleeper(machine, NAME, f"/run/librip/{NAME}", NAME.encode(), "--uid=daemon", "--gid=daemon")
+    told = kernel(machine)
+    assert told["state"] == "S" and told["syscall"] is None and "syscall" in told["denied"], told
+    assert capabilities(machine) == [(0, 0, 0, 0)] * 3
+
+
+def test_with(machine):
+    """As the drop-in's first lines say."""
+    machine.run("mkdir", "-p", FOLDER)
+    machine.run("cp", EXAMPLE, FOLDER)
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "restart", "ripd")
+    machine.wait_for("what it waits for", lambda: kernel(machine)["syscall"])
+    told = kernel(machine)
+    assert told["syscall"] == "clock_nanosleep" and told["denied"] == [], told
+    assert looks.stall_of(machine, NAME)["cause"] == "sleeping"
+    assert capabilities(machine) == [(0, 0, 0, 0), (0, EVIDENCE, EVIDENCE, 0), (0, EVIDENCE, EVIDENCE, 0)]
+    machine.run("rm", f"{FOLDER}/evidence.conf")
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "restart", "ripd")
+    machine.run("systemctl", "stop", NAME)
+
+
+TESTS = [test_without, test_with]

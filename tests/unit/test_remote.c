@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_remote.c - ripd's end of ripd-probe, against programs that answer well, refuse, talk nonsense, or end. They are
+ * this one, by other names: what it is called is what it does.
+ */
+#include "probe/remote.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#include "os/clock.h"
+#include "os/helper.h"
+#include "os/packet.h"
+#include "probe/protocol.h"
+
+#define PATIENCE_NS UINT64_C(20000000000)
+
+/* The fake ones ---------------------------------------------------------------------------------------------------- */
+
+static void answer_well(int socket, const struct probe_ask *ask, int status)
+{
+    static struct probe_told told;
+
+    memset(&told, 0, sizeof(told));
+    told.kind = PROBE_TOLD;
+    told.number = ask->number;
+    told.status = status;
+    told.count = status == 0 ? ask->count : 0;
+    told.pid = 77;
+    for (uint32_t i = 0; i < told.count; i++) {
+        told.threads[i].tid = ask->tids[i];
+        told.threads[i].reading.tid = ask->tids[i];
+        told.threads[i].reading.pid = 77;
+        told.threads[i].reading.times.state = 'S';
+    }
+    packet_send(socket, &told, probe_told_bytes(told.count), -1, true);
+}
+
+/* One worker: what it does with each question. Returns when it is to be replaced, or has ended. */
+static void be_worker(const char *name, int worker_number)
+{
+    const struct probe_link link = {.kind = PROBE_LINK};
+    struct probe_ask ask;
+    int ends[2];
+
+    if (packet_pair(ends) != 0 || packet_send(HELPER_DESCRIPTOR, &link, sizeof(link), ends[0], true) != 0)
+        _exit(1);
+    close(ends[0]);
+    while (packet_receive(ends[1], &ask, sizeof(ask), true, NULL) > 0) {
+        if (strcmp(name, "fake-ends") == 0 || (strcmp(name, "fake-ends-once") == 0 && worker_number == 0))
+            break;
+        if (strcmp(name, "fake-nonsense") == 0 && worker_number == 0)
+            packet_send(ends[1], "nonsense", 8, -1, true);
+        else
+            answer_well(ends[1], &ask, strcmp(name, "fake-refuses") == 0 ? -EACCES : 0);
+    }
+    close(ends[1]);
+}
+
+static int be_fake(const char *name)
+{
+    for (int i = 0; i < 100; i++)
+        be_worker(name, i);
+    return 0;
+}
+
+/* The tests -------------------------------------------------------------------------------------------------------- */
+
+static struct remote *start(const char *name)
+{
+    char self[PATH_MAX], link[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    struct remote *remote = NULL;
+
+    assert_true(length > 0);
+    self[length] = '\0';
+    snprintf(link, sizeof(link), "/tmp/rip-remote-%d", (int)getpid());
+    assert_int_equal(mkdir(link, 0700), 0);
+    snprintf(link, sizeof(link), "/tmp/rip-remote-%d/%s", (int)getpid(), name);
+    assert_int_equal(symlink(self, link), 0);
+    assert_int_equal(remote_new(&remote, link), 0);
+    unlink(link);
+    *strrchr(link, '/') = '\0';
+    rmdir(link);
+    return remote;
+}
+
+static struct remote_wish wish_of(uint32_t process, uint32_t tid)
+{
+    return (struct remote_wish){.ring = 5, .process = process, .slot = tid, .ring_tid = tid, .tid = tid, .progress = 9};
+}
+
+/* Asks until it is taken; what is said at last. */
+static enum remote_wanted want(struct remote *remote, uint32_t process, uint32_t tid)
+{
+    const struct remote_wish wish = wish_of(process, tid);
+    uint64_t until_mono_ns = clock_mono_ns() + PATIENCE_NS;
+    enum remote_wanted wanted;
+
+    do {
+        const struct timespec moment = {0, 1000000};
+
+        remote_look(remote);
+        wanted = remote_want(remote, STDIN_FILENO, &wish);
+        if (wanted == REMOTE_LATER)
+            nanosleep(&moment, NULL);
+    } while (wanted == REMOTE_LATER && clock_mono_ns() < until_mono_ns);
+    return wanted;
+}
+
+static bool next(struct remote *remote, struct remote_answer *ret_answer)
+{
+    remote_flush(remote);
+    return remote_next(remote, clock_mono_ns() + PATIENCE_NS, ret_answer);
+}
+
+static struct remote_counters counted(const struct remote *remote)
+{
+    struct remote_counters counters;
+
+    remote_count(remote, &counters);
+    return counters;
+}
+
+static void test_answers_come_in_order(void **state)
+{
+    struct remote *remote = start("fake-answers");
+    struct remote_answer answer;
+
+    (void)state;
+    assert_false(remote_is_busy(remote));
+    for (uint32_t tid = 1; tid <= 40; tid++) /* more than one question has room for, and another process */
+        assert_int_equal(want(remote, tid > 36, tid), REMOTE_ASKED);
+    assert_true(remote_is_asked(remote, 5, 40));
+    assert_false(remote_is_asked(remote, 5, 41));
+    assert_false(remote_is_asked(remote, 6, 40));
+    for (uint32_t tid = 1; tid <= 40; tid++) {
+        assert_true(next(remote, &answer));
+        assert_true(answer.told);
+        assert_int_equal(answer.status, 0);
+        assert_int_equal(answer.pid, 77);
+        assert_int_equal(answer.wish.tid, tid);
+        assert_int_equal(answer.wish.process, tid > 36);
+        assert_int_equal(answer.reading.tid, tid);
+        assert_int_equal(answer.reading.times.state, 'S');
+    }
+    assert_false(remote_is_busy(remote));
+    assert_false(next(remote, &answer));
+    assert_int_equal(counted(remote).start_count, 1);
+    remote_free(remote);
+}
+
+static void test_only_so_many_are_under_way(void **state)
+{
+    struct remote *remote = start("fake-answers");
+    const struct remote_wish one_more = wish_of(1000, 1000);
+    struct remote_answer answer;
+
+    (void)state;
+    for (uint32_t i = 0; i < REMOTE_QUESTIONS_MAX; i++)
+        assert_int_equal(want(remote, i, i + 1), REMOTE_ASKED);
+    remote_flush(remote);
+    assert_true(remote_is_full(remote));
+    assert_int_equal(remote_want(remote, STDIN_FILENO, &one_more), REMOTE_LATER);
+    assert_true(next(remote, &answer));
+    assert_false(remote_is_full(remote));
+    assert_int_equal(remote_want(remote, STDIN_FILENO, &one_more), REMOTE_ASKED);
+    remote_free(remote);
+}
+
+static void test_refusal_is_told(void **state)
+{
+    struct remote *remote = start("fake-refuses");
+    struct remote_answer answer;
+
+    (void)state;
+    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
+    assert_true(next(remote, &answer));
+    assert_false(answer.told);
+    assert_int_equal(answer.status, -EACCES);
+    remote_free(remote);
+}
+
+static void test_nonsense_ends_a_worker(void **state)
+{
+    struct remote *remote = start("fake-nonsense");
+    struct remote_answer answer;
+
+    (void)state;
+    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
+    assert_false(next(remote, &answer));
+    assert_int_equal(counted(remote).end_counts[REMOTE_END_NONSENSE], 1);
+    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED); /* of the next one */
+    assert_true(next(remote, &answer));
+    assert_int_equal(counted(remote).start_count, 2);
+    remote_free(remote);
+}
+
+static void test_once_is_nobodys_fault(void **state)
+{
+    struct remote *remote = start("fake-ends-once");
+    struct remote_answer answer;
+
+    (void)state;
+    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
+    assert_false(next(remote, &answer));
+    assert_int_equal(counted(remote).end_counts[REMOTE_END_ENDED], 1);
+    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
+    assert_true(next(remote, &answer));
+    remote_free(remote);
+}
+
+static void test_who_ends_them_is_left_alone(void **state)
+{
+    struct remote *remote = start("fake-ends");
+    struct remote_answer answer;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
+        assert_false(next(remote, &answer));
+    }
+    assert_int_equal(want(remote, 1, 1), REMOTE_REFUSED);
+    assert_int_equal(want(remote, 2, 1), REMOTE_ASKED); /* others are asked about */
+    remote_free(remote);
+}
+
+static void test_end_of_the_program_is_noticed(void **state)
+{
+    struct remote *remote = NULL;
+
+    (void)state;
+    assert_int_equal(remote_new(&remote, "/bin/true"), 0);
+    assert_int_equal(want(remote, 1, 1), REMOTE_REFUSED);
+    assert_true(counted(remote).gone);
+    remote_free(remote);
+    assert_int_equal(remote_new(&remote, "/nowhere/at-all"), -ENOENT);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answers_come_in_order),
+        cmocka_unit_test(test_only_so_many_are_under_way),
+        cmocka_unit_test(test_refusal_is_told),
+        cmocka_unit_test(test_nonsense_ends_a_worker),
+        cmocka_unit_test(test_once_is_nobodys_fault),
+        cmocka_unit_test(test_who_ends_them_is_left_alone),
+        cmocka_unit_test(test_end_of_the_program_is_noticed),
+    };
+
+    if (argc == 1 && strncmp(argv[0], "fake-", 5) == 0)
+        return be_fake(argv[0]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
