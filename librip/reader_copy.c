@@ -85,8 +85,8 @@ static bool copy_wait(const struct rip_slot *slot, uint64_t mark_ns, struct rip_
     ret_info->owner = rip_load_relaxed(&slot->wait_owner);
     ret_info->address = rip_load_relaxed(&slot->wait_address) & RIP_ENTRY_ADDRESS_MASK;
     ret_info->progress = rip_load_relaxed(&slot->count);
-    ret_info->seen_boot_ns = mark_ns;
-    ret_info->begun_boot_ns = mark_ns > age_ns ? mark_ns - age_ns : 0;
+    ret_info->seen_mono_ns = mark_ns;
+    ret_info->begun_mono_ns = mark_ns > age_ns ? mark_ns - age_ns : 0;
     return tag == (uint8_t)ret_info->progress;
 }
 

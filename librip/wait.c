@@ -12,6 +12,8 @@
  *      own, or none.
  *   5. A mark belongs to one count: the next snap, also one in a signal handler, makes it void.
  */
+#include <time.h>
+
 #include "writer.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -24,10 +26,19 @@ static bool is_time(uint64_t idle_mark)
     return idle_mark != 0 && (idle_mark & NOT_A_TIME) == 0;
 }
 
+/* Not the clock of the ring's other times: this one a daemon can hold against its own without knowing of suspends. */
+static uint64_t mono_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
 /* Later than the mark before, also by a clock that stands still for milliseconds. */
 static uint64_t time_after(uint64_t last_mark)
 {
-    uint64_t now_ns = rip__boot_ns();
+    uint64_t now_ns = mono_ns();
 
     return is_time(last_mark) && now_ns <= last_mark ? last_mark + 1 : now_ns;
 }

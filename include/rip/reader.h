@@ -149,8 +149,8 @@ struct rip_wait_info {
     uint32_t owner;         /* tid in the writer's pid namespace, or an id: see flags; 0 = nobody, or not known */
     uint64_t progress;      /* as in struct rip_sample */
     uint64_t address;       /* of the lock, in the writer's address space */
-    uint64_t seen_boot_ns;  /* the owner was read after this */
-    uint64_t begun_boot_ns; /* the wait began before this, or then */
+    uint64_t seen_mono_ns;  /* the owner was read after this */
+    uint64_t begun_mono_ns; /* the wait began before this, or then */
 };
 /* RIP_NOT_LIVE if it marks no wait now. */
 RIP_READER_API enum rip_status rip_view_wait(const struct rip_view *view, uint32_t slot,

@@ -210,7 +210,7 @@ enum rip_slot_state {
 struct rip_slot {
     uint64_t count;      /* snaps made + counter_bias; incremented by the thread on it, without a lock */
     uint64_t idle_mark;  /* ~count when idle was declared: idle while it equals ~count. With the highest bit clear: the
-                            CLOCK_BOOTTIME at which wait_owner was read. 0 = neither idle nor waiting */
+                            CLOCK_MONOTONIC at which wait_owner was read. 0 = neither idle nor waiting */
     uint32_t generation; /* + 2 per registration; odd while identity fields are being written */
     uint32_t id;
     uint32_t tid;                    /* thread it is on, in the writer's pid namespace; 0 = on none */

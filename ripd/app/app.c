@@ -29,6 +29,7 @@
 #include "app/tally.h"
 #include "core/detector.h"
 #include "core/schedule.h"
+#include "core/waits.h"
 #include "net/http.h"
 #include "os/clock.h"
 #include "os/journal.h"
@@ -39,6 +40,7 @@
 #include "ring/newcomers.h"
 #include "ring/registry.h"
 #include "ring/scan.h"
+#include "ring/waits_collect.h"
 #include "rip/ring.h"
 
 #define PROBE_BUDGET_DIVISOR 10u /* at most a tenth of an interval for evidence, in each scan */
@@ -90,13 +92,17 @@ static void app_remember(void *context, struct event *event)
     http_publish_event(app->http, event);
 }
 
-static struct snapshot *app_build_snapshot(struct app *app, const struct detector_update *update, uint64_t now_mono_ns,
-                                           uint64_t now_wall_ns)
+/* Takes over waits. */
+static struct snapshot *app_build_snapshot(struct app *app, const struct detector_update *update, struct waits *waits,
+                                           uint64_t now_mono_ns, uint64_t now_wall_ns)
 {
     struct snapshot *snapshot = snapshot_new();
 
-    if (snapshot == NULL)
+    if (snapshot == NULL) {
+        waits_unref(waits);
         return NULL;
+    }
+    snapshot->waits = waits;
     snapshot->sequence = ++app->sequence;
     snapshot->scanned_mono_ns = now_mono_ns;
     snapshot->scanned_wall_ns = now_wall_ns;
@@ -126,6 +132,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
         .unexamined_count = unexamined_count,
         .sockets_cut_count = evidence_sockets_cut_count(app->probe),
         .left_out_count = snapshot->stalls_left_out_count,
+        .waits_left_out_count = snapshot->waits != NULL ? snapshot->waits->left_out_count : 0,
         .suppressed_count = events_suppressed_count(app->events),
         .unnoted_count = events_unnoted_count(app->events),
         .lines_missed_count = log_missed_count(),
@@ -160,6 +167,7 @@ static void app_scan(struct app *app)
     struct detector_suspect *suspects;
     struct detector_update update;
     struct snapshot *snapshot;
+    struct waits *waits;
     size_t count, unexamined_count;
     bool refreshed;
 
@@ -174,13 +182,15 @@ static void app_scan(struct app *app)
     newcomers_find_rules(app->newcomers, app->registry, newcomers, count, app->config->interval_ns / NEWCOMERS_DIVISOR);
     suspects = detector_suspects(app->detector, &count);
     unexamined_count = evidence_collect(app->probe, app->registry, suspects, count); /* within a budget */
+    waits = waits_collect(app->registry, suspects, count); /* who waits for whom, of those who say so */
     detector_end(app->detector, &update);
+    waits_describe(waits, app->registry, app->detector);
     if (update.late)
         log_line(LOG_LEVEL_WARNING, "scan late, nobody is accused on it: uncounted_ms=%" PRIu64,
                  uncounted_ns / 1000000);
-    snapshot = app_build_snapshot(app, &update, now_mono_ns, now_wall_ns); /* immutable, generation n */
-    events_step(app->events,
-                &(struct events_scan){app->registry, &update, &app->stalls, now_mono_ns, now_wall_ns, clock_boot_ns()});
+    snapshot = app_build_snapshot(app, &update, waits, now_mono_ns, now_wall_ns); /* immutable, generation n */
+    events_step(app->events, &(struct events_scan){app->registry, &update, &app->stalls, now_mono_ns, now_wall_ns,
+                                                   clock_boot_ns(), snapshot != NULL ? snapshot->waits : NULL});
     if (snapshot == NULL) {
         log_line(LOG_LEVEL_ERROR, "out of memory for the answer of this scan");
         return;

@@ -69,7 +69,8 @@ static void fill_subject(struct event *event, const struct item *item)
 struct event *event_make_begin(const struct events_scan *scan, const struct report *report, uint64_t sequence,
                                uint64_t episode)
 {
-    const struct snapshot moment = {.scanned_wall_ns = scan->now_wall_ns, .scanned_boot_ns = scan->now_boot_ns};
+    const struct snapshot moment = {
+        .scanned_wall_ns = scan->now_wall_ns, .scanned_boot_ns = scan->now_boot_ns, .waits = scan->waits};
     const struct detector_suspect nothing = {.state = ID_STALLED,
                                              .cause = report->cause,
                                              .frozen_for_ns = report->lasted_ns,

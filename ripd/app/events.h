@@ -62,6 +62,7 @@ struct events_scan {
     uint64_t now_mono_ns;
     uint64_t now_wall_ns;
     uint64_t now_boot_ns;
+    struct waits *waits; /* of the same scan; NULL = there are none */
 };
 void events_step(struct events *events, const struct events_scan *scan);
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "app/log.h"
+#include "core/waits.h"
 #include "os/clock.h"
 #include "os/helper.h"
 
@@ -158,6 +159,12 @@ void naming_stalls(struct naming *naming, const struct snapshot *snapshot)
         const struct item *item = snapshot->stalls[i].item;
 
         if (!item->names_asked && item->crumb_count != 0)
+            waiting = ask_crumb(naming, item, 0) == ASKED_WAITING || waiting;
+    }
+    for (size_t i = 0; snapshot->waits != NULL && i < snapshot->waits->count; i++) {
+        const struct item *item = snapshot->waits->nodes[i].item;
+
+        if (item != NULL && item->crumb_count != 0)
             waiting = ask_crumb(naming, item, 0) == ASKED_WAITING || waiting;
     }
     if (waiting)

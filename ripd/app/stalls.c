@@ -53,8 +53,7 @@ struct sighting stalls_sighting(const struct detector_suspect *suspect, struct i
                                 const struct snapshot *snapshot)
 {
     uint64_t max_ns = suspect->frozen_for_max_ns;
-
-    return (struct sighting){
+    struct sighting sighting = {
         .item = item,
         .kernel = suspect->kernel,
         .state = suspect->state,
@@ -65,6 +64,9 @@ struct sighting stalls_sighting(const struct detector_suspect *suspect, struct i
         .frozen_for_max_ns = item != NULL ? item_frozen_max_ns(item, snapshot, suspect->frozen_for_ns, max_ns) : max_ns,
         .threshold_ns = suspect->threshold_ns,
     };
+
+    sighting_set_wait(&sighting, snapshot->waits, suspect->ring, suspect->slot, suspect->generation);
+    return sighting;
 }
 
 /* The item of a suspect: the kept one at *position or after it, or a new description. A reference, or NULL. */

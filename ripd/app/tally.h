@@ -28,12 +28,13 @@ struct tally_scan {
     uint64_t interval_ns; /* until the next */
     const struct detector_update *update;
     const struct registry_counters *counters;
-    uint64_t unexamined_count;   /* suspects, on this scan */
-    uint64_t sockets_cut_count;  /* tables of sockets not read to their end, since the start */
-    uint64_t left_out_count;     /* stalls not described, on this scan */
-    uint64_t suppressed_count;   /* episodes not reported, since the start */
-    uint64_t unnoted_count;      /* stalls within an episode that the history has no line of, since the start */
-    uint64_t lines_missed_count; /* log lines not written, since the start */
+    uint64_t unexamined_count;     /* suspects, on this scan */
+    uint64_t sockets_cut_count;    /* tables of sockets not read to their end, since the start */
+    uint64_t left_out_count;       /* stalls not described, on this scan */
+    uint64_t waits_left_out_count; /* waits not followed, on this scan */
+    uint64_t suppressed_count;     /* episodes not reported, since the start */
+    uint64_t unnoted_count;        /* stalls within an episode that the history has no line of, since the start */
+    uint64_t lines_missed_count;   /* log lines not written, since the start */
 };
 
 void tally_init(struct tally *tally, uint64_t started_wall_ns);

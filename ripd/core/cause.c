@@ -69,7 +69,8 @@ static unsigned facts_of(const struct evidence *evidence)
            (evidence->thread_gone ? EVIDENCE_THREAD_GONE : 0) |
            (evidence->thread_replaced ? EVIDENCE_THREAD_REPLACED : 0) |
            (evidence->core_dumping ? EVIDENCE_CORE_DUMPING : 0) | (evidence->frozen ? EVIDENCE_FROZEN : 0) |
-           (evidence->deadlocked ? EVIDENCE_DEADLOCKED : 0) | wait_facts[evidence->wait] | cpu_facts[evidence->cpu];
+           (evidence->deadlocked ? EVIDENCE_DEADLOCKED : 0) | wait_facts[evidence->wait] |
+           (evidence->wait == WAIT_UNKNOWN && evidence->lock.known ? EVIDENCE_WAITS : 0) | cpu_facts[evidence->cpu];
 }
 
 static bool letter_matches(const char *letters, char letter)

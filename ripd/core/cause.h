@@ -27,6 +27,14 @@ enum evidence_cpu {
     CPU_COUNT
 };
 
+/* A lock that its thread waits for: as its ring says, or as its memory does. */
+struct evidence_lock {
+    bool known;
+    bool certain;       /* the owner holds it: that was read when the owner was in a wait that lasts */
+    uint32_t owner_tid; /* as its process has it; 0 = nobody, or not known. An id where the ring says so */
+    uint64_t address;   /* in its address space; to be compared, never told */
+};
+
 /* What the probe found out about one suspect. All zero = not examined. */
 struct evidence {
     bool examined;
@@ -35,7 +43,8 @@ struct evidence {
     bool thread_replaced; /* its tid now belongs to a thread started after the id was registered */
     bool core_dumping;    /* the process is writing a core file */
     bool frozen;          /* its cgroup is frozen */
-    bool deadlocked;      /* whom it waits for waits for it, maybe by way of others */
+    bool deadlocked;      /* it waits for one who waits for it, perhaps by way of others: for certain */
+    struct evidence_lock lock;
     enum evidence_wait wait;
     enum evidence_cpu cpu;
     char thread_state;  /* letter of /proc/PID/task/TID/stat; 0 = not known */

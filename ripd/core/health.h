@@ -34,6 +34,7 @@
     X(NAMES, "names", "new ids left unnamed on a scan for want of time: which rule applies was found later")           \
     X(EVIDENCE, "evidence", "suspects left unexamined on a scan for want of time")                                     \
     X(SOCKETS, "sockets", "tables of sockets not read to their end: what a thread waits for stays a number")           \
+    X(WAITS, "waits", "ids in a wait for a lock of which it was not found out for whom they wait")                     \
     X(EPISODES, "episodes", "stalls not reported as events")                                                           \
     X(RESTALLS, "restalls", "stalls within an episode not noted in the history: it ends at the next restart")          \
     X(LOG_LINES, "log_lines", "log lines not written")                                                                 \

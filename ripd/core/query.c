@@ -67,6 +67,7 @@ void page_unref(struct page *page)
         sighting_done(&page->sightings[i]);
     free(page->sightings);
     locations_free(page->locations);
+    roots_free(page->roots);
     snapshot_unref(page->snapshot);
     free(page);
 }
@@ -126,9 +127,24 @@ static struct page *list_stalls(const struct query *query, struct snapshot *snap
     return page;
 }
 
-struct page *page_of_locations(const struct query *query, struct snapshot *snapshot, struct locations *locations)
+/* Which of the groups are on the page: those behind the cursor. */
+static void turn_to_page(struct page *page, const struct query *query, size_t group_count)
 {
     const size_t limit = query->limit < QUERY_LIMIT_MAX ? query->limit : QUERY_LIMIT_MAX;
+
+    page->total = group_count;
+    page->first = query->after.present ? query->after.slot : 0;
+    if (page->first > group_count)
+        page->first = group_count;
+    page->count = group_count - page->first;
+    page->more = page->count > limit;
+    if (page->more)
+        page->count = limit;
+    page->next = (struct query_cursor){.present = true, .slot = (uint32_t)(page->first + page->count)};
+}
+
+struct page *page_of_locations(const struct query *query, struct snapshot *snapshot, struct locations *locations)
+{
     struct page *page = page_new(snapshot);
 
     if (!page) {
@@ -137,15 +153,7 @@ struct page *page_of_locations(const struct query *query, struct snapshot *snaps
     }
     locations_sort(locations);
     page->locations = locations;
-    page->total = locations->count;
-    page->first = query->after.present ? query->after.slot : 0;
-    if (page->first > locations->count)
-        page->first = locations->count;
-    page->count = locations->count - page->first;
-    page->more = page->count > limit;
-    if (page->more)
-        page->count = limit;
-    page->next = (struct query_cursor){.present = true, .slot = (uint32_t)(page->first + page->count)};
+    turn_to_page(page, query, locations->count);
     return page;
 }
 
@@ -191,7 +199,44 @@ static struct page *group_stalls(const struct query *query, struct snapshot *sna
     return page;
 }
 
+struct wanted {
+    const struct query *query;
+    struct glob name;
+};
+
+static bool is_wanted(const void *context, const struct sighting *stall)
+{
+    const struct wanted *wanted = context;
+
+    return query_matches(wanted->query, &wanted->name, stall);
+}
+
+static struct page *root_stalls(const struct query *query, struct snapshot *snapshot)
+{
+    struct page *page = page_new(snapshot);
+    struct wanted wanted = {.query = query};
+
+    if (!page)
+        return NULL;
+    glob_make(&wanted.name, query->name);
+    page->roots = roots_of(snapshot, is_wanted, &wanted);
+    if (!page->roots) {
+        page_unref(page);
+        return NULL;
+    }
+    turn_to_page(page, query, page->roots->count);
+    return page;
+}
+
 struct page *query_stalls(const struct query *query, struct snapshot *snapshot)
 {
-    return query->group == QUERY_GROUP_LOCATION ? group_stalls(query, snapshot) : list_stalls(query, snapshot);
+    switch (query->group) {
+    case QUERY_GROUP_LOCATION:
+        return group_stalls(query, snapshot);
+    case QUERY_GROUP_ROOT:
+        return root_stalls(query, snapshot);
+    case QUERY_GROUP_NONE:
+        break;
+    }
+    return list_stalls(query, snapshot);
 }

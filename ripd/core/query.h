@@ -11,6 +11,7 @@
 
 #include "core/glob.h"
 #include "core/locations.h"
+#include "core/roots.h"
 #include "core/snapshot.h"
 
 #define QUERY_LIMIT_DEFAULT 1000u
@@ -27,7 +28,7 @@ struct query_cursor {
 };
 
 /* What one item of the list is. */
-enum query_group { QUERY_GROUP_NONE, QUERY_GROUP_LOCATION };
+enum query_group { QUERY_GROUP_NONE, QUERY_GROUP_LOCATION, QUERY_GROUP_ROOT };
 
 struct query {
     char ring[QUERY_PATTERN_BYTES]; /* exact name; "" = any */
@@ -62,6 +63,7 @@ struct page {
     struct snapshot *snapshot;   /* a reference: frame values */
     struct sighting *sightings;  /* NULL in a page of groups */
     struct locations *locations; /* all groups, sorted; NULL in a page of ids */
+    struct roots *roots;         /* the same, by who holds them up */
     size_t first;                /* group of this page */
     size_t count;                /* ids, or groups */
     uint64_t total;

@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#include "core/waits.h"
+
 static const char *const health_names[RING_HEALTH_COUNT] = {
 #define X(name, text) text,
     RING_HEALTH_TABLE(X)
@@ -154,9 +156,19 @@ void snapshot_unref(struct snapshot *snapshot)
         sighting_done(&snapshot->stalls[i]);
     for (size_t i = 0; i < snapshot->ring_count; i++)
         ring_facts_done(&snapshot->rings[i]);
+    waits_unref(snapshot->waits);
     free(snapshot->stalls);
     free(snapshot->rings);
     free(snapshot);
+}
+
+void sighting_set_wait(struct sighting *sighting, const struct waits *waits, uint32_t ring, uint32_t slot,
+                       uint32_t generation)
+{
+    uint32_t node = waits_find(waits, ring, slot, generation);
+
+    sighting->waits = node != WAITS_NONE ? waits : NULL;
+    sighting->wait_node = node != WAITS_NONE ? node : 0;
 }
 
 static int ordered(uint64_t a, uint64_t b)

@@ -76,6 +76,8 @@ struct item {
     struct rip_crumb crumbs[]; /* newest first */
 };
 
+struct waits;
+
 /* An item and what the detector says of it on one scan. */
 struct sighting {
     struct item *item;           /* a reference */
@@ -87,6 +89,9 @@ struct sighting {
     uint64_t frozen_for_ns;
     uint64_t frozen_for_max_ns; /* UINT64_MAX = not known */
     uint64_t threshold_ns;      /* UINT64_MAX = not known yet which rule applies */
+    const struct waits
+        *waits;         /* the snapshot's, if the id waits for a lock; NULL = it does not, or that is not known */
+    uint32_t wait_node; /* of it */
 };
 
 #define RING_HEALTH_TABLE(X)                                                                                           \
@@ -142,6 +147,7 @@ struct snapshot {
     uint64_t stalls_left_out_count; /* beyond SNAPSHOT_STALLS_MAX */
     struct ring_facts *rings;       /* in order of name */
     size_t ring_count;
+    struct waits *waits; /* a reference; NULL = there are none */
     uint64_t late_scan_count;
     struct health health;
 };
@@ -161,6 +167,10 @@ uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snap
 uint64_t wall_before_ns(uint64_t wall_ns, uint64_t ago_ns);
 
 #define SNAPSHOT_STALLS_MAX 65536u
+
+/* What a sighting of this id says of its wait. */
+void sighting_set_wait(struct sighting *sighting, const struct waits *waits, uint32_t ring, uint32_t slot,
+                       uint32_t generation);
 
 struct module_facts *module_facts_ref(struct module_facts *module);
 void module_facts_unref(struct module_facts *module);

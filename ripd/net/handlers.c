@@ -131,7 +131,12 @@ static void answer_asked(struct http *http, struct connection *connection, const
 
 void handle_stalls(struct http *http, struct connection *connection, const struct query *query)
 {
-    enum document_kind kind = query->group == QUERY_GROUP_LOCATION ? DOCUMENT_STALLS_BY_LOCATION : DOCUMENT_STALLS;
+    static const enum document_kind kinds[] = {
+        [QUERY_GROUP_NONE] = DOCUMENT_STALLS,
+        [QUERY_GROUP_LOCATION] = DOCUMENT_STALLS_BY_LOCATION,
+        [QUERY_GROUP_ROOT] = DOCUMENT_STALLS_BY_ROOT,
+    };
+    enum document_kind kind = kinds[query->group];
     char key[PAGE_KEY_BYTES];
 
     struct page *page;

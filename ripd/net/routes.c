@@ -12,7 +12,7 @@
      PARAMETER_AFTER)
 
 const struct route routes[] = {
-    {"/stalls", PARAMETERS_OF_LISTS | PARAMETER_GROUP, handle_stalls, "ids stalled now, longest first"},
+    {"/stalls", PARAMETERS_OF_LISTS | PARAMETER_GROUP_STALLS, handle_stalls, "ids stalled now, longest first"},
     {"/threads", PARAMETERS_OF_LISTS | PARAMETER_STATE | PARAMETER_GROUP, handle_threads,
      "every live id with its state and last location"},
     {"/threads/RING/ID", 0, handle_thread, "one id with its whole trail"},

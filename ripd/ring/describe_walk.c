@@ -53,6 +53,8 @@ static int visit_id(void *context, uint32_t slot, uint32_t generation, const str
     struct walk *walk = context;
     struct sighting sighting = sighting_of(walk, id);
 
+    if (id->state == ID_STALLED)
+        sighting_set_wait(&sighting, walk->snapshot->waits, walk->ring->serial, slot, generation);
     return matches(walk, slot, generation, &sighting) ? walk->take(walk, slot, generation, &sighting) : 0;
 }
 

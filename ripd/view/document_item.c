@@ -133,7 +133,7 @@ void part_place(struct json_writer *writer, const struct module_facts *module, u
     json_object_end(writer);
 }
 
-static void part_location(struct json_writer *writer, const struct item *item, bool named)
+void part_location(struct json_writer *writer, const struct item *item, bool named)
 {
     const struct module_facts *module;
 
@@ -222,7 +222,7 @@ void part_where(struct json_writer *writer, const struct sighting *sighting, boo
     part_uint_or_null(writer, "snaps", item == NULL ? UINT64_MAX : item->snap_count, UINT64_MAX);
     part_location(writer, item, named);
     part_kernel(writer, sighting->kernel);
-    part_null(writer, "waits_for");
+    part_waits(writer, sighting);
 }
 
 void part_item(struct json_writer *writer, const struct sighting *sighting)

@@ -33,11 +33,17 @@ void part_who(struct json_writer *writer, const struct item *item);
 void part_verdict(struct json_writer *writer, const struct sighting *sighting);
 void part_cause(struct json_writer *writer, enum id_cause cause);
 
-/* snaps, location, kernel, waits_for. Without an item as part_who(). named: as for part_place(). */
+/* snaps, location, kernel, waits_for, waits_for_left_out. Without an item as part_who(). named: as for part_place(). */
 void part_where(struct json_writer *writer, const struct sighting *sighting, bool named);
 
 /* "kernel": what its thread waits for. NULL: null. */
 void part_kernel(struct json_writer *writer, const struct kernel_facts *kernel);
+
+/* "location" of an item, which may be NULL. named: as for part_place(). */
+void part_location(struct json_writer *writer, const struct item *item, bool named);
+
+/* waits_for, waits_for_left_out */
+void part_waits(struct json_writer *writer, const struct sighting *sighting);
 
 /* One id: an item of /stalls and /threads. */
 void part_item(struct json_writer *writer, const struct sighting *sighting);
@@ -47,6 +53,9 @@ void part_place(struct json_writer *writer, const struct module_facts *module, u
 
 /* Ids at one location: an item of /locations. */
 void part_group(struct json_writer *writer, const struct location_group *group);
+
+/* Ids by who holds them up: an item of /stalls?group=root. */
+void part_root(struct json_writer *writer, const struct waits *waits, const struct root_group *group);
 
 /* A frame with what the snapshot tells. */
 struct document_frame part_frame(enum document_kind kind, const struct snapshot *snapshot);

@@ -28,6 +28,7 @@ static const struct {
     [DOCUMENT_LOCATIONS] = {"ripd/locations/1", "locations"},
     [DOCUMENT_STALLS_BY_LOCATION] = {"ripd/stalls-by-location/1", "stalls"},
     [DOCUMENT_THREADS_BY_LOCATION] = {"ripd/threads-by-location/1", "threads"},
+    [DOCUMENT_STALLS_BY_ROOT] = {"ripd/stalls-by-root/1", "stalls"},
     [DOCUMENT_EVENTS] = {"ripd/events/1", "events"},
 };
 
@@ -171,6 +172,8 @@ static void build_first(struct document_build *build)
         json_key(writer, "left_out");
         json_uint(writer, page->locations->left_out_count);
     }
+    if (page->roots != NULL)
+        part_uint(writer, "alone", page->roots->alone_count);
     if (build->kind == DOCUMENT_THREAD) {
         json_key(writer, "thread");
         if (page->count == 0)
@@ -199,6 +202,8 @@ int document_build_step(struct document_build *build, size_t bytes, char **ret_t
         json_line(writer);
         if (page->locations != NULL)
             part_group(writer, &page->locations->groups[page->first + i]);
+        else if (page->roots != NULL)
+            part_root(writer, page->snapshot->waits, &page->roots->groups[page->first + i]);
         else
             part_item(writer, &page->sightings[i]);
     }

@@ -165,6 +165,14 @@ static int parse_group(const char *value, struct query *query, struct query_erro
     return 0;
 }
 
+static int parse_group_of_stalls(const char *value, struct query *query, struct query_error *error)
+{
+    if (strcmp(value, "root") != 0 && strcmp(value, "location") != 0)
+        return refuse(error, "is \"%.32s\"; expected one of location root", value);
+    query->group = value[0] == 'r' ? QUERY_GROUP_ROOT : QUERY_GROUP_LOCATION;
+    return 0;
+}
+
 const struct query_parameter query_parameters[] = {
     {"ring", PARAMETER_RING, parse_ring, "RING", "of this ring"},
     {"pid", PARAMETER_PID, parse_pid, "PID", "of this process"},
@@ -175,6 +183,8 @@ const struct query_parameter query_parameters[] = {
     {"after", PARAMETER_AFTER, parse_after, "CURSOR", "what follows an earlier answer; its \"next\""},
     {"state", PARAMETER_STATE, parse_state, "STATE", "in this state"},
     {"group", PARAMETER_GROUP, parse_group, "location", "counted by location instead of listed"},
+    {"group", PARAMETER_GROUP_STALLS, parse_group_of_stalls, "WAY",
+     "counted by location, or by root: who holds them up; instead of listed"},
     {"kind", PARAMETER_KIND, parse_kind, "KIND", "events of this kind"},
     {"after", PARAMETER_AFTER_EVENT, parse_after_event, "NUMBER", "events older than that one; an earlier \"next\""},
 };

@@ -17,8 +17,9 @@
 #define PARAMETER_AFTER 0x40u
 #define PARAMETER_STATE 0x80u
 #define PARAMETER_GROUP 0x200u
-#define PARAMETER_KIND 0x100u        /* of events */
-#define PARAMETER_AFTER_EVENT 0x400u /* "after" where the cursor is an event's sequence number */
+#define PARAMETER_KIND 0x100u         /* of events */
+#define PARAMETER_GROUP_STALLS 0x800u /* "group" where there is one more */
+#define PARAMETER_AFTER_EVENT 0x400u  /* "after" where the cursor is an event's sequence number */
 
 struct query_error {
     char parameter[64]; /* as given, shortened */

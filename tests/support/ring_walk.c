@@ -46,7 +46,7 @@ static void walk_wait(const struct rip_view *view, uint32_t slot, struct ring_wa
         return;
     }
     PROMISE(info.slot == slot && info.generation % 2 == 0 && info.address <= RIP_ENTRY_ADDRESS_MASK);
-    PROMISE(info.seen_boot_ns != 0 && info.seen_boot_ns >> 63 == 0 && info.begun_boot_ns <= info.seen_boot_ns);
+    PROMISE(info.seen_mono_ns != 0 && info.seen_mono_ns >> 63 == 0 && info.begun_mono_ns <= info.seen_mono_ns);
     walk->waits++;
 }
 

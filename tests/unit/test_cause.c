@@ -26,6 +26,19 @@ static const struct expectation expectations[] = {
     {"on the processor", {.examined = true, .thread_state = 'R'}, ID_STALLED, CAUSE_UNKNOWN},
     {"letter not known", {.examined = true}, ID_STALLED, CAUSE_UNKNOWN},
     {"in D", {.examined = true, .thread_state = 'D'}, ID_STALLED, CAUSE_UNINTERRUPTIBLE},
+    {"asleep in a wait for a lock",
+     {.examined = true, .thread_state = 'S', .lock = {.known = true}},
+     ID_STALLED,
+     CAUSE_BLOCKED},
+    {"not asleep, whatever its ring says of a wait",
+     {.examined = true, .thread_state = 'R', .lock = {.known = true}},
+     ID_STALLED,
+     CAUSE_UNKNOWN},
+    {"deadlocked in a frozen process",
+     {.examined = true, .thread_state = 'S', .deadlocked = true, .frozen = true},
+     ID_STOPPED,
+     CAUSE_FREEZER},
+    {"deadlocked, not examined", {.deadlocked = true}, ID_STALLED, CAUSE_NONE},
     {"stopped by signal", {.examined = true, .thread_state = 'T'}, ID_STOPPED, CAUSE_SIGNAL},
     {"stopped by tracer", {.examined = true, .thread_state = 't'}, ID_STOPPED, CAUSE_TRACER},
     {"frozen", {.examined = true, .thread_state = 'S', .frozen = true}, ID_STOPPED, CAUSE_FREEZER},
@@ -132,7 +145,7 @@ static void no_evidence_is_without_a_verdict(void **context)
     bool judged[CAUSE_COUNT] = {false};
 
     (void)context;
-    for (unsigned bits = 0; bits < 128 * WAIT_COUNT * CPU_COUNT; bits++) {
+    for (unsigned bits = 0; bits < 256 * WAIT_COUNT * CPU_COUNT; bits++) {
         for (size_t t = 0; t < sizeof letters; t++) {
             for (size_t p = 0; p < sizeof letters; p++) {
                 struct evidence evidence = {
@@ -143,8 +156,9 @@ static void no_evidence_is_without_a_verdict(void **context)
                     .core_dumping = bits & 16,
                     .frozen = bits & 32,
                     .deadlocked = bits & 64,
-                    .wait = (enum evidence_wait)(bits / 128 % WAIT_COUNT),
-                    .cpu = (enum evidence_cpu)(bits / 128 / WAIT_COUNT),
+                    .lock = {.known = bits & 128},
+                    .wait = (enum evidence_wait)(bits / 256 % WAIT_COUNT),
+                    .cpu = (enum evidence_cpu)(bits / 256 / WAIT_COUNT),
                     .thread_state = letters[t],
                     .process_state = letters[p],
                 };

@@ -17,7 +17,7 @@
     "\"started_at\":\"2026-11-20T08:00:00.000Z\",\"attested\":true},"                                                  \
     "\"snaps\":918273,"                                                                                                \
     "\"location\":{\"module\":\"checkout\",\"build_id\":\"" SAMPLE_BUILD_ID "\",\"offset\":\"0x1234\","                \
-    "\"function\":null,\"file\":null,\"line\":null},\"kernel\":null,\"waits_for\":null}"
+    "\"function\":null,\"file\":null,\"line\":null},\"kernel\":null,\"waits_for\":null,\"waits_for_left_out\":null}"
 
 static json_t *parse(const struct event *event)
 {
@@ -64,8 +64,17 @@ static void test_end(void **state)
 
 static void test_unknown_is_null(void **state)
 {
-    static const char *const null_keys[] = {"ring",    "id",    "tid",      "name",   "note",
-                                            "process", "snaps", "location", "kernel", "waits_for"};
+    static const char *const null_keys[] = {"ring",
+                                            "id",
+                                            "tid",
+                                            "name",
+                                            "note",
+                                            "process",
+                                            "snaps",
+                                            "location",
+                                            "kernel",
+                                            "waits_for",
+                                            "waits_for_left_out"};
     const struct sighting sighting = {.state = ID_STALLED, .since_wall_ns = 1, .frozen_for_max_ns = UINT64_MAX};
     struct event *event = event_make(), *end;
     json_t *root;

@@ -84,7 +84,7 @@ static void test_example(void **state)
         "\"frozen_for_ms\":13800,\"frozen_for_max_ms\":14900,\"threshold_ms\":5000,\"snaps\":918273,"
         "\"location\":{\"module\":\"checkout\",\"build_id\":\"" SAMPLE_BUILD_ID "\",\"offset\":\"0x1234\","
         "\"function\":null,\"file\":null,\"line\":null},"
-        "\"kernel\":null,\"waits_for\":null,"
+        "\"kernel\":null,\"waits_for\":null,\"waits_for_left_out\":null,"
         "\"trail\":[{\"count\":918272,\"module\":\"checkout\",\"offset\":\"0x1234\","
         "\"function\":null,\"file\":null,\"line\":null}]}]}\n";
     struct snapshot *snapshot = sample_snapshot(421, SCANNED_MONO_NS, 1);
@@ -147,11 +147,15 @@ static void test_unknown(void **state)
                                        "location",
                                        "kernel",
                                        "waits_for",
+                                       "waits_for_left_out",
                                        "trail",
                                        NULL};
-    static const char *const nulls[] = {
-        "tid",      "note",   "cause",     "since",       "frozen_for_ms", "frozen_for_max_ms",
-        "location", "kernel", "waits_for", "threshold_ms"};
+    static const char *const nulls[] = {"tid",           "note",
+                                        "cause",         "since",
+                                        "frozen_for_ms", "frozen_for_max_ms",
+                                        "location",      "kernel",
+                                        "waits_for",     "waits_for_left_out",
+                                        "threshold_ms"};
     struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
     struct sighting *sighting = &snapshot->stalls[0];
     json_t *root;

@@ -98,8 +98,8 @@ static void scan(struct world *world)
                                            .event_count = world->change_count};
 
     world->now_ns += SECOND_NS;
-    events_step(world->events,
-                &(struct events_scan){NULL, &update, &world->stalls, world->now_ns, world->wall_ns + world->now_ns, 0});
+    events_step(world->events, &(struct events_scan){NULL, &update, &world->stalls, world->now_ns,
+                                                     world->wall_ns + world->now_ns, 0, NULL});
     world->change_count = 0;
 }
 

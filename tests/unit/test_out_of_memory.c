@@ -130,7 +130,7 @@ static void step_events(struct events *events, struct stalls *stalls, const stru
     const struct detector_update update = {
         .suspects = suspects, .suspect_count = stalls->count, .events = &change, .event_count = 1};
 
-    events_step(events, &(struct events_scan){NULL, &update, stalls, now_ns, SAMPLE_SCANNED_WALL_NS, 0});
+    events_step(events, &(struct events_scan){NULL, &update, stalls, now_ns, SAMPLE_SCANNED_WALL_NS, 0, NULL});
 }
 
 static void events_story(void)

@@ -153,10 +153,10 @@ static void test_a_wait_is_copied_only_while_it_stands(void **state)
     assert_int_equal(info.flags, 0xff);
     assert_int_equal(info.progress, 300);
     assert_true(info.address == RIP_ENTRY_ADDRESS_MASK);
-    assert_true(info.begun_boot_ns == (UINT64_C(1) << 62) - UINT64_C(255000000000));
+    assert_true(info.begun_mono_ns == (UINT64_C(1) << 62) - UINT64_C(255000000000));
     fixture.slot->idle_mark = 5; /* older than the machine */
     assert_int_equal(rip_view_wait(&fixture.view, SLOT, &info), RIP_OK);
-    assert_int_equal(info.begun_boot_ns, 0);
+    assert_int_equal(info.begun_mono_ns, 0);
     tear_down(&fixture);
 }
 

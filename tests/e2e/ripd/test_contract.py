@@ -19,7 +19,7 @@ PROCESS = {"pid": (int, None), "comm": (str, None), "exe": (str, None), "started
 ITEM = {"ring": str, "id": int, "tid": (int, None), "name": str, "note": (str, None), "process": (PROCESS, None),
         "state": str, "cause": (str, None), "since": (re.compile(TIME), None), "frozen_for_ms": (int, None),
         "frozen_for_max_ms": (int, None), "threshold_ms": int, "snaps": int, "location": (LOCATION, None),
-        "kernel": (dict, None), "waits_for": (list, None),
+        "kernel": (dict, None), "waits_for": (list, None), "waits_for_left_out": (int, None),
         "trail": [{key: form for key, form in [("count", int), *LOCATION.items()] if key != "build_id"}]}
 FRAME = {"schema": str, "generated_at": re.compile(TIME),
          "scan": {"sequence": int, "age_ms": int, "interval_ms": int},

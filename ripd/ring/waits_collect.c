@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * waits_collect.c - reads the marks of suspects twice, finds holders among the live ids of their rings. Touches the
+ * mappings and the clock. What follows from it is decided in core/waits.c.
+ */
+#include "ring/waits_collect.h"
+
+#include <string.h>
+
+#include "os/clock.h"
+#include "ring/describe.h"
+
+#define BATCH 128u
+#define TRANSLATE_NS UINT64_C(10000000) /* for the tids of all of them together; the registry bounds it too */
+#define ROOTS_DESCRIBED_MAX 1024u       /* items made of those who hold others up, per scan */
+#define STALE_NS UINT64_C(1000000000)
+
+/* Readings --------------------------------------------------------------------------------------------------------- */
+
+/*
+ * A mark is told from older ones by 8 bits of the count. One that a thread left behind (a long jump out of the wait, a
+ * wait that was never ended) and that fits by chance is older than the last scan that saw another count.
+ */
+static bool is_of_this_stand(const struct rip_wait_info *wait, const struct detector_suspect *suspect,
+                             uint64_t now_mono_ns)
+{
+    uint64_t age_ns = now_mono_ns > wait->begun_mono_ns ? now_mono_ns - wait->begun_mono_ns : 0;
+
+    return suspect->frozen_for_max_ns == DETECTOR_UNKNOWN_NS || age_ns <= suspect->frozen_for_max_ns + STALE_NS;
+}
+
+static void read_first(struct waits *waits, struct registry *registry, const struct detector_suspect *suspects,
+                       size_t count)
+{
+    uint64_t now_mono_ns = clock_mono_ns();
+    struct ring *ring = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        struct rip_wait_info wait;
+
+        if (ring == NULL || ring->serial != suspects[i].ring)
+            ring = registry_find(registry, suspects[i].ring);
+        if (ring == NULL || mapping_wait(&ring->mapping, suspects[i].slot, &wait) != 0 ||
+            wait.generation != suspects[i].generation || wait.progress != suspects[i].progress ||
+            !is_of_this_stand(&wait, &suspects[i], now_mono_ns))
+            continue;
+        waits_add(waits, ring->serial, &wait); /* without memory it waits for nobody that we know */
+    }
+}
+
+static void read_again(struct waits *waits, struct registry *registry)
+{
+    struct ring *ring = NULL;
+
+    for (size_t i = 0; i < waits->waiting_count; i++) {
+        struct waits_node *node = &waits->nodes[i];
+        struct rip_wait_info wait;
+
+        if (ring == NULL || ring->serial != node->ring)
+            ring = registry_find(registry, node->ring);
+        waits_again(node, ring != NULL && mapping_wait(&ring->mapping, node->slot, &wait) == 0 ? &wait : NULL);
+    }
+}
+
+/* Holders ---------------------------------------------------------------------------------------------------------- */
+
+/* What one ring's search is for. */
+struct search {
+    struct waits *waits;
+    struct ring *ring;
+    size_t left;     /* holders not found yet */
+    bool by_id;      /* some of them are given as ids */
+    size_t *lookups; /* reads of ids that are left in this scan */
+};
+
+static void take_holder(struct waits_node *node, const struct rip_id_info *info)
+{
+    node->kind = WAITS_ID;
+    node->slot = info->slot;
+    node->generation = info->generation;
+    node->id = info->id;
+    node->ring_tid = info->tid;
+}
+
+static void take_sample(struct search *search, const struct rip_sample *sample)
+{
+    struct waits_node *found[2];
+    struct rip_id_info info;
+    bool has_info = false;
+    size_t count;
+
+    if (search->by_id && *search->lookups != 0) {
+        (*search->lookups)--;
+        has_info = mapping_id(&search->ring->mapping, sample->slot, &info) == 0;
+    }
+    if (!has_info && sample->tid == 0)
+        return;
+    count =
+        waits_missing(search->waits, search->ring->serial, sample->process, sample->tid, has_info ? info.id : 0, found);
+    for (size_t i = 0; i < count; i++) {
+        if (!has_info && mapping_id(&search->ring->mapping, sample->slot, &info) != 0)
+            return;
+        if (info.generation != sample->generation)
+            return;
+        take_holder(found[i], &info);
+        search->left--;
+    }
+}
+
+static void search_ring(struct search *search)
+{
+    struct rip_scan_position position = {0};
+    struct rip_sample samples[BATCH];
+    size_t count;
+
+    do {
+        count = 0;
+        if (mapping_scan(&search->ring->mapping, &position, samples, BATCH, &count) != 0)
+            return;
+        for (size_t i = 0; i < count && search->left != 0; i++)
+            take_sample(search, &samples[i]);
+    } while (count == BATCH && search->left != 0);
+}
+
+/* Holders stand in order of ring. */
+static void find_holders(struct waits *waits, struct registry *registry)
+{
+    size_t lookups = WAITS_LOOKUPS_MAX;
+
+    for (size_t i = waits->waiting_count; i < waits->count;) {
+        uint32_t serial = waits->nodes[i].ring;
+        struct search search = {.waits = waits, .ring = registry_find(registry, serial), .lookups = &lookups};
+
+        for (; i < waits->count && waits->nodes[i].ring == serial; i++) {
+            search.left += waits->nodes[i].kind == WAITS_THREAD;
+            search.by_id |= waits->nodes[i].kind == WAITS_THREAD && waits->nodes[i].owner_is_id;
+        }
+        if (search.ring != NULL && search.left != 0)
+            search_ring(&search);
+    }
+}
+
+/* The whole -------------------------------------------------------------------------------------------------------- */
+
+static void fill_evidence(const struct waits *waits, struct detector_suspect *suspects, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t found = waits_find(waits, suspects[i].ring, suspects[i].slot, suspects[i].generation);
+        const struct waits_node *node;
+
+        if (found == WAITS_NONE)
+            continue;
+        node = &waits->nodes[found];
+        suspects[i].evidence.deadlocked = node->deadlocked;
+        suspects[i].evidence.lock = (struct evidence_lock){
+            .known = node->again,
+            .certain = node->certain,
+            .owner_tid = node->wait.owner,
+            .address = node->wait.address,
+        };
+    }
+}
+
+struct waits *waits_collect(struct registry *registry, struct detector_suspect *suspects, size_t count)
+{
+    struct waits *waits = waits_new();
+
+    if (waits == NULL)
+        return NULL;
+    read_first(waits, registry, suspects, count);
+    if (waits->waiting_count == 0)
+        return waits;
+    if (waits_link(waits) != 0) {
+        waits_unref(waits);
+        return NULL;
+    }
+    find_holders(waits, registry);
+    read_again(waits, registry);
+    waits_settle(waits);
+    fill_evidence(waits, suspects, count);
+    return waits;
+}
+
+static void describe_node(struct waits_node *node, struct registry *registry, struct ring *ring,
+                          const struct detector *detector, uint64_t deadline_mono_ns)
+{
+    uint32_t ring_tid = node->kind == WAITS_ID ? node->ring_tid : node->owner_is_id ? 0 : node->owner;
+    struct detector_id id;
+    struct rip_id_info info;
+
+    if (node->kind == WAITS_READERS)
+        return;
+    if (ring_tid == 0 ||
+        registry_find_thread(registry, ring, node->process, ring_tid, deadline_mono_ns, &node->tid) != 0)
+        node->tid = 0;
+    if (node->kind != WAITS_ID)
+        return;
+    if (mapping_id(&ring->mapping, node->slot, &info) == 0 && info.generation == node->generation) {
+        node->name_bytes = info.name_bytes;
+        memcpy(node->name, info.name, info.name_bytes);
+    }
+    if (detector_find(detector, node->ring, node->slot, node->generation, &id) != 0)
+        return;
+    node->has_state = true;
+    node->state = id.state;
+    node->cause = id.cause;
+    node->frozen_for_ns = id.state == ID_RUNNING || id.state == ID_IDLE ? 0 : id.frozen_for_ns;
+}
+
+/* Those at the end of somebody's chain; of a deadlock, the one that stands for it. */
+static void describe_roots(struct waits *waits, struct registry *registry)
+{
+    size_t room = ROOTS_DESCRIBED_MAX;
+
+    for (size_t i = 0; i < waits->waiting_count && room != 0; i++) {
+        struct waits_node *root = &waits->nodes[waits->nodes[i].root];
+
+        if (waits->nodes[i].next == WAITS_NONE || root->kind != WAITS_ID || root->item != NULL)
+            continue;
+        root->item = describe_id(registry, root->ring, root->slot, root->generation);
+        room--;
+    }
+}
+
+void waits_describe(struct waits *waits, struct registry *registry, const struct detector *detector)
+{
+    uint64_t deadline_mono_ns = clock_mono_ns() + TRANSLATE_NS;
+    struct ring *ring = NULL;
+
+    if (waits == NULL)
+        return;
+    for (size_t i = 0; i < waits->count; i++) {
+        struct waits_node *node = &waits->nodes[i];
+
+        if (ring == NULL || ring->serial != node->ring)
+            ring = registry_find(registry, node->ring);
+        if (ring == NULL)
+            continue;
+        node->ring_name = waits_ring_name(waits, ring->name != NULL ? ring->name : ring->file_name);
+        describe_node(node, registry, ring, detector, deadline_mono_ns);
+    }
+    describe_roots(waits, registry);
+}
