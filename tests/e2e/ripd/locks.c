@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * locks.c - threads that hold each other up, for test_locks.py: `locks SCENARIO [NUMBER]`, run under the preload
+ * library. Every thread has a name. Says "ready" when all are about to wait; what waits in a pipe waits for ever.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOCKS = 64 };
+
+static pthread_mutex_t mutexes[LOCKS];
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_barrier_t meeting;
+static int never[2]; /* a pipe into which nobody writes */
+static long number;
+
+static void rest(long ms)
+{
+    struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
+
+    nanosleep(&pause, NULL);
+}
+
+static void start(const char *name, long index, void *(*routine)(void *))
+{
+    char text[16];
+    pthread_t thread;
+
+    snprintf(text, sizeof(text), "%s-%ld", name, index);
+    if (pthread_create(&thread, NULL, routine, (void *)(size_t)index) != 0)
+        exit(3);
+    pthread_setname_np(thread, text);
+}
+
+static void *read_for_ever(void)
+{
+    char byte;
+
+    return read(never[0], &byte, 1) == 0 ? NULL : &never;
+}
+
+/* Each has its own mutex and wants the next one's. */
+static void *go_round(void *argument)
+{
+    size_t own = (size_t)argument;
+
+    pthread_mutex_lock(&mutexes[own]);
+    pthread_barrier_wait(&meeting);
+    pthread_mutex_lock(&mutexes[(own + 1) % (size_t)number]);
+    return NULL;
+}
+
+static void *go_round_for_a_while(void *argument)
+{
+    struct timespec until;
+    size_t own = (size_t)argument;
+
+    pthread_mutex_lock(&mutexes[own]);
+    pthread_barrier_wait(&meeting);
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 600;
+    pthread_mutex_timedlock(&mutexes[(own + 1) % (size_t)number], &until);
+    return NULL;
+}
+
+static void *come_behind(void *argument)
+{
+    pthread_barrier_wait(&meeting);
+    rest(100);
+    pthread_mutex_lock(&mutexes[0]);
+    return argument;
+}
+
+/* The first holds everybody up. */
+static void *stand_in_line(void *argument)
+{
+    size_t own = (size_t)argument;
+
+    pthread_mutex_lock(&mutexes[own]);
+    pthread_barrier_wait(&meeting);
+    if (own == 0)
+        return read_for_ever();
+    pthread_mutex_lock(&mutexes[own - 1]);
+    return NULL;
+}
+
+static void *lock_twice(void *argument)
+{
+    pthread_mutex_lock(&mutexes[0]);
+    pthread_barrier_wait(&meeting);
+    pthread_mutex_lock(&mutexes[0]);
+    return argument;
+}
+
+static void *write_for_ever(void *argument)
+{
+    pthread_rwlock_wrlock(&rwlock);
+    pthread_barrier_wait(&meeting);
+    (void)argument;
+    return read_for_ever();
+}
+
+static void *hold_for_reading(void *argument)
+{
+    pthread_rwlock_rdlock(&rwlock);
+    pthread_barrier_wait(&meeting);
+    (void)argument;
+    return read_for_ever();
+}
+
+static void *want_to_read(void *argument)
+{
+    pthread_barrier_wait(&meeting);
+    pthread_rwlock_rdlock(&rwlock);
+    return argument;
+}
+
+static void *want_to_write(void *argument)
+{
+    pthread_barrier_wait(&meeting);
+    pthread_rwlock_wrlock(&rwlock);
+    return argument;
+}
+
+/*
+ * No deadlock, though it looks like one to who believes what was true a moment ago: A (0) holds 1 and waits for 0, when
+ * B (1) has 0. B lets 0 go, to C (2), who was there before A, and waits for 1, that A holds. C keeps 0 for long.
+ */
+static void *seem_deadlocked(void *argument)
+{
+    size_t who = (size_t)argument;
+
+    for (int round = 0; round < 4; round++) {
+        pthread_barrier_wait(&meeting);
+        if (who == 0) {
+            pthread_mutex_lock(&mutexes[1]);
+            rest(300);
+            pthread_mutex_lock(&mutexes[0]);
+            pthread_mutex_unlock(&mutexes[0]);
+            pthread_mutex_unlock(&mutexes[1]);
+        } else if (who == 1) {
+            pthread_mutex_lock(&mutexes[0]);
+            rest(600);
+            pthread_mutex_unlock(&mutexes[0]);
+            rest(50);
+            pthread_mutex_lock(&mutexes[1]);
+            pthread_mutex_unlock(&mutexes[1]);
+        } else {
+            rest(100);
+            pthread_mutex_lock(&mutexes[0]);
+            rest(1700);
+            pthread_mutex_unlock(&mutexes[0]);
+        }
+    }
+    return NULL;
+}
+
+static bool over;
+
+/* Two of four locks, in an order that admits no deadlock, held for long enough that others wait for seconds. */
+static void *hand_over(void *argument)
+{
+    unsigned seed = (unsigned)(size_t)argument;
+
+    pthread_barrier_wait(&meeting);
+    while (!__atomic_load_n(&over, __ATOMIC_RELAXED)) {
+        unsigned first = (unsigned)rand_r(&seed) % 3, second = first + 1 + (unsigned)rand_r(&seed) % (3 - first);
+
+        pthread_mutex_lock(&mutexes[first]);
+        pthread_mutex_lock(&mutexes[second]);
+        rest(rand_r(&seed) % 40);
+        pthread_mutex_unlock(&mutexes[first]);
+        rest(rand_r(&seed) % 20);
+        pthread_mutex_unlock(&mutexes[second]);
+    }
+    return NULL;
+}
+
+static const struct scenario {
+    const char *name;
+    void *(*first)(void *);
+    const char *first_name;
+    long first_count; /* 0: number */
+    void *(*others)(void *);
+    const char *others_name; /* number of them, unless NULL */
+} scenarios[] = {
+    {"cycle", go_round, "cycle", 0, NULL, NULL},
+    {"cycle-for-a-while", go_round_for_a_while, "cycle", 0, NULL, NULL},
+    {"behind", go_round, "cycle", 0, come_behind, "behind"},
+    {"line", stand_in_line, "line", 0, NULL, NULL},
+    {"twice", lock_twice, "twice", 1, NULL, NULL},
+    {"written", write_for_ever, "writer", 1, want_to_read, "reader"},
+    {"read", hold_for_reading, "holder", 1, want_to_write, "wants"},
+    {"seeming", seem_deadlocked, "seeming", 3, NULL, NULL},
+    {"handover", hand_over, "hand", 0, NULL, NULL},
+};
+
+static void play(const struct scenario *scenario)
+{
+    long first_count = scenario->first_count != 0 ? scenario->first_count : number;
+    long others_count = scenario->others != NULL ? number : 0;
+
+    /* the main thread meets the others, except where they meet again */
+    pthread_barrier_init(&meeting, NULL, (unsigned)(first_count + others_count) + (scenario->first != seem_deadlocked));
+    for (long i = 0; i < first_count; i++)
+        start(scenario->first_name, i, scenario->first);
+    for (long i = 0; i < others_count; i++)
+        start(scenario->others_name, i, scenario->others);
+    if (scenario->first != seem_deadlocked)
+        pthread_barrier_wait(&meeting);
+}
+
+int main(int count, char **words)
+{
+    for (size_t i = 0; i < LOCKS; i++)
+        pthread_mutex_init(&mutexes[i], NULL);
+    number = count > 2 ? atol(words[2]) : 1;
+    if (pipe(never) != 0)
+        return 3;
+    for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
+        if (count < 2 || strcmp(words[1], scenarios[i].name) != 0)
+            continue;
+        play(&scenarios[i]);
+        printf("ready\n");
+        fflush(stdout);
+        poll(&(struct pollfd){.fd = 0, .events = POLLIN}, 1, -1); /* waiting for work */
+        __atomic_store_n(&over, true, __ATOMIC_RELAXED);
+        _exit(0);
+    }
+    return 2;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* locks_cpp.cc - a deadlock of a std::mutex and a std::shared_mutex, for test_locks.py. */
+#include <cstdio>
+#include <mutex>
+#include <poll.h>
+#include <pthread.h>
+#include <shared_mutex>
+#include <thread>
+#include <unistd.h>
+
+static std::mutex plain;
+static std::shared_mutex shared;
+static pthread_barrier_t meeting;
+
+static void hold_plain()
+{
+    pthread_setname_np(pthread_self(), "mutex");
+    std::lock_guard<std::mutex> own(plain);
+    pthread_barrier_wait(&meeting);
+    std::shared_lock<std::shared_mutex> wanted(shared);
+}
+
+static void hold_shared()
+{
+    pthread_setname_np(pthread_self(), "shared");
+    std::lock_guard<std::shared_mutex> own(shared);
+    pthread_barrier_wait(&meeting);
+    std::lock_guard<std::mutex> wanted(plain);
+}
+
+int main()
+{
+    pthread_barrier_init(&meeting, nullptr, 3);
+    std::thread one(hold_plain), other(hold_shared);
+    pthread_barrier_wait(&meeting);
+    std::puts("ready");
+    std::fflush(stdout);
+    pollfd end = {0, POLLIN, 0};
+    poll(&end, 1, -1);
+    _exit(0);
+}

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads that hold each other up in real locks, under the preload library: who waits for whom, deadlocks named, and
+none that is not one. No privilege is needed for any of it."""
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from world import BIN, World, run  # noqa: E402
+
+
+def play(world, *words, program="locks"):
+    process = subprocess.Popen([f"{BIN}/rip", "run", "--dir", world.dir, "--name", "app", "--",
+                                f"{BIN}/{program}", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    world.processes.append(process)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def stalls(world, query=""):
+    return {item["name"]: item for item in world.stalls(query)}
+
+
+def names(item):
+    return [step["name"] for step in item["waits_for"]]
+
+
+def round_from(first, count):
+    """The cycle from the one after it to itself."""
+    return [f"cycle-{(first + 1 + i) % count}" for i in range(count)]
+
+
+def cycles(world):
+    for count in (2, 3):
+        process = play(world, "cycle", str(count))
+        world.wait_for(lambda c=count: len(world.stalls("?cause=deadlock")) == c)
+        items = stalls(world, "?cause=deadlock")
+        for own in range(count):
+            item = items[f"cycle-{own}"]
+            assert names(item) == round_from(own, count) and item["waits_for_left_out"] == 0, item
+            assert all(step["certain"] and step["holder"] == "id" and step["state"] == "stalled" and
+                       step["ring"] == item["ring"] and step["tid"] == step["id"] for step in item["waits_for"]), item
+            assert world.get(f"/threads/app/{item['id']}")["thread"]["waits_for"] == item["waits_for"]
+        groups = world.get("/stalls?group=root")
+        assert groups["schema"] == "ripd/stalls-by-root/1" and groups["total"] == 1 and groups["alone"] == 0, groups
+        group = groups["stalls"][0]
+        assert group["count"] == count and group["root"]["cause"] == "deadlock" and group["longest_ms"] >= 1000
+        assert sorted(step["name"] for step in group["deadlock"]) == sorted(items)
+        assert "0x7f" not in str(world.get("/stalls?group=root")), "an address"
+        process.kill()
+        process.wait()
+        world.wait_for(lambda: not world.stalls())
+
+
+def some_are_behind_a_cycle(world):
+    play(world, "behind", "3")
+    world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 3 and len(world.stalls()) == 6)
+    world.wait_for(lambda: all(len(item["waits_for"]) == 3 for item in world.stalls()))
+    for name, item in stalls(world).items():
+        if name.startswith("behind"):
+            assert item["cause"] == "blocked" and names(item) == ["cycle-0", "cycle-1", "cycle-2"], item
+    groups = world.get("/stalls?group=root")["stalls"]
+    assert [(group["count"], len(group["deadlock"])) for group in groups] == [(6, 3)], groups
+    assert [group["count"] for group in world.get("/stalls?group=root&cause=blocked")["stalls"]] == [3]
+
+
+def one_locks_twice(world):
+    play(world, "twice")
+    world.wait_for(lambda: [names(item) for item in world.stalls("?cause=deadlock")] == [["twice-0"]])
+
+
+def a_line_ends_at_who_reads_a_pipe(world):
+    play(world, "line", "20")
+    world.wait_for(lambda: len(world.stalls()) == 20)
+    items = world.wait_for(lambda: all(item["waits_for"] for name, item in stalls(world).items()
+                                       if name != "line-0") and stalls(world))
+    assert items["line-0"]["waits_for"] is None and items["line-0"]["waits_for_left_out"] is None
+    assert names(items["line-5"]) == [f"line-{i}" for i in (4, 3, 2, 1, 0)]
+    last = items["line-19"]
+    assert names(last) == [f"line-{i}" for i in range(18, 3, -1)] + ["line-0"] and last["waits_for_left_out"] == 3
+    assert all(item["cause"] != "deadlock" for item in items.values())
+    assert all(item["cause"] == "blocked" for name, item in items.items() if name != "line-0"), items
+    group = world.get("/stalls?group=root")
+    assert group["total"] == 1 and group["alone"] == 1, group
+    root = group["stalls"][0]["root"]
+    assert group["stalls"][0]["count"] == 19 and group["stalls"][0]["deadlock"] is None
+    assert root["name"] == "line-0" and root["state"] == "stalled" and root["holder"] == "id", root
+    assert root["location"]["module"] == "locks" and root["kernel"]["syscall"] in ("read", None), root
+
+
+def who_writes_holds_up_20(world):
+    play(world, "written", "20")
+    world.wait_for(lambda: sum(item["waits_for"] is not None for item in world.stalls()) == 20)
+    for name, item in stalls(world).items():
+        assert name == "writer-0" or names(item) == ["writer-0"] and item["cause"] == "blocked", item
+    group = world.get("/stalls?group=root")["stalls"]
+    assert [(g["count"], g["root"]["name"]) for g in group] == [(20, "writer-0")], group
+
+
+def readers_are_not_named(world):
+    play(world, "read", "5")
+    world.wait_for(lambda: sum(item["waits_for"] is not None for item in world.stalls()) == 5)
+    for name, item in stalls(world).items():
+        if name != "holder-0":
+            step, = item["waits_for"]
+            assert step["holder"] == "readers" and step["id"] is step["tid"] is step["name"] is step["state"] is None
+    group, = world.get("/stalls?group=root")["stalls"]
+    assert group["count"] == 5 and group["root"]["holder"] == "readers" and group["root"]["location"] is None, group
+
+
+def a_time_limit_is_no_deadlock(world):
+    play(world, "cycle-for-a-while", "2")
+    world.wait_for(lambda: len(world.stalls()) == 2)
+    world.well_past_threshold()
+    assert not world.stalls("?cause=deadlock")
+
+
+def watch(world, seconds):
+    """Every scan of that time: nobody is called deadlocked. Returns how many of them were stalled behind a lock."""
+    held_up, end = set(), time.monotonic() + seconds
+    while time.monotonic() < end:
+        for item in world.stalls():
+            assert item["cause"] != "deadlock", item
+            if item["waits_for"]:
+                held_up.add(item["name"])
+        time.sleep(0.03)
+    return held_up
+
+
+def what_was_true_a_moment_ago(world):
+    play(world, "seeming")
+    assert {"seeming-0", "seeming-1"} <= watch(world, 9)
+
+
+def locks_are_handed_over(world):
+    process = play(world, "handover", "24")
+    assert len(watch(world, 10)) >= 3
+    process.stdin.close()
+    assert process.wait(30) == 0
+
+
+def cpp(world):
+    if not os.path.exists(f"{BIN}/locks_cpp"):
+        return
+    play(world, program="locks_cpp")
+    world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 2)
+    items = stalls(world)
+    assert names(items["shared"]) == ["mutex", "shared"] and names(items["mutex"]) == ["shared", "mutex"], items
+
+
+class HastyWorld(World):
+    def settings(self):
+        return {**super().settings(), "stall-after": "100ms", "interval": "50ms"}
+
+
+
+HASTY_TESTS = [what_was_true_a_moment_ago, locks_are_handed_over]
+STEADY_TESTS = [cycles, some_are_behind_a_cycle, one_locks_twice, a_line_ends_at_who_reads_a_pipe,
+                who_writes_holds_up_20, readers_are_not_named, a_time_limit_is_no_deadlock, cpp]
+
+kinds = [HastyWorld if test in HASTY_TESTS else World for test in STEADY_TESTS + HASTY_TESTS
+         if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
+run(STEADY_TESTS + HASTY_TESTS, lambda: kinds.pop(0)())
