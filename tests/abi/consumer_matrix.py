@@ -69,7 +69,7 @@ def headers_are_silent(folder):
     source = os.path.join(folder, "silent")
     with open(source, "w", encoding="utf-8") as file:
         file.write("#include <librip.h>\n#include <rip/reader.h>\nvoid all(struct rip_context *a);\n"
-                   "void all(struct rip_context *a) { rip_snap(); rip_idle(); rip_switch(a, a); }\n")
+                   "void all(struct rip_context *a) { rip_snap(); rip_idle(); rip_switch(a, a); rip_wait_end(); }\n")
     common = ["-Wpedantic", "-Wsign-conversion", "-Wundef", "-Wcast-qual", "-Wcast-align", "-Wredundant-decls"]
     extra = {"gcc": ["-Wc++-compat", "-Wstrict-prototypes", "-Wbad-function-cast"], "clang": ["-Wstrict-prototypes"],
              "g++": ["-Wold-style-cast", "-Wuseless-cast", "-Wzero-as-null-pointer-constant"],
@@ -98,10 +98,11 @@ def exported_symbols():
     names = set(re.findall(r" [TWVDBuR] (\w+)", run(["nm", "-D", "--defined-only", f"{LIB}/librip.so"]).stdout))
     names |= set(re.findall(r" [TWVDBuR] (\w+)@", run(["nm", "-D", "--defined-only", f"{LIB}/librip.so"]).stdout))
     wanted = {"rip_create_ring", "rip_create_ring_with", "rip_init", "rip_exit", "rip_snap", "rip_snap_at", "rip_idle",
-              "rip_switch", "rip_context_init", "rip_context_exit", "rip_refresh_modules", "rip_tid", "rip_idx",
+              "rip_switch", "rip_wait_begin", "rip_wait_look", "rip_wait_end",
+              "rip_context_init", "rip_context_exit", "rip_refresh_modules", "rip_tid", "rip_idx",
               "rip_ctr", "rip_ring", "rip__thread", "rip__epoch", "rip__enter_thread", "rip_status_text",
               "rip_view_open", "rip_view_info", "rip_view_scan", "rip_view_id", "rip_view_trail", "rip_view_process",
-              "rip_view_module", "rip_view_live_count"}
+              "rip_view_module", "rip_view_live_count", "rip_view_wait"}
     names.discard("LIBRIP_1")
     report("exported symbols", names == wanted, f"only exported: {names - wanted}\nmissing: {wanted - names}")
 

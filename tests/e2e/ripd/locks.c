@@ -29,7 +29,7 @@ static void rest(long ms)
 
 static void start(const char *name, long index, void *(*routine)(void *))
 {
-    char text[16];
+    char text[32]; /* of which the kernel takes 15 bytes */
     pthread_t thread;
 
     snprintf(text, sizeof(text), "%s-%ld", name, index);
