@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/waits.h"
 #include "view/document_event.h"
 
 /* The suspect that a report is about: they are in order of ring and slot. NULL: there is none. */
@@ -66,6 +67,20 @@ static void fill_subject(struct event *event, const struct item *item)
     fill_names(event, module);
 }
 
+/* Whom the line in the log names; all of the chain is in the event's text. */
+static void fill_root(struct event *event, const struct sighting *sighting)
+{
+    const struct waits_node *nodes = sighting->waits != NULL ? sighting->waits->nodes : NULL;
+    const struct waits_node *root;
+
+    if (nodes == NULL || nodes[sighting->wait_node].next == WAITS_NONE)
+        return;
+    root = &nodes[nodes[sighting->wait_node].deadlocked ? nodes[sighting->wait_node].next
+                                                        : nodes[sighting->wait_node].last];
+    event->root_bytes = root->name_bytes < RIP_NAME_BYTES ? root->name_bytes : RIP_NAME_BYTES;
+    memcpy(event->root, root->name, event->root_bytes);
+}
+
 struct event *event_make_begin(const struct events_scan *scan, const struct report *report, uint64_t sequence,
                                uint64_t episode)
 {
@@ -93,6 +108,7 @@ struct event *event_make_begin(const struct events_scan *scan, const struct repo
     event->cause = sighting.cause;
     if (item != NULL)
         fill_subject(event, item);
+    fill_root(event, &sighting);
     if (sighting.kernel != NULL) {
         event->syscall = sighting.kernel->syscall;
         event->target = sighting.kernel->target[0] != '\0' ? strdup(sighting.kernel->target) : NULL;

@@ -113,9 +113,9 @@ static void format_where(const struct event *event, char ret_text[WHERE_BYTES])
                  log_quote(event->file, strlen(event->file), quoted), event->line);
 }
 
-#define WAIT_BYTES (LOG_QUOTED_BYTES + 96u)
+#define WAIT_BYTES (2 * LOG_QUOTED_BYTES + 96u)
 
-/* " syscall= target=", each as far as it is known. */
+/* " syscall= target= waits_for=", each as far as it is known. */
 static void format_wait(const struct event *event, char ret_text[WAIT_BYTES])
 {
     char quoted[LOG_QUOTED_BYTES];
@@ -125,8 +125,11 @@ static void format_wait(const struct event *event, char ret_text[WAIT_BYTES])
     if (event->syscall != NULL)
         length = (size_t)snprintf(ret_text, WAIT_BYTES, " syscall=%s", event->syscall);
     if (event->target != NULL)
-        snprintf(ret_text + length, WAIT_BYTES - length, " target=%s",
-                 log_quote(event->target, strlen(event->target), quoted));
+        length += (size_t)snprintf(ret_text + length, WAIT_BYTES - length, " target=%s",
+                                   log_quote(event->target, strlen(event->target), quoted));
+    if (event->root_bytes != 0)
+        snprintf(ret_text + length, WAIT_BYTES - length, " waits_for=%s",
+                 log_quote(event->root, event->root_bytes, quoted));
 }
 
 void report_event(const struct event *event)

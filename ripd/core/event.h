@@ -49,6 +49,8 @@ struct event {
     char *function;                /* what is there; NULL = not known */
     char *file;                    /* NULL = not known */
     uint32_t line;                 /* 0 = not known */
+    uint8_t root_bytes;            /* of root; 0 = nobody known holds it up, or who does has no name */
+    uint8_t root[RIP_NAME_BYTES];  /* name of the last of its chain; of a deadlock, of the next one */
     const char *syscall;           /* of a begin: that its thread waited in, static; NULL = none, or not known */
     char *target;                  /* of a begin: and for what; NULL = not known */
     size_t text_bytes;

@@ -152,6 +152,9 @@ static void fill_evidence(const struct waits *waits, struct detector_suspect *su
             continue;
         node = &waits->nodes[found];
         suspects[i].evidence.deadlocked = node->deadlocked;
+        /* who was examined once need not have a turn again to be told of a deadlock */
+        suspects[i].evidence.examined |=
+            node->deadlocked && suspects[i].state == ID_STALLED && suspects[i].cause != CAUSE_NONE;
         suspects[i].evidence.lock = (struct evidence_lock){
             .known = node->again,
             .certain = node->certain,

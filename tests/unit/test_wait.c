@@ -106,9 +106,39 @@ SCENE(a_look_reads_the_owner_again_and_knows_how_old_the_wait_is)
     CHECK(copy(&second) == RIP_OK && second.owner == 2 && second.flags == RIP_WAIT_SHARABLE);
     CHECK(second.seen_mono_ns > first.seen_mono_ns);
     CHECK(second.seen_mono_ns - second.begun_mono_ns == UINT64_C(3000000000)); /* whole seconds, never too many */
+    rip__thread.slot->idle_mark -= UINT64_C(2500000000);
+    rip_wait_look(&owner);
+    CHECK(copy(&second) == RIP_OK && second.seen_mono_ns - second.begun_mono_ns == UINT64_C(5000000000));
     rip__thread.slot->idle_mark -= UINT64_C(1000000000) * 1000;
     rip_wait_look(NULL);
     CHECK(copy(&second) == RIP_OK && second.owner == 0 && rip__thread.slot->wait_age_s == 255);
+}
+
+static uint32_t *far_owner; /* in a page that cannot be read at first */
+static bool was_marked;
+
+static void let_read(int number)
+{
+    (void)number;
+    was_marked = is_marked();
+    if (mprotect(far_owner, 4096, PROT_READ) != 0)
+        _exit(3);
+}
+
+/* Who looks while the owner is being read sees no mark: neither the one before nor a part of the next. */
+SCENE(a_mark_is_void_while_it_is_made)
+{
+    make_ring();
+    far_owner = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(far_owner != MAP_FAILED && signal(SIGSEGV, let_read) != SIG_ERR);
+    rip_wait_begin(lock, &owner, 0);
+    was_marked = true;
+    rip_wait_begin(lock + 1, far_owner, 0);
+    CHECK(!was_marked && is_marked());
+    was_marked = true;
+    CHECK(mprotect(far_owner, 4096, PROT_NONE) == 0);
+    rip_wait_look(far_owner);
+    CHECK(!was_marked && is_marked());
 }
 
 /* As a signal handler does that snaps: from then on nothing is known of how old the wait is. */
@@ -256,6 +286,7 @@ int main(void)
         SCENE_TEST(an_end_and_a_snap_end_it),
         SCENE_TEST(idleness_and_waits_replace_each_other),
         SCENE_TEST(a_look_reads_the_owner_again_and_knows_how_old_the_wait_is),
+        SCENE_TEST(a_mark_is_void_while_it_is_made),
         SCENE_TEST(a_look_after_a_snap_begins_anew),
         SCENE_TEST(no_two_marks_have_one_time),
         SCENE_TEST(a_coroutine_keeps_its_mark_on_no_thread),

@@ -183,6 +183,29 @@ static void test_the_second_reading_counts(void **state)
     }
 }
 
+/* What lasts as long as the waiter waits proves nothing of a holder that began to wait again in between. */
+static void test_a_promise_holds_for_one_wait_of_the_holder(void **state)
+{
+    (void)state;
+    for (int again = 0; again < 2; again++) {
+        struct waits *waits = waits_new();
+        struct rip_wait_info later;
+
+        add(waits, 1, 2, 10 * SECOND, 10 * SECOND, RIP_WAIT_OWNER_LASTS);
+        add(waits, 2, 1, 11 * SECOND, 12 * SECOND, 0);
+        assert_int_equal(waits_link(waits), 0);
+        later = waits->nodes[1].wait;
+        later.begun_mono_ns = again != 0 ? 12 * SECOND + 1 : 12 * SECOND;
+        later.seen_mono_ns = 13 * SECOND;
+        waits->nodes[0].wait.begun_mono_ns = 9 * SECOND;
+        waits_again(&waits->nodes[0], &waits->nodes[0].wait);
+        waits_again(&waits->nodes[1], &later);
+        waits_settle(waits);
+        assert_int_equal(waits->deadlocked_count, again != 0 ? 0 : 2);
+        waits_unref(waits);
+    }
+}
+
 static void test_holders_that_do_not_wait(void **state)
 {
     struct waits_node *found[2];
@@ -392,6 +415,7 @@ int main(void)
         cmocka_unit_test(test_certainty),
         cmocka_unit_test(test_what_cannot_all_be_true_is_not_told),
         cmocka_unit_test(test_the_second_reading_counts),
+        cmocka_unit_test(test_a_promise_holds_for_one_wait_of_the_holder),
         cmocka_unit_test(test_holders_that_do_not_wait),
         cmocka_unit_test(test_edges_stay_within_a_process),
         cmocka_unit_test(test_random_graphs_are_as_the_model_says),

@@ -26,6 +26,7 @@ struct fixture {
     struct detector *detector;
     uint64_t now_mono_ns;
     struct waits *waits;
+    bool without_turn; /* nobody is examined */
     struct detector_suspect *suspects;
     size_t suspect_count;
 };
@@ -99,7 +100,7 @@ static void scan(struct fixture *fixture, uint32_t moving)
     fixture->waits = waits_collect(fixture->registry, fixture->suspects, fixture->suspect_count);
     assert_non_null(fixture->waits);
     for (size_t i = 0; i < fixture->suspect_count; i++)
-        fixture->suspects[i].evidence.examined = true;
+        fixture->suspects[i].evidence.examined |= !fixture->without_turn;
     detector_end(fixture->detector, &update);
     waits_describe(fixture->waits, fixture->registry, fixture->detector);
 }
@@ -168,6 +169,20 @@ static void test_a_deadlock_is_a_cause(void **state)
     assert_int_equal(node_of(fixture, 200)->cause, CAUSE_DEADLOCK);
 }
 
+/* The probe has no time for them on that scan: the deadlock is told all the same, of those that it knows as stalls. */
+static void test_a_deadlock_needs_no_turn(void **state)
+{
+    struct fixture *fixture = *state;
+
+    freeze(fixture);
+    fixture->without_turn = true;
+    mark(fixture, 200, TID + 201, 3, 0);
+    mark(fixture, 201, TID + 200, 3, 0);
+    scan(fixture, 100);
+    assert_int_equal(suspect_of(fixture, 200)->cause, CAUSE_DEADLOCK);
+    assert_int_not_equal(suspect_of(fixture, 202)->cause, CAUSE_DEADLOCK);
+}
+
 static void test_holders_by_id(void **state)
 {
     struct fixture *fixture = *state;
@@ -225,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_holder_that_runs_is_found_and_described, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_deadlock_is_a_cause, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_deadlock_needs_no_turn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_holders_by_id, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_mark_from_before_the_last_move_is_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_moves_or_ends_waits_no_more, set_up, tear_down),

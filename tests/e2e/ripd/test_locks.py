@@ -94,6 +94,7 @@ def who_writes_holds_up_20(world):
     world.wait_for(lambda: sum(item["waits_for"] is not None for item in world.stalls()) == 20)
     for name, item in stalls(world).items():
         assert name == "writer-0" or names(item) == ["writer-0"] and item["cause"] == "blocked", item
+    world.wait_for(lambda: world.log_text().count('waits_for="writer-0"') == 20)
     group = world.get("/stalls?group=root")["stalls"]
     assert [(g["count"], g["root"]["name"]) for g in group] == [(20, "writer-0")], group
 
