@@ -43,7 +43,8 @@ def filters(world):
     assert ids() == [5, 5, 6, 6]
     assert ids("--kind", "end") == [5, 6] and ids("--kind=end", "--limit=1") == [6]
     assert ids("--name", "*-5") == [5, 5] and ids("--ring=other") == [] and ids("--pid", str(app.pid)) == [5, 5, 6, 6]
-    assert ids("--min-ms", "3600000") == [] and ids("--cause", "!unknown") == []
+    assert ids("--min-ms", "3600000") == [] and ids("--cause", "!parked") == [5, 5, 6, 6]
+    assert ids("--cause", "parked") == []
     assert "2 older events are not shown" in world.rip("--limit=2").stderr
     epoch = world.get("/events")["epoch"]
     assert ids("--since-id", f"{epoch}-2") == [6, 6] and ids("--since-id", f"{epoch}-4") == []

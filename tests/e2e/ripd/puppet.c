@@ -60,6 +60,26 @@ static void pause_ms(long ms)
     nanosleep(&time, NULL);
 }
 
+static pthread_mutex_t thaw_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t thawed = PTHREAD_COND_INITIALIZER;
+
+/* Stuck in a system call: not asleep by its own wish. */
+static void stay_frozen(struct worker *worker)
+{
+    pthread_mutex_lock(&thaw_mutex);
+    while (atomic_load(&worker->frozen) && atomic_load(&worker->ending) == 0)
+        pthread_cond_wait(&thawed, &thaw_mutex);
+    pthread_mutex_unlock(&thaw_mutex);
+}
+
+static void change(atomic_int *word, int value)
+{
+    pthread_mutex_lock(&thaw_mutex);
+    atomic_store(word, value);
+    pthread_cond_broadcast(&thawed);
+    pthread_mutex_unlock(&thaw_mutex);
+}
+
 static void *worker_main(void *argument)
 {
     struct worker *worker = argument;
@@ -68,11 +88,13 @@ static void *worker_main(void *argument)
     if (worker->mode == MODE_ONCE)
         rip_snap();
     while (atomic_load(&worker->ending) == 0) {
-        if (worker->mode == MODE_IDLE && !atomic_load(&worker->frozen))
+        if (atomic_load(&worker->frozen))
+            stay_frozen(worker);
+        else if (worker->mode == MODE_IDLE)
             rip_idle();
-        else if (worker->mode == MODE_SNAP && !atomic_load(&worker->frozen))
+        else if (worker->mode == MODE_SNAP)
             rip_snap();
-        else if (worker->mode == MODE_BURST && !atomic_load(&worker->frozen))
+        else if (worker->mode == MODE_BURST)
             for (int i = 0; i < 256; i++)
                 rip_snap();
         pause_ms(worker->mode == MODE_BURST ? 5 : 20);
@@ -155,7 +177,7 @@ static int set_frozen(const char *id, int frozen)
 
     if (worker == NULL)
         return -1;
-    atomic_store(&worker->frozen, frozen);
+    change(&worker->frozen, frozen);
     return 0;
 }
 
@@ -175,7 +197,7 @@ static int end_worker(const char *id, int how)
 
     if (worker == NULL)
         return -1;
-    atomic_store(&worker->ending, how);
+    change(&worker->ending, how);
     pthread_join(worker->thread, NULL);
     return 0;
 }
