@@ -67,6 +67,13 @@ enum kernel_depth {
  */
 int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, struct kernel_reading *ret_reading);
 
+/*
+ * For one that sleeps, or waits no longer than it asked for: reads how long that is from its memory. Left as it was
+ * where it is an instant and not a duration, or the thread has run since. The process can make the caller wait, for its
+ * memory may be a file that somebody else serves: only for a caller that may be ended for it.
+ */
+void kernel_read_asked(int proc, struct kernel_reading *reading);
+
 /* Whether a thread has not run between two readings of it, so that what it waits for is the same. */
 bool kernel_has_not_run(const struct kernel_times *before, const struct kernel_times *after);
 

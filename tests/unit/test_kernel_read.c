@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_kernel_read.c - looks at real threads of a child: ripd/probe/kernel.c, kernel_holder.c. What the kernel does not
+ * tell here, because tests may not run as root and children may not be traced, is skipped.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/kernel.h"
+#include "os/clock.h"
+#include "probe/kernel.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static int proc = -1;
+static int pipe_ends[2];
+
+static void sleep_an_hour(void)
+{
+    const struct timespec hour = {.tv_sec = 3600, .tv_nsec = 5};
+
+    syscall(SYS_nanosleep, &hour, NULL);
+}
+
+static void sleep_until_tomorrow(void)
+{
+    struct timespec when;
+
+    clock_gettime(CLOCK_MONOTONIC, &when);
+    when.tv_sec += 86400;
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL);
+}
+
+static void select_for_seven_seconds(void)
+{
+    struct timespec seven = {.tv_sec = 7};
+
+    pselect(0, NULL, NULL, NULL, &seven, NULL);
+}
+
+static void sleep_where_there_is_nothing(void)
+{
+    for (;;) /* returns at once, with EFAULT */
+        syscall(SYS_nanosleep, (void *)16, NULL);
+}
+
+static void read_the_pipe(void)
+{
+    char byte;
+
+    close(pipe_ends[1]);
+    if (read(pipe_ends[0], &byte, 1) < 0)
+        _exit(1);
+}
+
+static uint32_t child_doing(void (*what)(void))
+{
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        what();
+        _exit(0);
+    }
+    return (uint32_t)child;
+}
+
+static void end_child(uint32_t pid)
+{
+    kill((pid_t)pid, SIGKILL);
+    waitpid((pid_t)pid, NULL, 0);
+}
+
+/* Waits until the child is in that system call. False: the kernel does not tell. */
+static bool read_in_call(uint32_t pid, long number, struct kernel_reading *ret_reading)
+{
+    for (int i = 0; i < 10000; i++) {
+        assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, ret_reading), 0);
+        if ((ret_reading->denied & KERNEL_DENIED(SYSCALL)) != 0)
+            return false;
+        if ((ret_reading->has & KERNEL_HAS_SYSCALL) != 0 && ret_reading->call.kind == PROC_SYSCALL_INSIDE &&
+            ret_reading->call.number == (uint64_t)number)
+            return true;
+        usleep(1000);
+    }
+    fail();
+    return false;
+}
+
+static void test_how_long_it_sleeps(void **state)
+{
+    uint32_t pid = child_doing(sleep_an_hour);
+    struct kernel_reading reading;
+
+    (void)state;
+    if (read_in_call(pid, SYS_nanosleep, &reading)) {
+        assert_int_equal(reading.times.state, 'S');
+        assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
+        kernel_read_asked(proc, &reading);
+        assert_true((reading.has & KERNEL_HAS_TIMEOUT) != 0);
+        assert_int_equal(reading.timeout_ns, 3600 * SECOND_NS + 5);
+        assert_string_equal(reading.wchan, "hrtimer_nanosleep");
+    }
+    end_child(pid);
+}
+
+static void test_an_instant_is_no_duration(void **state)
+{
+    uint32_t pid = child_doing(sleep_until_tomorrow);
+    struct kernel_reading reading;
+
+    (void)state;
+    if (read_in_call(pid, SYS_clock_nanosleep, &reading)) {
+        kernel_read_asked(proc, &reading);
+        assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
+    }
+    end_child(pid);
+}
+
+static void test_other_timeouts(void **state)
+{
+    uint32_t pid = child_doing(select_for_seven_seconds);
+    struct kernel_reading reading;
+
+    (void)state;
+    if (read_in_call(pid, SYS_pselect6, &reading)) {
+        kernel_read_asked(proc, &reading);
+        assert_int_equal(reading.timeout_ns, 7 * SECOND_NS);
+    }
+    end_child(pid);
+}
+
+/* Nothing there, or a thread that has moved on: not known. */
+static void test_what_is_not_there(void **state)
+{
+    uint32_t pid = child_doing(sleep_where_there_is_nothing);
+    struct kernel_reading reading = {
+        .times = {.state = 'S'},
+        .pid = pid,
+        .tid = pid,
+        .has = KERNEL_HAS_SYSCALL,
+        .call = {.kind = PROC_SYSCALL_INSIDE,
+                 .number = SYS_nanosleep,
+                 .arguments = {16},
+                 .stack_pointer = UINT64_C(0x7fff00000000)},
+    };
+
+    (void)state;
+    kernel_read_asked(proc, &reading);
+    assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
+    end_child(pid);
+}
+
+static void test_who_has_the_other_end(void **state)
+{
+    struct kernel_reading reading;
+    uint32_t pid;
+
+    (void)state;
+    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
+    pid = child_doing(read_the_pipe);
+    if (read_in_call(pid, SYS_read, &reading)) {
+        assert_int_equal(reading.descriptor_number, pipe_ends[0]);
+        kernel_read_pipe_holder(proc, (uint32_t)geteuid(), clock_mono_ns() + 10 * SECOND_NS, &reading);
+        assert_int_equal(reading.holder.pid, getpid());
+        reading.holder = (struct kernel_holder){0};
+        kernel_read_pipe_holder(proc, (uint32_t)geteuid() + 1, clock_mono_ns() + 10 * SECOND_NS, &reading);
+        assert_int_equal(reading.holder.pid, 0); /* of others nothing is told */
+        kernel_read_pipe_holder(proc, (uint32_t)geteuid(), 0, &reading);
+        assert_int_equal(reading.holder.pid, 0); /* no time */
+    }
+    end_child(pid);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
+static void test_times_alone(void **state)
+{
+    uint32_t pid = child_doing(sleep_an_hour);
+    struct kernel_reading reading;
+
+    (void)state;
+    assert_int_equal(kernel_read(proc, pid, pid, KERNEL_TIMES, &reading), 0);
+    assert_int_equal(reading.has, 0);
+    assert_int_equal(reading.pid, pid);
+    assert_true(reading.times.start_time_ticks != 0);
+    end_child(pid);
+    assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, &reading), -ESRCH);
+}
+
+static int open_proc(void **state)
+{
+    (void)state;
+    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return proc >= 0 ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_how_long_it_sleeps),    cmocka_unit_test(test_an_instant_is_no_duration),
+        cmocka_unit_test(test_other_timeouts),        cmocka_unit_test(test_what_is_not_there),
+        cmocka_unit_test(test_who_has_the_other_end), cmocka_unit_test(test_times_alone),
+    };
+
+    return cmocka_run_group_tests(tests, open_proc, NULL);
+}
