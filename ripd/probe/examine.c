@@ -192,6 +192,7 @@ static enum remote_wanted ask(struct probe *probe, const struct subject *subject
     const struct remote_wish wish = {
         .ring = suspect->ring,
         .process = suspect->process,
+        .uid = subject->ring->mapping.file.uid,
         .slot = suspect->slot,
         .generation = suspect->generation,
         .ring_tid = suspect->tid,

@@ -24,6 +24,7 @@ struct question {
 struct blamed {
     uint32_t ring;
     uint32_t process;
+    uint32_t uid;
     unsigned count;
     uint64_t until_mono_ns;
 };
@@ -124,17 +125,24 @@ static void blame_first(struct remote *remote)
     if (blamed == NULL) {
         blamed = &remote->blamed[remote->next_blamed];
         remote->next_blamed = (remote->next_blamed + 1) % BLAMED_MAX;
-        *blamed = (struct blamed){.ring = wish->ring, .process = wish->process};
+        *blamed = (struct blamed){.ring = wish->ring, .process = wish->process, .uid = wish->uid};
     }
     blamed->count++;
     blamed->until_mono_ns = clock_mono_ns() + REMOTE_BLAME_NS;
 }
 
-static bool is_blamed(struct remote *remote, uint32_t ring, uint32_t process)
+static bool is_blamed(struct remote *remote, const struct remote_wish *wish)
 {
-    const struct blamed *blamed = find_blamed(remote, ring, process);
+    const struct blamed *own = find_blamed(remote, wish->ring, wish->process);
+    uint64_t now_mono_ns = clock_mono_ns();
+    unsigned of_user = 0;
 
-    return blamed != NULL && blamed->count >= BLAMED_AFTER;
+    if (own != NULL && own->count >= BLAMED_AFTER)
+        return true;
+    for (size_t i = 0; i < BLAMED_MAX; i++)
+        if (remote->blamed[i].uid == wish->uid && now_mono_ns < remote->blamed[i].until_mono_ns)
+            of_user += remote->blamed[i].count;
+    return of_user >= REMOTE_USER_ENDS_MAX;
 }
 
 /* The worker is of no use any more. */
@@ -221,7 +229,7 @@ enum remote_wanted remote_want(struct remote *remote, int descriptor, const stru
         remote_flush(remote);
     if (remote->worker < 0)
         meet_workers(remote);
-    if (is_blamed(remote, wish->ring, wish->process) ||
+    if (is_blamed(remote, wish) ||
         (remote->worker < 0 && (remote->keeper < 0 || remote->failure_count >= REMOTE_FAILURES_MAX)))
         return REMOTE_REFUSED;
     if (remote->worker < 0)

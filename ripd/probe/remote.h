@@ -4,10 +4,12 @@
  *
  * Guarantees
  *   A. Nothing waits but remote_next(), and that until its deadline. An answer that comes later is there the next time.
- *   B. At most REMOTE_QUESTIONS_MAX questions are under way; a worker that has not answered one in REMOTE_PATIENCE_NS,
- * or talks nonsense, is replaced, and what it was asked is forgotten. C. When REMOTE_FAILURES_MAX workers in a row have
- * ended without an answer, nobody waits for the next one to answer. D. The process that a worker ended on is not asked
- * about again for REMOTE_BLAME_NS, so that it does not keep others from being examined.
+ *   B. At most REMOTE_QUESTIONS_MAX questions are under way; a worker that has not answered one in
+ *      REMOTE_PATIENCE_NS, or talks nonsense, is replaced, and what it was asked is forgotten.
+ *   C. When REMOTE_FAILURES_MAX workers in a row have ended without an answer, nobody waits for the next one.
+ *   D. A process that workers have ended on twice, and all of a user on whose processes they have ended
+ *      REMOTE_USER_ENDS_MAX times, are not asked about again for REMOTE_BLAME_NS: nobody keeps others from being
+ *      examined for long.
  */
 #ifndef RIPD_PROBE_REMOTE_H
 #define RIPD_PROBE_REMOTE_H
@@ -20,6 +22,7 @@
 #define REMOTE_QUESTIONS_MAX 8u
 #define REMOTE_PATIENCE_NS UINT64_C(4000000000) /* it ends by itself before */
 #define REMOTE_FAILURES_MAX 3u
+#define REMOTE_USER_ENDS_MAX 4u
 #define REMOTE_BLAME_NS UINT64_C(60000000000)
 
 struct remote;
@@ -35,6 +38,7 @@ void remote_look(struct remote *remote);
 struct remote_wish {
     uint32_t ring; /* serial */
     uint32_t process;
+    uint32_t uid; /* owner of the ring */
     uint32_t slot;
     uint32_t generation;
     uint32_t ring_tid; /* as the ring has it */

@@ -98,7 +98,8 @@ static struct remote *start(const char *name)
 
 static struct remote_wish wish_of(uint32_t process, uint32_t tid)
 {
-    return (struct remote_wish){.ring = 5, .process = process, .slot = tid, .ring_tid = tid, .tid = tid, .progress = 9};
+    return (struct remote_wish){
+        .ring = 5, .process = process, .uid = process / 100, .slot = tid, .ring_tid = tid, .tid = tid, .progress = 9};
 }
 
 /* Asks until it is taken; what is said at last. */
@@ -232,7 +233,12 @@ static void test_who_ends_them_is_left_alone(void **state)
         assert_false(next(remote, &answer));
     }
     assert_int_equal(want(remote, 1, 1), REMOTE_REFUSED);
-    assert_int_equal(want(remote, 2, 1), REMOTE_ASKED); /* others are asked about */
+    for (uint32_t process = 2; process < 2 + REMOTE_USER_ENDS_MAX - 2; process++) {
+        assert_int_equal(want(remote, process, 1), REMOTE_ASKED); /* others are asked about */
+        assert_false(next(remote, &answer));
+    }
+    assert_int_equal(want(remote, 50, 1), REMOTE_REFUSED); /* until it is too much of one user */
+    assert_int_equal(want(remote, 100, 1), REMOTE_ASKED);
     remote_free(remote);
 }
 

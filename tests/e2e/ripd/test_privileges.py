@@ -6,6 +6,7 @@ starts. B is a process with secrets in its command line, its file names, its pee
 rings that point at it. Needs root, to be several users.
 """
 import ctypes
+import errno
 import fcntl
 import json
 import os
@@ -15,6 +16,7 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -279,6 +281,98 @@ def number_of_the_locker_used_again(world):
     nothing_of_b(world, port, ["reused"])
 
 
+# The probe by itself, asked by what could be a ripd that has been taken over ------------------------------------------
+
+ASK, LINK, TOLD = 3, 1, 4
+THREADS_MAX = 32
+
+
+class Probe:
+    """Runs ripd-probe with the capabilities of the service, and asks it whatever is wanted."""
+
+    def __init__(self, world):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.keeper = ours
+        os.set_inheritable(theirs.fileno(), True)
+        capabilities = Service.CAPABILITIES
+        process = subprocess.Popen(
+            ["setpriv", f"--reuid={SERVICE}", f"--regid={SERVICE}", "--clear-groups", f"--inh-caps={capabilities}",
+             f"--ambient-caps={capabilities}", "--", "/bin/sh", "-c",
+             f"exec \"$0\" 3<&{theirs.fileno()}", f"{w.BIN}/ripd-probe"], pass_fds=[theirs.fileno()])
+        process.stdin = process.stdout = None
+        world.processes.append(process)
+        theirs.close()
+        self.meet()
+
+    def meet(self):
+        self.keeper.settimeout(w.PATIENCE_S)
+        message, descriptors, _, _ = socket.recv_fds(self.keeper, 64, 1)
+        assert struct.unpack("I", message) == (LINK,) and len(descriptors) == 1, message
+        self.worker = socket.socket(fileno=descriptors[0])
+        self.worker.settimeout(w.PATIENCE_S)
+
+    def ask(self, descriptor, tid, process=0):
+        """(status, pid, all bytes)"""
+        message = struct.pack("IIQII", ASK, 1, 9, process, 0) + struct.pack(f"{THREADS_MAX}I", tid,
+                                                                            *[0] * (THREADS_MAX - 1))
+        socket.send_fds(self.worker, [message], [descriptor] if descriptor is not None else [])
+        answer = self.worker.recv(1 << 16)
+        kind, status, number, count, pid = struct.unpack_from("IiQII", answer)
+        assert (kind, number) == (TOLD, 9) and count == (status == 0), answer[:24]
+        return status, pid, answer
+
+
+def the_probe_believes_nobody(world):
+    process, thread, port = victim(world)
+    probe = Probe(world)
+
+    def refused(ring, status, tids=(process.pid, thread), record=0):
+        descriptor = os.open(ring, os.O_RDONLY)
+        for tid in tids:
+            answer = probe.ask(descriptor, tid, record)
+            assert answer[0] == -status and SECRET.encode() not in answer[2], (ring, answer)
+        os.close(descriptor)
+
+    claimed, path = making(world, "claimed")
+    claimed.process(0, process.pid, flags=1)
+    refused(path, errno.ESRCH)  # nobody holds its lock
+    refused(path, errno.ESRCH, record=1)  # there is no such record
+    refused(path, errno.ESRCH, record=(1 << 32) - 1)
+    holder = locker(world, path)
+    refused(path, errno.ESRCH)  # A holds it, and is not who the record says
+    claimed.process(0, holder.pid, start=h.start_time(process.pid), flags=1)
+    refused(path, errno.ESRCH)  # nor of that start time
+    claimed.process(0, holder.pid, flags=1)
+    descriptor = os.open(path, os.O_RDONLY)
+    world.wait_for(lambda: b"pipe:[" in probe.ask(descriptor, holder.pid)[2])  # A's own: it reads standard input
+    for tid in (process.pid, thread):  # no thread of A's process
+        status, pid, answer = probe.ask(descriptor, tid)
+        assert (status, pid) == (0, holder.pid) and SECRET.encode() not in answer, answer
+        assert struct.unpack_from("i", answer, 24) == (-errno.ESRCH,), answer[:40]
+    os.fchown(claimed.fd, USER_B, USER_B)
+    refused(path, errno.ESRCH, (holder.pid,))  # a file of another user's than the process that holds it
+    os.fchown(claimed.fd, USER_A, USER_A)
+
+    for name, content in (("text", b"no ring"), ("empty", b"")):
+        with open(f"{world.made}/{name}", "wb") as file:
+            file.write(content)
+        refused(f"{world.made}/{name}", errno.EINVAL)
+    with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:  # on a disk, where nothing writes rings
+        file.write(open(path, "rb").read())
+        file.flush()
+        if os.statvfs("/var/tmp").f_fsid != os.statvfs(world.made).f_fsid:
+            refused(file.name, errno.EINVAL)
+    assert probe.ask(None, thread)[0] == -errno.EINVAL
+    os.truncate(path, 4096)  # cut while the lock is held
+    refused(path, errno.EINVAL)
+    assert port and probe.ask(descriptor, thread)[0] == -errno.EINVAL
+    probe.worker.send(b"nonsense")
+    assert probe.worker.recv(64) == b""
+    probe.meet()  # another one
+    assert probe.ask(descriptor, thread)[0] == -errno.EINVAL
+    os.close(descriptor)
+
+
 OWN = """
 import os, sys, threading, time
 threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
@@ -349,6 +443,7 @@ if __name__ == "__main__":
         print("skipped: several users take root, and setpriv")
         sys.exit(77)
     TESTS = [claims_without_and_with_locks, program_of_another_user, number_of_the_locker_used_again,
+             the_probe_believes_nobody,
              own_process_is_told_of, ripd_itself_holds_nothing, without_capabilities]
     make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
     w.run(TESTS, make_world)
