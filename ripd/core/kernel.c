@@ -34,12 +34,13 @@ struct kernel_facts *kernel_facts_new(const char *target)
 
 struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts)
 {
+    const size_t counted = sizeof(facts->references); /* others may be counting: not looked at */
     size_t bytes = sizeof(*facts) + strlen(facts->target) + 1;
     struct kernel_facts *copy = malloc(bytes);
 
     if (copy == NULL)
         return NULL;
-    memcpy(copy, facts, bytes);
+    memcpy((char *)copy + counted, (const char *)facts + counted, bytes - counted);
     atomic_init(&copy->references, 1);
     return copy;
 }

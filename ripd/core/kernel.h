@@ -62,18 +62,18 @@ enum kernel_mode {
 };
 
 struct kernel_facts {
-    atomic_uint references;
-    char state;            /* the letter of /proc/PID/task/TID/stat */
-    const char *syscall;   /* static; NULL: none, or not known */
-    int64_t descriptor;    /* that it waits for; -1: none, or not known */
-    uint64_t asked_ns;     /* how long it wants to sleep or wait at most; KERNEL_UNKNOWN: for ever, or not known */
-    enum kernel_mode mode; /* of one that uses CPU time */
-    uint32_t holder_pid;   /* who holds the lock, or the other end; 0 = not known, or none */
-    unsigned denied;       /* KERNEL_DENIED() of what we may not be told */
-    uint64_t window_ns;    /* since when the next four are counted, back from the last look; KERNEL_UNKNOWN: one look */
-    uint64_t cpu_ns;       /* on a processor; each KERNEL_UNKNOWN if not known */
-    uint64_t wait_ns;      /* ready to run, on none */
-    uint64_t voluntary;    /* switches */
+    atomic_uint references; /* first: kernel_facts_copy() leaves it out */
+    char state;             /* the letter of /proc/PID/task/TID/stat */
+    const char *syscall;    /* static; NULL: none, or not known */
+    int64_t descriptor;     /* that it waits for; -1: none, or not known */
+    uint64_t asked_ns;      /* how long it wants to sleep or wait at most; KERNEL_UNKNOWN: for ever, or not known */
+    enum kernel_mode mode;  /* of one that uses CPU time */
+    uint32_t holder_pid;    /* who holds the lock, or the other end; 0 = not known, or none */
+    unsigned denied;        /* KERNEL_DENIED() of what we may not be told */
+    uint64_t window_ns; /* since when the next four are counted, back from the last look; KERNEL_UNKNOWN: one look */
+    uint64_t cpu_ns;    /* on a processor; each KERNEL_UNKNOWN if not known */
+    uint64_t wait_ns;   /* ready to run, on none */
+    uint64_t voluntary; /* switches */
     uint64_t involuntary;
     char holder_comm[KERNEL_COMM_BYTES];
     char wchan[KERNEL_WCHAN_BYTES]; /* "" = none, or not known */

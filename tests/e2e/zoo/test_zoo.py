@@ -120,7 +120,7 @@ def marked_lines():
 
 
 class Zoo(World):
-    INTERVAL_MS = 500
+    INTERVAL_MS = 1000  # tables of sockets are read within a part of it
     STALL_AFTER_MS = 1000
 
     def __init__(self):
