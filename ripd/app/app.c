@@ -116,6 +116,7 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
         log_line(LOG_LEVEL_ERROR, "out of memory for the list of rings");
     snapshot->scan_duration_ns = clock_mono_ns() - now_mono_ns;
     naming_stalls(&app->naming, snapshot);
+    privileges_tell_denied(&app->privileges, snapshot, now_mono_ns);
     return snapshot;
 }
 

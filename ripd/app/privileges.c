@@ -3,12 +3,15 @@
 #include "app/privileges.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "app/log.h"
 #include "os/capability.h"
+#include "os/clock.h"
 #include "os/helper.h"
 
 #define EVIDENCE (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
@@ -31,6 +34,7 @@ int privileges_open(struct privileges *ret_privileges)
     int error;
 
     *ret_privileges = (struct privileges){.remote = NULL};
+    report_budget_init(&ret_privileges->budget, clock_mono_ns());
     start_probe(ret_privileges);
     error = capability_permitted(&permitted);
     if (error == 0 && permitted != 0 && geteuid() != 0)
@@ -48,6 +52,38 @@ void privileges_close(struct privileges *privileges)
 {
     remote_free(privileges->remote);
     privileges->remote = NULL;
+}
+
+static void tell_denied(const struct item *item, const struct kernel_facts *kernel)
+{
+    char ring[LOG_QUOTED_BYTES], comm[LOG_QUOTED_BYTES], fields[64] = "";
+    size_t length = 0;
+
+    for (int bit = 0; bit < KERNEL_DENIED_COUNT; bit++)
+        if ((kernel->denied >> bit & 1) != 0 && length < sizeof(fields))
+            length += (size_t)snprintf(fields + length, sizeof(fields) - length, "%s%s", length != 0 ? "," : "",
+                                       kernel_denied_name((enum kernel_denied)bit));
+    log_line(LOG_LEVEL_INFO, "not told what threads of a process wait for: ring=%s pid=%" PRIu32 " comm=%s null=%s",
+             log_quote(item->ring_name, strlen(item->ring_name), ring), item->process->pid,
+             log_quote(item->process->comm, strlen(item->process->comm), comm), fields);
+}
+
+void privileges_tell_denied(struct privileges *privileges, const struct snapshot *snapshot, uint64_t now_mono_ns)
+{
+    for (size_t i = 0; i < snapshot->stall_count; i++) {
+        const struct sighting *stall = &snapshot->stalls[i];
+
+        if (stall->kernel == NULL || stall->kernel->denied == 0 || stall->item->process == NULL ||
+            stall->item->process->denial_told)
+            continue;
+        stall->item->process->denial_told = true;
+        if (report_budget_lines(&privileges->budget, now_mono_ns) == 0) {
+            report_left_out(&privileges->budget, now_mono_ns, "processes that are not told of", 1);
+            continue;
+        }
+        report_budget_spend(&privileges->budget, 1);
+        tell_denied(stall->item, stall->kernel);
+    }
 }
 
 void privileges_report(struct privileges *privileges, struct health *health)

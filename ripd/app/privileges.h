@@ -11,17 +11,23 @@
 #ifndef RIPD_APP_PRIVILEGES_H
 #define RIPD_APP_PRIVILEGES_H
 
+#include "app/report.h"
 #include "core/health.h"
+#include "core/snapshot.h"
 #include "probe/remote.h"
 
 struct privileges {
     struct remote *remote; /* NULL: there is no ripd-probe, and ripd looks for itself */
     struct remote_counters reported;
+    struct report_budget budget; /* of lines about processes */
 };
 
 /* Before there are other threads, and before anything is opened. 0, or -errno: capabilities could not be given up. */
 int privileges_open(struct privileges *ret_privileges);
 void privileges_close(struct privileges *privileges);
+
+/* Tells the log of processes of whose stalls something is null because we may not know it: once of each. */
+void privileges_tell_denied(struct privileges *privileges, const struct snapshot *snapshot, uint64_t now_mono_ns);
 
 /* Tells the log and the counters what has become of workers since the last time. */
 void privileges_report(struct privileges *privileges, struct health *health);

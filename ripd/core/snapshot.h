@@ -51,6 +51,7 @@ struct process_facts {
     struct module_facts **modules; /* references; oldest first, the newest wins an overlap */
     size_t module_count;
     bool without_modules; /* they were not read: there was no time */
+    bool denial_told;     /* the scanner's alone: the log knows that it is not told all of this process */
 };
 
 /* NULL if the address lies in none of its modules. */

@@ -297,7 +297,7 @@ class Probe:
         capabilities = Service.CAPABILITIES
         process = subprocess.Popen(
             ["setpriv", f"--reuid={SERVICE}", f"--regid={SERVICE}", "--clear-groups", f"--inh-caps={capabilities}",
-             f"--ambient-caps={capabilities}", "--", "/bin/sh", "-c",
+             f"--ambient-caps={capabilities}", "--", "/bin/bash", "-c",
              f"exec \"$0\" 3<&{theirs.fileno()}", f"{w.BIN}/ripd-probe"], pass_fds=[theirs.fileno()])
         process.stdin = process.stdout = None
         world.processes.append(process)
@@ -432,6 +432,8 @@ def without_capabilities(world):
     assert "syscall" in main["kernel"]["denied"], main
     world.wait_for(lambda: [s for s in world.stalls() if s["tid"] == process.pid][0]["kernel"]["window_ms"] is not None)
     assert world.log_text().count("of this user alone") == 1
+    told = f"not told what threads of a process wait for: ring=\"{main['ring']}\" pid={process.pid} "
+    assert world.log_text().count(told) == 1, world.log_text()  # of both its threads
 
 
 def make_world():
