@@ -178,6 +178,26 @@ static void who_stalled_before_a_late_scan_still_does(void **context)
     detector_free(detector);
 }
 
+/* A look at the wrong moment tells nothing, and takes nothing back; the next one that tells something counts. */
+static void what_was_found_out_stays(void **context)
+{
+    static const struct evidence waits = {.examined = true, .thread_state = 'S', .wait = WAIT_OTHERS};
+    static const struct evidence between = {.examined = true, .thread_state = 'R'};
+    static const struct evidence sleeps = {.examined = true, .thread_state = 'S', .wait = WAIT_SLEEP};
+    struct detector *detector = detector_with_a_stall(&waits);
+    const struct rip_sample sample = sample_of(7, 2);
+    struct detector_update update = scan(detector, 7000, 2);
+    uint64_t now = 8000;
+
+    (void)context;
+    assert_int_equal(update.suspects[0].cause, CAUSE_BLOCKED);
+    update = scan_with(detector, now, &sample, 1, &between);
+    assert_int_equal(update.suspects[0].cause, CAUSE_BLOCKED);
+    update = scan_with(detector, now += INTERVAL, &sample, 1, &sleeps);
+    assert_int_equal(update.suspects[0].cause, CAUSE_SLEEPING);
+    detector_free(detector);
+}
+
 static void idle_is_not_stuck(void **context)
 {
     struct detector *detector = detector_make();
@@ -437,6 +457,7 @@ int main(void)
         cmocka_unit_test(a_gap_counts_as_one_interval_at_most),
         cmocka_unit_test(nobody_is_accused_on_a_late_scan),
         cmocka_unit_test(who_stalled_before_a_late_scan_still_does),
+        cmocka_unit_test(what_was_found_out_stays),
         cmocka_unit_test(idle_is_not_stuck),
         cmocka_unit_test(another_generation_is_another_id),
         cmocka_unit_test(who_leaves_while_stalled_is_gone),

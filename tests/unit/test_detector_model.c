@@ -277,6 +277,9 @@ static void model_settle(struct model *model, struct detector_suspect *suspect)
 
     if (!suspect->evidence.examined && id->state != ID_RUNNING)
         verdict = (struct verdict){id->state, id->cause};
+    if (verdict.state == ID_STALLED && verdict.cause == CAUSE_UNKNOWN && id->state == ID_STALLED &&
+        id->cause != CAUSE_NONE && id->cause != CAUSE_DEADLOCK)
+        verdict.cause = id->cause;
     if (verdict.state == ID_STALLED && id->state == ID_STOPPED) {
         id->state = ID_RUNNING;
         id->cause = CAUSE_NONE;
