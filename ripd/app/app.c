@@ -553,6 +553,7 @@ int app_run(struct config *config)
         error = app_open_http(&app);
     }
     if (error == 0) {
+        privileges_tell(&app.privileges);
         app_loop(&app);
         log_line(LOG_LEVEL_INFO, "stopping");
         service_stopping(&app.service);

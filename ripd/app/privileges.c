@@ -43,9 +43,14 @@ int privileges_open(struct privileges *ret_privileges)
         log_line(LOG_LEVEL_ERROR, "cannot start: capabilities: %s", strerror(-error));
         return error;
     }
-    log_line(LOG_LEVEL_INFO, "evidence is read of the processes of %s",
-             (permitted & EVIDENCE) == EVIDENCE ? "all users" : "this user alone");
+    ret_privileges->of_all_users = (permitted & EVIDENCE) == EVIDENCE;
     return 0;
+}
+
+void privileges_tell(const struct privileges *privileges)
+{
+    log_line(LOG_LEVEL_INFO, "evidence is read of the processes of %s",
+             privileges->of_all_users ? "all users" : "this user alone");
 }
 
 void privileges_close(struct privileges *privileges)

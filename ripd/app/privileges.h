@@ -11,6 +11,8 @@
 #ifndef RIPD_APP_PRIVILEGES_H
 #define RIPD_APP_PRIVILEGES_H
 
+#include <stdbool.h>
+
 #include "app/report.h"
 #include "core/health.h"
 #include "core/snapshot.h"
@@ -20,11 +22,15 @@ struct privileges {
     struct remote *remote; /* NULL: there is no ripd-probe, and ripd looks for itself */
     struct remote_counters reported;
     struct report_budget budget; /* of lines about processes */
+    bool of_all_users;           /* what ripd-probe may know */
 };
 
 /* Before there are other threads, and before anything is opened. 0, or -errno: capabilities could not be given up. */
 int privileges_open(struct privileges *ret_privileges);
 void privileges_close(struct privileges *privileges);
+
+/* Tells the log whose processes are looked at. */
+void privileges_tell(const struct privileges *privileges);
 
 /* Tells the log of processes of whose stalls something is null because we may not know it: once of each. */
 void privileges_tell_denied(struct privileges *privileges, const struct snapshot *snapshot, uint64_t now_mono_ns);

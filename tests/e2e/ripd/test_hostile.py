@@ -275,6 +275,9 @@ def directory_comes_and_goes(world):
     world.stop()
     world.flags += ["--dir", second]
     world.start()
+    honest_stall_is_seen(world, app)  # whoever helps ripd to look at a stall has been started
+    app.do("thaw 1")
+    world.wait_for(lambda: world.state(1, "honest") == "running")
     before = descriptors(world)
     for turn in range(30):
         os.mkdir(second)
