@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
 #include <sys/resource.h>
 
 #include "unit/http_world.h"
@@ -65,7 +66,7 @@ static void test_memory_cap(void **state)
         snprintf(request, sizeof(request), "GET /stalls?limit=10000&min_ms=%zu HTTP/1.1\r\n" HOST "\r\n", i);
         client_open(&deaf[i], world.address);
         client_send(&deaf[i], request);
-        usleep(50000);
+        assert_int_equal(poll(&(struct pollfd){.fd = deaf[i].descriptor, .events = POLLIN}, 1, 60000), 1);
     }
     assert_int_equal(ask(&world, GET("/stalls?limit=10000")), 200);
     http_stop(world.http);
