@@ -10,6 +10,15 @@
 #include "app/config.h"
 #include "rip/ring.h"
 
+/* The exit status of what only prints: what was asked for and could not be written is no success. */
+static int printed(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    fputs("ripd: standard output could not be written\n", stderr);
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     struct config config;
@@ -19,17 +28,17 @@ int main(int argc, char **argv)
     switch (config_load(argc, argv, &config, error)) {
     case CONFIG_SHOW_HELP:
         config_print_help(stdout);
-        return 0;
+        return printed();
     case CONFIG_SHOW_VERSION:
         printf("ripd %s, ring format %u\n", RIP_VERSION, RIP_FORMAT_VERSION);
-        return 0;
+        return printed();
     case CONFIG_BAD:
         fprintf(stderr, "ripd: %s\n", error);
         return 2;
     case CONFIG_CHECK:
         printf("ripd: %s: ok\n", config.file != NULL ? config.file : "flags");
         config_done(&config);
-        return 0;
+        return printed();
     case CONFIG_RUN:
         break;
     }

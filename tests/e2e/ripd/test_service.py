@@ -57,6 +57,10 @@ def help_and_version(_world):
         assert result.stdout and not result.stderr
     assert "--stall-after" in subprocess.run([f"{w.BIN}/ripd", "--help"], capture_output=True, text=True,
                                              check=True).stdout
+    for flag in ("--help", "--version", "--check-config"):
+        with open("/dev/full", "wb") as full:
+            result = subprocess.run([f"{w.BIN}/ripd", flag], stdout=full, stderr=subprocess.PIPE, text=True, timeout=10)
+        assert result.returncode == 1 and result.stderr.count("\n") == 1, (flag, result)
 
 
 def address_in_use(world):
