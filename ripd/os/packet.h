@@ -22,8 +22,9 @@ int packet_send(int socket, const void *bytes, size_t count, int descriptor, boo
 
 /*
  * The next message: its bytes, at most capacity, and the descriptor that came along, close-on-exec, or -1;
- * ret_descriptor may be NULL. -EPIPE: nobody is at the other end; -EAGAIN: there is none, and wait is false; -EMSGSIZE:
- * it was longer, or brought more than one descriptor; another -errno. Descriptors that are not returned are closed.
+ * ret_descriptor may be NULL. -EPIPE: nobody is at the other end; -EAGAIN: there is none, and wait is false or the
+ * socket's SO_RCVTIMEO has passed; -EMSGSIZE: it was longer, or brought more than one descriptor; another -errno.
+ * Descriptors that are not returned are closed.
  */
 ssize_t packet_receive(int socket, void *buffer, size_t capacity, bool wait, int *ret_descriptor);
 

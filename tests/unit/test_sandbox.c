@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sandbox.c - what a symbolizer cannot do any more, tried from inside: ripd/sym/child/sandbox.c. */
+/* test_sandbox.c - what a symbolizer cannot do any more, tried from inside: ripd/sym/child/sandbox.c, os/sandbox.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,6 +25,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/capability.h"
+#include "os/packet.h"
+#include "os/sandbox.h"
 #include "sym/child/sandbox.h"
 #include "sym/protocol.h"
 
@@ -199,8 +202,8 @@ static const struct call {
 };
 #define REFUSED_COUNT (sizeof(refused) / sizeof(refused[0]))
 
-/* Runs work in a sandbox of its own; returns the wait status. */
-static int run_inside(int (*work)(void))
+/* Runs work in a sandbox of its own, entered after before() unless NULL; returns the wait status. */
+static int run_inside_after(int (*before)(void), int (*work)(void))
 {
     pid_t pid = fork();
     int status = -1;
@@ -208,13 +211,18 @@ static int run_inside(int (*work)(void))
     if (pid == 0) {
         int ends[2];
 
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0 || dup2(ends[0], SYM_DESCRIPTOR) < 0 ||
-            sandbox_enter() != 0)
+        if ((before != NULL && before() != 0) || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0 ||
+            dup2(ends[0], SYM_DESCRIPTOR) < 0 || sandbox_enter() != 0)
             _exit(255);
         _exit(work());
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     return status;
+}
+
+static int run_inside(int (*work)(void))
+{
+    return run_inside_after(NULL, work);
 }
 
 static int try_all(void)
@@ -261,7 +269,7 @@ static int do_the_work(void)
     free(memory);
     if (getuid() == 0 || geteuid() == 0 || getgid() == 0 || getgroups(0, NULL) > 0)
         return 3;
-    return send(SYM_DESCRIPTOR, "x", 1, MSG_NOSIGNAL) < 0 && errno != EPIPE ? 4 : 0;
+    return packet_send(SYM_DESCRIPTOR, "x", 1, -1, true) == -EPIPE ? 0 : 4; /* the other end was closed by it */
 }
 
 static void test_what_is_left(void **state)
@@ -270,6 +278,46 @@ static void test_what_is_left(void **state)
     if (geteuid() != 0)
         skip();
     assert_int_equal(run_inside(do_the_work), 0);
+}
+
+/* As the service manager starts those who are not root and may do something all the same. */
+static int be_privileged(void)
+{
+    const uint64_t mask = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH);
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+    data[0].effective = data[0].permitted = data[0].inheritable = (uint32_t)mask;
+    if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 || setresgid(61234, 61234, 61234) != 0 ||
+        setresuid(61234, 61234, 61234) != 0 || syscall(SYS_capset, &header, data) != 0)
+        return -1;
+    return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_PTRACE, 0, 0);
+}
+
+static int have_no_capability(void)
+{
+    char status[4096] = "";
+    int descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+
+    if (descriptor < 0 || read(descriptor, status, sizeof(status) - 1) <= 0)
+        return 1;
+    for (size_t i = 0; i < 4; i++) {
+        static const char *const sets[] = {"CapInh:\t", "CapPrm:\t", "CapEff:\t", "CapAmb:\t"};
+        const char *set = strstr(status, sets[i]);
+
+        if (set == NULL || strncmp(set + strlen(sets[i]), "0000000000000000\n", 17) != 0)
+            return 2;
+    }
+    return strstr(status, "NoNewPrivs:\t1\n") != NULL ? 0 : 3;
+}
+
+static void test_no_capability(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(run_inside(have_no_capability), 0);
+    assert_int_equal(run_inside_after(be_privileged, have_no_capability), 0);
 }
 
 static int take_memory(void)
@@ -356,11 +404,9 @@ static int remove_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_refused_calls),
-        cmocka_unit_test(test_what_is_left),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_it_may_end),
-        cmocka_unit_test(test_it_dies_with_its_parent),
+        cmocka_unit_test(test_refused_calls), cmocka_unit_test(test_what_is_left),
+        cmocka_unit_test(test_no_capability), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_it_may_end),    cmocka_unit_test(test_it_dies_with_its_parent),
     };
 
     return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -1,38 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandbox.c - capabilities, limits, and a filter of system calls by libseccomp.
+ * sandbox.c - capabilities, and the calls that each of the two may make; the rest is os/sandbox.h.
  *
- * A refused call fails with EPERM rather than kill. The worker's filter is laid over the keeper's: both must allow.
+ * The worker's filter is laid over the keeper's: both must allow.
  */
 #include "probe/child/sandbox.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <seccomp.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <stdint.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "os/capability.h"
-
-/* Sanitizers take address space without bound. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#if !defined(IS_SANITIZED) && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
-#define IS_SANITIZED 1
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
+#include "os/sandbox.h"
 
 #define KEPT (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
 
@@ -92,6 +71,7 @@ static const struct allowed_call allowed[] = {
     {SCMP_SYS(wait4), true},
     {SCMP_SYS(waitid), true},
     {SCMP_SYS(kill), true},
+    {SCMP_SYS(tgkill), true}, /* a worker that aborts: its own filter has its own pid */
     {SCMP_SYS(clock_nanosleep), true},
     {SCMP_SYS(prctl), true},
     {SCMP_SYS(prlimit64), true},
@@ -99,61 +79,19 @@ static const struct allowed_call allowed[] = {
     {SCMP_SYS(seccomp), true},
 };
 
-static int add_rules(scmp_filter_ctx filter, bool keeper)
-{
-    const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
-    const scmp_datum_t writing = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND;
-    int result = 0;
+static const struct sandbox_condition keeper_if[] = {{SCMP_SYS(socketpair), 0, AF_UNIX}};
 
-    for (size_t i = 0; i < sizeof(allowed) / sizeof(allowed[0]) && result == 0; i++)
-        if (keeper || !allowed[i].keeper_only)
-            result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, allowed[i].number, 0);
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1,
-                                  SCMP_A2(SCMP_CMP_MASKED_EQ, writing, O_RDONLY));
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, no_exec);
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_exec);
-    if (result == 0 && keeper)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
-                                  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)AF_UNIX, 0));
-    if (result == 0 && keeper)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 0);
-    if (result == 0 && !keeper)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-                                  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0));
-    return result;
-}
+#define ALLOWED_COUNT (sizeof(allowed) / sizeof(allowed[0]))
 
 static int filter_calls(bool keeper)
 {
-    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-    int result;
+    int calls[ALLOWED_COUNT];
+    size_t count = 0;
 
-    if (filter == NULL)
-        return -ENOMEM;
-    result = add_rules(filter, keeper);
-    if (result == 0)
-        result = seccomp_load(filter);
-    seccomp_release(filter);
-    return result;
-}
-
-static int set_limit(__rlimit_resource_t resource, uint64_t value)
-{
-    struct rlimit limit = {value, value};
-
-    return setrlimit(resource, &limit) == 0 ? 0 : -errno;
-}
-
-static int die_with_parent(void)
-{
-    pid_t parent = getppid();
-
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
-        return -errno;
-    return getppid() == parent ? 0 : -ESRCH;
+    for (size_t i = 0; i < ALLOWED_COUNT; i++)
+        if (keeper || !allowed[i].keeper_only)
+            calls[count++] = allowed[i].number;
+    return sandbox_filter(calls, count, keeper_if, keeper ? sizeof(keeper_if) / sizeof(keeper_if[0]) : 0);
 }
 
 int sandbox_enter_keeper(void)
@@ -161,21 +99,15 @@ int sandbox_enter_keeper(void)
     int result = capability_keep(KEPT);
 
     if (result == 0)
-        result = die_with_parent();
+        result = sandbox_die_with_parent();
     if (result == 0)
-        result = set_limit(RLIMIT_CORE, 0);
-    if (result == 0)
-        result = set_limit(RLIMIT_FSIZE, 0);
-    if (result == 0)
-        result = set_limit(RLIMIT_NOFILE, SANDBOX_DESCRIPTORS_MAX);
-    if (result == 0 && !IS_SANITIZED)
-        result = set_limit(RLIMIT_AS, SANDBOX_MEMORY_BYTES);
+        result = sandbox_limit(SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX);
     return result == 0 ? filter_calls(true) : result;
 }
 
 int sandbox_enter_worker(void)
 {
-    int result = die_with_parent();
+    int result = sandbox_die_with_parent();
 
     return result == 0 ? filter_calls(false) : result;
 }

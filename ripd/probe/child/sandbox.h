@@ -6,6 +6,8 @@
 #ifndef RIPD_PROBE_CHILD_SANDBOX_H
 #define RIPD_PROBE_CHILD_SANDBOX_H
 
+#include <stdint.h>
+
 /*
  * Both die with their parent. 0 or -errno: then nothing must be read.
  *   sandbox_enter_keeper   first. May make sockets between processes of its own, processes, and end them.

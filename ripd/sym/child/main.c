@@ -17,6 +17,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "os/packet.h"
 #include "sym/child/lookup.h"
 #include "sym/child/sandbox.h"
 #include "sym/protocol.h"
@@ -105,6 +106,12 @@ static void close_all(void)
     malloc_trim(0);
 }
 
+static void answer(const void *packet, size_t bytes)
+{
+    if (packet_send(SYM_DESCRIPTOR, packet, bytes, -1, true) != 0)
+        exit(EXIT_FAILURE);
+}
+
 static int open_by_path(const char *path)
 {
     struct stat about;
@@ -148,11 +155,10 @@ static int take_open(const struct sym_open *message, int descriptor)
 
 static void answer_open(const struct sym_open *message, int descriptor)
 {
-    struct sym_opened answer = {.kind = SYM_OPENED, .key = message->key};
+    struct sym_opened opened = {.kind = SYM_OPENED, .key = message->key};
 
-    answer.status = take_open(message, descriptor);
-    if (send(SYM_DESCRIPTOR, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
-        exit(EXIT_FAILURE);
+    opened.status = take_open(message, descriptor);
+    answer(&opened, sizeof(opened));
 }
 
 static void answer_look(const struct sym_look *message)
@@ -173,33 +179,17 @@ static void answer_look(const struct sym_look *message)
 
         bytes = sym_found_format(packet, sizeof(packet), message->key, message->offset, frames, count);
     }
-    if (send(SYM_DESCRIPTOR, packet, bytes, MSG_NOSIGNAL) < 0)
-        exit(EXIT_FAILURE);
+    answer(packet, bytes);
 }
 
-/* One request into *ret_bytes bytes of packet. False: ripd is gone. */
-static bool receive(void *packet, size_t capacity, size_t *ret_bytes, int *ret_descriptor)
+/* The next request; -errno: ripd is gone, or talks nonsense. */
+static ssize_t receive(void *packet, size_t capacity, int *ret_descriptor)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec part = {packet, capacity};
-    struct msghdr message = {
-        .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
     ssize_t bytes;
 
-    while ((bytes = recvmsg(SYM_DESCRIPTOR, &message, MSG_CMSG_CLOEXEC)) < 0 && (errno == EINTR || errno == EAGAIN))
-        if (errno == EAGAIN)
-            close_all();
-    if (bytes <= 0)
-        return false;
-    *ret_descriptor = -1;
-    if (CMSG_FIRSTHDR(&message) != NULL && control.header.cmsg_type == SCM_RIGHTS &&
-        control.header.cmsg_len == CMSG_LEN(sizeof(int)))
-        memcpy(ret_descriptor, CMSG_DATA(&control.header), sizeof(int));
-    *ret_bytes = (size_t)bytes;
-    return true;
+    while ((bytes = packet_receive(SYM_DESCRIPTOR, packet, capacity, true, ret_descriptor)) == -EAGAIN)
+        close_all();
+    return bytes;
 }
 
 int main(void)
@@ -209,7 +199,7 @@ int main(void)
         struct sym_open open;
         struct sym_look look;
     } packet;
-    size_t bytes;
+    ssize_t bytes;
     const struct sym_ready ready = {.kind = SYM_READY};
     const struct timeval idle = {.tv_sec = IDLE_SECONDS};
     int descriptor, result;
@@ -220,9 +210,8 @@ int main(void)
         fprintf(stderr, "ripd-symbolizer: cannot give up privileges: %s\n", strerror(-result));
         return EXIT_FAILURE;
     }
-    if (send(SYM_DESCRIPTOR, &ready, sizeof(ready), MSG_NOSIGNAL) < 0)
-        return EXIT_FAILURE;
-    while (receive(&packet, sizeof(packet), &bytes, &descriptor)) {
+    answer(&ready, sizeof(ready));
+    while ((bytes = receive(&packet, sizeof(packet), &descriptor)) > 0) {
         if (bytes == sizeof(packet.open) && packet.kind == SYM_OPEN)
             answer_open(&packet.open, descriptor);
         else if (bytes == sizeof(packet.look) && packet.kind == SYM_LOOK && descriptor < 0)
@@ -230,5 +219,5 @@ int main(void)
         else
             return EXIT_FAILURE;
     }
-    return EXIT_SUCCESS;
+    return bytes == -EPIPE ? EXIT_SUCCESS : EXIT_FAILURE;
 }

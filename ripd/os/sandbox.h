@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sandbox.h - what a process of ripd's that reads hostile bytes gives up: limits, and a filter of system calls. Which
+ * calls and how much memory it takes is for its own sandbox.c to say. Linked with libseccomp, into such processes
+ * alone.
+ */
+#ifndef RIPD_OS_SANDBOX_H
+#define RIPD_OS_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A sanitizer maps terabytes, and makes calls of its own to start, and to say what it found. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANDBOX_FOR_SANITIZER true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANDBOX_FOR_SANITIZER true
+#endif
+#endif
+#ifndef SANDBOX_FOR_SANITIZER
+#define SANDBOX_FOR_SANITIZER false
+#endif
+
+/*
+ * Killed as soon as its parent ends. Forgotten when the user of the process changes: to be called after it. -ESRCH: the
+ * parent ended meanwhile; or another -errno.
+ */
+int sandbox_die_with_parent(void);
+
+/* No core dumps, no file made longer, at most so much address space (but for a sanitizer) and so many descriptors. 0 or
+ * -errno. */
+int sandbox_limit(uint64_t memory_bytes, uint64_t descriptors_max);
+
+/* A call that is allowed if one of its arguments, counted from 0, is a value. */
+struct sandbox_condition {
+    int number; /* SCMP_SYS() of <seccomp.h> */
+    unsigned argument;
+    uint64_t value;
+};
+
+/*
+ * From here on calls fail with EPERM but for those given, openat() for reading what is there, mmap() and mprotect()
+ * without PROT_EXEC, and tgkill() of the process itself. Over a filter that is there already: both have to allow. New
+ * privileges must have been given up. 0 or -errno.
+ */
+int sandbox_filter(const int *calls, size_t call_count, const struct sandbox_condition *conditions,
+                   size_t condition_count);
+
+#endif
