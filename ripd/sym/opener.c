@@ -13,81 +13,19 @@
 #include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "os/proc.h"
+#include "os/proc_maps.h"
 
 #define NOBODY 65534u
 #define NAME_BYTES 64u
-#define LINES_MAX 200000u /* of maps: the kernel's own limit is 65530 mappings by default */
-
-int opener_parse_line(const char *line, struct opener_mapping *ret_mapping)
-{
-    struct opener_mapping mapping;
-    int at = 0;
-
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4c %*x %" SCNx32 ":%" SCNx32 " %" SCNu64 "%n", &mapping.start,
-               &mapping.end, &mapping.device_major, &mapping.device_minor, &mapping.inode, &at) != 5 ||
-        mapping.start >= mapping.end || mapping.inode == 0)
-        return -EINVAL;
-    mapping.path = line + at + strspn(line + at, " ");
-    *ret_mapping = mapping;
-    return 0;
-}
-
-bool opener_path_fits(const char *mapped, const char *path)
-{
-    static const char deleted[] = " (deleted)";
-    size_t length = strcspn(mapped, "\n"), wanted = strlen(path);
-
-    if (length >= sizeof(deleted) && memcmp(mapped + length - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) == 0)
-        length -= sizeof(deleted) - 1;
-    return path[0] == '/' && length >= wanted && memcmp(mapped + length - wanted, path, wanted) == 0;
-}
-
-/* The mapping that holds an address; without a build id it has to be of the module's path too. */
-static int find_mapping(int process, const struct module_facts *module, struct opener_mapping *ret_mapping)
-{
-    int result = -ENOENT, descriptor = openat(process, "maps", O_RDONLY | O_CLOEXEC);
-    size_t capacity = 0, count = 0;
-    char *line = NULL;
-    FILE *file;
-
-    if (descriptor < 0)
-        return -errno;
-    file = fdopen(descriptor, "r");
-    if (file == NULL) {
-        close(descriptor);
-        return -ENOMEM;
-    }
-    while (result == -ENOENT && count++ < LINES_MAX && getline(&line, &capacity, file) > 0) {
-        struct opener_mapping mapping;
-
-        if (opener_parse_line(line, &mapping) != 0 || module->start < mapping.start || module->start >= mapping.end)
-            continue;
-        result = module->build_id[0] != '\0' || opener_path_fits(mapping.path, module->path) ? 0 : -ESTALE;
-        mapping.path = NULL;
-        *ret_mapping = mapping;
-    }
-    free(line);
-    fclose(file);
-    return result;
-}
-
-static bool is_mapped(const struct stat *about, const struct opener_mapping *mapping)
-{
-    return about->st_ino == mapping->inode && major(about->st_dev) == mapping->device_major &&
-           minor(about->st_dev) == mapping->device_minor;
-}
 
 /* A file found (O_PATH, taken over), for reading, if it is regular; mapping: and if it is that one, unless NULL. */
-static int reopen(int found, const struct opener_mapping *mapping)
+static int reopen(int found, const struct proc_mapping *mapping)
 {
     int descriptor = -ENOENT;
     struct stat about;
@@ -95,7 +33,7 @@ static int reopen(int found, const struct opener_mapping *mapping)
 
     if (found < 0)
         return found;
-    if (fstat(found, &about) == 0 && S_ISREG(about.st_mode) && (mapping == NULL || is_mapped(&about, mapping))) {
+    if (fstat(found, &about) == 0 && S_ISREG(about.st_mode) && (mapping == NULL || proc_maps_is(mapping, &about))) {
         snprintf(again, sizeof(again), "/proc/self/fd/%d", found);
         descriptor = open(again, O_RDONLY | O_CLOEXEC);
         if (descriptor < 0)
@@ -106,7 +44,7 @@ static int reopen(int found, const struct opener_mapping *mapping)
 }
 
 /* One of the kernel's links to what is mapped, in a directory of /proc/PID. */
-static int open_link(int process, const char *name, const struct opener_mapping *mapping)
+static int open_link(int process, const char *name, const struct proc_mapping *mapping)
 {
     int found = openat(process, name, O_PATH | O_CLOEXEC);
 
@@ -114,7 +52,7 @@ static int open_link(int process, const char *name, const struct opener_mapping 
 }
 
 /* A path as the process sees it. */
-static int open_below_root(int process, const char *path, const struct opener_mapping *mapping)
+static int open_below_root(int process, const char *path, const struct proc_mapping *mapping)
 {
     const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
     int root = openat(process, "root", O_PATH | O_DIRECTORY | O_CLOEXEC), descriptor;
@@ -132,7 +70,7 @@ static int open_below_root(int process, const char *path, const struct opener_ma
  * The same with the rights of nobody where ours are root's: anybody can write any path into a ring. This thread's
  * alone, and only for files: the right to look at the process stays.
  */
-static int open_as_nobody(int process, const char *path, const struct opener_mapping *mapping)
+static int open_as_nobody(int process, const char *path, const struct proc_mapping *mapping)
 {
     int group, descriptor = -EACCES;
 
@@ -172,13 +110,14 @@ static int open_process(int proc, const struct process_facts *facts, uint32_t ui
 int opener_open(int proc, const struct process_facts *process, const struct module_facts *module)
 {
     const bool has_build_id = module->build_id[0] != '\0';
-    struct opener_mapping mapping;
+    struct proc_mapping mapping;
     char name[NAME_BYTES];
     int directory = open_process(proc, process, module->uid), descriptor;
 
     if (directory < 0)
         return directory;
-    descriptor = find_mapping(directory, module, &mapping);
+    /* without a build id it has to be of the module's path too */
+    descriptor = proc_maps_find(directory, module->start, has_build_id ? NULL : module->path, &mapping);
     if (descriptor != 0)
         goto done;
     snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, mapping.start, mapping.end);

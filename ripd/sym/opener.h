@@ -5,10 +5,11 @@
  * Guarantees
  *   A. The file is the very one that is mapped: device and inode are those of /proc/PID/maps, whatever stands at its
  *      path now. Where a file system shows other numbers there than elsewhere (overlays), the build id has to tell:
- * such a file is opened only if the module has one, and whoever reads it compares. B. The process is one of the user
- * that owns the ring, and still the one that was seen to be, or it is not asked. C. What is opened is mapped by such a
- * process, or may be read by anybody: a path is walked with nobody's rights if ours are root's, and below the process's
- * own root. D. Only regular files are opened; nothing waits for the other end of a FIFO.
+ *      such a file is opened only if the module has one, and whoever reads it compares.
+ *   B. The process is one of the user that owns the ring, and still the one that was seen to be, or it is not asked.
+ *   C. What is opened is mapped by such a process, or may be read by anybody: a path is walked with nobody's rights if
+ *      ours are root's, and below the process's own root.
+ *   D. Only regular files are opened; nothing waits for the other end of a FIFO.
  */
 #ifndef RIPD_SYM_OPENER_H
 #define RIPD_SYM_OPENER_H
@@ -24,23 +25,5 @@
  * process may not be asked, -ENOENT no such mapping, or its file is not to be had any more.
  */
 int opener_open(int proc, const struct process_facts *process, const struct module_facts *module);
-
-struct opener_mapping {
-    uint64_t start;
-    uint64_t end;
-    uint64_t inode;
-    uint32_t device_major;
-    uint32_t device_minor;
-    const char *path; /* in the line: to its end, a newline included */
-};
-
-/* One line of /proc/PID/maps. -EINVAL: it is none, or of no file. Pure. */
-int opener_parse_line(const char *line, struct opener_mapping *ret_mapping);
-
-/*
- * Whether the path of a line of maps, which may be seen from another root and says when the file was deleted, can be
- * that of a module. Pure.
- */
-bool opener_path_fits(const char *mapped, const char *path);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "sym/opener.h"
+#include "os/proc_maps.h"
 #include "sym/protocol.h"
 
 static void require(int condition)
@@ -16,7 +16,7 @@ static void require(int condition)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     char *text = malloc(size_bytes + 1); /* ends where the memory does: one byte too far is seen */
-    struct opener_mapping mapping;
+    struct proc_mapping mapping;
     struct sym_found found;
 
     if (text == NULL)
@@ -24,10 +24,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     if (size_bytes != 0)
         memcpy(text, bytes, size_bytes);
     text[size_bytes] = '\0';
-    if (opener_parse_line(text, &mapping) == 0)
+    if (proc_maps_parse_line(text, &mapping) == 0)
         require(mapping.start < mapping.end && mapping.inode != 0 && mapping.path <= text + size_bytes);
-    require(!opener_path_fits(text, "relative"));
-    (void)opener_path_fits(text, "/usr/bin/redis-server");
+    require(!proc_maps_path_fits(text, "relative"));
+    (void)proc_maps_path_fits(text, "/usr/bin/redis-server");
     if (size_bytes >= sizeof(found)) {
         struct symbol *symbol;
 

@@ -17,83 +17,9 @@
 #include <unistd.h>
 
 #include "os/proc.h"
-#include "support/guarded_copy.h"
+#include "os/proc_maps.h"
 #include "sym/opener.h"
 #include "sym_samples.h"
-
-/* Lines of maps ---------------------------------------------------------------------------------------------------- */
-
-static void test_lines(void **state)
-{
-    static const char line[] = "55d0c0a00000-55d0c0a22000 r-xp 00002000 fe:01 1311765      /usr/bin/redis server\n";
-    struct opener_mapping mapping;
-
-    (void)state;
-    assert_int_equal(opener_parse_line(line, &mapping), 0);
-    assert_int_equal(mapping.start, 0x55d0c0a00000);
-    assert_int_equal(mapping.end, 0x55d0c0a22000);
-    assert_int_equal(mapping.device_major, 0xfe);
-    assert_int_equal(mapping.device_minor, 1);
-    assert_int_equal(mapping.inode, 1311765);
-    assert_string_equal(mapping.path, "/usr/bin/redis server\n");
-    assert_int_equal(opener_parse_line("1000-2000 r-xp 0 fe:01 7", &mapping), 0);
-    assert_string_equal(mapping.path, "");
-}
-
-static void test_lines_that_are_none(void **state)
-{
-    static const char *const lines[] = {"",
-                                        "\n",
-                                        "1000",
-                                        "1000-",
-                                        "1000-2000",
-                                        "1000-2000 r-xp",
-                                        "1000-2000 r-xp 0 fe",
-                                        "1000-2000 r-xp 0 fe:01",
-                                        "2000-1000 r-xp 0 fe:01 7",
-                                        "1000-1000 r-xp 0 fe:01 7",
-                                        "1000-2000 r-xp 0 00:00 0 [vdso]\n",
-                                        "x-y r-xp 0 0:0 7"};
-    struct opener_mapping mapping = {.start = 42};
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        assert_int_equal(opener_parse_line(lines[i], &mapping), -EINVAL);
-        assert_int_equal(mapping.start, 42);
-    }
-}
-
-static void test_lines_at_the_end_of_memory(void **state)
-{
-    static const char line[] = "55d0c0a00000-55d0c0a22000 r-xp 00002000 fe:01 1311765      /usr/bin/redis\n";
-    struct opener_mapping mapping;
-
-    (void)state;
-    for (size_t length = 0; length < sizeof(line); length++) {
-        struct guarded_copy copy;
-        char text[sizeof(line)];
-
-        memcpy(text, line, length);
-        text[length] = '\0';
-        guarded_copy_new(&copy, text, length + 1);
-        (void)opener_parse_line((const char *)copy.bytes, &mapping);
-        guarded_copy_free(&copy);
-    }
-}
-
-static void test_paths(void **state)
-{
-    (void)state;
-    assert_true(opener_path_fits("/usr/bin/a\n", "/usr/bin/a"));
-    assert_true(opener_path_fits("/usr/bin/a (deleted)\n", "/usr/bin/a"));
-    assert_true(opener_path_fits("/srv/root/usr/bin/a\n", "/usr/bin/a")); /* seen from outside a root */
-    assert_false(opener_path_fits("/usr/bin/ab\n", "/usr/bin/a"));
-    assert_false(opener_path_fits("/usr/bin/a\n", "/other/bin/a"));
-    assert_false(opener_path_fits("/usr/bin/a\n", "a"));
-    assert_false(opener_path_fits("/usr/bin/a\n", ""));
-    assert_false(opener_path_fits("", "/a"));
-    assert_false(opener_path_fits(" (deleted)\n", "/a"));
-}
 
 /* Real processes --------------------------------------------------------------------------------------------------- */
 
@@ -126,9 +52,9 @@ static void find_start(struct victim *victim)
     for (int i = 0; i < 10000 && victim->module->start == 0; i++) { /* until it has executed it */
         maps = fopen(path, "r");
         while (fgets(line, sizeof(line), maps) != NULL) {
-            struct opener_mapping mapping;
+            struct proc_mapping mapping;
 
-            if (opener_parse_line(line, &mapping) == 0 && opener_path_fits(mapping.path, victim->path) &&
+            if (proc_maps_parse_line(line, &mapping) == 0 && proc_maps_path_fits(mapping.path, victim->path) &&
                 victim->module->start == 0)
                 victim->module->start = mapping.start;
         }
@@ -354,10 +280,6 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_lines_that_are_none),
-        cmocka_unit_test(test_lines_at_the_end_of_memory),
-        cmocka_unit_test(test_paths),
         cmocka_unit_test(test_what_is_mapped),
         cmocka_unit_test(test_other_paths),
         cmocka_unit_test(test_not_asked),

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * proc_maps.h - what a process has mapped where, as /proc/PID/maps says. Takes the descriptor of /proc/PID: once that
+ * process has ended it leads nowhere, whoever has its pid then.
+ */
+#ifndef RIPD_OS_PROC_MAPS_H
+#define RIPD_OS_PROC_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+/* A file that is mapped. */
+struct proc_mapping {
+    uint64_t start;
+    uint64_t end;
+    uint64_t inode;
+    uint32_t device_major;
+    uint32_t device_minor;
+    const char *path; /* in the line: to its end, a newline included */
+};
+
+/*
+ * The mapping of a file that holds an address; its path is NULL. path: what that of the file has to fit, NULL = it may
+ * be any. 0; -ENOENT: no file is mapped there; -ESTALE: its path does not fit; another -errno: it is not told.
+ */
+int proc_maps_find(int process, uint64_t address, const char *path, struct proc_mapping *ret_mapping);
+
+/* Whether that file is the one that is mapped. Where a file system shows other numbers in maps than elsewhere (overlays
+ * before Linux 6.8, btrfs) it never seems to be. Pure. */
+bool proc_maps_is(const struct proc_mapping *mapping, const struct stat *about);
+
+/* One line of maps. -EINVAL: it is none, or of no file. Pure. */
+int proc_maps_parse_line(const char *line, struct proc_mapping *ret_mapping);
+
+/*
+ * Whether the path of a line of maps, which may be seen from another root and says when the file was deleted, can be
+ * that of a module. Pure.
+ */
+bool proc_maps_path_fits(const char *mapped, const char *path);
+
+#endif

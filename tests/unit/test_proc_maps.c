@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_proc_maps.c - lines of /proc/PID/maps, and the mapping of an address: ripd/os/proc_maps.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/proc_maps.h"
+#include "support/guarded_copy.h"
+
+static void test_lines(void **state)
+{
+    static const char line[] = "55d0c0a00000-55d0c0a22000 r-xp 00002000 fe:01 1311765      /usr/bin/redis server\n";
+    struct proc_mapping mapping;
+
+    (void)state;
+    assert_int_equal(proc_maps_parse_line(line, &mapping), 0);
+    assert_int_equal(mapping.start, 0x55d0c0a00000);
+    assert_int_equal(mapping.end, 0x55d0c0a22000);
+    assert_int_equal(mapping.device_major, 0xfe);
+    assert_int_equal(mapping.device_minor, 1);
+    assert_int_equal(mapping.inode, 1311765);
+    assert_string_equal(mapping.path, "/usr/bin/redis server\n");
+    assert_int_equal(proc_maps_parse_line("1000-2000 r-xp 0 fe:01 7", &mapping), 0);
+    assert_string_equal(mapping.path, "");
+}
+
+static void test_lines_that_are_none(void **state)
+{
+    static const char *const lines[] = {"",
+                                        "\n",
+                                        "1000",
+                                        "1000-",
+                                        "1000-2000",
+                                        "1000-2000 r-xp",
+                                        "1000-2000 r-xp 0 fe",
+                                        "1000-2000 r-xp 0 fe:01",
+                                        "2000-1000 r-xp 0 fe:01 7",
+                                        "1000-1000 r-xp 0 fe:01 7",
+                                        "1000-2000 r-xp 0 00:00 0 [vdso]\n",
+                                        "x-y r-xp 0 0:0 7"};
+    struct proc_mapping mapping = {.start = 42};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        assert_int_equal(proc_maps_parse_line(lines[i], &mapping), -EINVAL);
+        assert_int_equal(mapping.start, 42);
+    }
+}
+
+static void test_lines_at_the_end_of_memory(void **state)
+{
+    static const char line[] = "55d0c0a00000-55d0c0a22000 r-xp 00002000 fe:01 1311765      /usr/bin/redis\n";
+    struct proc_mapping mapping;
+
+    (void)state;
+    for (size_t length = 0; length < sizeof(line); length++) {
+        struct guarded_copy copy;
+        char text[sizeof(line)];
+
+        memcpy(text, line, length);
+        text[length] = '\0';
+        guarded_copy_new(&copy, text, length + 1);
+        (void)proc_maps_parse_line((const char *)copy.bytes, &mapping);
+        guarded_copy_free(&copy);
+    }
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    assert_true(proc_maps_path_fits("/usr/bin/a\n", "/usr/bin/a"));
+    assert_true(proc_maps_path_fits("/usr/bin/a (deleted)\n", "/usr/bin/a"));
+    assert_true(proc_maps_path_fits("/srv/root/usr/bin/a\n", "/usr/bin/a")); /* seen from outside a root */
+    assert_false(proc_maps_path_fits("/usr/bin/ab\n", "/usr/bin/a"));
+    assert_false(proc_maps_path_fits("/usr/bin/a\n", "/other/bin/a"));
+    assert_false(proc_maps_path_fits("/usr/bin/a\n", "a"));
+    assert_false(proc_maps_path_fits("/usr/bin/a\n", ""));
+    assert_false(proc_maps_path_fits("", "/a"));
+    assert_false(proc_maps_path_fits(" (deleted)\n", "/a"));
+}
+
+/* The program of this test. */
+static void test_own_mappings(void **state)
+{
+    int process = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    uint64_t here = (uint64_t)(uintptr_t)&test_own_mappings;
+    struct proc_mapping mapping = {.inode = 42};
+    struct stat about, other;
+    char path[4096];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+    (void)state;
+    assert_true(length > 0);
+    path[length] = '\0';
+    assert_int_equal(stat("/proc/self/exe", &about), 0);
+    assert_int_equal(stat("/bin/sh", &other), 0);
+    assert_int_equal(proc_maps_find(process, 0x1000, NULL, &mapping), -ENOENT);
+    assert_int_equal(proc_maps_find(process, here, "/of/another", &mapping), -ESTALE);
+    assert_int_equal(mapping.inode, 42);
+    assert_int_equal(proc_maps_find(process, here, NULL, &mapping), 0);
+    assert_true(mapping.start <= here && here < mapping.end && mapping.path == NULL);
+    assert_true(proc_maps_is(&mapping, &about));
+    assert_false(proc_maps_is(&mapping, &other));
+    assert_int_equal(proc_maps_find(process, here, path, &mapping), 0);
+    about.st_dev++;
+    assert_false(proc_maps_is(&mapping, &about));
+    close(process);
+    assert_int_equal(proc_maps_find(process, here, NULL, &mapping), -EBADF);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_lines_that_are_none),
+        cmocka_unit_test(test_lines_at_the_end_of_memory),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_own_mappings),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
