@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_proc.c - PID/stat, status and statm of processes that choose their own names: accepted ones are in bounds. */
+/* fuzz_proc.c - PID/stat, status, credentials and statm of processes that choose their own names: accepted ones are in
+ * bounds. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
 #include "os/proc.h"
+#include "os/proc_credentials.h"
 
 static void require(int condition)
 {
@@ -15,6 +17,7 @@ static void require(int condition)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     char *text = malloc(size_bytes + 1); /* ends where the memory does: one byte too far is seen */
+    struct proc_credentials credentials;
     struct proc_memory memory;
     struct proc_status status;
     struct proc_stat stat;
@@ -30,6 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     }
     if (proc_parse_status(text, &status) == 0)
         require(status.namespace_count != 0 || status.pid_in_namespace == 0);
+    if (proc_parse_credentials(text, &credentials) == 0)
+        require(credentials.group_count <= PROC_GROUPS_MAX);
     if (proc_parse_statm(text, 4096, &memory) == 0)
         require(memory.anonymous_bytes <= memory.resident_bytes && memory.resident_bytes % 4096 == 0);
     free(text);
@@ -41,6 +46,7 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
     static const char *const seeds[] = {
         "4690 (a) (b\nc) S 1 4690 4690 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 17 0 123456 99 1 18446744073709551615\n",
         "Name:\tcheckout\nUid:\t1000\t1000\t1000\t1000\nNSpid:\t4690\t12\t1\nCoreDumping:\t0\nThreads:\t17\n",
+        "Uid:\t1000\t1000\t1000\t1000\nGid:\t100\t100\t100\t100\nGroups:\t24 27 100 \nNStgid:\t4690\n",
         "82150 3127 1901 44 0 18446744073709551615 0\n",
     };
     size_t length;
