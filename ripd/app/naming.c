@@ -104,7 +104,9 @@ static enum asked ask(struct naming *naming, struct process_facts *process, stru
 {
     if (symbols_want(naming->symbols, process, module, offset))
         return ASKED_WAITING;
-    return symbol_table_find(&module->symbols, offset) != NULL ? ASKED_SETTLED : ASKED_REFUSED;
+    if (symbol_table_find(&module->symbols, offset) != NULL || symbol_table_is_full(&module->symbols))
+        return ASKED_SETTLED;
+    return ASKED_REFUSED;
 }
 
 static enum asked ask_crumb(struct naming *naming, const struct item *item, size_t crumb)
@@ -242,6 +244,9 @@ void naming_health(const struct naming *naming, struct health *health)
     health->names_found_count = counters.named_count;
     health->names_missing_count = counters.unnamed_count;
     health->names_refused_count = counters.refused_count;
+    health->names_bytes = counters.kept_bytes;
+    health->names_bytes_max = SYMBOL_BUDGET_BYTES;
+    health->limit_counts[HEALTH_LIMIT_SYMBOLS] = counters.unkept_count;
     health->symbolizer_start_count = counters.started_count;
     health->symbolizer_hung_count = counters.ended_counts[SYMBOLS_ENDING_HUNG];
     health->symbolizer_died_count = counters.ended_counts[SYMBOLS_ENDING_DIED] +

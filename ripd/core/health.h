@@ -35,6 +35,7 @@
     X(EVIDENCE, "evidence", "suspects left unexamined on a scan for want of time")                                     \
     X(SOCKETS, "sockets", "tables of sockets not read to their end: what a thread waits for stays a number")           \
     X(WAITS, "waits", "ids in a wait for a lock of which it was not found out for whom they wait")                     \
+    X(SYMBOLS, "symbols", "places without names: what their file, their user or all have takes too much memory")       \
     X(EPISODES, "episodes", "stalls not reported as events")                                                           \
     X(RESTALLS, "restalls", "stalls within an episode not noted in the history: it ends at the next restart")          \
     X(LOG_LINES, "log_lines", "log lines not written")                                                                 \
@@ -77,6 +78,8 @@ struct health {
     uint64_t names_found_count;   /* places in modules for which the symbolizer found a name, or a line */
     uint64_t names_missing_count; /* for which it found nothing */
     uint64_t names_refused_count; /* questions not asked: too many, or there is no symbolizer for now */
+    uint64_t names_bytes;         /* kept now */
+    uint64_t names_bytes_max;
     uint64_t symbolizer_start_count;
     uint64_t symbolizer_died_count;
     uint64_t symbolizer_hung_count;

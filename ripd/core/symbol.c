@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define ROWS_MIN 16u
+#define MALLOC_BYTES 16u /* what an allocation takes besides */
 
 struct symbol_row {
     _Atomic(struct symbol *) symbol; /* NULL = empty; stored last */
@@ -43,16 +44,21 @@ static const char *copy_text(char **at, const char *text)
     return copy;
 }
 
-struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count)
+static size_t symbol_bytes(const struct symbol_frame *frames, size_t count)
 {
-    size_t count = frame_count < SYMBOL_FRAMES_MAX ? frame_count : SYMBOL_FRAMES_MAX;
     size_t bytes = sizeof(struct symbol) + count * sizeof(*frames);
-    struct symbol *symbol;
-    char *at;
 
     for (size_t i = 0; i < count; i++)
         bytes += text_bytes(frames[i].function) + text_bytes(frames[i].file);
-    symbol = malloc(bytes);
+    return bytes;
+}
+
+struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count)
+{
+    size_t count = frame_count < SYMBOL_FRAMES_MAX ? frame_count : SYMBOL_FRAMES_MAX;
+    struct symbol *symbol = malloc(symbol_bytes(frames, count));
+    char *at;
+
     if (symbol == NULL)
         return NULL;
     symbol->frame_count = count;
@@ -82,8 +88,20 @@ void symbol_table_done(struct symbol_table *table)
         free(rows);
         rows = before;
     }
+    if (table->budget != NULL)
+        symbol_budget_refund(table->budget, table->uid, table->bytes);
+    symbol_budget_unref(table->budget);
     atomic_store_explicit(&table->rows, NULL, memory_order_relaxed);
-    table->count = 0;
+    atomic_store_explicit(&table->full, false, memory_order_relaxed);
+    table->budget = NULL;
+    table->count = table->bytes = 0;
+}
+
+/* To the table, and to the budget. */
+static void charge(struct symbol_table *table, size_t bytes)
+{
+    table->bytes += bytes + MALLOC_BYTES;
+    symbol_budget_charge(table->budget, table->uid, bytes + MALLOC_BYTES);
 }
 
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t offset)
@@ -116,10 +134,12 @@ static void put(struct symbol_rows *rows, uint64_t offset, struct symbol *symbol
 static struct symbol_rows *grow(struct symbol_table *table, struct symbol_rows *before)
 {
     size_t capacity = before == NULL ? ROWS_MIN : 2 * before->capacity;
-    struct symbol_rows *rows = calloc(1, sizeof(*rows) + capacity * sizeof(rows->rows[0]));
+    size_t bytes = sizeof(struct symbol_rows) + capacity * sizeof(struct symbol_row);
+    struct symbol_rows *rows = calloc(1, bytes);
 
     if (rows == NULL)
         return NULL;
+    charge(table, bytes);
     rows->capacity = capacity;
     rows->before = before;
     for (size_t i = 0; before != NULL && i < before->capacity; i++) {
@@ -133,16 +153,26 @@ static struct symbol_rows *grow(struct symbol_table *table, struct symbol_rows *
     return rows;
 }
 
-int symbol_table_add(struct symbol_table *table, uint64_t offset, struct symbol *symbol)
+bool symbol_table_is_full(const struct symbol_table *table)
+{
+    return atomic_load_explicit(&table->full, memory_order_relaxed);
+}
+
+int symbol_table_add(struct symbol_table *table, struct symbol_budget *budget, uint32_t uid, uint64_t offset,
+                     struct symbol *symbol)
 {
     struct symbol_rows *rows = atomic_load_explicit(&table->rows, memory_order_relaxed);
     int result = 0;
 
     if (symbol == NULL)
         return -ENOMEM;
+    if (table->budget == NULL) {
+        table->budget = symbol_budget_ref(budget);
+        table->uid = uid;
+    }
     if (symbol_table_find(table, offset) != NULL)
         result = -EEXIST;
-    else if (table->count == SYMBOL_TABLE_MAX)
+    else if (symbol_table_is_full(table) || symbol_budget_is_spent(budget, uid))
         result = -ENOSPC;
     else if (rows == NULL || 2 * (table->count + 1) > rows->capacity)
         result = (rows = grow(table, rows)) == NULL ? -ENOMEM : 0;
@@ -150,7 +180,9 @@ int symbol_table_add(struct symbol_table *table, uint64_t offset, struct symbol 
         free(symbol);
         return result;
     }
+    charge(table, symbol_bytes(symbol->frames, symbol->frame_count));
     put(rows, offset, symbol);
-    table->count++;
+    if (++table->count == SYMBOL_TABLE_MAX || table->bytes >= SYMBOL_TABLE_BYTES_MAX)
+        atomic_store_explicit(&table->full, true, memory_order_relaxed);
     return 0;
 }

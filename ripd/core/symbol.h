@@ -10,7 +10,8 @@
  *   A. symbol_table_find() may be called by any thread at any time while the table lives; what it returns is constant
  *      and lives as long as the table.
  *   B. symbol_table_add() is called by one thread at a time. It never moves or changes what readers may hold.
- *   C. A table holds at most SYMBOL_TABLE_MAX entries.
+ *   C. A table holds at most SYMBOL_TABLE_MAX entries, and takes none once it has SYMBOL_TABLE_BYTES_MAX; what it holds
+ *      is charged to the budget of all tables (symbol_budget.h), and given back when it goes.
  */
 #ifndef RIPD_CORE_SYMBOL_H
 #define RIPD_CORE_SYMBOL_H
@@ -20,7 +21,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/symbol_budget.h"
+
 #define SYMBOL_TABLE_MAX 16384u
+#define SYMBOL_TABLE_BYTES_MAX ((size_t)16 << 20) /* a kilobyte for each; most have a tenth of it */
 #define SYMBOL_FRAMES_MAX 16u
 #define SYMBOL_TEXT_BYTES_MAX 4096u /* of one name */
 
@@ -43,7 +47,11 @@ struct symbol_rows; /* private */
 
 struct symbol_table {
     _Atomic(struct symbol_rows *) rows;
-    size_t count; /* the adding thread's */
+    atomic_bool full;             /* for good: nothing is ever taken out */
+    size_t count;                 /* this and the rest are the adding thread's */
+    size_t bytes;                 /* of its own, and of what is in it */
+    struct symbol_budget *budget; /* a reference; NULL while it is empty */
+    uint32_t uid;
 };
 
 /* All zero is an empty table. */
@@ -52,7 +60,14 @@ void symbol_table_done(struct symbol_table *table);
 /* NULL: not looked up yet. */
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t offset);
 
-/* Takes symbol over, also on failure. -ENOMEM; -ENOSPC: the table is full; -EEXIST: it has that offset. */
-int symbol_table_add(struct symbol_table *table, uint64_t offset, struct symbol *symbol);
+/* Whether an entry more will never be taken. Any thread. */
+bool symbol_table_is_full(const struct symbol_table *table);
+
+/*
+ * Takes symbol over, also on failure. budget: the same one each time, charged to uid. -ENOMEM; -ENOSPC: the table is
+ * full, or the budget spent; -EEXIST: it has that offset.
+ */
+int symbol_table_add(struct symbol_table *table, struct symbol_budget *budget, uint32_t uid, uint64_t offset,
+                     struct symbol *symbol);
 
 #endif

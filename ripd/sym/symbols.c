@@ -33,7 +33,8 @@ struct symbols {
     pthread_mutex_t mutex;
     pthread_cond_t condition;
     struct sym_queue queue;
-    struct symbols_counters counters;
+    struct symbols_counters counters; /* but for what is taken from the budget */
+    struct symbol_budget *budget;
     bool idle;
     bool stopping;
     uint64_t down_until_ns; /* no symbolizer runs, and none is started before */
@@ -53,6 +54,12 @@ const char *symbols_ending_name(enum symbols_ending ending)
     return names[ending];
 }
 
+/* Whether the answer could not be kept. */
+static bool has_no_room(const struct symbols *symbols, const struct module_facts *module)
+{
+    return symbol_table_is_full(&module->symbols) || symbol_budget_is_spent(symbols->budget, module->uid);
+}
+
 bool symbols_want(struct symbols *symbols, struct process_facts *process, struct module_facts *module, uint64_t offset)
 {
     uint64_t now_ns = clock_mono_ns();
@@ -62,7 +69,9 @@ bool symbols_want(struct symbols *symbols, struct process_facts *process, struct
         return false;
     pthread_mutex_lock(&symbols->mutex);
     waiting = queue_has(&symbols->queue, module, offset);
-    if (!waiting) {
+    if (!waiting && has_no_room(symbols, module)) {
+        symbols->counters.unkept_count++;
+    } else if (!waiting) {
         waiting = !symbols->stopping && symbols->down_until_ns <= now_ns &&
                   queue_push(&symbols->queue, now_ns, process, module, offset) == 0;
         symbols->counters.refused_count += !waiting;
@@ -214,18 +223,24 @@ static void answer(struct symbols *symbols, struct sym_question *question)
 {
     struct symbol *symbol = NULL;
     bool named = false;
-    int result = symbol_table_find(&question->module->symbols, question->offset) != NULL
-                     ? -EEXIST
-                     : look(symbols, question, &symbol);
+    int result = 0;
 
+    if (symbol_table_find(&question->module->symbols, question->offset) != NULL)
+        result = -EEXIST;
+    else if (has_no_room(symbols, question->module)) /* by now: many have been asked at once */
+        result = -ENOSPC;
+    else
+        result = look(symbols, question, &symbol);
     if (result == 0) {
         named = symbol->frame_count != 0;
-        result = symbol_table_add(&question->module->symbols, question->offset, symbol);
+        result = symbol_table_add(&question->module->symbols, symbols->budget, question->module->uid, question->offset,
+                                  symbol);
     }
     pthread_mutex_lock(&symbols->mutex);
     symbols->counters.named_count += result == 0 && named;
     symbols->counters.unnamed_count += result == 0 && !named;
-    symbols->counters.refused_count += result != 0 && result != -EEXIST;
+    symbols->counters.unkept_count += result == -ENOSPC;
+    symbols->counters.refused_count += result != 0 && result != -EEXIST && result != -ENOSPC;
     queue_drop(&symbols->queue, question);
     pthread_mutex_unlock(&symbols->mutex);
 }
@@ -311,6 +326,7 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_options *opti
     symbols->idle = true;
     pthread_mutex_init(&symbols->mutex, NULL);
     init_condition(&symbols->condition);
+    symbols->budget = symbol_budget_new();
     symbols->program = strdup(options->program);
     symbols->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (symbols->proc < 0)
@@ -318,7 +334,7 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_options *opti
     symbols->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (symbols->stop < 0)
         result = -errno;
-    if (link_init(&symbols->link) != 0 || symbols->program == NULL)
+    if (link_init(&symbols->link) != 0 || symbols->program == NULL || symbols->budget == NULL)
         result = -ENOMEM;
     if (result == 0)
         result = start_thread(symbols);
@@ -350,6 +366,7 @@ void symbols_free(struct symbols *symbols)
         close(symbols->stop);
     pthread_cond_destroy(&symbols->condition);
     pthread_mutex_destroy(&symbols->mutex);
+    symbol_budget_unref(symbols->budget);
     free(symbols->program);
     free(symbols);
 }
@@ -369,4 +386,5 @@ void symbols_count(struct symbols *symbols, struct symbols_counters *ret_counter
     pthread_mutex_lock(&symbols->mutex);
     *ret_counters = symbols->counters;
     pthread_mutex_unlock(&symbols->mutex);
+    ret_counters->kept_bytes = symbol_budget_bytes(symbols->budget);
 }

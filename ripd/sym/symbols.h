@@ -14,6 +14,8 @@
  *   D. A symbolizer that dies, hangs or talks nonsense is replaced; the file it did so on is tried once more, then not
  *      again; the user whose ring named it pauses, others go on.
  *   E. symbols_free() does not wait for an answer.
+ *   F. What files make of their names is bounded, for each file, each user and in all: see core/symbol.h. Where it is
+ *      reached places stay without names, and symbolizers are not bothered with them.
  */
 #ifndef RIPD_SYM_SYMBOLS_H
 #define RIPD_SYM_SYMBOLS_H
@@ -63,13 +65,15 @@ struct symbols_options {
     void *context;
 };
 
-/* Since the start. */
+/* Since the start, but for the last one. */
 struct symbols_counters {
     uint64_t named_count;   /* places for which something was found */
     uint64_t unnamed_count; /* places for which nothing was */
     uint64_t refused_count; /* questions not taken: too many wait, or their user pauses, or there is no symbolizer */
+    uint64_t unkept_count;  /* likewise: names of their file, of their user, or of all, take too much memory */
     uint64_t started_count; /* symbolizers started */
     uint64_t ended_counts[SYMBOLS_ENDING_COUNT];
+    uint64_t kept_bytes; /* now: of all names */
 };
 
 struct symbols;

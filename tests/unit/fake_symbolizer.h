@@ -5,6 +5,7 @@
  *
  *   /fine                 f, at the line of its own pid
  *   /slow                 the same after 50 ms
+ *   /large                names that fill a packet
  *   /missing, /stale      cannot be opened
  *   /forgets              is open for one question
  *   /dies, /open-dies     ends
@@ -85,9 +86,10 @@ static inline void fake_look(const struct sym_look *message)
 {
     static unsigned char packet[2 * SYM_PACKET_BYTES];
     const char *path = fake_files[message->key % 256].path;
-    const struct symbol_frame frame = {"f", path, (uint32_t)getpid()};
+    static char name[SYMBOL_TEXT_BYTES_MAX + 1];
+    struct symbol_frame frames[SYMBOL_FRAMES_MAX] = {{"f", path, (uint32_t)getpid()}};
     uint64_t key = message->key + fake_is(path, "/key");
-    size_t bytes = sym_found_format(packet, sizeof(packet), key, message->offset, &frame, 1);
+    size_t bytes = sym_found_format(packet, sizeof(packet), key, message->offset, frames, 1);
 
     if (!fake_files[message->key % 256].open || fake_files[message->key % 256].key != message->key) {
         struct sym_found gone = {.kind = SYM_FOUND, .status = -ENOENT, .key = message->key, .offset = message->offset};
@@ -100,6 +102,12 @@ static inline void fake_look(const struct sym_look *message)
         fake_files[message->key % 256].open = false;
     if (fake_is(path, "/half"))
         bytes /= 2;
+    if (fake_is(path, "/large")) {
+        memset(name, 'x', SYMBOL_TEXT_BYTES_MAX);
+        for (size_t i = 0; i < SYMBOL_FRAMES_MAX; i++)
+            frames[i] = (struct symbol_frame){name, name, 1};
+        bytes = sym_found_format(packet, SYM_PACKET_BYTES, key, message->offset, frames, SYMBOL_FRAMES_MAX);
+    }
     if (fake_is(path, "/nonsense"))
         memset(packet, 'x', bytes);
     if (fake_is(path, "/long"))

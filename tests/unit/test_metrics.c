@@ -124,7 +124,7 @@ static const char *const expected_lines[] = {
     "ripd_reloads_total 22",
     "ripd_reload_failures_total 23",
     "ripd_limit_hits_total{limit=\"files\"} 300",
-    "ripd_limit_hits_total{limit=\"connections\"} 366", /* of the scanner's side and the server's */
+    "ripd_limit_hits_total{limit=\"connections\"} 367", /* of the scanner's side and the server's */
     "ripd_http_connections 1",
     "ripd_http_connections_max 2",
     "ripd_http_streams 3",

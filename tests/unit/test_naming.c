@@ -95,6 +95,35 @@ static void test_stalls(void **state)
     snapshot_unref(snapshot);
 }
 
+/* A file whose names take too much: no answer is waited for, nor asked for again. */
+static void test_no_room(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
+    struct module_facts *module = snapshot->stalls[0].item->process->modules[0];
+    struct symbol_budget *budget = symbol_budget_new();
+    struct page *page = page_of(snapshot);
+    struct health health = {0};
+    struct naming naming;
+
+    (void)state;
+    for (uint64_t i = UINT64_MAX; !symbol_table_is_full(&module->symbols); i--)
+        assert_int_equal(symbol_table_add(&module->symbols, budget, 0, i, symbol_new(NULL, 0)), 0);
+    open_silent(&naming);
+    naming_stalls(&naming, snapshot);
+    for (size_t i = 0; i < snapshot->stall_count; i++)
+        assert_true(snapshot->stalls[i].item->names_asked);
+    assert_false(naming_hold(&naming, 1, page));
+    naming_health(&naming, &health);
+    assert_true(health.limit_counts[HEALTH_LIMIT_SYMBOLS] >= snapshot->stall_count);
+    assert_int_equal(health.names_refused_count, 0);
+    assert_int_equal(health.names_bytes, 0);
+    assert_int_equal(health.names_bytes_max, SYMBOL_BUDGET_BYTES);
+    page_unref(page);
+    naming_close(&naming);
+    symbol_budget_unref(budget);
+    snapshot_unref(snapshot);
+}
+
 static void test_without(void **state)
 {
     struct naming naming = {.descriptor = -1};
@@ -155,10 +184,8 @@ static int remove_script(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_stalls),
-        cmocka_unit_test(test_without),
-        cmocka_unit_test(test_the_real_one),
+        cmocka_unit_test(test_pages),   cmocka_unit_test(test_stalls),       cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_without), cmocka_unit_test(test_the_real_one),
     };
 
     return cmocka_run_group_tests(tests, make_script, remove_script);

@@ -58,19 +58,81 @@ static void test_limits(void **state)
 
 static void test_table(void **state)
 {
+    struct symbol_budget *budget = symbol_budget_new();
     struct symbol_table table = {.count = 0};
 
     (void)state;
+    assert_false(symbol_table_is_full(&table));
     assert_null(symbol_table_find(&table, 5));
     for (uint64_t i = 0; i < SYMBOL_TABLE_MAX; i++)
-        assert_int_equal(symbol_table_add(&table, i * 4096, numbered(i)), 0);
-    assert_int_equal(symbol_table_add(&table, 1, numbered(1)), -ENOSPC);
-    assert_int_equal(symbol_table_add(&table, 4096, numbered(1)), -EEXIST);
-    assert_int_equal(symbol_table_add(&table, 1, NULL), -ENOMEM);
+        assert_int_equal(symbol_table_add(&table, budget, 7, i * 4096, numbered(i)), 0);
+    assert_int_equal(symbol_table_add(&table, budget, 7, 1, numbered(1)), -ENOSPC);
+    assert_int_equal(symbol_table_add(&table, budget, 7, 4096, numbered(1)), -EEXIST);
+    assert_int_equal(symbol_table_add(&table, budget, 7, 1, NULL), -ENOMEM);
     for (uint64_t i = 0; i < SYMBOL_TABLE_MAX; i++)
         assert_int_equal(symbol_table_find(&table, i * 4096)->frames[0].line, i);
     assert_null(symbol_table_find(&table, 1));
+    assert_true(symbol_table_is_full(&table));
+    assert_true(symbol_budget_bytes(budget) > SYMBOL_TABLE_MAX * sizeof(struct symbol));
     symbol_table_done(&table);
+    assert_int_equal(symbol_budget_bytes(budget), 0);
+    symbol_budget_unref(budget);
+}
+
+/* As large as an answer can be. */
+static struct symbol *largest(void)
+{
+    static char name[SYMBOL_TEXT_BYTES_MAX + 1];
+    struct symbol_frame frames[SYMBOL_FRAMES_MAX];
+
+    memset(name, 'x', SYMBOL_TEXT_BYTES_MAX);
+    for (size_t i = 0; i < SYMBOL_FRAMES_MAX; i++)
+        frames[i] = (struct symbol_frame){name, name, 1};
+    return symbol_new(frames, SYMBOL_FRAMES_MAX);
+}
+
+static void test_bytes_of_a_table(void **state)
+{
+    const size_t one = 2 * SYMBOL_FRAMES_MAX * SYMBOL_TEXT_BYTES_MAX;
+    struct symbol_budget *budget = symbol_budget_new();
+    struct symbol_table table = {.count = 0};
+    uint64_t count = 0;
+
+    (void)state;
+    while (symbol_table_add(&table, budget, 7, count, largest()) == 0)
+        count++;
+    assert_true(symbol_table_is_full(&table));
+    assert_in_range(count, SYMBOL_TABLE_BYTES_MAX / one - 2, SYMBOL_TABLE_BYTES_MAX / one + 1);
+    assert_int_equal(symbol_table_add(&table, budget, 7, count, numbered(1)), -ENOSPC);
+    assert_int_equal(symbol_table_add(&table, budget, 7, 0, numbered(1)), -EEXIST);
+    assert_non_null(symbol_table_find(&table, count - 1));
+    symbol_table_done(&table);
+    assert_int_equal(symbol_budget_bytes(budget), 0);
+    symbol_budget_unref(budget);
+}
+
+/* A hundred tables of one user stop at half of what there is; others have room, and all of it comes back. */
+static void test_bytes_of_a_user(void **state)
+{
+    enum { TABLES = 100 };
+    static struct symbol_table tables[TABLES];
+    struct symbol_budget *budget = symbol_budget_new();
+    struct symbol_table other = {.count = 0};
+
+    (void)state;
+    for (size_t i = 0; i < TABLES; i++)
+        for (uint64_t k = 0; symbol_table_add(&tables[i], budget, 7, k, largest()) == 0; k++)
+            assert_true(k < SYMBOL_TABLE_MAX);
+    assert_in_range(symbol_budget_bytes(budget), SYMBOL_BUDGET_BYTES / 2, SYMBOL_BUDGET_BYTES / 2 + (1 << 20));
+    assert_false(symbol_table_is_full(&tables[TABLES - 1])); /* it may go on when others have gone */
+    assert_int_equal(symbol_table_add(&tables[TABLES - 1], budget, 7, 1, numbered(1)), -ENOSPC);
+    assert_int_equal(symbol_table_add(&other, budget, 8, 1, numbered(1)), 0);
+    symbol_table_done(&tables[0]);
+    assert_int_equal(symbol_table_add(&tables[TABLES - 1], budget, 7, 1, numbered(1)), 0);
+    symbol_budget_unref(budget); /* tables outlive who made it */
+    for (size_t i = 1; i < TABLES; i++)
+        symbol_table_done(&tables[i]);
+    symbol_table_done(&other);
 }
 
 #define RACE_COUNT 4000u
@@ -105,16 +167,18 @@ static void *read_while_it_grows(void *context)
 
 static void test_readers_of_a_growing_table(void **state)
 {
+    struct symbol_budget *budget = symbol_budget_new();
     struct symbol_table table = {.count = 0};
     pthread_t reader;
 
     (void)state;
     assert_int_equal(pthread_create(&reader, NULL, read_while_it_grows, &table), 0);
     for (uint64_t i = 0; i < RACE_COUNT; i++)
-        assert_int_equal(symbol_table_add(&table, i, numbered(i)), 0);
+        assert_int_equal(symbol_table_add(&table, budget, 7, i, numbered(i)), 0);
     pthread_join(reader, NULL);
     assert_null(fault);
     symbol_table_done(&table);
+    symbol_budget_unref(budget);
 }
 
 int main(void)
@@ -123,6 +187,8 @@ int main(void)
         cmocka_unit_test(test_a_copy_in_one_piece),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_table),
+        cmocka_unit_test(test_bytes_of_a_table),
+        cmocka_unit_test(test_bytes_of_a_user),
         cmocka_unit_test(test_readers_of_a_growing_table),
     };
 

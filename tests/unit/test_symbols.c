@@ -130,6 +130,33 @@ static void test_too_many_questions(void **state)
     module_facts_unref(slow);
 }
 
+/* Once a file has as many as it may, nothing is asked any more: not of what waits either. */
+static void test_names_beyond_measure(void **state)
+{
+    const uint64_t asked = 2 * SYMBOL_TABLE_BYTES_MAX / SYM_PACKET_BYTES;
+    struct module_facts *large = sample_module("/large", "aa", 1), *fine = sample_module("/fine", "bb", 1);
+    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+    struct symbols_counters counters;
+
+    (void)state;
+    for (uint64_t i = 0; i < asked; i++)
+        symbols_want(symbols, NULL, large, i);
+    wait_idle(symbols);
+    symbols_count(symbols, &counters);
+    assert_in_range(counters.named_count, asked / 2 - 10, asked / 2 + 40); /* frames that did not fit are left out */
+    assert_int_equal(counters.unkept_count, asked - counters.named_count);
+    assert_in_range(counters.kept_bytes, SYMBOL_TABLE_BYTES_MAX, SYMBOL_TABLE_BYTES_MAX + (1 << 20));
+    assert_false(symbols_want(symbols, NULL, large, asked));
+    assert_true(symbols_are_idle(symbols));
+    assert_non_null(answer_to(symbols, fine, 1));
+    symbols_count(symbols, &counters);
+    assert_int_equal(counters.unkept_count, asked - counters.named_count + 2);
+    assert_int_equal(counters.refused_count, 0);
+    symbols_free(symbols);
+    module_facts_unref(large);
+    module_facts_unref(fine);
+}
+
 /* The file is tried twice, then not again; its user pauses, another does not. */
 static void test_a_deadly_file(void **state)
 {
@@ -313,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_a_place_is_asked_for_once),
         cmocka_unit_test(test_too_many_questions),
+        cmocka_unit_test(test_names_beyond_measure),
         cmocka_unit_test(test_a_deadly_file),
         cmocka_unit_test(test_a_bad_file_is_remembered),
         cmocka_unit_test(test_one_accident),
