@@ -25,6 +25,8 @@
 #include "net/connection.h"
 #include "os/clock.h"
 
+_Static_assert(HTTP_BUILD_BYTES_PER_TURN < PAGES_PIECE_BYTES, "a slice and its last item lie in a piece");
+
 struct asking {
     struct asking *next;
     uint64_t ticket;
@@ -246,7 +248,7 @@ static struct body *stop_building(struct http *http)
     http->build = NULL;
     http->build_body = NULL;
     event_del(http->build_event);
-    if (next_to_ask(http, true) != NULL || http->pages.discarded != NULL)
+    if (next_to_ask(http, true) != NULL || pages_have_waste(&http->pages))
         go_on_building(http);
     mailbox_wake(&http->mailbox); /* answers may lie there that had to wait */
     return body;
@@ -256,11 +258,13 @@ static struct body *stop_building(struct http *http)
 static void build_slice(struct http *http)
 {
     struct asking *asking = http->building;
-    size_t length;
-    char *text;
-    int status = document_build_step(http->build, HTTP_BUILD_BYTES_PER_TURN, &text, &length);
+    struct document_piece piece = {0};
+    int status;
 
-    if (status >= 0 && body_append(http->build_body, text, length) < 0)
+    if (http->build_long)
+        piece = pages_take_piece(&http->pages);
+    status = document_build_step(http->build, HTTP_BUILD_BYTES_PER_TURN, &piece);
+    if (status >= 0 && body_append(http->build_body, &piece) < 0)
         status = -ENOMEM;
     if (status > 0) {
         go_on_building(http);
@@ -286,6 +290,7 @@ static void begin_building(struct http *http, struct asking *asking, struct page
         return;
     }
     http->build = build;
+    http->build_long = page->count > HTTP_BUILD_ITEMS_AT_ONCE;
     http->building = asking;
     asking->asked = false; /* the scanner has done its part */
     build_slice(http);
@@ -325,7 +330,7 @@ int askings_prepare(struct http *http)
 
 void askings_free_bodies(struct http *http)
 {
-    if (http->pages.discarded != NULL)
+    if (pages_have_waste(&http->pages))
         go_on_building(http);
 }
 

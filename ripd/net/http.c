@@ -338,9 +338,7 @@ void http_free(struct http *http)
     free_event(http->build_event);
     if (http->base != NULL)
         event_base_free(http->base);
-    pages_forget_before(&http->pages, UINT64_MAX);
-    while (pages_free_some(&http->pages))
-        ;
+    pages_done(&http->pages);
     snapshot_unref(http->snapshot);
     event_store_done(&http->events);
     mailbox_done(&http->mailbox);

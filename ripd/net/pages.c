@@ -8,7 +8,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-int body_append(struct body *body, char *text, size_t length)
+/* In the first bytes of a piece that nobody uses. */
+struct spare {
+    struct spare *next;
+};
+
+/* Keeps the block of a piece for another one, or frees it: true. */
+static bool give_up(struct pages *pages, const struct document_piece *piece)
+{
+    struct spare *spare;
+
+    if (piece->capacity != PAGES_PIECE_BYTES ||
+        pages->alive_bytes + (pages->spare_count + 1) * PAGES_PIECE_BYTES > PAGES_SPARE_BYTES_MAX) {
+        free(piece->text);
+        return true;
+    }
+    spare = (struct spare *)(void *)piece->text;
+    spare->next = pages->spares;
+    pages->spares = spare;
+    pages->spare_count++;
+    return false;
+}
+
+static void *take_spare(struct pages *pages)
+{
+    struct spare *spare = pages->spares;
+
+    pages->spares = spare->next;
+    pages->spare_count--;
+    if (pages->spare_fewest > pages->spare_count)
+        pages->spare_fewest = pages->spare_count;
+    if (pages->surplus > pages->spare_count)
+        pages->surplus = pages->spare_count;
+    return spare;
+}
+
+struct document_piece pages_take_piece(struct pages *pages)
+{
+    struct document_piece piece = {.capacity = PAGES_PIECE_BYTES};
+
+    piece.text = pages->spares != NULL ? take_spare(pages) : malloc(PAGES_PIECE_BYTES);
+    if (piece.text == NULL)
+        piece.capacity = 0;
+    return piece;
+}
+
+/* A piece that is far from full gives its block up for one of its size. */
+static struct document_piece fitting(struct pages *pages, const struct document_piece *piece)
+{
+    struct document_piece fit = {.length = piece->length, .capacity = piece->length + 1};
+
+    if (piece->length >= piece->capacity / 4 * 3 || (fit.text = malloc(fit.capacity)) == NULL)
+        return *piece;
+    memcpy(fit.text, piece->text, piece->length);
+    fit.text[piece->length] = '\0';
+    give_up(pages, piece);
+    return fit;
+}
+
+int body_append(struct body *body, const struct document_piece *piece)
 {
     size_t count = body->piece_count;
 
@@ -16,21 +74,22 @@ int body_append(struct body *body, char *text, size_t length)
         void *longer = realloc(body->pieces, (count == 0 ? 1 : 2 * count) * sizeof(*body->pieces));
 
         if (longer == NULL) {
-            free(text);
+            give_up(body->pages, piece);
             return -ENOMEM;
         }
         body->pieces = longer;
     }
-    body->pieces[count].text = text;
-    body->pieces[count].length = length;
+    body->pieces[count] = fitting(body->pages, piece);
     body->piece_count++;
-    body->length += length;
-    body->pages->alive_bytes += length;
+    body->length += piece->length;
+    body->bytes += body->pieces[count].capacity;
+    body->pages->alive_bytes += body->pieces[count].capacity;
     return 0;
 }
 
 struct body *body_new(struct pages *pages, const struct document_frame *frame, char *text, size_t length)
 {
+    const struct document_piece piece = {text, length, length};
     struct body *body = malloc(sizeof(*body));
 
     if (body == NULL) {
@@ -43,7 +102,7 @@ struct body *body_new(struct pages *pages, const struct document_frame *frame, c
         .pages = pages,
         .frame = *frame,
     };
-    if (text != NULL && body_append(body, text, length) < 0) {
+    if (text != NULL && body_append(body, &piece) < 0) {
         free(body);
         return NULL;
     }
@@ -67,29 +126,53 @@ struct body *body_ref(struct body *body)
     return body;
 }
 
-void body_unref(struct body *body)
+/* Frees so many pieces at most, besides those that become spare. Returns how many it could still free. */
+static size_t free_bodies(struct pages *pages, size_t count)
 {
-    if (body == NULL || --body->references != 0)
-        return;
-    body->pages->alive_bytes -= body->length;
-    body->next = body->pages->discarded;
-    body->pages->discarded = body;
-    if (body->piece_count <= PAGES_PIECES_FREED_AT_ONCE)
-        (void)pages_free_some(body->pages);
-}
+    while (count != 0 && pages->discarded != NULL) {
+        struct body *body = pages->discarded;
 
-bool pages_free_some(struct pages *pages)
-{
-    struct body *body = pages->discarded;
-
-    for (size_t i = 0; body != NULL && i < PAGES_PIECES_FREED_AT_ONCE && body->piece_count != 0; i++)
-        free(body->pieces[--body->piece_count].text);
-    if (body != NULL && body->piece_count == 0) {
+        while (count != 0 && body->piece_count != 0)
+            count -= give_up(pages, &body->pieces[--body->piece_count]);
+        if (body->piece_count != 0)
+            break;
         pages->discarded = body->next;
         free(body->pieces);
         free(body);
     }
-    return pages->discarded != NULL;
+    return count;
+}
+
+void body_unref(struct body *body)
+{
+    if (body == NULL || --body->references != 0)
+        return;
+    body->pages->alive_bytes -= body->bytes;
+    body->next = body->pages->discarded;
+    body->pages->discarded = body;
+    (void)free_bodies(body->pages, PAGES_PIECES_FREED_AT_ONCE);
+}
+
+static size_t free_spares(struct pages *pages, size_t count)
+{
+    for (; count != 0 && pages->surplus != 0; count--) {
+        size_t left = pages->surplus - 1;
+
+        free(take_spare(pages));
+        pages->surplus = left;
+    }
+    return count;
+}
+
+bool pages_have_waste(const struct pages *pages)
+{
+    return pages->discarded != NULL || pages->surplus != 0;
+}
+
+bool pages_free_some(struct pages *pages)
+{
+    free_spares(pages, free_bodies(pages, PAGES_PIECES_FREED_AT_ONCE));
+    return pages_have_waste(pages);
 }
 
 void page_key(enum document_kind kind, const struct query *query, char ret_key[PAGE_KEY_BYTES])
@@ -182,7 +265,17 @@ void pages_keep(struct pages *pages, const char *key, struct body *body)
 
 void pages_forget_before(struct pages *pages, uint64_t sequence)
 {
+    pages->surplus = pages->spare_fewest;
     for (size_t i = 0; i < PAGES_KEPT_MAX; i++)
         if (pages->kept[i].body != NULL && pages->kept[i].body->frame.sequence < sequence)
             let_go(pages, i);
+    pages->spare_fewest = pages->spare_count;
+}
+
+void pages_done(struct pages *pages)
+{
+    pages_forget_before(pages, UINT64_MAX);
+    do
+        pages->surplus = pages->spare_count;
+    while (pages_free_some(pages));
 }

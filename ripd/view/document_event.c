@@ -45,8 +45,8 @@ static int write_begin(struct event *event, const struct sighting *sighting, boo
     write_head(&writer, event);
     part_verdict(&writer, sighting);
     subject_at = writer.length + 1; /* behind the comma */
-    part_who(&writer, sighting->item);
-    part_where(&writer, sighting, named);
+    part_who(&writer, sighting->item, NULL);
+    part_where(&writer, sighting, named, NULL);
     json_object_end(&writer);
     status = json_finish(&writer, &event->text, &event->text_bytes);
     if (status == 0)

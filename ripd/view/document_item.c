@@ -133,30 +133,55 @@ void part_place(struct json_writer *writer, const struct module_facts *module, u
     json_object_end(writer);
 }
 
-void part_location(struct json_writer *writer, const struct item *item, bool named)
+void part_location(struct json_writer *writer, const struct item *item, bool named, struct fragments *fragments)
 {
     const struct module_facts *module;
+    struct fragment_key key;
+    size_t from;
 
     if (item == NULL || item->crumb_count == 0) {
         part_null(writer, "location");
         return;
     }
+    key = (struct fragment_key){item->process, item->crumbs[0].address, FRAGMENT_LOCATION};
+    if (named && fragments_write(fragments, &key, writer))
+        return;
+    from = writer->length;
     module = module_of(item, item->crumbs[0].address);
     part_place(writer, module, offset_of(module, item->crumbs[0].address), named);
+    if (named)
+        fragments_keep(fragments, &key, writer, from);
 }
 
-static void part_trail(struct json_writer *writer, const struct item *item)
+/* What a breadcrumb tells of its place: the members of an entry but for its number. */
+static void part_entry(struct json_writer *writer, const struct item *item, uint64_t address)
+{
+    const struct module_facts *module = module_of(item, address);
+
+    part_text(writer, "module", "module_hex", module == NULL ? NULL : module->name);
+    part_offset(writer, module, offset_of(module, address));
+    part_source(writer, module, offset_of(module, address));
+}
+
+static void part_trail(struct json_writer *writer, const struct item *item, struct fragments *fragments)
 {
     json_key(writer, "trail");
     json_array_begin(writer);
     for (size_t i = 0; i < item->crumb_count; i++) {
-        const struct module_facts *module = module_of(item, item->crumbs[i].address);
+        const struct fragment_key key = {item->process, item->crumbs[i].address, FRAGMENT_ENTRY};
+        uint64_t count = item->crumbs[i].snap - 1; /* snaps before it: the newest is snaps - 1 */
+        size_t from, length;
+        const char *text = fragments_find(fragments, &key, &length);
 
+        if (text != NULL) {
+            json_object_raw(writer, "count", count, text, length);
+            continue;
+        }
         json_object_begin(writer);
-        part_uint(writer, "count", item->crumbs[i].snap - 1); /* snaps before it: the newest is snaps - 1 */
-        part_text(writer, "module", "module_hex", module == NULL ? NULL : module->name);
-        part_offset(writer, module, offset_of(module, item->crumbs[i].address));
-        part_source(writer, module, offset_of(module, item->crumbs[i].address));
+        part_uint(writer, "count", count);
+        from = writer->length;
+        part_entry(writer, item, item->crumbs[i].address);
+        fragments_keep(fragments, &key, writer, from);
         json_object_end(writer);
     }
     json_array_end(writer);
@@ -188,19 +213,26 @@ void part_verdict(struct json_writer *writer, const struct sighting *sighting)
                       UINT64_MAX);
 }
 
-static void part_owner(struct json_writer *writer, const struct process_facts *process)
+static void part_owner(struct json_writer *writer, const struct process_facts *process, struct fragments *fragments)
 {
+    const struct fragment_key key = {process, 0, FRAGMENT_PROCESS};
+    size_t from;
+
     json_key(writer, "process");
     if (process == NULL) {
         json_null(writer);
         return;
     }
+    if (fragments_write(fragments, &key, writer))
+        return;
+    from = writer->length;
     json_object_begin(writer);
     part_process(writer, process);
     json_object_end(writer);
+    fragments_keep(fragments, &key, writer, from);
 }
 
-void part_who(struct json_writer *writer, const struct item *item)
+void part_who(struct json_writer *writer, const struct item *item, struct fragments *fragments)
 {
     size_t name_bytes = item == NULL ? 0 : item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES;
 
@@ -212,25 +244,25 @@ void part_who(struct json_writer *writer, const struct item *item)
     else
         part_bytes(writer, "name", "name_hex", item->name, name_bytes);
     part_null(writer, "note");
-    part_owner(writer, item == NULL ? NULL : item->process);
+    part_owner(writer, item == NULL ? NULL : item->process, fragments);
 }
 
-void part_where(struct json_writer *writer, const struct sighting *sighting, bool named)
+void part_where(struct json_writer *writer, const struct sighting *sighting, bool named, struct fragments *fragments)
 {
     const struct item *item = sighting->item;
 
     part_uint_or_null(writer, "snaps", item == NULL ? UINT64_MAX : item->snap_count, UINT64_MAX);
-    part_location(writer, item, named);
+    part_location(writer, item, named, fragments);
     part_kernel(writer, sighting->kernel);
     part_waits(writer, sighting);
 }
 
-void part_item(struct json_writer *writer, const struct sighting *sighting)
+void part_item(struct json_writer *writer, const struct sighting *sighting, struct fragments *fragments)
 {
     json_object_begin(writer);
-    part_who(writer, sighting->item);
+    part_who(writer, sighting->item, fragments);
     part_verdict(writer, sighting);
-    part_where(writer, sighting, true);
-    part_trail(writer, sighting->item);
+    part_where(writer, sighting, true, fragments);
+    part_trail(writer, sighting->item, fragments);
     json_object_end(writer);
 }

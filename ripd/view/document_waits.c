@@ -103,7 +103,7 @@ static void write_root(struct json_writer *writer, const struct root_group *grou
     part_cause(writer, root->has_state ? root->cause : CAUSE_NONE);
     part_uint_or_null(writer, "frozen_for_ms", root->frozen_for_ns == 0 ? UINT64_MAX : root->frozen_for_ns / NS_PER_MS,
                       UINT64_MAX);
-    part_location(writer, root->item, true);
+    part_location(writer, root->item, true, NULL);
     part_kernel(writer, group->stalled != NULL ? group->stalled->kernel : NULL);
     json_object_end(writer);
 }

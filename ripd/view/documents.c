@@ -13,9 +13,11 @@
 #include <string.h>
 
 #include "view/document_parts.h"
+#include "view/fragments.h"
 #include "view/query_parse.h"
 
 #define NS_PER_MS 1000000u
+#define FRAGMENTS_WORTH 4u /* so many ids may have something in common */
 
 static const struct {
     const char *schema;
@@ -104,27 +106,17 @@ void part_body_begin(struct json_writer *writer)
     writer->comma = true;
 }
 
+void part_end(struct json_writer *writer)
+{
+    json_object_end(writer);
+    writer->comma = false;
+    json_raw(writer, "\n", 1);
+}
+
 int part_finish(struct json_writer *writer, char **ret_text, size_t *ret_length)
 {
-    size_t length;
-    char *text;
-    char *longer;
-    int status;
-
-    json_object_end(writer);
-    status = json_finish(writer, &text, &length);
-    if (status < 0)
-        return status;
-    longer = realloc(text, length + 2);
-    if (longer == NULL) {
-        free(text);
-        return -ENOMEM;
-    }
-    longer[length] = '\n';
-    longer[length + 1] = '\0';
-    *ret_text = longer;
-    *ret_length = length + 1;
-    return 0;
+    part_end(writer);
+    return json_finish(writer, ret_text, ret_length);
 }
 
 struct document_build {
@@ -132,6 +124,7 @@ struct document_build {
     struct page *page; /* a reference */
     size_t next;       /* item */
     bool in_list;
+    struct fragments *fragments; /* of the page's places */
     struct json_writer writer;
 };
 
@@ -149,6 +142,8 @@ struct document_build *document_build_new(enum document_kind kind, struct page *
     *ret_frame = frame;
     build->kind = kind;
     build->page = page_ref(page);
+    if (page->count >= FRAGMENTS_WORTH)
+        build->fragments = fragments_new();
     part_body_begin(&build->writer);
     return build;
 }
@@ -158,6 +153,7 @@ void document_build_free(struct document_build *build)
     if (build == NULL)
         return;
     json_done(&build->writer);
+    fragments_free(build->fragments);
     page_unref(build->page);
     free(build);
 }
@@ -179,7 +175,7 @@ static void build_first(struct document_build *build)
         if (page->count == 0)
             json_null(writer);
         else
-            part_item(writer, &page->sightings[build->next++]);
+            part_item(writer, &page->sightings[build->next++], build->fragments);
     }
     build->in_list = build->kind != DOCUMENT_THREAD || page->count > 1;
     if (build->in_list) {
@@ -188,32 +184,40 @@ static void build_first(struct document_build *build)
     }
 }
 
-int document_build_step(struct document_build *build, size_t bytes, char **ret_text, size_t *ret_length)
+static void build_item(struct document_build *build, size_t i)
 {
     struct json_writer *writer = &build->writer;
     const struct page *page = build->page;
+
+    json_line(writer);
+    if (page->locations != NULL)
+        part_group(writer, &page->locations->groups[page->first + i]);
+    else if (page->roots != NULL)
+        part_root(writer, page->snapshot->waits, &page->roots->groups[page->first + i]);
+    else
+        part_item(writer, &page->sightings[i], build->fragments);
+}
+
+int document_build_step(struct document_build *build, size_t bytes, struct document_piece *piece)
+{
+    struct json_writer *writer = &build->writer;
+    const struct page *page = build->page;
+    bool last;
     int status;
 
+    json_give(writer, piece->text, piece->capacity);
     if (build->next == 0)
         build_first(build);
-    while (build->next < page->count && writer->length < bytes && !writer->failed) {
-        size_t i = build->next++;
-
-        json_line(writer);
-        if (page->locations != NULL)
-            part_group(writer, &page->locations->groups[page->first + i]);
-        else if (page->roots != NULL)
-            part_root(writer, page->snapshot->waits, &page->roots->groups[page->first + i]);
-        else
-            part_item(writer, &page->sightings[i]);
-    }
-    if (build->next < page->count) {
-        status = json_take(writer, ret_text, ret_length);
-        return status < 0 ? status : 1;
-    }
-    if (build->in_list)
+    while (build->next < page->count && writer->length < bytes && !writer->failed)
+        build_item(build, build->next++);
+    last = build->next == page->count;
+    if (last && build->in_list)
         json_array_end(writer);
-    return part_finish(writer, ret_text, ret_length);
+    if (last)
+        part_end(writer);
+    piece->capacity = writer->capacity;
+    status = json_take(writer, &piece->text, &piece->length);
+    return status < 0 ? status : !last;
 }
 
 int document_page_body(enum document_kind kind, struct page *page, struct document_frame *ret_frame, char **ret_text,
@@ -221,15 +225,19 @@ int document_page_body(enum document_kind kind, struct page *page, struct docume
 {
     struct document_frame frame;
     struct document_build *build = document_build_new(kind, page, &frame);
+    struct document_piece piece = {0};
     int status;
 
     if (build == NULL)
         return -ENOMEM;
-    status = document_build_step(build, SIZE_MAX, ret_text, ret_length);
+    status = document_build_step(build, SIZE_MAX, &piece);
     document_build_free(build);
-    if (status == 0)
-        *ret_frame = frame;
-    return status;
+    if (status < 0)
+        return status;
+    *ret_frame = frame;
+    *ret_text = piece.text;
+    *ret_length = piece.length;
+    return 0;
 }
 
 /* Joins a head made now with a body, which it frees. */

@@ -76,9 +76,20 @@ int document_events_body(const struct snapshot *snapshot, const struct event_pag
  * reference to the page. NULL: no memory.
  */
 struct document_build;
+
+/* A block of malloc, and the text that it begins with. */
+struct document_piece {
+    char *text; /* NULL = none yet */
+    size_t length;
+    size_t capacity;
+};
+
 struct document_build *document_build_new(enum document_kind kind, struct page *page, struct document_frame *ret_frame);
-/* A piece of about that many bytes. 1: there is more; 0: it was the last; -ENOMEM. */
-int document_build_step(struct document_build *build, size_t bytes, char **ret_text, size_t *ret_length);
+/*
+ * A piece of about that many bytes, into the block that piece has if it has one; a larger one takes its place where it
+ * is too small. 1: there is more; 0: it was the last; -ENOMEM, and the block is freed.
+ */
+int document_build_step(struct document_build *build, size_t bytes, struct document_piece *piece);
 void document_build_free(struct document_build *build);
 
 /* Head and body at once. */

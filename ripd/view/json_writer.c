@@ -18,6 +18,7 @@
 #define FIRST_CAPACITY_BYTES 1024u
 #define ESCAPE_BYTES 6u /* \u00XX */
 #define CODE_INVALID UINT32_MAX
+#define UINT_DIGITS 20u
 
 static const char HEX_DIGITS[] = "0123456789abcdef";
 
@@ -332,30 +333,40 @@ void json_hex(struct json_writer *writer, const void *bytes, size_t length)
     written(writer, at, true);
 }
 
-void json_uint(struct json_writer *writer, uint64_t value)
+static inline size_t digit_count(uint64_t value)
 {
-    char digits[20];
-    char *first = digits + sizeof(digits);
-    char *at = reserve(writer, 1 + sizeof(digits));
-    size_t length;
+    size_t count = 1;
 
-    if (at == NULL)
-        return;
+    for (; value >= 10000; value /= 10000)
+        count += 4;
+    return count + (value >= 10) + (value >= 100) + (value >= 1000);
+}
+
+static inline char *put_uint(char *at, uint64_t value)
+{
+    char *end = at + digit_count(value);
+    char *first = end;
+
     while (value >= 100) {
         first -= 2;
         memcpy(first, DIGIT_PAIRS + 2 * (value % 100), 2);
         value /= 100;
     }
-    if (value >= 10) {
-        first -= 2;
-        memcpy(first, DIGIT_PAIRS + 2 * value, 2);
-    } else {
-        *--first = (char)('0' + value);
-    }
-    length = (size_t)(digits + sizeof(digits) - first);
-    at = put_comma(writer, at);
-    memcpy(at, first, length);
-    written(writer, at + length, true);
+    if (value >= 10)
+        memcpy(first - 2, DIGIT_PAIRS + 2 * value, 2);
+    else
+        first[-1] = (char)('0' + value);
+    return end;
+}
+
+void json_uint(struct json_writer *writer, uint64_t value)
+{
+    char *at = reserve(writer, 1 + UINT_DIGITS);
+
+    if (at == NULL)
+        return;
+    at = put_uint(put_comma(writer, at), value);
+    written(writer, at, true);
 }
 
 void json_hex_number(struct json_writer *writer, uint64_t value)
@@ -404,6 +415,28 @@ void json_null(struct json_writer *writer)
 void json_raw(struct json_writer *writer, const char *text, size_t length)
 {
     put_word(writer, text, length);
+}
+
+void json_object_raw(struct json_writer *writer, const char *key, uint64_t value, const char *members, size_t length)
+{
+    size_t key_length = strlen(key);
+    char *at = length > SIZE_MAX / 8 ? NULL : reserve(writer, key_length + UINT_DIGITS + length + 7);
+
+    if (at == NULL)
+        return;
+    at = put_comma(writer, at);
+    *at++ = '{';
+    *at++ = '"';
+    memcpy(at, key, key_length);
+    at += key_length;
+    *at++ = '"';
+    *at++ = ':';
+    at = put_uint(at, value);
+    *at++ = ',';
+    memcpy(at, members, length);
+    at += length;
+    *at++ = '}';
+    written(writer, at, true);
 }
 
 struct civil_date {
@@ -467,23 +500,20 @@ void json_reserve(struct json_writer *writer, size_t bytes)
     (void)reserve(writer, bytes);
 }
 
+void json_give(struct json_writer *writer, char *text, size_t capacity)
+{
+    writer->text = text;
+    writer->capacity = capacity;
+}
+
 int json_take(struct json_writer *writer, char **ret_text, size_t *ret_length)
 {
     struct json_writer rest = {.depth = writer->depth, .comma = writer->comma};
-    char *text;
-    char *shorter;
-    size_t length;
-    int status = json_finish(writer, &text, &length);
+    int status = json_finish(writer, ret_text, ret_length);
 
     *writer = rest;
-    if (status < 0) {
-        writer->failed = true;
-        return status;
-    }
-    shorter = realloc(text, length + 1); /* it may be kept for long */
-    *ret_text = shorter == NULL ? text : shorter;
-    *ret_length = length;
-    return 0;
+    writer->failed = status < 0;
+    return status;
 }
 
 int json_finish(struct json_writer *writer, char **ret_text, size_t *ret_length)

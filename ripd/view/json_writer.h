@@ -43,10 +43,15 @@ void json_hex_number(struct json_writer *writer, uint64_t value); /* "0x1234" */
 void json_bool(struct json_writer *writer, bool value);
 void json_null(struct json_writer *writer);
 void json_raw(struct json_writer *writer, const char *text, size_t length); /* a value that is JSON already */
-void json_time(struct json_writer *writer, uint64_t wall_ns);               /* "2026-11-20T09:41:07.120Z" */
+/* {"KEY":VALUE,MEMBERS}: an object of a number and what is JSON already. The key is not escaped. */
+void json_object_raw(struct json_writer *writer, const char *key, uint64_t value, const char *members, size_t length);
+void json_time(struct json_writer *writer, uint64_t wall_ns); /* "2026-11-20T09:41:07.120Z" */
 
 /* The next value stands on a line of its own: an item of a list, for people and for line-wise tools. */
 void json_line(struct json_writer *writer);
+
+/* The first bytes of a longer text go into this malloc'ed block, which the writer takes over. It has none yet. */
+void json_give(struct json_writer *writer, char *text, size_t capacity);
 
 /* Takes out what was written so far, as json_finish() does; what comes goes on from there. */
 int json_take(struct json_writer *writer, char **ret_text, size_t *ret_length);

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -219,12 +221,72 @@ static void test_growth(void **state)
     free(text);
 }
 
+static void test_object_of_a_number_and_members(void **state)
+{
+    static const uint64_t values[] = {0,    9,     10,    99,       100,       999,          1000,
+                                      9999, 10000, 12345, 99999999, 100000000, 999999999999, UINT64_MAX};
+    struct json_writer writer;
+    char expected[64];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+        json_init(&writer);
+        json_uint(&writer, values[i]);
+        json_object_raw(&writer, "n", values[i], "\"a\":1", 5);
+        json_null(&writer);
+        snprintf(expected, sizeof(expected), "%" PRIu64 ",{\"n\":%" PRIu64 ",\"a\":1},null", values[i], values[i]);
+        assert_text(&writer, expected);
+    }
+}
+
+/* In pieces, in the caller's blocks: in these, or in larger ones where they are too small. */
+static void test_given_blocks(void **state)
+{
+    enum { BLOCK_BYTES = 32 };
+    static const char long_text[] = "a text that is longer than a block of so many bytes";
+    struct json_writer writer;
+    char whole[256] = "", *text, *given;
+    size_t length;
+
+    (void)state;
+    json_init(&writer);
+    json_array_begin(&writer);
+    for (uint64_t i = 0; i < 4; i++) {
+        bool is_long = i == 2;
+
+        if (i != 0) {
+            given = malloc(BLOCK_BYTES);
+            json_give(&writer, given, BLOCK_BYTES);
+        }
+        if (is_long)
+            json_string(&writer, long_text);
+        else
+            json_uint(&writer, i);
+        assert_int_equal(writer.capacity == BLOCK_BYTES, i != 0 && !is_long);
+        if (i == 3)
+            json_array_end(&writer);
+        assert_int_equal(json_take(&writer, &text, &length), 0);
+        assert_int_equal(strlen(text), length);
+        strcat(whole, text);
+        free(text);
+    }
+    assert_string_equal(whole, "[0,1,\"a text that is longer than a block of so many bytes\",3]");
+    json_done(&writer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structure),      cmocka_unit_test(test_numbers), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_text),           cmocka_unit_test(test_quotes),  cmocka_unit_test(test_guard_page),
-        cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_quotes),
+        cmocka_unit_test(test_guard_page),
+        cmocka_unit_test(test_failure_sticks),
+        cmocka_unit_test(test_growth),
+        cmocka_unit_test(test_object_of_a_number_and_members),
+        cmocka_unit_test(test_given_blocks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

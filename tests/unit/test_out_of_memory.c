@@ -288,7 +288,7 @@ static void pages_story(void)
         size_t before = body->length;
 
         text = malloc(10);
-        if (text != NULL && body_append(body, text, 10) != 0)
+        if (text != NULL && body_append(body, &(struct document_piece){text, 10, 10}) != 0)
             assert_int_equal(body->length, before);
     }
     if (body != NULL)
@@ -305,11 +305,69 @@ static void test_pages(void **state)
     tell_again(pages_story, 20);
 }
 
+/* The list of a few stalls, in pieces. Whole, or not at all. */
+static size_t list_story_bytes;
+
+static int write_list(struct pages *pages, struct page *page, struct body **ret_body)
+{
+    struct document_frame frame;
+    struct document_build *build = document_build_new(DOCUMENT_STALLS, page, &frame);
+    struct body *body = build != NULL ? body_new(pages, &frame, NULL, 0) : NULL;
+    int status = body != NULL ? 1 : -ENOMEM;
+
+    while (status > 0) {
+        struct document_piece piece = pages_take_piece(pages);
+
+        status = document_build_step(build, 4096, &piece);
+        if (status >= 0 && body_append(body, &piece) != 0)
+            status = -ENOMEM;
+    }
+    document_build_free(build);
+    if (status < 0)
+        body_unref(body);
+    else
+        *ret_body = body;
+    return status;
+}
+
+static void list_story(void)
+{
+    long left = with_memory();
+    struct snapshot *snapshot = sample_snapshot(1, 0, 20);
+    struct pages pages = {0};
+    struct query query;
+    struct body *body = NULL;
+    struct page *page;
+
+    query_init(&query);
+    page = query_stalls(&query, snapshot);
+    until_failure = left;
+    if (write_list(&pages, page, &body) == 0) {
+        if (list_story_bytes == 0)
+            list_story_bytes = body->length;
+        assert_int_equal(body->length, list_story_bytes);
+        body_unref(body);
+    }
+    left = with_memory();
+    pages_done(&pages);
+    assert_int_equal(pages.alive_bytes, 0);
+    page_unref(page);
+    snapshot_unref(snapshot);
+    until_failure = left;
+}
+
+static void test_list(void **state)
+{
+    (void)state;
+    tell_again(list_story, 12);
+    assert_true(list_story_bytes > 3 * 4096);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_events),    cmocka_unit_test(test_history), cmocka_unit_test(test_store),
-        cmocka_unit_test(test_locations), cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_locations), cmocka_unit_test(test_pages),   cmocka_unit_test(test_list),
     };
 
     log_set_level(LOG_LEVEL_ERROR);

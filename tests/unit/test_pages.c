@@ -56,7 +56,7 @@ static void test_long_ones_are_freed_in_pieces(void **state)
         struct body *body = body_new(&pages, &frame, NULL, 0);
 
         for (unsigned piece = 0; piece < 10 * PAGES_PIECES_FREED_AT_ONCE; piece++)
-            assert_int_equal(body_append(body, malloc(100), 100), 0);
+            assert_int_equal(body_append(body, &(struct document_piece){malloc(100), 100, 100}), 0);
         assert_int_equal(pages.alive_bytes, body->length);
         body_unref(body);
         assert_int_equal(pages.alive_bytes, 0);
@@ -151,11 +151,92 @@ static void test_keys(void **state)
     assert_true(strlen(keys[0]) < PAGE_KEY_BYTES - 1);
 }
 
+/* A list of that many full pieces, and one that is nearly empty. */
+static struct body *long_list(struct pages *pages, size_t piece_count)
+{
+    const struct document_frame frame = {.sequence = 1};
+    struct body *body = body_new(pages, &frame, NULL, 0);
+    size_t before = pages->alive_bytes;
+
+    for (size_t i = 0; i <= piece_count; i++) {
+        struct document_piece piece = pages_take_piece(pages);
+
+        assert_non_null(piece.text);
+        assert_int_equal(piece.capacity, PAGES_PIECE_BYTES);
+        memset(piece.text, 'x', piece.capacity);
+        piece.length = i < piece_count ? piece.capacity - 1 : 100;
+        assert_int_equal(body_append(body, &piece), 0);
+    }
+    assert_int_equal(body->pieces[piece_count].capacity, 101);
+    assert_int_equal(pages->alive_bytes, before + piece_count * PAGES_PIECE_BYTES + 101);
+    return body;
+}
+
+/* What one list took the next one has; what none takes between two scans is given back. */
+static void test_pieces_are_used_again(void **state)
+{
+    enum { COUNT = 100 };
+    struct pages pages = {0};
+    uint64_t sequence = 1;
+
+    (void)state;
+    for (; sequence < 10; sequence++) {
+        size_t spare_count = pages.spare_count;
+        struct body *body = long_list(&pages, COUNT);
+
+        assert_int_equal(pages.spare_count, sequence == 1 ? 1 : spare_count - COUNT);
+        body_unref(body);
+        pages_forget_before(&pages, sequence);
+        while (pages_free_some(&pages))
+            ;
+        assert_int_equal(pages.alive_bytes, 0);
+        assert_int_equal(pages.spare_count, COUNT + 1);
+    }
+    body_unref(long_list(&pages, COUNT / 2));
+    pages_forget_before(&pages, sequence++);
+    while (pages_free_some(&pages))
+        ;
+    assert_int_equal(pages.spare_count, COUNT / 2 + 1); /* half of them was not needed */
+    pages_forget_before(&pages, sequence++);
+    assert_true(pages_free_some(&pages)); /* none was, and they are more than go at once */
+    while (pages_free_some(&pages))
+        ;
+    assert_int_equal(pages.spare_count, 0);
+    assert_null(pages.spares);
+}
+
+static void test_spare_pieces_are_bounded(void **state)
+{
+    enum { TOO_MANY = PAGES_SPARE_BYTES_MAX / PAGES_PIECE_BYTES + 50 };
+    struct pages pages = {0};
+    struct body *one = long_list(&pages, TOO_MANY);
+    size_t most;
+
+    (void)state;
+    body_unref(one);
+    while (pages_free_some(&pages))
+        ;
+    most = pages.spare_count;
+    assert_in_range(most * PAGES_PIECE_BYTES, PAGES_SPARE_BYTES_MAX - 2 * PAGES_PIECE_BYTES, PAGES_SPARE_BYTES_MAX);
+    pages_done(&pages);
+    assert_int_equal(pages.spare_count, 0);
+    one = long_list(&pages, 10); /* alive, they are counted with the spare ones */
+    body_unref(long_list(&pages, TOO_MANY - 20));
+    while (pages_free_some(&pages))
+        ;
+    assert_in_range(pages.spare_count, most - 13, most - 10);
+    body_unref(one);
+    pages_done(&pages);
+    assert_int_equal(pages.alive_bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_question_and_scan),
         cmocka_unit_test(test_long_ones_are_freed_in_pieces),
+        cmocka_unit_test(test_pieces_are_used_again),
+        cmocka_unit_test(test_spare_pieces_are_bounded),
         cmocka_unit_test(test_not_too_many),
         cmocka_unit_test(test_not_too_large),
         cmocka_unit_test(test_keys),

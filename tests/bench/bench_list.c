@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench_list.c - what writing the longest list costs: 10,000 stalls with whole trails, in slices, as the server does.
+ *
+ * The reference is the least that could be done for it, copying as many bytes to memory of our own.
+ */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "net/limits.h"
+#include "net/pages.h"
+#include "unit/samples.h"
+
+enum { STALLS = 10000, CRUMBS = 32, PLACES = 48, MODULES = 12 };
+
+static struct snapshot *snapshot;
+static struct query query;
+static struct pages pages;
+static char *source;
+static size_t source_bytes;
+
+static void need(int condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "bench_list: %s failed\n", what);
+    exit(EXIT_FAILURE);
+}
+
+static struct module_facts *new_module(uint64_t number)
+{
+    struct module_facts *module = calloc(1, sizeof(*module));
+    char path[64];
+
+    need(module != NULL, "memory");
+    snprintf(path, sizeof(path), "/usr/lib/x86_64-linux-gnu/libpart-%llu.so.0", (unsigned long long)number);
+    module->start = SAMPLE_BIAS + (number << 20);
+    module->end = module->start + 0x10000;
+    module->bias = module->start;
+    memcpy(module->build_id, SAMPLE_BUILD_ID, sizeof(SAMPLE_BUILD_ID));
+    module->path = strdup(path);
+    module->name = strrchr(module->path, '/') + 1;
+    atomic_init(&module->references, 1);
+    return module;
+}
+
+/* The place of a number: the same few over and over, as threads that do the same have them. */
+static uint64_t address_of(uint64_t number)
+{
+    return SAMPLE_BIAS + ((1 + number % MODULES) << 20) + 0x1230 + 16 * (number % PLACES);
+}
+
+static void name_places(struct process_facts *process)
+{
+    struct symbol_budget *budget = symbol_budget_new();
+
+    for (uint64_t number = 0; number < PLACES; number++) {
+        struct module_facts *module = process_facts_module(process, address_of(number));
+        char function[64];
+        struct symbol_frame frame = {function, "/build/part-1.2.3/source/part_queue.c", 100 + (uint32_t)number};
+
+        snprintf(function, sizeof(function), "part_queue_take_%llu", (unsigned long long)number);
+        need(symbol_table_add(&module->symbols, budget, 0, address_of(number) - module->bias, symbol_new(&frame, 1)) ==
+                 0,
+             "symbol_table_add");
+    }
+    symbol_budget_unref(budget);
+}
+
+static struct kernel_facts *new_kernel(void)
+{
+    struct kernel_facts *kernel = kernel_facts_new("pipe:[123456]");
+
+    need(kernel != NULL, "memory");
+    kernel->state = 'S';
+    kernel->syscall = "read";
+    kernel->descriptor = 3;
+    snprintf(kernel->wchan, sizeof(kernel->wchan), "anon_pipe_read");
+    return kernel;
+}
+
+static void make_snapshot(void)
+{
+    struct process_facts *process;
+
+    snapshot = sample_snapshot(1, 0, 0);
+    process = snapshot->rings[0].processes[0];
+    process->modules = realloc(process->modules, (1 + MODULES) * sizeof(*process->modules));
+    snapshot->stalls = realloc(snapshot->stalls, STALLS * sizeof(*snapshot->stalls));
+    need(process->modules != NULL && snapshot->stalls != NULL, "memory");
+    for (uint64_t number = 1; number <= MODULES; number++)
+        process->modules[process->module_count++] = new_module(number);
+    name_places(process);
+    for (uint32_t i = 0; i < STALLS; i++) {
+        char name[32];
+        int length = snprintf(name, sizeof(name), "worker-%u", i);
+        struct item *item = sample_item(process_facts_ref(process), "checkout", 1, i, name, (size_t)length, CRUMBS);
+
+        for (size_t j = 0; j < CRUMBS; j++)
+            item->crumbs[j].address = address_of(i % 7 + j);
+        snapshot->stalls[i] = sample_stall(item, 1000 + i);
+        snapshot->stalls[i].kernel = new_kernel();
+    }
+    snapshot->stall_count = STALLS;
+}
+
+/* The list as the server makes it; the caller's reference. */
+static struct body *write_list(uint32_t limit)
+{
+    struct document_frame frame;
+    struct document_build *build;
+    struct page *page;
+    struct body *body;
+    int status = 1;
+
+    query.limit = limit;
+    page = query_stalls(&query, snapshot);
+    need(page != NULL, "query_stalls");
+    build = document_build_new(DOCUMENT_STALLS, page, &frame);
+    body = body_new(&pages, &frame, NULL, 0);
+    need(build != NULL && body != NULL, "memory");
+    while (status > 0) {
+        struct document_piece piece = pages_take_piece(&pages);
+
+        status = document_build_step(build, HTTP_BUILD_BYTES_PER_TURN, &piece);
+        need(status >= 0 && body_append(body, &piece) == 0, "memory");
+    }
+    document_build_free(build);
+    page_unref(page);
+    return body;
+}
+
+static void let_go(struct body *body)
+{
+    body_unref(body);
+    (void)pages_free_some(&pages);
+}
+
+static void write_all(uint64_t count)
+{
+    (void)count;
+    let_go(write_list(STALLS));
+}
+
+static void copy_all(uint64_t count)
+{
+    static char *copies[4096];
+    size_t copy_count = 0;
+
+    (void)count;
+    for (size_t at = 0; at < source_bytes; at += HTTP_BUILD_BYTES_PER_TURN, copy_count++) {
+        size_t left = source_bytes - at;
+        size_t length = left < HTTP_BUILD_BYTES_PER_TURN ? left : HTTP_BUILD_BYTES_PER_TURN;
+
+        copies[copy_count] = malloc(length);
+        need(copies[copy_count] != NULL, "memory");
+        memcpy(copies[copy_count], source + at, length);
+    }
+    while (copy_count > 0)
+        free(copies[--copy_count]);
+}
+
+static void copy_over(uint64_t count)
+{
+    static char *target;
+
+    (void)count;
+    if (target == NULL)
+        target = malloc(source_bytes);
+    need(target != NULL, "memory");
+    memcpy(target, source, source_bytes);
+}
+
+int main(void)
+{
+    struct contender contenders[] = {
+        {"copying as many bytes to memory fresh from the system", copy_all, 0, NULL},
+        {"copying as many bytes to memory that is there", copy_over, 0, NULL},
+        {"writing the list", write_all, 0, NULL},
+    };
+    struct body *body;
+
+    (void)mallopt(M_MMAP_THRESHOLD, 65536); /* as the server has it */
+    make_snapshot();
+    body = write_list(STALLS);
+    source_bytes = body->length;
+    source = malloc(source_bytes);
+    need(source != NULL, "memory");
+    memset(source, 'x', source_bytes);
+    let_go(body);
+    bench_print_machine();
+    printf("\n%zu bytes for %d stalls of %d entries each\n", source_bytes, STALLS, CRUMBS);
+    bench_table("a list of 10,000 stalls, for each of them", contenders, 3, 0, STALLS);
+    pages_done(&pages);
+    snapshot_unref(snapshot);
+    return 0;
+}
