@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_open_files.c - this program's own file, open many times, in real memory: ripd/sym/child/open_files.c.
+ *
+ * What libdw would take for a file of gigabytes the test takes itself.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sym/child/lookup.h"
+#include "sym/child/open_files.h"
+
+static int add(struct open_files *files, uint64_t key)
+{
+    return open_files_add(files, key, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/proc/self/exe", NULL, 0);
+}
+
+static void *take(uint64_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    memset(memory, 1, bytes);
+    return memory;
+}
+
+static size_t count_open(const struct open_files *files)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < OPEN_FILES_MAX; i++)
+        count += files->files[i].lookup != NULL;
+    return count;
+}
+
+/* The one used least goes for another. */
+static void test_many(void **state)
+{
+    struct open_files files = {.uses = 0};
+
+    (void)state;
+    assert_null(open_files_find(&files, 1));
+    for (uint64_t key = 1; key <= OPEN_FILES_MAX; key++)
+        assert_int_equal(add(&files, key), 0);
+    assert_non_null(open_files_find(&files, 1));
+    assert_int_equal(add(&files, 100), 0);
+    assert_int_equal(count_open(&files), OPEN_FILES_MAX);
+    assert_non_null(open_files_find(&files, 1));
+    assert_null(open_files_find(&files, 2));
+    assert_non_null(open_files_find(&files, 100));
+    assert_int_equal(add(&files, 100), 0); /* again, in its place */
+    assert_int_equal(count_open(&files), OPEN_FILES_MAX);
+    open_files_close(&files);
+    assert_int_equal(count_open(&files), 0);
+    assert_null(open_files_find(&files, 1));
+}
+
+static void test_none(void **state)
+{
+    struct open_files files = {.uses = 0};
+
+    (void)state;
+    assert_int_equal(open_files_add(&files, 1, open("/dev/null", O_RDONLY | O_CLOEXEC), "/dev/null", NULL, 0),
+                     -ENOEXEC);
+    assert_null(open_files_find(&files, 1));
+    open_files_check(&files, 1);
+    open_files_close(&files);
+}
+
+/* Memory is short: the last one that was used stays, and the new one. */
+static void test_a_crowd(void **state)
+{
+    struct open_files files = {.uses = 0};
+    void *memory;
+
+    (void)state;
+    for (uint64_t key = 1; key <= 5; key++)
+        assert_int_equal(add(&files, key), 0);
+    assert_non_null(open_files_find(&files, 3));
+    memory = take(OPEN_FILES_CROWDED_BYTES + (1 << 20));
+    assert_int_equal(add(&files, 6), 0);
+    assert_int_equal(count_open(&files), 2);
+    assert_non_null(open_files_find(&files, 3));
+    assert_non_null(open_files_find(&files, 6));
+    for (int i = 0; i < 20; i++) /* nor do these two take turns */
+        open_files_check(&files, open_files_find(&files, 3) != NULL && i % 2 == 0 ? 3 : 6);
+    assert_int_equal(count_open(&files), 2);
+    munmap(memory, OPEN_FILES_CROWDED_BYTES + (1 << 20));
+    open_files_close(&files);
+}
+
+/* What answers add is counted for all of them, whatever is opened and closed meanwhile. */
+static void test_growth(void **state)
+{
+    enum { STEPS = 8 };
+    const uint64_t step = OPEN_FILES_GROWTH_BYTES / STEPS;
+    struct open_files files = {.uses = 0};
+    void *parts[2 * STEPS];
+    size_t count = 0;
+
+    (void)state;
+    assert_int_equal(add(&files, 1), 0);
+    assert_int_equal(add(&files, 2), 0);
+    for (uint64_t other = 3; count_open(&files) != 0; other++) {
+        assert_true(count < STEPS + 1);
+        assert_non_null(open_files_find(&files, 1));
+        parts[count++] = take(step);
+        open_files_check(&files, 1);
+        if (count < 5)
+            assert_int_equal(add(&files, other), 0);
+    }
+    assert_in_range(count, STEPS - 1, STEPS + 1);
+    for (int i = 0; i < 3; i++) { /* it counts anew */
+        assert_int_equal(add(&files, 1), 0);
+        parts[count++] = take(step);
+        open_files_check(&files, 1);
+        assert_int_equal(count_open(&files), 1);
+    }
+    while (count != 0)
+        munmap(parts[--count], step);
+    open_files_close(&files);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_a_crowd),
+        cmocka_unit_test(test_growth),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
