@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reader_copy.c - single records of a ring, copied out while their writers go on: an id, its wait for a lock, its
- * trail, a process, a module.
+ * trail, its last location, a process, a module.
  *
  * Pure, as reader.c, whose guarantees hold here; 4 is kept in this file. A record is copied between two looks at the
  * word that says whose it is (its generation), and copied again if that moved, at most ATTEMPTS times.
@@ -149,25 +149,32 @@ static bool copy_trail(const struct rip_view *view, const struct rip_slot *slot,
     return generation % 2 == 0 && rip_load_relaxed(&slot->generation) == generation;
 }
 
+/* An entry as it was loaded, between two loads of count. */
+struct entry_copy {
+    uint64_t before;
+    uint64_t entry;
+    uint64_t after;
+};
+
 /*
  * Which snap entry i is of, by its place and tag; false if that is not certain. The place holds the snap that was its
  * newest when it was loaded, or an older one (not stored yet, or never, when a handler snapped on): a distance that is
  * a multiple of entry_count and shows in the tag, unless it is 256; for that the count must have moved further than
  * TRAIL_DRIFT_MAX around the load. Registration clears the entries: address 0 is one not written since.
  */
-static bool crumb_of(const struct rip_view *view, const struct trail_copy *copy, uint32_t i,
+static bool crumb_of(const struct rip_view *view, uint64_t skip, const struct entry_copy *copy, uint64_t i,
                      struct rip_crumb *ret_crumb)
 {
-    uint64_t newest = copy->count[i + 1];
+    uint64_t newest = copy->after;
     uint64_t age = (newest - i) % view->entry_count; /* entry_count divides 2^64: right after wrapping too */
-    uint64_t address = copy->entry[i] & RIP_ENTRY_ADDRESS_MASK;
+    uint64_t address = copy->entry & RIP_ENTRY_ADDRESS_MASK;
     uint64_t number = newest - age;
 
-    if (newest - copy->count[i] > TRAIL_DRIFT_MAX || age >= newest || number <= copy->skip || address == 0)
+    if (newest - copy->before > TRAIL_DRIFT_MAX || age >= newest || number <= skip || address == 0)
         return false;
-    if (copy->entry[i] >> RIP_ENTRY_TAG_SHIFT != (uint8_t)number)
+    if (copy->entry >> RIP_ENTRY_TAG_SHIFT != (uint8_t)number)
         return false;
-    *ret_crumb = (struct rip_crumb){.snap = number - copy->skip, .address = address};
+    *ret_crumb = (struct rip_crumb){.snap = number - skip, .address = address};
     return true;
 }
 
@@ -187,10 +194,11 @@ enum rip_status rip_view_trail(const struct rip_view *view, uint32_t slot_index,
     if (!same_id)
         return RIP_CHANGED;
     for (uint32_t i = 0; i < view->entry_count; i++) {
+        const struct entry_copy entry = {copy.count[i], copy.entry[i], copy.count[i + 1]};
         struct rip_crumb crumb;
         size_t place = crumb_count;
 
-        if (!crumb_of(view, &copy, i, &crumb))
+        if (!crumb_of(view, copy.skip, &entry, i, &crumb))
             continue;
         for (; place > 0 && ret_crumbs[place - 1].snap < crumb.snap; place--)
             ret_crumbs[place] = ret_crumbs[place - 1];
@@ -199,6 +207,48 @@ enum rip_status rip_view_trail(const struct rip_view *view, uint32_t slot_index,
     }
     *ret_count = crumb_count;
     return RIP_OK;
+}
+
+/* Back from the newest entry to the first that is certain. False: none is. */
+static bool last_crumb(const struct rip_view *view, const struct rip_slot *slot, struct rip_crumb *ret_crumb)
+{
+    const uint64_t *entries = entries_of(view, slot);
+    uint64_t skip = count_skip_of(slot);
+    uint64_t newest = rip_load_acquire(&slot->count); /* as in copy_trail() */
+    struct entry_copy copy = {.after = newest};
+
+    for (uint64_t age = 0; age < view->entry_count && age < newest; age++) {
+        uint64_t i = (newest - age) % view->entry_count;
+
+        copy.before = copy.after;
+        copy.entry = rip_load_acquire(&entries[i]);
+        copy.after = rip_load_acquire(&slot->count);
+        if (crumb_of(view, skip, &copy, i, ret_crumb))
+            return true;
+    }
+    return false;
+}
+
+enum rip_status rip_view_last(const struct rip_view *view, uint32_t slot_index, struct rip_last_info *ret_info)
+{
+    for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
+        struct rip_last_info info = {.slot = slot_index};
+        const struct rip_slot *slot;
+
+        if (!is_live(view, slot_index))
+            return RIP_NOT_LIVE;
+        slot = slot_at(view, slot_index);
+        info.generation = rip_load_acquire(&slot->generation); /* pairs with end_change() in slot.c */
+        info.process = rip_load_relaxed(&slot->process);
+        if (!last_crumb(view, slot, &info.crumb))
+            info.crumb = (struct rip_crumb){0};
+        rip_fence_acquire(); /* pairs with begin_change() in slot.c */
+        if (info.generation % 2 == 0 && rip_load_relaxed(&slot->generation) == info.generation) {
+            *ret_info = info;
+            return RIP_OK;
+        }
+    }
+    return RIP_CHANGED;
 }
 
 /* Processes and modules -------------------------------------------------------------------------------------------- */

@@ -2,8 +2,8 @@
 /*
  * describe_locations.c - all ids that match, counted by their last location. Touches the mappings.
  *
- * Of each id its trail is read, and nothing else; one id of each group that is returned is described. The facts of all
- * processes met are held to the end, so that no pointer to them comes to mean another process.
+ * Of each id its last location is read, and nothing else; one id of each group that is returned is described. The facts
+ * of all processes met are held to the end, so that no pointer to them comes to mean another process.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,7 +53,6 @@ static const struct process_facts *facts_of(struct counting *counting, const str
 static int take(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
 {
     struct counting *counting = walk->context;
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
     struct located_id id = {
         .state = sighting->state,
         .frozen_for_ns = sighting->frozen_for_ns,
@@ -61,18 +60,16 @@ static int take(struct walk *walk, uint32_t slot, uint32_t generation, const str
         .slot = slot,
         .generation = generation,
     };
-    struct rip_id_info info;
-    size_t crumb_count = 0;
+    struct rip_last_info last;
 
     if (counting->ring != walk->ring->serial && enter_ring(counting, walk->ring) != 0)
         return -ENOMEM;
-    if (mapping_trail(&walk->ring->mapping, slot, crumbs, &crumb_count) != 0 ||
-        mapping_id(&walk->ring->mapping, slot, &info) != 0 || info.generation != generation)
+    if (mapping_last(&walk->ring->mapping, slot, &last) != 0 || last.generation != generation)
         return 0; /* it ended since the scan */
-    id.snapped = crumb_count != 0;
+    id.snapped = last.crumb.snap != 0;
     if (id.snapped) {
-        id.address = crumbs[0].address;
-        id.process = facts_of(counting, walk, info.process);
+        id.address = last.crumb.address;
+        id.process = facts_of(counting, walk, last.process);
     }
     return locations_add(counting->locations, &id);
 }

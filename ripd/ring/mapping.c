@@ -217,6 +217,20 @@ int mapping_wait(struct mapping *mapping, uint32_t slot, struct rip_wait_info *r
     return mark_damaged(mapping);
 }
 
+int mapping_last(struct mapping *mapping, uint32_t slot, struct rip_last_info *ret_info)
+{
+    enum rip_status status;
+
+    if (mapping->damaged)
+        return -EIO;
+    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
+        status = rip_view_last(&mapping->view, slot, ret_info);
+        sigbus_unguard();
+        return status != RIP_OK;
+    }
+    return mark_damaged(mapping);
+}
+
 int mapping_trail(struct mapping *mapping, uint32_t slot, struct rip_crumb ret_crumbs[RIP_ENTRY_COUNT],
                   size_t *ret_count)
 {

@@ -102,7 +102,7 @@ def exported_symbols():
               "rip_context_init", "rip_context_exit", "rip_refresh_modules", "rip_tid", "rip_idx",
               "rip_ctr", "rip_ring", "rip__thread", "rip__epoch", "rip__enter_thread", "rip_status_text",
               "rip_view_open", "rip_view_info", "rip_view_scan", "rip_view_id", "rip_view_trail", "rip_view_process",
-              "rip_view_module", "rip_view_live_count", "rip_view_wait"}
+              "rip_view_module", "rip_view_live_count", "rip_view_wait", "rip_view_last"}
     names.discard("LIBRIP_1")
     report("exported symbols", names == wanted, f"only exported: {names - wanted}\nmissing: {wanted - names}")
 

@@ -15,6 +15,23 @@ enum { BATCH = 100 }; /* not a multiple of a word: scans are resumed in the midd
         }                                                                                                              \
     } while (0)
 
+/* The bytes stand still: it is the first of the trail. */
+static void walk_last(const struct rip_view *view, uint32_t slot, enum rip_status trail_status,
+                      const struct rip_crumb *first)
+{
+    struct rip_last_info info = {.slot = UINT32_MAX};
+    enum rip_status status = rip_view_last(view, slot, &info);
+
+    PROMISE(status == trail_status);
+    if (status != RIP_OK) {
+        PROMISE(info.slot == UINT32_MAX);
+        return;
+    }
+    PROMISE(info.slot == slot && info.generation % 2 == 0);
+    PROMISE(info.crumb.snap == (first != NULL ? first->snap : 0));
+    PROMISE(info.crumb.address == (first != NULL ? first->address : 0));
+}
+
 static void walk_trail(const struct rip_view *view, uint32_t slot, struct ring_walk *walk)
 {
     struct rip_crumb crumbs[RIP_ENTRY_COUNT];
@@ -22,6 +39,7 @@ static void walk_trail(const struct rip_view *view, uint32_t slot, struct ring_w
     enum rip_status status = rip_view_trail(view, slot, crumbs, &count);
 
     PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
+    walk_last(view, slot, status, status == RIP_OK && count != 0 ? &crumbs[0] : NULL);
     if (status != RIP_OK) {
         PROMISE(count == RIP_ENTRY_COUNT + 1);
         return;

@@ -93,6 +93,7 @@ static void test_what_is_not_live_is_not_told(void **state)
 {
     static const uint32_t slots[] = {0, 2, 4, 64, 69, 70, 127, 128, 4096, UINT32_MAX - 63, UINT32_MAX};
     struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_last_info last, last_before;
     struct rip_id_info info, before;
     struct fixture fixture;
     size_t count = 99;
@@ -100,10 +101,13 @@ static void test_what_is_not_live_is_not_told(void **state)
     (void)state;
     set_up(&fixture);
     memset(&info, 0x5a, sizeof(info));
+    memset(&last, 0x5a, sizeof(last));
     before = info;
+    last_before = last;
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
         assert_int_equal(rip_view_id(&fixture.view, slots[i], &info), RIP_NOT_LIVE);
         assert_int_equal(rip_view_trail(&fixture.view, slots[i], crumbs, &count), RIP_NOT_LIVE);
+        assert_int_equal(rip_view_last(&fixture.view, slots[i], &last), RIP_NOT_LIVE);
     }
     ring_builder_remove_id(&fixture.builder, SLOT);
     assert_int_equal(rip_view_id(&fixture.view, SLOT, &info), RIP_NOT_LIVE);
@@ -111,6 +115,8 @@ static void test_what_is_not_live_is_not_told(void **state)
     fixture.slot->generation = 3;
     assert_int_equal(rip_view_id(&fixture.view, SLOT, &info), RIP_CHANGED);
     assert_int_equal(rip_view_trail(&fixture.view, SLOT, crumbs, &count), RIP_CHANGED);
+    assert_int_equal(rip_view_last(&fixture.view, SLOT, &last), RIP_CHANGED);
+    assert_memory_equal(&last, &last_before, sizeof(last));
     assert_memory_equal(&info, &before, sizeof(info));
     assert_int_equal(count, 99);
     tear_down(&fixture);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_reader_trail.c - rip_view_trail(): every crumb that is returned is right, whatever the writer does meanwhile.
+ * test_reader_trail.c - rip_view_trail() and rip_view_last(): every crumb that is returned is right, whatever the
+ * writer does meanwhile.
  *
  * Writers come in three kinds here: none (the bytes are still), a thread at full speed, and one that makes exactly 256
  * snaps between any two loads of the reader, which is the most that tags can be deceived.
@@ -44,11 +45,26 @@ static void tear_down(struct fixture *fixture)
     ring_builder_free(&fixture->builder);
 }
 
+static struct rip_crumb last_of(const struct fixture *fixture)
+{
+    struct rip_last_info info;
+
+    assert_int_equal(rip_view_last(&fixture->view, SLOT, &info), RIP_OK);
+    assert_int_equal(info.slot, SLOT);
+    assert_int_equal(info.generation, fixture->slot->generation);
+    assert_int_equal(info.process, 2);
+    return info.crumb;
+}
+
+/* Of a slot that stands still: the last location is the first of the trail. */
 static size_t trail_of(const struct fixture *fixture, struct rip_crumb crumbs[RIP_ENTRY_COUNT])
 {
+    struct rip_crumb last = last_of(fixture);
     size_t count;
 
     assert_int_equal(rip_view_trail(&fixture->view, SLOT, crumbs, &count), RIP_OK);
+    assert_true(last.snap == (count != 0 ? crumbs[0].snap : 0));
+    assert_true(last.address == (count != 0 ? crumbs[0].address : 0));
     return count;
 }
 
@@ -226,7 +242,7 @@ static void test_no_crumb_is_ever_wrong(void **state)
     struct rip_crumb crumbs[RIP_ENTRY_COUNT];
     struct fixture fixture;
     uint64_t last = 0;
-    size_t seen = 0;
+    size_t seen = 0, seen_last = 0;
     pthread_t thread;
 
     (void)state;
@@ -234,20 +250,30 @@ static void test_no_crumb_is_ever_wrong(void **state)
     racing.slot = fixture.slot;
     start_race(&thread);
     for (unsigned round = 0; round < RACE_ROUNDS; round++) {
-        size_t count = trail_of(&fixture, crumbs);
+        struct rip_crumb newest = last_of(&fixture);
+        size_t count;
 
+        assert_int_equal(rip_view_trail(&fixture.view, SLOT, crumbs, &count), RIP_OK);
+        if (newest.snap != 0 && newest.address != ring_builder_address(newest.snap))
+            fail_msg("snap %llu is told last with another's address", (unsigned long long)newest.snap);
         for (size_t i = 0; i < count; i++) {
             if (crumbs[i].address != ring_builder_address(crumbs[i].snap))
                 fail_msg("snap %llu is told with another's address", (unsigned long long)crumbs[i].snap);
+        }
+        if (newest.snap != 0) {
+            assert_true(newest.snap + RIP_ENTRY_COUNT >= last);
+            last = newest.snap;
         }
         if (count > 0) {
             assert_true(crumbs[0].snap + RIP_ENTRY_COUNT >= last);
             last = crumbs[0].snap;
         }
         seen += count;
+        seen_last += newest.snap != 0;
     }
     end_race(thread);
     assert_true(seen > 0);
+    assert_true(seen_last > 0);
     assert_int_equal(trail_of(&fixture, crumbs), RIP_ENTRY_COUNT);
     assert_true(crumbs[0].snap == fixture.slot->count);
     tear_down(&fixture);
@@ -277,7 +303,8 @@ static void on_fault(int signal_number, siginfo_t *information, void *context)
     mprotect(wants_entry ? staged.count_page : staged.entry_page, RIP_PAGE_BYTES, PROT_NONE);
 }
 
-static size_t staged_trail(uint64_t step, struct rip_crumb crumbs[RIP_ENTRY_COUNT])
+/* With that many snaps between any two of its loads. */
+static size_t staged_trail(uint64_t step, struct rip_crumb crumbs[RIP_ENTRY_COUNT], struct rip_last_info *ret_last)
 {
     struct sigaction old_action, action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     struct rip_view view;
@@ -289,6 +316,9 @@ static size_t staged_trail(uint64_t step, struct rip_crumb crumbs[RIP_ENTRY_COUN
     mprotect(staged.count_page, RIP_PAGE_BYTES, PROT_NONE);
     assert_int_equal(rip_view_trail(&view, 0, crumbs, &count), RIP_OK);
     mprotect(staged.count_page, 2 * RIP_PAGE_BYTES, PROT_READ | PROT_WRITE);
+    mprotect(staged.count_page, RIP_PAGE_BYTES, PROT_NONE);
+    assert_int_equal(rip_view_last(&view, 0, ret_last), RIP_OK);
+    mprotect(staged.count_page, 2 * RIP_PAGE_BYTES, PROT_READ | PROT_WRITE);
     sigaction(SIGSEGV, &old_action, NULL);
     return count;
 }
@@ -299,6 +329,7 @@ static void test_snaps_between_any_two_loads(void **state)
         .slot_capacity = 1, .slot_stride_bytes = 2 * RIP_PAGE_BYTES, .entry_offset_bytes = RIP_PAGE_BYTES};
     static const uint64_t deceiving_steps[] = {224, 256, 288, 512, 8192};
     struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_last_info last;
     size_t count;
 
     (void)state;
@@ -308,13 +339,17 @@ static void test_snaps_between_any_two_loads(void **state)
     staged.count_page = (unsigned char *)ring_builder_slot(&staged.builder, 0);
     staged.entry_page = (unsigned char *)ring_builder_entries(&staged.builder, 0);
     for (uint64_t step = 0; step <= 10; step++) {
-        count = staged_trail(step, crumbs);
+        count = staged_trail(step, crumbs, &last);
+        assert_true(last.crumb.snap != 0 || step != 0);
+        assert_true(last.crumb.snap == 0 || last.crumb.address == ring_builder_address(last.crumb.snap));
         assert_in_range(count, step == 0 ? 32 : 1, 32);
         for (size_t i = 0; i < count; i++)
             assert_true(crumbs[i].address == ring_builder_address(crumbs[i].snap));
     }
-    for (size_t i = 0; i < sizeof(deceiving_steps) / sizeof(deceiving_steps[0]); i++)
-        assert_int_equal(staged_trail(deceiving_steps[i], crumbs), 0);
+    for (size_t i = 0; i < sizeof(deceiving_steps) / sizeof(deceiving_steps[0]); i++) {
+        assert_int_equal(staged_trail(deceiving_steps[i], crumbs, &last), 0);
+        assert_int_equal(last.crumb.snap, 0);
+    }
     ring_builder_free(&staged.builder);
 }
 
