@@ -183,7 +183,8 @@ static void app_scan(struct app *app)
     newcomers_find_rules(app->newcomers, app->registry, newcomers, count, app->config->interval_ns / NEWCOMERS_DIVISOR);
     suspects = detector_suspects(app->detector, &count);
     unexamined_count = evidence_collect(app->probe, app->registry, suspects, count); /* within a budget */
-    waits = waits_collect(app->registry, suspects, count); /* who waits for whom, of those who say so */
+    waits = waits_collect(app->registry, suspects, count);                           /* who waits for whom */
+    evidence_doubt(app->probe, waits); /* whom to ask again on the next scan */
     detector_end(app->detector, &update);
     waits_describe(waits, app->registry, app->detector);
     if (update.late)

@@ -30,6 +30,7 @@
 
 #include "core/cause.h"
 #include "core/kernel.h"
+#include "core/lock_wait.h"
 #include "core/rules.h"
 #include "core/state.h"
 #include "rip/reader.h"
@@ -128,7 +129,8 @@ struct detector_suspect {
     enum id_state state; /* as of the last scan: ID_RUNNING for a new suspect, else ID_STALLED, _STOPPED, _EXITED */
     enum id_cause cause; /* as of the last scan */
     struct evidence evidence;
-    struct kernel_facts *kernel; /* what is known of its thread: whose it is, and for how long, the caller knows */
+    struct kernel_facts *kernel;  /* what is known of its thread: whose it is, and for how long, the caller knows */
+    const struct lock_wait *lock; /* the same of the lock that it waits for, by its memory; NULL = nothing */
 };
 
 /* All suspects of this scan, in order of ring and slot. Owned by the detector; valid until detector_end(). */

@@ -13,8 +13,6 @@
 #include "core/array.h"
 #include "core/snapshot.h"
 
-#define KNOWN_FLAGS (RIP_WAIT_OWNER_IS_ID | RIP_WAIT_SHARABLE | RIP_WAIT_ENDS | RIP_WAIT_OWNER_LASTS)
-
 const char *waits_kind_name(enum waits_kind kind)
 {
     static const char *const names[] = {[WAITS_ID] = "id", [WAITS_THREAD] = "thread", [WAITS_READERS] = "readers"};
@@ -81,28 +79,82 @@ static struct waits_node *append(struct waits *waits)
     return &nodes[waits->count++];
 }
 
-int waits_add(struct waits *waits, uint32_t ring, const struct rip_wait_info *wait)
+/* A node for one that waits. */
+static int append_waiting(struct waits *waits, struct waits_node **ret_node)
 {
-    struct waits_node *node;
-
     if (waits->count == WAITS_NODES_MAX) {
         waits->left_out_count++;
         return -ENOSPC;
     }
-    node = append(waits);
-    if (node == NULL)
+    *ret_node = append(waits);
+    if (*ret_node == NULL)
         return -ENOMEM;
-    node->kind = WAITS_ID;
+    (*ret_node)->kind = WAITS_ID;
+    (*ret_node)->waits = true;
+    waits->waiting_count = waits->count;
+    return 0;
+}
+
+int waits_add(struct waits *waits, uint32_t ring, const struct rip_wait_info *wait)
+{
+    struct waits_node *node;
+    int result = append_waiting(waits, &node);
+
+    if (result != 0)
+        return result;
     node->ring = ring;
     node->process = wait->process;
     node->slot = wait->slot;
     node->generation = wait->generation;
     node->id = wait->id;
     node->ring_tid = wait->tid;
-    node->waits = true;
+    node->progress = wait->progress;
+    node->marked = true;
     node->wait = *wait;
-    waits->waiting_count = waits->count;
     return 0;
+}
+
+int waits_add_thread(struct waits *waits, uint32_t ring, const struct rip_id_info *id, const struct lock_wait *lock)
+{
+    struct waits_node *node;
+    int result = append_waiting(waits, &node);
+
+    if (result != 0)
+        return result;
+    node->ring = ring;
+    node->process = id->process;
+    node->slot = id->slot;
+    node->generation = id->generation;
+    node->id = id->id;
+    node->ring_tid = id->tid;
+    node->progress = id->progress;
+    waits_add_lock(waits, lock);
+    return 0;
+}
+
+/* What an id says of a lock of its own making, of which the one in memory is a part, is worth more. */
+void waits_add_lock(struct waits *waits, const struct lock_wait *lock)
+{
+    struct waits_node *node = &waits->nodes[waits->waiting_count - 1];
+
+    node->lock = *lock;
+    node->by_memory = !node->marked || ((node->wait.flags & RIP_WAIT_OWNER_IS_ID) == 0 &&
+                                        (node->wait.owner == 0 || node->wait.address == lock->owner.address));
+}
+
+uint64_t waits_address(const struct waits_node *node)
+{
+    return node->by_memory ? node->lock.owner.address : node->wait.address;
+}
+
+uint32_t waits_owner(const struct waits_node *node)
+{
+    return node->by_memory ? node->lock.owner.tid : node->wait.owner;
+}
+
+static uint8_t flags_of(const struct waits_node *node)
+{
+    return node->by_memory ? node->lock.owner.flags : node->wait.flags;
 }
 
 /* Edges ------------------------------------------------------------------------------------------------------------ */
@@ -164,15 +216,16 @@ static const struct key *find_key(const struct key *keys, size_t count, const st
 /* False: who holds the lock is not known. */
 static bool holder_key(const struct waits_node *node, uint32_t index, struct key *ret_key)
 {
+    const uint8_t flags = flags_of(node);
+
     *ret_key = (struct key){.ring = node->ring, .process = node->process, .node = index};
-    if (node->wait.owner != 0) {
-        ret_key->kind = (node->wait.flags & RIP_WAIT_OWNER_IS_ID) != 0 ? KEY_ID : KEY_TID;
-        ret_key->value = node->wait.owner;
+    ret_key->value = waits_owner(node);
+    ret_key->kind = (flags & RIP_WAIT_OWNER_IS_ID) != 0 ? KEY_ID : KEY_TID;
+    if (ret_key->value != 0)
         return true;
-    }
     ret_key->kind = KEY_LOCK;
-    ret_key->value = node->wait.address;
-    return (node->wait.flags & RIP_WAIT_SHARABLE) != 0;
+    ret_key->value = waits_address(node);
+    return (flags & RIP_WAIT_SHARABLE) != 0;
 }
 
 /* Links those whose holder waits too, and leaves the others in wanted, sorted. Returns how many those are. */
@@ -289,143 +342,7 @@ size_t waits_missing(struct waits *waits, uint32_t ring, uint32_t process, uint3
     return count;
 }
 
-/* Certainty -------------------------------------------------------------------------------------------------------- */
-
-void waits_again(struct waits_node *node, const struct rip_wait_info *wait)
-{
-    node->again = wait != NULL && wait->generation == node->generation && wait->progress == node->wait.progress &&
-                  wait->address == node->wait.address && wait->owner == node->wait.owner &&
-                  wait->flags == node->wait.flags;
-    node->begun_ns = node->again ? wait->begun_mono_ns : UINT64_MAX;
-}
-
-/* See guarantee A. The beginning is that of the second reading: the wait in which the holder was then. */
-static bool is_certain(const struct waits *waits, const struct waits_node *node)
-{
-    const struct waits_node *holder = node->next != WAITS_NONE ? &waits->nodes[node->next] : NULL;
-    uint64_t read_ns = node->wait.seen_mono_ns;
-
-    if (holder == NULL || !node->again || !holder->waits || !holder->again ||
-        (node->wait.flags & (RIP_WAIT_ENDS | ~KNOWN_FLAGS)) != 0)
-        return false;
-    if ((node->wait.flags & RIP_WAIT_OWNER_LASTS) != 0)
-        return holder->begun_ns <= holder->wait.seen_mono_ns; /* in both readings it was in one wait */
-    return read_ns > WAITS_SLACK_NS && read_ns - WAITS_SLACK_NS > holder->begun_ns;
-}
-
-/* Chains ----------------------------------------------------------------------------------------------------------- */
-
-/* Marks in root while the graph is walked. */
-#define NOT_SEEN WAITS_NONE
-#define ON_PATH (WAITS_NONE - 1)
-
-/* All of a cycle are certain, or it is not one: then its uncertain edges are taken away. */
-static void judge_cycle(struct waits *waits, uint32_t first)
-{
-    struct waits_node *nodes = waits->nodes;
-    bool certain = true;
-    uint32_t node = first, lowest = first, length = 0;
-
-    do {
-        certain = certain && nodes[node].certain;
-        lowest = node < lowest ? node : lowest;
-        length++;
-        node = nodes[node].next;
-    } while (node != first);
-    do {
-        uint32_t next = nodes[node].next;
-
-        if (certain) {
-            nodes[node].deadlocked = true;
-            nodes[node].root = lowest;
-            nodes[node].last = node;
-            nodes[node].length = length;
-        } else if (!nodes[node].certain) {
-            nodes[node].next = WAITS_NONE;
-        }
-        node = next;
-    } while (node != first);
-    waits->deadlocked_count += certain ? length : 0;
-}
-
-static void find_cycles(struct waits *waits)
-{
-    struct waits_node *nodes = waits->nodes;
-
-    for (uint32_t start = 0; start < waits->waiting_count; start++) {
-        uint32_t node = start;
-
-        /* length is who came by here: start + 1 */
-        while (node != WAITS_NONE && nodes[node].root == NOT_SEEN) {
-            nodes[node].root = ON_PATH;
-            nodes[node].length = start + 1;
-            node = nodes[node].next;
-        }
-        if (node != WAITS_NONE && nodes[node].root == ON_PATH && nodes[node].length == start + 1)
-            judge_cycle(waits, node);
-    }
-}
-
-/* The member of a cycle before the one at which a chain comes in is where that chain ends. */
-static void find_ends(struct waits *waits, uint32_t *before)
-{
-    struct waits_node *nodes = waits->nodes;
-
-    for (uint32_t i = 0; i < waits->count; i++) {
-        if (nodes[i].deadlocked)
-            before[nodes[i].next] = i;
-        else
-            nodes[i].root = NOT_SEEN;
-    }
-}
-
-/* From start to a node that is known, turning the edges round on the way, and back, with what is known. */
-static void settle_chain(struct waits *waits, uint32_t start, const uint32_t *before, uint32_t *back)
-{
-    struct waits_node *nodes = waits->nodes;
-    uint32_t node = start, came_from = WAITS_NONE;
-
-    while (nodes[node].root == NOT_SEEN && nodes[node].next != WAITS_NONE) {
-        back[node] = came_from;
-        came_from = node;
-        node = nodes[node].next;
-    }
-    if (nodes[node].root == NOT_SEEN) {
-        nodes[node].root = nodes[node].last = node;
-        nodes[node].length = 0;
-    }
-    for (uint32_t i = came_from; i != WAITS_NONE; i = back[i]) {
-        uint32_t next = nodes[i].next;
-
-        nodes[i].root = nodes[next].root;
-        nodes[i].last = nodes[next].deadlocked ? before[next] : nodes[next].last;
-        nodes[i].length = nodes[next].length + !nodes[next].deadlocked; /* a cycle's has the one at which it begins */
-    }
-}
-
-void waits_settle(struct waits *waits)
-{
-    uint32_t *scratch = malloc((2 * waits->count + 1) * sizeof(*scratch));
-
-    for (size_t i = 0; i < waits->count; i++) {
-        struct waits_node *node = &waits->nodes[i];
-
-        node->root = NOT_SEEN;
-        if (scratch == NULL || (node->waits && !node->again))
-            node->next = WAITS_NONE; /* nothing is told without memory, nor of a wait that is over */
-        node->certain = is_certain(waits, node);
-    }
-    find_cycles(waits);
-    if (scratch != NULL)
-        find_ends(waits, scratch);
-    for (uint32_t i = 0; i < waits->count; i++) {
-        if (scratch == NULL)
-            waits->nodes[i].root = waits->nodes[i].last = i;
-        else if (waits->nodes[i].root == NOT_SEEN)
-            settle_chain(waits, i, scratch, scratch + waits->count);
-    }
-    free(scratch);
-}
+/* Asking ----------------------------------------------------------------------------------------------------------- */
 
 uint32_t waits_find(const struct waits *waits, uint32_t ring, uint32_t slot, uint32_t generation)
 {

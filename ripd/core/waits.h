@@ -2,19 +2,25 @@
 /*
  * waits.h - who waits for whom: chains, the one at the end of each who holds everybody up, and deadlocks. Pure.
  *
- * What an id says of its wait for a lock (rip/reader.h) is read twice, and becomes an edge to who holds that lock. It
- * is made in these steps: waits_add() for every id that waits; waits_link(), which finds the holders among them and
- * makes a node for each other one; filling in those that are ids; waits_again() with the second reading;
- * waits_settle(). Then states, numbers and items of the nodes are filled in, and it is shared, immutable.
+ * There are two sources. What an id says of its wait for a lock in its ring, its mark (rip/reader.h), is read twice.
+ * What the memory of a thread says of the lock that it waits for (core/lock_wait.h) comes from looks at it, of this
+ * scan and former ones. Either becomes an edge to who holds the lock; where both speak of one lock, memory is the
+ * fresher. It is made in these steps: waits_add() or waits_add_thread() for every id that waits, waits_add_lock() with
+ * what its memory says; waits_link(), which finds the holders among them and makes a node for each other one; filling
+ * in those that are ids; waits_again() with the second reading; waits_settle(). Then states, numbers and items of the
+ * nodes are filled in, and it is shared, immutable.
  *
  * Guarantees
- *   A. Nobody is called deadlocked who is not, as far as its process tells the truth: every edge of the cycle is
- *      certain, which is that the owner was read when the owner had already begun the wait in which both readings found
- *      it, and that no wait of the cycle has a time limit (see WAITS in librip/ABI.md). A wait is in force until its
- *      second reading, the owner was read before the first: so at the end of the first reading, when all of them were
- * in force, everybody held what the one before waited for. B. Edges stay within the process of a ring. What a ring
- * claims concerns its own ids alone. C. Time is that of sorting the nodes, whatever the edges: a chain or a cycle of
- * all ids, all ids behind one lock. D. A cycle that is not certain is no cycle: its uncertain edges are not told.
+ *   A. Nobody is called deadlocked who is not, as far as its process tells the truth: no wait of the cycle has a time
+ *      limit, all were in force at one instant, and every edge is certain, which is that the owner was read while the
+ *      owner itself was in its wait: so it could not let the lock go, then or later.
+ *      A wait that is marked is in force from its beginning to its second reading, and its owner was read before the
+ *      first (see WAITS in librip/ABI.md). One known from memory is in force between the first and the last look that
+ *      found that the thread had not run, and each time the owner was read is known.
+ *   B. Edges stay within the process of a ring. What a ring claims concerns its own ids alone.
+ *   C. Time is that of sorting the nodes, whatever the edges: a chain or a cycle of all ids, all ids behind one lock.
+ *   D. A cycle that is not certain is no cycle: its uncertain edges are not told. Its members are marked as doubted: a
+ *      later look at them may tell.
  */
 #ifndef RIPD_CORE_WAITS_H
 #define RIPD_CORE_WAITS_H
@@ -24,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/lock_wait.h"
 #include "core/state.h"
 #include "rip/reader.h"
 
@@ -52,14 +59,20 @@ struct waits_node {
     uint32_t ring_tid; /* as its process has it; 0 = on no thread */
     uint32_t owner;    /* WAITS_THREAD: tid as its process has it, or an id */
     bool owner_is_id;
+    uint64_t progress; /* at which it waits */
     bool waits;
+    bool marked;     /* it says so itself */
+    bool by_memory;  /* the edge is what its memory says */
     bool certain;    /* of the edge to next */
     bool deadlocked; /* a member of a cycle */
+    bool doubted;    /* a member of a cycle that is not certain */
     bool again;      /* the second reading found it in the wait of the first */
+    bool absent;     /* WAITS_THREAD: its process has no such thread */
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES];
-    struct rip_wait_info wait; /* first reading */
+    struct rip_wait_info wait; /* first reading of the mark */
     uint64_t begun_ns;         /* second reading: its wait began before this, or then */
+    struct lock_wait lock;     /* what its memory says; owner.address 0 = nothing */
     uint32_t next;             /* who holds the lock; WAITS_NONE = it waits for none, or that is not known */
     uint32_t last;             /* the end of its chain: see waits_chain() */
     uint32_t root;             /* who holds it up; of a cycle one member for all */
@@ -92,8 +105,19 @@ struct waits *waits_new(void); /* empty, one reference; NULL: no memory */
 struct waits *waits_ref(struct waits *waits);
 void waits_unref(struct waits *waits); /* NULL is allowed, in both */
 
-/* An id of a ring that waits, in ascending order of ring and slot. -ENOMEM; -ENOSPC: counted as left out. */
+/*
+ * An id of a ring that waits, in ascending order of ring and slot: as it says itself, or as its memory does.
+ * -ENOMEM; -ENOSPC: counted as left out.
+ */
 int waits_add(struct waits *waits, uint32_t ring, const struct rip_wait_info *wait);
+int waits_add_thread(struct waits *waits, uint32_t ring, const struct rip_id_info *id, const struct lock_wait *lock);
+
+/* What the memory of the one that was added last says besides. */
+void waits_add_lock(struct waits *waits, const struct lock_wait *lock);
+
+/* The lock that a node waits for: by the source that is believed. address 0: it is not known. */
+uint64_t waits_address(const struct waits_node *node);
+uint32_t waits_owner(const struct waits_node *node);
 
 /* Finds holders. Those that are not among the nodes are new ones, from waiting_count on, of kind WAITS_THREAD or
  * WAITS_READERS. -ENOMEM: no edge is known. */
@@ -106,8 +130,11 @@ int waits_link(struct waits *waits);
 size_t waits_missing(struct waits *waits, uint32_t ring, uint32_t process, uint32_t tid, uint32_t id,
                      struct waits_node *ret_nodes[2]);
 
-/* The second reading of a node. NULL: it does not wait any more. */
+/* The second reading of a node. NULL: its mark is gone. */
 void waits_again(struct waits_node *node, const struct rip_wait_info *wait);
+
+/* The same of one that is not marked: what progress it has now. */
+void waits_stands(struct waits_node *node, uint32_t generation, uint64_t progress);
 
 /* Certainty, deadlocks, chains, roots. */
 void waits_settle(struct waits *waits);

@@ -7,7 +7,8 @@
  *   1. What stops a whole process is told of all its suspects, however many, by one look at the process: half the
  * budget is kept for that. An id on no thread needs no more either.
  *   2. The threads of the others are looked at one by one: those never examined first, the longest frozen of them
- *      first, until the budget is spent, then the others in turn, until a quarter of it is. The budget is for reading
+ *      first, until the budget is spent, then those in what may be a deadlock, then the others in turn, until a quarter
+ *      of it is. The budget is for reading
  *      /proc: the bookkeeping, some 25 ns for each suspect, is not taken out of it, or a million of them would leave
  *      nothing for any.
  *   3. A process is asked about again after its threads; if it is not the same any more, nothing that was read counts.
@@ -20,6 +21,7 @@
 #include <string.h>
 
 #include "core/array.h"
+#include "core/waits.h"
 #include "os/clock.h"
 #include "probe/probe_state.h"
 #include "probe/remote.h"
@@ -111,10 +113,13 @@ static struct pending pending_of(const struct probe *probe, const struct detecto
     uint64_t key = probe_key(suspect->ring, suspect->slot);
     bool is_new = suspect->state == ID_RUNNING || (suspect->state == ID_STALLED && suspect->cause == CAUSE_NONE);
 
+    const struct watch *watch = watches_known(&probe->watches, index);
+
     return (struct pending){
-        .class = is_new                      ? 0
-                 : key > probe->last_suspect ? 1
-                                             : 2,
+        .class = is_new                            ? PENDING_NEW
+                 : watch != NULL && watch->doubted ? PENDING_DOUBTED
+                 : key > probe->last_suspect       ? PENDING_NEXT
+                                                   : PENDING_LATER,
         .suspect = (uint32_t)index,
         .order = is_new ? suspect->frozen_since_ns : key,
     };
@@ -154,7 +159,7 @@ static void examine_pending(struct probe *probe, struct registry *registry, stru
         struct pending next;
 
         if (now_mono_ns + examine_again_ns(probe) >= deadline_mono_ns ||
-            (probe->pending[0].class != 0 && now_mono_ns >= known_mono_ns))
+            (probe->pending[0].class != PENDING_NEW && now_mono_ns >= known_mono_ns))
             break;
         examine_again_if_due(probe, registry, suspects, deadline_mono_ns);
         if (!examine_has_room(probe)) {
@@ -163,7 +168,7 @@ static void examine_pending(struct probe *probe, struct registry *registry, stru
         }
         next = pop_pending(probe);
         examine_suspect(probe, registry, suspects, next.suspect, deadline_mono_ns);
-        if (next.class != 0)
+        if (next.class >= PENDING_NEXT)
             probe->last_suspect = next.order;
     }
     examine_told(probe, registry, suspects, count, 0, true);
@@ -226,6 +231,18 @@ size_t evidence_collect(struct probe *probe, struct registry *registry, struct d
 struct kernel_facts *evidence_kernel(const struct probe *probe, uint32_t ring, uint32_t slot, uint32_t generation)
 {
     return watches_find(&probe->watches, ring, slot, generation);
+}
+
+void evidence_doubt(struct probe *probe, const struct waits *waits)
+{
+    size_t room = EVIDENCE_DOUBTS_MAX;
+
+    for (size_t i = 0; waits != NULL && i < waits->waiting_count && room != 0; i++) {
+        const struct waits_node *node = &waits->nodes[i];
+
+        if (node->doubted)
+            room -= watches_doubt(&probe->watches, node->ring, node->slot, node->generation);
+    }
 }
 
 uint64_t evidence_sockets_cut_count(const struct probe *probe)

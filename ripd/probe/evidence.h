@@ -17,7 +17,10 @@
 #include "core/detector.h"
 #include "ring/registry.h"
 
+#define EVIDENCE_DOUBTS_MAX 256u
+
 struct remote;
+struct waits;
 
 struct probe_options {
     const char *proc_path;
@@ -39,6 +42,12 @@ struct kernel_facts *evidence_kernel(const struct probe *probe, uint32_t ring, u
 
 /* Tables of sockets that were not read to their end, since the beginning. */
 uint64_t evidence_sockets_cut_count(const struct probe *probe);
+
+/*
+ * Has those that are doubted in waits looked at again on the next call, before others that have been examined; of
+ * EVIDENCE_DOUBTS_MAX at most. waits may be NULL.
+ */
+void evidence_doubt(struct probe *probe, const struct waits *waits);
 
 /* Fills suspect->evidence of as many suspects as the budget allows. Returns how many were left unexamined. */
 size_t evidence_collect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,

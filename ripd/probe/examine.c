@@ -5,6 +5,7 @@
  * Guarantees
  *   1. A thread that has not run since it was last asked what it waits for is not asked again for REFRESH_NS: it waits
  *      for the same, though by then somebody else may hold the lock.
+ *      One that waits with others in what may be a deadlock is asked again each time, until that is settled.
  *   2. Whether CPU time moves takes two looks. A thread that is ready to run and is new is looked at again within the
  *      same call, LOOK_AGAIN_NS later, or when the budget ends; if that is too early to tell it is not examined yet,
  *      and will be on the next scan. Nobody else waits for that: threads that sleep, and those known from former
@@ -60,7 +61,8 @@ static int read_new(const struct probe *probe, const struct subject *subject, ui
     *ret_depth = DEPTH_TIMES;
     if (!subject->attested)
         return kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
-    if (watch != NULL && watch->facts != NULL && clock_mono_ns() - watch->decoded_mono_ns < REFRESH_NS) {
+    if (watch != NULL && watch->facts != NULL && !watch->doubted &&
+        clock_mono_ns() - watch->decoded_mono_ns < REFRESH_NS) {
         result = kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
         if (result != 0 || kernel_has_not_run(&watch->last, &ret_reading->times))
             return result;
@@ -162,6 +164,20 @@ static void want_again(struct probe *probe, size_t index, uint64_t now_mono_ns)
     probe->again_last_mono_ns = now_mono_ns;
 }
 
+/* Who owns the lock that it waits for, before watch->last becomes this look. */
+static void remember_lock(struct watch *watch, const struct kernel_reading *reading, bool whole)
+{
+    const bool same = kernel_has_not_run(&watch->last, &reading->times);
+
+    if (whole && (reading->has & KERNEL_HAS_LOCK) != 0)
+        lock_wait_seen(&watch->lock, &reading->lock_owner, &reading->lock_look, same);
+    else if (whole)
+        watch->lock = (struct lock_wait){.until_mono_ns = 0};
+    else if (same)
+        watch->lock.until_mono_ns = reading->times.read_mono_ns;
+    watch->doubted &= !whole;
+}
+
 /* The evidence of a thread that is there. False: it takes another look. */
 static bool weigh(struct probe *probe, const struct subject *subject, struct watch *watch,
                   struct kernel_reading *reading, bool whole, struct evidence *evidence)
@@ -177,6 +193,7 @@ static bool weigh(struct probe *probe, const struct subject *subject, struct wat
         watch->first = watch->last = *times;
     evidence->cpu = kernel_decode_cpu(&watch->last, times, probe->tick_ns);
     remember(probe, subject, watch, reading, whole);
+    remember_lock(watch, reading, whole);
     evidence->wait = watch->wait;
     if (times->state == 'R' && times->read_mono_ns < watch->last.read_mono_ns + KERNEL_LOOKS_NS)
         return false;

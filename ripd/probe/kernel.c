@@ -5,15 +5,12 @@
  * Guarantees
  *   1. A reading is of one wait: if the thread ran while it was read, it is read once more, and if it ran again, what
  *      it waits for is left out.
- *   2. No signal, no stop, no ptrace, no file of the process opened. kernel_read_asked() alone touches its memory, and
- *      so is alone in that the process can make it wait.
+ *   2. No signal, no stop, no ptrace, no file of the process opened. Its memory is touched in kernel_memory.c alone.
  */
 #include "probe/kernel.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <time.h>
 
 #include "core/kernel.h"
 #include "core/syscalls.h"
@@ -50,8 +47,7 @@ static int read_times(int proc, uint32_t pid, uint32_t tid, struct kernel_times 
     return 0;
 }
 
-/* As much of it as tells whether the thread has run since. */
-static int read_again(int proc, const struct kernel_reading *reading, struct kernel_times *ret_times)
+int kernel_read_again(int proc, const struct kernel_reading *reading, struct kernel_times *ret_times)
 {
     if ((reading->times.has & KERNEL_HAS_SCHEDSTAT) == 0)
         return read_times(proc, reading->pid, reading->tid, ret_times);
@@ -153,7 +149,7 @@ int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, s
             break; /* which waits for nothing: if it goes to sleep now, that is another look's to tell */
         read_wchan(proc, &reading);
         read_call(proc, &reading);
-        result = read_again(proc, &reading, &after);
+        result = kernel_read_again(proc, &reading, &after);
         if (result != 0 || kernel_has_not_run(&reading.times, &after))
             break;
         if (attempt + 1 == ATTEMPTS)
@@ -162,65 +158,4 @@ int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, s
     if (result == 0)
         *ret_reading = reading;
     return result;
-}
-
-/* How long it asked for ------------------------------------------------------------------------------------------- */
-
-/* Where the duration is; 0: there is none, or the argument is an instant. */
-static uint64_t duration_address(const struct kernel_reading *reading, const struct syscall_shape *shape)
-{
-    enum { FUTEX_COMMAND_MASK = 127, FUTEX_WAIT_COMMAND = 0 };
-    const uint64_t *arguments = reading->call.arguments;
-
-    if (shape->timeout_form != SYSCALL_TIMEOUT_TIMESPEC && shape->timeout_form != SYSCALL_TIMEOUT_TIMEVAL)
-        return 0;
-    if (shape->topic == SYSCALL_TOPIC_FUTEX && (arguments[1] & FUTEX_COMMAND_MASK) != FUTEX_WAIT_COMMAND)
-        return 0; /* all others have instants */
-    if (strcmp(shape->name, "clock_nanosleep") == 0 && (arguments[1] & TIMER_ABSTIME) != 0)
-        return 0;
-    return arguments[shape->timeout];
-}
-
-/* Of 64 bits each, in a program of 64 bits: struct timespec, or struct timeval. */
-struct duration {
-    int64_t seconds;
-    int64_t fraction;
-};
-
-static bool take_duration(const struct duration *duration, bool in_microseconds, uint64_t *ret_ns)
-{
-    int64_t fractions_per_second = in_microseconds ? 1000000 : 1000000000;
-
-    if (duration->seconds < 0 || duration->seconds > INT64_MAX / 1000000000 - 1 || duration->fraction < 0 ||
-        duration->fraction >= fractions_per_second)
-        return false;
-    *ret_ns = (uint64_t)duration->seconds * 1000000000 + (uint64_t)(duration->fraction * (in_microseconds ? 1000 : 1));
-    return true;
-}
-
-void kernel_read_asked(int proc, struct kernel_reading *reading)
-{
-    const struct syscall_shape *shape = syscall_shape_of(syscall_name(reading->call.number));
-    struct duration duration;
-    struct kernel_times after;
-    struct iovec local = {&duration, sizeof(duration)}, remote = {NULL, sizeof(duration)};
-    uint64_t address, asked_ns;
-    ssize_t length;
-
-    if ((reading->has & KERNEL_HAS_SYSCALL) == 0 || reading->call.kind != PROC_SYSCALL_INSIDE ||
-        reading->call.stack_pointer <= UINT32_MAX)
-        return;
-    address = duration_address(reading, shape);
-    if (address == 0)
-        return;
-    remote.iov_base = (void *)(uintptr_t)address;
-    length = process_vm_readv((pid_t)reading->pid, &local, 1, &remote, 1, 0);
-    if (length < 0 && is_denied(-errno))
-        reading->denied |= KERNEL_DENIED(MEMORY);
-    if (length != (ssize_t)sizeof(duration) ||
-        !take_duration(&duration, shape->timeout_form == SYSCALL_TIMEOUT_TIMEVAL, &asked_ns) ||
-        read_again(proc, reading, &after) != 0 || !kernel_has_not_run(&reading->times, &after))
-        return;
-    reading->timeout_ns = asked_ns;
-    reading->has |= KERNEL_HAS_TIMEOUT;
 }

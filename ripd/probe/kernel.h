@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/lock_wait.h"
 #include "os/proc.h"
 #include "os/proc_thread.h"
 
@@ -21,6 +22,7 @@
 #define KERNEL_HAS_SYSCALL (1u << 3)
 #define KERNEL_HAS_DESCRIPTOR (1u << 4)
 #define KERNEL_HAS_TIMEOUT (1u << 5)
+#define KERNEL_HAS_LOCK (1u << 6)
 
 struct kernel_holder {
     uint32_t pid; /* 0 = not known */
@@ -49,7 +51,9 @@ struct kernel_reading {
     struct proc_syscall call;
     uint32_t descriptor_number;
     struct proc_descriptor descriptor;
-    uint64_t timeout_ns; /* that the system call was asked for, from the thread's memory */
+    uint64_t timeout_ns;               /* that the system call was asked for, from the thread's memory */
+    struct lock_wait_owner lock_owner; /* of the lock that a futex call waits for, from the thread's memory */
+    struct lock_wait_look lock_look;
     struct kernel_holder holder;
     char wchan[PROC_WCHAN_BYTES];
 };
@@ -67,12 +71,15 @@ enum kernel_depth {
  */
 int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, struct kernel_reading *ret_reading);
 
+/* As much of the times as tells whether the thread has run since. As kernel_read(). */
+int kernel_read_again(int proc, const struct kernel_reading *reading, struct kernel_times *ret_times);
+
 /*
- * For one that sleeps, or waits no longer than it asked for: reads how long that is from its memory. Left as it was
- * where it is an instant and not a duration, or the thread has run since. The process can make the caller wait, for its
- * memory may be a file that somebody else serves: only for a caller that may be ended for it.
+ * What the thread's memory says of its wait: how long it asked for, and who owns the lock that it waits for. Left as it
+ * was where there is no such thing, or the thread has run since. The process can make the caller wait, for its memory
+ * may be a file that somebody else serves: only for a caller that may be ended for it.
  */
-void kernel_read_asked(int proc, struct kernel_reading *reading);
+void kernel_read_memory(int proc, struct kernel_reading *reading);
 
 /* Whether a thread has not run between two readings of it, so that what it waits for is the same. */
 bool kernel_has_not_run(const struct kernel_times *before, const struct kernel_times *after);

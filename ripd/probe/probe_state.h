@@ -36,9 +36,12 @@ struct subject {
     int hold; /* pidfd, -1 = none */
 };
 
+/* In which order: never examined; in what may be a deadlock; after where the last call ended; before that. */
+enum pending_class { PENDING_NEW, PENDING_DOUBTED, PENDING_NEXT, PENDING_LATER };
+
 /* A suspect whose thread has to be looked at. The smallest comes first. */
 struct pending {
-    uint32_t class; /* 0: never examined; 1: after where the last call ended; 2: before that */
+    enum pending_class class;
     uint32_t suspect;
     uint64_t order;
 };

@@ -37,7 +37,9 @@ static bool is_sound_reading(const struct kernel_reading *reading)
     memcpy(&kind, &reading->call.kind, sizeof(kind));
     return kind <= PROC_SYSCALL_INSIDE && IS_TEXT(reading->wchan) && IS_TEXT(reading->holder.comm) &&
            IS_TEXT(reading->descriptor.link) && is_bool(&reading->descriptor.link_cut) &&
-           is_bool(&reading->descriptor.readable) && is_bool(&reading->descriptor.writable);
+           is_bool(&reading->descriptor.readable) && is_bool(&reading->descriptor.writable) &&
+           ((reading->has & KERNEL_HAS_LOCK) == 0 ||
+            reading->lock_look.begun_mono_ns <= reading->lock_look.ended_mono_ns);
 }
 
 bool probe_told_is_sound(const struct probe_told *told, size_t bytes, const struct probe_ask *ask)

@@ -83,6 +83,13 @@ struct watch *watches_take(struct watches *watches, const struct detector_suspec
     return &watches->items[watches->count++];
 }
 
+const struct watch *watches_known(const struct watches *watches, size_t index)
+{
+    const uint32_t at = watches->by_suspect[index];
+
+    return at != WATCH_NONE ? &watches->items[at] : NULL;
+}
+
 void watches_drop(struct watches *watches, size_t index)
 {
     watches->live_count -= watches->by_suspect[index] != WATCH_NONE;
@@ -94,6 +101,21 @@ static int compare_watches(const void *left, const void *right)
     const struct watch *a = left, *b = right;
 
     return compare_place(a->ring, a->slot, b->ring, b->slot);
+}
+
+/* Those that are kept stand in the order of their suspects. */
+static void point_at_locks(struct watches *watches, struct detector_suspect *suspects, size_t count)
+{
+    const struct watch *watch = watches->items;
+
+    for (size_t i = 0; i < count; i++) {
+        suspects[i].lock = NULL;
+        if (watches->by_suspect[i] == WATCH_NONE)
+            continue;
+        if (watch->lock.owner.address != 0)
+            suspects[i].lock = &watch->lock;
+        watch++;
+    }
 }
 
 void watches_end(struct watches *watches, struct detector_suspect *suspects, size_t count)
@@ -123,15 +145,32 @@ void watches_end(struct watches *watches, struct detector_suspect *suspects, siz
     if (kept > 1)
         qsort(watches->items, kept, sizeof(*watches->items), compare_watches);
     watches->items = array_trim(watches->items, &watches->capacity, kept, sizeof(*watches->items));
+    point_at_locks(watches, suspects, count);
     watches->by_suspect = array_trim(watches->by_suspect, &watches->suspect_capacity, 0, sizeof(*watches->by_suspect));
+}
+
+static struct watch *find_watch(const struct watches *watches, uint32_t ring, uint32_t slot, uint32_t generation)
+{
+    const struct watch wanted = {.ring = ring, .slot = slot};
+    struct watch *found = NULL;
+
+    if (watches->sorted_count != 0)
+        found = bsearch(&wanted, watches->items, watches->sorted_count, sizeof(wanted), compare_watches);
+    return found != NULL && found->generation == generation ? found : NULL;
+}
+
+bool watches_doubt(struct watches *watches, uint32_t ring, uint32_t slot, uint32_t generation)
+{
+    struct watch *watch = find_watch(watches, ring, slot, generation);
+
+    if (watch != NULL)
+        watch->doubted = true;
+    return watch != NULL;
 }
 
 struct kernel_facts *watches_find(const struct watches *watches, uint32_t ring, uint32_t slot, uint32_t generation)
 {
-    const struct watch wanted = {.ring = ring, .slot = slot};
-    const struct watch *found = NULL;
+    const struct watch *watch = find_watch(watches, ring, slot, generation);
 
-    if (watches->sorted_count != 0)
-        found = bsearch(&wanted, watches->items, watches->sorted_count, sizeof(wanted), compare_watches);
-    return found != NULL && found->generation == generation ? found->facts : NULL;
+    return watch != NULL ? watch->facts : NULL;
 }

@@ -32,6 +32,8 @@ struct watch {
     uint64_t decoded_mono_ns;   /* when it was last asked what it waits for; 0 = never */
     enum evidence_wait wait;    /* as of then */
     struct kernel_facts *facts; /* a reference; NULL = none yet */
+    struct lock_wait lock;      /* owner.address 0 = it waits for none that is known */
+    bool doubted;               /* what it waits for is to be asked anew: see watches_doubt() */
     bool named;                 /* in this pass */
 };
 
@@ -56,8 +58,15 @@ struct watch *watches_take(struct watches *watches, const struct detector_suspec
 /* Takes back what was remembered and found out of a suspect. */
 void watches_drop(struct watches *watches, size_t index);
 
-/* Ends the pass: what was not named is forgotten, each suspect->kernel points at its facts. */
+/* The watch of a suspect if there is one, else NULL. */
+const struct watch *watches_known(const struct watches *watches, size_t index);
+
+/* Ends the pass: what was not named is forgotten, each suspect's kernel and lock point at what is known, until the next
+ * one begins. */
 void watches_end(struct watches *watches, struct detector_suspect *suspects, size_t count);
+
+/* Has an id asked anew in the next pass. False: it is not watched. */
+bool watches_doubt(struct watches *watches, uint32_t ring, uint32_t slot, uint32_t generation);
 
 /* The facts of an id; NULL: none. Not a new reference. */
 struct kernel_facts *watches_find(const struct watches *watches, uint32_t ring, uint32_t slot, uint32_t generation);

@@ -160,6 +160,9 @@ struct process_facts *registry_process_facts(struct registry *registry, struct r
 int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t process, uint32_t tid,
                          uint64_t deadline_mono_ns, uint32_t *ret_tid);
 
+/* Whether there is such a thread now: tid as registry_find_thread() gave it, which need not have asked. */
+bool registry_has_thread(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid);
+
 /* The number in our namespace that registry_find_thread() gave turned out to be nobody's. */
 void registry_forget_thread(struct ring *ring, uint32_t process, uint32_t our_tid);
 

@@ -193,3 +193,11 @@ int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t 
     *ret_tid = found;
     return 0;
 }
+
+bool registry_has_thread(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid)
+{
+    struct proc_stat stat;
+
+    return process < ring->process_count &&
+           proc_thread_stat(registry->proc, ring->processes[process].pid, our_tid, &stat) == 0;
+}

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waits_collect.c - reads the marks of suspects twice, finds holders among the live ids of their rings. Touches the
- * mappings and the clock. What follows from it is decided in core/waits.c.
+ * waits_collect.c - reads the marks of suspects twice, adds what their memory says, finds holders among the live ids of
+ * their rings and the threads of their processes. Touches the mappings, the clock, and /proc through the registry. What
+ * follows from it is decided in core/waits.c.
  */
 #include "ring/waits_collect.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "os/clock.h"
@@ -29,6 +31,29 @@ static bool is_of_this_stand(const struct rip_wait_info *wait, const struct dete
     return suspect->frozen_for_max_ns == DETECTOR_UNKNOWN_NS || age_ns <= suspect->frozen_for_max_ns + STALE_NS;
 }
 
+static bool read_mark(struct ring *ring, const struct detector_suspect *suspect, uint64_t now_mono_ns,
+                      struct rip_wait_info *ret_wait)
+{
+    return mapping_wait(&ring->mapping, suspect->slot, ret_wait) == 0 && ret_wait->generation == suspect->generation &&
+           ret_wait->progress == suspect->progress && is_of_this_stand(ret_wait, suspect, now_mono_ns);
+}
+
+/* Without memory to note it, it waits for nobody that we know. */
+static void add_suspect(struct waits *waits, struct ring *ring, const struct detector_suspect *suspect,
+                        uint64_t now_mono_ns)
+{
+    struct rip_wait_info wait;
+    struct rip_id_info id;
+
+    if (read_mark(ring, suspect, now_mono_ns, &wait)) {
+        if (waits_add(waits, ring->serial, &wait) == 0 && suspect->lock != NULL)
+            waits_add_lock(waits, suspect->lock);
+    } else if (suspect->lock != NULL && mapping_id(&ring->mapping, suspect->slot, &id) == 0 &&
+               id.generation == suspect->generation && id.progress == suspect->progress) {
+        waits_add_thread(waits, ring->serial, &id, suspect->lock);
+    }
+}
+
 static void read_first(struct waits *waits, struct registry *registry, const struct detector_suspect *suspects,
                        size_t count)
 {
@@ -36,16 +61,22 @@ static void read_first(struct waits *waits, struct registry *registry, const str
     struct ring *ring = NULL;
 
     for (size_t i = 0; i < count; i++) {
-        struct rip_wait_info wait;
-
         if (ring == NULL || ring->serial != suspects[i].ring)
             ring = registry_find(registry, suspects[i].ring);
-        if (ring == NULL || mapping_wait(&ring->mapping, suspects[i].slot, &wait) != 0 ||
-            wait.generation != suspects[i].generation || wait.progress != suspects[i].progress ||
-            !is_of_this_stand(&wait, &suspects[i], now_mono_ns))
-            continue;
-        waits_add(waits, ring->serial, &wait); /* without memory it waits for nobody that we know */
+        if (ring != NULL)
+            add_suspect(waits, ring, &suspects[i], now_mono_ns);
     }
+}
+
+static void read_node_again(struct waits_node *node, struct ring *ring)
+{
+    struct rip_wait_info wait;
+    struct rip_id_info id;
+
+    if (node->marked)
+        waits_again(node, mapping_wait(&ring->mapping, node->slot, &wait) == 0 ? &wait : NULL);
+    else if (mapping_id(&ring->mapping, node->slot, &id) == 0)
+        waits_stands(node, id.generation, id.progress);
 }
 
 static void read_again(struct waits *waits, struct registry *registry)
@@ -54,11 +85,11 @@ static void read_again(struct waits *waits, struct registry *registry)
 
     for (size_t i = 0; i < waits->waiting_count; i++) {
         struct waits_node *node = &waits->nodes[i];
-        struct rip_wait_info wait;
 
         if (ring == NULL || ring->serial != node->ring)
             ring = registry_find(registry, node->ring);
-        waits_again(node, ring != NULL && mapping_wait(&ring->mapping, node->slot, &wait) == 0 ? &wait : NULL);
+        if (ring != NULL)
+            read_node_again(node, ring);
     }
 }
 
@@ -140,6 +171,35 @@ static void find_holders(struct waits *waits, struct registry *registry)
     }
 }
 
+/* The thread of an owner: whether there is one, and we know it. */
+static bool is_thread(struct registry *registry, struct ring *ring, const struct waits_node *node,
+                      uint64_t deadline_mono_ns)
+{
+    uint32_t tid;
+
+    return clock_mono_ns() < deadline_mono_ns &&
+           registry_find_thread(registry, ring, node->process, node->owner, deadline_mono_ns, &tid) == 0 &&
+           registry_has_thread(registry, ring, node->process, tid);
+}
+
+/* What looks like an owner in memory may be a number of something else: then there is hardly a thread of that number.
+ */
+static void find_absent(struct waits *waits, struct registry *registry)
+{
+    uint64_t deadline_mono_ns = clock_mono_ns() + TRANSLATE_NS;
+    struct ring *ring = NULL;
+
+    for (size_t i = waits->waiting_count; i < waits->count; i++) {
+        struct waits_node *node = &waits->nodes[i];
+
+        if (node->kind != WAITS_THREAD || node->owner_is_id)
+            continue;
+        if (ring == NULL || ring->serial != node->ring)
+            ring = registry_find(registry, node->ring);
+        node->absent = ring == NULL || !is_thread(registry, ring, node, deadline_mono_ns);
+    }
+}
+
 /* The whole -------------------------------------------------------------------------------------------------------- */
 
 static void fill_evidence(const struct waits *waits, struct detector_suspect *suspects, size_t count)
@@ -158,8 +218,8 @@ static void fill_evidence(const struct waits *waits, struct detector_suspect *su
         suspects[i].evidence.lock = (struct evidence_lock){
             .known = node->again,
             .certain = node->certain,
-            .owner_tid = node->wait.owner,
-            .address = node->wait.address,
+            .owner_tid = waits_owner(node),
+            .address = waits_address(node),
         };
     }
 }
@@ -178,6 +238,7 @@ struct waits *waits_collect(struct registry *registry, struct detector_suspect *
         return NULL;
     }
     find_holders(waits, registry);
+    find_absent(waits, registry);
     read_again(waits, registry);
     waits_settle(waits);
     fill_evidence(waits, suspects, count);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waits_collect.h - who waits for whom among the suspects of a scan, from what they say in their rings.
+ * waits_collect.h - who waits for whom among the suspects of a scan, from what they say in their rings and what their
+ * memory says (suspect->lock).
  *
  * Guarantees
  *   A. Only suspects are asked for what they wait for; other ids are looked at only to find those who hold locks.
  *   B. What a ring says of a wait counts only if the id stands where the scan saw it, and has stood there since.
+ *   C. Whom memory names as an owner is told only if there is such a thread.
  */
 #ifndef RIPD_RING_WAITS_COLLECT_H
 #define RIPD_RING_WAITS_COLLECT_H

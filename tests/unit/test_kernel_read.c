@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kernel_read.c - looks at real threads of a child: ripd/probe/kernel.c, kernel_holder.c. What the kernel does not
+ * test_kernel_read.c - looks at real threads of a child: ripd/probe/kernel.c, kernel_holder.c,
+ * kernel_memory.c. What the kernel does not
  * tell here, because tests may not run as root and children may not be traced, is skipped.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -111,7 +113,7 @@ static void test_how_long_it_sleeps(void **state)
     if (read_in_call(pid, SYS_nanosleep, &reading)) {
         assert_int_equal(reading.times.state, 'S');
         assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
-        kernel_read_asked(proc, &reading);
+        kernel_read_memory(proc, &reading);
         assert_true((reading.has & KERNEL_HAS_TIMEOUT) != 0);
         assert_int_equal(reading.timeout_ns, 3600 * SECOND_NS + 5);
         assert_string_equal(reading.wchan, "hrtimer_nanosleep");
@@ -126,7 +128,7 @@ static void test_an_instant_is_no_duration(void **state)
 
     (void)state;
     if (read_in_call(pid, SYS_clock_nanosleep, &reading)) {
-        kernel_read_asked(proc, &reading);
+        kernel_read_memory(proc, &reading);
         assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
     }
     end_child(pid);
@@ -139,7 +141,7 @@ static void test_other_timeouts(void **state)
 
     (void)state;
     if (read_in_call(pid, SYS_pselect6, &reading)) {
-        kernel_read_asked(proc, &reading);
+        kernel_read_memory(proc, &reading);
         assert_int_equal(reading.timeout_ns, 7 * SECOND_NS);
     }
     end_child(pid);
@@ -161,8 +163,62 @@ static void test_what_is_not_there(void **state)
     };
 
     (void)state;
-    kernel_read_asked(proc, &reading);
+    kernel_read_memory(proc, &reading);
     assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
+    end_child(pid);
+}
+
+static void lock_what_it_holds(void)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&mutex);
+}
+
+static void test_who_owns_the_lock(void **state)
+{
+    uint32_t pid = child_doing(lock_what_it_holds);
+    struct kernel_reading reading;
+
+    (void)state;
+    if (read_in_call(pid, SYS_futex, &reading)) {
+        const uint64_t before_mono_ns = clock_mono_ns();
+
+        assert_int_equal(reading.has & KERNEL_HAS_LOCK, 0);
+        kernel_read_memory(proc, &reading);
+        assert_true((reading.has & KERNEL_HAS_LOCK) != 0);
+        assert_int_equal(reading.lock_owner.tid, pid);
+        assert_int_equal(reading.lock_owner.address, reading.call.arguments[0]);
+        assert_true(before_mono_ns <= reading.lock_look.begun_mono_ns &&
+                    reading.lock_look.begun_mono_ns <= reading.lock_look.ended_mono_ns &&
+                    reading.lock_look.ended_mono_ns <= clock_mono_ns());
+        reading.has &= ~KERNEL_HAS_LOCK;
+        reading.times.switches.voluntary_count--; /* it has run since: the call is another one */
+        reading.times.schedstat.slice_count--;
+        kernel_read_memory(proc, &reading);
+        assert_int_equal(reading.has & KERNEL_HAS_LOCK, 0);
+    }
+    end_child(pid);
+}
+
+static void wait_for_a_word(void)
+{
+    static uint32_t words[14];
+
+    syscall(SYS_futex, words, 0, 0, NULL, NULL, 0);
+}
+
+static void test_a_word_that_is_no_lock(void **state)
+{
+    uint32_t pid = child_doing(wait_for_a_word);
+    struct kernel_reading reading;
+
+    (void)state;
+    if (read_in_call(pid, SYS_futex, &reading)) {
+        kernel_read_memory(proc, &reading);
+        assert_int_equal(reading.has & KERNEL_HAS_LOCK, 0);
+    }
     end_child(pid);
 }
 
@@ -215,6 +271,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_how_long_it_sleeps),    cmocka_unit_test(test_an_instant_is_no_duration),
         cmocka_unit_test(test_other_timeouts),        cmocka_unit_test(test_what_is_not_there),
+        cmocka_unit_test(test_who_owns_the_lock),     cmocka_unit_test(test_a_word_that_is_no_lock),
         cmocka_unit_test(test_who_has_the_other_end), cmocka_unit_test(test_times_alone),
     };
 

@@ -27,6 +27,7 @@ struct fixture {
     uint64_t now_mono_ns;
     struct waits *waits;
     bool without_turn; /* nobody is examined */
+    struct lock_wait locks[SLOTS];
     struct detector_suspect *suspects;
     size_t suspect_count;
 };
@@ -96,6 +97,12 @@ static void scan(struct fixture *fixture, uint32_t moving)
     detector_begin(fixture->detector, fixture->now_mono_ns);
     assert_int_equal(scan_run(fixture->registry, fixture->detector), 0);
     fixture->suspects = detector_suspects(fixture->detector, &fixture->suspect_count);
+    for (size_t i = 0; i < fixture->suspect_count; i++) {
+        struct detector_suspect *suspect = &fixture->suspects[i];
+
+        if (fixture->locks[suspect->slot].owner.address != 0)
+            suspect->lock = &fixture->locks[suspect->slot];
+    }
     waits_unref(fixture->waits);
     fixture->waits = waits_collect(fixture->registry, fixture->suspects, fixture->suspect_count);
     assert_non_null(fixture->waits);
@@ -103,6 +110,16 @@ static void scan(struct fixture *fixture, uint32_t moving)
         fixture->suspects[i].evidence.examined |= !fixture->without_turn;
     detector_end(fixture->detector, &update);
     waits_describe(fixture->waits, fixture->registry, fixture->detector);
+}
+
+/* What the memory of the one in a slot says from now on. */
+static void remember(struct fixture *fixture, uint32_t slot, uint32_t owner, uint64_t begun_mono_ns)
+{
+    struct lock_wait *lock = &fixture->locks[slot];
+
+    *lock = (struct lock_wait){.owner = {4096, owner, 0}, .until_mono_ns = begun_mono_ns + SECOND};
+    for (size_t i = 0; i < LOCK_WAIT_LOOKS; i++)
+        lock->looks[i] = (struct lock_wait_look){begun_mono_ns + i * 10, begun_mono_ns + i * 10 + 1};
 }
 
 static const struct waits_node *node_of(const struct fixture *fixture, uint32_t slot)
@@ -235,6 +252,27 @@ static void test_who_moves_or_ends_waits_no_more(void **state)
     assert_int_equal(fixture->waits->waiting_count, 0);
 }
 
+/* Without any mark. An owner need not be traced, but it has to be. */
+static void test_what_memory_says(void **state)
+{
+    struct fixture *fixture = *state;
+
+    freeze(fixture);
+    remember(fixture, 200, TID + 201, 100);
+    remember(fixture, 201, TID + 200, 105);
+    remember(fixture, 202, TID + 7, 100);
+    remember(fixture, 203, (uint32_t)getpid(), 100);
+    remember(fixture, 204, 4194303, 100);
+    scan(fixture, 100);
+    assert_int_equal(suspect_of(fixture, 200)->cause, CAUSE_DEADLOCK);
+    assert_int_equal(suspect_of(fixture, 201)->cause, CAUSE_DEADLOCK);
+    assert_ptr_equal(&fixture->waits->nodes[node_of(fixture, 202)->next], node_of(fixture, 7));
+    assert_int_equal(fixture->waits->nodes[node_of(fixture, 203)->next].tid, (uint32_t)getpid());
+    assert_int_equal(node_of(fixture, 204)->next, WAITS_NONE);
+    assert_true(suspect_of(fixture, 202)->evidence.lock.known);
+    assert_int_equal(suspect_of(fixture, 202)->evidence.lock.owner_tid, TID + 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +280,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_deadlock_is_a_cause, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_deadlock_needs_no_turn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_holders_by_id, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_what_memory_says, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_mark_from_before_the_last_move_is_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_moves_or_ends_waits_no_more, set_up, tear_down),
     };

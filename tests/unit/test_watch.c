@@ -109,12 +109,43 @@ static void test_a_limit(void **state)
     free(suspects);
 }
 
+/* Locks are pointed at in the order of suspects, in whatever order they were looked at, and not of those without. */
+static void test_locks_and_doubts(void **state)
+{
+    struct detector_suspect suspects[] = {suspect_at(1, 1), suspect_at(1, 2), suspect_at(1, 5), suspect_at(2, 0)};
+    struct watches watches = {0};
+
+    (void)state;
+    assert_int_equal(watches_begin(&watches, suspects, 4), 0);
+    assert_null(watches_known(&watches, 0));
+    for (size_t i = 4; i-- > 0;) {
+        struct watch *watch = watches_take(&watches, suspects, i);
+
+        watch->lock.owner.address = i != 1 ? 4096 + i : 0;
+    }
+    watches_drop(&watches, 2);
+    assert_int_equal(watches_known(&watches, 3)->slot, 0);
+    watches_end(&watches, suspects, 4);
+    assert_int_equal(suspects[0].lock->owner.address, 4096);
+    assert_null(suspects[1].lock);
+    assert_null(suspects[2].lock);
+    assert_int_equal(suspects[3].lock->owner.address, 4099);
+    assert_true(watches_doubt(&watches, 2, 0, 1));
+    assert_false(watches_doubt(&watches, 2, 0, 2));
+    assert_false(watches_doubt(&watches, 1, 5, 1));
+    assert_int_equal(watches_begin(&watches, suspects, 4), 0);
+    assert_true(watches_known(&watches, 3)->doubted && !watches_known(&watches, 0)->doubted);
+    watches_end(&watches, suspects, 4);
+    watches_done(&watches);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kept_while_nothing_changes),
         cmocka_unit_test(test_forgotten_when_it_moves_or_goes),
         cmocka_unit_test(test_not_looked_at_and_dropped),
+        cmocka_unit_test(test_locks_and_doubts),
         cmocka_unit_test(test_a_limit),
     };
 

@@ -24,7 +24,7 @@ static void read_thread(int proc, const struct attested *attested, uint32_t tid,
     ret_thread->status = kernel_read(proc, attested->pid, tid, KERNEL_WHOLE, reading);
     if (ret_thread->status != 0)
         return;
-    kernel_read_asked(proc, reading); /* may hang: then the alarm ends it */
+    kernel_read_memory(proc, reading); /* may hang: then the alarm ends it */
     now_mono_ns = clock_mono_ns();
     left_ns = PROBE_PIPE_SEARCH_NS > *searched_ns ? PROBE_PIPE_SEARCH_NS - *searched_ns : 0;
     kernel_read_pipe_holder(proc, attested->mapping.file.uid, now_mono_ns + left_ns, reading);

@@ -73,7 +73,7 @@ def one_locks_twice(world):
 def a_line_ends_at_who_reads_a_pipe(world):
     play(world, "line", "20")
     world.wait_for(lambda: len(world.stalls()) == 20)
-    items = world.wait_for(lambda: all(item["waits_for"] for name, item in stalls(world).items()
+    items = world.wait_for(lambda: all(item["waits_for"] and item["cause"] for name, item in stalls(world).items()
                                        if name != "line-0") and stalls(world))
     assert items["line-0"]["waits_for"] is None and items["line-0"]["waits_for_left_out"] is None
     assert names(items["line-5"]) == [f"line-{i}" for i in (4, 3, 2, 1, 0)]

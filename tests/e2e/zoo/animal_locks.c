@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CYCLE_MAX = 3 };
@@ -36,6 +37,82 @@ static void deadlock_of_3(void)
     lock_in_a_circle(3);
 }
 
+static void deadlock_of_1(void)
+{
+    lock_in_a_circle(1);
+}
+
+/* No deadlock: it ends. */
+ANIMAL_STALL lock_with_a_limit(void)
+{
+    struct timespec tomorrow;
+
+    clock_gettime(CLOCK_REALTIME, &tomorrow);
+    tomorrow.tv_sec += 86400;
+    pthread_mutex_lock(&mutexes[animal_number]);
+    animal_meet();
+    rip_snap(); /* STALL(deadlock-timed) */
+    pthread_mutex_timedlock(&mutexes[(animal_number + 1) % 2], &tomorrow);
+}
+
+static pthread_mutex_t robust, recursive, inheriting;
+static pthread_rwlock_t written = PTHREAD_RWLOCK_INITIALIZER;
+
+static void prepare_mixture(void)
+{
+    pthread_mutexattr_t attributes;
+
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&robust, &attributes);
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&recursive, &attributes);
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    pthread_mutex_init(&inheriting, &attributes);
+}
+
+static int lock_written(void *lock)
+{
+    return pthread_rwlock_wrlock(lock);
+}
+
+static int lock_mutex(void *lock)
+{
+    return pthread_mutex_lock(lock);
+}
+
+/* Four threads, each with a lock of another kind. */
+ANIMAL_STALL lock_a_mixture(void)
+{
+    static const struct {
+        int (*lock)(void *lock);
+        void *what;
+    } kinds[] = {{lock_mutex, &robust}, {lock_mutex, &recursive}, {lock_mutex, &inheriting}, {lock_written, &written}};
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const unsigned next = (animal_number + 1) % 4;
+
+    pthread_once(&once, prepare_mixture);
+    kinds[animal_number].lock(kinds[animal_number].what);
+    animal_meet();
+    rip_snap(); /* STALL(deadlock-mixed) */
+    kinds[next].lock(kinds[next].what);
+}
+
+/* The first one sleeps on a mutex, the second waits for that with another one, for which the third waits. */
+ANIMAL_STALL wait_in_a_row(void)
+{
+    if (animal_number < 2)
+        pthread_mutex_lock(&mutexes[animal_number]);
+    animal_meet();
+    if (animal_number == 0)
+        for (;;)
+            pause(); /* it never snapped */
+    rip_snap();      /* STALL(mutex-row) */
+    pthread_mutex_lock(&mutexes[animal_number - 1]);
+}
+
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 
 /* The first thread writes and sleeps on it, the second wants to read. */
@@ -50,6 +127,19 @@ ANIMAL_STALL read_what_is_written(void)
     animal_meet();
     rip_snap(); /* STALL(rwlock) */
     pthread_rwlock_rdlock(&rwlock);
+}
+
+/* The first thread reads and sleeps on it, the second wants to write. */
+ANIMAL_STALL write_what_is_read(void)
+{
+    if (animal_number == 0)
+        pthread_rwlock_rdlock(&rwlock);
+    animal_meet();
+    if (animal_number == 0)
+        for (;;)
+            pause();
+    rip_snap(); /* STALL(rwlock-read) */
+    pthread_rwlock_wrlock(&rwlock);
 }
 
 ANIMAL_STALL wait_for_a_condition(void)
@@ -83,9 +173,14 @@ ANIMAL_STALL wait_for_a_word(void)
         syscall(SYS_futex, &word, FUTEX_WAIT, 0, NULL, NULL, 0);
 }
 
-const struct animal lock_animals[] = {{"deadlock-2", deadlock_of_2, 2},
+const struct animal lock_animals[] = {{"deadlock-1", deadlock_of_1, 1},
+                                      {"deadlock-2", deadlock_of_2, 2},
                                       {"deadlock-3", deadlock_of_3, 3},
+                                      {"deadlock-mixed", lock_a_mixture, 4},
+                                      {"deadlock-timed", lock_with_a_limit, 2},
+                                      {"mutex-row", wait_in_a_row, 3},
                                       {"rwlock", read_what_is_written, 2},
+                                      {"rwlock-read", write_what_is_read, 2},
                                       {"condition", wait_for_a_condition, 1},
                                       {"semaphore", wait_for_a_semaphore, 1},
                                       {"futex", wait_for_a_word, 1},

@@ -24,11 +24,13 @@ IN_S = "S"
 
 class Kind:
     def __init__(self, name, cause, function, syscall=None, target=None, *, state=IN_S, marker=None, where=None,
-                 holder=False, bring_about=None, mode=None, number=1, fd=False, count=1, asked_ms=None):
+                 holder=False, bring_about=None, mode=None, number=1, fd=False, count=1, asked_ms=None,
+                 waits=None):
         self.name, self.cause, self.function, self.syscall, self.target = name, cause, function, syscall, target
         self.state, self.marker, self.where, self.holder = state, marker or name, where, holder
         self.bring_about, self.mode, self.number, self.fd, self.count = bring_about, mode, number, fd, count
         self.asked_ms = asked_ms
+        self.waits = waits  # ids in waits_for, "readers" for those who are not named
 
 
 # Bringing about what a program cannot do to itself ------------------------------------------------------------------
@@ -78,9 +80,18 @@ KINDS = [
     Kind("user-spin", "spinning", "spin_in_user_space", state="R", mode="user"),
     Kind("call-spin", "spinning", "spin_in_one_call", state="R", mode="system"),
     Kind("starved", "starved", "starve", state="R"),
-    Kind("deadlock-2", "blocked", "lock_in_a_circle", "futex", "futex wait private", marker="deadlock", count=2),
-    Kind("deadlock-3", "blocked", "lock_in_a_circle", "futex", "futex wait private", marker="deadlock", count=3),
-    Kind("rwlock", "blocked", "read_what_is_written", "futex", "futex wait(_bitset)? private", number=2),
+    Kind("deadlock-1", "deadlock", "lock_in_a_circle", "futex", "futex wait private", marker="deadlock", waits=[1]),
+    Kind("deadlock-2", "deadlock", "lock_in_a_circle", "futex", "futex wait private", marker="deadlock", count=2,
+         waits=[2, 1]),
+    Kind("deadlock-3", "deadlock", "lock_in_a_circle", "futex", "futex wait private", marker="deadlock", count=3,
+         waits=[2, 3, 1]),
+    Kind("deadlock-mixed", "deadlock", "lock_a_mixture", "futex", "futex wait private", count=4, waits=[2, 3, 4, 1]),
+    Kind("deadlock-timed", "blocked", "lock_with_a_limit", "futex", "futex wait(_bitset)? private", count=2,
+         waits=[]),
+    Kind("mutex-row", "blocked", "wait_in_a_row", "futex", "futex wait private", number=3, waits=[2, 1]),
+    Kind("rwlock", "blocked", "read_what_is_written", "futex", "futex wait(_bitset)? private", number=2, waits=[1]),
+    Kind("rwlock-read", "blocked", "write_what_is_read", "futex", "futex wait(_bitset)? private", number=2,
+         waits=["readers"]),
     Kind("condition", "blocked", "wait_for_a_condition", "futex", "futex wait(_bitset)? private"),
     Kind("semaphore", "blocked", "wait_for_a_semaphore", "futex", "futex wait(_bitset)? private"),
     Kind("futex", "blocked", "wait_for_a_word", "futex", "futex wait shared"),
@@ -169,6 +180,12 @@ def matches(pattern, text, told):
     return re.fullmatch(pattern, text) is not None
 
 
+def holders_of(item):
+    if item["waits_for"] is None:
+        return None
+    return [holder["id"] if holder["holder"] == "id" else holder["holder"] for holder in item["waits_for"]]
+
+
 def faults_of(kind, item, told, lines):
     """What is wrong with an answer, as a list of (field, value)."""
     location, kernel = item["location"] or {}, item["kernel"] or {}
@@ -179,7 +196,7 @@ def faults_of(kind, item, told, lines):
         "function": location.get("function") == kind.function,
         "file": os.path.basename(location.get("file") or "") == file,
         "line": location.get("line") == line,
-        "waits_for": item["waits_for"] is None,
+        "waits_for": holders_of(item) == kind.waits,
     }
     if kind.state is not None:
         holds |= {

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_waits_settle.c - what is certain of waits that are known from memory: ripd/core/waits_settle.c. Of those known
+ * from marks see test_waits.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/waits.h"
+
+#define SECOND UINT64_C(1000000000)
+
+enum { RING = 3, PROCESS = 1 };
+
+/* tid t waits since begun for a lock that owner held when that was read. Slots are numbers of tids. */
+static void add(struct waits *waits, uint32_t tid, uint32_t owner, uint64_t begun_ns, uint64_t seen_ns, uint8_t flags)
+{
+    const struct rip_wait_info wait = {
+        .slot = tid,
+        .generation = 2,
+        .id = 1000000 + tid,
+        .tid = tid,
+        .process = PROCESS,
+        .flags = flags,
+        .owner = owner,
+        .progress = 5,
+        .address = 4096 + tid,
+        .seen_mono_ns = seen_ns,
+        .begun_mono_ns = begun_ns,
+    };
+
+    assert_int_equal(waits_add(waits, RING, &wait), 0);
+}
+
+static const struct waits_node *node_of(const struct waits *waits, uint32_t tid)
+{
+    uint32_t found = waits_find(waits, RING, tid, 2);
+
+    assert_int_not_equal(found, WAITS_NONE);
+    return &waits->nodes[found];
+}
+
+/* The chain of tid is these tids; those that are no ids are given by their owner. */
+static void assert_chain(const struct waits *waits, uint32_t tid, size_t count, const uint32_t *tids)
+{
+    uint32_t chain[WAITS_CHAIN_MAX], left_out;
+
+    assert_int_equal(waits_chain(waits, waits_find(waits, RING, tid, 2), chain, &left_out), count);
+    assert_int_equal(left_out, 0);
+    for (size_t i = 0; i < count; i++) {
+        const struct waits_node *node = &waits->nodes[chain[i]];
+
+        assert_int_equal(node->kind == WAITS_ID ? node->ring_tid : node->owner, tids[i]);
+    }
+}
+
+#define CHAIN(waits, tid, ...)                                                                                         \
+    assert_chain(waits, tid, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t),                               \
+                 (const uint32_t[]){__VA_ARGS__})
+
+/* Memory ----------------------------------------------------------------------------------------------------------- */
+
+/* tid t is in its wait from looks[0] to until; at each of the looks its lock was owner's. */
+static struct lock_wait lock_of(uint32_t tid, uint32_t owner, const uint64_t looks[3], uint64_t until)
+{
+    struct lock_wait lock = {.owner = {4096 + tid, owner, 0}, .until_mono_ns = until};
+
+    for (size_t i = 0; i < 3; i++)
+        lock.looks[i] = (struct lock_wait_look){looks[i], looks[i] + 1};
+    return lock;
+}
+
+static void add_thread(struct waits *waits, uint32_t tid, const struct lock_wait *lock)
+{
+    const struct rip_id_info id = {
+        .slot = tid, .generation = 2, .id = 1000000 + tid, .tid = tid, .process = PROCESS, .progress = 5};
+
+    assert_int_equal(waits_add_thread(waits, RING, &id, lock), 0);
+}
+
+/* Everybody stands as before. */
+static void settle_all(struct waits *waits)
+{
+    assert_int_equal(waits_link(waits), 0);
+    for (size_t i = 0; i < waits->waiting_count; i++) {
+        struct waits_node *node = &waits->nodes[i];
+
+        if (node->marked)
+            waits_again(node, &node->wait);
+        else
+            waits_stands(node, node->generation, node->progress);
+    }
+    waits_settle(waits);
+}
+
+/* The cycle 1 -> 2 -> 1 from memory alone. */
+static const struct {
+    const char *what;
+    uint64_t looks_1[3], until_1, looks_2[3], until_2;
+    uint8_t flags_2;
+    bool deadlock;
+} proofs[] = {
+    {"each looked at once, one after the other", {10, 10, 10}, 11, {20, 20, 20}, 21, 0, false},
+    {"then the first was seen again, not its owner", {10, 10, 10}, 30, {20, 20, 20}, 21, 0, false},
+    {"both again, owners too", {10, 10, 40}, 41, {20, 20, 50}, 51, 0, true},
+    {"always in this order", {10, 60, 80}, 81, {20, 70, 90}, 91, 0, true},
+    {"the second is in another wait by now", {10, 10, 40}, 41, {50, 50, 50}, 51, 0, false},
+    {"they did not wait at the same time", {10, 20, 30}, 31, {40, 50, 60}, 61, 0, false},
+    {"the second gives up in time", {10, 10, 40}, 41, {20, 20, 50}, 51, RIP_WAIT_ENDS, false},
+};
+
+static void test_proofs_from_memory(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(proofs) / sizeof(proofs[0]); i++) {
+        struct lock_wait first = lock_of(1, 2, proofs[i].looks_1, proofs[i].until_1);
+        struct lock_wait second = lock_of(2, 1, proofs[i].looks_2, proofs[i].until_2);
+        struct waits *waits = waits_new();
+
+        second.owner.flags = proofs[i].flags_2;
+        add_thread(waits, 1, &first);
+        add_thread(waits, 2, &second);
+        settle_all(waits);
+        for (uint32_t tid = 1; tid <= 2; tid++)
+            if (node_of(waits, tid)->deadlocked != proofs[i].deadlock ||
+                node_of(waits, tid)->doubted == proofs[i].deadlock)
+                fail_msg("%s", proofs[i].what);
+        waits_unref(waits);
+    }
+}
+
+/* One that waits for itself needs one look. */
+static void test_one_waits_for_itself_by_memory(void **state)
+{
+    const struct lock_wait lock = lock_of(7, 7, (const uint64_t[3]){10, 10, 10}, 11);
+    struct waits *waits = waits_new();
+
+    (void)state;
+    add_thread(waits, 7, &lock);
+    settle_all(waits);
+    assert_true(node_of(waits, 7)->deadlocked);
+    waits_unref(waits);
+}
+
+/*
+ * 1 -> 2 -> 3 -> 4 -> 1: each edge was seen while its holder waited, and 1 and 3 waited all the time; but 2 had gone
+ * on before 4 began.
+ */
+static void test_all_at_one_instant(void **state)
+{
+    (void)state;
+    for (int together = 0; together < 2; together++) {
+        const uint64_t late = together != 0 ? 15 : 70;
+        const struct lock_wait locks[] = {
+            lock_of(1, 2, (const uint64_t[3]){10, 20, 20}, 100),
+            lock_of(2, 3, (const uint64_t[3]){12, 20, 20}, 50),
+            lock_of(3, 4, (const uint64_t[3]){10, 80, 80}, 100),
+            lock_of(4, 1, (const uint64_t[3]){late, 80, 80}, 90),
+        };
+        struct waits *waits = waits_new();
+
+        for (uint32_t tid = 1; tid <= 4; tid++)
+            add_thread(waits, tid, &locks[tid - 1]);
+        settle_all(waits);
+        assert_int_equal(waits->deadlocked_count, together != 0 ? 4 : 0);
+        assert_int_equal(node_of(waits, 1)->doubted, together == 0);
+        waits_unref(waits);
+    }
+}
+
+/* A mark of its own that fits: memory says who owns the lock now. */
+static void test_memory_is_fresher_than_a_mark(void **state)
+{
+    struct lock_wait lock = lock_of(1, 3, (const uint64_t[3]){20 * SECOND, 20 * SECOND, 20 * SECOND}, 21 * SECOND);
+    struct waits *waits = waits_new();
+
+    (void)state;
+    add(waits, 1, 2, 10 * SECOND, 11 * SECOND, 0);
+    waits_add_lock(waits, &lock);
+    add(waits, 2, 1, 10 * SECOND, 12 * SECOND, 0);
+    waits_add_lock(waits, &(struct lock_wait){.owner = {8192, 99, 0}}); /* a lock inside of the one that it speaks of */
+    add(waits, 3, 1, 12 * SECOND, 13 * SECOND, 0);
+    add(waits, 4, 0, 12 * SECOND, 13 * SECOND, 0);
+    lock.owner.address = 8192; /* its mark names nobody */
+    waits_add_lock(waits, &lock);
+    add(waits, 5, 1000002, 12 * SECOND, 13 * SECOND, RIP_WAIT_OWNER_IS_ID);
+    lock.owner.address = 4096 + 5;
+    waits_add_lock(waits, &lock);
+    settle_all(waits);
+    assert_true(node_of(waits, 1)->deadlocked && node_of(waits, 3)->deadlocked && !node_of(waits, 2)->deadlocked);
+    CHAIN(waits, 1, 3, 1);
+    CHAIN(waits, 2, 1, 3);
+    CHAIN(waits, 4, 3, 1);
+    assert_int_equal(waits->nodes[node_of(waits, 5)->next].ring_tid, 2);
+    assert_int_equal(waits_owner(node_of(waits, 1)), 3);
+    assert_int_equal(waits_address(node_of(waits, 2)), 4096 + 2);
+    waits_unref(waits);
+}
+
+/* Nobody has that number: it was no owner. A mark is believed that it was one, though it has ended. */
+static void test_an_owner_that_is_nobody(void **state)
+{
+    const struct lock_wait lock = lock_of(1, 9, (const uint64_t[3]){10, 20, 30}, 31);
+    struct waits *waits = waits_new();
+
+    (void)state;
+    add_thread(waits, 1, &lock);
+    add(waits, 2, 9, 10 * SECOND, 11 * SECOND, 0);
+    assert_int_equal(waits_link(waits), 0);
+    waits->nodes[2].absent = true;
+    waits_stands(&waits->nodes[0], 2, 5);
+    waits_again(&waits->nodes[1], &waits->nodes[1].wait);
+    waits_settle(waits);
+    assert_int_equal(node_of(waits, 1)->length, 0);
+    assert_int_equal(node_of(waits, 2)->length, 1);
+    waits_unref(waits);
+}
+
+static void test_who_has_moved_waits_no_more(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        const struct lock_wait lock = lock_of(1, 9, (const uint64_t[3]){10, 20, 30}, 31);
+        struct waits *waits = waits_new();
+
+        add_thread(waits, 1, &lock);
+        assert_int_equal(waits_link(waits), 0);
+        waits_stands(&waits->nodes[0], i == 1 ? 3 : 2, i == 2 ? 6 : 5);
+        waits_settle(waits);
+        assert_int_equal(node_of(waits, 1)->length, i == 0);
+        waits_unref(waits);
+    }
+}
+
+static void test_readers_by_memory(void **state)
+{
+    struct lock_wait lock = lock_of(1, 0, (const uint64_t[3]){10, 20, 30}, 31);
+    struct waits *waits = waits_new();
+
+    (void)state;
+    lock.owner.flags = RIP_WAIT_SHARABLE;
+    add_thread(waits, 1, &lock);
+    lock.owner.flags = 0;
+    add_thread(waits, 2, &lock);
+    settle_all(waits);
+    assert_int_equal(waits->nodes[node_of(waits, 1)->next].kind, WAITS_READERS);
+    assert_int_equal(node_of(waits, 2)->length, 0);
+    waits_unref(waits);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_proofs_from_memory),      cmocka_unit_test(test_one_waits_for_itself_by_memory),
+        cmocka_unit_test(test_all_at_one_instant),      cmocka_unit_test(test_memory_is_fresher_than_a_mark),
+        cmocka_unit_test(test_an_owner_that_is_nobody), cmocka_unit_test(test_who_has_moved_waits_no_more),
+        cmocka_unit_test(test_readers_by_memory),
+    };
+
+    return cmocka_run_group_tests_name("waits_settle", tests, NULL, NULL);
+}
