@@ -162,7 +162,7 @@ static void examine_pending(struct probe *probe, struct registry *registry, stru
             (probe->pending[0].class != PENDING_NEW && now_mono_ns >= known_mono_ns))
             break;
         examine_again_if_due(probe, registry, suspects, deadline_mono_ns);
-        if (!examine_has_room(probe)) {
+        if (!examine_has_room(probe, &suspects[probe->pending[0].suspect])) {
             examine_told(probe, registry, suspects, count, deadline_mono_ns - examine_again_ns(probe), false);
             continue;
         }

@@ -292,9 +292,9 @@ void examine_suspect(struct probe *probe, struct registry *registry, struct dete
 
 /* Answers ---------------------------------------------------------------------------------------------------------- */
 
-bool examine_has_room(const struct probe *probe)
+bool examine_has_room(const struct probe *probe, const struct detector_suspect *suspect)
 {
-    return probe->remote == NULL || !remote_is_full(probe->remote);
+    return probe->remote == NULL || remote_has_room(probe->remote, suspect->ring, suspect->process);
 }
 
 /* Whom an answer is about, if that is still what it was asked for; suspects are in order of ring and slot. */

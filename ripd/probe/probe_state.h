@@ -89,8 +89,8 @@ static inline uint64_t probe_key(uint32_t ring, uint32_t within)
 /* examine.c: whatever cannot be found out now leaves the suspect unexamined. */
 void examine_suspect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t index,
                      uint64_t deadline_mono_ns);
-/* False: too much is under way already. */
-bool examine_has_room(const struct probe *probe);
+/* False: too much is under way already to ask about that suspect's thread. */
+bool examine_has_room(const struct probe *probe, const struct detector_suspect *suspect);
 /* Takes in what is told, all that was asked for or as much as makes room; does not wait beyond the deadline. */
 void examine_told(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count,
                   uint64_t deadline_mono_ns, bool all);

@@ -220,12 +220,25 @@ void remote_flush(struct remote *remote)
         remote->count--; /* not now */
 }
 
+/* Whether the question that is not sent yet takes one more about that process. */
+static bool is_open_for(const struct remote *remote, uint32_t ring, uint32_t process)
+{
+    const struct question *question = &remote->questions[(remote->first + remote->count - 1) % REMOTE_QUESTIONS_MAX];
+
+    return remote->open && question->wishes[0].ring == ring && question->wishes[0].process == process &&
+           question->ask.count < PROBE_BATCH_MAX;
+}
+
+bool remote_has_room(const struct remote *remote, uint32_t ring, uint32_t process)
+{
+    return remote->count < REMOTE_QUESTIONS_MAX || is_open_for(remote, ring, process);
+}
+
 enum remote_wanted remote_want(struct remote *remote, int descriptor, const struct remote_wish *wish)
 {
-    struct question *question = remote->open ? question_at(remote, remote->count - 1) : NULL;
+    struct question *question;
 
-    if (question != NULL && (question->wishes[0].ring != wish->ring || question->wishes[0].process != wish->process ||
-                             question->ask.count == PROBE_BATCH_MAX))
+    if (!is_open_for(remote, wish->ring, wish->process))
         remote_flush(remote);
     if (remote->worker < 0)
         meet_workers(remote);

@@ -55,6 +55,9 @@ enum remote_wanted {
 /* Whether as many questions are under way as there may be: remote_next() makes room. */
 bool remote_is_full(const struct remote *remote);
 
+/* Whether a wish about that process can be asked now: the last question may be about it, and have room. */
+bool remote_has_room(const struct remote *remote, uint32_t ring, uint32_t process);
+
 /* descriptor: of the ring's file; used until remote_flush(). */
 enum remote_wanted remote_want(struct remote *remote, int descriptor, const struct remote_wish *wish);
 

@@ -174,13 +174,16 @@ static void test_answers_come_in_order(void **state)
 static void test_only_so_many_are_under_way(void **state)
 {
     struct remote *remote = start("fake-answers");
-    const struct remote_wish one_more = wish_of(1000, 1000);
+    const struct remote_wish one_more = wish_of(1000, 1000), last = wish_of(REMOTE_QUESTIONS_MAX - 1, 1000);
     struct remote_answer answer;
 
     (void)state;
     for (uint32_t i = 0; i < REMOTE_QUESTIONS_MAX; i++)
         assert_int_equal(want(remote, i, i + 1), REMOTE_ASKED);
+    assert_true(remote_has_room(remote, last.ring, last.process));
+    assert_false(remote_has_room(remote, one_more.ring, one_more.process));
     remote_flush(remote);
+    assert_false(remote_has_room(remote, last.ring, last.process));
     assert_true(remote_is_full(remote));
     assert_int_equal(remote_want(remote, STDIN_FILENO, &one_more), REMOTE_LATER);
     assert_true(next(remote, &answer));
