@@ -132,6 +132,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
         .counters = registry_counters(app->registry),
         .unexamined_count = unexamined_count,
         .sockets_cut_count = evidence_sockets_cut_count(app->probe),
+        .ends_cut_count = evidence_ends_cut_count(app->probe),
         .left_out_count = snapshot->stalls_left_out_count,
         .waits_left_out_count = snapshot->waits != NULL ? snapshot->waits->left_out_count : 0,
         .suppressed_count = events_suppressed_count(app->events),
@@ -451,7 +452,7 @@ static int app_open_parts(struct app *app)
     struct registry_options registry = {(const char *const *)config->directories.items, config->directories.count,
                                         "/proc", "/sys/fs/cgroup", judging_of(config)};
     struct probe_options probe = {"/proc", "/sys/fs/cgroup", config->interval_ns / PROBE_BUDGET_DIVISOR,
-                                  app->privileges.remote};
+                                  app->privileges.remote, app->privileges.diag};
     struct hook_options hook = {.descriptors_max = raise_descriptor_limit()};
     int error = sigbus_install();
 
@@ -480,7 +481,7 @@ static int app_open_http(struct app *app)
     const struct service *service = &app->service;
     struct http_options options = {
         .passed = service->passed,
-        .passed_count = service->activation.count,
+        .passed_count = service->passed_count,
         .listen = (const char *const *)config->listen.items,
         .listen_count = config->listen.count,
         .allow_hosts = (const char *const *)config->allow_hosts.items,
@@ -531,7 +532,7 @@ static void app_close(struct app *app)
 
 int app_run(struct config *config)
 {
-    struct app app = {.config = config, .signal_descriptor = -1, .naming.descriptor = -1};
+    struct app app = {.config = config, .signal_descriptor = -1, .naming.descriptor = -1, .privileges.diag = -1};
     int error;
 
     log_open();
@@ -542,7 +543,7 @@ int app_run(struct config *config)
     report_budget_init(&app.notice_budget, clock_mono_ns());
     error = service_open(&app.service); /* before any descriptor could pass for one that was handed over */
     if (error == 0)                     /* before there are threads, and anything is read */
-        error = privileges_open(&app.privileges);
+        error = privileges_open(&app.privileges, app.service.diag != NULL ? app.service.diag->number : -1);
     if (error == 0) /* before what takes long: a SIGHUP meanwhile is a reload, and no end */
         error = app_open_signals(&app);
     if (error == 0)

@@ -13,6 +13,7 @@
 #include "os/capability.h"
 #include "os/clock.h"
 #include "os/helper.h"
+#include "os/unix_diag.h"
 
 #define EVIDENCE (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
 
@@ -22,18 +23,20 @@ static void start_probe(struct privileges *privileges)
     int error = helper_find("ripd-probe", RIPD_LIBEXEC_FROM_SBIN, program, sizeof(program));
 
     if (error == 0)
-        error = remote_new(&privileges->remote, program);
+        error = remote_new(&privileges->remote, program, privileges->diag);
     if (error != 0)
         log_line(LOG_LEVEL_WARNING, "no ripd-probe beside ripd, evidence as far as ripd itself is told: %s",
                  strerror(-error));
 }
 
-int privileges_open(struct privileges *ret_privileges)
+int privileges_open(struct privileges *ret_privileges, int diag)
 {
     uint64_t permitted = 0;
     int error;
 
-    *ret_privileges = (struct privileges){.remote = NULL};
+    if (diag < 0)
+        diag = unix_diag_open();
+    *ret_privileges = (struct privileges){.diag = diag < 0 ? -1 : diag, .diag_error = diag < 0 ? -diag : 0};
     report_budget_init(&ret_privileges->budget, clock_mono_ns());
     start_probe(ret_privileges);
     error = capability_permitted(&permitted);
@@ -51,12 +54,18 @@ void privileges_tell(const struct privileges *privileges)
 {
     log_line(LOG_LEVEL_INFO, "evidence is read of the processes of %s",
              privileges->of_all_users ? "all users" : "this user alone");
+    if (privileges->diag < 0)
+        log_line(LOG_LEVEL_INFO, "peers of unix sockets are not told, there is no socket to ask the kernel over: %s",
+                 strerror(privileges->diag_error));
 }
 
 void privileges_close(struct privileges *privileges)
 {
     remote_free(privileges->remote);
     privileges->remote = NULL;
+    if (privileges->diag >= 0)
+        close(privileges->diag);
+    privileges->diag = -1;
 }
 
 static void tell_denied(const struct item *item, const struct kernel_facts *kernel)

@@ -20,16 +20,21 @@
 
 struct privileges {
     struct remote *remote; /* NULL: there is no ripd-probe, and ripd looks for itself */
+    int diag;              /* to ask about unix sockets over (os/unix_diag.h), -1 = none */
+    int diag_error;        /* why there is none */
     struct remote_counters reported;
     struct report_budget budget; /* of lines about processes */
     bool of_all_users;           /* what ripd-probe may know */
 };
 
-/* Before there are other threads, and before anything is opened. 0, or -errno: capabilities could not be given up. */
-int privileges_open(struct privileges *ret_privileges);
+/*
+ * Before there are other threads, and before anything is opened. diag: as the service manager passed it, taken over;
+ * -1: it did not, and we make one of our own. 0, or -errno: capabilities could not be given up.
+ */
+int privileges_open(struct privileges *ret_privileges, int diag);
 void privileges_close(struct privileges *privileges);
 
-/* Tells the log whose processes are looked at. */
+/* Tells the log whose processes are looked at, and what they wait for is not told of any. */
 void privileges_tell(const struct privileges *privileges);
 
 /* Tells the log of processes of whose stalls something is null because we may not know it: once of each. */

@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "app/log.h"
 #include "os/clock.h"
+#include "os/unix_diag.h"
 
 #define MS 1000000u
 
@@ -33,7 +35,12 @@ static int take_sockets(struct service *service)
                      entry->name);
             return -EINVAL;
         }
-        service->passed[i] = (struct http_passed){entry->number, entry->name};
+        if (!unix_diag_is(entry->number))
+            service->passed[service->passed_count++] = (struct http_passed){entry->number, entry->name};
+        else if (service->diag == NULL)
+            service->diag = entry;
+        else
+            close(entry->number); /* one is enough */
     }
     return 0;
 }
@@ -65,12 +72,19 @@ void service_close(struct service *service)
 
 void service_report_sockets(const struct service *service, const struct http *http)
 {
-    for (size_t i = 0; i < service->activation.count; i++) {
+    for (size_t i = 0; i < service->passed_count; i++) {
         const struct http_passed *passed = &service->passed[i];
         char quoted[LOG_QUOTED_BYTES];
 
         log_line(LOG_LEVEL_INFO, "socket passed by the service manager: descriptor=%d name=%s address=%s",
                  passed->descriptor, log_quote(passed->name, strlen(passed->name), quoted), http_address(http, i));
+    }
+    if (service->diag != NULL) {
+        char quoted[LOG_QUOTED_BYTES];
+
+        log_line(LOG_LEVEL_INFO,
+                 "socket passed by the service manager: descriptor=%d name=%s address=netlink:sock-diag",
+                 service->diag->number, log_quote(service->diag->name, strlen(service->diag->name), quoted));
     }
 }
 

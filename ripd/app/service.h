@@ -18,7 +18,9 @@
 struct service {
     struct notify notify;
     struct activation activation;
-    struct http_passed passed[ACTIVATION_MAX]; /* activation.count of them */
+    struct http_passed passed[ACTIVATION_MAX]; /* those to listen on */
+    size_t passed_count;
+    const struct activation_entry *diag; /* to ask about unix sockets over (os/unix_diag.h); NULL: none was passed */
     struct supervision supervision;
     bool complained; /* the log has been told that the manager cannot be reached */
 };

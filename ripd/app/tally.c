@@ -43,6 +43,7 @@ void tally_add(struct tally *tally, const struct tally_scan *scan)
     health->limit_counts[HEALTH_LIMIT_NAMES] += scan->update->unnamed_count;
     health->limit_counts[HEALTH_LIMIT_EVIDENCE] += scan->unexamined_count;
     health->limit_counts[HEALTH_LIMIT_SOCKETS] = scan->sockets_cut_count;
+    health->limit_counts[HEALTH_LIMIT_ENDS] = scan->ends_cut_count;
     health->limit_counts[HEALTH_LIMIT_STALLS] += scan->left_out_count;
     health->limit_counts[HEALTH_LIMIT_WAITS] += scan->waits_left_out_count;
     health->limit_counts[HEALTH_LIMIT_EPISODES] = scan->suppressed_count;

@@ -30,6 +30,7 @@ struct tally_scan {
     const struct registry_counters *counters;
     uint64_t unexamined_count;     /* suspects, on this scan */
     uint64_t sockets_cut_count;    /* tables of sockets not read to their end, since the start */
+    uint64_t ends_cut_count;       /* other ends not found in time, since the start */
     uint64_t left_out_count;       /* stalls not described, on this scan */
     uint64_t waits_left_out_count; /* waits not followed, on this scan */
     uint64_t suppressed_count;     /* episodes not reported, since the start */

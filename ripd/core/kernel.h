@@ -20,9 +20,13 @@
     X("state", "the letter of its state: S and D wait, R runs or could run")                                           \
     X("syscall", "the system call that it waits in; null for one that runs, whose call the kernel does not tell")      \
     X("fd", "the descriptor that it waits for")                                                                        \
-    X("target", "what that refers to, and of a socket its addresses and its state; the operation of a futex, how "     \
-                "many descriptors a poll has, which child is waited for")                                              \
-    X("holder", "who holds the file lock, or has the other end of the pipe open: pid and comm")                        \
+    X("target",                                                                                                        \
+      "what that refers to, and of a socket its addresses and its state; the operation of a futex, how many "          \
+      "descriptors a poll has, which child is waited for; unix OWN -> PEER, each by its path, or as socket:[INODE] "   \
+      "where it has none, and what is certain besides: LISTEN, UNCONNECTED, NOT_ACCEPTED by the server yet, "          \
+      "PEER_CLOSED of datagrams")                                                                                      \
+    X("holder", "who holds the file lock; or who of the same user has the other end of the pipe or the unix socket "   \
+                "open, or the socket at which it is not accepted yet: pid and comm; null if none was found")           \
     X("asked_ms", "how long it wants to sleep, or to wait at most")                                                    \
     X("wchan", "the function of the kernel that it waits in")                                                          \
     X("mode", "where most of its CPU time goes by: user, or system, inside a system call")                             \

@@ -13,12 +13,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/proc_text.h"
 
 enum { NAME_BYTES = 64, CHUNK_BYTES = 16384 };
+enum { UNIX_FLAG_LISTENS = 1 << 16, UNIX_UNCONNECTED = 1 }; /* __SO_ACCEPTCON, SS_UNCONNECTED of the kernel */
 
 static const char *const kind_names[PROC_SOCKET_KIND_COUNT] = {
 #define X(name, text) text,
@@ -94,19 +96,24 @@ static int parse_internet(const char *line, struct proc_socket *ret_socket)
 /* "00000000256fc0db: 00000003 00000000 00010000 0001 01 629 /run/x": the path goes up to the end of the line. */
 static int parse_unix(const char *line, struct proc_socket *ret_socket)
 {
-    uint64_t value;
+    uint64_t flags, type, state;
     size_t length;
 
-    line = text_hex(line, UINT64_MAX, &value);
+    line = text_hex(line, UINT64_MAX, &flags);
     if (line == NULL || *line != ':')
         return -EINVAL;
-    line = text_skip_fields(line + 1, 0, 4); /* references, protocol, flags, type */
-    if (text_hex(line, UINT8_MAX, &value) == NULL)
-        return -EINVAL;
-    ret_socket->state = (uint8_t)value;
-    line = text_decimal(text_skip_fields(line, 0, 1), UINT64_MAX, &ret_socket->inode);
+    line = text_hex(text_skip_fields(line + 1, 0, 2), UINT32_MAX, &flags); /* after references and protocol */
+    if (line != NULL)
+        line = text_hex(line, UINT8_MAX, &type);
+    if (line != NULL)
+        line = text_hex(line, UINT8_MAX, &state);
+    if (line != NULL)
+        line = text_decimal(line, UINT64_MAX, &ret_socket->inode);
     if (line == NULL)
         return -EINVAL;
+    ret_socket->listens = (flags & UNIX_FLAG_LISTENS) != 0;
+    ret_socket->type = (uint8_t)type;
+    ret_socket->state = (uint8_t)state;
     line = text_skip_blanks(line);
     length = strcspn(line, "\n");
     if (length >= sizeof(ret_socket->path))
@@ -200,6 +207,16 @@ const char *proc_tcp_state_name(uint8_t state)
     };
 
     return state < sizeof(names) / sizeof(names[0]) ? names[state] : NULL;
+}
+
+/* Of a datagram socket the state says nothing on all kernels: see unix_diag.h. */
+const char *proc_unix_state_name(const struct proc_socket *socket)
+{
+    if (socket->listens)
+        return "LISTEN";
+    if (socket->state == UNIX_UNCONNECTED && (socket->type == SOCK_STREAM || socket->type == SOCK_SEQPACKET))
+        return "UNCONNECTED";
+    return NULL;
 }
 
 char *proc_address_format(enum proc_socket_kind kind, const struct proc_address *address,

@@ -36,7 +36,9 @@ struct proc_address {
 struct proc_socket {
     uint64_t inode;
     enum proc_socket_kind kind;
-    uint8_t state; /* as the kernel numbers them: 1 = established */
+    uint8_t state; /* as the kernel numbers them; of tcp 1 = established, of unix 1 = unconnected */
+    uint8_t type;  /* of unix: SOCK_STREAM and so on */
+    bool listens;  /* of unix */
     struct proc_address local;
     struct proc_address remote;
     char path[PROC_SOCKET_PATH_BYTES]; /* of a unix socket, "@..." in the abstract namespace; "" = it has no name */
@@ -57,6 +59,9 @@ int proc_parse_socket(const char *line, enum proc_socket_kind kind, struct proc_
 
 /* "SYN_SENT" and so on; NULL for ESTABLISHED and for what is no state of tcp. */
 const char *proc_tcp_state_name(uint8_t state);
+
+/* "LISTEN", "UNCONNECTED"; NULL: it is connected, or it may be. */
+const char *proc_unix_state_name(const struct proc_socket *socket);
 
 /* "127.0.0.1:80", "[::1]:80". Returns ret_text. */
 #define PROC_ADDRESS_TEXT_BYTES 56u

@@ -249,3 +249,8 @@ uint64_t evidence_sockets_cut_count(const struct probe *probe)
 {
     return sockets_cut_count(probe->sockets);
 }
+
+uint64_t evidence_ends_cut_count(const struct probe *probe)
+{
+    return probe->ends_cut_count;
+}

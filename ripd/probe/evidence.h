@@ -27,6 +27,7 @@ struct probe_options {
     const char *cgroup_path;
     uint64_t budget_ns;
     struct remote *remote; /* who is asked what threads wait for, see probe/remote.h; NULL: nobody, we look ourselves */
+    int diag;              /* then to ask about unix sockets over, see os/unix_diag.h; -1 = none; stays the caller's */
 };
 
 struct probe;
@@ -42,6 +43,9 @@ struct kernel_facts *evidence_kernel(const struct probe *probe, uint32_t ring, u
 
 /* Tables of sockets that were not read to their end, since the beginning. */
 uint64_t evidence_sockets_cut_count(const struct probe *probe);
+
+/* Threads of which it was not found out in time who is at the other end of what they wait for, since the beginning. */
+uint64_t evidence_ends_cut_count(const struct probe *probe);
 
 /*
  * Has those that are doubted in waits looked at again on the next call, before others that have been examined; of

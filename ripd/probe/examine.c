@@ -29,7 +29,7 @@
 #define LOOK_NS UINT64_C(100000)         /* what one takes at most, but for a busy machine */
 #define REFRESH_NS UINT64_C(5000000000)
 #define SOCKETS_BUDGET_PART 3u /* of a call's budget, at most, for one table of sockets */
-#define SEARCH_BUDGET_PART 4u  /* and for who has the other ends of pipes */
+#define SEARCH_BUDGET_PART 4u  /* and for who has the other ends of pipes and unix sockets */
 
 /* Whether the thread was started after the id had been registered: then it is not the one that the id was put on. */
 static bool is_replaced(const struct probe *probe, struct registry *registry, const struct subject *subject,
@@ -101,27 +101,31 @@ static int read_thread(const struct probe *probe, struct registry *registry, con
 
 /* Facts -------------------------------------------------------------------------------------------------------------*/
 
-static void read_pipe_holder(struct probe *probe, const struct subject *subject, struct kernel_reading *reading)
+/* Who is at the other end of what it waits for. Where there is a worker, it has told. */
+static void read_other_end(struct probe *probe, const struct subject *subject, struct kernel_reading *reading)
 {
     uint64_t began_mono_ns = clock_mono_ns(), left_ns = probe->budget_ns / SEARCH_BUDGET_PART;
 
-    if (probe->searched_ns >= left_ns)
+    if (probe->remote != NULL)
         return;
-    left_ns -= probe->searched_ns;
-    kernel_read_pipe_holder(probe->proc, subject->ring->mapping.file.uid, began_mono_ns + left_ns, reading);
+    left_ns = left_ns > probe->searched_ns ? left_ns - probe->searched_ns : 0;
+    kernel_read_unix(probe->diag, began_mono_ns + left_ns, reading);
+    kernel_read_holders(probe->proc, subject->ring->mapping.file.uid, began_mono_ns + left_ns, &reading, 1);
     probe->searched_ns += clock_mono_ns() - began_mono_ns;
 }
 
 static struct kernel_facts *decode(struct probe *probe, const struct subject *subject, struct kernel_reading *reading)
 {
-    uint64_t socket_inode = kernel_decode_socket(reading);
     const struct proc_socket *socket = NULL;
     struct kernel_facts *facts;
+    uint64_t socket_inode;
 
+    read_other_end(probe, subject, reading);
+    probe->ends_cut_count += (reading->has & KERNEL_HAS_NO_TIME) != 0;
+    socket_inode = kernel_decode_socket(reading);
     if (socket_inode != 0)
         sockets_find(probe->sockets, probe->proc, reading->pid, socket_inode,
                      clock_mono_ns() + probe->budget_ns / SOCKETS_BUDGET_PART, &socket);
-    read_pipe_holder(probe, subject, reading);
     facts = kernel_decode(reading, socket);
     if (facts != NULL && !subject->attested)
         facts->denied = KERNEL_DENIED(SYSCALL) | KERNEL_DENIED(WCHAN) | KERNEL_DENIED(DESCRIPTORS);

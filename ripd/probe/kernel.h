@@ -9,11 +9,13 @@
 #define RIPD_PROBE_KERNEL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/lock_wait.h"
 #include "os/proc.h"
 #include "os/proc_thread.h"
+#include "os/unix_diag.h"
 
 /* What of a reading is filled in: bits. */
 #define KERNEL_HAS_SCHEDSTAT (1u << 0)
@@ -23,10 +25,29 @@
 #define KERNEL_HAS_DESCRIPTOR (1u << 4)
 #define KERNEL_HAS_TIMEOUT (1u << 5)
 #define KERNEL_HAS_LOCK (1u << 6)
+#define KERNEL_HAS_UNIX (1u << 7)
+#define KERNEL_HAS_NO_TIME (1u << 8) /* who holds the other end, or who the peer is, may be found with more time */
 
 struct kernel_holder {
     uint32_t pid; /* 0 = not known */
     char comm[sizeof(((struct proc_stat *)0)->comm)];
+};
+
+/* Whom a unix socket is connected to. */
+enum kernel_peer {
+    KERNEL_PEER_UNKNOWN,
+    KERNEL_PEER_NONE,   /* it is not connected */
+    KERNEL_PEER_SOCKET, /* that one */
+    KERNEL_PEER_QUEUED, /* one that nobody has accepted yet, at the socket that listens, if that is known */
+    KERNEL_PEER_CLOSED, /* one that nobody has open any more: of datagram sockets, whose readers wait all the same */
+};
+
+struct kernel_unix {
+    enum kernel_peer peer;
+    uint32_t peer_inode; /* of SOCKET, and of QUEUED if it is known: 0 = not known */
+    bool listening;
+    char name[UNIX_DIAG_NAME_BYTES];      /* its own; "" = none */
+    char peer_name[UNIX_DIAG_NAME_BYTES]; /* "" = none, or not known */
 };
 
 /* What anyone is told. Numbers grow; those without their KERNEL_HAS_ bit are 0. */
@@ -54,6 +75,7 @@ struct kernel_reading {
     uint64_t timeout_ns;               /* that the system call was asked for, from the thread's memory */
     struct lock_wait_owner lock_owner; /* of the lock that a futex call waits for, from the thread's memory */
     struct lock_wait_look lock_look;
+    struct kernel_unix unix_socket;
     struct kernel_holder holder;
     char wchan[PROC_WCHAN_BYTES];
 };
@@ -88,9 +110,18 @@ bool kernel_has_not_run(const struct kernel_times *before, const struct kernel_t
 uint64_t kernel_cpu_between(const struct kernel_times *before, const struct kernel_times *after, uint64_t tick_ns);
 
 /*
- * For one that waits in a pipe: fills reading->holder with a process that has its other end open, searched for among
- * those of uid alone, until deadline_mono_ns. Left as it was when there is none, or it was not found in time.
+ * For one that waits at a unix socket: asks who its peer is over diag (os/unix_diag.h), -1 = there is none to ask over.
+ * Left as it was when it is not told, or the time is over.
  */
-void kernel_read_pipe_holder(int proc, uint32_t uid, uint64_t deadline_mono_ns, struct kernel_reading *reading);
+void kernel_read_unix(int diag, uint64_t deadline_mono_ns, struct kernel_reading *reading);
+
+/*
+ * For those that wait in pipes, or at unix sockets whose peers are known: fills reading->holder with a process that has
+ * the other end open, searched for among those of uid alone, until deadline_mono_ns. Left as it was when there is none,
+ * or it was not found in time. All are of one process, KERNEL_HOLDERS_MAX at most, and looked for in one go.
+ */
+#define KERNEL_HOLDERS_MAX 32u
+void kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns, struct kernel_reading *const *readings,
+                         size_t count);
 
 #endif

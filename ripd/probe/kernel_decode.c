@@ -89,7 +89,8 @@ uint64_t kernel_decode_socket(const struct kernel_reading *reading)
 {
     uint64_t inode;
 
-    if ((reading->has & KERNEL_HAS_DESCRIPTOR) == 0 || !proc_link_inode(reading->descriptor.link, "socket", &inode))
+    if ((reading->has & KERNEL_HAS_DESCRIPTOR) == 0 || (reading->has & KERNEL_HAS_UNIX) != 0 ||
+        !proc_link_inode(reading->descriptor.link, "socket", &inode))
         return 0;
     return inode;
 }
@@ -110,6 +111,34 @@ static void write_internet(const struct proc_socket *socket, char *text, size_t 
                  state != NULL ? state : "");
 }
 
+/* "unix OWN -> PEER", each by its name or its number, and what else is certain. */
+static void write_unix(const struct kernel_unix *known, const char *link, char *text, size_t size)
+{
+    static const char *const words[] = {
+        [KERNEL_PEER_UNKNOWN] = "",
+        [KERNEL_PEER_NONE] = " UNCONNECTED",
+        [KERNEL_PEER_SOCKET] = "",
+        [KERNEL_PEER_QUEUED] = " NOT_ACCEPTED",
+        [KERNEL_PEER_CLOSED] = " PEER_CLOSED",
+    };
+    char number[32] = "";
+
+    if (known->peer_inode != 0 && known->peer_name[0] == '\0')
+        snprintf(number, sizeof(number), "socket:[%" PRIu32 "]", known->peer_inode);
+    snprintf(text, size, "unix %s%s%s%s%s", known->name[0] != '\0' ? known->name : link,
+             known->peer_inode != 0 ? " -> " : "", known->peer_name, number,
+             known->listening ? " LISTEN" : words[known->peer]);
+}
+
+/* What /proc/net/unix tells, which names no peers. */
+static void write_unix_row(const struct proc_socket *socket, const char *link, char *text, size_t size)
+{
+    const char *word = proc_unix_state_name(socket);
+
+    snprintf(text, size, "unix %s%s%s", socket->path[0] != '\0' ? socket->path : link, word != NULL ? " " : "",
+             word != NULL ? word : "");
+}
+
 static void write_descriptor(const struct kernel_reading *reading, const struct proc_socket *socket, char *text,
                              size_t size)
 {
@@ -117,8 +146,10 @@ static void write_descriptor(const struct kernel_reading *reading, const struct 
     const char *link = reading->descriptor.link;
     size_t length = strlen(link);
 
-    if (socket != NULL && socket->kind == PROC_SOCKET_UNIX)
-        snprintf(text, size, "unix %s", socket->path[0] != '\0' ? socket->path : link);
+    if ((reading->has & KERNEL_HAS_UNIX) != 0)
+        write_unix(&reading->unix_socket, link, text, size);
+    else if (socket != NULL && socket->kind == PROC_SOCKET_UNIX)
+        write_unix_row(socket, link, text, size);
     else if (socket != NULL)
         write_internet(socket, text, size);
     else if (strncmp(link, anonymous, sizeof(anonymous) - 1) == 0 && link[length - 1] == ']')

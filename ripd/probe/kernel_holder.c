@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_holder.c - who has the other end of a pipe open. Touches /proc: links of descriptors, which are not followed.
+ * kernel_holder.c - who has the other end of a pipe open, or a unix socket's peer. Touches /proc: links of descriptors,
+ * which are not followed.
  *
  * Guarantees
  *   1. Only processes of one user are looked into: who may trace one of them may trace the others, and nothing of
  *      anybody else's is told.
- *   2. At most PROCESSES_MAX processes and DESCRIPTORS_MAX descriptors in each are looked at, until a deadline.
+ *   2. At most PROCESSES_MAX processes and DESCRIPTORS_MAX descriptors in each are looked at, until a deadline; one
+ *      walk looks for all that are wanted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,22 +22,32 @@
 
 enum {
     PROCESSES_MAX = 4096,
-    DESCRIPTORS_MAX = 1024,
+    DESCRIPTORS_MAX = 16384,
     LINKS_PER_CLOCK = 32,
     NAME_BYTES = 64,
+};
+
+/* What one thread lacks. */
+struct wanted {
+    struct kernel_reading *reading;
+    bool is_pipe; /* else a socket */
+    uint64_t inode;
+    uint32_t found;      /* another process */
+    uint32_t found_self; /* the same one */
 };
 
 struct search {
     int proc;
     uint32_t uid;
     uint64_t deadline_mono_ns;
-    uint64_t inode;
-    const struct kernel_reading *reading;
-    bool newer;   /* looks at those with a larger pid than the one that waits, or at the others */
-    uint32_t pid; /* looked into now */
+    struct wanted wanted[KERNEL_HOLDERS_MAX];
+    size_t count;
+    size_t found_count; /* of them in another process: nothing better is to come */
+    uint32_t self;      /* whose threads they are */
+    bool newer;         /* looks at those with a larger pid than its own, or at the others */
+    bool cut;           /* there are more processes, or descriptors, than are looked at */
+    uint32_t pid;       /* looked into now */
     unsigned looked_at;
-    uint32_t found;      /* another process */
-    uint32_t found_self; /* the same one */
 };
 
 static uint32_t number_of(const char *name)
@@ -46,36 +58,51 @@ static uint32_t number_of(const char *name)
     return name[0] >= '0' && name[0] <= '9' && *end == '\0' && number <= UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 }
 
-/* Whether a descriptor has that pipe open for what the thread that waits lacks. */
-static bool is_other_end(const struct search *search, uint32_t descriptor)
+/* Whether a descriptor that is of the pipe has it open for what the thread that waits lacks. */
+static bool is_other_end(const struct search *search, const struct wanted *wanted, uint32_t descriptor)
 {
-    const struct proc_descriptor *waiting = &search->reading->descriptor;
     struct proc_descriptor other;
-    uint64_t inode;
 
-    if (proc_descriptor_link(search->proc, search->pid, descriptor, &other) != 0 ||
-        !proc_link_inode(other.link, "pipe", &inode) || inode != search->inode ||
-        proc_descriptor(search->proc, search->pid, descriptor, &other) != 0)
+    if (!wanted->is_pipe)
+        return true; /* each end has an inode of its own */
+    if (proc_descriptor(search->proc, search->pid, descriptor, &other) != 0)
         return false;
-    return waiting->writable ? other.readable : other.writable;
+    return wanted->reading->descriptor.writable ? other.readable : other.writable;
+}
+
+static void take_holder(struct search *search, struct wanted *wanted)
+{
+    if (search->pid == search->self) {
+        wanted->found_self = search->pid;
+    } else if (wanted->found == 0) {
+        wanted->found = search->pid;
+        search->found_count++;
+    }
 }
 
 static int visit_descriptor(void *context, const char *name)
 {
     struct search *search = context;
     uint32_t descriptor = number_of(name);
+    struct proc_descriptor other;
+    uint64_t inode;
+    bool is_pipe;
 
     if (search->looked_at++ % LINKS_PER_CLOCK == 0 && clock_mono_ns() >= search->deadline_mono_ns)
         return -ETIME;
-    if (descriptor == UINT32_MAX || !is_other_end(search, descriptor))
+    if (descriptor == UINT32_MAX || proc_descriptor_link(search->proc, search->pid, descriptor, &other) != 0)
         return 0;
-    if (search->pid == search->reading->pid)
-        search->found_self = search->pid;
-    else
-        search->found = search->pid;
-    return 1;
+    is_pipe = proc_link_inode(other.link, "pipe", &inode);
+    if (!is_pipe && !proc_link_inode(other.link, "socket", &inode))
+        return 0;
+    for (size_t i = 0; i < search->count; i++)
+        if (search->wanted[i].inode == inode && search->wanted[i].is_pipe == is_pipe &&
+            is_other_end(search, &search->wanted[i], descriptor))
+            take_holder(search, &search->wanted[i]);
+    return search->found_count == search->count ? 1 : 0;
 }
 
+/* 0; -ETIME; 1: all have been found. */
 static int visit_process(void *context, const char *name)
 {
     struct search *search = context;
@@ -84,7 +111,7 @@ static int visit_process(void *context, const char *name)
     int descriptors, result;
 
     search->pid = number_of(name);
-    if (search->pid == UINT32_MAX || (search->pid > search->reading->pid) != search->newer)
+    if (search->pid == UINT32_MAX || (search->pid > search->self) != search->newer)
         return 0;
     if (file_identify_at(search->proc, name, &identity) != 0 || identity.uid != search->uid)
         return clock_mono_ns() >= search->deadline_mono_ns ? -ETIME : 0;
@@ -94,27 +121,58 @@ static int visit_process(void *context, const char *name)
         return 0;
     result = file_list(descriptors, DESCRIPTORS_MAX, visit_descriptor, search);
     close(descriptors);
-    return result == -ETIME || search->found != 0 ? -ETIME : 0;
+    search->cut |= result == -EOVERFLOW;
+    return result == -EOVERFLOW ? 0 : result;
 }
 
-void kernel_read_pipe_holder(int proc, uint32_t uid, uint64_t deadline_mono_ns, struct kernel_reading *reading)
+/* Whether there is somebody to look for. */
+static bool want(struct kernel_reading *reading, struct wanted *ret_wanted)
 {
-    struct search search = {.proc = proc, .uid = uid, .deadline_mono_ns = deadline_mono_ns, .reading = reading};
-    struct proc_stat stat;
-    uint32_t pid;
+    const struct proc_descriptor *descriptor = &reading->descriptor;
+    struct wanted wanted = {.reading = reading, .inode = reading->unix_socket.peer_inode};
 
-    if ((reading->has & KERNEL_HAS_DESCRIPTOR) == 0 ||
-        !proc_link_inode(reading->descriptor.link, "pipe", &search.inode) ||
-        reading->descriptor.readable == reading->descriptor.writable)
-        return;
-    search.newer = true; /* its children first */
-    if (file_list(proc, PROCESSES_MAX, visit_process, &search) != -ETIME) {
-        search.newer = false;
-        file_list(proc, PROCESSES_MAX, visit_process, &search);
+    if ((reading->has & KERNEL_HAS_DESCRIPTOR) == 0)
+        return false;
+    if ((reading->has & KERNEL_HAS_UNIX) == 0) {
+        wanted.is_pipe = true;
+        if (!proc_link_inode(descriptor->link, "pipe", &wanted.inode) || descriptor->readable == descriptor->writable)
+            return false;
     }
-    pid = search.found != 0 ? search.found : search.found_self;
-    if (pid == 0 || proc_stat(proc, pid, &stat) != 0)
+    *ret_wanted = wanted;
+    return wanted.inode != 0;
+}
+
+static void name_holder(const struct search *search, const struct wanted *wanted)
+{
+    uint32_t pid = wanted->found != 0 ? wanted->found : wanted->found_self;
+    struct kernel_reading *reading = wanted->reading;
+    struct proc_stat stat;
+
+    if (wanted->found == 0 && search->cut)
+        reading->has |= KERNEL_HAS_NO_TIME;
+    if (pid == 0 || proc_stat(search->proc, pid, &stat) != 0)
         return;
     reading->holder.pid = pid;
     memcpy(reading->holder.comm, stat.comm, sizeof(reading->holder.comm));
+}
+
+void kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns, struct kernel_reading *const *readings,
+                         size_t count)
+{
+    struct search search = {.proc = proc, .uid = uid, .deadline_mono_ns = deadline_mono_ns, .newer = true};
+    int result;
+
+    for (size_t i = 0; i < count && search.count < KERNEL_HOLDERS_MAX; i++)
+        if (want(readings[i], &search.wanted[search.count]))
+            search.self = search.wanted[search.count++].reading->pid;
+    if (search.count == 0)
+        return;
+    result = file_list(proc, PROCESSES_MAX, visit_process, &search); /* its children first */
+    if (result == 0 || result == -EOVERFLOW) {
+        search.newer = false;
+        result = file_list(proc, PROCESSES_MAX, visit_process, &search);
+    }
+    search.cut |= result < 0;
+    for (size_t i = 0; i < search.count; i++)
+        name_holder(&search, &search.wanted[i]);
 }

@@ -38,6 +38,7 @@ int probe_new(struct probe **ret_probe, const struct probe_options *options)
         return -ENOMEM;
     probe->budget_ns = options->budget_ns;
     probe->remote = options->remote;
+    probe->diag = options->diag;
     probe->tick_ns = SECOND_NS / clock_ticks_per_second();
     probe->cgroup_path = strdup(options->cgroup_path);
     probe->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -52,6 +52,7 @@ struct probe {
     uint64_t budget_ns;
     uint64_t tick_ns;
     struct remote *remote; /* NULL = none */
+    int diag;              /* for unix sockets, -1 = none */
 
     struct subject *subjects; /* of this call */
     size_t subject_count;
@@ -68,8 +69,9 @@ struct probe {
 
     struct watches watches;
     struct sockets *sockets;
-    uint64_t searched_ns; /* for ends of pipes, in this call */
-    uint32_t *again;      /* suspects that need a second look in this call */
+    uint64_t searched_ns; /* for other ends of what threads wait for, in this call */
+    uint64_t ends_cut_count;
+    uint32_t *again; /* suspects that need a second look in this call */
     size_t again_count;
     size_t again_capacity;
     uint64_t again_first_mono_ns; /* when the first look at the first of them was, and at the last */

@@ -30,14 +30,24 @@ static bool is_bool(const bool *value)
     return byte <= 1;
 }
 
+static bool is_sound_unix(const struct kernel_unix *known)
+{
+    unsigned peer;
+
+    memcpy(&peer, &known->peer, sizeof(peer));
+    return peer <= KERNEL_PEER_CLOSED && is_bool(&known->listening) && IS_TEXT(known->name) &&
+           IS_TEXT(known->peer_name);
+}
+
 static bool is_sound_reading(const struct kernel_reading *reading)
 {
     unsigned kind;
 
     memcpy(&kind, &reading->call.kind, sizeof(kind));
     return kind <= PROC_SYSCALL_INSIDE && IS_TEXT(reading->wchan) && IS_TEXT(reading->holder.comm) &&
-           IS_TEXT(reading->descriptor.link) && is_bool(&reading->descriptor.link_cut) &&
-           is_bool(&reading->descriptor.readable) && is_bool(&reading->descriptor.writable) &&
+           is_sound_unix(&reading->unix_socket) && IS_TEXT(reading->descriptor.link) &&
+           is_bool(&reading->descriptor.link_cut) && is_bool(&reading->descriptor.readable) &&
+           is_bool(&reading->descriptor.writable) &&
            ((reading->has & KERNEL_HAS_LOCK) == 0 ||
             reading->lock_look.begun_mono_ns <= reading->lock_look.ended_mono_ns);
 }

@@ -9,6 +9,7 @@
  *   ripd              keeper                         ripd                          worker
  *                  <- PROBE_LINK [socket]            PROBE_ASK ring tids [ring] ->
  *   PROBE_REPLACE  ->                                                           <- PROBE_TOLD status, readings
+ *   PROBE_DIAG [netlink socket] -> first of all, or never: over which workers ask about unix sockets
  *
  * Every question has one answer, in order. A question names no pid: which process is asked about, the kernel says, of
  * the file that comes with it (child/attest.h).
@@ -22,15 +23,16 @@
 
 #include "probe/kernel.h"
 
-#define PROBE_BATCH_MAX 32u                     /* threads in a question */
-#define PROBE_QUESTION_NS UINT64_C(2000000000)  /* a worker that takes longer for one is stuck, and ends */
-#define PROBE_READING_NS UINT64_C(50000000)     /* of which it reads no longer; threads beyond are told as -EAGAIN */
-#define PROBE_PIPE_SEARCH_NS UINT64_C(10000000) /* of which it searches for the ends of pipes */
+#define PROBE_BATCH_MAX 32u                    /* threads in a question */
+#define PROBE_QUESTION_NS UINT64_C(2000000000) /* a worker that takes longer for one is stuck, and ends */
+#define PROBE_READING_NS UINT64_C(50000000)    /* of which it reads no longer; threads beyond are told as -EAGAIN */
+#define PROBE_PEERS_NS UINT64_C(5000000)       /* of which it asks about unix sockets */
+#define PROBE_SEARCH_NS UINT64_C(10000000)     /* of which it searches for who holds other ends */
 
-enum probe_kind { PROBE_LINK = 1, PROBE_REPLACE, PROBE_ASK, PROBE_TOLD };
+enum probe_kind { PROBE_LINK = 1, PROBE_REPLACE, PROBE_ASK, PROBE_TOLD, PROBE_DIAG };
 
 struct probe_link {
-    uint32_t kind; /* PROBE_LINK, PROBE_REPLACE */
+    uint32_t kind; /* PROBE_LINK, PROBE_REPLACE, PROBE_DIAG */
 };
 
 struct probe_ask {

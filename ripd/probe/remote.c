@@ -54,8 +54,9 @@ struct remote {
 
 /* Life ------------------------------------------------------------------------------------------------------------- */
 
-int remote_new(struct remote **ret_remote, const char *program)
+int remote_new(struct remote **ret_remote, const char *program, int diag)
 {
+    const struct probe_link message = {.kind = PROBE_DIAG};
     struct remote *remote = calloc(1, sizeof(*remote));
     int ends[2], result;
 
@@ -64,7 +65,10 @@ int remote_new(struct remote **ret_remote, const char *program)
     result = packet_pair(ends);
     if (result != 0)
         goto out;
-    result = helper_start(program, ends[1], &remote->pid);
+    if (diag >= 0)
+        result = packet_send(ends[0], &message, sizeof(message), diag, false); /* there before it starts */
+    if (result == 0)
+        result = helper_start(program, ends[1], &remote->pid);
     close(ends[1]);
     if (result != 0) {
         close(ends[0]);

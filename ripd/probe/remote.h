@@ -27,8 +27,11 @@
 
 struct remote;
 
-/* Starts the program, with the rights that the caller has. 0 or -errno. */
-int remote_new(struct remote **ret_remote, const char *program);
+/*
+ * Starts the program, with the rights that the caller has. diag: to ask about unix sockets over (os/unix_diag.h), -1 =
+ * none; it stays the caller's. 0 or -errno.
+ */
+int remote_new(struct remote **ret_remote, const char *program, int diag);
 void remote_free(struct remote *remote); /* ends it; NULL is allowed */
 
 /* Notices what has become of workers, without waiting. */

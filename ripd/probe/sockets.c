@@ -108,6 +108,14 @@ static struct socket_space *space_of(struct sockets *sockets, int proc, uint32_t
     return &sockets->spaces[sockets->count++];
 }
 
+/* Whether it is there twice: the name of a unix socket may have line feeds in it, and pretend to be another's row. */
+static bool is_ambiguous(const struct socket_space *space, const struct proc_socket *found)
+{
+    size_t at = (size_t)(found - space->sockets);
+
+    return (at != 0 && found[-1].inode == found->inode) || (at + 1 < space->count && found[1].inode == found->inode);
+}
+
 int sockets_find(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode, uint64_t deadline_mono_ns,
                  const struct proc_socket **ret_socket)
 {
@@ -122,6 +130,8 @@ int sockets_find(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode
         if (space->count != 0)
             found = bsearch(&wanted, space->sockets, space->count, sizeof(wanted), compare_sockets);
         if (found != NULL) {
+            if (is_ambiguous(space, found))
+                return -ENOENT;
             *ret_socket = found;
             return 0;
         }

@@ -22,7 +22,9 @@ static void check_told(const struct probe_told *told, const struct probe_ask *as
         if (told->threads[i].status == 0)
             require(strlen(reading->wchan) < sizeof(reading->wchan) &&
                     strlen(reading->descriptor.link) < sizeof(reading->descriptor.link) &&
-                    strlen(reading->holder.comm) < sizeof(reading->holder.comm));
+                    strlen(reading->holder.comm) < sizeof(reading->holder.comm) &&
+                    strlen(reading->unix_socket.name) < sizeof(reading->unix_socket.name) &&
+                    strlen(reading->unix_socket.peer_name) < sizeof(reading->unix_socket.peer_name));
     }
 }
 

@@ -104,11 +104,12 @@ def main():
         if result.returncode != 0:
             fail(f"cmake --install: {result.stdout}{result.stderr}")
         units = sorted(glob.glob(f"{prefix}/lib/systemd/system/*"))
-        if [os.path.basename(unit) for unit in units] != ["rip-events@.service", "ripd.service", "ripd.socket"]:
+        if [os.path.basename(unit) for unit in units] != ["rip-events@.service", "ripd-diag.socket", "ripd.service",
+                                                            "ripd.socket"]:
             fail(f"installed units: {units}")
         etc = f"{folder}/etc/systemd/system"
         environment = {**os.environ, "SYSTEMD_UNIT_PATH": f"{etc}:{prefix}/lib/systemd/system:"}
-        service = units[1]
+        service = units[2]
         check_settings(service, prefix)
         check_directories(prefix)
         verify(units, environment)

@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -97,8 +98,50 @@ static void test_sockets(void **state)
     assert_facts(&reading, &socket, "recvfrom", 12, "unix socket:[99]");
     strcpy(socket.path, "/run/db.sock");
     assert_facts(&reading, &socket, "recvfrom", 12, "unix /run/db.sock");
+    socket.listens = true;
+    assert_facts(&reading, &socket, "recvfrom", 12, "unix /run/db.sock LISTEN");
     reading = with_descriptor(SYS_read, "/a");
     assert_int_equal(kernel_decode_socket(&reading), 0);
+}
+
+static void assert_unix(const struct kernel_unix *known, const char *target)
+{
+    struct kernel_reading reading = with_descriptor(SYS_recvfrom, "socket:[99]");
+
+    reading.has |= KERNEL_HAS_UNIX;
+    reading.unix_socket = *known;
+    assert_int_equal(kernel_decode_socket(&reading), 0); /* nothing to look for in tables */
+    assert_facts(&reading, NULL, "recvfrom", 12, target);
+}
+
+static void test_unix_sockets(void **state)
+{
+    struct kernel_unix known = {.peer = KERNEL_PEER_UNKNOWN};
+    char longest[KERNEL_TARGET_BYTES];
+
+    (void)state;
+    assert_unix(&known, "unix socket:[99]");
+    known.peer = KERNEL_PEER_NONE;
+    assert_unix(&known, "unix socket:[99] UNCONNECTED");
+    known.peer = KERNEL_PEER_QUEUED;
+    assert_unix(&known, "unix socket:[99] NOT_ACCEPTED");
+    known.peer = KERNEL_PEER_CLOSED;
+    assert_unix(&known, "unix socket:[99] PEER_CLOSED");
+    known = (struct kernel_unix){.peer = KERNEL_PEER_SOCKET, .peer_inode = 100};
+    assert_unix(&known, "unix socket:[99] -> socket:[100]");
+    strcpy(known.name, "/run/db.sock");
+    assert_unix(&known, "unix /run/db.sock -> socket:[100]");
+    strcpy(known.peer_name, "@client");
+    assert_unix(&known, "unix /run/db.sock -> @client");
+    known.peer = KERNEL_PEER_QUEUED;
+    assert_unix(&known, "unix /run/db.sock -> @client NOT_ACCEPTED");
+    known = (struct kernel_unix){.peer = KERNEL_PEER_NONE, .listening = true, .name = "/run/db.sock"};
+    assert_unix(&known, "unix /run/db.sock LISTEN");
+    known = (struct kernel_unix){.peer = KERNEL_PEER_QUEUED, .peer_inode = 1};
+    memset(known.name, 'n', sizeof(known.name) - 1);
+    memset(known.peer_name, 'p', sizeof(known.peer_name) - 1);
+    snprintf(longest, sizeof(longest), "unix %s -> %s NOT_ACCEPTED", known.name, known.peer_name);
+    assert_unix(&known, longest); /* there is room for all of it */
 }
 
 static void test_other_calls(void **state)
@@ -321,11 +364,17 @@ static void test_shapes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_descriptors), cmocka_unit_test(test_sockets),
-        cmocka_unit_test(test_other_calls), cmocka_unit_test(test_timeouts),
-        cmocka_unit_test(test_waits),       cmocka_unit_test(test_waits_by_kernel_function),
-        cmocka_unit_test(test_cpu_time),    cmocka_unit_test(test_has_not_run),
-        cmocka_unit_test(test_window),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_sockets),
+        cmocka_unit_test(test_unix_sockets),
+        cmocka_unit_test(test_other_calls),
+        cmocka_unit_test(test_timeouts),
+        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_waits_by_kernel_function),
+        cmocka_unit_test(test_cpu_time),
+        cmocka_unit_test(test_has_not_run),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_shapes),
     };
 

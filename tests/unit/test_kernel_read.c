@@ -224,7 +224,7 @@ static void test_a_word_that_is_no_lock(void **state)
 
 static void test_who_has_the_other_end(void **state)
 {
-    struct kernel_reading reading;
+    struct kernel_reading reading, *wanted = &reading;
     uint32_t pid;
 
     (void)state;
@@ -232,13 +232,16 @@ static void test_who_has_the_other_end(void **state)
     pid = child_doing(read_the_pipe);
     if (read_in_call(pid, SYS_read, &reading)) {
         assert_int_equal(reading.descriptor_number, pipe_ends[0]);
-        kernel_read_pipe_holder(proc, (uint32_t)geteuid(), clock_mono_ns() + 10 * SECOND_NS, &reading);
+        kernel_read_holders(proc, (uint32_t)geteuid(), clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
         assert_int_equal(reading.holder.pid, getpid());
+        assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
         reading.holder = (struct kernel_holder){0};
-        kernel_read_pipe_holder(proc, (uint32_t)geteuid() + 1, clock_mono_ns() + 10 * SECOND_NS, &reading);
+        kernel_read_holders(proc, (uint32_t)geteuid() + 1, clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
         assert_int_equal(reading.holder.pid, 0); /* of others nothing is told */
-        kernel_read_pipe_holder(proc, (uint32_t)geteuid(), 0, &reading);
+        assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
+        kernel_read_holders(proc, (uint32_t)geteuid(), 0, &wanted, 1);
         assert_int_equal(reading.holder.pid, 0); /* no time */
+        assert_int_not_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
     }
     end_child(pid);
     close(pipe_ends[0]);

@@ -81,6 +81,7 @@ static struct snapshot *snapshot_of_numbers(void)
     health->reload_failure_count = 23;
     for (size_t i = 0; i < HEALTH_LIMIT_COUNT; i++)
         health->limit_counts[i] = 300 + i;
+    health->limit_counts[HEALTH_LIMIT_CONNECTIONS] = 350; /* wherever in the table it is */
     return snapshot;
 }
 
@@ -124,7 +125,7 @@ static const char *const expected_lines[] = {
     "ripd_reloads_total 22",
     "ripd_reload_failures_total 23",
     "ripd_limit_hits_total{limit=\"files\"} 300",
-    "ripd_limit_hits_total{limit=\"connections\"} 367", /* of the scanner's side and the server's */
+    "ripd_limit_hits_total{limit=\"connections\"} 400", /* of the scanner's side and the server's */
     "ripd_http_connections 1",
     "ripd_http_connections_max 2",
     "ripd_http_streams 3",

@@ -102,6 +102,18 @@ static void test_threads_of_answers(void **state)
     told = sound_told();
     memset(&told.threads[0].reading.descriptor.readable, 2, 1);
     assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    memset(told.threads[0].reading.unix_socket.name, 'x', sizeof(told.threads[0].reading.unix_socket.name));
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    memset(told.threads[0].reading.unix_socket.peer_name, 'x', sizeof(told.threads[0].reading.unix_socket.peer_name));
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    memset(&told.threads[0].reading.unix_socket.peer, 0xff, sizeof(told.threads[0].reading.unix_socket.peer));
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
+    told = sound_told();
+    memset(&told.threads[0].reading.unix_socket.listening, 2, 1);
+    assert_false(probe_told_is_sound(&told, bytes, &ask));
 }
 
 int main(void)

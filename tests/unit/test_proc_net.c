@@ -68,8 +68,16 @@ static void test_unix_sockets(void **state)
     assert_int_equal(proc_parse_socket(unix_line, PROC_SOCKET_UNIX, &socket), 0);
     assert_int_equal(socket.inode, 629);
     assert_string_equal(socket.path, "/run/a b.sock");
+    assert_int_equal(socket.type, SOCK_STREAM);
+    assert_string_equal(proc_unix_state_name(&socket), "LISTEN");
+    assert_int_equal(proc_parse_socket("0: 2 0 0 0005 01 632", PROC_SOCKET_UNIX, &socket), 0);
+    assert_string_equal(proc_unix_state_name(&socket), "UNCONNECTED");
+    assert_int_equal(proc_parse_socket("0: 2 0 0 0002 01 633", PROC_SOCKET_UNIX, &socket), 0);
+    assert_null(proc_unix_state_name(&socket)); /* of datagrams not told on all kernels */
+    assert_int_equal(proc_parse_socket("0: 3 0 0 0001 100 634", PROC_SOCKET_UNIX, &socket), -EINVAL);
     assert_int_equal(proc_parse_socket("0: 3 0 0 0001 03   630", PROC_SOCKET_UNIX, &socket), 0);
     assert_string_equal(socket.path, "");
+    assert_null(proc_unix_state_name(&socket));
     snprintf(line, sizeof(line), "0: 3 0 0 0001 03 631 %0200d", 0);
     assert_int_equal(proc_parse_socket(line, PROC_SOCKET_UNIX, &socket), -EINVAL);
     assert_int_equal(socket.inode, 630);
@@ -192,6 +200,27 @@ static void test_sockets_of_our_own(void **state)
     sockets_free(sockets);
 }
 
+/* A name that looks like the row of another socket: neither row is believed. */
+static void test_a_name_with_a_row_in_it(void **state)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), liar = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int victim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockets *sockets = sockets_new();
+    const struct proc_socket *found;
+
+    (void)state;
+    snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "x\n0: 00000003 00000000 00000000 0001 03 %u /run/lie",
+             (unsigned)inode_of(victim));
+    assert_int_equal(bind(liar, (struct sockaddr *)&name, sizeof(name)), 0);
+    assert_int_equal(sockets_find(sockets, proc, (uint32_t)getpid(), inode_of(victim), UINT64_MAX, &found), -ENOENT);
+    assert_int_equal(sockets_find(sockets, proc, (uint32_t)getpid(), inode_of(liar), UINT64_MAX, &found), 0);
+    close(liar);
+    close(victim);
+    close(proc);
+    sockets_free(sockets);
+}
+
 /* A table longer than what is read at once, in a tree of our own. */
 static void test_a_long_table(void **state)
 {
@@ -236,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_lock_holders),
         cmocka_unit_test(test_no_parser_reads_beyond_the_end),
         cmocka_unit_test(test_sockets_of_our_own),
+        cmocka_unit_test(test_a_name_with_a_row_in_it),
         cmocka_unit_test(test_a_long_table),
     };
 

@@ -89,7 +89,7 @@ static struct remote *start(const char *name)
     assert_int_equal(mkdir(link, 0700), 0);
     snprintf(link, sizeof(link), "/tmp/rip-remote-%d/%s", (int)getpid(), name);
     assert_int_equal(symlink(self, link), 0);
-    assert_int_equal(remote_new(&remote, link), 0);
+    assert_int_equal(remote_new(&remote, link, -1), 0);
     unlink(link);
     *strrchr(link, '/') = '\0';
     rmdir(link);
@@ -259,11 +259,11 @@ static void test_end_of_the_program_is_noticed(void **state)
     struct remote *remote = NULL;
 
     (void)state;
-    assert_int_equal(remote_new(&remote, "/bin/true"), 0);
+    assert_int_equal(remote_new(&remote, "/bin/true", -1), 0);
     assert_int_equal(want(remote, 1, 1), REMOTE_REFUSED);
     assert_true(counted(remote).gone);
     remote_free(remote);
-    assert_int_equal(remote_new(&remote, "/nowhere/at-all"), -ENOENT);
+    assert_int_equal(remote_new(&remote, "/nowhere/at-all", -1), -ENOENT);
 }
 
 int main(int argc, char **argv)

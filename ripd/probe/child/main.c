@@ -32,7 +32,7 @@ struct worker {
     int hold;  /* readable when it has ended */
 };
 
-static _Noreturn void be_worker(int proc, int socket)
+static _Noreturn void be_worker(const struct worker_sources *sources, int socket)
 {
     int result;
 
@@ -41,14 +41,14 @@ static _Noreturn void be_worker(int proc, int socket)
     if (result == 0)
         result = sigbus_install();
     if (result == 0)
-        worker_run(proc, socket);
+        worker_run(sources, socket);
     else
         fprintf(stderr, "ripd-probe: cannot give up privileges: %s\n", strerror(-result));
     _exit(EXIT_FAILURE);
 }
 
 /* 0 or -errno: there is no worker. */
-static int start_worker(int proc, struct worker *ret_worker)
+static int start_worker(const struct worker_sources *sources, struct worker *ret_worker)
 {
     const struct probe_link link = {.kind = PROBE_LINK};
     int ends[2], result = packet_pair(ends);
@@ -59,7 +59,7 @@ static int start_worker(int proc, struct worker *ret_worker)
     pid = fork();
     if (pid == 0) {
         close(ends[0]);
-        be_worker(proc, ends[1]);
+        be_worker(sources, ends[1]);
     }
     result = pid < 0 ? -errno : 0;
     if (result == 0) {
@@ -116,20 +116,36 @@ static bool pause_until(uint64_t until_mono_ns)
     return true;
 }
 
+/* What ripd said before it started this program, if anything: the netlink socket for workers, else -1. */
+static int take_diag(void)
+{
+    struct probe_link message;
+    int descriptor = -1;
+
+    if (packet_receive(HELPER_DESCRIPTOR, &message, sizeof(message), false, &descriptor) == (ssize_t)sizeof(message) &&
+        message.kind == PROBE_DIAG)
+        return descriptor;
+    if (descriptor >= 0)
+        close(descriptor);
+    return -1;
+}
+
 int main(void)
 {
-    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), result = sandbox_enter_keeper();
+    struct worker_sources sources = {.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), .diag = -1};
+    int result = sandbox_enter_keeper();
     struct worker worker = {.hold = -1};
     bool wanted = true;
 
-    if (proc < 0 || result != 0) {
+    if (sources.proc < 0 || result != 0) {
         fprintf(stderr, "ripd-probe: cannot start: %s\n", strerror(result != 0 ? -result : errno));
         return EXIT_FAILURE;
     }
+    sources.diag = take_diag();
     while (wanted) {
         uint64_t next_mono_ns = clock_mono_ns() + RESTART_NS;
 
-        result = start_worker(proc, &worker);
+        result = start_worker(&sources, &worker);
         if (result == 0)
             wanted = wait_for_reason(&worker, UINT64_MAX);
         stop_worker(&worker);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker.c - questions and answers. Touches /proc, rings that come along, and its socket. See worker.h. */
+/*
+ * worker.c - questions and answers. Touches /proc, rings that come along, the netlink socket for unix sockets, and its
+ * own socket. See worker.h.
+ */
 #include "probe/child/worker.h"
 
 #include <errno.h>
@@ -12,28 +15,44 @@
 #include "probe/child/attest.h"
 
 static void read_thread(int proc, const struct attested *attested, uint32_t tid, uint64_t deadline_mono_ns,
-                        uint64_t *searched_ns, struct probe_thread *ret_thread)
+                        struct probe_thread *ret_thread)
 {
     struct kernel_reading *reading = &ret_thread->reading;
-    uint64_t now_mono_ns = clock_mono_ns(), left_ns;
 
     ret_thread->tid = tid;
     ret_thread->status = -EAGAIN;
-    if (now_mono_ns >= deadline_mono_ns)
+    if (clock_mono_ns() >= deadline_mono_ns)
         return;
     ret_thread->status = kernel_read(proc, attested->pid, tid, KERNEL_WHOLE, reading);
     if (ret_thread->status != 0)
         return;
     kernel_read_memory(proc, reading); /* may hang: then the alarm ends it */
-    now_mono_ns = clock_mono_ns();
-    left_ns = PROBE_PIPE_SEARCH_NS > *searched_ns ? PROBE_PIPE_SEARCH_NS - *searched_ns : 0;
-    kernel_read_pipe_holder(proc, attested->mapping.file.uid, now_mono_ns + left_ns, reading);
-    *searched_ns += clock_mono_ns() - now_mono_ns;
 }
 
-void worker_answer(int proc, const struct probe_ask *ask, int descriptor, struct probe_told *ret_told)
+/* Who is at the other ends of what they wait for: all of them in one search. */
+static void read_other_ends(const struct worker_sources *sources, const struct attested *attested, uint32_t count,
+                            struct probe_told *told)
 {
-    uint64_t deadline_mono_ns = clock_mono_ns() + PROBE_READING_NS, searched_ns = 0;
+    struct kernel_reading *readings[PROBE_BATCH_MAX];
+    uint64_t peers_mono_ns = clock_mono_ns() + PROBE_PEERS_NS;
+    size_t reading_count = 0;
+
+    _Static_assert(PROBE_BATCH_MAX <= KERNEL_HOLDERS_MAX, "a question is one search");
+    for (uint32_t i = 0; i < count; i++) {
+        if (told->threads[i].status != 0)
+            continue;
+        readings[reading_count] = &told->threads[i].reading;
+        kernel_read_unix(sources->diag, peers_mono_ns, readings[reading_count++]);
+    }
+    kernel_read_holders(sources->proc, attested->mapping.file.uid, clock_mono_ns() + PROBE_SEARCH_NS, readings,
+                        reading_count);
+}
+
+void worker_answer(const struct worker_sources *sources, const struct probe_ask *ask, int descriptor,
+                   struct probe_told *ret_told)
+{
+    uint64_t deadline_mono_ns = clock_mono_ns() + PROBE_READING_NS;
+    int proc = sources->proc;
     struct attested attested;
 
     memset(ret_told, 0, sizeof(*ret_told));
@@ -43,7 +62,8 @@ void worker_answer(int proc, const struct probe_ask *ask, int descriptor, struct
     if (ret_told->status != 0)
         return;
     for (uint32_t i = 0; i < ask->count; i++)
-        read_thread(proc, &attested, ask->tids[i], deadline_mono_ns, &searched_ns, &ret_told->threads[i]);
+        read_thread(proc, &attested, ask->tids[i], deadline_mono_ns, &ret_told->threads[i]);
+    read_other_ends(sources, &attested, ask->count, ret_told);
     if (attest_holds(&attested, proc)) {
         ret_told->count = ask->count;
         ret_told->pid = attested.pid;
@@ -63,7 +83,7 @@ static void set_alarm(uint64_t limit_ns)
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-void worker_run(int proc, int socket)
+void worker_run(const struct worker_sources *sources, int socket)
 {
     static struct probe_told told;
     struct probe_ask ask;
@@ -74,7 +94,7 @@ void worker_run(int proc, int socket)
         if (!probe_ask_is_sound(&ask, (size_t)bytes))
             return;
         set_alarm(PROBE_QUESTION_NS);
-        worker_answer(proc, &ask, descriptor, &told);
+        worker_answer(sources, &ask, descriptor, &told);
         set_alarm(0);
         if (packet_send(socket, &told, probe_told_bytes(told.count), -1, true) != 0)
             return;

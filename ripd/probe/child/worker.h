@@ -12,10 +12,17 @@
 
 #include "probe/protocol.h"
 
+/* Where a worker reads. */
+struct worker_sources {
+    int proc;
+    int diag; /* to ask about unix sockets over; -1 = none */
+};
+
 /* Answers one question; descriptor is its ring, taken over, -1 = it brought none. */
-void worker_answer(int proc, const struct probe_ask *ask, int descriptor, struct probe_told *ret_told);
+void worker_answer(const struct worker_sources *sources, const struct probe_ask *ask, int descriptor,
+                   struct probe_told *ret_told);
 
 /* Answers what comes over socket, until its other end is closed or talks nonsense. */
-void worker_run(int proc, int socket);
+void worker_run(const struct worker_sources *sources, int socket);
 
 #endif

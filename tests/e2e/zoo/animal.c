@@ -12,7 +12,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static const struct animal *const families[] = {cpu_animals, lock_animals, wait_animals, file_animals};
+static const struct animal *const families[] = {cpu_animals, lock_animals, wait_animals, file_animals, unix_animals};
 static const struct animal *chosen;
 static pthread_barrier_t meeting;
 

@@ -19,6 +19,7 @@ extern const struct animal cpu_animals[];
 extern const struct animal lock_animals[];
 extern const struct animal wait_animals[];
 extern const struct animal file_animals[];
+extern const struct animal unix_animals[];
 
 /* Ends the program with a line that says what could not be had. */
 void animal_fail(const char *what) __attribute__((noreturn));

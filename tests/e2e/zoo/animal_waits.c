@@ -73,17 +73,6 @@ ANIMAL_STALL accept_nobody(void)
     accept(server, NULL, NULL);
 }
 
-ANIMAL_STALL read_from_a_unix_peer(void)
-{
-    int pair[2];
-
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        animal_fail("socketpair");
-    rip_snap(); /* STALL(unix-read) */
-    if (read(pair[0], &byte, 1) < 0)
-        return;
-}
-
 ANIMAL_STALL read_an_eventfd(void)
 {
     int counter = eventfd(0, EFD_CLOEXEC);
@@ -172,7 +161,6 @@ ANIMAL_STALL be_stopped(void)
 const struct animal wait_animals[] = {{"tcp-recv", receive_from_a_silent_peer, 1},
                                       {"tcp-connect", connect_to_a_full_server, 1},
                                       {"tcp-accept", accept_nobody, 1},
-                                      {"unix-read", read_from_a_unix_peer, 1},
                                       {"eventfd", read_an_eventfd, 1},
                                       {"epoll", wait_in_epoll, 1},
                                       {"poll", poll_without_end, 1},

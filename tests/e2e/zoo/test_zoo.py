@@ -75,7 +75,7 @@ def freeze(zoo, animal):
 
 
 DESCRIPTOR = {"fd": True}
-PIPE = {"holder": True, "fd": True}
+HELD = {"holder": True, "fd": True}
 KINDS = [
     Kind("user-spin", "spinning", "spin_in_user_space", state="R", mode="user"),
     Kind("call-spin", "spinning", "spin_in_one_call", state="R", mode="system"),
@@ -95,16 +95,30 @@ KINDS = [
     Kind("condition", "blocked", "wait_for_a_condition", "futex", "futex wait(_bitset)? private"),
     Kind("semaphore", "blocked", "wait_for_a_semaphore", "futex", "futex wait(_bitset)? private"),
     Kind("futex", "blocked", "wait_for_a_word", "futex", "futex wait shared"),
-    Kind("pipe-read", "blocked", "read_an_empty_pipe", "read", r"pipe:\[\d+\]", **PIPE),
-    Kind("pipe-write", "blocked", "write_a_full_pipe", "write", r"pipe:\[\d+\]", **PIPE),
-    Kind("flock", "blocked", "wait_for_flock", "flock", r"/dev/shm/.*/file-flock", **PIPE),
-    Kind("record-lock", "blocked", "wait_for_record", "fcntl", r"/dev/shm/.*/file-record-lock", **PIPE),
+    Kind("pipe-read", "blocked", "read_an_empty_pipe", "read", r"pipe:\[\d+\]", **HELD),
+    Kind("pipe-write", "blocked", "write_a_full_pipe", "write", r"pipe:\[\d+\]", **HELD),
+    Kind("flock", "blocked", "wait_for_flock", "flock", r"/dev/shm/.*/file-flock", **HELD),
+    Kind("record-lock", "blocked", "wait_for_record", "fcntl", r"/dev/shm/.*/file-record-lock", **HELD),
     Kind("tcp-recv", "blocked", "receive_from_a_silent_peer", "recvfrom", r"tcp 127.0.0.1:\d+ -> 127.0.0.1:{port}",
          **DESCRIPTOR),
     Kind("tcp-connect", "blocked", "connect_to_a_full_server", "connect",
          r"tcp 127.0.0.1:\d+ -> 127.0.0.1:{port} SYN_SENT", **DESCRIPTOR),
     Kind("tcp-accept", "blocked", "accept_nobody", "accept", r"tcp 127.0.0.1:{port} LISTEN", **DESCRIPTOR),
-    Kind("unix-read", "blocked", "read_from_a_unix_peer", "read", r"unix socket:\[\d+\]", **DESCRIPTOR),
+    Kind("unix-read", "blocked", "read_from_itself", "read", r"unix socket:\[\d+\] -> socket:\[\d+\]", **HELD),
+    Kind("unix-pair", "blocked", "receive_from_a_child", "recvfrom", r"unix socket:\[\d+\] -> socket:\[\d+\]", **HELD),
+    Kind("unix-recv", "blocked", "receive_from_a_server", "recvfrom",
+         r"unix socket:\[\d+\] -> /dev/shm/.*/file-unix-recv", **HELD),
+    Kind("unix-write", "blocked", "write_to_a_full_server", "write",
+         r"unix socket:\[\d+\] -> /dev/shm/.*/file-unix-write", **HELD),
+    Kind("unix-unaccepted", "blocked", "receive_unaccepted", "recvfrom",
+         r"unix socket:\[\d+\] -> /dev/shm/.*/file-unix-unaccepted NOT_ACCEPTED", **HELD),
+    Kind("unix-send", "blocked", "send_to_a_full_queue", "sendto",
+         r"unix socket:\[\d+\] -> /dev/shm/.*/file-unix-send", **HELD),
+    Kind("unix-accept", "blocked", "accept_no_unix_client", "accept", r"unix /dev/shm/.*/file-unix-accept LISTEN",
+         **DESCRIPTOR),
+    Kind("unix-alone", "blocked", "receive_from_anybody", "recvfrom",
+         r"unix /dev/shm/.*/file-unix-alone UNCONNECTED", **DESCRIPTOR),
+    Kind("unix-closed", "blocked", "receive_from_nobody", "recvfrom", r"unix socket:\[\d+\] PEER_CLOSED", **DESCRIPTOR),
     Kind("eventfd", "blocked", "read_an_eventfd", "read", "eventfd", **DESCRIPTOR),
     Kind("epoll", "blocked", "wait_in_epoll", "epoll_p?wait", "eventpoll", **DESCRIPTOR),
     Kind("poll", "blocked", "poll_without_end", "p?poll", "2 descriptors"),
@@ -209,8 +223,9 @@ def faults_of(kind, item, told, lines):
             "kernel.wchan": (kernel.get("wchan") is not None) == (kind.state != "R"),
             "kernel.window_ms": (kernel.get("window_ms") or 0) >= 12,
         }
-    if kind.holder:
-        holds["kernel.holder"] = kernel.get("holder") == {"pid": told["peer"], "comm": "animal"}
+    holder = {"pid": told["peer"], "comm": "animal"} if kind.holder else None
+    if kind.state is not None:
+        holds["kernel.holder"] = kernel.get("holder") == holder
     return [(field, item) for field, good in holds.items() if not good]
 
 

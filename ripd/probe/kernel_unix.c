@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernel_unix.c - whom a unix socket is connected to. Touches a netlink socket of os/unix_diag.h, which does not wait.
+ *
+ * Guarantees
+ *   1. Nothing is guessed. Sockets are told apart by their inodes, which no two sockets of the host have, whatever
+ *      network namespaces they are in (until 2^32 more have been made while one lives). Of a pair each end is asked for
+ *      the other, and both must agree.
+ *   2. Names and peers are the kernel's own answers, not lines of /proc/net/unix, in which a name can have line feeds
+ *      and so pretend to be other sockets.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "os/clock.h"
+#include "probe/kernel.h"
+
+/* Whether each of two that are connected is the other's peer, which of datagram sockets need not be so. */
+static bool is_pair(const struct unix_diag *socket)
+{
+    return socket->type == SOCK_STREAM || socket->type == SOCK_SEQPACKET;
+}
+
+static void read_peer(int diag, const struct unix_diag *socket, struct kernel_unix *known)
+{
+    struct unix_diag peer;
+    int result = unix_diag_ask(diag, socket->peer_inode, &peer);
+
+    if (result != 0 && result != -ENOENT)
+        return;
+    if (result == 0 && is_pair(socket) && (!peer.has_peer || peer.peer_inode != socket->inode))
+        return; /* they have been parted meanwhile */
+    known->peer = KERNEL_PEER_SOCKET;
+    known->peer_inode = socket->peer_inode;
+    if (result == 0) /* else it is in another network namespace */
+        memcpy(known->peer_name, peer.name, sizeof(known->peer_name));
+}
+
+/* The peer's has no inode: nobody has it open. */
+static void read_nobody(int diag, const struct unix_diag *socket, struct kernel_unix *known)
+{
+    struct unix_diag listener;
+
+    if (!is_pair(socket)) {
+        known->peer = KERNEL_PEER_CLOSED;
+        return;
+    }
+    if (!socket->has_shutdown || (socket->shutdown & UNIX_DIAG_SHUT_RECEIVE) != 0)
+        return; /* it was closed, which has ended the wait */
+    known->peer = KERNEL_PEER_QUEUED;
+    if (unix_diag_find_listener(diag, socket->inode, &listener) != 0)
+        return;
+    known->peer_inode = listener.inode;
+    memcpy(known->peer_name, listener.name, sizeof(known->peer_name));
+}
+
+void kernel_read_unix(int diag, uint64_t deadline_mono_ns, struct kernel_reading *reading)
+{
+    struct kernel_unix known = {.peer = KERNEL_PEER_UNKNOWN};
+    struct unix_diag socket;
+    uint64_t inode;
+
+    if (diag < 0 || (reading->has & KERNEL_HAS_DESCRIPTOR) == 0 ||
+        !proc_link_inode(reading->descriptor.link, "socket", &inode) || inode > UINT32_MAX)
+        return;
+    if (clock_mono_ns() >= deadline_mono_ns) {
+        reading->has |= KERNEL_HAS_NO_TIME;
+        return;
+    }
+    if (unix_diag_ask(diag, (uint32_t)inode, &socket) != 0)
+        return;
+    known.listening = socket.state == UNIX_DIAG_LISTENING;
+    memcpy(known.name, socket.name, sizeof(known.name));
+    if (!socket.has_peer)
+        known.peer = KERNEL_PEER_NONE;
+    else if (socket.peer_inode != 0)
+        read_peer(diag, &socket, &known);
+    else
+        read_nobody(diag, &socket, &known);
+    reading->unix_socket = known;
+    reading->has |= KERNEL_HAS_UNIX;
+}

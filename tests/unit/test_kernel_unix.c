@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_kernel_unix.c - whom real sockets are connected to, and who holds the other ends: ripd/probe/kernel_unix.c,
+ * kernel_holder.c. What the kernel does not tell here is skipped.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "os/clock.h"
+#include "probe/kernel.h"
+
+#define SOON (clock_mono_ns() + UINT64_C(10000000000))
+
+static int proc = -1;
+static int diag = -1;
+
+static uint32_t inode_of(int descriptor)
+{
+    struct stat status;
+
+    assert_int_equal(fstat(descriptor, &status), 0);
+    return (uint32_t)status.st_ino;
+}
+
+/* A thread of ours that waits at that descriptor, as far as this matters. */
+static struct kernel_reading waiting_at(int descriptor)
+{
+    struct kernel_reading reading = {.pid = (uint32_t)getpid(), .tid = (uint32_t)getpid()};
+
+    assert_int_equal(proc_descriptor(proc, reading.pid, (uint32_t)descriptor, &reading.descriptor), 0);
+    reading.has = KERNEL_HAS_DESCRIPTOR;
+    return reading;
+}
+
+static struct kernel_unix asked(int descriptor)
+{
+    struct kernel_reading reading = waiting_at(descriptor);
+
+    kernel_read_unix(diag, SOON, &reading);
+    assert_int_equal(reading.has, KERNEL_HAS_DESCRIPTOR | KERNEL_HAS_UNIX);
+    return reading.unix_socket;
+}
+
+static int made(int type)
+{
+    int descriptor = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+
+    assert_true(descriptor >= 0);
+    return descriptor;
+}
+
+static struct sockaddr_un name_of(const char *text)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+
+    snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "%s-%d", text, (int)getpid());
+    return name;
+}
+
+static int serving(int type, const char *text)
+{
+    struct sockaddr_un name = name_of(text);
+    int server = made(type);
+
+    assert_int_equal(bind(server, (struct sockaddr *)&name, sizeof(name)), 0);
+    if (type != SOCK_DGRAM)
+        assert_int_equal(listen(server, 3), 0);
+    return server;
+}
+
+static int reaching(int type, const char *text)
+{
+    struct sockaddr_un name = name_of(text);
+    int client = made(type);
+
+    assert_int_equal(connect(client, (struct sockaddr *)&name, sizeof(name)), 0);
+    return client;
+}
+
+static void test_pairs(void **state)
+{
+    static const int types[] = {SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        struct kernel_unix known;
+        int ends[2];
+
+        assert_int_equal(socketpair(AF_UNIX, types[i] | SOCK_CLOEXEC, 0, ends), 0);
+        known = asked(ends[0]);
+        assert_int_equal(known.peer, KERNEL_PEER_SOCKET);
+        assert_int_equal(known.peer_inode, inode_of(ends[1]));
+        assert_string_equal(known.name, "");
+        assert_string_equal(known.peer_name, "");
+        assert_false(known.listening);
+        close(ends[1]);
+        known = asked(ends[0]);
+        assert_int_equal(known.peer, types[i] == SOCK_DGRAM ? KERNEL_PEER_CLOSED : KERNEL_PEER_UNKNOWN);
+        assert_int_equal(known.peer_inode, 0);
+        close(ends[0]);
+    }
+}
+
+static void test_servers(void **state)
+{
+    int server = serving(SOCK_STREAM, "rip-test-stream"), client = reaching(SOCK_STREAM, "rip-test-stream"), accepted;
+    struct kernel_unix known = asked(server);
+
+    (void)state;
+    assert_true(known.listening);
+    assert_int_equal(known.peer, KERNEL_PEER_NONE);
+    assert_int_equal(strncmp(known.name, "@rip-test-stream-", 17), 0);
+    known = asked(client);
+    assert_int_equal(known.peer, KERNEL_PEER_QUEUED);
+    assert_int_equal(known.peer_inode, inode_of(server));
+    assert_int_equal(strncmp(known.peer_name, "@rip-test-stream-", 17), 0);
+    accepted = accept(server, NULL, NULL);
+    known = asked(client);
+    assert_int_equal(known.peer, KERNEL_PEER_SOCKET);
+    assert_int_equal(known.peer_inode, inode_of(accepted));
+    assert_int_equal(strncmp(known.peer_name, "@rip-test-stream-", 17), 0);
+    known = asked(accepted);
+    assert_int_equal(known.peer_inode, inode_of(client));
+    assert_string_equal(known.peer_name, "");
+    assert_int_equal(shutdown(client, SHUT_WR), 0); /* what is sent still arrives */
+    assert_int_equal(asked(client).peer, KERNEL_PEER_SOCKET);
+    close(accepted);
+    close(client);
+    close(server);
+}
+
+static void test_datagrams(void **state)
+{
+    int server = serving(SOCK_DGRAM, "rip-test-dgram"), client = made(SOCK_DGRAM);
+    struct kernel_unix known = asked(client);
+
+    (void)state;
+    assert_int_equal(known.peer, KERNEL_PEER_NONE);
+    close(client);
+    client = reaching(SOCK_DGRAM, "rip-test-dgram");
+    known = asked(client);
+    assert_int_equal(known.peer, KERNEL_PEER_SOCKET); /* though not the other way round */
+    assert_int_equal(known.peer_inode, inode_of(server));
+    assert_int_equal(strncmp(known.peer_name, "@rip-test-dgram-", 16), 0);
+    known = asked(server);
+    assert_int_equal(known.peer, KERNEL_PEER_NONE);
+    assert_false(known.listening);
+    close(server);
+    assert_int_equal(asked(client).peer, KERNEL_PEER_CLOSED);
+    close(client);
+}
+
+static void assert_nothing_read(int over, uint64_t deadline_mono_ns, struct kernel_reading *reading, uint32_t has)
+{
+    kernel_read_unix(over, deadline_mono_ns, reading);
+    assert_int_equal(reading->has, has);
+    assert_int_equal(reading->unix_socket.peer, KERNEL_PEER_UNKNOWN);
+}
+
+static void test_what_is_not_told(void **state)
+{
+    int internet = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), ends[2];
+    struct kernel_reading reading = waiting_at(internet);
+
+    (void)state;
+    assert_nothing_read(diag, SOON, &reading, KERNEL_HAS_DESCRIPTOR);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    reading = waiting_at(ends[0]);
+    assert_nothing_read(-1, SOON, &reading, KERNEL_HAS_DESCRIPTOR);
+    assert_nothing_read(internet, SOON, &reading, KERNEL_HAS_DESCRIPTOR); /* which is nothing to ask over */
+    assert_nothing_read(diag, 0, &reading, KERNEL_HAS_DESCRIPTOR | KERNEL_HAS_NO_TIME);
+    reading.has = 0;
+    assert_nothing_read(diag, SOON, &reading, 0);
+    reading = waiting_at(proc);
+    assert_nothing_read(diag, SOON, &reading, KERNEL_HAS_DESCRIPTOR);
+    strcpy(reading.descriptor.link, "socket:[18446744073709551615]");
+    assert_nothing_read(diag, SOON, &reading, KERNEL_HAS_DESCRIPTOR);
+    close(internet);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* Holders ---------------------------------------------------------------------------------------------------------- */
+
+/* A child that has these descriptors open, besides us, until it is ended. */
+static uint32_t child_with(const int *descriptors, size_t count)
+{
+    int ready[2];
+    pid_t child;
+    char byte = 0;
+
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (size_t i = 0; i < count; i++)
+            if (dup(descriptors[i]) < 0)
+                _exit(1);
+        if (write(ready[1], &byte, 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return (uint32_t)child;
+}
+
+static void end_child(uint32_t pid)
+{
+    kill((pid_t)pid, SIGKILL);
+    waitpid((pid_t)pid, NULL, 0);
+}
+
+/* Pipes and sockets, one of ours alone, one of nobody's, in one search. */
+static void test_many_in_one_search(void **state)
+{
+    struct kernel_reading readings[4], *wanted[] = {&readings[0], &readings[1], &readings[2], &readings[3]};
+    int sockets[2], own[2], ends[2], theirs[2];
+    uint32_t child;
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets), 0);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    theirs[0] = sockets[1];
+    theirs[1] = ends[1];
+    child = child_with(theirs, 2);
+    close(ends[1]);
+    close(sockets[1]);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, own), 0); /* made after the fork */
+    readings[0] = waiting_at(sockets[0]);
+    readings[1] = waiting_at(ends[0]);
+    readings[2] = waiting_at(own[0]);
+    readings[3] = waiting_at(proc);
+    for (int i = 0; i < 4; i++)
+        kernel_read_unix(diag, SOON, wanted[i]);
+    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, wanted, 4);
+    assert_int_equal(readings[0].holder.pid, child);
+    assert_int_equal(readings[1].holder.pid, child);
+    assert_int_equal(readings[2].holder.pid, getpid());
+    assert_int_equal(readings[3].holder.pid, 0);
+    assert_int_equal(readings[3].has & KERNEL_HAS_NO_TIME, 0);
+    assert_string_equal(readings[0].holder.comm, "test_kernel_uni");
+    for (int i = 0; i < 2; i++) {
+        readings[i].holder.pid = 0;
+        readings[i].has &= ~KERNEL_HAS_NO_TIME;
+    }
+    kernel_read_holders(proc, (uint32_t)geteuid() + 1, SOON, wanted, 2);
+    assert_int_equal(readings[0].holder.pid, 0); /* of others nothing is told */
+    assert_int_equal(readings[0].has & KERNEL_HAS_NO_TIME, 0);
+    kernel_read_holders(proc, (uint32_t)geteuid(), 0, wanted, 2);
+    assert_int_equal(readings[0].holder.pid, 0);
+    assert_int_not_equal(readings[0].has & KERNEL_HAS_NO_TIME, 0);
+    assert_int_not_equal(readings[1].has & KERNEL_HAS_NO_TIME, 0);
+    end_child(child);
+    close(sockets[0]);
+    close(ends[0]);
+    close(own[0]);
+    close(own[1]);
+}
+
+/* A peer whose number is not known is nobody's, and the number of a socket is no pipe's. */
+static void test_nobody_to_look_for(void **state)
+{
+    int server = serving(SOCK_DGRAM, "rip-test-alone"), ends[2];
+    struct kernel_reading reading = waiting_at(server), *wanted = &reading;
+
+    (void)state;
+    kernel_read_unix(diag, SOON, &reading);
+    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
+    assert_int_equal(reading.holder.pid, 0);
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    reading.unix_socket.peer_inode = inode_of(ends[0]);
+    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
+    assert_int_equal(reading.holder.pid, 0);
+    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 0);
+    close(server);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_servers),
+        cmocka_unit_test(test_datagrams),
+        cmocka_unit_test(test_what_is_not_told),
+        cmocka_unit_test(test_many_in_one_search),
+        cmocka_unit_test(test_nobody_to_look_for),
+    };
+    struct unix_diag socket;
+    int ends[2], failures;
+
+    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    diag = unix_diag_open();
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ||
+        unix_diag_ask(diag, inode_of(ends[0]), &socket) != 0) {
+        printf("the kernel tells nothing of unix sockets here\n");
+        return 0;
+    }
+    failures = cmocka_run_group_tests(tests, NULL, NULL);
+    close(diag);
+    close(proc);
+    return failures;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_unix_diag.c - what the kernel tells of unix sockets: ripd/os/unix_diag.c, unix_diag_parse.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "os/unix_diag.h"
+#include "support/guarded_copy.h"
+
+/* Messages by hand ------------------------------------------------------------------------------------------------- */
+
+struct packet {
+    unsigned char bytes[512];
+    size_t count;
+};
+
+static void add(struct packet *packet, const void *bytes, size_t count)
+{
+    memcpy(packet->bytes + packet->count, bytes, count);
+    packet->count += count;
+}
+
+static struct packet message_of(uint16_t type, const void *body, size_t count)
+{
+    struct nlmsghdr header = {.nlmsg_len = (uint32_t)(sizeof(header) + count), .nlmsg_type = type, .nlmsg_seq = 77};
+    struct packet packet = {.count = 0};
+
+    add(&packet, &header, sizeof(header));
+    add(&packet, body, count);
+    return packet;
+}
+
+static struct packet message_of_socket(void)
+{
+    const struct unix_diag_msg fixed = {
+        .udiag_family = AF_UNIX, .udiag_type = SOCK_STREAM, .udiag_state = 1, .udiag_ino = 4711};
+
+    return message_of(SOCK_DIAG_BY_FAMILY, &fixed, sizeof(fixed));
+}
+
+static void add_attribute(struct packet *packet, uint16_t type, const void *bytes, size_t count)
+{
+    struct nlattr attribute = {.nla_len = (uint16_t)(sizeof(attribute) + count), .nla_type = type};
+    struct nlmsghdr header;
+
+    add(packet, &attribute, sizeof(attribute));
+    add(packet, bytes, count);
+    while (packet->count % 4 != 0)
+        packet->bytes[packet->count++] = 0;
+    memcpy(&header, packet->bytes, sizeof(header));
+    header.nlmsg_len = (uint32_t)packet->count;
+    memcpy(packet->bytes, &header, sizeof(header));
+}
+
+static struct packet message_of_everything(void)
+{
+    const uint32_t peer = 4712, queue[] = {9, 10, 11}, lengths[] = {1, 2};
+    const uint8_t shutdown = 3;
+    struct packet packet = message_of_socket();
+
+    add_attribute(&packet, UNIX_DIAG_NAME, "/run/db.sock", 13);
+    add_attribute(&packet, UNIX_DIAG_PEER, &peer, sizeof(peer));
+    add_attribute(&packet, UNIX_DIAG_RQLEN, lengths, sizeof(lengths));
+    add_attribute(&packet, UNIX_DIAG_ICONS, queue, sizeof(queue));
+    add_attribute(&packet, UNIX_DIAG_SHUTDOWN, &shutdown, 1);
+    return packet;
+}
+
+static void test_everything_that_is_told(void **state)
+{
+    const struct packet packet = message_of_everything();
+    struct unix_diag_message message;
+
+    (void)state;
+    assert_int_equal(unix_diag_parse(packet.bytes, packet.count, 10, &message), packet.count);
+    assert_int_equal(message.kind, UNIX_DIAG_SOCKET);
+    assert_int_equal(message.sequence, 77);
+    assert_int_equal(message.socket.inode, 4711);
+    assert_int_equal(message.socket.type, SOCK_STREAM);
+    assert_int_equal(message.socket.state, 1);
+    assert_true(message.socket.has_peer);
+    assert_int_equal(message.socket.peer_inode, 4712);
+    assert_true(message.socket.has_shutdown);
+    assert_int_equal(message.socket.shutdown, 3);
+    assert_true(message.socket.queues);
+    assert_string_equal(message.socket.name, "/run/db.sock");
+    assert_true(unix_diag_parse(packet.bytes, packet.count, 12, &message) > 0);
+    assert_false(message.socket.queues);
+    assert_true(unix_diag_parse(packet.bytes, packet.count, 0, &message) > 0);
+    assert_false(message.socket.queues);
+}
+
+static void test_what_is_not_told(void **state)
+{
+    const struct packet packet = message_of_socket();
+    struct unix_diag_message message;
+
+    (void)state;
+    assert_int_equal(unix_diag_parse(packet.bytes, packet.count, 4711, &message), packet.count);
+    assert_false(message.socket.has_peer);
+    assert_false(message.socket.has_shutdown);
+    assert_false(message.socket.queues);
+    assert_string_equal(message.socket.name, "");
+}
+
+static void assert_name(const char *bytes, size_t count, const char *expected)
+{
+    struct packet packet = message_of_socket();
+    struct unix_diag_message message;
+
+    add_attribute(&packet, UNIX_DIAG_NAME, bytes, count);
+    assert_true(unix_diag_parse(packet.bytes, packet.count, 0, &message) > 0);
+    assert_string_equal(message.socket.name, expected);
+}
+
+static void test_names(void **state)
+{
+    char longest[200], expected[UNIX_DIAG_NAME_BYTES];
+
+    (void)state;
+    assert_name("", 0, "");
+    assert_name("\0", 1, "@");
+    assert_name("\0name", 5, "@name");
+    assert_name("\0a\0b", 4, "@a@b");
+    assert_name("/a\0b", 4, "/a");
+    assert_name("/a", 2, "/a"); /* without an end of its own */
+    assert_name("\0x\n0: 3 0", 9, "@x\n0: 3 0");
+    memset(longest, 'x', sizeof(longest));
+    memset(expected, 'x', sizeof(expected));
+    expected[sizeof(expected) - 1] = '\0';
+    assert_name(longest, sizeof(longest), expected);
+    longest[0] = '\0';
+    expected[0] = '@';
+    assert_name(longest, sizeof(longest), expected);
+}
+
+static void test_other_messages(void **state)
+{
+    const int32_t error = -ENOENT;
+    const struct unix_diag_msg internet = {.udiag_family = AF_INET};
+    struct packet packet = message_of(NLMSG_ERROR, &error, sizeof(error));
+    struct unix_diag_message message = {.sequence = 5};
+
+    (void)state;
+    assert_true(unix_diag_parse(packet.bytes, packet.count, 0, &message) > 0);
+    assert_int_equal(message.kind, UNIX_DIAG_ERROR);
+    assert_int_equal(message.error, -ENOENT);
+    packet = message_of(NLMSG_DONE, &error, sizeof(error));
+    assert_true(unix_diag_parse(packet.bytes, packet.count, 0, &message) > 0);
+    assert_int_equal(message.kind, UNIX_DIAG_END);
+    packet = message_of(NLMSG_NOOP, NULL, 0);
+    assert_true(unix_diag_parse(packet.bytes, packet.count, 0, &message) > 0);
+    assert_int_equal(message.kind, UNIX_DIAG_OTHER);
+    message.sequence = 5;
+    packet = message_of(NLMSG_ERROR, &error, 3);
+    assert_int_equal(unix_diag_parse(packet.bytes, packet.count, 0, &message), -EINVAL);
+    packet = message_of(SOCK_DIAG_BY_FAMILY, &internet, sizeof(internet));
+    assert_int_equal(unix_diag_parse(packet.bytes, packet.count, 0, &message), -EINVAL);
+    assert_int_equal(message.sequence, 5);
+}
+
+/* Attributes and messages whose lengths lie. */
+static void test_lengths_that_lie(void **state)
+{
+    const struct packet sound = message_of_everything();
+    struct unix_diag_message message;
+
+    (void)state;
+    for (uint32_t length = 0; length < 100; length++) {
+        struct packet packet = sound;
+        struct guarded_copy copy;
+        int result;
+
+        for (size_t at = 0; at + 4 <= packet.count; at += 4) {
+            const uint16_t lie = (uint16_t)(length < 50 ? length : UINT16_MAX - length + 50);
+
+            packet = sound;
+            memcpy(packet.bytes + at, &lie, sizeof(lie));
+            guarded_copy_new(&copy, packet.bytes, packet.count);
+            result = unix_diag_parse(copy.bytes, packet.count, 10, &message);
+            assert_true(result == -EINVAL || (result > 0 && (size_t)result <= packet.count));
+            guarded_copy_free(&copy);
+        }
+    }
+}
+
+static void test_no_byte_beyond_the_end(void **state)
+{
+    const struct packet packet = message_of_everything();
+    struct unix_diag_message message;
+
+    (void)state;
+    for (size_t count = 0; count <= packet.count; count++) {
+        struct guarded_copy copy;
+        struct nlmsghdr header;
+
+        guarded_copy_new(&copy, packet.bytes, count);
+        assert_int_equal(unix_diag_parse(copy.bytes, count, 10, &message),
+                         count == packet.count ? (int)packet.count : -EINVAL);
+        if (count >= sizeof(header)) { /* and one that says that it ends there */
+            memcpy(&header, copy.bytes, sizeof(header));
+            header.nlmsg_len = (uint32_t)count;
+            memcpy(copy.bytes, &header, sizeof(header));
+            unix_diag_parse(copy.bytes, count, 10, &message);
+        }
+        guarded_copy_free(&copy);
+    }
+}
+
+/* The kernel ------------------------------------------------------------------------------------------------------- */
+
+static uint32_t inode_of(int descriptor)
+{
+    struct stat status;
+
+    assert_int_equal(fstat(descriptor, &status), 0);
+    return (uint32_t)status.st_ino;
+}
+
+static int bound(int type, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int made = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+
+    snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s-%d", name, (int)getpid());
+    assert_int_equal(bind(made, (struct sockaddr *)&address, sizeof(address)), 0);
+    return made;
+}
+
+static int connected(int type, int server)
+{
+    struct sockaddr_un address;
+    socklen_t length = sizeof(address);
+    int made = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(getsockname(server, (struct sockaddr *)&address, &length), 0);
+    assert_int_equal(connect(made, (struct sockaddr *)&address, length), 0);
+    return made;
+}
+
+static void test_a_pair(void **state)
+{
+    int diag = *(int *)*state, ends[2];
+    struct unix_diag socket;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    assert_int_equal(unix_diag_ask(diag, inode_of(ends[0]), &socket), 0);
+    assert_int_equal(socket.inode, inode_of(ends[0]));
+    assert_int_equal(socket.type, SOCK_SEQPACKET);
+    assert_true(socket.has_peer);
+    assert_int_equal(socket.peer_inode, inode_of(ends[1]));
+    assert_string_equal(socket.name, "");
+    close(ends[1]);
+    assert_int_equal(unix_diag_ask(diag, inode_of(ends[0]), &socket), 0);
+    assert_true(socket.has_peer && socket.peer_inode == 0);
+    assert_true(!socket.has_shutdown || (socket.shutdown & UNIX_DIAG_SHUT_RECEIVE) != 0);
+    close(ends[0]);
+}
+
+static void test_a_server(void **state)
+{
+    int diag = *(int *)*state, server = bound(SOCK_STREAM, "rip-test-server"), client, accepted;
+    struct unix_diag socket;
+
+    assert_int_equal(unix_diag_ask(diag, inode_of(server), &socket), 0);
+    assert_false(socket.has_peer);
+    assert_int_not_equal(socket.state, UNIX_DIAG_LISTENING);
+    assert_int_equal(listen(server, 3), 0);
+    assert_int_equal(unix_diag_ask(diag, inode_of(server), &socket), 0);
+    assert_int_equal(socket.state, UNIX_DIAG_LISTENING);
+    assert_int_equal(strncmp(socket.name, "@rip-test-server-", 17), 0);
+    client = connected(SOCK_STREAM, server);
+    assert_int_equal(unix_diag_ask(diag, inode_of(client), &socket), 0);
+    assert_true(socket.has_peer && socket.peer_inode == 0); /* not accepted yet */
+    assert_true(!socket.has_shutdown || socket.shutdown == 0);
+    assert_int_equal(unix_diag_find_listener(diag, inode_of(client), &socket), 0);
+    assert_int_equal(socket.inode, inode_of(server));
+    assert_int_equal(strncmp(socket.name, "@rip-test-server-", 17), 0);
+    accepted = accept(server, NULL, NULL);
+    assert_int_equal(unix_diag_find_listener(diag, inode_of(client), &socket), -ENOENT);
+    assert_int_equal(unix_diag_ask(diag, inode_of(client), &socket), 0);
+    assert_int_equal(socket.peer_inode, inode_of(accepted));
+    close(accepted);
+    close(client);
+    close(server);
+}
+
+static void test_sockets_that_are_not_there(void **state)
+{
+    int diag = *(int *)*state, internet = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct unix_diag socket = {.inode = 99};
+
+    assert_int_equal(unix_diag_ask(diag, inode_of(internet), &socket), -ENOENT);
+    assert_int_equal(unix_diag_ask(diag, 0, &socket), -ENOENT);
+    assert_int_equal(unix_diag_find_listener(diag, 0, &socket), -ENOENT);
+    assert_int_equal(socket.inode, 99);
+    close(internet);
+}
+
+/* Somebody asked over the same netlink socket, and died before the answer was read: in the middle of a list, too. */
+static void test_answers_that_are_left_over(void **state)
+{
+    struct {
+        struct nlmsghdr header;
+        struct unix_diag_req request;
+    } list = {.header = {.nlmsg_len = sizeof(list),
+                         .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                         .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+              .request = {.sdiag_family = AF_UNIX, .udiag_states = UINT32_MAX, .udiag_show = UDIAG_SHOW_NAME}};
+    enum { PAIRS = 400 };
+    int diag = *(int *)*state, ends[PAIRS][2];
+    struct unix_diag socket;
+
+    for (int i = 0; i < PAIRS; i++)
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends[i]), 0);
+    assert_int_equal(send(diag, &list, sizeof(list), 0), sizeof(list));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(unix_diag_ask(diag, inode_of(ends[i][0]), &socket), 0);
+        assert_int_equal(socket.peer_inode, inode_of(ends[i][1]));
+    }
+    for (int i = 0; i < PAIRS; i++) {
+        close(ends[i][0]);
+        close(ends[i][1]);
+    }
+}
+
+static void test_which_descriptors_will_do(void **state)
+{
+    int diag = *(int *)*state, route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), ends[2];
+    struct unix_diag socket;
+
+    assert_true(unix_diag_is(diag));
+    assert_true((fcntl(diag, F_GETFD) & FD_CLOEXEC) != 0);
+    assert_false(unix_diag_is(route));
+    assert_false(unix_diag_is(-1));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);
+    assert_false(unix_diag_is(ends[0]));
+    /* An answer by anybody but the kernel is none. */
+    assert_true(unix_diag_ask(ends[0], inode_of(ends[0]), &socket) < 0);
+    assert_true(unix_diag_ask(-1, inode_of(ends[0]), &socket) < 0);
+    close(ends[0]);
+    close(ends[1]);
+    close(route);
+}
+
+int main(void)
+{
+    static int diag;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_everything_that_is_told),
+        cmocka_unit_test(test_what_is_not_told),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_other_messages),
+        cmocka_unit_test(test_lengths_that_lie),
+        cmocka_unit_test(test_no_byte_beyond_the_end),
+    };
+    const struct CMUnitTest asking[] = {
+        cmocka_unit_test_prestate(test_a_pair, &diag),
+        cmocka_unit_test_prestate(test_a_server, &diag),
+        cmocka_unit_test_prestate(test_sockets_that_are_not_there, &diag),
+        cmocka_unit_test_prestate(test_answers_that_are_left_over, &diag),
+        cmocka_unit_test_prestate(test_which_descriptors_will_do, &diag),
+    };
+    int failures = cmocka_run_group_tests(tests, NULL, NULL), ends[2];
+    struct unix_diag socket;
+
+    diag = unix_diag_open();
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ||
+        unix_diag_ask(diag, inode_of(ends[0]), &socket) != 0) {
+        printf("the kernel tells nothing of unix sockets here\n");
+        return failures;
+    }
+    failures += cmocka_run_group_tests(asking, NULL, NULL);
+    close(diag);
+    return failures;
+}
