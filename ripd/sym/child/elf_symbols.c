@@ -7,15 +7,16 @@
 #include <string.h>
 
 #define SYMBOLS_MAX 16000000 /* of one file: 640 MB */
+#define NESTED_MAX 256u      /* functions that lie in one, before the place in it that is asked for */
 
 /* Global before weak before local, and what is typed as a function before a bare label. */
-static int rank_of(const GElf_Sym *symbol)
+static uint16_t rank_of(const GElf_Sym *symbol)
 {
-    static const int ranks[] = {[STB_GLOBAL] = 0, [STB_WEAK] = 1, [STB_LOCAL] = 2};
+    static const uint16_t ranks[] = {[STB_GLOBAL] = 0, [STB_WEAK] = 1, [STB_LOCAL] = 2};
     unsigned binding = GELF_ST_BIND(symbol->st_info);
-    int rank = binding < sizeof(ranks) / sizeof(ranks[0]) ? ranks[binding] : 3;
+    unsigned rank = binding < sizeof(ranks) / sizeof(ranks[0]) ? ranks[binding] : 3;
 
-    return rank + (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 4 : 0);
+    return (uint16_t)(rank + (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 4 : 0));
 }
 
 static bool is_function(const GElf_Sym *symbol, const char *name, Elf *elf, GElf_Word section)
@@ -46,6 +47,20 @@ static uint64_t rest_of_section(const GElf_Sym *symbol, Elf *elf, GElf_Word sect
     return header->sh_size - (symbol->st_value - header->sh_addr);
 }
 
+static struct elf_symbol symbol_of(const GElf_Sym *symbol, const char *name, uint64_t start, Elf *elf,
+                                   GElf_Word section)
+{
+    uint64_t bytes = symbol->st_size != 0 ? symbol->st_size : rest_of_section(symbol, elf, section);
+
+    return (struct elf_symbol){
+        .start = start,
+        .end = bytes <= UINT64_MAX - start ? start + bytes : UINT64_MAX,
+        .name = name,
+        .rank = rank_of(symbol),
+        .is_sized = symbol->st_size != 0,
+    };
+}
+
 static int compare(const void *left, const void *right)
 {
     const struct elf_symbol *a = left, *b = right;
@@ -57,11 +72,29 @@ static int compare(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
+/* One name for one place, and where each of them ends. */
+static void set_ends(struct elf_symbols *symbols)
+{
+    struct elf_symbol *all = symbols->symbols;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < symbols->count; i++)
+        if (kept == 0 || all[kept - 1].start != all[i].start)
+            all[kept++] = all[i];
+    symbols->count = kept;
+    for (size_t i = 0; i < kept; i++) {
+        uint64_t before = i == 0 ? 0 : all[i - 1].reach;
+
+        if (!all[i].is_sized && i + 1 < kept && all[i].end > all[i + 1].start)
+            all[i].end = all[i + 1].start;
+        all[i].reach = all[i].end > before ? all[i].end : before;
+    }
+}
+
 int elf_symbols_load(struct elf_symbols *ret_symbols, Dwfl_Module *module)
 {
     int total = dwfl_module_getsymtab(module);
     struct elf_symbols symbols = {0};
-    size_t kept = 0;
 
     if (total <= 0 || total > SYMBOLS_MAX) {
         *ret_symbols = symbols;
@@ -79,18 +112,10 @@ int elf_symbols_load(struct elf_symbols *ret_symbols, Dwfl_Module *module)
         const char *name = dwfl_module_getsym_info(module, i, &symbol, &address, &section, &elf, &bias);
 
         if (name != NULL && is_function(&symbol, name, elf, section))
-            symbols.symbols[symbols.count++] = (struct elf_symbol){
-                .start = address,
-                .bytes = symbol.st_size != 0 ? symbol.st_size : rest_of_section(&symbol, elf, section),
-                .name = name,
-                .rank = rank_of(&symbol),
-            };
+            symbols.symbols[symbols.count++] = symbol_of(&symbol, name, address, elf, section);
     }
     qsort(symbols.symbols, symbols.count, sizeof(*symbols.symbols), compare);
-    for (size_t i = 0; i < symbols.count; i++) /* one name for one place */
-        if (kept == 0 || symbols.symbols[kept - 1].start != symbols.symbols[i].start)
-            symbols.symbols[kept++] = symbols.symbols[i];
-    symbols.count = kept;
+    set_ends(&symbols);
     *ret_symbols = symbols;
     return 0;
 }
@@ -104,7 +129,6 @@ void elf_symbols_done(struct elf_symbols *symbols)
 const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address)
 {
     size_t low = 0, high = symbols->count;
-    const struct elf_symbol *symbol;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -114,8 +138,8 @@ const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address
         else
             high = middle;
     }
-    if (low == 0)
-        return NULL;
-    symbol = &symbols->symbols[low - 1];
-    return address - symbol->start < symbol->bytes ? symbol->name : NULL;
+    for (size_t i = 0; low != 0 && address < symbols->symbols[low - 1].reach && i < NESTED_MAX; i++, low--)
+        if (address < symbols->symbols[low - 1].end)
+            return symbols->symbols[low - 1].name;
+    return NULL;
 }
