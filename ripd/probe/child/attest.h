@@ -8,8 +8,8 @@
  *   B. Its start time is the record's, and its real, effective and saved uid are the file's owner's, or the owner is
  *      root.
  *   C. The kernel lets its own user read it: not one that runs a program with a set-group-id bit or capabilities, or
- * one that its user may not read, or that has asked for it (prctl(2), PR_SET_DUMPABLE). Where the owner is root this is
- *      not asked.
+ *      one that its user may not read, or that has asked for it (prctl(2), PR_SET_DUMPABLE). Where the owner is root
+ *      this is not asked.
  *   D. attest_holds() says that all of that was so from attest_open() on, by a pidfd and by asking again: what was read
  *      in between is of this process.
  */

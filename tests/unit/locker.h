@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * locker.h - a process that holds the lock of a record of a ring, and what it does next: for the tests of ripd-probe's
+ * worker. The ring is made of ring.h alone, the lock, the process and /proc are real.
+ */
+#ifndef TESTS_UNIT_LOCKER_H
+#define TESTS_UNIT_LOCKER_H
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "support/ring_stage.h"
+
+enum { LOCKER_DESCRIPTOR = 100, LOCKER_USER = 61001, LOCKER_STRANGER = 61002, LOCKER_PATIENCE_MS = 20000 };
+
+/* Waits for a condition; what it never becomes fails the test. */
+#define WAIT_UNTIL(condition)                                                                                          \
+    do {                                                                                                               \
+        int waited_ms = 0;                                                                                             \
+        while (!(condition) && waited_ms++ < LOCKER_PATIENCE_MS)                                                       \
+            usleep(1000);                                                                                              \
+        assert_true(waited_ms <= LOCKER_PATIENCE_MS);                                                                  \
+    } while (0)
+
+struct locker {
+    const char *path;
+    uint64_t offset; /* of the byte to lock; 0 = none is */
+    int command;     /* F_SETLK, or F_OFD_SETLK */
+    uid_t user;      /* to become, once it is locked; 0 = stay who we are */
+};
+
+static inline void locker_lock(void *context)
+{
+    const struct locker *locker = context;
+    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)locker->offset, .l_len = 1};
+    int descriptor = open(locker->path, O_RDWR | O_CLOEXEC);
+
+    if (descriptor < 0 || dup3(descriptor, LOCKER_DESCRIPTOR, O_CLOEXEC) < 0 || close(descriptor) != 0 ||
+        (locker->offset != 0 && fcntl(LOCKER_DESCRIPTOR, locker->command, &lock) != 0))
+        abort();
+    if (locker->user != 0 &&
+        (setresgid(locker->user, locker->user, locker->user) != 0 ||
+         setresuid(locker->user, locker->user, locker->user) != 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0))
+        abort();
+}
+
+/* What ring_stage_go() makes it do. */
+static inline void locker_lose_lock(void *context)
+{
+    (void)context;
+    close(LOCKER_DESCRIPTOR);
+}
+
+static inline void locker_execute(void *context)
+{
+    char *const arguments[] = {(char[]){"sleep"}, (char[]){"60"}, NULL};
+
+    (void)context;
+    execv("/bin/sleep", arguments);
+    abort();
+}
+
+static inline void locker_hide(void *context)
+{
+    (void)context;
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/* A ring with a record of that process, as librip writes it, of the owner that the locker is to be. */
+static inline void locker_ring(const struct ring_stage *stage, const char *name, uid_t owner,
+                               struct ring_builder *ret_ring)
+{
+    const struct ring_geometry geometry = {.slot_capacity = 16};
+
+    ring_stage_build(stage, name, &geometry, ret_ring);
+    if (owner != 0)
+        assert_int_equal(chown(ring_stage_path(stage, name), owner, owner), 0);
+}
+
+static inline void locker_claim(struct ring_builder *ring, uint32_t record, pid_t pid)
+{
+    ring_builder_add_process(ring, record, (uint32_t)pid, ring_stage_start_time(pid), "locker");
+    ring_builder_process(ring, record)->pid_namespace = ring_stage_pid_namespace();
+}
+
+/* Starts a process that holds the lock of a record of its own, which says so. */
+static inline pid_t locker_start(const struct ring_stage *stage, const char *name, struct ring_builder *ring,
+                                 uint32_t record, uid_t user, void (*then)(void *context))
+{
+    char path[128];
+    struct locker locker = {path, ring->ring->lock_holder_offset + record, F_SETLK, user};
+    pid_t pid;
+
+    snprintf(path, sizeof(path), "%s", ring_stage_path(stage, name));
+    pid = ring_stage_start(locker_lock, then, &locker);
+    locker_claim(ring, record, pid);
+    return pid;
+}
+
+static inline bool locker_is_locked(const char *path, uint64_t offset)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_start = (off_t)offset, .l_len = 1};
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    bool locked = descriptor >= 0 && fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+
+    if (descriptor >= 0)
+        close(descriptor);
+    return locked;
+}
+
+/* Who the kernel lets read the process: its own user, or root alone. */
+static inline uid_t locker_proc_owner(pid_t pid)
+{
+    struct stat status;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    assert_int_equal(stat(path, &status), 0);
+    return status.st_uid;
+}
+
+static inline bool locker_has_ended(pid_t pid)
+{
+    char path[64], text[512] = "";
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    if (fgets(text, sizeof(text), file) == NULL || strrchr(text, ')') == NULL)
+        text[0] = '\0';
+    fclose(file);
+    return text[0] != '\0' && strrchr(text, ')')[2] == 'Z';
+}
+
+static inline void locker_write(const struct ring_stage *stage, const char *name, const char *text)
+{
+    char path[64];
+
+    for (const char *slash = strchr(name, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        snprintf(path, sizeof(path), "%.*s", (int)(slash - name), name);
+        mkdir(ring_stage_path(stage, path), 0700);
+    }
+    ring_stage_write(stage, name, text, strlen(text));
+}
+
+/* "proc": made up; that process is in it, with its own start time and our user, and we are in a pid namespace of a
+   number that we choose by it. */
+static inline void locker_make_up_proc(const struct ring_stage *stage, pid_t pid, const char *numbers)
+{
+    uint64_t started = ring_stage_start_time(pid);
+    char name[64], text[256];
+
+    locker_write(stage, "proc/self/ns/pid", "");
+    snprintf(name, sizeof(name), "proc/%d/stat", pid);
+    snprintf(text, sizeof(text), "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0", pid,
+             (unsigned long long)started);
+    locker_write(stage, name, text);
+    snprintf(name, sizeof(name), "proc/%d/status", pid);
+    snprintf(text, sizeof(text), "Uid:\t%u\t%u\t%u\t0\n%s", geteuid(), geteuid(), geteuid(), numbers);
+    locker_write(stage, name, text);
+}
+
+static inline size_t count_descriptors(void)
+{
+    size_t count = 0;
+
+    for (int i = 0; i < 1024; i++)
+        count += fcntl(i, F_GETFD) >= 0;
+    return count;
+}
+
+#endif
