@@ -33,7 +33,8 @@
     X(STALLS, "stalls", "stalls beyond those described, on the last scan and those before")                            \
     X(NAMES, "names", "new ids left unnamed on a scan for want of time: which rule applies was found later")           \
     X(EVIDENCE, "evidence", "suspects left unexamined on a scan for want of time")                                     \
-    X(SOCKETS, "sockets", "tables of sockets not read to their end: what a thread waits for stays a number")           \
+    X(SOCKETS, "sockets",                                                                                              \
+      "tables of sockets not read to their end in one scan: what a thread waits for is a number meanwhile")            \
     X(ENDS, "ends", "threads of which it was not found out in time who holds the other end of what they wait for")     \
     X(WAITS, "waits", "ids in a wait for a lock of which it was not found out for whom they wait")                     \
     X(SYMBOLS, "symbols", "places without names: what their file, their user or all have takes too much memory")       \

@@ -3,7 +3,7 @@
  * proc_net.c - tables of sockets, a line at a time. Touches files below the descriptor it is given.
  *
  * Guarantees
- *   1. Memory is a constant, however long a table is; who visits decides when to stop.
+ *   1. Memory is a constant, however long a table is; who visits decides when to stop, and may go on later.
  *   2. The parser reads nothing beyond the terminator, and leaves its output alone where it fails.
  */
 #include "os/proc_net.h"
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -153,48 +154,79 @@ static int visit_lines(char *text, enum proc_socket_kind kind,
     return result;
 }
 
-static int visit_table(int descriptor, enum proc_socket_kind kind,
-                       int (*visit)(void *context, const struct proc_socket *socket), void *context)
-{
+struct proc_socket_table {
+    int descriptor;
+    enum proc_socket_kind kind;
+    size_t kept; /* of text: read, and not visited yet */
     char text[CHUNK_BYTES];
-    size_t kept = 0;
+};
 
-    for (;;) {
-        ssize_t length = read(descriptor, text + kept, sizeof(text) - 1 - kept);
-        size_t taken;
-        int result;
-
-        if (length < 0 && errno == EINTR)
-            continue;
-        if (length <= 0)
-            return length < 0 ? -errno : 0;
-        kept += (size_t)length;
-        text[kept] = '\0';
-        result = visit_lines(text, kind, visit, context, &taken);
-        if (result != 0)
-            return result;
-        if (taken == 0 && kept == sizeof(text) - 1)
-            return -EINVAL; /* no such line is that long */
-        if (taken > kept)
-            taken = kept; /* a zero byte in the text, which the kernel does not write */
-        memmove(text, text + taken, kept - taken);
-        kept -= taken;
-    }
-}
-
-int proc_visit_sockets(int proc, uint32_t pid, enum proc_socket_kind kind,
-                       int (*visit)(void *context, const struct proc_socket *socket), void *context)
+int proc_socket_table_open(int proc, uint32_t pid, enum proc_socket_kind kind, struct proc_socket_table **ret_table)
 {
+    struct proc_socket_table *table;
     char name[NAME_BYTES];
-    int descriptor, result;
+    int descriptor;
 
     snprintf(name, sizeof(name), "%u/net/%s", pid, kind_names[kind]);
     descriptor = openat(proc, name, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return errno == ENOENT ? -ESRCH : -errno;
-    result = visit_table(descriptor, kind, visit, context);
-    close(descriptor);
-    return result;
+    table = malloc(sizeof(*table));
+    if (table == NULL) {
+        close(descriptor);
+        return -ENOMEM;
+    }
+    table->descriptor = descriptor;
+    table->kind = kind;
+    table->kept = 0;
+    table->text[0] = '\0';
+    *ret_table = table;
+    return 0;
+}
+
+void proc_socket_table_close(struct proc_socket_table *table)
+{
+    if (table == NULL)
+        return;
+    close(table->descriptor);
+    free(table);
+}
+
+/* 1: there is more to visit; 0: it was the end; -errno. */
+static int read_more(struct proc_socket_table *table)
+{
+    size_t room = sizeof(table->text) - 1 - table->kept;
+    ssize_t length;
+
+    if (room == 0)
+        return -EINVAL; /* no such line is that long */
+    do
+        length = read(table->descriptor, table->text + table->kept, room);
+    while (length < 0 && errno == EINTR);
+    if (length < 0)
+        return -errno;
+    table->kept += (size_t)length;
+    table->text[table->kept] = '\0';
+    return length != 0;
+}
+
+int proc_socket_table_visit(struct proc_socket_table *table,
+                            int (*visit)(void *context, const struct proc_socket *socket), void *context)
+{
+    for (;;) {
+        size_t taken;
+        int result = visit_lines(table->text, table->kind, visit, context, &taken);
+
+        if (taken > table->kept)
+            taken = table->kept; /* a zero byte in the text, which the kernel does not write */
+        memmove(table->text, table->text + taken, table->kept - taken + 1);
+        table->kept -= taken;
+        if (result != 0)
+            return result;
+        result = read_more(table);
+        if (result <= 0)
+            return result;
+    }
 }
 
 /* Words ------------------------------------------------------------------------------------------------------------ */

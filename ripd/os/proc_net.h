@@ -44,12 +44,18 @@ struct proc_socket {
     char path[PROC_SOCKET_PATH_BYTES]; /* of a unix socket, "@..." in the abstract namespace; "" = it has no name */
 };
 
+/* The sockets of one kind, bit by bit. It holds a descriptor, and with it the network namespace in being. */
+struct proc_socket_table;
+int proc_socket_table_open(int proc, uint32_t pid, enum proc_socket_kind kind, struct proc_socket_table **ret_table);
+void proc_socket_table_close(struct proc_socket_table *table); /* NULL is allowed */
+
 /*
- * All sockets of one kind while visit returns 0; returns what visit returned last, or -errno. A line that is not
- * understood is passed over.
+ * Goes on behind the socket that was visited last, while visit returns 0; returns what visit returned last, 0 at the
+ * end, or -errno. A line that is not understood is passed over. Of sockets that come and go in between, one that is
+ * there all the time may be visited twice or not at all, but few are: the kernel knows its place by the list it is in.
  */
-int proc_visit_sockets(int proc, uint32_t pid, enum proc_socket_kind kind,
-                       int (*visit)(void *context, const struct proc_socket *socket), void *context);
+int proc_socket_table_visit(struct proc_socket_table *table,
+                            int (*visit)(void *context, const struct proc_socket *socket), void *context);
 
 /* A number that is the same for processes of one network namespace. -EACCES: we are not told. */
 int proc_network_namespace(int proc, uint32_t pid, uint64_t *ret_inode);

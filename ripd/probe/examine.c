@@ -28,7 +28,7 @@
 #define LOOK_AGAIN_NS UINT64_C(25000000) /* two ticks and more of the slowest clocks (100 Hz) */
 #define LOOK_NS UINT64_C(100000)         /* what one takes at most, but for a busy machine */
 #define REFRESH_NS UINT64_C(5000000000)
-#define SOCKETS_BUDGET_PART 3u /* of a call's budget, at most, for one table of sockets */
+#define SOCKETS_BUDGET_PART 3u /* of a call's budget, at most, for tables of sockets of one namespace */
 #define SEARCH_BUDGET_PART 4u  /* and for who has the other ends of pipes and unix sockets */
 
 /* Whether the thread was started after the id had been registered: then it is not the one that the id was put on. */
@@ -114,7 +114,9 @@ static void read_other_end(struct probe *probe, const struct subject *subject, s
     probe->searched_ns += clock_mono_ns() - began_mono_ns;
 }
 
-static struct kernel_facts *decode(struct probe *probe, const struct subject *subject, struct kernel_reading *reading)
+/* *ret_whole: false if there was no time for some of it, which the next call may have. */
+static struct kernel_facts *decode(struct probe *probe, const struct subject *subject, struct kernel_reading *reading,
+                                   bool *ret_whole)
 {
     const struct proc_socket *socket = NULL;
     struct kernel_facts *facts;
@@ -123,9 +125,9 @@ static struct kernel_facts *decode(struct probe *probe, const struct subject *su
     read_other_end(probe, subject, reading);
     probe->ends_cut_count += (reading->has & KERNEL_HAS_NO_TIME) != 0;
     socket_inode = kernel_decode_socket(reading);
-    if (socket_inode != 0)
-        sockets_find(probe->sockets, probe->proc, reading->pid, socket_inode,
-                     clock_mono_ns() + probe->budget_ns / SOCKETS_BUDGET_PART, &socket);
+    *ret_whole =
+        socket_inode == 0 || sockets_find(probe->sockets, probe->proc, reading->pid, socket_inode,
+                                          clock_mono_ns() + probe->budget_ns / SOCKETS_BUDGET_PART, &socket) != -EAGAIN;
     facts = kernel_decode(reading, socket);
     if (facts != NULL && !subject->attested)
         facts->denied = KERNEL_DENIED(SYSCALL) | KERNEL_DENIED(WCHAN) | KERNEL_DENIED(DESCRIPTORS);
@@ -137,11 +139,12 @@ static void remember(struct probe *probe, const struct subject *subject, struct 
                      struct kernel_reading *reading, bool whole)
 {
     struct kernel_facts *facts;
+    bool is_whole;
 
     if (whole || watch->facts == NULL || !subject->attested) {
-        facts = decode(probe, subject, reading);
+        facts = decode(probe, subject, reading, &is_whole);
         watch->wait = kernel_decode_wait(reading);
-        watch->decoded_mono_ns = reading->times.read_mono_ns;
+        watch->decoded_mono_ns = is_whole ? reading->times.read_mono_ns : 0;
     } else {
         facts = kernel_facts_copy(watch->facts);
     }

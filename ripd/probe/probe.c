@@ -145,7 +145,7 @@ void probe_forget(struct probe *probe)
     probe->again_count = 0;
     probe->searched_ns = 0;
     if (probe->sockets != NULL)
-        sockets_forget(probe->sockets);
+        sockets_end_pass(probe->sockets);
     free(probe->places);
     probe->places = NULL;
     probe->place_capacity = 0;

@@ -3,20 +3,26 @@
 #include "probe/sockets.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "core/array.h"
 #include "os/clock.h"
 
-enum { SOCKETS_PER_CLOCK = 64 };
+enum { ROWS_PER_CLOCK = 64 };
 
 struct socket_space {
     uint64_t key;
     struct proc_socket *sockets; /* by inode */
     size_t count;
     size_t capacity;
-    uint64_t deadline_mono_ns; /* while it is read */
+    struct proc_socket_table *table; /* that is being read; NULL = none */
     int tables_read;
+    unsigned row_count;        /* since it was read on */
+    uint64_t deadline_mono_ns; /* while it is read */
+    unsigned unwanted_count;   /* passes in which nobody asked */
+    bool wanted;               /* in this pass */
+    bool cut;                  /* in this pass: it is read no more */
 };
 
 /* The cheap ones first: for tcp the kernel walks a table of all that there could be, which takes ten milliseconds. */
@@ -34,18 +40,41 @@ struct sockets *sockets_new(void)
     return calloc(1, sizeof(struct sockets));
 }
 
-void sockets_forget(struct sockets *sockets)
+static bool is_complete(const struct socket_space *space)
 {
-    for (size_t i = 0; i < sockets->count; i++)
-        free(sockets->spaces[i].sockets);
-    sockets->count = 0;
+    return space->tables_read == PROC_SOCKET_KIND_COUNT;
+}
+
+static void space_done(struct socket_space *space)
+{
+    proc_socket_table_close(space->table);
+    free(space->sockets);
+}
+
+void sockets_end_pass(struct sockets *sockets)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < sockets->count; i++) {
+        struct socket_space *space = &sockets->spaces[i];
+
+        space->unwanted_count = space->wanted ? 0 : space->unwanted_count + 1;
+        if (space->unwanted_count > SOCKETS_PATIENCE || is_complete(space)) {
+            space_done(space);
+            continue;
+        }
+        space->wanted = space->cut = false;
+        sockets->spaces[kept++] = *space;
+    }
+    sockets->count = kept;
 }
 
 void sockets_free(struct sockets *sockets)
 {
     if (sockets == NULL)
         return;
-    sockets_forget(sockets);
+    for (size_t i = 0; i < sockets->count; i++)
+        space_done(&sockets->spaces[i]);
     free(sockets);
 }
 
@@ -59,15 +88,16 @@ static int keep_socket(void *context, const struct proc_socket *socket)
     struct socket_space *space = context;
     struct proc_socket *longer;
 
-    if (space->count >= SOCKETS_MAX ||
-        (space->count % SOCKETS_PER_CLOCK == 0 && clock_mono_ns() >= space->deadline_mono_ns))
-        return -ETIME;
-    longer = array_reserve(space->sockets, &space->capacity, space->count + 1, sizeof(*longer));
-    if (longer == NULL)
-        return -ENOMEM;
-    space->sockets = longer;
-    space->sockets[space->count++] = *socket;
-    return 0;
+    if (socket->inode != 0) { /* else nobody has it open */
+        if (space->count >= SOCKETS_MAX)
+            return -EFBIG;
+        longer = array_reserve(space->sockets, &space->capacity, space->count + 1, sizeof(*longer));
+        if (longer == NULL)
+            return -ENOMEM;
+        space->sockets = longer;
+        space->sockets[space->count++] = *socket;
+    }
+    return ++space->row_count % ROWS_PER_CLOCK == 0 && clock_mono_ns() >= space->deadline_mono_ns ? -ETIME : 0;
 }
 
 static int compare_sockets(const void *left, const void *right)
@@ -77,17 +107,44 @@ static int compare_sockets(const void *left, const void *right)
     return (a->inode > b->inode) - (a->inode < b->inode);
 }
 
-/* Reads one more table of a namespace. */
-static void read_table(struct sockets *sockets, struct socket_space *space, int proc, uint32_t pid,
-                       uint64_t deadline_mono_ns)
+static void end_table(struct socket_space *space)
 {
-    int result;
+    proc_socket_table_close(space->table);
+    space->table = NULL;
+    space->tables_read++;
+}
+
+/*
+ * Then no row is believed yet: the name of a unix socket may have line feeds in it and pretend to be another's row,
+ * which shows when that is there, too. It is the first of all tables, so there are no other rows.
+ */
+static bool is_reading_names(const struct socket_space *space)
+{
+    return !is_complete(space) && table_order[space->tables_read] == PROC_SOCKET_UNIX;
+}
+
+/* Reads the rest of the table that is being read, or one more; of what there is no time for, some at least. */
+static void read_on(struct sockets *sockets, struct socket_space *space, int proc, uint32_t pid,
+                    uint64_t deadline_mono_ns)
+{
+    int result = 0;
 
     space->deadline_mono_ns = deadline_mono_ns;
-    result = proc_visit_sockets(proc, pid, table_order[space->tables_read++], keep_socket, space);
-    sockets->cut_count += result == -ETIME || result == -ENOMEM;
+    space->row_count = 0;
+    if (space->table == NULL)
+        result = proc_socket_table_open(proc, pid, table_order[space->tables_read], &space->table);
+    if (result == 0)
+        result = proc_socket_table_visit(space->table, keep_socket, space);
     if (space->count > 1)
         qsort(space->sockets, space->count, sizeof(*space->sockets), compare_sockets);
+    if (is_reading_names(space) && result != 0 && result != -ETIME)
+        space->count = 0;
+    else if (result == -EFBIG || result == -ENOMEM)
+        space->tables_read = PROC_SOCKET_KIND_COUNT - 1; /* there is no room for others either */
+    if (result != -ETIME)
+        end_table(space);
+    space->cut = !is_complete(space) && clock_mono_ns() >= deadline_mono_ns;
+    sockets->cut_count += space->cut || result == -EFBIG || result == -ENOMEM;
 }
 
 /* NULL: there are too many. */
@@ -108,7 +165,7 @@ static struct socket_space *space_of(struct sockets *sockets, int proc, uint32_t
     return &sockets->spaces[sockets->count++];
 }
 
-/* Whether it is there twice: the name of a unix socket may have line feeds in it, and pretend to be another's row. */
+/* Whether it is there twice: see is_reading_names(). */
 static bool is_ambiguous(const struct socket_space *space, const struct proc_socket *found)
 {
     size_t at = (size_t)(found - space->sockets);
@@ -124,10 +181,11 @@ int sockets_find(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode
 
     if (space == NULL || inode == 0)
         return -ENOENT;
+    space->wanted = true;
     for (;;) {
         const struct proc_socket *found = NULL;
 
-        if (space->count != 0)
+        if (space->count != 0 && !is_reading_names(space))
             found = bsearch(&wanted, space->sockets, space->count, sizeof(wanted), compare_sockets);
         if (found != NULL) {
             if (is_ambiguous(space, found))
@@ -135,8 +193,10 @@ int sockets_find(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode
             *ret_socket = found;
             return 0;
         }
-        if (space->tables_read == PROC_SOCKET_KIND_COUNT)
+        if (is_complete(space))
             return -ENOENT;
-        read_table(sockets, space, proc, pid, deadline_mono_ns);
+        if (space->cut)
+            return -EAGAIN;
+        read_on(sockets, space, proc, pid, deadline_mono_ns);
     }
 }

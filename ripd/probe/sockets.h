@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sockets.h - sockets by inode; tables are read as they are needed, once per network namespace and pass.
+ * sockets.h - sockets by inode; tables are read as they are needed, once per network namespace and pass, those too long
+ * for one pass in as many as it takes.
  *
  * Guarantees
- *   A. At most SOCKET_SPACES_MAX namespaces, SOCKETS_MAX sockets of each, and reading until a deadline: what is beyond
- *      is not found, and counted.
+ *   A. At most SOCKET_SPACES_MAX namespaces, SOCKETS_MAX sockets of each: what is beyond is not found, and counted.
+ *   B. Reading ends at a deadline, once in a pass for each namespace, and is counted. It goes on from there in the next
+ *      pass in which somebody asks: each comes further, so everybody is told in the end.
+ *   C. What is known of a namespace goes at the end of the pass in which all was read, or after SOCKETS_PATIENCE passes
+ *      in which nobody asked.
  */
 #ifndef RIPD_PROBE_SOCKETS_H
 #define RIPD_PROBE_SOCKETS_H
@@ -15,23 +19,24 @@
 
 #define SOCKET_SPACES_MAX 16u
 #define SOCKETS_MAX 32768u
+#define SOCKETS_PATIENCE 8u
 
 struct sockets;
 
 struct sockets *sockets_new(void);          /* NULL: no memory */
 void sockets_free(struct sockets *sockets); /* NULL is allowed */
 
-/* Forgets everything: what is looked for from now on is read anew. */
-void sockets_forget(struct sockets *sockets);
+/* What is looked for from now on is read anew, but for what was not read to its end. */
+void sockets_end_pass(struct sockets *sockets);
 
 /*
- * 0; -ENOENT: there is none in the process's namespace, or its table was not read so far. The socket is valid until
- * the next call.
+ * 0; -ENOENT: there is none in the process's namespace, or no telling; -EAGAIN: not all was read, ask in the next pass.
+ * The socket is valid until the next call.
  */
 int sockets_find(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode, uint64_t deadline_mono_ns,
                  const struct proc_socket **ret_socket);
 
-/* Tables that were not read to their end, since the beginning. */
+/* How often tables were not read to their end, since the beginning. */
 uint64_t sockets_cut_count(const struct sockets *sockets);
 
 #endif

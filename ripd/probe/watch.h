@@ -29,7 +29,7 @@ struct watch {
     uint64_t progress;
     struct kernel_times first;
     struct kernel_times last;
-    uint64_t decoded_mono_ns;   /* when it was last asked what it waits for; 0 = never */
+    uint64_t decoded_mono_ns;   /* when it was last asked what it waits for; 0 = never, or not all was told */
     enum evidence_wait wait;    /* as of then */
     struct kernel_facts *facts; /* a reference; NULL = none yet */
     struct lock_wait lock;      /* owner.address 0 = it waits for none that is known */

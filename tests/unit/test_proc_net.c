@@ -191,8 +191,8 @@ static void test_sockets_of_our_own(void **state)
     assert_int_equal(sockets_find(sockets, proc, pid, 0, deadline_mono_ns, &found), -ENOENT);
     assert_int_equal(sockets_find(sockets, proc, pid, UINT64_MAX, deadline_mono_ns, &found), -ENOENT);
     assert_int_equal(sockets_cut_count(sockets), 0);
-    sockets_forget(sockets);
-    assert_int_equal(sockets_find(sockets, proc, pid, inode_of(server), 0, &found), -ENOENT); /* no time */
+    sockets_end_pass(sockets);
+    assert_int_equal(sockets_find(sockets, proc, pid, inode_of(server), 0, &found), -EAGAIN); /* no time */
     assert_true(sockets_cut_count(sockets) != 0);
     close(server);
     close(named);
@@ -203,57 +203,187 @@ static void test_sockets_of_our_own(void **state)
 /* A name that looks like the row of another socket: neither row is believed. */
 static void test_a_name_with_a_row_in_it(void **state)
 {
+    enum { CROWD = 300 };
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), liar = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int victim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int victim = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), crowd[CROWD];
     struct sockets *sockets = sockets_new();
     const struct proc_socket *found;
 
     (void)state;
+    for (size_t i = 0; i < CROWD; i++) /* so that the two are not read at once */
+        crowd[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "x\n0: 00000003 00000000 00000000 0001 03 %u /run/lie",
              (unsigned)inode_of(victim));
     assert_int_equal(bind(liar, (struct sockaddr *)&name, sizeof(name)), 0);
     assert_int_equal(sockets_find(sockets, proc, (uint32_t)getpid(), inode_of(victim), UINT64_MAX, &found), -ENOENT);
     assert_int_equal(sockets_find(sockets, proc, (uint32_t)getpid(), inode_of(liar), UINT64_MAX, &found), 0);
+    sockets_free(sockets);
+    sockets = sockets_new();
+    for (unsigned i = 0; i < 500; i++) { /* nor while only one of the two has been read */
+        assert_int_not_equal(sockets_find(sockets, proc, (uint32_t)getpid(), inode_of(victim), 0, &found), 0);
+        sockets_end_pass(sockets);
+    }
+    for (size_t i = 0; i < CROWD; i++)
+        close(crowd[i]);
     close(liar);
     close(victim);
     close(proc);
     sockets_free(sockets);
 }
 
-/* A table longer than what is read at once, in a tree of our own. */
+/* A table of that many sockets, of process 7 in a tree of our own: inodes from `first` on, the highest come first. */
+struct net_tree {
+    char path[64];
+    char table[128];
+    int descriptor;
+};
+
+static void tree_write(const struct net_tree *tree, int first, int line_count, int without_inode)
+{
+    FILE *file = fopen(tree->table, "we");
+
+    fputs("  sl  local_address rem_address\n", file);
+    for (int i = 0; i < without_inode; i++)
+        fprintf(file, "%4d: 0100007F:0050 0100007F:0051 06 00000000:00000000 00:00000000 00000000 0 0 0 1 0 100\n", i);
+    for (int i = first + line_count - 1; i >= first; i--)
+        fprintf(file, "%4d: 0100007F:0050 0100007F:%04X 01 00000000:00000000 00:00000000 00000000 0 0 %d 1 0 100\n", i,
+                i % 0x10000, i);
+    fclose(file);
+}
+
+static void tree_open(struct net_tree *tree, int line_count)
+{
+    snprintf(tree->path, sizeof(tree->path), "/dev/shm/rip-test-net-XXXXXX");
+    assert_non_null(mkdtemp(tree->path));
+    tree->descriptor = open(tree->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(mkdirat(tree->descriptor, "7", 0700), 0);
+    assert_int_equal(mkdirat(tree->descriptor, "7/net", 0700), 0);
+    snprintf(tree->table, sizeof(tree->table), "%s/7/net/tcp", tree->path);
+    tree_write(tree, 1, line_count, 0);
+}
+
+static void tree_close(struct net_tree *tree)
+{
+    unlink(tree->table);
+    unlinkat(tree->descriptor, "7/net", AT_REMOVEDIR);
+    unlinkat(tree->descriptor, "7", AT_REMOVEDIR);
+    close(tree->descriptor);
+    rmdir(tree->path);
+}
+
+/* A table longer than what is read at once. */
 static void test_a_long_table(void **state)
 {
     enum { LINES = 3000 };
-    char path[64] = "/dev/shm/rip-test-net-XXXXXX", name[128];
     struct sockets *sockets = sockets_new();
     const struct proc_socket *found;
-    FILE *file;
-    int tree;
+    struct net_tree tree;
 
     (void)state;
-    assert_non_null(mkdtemp(path));
-    tree = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(mkdirat(tree, "7", 0700), 0);
-    assert_int_equal(mkdirat(tree, "7/net", 0700), 0);
-    snprintf(name, sizeof(name), "%s/7/net/tcp", path);
-    file = fopen(name, "we");
-    fputs("  sl  local_address rem_address\n", file);
-    for (int i = LINES; i > 0; i--)
-        fprintf(file, "%4d: 0100007F:0050 0100007F:%04X 01 00000000:00000000 00:00000000 00000000 0 0 %d 1 0 100\n", i,
-                i, i);
-    fclose(file);
+    tree_open(&tree, LINES);
     for (uint64_t inode = 1; inode <= LINES; inode++) {
-        assert_int_equal(sockets_find(sockets, tree, 7, inode, UINT64_MAX, &found), 0);
+        assert_int_equal(sockets_find(sockets, tree.descriptor, 7, inode, UINT64_MAX, &found), 0);
         assert_int_equal(found->remote.port, inode);
     }
-    assert_int_equal(sockets_find(sockets, tree, 7, LINES + 1, UINT64_MAX, &found), -ENOENT);
+    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, LINES + 1, UINT64_MAX, &found), -ENOENT);
     sockets_free(sockets);
-    unlink(name);
-    unlinkat(tree, "7/net", AT_REMOVEDIR);
-    unlinkat(tree, "7", AT_REMOVEDIR);
-    close(tree);
-    rmdir(path);
+    tree_close(&tree);
+}
+
+/* Asks in one pass after the other, none of which has any time, until it is told; returns what, and after how many. */
+static int ask_in_passes(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode, unsigned *ret_passes)
+{
+    const struct proc_socket *found;
+    int result = -EAGAIN;
+
+    for (*ret_passes = 0; result == -EAGAIN && *ret_passes < 10000; ++*ret_passes) {
+        result = sockets_find(sockets, proc, pid, inode, 0, &found);
+        if (result == -EAGAIN) /* not twice in one pass */
+            assert_int_equal(sockets_find(sockets, proc, pid, inode, UINT64_MAX, &found), -EAGAIN);
+        if (result != -EAGAIN)
+            break;
+        sockets_end_pass(sockets);
+    }
+    return result;
+}
+
+/* What there is no time for in one pass is read in the next ones, from there on. */
+static void test_a_table_too_long_for_a_pass(void **state)
+{
+    enum { LINES = 3000, PASSES = LINES / 64 + PROC_SOCKET_KIND_COUNT };
+    struct sockets *sockets = sockets_new();
+    const struct proc_socket *found;
+    struct net_tree tree;
+    unsigned passes;
+
+    (void)state;
+    tree_open(&tree, LINES);
+    assert_int_equal(ask_in_passes(sockets, tree.descriptor, 7, 1, &passes), 0); /* the last one */
+    assert_in_range(passes, LINES / 64, PASSES);
+    assert_in_range(sockets_cut_count(sockets), passes, passes + 1);
+    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, LINES, 0, &found), 0);
+    for (unsigned i = 0; i < SOCKETS_PATIENCE + 1; i++) /* the first is the one in which somebody asked */
+        sockets_end_pass(sockets);
+    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 1, 0, &found), 0); /* still there */
+    for (unsigned i = 0; i < SOCKETS_PATIENCE + 2; i++)
+        sockets_end_pass(sockets);
+    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 1, 0, &found), -EAGAIN); /* nobody asked: anew */
+    assert_int_equal(ask_in_passes(sockets, tree.descriptor, 7, LINES + 1, &passes), -ENOENT);
+    assert_in_range(passes, LINES / 64, PASSES);
+    sockets_end_pass(sockets); /* it was read to its end, and is read anew */
+    tree_write(&tree, LINES + 1, 1, 0);
+    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 1, UINT64_MAX, &found), -ENOENT);
+    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, LINES + 1, UINT64_MAX, &found), 0);
+    sockets_free(sockets);
+    tree_close(&tree);
+}
+
+/* A socket that nobody has open any more has no inode, and takes no room. */
+static void test_too_many_sockets(void **state)
+{
+    struct sockets *sockets = sockets_new();
+    const struct proc_socket *found;
+    struct net_tree tree;
+
+    (void)state;
+    tree_open(&tree, 0);
+    tree_write(&tree, 1, SOCKETS_MAX, SOCKETS_MAX);
+    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 1, UINT64_MAX, &found), 0);
+    assert_int_equal(sockets_cut_count(sockets), 0);
+    sockets_free(sockets);
+    sockets = sockets_new();
+    tree_write(&tree, 1, SOCKETS_MAX + 1, 0);
+    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 1, UINT64_MAX, &found), -ENOENT);
+    assert_int_equal(sockets_find(sockets, tree.descriptor, 7, 2, UINT64_MAX, &found), 0);
+    assert_int_equal(sockets_cut_count(sockets), 1);
+    sockets_free(sockets);
+    tree_close(&tree);
+}
+
+/* The kernel's own tables go on where they were left, too, while others come and go. */
+static void test_real_tables_in_passes(void **state)
+{
+    enum { SERVERS = 300 };
+    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), servers[SERVERS];
+    struct sockets *sockets = sockets_new();
+    struct sockaddr_in address;
+    unsigned passes, most = 0;
+
+    (void)state;
+    for (size_t i = 0; i < SERVERS; i++)
+        servers[i] = listen_at(&address);
+    for (size_t i = 0; i < SERVERS; i += 2) {
+        assert_int_equal(ask_in_passes(sockets, proc, (uint32_t)getpid(), inode_of(servers[i]), &passes), 0);
+        most = passes > most ? passes : most;
+        close(servers[i]);
+        sockets_end_pass(sockets);
+    }
+    assert_true(most >= 2); /* it did take several */
+    for (size_t i = 1; i < SERVERS; i += 2)
+        close(servers[i]);
+    close(proc);
+    sockets_free(sockets);
 }
 
 int main(void)
@@ -267,6 +397,9 @@ int main(void)
         cmocka_unit_test(test_sockets_of_our_own),
         cmocka_unit_test(test_a_name_with_a_row_in_it),
         cmocka_unit_test(test_a_long_table),
+        cmocka_unit_test(test_a_table_too_long_for_a_pass),
+        cmocka_unit_test(test_too_many_sockets),
+        cmocka_unit_test(test_real_tables_in_passes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,7 +145,7 @@ def marked_lines():
 
 
 class Zoo(World):
-    INTERVAL_MS = 1000  # tables of sockets are read within a part of it
+    INTERVAL_MS = 1000  # who holds other ends is searched for within a part of it
     STALL_AFTER_MS = 1000
 
     def __init__(self):
