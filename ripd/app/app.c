@@ -214,6 +214,20 @@ static int app_threads(void *context, uint64_t ticket, const struct query *query
     return requests_push(app->requests, ticket, query);
 }
 
+/* What is known of the thread of an id that does not move. Not a new reference; NULL: nothing. */
+static struct kernel_facts *app_kernel(const struct app *app, const struct sighting *sighting)
+{
+    const struct item *item = sighting->item;
+    struct kernel_facts *facts;
+
+    if (sighting->state != ID_STALLED && sighting->state != ID_STOPPED)
+        return NULL;
+    facts = evidence_kernel(app->probe, item->ring, item->slot, item->generation);
+    if (facts == NULL && sighting->cause == CAUSE_SIGNAL && item->tid != 0)
+        facts = evidence_kernel_stopped(app->probe);
+    return facts;
+}
+
 static struct page *app_describe(struct app *app, const struct query *query)
 {
     struct page *page;
@@ -223,10 +237,8 @@ static struct page *app_describe(struct app *app, const struct query *query)
     page = describe_threads(app->registry, app->detector, query, app->snapshot);
     for (size_t i = 0; page != NULL && i < page->count; i++) {
         struct sighting *sighting = &page->sightings[i];
-        const struct item *item = sighting->item;
 
-        if (sighting->state == ID_STALLED)
-            sighting->kernel = kernel_facts_ref(evidence_kernel(app->probe, item->ring, item->slot, item->generation));
+        sighting->kernel = kernel_facts_ref(app_kernel(app, sighting));
     }
     return page;
 }

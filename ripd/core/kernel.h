@@ -17,7 +17,7 @@
 
 /* Fields of "kernel", in their order, and what they say. */
 #define KERNEL_FIELD_TABLE(X)                                                                                          \
-    X("state", "the letter of its state: S and D wait, R runs or could run")                                           \
+    X("state", "the letter of its state: S and D wait, R runs or could run, T and t are stopped")                      \
     X("syscall", "the system call that it waits in; null for one that runs, whose call the kernel does not tell")      \
     X("fd", "the descriptor that it waits for")                                                                        \
     X("target",                                                                                                        \

@@ -5,12 +5,12 @@
  *
  * Guarantees
  *   1. What stops a whole process is told of all its suspects, however many, by one look at the process: half the
- * budget is kept for that. An id on no thread needs no more either.
+ *      budget is kept for that. An id on no thread needs no more either.
  *   2. The threads of the others are looked at one by one: those never examined first, the longest frozen of them
  *      first, until the budget is spent, then those in what may be a deadlock, then the others in turn, until a quarter
- *      of it is. The budget is for reading
- *      /proc: the bookkeeping, some 25 ns for each suspect, is not taken out of it, or a million of them would leave
- *      nothing for any.
+ *      of it is. What is left of that quarter is for threads of stopped processes, which were in some wait too. The
+ *      budget is for reading /proc: the bookkeeping, some 25 ns for each suspect, is not taken out of it, or a million
+ *      of them would leave nothing for any.
  *   3. A process is asked about again after its threads; if it is not the same any more, nothing that was read counts.
  *   4. Only numbers that the ring itself gives are looked up, below the pid that it is known to be of.
  */
@@ -66,7 +66,7 @@ static bool settle_suspect(const struct subject *subject, struct detector_suspec
     evidence->process_state = subject->leader_state;
     if (suspect->tid != 0 && subject->leader_state == 'T')
         evidence->thread_state = 'T'; /* a stop is the whole process's */
-    if (suspect->tid == 0 || subject->core_dumping || subject->frozen || subject->leader_state == 'T')
+    if (suspect->tid == 0 || probe_is_stopped(subject))
         return true;
     *evidence = (struct evidence){0}; /* until its thread has been looked at */
     return false;
@@ -125,16 +125,44 @@ static struct pending pending_of(const struct probe *probe, const struct detecto
     };
 }
 
-/* Settles those who need no look at a thread, and makes a heap of the others. */
+static struct pending pending_stopped(const struct probe *probe, const struct detector_suspect *suspect, size_t index)
+{
+    uint64_t key = probe_key(suspect->ring, suspect->slot);
+
+    return (struct pending){
+        .class = key > probe->last_stopped ? PENDING_STOPPED_NEXT : PENDING_STOPPED_LATER,
+        .suspect = (uint32_t)index,
+        .order = key,
+    };
+}
+
+/* What was seen of a thread before it was stopped is not how it is now, nor what was seen while it was. */
+static void forget_other_times(struct probe *probe, const struct subject *subject,
+                               const struct detector_suspect *suspect, size_t index)
+{
+    bool was_stopped = suspect->state == ID_STOPPED && suspect->cause != CAUSE_TRACER;
+
+    if (subject->asked && was_stopped != probe_is_stopped(subject))
+        watches_drop(&probe->watches, index);
+}
+
+/* Settles those who need no look at a thread for their verdict, and makes a heap of all that are to be looked at. */
 static int gather_pending(struct probe *probe, struct detector_suspect *suspects, size_t count)
 {
     struct pending *pending = array_reserve(probe->pending, &probe->pending_capacity, count, sizeof(*pending));
 
     for (size_t i = 0; i < count; i++) {
-        if (probe->owners[i] == NO_SUBJECT || settle_suspect(&probe->subjects[probe->owners[i]], &suspects[i]))
+        const struct subject *subject = probe->owners[i] != NO_SUBJECT ? &probe->subjects[probe->owners[i]] : NULL;
+        bool settled;
+
+        if (subject == NULL)
             continue;
-        if (pending != NULL)
-            pending[probe->pending_count++] = pending_of(probe, &suspects[i], i);
+        forget_other_times(probe, subject, &suspects[i], i);
+        settled = settle_suspect(subject, &suspects[i]);
+        if (pending == NULL || (settled && (!subject->asked || suspects[i].tid == 0 || !examine_is_due(probe, i))))
+            continue;
+        pending[probe->pending_count++] =
+            settled ? pending_stopped(probe, &suspects[i], i) : pending_of(probe, &suspects[i], i);
     }
     if (pending == NULL)
         return -ENOMEM;
@@ -168,7 +196,9 @@ static void examine_pending(struct probe *probe, struct registry *registry, stru
         }
         next = pop_pending(probe);
         examine_suspect(probe, registry, suspects, next.suspect, deadline_mono_ns);
-        if (next.class >= PENDING_NEXT)
+        if (next.class >= PENDING_STOPPED_NEXT)
+            probe->last_stopped = next.order;
+        else if (next.class >= PENDING_NEXT)
             probe->last_suspect = next.order;
     }
     examine_told(probe, registry, suspects, count, 0, true);
@@ -231,6 +261,11 @@ size_t evidence_collect(struct probe *probe, struct registry *registry, struct d
 struct kernel_facts *evidence_kernel(const struct probe *probe, uint32_t ring, uint32_t slot, uint32_t generation)
 {
     return watches_find(&probe->watches, ring, slot, generation);
+}
+
+struct kernel_facts *evidence_kernel_stopped(const struct probe *probe)
+{
+    return probe->stopped_facts;
 }
 
 void evidence_doubt(struct probe *probe, const struct waits *waits)

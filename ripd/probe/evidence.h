@@ -41,6 +41,9 @@ void probe_set_budget(struct probe *probe, uint64_t budget_ns); /* from the next
  */
 struct kernel_facts *evidence_kernel(const struct probe *probe, uint32_t ring, uint32_t slot, uint32_t generation);
 
+/* What is known of any thread that a signal has stopped; for one that was not looked at. Valid as long as the probe. */
+struct kernel_facts *evidence_kernel_stopped(const struct probe *probe);
+
 /* Tables of sockets that were not read to their end, since the beginning. */
 uint64_t evidence_sockets_cut_count(const struct probe *probe);
 

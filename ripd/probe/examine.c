@@ -147,6 +147,8 @@ static void remember(struct probe *probe, const struct subject *subject, struct 
         watch->decoded_mono_ns = is_whole ? reading->times.read_mono_ns : 0;
     } else {
         facts = kernel_facts_copy(watch->facts);
+        if (facts != NULL)
+            facts->state = reading->times.state;
     }
     if (facts == NULL)
         return;
@@ -172,10 +174,13 @@ static void want_again(struct probe *probe, size_t index, uint64_t now_mono_ns)
 }
 
 /* Who owns the lock that it waits for, before watch->last becomes this look. */
-static void remember_lock(struct watch *watch, const struct kernel_reading *reading, bool whole)
+static void remember_lock(const struct subject *subject, struct watch *watch, const struct kernel_reading *reading,
+                          bool whole)
 {
     const bool same = kernel_has_not_run(&watch->last, &reading->times);
 
+    if (probe_is_stopped(subject))
+        return; /* it holds up others, but nobody it */
     if (whole && (reading->has & KERNEL_HAS_LOCK) != 0)
         lock_wait_seen(&watch->lock, &reading->lock_owner, &reading->lock_look, same);
     else if (whole)
@@ -200,10 +205,10 @@ static bool weigh(struct probe *probe, const struct subject *subject, struct wat
         watch->first = watch->last = *times;
     evidence->cpu = kernel_decode_cpu(&watch->last, times, probe->tick_ns);
     remember(probe, subject, watch, reading, whole);
-    remember_lock(watch, reading, whole);
+    remember_lock(subject, watch, reading, whole);
     evidence->wait = watch->wait;
     if (times->state == 'R' && times->read_mono_ns < watch->last.read_mono_ns + KERNEL_LOOKS_NS)
-        return false;
+        return probe_is_stopped(subject);
     if (times->read_mono_ns >= watch->last.read_mono_ns + KERNEL_LOOKS_NS)
         watch->last = *times;
     return true;
@@ -222,6 +227,7 @@ static enum remote_wanted ask(struct probe *probe, const struct subject *subject
         .ring_tid = suspect->tid,
         .tid = tid,
         .progress = suspect->progress,
+        .stopped = probe_is_stopped(subject),
     };
 
     if (remote_is_asked(probe->remote, wish.ring, wish.slot))
@@ -263,6 +269,13 @@ static bool is_there(const struct probe *probe, struct registry *registry, const
     return !evidence->thread_gone && !evidence->thread_replaced;
 }
 
+/* What the look adds to the verdict: nothing, where the whole process is stopped. */
+static void conclude(const struct subject *subject, struct detector_suspect *suspect, const struct evidence *evidence)
+{
+    if (!probe_is_stopped(subject))
+        suspect->evidence = *evidence;
+}
+
 /* False: it was ready to run, and takes another look. */
 static bool look(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t index,
                  uint64_t deadline_mono_ns)
@@ -286,15 +299,25 @@ static bool look(struct probe *probe, struct registry *registry, struct detector
         if (!weigh(probe, subject, watch, &reading, depth == DEPTH_WHOLE, &evidence))
             return false;
     }
-    suspect->evidence = evidence;
+    conclude(subject, suspect, &evidence);
     return true;
 }
 
 void examine_suspect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t index,
                      uint64_t deadline_mono_ns)
 {
+    if (probe_is_stopped(&probe->subjects[probe->owners[index]]) && !examine_is_due(probe, index))
+        return; /* there were many of them */
     if (!look(probe, registry, suspects, index, deadline_mono_ns))
         want_again(probe, index, clock_mono_ns());
+}
+
+bool examine_is_due(const struct probe *probe, size_t index)
+{
+    const struct watch *watch = watches_known(&probe->watches, index);
+
+    return watch != NULL ? clock_mono_ns() - watch->decoded_mono_ns >= REFRESH_NS
+                         : probe->watches.live_count < WATCHES_MAX / 2;
 }
 
 /* Answers ---------------------------------------------------------------------------------------------------------- */
@@ -350,7 +373,7 @@ static void take_answer(struct probe *probe, struct registry *registry, struct d
     if (suspect == NULL || probe->owners[index] == NO_SUBJECT)
         return;
     subject = &probe->subjects[probe->owners[index]];
-    if (!subject->asked || !subject->attested ||
+    if (!subject->asked || !subject->attested || answer->wish.stopped != probe_is_stopped(subject) ||
         (answer->told && answer->pid != subject->ring->processes[subject->process].pid) ||
         (answer->status != 0 && !read_denied(probe, subject, answer, &answer->reading)))
         return;
@@ -360,7 +383,7 @@ static void take_answer(struct probe *probe, struct registry *registry, struct d
         watches_drop(&probe->watches, index);
     else if (!weigh(probe, subject, watch, &answer->reading, true, &evidence))
         return; /* it is ready to run by now: that takes looks of our own */
-    suspect->evidence = evidence;
+    conclude(subject, suspect, &evidence);
 }
 
 void examine_told(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count,

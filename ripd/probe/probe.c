@@ -44,8 +44,11 @@ int probe_new(struct probe **ret_probe, const struct probe_options *options)
     probe->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     result = probe->proc < 0 ? -errno : 0;
     probe->sockets = sockets_new();
-    if (probe->cgroup_path == NULL || probe->sockets == NULL)
+    probe->stopped_facts = kernel_facts_new("");
+    if (probe->cgroup_path == NULL || probe->sockets == NULL || probe->stopped_facts == NULL)
         result = -ENOMEM;
+    else
+        probe->stopped_facts->state = 'T';
     if (result != 0) {
         probe_free(probe);
         return result;
@@ -66,6 +69,7 @@ void probe_free(struct probe *probe)
     probe_forget(probe);
     watches_done(&probe->watches);
     sockets_free(probe->sockets);
+    kernel_facts_unref(probe->stopped_facts);
     if (probe->proc >= 0)
         close(probe->proc);
     free(probe->cgroup_path);

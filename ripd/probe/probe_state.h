@@ -36,8 +36,18 @@ struct subject {
     int hold; /* pidfd, -1 = none */
 };
 
-/* In which order: never examined; in what may be a deadlock; after where the last call ended; before that. */
-enum pending_class { PENDING_NEW, PENDING_DOUBTED, PENDING_NEXT, PENDING_LATER };
+/*
+ * In which order: never examined; in what may be a deadlock; after where the last call ended; before that; and those
+ * whose verdict is known without a look, for what a look tells besides.
+ */
+enum pending_class {
+    PENDING_NEW,
+    PENDING_DOUBTED,
+    PENDING_NEXT,
+    PENDING_LATER,
+    PENDING_STOPPED_NEXT,
+    PENDING_STOPPED_LATER,
+};
 
 /* A suspect whose thread has to be looked at. The smallest comes first. */
 struct pending {
@@ -79,7 +89,16 @@ struct probe {
 
     uint64_t last_subject; /* key of the last one that was asked about */
     uint64_t last_suspect; /* the same of a suspect that had been examined before */
+    uint64_t last_stopped; /* and of one in a stopped process */
+
+    struct kernel_facts *stopped_facts; /* of a thread that a signal has stopped, and that was not looked at */
 };
+
+/* Whether something stops the process as a whole: its suspects need no look for their verdict. */
+static inline bool probe_is_stopped(const struct subject *subject)
+{
+    return subject->core_dumping || subject->frozen || subject->leader_state == 'T';
+}
 
 #define NO_SUBJECT UINT32_MAX
 
@@ -93,6 +112,9 @@ void examine_suspect(struct probe *probe, struct registry *registry, struct dete
                      uint64_t deadline_mono_ns);
 /* False: too much is under way already to ask about that suspect's thread. */
 bool examine_has_room(const struct probe *probe, const struct detector_suspect *suspect);
+/* Whether what is known of the thread of a suspect in a stopped process is nothing, or old, and there is room for it.
+ */
+bool examine_is_due(const struct probe *probe, size_t index);
 /* Takes in what is told, all that was asked for or as much as makes room; does not wait beyond the deadline. */
 void examine_told(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count,
                   uint64_t deadline_mono_ns, bool all);

@@ -47,6 +47,7 @@ struct remote_wish {
     uint32_t ring_tid; /* as the ring has it */
     uint32_t tid;      /* in our pid namespace */
     uint64_t progress;
+    bool stopped; /* it is asked for of a stopped process: while it runs again it says nothing */
 };
 
 enum remote_wanted {

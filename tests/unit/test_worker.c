@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "core/kernel.h"
+#include "os/clock.h"
 #include "os/packet.h"
 #include "os/sigbus.h"
 #include "probe/child/worker.h"
@@ -487,6 +488,7 @@ static void test_a_question_without_end(void **state)
     meanwhile = NULL;
     send_ask(&stuck, &ask, sizeof(ask), open_ring(&scene));
     nanosleep(&longer_than_one, NULL);
+    assert_true(packet_await(stuck.socket, clock_mono_ns() + 20 * SECOND_NS));
     assert_int_equal(packet_receive(stuck.socket, &byte, 1, true, NULL), -EPIPE);
     assert_int_equal(wait_for_worker(&stuck), SIGALRM);
     send_ask(&patient, &ask, sizeof(ask), open_ring(&scene));

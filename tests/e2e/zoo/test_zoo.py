@@ -76,6 +76,7 @@ def freeze(zoo, animal):
 
 DESCRIPTOR = {"fd": True}
 HELD = {"holder": True, "fd": True}
+STOPPED = {"syscall": "pause|ppoll", "target": "a signal", "marker": "stopped", "where": "stopped"}  # still in that
 KINDS = [
     Kind("user-spin", "spinning", "spin_in_user_space", state="R", mode="user"),
     Kind("call-spin", "spinning", "spin_in_one_call", state="R", mode="system"),
@@ -127,9 +128,9 @@ KINDS = [
     Kind("child", "blocked", "wait_for_a_child", "wait4", "child {peer}"),
     Kind("vfork", "uninterruptible", "wait_for_vfork", "vfork|clone3?", state="D"),
     Kind("pause", "blocked", "wait_for_a_signal", "pause|ppoll", "a signal"),
-    Kind("sigstop", "signal", "be_stopped", state=None, marker="stopped", where="stopped", bring_about=stop),
-    Kind("traced", "tracer", "be_stopped", state=None, marker="stopped", where="stopped", bring_about=trace),
-    Kind("frozen", "freezer", "be_stopped", state=None, marker="stopped", where="stopped", bring_about=freeze),
+    Kind("sigstop", "signal", "be_stopped", state="T", bring_about=stop, **STOPPED),
+    Kind("traced", "tracer", "be_stopped", state="t", bring_about=trace, **STOPPED),
+    Kind("frozen", "freezer", "be_stopped", state="[DS]", bring_about=freeze, **STOPPED),
 ]
 assert len(KINDS) >= 16
 
@@ -212,20 +213,18 @@ def faults_of(kind, item, told, lines):
         "line": location.get("line") == line,
         "waits_for": holders_of(item) == kind.waits,
     }
-    if kind.state is not None:
-        holds |= {
-            "kernel.state": kernel.get("state") == kind.state,
-            "kernel.syscall": matches(kind.syscall, kernel.get("syscall"), told),
-            "kernel.target": matches(kind.target, kernel.get("target"), told),
-            "kernel.fd": (kernel.get("fd") is not None) == kind.fd,
-            "kernel.mode": kind.mode is None or kernel.get("mode") == kind.mode,
-            "kernel.denied": kernel.get("denied") == [],
-            "kernel.wchan": (kernel.get("wchan") is not None) == (kind.state != "R"),
-            "kernel.window_ms": (kernel.get("window_ms") or 0) >= 12,
-        }
     holder = {"pid": told["peer"], "comm": "animal"} if kind.holder else None
-    if kind.state is not None:
-        holds["kernel.holder"] = kernel.get("holder") == holder
+    holds |= {
+        "kernel.state": matches(kind.state, kernel.get("state"), {}),
+        "kernel.syscall": matches(kind.syscall, kernel.get("syscall"), told),
+        "kernel.target": matches(kind.target, kernel.get("target"), told),
+        "kernel.holder": kernel.get("holder") == holder,
+        "kernel.fd": (kernel.get("fd") is not None) == kind.fd,
+        "kernel.mode": kind.mode is None or kernel.get("mode") == kind.mode,
+        "kernel.denied": kernel.get("denied") == [],
+        "kernel.wchan": (kernel.get("wchan") is not None) == (kind.state != "R"),
+        "kernel.window_ms": (kernel.get("window_ms") or 0) >= 12 or kind.where == "stopped",
+    }
     return [(field, item) for field, good in holds.items() if not good]
 
 
@@ -300,16 +299,16 @@ def without_privileges(zoo):
         kind = next(kind for kind in KINDS if kind.name == name)
         zoo.wait_for(lambda kind=kind, cause=cause: zoo.item(kind)["cause"] == cause)
         kernel = zoo.item(kind)["kernel"]
-        if kind.where == "stopped":
-            continue
         assert kernel["state"] == kind.state, kernel
         for field in ("syscall", "fd", "target", "holder", "wchan", "asked_ms"):
             assert kernel[field] is None, (name, kernel)
+        if kind.state != "R":
+            zoo.wait_for(lambda kind=kind: zoo.item(kind)["kernel"]["denied"] == ["syscall", "wchan"])
+        if kind.where == "stopped":
+            continue  # looked at now and then
         zoo.wait_for(lambda kind=kind: (zoo.item(kind)["kernel"]["window_ms"] or 0) >= 12)
         kernel = zoo.item(kind)["kernel"]
         assert kernel["cpu_ms"] is not None and kernel["voluntary_switches"] is not None, kernel
-        if kind.state != "R":
-            assert kernel["denied"] == ["syscall", "wchan"], kernel
 
 
 def make_readable(path):

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_evidence_stopped.c - what is told of threads whose whole process is stopped, and that nobody else waits for it:
+ * ripd/probe/evidence.c, examine.c. Two processes, one of which is stopped; tests/e2e/zoo has what root is told.
+ */
+#include "registry_test.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "os/clock.h"
+#include "probe/evidence.h"
+
+enum { THREADS = 100, PROCESSES = 2, RUNS = 0, STOPS = 1, COUNT = THREADS * PROCESSES };
+
+static const uint64_t ample_ns = UINT64_C(5000000000);
+
+struct play {
+    struct scene *scene;
+    struct ring_builder ring;
+    struct probe *probe;
+    struct detector_suspect suspects[COUNT]; /* those of the process that stops first */
+    pid_t pids[PROCESSES];
+};
+
+static uint32_t *tids; /* of a child's threads, shared */
+
+static void *wait_in_thread(void *context)
+{
+    __atomic_store_n(&tids[(intptr_t)context], (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+    for (;;)
+        pause();
+    return NULL;
+}
+
+static void start_threads(void *context)
+{
+    pthread_t thread;
+
+    (void)context;
+    tids[0] = (uint32_t)getpid();
+    for (intptr_t i = 1; i < THREADS; i++)
+        if (pthread_create(&thread, NULL, wait_in_thread, (void *)i) != 0)
+            abort();
+    for (intptr_t i = 1; i < THREADS; i++)
+        while (__atomic_load_n(&tids[i], __ATOMIC_ACQUIRE) == 0)
+            usleep(100);
+}
+
+static void open_probe(struct play *play, uint64_t budget_ns)
+{
+    const struct probe_options options = {
+        .proc_path = "/proc", .cgroup_path = "/sys/fs/cgroup", .budget_ns = budget_ns};
+
+    probe_free(play->probe);
+    assert_int_equal(probe_new(&play->probe, &options), 0);
+}
+
+static void add_process(struct play *play, uint16_t record, uint32_t first)
+{
+    memset(tids, 0, THREADS * sizeof(*tids));
+    play->pids[record] = ring_stage_start(start_threads, NULL, NULL);
+    ring_builder_add_process(&play->ring, record, (uint32_t)play->pids[record],
+                             ring_stage_start_time(play->pids[record]), "child");
+    ring_builder_process(&play->ring, record)->flags = 0;
+    ring_builder_process(&play->ring, record)->pid_namespace = ring_stage_pid_namespace();
+    usleep(20000); /* ticks: the ids are registered after their threads have started */
+    for (uint32_t i = 0; i < THREADS; i++) {
+        uint32_t slot = first + i;
+
+        ring_builder_add_id(&play->ring, slot, slot + 1, tids[i], record, "worker");
+        ring_builder_slot(&play->ring, slot)->registered_boot_ns = clock_boot_ns();
+        play->suspects[slot] = (struct detector_suspect){
+            .ring = 1,
+            .slot = slot,
+            .generation = ring_builder_slot(&play->ring, slot)->generation,
+            .process = record,
+            .tid = tids[i],
+            .frozen_since_ns = 1000 + slot,
+            .state = ID_RUNNING,
+        };
+    }
+}
+
+static int set_up(void **state)
+{
+    const struct ring_geometry geometry = {.slot_capacity = COUNT};
+    struct play *play = calloc(1, sizeof(*play));
+    void *scene;
+
+    assert_non_null(play);
+    tids = mmap(NULL, THREADS * sizeof(*tids), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(tids, MAP_FAILED);
+    scene_open(&scene);
+    play->scene = scene;
+    ring_stage_build(&play->scene->stage, "ring", &geometry, &play->ring);
+    add_process(play, STOPS, 0);
+    add_process(play, RUNS, THREADS);
+    open_probe(play, ample_ns);
+    scene_refresh(play->scene);
+    *state = play;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct play *play = *state;
+    void *scene = play->scene;
+
+    for (int i = 0; i < PROCESSES; i++)
+        ring_stage_end(play->pids[i]);
+    probe_free(play->probe);
+    ring_stage_release(&play->ring);
+    scene_close(&scene);
+    munmap(tids, THREADS * sizeof(*tids));
+    free(play);
+    return 0;
+}
+
+/* Sends the signal, and waits until the process's first thread is in that state. */
+static void stop(const struct play *play, int number, char letter)
+{
+    char path[64], text[512] = "", now = 0;
+
+    kill(play->pids[STOPS], number);
+    snprintf(path, sizeof(path), "/proc/%d/stat", play->pids[STOPS]);
+    for (int i = 0; i < 10000 && now != letter; i++) {
+        FILE *file = fopen(path, "re");
+
+        assert_non_null(file);
+        assert_non_null(fgets(text, sizeof(text), file));
+        fclose(file);
+        now = strrchr(text, ')')[2];
+        usleep(1000);
+    }
+    assert_int_equal(now, letter);
+}
+
+/* Collects, and takes over the verdicts for the next time. */
+static size_t collect(struct play *play)
+{
+    size_t left;
+
+    for (size_t i = 0; i < COUNT; i++)
+        play->suspects[i].evidence = (struct evidence){0};
+    left = evidence_collect(play->probe, play->scene->registry, play->suspects, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        struct verdict verdict = cause_judge(&play->suspects[i].evidence);
+
+        play->suspects[i].state = verdict.state;
+        play->suspects[i].cause = verdict.cause;
+    }
+    return left;
+}
+
+static void assert_told(const struct play *play, size_t first, enum id_state state, char letter)
+{
+    for (size_t i = first; i < first + THREADS; i++) {
+        assert_int_equal(play->suspects[i].state, state);
+        assert_non_null(play->suspects[i].kernel);
+        assert_int_equal(play->suspects[i].kernel->state, letter);
+        assert_ptr_equal(play->suspects[i].kernel,
+                         evidence_kernel(play->probe, 1, play->suspects[i].slot, play->suspects[i].generation));
+    }
+}
+
+/* Facts are of the time that they are shown at: before the stop, while it lasts, and after. */
+static void test_before_while_and_after(void **state)
+{
+    struct play *play = *state;
+
+    assert_int_equal(collect(play), 0);
+    assert_told(play, 0, ID_STALLED, 'S');
+    stop(play, SIGSTOP, 'T');
+    assert_int_equal(collect(play), 0);
+    assert_told(play, 0, ID_STOPPED, 'T');
+    assert_told(play, THREADS, ID_STALLED, 'S');
+    assert_int_equal(collect(play), 0);
+    assert_told(play, 0, ID_STOPPED, 'T');
+    stop(play, SIGCONT, 'S');
+    assert_int_equal(collect(play), 0);
+    assert_told(play, 0, ID_STALLED, 'S');
+}
+
+/* Without time for a look nothing old is shown, and what is known all the same is. */
+static void test_not_looked_at(void **state)
+{
+    struct play *play = *state;
+
+    assert_int_equal(collect(play), 0);
+    stop(play, SIGSTOP, 'T');
+    play->suspects[3].tid = 0; /* on no thread */
+    probe_set_budget(play->probe, 2000000);
+    collect(play);
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(play->suspects[i].state, ID_STOPPED);
+        assert_true(play->suspects[i].kernel == NULL || play->suspects[i].kernel->state == 'T');
+    }
+    assert_null(play->suspects[3].kernel);
+    assert_int_equal(evidence_kernel_stopped(play->probe)->state, 'T');
+    assert_null(evidence_kernel_stopped(play->probe)->syscall);
+}
+
+static size_t count_known(const struct play *play)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < THREADS; i++)
+        count += play->suspects[i].kernel != NULL;
+    return count;
+}
+
+/* However little time there is, nobody who is stopped is looked at before all others have been; but then they are. */
+static void test_the_stopped_come_last(void **state)
+{
+    struct play *play = *state;
+    size_t known = 0, calls = 0, short_calls = 0;
+
+    stop(play, SIGSTOP, 'T');
+    open_probe(play, 1000000);
+    while (known < THREADS) {
+        size_t before = known, examined = 0;
+
+        assert_true(calls++ < 10000);
+        if (calls > 100)
+            probe_set_budget(play->probe, ample_ns / 100);
+        for (size_t i = THREADS; i < COUNT; i++) /* new ones again and again */
+            play->suspects[i].state = ID_RUNNING;
+        collect(play);
+        known = count_known(play);
+        for (size_t i = THREADS; i < COUNT; i++)
+            examined += play->suspects[i].evidence.examined;
+        short_calls += examined < THREADS;
+        assert_true(known == before || examined == THREADS);
+    }
+    print_message("%zu calls, %zu of them too short for those who are not stopped\n", calls, short_calls);
+    assert_true(short_calls > 0);
+}
+
+/* Once looked at they are left alone for a while: whoever is stopped does nothing. */
+static void test_seldom(void **state)
+{
+    struct play *play = *state;
+    const struct kernel_facts *facts;
+
+    stop(play, SIGSTOP, 'T');
+    collect(play);
+    assert_told(play, 0, ID_STOPPED, 'T');
+    facts = play->suspects[5].kernel;
+    usleep(20000);
+    collect(play);
+    assert_ptr_equal(play->suspects[5].kernel, facts);
+    assert_int_equal(facts->window_ns, KERNEL_UNKNOWN);
+}
+
+int main(void)
+{
+#define PLAY_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        PLAY_TEST(test_before_while_and_after),
+        PLAY_TEST(test_not_looked_at),
+        PLAY_TEST(test_the_stopped_come_last),
+        PLAY_TEST(test_seldom),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
