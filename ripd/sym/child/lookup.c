@@ -152,11 +152,27 @@ static bool find_unit(const struct lookup *lookup, uint64_t address, Dwarf_Die *
 
 /* Opening ---------------------------------------------------------------------------------------------------------- */
 
+/* Whether what dwz moved to another file is taken from the very one: libdw takes any that has the name. */
+static bool has_its_alternative(Dwarf *dwarf)
+{
+    const void *wanted = NULL, *found = NULL;
+    const char *name;
+    ssize_t count = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &wanted);
+    Dwarf *alternative = count > 0 ? dwarf_getalt(dwarf) : NULL;
+
+    if (alternative == NULL)
+        return true; /* there is none, or it is not to be had: names that are in it are not known */
+    return dwelf_elf_gnu_build_id(dwarf_getelf(alternative), &found) == count &&
+           memcmp(found, wanted, (size_t)count) == 0;
+}
+
 static void load_dwarf(struct lookup *lookup)
 {
     Dwarf_Die unit;
 
     lookup->dwarf = dwfl_module_getdwarf(lookup->module, &lookup->dwarf_bias);
+    if (lookup->dwarf != NULL && !has_its_alternative(lookup->dwarf))
+        lookup->dwarf = NULL;
     if (lookup->dwarf == NULL)
         return;
     load_ranges(lookup);
@@ -342,13 +358,17 @@ static void take_line(struct lookup *lookup, Dwarf_Die *unit, Dwarf_Addr address
         frame->line = (uint32_t)number;
 }
 
-static bool is_ours(const struct symbol_frame *frame)
+static bool is_our_file(const char *file)
 {
     static const char header[] = "rip/rip.h";
-    size_t length = frame->file == NULL ? 0 : strlen(frame->file);
+    size_t length = file == NULL ? 0 : strlen(file);
 
-    return frame->function != NULL && strncmp(frame->function, "rip_", 4) == 0 && length >= sizeof(header) - 1 &&
-           strcmp(frame->file + length - (sizeof(header) - 1), header) == 0;
+    return length >= sizeof(header) - 1 && strcmp(file + length - (sizeof(header) - 1), header) == 0;
+}
+
+static bool is_ours(const struct symbol_frame *frame)
+{
+    return frame->function != NULL && strncmp(frame->function, "rip_", 4) == 0 && is_our_file(frame->file);
 }
 
 /* Whether functions may be declared in it, though it has no code of its own. */
@@ -441,7 +461,7 @@ static size_t find_in_dwarf(struct lookup *lookup, Dwarf_Addr address, struct sy
     take_line(lookup, &unit, address, &first);
     part = part_with_functions(&unit);
     count = frames_of_scopes(lookup, &unit, scopes, find_scopes(&part, address, scopes), first, ret_frames);
-    if (count == 0 && first.file != NULL)
+    if (count == 0 && first.file != NULL && !is_our_file(first.file)) /* no function is told that it could be of */
         ret_frames[count++] = first;
     return count;
 }

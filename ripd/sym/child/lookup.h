@@ -10,6 +10,8 @@
  *      were inlined into is.
  *   C. A name comes from the debug information if there is some (in the file, or found by build id or debug link under
  *      /usr/lib/debug), else from the symbol tables (of .gnu_debugdata too); else nothing.
+ *   D. Debug information in other files is believed only if they are of the same build: by build id, checksum, or the
+ * id of a unit that was split off.
  */
 #ifndef RIPD_SYM_CHILD_LOOKUP_H
 #define RIPD_SYM_CHILD_LOOKUP_H

@@ -101,6 +101,43 @@ def debug_files_beside(world):
     assert location_of(world, "foreign")["function"] is None
 
 
+def shared_debug_files(world):
+    """What two debug files have in common moved to a third one by dwz, as Debian's -dbgsym packages have it."""
+    need("dwz")
+    builder = Builder(world)
+    programs = {}
+    for name in ("dwz-one", "dwz-other"):
+        programs[name] = separate(builder, name)
+    alternative = builder.path("common.debug")
+    sh("dwz", "-m", alternative, "-M", alternative, *(debug for _, debug in programs.values()))
+    for path, debug in programs.values():
+        assert ".gnu_debugaltlink" in sh("readelf", "-S", "-W", debug)
+        sh("strip", path)
+        sh("objcopy", f"--add-gnu-debuglink={debug}", path)
+    start(world, programs["dwz-one"][0])
+    expect_all(world, "dwz-one")
+    with open(alternative, "rb") as file:
+        data = file.read()
+    build_id = bytes.fromhex(sh("readelf", "-n", alternative).split("Build ID: ")[1].split()[0])
+    os.rename(alternative, f"{alternative}.kept")
+    with open(alternative, "wb") as file: # of another build
+        file.write(data.replace(build_id, bytes(len(build_id))).replace(b"plain_work", b"wrong_work"))
+    start(world, programs["dwz-other"][0])
+    expect_all(world, "dwz-other", lines=False)
+
+
+def split_debug_files_of_another_build(world):
+    builder = Builder(world)
+    start(world, builder.program("first", "-g", "-gsplit-dwarf"))
+    renamed_source(builder, "second", "-gsplit-dwarf")
+    files = {name: builder.path(f"{name}-target.dwo") for name in ("first", "second")}
+    program = builder.path("again")
+    shutil.copy(builder.path("first"), program)
+    os.rename(files["second"], files["first"])
+    start(world, program)
+    expect_all(world, "again", lines=False) # the line table stays in the program, but it tells of rip_snap() alone
+
+
 def debug_files_by_build_id(world):
     if os.getuid() != 0:
         raise Skip("only root can put files where debug packages do")
@@ -250,5 +287,6 @@ def paths_of_sources(world):
 
 
 if __name__ == "__main__":
-    run([builds, builds_by_clang, stripped, mini_debug_information, debug_files_beside, debug_files_by_build_id,
-         loaded_later, replaced, deleted, other_roots, names_of_c_plus_plus, names_of_rust, paths_of_sources])
+    run([builds, builds_by_clang, stripped, mini_debug_information, debug_files_beside, shared_debug_files,
+         split_debug_files_of_another_build, debug_files_by_build_id, loaded_later, replaced, deleted, other_roots,
+         names_of_c_plus_plus, names_of_rust, paths_of_sources])

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_symbolizer.c - ripd-symbolizer itself, as ripd would talk to it or would not: ripd/sym/child/main.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/helper.h"
+#include "os/packet.h"
+#include "os/sandbox.h"
+#include "sym/child/open_files.h"
+#include "sym/link.h"
+
+static const struct link_patience patience = {UINT64_C(60000000000), 0, -1};
+static char folder[] = "/tmp/test_symbolizer-XXXXXX", copy[64];
+static char program[PATH_MAX];
+static uint8_t build_id[SYM_BUILD_ID_BYTES];
+static uint32_t build_id_bytes;
+
+/* The function that is looked for. */
+__attribute__((noinline)) static int sought(int number)
+{
+    __asm__ volatile("");
+    return number + 1;
+}
+
+static int first_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    *(uint64_t *)context = info->dlpi_addr;
+    return 1;
+}
+
+static uint64_t sought_address(void)
+{
+    uint64_t bias = 0;
+
+    dl_iterate_phdr(first_object, &bias);
+    return (uint64_t)(uintptr_t)sought - bias;
+}
+
+static void start(struct sym_link *link)
+{
+    assert_int_equal(link_init(link), 0);
+    assert_int_equal(link_start(link, program, &patience), 0);
+}
+
+static struct sym_open message_for(uint64_t key, const char *path, bool with_build_id)
+{
+    struct sym_open message = {.kind = SYM_OPEN, .key = key};
+
+    strncpy(message.path, path, sizeof(message.path) - 1);
+    message.build_id_bytes = with_build_id ? build_id_bytes : 0;
+    memcpy(message.build_id, build_id, sizeof(build_id));
+    return message;
+}
+
+static int open_path(struct sym_link *link, const char *path)
+{
+    const struct sym_open message = message_for(7, path, true);
+
+    return link_open(link, &message, -1, &patience);
+}
+
+static int open_own(struct sym_link *link, uint64_t key, bool with_build_id)
+{
+    const struct sym_open message = message_for(key, "/nowhere", with_build_id);
+    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int result = link_open(link, &message, descriptor, &patience);
+
+    close(descriptor);
+    return result;
+}
+
+static void assert_sought(struct sym_link *link, uint64_t key)
+{
+    struct symbol *symbol = NULL;
+
+    assert_int_equal(link_look(link, key, sought_address(), &patience, &symbol), 0);
+    assert_int_equal(symbol->frame_count, 1);
+    assert_string_equal(symbol->frames[0].function, "sought");
+    free(symbol);
+}
+
+static void test_by_descriptor(void **state)
+{
+    struct symbol *symbol = NULL;
+    struct sym_link link;
+
+    (void)state;
+    assert_int_equal(sought(1), 2);
+    start(&link);
+    assert_int_equal(open_own(&link, 1, true), 0);
+    assert_int_equal(open_own(&link, 2, false), 0);
+    assert_sought(&link, 1);
+    assert_sought(&link, 2);
+    assert_int_equal(link_look(&link, 1, UINT64_MAX, &patience, &symbol), 0);
+    assert_int_equal(symbol->frame_count, 0);
+    free(symbol);
+    assert_int_equal(link_look(&link, 3, 0, &patience, &symbol), -ENOENT);
+    link_done(&link);
+}
+
+static void test_another_build_id(void **state)
+{
+    struct sym_link link;
+
+    (void)state;
+    start(&link);
+    for (size_t i = 0; i < build_id_bytes; i++) {
+        build_id[i] ^= 1;
+        assert_int_equal(open_own(&link, 1, true), -ESTALE);
+        assert_int_equal(open_path(&link, copy), -ESTALE);
+        build_id[i] ^= 1;
+    }
+    build_id_bytes--;
+    assert_int_equal(open_own(&link, 1, true), -ESTALE);
+    build_id_bytes++;
+    assert_int_equal(open_own(&link, 1, true), 0);
+    link_done(&link);
+}
+
+/* Without a descriptor only what has the build id, and only a file that anybody may read. */
+static void test_by_path(void **state)
+{
+    char path[96];
+    struct sym_open message = message_for(1, copy, false);
+    struct sym_link link;
+
+    (void)state;
+    start(&link);
+    assert_int_equal(open_path(&link, copy), 0);
+    assert_sought(&link, 7);
+    assert_int_equal(link_open(&link, &message, -1, &patience), -EINVAL);
+    assert_int_equal(open_path(&link, copy + 1), -EINVAL); /* relative */
+    assert_int_equal(open_path(&link, ""), -EINVAL);
+    assert_int_equal(open_path(&link, "/nowhere"), -ENOENT);
+    assert_int_equal(open_path(&link, folder), -ENOTSUP);
+    assert_int_equal(open_path(&link, "/dev/zero"), -ENOTSUP);
+    snprintf(path, sizeof(path), "%s/fifo", folder);
+    assert_int_equal(mkfifo(path, 0644), 0);
+    assert_int_equal(open_path(&link, path), -ENOTSUP);
+    unlink(path);
+    if (geteuid() == 0) {
+        assert_int_equal(chmod(copy, 0600), 0);
+        assert_int_equal(open_path(&link, copy), -EACCES);
+        assert_int_equal(chmod(copy, 0644), 0);
+    }
+    assert_sought(&link, 7); /* what was open is */
+    link_done(&link);
+}
+
+static void test_too_many_files(void **state)
+{
+    struct symbol *symbol = NULL;
+    struct sym_link link;
+
+    (void)state;
+    start(&link);
+    for (uint64_t key = 1; key <= OPEN_FILES_MAX + 1; key++)
+        assert_int_equal(open_own(&link, key, true), 0);
+    assert_int_equal(link_look(&link, 1, sought_address(), &patience, &symbol), -ENOENT);
+    assert_sought(&link, 2);
+    assert_sought(&link, OPEN_FILES_MAX + 1);
+    link_done(&link);
+}
+
+static void test_messages_that_are_none(void **state)
+{
+    struct sym_open message = message_for(1, "/nowhere", true);
+    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct sym_link link;
+
+    (void)state;
+    start(&link);
+    message.build_id_bytes = SYM_BUILD_ID_BYTES + 1;
+    assert_int_equal(link_open(&link, &message, descriptor, &patience), -EINVAL);
+    message = message_for(1, "", true);
+    memset(message.path, '/', sizeof(message.path));
+    assert_int_equal(link_open(&link, &message, descriptor, &patience), -EINVAL);
+    assert_int_equal(open_own(&link, 1, true), 0);
+    message.kind = SYM_LOOK; /* of another length */
+    assert_int_equal(link_open(&link, &message, -1, &patience), -EPIPE);
+    assert_int_equal(link.pid, 0);
+    close(descriptor);
+    link_done(&link);
+}
+
+/* A question with a file, half a question, none. */
+static void test_it_ends_at_nonsense(void **state)
+{
+    const struct sym_look look = {.kind = SYM_LOOK, .key = 1};
+    int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    unsigned char answer[64];
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct sym_link link;
+
+        start(&link);
+        if (i == 2)
+            assert_int_equal(shutdown(link.descriptor, SHUT_WR), 0);
+        else
+            assert_int_equal(packet_send(link.descriptor, &look, i == 0 ? sizeof(look) : sizeof(look) / 2,
+                                         i == 0 ? descriptor : -1, true),
+                             0);
+        assert_int_equal(packet_receive(link.descriptor, answer, sizeof(answer), true, NULL), -EPIPE);
+        link_done(&link);
+    }
+    close(descriptor);
+}
+
+/* A line of /proc/PID/status. */
+static void assert_status(pid_t pid, const char *line)
+{
+    char path[64], text[4096];
+    size_t bytes;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    bytes = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[bytes] = '\0';
+    if (strstr(text, line) == NULL)
+        fail_msg("no %s in %s", line, text);
+}
+
+static void test_what_it_is(void **state)
+{
+    char path[64], text[64];
+    struct sym_link link;
+    int descriptor;
+
+    (void)state;
+    setenv("DEBUGINFOD_URLS", "http://127.0.0.1:9", 1); /* it would be asked, and waited for */
+    start(&link);
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)link.pid);
+    descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(descriptor < 0 || read(descriptor, text, sizeof(text)) <= 0);
+    if (descriptor >= 0)
+        close(descriptor);
+    assert_status(link.pid, "NoNewPrivs:\t1\n");
+    assert_status(link.pid, "CapPrm:\t0000000000000000\n");
+    if (!SANDBOX_FOR_SANITIZER)
+        assert_status(link.pid, "Seccomp:\t2\n");
+    if (geteuid() == 0)
+        assert_status(link.pid, "Uid:\t65534\t65534\t65534\t65534\n");
+    link_done(&link);
+    unsetenv("DEBUGINFOD_URLS");
+}
+
+/* A copy of this program that anybody may read, and its build id. */
+static int make_copy(void **state)
+{
+    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to;
+    const void *id = NULL;
+    struct stat about;
+    ssize_t bytes;
+    Elf *elf;
+
+    (void)state;
+    elf_version(EV_CURRENT);
+    elf = elf_begin(from, ELF_C_READ, NULL);
+    bytes = elf == NULL ? -1 : dwelf_elf_gnu_build_id(elf, &id);
+    if (bytes <= 1 || bytes > (ssize_t)sizeof(build_id) || mkdtemp(folder) == NULL || chmod(folder, 0755) != 0)
+        return 1;
+    build_id_bytes = (uint32_t)bytes;
+    memcpy(build_id, id, (size_t)bytes);
+    elf_end(elf);
+    snprintf(copy, sizeof(copy), "%s/copy", folder);
+    to = open(copy, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fstat(from, &about) != 0 || fchmod(to, 0644) != 0)
+        return 1;
+    for (off_t at = 0; at < about.st_size;)
+        if (sendfile(to, from, &at, (size_t)(about.st_size - at)) <= 0)
+            return 1;
+    return close(from) != 0 || close(to) != 0;
+}
+
+static int remove_copy(void **state)
+{
+    (void)state;
+    return unlink(copy) != 0 || rmdir(folder) != 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_by_descriptor),
+        cmocka_unit_test(test_another_build_id),
+        cmocka_unit_test(test_by_path),
+        cmocka_unit_test(test_too_many_files),
+        cmocka_unit_test(test_messages_that_are_none),
+        cmocka_unit_test(test_it_ends_at_nonsense),
+        cmocka_unit_test(test_what_it_is),
+    };
+
+    if (helper_find("ripd-symbolizer", ".", program, sizeof(program)) != 0)
+        return 77; /* it is not built */
+    return cmocka_run_group_tests(tests, make_copy, remove_copy);
+}
