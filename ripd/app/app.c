@@ -563,7 +563,7 @@ int app_run(struct config *config)
     if (error == 0)
         error = app_open_parts(&app);
     if (error == 0) {
-        naming_open(&app.naming);
+        naming_open(&app.naming, app.registry, app.privileges.fetch);
         error = app_open_http(&app);
     }
     if (error == 0) {

@@ -30,6 +30,26 @@ static void on_idle(void *context)
     (void)eventfd_write(naming->descriptor, 1); /* fails only when it is readable anyway */
 }
 
+/* On the thread of the names. */
+static int on_fetch(void *context, struct lease *ring, const struct process_facts *process,
+                    const struct module_facts *module, int cancel)
+{
+    const struct naming *naming = context;
+    const struct fetch_wish wish = {
+        .uid = module->uid,
+        .process = process->index,
+        .start = module->start,
+        .exact = module->build_id[0] == '\0',
+    };
+    int descriptor = lease_duplicate(ring), result;
+
+    if (descriptor < 0)
+        return descriptor;
+    result = fetch_file(naming->fetch, descriptor, &wish, cancel);
+    close(descriptor);
+    return result == -EBUSY ? -EAGAIN : result;
+}
+
 static const char *text_of(const struct symbols_trouble *trouble)
 {
     return trouble->error == 0 ? symbols_ending_name(trouble->ending) : strerror(-trouble->error);
@@ -57,7 +77,7 @@ static void on_trouble(void *context, const struct symbols_trouble *trouble)
                  log_quote(trouble->path, strlen(trouble->path), quoted), trouble->given_up ? "no" : "yes");
 }
 
-void naming_open(struct naming *ret_naming)
+void naming_open(struct naming *ret_naming, struct registry *registry, struct fetch *fetch)
 {
     char program[PATH_MAX];
     struct symbols_options options = {
@@ -66,13 +86,14 @@ void naming_open(struct naming *ret_naming)
         .answer_ns = ANSWER_NS,
         .still_ns = STILL_NS,
         .restart_ns = RESTART_NS,
+        .fetch = fetch != NULL ? on_fetch : NULL,
         .idle = on_idle,
         .trouble = on_trouble,
         .context = ret_naming,
     };
     int error;
 
-    *ret_naming = (struct naming){.descriptor = -1};
+    *ret_naming = (struct naming){.registry = registry, .fetch = fetch, .descriptor = -1};
     report_budget_init(&ret_naming->budget, clock_mono_ns());
     if (helper_find("ripd-symbolizer", RIPD_LIBEXEC_FROM_SBIN, program, sizeof(program)) != 0) {
         log_line(LOG_LEVEL_WARNING, "no ripd-symbolizer beside ripd: functions and lines stay unknown");
@@ -99,10 +120,15 @@ void naming_close(struct naming *naming)
 
 enum asked { ASKED_SETTLED, ASKED_WAITING, ASKED_REFUSED };
 
-static enum asked ask(struct naming *naming, struct process_facts *process, struct module_facts *module,
-                      uint64_t offset)
+static enum asked ask(struct naming *naming, const struct item *item, struct module_facts *module, uint64_t offset)
 {
-    if (symbols_want(naming->symbols, process, module, offset))
+    struct process_facts *process = item == NULL ? NULL : item->process;
+    struct lease *ring;
+
+    if (symbol_table_find(&module->symbols, offset) != NULL)
+        return ASKED_SETTLED;
+    ring = item == NULL || naming->fetch == NULL ? NULL : registry_lease(naming->registry, item->ring);
+    if (symbols_want(naming->symbols, ring, process, module, offset))
         return ASKED_WAITING;
     if (symbol_table_find(&module->symbols, offset) != NULL || symbol_table_is_full(&module->symbols))
         return ASKED_SETTLED;
@@ -116,7 +142,7 @@ static enum asked ask_crumb(struct naming *naming, const struct item *item, size
 
     if (module == NULL)
         return ASKED_SETTLED;
-    return ask(naming, item->process, module, item->crumbs[crumb].address - module->bias);
+    return ask(naming, item, module, item->crumbs[crumb].address - module->bias);
 }
 
 /* Whether anything has to be waited for; *ret_refused: something could not be asked. */
@@ -191,10 +217,9 @@ static bool ask_page(struct naming *naming, const struct page *page)
     for (size_t i = 0; i < page->count; i++) {
         if (page->locations != NULL) {
             const struct location_group *group = &page->locations->groups[page->first + i];
-            struct process_facts *process = group->example == NULL ? NULL : group->example->process;
 
             if (group->module != NULL)
-                waiting = ask(naming, process, group->module, group->offset) == ASKED_WAITING || waiting;
+                waiting = ask(naming, group->example, group->module, group->offset) == ASKED_WAITING || waiting;
         } else {
             waiting = ask_trail(naming, page->sightings[i].item, &refused) || waiting;
         }

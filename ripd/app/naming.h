@@ -16,6 +16,8 @@
 #include "core/health.h"
 #include "core/query.h"
 #include "core/snapshot.h"
+#include "probe/fetch.h"
+#include "ring/registry.h"
 #include "sym/symbols.h"
 
 #define NAMING_PAGES_MAX 16u
@@ -24,6 +26,8 @@
 
 struct naming {
     struct symbols *symbols;     /* NULL: there is no symbolizer, nothing is named */
+    struct registry *registry;   /* the scanner's; NULL only with fetch */
+    struct fetch *fetch;         /* the thread of the names alone asks it; NULL: nobody opens what we cannot */
     int descriptor;              /* readable once no question waits any more; -1 = none */
     struct report_budget budget; /* of lines about symbolizers; their thread's alone */
     struct held_page {
@@ -34,8 +38,9 @@ struct naming {
     size_t held_count;
 };
 
-/* Logs what is missing; ripd runs without. */
-void naming_open(struct naming *ret_naming);
+/* Logs what is missing; ripd runs without. registry and fetch stay the caller's, until after naming_close(); fetch may
+ * be NULL. */
+void naming_open(struct naming *ret_naming, struct registry *registry, struct fetch *fetch);
 void naming_close(struct naming *naming); /* pages still held are released */
 
 /* Asks for the places of stalls that were not asked for yet, and waits for their locations. */

@@ -29,6 +29,18 @@ static void start_probe(struct privileges *privileges)
                  strerror(-error));
 }
 
+/* Files of other users: where ripd-probe may look at their processes. */
+static void start_fetching(struct privileges *privileges)
+{
+    int keeper = privileges->remote != NULL ? remote_keeper(privileges->remote) : -ENOTCONN, error;
+
+    if (keeper < 0)
+        return;
+    error = fetch_new(&privileges->fetch, keeper);
+    if (error != 0)
+        log_line(LOG_LEVEL_WARNING, "programs that ripd cannot open stay without names: %s", strerror(-error));
+}
+
 int privileges_open(struct privileges *ret_privileges, int diag)
 {
     uint64_t permitted = 0;
@@ -47,6 +59,8 @@ int privileges_open(struct privileges *ret_privileges, int diag)
         return error;
     }
     ret_privileges->of_all_users = (permitted & EVIDENCE) == EVIDENCE;
+    if (ret_privileges->of_all_users)
+        start_fetching(ret_privileges);
     return 0;
 }
 
@@ -61,6 +75,8 @@ void privileges_tell(const struct privileges *privileges)
 
 void privileges_close(struct privileges *privileges)
 {
+    fetch_free(privileges->fetch);
+    privileges->fetch = NULL;
     remote_free(privileges->remote);
     privileges->remote = NULL;
     if (privileges->diag >= 0)
@@ -100,6 +116,26 @@ void privileges_tell_denied(struct privileges *privileges, const struct snapshot
     }
 }
 
+static void report_fetching(struct privileges *privileges, struct health *health)
+{
+    struct fetch_counters *reported = &privileges->fetch_reported, counters;
+
+    if (privileges->fetch == NULL)
+        return;
+    fetch_count(privileges->fetch, &counters);
+    if (counters.died_count != reported->died_count)
+        log_line(LOG_LEVEL_WARNING, "ripd-probe's fetcher of programs ended: reason=died");
+    if (counters.hung_count != reported->hung_count)
+        log_line(LOG_LEVEL_WARNING, "ripd-probe's fetcher of programs was given up: reason=hung");
+    *reported = counters;
+    health->probe_start_count += counters.start_count;
+    health->probe_died_count += counters.died_count;
+    health->probe_hung_count += counters.hung_count;
+    health->program_opened_count = counters.opened_count;
+    health->program_refused_count = counters.refused_count;
+    health->program_missed_count = counters.missed_count;
+}
+
 void privileges_report(struct privileges *privileges, struct health *health)
 {
     struct remote_counters *reported = &privileges->reported, counters;
@@ -117,4 +153,5 @@ void privileges_report(struct privileges *privileges, struct health *health)
     health->probe_start_count = counters.start_count;
     health->probe_died_count = counters.end_counts[REMOTE_END_ENDED] + counters.end_counts[REMOTE_END_NONSENSE];
     health->probe_hung_count = counters.end_counts[REMOTE_END_HUNG];
+    report_fetching(privileges, health);
 }

@@ -16,6 +16,7 @@
 #include "app/report.h"
 #include "core/health.h"
 #include "core/snapshot.h"
+#include "probe/fetch.h"
 #include "probe/remote.h"
 
 struct privileges {
@@ -23,6 +24,8 @@ struct privileges {
     int diag;              /* to ask about unix sockets over (os/unix_diag.h), -1 = none */
     int diag_error;        /* why there is none */
     struct remote_counters reported;
+    struct fetch *fetch; /* NULL: nobody opens files that ripd cannot */
+    struct fetch_counters fetch_reported;
     struct report_budget budget; /* of lines about processes */
     bool of_all_users;           /* what ripd-probe may know */
 };

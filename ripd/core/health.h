@@ -85,9 +85,12 @@ struct health {
     uint64_t symbolizer_start_count;
     uint64_t symbolizer_died_count;
     uint64_t symbolizer_hung_count;
-    uint64_t probe_start_count; /* workers of ripd-probe */
+    uint64_t probe_start_count; /* workers and fetchers of ripd-probe */
     uint64_t probe_died_count;
     uint64_t probe_hung_count;
+    uint64_t program_opened_count;  /* programs that ripd-probe was asked for, because ripd could not open them */
+    uint64_t program_refused_count; /* that it did not open */
+    uint64_t program_missed_count;  /* of which nothing was heard, or for which it was not asked */
     uint64_t reload_count;
     uint64_t reload_failure_count;             /* the old configuration went on */
     uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the scanner's side; 0 for the server's */

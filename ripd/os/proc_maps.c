@@ -48,6 +48,11 @@ bool proc_maps_is(const struct proc_mapping *mapping, const struct stat *about)
            minor(about->st_dev) == mapping->device_minor;
 }
 
+bool proc_maps_may_be(const struct proc_mapping *mapping, const struct stat *about)
+{
+    return major(about->st_dev) == 0 && (mapping->device_major != 0 || minor(about->st_dev) != mapping->device_minor);
+}
+
 int proc_maps_find(int process, uint64_t address, const char *path, struct proc_mapping *ret_mapping)
 {
     int result = -ENOENT, descriptor = openat(process, "maps", O_RDONLY | O_CLOEXEC);

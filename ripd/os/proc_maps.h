@@ -26,9 +26,14 @@ struct proc_mapping {
  */
 int proc_maps_find(int process, uint64_t address, const char *path, struct proc_mapping *ret_mapping);
 
-/* Whether that file is the one that is mapped. Where a file system shows other numbers in maps than elsewhere (overlays
- * before Linux 6.8, btrfs) it never seems to be. Pure. */
+/* Whether a file is the one that is mapped, by device and inode. Pure. */
 bool proc_maps_is(const struct proc_mapping *mapping, const struct stat *about);
+
+/*
+ * Whether it may be though it does not seem to be: overlays before Linux 6.8, and btrfs, show other numbers in maps
+ * than elsewhere, with devices that are no block devices. Pure.
+ */
+bool proc_maps_may_be(const struct proc_mapping *mapping, const struct stat *about);
 
 /* One line of maps. -EINVAL: it is none, or of no file. Pure. */
 int proc_maps_parse_line(const char *line, struct proc_mapping *ret_mapping);

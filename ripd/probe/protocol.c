@@ -69,3 +69,14 @@ bool probe_told_is_sound(const struct probe_told *told, size_t bytes, const stru
     }
     return true;
 }
+
+bool probe_fetch_is_sound(const struct probe_fetch *fetch, size_t bytes)
+{
+    return bytes == sizeof(*fetch) && fetch->kind == PROBE_FETCH && fetch->exact <= 1;
+}
+
+bool probe_fetched_is_sound(const struct probe_fetched *fetched, size_t bytes, const struct probe_fetch *fetch)
+{
+    return bytes == sizeof(*fetched) && fetched->kind == PROBE_FETCHED && fetched->number == fetch->number &&
+           fetched->status <= 0;
+}

@@ -3,16 +3,21 @@
  * protocol.h - what ripd and ripd-probe say to each other, a message a packet (os/packet.h). Both are of one build, so
  * structs cross as they are; neither believes a number it has not checked.
  *
- * ripd-probe is two processes. The keeper holds HELPER_DESCRIPTOR and does nothing but keep a worker: it makes a pair
- * of sockets for each, and sends ripd its end. The worker reads /proc.
+ * ripd-probe is two processes, or three. The keeper holds HELPER_DESCRIPTOR and does nothing but keep the others: a
+ * worker, which reads /proc, and, when ripd asks for it, a fetcher, which opens programs. Of the pair of sockets
+ * between ripd and a worker the keeper makes both ends, of that to a fetcher ripd does.
  *
- *   ripd              keeper                         ripd                          worker
- *                  <- PROBE_LINK [socket]            PROBE_ASK ring tids [ring] ->
- *   PROBE_REPLACE  ->                                                           <- PROBE_TOLD status, readings
- *   PROBE_DIAG [netlink socket] -> first of all, or never: over which workers ask about unix sockets
+ *   ripd                    keeper                   ripd                          worker
+ *                        <- PROBE_LINK [socket]      PROBE_ASK ring tids [ring] ->
+ *   PROBE_REPLACE        ->                                                     <- PROBE_TOLD status, readings
+ *   PROBE_FETCHER [end]  ->                          ripd                          fetcher
+ *   PROBE_DIAG [socket]  ->                          PROBE_FETCH module [ring]  ->
+ *                                                                               <- PROBE_FETCHED status [file]
  *
- * Every question has one answer, in order. A question names no pid: which process is asked about, the kernel says, of
- * the file that comes with it (child/attest.h).
+ * PROBE_DIAG comes first of all, or never: a netlink socket, over which workers ask about unix sockets.
+ *
+ * Every question has one answer, in order. A question names no pid, and no path: which process is asked about, the
+ * kernel says, of the file that comes with it (child/attest.h), and what its modules are called, that file.
  */
 #ifndef RIPD_PROBE_PROTOCOL_H
 #define RIPD_PROBE_PROTOCOL_H
@@ -28,11 +33,21 @@
 #define PROBE_READING_NS UINT64_C(50000000)    /* of which it reads no longer; threads beyond are told as -EAGAIN */
 #define PROBE_PEERS_NS UINT64_C(5000000)       /* of which it asks about unix sockets */
 #define PROBE_SEARCH_NS UINT64_C(10000000)     /* of which it searches for who holds other ends */
+#define PROBE_FETCH_NS UINT64_C(2000000000)    /* a fetcher that takes longer for a question ends */
 
-enum probe_kind { PROBE_LINK = 1, PROBE_REPLACE, PROBE_ASK, PROBE_TOLD, PROBE_DIAG };
+enum probe_kind {
+    PROBE_LINK = 1,
+    PROBE_REPLACE,
+    PROBE_ASK,
+    PROBE_TOLD,
+    PROBE_DIAG,
+    PROBE_FETCHER,
+    PROBE_FETCH,
+    PROBE_FETCHED
+};
 
 struct probe_link {
-    uint32_t kind; /* PROBE_LINK, PROBE_REPLACE, PROBE_DIAG */
+    uint32_t kind; /* PROBE_LINK, PROBE_REPLACE, PROBE_DIAG, PROBE_FETCHER */
 };
 
 struct probe_ask {
@@ -61,6 +76,21 @@ struct probe_told {
     struct probe_thread threads[PROBE_BATCH_MAX]; /* count of them cross */
 };
 
+struct probe_fetch {
+    uint32_t kind;
+    uint32_t exact; /* 1: only the very file that is mapped; 0: whoever asks compares its build id */
+    uint64_t number;
+    uint64_t start;   /* of a module that the record names */
+    uint32_t process; /* index of its record in the ring */
+    uint32_t reserved_28;
+};
+
+struct probe_fetched {
+    uint32_t kind;
+    int32_t status; /* 0: the file comes along; as struct probe_told has it; or as module_file_open() says */
+    uint64_t number;
+};
+
 /* Bytes of an answer about count threads. */
 size_t probe_told_bytes(uint32_t count);
 
@@ -72,5 +102,9 @@ bool probe_ask_is_sound(const struct probe_ask *ask, size_t bytes);
  * reads what anybody's processes are called and have open, and is not believed either.
  */
 bool probe_told_is_sound(const struct probe_told *told, size_t bytes, const struct probe_ask *ask);
+
+/* The same for files. */
+bool probe_fetch_is_sound(const struct probe_fetch *fetch, size_t bytes);
+bool probe_fetched_is_sound(const struct probe_fetched *fetched, size_t bytes, const struct probe_fetch *fetch);
 
 #endif

@@ -3,6 +3,7 @@
 #include "probe/remote.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,6 +94,15 @@ void remote_free(struct remote *remote)
         close(remote->keeper);
     helper_stop(remote->pid);
     free(remote);
+}
+
+int remote_keeper(const struct remote *remote)
+{
+    int keeper = remote->keeper >= 0 ? fcntl(remote->keeper, F_DUPFD_CLOEXEC, 0) : -1;
+
+    if (remote->keeper < 0)
+        return -ENOTCONN;
+    return keeper >= 0 ? keeper : -errno;
 }
 
 /* Workers ---------------------------------------------------------------------------------------------------------- */

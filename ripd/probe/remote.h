@@ -34,6 +34,9 @@ struct remote;
 int remote_new(struct remote **ret_remote, const char *program, int diag);
 void remote_free(struct remote *remote); /* ends it; NULL is allowed */
 
+/* A duplicate of the socket of ripd-probe, for fetch_new(). -errno; -ENOTCONN: it has ended. */
+int remote_keeper(const struct remote *remote);
+
 /* Notices what has become of workers, without waiting. */
 void remote_look(struct remote *remote);
 

@@ -83,9 +83,18 @@ static int give_notices(struct registry *registry, const struct registry_notice 
 
 /* The set ---------------------------------------------------------------------------------------------------------- */
 
+/* Nobody gets its file from here on. */
+static void close_ring(struct ring *ring)
+{
+    lease_end(ring->lease);
+    lease_unref(ring->lease);
+    ring->lease = NULL;
+    mapping_close(&ring->mapping);
+}
+
 static void free_ring(struct ring *ring)
 {
-    mapping_close(&ring->mapping);
+    close_ring(ring);
     registry_processes_done(ring);
     registry_modules_done(ring);
     free(ring->name);
@@ -158,6 +167,17 @@ struct ring *registry_find(struct registry *registry, uint32_t serial)
     return index < registry->ring_count && registry->rings[index]->serial == serial ? registry->rings[index] : NULL;
 }
 
+struct lease *registry_lease(struct registry *registry, uint32_t serial)
+{
+    struct ring *ring = registry_find(registry, serial);
+
+    if (ring == NULL)
+        return NULL;
+    if (ring->lease == NULL)
+        ring->lease = lease_new(ring->mapping.descriptor);
+    return ring->lease;
+}
+
 const struct registry_counters *registry_counters(const struct registry *registry)
 {
     return &registry->counters;
@@ -185,7 +205,7 @@ void registry_damage(struct registry *registry, struct ring *ring, const char *r
     if (ring->mapping.descriptor >= 0)
         file_identify(ring->mapping.descriptor, &file);
     remove_ring(registry, index);
-    mapping_close(&ring->mapping);
+    close_ring(ring);
     retire_ring(registry, ring);
     registry->counters.rings_damaged++;
     registry_notice(registry, NOTICE_RING_DAMAGED, ring->name != NULL ? ring->name : ring->file_name, reason);
@@ -206,7 +226,7 @@ bool registry_give_way(struct registry *registry, uint32_t uid)
         if (ring->mapping.file.uid != largest)
             continue;
         remove_ring(registry, i);
-        mapping_close(&ring->mapping);
+        close_ring(ring);
         retire_ring(registry, ring);
         registry->counters.rings_over_limit++;
         registry_notice_limit(registry, LIMIT_WAY,
@@ -229,7 +249,7 @@ void registry_move_rings(struct registry *registry, const uint32_t *places)
         registry_notice(registry, NOTICE_RING_GONE, ring->name != NULL ? ring->name : ring->file_name,
                         "its directory is not watched any more");
         remove_ring(registry, i);
-        mapping_close(&ring->mapping);
+        close_ring(ring);
         retire_ring(registry, ring);
     }
 }

@@ -23,6 +23,7 @@
 
 #include "core/identity.h"
 #include "core/snapshot.h"
+#include "os/lease.h"
 #include "ring/mapping.h"
 
 #define REGISTRY_RESCAN_NS UINT64_C(10000000000)
@@ -77,6 +78,7 @@ struct ring {
     uint32_t next_record;         /* whose turn it is to be judged */
     uint32_t records_left;        /* to be judged in this refresh */
     struct module_table *modules; /* of its processes, shared; NULL = none asked for yet */
+    struct lease *lease;          /* of its file's descriptor; NULL = none asked for yet */
 };
 
 struct registry;
@@ -139,6 +141,10 @@ int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const stru
 /* Rings that are mapped, in ascending order of serial. */
 struct ring **registry_rings(struct registry *registry, size_t *ret_count);
 struct ring *registry_find(struct registry *registry, uint32_t serial);
+
+/* A lease of a ring's file, for who is not on this thread: the ring's, until the next refresh. NULL: no such ring, or
+ * no memory. */
+struct lease *registry_lease(struct registry *registry, uint32_t serial);
 
 /* Which directory that of a number is, from 0 on. False: it is missing now, or there is none of that number. */
 bool registry_directory(const struct registry *registry, size_t number, uint64_t *ret_device, uint64_t *ret_inode);

@@ -26,6 +26,7 @@ struct sym_file {
     unsigned strikes;        /* symbolizers that ended over it */
     bool unavailable;        /* it was not to be had, */
     uint32_t unavailable_to; /* by way of the process of this pid: another one may have it */
+    uint64_t not_before_ns;  /* when it is tried again, if it was not to be had then, and may be soon */
     char name[];             /* build id, or path */
 };
 

@@ -27,8 +27,8 @@ bool queue_has(const struct sym_queue *queue, const struct module_facts *module,
     return question != NULL;
 }
 
-int queue_push(struct sym_queue *queue, uint64_t now_ns, struct process_facts *process, struct module_facts *module,
-               uint64_t offset)
+int queue_push(struct sym_queue *queue, uint64_t now_ns, struct lease *ring, struct process_facts *process,
+               struct module_facts *module, uint64_t offset)
 {
     struct sym_question **bucket = &queue->buckets[bucket_of(module, offset)], *question;
     struct sym_lane *lane = &queue->lanes[lane_of(module->uid)];
@@ -42,6 +42,7 @@ int queue_push(struct sym_queue *queue, uint64_t now_ns, struct process_facts *p
         return -ENOMEM;
     *question = (struct sym_question){
         .chain = *bucket,
+        .ring = lease_ref(ring),
         .process = process == NULL ? NULL : process_facts_ref(process),
         .module = module_facts_ref(module),
         .offset = offset,
@@ -89,6 +90,7 @@ void queue_drop(struct sym_queue *queue, struct sym_question *question)
     *link = question->chain;
     queue->lanes[lane_of(question->module->uid)].count--;
     queue->count--;
+    lease_unref(question->ring);
     process_facts_unref(question->process);
     module_facts_unref(question->module);
     free(question);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * queue.h - questions that wait, fairly between users: whoever asks a lot, or names files that a symbolizer dies on,
- * holds up nobody but himself. Pure; for ripd/sym alone.
+ * holds up nobody but himself. Touches nothing; for ripd/sym alone.
  *
  * Guarantees
  *   A. A place waits once, however often it is asked for.
@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "core/snapshot.h"
+#include "os/lease.h"
 
 #define QUEUE_LANES 64u
 #define QUEUE_LANE_MAX 8192u                    /* questions of one lane */
@@ -28,6 +29,7 @@
 struct sym_question {
     struct sym_question *next;     /* in its lane */
     struct sym_question *chain;    /* in its bucket */
+    struct lease *ring;            /* a reference to that of the ring that names it, or NULL */
     struct process_facts *process; /* a reference, or NULL */
     struct module_facts *module;   /* a reference */
     uint64_t offset;
@@ -52,8 +54,8 @@ struct sym_queue {
 bool queue_has(const struct sym_queue *queue, const struct module_facts *module, uint64_t offset);
 
 /* -ENOSPC: a limit; -EAGAIN: its lane pauses; -ENOMEM. The place must not be waiting already. */
-int queue_push(struct sym_queue *queue, uint64_t now_ns, struct process_facts *process, struct module_facts *module,
-               uint64_t offset);
+int queue_push(struct sym_queue *queue, uint64_t now_ns, struct lease *ring, struct process_facts *process,
+               struct module_facts *module, uint64_t offset);
 
 /*
  * The next question; it stays known to queue_has() until it is dropped. NULL: none, or only such whose lanes pause:

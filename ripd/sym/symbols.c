@@ -60,7 +60,8 @@ static bool has_no_room(const struct symbols *symbols, const struct module_facts
     return symbol_table_is_full(&module->symbols) || symbol_budget_is_spent(symbols->budget, module->uid);
 }
 
-bool symbols_want(struct symbols *symbols, struct process_facts *process, struct module_facts *module, uint64_t offset)
+bool symbols_want(struct symbols *symbols, struct lease *ring, struct process_facts *process,
+                  struct module_facts *module, uint64_t offset)
 {
     uint64_t now_ns = clock_mono_ns();
     bool waiting;
@@ -73,7 +74,7 @@ bool symbols_want(struct symbols *symbols, struct process_facts *process, struct
         symbols->counters.unkept_count++;
     } else if (!waiting) {
         waiting = !symbols->stopping && symbols->down_until_ns <= now_ns &&
-                  queue_push(&symbols->queue, now_ns, process, module, offset) == 0;
+                  queue_push(&symbols->queue, now_ns, ring, process, module, offset) == 0;
         symbols->counters.refused_count += !waiting;
         symbols->idle = symbols->idle && !waiting;
         pthread_cond_signal(&symbols->condition);
@@ -154,12 +155,12 @@ static uint32_t pid_of(const struct sym_question *question)
     return question->process == NULL ? 0 : question->process->pid;
 }
 
-static int open_file(struct symbols *symbols, const struct sym_question *question, struct sym_file *file,
-                     const struct link_patience *patience)
+/* descriptor: taken over; negative: the symbolizer shall open it itself, if it can tell whether it is the right one. */
+static int hand_over(struct symbols *symbols, const struct sym_question *question, const struct sym_file *file,
+                     int descriptor, const struct link_patience *patience)
 {
     struct sym_open message = {.kind = SYM_OPEN, .key = file->key};
     size_t length = strlen(question->module->path);
-    int descriptor = opener_open(symbols->proc, question->process, question->module);
     int result;
 
     if (length < sizeof(message.path))
@@ -170,6 +171,31 @@ static int open_file(struct symbols *symbols, const struct sym_question *questio
     if (descriptor >= 0)
         close(descriptor);
     return result;
+}
+
+/* Whether somebody may open it who can more than we can; not what is no file, like the vdso. */
+static bool can_fetch(const struct symbols *symbols, const struct sym_question *question)
+{
+    return symbols->options.fetch != NULL && question->ring != NULL && question->process != NULL &&
+           question->process->attested && !question->process->dead && strchr(question->module->path, '/') != NULL;
+}
+
+/* By ourselves, else by the symbolizer itself, else by whoever can more. -ECANCELED: not now. */
+static int open_file(struct symbols *symbols, const struct sym_question *question, struct sym_file *file,
+                     const struct link_patience *patience)
+{
+    int descriptor = opener_open(symbols->proc, question->process, question->module);
+    int result = hand_over(symbols, question, file, descriptor, patience);
+
+    if (result == 0 || symbols->link.descriptor < 0 || !can_fetch(symbols, question))
+        return result;
+    descriptor = symbols->options.fetch(symbols->options.context, question->ring, question->process, question->module,
+                                        symbols->stop);
+    if (descriptor == -EAGAIN || descriptor == -ECANCELED) {
+        file->not_before_ns = clock_mono_ns() + symbols->options.restart_ns;
+        return -ECANCELED;
+    }
+    return descriptor >= 0 ? hand_over(symbols, question, file, descriptor, patience) : result;
 }
 
 /* One try. 0 and a symbol; -EAGAIN: try again; -ENOENT: the file is not to be had. */
@@ -205,7 +231,7 @@ static int look(struct symbols *symbols, const struct sym_question *question, st
     struct sym_file *file = files_find(&symbols->files, question->process, question->module);
     int result = -EAGAIN;
 
-    if (file == NULL)
+    if (file == NULL || clock_mono_ns() < file->not_before_ns)
         return -EAGAIN;
     if (file->unavailable && file->unavailable_to == pid_of(question))
         result = -ENOENT;

@@ -10,7 +10,7 @@
  *   B. A name is of the very file that the process has mapped: the same device and inode as the kernel names them, or
  *      the same build id. Where neither can be checked nothing is named.
  *   C. A file is read on behalf of a ring only if the symbolizer, which has no privilege, may read it, or if a process
- *      that is the ring owner's own has it mapped: a ring cannot make ripd read what its owner may not.
+ *      that is the ring owner's own has it mapped, or may read it: a ring cannot make ripd read what its owner may not.
  *   D. A symbolizer that dies, hangs or talks nonsense is replaced; the file it did so on is tried once more, then not
  *      again; the user whose ring named it pauses, others go on.
  *   E. symbols_free() does not wait for an answer.
@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "core/snapshot.h"
+#include "os/lease.h"
 
 #define SYMBOLS_FILES_MAX 4096u
 #define SYMBOLS_STRIKES_MAX 2u /* a file that has ended so many symbolizers is not tried again */
@@ -55,11 +56,18 @@ struct symbols_trouble {
 };
 
 struct symbols_options {
-    const char *program;         /* the symbolizer's executable */
-    const char *proc_path;       /* "/proc" */
-    uint64_t answer_ns;          /* how long it may take for one answer */
-    uint64_t still_ns;           /* how long it may do nothing at all meanwhile */
-    uint64_t restart_ns;         /* pause of the user whose file ended a symbolizer; and after a start that failed */
+    const char *program;   /* the symbolizer's executable */
+    const char *proc_path; /* "/proc" */
+    uint64_t answer_ns;    /* how long it may take for one answer */
+    uint64_t still_ns;     /* how long it may do nothing at all meanwhile */
+    uint64_t restart_ns;   /* pause of the user whose file ended a symbolizer; and after a start that failed */
+    /*
+     * Opens the file of a module that is not to be had otherwise; NULL: nobody does. The process is attested; ring is
+     * not NULL. A descriptor; -EAGAIN: not now; another -errno: there is none. On the thread of this, which waits; ends
+     * soon after cancel is readable.
+     */
+    int (*fetch)(void *context, struct lease *ring, const struct process_facts *process,
+                 const struct module_facts *module, int cancel);
     void (*idle)(void *context); /* nothing is left that could be answered now; on the thread of this, must not wait */
     void (*trouble)(void *context, const struct symbols_trouble *trouble); /* likewise */
     void *context;
@@ -82,10 +90,11 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_options *opti
 void symbols_free(struct symbols *symbols); /* NULL is allowed */
 
 /*
- * Asks for a place, from any thread. process: who has it mapped, or NULL. True: the answer is on its way; false: it is
- * in the table, or there will be none for now.
+ * Asks for a place, from any thread. process: who has it mapped, and ring: whose ring says so; or NULL. True: the
+ * answer is on its way; false: it is in the table, or there will be none for now.
  */
-bool symbols_want(struct symbols *symbols, struct process_facts *process, struct module_facts *module, uint64_t offset);
+bool symbols_want(struct symbols *symbols, struct lease *ring, struct process_facts *process,
+                  struct module_facts *module, uint64_t offset);
 
 /* Whether no question waits that could be answered now. */
 bool symbols_are_idle(struct symbols *symbols);

@@ -202,6 +202,17 @@ static void write_probe_failures(struct metrics_text *text, const struct metric 
     put_labelled(text, metric, input, fields, sizeof(fields) / sizeof(fields[0]));
 }
 
+static void write_programs(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    static const struct labelled_field fields[] = {
+        {"opened", offsetof(struct health, program_opened_count)},
+        {"refused", offsetof(struct health, program_refused_count)},
+        {"missed", offsetof(struct health, program_missed_count)},
+    };
+
+    put_labelled(text, metric, input, fields, sizeof(fields) / sizeof(fields[0]));
+}
+
 #define COUNTER(name) name, METRIC_COUNTER, METRIC_COUNT
 #define GAUGE(name) name, METRIC_GAUGE, METRIC_COUNT
 #define SECONDS(name) name, METRIC_GAUGE, METRIC_SECONDS_OF_NS
@@ -265,11 +276,14 @@ const struct metric metrics[] = {
     {COUNTER("ripd_symbolizer_failures_total"), "reason",
      "Symbolizers that ended, answered nonsense, or did not answer in time and were ended.",
      write_symbolizer_failures, 0},
-    {COUNTER("ripd_probe_starts_total"), "", "Processes started that read what threads wait for.",
+    {COUNTER("ripd_probe_starts_total"), "", "Processes started that read what threads wait for, or open programs.",
      OF_HEALTH(probe_start_count)},
     {COUNTER("ripd_probe_failures_total"), "reason",
      "Of these, those that ended, answered nonsense, or did not answer in time and were ended.",
      write_probe_failures, 0},
+    {COUNTER("ripd_probe_programs_total"), "result",
+     "Programs that ripd could not open and ripd-probe was asked for: opened, refused, not answered or not asked for.",
+     write_programs, 0},
     {COUNTER("ripd_reloads_total"), "", "Times that the configuration was read anew.", OF_HEALTH(reload_count)},
     {COUNTER("ripd_reload_failures_total"), "", "Times that it could not be, and the old one went on.",
      OF_HEALTH(reload_failure_count)},

@@ -28,11 +28,28 @@ static void check_told(const struct probe_told *told, const struct probe_ask *as
     }
 }
 
+static void check_files(const uint8_t *bytes, size_t size_bytes)
+{
+    struct probe_fetch fetch = {.kind = PROBE_FETCH};
+    struct probe_fetched fetched;
+
+    if (size_bytes == sizeof(fetched)) {
+        memcpy(&fetched, bytes, sizeof(fetched));
+        fetch.number = fetched.number;
+        require(!probe_fetched_is_sound(&fetched, size_bytes, &fetch) || fetched.status <= 0);
+    }
+    if (size_bytes >= sizeof(fetch)) {
+        memcpy(&fetch, bytes, sizeof(fetch));
+        require(!probe_fetch_is_sound(&fetch, size_bytes) || fetch.exact <= 1);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     static struct probe_told told;
     struct probe_ask ask = {.kind = PROBE_ASK};
 
+    check_files(bytes, size_bytes);
     /* An answer in a buffer of the size that the other end may fill, and a question that could have been its own. */
     if (size_bytes > sizeof(told))
         return 0;

@@ -7,6 +7,7 @@
  *   /slow                 the same after 50 ms
  *   /large                names that fill a packet
  *   /missing, /stale      cannot be opened
+ *   /fetched              only with a descriptor
  *   /forgets              is open for one question
  *   /dies, /open-dies     ends
  *   /dies-once:FILE       ends, unless FILE exists, which it makes
@@ -26,6 +27,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "os/packet.h"
 #include "sym/protocol.h"
 
 static struct {
@@ -64,7 +66,7 @@ static inline void fake_misbehave(const char *path)
         turns = turns + 1;
 }
 
-static inline void fake_open(const struct sym_open *message)
+static inline void fake_open(const struct sym_open *message, int descriptor)
 {
     struct sym_opened answer = {.kind = SYM_OPENED, .key = message->key};
 
@@ -76,6 +78,8 @@ static inline void fake_open(const struct sym_open *message)
     if (fake_is(message->path, "/missing"))
         answer.status = -ENOENT;
     if (fake_is(message->path, "/stale"))
+        answer.status = -ESTALE;
+    if (fake_is(message->path, "/fetched") && descriptor < 0)
         answer.status = -ESTALE;
     if (fake_is(message->path, "/error"))
         answer.status = 5;
@@ -127,17 +131,19 @@ static inline void fake_symbolizer(void)
     } message;
     struct sym_ready ready = {.kind = SYM_READY};
     socklen_t bytes = sizeof(int);
-    int type = 0;
+    int type = 0, descriptor;
 
     if (environ[0] != NULL || getsockopt(SYM_DESCRIPTOR, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 ||
         type != SOCK_SEQPACKET)
         return;
     fake_send(&ready, sizeof(ready));
-    while (recv(SYM_DESCRIPTOR, &message, sizeof(message), 0) > 0) {
+    while (packet_receive(SYM_DESCRIPTOR, &message, sizeof(message), true, &descriptor) > 0) {
         if (message.kind == SYM_OPEN)
-            fake_open(&message.open);
+            fake_open(&message.open, descriptor);
         else
             fake_look(&message.look);
+        if (descriptor >= 0)
+            close(descriptor);
     }
     _exit(0);
 }

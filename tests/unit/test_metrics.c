@@ -77,6 +77,9 @@ static struct snapshot *snapshot_of_numbers(void)
     health->probe_start_count = 24;
     health->probe_died_count = 25;
     health->probe_hung_count = 26;
+    health->program_opened_count = 27;
+    health->program_refused_count = 28;
+    health->program_missed_count = 29;
     health->reload_count = 22;
     health->reload_failure_count = 23;
     for (size_t i = 0; i < HEALTH_LIMIT_COUNT; i++)
@@ -122,6 +125,9 @@ static const char *const expected_lines[] = {
     "ripd_probe_starts_total 24",
     "ripd_probe_failures_total{reason=\"died\"} 25",
     "ripd_probe_failures_total{reason=\"hung\"} 26",
+    "ripd_probe_programs_total{result=\"opened\"} 27",
+    "ripd_probe_programs_total{result=\"refused\"} 28",
+    "ripd_probe_programs_total{result=\"missed\"} 29",
     "ripd_reloads_total 22",
     "ripd_reload_failures_total 23",
     "ripd_limit_hits_total{limit=\"files\"} 300",

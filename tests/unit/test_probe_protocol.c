@@ -2,6 +2,7 @@
 /* test_probe_protocol.c - nothing that is not whole and in bounds is believed of a question or an answer. */
 #include "probe/protocol.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include <setjmp.h>
@@ -116,12 +117,37 @@ static void test_threads_of_answers(void **state)
     assert_false(probe_told_is_sound(&told, bytes, &ask));
 }
 
+static void test_files(void **state)
+{
+    struct probe_fetch fetch = {.kind = PROBE_FETCH, .number = 7};
+    struct probe_fetched fetched = {.kind = PROBE_FETCHED, .number = 7};
+
+    (void)state;
+    assert_true(probe_fetch_is_sound(&fetch, sizeof(fetch)));
+    assert_false(probe_fetch_is_sound(&fetch, sizeof(fetch) - 1));
+    assert_true(probe_fetched_is_sound(&fetched, sizeof(fetched), &fetch));
+    assert_false(probe_fetched_is_sound(&fetched, sizeof(fetched) - 1, &fetch));
+    fetched.status = -EACCES;
+    assert_true(probe_fetched_is_sound(&fetched, sizeof(fetched), &fetch));
+    fetched.status = 1;
+    assert_false(probe_fetched_is_sound(&fetched, sizeof(fetched), &fetch));
+    fetched = (struct probe_fetched){.kind = PROBE_FETCHED, .number = 8};
+    assert_false(probe_fetched_is_sound(&fetched, sizeof(fetched), &fetch));
+    fetched = (struct probe_fetched){.kind = PROBE_TOLD, .number = 7};
+    assert_false(probe_fetched_is_sound(&fetched, sizeof(fetched), &fetch));
+    fetch.exact = 2;
+    assert_false(probe_fetch_is_sound(&fetch, sizeof(fetch)));
+    fetch = (struct probe_fetch){.kind = PROBE_ASK, .number = 7};
+    assert_false(probe_fetch_is_sound(&fetch, sizeof(fetch)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_questions),
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_threads_of_answers),
+        cmocka_unit_test(test_files),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "os/proc_maps.h"
@@ -110,10 +111,35 @@ static void test_own_mappings(void **state)
     assert_true(proc_maps_is(&mapping, &about));
     assert_false(proc_maps_is(&mapping, &other));
     assert_int_equal(proc_maps_find(process, here, path, &mapping), 0);
-    about.st_dev++;
-    assert_false(proc_maps_is(&mapping, &about));
     close(process);
     assert_int_equal(proc_maps_find(process, here, NULL, &mapping), -EBADF);
+    about.st_dev++;
+    assert_false(proc_maps_is(&mapping, &about));
+}
+
+/* Devices that are no block devices can be anybody's number. */
+static void test_numbers(void **state)
+{
+    static const struct {
+        unsigned mapped_major, mapped_minor, mapped_inode, major, minor, inode;
+        bool is, may_be;
+    } rows[] = {
+        {8, 1, 42, 8, 1, 42, true, false},   {8, 1, 42, 8, 1, 43, false, false},   {8, 1, 42, 8, 2, 42, false, false},
+        {0, 30, 42, 0, 30, 42, true, false}, {0, 30, 42, 0, 30, 43, false, false}, /* a tmpfs tells */
+        {0, 30, 42, 0, 35, 7, false, true},                                        /* a subvolume of a btrfs */
+        {8, 1, 42, 0, 50, 7, false, true},                                         /* an overlay */
+        {0, 50, 7, 8, 1, 42, false, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct proc_mapping mapping = {
+            .inode = rows[i].mapped_inode, .device_major = rows[i].mapped_major, .device_minor = rows[i].mapped_minor};
+        struct stat about = {.st_ino = rows[i].inode, .st_dev = makedev(rows[i].major, rows[i].minor)};
+
+        assert_int_equal(proc_maps_is(&mapping, &about), rows[i].is);
+        assert_int_equal(proc_maps_may_be(&mapping, &about), rows[i].may_be);
+    }
 }
 
 int main(void)
@@ -124,6 +150,7 @@ int main(void)
         cmocka_unit_test(test_lines_at_the_end_of_memory),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_own_mappings),
+        cmocka_unit_test(test_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,9 +33,9 @@ static void test_turns(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < 100; i++)
-        assert_int_equal(queue_push(&queue, 1, NULL, loud, i), 0);
+        assert_int_equal(queue_push(&queue, 1, NULL, NULL, loud, i), 0);
     for (uint64_t i = 0; i < 2; i++)
-        assert_int_equal(queue_push(&queue, 1, NULL, quiet, i), 0);
+        assert_int_equal(queue_push(&queue, 1, NULL, NULL, quiet, i), 0);
     for (size_t i = 0; i < 4; i++)
         order[i] = pop_uid(1);
     assert_int_equal((order[0] == 2) + (order[1] == 2) + (order[2] == 2) + (order[3] == 2), 2);
@@ -54,7 +54,7 @@ static void test_order(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < 3; i++)
-        assert_int_equal(queue_push(&queue, 1, NULL, module, i), 0);
+        assert_int_equal(queue_push(&queue, 1, NULL, NULL, module, i), 0);
     for (uint64_t i = 0; i < 3; i++) {
         struct sym_question *question = queue_pop(&queue, 1, &until_ns);
 
@@ -75,20 +75,20 @@ static void test_pauses(void **state)
 
     (void)state;
     assert_int_equal(queue_strikes(&queue, 1, now_ns), 0);
-    assert_int_equal(queue_push(&queue, now_ns, NULL, bad, 1), 0);
+    assert_int_equal(queue_push(&queue, now_ns, NULL, NULL, bad, 1), 0);
     queue_strike(&queue, 1, now_ns, SECOND_NS);
-    assert_int_equal(queue_push(&queue, now_ns, NULL, bad, 2), -EAGAIN);
+    assert_int_equal(queue_push(&queue, now_ns, NULL, NULL, bad, 2), -EAGAIN);
     assert_null(queue_pop(&queue, now_ns, &until_ns));
     assert_int_equal(until_ns, now_ns + SECOND_NS);
-    assert_int_equal(queue_push(&queue, now_ns, NULL, good, 1), 0);
+    assert_int_equal(queue_push(&queue, now_ns, NULL, NULL, good, 1), 0);
     assert_int_equal(pop_uid(now_ns), 2);
     assert_int_equal(pop_uid(now_ns + SECOND_NS), 1);
     queue_strike(&queue, 1, now_ns, SECOND_NS); /* the second: twice as long */
-    assert_int_equal(queue_push(&queue, now_ns + 2 * SECOND_NS - 1, NULL, bad, 2), -EAGAIN);
-    assert_int_equal(queue_push(&queue, now_ns + 2 * SECOND_NS, NULL, bad, 2), 0);
+    assert_int_equal(queue_push(&queue, now_ns + 2 * SECOND_NS - 1, NULL, NULL, bad, 2), -EAGAIN);
+    assert_int_equal(queue_push(&queue, now_ns + 2 * SECOND_NS, NULL, NULL, bad, 2), 0);
     for (int i = 0; i < 100; i++)
         queue_strike(&queue, 1, now_ns, SECOND_NS);
-    assert_int_equal(queue_push(&queue, now_ns + (SECOND_NS << QUEUE_PAUSE_DOUBLES), NULL, bad, 3), 0);
+    assert_int_equal(queue_push(&queue, now_ns + (SECOND_NS << QUEUE_PAUSE_DOUBLES), NULL, NULL, bad, 3), 0);
     assert_int_equal(queue_strikes(&queue, 1, now_ns), 102);
     assert_int_equal(queue_strikes(&queue, 1, now_ns + QUEUE_FORGIVE_NS), 0);
     queue_done(&queue);
@@ -106,11 +106,11 @@ static void test_limits(void **state)
     for (uint32_t i = 0; i < 3; i++)
         modules[i] = sample_module("/a", "", i + 1);
     for (uint64_t i = 0; i < QUEUE_LANE_MAX; i++)
-        assert_int_equal(queue_push(&queue, 1, process, modules[0], i), 0);
-    assert_int_equal(queue_push(&queue, 1, process, modules[0], QUEUE_LANE_MAX), -ENOSPC);
+        assert_int_equal(queue_push(&queue, 1, NULL, process, modules[0], i), 0);
+    assert_int_equal(queue_push(&queue, 1, NULL, process, modules[0], QUEUE_LANE_MAX), -ENOSPC);
     for (uint64_t i = 0; i < QUEUE_MAX - QUEUE_LANE_MAX; i++)
-        assert_int_equal(queue_push(&queue, 1, process, modules[1], i), 0);
-    assert_int_equal(queue_push(&queue, 1, process, modules[2], 0), -ENOSPC);
+        assert_int_equal(queue_push(&queue, 1, NULL, process, modules[1], i), 0);
+    assert_int_equal(queue_push(&queue, 1, NULL, process, modules[2], 0), -ENOSPC);
     queue_done(&queue);
     assert_int_equal(atomic_load(&process->references), 1);
     process_facts_unref(process);

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -38,12 +39,33 @@ static void on_trouble(void *context, const struct symbols_trouble *trouble)
     atomic_fetch_add(&start_trouble_count, trouble->error != 0);
 }
 
+static struct {
+    int result; /* a descriptor is opened instead of 0 */
+    bool waits; /* until it is cancelled */
+    atomic_uint count;
+} fetching;
+
+static int on_fetch(void *context, struct lease *ring, const struct process_facts *process,
+                    const struct module_facts *module, int cancel)
+{
+    struct pollfd descriptor = {.fd = cancel, .events = POLLIN};
+
+    (void)context;
+    if (ring == NULL || process == NULL || !process->attested || module->path[0] != '/')
+        abort();
+    atomic_fetch_add(&fetching.count, 1);
+    if (fetching.waits && poll(&descriptor, 1, 60000) == 1)
+        return -ECANCELED;
+    return fetching.result == 0 ? open("/bin/sh", O_RDONLY | O_CLOEXEC) : fetching.result;
+}
+
 static struct symbols *new_symbols(const char *program, uint64_t answer_ns, uint64_t restart_ns)
 {
     const struct symbols_options options = {.program = program,
                                             .proc_path = "/proc",
                                             .answer_ns = answer_ns,
                                             .restart_ns = restart_ns,
+                                            .fetch = on_fetch,
                                             .idle = on_idle,
                                             .trouble = on_trouble};
     struct symbols *symbols = NULL;
@@ -66,7 +88,7 @@ static void wait_idle(struct symbols *symbols)
 /* Asks for one place and waits. NULL: there is no answer for now. */
 static const struct symbol *answer_to(struct symbols *symbols, struct module_facts *module, uint64_t offset)
 {
-    symbols_want(symbols, NULL, module, offset);
+    symbols_want(symbols, NULL, NULL, module, offset);
     wait_idle(symbols);
     return symbol_table_find(&module->symbols, offset);
 }
@@ -80,7 +102,7 @@ static void test_names(void **state)
 
     (void)state;
     assert_string_equal(answer_to(symbols, fine, 1)->frames[0].file, "/fine");
-    assert_false(symbols_want(symbols, NULL, fine, 1)); /* is there */
+    assert_false(symbols_want(symbols, NULL, NULL, fine, 1)); /* is there */
     assert_int_equal(answer_to(symbols, none, 1)->frame_count, 0);
     assert_int_equal(answer_to(symbols, unnamed, 1)->frame_count, 0); /* no process, no build id: nothing is opened */
     for (uint64_t i = 0; i < 5; i++)
@@ -106,7 +128,7 @@ static void test_a_place_is_asked_for_once(void **state)
 
     (void)state;
     for (int i = 0; i < 1000; i++)
-        assert_true(symbols_want(symbols, NULL, slow, 1) || symbol_table_find(&slow->symbols, 1) != NULL);
+        assert_true(symbols_want(symbols, NULL, NULL, slow, 1) || symbol_table_find(&slow->symbols, 1) != NULL);
     wait_idle(symbols);
     symbols_count(symbols, &counters);
     assert_int_equal(counters.named_count, 1);
@@ -122,7 +144,7 @@ static void test_too_many_questions(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < QUEUE_LANE_MAX + 1000; i++)
-        symbols_want(symbols, NULL, slow, i);
+        symbols_want(symbols, NULL, NULL, slow, i);
     symbols_count(symbols, &counters);
     assert_in_range(counters.refused_count, 500, 1000);
     symbols_free(symbols); /* while the others wait: they are let go of */
@@ -140,13 +162,13 @@ static void test_names_beyond_measure(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < asked; i++)
-        symbols_want(symbols, NULL, large, i);
+        symbols_want(symbols, NULL, NULL, large, i);
     wait_idle(symbols);
     symbols_count(symbols, &counters);
     assert_in_range(counters.named_count, asked / 2 - 10, asked / 2 + 40); /* frames that did not fit are left out */
     assert_int_equal(counters.unkept_count, asked - counters.named_count);
     assert_in_range(counters.kept_bytes, SYMBOL_TABLE_BYTES_MAX, SYMBOL_TABLE_BYTES_MAX + (1 << 20));
-    assert_false(symbols_want(symbols, NULL, large, asked));
+    assert_false(symbols_want(symbols, NULL, NULL, large, asked));
     assert_true(symbols_are_idle(symbols));
     assert_non_null(answer_to(symbols, fine, 1));
     symbols_count(symbols, &counters);
@@ -265,7 +287,7 @@ static void test_stop_while_it_hangs(void **state)
 
     (void)state;
     for (uint64_t i = 0; i < 10; i++)
-        assert_true(symbols_want(symbols, NULL, stops, i));
+        assert_true(symbols_want(symbols, NULL, NULL, stops, i));
     usleep(100000);
     symbols_free(symbols);
     assert_true(clock_mono_ns() - before_ns < LONG_NS / 60);
@@ -281,7 +303,7 @@ static void test_no_program(void **state)
 
     (void)state;
     assert_null(answer_to(symbols, fine, 1));
-    assert_false(symbols_want(symbols, NULL, fine, 1)); /* not before the pause is over */
+    assert_false(symbols_want(symbols, NULL, NULL, fine, 1)); /* not before the pause is over */
     assert_int_equal(atomic_load(&start_trouble_count), 1);
     symbols_free(symbols);
     module_facts_unref(fine);
@@ -297,7 +319,7 @@ static void *ask_a_lot(void *context)
     struct crowd *crowd = context;
 
     for (uint64_t i = 0; i < 400; i++) {
-        symbols_want(crowd->symbols, NULL, crowd->modules[i % 4], i / 8);
+        symbols_want(crowd->symbols, NULL, NULL, crowd->modules[i % 4], i / 8);
         symbol_table_find(&crowd->modules[i % 4]->symbols, i / 4);
     }
     return NULL;
@@ -327,6 +349,138 @@ static void test_a_crowd(void **state)
     }
 }
 
+/* Files that only somebody else can open --------------------------------------------------------------------------- */
+
+struct scene {
+    struct symbols *symbols;
+    struct lease *ring;
+    struct process_facts *process;
+    struct module_facts *module;
+};
+
+static void scene_open(struct scene *scene, uint64_t restart_ns)
+{
+    scene->symbols = new_symbols(self, LONG_NS, restart_ns);
+    scene->ring = lease_new(STDIN_FILENO);
+    scene->process = sample_process((uint32_t)getpid(), 1);
+    scene->module = sample_module("/fetched", "aa", 1);
+    fetching.result = 0;
+    fetching.waits = false;
+    atomic_store(&fetching.count, 0);
+}
+
+static void scene_close(struct scene *scene)
+{
+    symbols_free(scene->symbols);
+    lease_unref(scene->ring);
+    assert_int_equal(atomic_load(&scene->module->references), 1);
+    process_facts_unref(scene->process);
+    module_facts_unref(scene->module);
+}
+
+static const struct symbol *fetched(struct scene *scene, uint64_t offset)
+{
+    symbols_want(scene->symbols, scene->ring, scene->process, scene->module, offset);
+    wait_idle(scene->symbols);
+    return symbol_table_find(&scene->module->symbols, offset);
+}
+
+static void test_fetched(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_open(&scene, LONG_NS);
+    for (uint64_t i = 0; i < 5; i++)
+        assert_int_equal(fetched(&scene, i)->frame_count, 1);
+    assert_int_equal(atomic_load(&fetching.count), 1); /* for one file */
+    scene_close(&scene);
+}
+
+static void test_not_to_be_had(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    scene_open(&scene, LONG_NS);
+    fetching.result = -EACCES;
+    for (uint64_t i = 0; i < 5; i++)
+        assert_int_equal(fetched(&scene, i)->frame_count, 0);
+    assert_int_equal(atomic_load(&fetching.count), 1);
+    fetching.result = 0;
+    scene.process->pid++; /* another process may have it */
+    assert_int_equal(fetched(&scene, 5)->frame_count, 1);
+    assert_int_equal(atomic_load(&fetching.count), 2);
+    scene_close(&scene);
+}
+
+/* What cannot be had now is asked for again, but not at once, and nothing is said of it until then. */
+static void test_not_now(void **state)
+{
+    struct symbols_counters counters;
+    struct scene scene;
+    uint64_t before_ns;
+
+    (void)state;
+    scene_open(&scene, SHORT_NS);
+    fetching.result = -EAGAIN;
+    before_ns = clock_mono_ns();
+    for (uint64_t i = 0; i < 5; i++)
+        assert_null(fetched(&scene, i));
+    if (clock_mono_ns() - before_ns < SHORT_NS)
+        assert_int_equal(atomic_load(&fetching.count), 1);
+    symbols_count(scene.symbols, &counters);
+    assert_int_equal(counters.refused_count, 5);
+    assert_int_equal(counters.unnamed_count, 0);
+    fetching.result = 0;
+    while (clock_mono_ns() - before_ns < 2 * SHORT_NS)
+        usleep(10000);
+    assert_int_equal(fetched(&scene, 0)->frame_count, 1);
+    scene_close(&scene);
+}
+
+/* Nobody is asked for what is no file, or not of a process that is vouched for. */
+static void test_not_fetched(void **state)
+{
+    struct module_facts *vdso = sample_module("linux-vdso.so.1", "bb", 1), *fine = sample_module("/fine", "cc", 1);
+    struct scene scene;
+
+    (void)state;
+    scene_open(&scene, LONG_NS);
+    symbols_want(scene.symbols, NULL, scene.process, scene.module, 1);
+    symbols_want(scene.symbols, scene.ring, NULL, scene.module, 2);
+    wait_idle(scene.symbols);
+    scene.process->attested = false;
+    assert_int_equal(fetched(&scene, 3)->frame_count, 0);
+    scene.process->attested = scene.process->dead = true;
+    scene.process->pid++;
+    assert_int_equal(fetched(&scene, 4)->frame_count, 0);
+    scene.process->dead = false;
+    symbols_want(scene.symbols, scene.ring, scene.process, vdso, 1);
+    symbols_want(scene.symbols, scene.ring, scene.process, fine, 1); /* is to be had without */
+    wait_idle(scene.symbols);
+    assert_int_equal(symbol_table_find(&fine->symbols, 1)->frame_count, 1);
+    assert_int_equal(atomic_load(&fetching.count), 0);
+    scene_close(&scene);
+    module_facts_unref(vdso);
+    module_facts_unref(fine);
+}
+
+static void test_an_end_while_it_is_fetched(void **state)
+{
+    uint64_t before_ns = clock_mono_ns();
+    struct scene scene;
+
+    (void)state;
+    scene_open(&scene, LONG_NS);
+    fetching.waits = true;
+    symbols_want(scene.symbols, scene.ring, scene.process, scene.module, 1);
+    while (atomic_load(&fetching.count) == 0)
+        usleep(1000);
+    scene_close(&scene);
+    assert_true(clock_mono_ns() - before_ns < 60 * UINT64_C(1000000000));
+}
+
 static void test_words(void **state)
 {
     (void)state;
@@ -349,6 +503,11 @@ int main(void)
         cmocka_unit_test(test_stop_while_it_hangs),
         cmocka_unit_test(test_no_program),
         cmocka_unit_test(test_a_crowd),
+        cmocka_unit_test(test_fetched),
+        cmocka_unit_test(test_not_to_be_had),
+        cmocka_unit_test(test_not_now),
+        cmocka_unit_test(test_not_fetched),
+        cmocka_unit_test(test_an_end_while_it_is_fetched),
         cmocka_unit_test(test_words),
     };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandbox.c - capabilities, and the calls that each of the two may make; the rest is os/sandbox.h.
+ * sandbox.c - capabilities, and the calls that each of the three may make; the rest is os/sandbox.h.
  *
- * The worker's filter is laid over the keeper's: both must allow.
+ * The filter of a child is laid over the keeper's: both must allow.
  */
 #include "probe/child/sandbox.h"
 
 #include <seccomp.h>
-#include <stdbool.h>
+#include <stddef.h>
 #include <sys/socket.h>
 
 #include "os/capability.h"
@@ -15,83 +15,93 @@
 
 #define KEPT (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
 
+enum { KEEPER = 1, WORKER = 2, FETCHER = 4, ALL = KEEPER | WORKER | FETCHER };
+
 struct allowed_call {
     int number;
-    bool keeper_only;
+    int who;
 };
 
 static const struct allowed_call allowed[] = {
     /* talking */
-    {SCMP_SYS(recvmsg), false},
-    {SCMP_SYS(sendmsg), false},
-    {SCMP_SYS(poll), false},
-    {SCMP_SYS(ppoll), false},
-    {SCMP_SYS(close), false},
-    {SCMP_SYS(exit), false},
-    {SCMP_SYS(exit_group), false},
+    {SCMP_SYS(recvmsg), ALL},
+    {SCMP_SYS(sendmsg), ALL},
+    {SCMP_SYS(poll), ALL},
+    {SCMP_SYS(ppoll), ALL},
+    {SCMP_SYS(close), ALL},
+    {SCMP_SYS(exit), ALL},
+    {SCMP_SYS(exit_group), ALL},
     /* reading */
-    {SCMP_SYS(read), false},
-    {SCMP_SYS(pread64), false},
-    {SCMP_SYS(lseek), false},
-    {SCMP_SYS(fstat), false},
-    {SCMP_SYS(fstatfs), false},
-    {SCMP_SYS(newfstatat), false},
-    {SCMP_SYS(statx), false},
-    {SCMP_SYS(faccessat), false},
-    {SCMP_SYS(faccessat2), false},
-    {SCMP_SYS(readlink), false},
-    {SCMP_SYS(readlinkat), false},
-    {SCMP_SYS(getdents64), false},
-    {SCMP_SYS(fcntl), false}, /* F_GETLK */
-    {SCMP_SYS(pidfd_open), false},
-    {SCMP_SYS(process_vm_readv), false},
+    {SCMP_SYS(read), ALL},
+    {SCMP_SYS(pread64), ALL},
+    {SCMP_SYS(lseek), ALL},
+    {SCMP_SYS(fstat), ALL},
+    {SCMP_SYS(fstatfs), ALL},
+    {SCMP_SYS(newfstatat), ALL},
+    {SCMP_SYS(statx), ALL},
+    {SCMP_SYS(faccessat), KEEPER | WORKER},
+    {SCMP_SYS(faccessat2), KEEPER | WORKER},
+    {SCMP_SYS(readlink), KEEPER | WORKER},
+    {SCMP_SYS(readlinkat), ALL},
+    {SCMP_SYS(getdents64), KEEPER | WORKER},
+    {SCMP_SYS(fcntl), ALL}, /* F_GETLK */
+    {SCMP_SYS(pidfd_open), ALL},
+    {SCMP_SYS(process_vm_readv), KEEPER | WORKER},
+    {SCMP_SYS(getxattr), KEEPER | FETCHER}, /* access control lists */
     /* time */
-    {SCMP_SYS(clock_gettime), false},
-    {SCMP_SYS(setitimer), false},
+    {SCMP_SYS(clock_gettime), ALL},
+    {SCMP_SYS(setitimer), ALL},
     /* memory */
-    {SCMP_SYS(brk), false},
-    {SCMP_SYS(munmap), false},
-    {SCMP_SYS(mremap), false},
-    {SCMP_SYS(madvise), false},
-    {SCMP_SYS(futex), false},
-    {SCMP_SYS(getrandom), false},
+    {SCMP_SYS(brk), ALL},
+    {SCMP_SYS(munmap), ALL},
+    {SCMP_SYS(mremap), ALL},
+    {SCMP_SYS(madvise), ALL},
+    {SCMP_SYS(futex), ALL},
+    {SCMP_SYS(getrandom), ALL},
     /* signals: SIGBUS of rings that are cut, and ending badly */
-    {SCMP_SYS(rt_sigreturn), false},
-    {SCMP_SYS(rt_sigprocmask), false},
-    {SCMP_SYS(rt_sigaction), false},
-    {SCMP_SYS(gettid), false},
-    {SCMP_SYS(getpid), false},
-    /* keeping a worker */
-    {SCMP_SYS(clone), true},
-    {SCMP_SYS(clone3), true},
-    {SCMP_SYS(fork), true},
-    {SCMP_SYS(set_robust_list), true},
-    {SCMP_SYS(rseq), true},
-    {SCMP_SYS(getppid), true},
-    {SCMP_SYS(wait4), true},
-    {SCMP_SYS(waitid), true},
-    {SCMP_SYS(kill), true},
-    {SCMP_SYS(tgkill), true}, /* a worker that aborts: its own filter has its own pid */
-    {SCMP_SYS(clock_nanosleep), true},
-    {SCMP_SYS(prctl), true},
-    {SCMP_SYS(prlimit64), true},
-    {SCMP_SYS(setrlimit), true},
-    {SCMP_SYS(seccomp), true},
+    {SCMP_SYS(rt_sigreturn), ALL},
+    {SCMP_SYS(rt_sigprocmask), ALL},
+    {SCMP_SYS(rt_sigaction), ALL},
+    {SCMP_SYS(gettid), ALL},
+    {SCMP_SYS(getpid), ALL},
+    /* keeping children */
+    {SCMP_SYS(clone), KEEPER},
+    {SCMP_SYS(clone3), KEEPER},
+    {SCMP_SYS(fork), KEEPER},
+    {SCMP_SYS(set_robust_list), KEEPER},
+    {SCMP_SYS(rseq), KEEPER},
+    {SCMP_SYS(getppid), KEEPER},
+    {SCMP_SYS(wait4), KEEPER},
+    {SCMP_SYS(waitid), KEEPER},
+    {SCMP_SYS(kill), KEEPER},
+    {SCMP_SYS(tgkill), KEEPER}, /* a worker that aborts: its own filter has its own pid */
+    {SCMP_SYS(clock_nanosleep), KEEPER},
+    {SCMP_SYS(prctl), KEEPER},
+    {SCMP_SYS(prlimit64), KEEPER},
+    {SCMP_SYS(setrlimit), KEEPER},
+    {SCMP_SYS(seccomp), KEEPER},
 };
 
 static const struct sandbox_condition keeper_if[] = {{SCMP_SYS(socketpair), 0, AF_UNIX}};
 
 #define ALLOWED_COUNT (sizeof(allowed) / sizeof(allowed[0]))
 
-static int filter_calls(bool keeper)
+static int filter_calls(int who)
 {
     int calls[ALLOWED_COUNT];
     size_t count = 0;
 
     for (size_t i = 0; i < ALLOWED_COUNT; i++)
-        if (keeper || !allowed[i].keeper_only)
+        if ((allowed[i].who & who) != 0)
             calls[count++] = allowed[i].number;
-    return sandbox_filter(calls, count, keeper_if, keeper ? sizeof(keeper_if) / sizeof(keeper_if[0]) : 0);
+    return sandbox_filter(calls, count, keeper_if, who == KEEPER ? sizeof(keeper_if) / sizeof(keeper_if[0]) : 0);
+}
+
+static int enter_child(int who)
+{
+    int result = sandbox_die_with_parent();
+
+    return result == 0 ? filter_calls(who) : result;
 }
 
 int sandbox_enter_keeper(void)
@@ -102,12 +112,15 @@ int sandbox_enter_keeper(void)
         result = sandbox_die_with_parent();
     if (result == 0)
         result = sandbox_limit(SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX);
-    return result == 0 ? filter_calls(true) : result;
+    return result == 0 ? filter_calls(KEEPER) : result;
 }
 
 int sandbox_enter_worker(void)
 {
-    int result = sandbox_die_with_parent();
+    return enter_child(WORKER);
+}
 
-    return result == 0 ? filter_calls(false) : result;
+int sandbox_enter_fetcher(void)
+{
+    return enter_child(FETCHER);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandbox.h - what the two processes of ripd-probe give up before they do anything: every capability but those that
+ * sandbox.h - what the processes of ripd-probe give up before they do anything: every capability but those that
  * tell about other users' processes, new privileges, writing, other programs, and every system call without a use.
  */
 #ifndef RIPD_PROBE_CHILD_SANDBOX_H
@@ -9,13 +9,16 @@
 #include <stdint.h>
 
 /*
- * Both die with their parent. 0 or -errno: then nothing must be read.
+ * They die with their parent. 0 or -errno: then nothing must be read.
  *   sandbox_enter_keeper   first. May make sockets between processes of its own, processes, and end them.
  *   sandbox_enter_worker   in a process of the keeper's. May open files to read, ask about locks, hold processes and
  *                          answer; no sockets, no processes, no signals but to itself.
+ *   sandbox_enter_fetcher  the same, but for other processes' memory and what is in directories; and may ask whether a
+ *                          file has an access control list.
  */
 int sandbox_enter_keeper(void);
 int sandbox_enter_worker(void);
+int sandbox_enter_fetcher(void);
 
 #define SANDBOX_MEMORY_BYTES (UINT64_C(1) << 37) /* address space: the largest ring takes half of it */
 #define SANDBOX_DESCRIPTORS_MAX 64u

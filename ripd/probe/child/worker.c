@@ -7,11 +7,11 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
 #include "os/packet.h"
+#include "probe/child/alarm.h"
 #include "probe/child/attest.h"
 
 static void read_thread(int proc, const struct attested *attested, uint32_t tid, uint64_t deadline_mono_ns,
@@ -74,15 +74,6 @@ void worker_answer(const struct worker_sources *sources, const struct probe_ask 
     attest_close(&attested);
 }
 
-/* SIGALRM has its default effect. */
-static void set_alarm(uint64_t limit_ns)
-{
-    struct itimerval timer = {
-        .it_value = {(time_t)(limit_ns / 1000000000), (suseconds_t)(limit_ns % 1000000000 / 1000)}};
-
-    setitimer(ITIMER_REAL, &timer, NULL);
-}
-
 void worker_run(const struct worker_sources *sources, int socket)
 {
     static struct probe_told told;
@@ -93,9 +84,9 @@ void worker_run(const struct worker_sources *sources, int socket)
     while ((bytes = packet_receive(socket, &ask, sizeof(ask), true, &descriptor)) > 0) {
         if (!probe_ask_is_sound(&ask, (size_t)bytes))
             return;
-        set_alarm(PROBE_QUESTION_NS);
+        alarm_set(PROBE_QUESTION_NS);
         worker_answer(sources, &ask, descriptor, &told);
-        set_alarm(0);
+        alarm_set(0);
         if (packet_send(socket, &told, probe_told_bytes(told.count), -1, true) != 0)
             return;
     }

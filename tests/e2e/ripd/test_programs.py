@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names for programs that ripd itself cannot open: another user's, deleted, closed, or in a root of their own.
+
+ripd runs as the service with the drop-in does: a user of its own that passes the capabilities for evidence on to
+ripd-probe. B's programs get their names; what B's rings say gets nobody a name out of a file that is closed to B.
+Needs root, to be several users.
+"""
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import symbols_kit as kit  # noqa: E402
+import test_privileges as privileges  # noqa: E402
+import world as w  # noqa: E402
+
+B, C = 61002, 61004
+SECRET = "secretC_function"
+MODULE_BYTES, PATH_BYTES = 512, 440
+
+
+def own(path, user, mode):
+    os.chown(path, user, user)
+    os.chmod(path, mode)
+
+
+def home(world, user, name):
+    """A folder that is closed to all but that user."""
+    path = f"{world.made}/{name}"
+    os.mkdir(path)
+    own(path, user, 0o700)
+    return path
+
+
+def start(world, path, ring, user=B, **options):
+    process = kit.start(world, path, ring, **privileges.as_user(user), **options)
+    os.chmod(world.ring(ring), 0o644)  # the service is not in B's group
+    return process
+
+
+def programs(world, result):
+    return int(re.search(rf'^ripd_probe_programs_total{{result="{result}"}} (\d+)$', world.get("/metrics"),
+                         re.M).group(1))
+
+
+def fetchers(world):
+    keeper, worker = privileges.probes(world)
+    return [pid for pid in privileges.children(keeper) if pid != worker]
+
+
+def unnamed(world, ring, number=1):
+    location = kit.location_of(world, ring, number)
+    assert (location["function"], location["file"], location["line"]) == (None, None, None), (ring, location)
+    return location
+
+
+def flags_of(name):
+    return ("-g", "-Wl,--build-id=none") if name.endswith("no-id") else ("-g",)
+
+
+def of_another_user(world):
+    """Closed, deleted, replaced; with a build id, and without."""
+    builder = kit.Builder(world)
+    folder = home(world, B, "home")
+    names = [f"{how}{suffix}" for how in ("closed", "deleted", "replaced") for suffix in ("", "-no-id")]
+    for name in names:
+        path = f"{folder}/{name}"
+        shutil.move(builder.program(name, *flags_of(name)), path)
+        start(world, path, name)
+        if name.startswith("deleted"):
+            os.remove(path)
+        if name.startswith("replaced"):
+            shutil.move(builder.program(f"{name}-other", "-Dplain_work=wrong_work", "-Dinlined_work=wrong_other",
+                                        *flags_of(name)), path)
+    for name in names:
+        kit.expect_all(world, name)
+    assert programs(world, "opened") >= len(names) and programs(world, "missed") == 0
+    assert len(fetchers(world)) == 1
+
+
+def libraries(world):
+    """One in a closed folder is found by its path; one that was deleted is not to be had; nor one without a build id
+    that was replaced."""
+    builder = kit.Builder(world)
+    folder = home(world, B, "home")
+    os.makedirs(f"{folder}/lib/deep")
+    os.symlink("../lib", f"{folder}/lib/link")
+    shutil.move(builder.program("app", "-g", "-rdynamic"), f"{folder}/app")
+    for number, name in enumerate(("closed.so", "deleted.so", "replaced-no-id")):
+        shutil.move(builder.shared(name, *flags_of(name), f"-Dlibrary_sink=sink_{number}"), f"{folder}/lib/{name}")
+    process = start(world, f"{folder}/app", "app")
+    kit.tell(process, f"load {folder}/lib/deep/../link/closed.so")
+    kit.tell(process, f"load {folder}/lib/deleted.so")
+    kit.tell(process, f"load {folder}/lib/replaced-no-id")
+    os.remove(f"{folder}/lib/deleted.so")
+    shutil.move(builder.shared("other", "-g", "-Wl,--build-id=none", "-Dlibrary_work=wrong_work"),
+                f"{folder}/lib/replaced-no-id")
+    kit.expect(world, "app", 3, "library_work")
+    unnamed(world, "app", 10)
+    unnamed(world, "app", 11)
+
+
+def copy_with_libraries(path, root):
+    """A program, and what it takes to run, to the same places below a root."""
+    needed = re.findall(r"(/\S+) \(0x", kit.sh("ldd", path))
+    for name in [path, *needed]:
+        os.makedirs(os.path.dirname(root + name), mode=0o755, exist_ok=True)
+        shutil.copy(name, root + name)
+
+
+def of_another_root(world):
+    """A root that nobody else sees: a file system mounted in a mount namespace of B's."""
+    builder = kit.Builder(world)
+    path = builder.program("inside", "-g", "-rdynamic")
+    library = builder.shared("inside.so", "-g")
+    tree, root = f"{world.made}/tree", f"{world.made}/root"
+    os.makedirs(tree)
+    os.makedirs(root)
+    copy_with_libraries(path, tree)
+    shutil.copy(library, tree + library)
+    os.makedirs(tree + world.dir)
+    os.makedirs(f"{tree}/proc")
+    os.makedirs(f"{tree}/lib/closed")
+    for name in (path, library):  # what is there for everybody else is another program
+        os.remove(name)
+        shutil.copy("/bin/true", name)
+    if subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
+        raise w.Skip("no mount namespaces here")
+    script = (f"mount -t tmpfs none {root} && cp -a {tree}/. {root} && mount -t proc proc {root}/proc && "
+              f"mount --bind {world.dir} {root}{world.dir} && "
+              f"exec chroot --userspec={B}:{B} --groups= {root} {path} {world.ring('inside')}")
+    process = subprocess.Popen(["unshare", "-m", "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               text=True, bufsize=1)
+    world.processes.append(process)
+    assert process.stdout.readline() == "ready\n"
+    kit.tell(process, f"load {library}")
+    shutil.rmtree(tree)
+    os.chmod(world.ring("inside"), 0o644)
+    kit.expect_all(world, "inside")
+    kit.expect(world, "inside", 3, "library_work")
+
+
+# Rings that lie ------------------------------------------------------------------------------------------------------
+
+def build_id(path):
+    return bytes.fromhex(re.search(r"Build ID: (\w+)", kit.sh("readelf", "-n", path)).group(1))
+
+
+def place_of(ring, path):
+    """Where in a ring the path of a module is; -1: nowhere yet."""
+    with open(ring, "rb") as file:
+        return file.read().find(path.encode().ljust(PATH_BYTES, b"\0"))
+
+
+def claim(ring, library, path, identity):
+    """Has a ring say that a library is another file, of that path and build id."""
+    with open(ring, "r+b") as file:
+        file.seek(156)
+        stride, table = struct.unpack("<IQ", file.read(12))
+        assert stride == MODULE_BYTES
+        at = place_of(ring, library)
+        assert at >= table and (at - table) % MODULE_BYTES == 64, (at, table)
+        encoded = path.encode()
+        file.seek(at - 36)
+        file.write(struct.pack("<HB", len(encoded), len(identity)))
+        file.seek(at - 32)
+        file.write(identity.ljust(32, b"\0"))
+        file.write(encoded.ljust(PATH_BYTES, b"\0"))
+
+
+def copy(source, path, user, mode):
+    shutil.copy(source, path)
+    own(path, user, mode)
+    return path
+
+
+def closed_to_b(world, secret):
+    """(what a ring claims, whether it is a path to that program)"""
+    public, private = home(world, C, "public"), home(world, C, "private")
+    os.chmod(public, 0o755)
+    copy(secret, f"{public}/readable", C, 0o755)
+    copy(secret, f"{private}/readable", C, 0o755)
+    os.mkdir(f"{private}/within")
+    os.symlink(f"{public}/readable", f"{private}/link")
+    secret_file = copy(secret, f"{public}/secret", C, 0o600)
+    mine = home(world, B, "mine")
+    os.symlink(secret_file, f"{mine}/link")
+    os.mkfifo(f"{mine}/fifo", 0o666)
+    listed = copy(secret, f"{public}/listed", C, 0o644)
+    claims = {
+        "private": secret_file,
+        "executable": copy(secret, f"{public}/executable", C, 0o711),
+        "linked": f"{mine}/link",
+        "within": f"{private}/readable",
+        "through": f"{private}/within/../../public/readable",  # whether C has such a folder is C's
+        "by-its-link": f"{private}/link",
+        "of-a-process": f"/proc/{os.getpid()}/root{public}/readable",
+        "fifo": f"{mine}/fifo",
+        "memory": "/proc/self/mem",
+        "device": "/dev/zero",
+        "folder": mine,
+        "no-program": copy("/etc/passwd", f"{mine}/text", B, 0o644),
+    }
+    if shutil.which("setfacl") and subprocess.run(["setfacl", "-m", f"u:{B}:---", listed],
+                                                  capture_output=True, check=False).returncode == 0:
+        claims["listed"] = listed
+    return claims
+
+
+def rings_that_lie(world):
+    """B's process has a library loaded; its ring claims that to be a file that is closed to B. The library is not on
+    the file system of the others: device and inode cannot tell that it is none of them."""
+    builder = kit.Builder(world)
+    honest = builder.program("honest", "-g", "-rdynamic")
+    folder = tempfile.mkdtemp(prefix="rip-e2e-", dir="/var/tmp")
+    if os.stat(folder).st_dev == os.stat(world.made).st_dev:
+        raise w.Skip("/var/tmp and /dev/shm are one file system")
+    try:
+        os.chmod(folder, 0o755)
+        library = shutil.move(builder.shared("honest.so", "-g"), f"{folder}/honest.so")
+        have_rings_lie(world, builder, honest, library)
+    finally:
+        shutil.rmtree(folder)
+
+
+def have_rings_lie(world, builder, honest, library):
+    secret = builder.shared("other.so", "-g", f"-Dlibrary_work={SECRET}")
+    claims = closed_to_b(world, secret)
+    # What is refused is refused for a reason.
+    claims["open"] = shutil.move(builder.shared("open.so", "-g", "-Dlibrary_work=openB_function"),
+                                 f"{world.made}/mine/open")
+    own(claims["open"], B, 0o400)
+    rings = home(world, B, "making")
+    for name, path in claims.items():
+        process = kit.start(world, honest, f"../making/{name}", **privileges.as_user(B))
+        kit.tell(process, f"load {library}")
+        world.wait_for(lambda name=name: place_of(f"{rings}/{name}", library) > 0)
+        claim(f"{rings}/{name}", library, path, build_id(path if name == "open" else secret))
+        os.chmod(f"{rings}/{name}", 0o644)
+        os.rename(f"{rings}/{name}", world.ring(name))
+    os.remove(secret)
+    del claims["open"]
+    location = kit.location_of(world, "open", 3)
+    assert location["function"] == "openB_function", location
+    opened = programs(world, "opened")
+    for name in claims:
+        unnamed(world, name, 3)
+    assert programs(world, "opened") == opened and programs(world, "missed") == 0
+    assert programs(world, "refused") >= len(claims) - 2, world.get("/metrics")
+    assert len(fetchers(world)) == 1 and world.get("/readyz")
+
+
+def programs_closed_to_their_user(world):
+    """Which B may execute and not read: the kernel does not show B's own process to B."""
+    builder = kit.Builder(world)
+    path = copy(builder.program("executable", "-g"), f"{world.made}/executable", C, 0o711)
+    start(world, path, "executable")
+    unnamed(world, "executable")
+
+
+# Bad times -----------------------------------------------------------------------------------------------------------
+
+def a_fetcher_that_ends(world):
+    """It is replaced; its user waits, others do not."""
+    builder = kit.Builder(world)
+    paths = {}
+    for name, user in (("first", B), ("second", B), ("third", C)):
+        paths[name] = f"{home(world, user, f'home-{name}')}/{name}"
+        shutil.move(builder.program(name, "-g"), paths[name])
+    start(world, paths["first"], "first")
+    kit.expect_all(world, "first")
+    before = fetchers(world)
+    os.kill(before[0], signal.SIGKILL)
+    world.wait_for(lambda: not fetchers(world))
+    start(world, paths["second"], "second")  # nothing was asked of it: that is nobody's fault
+    kit.expect_all(world, "second")
+    hung = fetchers(world)
+    assert hung != before
+    os.kill(hung[0], signal.SIGSTOP)
+    fourth = f"{os.path.dirname(paths['first'])}/fourth"
+    shutil.move(builder.program("fourth", "-g"), fourth)
+    start(world, fourth, "fourth")
+    world.wait_for(lambda: programs(world, "missed") >= 1)
+    world.wait_scans(3)
+    start(world, paths["third"], "third", user=C)
+    kit.expect_all(world, "third")
+    world.wait_for(lambda: len(fetchers(world)) == 1 and fetchers(world) != hung)
+    unnamed(world, "fourth")
+    assert "fetcher of programs was given up: reason=hung" in world.log_text()
+
+
+def without_capabilities(world):
+    """Nobody opens what is closed to ripd, and nobody is asked."""
+    builder = kit.Builder(world)
+    path = f"{home(world, B, 'home')}/closed"
+    shutil.move(builder.program("closed", "-g"), path)
+    start(world, path, "closed")
+    unnamed(world, "closed")
+    assert not fetchers(world) and programs(world, "missed") == 0
+
+
+def make_world():
+    world = privileges.Unprivileged if make_world.tests.pop(0) is without_capabilities else privileges.Service
+    return world()
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        print("skipped: several users take root, and setpriv")
+        sys.exit(77)
+    TESTS = [of_another_user, libraries, of_another_root, rings_that_lie, programs_closed_to_their_user,
+             a_fetcher_that_ends, without_capabilities]
+    make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
+    w.run(TESTS, make_world)

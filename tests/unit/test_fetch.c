@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_fetch.c - ripd's end of fetchers, against such as answer well, refuse, talk nonsense, end, or do nothing:
+ * ripd/probe/fetch.c. The index of the process that they are asked about says what they do.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "os/packet.h"
+#include "probe/fetch.h"
+#include "probe/protocol.h"
+
+#define SHORT_NS UINT64_C(1000000000)
+
+/* What is asked for. */
+enum {
+    GOOD,
+    REFUSED,
+    ENDS,
+    DOES_NOTHING,
+    OTHER_NUMBER,
+    POSITIVE,
+    NO_FILE,    /* says that there is one, */
+    EXTRA_FILE, /* that there is none */
+    A_PIPE,
+    A_FOLDER,
+    A_PATH, /* O_PATH */
+    FOR_WRITING,
+    TEXT,
+};
+
+static int keeper; /* the other end of what fetch_new() is given */
+
+/* The fake ones ---------------------------------------------------------------------------------------------------- */
+
+static int open_for(uint32_t process)
+{
+    static const struct {
+        const char *path;
+        int flags;
+    } files[] = {
+        [GOOD] = {"/bin/sh", O_RDONLY},     [OTHER_NUMBER] = {"/bin/sh", O_RDONLY},
+        [POSITIVE] = {"/bin/sh", O_RDONLY}, [EXTRA_FILE] = {"/bin/sh", O_RDONLY},
+        [A_PIPE] = {"/dev/null", O_RDONLY}, [A_FOLDER] = {"/", O_RDONLY},
+        [A_PATH] = {"/bin/sh", O_PATH},     [FOR_WRITING] = {"/proc/self/comm", O_RDWR},
+    };
+
+    if (process >= sizeof(files) / sizeof(files[0]) || files[process].path == NULL)
+        return -1;
+    return open(files[process].path, files[process].flags | O_CLOEXEC);
+}
+
+/* False: it ends. */
+static bool answer(int socket, const struct probe_fetch *fetch)
+{
+    struct probe_fetched fetched = {.kind = PROBE_FETCHED, .number = fetch->number};
+    int file = open_for(fetch->process);
+
+    if (fetch->process == REFUSED || fetch->process == EXTRA_FILE)
+        fetched.status = -EACCES;
+    if (fetch->process == POSITIVE)
+        fetched.status = 1;
+    fetched.number += fetch->process == OTHER_NUMBER;
+    if (fetch->process == ENDS)
+        return false;
+    if (fetch->process == TEXT)
+        packet_send(socket, "text", 4, -1, true);
+    else if (fetch->process != DOES_NOTHING)
+        packet_send(socket, &fetched, sizeof(fetched), file, true);
+    if (file >= 0)
+        close(file);
+    return true;
+}
+
+static void *be_fetcher(void *context)
+{
+    int socket = (int)(intptr_t)context, ring;
+    struct probe_fetch fetch;
+
+    while (packet_receive(socket, &fetch, sizeof(fetch), true, &ring) == (ssize_t)sizeof(fetch)) {
+        bool sound = probe_fetch_is_sound(&fetch, sizeof(fetch)) && ring >= 0;
+
+        if (ring >= 0)
+            close(ring);
+        if (!sound || !answer(socket, &fetch))
+            break;
+    }
+    close(socket);
+    return NULL;
+}
+
+static void *be_keeper(void *context)
+{
+    struct probe_link message;
+    int socket;
+
+    (void)context;
+    while (packet_receive(keeper, &message, sizeof(message), true, &socket) == (ssize_t)sizeof(message)) {
+        pthread_t thread;
+
+        if (message.kind != PROBE_FETCHER || socket < 0)
+            abort();
+        if (pthread_create(&thread, NULL, be_fetcher, (void *)(intptr_t)socket) != 0)
+            abort();
+        pthread_detach(thread);
+    }
+    close(keeper);
+    return NULL;
+}
+
+/* The tests -------------------------------------------------------------------------------------------------------- */
+
+static pthread_t keeper_thread;
+static int ring;
+
+static struct fetch *start(void)
+{
+    struct fetch *fetch = NULL;
+    int ends[2];
+
+    assert_int_equal(packet_pair(ends), 0);
+    keeper = ends[1];
+    assert_int_equal(pthread_create(&keeper_thread, NULL, be_keeper, NULL), 0);
+    assert_int_equal(fetch_new(&fetch, ends[0]), 0);
+    return fetch;
+}
+
+static void stop(struct fetch *fetch)
+{
+    fetch_free(fetch);
+    pthread_join(keeper_thread, NULL);
+}
+
+static int ask(struct fetch *fetch, uint32_t uid, uint32_t process)
+{
+    const struct fetch_wish wish = {.uid = uid, .process = process, .start = 0x1000, .exact = true};
+
+    return fetch_file(fetch, ring, &wish, -1);
+}
+
+/* Until there may be another fetcher. */
+static int ask_again(struct fetch *fetch, uint32_t uid, uint32_t process)
+{
+    uint64_t until_mono_ns = clock_mono_ns() + 20 * SHORT_NS;
+    int result;
+
+    while ((result = ask(fetch, uid, process)) == -EAGAIN) {
+        assert_true(clock_mono_ns() < until_mono_ns);
+        usleep(10000);
+    }
+    return result;
+}
+
+static void assert_shell(int file)
+{
+    struct stat about, expected;
+
+    assert_true(file >= 0);
+    assert_int_equal(fstat(file, &about) | stat("/bin/sh", &expected), 0);
+    assert_int_equal(about.st_ino, expected.st_ino);
+    assert_int_equal(fcntl(file, F_GETFD), FD_CLOEXEC);
+    close(file);
+}
+
+static void test_answers(void **state)
+{
+    struct fetch *fetch = start();
+    struct fetch_counters counters;
+
+    (void)state;
+    fetch_count(fetch, &counters);
+    assert_int_equal(counters.start_count, 0); /* nobody has asked */
+    for (int i = 0; i < 3; i++) {
+        assert_shell(ask(fetch, 1, GOOD));
+        assert_int_equal(ask(fetch, 1, REFUSED), -EACCES);
+    }
+    fetch_count(fetch, &counters);
+    assert_int_equal(counters.opened_count, 3);
+    assert_int_equal(counters.refused_count, 3);
+    assert_int_equal(counters.missed_count, 0);
+    assert_int_equal(counters.start_count, 1);
+    stop(fetch);
+}
+
+/* Each is given up, and its user is not asked about any more. */
+static void test_bad_ones(void **state)
+{
+    static const uint32_t bad[] = {ENDS,   OTHER_NUMBER, POSITIVE, NO_FILE,     EXTRA_FILE,
+                                   A_PIPE, A_FOLDER,     A_PATH,   FOR_WRITING, TEXT};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct fetch *fetch = start();
+        struct fetch_counters counters;
+
+        assert_int_equal(ask(fetch, 1, bad[i]), -EPIPE);
+        assert_int_equal(ask(fetch, 1, GOOD), -EBUSY);
+        fetch_count(fetch, &counters);
+        assert_int_equal(counters.died_count, 1);
+        assert_int_equal(counters.missed_count, 2);
+        assert_int_equal(counters.opened_count + counters.refused_count + counters.hung_count, 0);
+        stop(fetch);
+    }
+}
+
+/* Another is started, after a while, for others. */
+static void test_replaced(void **state)
+{
+    struct fetch *fetch = start();
+    uint64_t before_mono_ns = clock_mono_ns();
+    struct fetch_counters counters;
+
+    (void)state;
+    assert_int_equal(ask(fetch, 1, ENDS), -EPIPE);
+    assert_shell(ask_again(fetch, 2, GOOD));
+    assert_true(clock_mono_ns() - before_mono_ns >= FETCH_RESTART_NS);
+    assert_int_equal(ask(fetch, 1, GOOD), -EBUSY);
+    fetch_count(fetch, &counters);
+    assert_int_equal(counters.start_count, 2);
+    stop(fetch);
+}
+
+static int ask_cancelled(struct fetch *fetch)
+{
+    const struct fetch_wish wish = {.uid = 1, .process = DOES_NOTHING};
+    int cancel = eventfd(1, EFD_CLOEXEC), result = fetch_file(fetch, ring, &wish, cancel);
+
+    close(cancel);
+    return result;
+}
+
+static void test_cancelled(void **state)
+{
+    struct fetch *fetch = start();
+    uint64_t before_mono_ns = clock_mono_ns();
+    struct fetch_counters counters;
+
+    (void)state;
+    assert_int_equal(ask_cancelled(fetch), -ECANCELED);
+    assert_true(clock_mono_ns() - before_mono_ns < FETCH_PATIENCE_NS);
+    assert_shell(ask_again(fetch, 1, GOOD)); /* it is nobody's fault */
+    fetch_count(fetch, &counters);
+    assert_int_equal(counters.died_count + counters.hung_count + counters.missed_count, 0);
+    stop(fetch);
+}
+
+/* One that is held up by a file stays, until the kernel lets it go. */
+static void test_hung(void **state)
+{
+    struct fetch *fetch = start();
+    struct fetch_counters counters;
+    uint64_t before_mono_ns = clock_mono_ns();
+
+    (void)state;
+    assert_int_equal(ask(fetch, 1, DOES_NOTHING), -ETIMEDOUT);
+    assert_true(clock_mono_ns() - before_mono_ns >= FETCH_PATIENCE_NS);
+    assert_int_equal(ask(fetch, 1, GOOD), -EBUSY);
+    assert_shell(ask_again(fetch, 2, GOOD));
+    fetch_count(fetch, &counters);
+    assert_int_equal(counters.hung_count, 1);
+    assert_int_equal(counters.died_count, 0);
+    stop(fetch);
+}
+
+/* There is no keeper any more; or one that cannot start any, which is not the user's fault. */
+static void test_no_fetcher(void **state)
+{
+    struct fetch *fetch = NULL;
+    struct probe_link message;
+    int ends[2], socket;
+
+    (void)state;
+    assert_int_equal(packet_pair(ends), 0);
+    assert_int_equal(fetch_new(&fetch, ends[0]), 0);
+    close(ends[1]);
+    assert_int_equal(ask(fetch, 1, GOOD), -ENOTCONN);
+    fetch_free(fetch);
+
+    assert_int_equal(packet_pair(ends), 0);
+    assert_int_equal(fetch_new(&fetch, ends[0]), 0);
+    assert_int_equal(ask_cancelled(fetch), -ECANCELED); /* it asks for a fetcher */
+    assert_int_equal(packet_receive(ends[1], &message, sizeof(message), true, &socket), sizeof(message));
+    assert_int_equal(message.kind, PROBE_FETCHER);
+    close(socket);
+    assert_int_equal(ask(fetch, 1, GOOD), -EAGAIN);
+    fetch_free(fetch);
+    close(ends[1]);
+}
+
+static int open_ring(void **state)
+{
+    (void)state;
+    ring = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+    return ring < 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answers),   cmocka_unit_test(test_bad_ones), cmocka_unit_test(test_replaced),
+        cmocka_unit_test(test_cancelled), cmocka_unit_test(test_hung),     cmocka_unit_test(test_no_fetcher),
+    };
+
+    return cmocka_run_group_tests(tests, open_ring, NULL);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_fetcher.c - files of the modules of a real process, with a real ring: ripd/probe/child/fetcher.c and
+ * module_file.c. The process is of another user where we are root, and its ring is made to lie.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <librip.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/packet.h"
+#include "probe/child/fetcher.h"
+#include "probe/child/module_file.h"
+#include "rip/ring.h"
+
+enum { STRANGER = 61002 };
+
+static char folder[64];
+static uid_t own_uid;
+static int proc;
+
+/* A process that has a ring, and the ring, for writing. */
+struct subject {
+    char path[128];
+    pid_t pid;
+    struct rip_ring *ring;
+    size_t bytes;
+    struct rip_module *main;    /* its modules in the ring */
+    struct rip_module *library; /* the C library */
+};
+
+static void hide(int number)
+{
+    (void)number;
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static void be_subject(const char *path, int ready)
+{
+    if (geteuid() == 0 && (setresgid(own_uid, own_uid, own_uid) != 0 || setresuid(own_uid, own_uid, own_uid) != 0 ||
+                           prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0))
+        _exit(1);
+    signal(SIGUSR1, hide);
+    if (!rip_create_ring(path, 8))
+        _exit(2);
+    rip_init(1, "subject", 7, 0, 0);
+    if (write(ready, "x", 1) != 1)
+        _exit(3);
+    for (;;)
+        pause();
+}
+
+static struct rip_module *module_of(const struct subject *subject, bool main)
+{
+    struct rip_module *modules = (struct rip_module *)((char *)subject->ring + subject->ring->module_offset);
+
+    for (uint32_t i = 0; i < subject->ring->module_high_water; i++)
+        if (main ? (modules[i].flags & RIP_MODULE_MAIN) != 0
+                 : memmem(modules[i].path, modules[i].path_bytes, "/libc.so", 8) != NULL)
+            return &modules[i];
+    return NULL;
+}
+
+static void start_subject(struct subject *subject)
+{
+    static int number;
+    int ready[2], file;
+    struct stat about;
+    char byte;
+
+    *subject = (struct subject){.pid = 0};
+    snprintf(subject->path, sizeof(subject->path), "%s/ring-%d", folder, number++);
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    subject->pid = fork();
+    if (subject->pid == 0)
+        be_subject(subject->path, ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    file = open(subject->path, O_RDWR | O_CLOEXEC);
+    assert_true(file >= 0 && fstat(file, &about) == 0);
+    subject->bytes = (size_t)about.st_size;
+    subject->ring = mmap(NULL, subject->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    assert_true(subject->ring != MAP_FAILED);
+    close(file);
+    subject->main = module_of(subject, true);
+    subject->library = module_of(subject, false);
+    assert_non_null(subject->main);
+}
+
+static void end_subject(struct subject *subject)
+{
+    munmap(subject->ring, subject->bytes);
+    kill(subject->pid, SIGKILL);
+    waitpid(subject->pid, NULL, 0);
+    unlink(subject->path);
+}
+
+/* The descriptor, or what the answer says. */
+static int fetch_of(const struct subject *subject, uint64_t start, bool exact, uint32_t process)
+{
+    const struct probe_fetch fetch = {
+        .kind = PROBE_FETCH, .exact = exact, .number = 7, .start = start, .process = process};
+    struct probe_fetched fetched;
+    int file = fetcher_answer(proc, &fetch, open(subject->path, O_RDONLY | O_CLOEXEC), &fetched);
+
+    assert_true(probe_fetched_is_sound(&fetched, sizeof(fetched), &fetch));
+    assert_int_equal(fetched.status == 0, file >= 0);
+    return file >= 0 ? file : fetched.status;
+}
+
+static void assert_is(int file, const char *path)
+{
+    struct stat about, expected;
+
+    assert_true(file >= 0);
+    assert_int_equal(fstat(file, &about) | stat(path, &expected), 0);
+    assert_true(about.st_ino == expected.st_ino && about.st_dev == expected.st_dev);
+    assert_int_equal(fcntl(file, F_GETFL) & (O_ACCMODE | O_PATH), O_RDONLY);
+    assert_int_equal(fcntl(file, F_GETFD), FD_CLOEXEC);
+    close(file);
+}
+
+static void test_modules(void **state)
+{
+    struct subject subject;
+    char library[RIP_MODULE_PATH_BYTES + 1];
+
+    (void)state;
+    start_subject(&subject);
+    if (subject.library == NULL) {
+        end_subject(&subject);
+        skip(); /* a static program */
+    }
+    snprintf(library, sizeof(library), "%.*s", subject.library->path_bytes, subject.library->path);
+    for (int exact = 0; exact < 2; exact++) {
+        assert_is(fetch_of(&subject, subject.main->start, exact != 0, 0), "/proc/self/exe");
+        assert_is(fetch_of(&subject, subject.library->start, exact != 0, 0), library);
+    }
+    assert_int_equal(fetch_of(&subject, subject.main->start + 1, false, 0), -ENOENT);
+    assert_int_equal(fetch_of(&subject, subject.main->start, false, 1), -ESRCH);
+    assert_int_equal(fetch_of(&subject, subject.main->start, false, UINT32_MAX), -ESRCH);
+    end_subject(&subject);
+}
+
+/* Nobody who is not vouched for. */
+static void test_not_attested(void **state)
+{
+    const struct probe_fetch fetch = {.kind = PROBE_FETCH, .number = 7};
+    struct probe_fetched fetched;
+    struct subject subject;
+    int status;
+
+    (void)state;
+    assert_int_equal(fetcher_answer(proc, &fetch, -1, &fetched), -1);
+    assert_int_equal(fetched.status, -EINVAL);
+    assert_int_equal(fetcher_answer(proc, &fetch, open("/bin/sh", O_RDONLY | O_CLOEXEC), &fetched), -1);
+    assert_int_equal(fetched.status, -EINVAL);
+    start_subject(&subject);
+    if (geteuid() == 0) {
+        assert_int_equal(chown(subject.path, STRANGER, STRANGER), 0);
+        assert_int_equal(fetch_of(&subject, subject.main->start, false, 0), -ESRCH);
+        assert_int_equal(chown(subject.path, own_uid, own_uid), 0);
+    }
+    kill(subject.pid, SIGKILL);
+    waitpid(subject.pid, &status, 0);
+    assert_int_equal(fetch_of(&subject, subject.main->start, false, 0), -ESRCH);
+    subject.pid = fork();
+    if (subject.pid == 0)
+        _exit(0);
+    end_subject(&subject);
+}
+
+/* A process that is closed to its own user: nothing of it is opened. */
+static void test_closed_to_its_user(void **state)
+{
+    struct subject subject;
+    struct stat about;
+    char path[64];
+
+    (void)state;
+    start_subject(&subject);
+    snprintf(path, sizeof(path), "/proc/%d/stat", subject.pid);
+    kill(subject.pid, SIGUSR1);
+    for (int i = 0; stat(path, &about) == 0 && about.st_uid == own_uid; i++) {
+        assert_true(i < 20000);
+        usleep(1000);
+    }
+    assert_int_equal(fetch_of(&subject, subject.main->start, false, 0), -EACCES);
+    end_subject(&subject);
+}
+
+/* Rings that lie --------------------------------------------------------------------------------------------------- */
+
+static void claim_path(struct rip_module *module, const char *path)
+{
+    memset(module->path, 0, sizeof(module->path));
+    memcpy(module->path, path, strlen(path));
+    module->path_bytes = (uint16_t)strlen(path);
+}
+
+static const char *make_copy(const char *name, uid_t owner, mode_t mode)
+{
+    static char path[128];
+    char command[256];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    snprintf(command, sizeof(command), "cp /bin/true %s", path);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(chown(path, owner, owner), 0);
+    assert_int_equal(chmod(path, mode), 0);
+    return path;
+}
+
+/* Whatever path the ring names: the file that is mapped at that address, or nothing. */
+static void test_paths(void **state)
+{
+    static const char *const paths[] = {"/etc/shadow", "/proc/self/mem", "/dev/zero", "relative", "", "/../etc/passwd"};
+    struct subject subject;
+
+    (void)state;
+    start_subject(&subject);
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        claim_path(subject.main, paths[i]);
+        assert_is(fetch_of(&subject, subject.main->start, false, 0), "/proc/self/exe");
+        assert_int_equal(fetch_of(&subject, subject.main->start, true, 0), -ESTALE);
+        if (subject.library != NULL) {
+            claim_path(subject.library, paths[i]);
+            assert_true(fetch_of(&subject, subject.library->start, false, 0) < 0);
+            assert_int_equal(fetch_of(&subject, subject.library->start, true, 0), -ESTALE);
+        }
+    }
+    subject.main->start = 0x10000; /* where nothing is */
+    assert_int_equal(fetch_of(&subject, 0x10000, false, 0), -ENOENT);
+    end_subject(&subject);
+}
+
+/*
+ * Another file by a library's address, on a file system whose numbers tell nothing: opened if its user may read it and
+ * it looks like a program. It is for who reads it to compare build ids.
+ */
+static void test_other_files(void **state)
+{
+    struct subject subject;
+    struct stat about, mapped;
+    char path[PATH_MAX];
+    int file;
+
+    (void)state;
+    start_subject(&subject);
+    snprintf(path, sizeof(path), "%.*s", subject.library != NULL ? subject.library->path_bytes : 0,
+             subject.library != NULL ? (const char *)subject.library->path : "");
+    if (subject.library == NULL || stat(folder, &about) != 0 || stat(path, &mapped) != 0 || major(about.st_dev) != 0 ||
+        about.st_dev == mapped.st_dev) {
+        end_subject(&subject);
+        skip();
+    }
+    claim_path(subject.library, make_copy("own", own_uid, 0400));
+    snprintf(path, sizeof(path), "%s/own", folder);
+    assert_is(fetch_of(&subject, subject.library->start, false, 0), path);
+    file = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC); /* it is no program any more */
+    if (file >= 0) {
+        assert_int_equal(write(file, "text", 4), 4);
+        close(file);
+        assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -ENOTSUP);
+        assert_int_equal(truncate(path, 0), 0);
+        assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -ENOTSUP);
+    }
+    if (geteuid() == 0) {
+        claim_path(subject.library, make_copy("private", STRANGER, 0600));
+        assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
+        claim_path(subject.library, make_copy("executable", STRANGER, 0711));
+        assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
+        claim_path(subject.library, make_copy("huge", own_uid, 0600));
+        assert_int_equal(truncate(make_copy("huge", own_uid, 0600), (off_t)MODULE_FILE_BYTES_MAX + 1), 0);
+        assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -ENOTSUP);
+    }
+    end_subject(&subject);
+}
+
+/* The loop --------------------------------------------------------------------------------------------------------- */
+
+static void test_run(void **state)
+{
+    struct probe_fetch fetch = {.kind = PROBE_FETCH, .number = 1};
+    struct probe_fetched fetched;
+    struct subject subject;
+    int ends[2], file, ring, status;
+    pid_t pid;
+
+    (void)state;
+    start_subject(&subject);
+    ring = open(subject.path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(packet_pair(ends), 0);
+    pid = fork();
+    if (pid == 0) {
+        close(ends[0]);
+        fetcher_run(proc, ends[1]);
+        _exit(0);
+    }
+    close(ends[1]);
+    for (uint64_t i = 0; i < 3; i++) {
+        fetch.number = i;
+        fetch.start = i == 1 ? 1 : subject.main->start;
+        assert_int_equal(packet_send(ends[0], &fetch, sizeof(fetch), ring, true), 0);
+        assert_int_equal(packet_receive(ends[0], &fetched, sizeof(fetched), true, &file), sizeof(fetched));
+        assert_true(probe_fetched_is_sound(&fetched, sizeof(fetched), &fetch));
+        assert_int_equal(fetched.status, i == 1 ? -ENOENT : 0);
+        if (i != 1)
+            assert_is(file, "/proc/self/exe");
+        else
+            assert_int_equal(file, -1);
+    }
+    assert_int_equal(packet_send(ends[0], "nonsense", 8, -1, true), 0);
+    assert_int_equal(packet_receive(ends[0], &fetched, sizeof(fetched), true, NULL), -EPIPE);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    close(ends[0]);
+    close(ring);
+    end_subject(&subject);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    own_uid = geteuid() != 0 ? geteuid() : 61001;
+    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    strcpy(folder, "/dev/shm/test_fetcher-XXXXXX");
+    return mkdtemp(folder) == NULL || chmod(folder, 0777) != 0;
+}
+
+static int remove_folder(void **state)
+{
+    char command[128];
+
+    (void)state;
+    close(proc);
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_modules), cmocka_unit_test(test_not_attested), cmocka_unit_test(test_closed_to_its_user),
+        cmocka_unit_test(test_paths),   cmocka_unit_test(test_other_files),  cmocka_unit_test(test_run),
+    };
+
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
