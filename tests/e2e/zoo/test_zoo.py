@@ -148,6 +148,7 @@ def marked_lines():
 class Zoo(World):
     INTERVAL_MS = 1000  # who holds other ends is searched for within a part of it
     STALL_AFTER_MS = 1000
+    animals_are = {}  # whose
 
     def __init__(self):
         self.closing = threading.Event()
@@ -158,7 +159,7 @@ class Zoo(World):
     def admit(self, kind):
         environment = {**os.environ, "ZOO_FILE": f"{self.dir}/file-{kind.name}"}
         animal = subprocess.Popen([f"{BIN}/animal", kind.name, self.ring(kind.name)], stdout=subprocess.PIPE, text=True,
-                                  env=environment)
+                                  env=environment, **self.animals_are)
         self.processes.append(animal)
         self.animals[kind.name] = animal
         animal.told = {}
@@ -231,14 +232,24 @@ def faults_of(kind, item, told, lines):
 def every_kind(zoo):
     if os.geteuid() != 0:
         raise Skip("system calls of others are told to root alone")
+    expect(zoo, KINDS)
+    stalls = zoo.stalls("?limit=10000")
+    threads = {(kind.name, number + 1) for kind in KINDS for number in range(kind.count)
+               if kind.where is None and kind.number == 1}
+    assert threads <= {(stall["ring"], stall["id"]) for stall in stalls}
+    assert not re.search(r"0x7f[0-9a-f]{8}", zoo.request("/stalls")[1].__repr__())  # no address leaves
+
+
+def expect(zoo, kinds):
+    """Admits these kinds, and waits for the right answer about each."""
     lines, absent, faults = marked_lines(), [], []
-    for kind in KINDS:
+    for kind in kinds:
         try:
             zoo.admit(kind)
         except Skip as reason:
             absent.append(kind)
             print(f"        without {kind.name}: {reason}")
-    for kind in KINDS:
+    for kind in kinds:
         if kind in absent:
             continue
         told = zoo.animals[kind.name].told
@@ -248,12 +259,7 @@ def every_kind(zoo):
             wrong = faults_of(kind, zoo.item(kind), told, lines)
             faults.append(f"{kind.name}: {[field for field, _ in wrong]} in {wrong[0][1] if wrong else 'flapping'}")
     assert not faults, "\n".join(faults)
-    stalls = zoo.stalls("?limit=10000")
-    threads = {(kind.name, number + 1) for kind in KINDS for number in range(kind.count)
-               if kind.where is None and kind.number == 1}
-    assert threads <= {(stall["ring"], stall["id"]) for stall in stalls}
-    assert not re.search(r"0x7f[0-9a-f]{8}", zoo.request("/stalls")[1].__repr__())  # no address leaves
-    print(f"        {len(KINDS) - len(absent)} kinds")
+    print(f"        {len(kinds) - len(absent)} kinds")
 
 
 # What is told anyone -------------------------------------------------------------------------------------------------
@@ -311,6 +317,24 @@ def without_privileges(zoo):
         assert kernel["cpu_ms"] is not None and kernel["voluntary_switches"] is not None, kernel
 
 
+class Neighbour(Stranger):
+    """A ripd that is nobody, and programs of the same user: no root anywhere."""
+
+    animals_are = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+
+    def start(self):
+        if os.geteuid() == 0:
+            os.chown(self.dir, NOBODY, NOBODY)
+        super().start()
+
+
+def among_the_same_user(zoo):
+    """Of one's own programs everything is told without any privilege."""
+    if zoo.missing:
+        raise Skip(zoo.missing)
+    expect(zoo, [kind for kind in KINDS if kind.bring_about in (None, stop)])
+
+
 def make_readable(path):
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
@@ -322,7 +346,7 @@ def make_readable(path):
 
 
 if __name__ == "__main__":
-    chosen = {every_kind: Zoo, without_privileges: Stranger}
+    chosen = {every_kind: Zoo, among_the_same_user: Neighbour, without_privileges: Stranger}
     tests = list(chosen)
     order = iter([test for test in tests if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]])
     run(tests, lambda: chosen[next(order)]())
