@@ -161,6 +161,20 @@ static void app_give_back(struct app *app)
     app->described_most = count;
 }
 
+/* What looks like a deadlock is looked at twice. A new reference, or NULL: no memory. */
+static struct waits *app_find_waits(struct app *app, struct detector_suspect *suspects, size_t count)
+{
+    struct waits *waits = waits_collect(app->registry, suspects, count);
+
+    if (evidence_doubt(app->probe, waits) != 0) {
+        evidence_confirm(app->probe, app->registry, suspects, count);
+        waits_unref(waits);
+        waits = waits_collect(app->registry, suspects, count);
+        evidence_doubt(app->probe, waits); /* whoever is still in doubt, on the next scan */
+    }
+    return waits;
+}
+
 static void app_scan(struct app *app)
 {
     uint64_t now_mono_ns = clock_mono_ns(), now_wall_ns = clock_wall_ns(), uncounted_ns;
@@ -184,8 +198,7 @@ static void app_scan(struct app *app)
     newcomers_find_rules(app->newcomers, app->registry, newcomers, count, app->config->interval_ns / NEWCOMERS_DIVISOR);
     suspects = detector_suspects(app->detector, &count);
     unexamined_count = evidence_collect(app->probe, app->registry, suspects, count); /* within a budget */
-    waits = waits_collect(app->registry, suspects, count);                           /* who waits for whom */
-    evidence_doubt(app->probe, waits); /* whom to ask again on the next scan */
+    waits = app_find_waits(app, suspects, count);                                    /* who waits for whom */
     detector_end(app->detector, &update);
     waits_describe(waits, app->registry, app->detector);
     if (update.late)

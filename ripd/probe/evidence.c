@@ -9,8 +9,8 @@
  *   2. The threads of the others are looked at one by one: those never examined first, the longest frozen of them
  *      first, until the budget is spent, then those in what may be a deadlock, then the others in turn, until a quarter
  *      of it is. What is left of that quarter is for threads of stopped processes, which were in some wait too. The
- *      budget is for reading /proc: the bookkeeping, some 25 ns for each suspect, is not taken out of it, or a million
- *      of them would leave nothing for any.
+ *      doubted have another quarter when they turn out to be in doubt. The budget is for reading /proc: the
+ * bookkeeping, some 25 ns for each suspect, is not taken out of it, or a million of them would leave nothing for any.
  *   3. A process is asked about again after its threads; if it is not the same any more, nothing that was read counts.
  *   4. Only numbers that the ring itself gives are looked up, below the pid that it is known to be of.
  */
@@ -28,11 +28,18 @@
 
 #define KNOWN_BUDGET_PART 4u /* of the budget, for those examined before: ten thousand stalls are not news for ever */
 
+static bool is_doubted(const struct probe *probe, size_t index)
+{
+    const struct watch *watch = watches_known(&probe->watches, index);
+
+    return watch != NULL && watch->doubted;
+}
+
 /* Processes -------------------------------------------------------------------------------------------------------- */
 
-/* Finds the process of each suspect; they come in order of ring. */
+/* Finds the process of each suspect, or of those alone that are doubted; they come in order of ring. */
 static int attach_suspects(struct probe *probe, struct registry *registry, const struct detector_suspect *suspects,
-                           size_t count)
+                           size_t count, bool doubted)
 {
     uint32_t *owners = array_reserve(probe->owners, &probe->owner_capacity, count, sizeof(*owners));
     struct ring *ring = NULL;
@@ -41,6 +48,9 @@ static int attach_suspects(struct probe *probe, struct registry *registry, const
         return -ENOMEM;
     probe->owners = owners;
     for (size_t i = 0; i < count; i++) {
+        owners[i] = NO_SUBJECT;
+        if (doubted && !is_doubted(probe, i))
+            continue;
         if (ring == NULL || ring->serial != suspects[i].ring)
             ring = registry_find(registry, suspects[i].ring);
         owners[i] = ring != NULL ? probe_subject(probe, ring, suspects[i].process) : NO_SUBJECT;
@@ -113,13 +123,11 @@ static struct pending pending_of(const struct probe *probe, const struct detecto
     uint64_t key = probe_key(suspect->ring, suspect->slot);
     bool is_new = suspect->state == ID_RUNNING || (suspect->state == ID_STALLED && suspect->cause == CAUSE_NONE);
 
-    const struct watch *watch = watches_known(&probe->watches, index);
-
     return (struct pending){
-        .class = is_new                            ? PENDING_NEW
-                 : watch != NULL && watch->doubted ? PENDING_DOUBTED
-                 : key > probe->last_suspect       ? PENDING_NEXT
-                                                   : PENDING_LATER,
+        .class = is_new                      ? PENDING_NEW
+                 : is_doubted(probe, index)  ? PENDING_DOUBTED
+                 : key > probe->last_suspect ? PENDING_NEXT
+                                             : PENDING_LATER,
         .suspect = (uint32_t)index,
         .order = is_new ? suspect->frozen_since_ns : key,
     };
@@ -144,6 +152,28 @@ static void forget_other_times(struct probe *probe, const struct subject *subjec
 
     if (subject->asked && was_stopped != probe_is_stopped(subject))
         watches_drop(&probe->watches, index);
+}
+
+/* A thread that was looked at in this scan, in a process that has not stopped since. */
+static bool can_be_confirmed(const struct subject *subject, const struct detector_suspect *suspect)
+{
+    return subject->kind == SUBJECT_ALIVE && subject->asked && suspect->tid != 0 && !probe_is_stopped(subject);
+}
+
+static int gather_doubted(struct probe *probe, const struct detector_suspect *suspects, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct pending *pending;
+
+        if (probe->owners[i] == NO_SUBJECT || !can_be_confirmed(&probe->subjects[probe->owners[i]], &suspects[i]))
+            continue;
+        pending = array_reserve(probe->pending, &probe->pending_capacity, probe->pending_count + 1, sizeof(*pending));
+        if (pending == NULL)
+            return -ENOMEM;
+        probe->pending = pending; /* in order already: a heap */
+        pending[probe->pending_count++] = (struct pending){PENDING_DOUBTED, (uint32_t)i, i};
+    }
+    return 0;
 }
 
 /* Settles those who need no look at a thread for their verdict, and makes a heap of all that are to be looked at. */
@@ -245,7 +275,7 @@ size_t evidence_collect(struct probe *probe, struct registry *registry, struct d
         remote_look(probe->remote);
     if (watches_begin(&probe->watches, suspects, count) != 0)
         return count;
-    if (count != 0 && attach_suspects(probe, registry, suspects, count) == 0) {
+    if (count != 0 && attach_suspects(probe, registry, suspects, count, false) == 0) {
         started_mono_ns = clock_mono_ns();
         probe_ask_subjects(probe, started_mono_ns + probe->budget_ns / 2);
         asked_ns = clock_mono_ns() - started_mono_ns;
@@ -268,16 +298,52 @@ struct kernel_facts *evidence_kernel_stopped(const struct probe *probe)
     return probe->stopped_facts;
 }
 
-void evidence_doubt(struct probe *probe, const struct waits *waits)
+size_t evidence_doubt(struct probe *probe, const struct waits *waits)
 {
-    size_t room = EVIDENCE_DOUBTS_MAX;
+    size_t count = 0;
 
-    for (size_t i = 0; waits != NULL && i < waits->waiting_count && room != 0; i++) {
+    for (size_t i = 0; waits != NULL && i < waits->waiting_count && count < EVIDENCE_DOUBTS_MAX; i++) {
         const struct waits_node *node = &waits->nodes[i];
 
         if (node->doubted)
-            room -= watches_doubt(&probe->watches, node->ring, node->slot, node->generation);
+            count += watches_doubt(&probe->watches, node->ring, node->slot, node->generation);
     }
+    return count;
+}
+
+/* After every owner has been read: all were in their waits when each was, in whatever order that happened. */
+static void examine_all_stand(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
+                              size_t count)
+{
+    const uint64_t deadline_mono_ns = clock_mono_ns() + probe->budget_ns / KNOWN_BUDGET_PART;
+
+    for (size_t i = 0; i < count; i++) {
+        if (probe->owners[i] == NO_SUBJECT || !probe->subjects[probe->owners[i]].asked)
+            continue;
+        if (clock_mono_ns() >= deadline_mono_ns)
+            return;
+        examine_stands(probe, registry, suspects, i, deadline_mono_ns);
+    }
+}
+
+void evidence_confirm(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count)
+{
+    const uint64_t budget_ns = probe->budget_ns / KNOWN_BUDGET_PART, last_subject = probe->last_subject;
+    uint64_t deadline_mono_ns;
+
+    if (watches_begin(&probe->watches, suspects, count) != 0)
+        return;
+    deadline_mono_ns = clock_mono_ns() + budget_ns;
+    if (attach_suspects(probe, registry, suspects, count, true) == 0) {
+        probe_ask_subjects(probe, deadline_mono_ns - budget_ns / 2);
+        if (gather_doubted(probe, suspects, count) == 0)
+            examine_pending(probe, registry, suspects, count, deadline_mono_ns);
+        examine_all_stand(probe, registry, suspects, count);
+        confirm_subjects(probe, registry, suspects, count);
+    }
+    watches_end(&probe->watches, suspects, count);
+    probe_forget(probe);
+    probe->last_subject = last_subject; /* the turns of all go on as before */
 }
 
 uint64_t evidence_sockets_cut_count(const struct probe *probe)

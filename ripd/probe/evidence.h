@@ -50,14 +50,17 @@ uint64_t evidence_sockets_cut_count(const struct probe *probe);
 /* Threads of which it was not found out in time who is at the other end of what they wait for, since the beginning. */
 uint64_t evidence_ends_cut_count(const struct probe *probe);
 
-/*
- * Has those that are doubted in waits looked at again on the next call, before others that have been examined; of
- * EVIDENCE_DOUBTS_MAX at most. waits may be NULL.
- */
-void evidence_doubt(struct probe *probe, const struct waits *waits);
-
 /* Fills suspect->evidence of as many suspects as the budget allows. Returns how many were left unexamined. */
 size_t evidence_collect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
                         size_t count);
+
+/*
+ * What waits_collect() makes of it may leave doubts: who is in what looks like a deadlock, but is not proven to be in
+ * one. evidence_doubt() has those looked at first on the next call, of EVIDENCE_DOUBTS_MAX at most, and returns how
+ * many they are; waits may be NULL. evidence_confirm() looks at them again now, within a quarter of the budget: that
+ * proves a deadlock of threads that were all found on this scan, so that its beginning is told as one.
+ */
+size_t evidence_doubt(struct probe *probe, const struct waits *waits);
+void evidence_confirm(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count);
 
 #endif

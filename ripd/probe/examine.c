@@ -322,6 +322,23 @@ bool examine_is_due(const struct probe *probe, size_t index)
 
 /* Answers ---------------------------------------------------------------------------------------------------------- */
 
+void examine_stands(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t index,
+                    uint64_t deadline_mono_ns)
+{
+    const struct subject *subject = &probe->subjects[probe->owners[index]];
+    struct watch *watch = watches_take(&probe->watches, suspects, index);
+    struct kernel_reading reading;
+    uint32_t tid;
+
+    if (watch == NULL || watch->lock.owner.address == 0 ||
+        registry_find_thread(registry, subject->ring, subject->process, suspects[index].tid, deadline_mono_ns, &tid) !=
+            0 ||
+        kernel_read(probe->proc, subject->ring->processes[subject->process].pid, tid, KERNEL_TIMES, &reading) != 0)
+        return;
+    if (kernel_has_not_run(&watch->last, &reading.times))
+        watch->lock.until_mono_ns = reading.times.read_mono_ns;
+}
+
 bool examine_has_room(const struct probe *probe, const struct detector_suspect *suspect)
 {
     return probe->remote == NULL || remote_has_room(probe->remote, suspect->ring, suspect->process);

@@ -110,6 +110,9 @@ static inline uint64_t probe_key(uint32_t ring, uint32_t within)
 /* examine.c: whatever cannot be found out now leaves the suspect unexamined. */
 void examine_suspect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t index,
                      uint64_t deadline_mono_ns);
+/* Whether one that waits for a lock has not run since: nothing else of it is looked at. */
+void examine_stands(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t index,
+                    uint64_t deadline_mono_ns);
 /* False: too much is under way already to ask about that suspect's thread. */
 bool examine_has_room(const struct probe *probe, const struct detector_suspect *suspect);
 /* Whether what is known of the thread of a suspect in a stopped process is nothing, or old, and there is room for it.

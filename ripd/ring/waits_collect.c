@@ -208,6 +208,8 @@ static void fill_evidence(const struct waits *waits, struct detector_suspect *su
         uint32_t found = waits_find(waits, suspects[i].ring, suspects[i].slot, suspects[i].generation);
         const struct waits_node *node;
 
+        suspects[i].evidence.deadlocked = false; /* as it was told before, if it was */
+        suspects[i].evidence.lock = (struct evidence_lock){.known = false};
         if (found == WAITS_NONE)
             continue;
         node = &waits->nodes[found];
