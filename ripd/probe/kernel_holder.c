@@ -7,7 +7,7 @@
  *   1. Only processes of one user are looked into: who may trace one of them may trace the others, and nothing of
  *      anybody else's is told.
  *   2. At most PROCESSES_MAX processes and DESCRIPTORS_MAX descriptors in each are looked at, until a deadline; one
- *      walk looks for all that are wanted.
+ *      walk looks for all that are wanted, first in the process itself.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -102,19 +102,17 @@ static int visit_descriptor(void *context, const char *name)
     return search->found_count == search->count ? 1 : 0;
 }
 
-/* 0; -ETIME; 1: all have been found. */
-static int visit_process(void *context, const char *name)
+/* Looks at the descriptors of search->pid, whose name that is. 0; -ETIME; 1: all have been found. */
+static int look_into(struct search *search, const char *name)
 {
-    struct search *search = context;
     struct file_identity identity;
     char path[NAME_BYTES];
     int descriptors, result;
 
-    search->pid = number_of(name);
-    if (search->pid == UINT32_MAX || (search->pid > search->self) != search->newer)
-        return 0;
+    if (clock_mono_ns() >= search->deadline_mono_ns)
+        return -ETIME;
     if (file_identify_at(search->proc, name, &identity) != 0 || identity.uid != search->uid)
-        return clock_mono_ns() >= search->deadline_mono_ns ? -ETIME : 0;
+        return 0;
     snprintf(path, sizeof(path), "%u/fd", search->pid);
     descriptors = openat(search->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptors < 0)
@@ -123,6 +121,42 @@ static int visit_process(void *context, const char *name)
     close(descriptors);
     search->cut |= result == -EOVERFLOW;
     return result == -EOVERFLOW ? 0 : result;
+}
+
+static int visit_process(void *context, const char *name)
+{
+    struct search *search = context;
+
+    search->pid = number_of(name);
+    if (search->pid == UINT32_MAX || search->pid == search->self || (search->pid > search->self) != search->newer)
+        return 0;
+    return look_into(search, name);
+}
+
+/* For half of the time, first of all, so that this is known however many others there are. */
+static void look_into_self(struct search *search)
+{
+    const uint64_t now_mono_ns = clock_mono_ns(), deadline_mono_ns = search->deadline_mono_ns;
+    char name[NAME_BYTES];
+
+    if (now_mono_ns < deadline_mono_ns)
+        search->deadline_mono_ns = now_mono_ns + (deadline_mono_ns - now_mono_ns) / 2;
+    snprintf(name, sizeof(name), "%u", search->self);
+    search->pid = search->self;
+    search->cut |= look_into(search, name) < 0;
+    search->deadline_mono_ns = deadline_mono_ns;
+}
+
+static void look_into_others(struct search *search)
+{
+    int result;
+
+    search->newer = true; /* its children first */
+    result = file_list(search->proc, PROCESSES_MAX, visit_process, search);
+    search->newer = false;
+    if (result == 0 || result == -EOVERFLOW)
+        result = file_list(search->proc, PROCESSES_MAX, visit_process, search);
+    search->cut |= result < 0;
 }
 
 /* Whether there is somebody to look for. */
@@ -159,20 +193,15 @@ static void name_holder(const struct search *search, const struct wanted *wanted
 void kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns, struct kernel_reading *const *readings,
                          size_t count)
 {
-    struct search search = {.proc = proc, .uid = uid, .deadline_mono_ns = deadline_mono_ns, .newer = true};
-    int result;
+    struct search search = {.proc = proc, .uid = uid, .deadline_mono_ns = deadline_mono_ns};
 
     for (size_t i = 0; i < count && search.count < KERNEL_HOLDERS_MAX; i++)
         if (want(readings[i], &search.wanted[search.count]))
             search.self = search.wanted[search.count++].reading->pid;
     if (search.count == 0)
         return;
-    result = file_list(proc, PROCESSES_MAX, visit_process, &search); /* its children first */
-    if (result == 0 || result == -EOVERFLOW) {
-        search.newer = false;
-        result = file_list(proc, PROCESSES_MAX, visit_process, &search);
-    }
-    search.cut |= result < 0;
+    look_into_self(&search);
+    look_into_others(&search);
     for (size_t i = 0; i < search.count; i++)
         name_holder(&search, &search.wanted[i]);
 }

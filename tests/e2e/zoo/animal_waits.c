@@ -136,11 +136,14 @@ ANIMAL_STALL wait_for_a_child(void)
 /* vfork's parent waits in D until the child executes something or ends. */
 ANIMAL_STALL wait_for_vfork(void)
 {
+    pid_t parent = getpid();
+
     rip_snap(); /* STALL(vfork) */
     if (vfork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;)
+        while (getppid() == parent) /* it may have ended before */
             pause();
+        _exit(0);
     }
 }
 
