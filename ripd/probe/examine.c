@@ -259,6 +259,13 @@ static bool can_go_on(struct probe *probe, const struct subject *subject, const 
     return watch != NULL && watch->facts != NULL;
 }
 
+/* Its process has just been stopped by a signal, and it will be: what it does now is no news of the stop. */
+static bool is_about_to_stop(const struct subject *subject, const struct kernel_times *times)
+{
+    return subject->leader_state == 'T' && !subject->frozen && !subject->core_dumping && times->state != 'T' &&
+           times->state != 't';
+}
+
 /* What the times say of the thread itself. False: it cannot be weighed, for it is not the suspect's any more. */
 static bool is_there(const struct probe *probe, struct registry *registry, const struct subject *subject,
                      const struct detector_suspect *suspect, const struct kernel_times *times,
@@ -266,7 +273,7 @@ static bool is_there(const struct probe *probe, struct registry *registry, const
 {
     evidence->thread_gone = (times->flags & PROC_FLAG_EXITING) != 0 || times->state == 'Z' || times->state == 'X';
     evidence->thread_replaced = is_replaced(probe, registry, subject, suspect, times);
-    return !evidence->thread_gone && !evidence->thread_replaced;
+    return !evidence->thread_gone && !evidence->thread_replaced && !is_about_to_stop(subject, times);
 }
 
 /* What the look adds to the verdict: nothing, where the whole process is stopped. */
