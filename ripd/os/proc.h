@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One line of PID/stat or PID/task/TID/stat. */
+/* One line of PID/task/TID/stat. */
 struct proc_stat {
     char state;
     uint32_t flags;
@@ -19,6 +19,7 @@ struct proc_stat {
     uint64_t start_time_ticks;
     char comm[17];
 };
+/* Of the process; the CPU time is that of its first thread. */
 int proc_stat(int proc, uint32_t pid, struct proc_stat *ret_stat);
 int proc_thread_stat(int proc, uint32_t pid, uint32_t tid, struct proc_stat *ret_stat);
 

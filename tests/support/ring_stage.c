@@ -67,6 +67,21 @@ void ring_stage_write(const struct ring_stage *stage, const char *name, const vo
     close(descriptor);
 }
 
+void ring_stage_put_stat(const struct ring_stage *stage, uint32_t pid, const char *text)
+{
+    char name[64];
+
+    mkdir(ring_stage_path(stage, "proc"), 0700);
+    snprintf(name, sizeof(name), "proc/%u", pid);
+    mkdir(ring_stage_path(stage, name), 0700);
+    snprintf(name, sizeof(name), "proc/%u/task", pid);
+    mkdir(ring_stage_path(stage, name), 0700);
+    snprintf(name, sizeof(name), "proc/%u/task/%u", pid, pid);
+    mkdir(ring_stage_path(stage, name), 0700);
+    snprintf(name, sizeof(name), "proc/%u/task/%u/stat", pid, pid);
+    ring_stage_write(stage, name, text, strlen(text));
+}
+
 /* Rings ------------------------------------------------------------------------------------------------------------ */
 
 static void read_boot_id(uint8_t ret_id[16])

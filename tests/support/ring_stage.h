@@ -26,6 +26,8 @@ const char *ring_stage_path(const struct ring_stage *stage, const char *name);
 
 /* Makes a file, or replaces what is in it. */
 void ring_stage_write(const struct ring_stage *stage, const char *name, const void *bytes, size_t count);
+/* What "proc", made up, says of a process and its first thread. */
+void ring_stage_put_stat(const struct ring_stage *stage, uint32_t pid, const char *text);
 
 /* Makes an empty ring in a sparse file, mapped; of this boot. ring_stage_release() unmaps it and leaves the file. */
 void ring_stage_build(const struct ring_stage *stage, const char *name, const struct ring_geometry *geometry,

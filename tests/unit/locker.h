@@ -164,7 +164,7 @@ static inline void locker_make_up_proc(const struct ring_stage *stage, pid_t pid
     char name[64], text[256];
 
     locker_write(stage, "proc/self/ns/pid", "");
-    snprintf(name, sizeof(name), "proc/%d/stat", pid);
+    snprintf(name, sizeof(name), "proc/%d/task/%d/stat", pid, pid);
     snprintf(text, sizeof(text), "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0", pid,
              (unsigned long long)started);
     locker_write(stage, name, text);

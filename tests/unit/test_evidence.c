@@ -347,9 +347,7 @@ static void test_core_dump(void **state)
     const char *stat = "1 (x) D 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0";
     const char *status = "Uid:\t0\t0\t0\t0\nNSpid:\t500\nCoreDumping:\t1\n";
 
-    mkdir(ring_stage_path(stage, "proc"), 0700);
-    mkdir(ring_stage_path(stage, "proc/500"), 0700);
-    ring_stage_write(stage, "proc/500/stat", stat, strlen(stat));
+    ring_stage_put_stat(stage, 500, stat);
     ring_stage_write(stage, "proc/500/status", status, strlen(status));
     ring_builder_add_process(&play->ring, 0, 500, 777, "dumping");
     ring_builder_process(&play->ring, 0)->flags = 0;
@@ -383,12 +381,8 @@ static void test_the_lock_is_asked_about_again(void **state)
 
     snprintf(path, sizeof(path), "%s", ring_stage_path(stage, "ring"));
     pid = ring_stage_start(lock_record, NULL, path);
-    mkdir(ring_stage_path(stage, "proc"), 0700);
-    snprintf(name, sizeof(name), "proc/%d", pid);
-    mkdir(ring_stage_path(stage, name), 0700);
-    snprintf(name, sizeof(name), "proc/%d/stat", pid);
     snprintf(text, sizeof(text), "%d (x) T 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0", pid);
-    ring_stage_write(stage, name, text, strlen(text));
+    ring_stage_put_stat(stage, (uint32_t)pid, text);
     snprintf(name, sizeof(name), "proc/%d/status", pid);
     ring_stage_write(stage, name, "Uid:\t0\t0\t0\t0\n", strlen("Uid:\t0\t0\t0\t0\n"));
     ring_builder_add_process(&play->ring, 0, (uint32_t)pid, 777, "locker");

@@ -237,7 +237,10 @@ static void test_a_path(void **state)
     make("7/root", 0755);
     make("7/root/open", 0755);
     make("7/root/private", 0700);
-    put("7/stat", "7 (x) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 42 0 0 18446744073709551615\n");
+    put("7/stat", "");
+    make("7/task", 0755);
+    make("7/task/7", 0755);
+    put("7/task/7/stat", "7 (x) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 42 0 0 18446744073709551615\n");
     put("7/root/open/file", "x");
     put("7/root/private/file", "x");
     snprintf(path, sizeof(path), "%s/7/root/open/fifo", folder);

@@ -368,8 +368,8 @@ static void test_empty_files_are_gone_processes(void **state)
     struct proc_stat stat;
     uint8_t id[16];
 
-    put(tree, "500/stat", "");
-    put(tree, "501/stat", "501 (a");
+    put(tree, "500/task/500/stat", "");
+    put(tree, "501/task/501/stat", "501 (a");
     put(tree, "sys/kernel/random/boot_id", "0123456-89ab-cdef-0123-456789abcdef0\n");
     assert_int_equal(proc_stat(tree->proc, 500, &stat), -ESRCH);
     assert_int_equal(proc_stat(tree->proc, 501, &stat), -EINVAL);

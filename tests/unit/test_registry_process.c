@@ -293,13 +293,9 @@ static void put_process(struct scene *scene, uint32_t pid, uint64_t start_time_t
 {
     char name[64], text[256];
 
-    mkdir(ring_stage_path(&scene->stage, "proc"), 0700);
-    snprintf(name, sizeof(name), "proc/%u", pid);
-    mkdir(ring_stage_path(&scene->stage, name), 0700);
-    snprintf(name, sizeof(name), "proc/%u/stat", pid);
     snprintf(text, sizeof(text), "%u (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0", pid,
              (unsigned long long)start_time_ticks);
-    ring_stage_write(&scene->stage, name, text, strlen(text));
+    ring_stage_put_stat(&scene->stage, pid, text);
     snprintf(name, sizeof(name), "proc/%u/status", pid);
     snprintf(text, sizeof(text), "Name:\tx\nUid:\t%u\t%u\t%u\t%u\nNSpid:\t%u\n", uid, uid, uid, uid, pid);
     ring_stage_write(&scene->stage, name, text, strlen(text));
