@@ -83,7 +83,7 @@ static uint64_t read_inode(int proc, uint32_t pid, uint32_t descriptor)
     return inode;
 }
 
-int proc_descriptor_link(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor)
+static int read_link(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor)
 {
     struct proc_descriptor found = {0};
     char name[NAME_BYTES];
@@ -104,7 +104,7 @@ int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_des
     struct proc_descriptor found;
     char name[NAME_BYTES];
     struct stat status;
-    int result = proc_descriptor_link(proc, pid, descriptor, &found);
+    int result = read_link(proc, pid, descriptor, &found);
 
     if (result != 0)
         return result;

@@ -56,8 +56,6 @@ struct proc_descriptor {
     bool writable;
     uint64_t inode; /* from fdinfo; 0 = not known */
 };
-int proc_descriptor_link(int proc, uint32_t pid, uint32_t descriptor,
-                         struct proc_descriptor *ret_descriptor); /* the link alone: cheaper */
 int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor);
 
 /* The number in "KIND:[number]", as sockets and pipes have it. False: it is not of that kind. */

@@ -25,6 +25,7 @@ enum {
     DESCRIPTORS_MAX = 16384,
     LINKS_PER_CLOCK = 32,
     NAME_BYTES = 64,
+    LINK_BYTES = 64, /* those of pipes and sockets are shorter */
 };
 
 /* What one thread lacks. */
@@ -47,6 +48,7 @@ struct search {
     bool newer;         /* looks at those with a larger pid than its own, or at the others */
     bool cut;           /* there are more processes, or descriptors, than are looked at */
     uint32_t pid;       /* looked into now */
+    int descriptors;    /* its directory of them */
     unsigned looked_at;
 };
 
@@ -62,10 +64,12 @@ static uint32_t number_of(const char *name)
 static bool is_other_end(const struct search *search, const struct wanted *wanted, uint32_t descriptor)
 {
     struct proc_descriptor other;
+    uint64_t inode;
 
     if (!wanted->is_pipe)
         return true; /* each end has an inode of its own */
-    if (proc_descriptor(search->proc, search->pid, descriptor, &other) != 0)
+    if (proc_descriptor(search->proc, search->pid, descriptor, &other) != 0 ||
+        !proc_link_inode(other.link, "pipe", &inode) || inode != wanted->inode)
         return false;
     return wanted->reading->descriptor.writable ? other.readable : other.writable;
 }
@@ -84,16 +88,19 @@ static int visit_descriptor(void *context, const char *name)
 {
     struct search *search = context;
     uint32_t descriptor = number_of(name);
-    struct proc_descriptor other;
+    char link[LINK_BYTES];
+    ssize_t length;
     uint64_t inode;
     bool is_pipe;
 
     if (search->looked_at++ % LINKS_PER_CLOCK == 0 && clock_mono_ns() >= search->deadline_mono_ns)
         return -ETIME;
-    if (descriptor == UINT32_MAX || proc_descriptor_link(search->proc, search->pid, descriptor, &other) != 0)
+    length = readlinkat(search->descriptors, name, link, sizeof(link) - 1);
+    if (descriptor == UINT32_MAX || length <= 0)
         return 0;
-    is_pipe = proc_link_inode(other.link, "pipe", &inode);
-    if (!is_pipe && !proc_link_inode(other.link, "socket", &inode))
+    link[length] = '\0';
+    is_pipe = proc_link_inode(link, "pipe", &inode);
+    if (!is_pipe && !proc_link_inode(link, "socket", &inode))
         return 0;
     for (size_t i = 0; i < search->count; i++)
         if (search->wanted[i].inode == inode && search->wanted[i].is_pipe == is_pipe &&
@@ -107,18 +114,18 @@ static int look_into(struct search *search, const char *name)
 {
     struct file_identity identity;
     char path[NAME_BYTES];
-    int descriptors, result;
+    int result;
 
     if (clock_mono_ns() >= search->deadline_mono_ns)
         return -ETIME;
     if (file_identify_at(search->proc, name, &identity) != 0 || identity.uid != search->uid)
         return 0;
     snprintf(path, sizeof(path), "%u/fd", search->pid);
-    descriptors = openat(search->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptors < 0)
+    search->descriptors = openat(search->proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (search->descriptors < 0)
         return 0;
-    result = file_list(descriptors, DESCRIPTORS_MAX, visit_descriptor, search);
-    close(descriptors);
+    result = file_list(search->descriptors, DESCRIPTORS_MAX, visit_descriptor, search);
+    close(search->descriptors);
     search->cut |= result == -EOVERFLOW;
     return result == -EOVERFLOW ? 0 : result;
 }

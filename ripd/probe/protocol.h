@@ -32,7 +32,7 @@
 #define PROBE_QUESTION_NS UINT64_C(2000000000) /* a worker that takes longer for one is stuck, and ends */
 #define PROBE_READING_NS UINT64_C(50000000)    /* of which it reads no longer; threads beyond are told as -EAGAIN */
 #define PROBE_PEERS_NS UINT64_C(5000000)       /* of which it asks about unix sockets */
-#define PROBE_SEARCH_NS UINT64_C(10000000)     /* of which it searches for who holds other ends */
+#define PROBE_SEARCH_NS UINT64_C(20000000)     /* of which it searches for who holds other ends */
 #define PROBE_FETCH_NS UINT64_C(2000000000)    /* a fetcher that takes longer for a question ends */
 
 enum probe_kind {

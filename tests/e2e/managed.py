@@ -72,7 +72,7 @@ class Managed(w.World):
         variables = {"NOTIFY_SOCKET": self.manager.path} | (environment or {})
         numbers = [file.fileno() for file in passed]
         self.ripd = subprocess.Popen(
-            [sys.executable, "-c", LAUNCHER, "|".join(f"{k}={v}" for k, v in variables.items()),
+            [*self.prefix, sys.executable, "-c", LAUNCHER, "|".join(f"{k}={v}" for k, v in variables.items()),
              " ".join(map(str, numbers)), f"{w.BIN}/ripd", "--dir", self.dir, *interval, *flags], stderr=self.log,
             pass_fds=numbers)
 

@@ -50,7 +50,7 @@ def test_answers(machine):
 
 
 def test_units_are_sound(machine):
-    places = [f"/usr/lib/systemd/system/ripd.{kind}" for kind in ("service", "socket")]
+    places = [f"/usr/lib/systemd/system/{name}" for name in ("ripd.service", "ripd.socket", "ripd-diag.socket")]
     result = machine.run("systemd-analyze", "verify", "--man=no", *places)
     assert (result.stdout + result.stderr).strip() == "", result
     machine.run("systemd-analyze", "security", "--threshold=10", "--no-pager", "ripd.service")

@@ -2,6 +2,7 @@
 """What ripd.service tells of other users' threads: by itself what anyone is told; with the drop-in what they wait for.
 Either way ripd holds no capability, and its probe those of the drop-in alone."""
 import os
+import re
 
 import looks
 
@@ -9,6 +10,8 @@ EXAMPLE = "/usr/share/doc/librip/systemd/ripd.service.d/evidence.conf"
 FOLDER = "/etc/systemd/system/ripd.service.d"
 EVIDENCE = 1 << 19 | 1 << 2  # CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH
 NAME = "waits-as-daemon"
+TALKER = "talks-as-daemon"
+AS_DAEMON = ("--uid=daemon", "--gid=daemon")
 
 
 def status(pid):
@@ -33,15 +36,34 @@ def capabilities(machine):
     return [tuple(int(one[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")) for one in every]
 
 
-def kernel(machine):
-    return machine.wait_for("the stall to be examined", lambda: looks.stall_of(machine, NAME)["kernel"])
+def kernel(machine, name=NAME):
+    return machine.wait_for("the stall to be examined", lambda: looks.stall_of(machine, name)["kernel"])
 
 
 def test_without(machine):
-    looks.start_sleeper(machine, NAME, f"/run/librip/{NAME}", NAME.encode(), "--uid=daemon", "--gid=daemon")
+    looks.start_sleeper(machine, NAME, f"/run/librip/{NAME}", NAME.encode(), *AS_DAEMON)
     told = kernel(machine)
     assert told["state"] == "S" and told["syscall"] is None and "syscall" in told["denied"], told
     assert capabilities(machine) == [(0, 0, 0, 0)] * 3
+
+
+def check_peers(machine):
+    """ripd has no network, but a socket of the machine to ask over, which triggers nothing; and goes on without."""
+    looks.start(machine, TALKER, AS_DAEMON, looks.TALKER, f"/run/librip/{TALKER}")
+    machine.wait_for("its peer", lambda: kernel(machine, TALKER)["holder"])
+    told = kernel(machine, TALKER)
+    assert re.fullmatch(r"unix socket:\[\d+\] -> socket:\[\d+\]", told["target"]), told
+    assert told["holder"]["comm"] == "python3", told
+    machine.run("systemctl", "stop", "ripd.socket", "ripd.service")
+    assert machine.property("ripd-diag.socket", "ActiveState") == "active"
+    assert machine.property("ripd.service", "ActiveState") == "inactive"
+    machine.run("systemctl", "mask", "--now", "ripd-diag.socket")
+    machine.run("systemctl", "start", "ripd")
+    machine.wait_for("what it waits for", lambda: kernel(machine, TALKER)["target"])
+    assert re.fullmatch(r"unix socket:\[\d+\]", kernel(machine, TALKER)["target"]), kernel(machine, TALKER)
+    assert machine.journal("-u", "ripd.service", "--grep", "peers of unix sockets are not told")
+    machine.run("systemctl", "unmask", "ripd-diag.socket")
+    machine.run("systemctl", "stop", TALKER)
 
 
 def test_with(machine):
@@ -55,6 +77,7 @@ def test_with(machine):
     assert told["syscall"] == "clock_nanosleep" and told["denied"] == [], told
     assert looks.stall_of(machine, NAME)["cause"] == "sleeping"
     assert capabilities(machine) == [(0, 0, 0, 0), (0, EVIDENCE, EVIDENCE, 0), (0, EVIDENCE, EVIDENCE, 0)]
+    check_peers(machine)
     machine.run("rm", f"{FOLDER}/evidence.conf")
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "restart", "ripd")

@@ -13,6 +13,22 @@ librip.rip_snap()
 time.sleep(3600)
 """
 
+# Waits at one end of a pair of sockets, of which a child has the other.
+TALKER = """
+import ctypes, os, signal, socket, sys
+librip = ctypes.CDLL("librip.so.1", use_errno=True)
+ours, theirs = socket.socketpair()
+if os.fork() == 0:
+    ours.close()
+    while True: signal.pause()
+theirs.close()
+if not librip.rip_create_ring(sys.argv[1].encode(), 16):
+    sys.exit(f"no ring: {ctypes.get_errno()}")
+librip.rip_init(0, b"talker", 6, 0, 0)
+librip.rip_snap()
+ours.recv(1)
+"""
+
 
 def ring(machine, name):
     return next(r for r in machine.get("/rings")["rings"] if r["ring"] == name)
@@ -41,6 +57,9 @@ def entries(machine, event, ring_name):
     return machine.journal("-u", "ripd.service", f"RIPD_EVENT={event}", f"RIPD_RING={ring_name}")
 
 
+def start(machine, unit, options, code, *arguments):
+    machine.run("systemd-run", "--quiet", f"--unit={unit}", *options, "/usr/bin/python3", "-c", code, *arguments)
+
+
 def start_sleeper(machine, unit, path, name, *options):
-    machine.run("systemd-run", "--quiet", f"--unit={unit}", *options, "/usr/bin/python3", "-c", SLEEPER, path,
-                name.hex())
+    start(machine, unit, options, SLEEPER, path, name.hex())

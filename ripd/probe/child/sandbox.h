@@ -12,7 +12,8 @@
  * They die with their parent. 0 or -errno: then nothing must be read.
  *   sandbox_enter_keeper   first. May make sockets between processes of its own, processes, and end them.
  *   sandbox_enter_worker   in a process of the keeper's. May open files to read, ask about locks, hold processes and
- *                          answer; no sockets, no processes, no signals but to itself.
+ *                          answer, over sockets that it has been given; no others, no processes, no signals but to
+ *                          itself.
  *   sandbox_enter_fetcher  the same, but for other processes' memory and what is in directories; and may ask whether a
  *                          file has an access control list.
  */

@@ -74,6 +74,33 @@ def test_passed_to_somebody_else(world):
         assert "passed by" not in world.log_text()
 
 
+def diagnosing():
+    return socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4)  # NETLINK_SOCK_DIAG
+
+
+def test_one_to_ask_over(world):
+    """It is told from those to listen on by what it is, wherever it stands; a second one is of no use."""
+    with listening() as inet, diagnosing() as diag, diagnosing() as more:
+        world.serve(environment=variables(3, LISTEN_FDNAMES="sock-diag:http:sock-diag"), passed=(diag, inet, more),
+                    flags=())
+        log = world.log_text()
+        assert 'descriptor=3 name="sock-diag" address=netlink:sock-diag\n' in log, log
+        assert 'descriptor=4 name="http" address=http://127.0.0.1:%d\n' % inet.getsockname()[1] in log, log
+        assert log.count("passed by") == 2 and log.count("listening on") == 1, log
+        assert status_of(inet.getsockname()) == 200
+        kinds = [os.readlink(f"/proc/{world.ripd.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{world.ripd.pid}/fd")]
+        assert f"socket:[{os.fstat(more.fileno()).st_ino}]" not in kinds
+        world.stop()
+
+
+def test_one_to_ask_over_is_no_listener(world):
+    """With it alone, ripd listens where it does by default, or says that it cannot."""
+    with diagnosing() as diag:
+        world.launch(environment=variables(1), passed=(diag,), flags=())
+        world.wait_for(lambda: "127.0.0.1:7470" in world.log_text())
+        world.stop()
+
+
 def assert_refused(world, line, environment, passed):
     world.launch(environment=environment, passed=passed, flags=())
     assert world.ripd.wait(timeout=w.PATIENCE_S) == 1
@@ -96,5 +123,6 @@ def test_what_is_no_listening_stream_socket(world):
     assert world.manager.listen() == []
 
 
-w.run([test_two_sockets_in_place_of_the_default, test_added_to_those_that_were_asked_for, test_passed_to_somebody_else,
-       test_what_is_no_listening_stream_socket], make_world=managed.Managed)
+w.run([test_one_to_ask_over, test_one_to_ask_over_is_no_listener, test_two_sockets_in_place_of_the_default,
+       test_added_to_those_that_were_asked_for, test_passed_to_somebody_else, test_what_is_no_listening_stream_socket],
+      make_world=managed.Managed)

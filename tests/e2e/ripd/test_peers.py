@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peers of unix sockets: across network namespaces, of another user's server, and of many threads at once.
+
+Which socket a thread waits at is known to its own user alone; the zoo has a row for each way to wait.
+"""
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import managed  # noqa: E402
+import world as w  # noqa: E402
+
+SOCK_DIAG = 4  # NETLINK_SOCK_DIAG
+USER_A, USER_B = 61001, 61002
+PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable  # that anybody may run
+UNSHARE = ["unshare", "--net", "--"]
+
+# Waits at one end of a pair of its own; a child has the other.
+PAIR = """
+import ctypes, os, signal, socket
+ours, theirs = socket.socketpair()
+child = os.fork()
+if child == 0:
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    ours.close()
+    while True: signal.pause()
+theirs.close()
+print(child, flush=True)
+ours.recv(1)
+"""
+
+# Waits at the socket that it was started with.
+INHERITED = "import socket; socket.socket(fileno=int(__import__('sys').argv[1])).recv(1)"
+
+CLIENT = """
+import socket, sys
+client = socket.socket(socket.AF_UNIX)
+client.connect(sys.argv[1])
+client.recv(1)
+"""
+
+SERVER = """
+import os, signal, socket, sys
+os.umask(0)
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen()
+print("there", flush=True)
+client = server.accept()
+while True: signal.pause()
+"""
+
+# COUNT threads wait at as many sockets; a child has the other ends, and nothing else.
+CROWD = """
+import ctypes, os, resource, signal, socket, sys, threading
+count, hard = int(sys.argv[1]), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+pairs = [socket.socketpair() for _ in range(count)]
+child = os.fork()
+for ours, theirs in pairs:
+    (ours if child == 0 else theirs).close()
+if child == 0:
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    while True: signal.pause()
+print(child, flush=True)
+for ours, _ in pairs:
+    threading.Thread(target=ours.recv, args=(1,), daemon=True).start()
+pairs[0][0].recv(1)
+"""
+
+
+def needs_root():
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        raise w.Skip("network namespaces and several users take root, and unshare")
+
+
+def traced(world, code, *arguments, prefix=(), **options):
+    os.chmod(world.made, 0o777)
+    process = subprocess.Popen([*prefix, f"{w.BIN}/rip", "run", "--dir", world.dir, "--", PYTHON, "-c", code,
+                                *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                               **options)
+    world.processes.append(process)
+    return process
+
+
+def kernel(world, process):
+    """Of its main thread."""
+    return world.wait_for(lambda: [s["kernel"] for s in world.stalls() if s["tid"] == process.pid and s["kernel"] and
+                                   s["kernel"]["target"]][0])
+
+
+def number_of_peer(target):
+    found = re.fullmatch(r"unix socket:\[\d+\] -> socket:\[(\d+)\]", target)
+    return int(found.group(1)) if found else None
+
+
+def has_open(pid, inode):
+    links = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(OSError):
+            links.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return f"socket:[{inode}]" in links
+
+
+def assert_told(world, process):
+    child = int(process.stdout.readline())
+    told = kernel(world, process)
+    assert has_open(child, number_of_peer(told["target"])), told
+    assert told["holder"]["pid"] == child, told
+
+
+def assert_not_told(world, process):
+    """Its own number, and that it is a unix socket."""
+    told = kernel(world, process)
+    assert re.fullmatch(r"unix socket:\[\d+\]", told["target"]) and told["holder"] is None, told
+
+
+# Network namespaces -------------------------------------------------------------------------------------------------
+
+def another_network_is_not_guessed_at(world):
+    needs_root()
+    process = traced(world, PAIR, prefix=UNSHARE)
+    assert_not_told(world, process)
+    assert_told(world, traced(world, PAIR))
+
+
+def sockets_keep_their_network(world):
+    """One that a process was started with, and that process in a network of its own."""
+    needs_root()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        process = traced(world, INHERITED, theirs.fileno(), prefix=UNSHARE, pass_fds=(theirs.fileno(),))
+        told = kernel(world, process)
+        assert number_of_peer(told["target"]) == os.fstat(ours.fileno()).st_ino, told
+        assert told["holder"]["pid"] == os.getpid(), told
+
+
+class Enclosed(managed.Managed):
+    """As the service is: without the host's network, its sockets passed."""
+    prefix = UNSHARE
+
+    def serve_with(self, *passed):
+        count = {"LISTEN_FDS": str(len(passed)), "LISTEN_PID": "{pid}"}
+        self.serve(environment=count, passed=passed, flags=("--stall-after", f"{self.STALL_AFTER_MS}ms"))
+
+
+def listening():
+    return socket.create_server(("127.0.0.1", 0))
+
+
+def ripd_without_network(world):
+    needs_root()
+    with listening() as http:
+        world.serve_with(http)
+        process = traced(world, PAIR)
+        assert_not_told(world, process)
+
+
+def ripd_without_network_but_with_that_socket(world):
+    needs_root()
+    with listening() as http, socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as diag:
+        world.serve_with(diag, http)
+        assert_told(world, traced(world, PAIR))
+        assert_not_told(world, traced(world, PAIR, prefix=UNSHARE))
+        assert 'name="unknown" address=netlink:sock-diag\n' in world.log_text(), world.log_text()
+        # Whatever is left in it is of no harm to the next one.
+        world.ripd.kill()
+        world.ripd.wait()
+        diag.send(bytes.fromhex("28000000" "1400" "0103" "00000000" "00000000" "0100" "0000" "ffffffff" "00000000"
+                                "05000000" "ffffffff" "ffffffff"))
+        world.serve_with(diag, http)
+        world.wait_for(lambda: world.request("/readyz")[0] == 200)
+        assert_told(world, traced(world, PAIR))
+
+
+# Users --------------------------------------------------------------------------------------------------------------
+
+def of_another_user_its_path_alone(world):
+    """Which who connects to it has given, or is told anyone; no pid, and no name of a process."""
+    needs_root()
+    path = f"{world.made}/server.sock"
+    os.chmod(world.made, 0o777)
+    server = subprocess.Popen([PYTHON, "-c", SERVER, path], stdout=subprocess.PIPE, text=True, user=USER_B,
+                              group=USER_B, extra_groups=[])
+    world.processes.append(server)
+    server.stdout.readline()
+    user = {"user": USER_A, "group": USER_A, "extra_groups": []}
+    told = kernel(world, traced(world, CLIENT, path, **user))
+    assert re.fullmatch(rf"unix socket:\[\d+\] -> {re.escape(path)}", told["target"]), told
+    assert told["holder"] is None, told
+    assert_told(world, traced(world, PAIR, **user))
+
+
+# Many ---------------------------------------------------------------------------------------------------------------
+
+def many_at_once(world):
+    """All are found, though a walk through /proc for each would take longer than there is."""
+    count = 300
+    process = traced(world, CROWD, count)
+    child = int(process.stdout.readline())
+
+    def told():
+        time.sleep(0.5)
+        stalls = world.stalls("?limit=10000")
+        return len(stalls) > count and all(
+            s["kernel"] and s["kernel"]["holder"] and s["kernel"]["holder"]["pid"] == child for s in stalls)
+    world.wait_for(told, 4 * w.PATIENCE_S)
+    numbers = {number_of_peer(s["kernel"]["target"]) for s in world.stalls("?limit=10000")}
+    assert None not in numbers and len(numbers) == count, len(numbers)
+
+
+def make_world():
+    return worlds.get(make_world.tests.pop(0), w.World)()
+
+
+worlds = {ripd_without_network: Enclosed, ripd_without_network_but_with_that_socket: Enclosed}
+TESTS = [another_network_is_not_guessed_at, sockets_keep_their_network, ripd_without_network,
+         ripd_without_network_but_with_that_socket, of_another_user_its_path_alone, many_at_once]
+make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
+w.run(TESTS, make_world)
