@@ -77,6 +77,8 @@ static inline void fake_open(const struct sym_open *message, int descriptor)
         _exit(1);
     if (fake_is(message->path, "/missing"))
         answer.status = -ENOENT;
+    if (message->path[0] != '/')
+        answer.status = -EINVAL;
     if (fake_is(message->path, "/stale"))
         answer.status = -ESTALE;
     if (fake_is(message->path, "/fetched") && descriptor < 0)

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <librip.h>
 #include <limits.h>
 #include <signal.h>
@@ -51,11 +52,15 @@ static void hide(int number)
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
-static void be_subject(const char *path, int ready)
+/* lent_gid: of a program that anybody may run as a member of that group. */
+static void be_subject(const char *path, gid_t lent_gid, int ready)
 {
-    if (geteuid() == 0 && (setresgid(own_uid, own_uid, own_uid) != 0 || setresuid(own_uid, own_uid, own_uid) != 0 ||
-                           prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0))
+    const gid_t group = own_uid;
+
+    if (geteuid() == 0 && (setgroups(1, &group) != 0 || setresgid(own_uid, lent_gid, lent_gid) != 0 ||
+                           setresuid(own_uid, own_uid, own_uid) != 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0))
         _exit(1);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* forgotten when the user changes */
     signal(SIGUSR1, hide);
     if (!rip_create_ring(path, 8))
         _exit(2);
@@ -77,7 +82,23 @@ static struct rip_module *module_of(const struct subject *subject, bool main)
     return NULL;
 }
 
-static void start_subject(struct subject *subject)
+/* Things happen while a file is opened. */
+static pid_t kill_meanwhile;
+
+int __real_module_file_open(int directory, struct attested *attested, uint64_t start, bool exact);
+int __wrap_module_file_open(int directory, struct attested *attested, uint64_t start, bool exact);
+int __wrap_module_file_open(int directory, struct attested *attested, uint64_t start, bool exact)
+{
+    int file = __real_module_file_open(directory, attested, start, exact);
+
+    if (kill_meanwhile != 0) {
+        kill(kill_meanwhile, SIGKILL);
+        waitpid(kill_meanwhile, NULL, 0);
+    }
+    return file;
+}
+
+static void start_subject_lent(struct subject *subject, gid_t lent_gid)
 {
     static int number;
     int ready[2], file;
@@ -89,7 +110,7 @@ static void start_subject(struct subject *subject)
     assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
     subject->pid = fork();
     if (subject->pid == 0)
-        be_subject(subject->path, ready[1]);
+        be_subject(subject->path, lent_gid, ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
     close(ready[0]);
     close(ready[1]);
@@ -102,6 +123,11 @@ static void start_subject(struct subject *subject)
     subject->main = module_of(subject, true);
     subject->library = module_of(subject, false);
     assert_non_null(subject->main);
+}
+
+static void start_subject(struct subject *subject)
+{
+    start_subject_lent(subject, own_uid);
 }
 
 static void end_subject(struct subject *subject)
@@ -187,6 +213,22 @@ static void test_not_attested(void **state)
     end_subject(&subject);
 }
 
+/* A file that was opened for a process that is not there any more could be another's. */
+static void test_an_end_meanwhile(void **state)
+{
+    struct subject subject;
+
+    (void)state;
+    start_subject(&subject);
+    kill_meanwhile = subject.pid;
+    assert_int_equal(fetch_of(&subject, subject.main->start, false, 0), -ESRCH);
+    kill_meanwhile = 0;
+    subject.pid = fork();
+    if (subject.pid == 0)
+        _exit(0);
+    end_subject(&subject);
+}
+
 /* A process that is closed to its own user: nothing of it is opened. */
 static void test_closed_to_its_user(void **state)
 {
@@ -232,10 +274,14 @@ static const char *make_copy(const char *name, uid_t owner, mode_t mode)
 static void test_paths(void **state)
 {
     static const char *const paths[] = {"/etc/shadow", "/proc/self/mem", "/dev/zero", "relative", "", "/../etc/passwd"};
+    char library[RIP_MODULE_PATH_BYTES + 1] = "", path[sizeof(library)];
+    struct stat about, other;
     struct subject subject;
 
     (void)state;
     start_subject(&subject);
+    if (subject.library != NULL)
+        snprintf(library, sizeof(library), "%.*s", subject.library->path_bytes, subject.library->path);
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         claim_path(subject.main, paths[i]);
         assert_is(fetch_of(&subject, subject.main->start, false, 0), "/proc/self/exe");
@@ -245,6 +291,14 @@ static void test_paths(void **state)
             assert_true(fetch_of(&subject, subject.library->start, false, 0) < 0);
             assert_int_equal(fetch_of(&subject, subject.library->start, true, 0), -ESTALE);
         }
+    }
+    if (subject.library != NULL) { /* another program is none either */
+        snprintf(path, sizeof(path), "%s", library);
+        claim_path(subject.library, "/bin/true");
+        if (stat("/bin/true", &other) == 0 && stat(path, &about) == 0 && other.st_dev == about.st_dev)
+            assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -ESTALE);
+        claim_path(subject.library, path);
+        assert_is(fetch_of(&subject, subject.library->start, false, 0), path);
     }
     subject.main->start = 0x10000; /* where nothing is */
     assert_int_equal(fetch_of(&subject, 0x10000, false, 0), -ENOENT);
@@ -291,6 +345,42 @@ static void test_other_files(void **state)
         assert_int_equal(truncate(make_copy("huge", own_uid, 0600), (off_t)MODULE_FILE_BYTES_MAX + 1), 0);
         assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -ENOTSUP);
     }
+    end_subject(&subject);
+}
+
+/* With whose rights: those of the process, whoever owns the ring. */
+static void test_whose_rights(void **state)
+{
+    struct subject subject;
+    char path[128];
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    start_subject(&subject);
+    if (subject.library == NULL) {
+        end_subject(&subject);
+        skip();
+    }
+    claim_path(subject.library, make_copy("of-root", 0, 0600));
+    assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
+    assert_int_equal(chown(subject.path, 0, 0), 0); /* root's ring tells of anybody's process */
+    assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
+    claim_path(subject.library, make_copy("of-its-group", 0, 0750));
+    snprintf(path, sizeof(path), "%s/of-its-group", folder);
+    assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
+    assert_int_equal(chown(path, 0, own_uid), 0);
+    assert_is(fetch_of(&subject, subject.library->start, false, 0), path);
+    end_subject(&subject);
+
+    /* A group that a program lends is not its user's. */
+    start_subject_lent(&subject, STRANGER);
+    claim_path(subject.library, make_copy("of-the-lent-group", 0, 0750));
+    snprintf(path, sizeof(path), "%s/of-the-lent-group", folder);
+    assert_int_equal(chown(path, 0, STRANGER), 0);
+    assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
+    assert_int_equal(chmod(path, 0755), 0);
+    assert_is(fetch_of(&subject, subject.library->start, false, 0), path);
     end_subject(&subject);
 }
 
@@ -358,8 +448,14 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modules), cmocka_unit_test(test_not_attested), cmocka_unit_test(test_closed_to_its_user),
-        cmocka_unit_test(test_paths),   cmocka_unit_test(test_other_files),  cmocka_unit_test(test_run),
+        cmocka_unit_test(test_modules),
+        cmocka_unit_test(test_not_attested),
+        cmocka_unit_test(test_an_end_meanwhile),
+        cmocka_unit_test(test_closed_to_its_user),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_other_files),
+        cmocka_unit_test(test_whose_rights),
+        cmocka_unit_test(test_run),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -65,7 +65,8 @@ static void run_fetcher(const struct worker_sources *sources, int socket)
 static const struct role worker_role = {sandbox_enter_worker, worker_run};
 static const struct role fetcher_role = {sandbox_enter_fetcher, run_fetcher};
 
-static _Noreturn void be_child(const struct keeper *keeper, const struct role *role, int socket)
+/* Returns when it is of no use any more. */
+static void be_child(const struct keeper *keeper, const struct role *role, int socket)
 {
     int result;
 
@@ -81,7 +82,6 @@ static _Noreturn void be_child(const struct keeper *keeper, const struct role *r
         role->run(&keeper->sources, socket);
     else
         fprintf(stderr, "ripd-probe: cannot give up privileges: %s\n", strerror(-result));
-    _exit(EXIT_FAILURE);
 }
 
 /* other: the other end of its socket, -1 = it is not ours. 0 or -errno: there is none. */
@@ -93,6 +93,7 @@ static int start_child(const struct keeper *keeper, const struct role *role, int
     if (pid == 0) {
         close_if_open(other);
         be_child(keeper, role, socket);
+        _exit(EXIT_FAILURE);
     }
     if (pid < 0)
         return -errno;

@@ -295,6 +295,44 @@ def a_fetcher_that_ends(world):
     assert "fetcher of programs was given up: reason=hung" in world.log_text()
 
 
+def serve_silent_files(world, folder, program):
+    """The process that serves it. Whoever opens a file then waits until that process ends."""
+    os.mkdir(folder)
+    server = subprocess.Popen([sys.executable, f"{os.path.dirname(os.path.abspath(__file__))}/silent_files.py", folder,
+                               program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    world.processes.append(server)
+    if server.stdout.readline() != "ready\n":
+        raise w.Skip("no file systems in user space here")
+    return server
+
+
+def a_file_that_never_comes(world):
+    """Who waits for it cannot be killed: it is left behind, and nobody else waits for it."""
+    builder = kit.Builder(world)
+    folder = home(world, B, "home")
+    server = serve_silent_files(world, f"{folder}/silent", builder.program("program", "-g"))
+    try:
+        start(world, f"{folder}/silent/program", "silent")
+        server.stdin.write("\n")
+        server.stdin.flush()
+        assert server.stdout.readline() == "silent\n"
+        world.wait_for(lambda: programs(world, "missed") >= 1)
+        held_up = fetchers(world)
+        assert [privileges.status(pid)["State"][0] for pid in held_up] == ["D"], held_up
+        path = f"{home(world, C, 'home-third')}/third"
+        shutil.move(builder.program("third", "-g"), path)
+        start(world, path, "third", user=C)
+        kit.expect_all(world, "third")
+        assert set(fetchers(world)) > set(held_up)
+        unnamed(world, "silent")
+        assert world.log_text().count("fetcher of programs was given up") == 1
+    finally:
+        server.kill()
+        server.wait()
+        subprocess.run(["umount", "-l", f"{folder}/silent"], check=True)
+    world.wait_for(lambda: held_up[0] not in fetchers(world))
+
+
 def without_capabilities(world):
     """Nobody opens what is closed to ripd, and nobody is asked."""
     builder = kit.Builder(world)
@@ -315,6 +353,6 @@ if __name__ == "__main__":
         print("skipped: several users take root, and setpriv")
         sys.exit(77)
     TESTS = [of_another_user, libraries, of_another_root, rings_that_lie, programs_closed_to_their_user,
-             a_fetcher_that_ends, without_capabilities]
+             a_fetcher_that_ends, a_file_that_never_comes, without_capabilities]
     make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
     w.run(TESTS, make_world)
