@@ -25,7 +25,7 @@
 #include "net/connection.h"
 #include "os/clock.h"
 
-_Static_assert(HTTP_BUILD_BYTES_PER_TURN < PAGES_PIECE_BYTES, "a slice and its last item lie in a piece");
+#define PIECE_ROOM_BYTES (HTTP_BUILD_BYTES_PER_TURN + 65536u) /* for one more slice: its last item may be long */
 
 struct asking {
     struct asking *next;
@@ -244,6 +244,8 @@ static struct body *stop_building(struct http *http)
     struct body *body = http->build_body;
 
     document_build_free(http->build);
+    pages_give_up(&http->pages, &http->build_piece);
+    http->build_piece = (struct document_piece){0};
     http->building = NULL;
     http->build = NULL;
     http->build_body = NULL;
@@ -254,18 +256,28 @@ static struct body *stop_building(struct http *http)
     return body;
 }
 
-/* One slice. */
+/* One slice, behind the last one while there is room in its piece. */
+static int write_slice(struct http *http)
+{
+    struct document_piece *piece = &http->build_piece;
+    int status;
+
+    if (piece->text == NULL && http->build_long)
+        *piece = pages_take_piece(&http->pages);
+    status = document_build_step(http->build, HTTP_BUILD_BYTES_PER_TURN, piece);
+    if (status > 0 && piece->capacity > piece->length + PIECE_ROOM_BYTES)
+        return status;
+    if (status >= 0 && body_append(http->build_body, piece) < 0)
+        status = -ENOMEM;
+    *piece = (struct document_piece){0};
+    return status;
+}
+
 static void build_slice(struct http *http)
 {
     struct asking *asking = http->building;
-    struct document_piece piece = {0};
-    int status;
+    int status = write_slice(http);
 
-    if (http->build_long)
-        piece = pages_take_piece(&http->pages);
-    status = document_build_step(http->build, HTTP_BUILD_BYTES_PER_TURN, &piece);
-    if (status >= 0 && body_append(http->build_body, &piece) < 0)
-        status = -ENOMEM;
     if (status > 0) {
         go_on_building(http);
         return;

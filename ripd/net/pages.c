@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "os/memory.h"
+
 /* In the first bytes of a piece that nobody uses. */
 struct spare {
     struct spare *next;
@@ -43,11 +45,16 @@ static void *take_spare(struct pages *pages)
     return spare;
 }
 
+void pages_give_up(struct pages *pages, const struct document_piece *piece)
+{
+    (void)give_up(pages, piece);
+}
+
 struct document_piece pages_take_piece(struct pages *pages)
 {
     struct document_piece piece = {.capacity = PAGES_PIECE_BYTES};
 
-    piece.text = pages->spares != NULL ? take_spare(pages) : malloc(PAGES_PIECE_BYTES);
+    piece.text = pages->spares != NULL ? take_spare(pages) : memory_allocate_large(PAGES_PIECE_BYTES);
     if (piece.text == NULL)
         piece.capacity = 0;
     return piece;

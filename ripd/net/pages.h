@@ -6,8 +6,8 @@
  *   A. A list is built at most once per scan while it is kept; what is kept is bounded in number and in bytes, except
  *      that the newest is kept whatever its size, until the next scan.
  *   B. A body that nobody has any more is freed in pieces: giving back tens of megabytes at once takes milliseconds.
- *   C. Pieces of PAGES_PIECE_BYTES are kept for the next list, for memory fresh from the system costs three times as
- * much as writing the list into it. What was not needed between two scans goes back to the system.
+ *   C. Pieces of PAGES_PIECE_BYTES are kept for the next list, for memory fresh from the system may cost more than to
+ *      write the list into it. What was not needed between two scans goes back to the system.
  */
 #ifndef RIPD_NET_PAGES_H
 #define RIPD_NET_PAGES_H
@@ -22,7 +22,7 @@
 #define PAGES_KEPT_MAX 8u
 #define PAGES_KEPT_BYTES_MAX (32u << 20)
 #define PAGES_SPARE_BYTES_MAX (64u << 20)
-#define PAGES_PIECE_BYTES ((136u << 10) - 64u) /* and what malloc adds: whole pages */
+#define PAGES_PIECE_BYTES (2u << 20)
 #define PAGE_KEY_BYTES (2u * QUERY_PATTERN_BYTES + 320u)
 
 /* Shared by those it is being sent to. */
@@ -55,7 +55,7 @@ struct pages {
     size_t surplus;      /* of the spares: to be freed */
 };
 
-#define PAGES_PIECES_FREED_AT_ONCE 16u
+#define PAGES_PIECES_FREED_AT_ONCE 4u
 
 /* Frees some of what was discarded, and of spare pieces that are not needed. True: there is more. */
 bool pages_free_some(struct pages *pages);
@@ -65,6 +65,8 @@ void pages_done(struct pages *pages);
 
 /* An empty piece of PAGES_PIECE_BYTES. Without memory it has no block, as the first piece of a short list. */
 struct document_piece pages_take_piece(struct pages *pages);
+/* Takes its block back, which may be NULL. */
+void pages_give_up(struct pages *pages, const struct document_piece *piece);
 
 /* Takes text, which may be NULL for none yet, over, also when it fails. NULL: no memory. */
 struct body *body_new(struct pages *pages, const struct document_frame *frame, char *text, size_t length);

@@ -110,8 +110,9 @@ struct http {
     struct asking *building; /* the one whose list is being built; NULL = none */
     struct document_build *build;
     struct body *build_body;
-    bool build_long;           /* it may fill pieces */
-    struct event *build_event; /* goes on with it */
+    struct document_piece build_piece; /* that is being filled */
+    bool build_long;                   /* it may fill pieces */
+    struct event *build_event;         /* goes on with it */
     uint64_t last_ticket;
     uint64_t asked_tickets[HTTP_ASKED_MAX]; /* with the scanner, waited for or not */
     size_t asked_count;

@@ -205,7 +205,8 @@ int document_build_step(struct document_build *build, size_t bytes, struct docum
     bool last;
     int status;
 
-    json_give(writer, piece->text, piece->capacity);
+    json_give(writer, piece->text, piece->length, piece->capacity);
+    bytes = bytes < SIZE_MAX - piece->length ? piece->length + bytes : SIZE_MAX;
     if (build->next == 0)
         build_first(build);
     while (build->next < page->count && writer->length < bytes && !writer->failed)

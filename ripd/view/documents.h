@@ -86,8 +86,8 @@ struct document_piece {
 
 struct document_build *document_build_new(enum document_kind kind, struct page *page, struct document_frame *ret_frame);
 /*
- * A piece of about that many bytes, into the block that piece has if it has one; a larger one takes its place where it
- * is too small. 1: there is more; 0: it was the last; -ENOMEM, and the block is freed.
+ * About that many bytes, behind what piece has in its block; a larger one takes its place where it is too small.
+ * 1: there is more; 0: it was the last; -ENOMEM, and the block is freed.
  */
 int document_build_step(struct document_build *build, size_t bytes, struct document_piece *piece);
 void document_build_free(struct document_build *build);

@@ -500,9 +500,10 @@ void json_reserve(struct json_writer *writer, size_t bytes)
     (void)reserve(writer, bytes);
 }
 
-void json_give(struct json_writer *writer, char *text, size_t capacity)
+void json_give(struct json_writer *writer, char *text, size_t length, size_t capacity)
 {
     writer->text = text;
+    writer->length = length;
     writer->capacity = capacity;
 }
 

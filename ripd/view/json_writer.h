@@ -50,8 +50,8 @@ void json_time(struct json_writer *writer, uint64_t wall_ns); /* "2026-11-20T09:
 /* The next value stands on a line of its own: an item of a list, for people and for line-wise tools. */
 void json_line(struct json_writer *writer);
 
-/* The first bytes of a longer text go into this malloc'ed block, which the writer takes over. It has none yet. */
-void json_give(struct json_writer *writer, char *text, size_t capacity);
+/* What comes goes behind the first bytes of this malloc'ed block, which the writer takes over. It has none yet. */
+void json_give(struct json_writer *writer, char *text, size_t length, size_t capacity);
 
 /* Takes out what was written so far, as json_finish() does; what comes goes on from there. */
 int json_take(struct json_writer *writer, char **ret_text, size_t *ret_length);

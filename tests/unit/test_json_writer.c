@@ -256,7 +256,7 @@ static void test_given_blocks(void **state)
 
         if (i != 0) {
             given = malloc(BLOCK_BYTES);
-            json_give(&writer, given, BLOCK_BYTES);
+            json_give(&writer, given, 0, BLOCK_BYTES);
         }
         if (is_long)
             json_string(&writer, long_text);
