@@ -30,6 +30,7 @@ struct fixture {
     struct lock_wait locks[SLOTS];
     struct detector_suspect *suspects;
     size_t suspect_count;
+    void (*meanwhile)(struct fixture *fixture); /* happens after the ids were scanned, before their waits are read */
 };
 
 static int set_up(void **state)
@@ -103,6 +104,8 @@ static void scan(struct fixture *fixture, uint32_t moving)
         if (fixture->locks[suspect->slot].owner.address != 0)
             suspect->lock = &fixture->locks[suspect->slot];
     }
+    if (fixture->meanwhile != NULL)
+        fixture->meanwhile(fixture);
     waits_unref(fixture->waits);
     fixture->waits = waits_collect(fixture->registry, fixture->suspects, fixture->suspect_count);
     assert_non_null(fixture->waits);
@@ -252,6 +255,31 @@ static void test_who_moves_or_ends_waits_no_more(void **state)
     assert_int_equal(fixture->waits->waiting_count, 0);
 }
 
+/* One goes into the same wait again, the other leaves what its memory said. */
+static void two_move(struct fixture *fixture)
+{
+    ring_builder_snap(&fixture->ring, 200, 4096);
+    mark(fixture, 200, TID + 201, 0, 0);
+    ring_builder_snap(&fixture->ring, 202, 4096);
+}
+
+static void test_who_moves_after_the_scan_is_no_suspect(void **state)
+{
+    struct fixture *fixture = *state;
+
+    freeze(fixture);
+    mark(fixture, 200, TID + 201, 3, 0);
+    mark(fixture, 201, TID + 200, 3, 0);
+    remember(fixture, 202, TID + 7, 100);
+    remember(fixture, 203, TID + 7, 100);
+    fixture->meanwhile = two_move;
+    scan(fixture, 100);
+    assert_int_equal(fixture->waits->waiting_count, 2);
+    for (size_t i = 0; i < fixture->waits->waiting_count; i++)
+        assert_int_equal(fixture->waits->nodes[i].slot, i == 0 ? 201 : 203);
+    assert_int_not_equal(suspect_of(fixture, 201)->cause, CAUSE_DEADLOCK);
+}
+
 /* Without any mark. An owner need not be traced, but it has to be. */
 static void test_what_memory_says(void **state)
 {
@@ -282,6 +310,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_holders_by_id, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_memory_says, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_mark_from_before_the_last_move_is_none, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_who_moves_after_the_scan_is_no_suspect, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_moves_or_ends_waits_no_more, set_up, tear_down),
     };
 

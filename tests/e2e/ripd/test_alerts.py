@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import prometheus_kit as kit  # noqa: E402
 import world as w  # noqa: E402
+from one_thread import stopped  # noqa: E402
 
 
 def told(watchers, receiver, status, name, **labels):
@@ -65,6 +66,22 @@ def ripd_that_hangs(watchers):
     assert "RipdStalled" not in names, watchers.pager.alerts[before:]
 
 
+def ripd_that_does_not_scan(watchers):
+    """It answers, with what it knew last: that is told, and not that it is down."""
+    world = watchers.world
+    before = len(watchers.pager.alerts)
+    with stopped(world.ripd.pid):  # its first thread is the scanner
+        alert = told(watchers, "on-call", "firing", "RipdNotScanning", severity="critical",
+                     instance=f"127.0.0.1:{world.port}")
+        assert "answers but does not scan" in alert["annotations"]["summary"], alert
+        command = re.search(r"curl -s '[^']*'", alert["annotations"]["description"])[0]
+        typed = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
+        assert '"status":503' in typed, typed
+    told(watchers, "on-call", "resolved", "RipdNotScanning", instance=f"127.0.0.1:{world.port}")
+    names = {alert["labels"]["alertname"] for alert in watchers.pager.alerts[before:] if alert["status"] == "firing"}
+    assert not names & {"RipdDown", "RipdStalled"}, watchers.pager.alerts[before:]
+
+
 def paged(world):
     app = world.puppet()
     for number, name in enumerate(("one", "two", "three"), 1):
@@ -76,6 +93,7 @@ def paged(world):
         scraped_without_complaint(watchers)
         a_stall_pages_and_resolves(watchers, app)
         ripd_that_hangs(watchers)
+        ripd_that_does_not_scan(watchers)
     finally:
         watchers.close()
 

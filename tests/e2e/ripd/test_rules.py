@@ -64,4 +64,24 @@ def they_change_while_it_runs(world):
     assert world.log_text().count("stall begin") == 1
 
 
-w.run([each_by_its_own, they_change_while_it_runs], RulesWorld)
+def on_the_command_line(world):
+    """The first that matches, there too, and whoever none matches has the common threshold."""
+    app = world.puppet()
+    for number, name in ((1, "batch-7"), (2, "batch-8"), (3, "worker")):
+        app.do(f"spawn {number} {name} snap")
+        app.do(f"freeze {number}")
+    world.wait_for(lambda: world.stalled_ids() == [2, 3])
+    world.well_past_threshold()
+    assert {stall["id"]: stall["threshold_ms"] for stall in world.stalls()} == {2: 100, 3: world.STALL_AFTER_MS}
+    assert world.thread(1)["threshold_ms"] == HOUR_MS and world.state(1) == "running"
+
+
+def make_world():
+    if make_world.tests.pop(0) is on_the_command_line:
+        return w.World("--rule", "batch-7=1h", "--rule=batch-*=100ms")
+    return RulesWorld()
+
+
+TESTS = [each_by_its_own, they_change_while_it_runs, on_the_command_line]
+make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
+w.run(TESTS, make_world)
