@@ -30,7 +30,7 @@ struct identity_facts {
     bool same_pid_namespace; /* the record's namespace is the reader's, or not known */
     bool exited;             /* the record says EXITED */
     bool execing;            /* the record says EXECING */
-    uint32_t file_uid;       /* owner of the ring file */
+    uint32_t file_uid;       /* owner of the ring file; nobody's, if it is root's and others may write to it */
 
     /* what the kernel says */
     bool locks_known;    /* F_GETLK could be asked */

@@ -47,6 +47,7 @@ static struct file_identity identity_of(const struct stat *status)
         .uid = status->st_uid,
         .links = (uint32_t)status->st_nlink,
         .regular = S_ISREG(status->st_mode),
+        .others_write = (status->st_mode & (S_IWGRP | S_IWOTH)) != 0,
     };
 }
 

@@ -19,6 +19,7 @@ struct file_identity {
     uint32_t uid;
     uint32_t links;
     bool regular;
+    bool others_write; /* its mode lets others than its owner write to it */
 };
 
 int file_open_directory(const char *path);

@@ -110,7 +110,7 @@ static void read_other_end(struct probe *probe, const struct subject *subject, s
         return;
     left_ns = left_ns > probe->searched_ns ? left_ns - probe->searched_ns : 0;
     kernel_read_unix(probe->diag, began_mono_ns + left_ns, reading);
-    kernel_read_holders(probe->proc, subject->ring->mapping.file.uid, began_mono_ns + left_ns, &reading, 1);
+    kernel_read_holders(probe->proc, mapping_owner(&subject->ring->mapping), began_mono_ns + left_ns, &reading, 1);
     probe->searched_ns += clock_mono_ns() - began_mono_ns;
 }
 

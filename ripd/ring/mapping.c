@@ -150,6 +150,11 @@ void mapping_close(struct mapping *mapping)
     mapping->damaged = true;
 }
 
+uint32_t mapping_owner(const struct mapping *mapping)
+{
+    return mapping->file.uid == 0 && mapping->file.others_write ? MAPPING_NOBODY : mapping->file.uid;
+}
+
 int mapping_check(struct mapping *mapping)
 {
     struct file_identity now;

@@ -36,6 +36,13 @@ struct mapping {
 int mapping_open(struct mapping *ret_mapping, int descriptor, enum rip_status *ret_status);
 void mapping_close(struct mapping *mapping);
 
+/*
+ * The user whose word the ring is: its file's owner. Root is believed more than others (core/identity.h), so what is
+ * root's and others may write to is nobody's: MAPPING_NOBODY, which no process is of.
+ */
+#define MAPPING_NOBODY UINT32_MAX
+uint32_t mapping_owner(const struct mapping *mapping);
+
 /* Identifies the file anew. -EIO: it is shorter than what is mapped; the mapping is damaged from now on. */
 int mapping_check(struct mapping *mapping);
 

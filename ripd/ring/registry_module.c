@@ -112,7 +112,7 @@ static struct module_facts *new_module(const struct module_facts *like)
 struct module_facts *registry_module(struct registry *registry, struct ring *ring, const struct rip_module_info *info)
 {
     struct module_facts facts = {
-        .start = info->start, .end = info->end, .bias = info->bias, .uid = ring->mapping.file.uid};
+        .start = info->start, .end = info->end, .bias = info->bias, .uid = mapping_owner(&ring->mapping)};
     char path[RIP_MODULE_PATH_BYTES + 1];
     struct module_table *table;
     size_t place;

@@ -105,7 +105,7 @@ static struct identity_facts claimed_facts(const struct registry *registry, cons
         .same_pid_namespace = is_own_namespace(registry, claim),
         .exited = claim->state == RIP_PROCESS_EXITED,
         .execing = claim->state == RIP_PROCESS_EXECING,
-        .file_uid = ring->mapping.file.uid,
+        .file_uid = mapping_owner(&ring->mapping),
     };
 }
 

@@ -377,16 +377,20 @@ static void test_users(void **state)
 {
     static const struct {
         uid_t real, effective, saved, owner;
+        mode_t mode;
         int expected;
     } rows[] = {
-        {LOCKER_USER, LOCKER_USER, LOCKER_USER, LOCKER_USER, 0},
-        {LOCKER_STRANGER, LOCKER_USER, LOCKER_USER, LOCKER_USER, -ESRCH},
-        {LOCKER_USER, LOCKER_STRANGER, LOCKER_USER, LOCKER_USER, -ESRCH},
-        {LOCKER_USER, LOCKER_USER, LOCKER_STRANGER, LOCKER_USER, -ESRCH},
-        {LOCKER_STRANGER, LOCKER_STRANGER, LOCKER_STRANGER, LOCKER_USER, -ESRCH},
-        {LOCKER_USER, LOCKER_USER, LOCKER_USER, LOCKER_STRANGER, -ESRCH},
-        {LOCKER_USER, LOCKER_USER, LOCKER_USER, 0, 0},
-        {0, 0, 0, LOCKER_USER, -ESRCH}, /* root has no use for a ring of another's */
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, LOCKER_USER, 0640, 0},
+        {LOCKER_STRANGER, LOCKER_USER, LOCKER_USER, LOCKER_USER, 0640, -ESRCH},
+        {LOCKER_USER, LOCKER_STRANGER, LOCKER_USER, LOCKER_USER, 0640, -ESRCH},
+        {LOCKER_USER, LOCKER_USER, LOCKER_STRANGER, LOCKER_USER, 0640, -ESRCH},
+        {LOCKER_STRANGER, LOCKER_STRANGER, LOCKER_STRANGER, LOCKER_USER, 0640, -ESRCH},
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, LOCKER_STRANGER, 0640, -ESRCH},
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, LOCKER_USER, 0666, 0}, /* his own business */
+        {0, 0, 0, LOCKER_USER, 0640, -ESRCH},                          /* root has no use for a ring of another's */
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, 0, 0644, 0},
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, 0, 0666, -ESRCH}, /* that is not root's word */
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, 0, 0660, -ESRCH},
     };
 
     (void)state;
@@ -399,11 +403,10 @@ static void test_users(void **state)
         users[2] = rows[i].saved;
         begin(&scene, 0, take_users);
         assert_int_equal(chown(path_of(&scene), rows[i].owner, rows[i].owner), 0);
+        assert_int_equal(chmod(path_of(&scene), rows[i].mode), 0);
         ring_stage_go(scene.pid);
         WAIT_UNTIL(has_users(scene.pid));
-        usleep(1000); /* until it is dumpable again */
-        WAIT_UNTIL(ask(&scene, 0) == rows[i].expected);
-        assert_int_equal(ask(&scene, 0), rows[i].expected);
+        WAIT_UNTIL(ask(&scene, 0) == rows[i].expected); /* until it is dumpable again */
         end(&scene);
     }
 }

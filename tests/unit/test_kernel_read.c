@@ -95,8 +95,8 @@ static bool read_in_call(uint32_t pid, long number, struct kernel_reading *ret_r
         assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, ret_reading), 0);
         if ((ret_reading->denied & KERNEL_DENIED(SYSCALL)) != 0)
             return false;
-        if ((ret_reading->has & KERNEL_HAS_SYSCALL) != 0 && ret_reading->call.kind == PROC_SYSCALL_INSIDE &&
-            ret_reading->call.number == (uint64_t)number)
+        if ((ret_reading->has & KERNEL_HAS_SYSCALL) != 0 && (ret_reading->has & KERNEL_HAS_WCHAN) != 0 &&
+            ret_reading->call.kind == PROC_SYSCALL_INSIDE && ret_reading->call.number == (uint64_t)number)
             return true;
         usleep(1000);
     }

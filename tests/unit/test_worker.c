@@ -169,8 +169,8 @@ static bool answer_in_call(struct scene *scene, long number)
         assert_int_equal(scene->told.status, 0);
         if ((reading->denied & KERNEL_DENIED(SYSCALL)) != 0)
             return false;
-        if ((reading->has & KERNEL_HAS_SYSCALL) != 0 && reading->call.kind == PROC_SYSCALL_INSIDE &&
-            reading->call.number == (uint64_t)number)
+        if ((reading->has & KERNEL_HAS_SYSCALL) != 0 && (reading->has & KERNEL_HAS_WCHAN) != 0 &&
+            reading->call.kind == PROC_SYSCALL_INSIDE && reading->call.number == (uint64_t)number)
             return true;
         usleep(1000);
     }

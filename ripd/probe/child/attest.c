@@ -45,7 +45,7 @@ static int read_claim(struct attested *attested, int proc, struct identity_facts
         .claimed_start_time_ticks = claim.start_time_ticks,
         .same_boot = true,
         .same_pid_namespace = claim.pid_namespace == 0 || own_namespace == 0 || claim.pid_namespace == own_namespace,
-        .file_uid = attested->mapping.file.uid,
+        .file_uid = mapping_owner(&attested->mapping),
     };
     return 0;
 }

@@ -6,7 +6,7 @@
  *   A. The ring is a regular file on tmpfs or ramfs. The process holds the record's HOLDER lock on it: it has had the
  *      file open to write.
  *   B. Its start time is the record's, and its real, effective and saved uid are the file's owner's, or the owner is
- *      root.
+ *      root, and nobody else may write to the file.
  *   C. The kernel lets its own user read it: not one that runs a program with a set-group-id bit or capabilities, or
  *      one that its user may not read, or that has asked for it (prctl(2), PR_SET_DUMPABLE). Where the owner is root
  *      this is not asked.

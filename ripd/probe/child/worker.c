@@ -44,7 +44,7 @@ static void read_other_ends(const struct worker_sources *sources, const struct a
         readings[reading_count] = &told->threads[i].reading;
         kernel_read_unix(sources->diag, peers_mono_ns, readings[reading_count++]);
     }
-    kernel_read_holders(sources->proc, attested->mapping.file.uid, clock_mono_ns() + PROBE_SEARCH_NS, readings,
+    kernel_read_holders(sources->proc, mapping_owner(&attested->mapping), clock_mono_ns() + PROBE_SEARCH_NS, readings,
                         reading_count);
 }
 
