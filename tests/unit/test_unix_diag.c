@@ -160,7 +160,7 @@ static void test_other_messages(void **state)
     packet = message_of(NLMSG_DONE, &error, sizeof(error));
     assert_true(unix_diag_parse(packet.bytes, packet.count, 0, &message) > 0);
     assert_int_equal(message.kind, UNIX_DIAG_END);
-    packet = message_of(NLMSG_NOOP, NULL, 0);
+    packet = message_of(NLMSG_NOOP, "", 0);
     assert_true(unix_diag_parse(packet.bytes, packet.count, 0, &message) > 0);
     assert_int_equal(message.kind, UNIX_DIAG_OTHER);
     message.sequence = 5;
@@ -213,7 +213,10 @@ static void test_no_byte_beyond_the_end(void **state)
             memcpy(&header, copy.bytes, sizeof(header));
             header.nlmsg_len = (uint32_t)count;
             memcpy(copy.bytes, &header, sizeof(header));
-            unix_diag_parse(copy.bytes, count, 10, &message);
+            if (count < sizeof(header) + sizeof(struct unix_diag_msg))
+                assert_int_equal(unix_diag_parse(copy.bytes, count, 10, &message), -EINVAL);
+            else
+                unix_diag_parse(copy.bytes, count, 10, &message);
         }
         guarded_copy_free(&copy);
     }
@@ -320,9 +323,11 @@ static void test_answers_that_are_left_over(void **state)
                          .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
               .request = {.sdiag_family = AF_UNIX, .udiag_states = UINT32_MAX, .udiag_show = UDIAG_SHOW_NAME}};
     enum { PAIRS = 400 };
-    int diag = *(int *)*state, ends[PAIRS][2];
+    int diag = *(int *)*state, server = bound(SOCK_STREAM, "rip-test-list"), client, ends[PAIRS][2];
     struct unix_diag socket;
 
+    assert_int_equal(listen(server, 1), 0);
+    client = connected(SOCK_STREAM, server);
     for (int i = 0; i < PAIRS; i++)
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends[i]), 0);
     assert_int_equal(send(diag, &list, sizeof(list), 0), sizeof(list));
@@ -330,10 +335,15 @@ static void test_answers_that_are_left_over(void **state)
         assert_int_equal(unix_diag_ask(diag, inode_of(ends[i][0]), &socket), 0);
         assert_int_equal(socket.peer_inode, inode_of(ends[i][1]));
     }
+    assert_int_equal(send(diag, &list, sizeof(list), 0), sizeof(list)); /* before another list */
+    assert_int_equal(unix_diag_find_listener(diag, inode_of(client), &socket), 0);
+    assert_int_equal(socket.inode, inode_of(server));
     for (int i = 0; i < PAIRS; i++) {
         close(ends[i][0]);
         close(ends[i][1]);
     }
+    close(client);
+    close(server);
 }
 
 static void test_which_descriptors_will_do(void **state)

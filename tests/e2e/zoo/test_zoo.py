@@ -268,7 +268,7 @@ def expect(zoo, kinds):
 # What is told anyone -------------------------------------------------------------------------------------------------
 
 PLAIN = {"user-spin": "spinning", "starved": "starved", "vfork": "uninterruptible", "sleep": "unknown",
-         "tcp-recv": "unknown", "futex": "unknown", "sigstop": "signal"}
+         "tcp-recv": "unknown", "unix-recv": "unknown", "futex": "unknown", "sigstop": "signal"}
 
 
 class Stranger(Zoo):

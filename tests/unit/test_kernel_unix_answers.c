@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_kernel_unix_answers.c - answers about unix sockets that cannot be brought about at will:
+ * ripd/probe/kernel_unix.c over a kernel of our own. What the real one answers is in test_kernel_unix.c.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "probe/kernel.h"
+
+enum { OWN = 10, PEER = 11, LISTENER = 12 };
+
+static struct {
+    struct unix_diag own;
+    struct unix_diag peer;
+    int peer_result;
+    int listener_result;
+} world;
+
+int unix_diag_ask(int descriptor, uint32_t inode, struct unix_diag *ret_socket)
+{
+    (void)descriptor;
+    if (inode == PEER && world.peer_result != 0)
+        return world.peer_result;
+    *ret_socket = inode == PEER ? world.peer : world.own;
+    return 0;
+}
+
+int unix_diag_find_listener(int descriptor, uint32_t inode, struct unix_diag *ret_listener)
+{
+    (void)descriptor;
+    assert_int_equal(inode, OWN);
+    if (world.listener_result == 0)
+        *ret_listener = (struct unix_diag){.inode = LISTENER, .name = "/run/listener"};
+    return world.listener_result;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    memset(&world, 0, sizeof(world));
+    world.own = (struct unix_diag){
+        .inode = OWN, .type = SOCK_STREAM, .state = 1, .has_peer = true, .peer_inode = PEER, .has_shutdown = true};
+    world.peer = (struct unix_diag){
+        .inode = PEER, .type = SOCK_STREAM, .state = 1, .has_peer = true, .peer_inode = OWN, .name = "/run/peer"};
+    return 0;
+}
+
+static void assert_peer(enum kernel_peer peer, uint32_t inode, const char *name)
+{
+    struct kernel_reading reading = {.has = KERNEL_HAS_DESCRIPTOR, .descriptor.link = "socket:[10]"};
+
+    kernel_read_unix(1000, UINT64_MAX, &reading);
+    assert_int_not_equal(reading.has & KERNEL_HAS_UNIX, 0);
+    assert_int_equal(reading.unix_socket.peer, peer);
+    assert_int_equal(reading.unix_socket.peer_inode, inode);
+    assert_string_equal(reading.unix_socket.peer_name, name);
+}
+
+static void test_both_ends_have_to_agree(void **state)
+{
+    (void)state;
+    assert_peer(KERNEL_PEER_SOCKET, PEER, "/run/peer");
+    world.peer.peer_inode = 99;
+    assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
+    world.peer = (struct unix_diag){.inode = PEER, .type = SOCK_STREAM, .state = 1, .name = "/run/peer"};
+    assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
+    world.own.type = world.peer.type = SOCK_DGRAM; /* whose peers know nothing of them */
+    assert_peer(KERNEL_PEER_SOCKET, PEER, "/run/peer");
+}
+
+/* Reached by a path, a peer may be in a network where we cannot ask for its name. */
+static void test_a_peer_in_another_network(void **state)
+{
+    (void)state;
+    world.peer_result = -ENOENT;
+    assert_peer(KERNEL_PEER_SOCKET, PEER, "");
+    world.peer_result = -EAGAIN; /* it could not be asked */
+    assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
+}
+
+static void test_nobody_at_the_other_end(void **state)
+{
+    (void)state;
+    world.own.peer_inode = 0;
+    assert_peer(KERNEL_PEER_QUEUED, LISTENER, "/run/listener");
+    world.own.shutdown = 2; /* it sends nothing more itself */
+    assert_peer(KERNEL_PEER_QUEUED, LISTENER, "/run/listener");
+    world.listener_result = -ENOENT;
+    assert_peer(KERNEL_PEER_QUEUED, 0, "");
+    world.own.shutdown = 3;
+    assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
+    world.own.shutdown = 0;
+    world.own.has_shutdown = false; /* an older kernel, which does not tell the two apart */
+    assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
+    world.own.type = SOCK_DGRAM;
+    assert_peer(KERNEL_PEER_CLOSED, 0, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_both_ends_have_to_agree, set_up),
+        cmocka_unit_test_setup(test_a_peer_in_another_network, set_up),
+        cmocka_unit_test_setup(test_nobody_at_the_other_end, set_up),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
