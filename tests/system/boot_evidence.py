@@ -11,6 +11,8 @@ FOLDER = "/etc/systemd/system/ripd.service.d"
 EVIDENCE = 1 << 19 | 1 << 2  # CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH
 NAME = "waits-as-daemon"
 TALKER = "talks-as-daemon"
+CLOSED = "closed-to-ripd"
+CLOSED_FOLDER = "/srv/closed"
 AS_DAEMON = ("--uid=daemon", "--gid=daemon")
 
 
@@ -40,11 +42,30 @@ def kernel(machine, name=NAME):
     return machine.wait_for("the stall to be examined", lambda: looks.stall_of(machine, name)["kernel"])
 
 
+def start_closed(machine):
+    """A program whose library is in a folder of its user's, and closed to others."""
+    library = f"{CLOSED_FOLDER}/librip.so.1"
+    machine.run("install", "-d", "-m", "700", "-o", "daemon", "-g", "daemon", CLOSED_FOLDER)
+    machine.run("install", "-m", "600", "-o", "daemon", "-g", "daemon", "/usr/lib/librip.so.1", library)
+    code = looks.SLEEPER.replace("librip.so.1", library).replace("rip_snap()", "rip_snap_at(librip.rip_init)")
+    looks.start(machine, CLOSED, AS_DAEMON, code, f"/run/librip/{CLOSED}", CLOSED.encode().hex())
+
+
+def location(machine):
+    looks.stall_of(machine, CLOSED)
+    looks.threads(machine, CLOSED)  # is held back until there are names
+    found = looks.stall_of(machine, CLOSED)["location"]
+    assert found["module"] == "librip.so.1", found
+    return found
+
+
 def test_without(machine):
     looks.start_sleeper(machine, NAME, f"/run/librip/{NAME}", NAME.encode(), *AS_DAEMON)
     told = kernel(machine)
     assert told["state"] == "S" and told["syscall"] is None and "syscall" in told["denied"], told
     assert capabilities(machine) == [(0, 0, 0, 0)] * 3
+    start_closed(machine)
+    assert location(machine)["function"] is None, location(machine)
 
 
 def check_peers(machine):
@@ -77,11 +98,12 @@ def test_with(machine):
     assert told["syscall"] == "clock_nanosleep" and told["denied"] == [], told
     assert looks.stall_of(machine, NAME)["cause"] == "sleeping"
     assert capabilities(machine) == [(0, 0, 0, 0), (0, EVIDENCE, EVIDENCE, 0), (0, EVIDENCE, EVIDENCE, 0)]
+    machine.wait_for("a name", lambda: location(machine)["function"] == "rip_init")
     check_peers(machine)
     machine.run("rm", f"{FOLDER}/evidence.conf")
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "restart", "ripd")
-    machine.run("systemctl", "stop", NAME)
+    machine.run("systemctl", "stop", NAME, CLOSED)
 
 
 TESTS = [test_without, test_with]
