@@ -115,7 +115,7 @@ struct health_http {
     uint64_t accepted_count;     /* connections since the start */
     uint64_t request_count;      /* requests since the start, those that were refused included */
     uint64_t not_modified_count; /* of them answered with 304 */
-    uint64_t list_bytes;         /* of lists kept or being sent */
+    uint64_t list_bytes;         /* of lists kept or being sent, and left for the next one */
     uint64_t list_bytes_max;
     uint64_t event_count; /* events held for /events */
     uint64_t events_max;

@@ -14,7 +14,7 @@ void http_health(const struct http *http, struct health_http *ret_health)
         .accepted_count = counters->accepted_count,
         .request_count = counters->request_count,
         .not_modified_count = counters->not_modified_count,
-        .list_bytes = http->pages.alive_bytes,
+        .list_bytes = pages_bytes(&http->pages),
         .list_bytes_max = http->limits.body_bytes_max,
         .event_count = http->events.count,
         .events_max = EVENT_STORE_COUNT_MAX,

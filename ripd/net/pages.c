@@ -20,8 +20,7 @@ static bool give_up(struct pages *pages, const struct document_piece *piece)
 {
     struct spare *spare;
 
-    if (piece->capacity != PAGES_PIECE_BYTES ||
-        pages->alive_bytes + (pages->spare_count + 1) * PAGES_PIECE_BYTES > PAGES_SPARE_BYTES_MAX) {
+    if (piece->capacity != PAGES_PIECE_BYTES || pages_bytes(pages) + PAGES_PIECE_BYTES > PAGES_SPARE_BYTES_MAX) {
         free(piece->text);
         return true;
     }
@@ -169,6 +168,11 @@ static size_t free_spares(struct pages *pages, size_t count)
         pages->surplus = left;
     }
     return count;
+}
+
+size_t pages_bytes(const struct pages *pages)
+{
+    return pages->alive_bytes + pages->spare_count * PAGES_PIECE_BYTES;
 }
 
 bool pages_have_waste(const struct pages *pages)

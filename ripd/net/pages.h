@@ -60,6 +60,8 @@ struct pages {
 /* Frees some of what was discarded, and of spare pieces that are not needed. True: there is more. */
 bool pages_free_some(struct pages *pages);
 bool pages_have_waste(const struct pages *pages);
+/* Memory of lists that are kept or being sent, and of pieces for the next one. */
+size_t pages_bytes(const struct pages *pages);
 /* Lets go of all that is kept, and frees it. Bodies that are still being sent stay. */
 void pages_done(struct pages *pages);
 

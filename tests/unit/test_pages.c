@@ -202,6 +202,7 @@ static void test_pieces_are_used_again(void **state)
     while (pages_free_some(&pages))
         ;
     assert_int_equal(pages.spare_count, 0);
+    assert_int_equal(pages_bytes(&pages), 0);
     assert_null(pages.spares);
 }
 
@@ -225,6 +226,7 @@ static void test_spare_pieces_are_bounded(void **state)
     while (pages_free_some(&pages))
         ;
     assert_in_range(pages.spare_count, most - 8, most - 5);
+    assert_in_range(pages_bytes(&pages), PAGES_SPARE_BYTES_MAX - 2 * PAGES_PIECE_BYTES, PAGES_SPARE_BYTES_MAX);
     body_unref(one);
     pages_done(&pages);
     assert_int_equal(pages.alive_bytes, 0);
