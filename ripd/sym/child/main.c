@@ -89,7 +89,6 @@ static void answer_look(const struct sym_look *message)
         bytes = sym_found_format(packet, sizeof(packet), message->key, message->offset, frames, count);
     }
     answer(packet, bytes);
-    open_files_check(&files, message->key);
 }
 
 /* The next request; -errno: ripd is gone, or talks nonsense. */

@@ -20,16 +20,6 @@ static struct open_file *find_file(struct open_files *files, uint64_t key)
     return NULL;
 }
 
-struct lookup *open_files_find(struct open_files *files, uint64_t key)
-{
-    struct open_file *file = find_file(files, key);
-
-    if (file == NULL)
-        return NULL;
-    file->last_used = ++files->uses;
-    return file->lookup;
-}
-
 static void close_file(struct open_file *file)
 {
     lookup_close(file->lookup);
@@ -86,26 +76,19 @@ static struct open_file *make_room(struct open_files *files)
     return NULL;
 }
 
-int open_files_add(struct open_files *files, uint64_t key, int descriptor, const char *path, const uint8_t *build_id,
-                   size_t build_id_bytes)
+void open_files_close(struct open_files *files)
 {
-    struct open_file *file = find_file(files, key);
-    struct lookup *lookup;
-    int result;
-
-    if (file != NULL)
-        close_file(file);
-    file = make_room(files);
-    result = lookup_open(&lookup, descriptor, path, build_id, build_id_bytes);
-    if (result == 0)
-        *file = (struct open_file){.lookup = lookup, .key = key, .last_used = ++files->uses};
+    for (size_t i = 0; i < OPEN_FILES_MAX; i++)
+        if (files->files[i].lookup != NULL)
+            close_file(&files->files[i]);
+    malloc_trim(0);
     files->seen_bytes = bytes_in_use();
-    return result;
 }
 
-void open_files_check(struct open_files *files, uint64_t key)
+/* What the last look has added. */
+static void take_in_growth(struct open_files *files)
 {
-    struct open_file *file = find_file(files, key);
+    struct open_file *file = find_file(files, files->looked_key);
     uint64_t bytes = bytes_in_use(), grown_bytes = 0;
 
     if (file != NULL && bytes > files->seen_bytes)
@@ -118,11 +101,33 @@ void open_files_check(struct open_files *files, uint64_t key)
         open_files_close(files);
 }
 
-void open_files_close(struct open_files *files)
+int open_files_add(struct open_files *files, uint64_t key, int descriptor, const char *path, const uint8_t *build_id,
+                   size_t build_id_bytes)
 {
-    for (size_t i = 0; i < OPEN_FILES_MAX; i++)
-        if (files->files[i].lookup != NULL)
-            close_file(&files->files[i]);
-    malloc_trim(0);
+    struct open_file *file = find_file(files, key);
+    struct lookup *lookup;
+    int result;
+
+    take_in_growth(files);
+    if (file != NULL && file->lookup != NULL)
+        close_file(file);
+    file = make_room(files);
+    result = lookup_open(&lookup, descriptor, path, build_id, build_id_bytes);
+    if (result == 0)
+        *file = (struct open_file){.lookup = lookup, .key = key, .last_used = ++files->uses};
     files->seen_bytes = bytes_in_use();
+    return result;
+}
+
+struct lookup *open_files_find(struct open_files *files, uint64_t key)
+{
+    struct open_file *file;
+
+    take_in_growth(files);
+    file = find_file(files, key);
+    if (file == NULL)
+        return NULL;
+    file->last_used = ++files->uses;
+    files->looked_key = key;
+    return file->lookup;
 }

@@ -8,7 +8,8 @@
  * Guarantees
  *   A. At most OPEN_FILES_MAX are open. Another one makes those used least go, until at most OPEN_FILES_CROWDED_BYTES
  *      are in use, or but one of them is left: so two large files that are asked about in turn both stay.
- *   B. What comes on top of that by looking things up is at most OPEN_FILES_GROWTH_BYTES, and what one look adds.
+ *   B. What comes on top of that by looking things up is at most OPEN_FILES_GROWTH_BYTES, and what one look adds: then
+ *      all are closed.
  */
 #ifndef RIPD_SYM_CHILD_OPEN_FILES_H
 #define RIPD_SYM_CHILD_OPEN_FILES_H
@@ -32,18 +33,15 @@ struct open_files {
     } files[OPEN_FILES_MAX];
     uint64_t uses;
     uint64_t seen_bytes; /* in use when that was looked at last */
+    uint64_t looked_key; /* of the file that was found last: what has come since is of its doing */
 };
 
-/* NULL: it is not open, or not any more. */
+/* To look something up in it. NULL: it is not open, or not any more. */
 struct lookup *open_files_find(struct open_files *files, uint64_t key);
 
 /* As lookup_open(), and keeps it; in place of one with that key. */
 int open_files_add(struct open_files *files, uint64_t key, int descriptor, const char *path, const uint8_t *build_id,
                    size_t build_id_bytes);
-
-/* To be called when something in that file was looked up, and the answer given: closes all if they have grown too much.
- */
-void open_files_check(struct open_files *files, uint64_t key);
 
 /* All memory goes back. */
 void open_files_close(struct open_files *files);
