@@ -5,9 +5,12 @@
  *
  *   /fine                 f, at the line of its own pid
  *   /slow                 the same after 50 ms
+ *   /late                 the same after 1.5 s
+ *   /count                the same, at the line of how many answers it has given
  *   /large                names that fill a packet
  *   /missing, /stale      cannot be opened
  *   /fetched              only with a descriptor
+ *   /appears:FILE         cannot be opened until FILE exists
  *   /forgets              is open for one question
  *   /dies, /open-dies     ends
  *   /dies-once:FILE       ends, unless FILE exists, which it makes
@@ -60,6 +63,8 @@ static inline void fake_misbehave(const char *path)
         _exit(1);
     if (fake_is(path, "/slow"))
         usleep(50000);
+    if (fake_is(path, "/late"))
+        usleep(1500000);
     while (fake_is(path, "/stops"))
         pause();
     while (fake_is(path, "/spins"))
@@ -68,6 +73,7 @@ static inline void fake_misbehave(const char *path)
 
 static inline void fake_open(const struct sym_open *message, int descriptor)
 {
+    static const char appears[] = "/appears:";
     struct sym_opened answer = {.kind = SYM_OPENED, .key = message->key};
 
     fake_files[message->key % 256].key = message->key;
@@ -75,7 +81,8 @@ static inline void fake_open(const struct sym_open *message, int descriptor)
     memcpy(fake_files[message->key % 256].path, message->path, SYM_PATH_BYTES);
     if (fake_is(message->path, "/open-dies"))
         _exit(1);
-    if (fake_is(message->path, "/missing"))
+    if (fake_is(message->path, "/missing") ||
+        (fake_is(message->path, appears) && access(message->path + sizeof(appears) - 1, F_OK) != 0))
         answer.status = -ENOENT;
     if (message->path[0] != '/')
         answer.status = -EINVAL;
@@ -95,7 +102,13 @@ static inline void fake_look(const struct sym_look *message)
     static char name[SYMBOL_TEXT_BYTES_MAX + 1];
     struct symbol_frame frames[SYMBOL_FRAMES_MAX] = {{"f", path, (uint32_t)getpid()}};
     uint64_t key = message->key + fake_is(path, "/key");
-    size_t bytes = sym_found_format(packet, sizeof(packet), key, message->offset, frames, 1);
+    static uint32_t answer_count;
+    size_t bytes;
+
+    if (fake_is(path, "/count"))
+        frames[0].line = answer_count;
+    answer_count++;
+    bytes = sym_found_format(packet, sizeof(packet), key, message->offset, frames, 1);
 
     if (!fake_files[message->key % 256].open || fake_files[message->key % 256].key != message->key) {
         struct sym_found gone = {.kind = SYM_FOUND, .status = -ENOENT, .key = message->key, .offset = message->offset};

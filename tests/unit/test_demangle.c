@@ -18,6 +18,8 @@ static void test_all(void **state)
     } samples[] = {
         {"main", NULL},
         {"", NULL},
+        {"f", NULL}, /* the name of a type, to the demangler */
+        {"i", NULL},
         {"_Z", NULL},
         {"_ZN", NULL},
         {"_Z4workv", "work()"},

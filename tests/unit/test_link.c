@@ -193,6 +193,34 @@ static void test_called_off(void **state)
     link_done(&link);
 }
 
+/* As long as processes that were killed do not go, so many of them, no other is started. */
+static void test_too_many_leave(void **state)
+{
+    struct sym_link link;
+
+    (void)state;
+    assert_int_equal(link_init(&link), 0);
+    while (link.leaving_count < LINK_LEAVING_MAX) {
+        pid_t pid = fork();
+
+        if (pid == 0)
+            for (;;)
+                pause();
+        link.leaving[link.leaving_count++] = pid;
+    }
+    assert_int_equal(link_start(&link, self, &patient), -EAGAIN);
+    kill(link.leaving[2], SIGKILL);
+    assert_int_equal(waitid(P_PID, (id_t)link.leaving[2], NULL, WEXITED | WNOWAIT), 0);
+    assert_int_equal(link_start(&link, self, &patient), 0);
+    assert_int_equal(link.leaving_count, LINK_LEAVING_MAX - 1);
+    for (size_t i = 0; i < link.leaving_count; i++) {
+        kill(link.leaving[i], SIGKILL);
+        assert_int_equal(waitid(P_PID, (id_t)link.leaving[i], NULL, WEXITED | WNOWAIT), 0);
+    }
+    link_done(&link);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
 static void test_programs_that_are_none(void **state)
 {
     const struct link_patience hasty = {LONG_NS, SHORT_NS, -1};
@@ -225,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_killed_between_questions),
         cmocka_unit_test(test_a_still_one),
         cmocka_unit_test(test_called_off),
+        cmocka_unit_test(test_too_many_leave),
         cmocka_unit_test(test_programs_that_are_none),
     };
 

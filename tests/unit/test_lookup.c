@@ -38,6 +38,33 @@ __attribute__((noinline)) static int sought(int number)
     return number + 1;
 }
 
+/*
+ * Two units, one in the other, as a linker that orders by section makes them: "outer" has 64 bytes, "inner" 16 of them
+ * in its middle. Their only function has the name of the unit. And a symbol as C++ has them.
+ */
+#define UNIT(name, start, bytes)                                                                                       \
+    "1: .long 3f - 2f\n"                                                                                               \
+    "2: .short 4\n .long lookup_abbreviations\n .byte 8\n"                                                             \
+    ".uleb128 1\n .quad " start "\n .quad " bytes "\n"                                                                 \
+    ".uleb128 2\n .asciz \"" name "\"\n .quad " start "\n .quad " bytes "\n"                                           \
+    ".byte 0\n 3:\n"
+__asm__(".pushsection .text.lookup,\"ax\",@progbits\n"
+        ".balign 64\n"
+        ".globl lookup_begin\n .hidden lookup_begin\n lookup_begin:\n"
+        ".fill 64, 1, 0x90\n"
+        ".type _ZN5store4scanEi,@function\n _ZN5store4scanEi: .size _ZN5store4scanEi, 16\n"
+        ".fill 16, 1, 0x90\n"
+        ".popsection\n"
+        ".pushsection .debug_abbrev,\"\",@progbits\n"
+        "lookup_abbreviations:\n"
+        ".uleb128 1, 0x11\n .byte 1\n .uleb128 0x11, 1, 0x12, 7, 0, 0\n"       /* unit: low_pc, high_pc */
+        ".uleb128 2, 0x2e\n .byte 0\n .uleb128 3, 8, 0x11, 1, 0x12, 7, 0, 0\n" /* function: name, and the same */
+        ".byte 0\n"
+        ".popsection\n"
+        ".pushsection .debug_info,\"\",@progbits\n" UNIT("outer", "lookup_begin", "64")
+            UNIT("inner", "lookup_begin + 16", "16") ".popsection\n");
+extern const char lookup_begin[];
+
 static int first_object(struct dl_phdr_info *info, size_t size, void *context)
 {
     (void)size;
@@ -45,13 +72,18 @@ static int first_object(struct dl_phdr_info *info, size_t size, void *context)
     return 1;
 }
 
-/* Its address as the file has it. */
-static uint64_t sought_address(void)
+/* An address as the file has it. */
+static uint64_t in_file(uintptr_t address)
 {
     uint64_t bias = 0;
 
     dl_iterate_phdr(first_object, &bias);
-    return (uint64_t)(uintptr_t)sought - bias + 1;
+    return (uint64_t)address - bias;
+}
+
+static uint64_t sought_address(void)
+{
+    return in_file((uintptr_t)sought) + 1;
 }
 
 static void test_own_file(void **state)
@@ -74,6 +106,42 @@ static void test_own_file(void **state)
     assert_int_equal(lookup_find(lookup, UINT64_C(1) << 63, frames), 0);
     lookup_close(lookup);
     lookup_close(NULL);
+}
+
+static void assert_function(struct lookup *lookup, size_t offset, const char *name)
+{
+    struct symbol_frame frames[SYMBOL_FRAMES_MAX];
+
+    assert_int_equal(lookup_find(lookup, in_file((uintptr_t)lookup_begin) + offset, frames), 1);
+    assert_string_equal(frames[0].function, name);
+}
+
+static void test_units_in_units(void **state)
+{
+    struct lookup *lookup = NULL;
+
+    (void)state;
+    assert_int_equal(lookup_open(&lookup, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/x", NULL, 0), 0);
+    assert_function(lookup, 0, "outer");
+    assert_function(lookup, 15, "outer");
+    assert_function(lookup, 16, "inner");
+    assert_function(lookup, 31, "inner");
+    assert_function(lookup, 32, "outer");
+    assert_function(lookup, 63, "outer");
+    assert_function(lookup, 64, "store::scan(int)");
+    lookup_close(lookup);
+}
+
+/* What an answer pointed at is let go of by the next one. */
+static void test_many_answers(void **state)
+{
+    struct lookup *lookup = NULL;
+
+    (void)state;
+    assert_int_equal(lookup_open(&lookup, open("/proc/self/exe", O_RDONLY | O_CLOEXEC), "/x", NULL, 0), 0);
+    for (size_t i = 0; i < 1000; i++)
+        assert_function(lookup, 64 + i % 16, "store::scan(int)");
+    lookup_close(lookup);
 }
 
 static void test_what_is_no_program(void **state)
@@ -214,8 +282,10 @@ static int forget_own_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_file), cmocka_unit_test(test_what_is_no_program), cmocka_unit_test(test_cut_short),
-        cmocka_unit_test(test_headers),  cmocka_unit_test(test_contents),
+        cmocka_unit_test(test_own_file),     cmocka_unit_test(test_units_in_units),
+        cmocka_unit_test(test_many_answers), cmocka_unit_test(test_what_is_no_program),
+        cmocka_unit_test(test_cut_short),    cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_contents),
     };
 
     return cmocka_run_group_tests(tests, read_own_file, forget_own_file);

@@ -229,7 +229,7 @@ static void map_file(const char *name)
 
 static void test_a_path(void **state)
 {
-    char path[160], command[200];
+    char path[160], command[400];
     int proc;
 
     (void)state;
@@ -259,6 +259,11 @@ static void test_a_path(void **state)
     assert_int_equal(open_in_tree(proc, "/../../../../../../etc/passwd", "aabb"), -ENOENT);
     assert_int_equal(open_in_tree(proc, "/open/fifo", "aabb"), -ENOENT);
     assert_int_equal(open_in_tree(proc, "/open", "aabb"), -ENOENT);
+    snprintf(command, sizeof(command), "echo y >%s/7/root/open/new && mv %s/7/root/open/new %s/7/root/open/file",
+             folder, folder, folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(open_in_tree(proc, "/open/file", ""), -ENOENT); /* another file, and nothing to tell it by */
+    assert_true(open_in_tree(proc, "/open/file", "aabb") >= 0);
     if (geteuid() == 0) /* what root alone can reach is not reached for anybody */
         assert_int_equal(open_in_tree(proc, "/private/file", "aabb"), -EACCES);
     assert_int_equal(geteuid(), getuid());

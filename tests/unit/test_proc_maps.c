@@ -128,7 +128,7 @@ static void test_numbers(void **state)
         {0, 30, 42, 0, 30, 42, true, false}, {0, 30, 42, 0, 30, 43, false, false}, /* a tmpfs tells */
         {0, 30, 42, 0, 35, 7, false, true},                                        /* a subvolume of a btrfs */
         {8, 1, 42, 0, 50, 7, false, true},                                         /* an overlay */
-        {0, 50, 7, 8, 1, 42, false, false},
+        {0, 50, 7, 8, 1, 42, false, false},  {8, 1, 42, 9, 1, 42, false, false},
     };
 
     (void)state;

@@ -34,6 +34,10 @@
 static char existing[] = "/tmp/test_sandbox-XXXXXX";
 static pid_t parent;
 
+/* What the kernel would refuse anybody, for another reason than EPERM: so it is the sandbox that refuses it. */
+#define NO_PROCESS 0x7ffffffe
+#define NO_FILE "/tmp/test_sandbox-none"
+
 /* Each returns what the call did: -1 and errno where it is refused. */
 static long try_socket(void)
 {
@@ -94,12 +98,12 @@ static long try_openat2(void)
 
 static long try_unlink(void)
 {
-    return unlink(existing);
+    return unlink(NO_FILE);
 }
 
 static long try_chmod(void)
 {
-    return chmod(existing, 0777);
+    return chmod(NO_FILE, 0777);
 }
 
 static long try_write(void)
@@ -109,7 +113,7 @@ static long try_write(void)
 
 static long try_trace(void)
 {
-    return ptrace(PTRACE_ATTACH, parent, NULL, NULL);
+    return ptrace(PTRACE_ATTACH, NO_PROCESS, NULL, NULL);
 }
 
 static long try_read_memory(void)
@@ -117,17 +121,17 @@ static long try_read_memory(void)
     char byte;
     struct iovec local = {&byte, 1}, remote = {existing, 1};
 
-    return process_vm_readv(parent, &local, 1, &remote, 1, 0);
+    return process_vm_readv(NO_PROCESS, &local, 1, &remote, 1, 0);
 }
 
 static long try_kill(void)
 {
-    return kill(parent, 0);
+    return kill(NO_PROCESS, 0);
 }
 
 static long try_kill_thread(void)
 {
-    return syscall(SYS_tgkill, parent, parent, 0);
+    return syscall(SYS_tgkill, NO_PROCESS, NO_PROCESS, 0);
 }
 
 static long try_signal_by_owner(void)
@@ -171,12 +175,12 @@ static long try_io_uring(void)
 
 static long try_namespace(void)
 {
-    return syscall(SYS_unshare, 0x10000000 /* CLONE_NEWUSER */);
+    return syscall(SYS_unshare, 0);
 }
 
-static long try_becoming_root(void)
+static long try_changing_user(void)
 {
-    return setresuid(0, 0, 0);
+    return setresuid((uid_t)-1, (uid_t)-1, (uid_t)-1);
 }
 
 static long try_bpf(void)
@@ -198,7 +202,7 @@ static const struct call {
     CALL(chmod),        CALL(write),       CALL(trace),           CALL(read_memory),
     CALL(kill),         CALL(kill_thread), CALL(signal_by_owner), CALL(signal_number),
     CALL(signal_flags), CALL(code),        CALL(making_code),     CALL(control),
-    CALL(io_uring),     CALL(namespace),   CALL(becoming_root),   CALL(bpf),
+    CALL(io_uring),     CALL(namespace),   CALL(changing_user),   CALL(bpf),
 };
 #define REFUSED_COUNT (sizeof(refused) / sizeof(refused[0]))
 
@@ -280,6 +284,18 @@ static void test_what_is_left(void **state)
     assert_int_equal(run_inside(do_the_work), 0);
 }
 
+/* Reads a file of /proc/self whole. */
+static int read_self(const char *path, char *ret_text, size_t capacity)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t bytes = descriptor < 0 ? -1 : read(descriptor, ret_text, capacity - 1);
+
+    ret_text[bytes < 0 ? 0 : bytes] = '\0';
+    if (descriptor >= 0)
+        close(descriptor);
+    return bytes < 0 ? -1 : 0;
+}
+
 /* As the service manager starts those who are not root and may do something all the same. */
 static int be_privileged(void)
 {
@@ -296,10 +312,9 @@ static int be_privileged(void)
 
 static int have_no_capability(void)
 {
-    char status[4096] = "";
-    int descriptor = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    char status[4096];
 
-    if (descriptor < 0 || read(descriptor, status, sizeof(status) - 1) <= 0)
+    if (read_self("/proc/self/status", status, sizeof(status)) != 0)
         return 1;
     for (size_t i = 0; i < 4; i++) {
         static const char *const sets[] = {"CapInh:\t", "CapPrm:\t", "CapEff:\t", "CapAmb:\t"};
@@ -320,6 +335,35 @@ static void test_no_capability(void **state)
     assert_int_equal(run_inside_after(be_privileged, have_no_capability), 0);
 }
 
+/* Soft and hard, as the kernel has them. */
+static int have_limits(void)
+{
+    static const struct {
+        const char *name;
+        unsigned long long value;
+    } limits[] = {
+        {"Max core file size", 0},
+        {"Max file size", 0},
+        {"Max open files", SANDBOX_DESCRIPTORS_MAX},
+        {"Max address space", SANDBOX_MEMORY_BYTES},
+    };
+    char text[4096];
+
+    if (read_self("/proc/self/limits", text, sizeof(text)) != 0)
+        return 1;
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+        const char *line = strstr(text, limits[i].name);
+        unsigned long long soft = 1, hard = 1;
+
+        if (line == NULL || sscanf(line + strlen(limits[i].name), "%llu %llu", &soft, &hard) != 2 ||
+            soft != limits[i].value || hard != limits[i].value)
+            return 2 + (int)i;
+    }
+    if (read_self("/proc/self/oom_score_adj", text, sizeof(text)) != 0 || strcmp(text, "1000\n") != 0)
+        return 9;
+    return 0;
+}
+
 static int take_memory(void)
 {
     size_t bytes = (size_t)SANDBOX_MEMORY_BYTES;
@@ -336,6 +380,7 @@ static void test_limits(void **state)
     (void)state;
     need_filter();
     assert_int_equal(run_inside(take_memory), 0);
+    assert_int_equal(run_inside(have_limits), 0);
 }
 
 static int end_badly(void)

@@ -69,6 +69,20 @@ static void test_lengths(void **state)
     assert_null(sym_found_parse(packet, bytes, 7, 0x1234));
 }
 
+static void test_too_many_frames(void **state)
+{
+    struct symbol_frame frames[SYMBOL_FRAMES_MAX] = {{0}};
+    size_t bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, frames, SYMBOL_FRAMES_MAX);
+    struct symbol *symbol = sym_found_parse(packet, bytes, 7, 0x1234);
+
+    (void)state;
+    assert_int_equal(symbol->frame_count, SYMBOL_FRAMES_MAX);
+    free(symbol);
+    memset(packet + bytes, 0, sizeof(struct sym_frame));
+    ((struct sym_found *)(void *)packet)->frame_count++;
+    assert_null(sym_found_parse(packet, bytes + sizeof(struct sym_frame), 7, 0x1234));
+}
+
 /* A NUL in a name ends it; nothing runs over. */
 static void test_names_with_anything_in_them(void **state)
 {
@@ -110,6 +124,7 @@ int main(void)
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_of_another_question),
         cmocka_unit_test(test_lengths),
+        cmocka_unit_test(test_too_many_frames),
         cmocka_unit_test(test_names_with_anything_in_them),
         cmocka_unit_test(test_what_does_not_fit_is_left_out),
     };

@@ -127,11 +127,12 @@ static void test_a_place_is_asked_for_once(void **state)
     struct symbols_counters counters;
 
     (void)state;
-    for (int i = 0; i < 1000; i++)
+    for (unsigned i = 0; i < 2 * QUEUE_LANE_MAX; i++)
         assert_true(symbols_want(symbols, NULL, NULL, slow, 1) || symbol_table_find(&slow->symbols, 1) != NULL);
     wait_idle(symbols);
     symbols_count(symbols, &counters);
     assert_int_equal(counters.named_count, 1);
+    assert_int_equal(counters.refused_count, 0);
     symbols_free(symbols);
     module_facts_unref(slow);
 }
@@ -156,7 +157,7 @@ static void test_too_many_questions(void **state)
 static void test_names_beyond_measure(void **state)
 {
     const uint64_t asked = 2 * SYMBOL_TABLE_BYTES_MAX / SYM_PACKET_BYTES;
-    struct module_facts *large = sample_module("/large", "aa", 1), *fine = sample_module("/fine", "bb", 1);
+    struct module_facts *large = sample_module("/large", "aa", 1), *count = sample_module("/count", "bb", 1);
     struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
     struct symbols_counters counters;
 
@@ -170,13 +171,13 @@ static void test_names_beyond_measure(void **state)
     assert_in_range(counters.kept_bytes, SYMBOL_TABLE_BYTES_MAX, SYMBOL_TABLE_BYTES_MAX + (1 << 20));
     assert_false(symbols_want(symbols, NULL, NULL, large, asked));
     assert_true(symbols_are_idle(symbols));
-    assert_non_null(answer_to(symbols, fine, 1));
+    assert_int_equal(answer_to(symbols, count, 1)->frames[0].line, counters.named_count);
     symbols_count(symbols, &counters);
     assert_int_equal(counters.unkept_count, asked - counters.named_count + 2);
     assert_int_equal(counters.refused_count, 0);
     symbols_free(symbols);
     module_facts_unref(large);
-    module_facts_unref(fine);
+    module_facts_unref(count);
 }
 
 /* The file is tried twice, then not again; its user pauses, another does not. */
@@ -277,6 +278,52 @@ static void test_a_hanging_file(void **state)
     symbols_free(symbols);
     module_facts_unref(stops);
     module_facts_unref(fine);
+}
+
+/* Who had a symbolizer end is waited for by a quarter of the time; others are not. */
+static void test_haste(void **state)
+{
+    struct module_facts *dies = sample_module("/dies", "aa", 1), *late = sample_module("/late", "bb", 1);
+    struct module_facts *of_other = sample_module("/late", "bb", 2);
+    struct symbols *symbols = new_symbols(self, 4 * UINT64_C(1000000000), 1);
+    struct symbols_counters counters;
+
+    (void)state;
+    assert_int_equal(answer_to(symbols, dies, 1)->frame_count, 0);
+    assert_int_equal(answer_to(symbols, of_other, 1)->frame_count, 1);
+    usleep(100); /* pauses of nanoseconds */
+    assert_int_equal(answer_to(symbols, late, 1)->frame_count, 0);
+    symbols_count(symbols, &counters);
+    assert_int_equal(counters.ended_counts[SYMBOLS_ENDING_HUNG], SYMBOLS_STRIKES_MAX);
+    symbols_free(symbols);
+    module_facts_unref(dies);
+    module_facts_unref(late);
+    module_facts_unref(of_other);
+}
+
+/* What could not be opened by way of a process is tried again by way of another one, not of the same. */
+static void test_a_file_that_appears(void **state)
+{
+    struct process_facts *process = sample_process(UINT32_MAX, 1);
+    char mark[64], path[96];
+    struct module_facts *module;
+    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+
+    (void)state;
+    snprintf(mark, sizeof(mark), "/tmp/test_symbols-%d", (int)getpid());
+    snprintf(path, sizeof(path), "/appears:%s", mark);
+    module = sample_module(path, "aa", 1);
+    assert_int_equal(answer_to(symbols, module, 1)->frame_count, 0);
+    close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    assert_int_equal(answer_to(symbols, module, 2)->frame_count, 0);
+    assert_true(symbols_want(symbols, NULL, process, module, 3));
+    wait_idle(symbols);
+    assert_int_equal(symbol_table_find(&module->symbols, 3)->frame_count, 1);
+    assert_int_equal(answer_to(symbols, module, 4)->frame_count, 1); /* it is open now */
+    unlink(mark);
+    symbols_free(symbols);
+    module_facts_unref(module);
+    process_facts_unref(process);
 }
 
 static void test_stop_while_it_hangs(void **state)
@@ -500,6 +547,8 @@ int main(void)
         cmocka_unit_test(test_one_accident),
         cmocka_unit_test(test_killed_by_somebody),
         cmocka_unit_test(test_a_hanging_file),
+        cmocka_unit_test(test_haste),
+        cmocka_unit_test(test_a_file_that_appears),
         cmocka_unit_test(test_stop_while_it_hangs),
         cmocka_unit_test(test_no_program),
         cmocka_unit_test(test_a_crowd),
