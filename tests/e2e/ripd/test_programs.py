@@ -180,8 +180,20 @@ def copy(source, path, user, mode):
     return path
 
 
+def refuse_by_list(path, user):
+    """An access control list that refuses that user what others may. False: the file system has none."""
+    nobody = (1 << 32) - 1
+    entries = ((0x01, 6, nobody), (0x02, 0, user), (0x04, 4, nobody), (0x10, 4, nobody), (0x20, 4, nobody))
+    try:
+        os.setxattr(path, "system.posix_acl_access",
+                    struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries))
+    except OSError:
+        return False
+    return True
+
+
 def closed_to_b(world, secret):
-    """(what a ring claims, whether it is a path to that program)"""
+    """Paths that B's rings claim, by the names of the rings."""
     public, private = home(world, C, "public"), home(world, C, "private")
     os.chmod(public, 0o755)
     copy(secret, f"{public}/readable", C, 0o755)
@@ -192,7 +204,7 @@ def closed_to_b(world, secret):
     mine = home(world, B, "mine")
     os.symlink(secret_file, f"{mine}/link")
     os.mkfifo(f"{mine}/fifo", 0o666)
-    listed = copy(secret, f"{public}/listed", C, 0o644)
+    listed = copy(secret, f"{mine}/listed", C, 0o644)  # where the symbolizer cannot look either
     claims = {
         "private": secret_file,
         "executable": copy(secret, f"{public}/executable", C, 0o711),
@@ -207,8 +219,7 @@ def closed_to_b(world, secret):
         "folder": mine,
         "no-program": copy("/etc/passwd", f"{mine}/text", B, 0o644),
     }
-    if shutil.which("setfacl") and subprocess.run(["setfacl", "-m", f"u:{B}:---", listed],
-                                                  capture_output=True, check=False).returncode == 0:
+    if refuse_by_list(listed, B):
         claims["listed"] = listed
     return claims
 
