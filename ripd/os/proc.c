@@ -72,6 +72,11 @@ int proc_status(int proc, uint32_t pid, struct proc_status *ret_status)
     return read_status(proc, pid, 0, ret_status);
 }
 
+int proc_thread_status(int proc, uint32_t pid, uint32_t tid, struct proc_status *ret_status)
+{
+    return tid != 0 ? read_status(proc, pid, tid, ret_status) : -ESRCH;
+}
+
 bool proc_exists(int proc, uint32_t pid)
 {
     char name[NAME_BYTES];

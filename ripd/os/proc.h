@@ -38,6 +38,7 @@ struct proc_status {
     bool core_dumping;
 };
 int proc_status(int proc, uint32_t pid, struct proc_status *ret_status);
+int proc_thread_status(int proc, uint32_t pid, uint32_t tid, struct proc_status *ret_status); /* users are a thread's */
 
 /*
  * tid in our namespace of the thread of pid whose tid in its innermost namespace is inner_tid, from NSpid of the

@@ -7,7 +7,9 @@
 #define TESTS_UNIT_LOCKER_H
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,6 +78,37 @@ static inline void locker_hide(void *context)
 {
     (void)context;
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+/* One that can be another user and come back, as by way of set-user-id programs. */
+static inline void locker_be(uid_t user)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {{.effective = 1 << CAP_SETUID, .permitted = 1 << CAP_SETUID}};
+
+    if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 || setresuid(user, user, user) != 0 ||
+        syscall(SYS_capset, &header, data) != 0 || prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0)
+        abort();
+}
+
+static inline void locker_lock_and_change_user(void *context)
+{
+    locker_lock(context);
+    locker_be(LOCKER_USER);
+}
+
+static inline void locker_change_user_by_turns(void *context)
+{
+    sigset_t go;
+    int number;
+
+    (void)context;
+    sigemptyset(&go);
+    sigaddset(&go, SIGUSR1);
+    for (uid_t user = LOCKER_STRANGER;; user ^= LOCKER_STRANGER ^ LOCKER_USER) {
+        locker_be(user);
+        sigwait(&go, &number);
+    }
 }
 
 /* A ring with a record of that process, as librip writes it, of the owner that the locker is to be. */

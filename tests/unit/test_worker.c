@@ -236,7 +236,9 @@ static void test_who_has_the_other_end(void **state)
 
 /* While it reads --------------------------------------------------------------------------------------------------- */
 
-static void (*meanwhile)(struct scene *scene); /* happens once, when the first thread has been read */
+static void (*before)(struct scene *scene);    /* happens once, before the first thread is read */
+static void (*meanwhile)(struct scene *scene); /* when it has been read */
+static void (*later)(struct scene *scene);     /* when all have been */
 static struct scene *stage_of_meanwhile;
 
 int __real_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth,
@@ -244,18 +246,36 @@ int __real_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth d
 int __wrap_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth,
                        struct kernel_reading *ret_reading);
 
+static void happen(void (**what)(struct scene *scene))
+{
+    void (*now)(struct scene * scene) = *what;
+
+    *what = NULL;
+    if (now != NULL)
+        now(stage_of_meanwhile);
+}
+
 int __wrap_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth,
                        struct kernel_reading *ret_reading)
 {
-    int result = __real_kernel_read(proc, pid, tid, depth, ret_reading);
+    int result;
 
-    if (meanwhile != NULL) {
-        void (*now)(struct scene * scene) = meanwhile;
-
-        meanwhile = NULL;
-        now(stage_of_meanwhile);
-    }
+    happen(&before);
+    result = __real_kernel_read(proc, pid, tid, depth, ret_reading);
+    happen(&meanwhile);
     return result;
+}
+
+void __real_kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns,
+                                struct kernel_reading *const *readings, size_t count);
+void __wrap_kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns,
+                                struct kernel_reading *const *readings, size_t count);
+
+void __wrap_kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns,
+                                struct kernel_reading *const *readings, size_t count)
+{
+    happen(&later);
+    __real_kernel_read_holders(proc, uid, deadline_mono_ns, readings, count);
 }
 
 static void it_is_killed(struct scene *scene)
@@ -331,6 +351,51 @@ static void test_what_happens_while_it_is_read(void **state)
         if (scene.told.status == 0)
             print_message("told all the same: %s\n", rows[i].what);
         assert_nothing_told(&scene, -ESRCH);
+        end(&scene);
+    }
+}
+
+static void it_is_another_user_now(struct scene *scene)
+{
+    const uid_t user = locker_proc_owner(scene->pid);
+
+    ring_stage_go(scene->pid);
+    WAIT_UNTIL(locker_proc_owner(scene->pid) == (user ^ LOCKER_STRANGER ^ LOCKER_USER));
+    usleep(20000); /* until it waits again */
+}
+
+/* It is the owner's when it is asked for, and again when that is asked about again, but not while it is read. */
+static void test_another_user_in_between(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        print_message("skipped: only root can be several users\n");
+        skip();
+    }
+    for (int when = 0; when < 3; when++) {
+        char path[128];
+        struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
+        const struct kernel_reading *reading;
+        struct probe_ask ask;
+        struct scene scene;
+
+        begin(&scene, LOCKER_USER, NULL);
+        ring_stage_end(scene.pid);
+        snprintf(path, sizeof(path), "%s", ring_stage_path(&scene.stage, "ring"));
+        scene.pid = ring_stage_start(locker_lock_and_change_user, locker_change_user_by_turns, &locker);
+        locker_claim(&scene.ring, 0, scene.pid);
+        stage_of_meanwhile = &scene;
+        before = when != 0 ? it_is_another_user_now : NULL;
+        meanwhile = when == 1 ? it_is_another_user_now : NULL;
+        later = when == 2 ? it_is_another_user_now : NULL;
+        ask = ask_of((uint32_t)scene.pid);
+        answer(&scene, &ask);
+        reading = &scene.told.threads[0].reading;
+        for (int i = 0; i < 1000 && when == 0 && reading->has == 0; i++)
+            answer(&scene, &ask); /* it may still have been on its way into its wait */
+        assert_int_equal(scene.told.status, 0);
+        assert_int_equal(scene.told.threads[0].status, 0);
+        assert_int_equal(reading->has != 0 || reading->wchan[0] != '\0' || reading->call.number != 0, when == 0);
         end(&scene);
     }
 }
@@ -507,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_how_long_it_sleeps),
         cmocka_unit_test(test_who_has_the_other_end),
         cmocka_unit_test(test_what_happens_while_it_is_read),
+        cmocka_unit_test(test_another_user_in_between),
         cmocka_unit_test(test_no_time_for_the_next),
         cmocka_unit_test(test_one_question_after_another),
         cmocka_unit_test(test_a_question_that_is_none),

@@ -125,6 +125,20 @@ bool attest_holds(struct attested *attested, int proc)
            pid == attested->pid && !pidfd_ended(attested->hold);
 }
 
+bool attest_thread(const struct attested *attested, int proc, const struct kernel_reading *reading)
+{
+    const uint32_t owner = mapping_owner(&attested->mapping);
+    struct kernel_times after;
+    struct proc_status status;
+
+    if (owner == 0)
+        return true;
+    return proc_thread_status(proc, reading->pid, reading->tid, &status) == 0 && status.uid_real == owner &&
+           status.uid_effective == owner && status.uid_saved == owner &&
+           check_readable(proc, reading->pid, owner) == 0 && kernel_read_again(proc, reading, &after) == 0 &&
+           kernel_has_not_run(&reading->times, &after);
+}
+
 void attest_close(struct attested *attested)
 {
     if (attested->hold >= 0)

@@ -10,8 +10,11 @@
  *   C. The kernel lets its own user read it: not one that runs a program with a set-group-id bit or capabilities, or
  *      one that its user may not read, or that has asked for it (prctl(2), PR_SET_DUMPABLE). Where the owner is root
  *      this is not asked.
- *   D. attest_holds() says that all of that was so from attest_open() on, by a pidfd and by asking again: what was read
- *      in between is of this process.
+ *   D. attest_holds() says that all of that is so as it was at attest_open(), by a pidfd and by asking again: what was
+ *      read in between is of this process.
+ *   E. A process can become another user's in between, and come back: a set-user-id program that executes one of its
+ *      caller's. attest_thread() says of a reading that the thread was its owner's while it was read, B and C, for it
+ *      has not run from before that to after it was asked.
  */
 #ifndef RIPD_PROBE_CHILD_ATTEST_H
 #define RIPD_PROBE_CHILD_ATTEST_H
@@ -19,6 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "probe/kernel.h"
 #include "ring/mapping.h"
 
 struct attested {
@@ -34,6 +38,7 @@ struct attested {
  */
 int attest_open(struct attested *ret_attested, int proc, int descriptor, uint32_t process);
 bool attest_holds(struct attested *attested, int proc);
+bool attest_thread(const struct attested *attested, int proc, const struct kernel_reading *reading);
 void attest_close(struct attested *attested);
 
 #endif

@@ -26,7 +26,9 @@ static void read_thread(int proc, const struct attested *attested, uint32_t tid,
     ret_thread->status = kernel_read(proc, attested->pid, tid, KERNEL_WHOLE, reading);
     if (ret_thread->status != 0)
         return;
-    kernel_read_memory(proc, reading); /* may hang: then the alarm ends it */
+    kernel_read_memory(proc, reading);                                /* may hang: then the alarm ends it */
+    if (reading->has != 0 && !attest_thread(attested, proc, reading)) /* as one that runs all the time */
+        *reading = (struct kernel_reading){.times = reading->times, .pid = reading->pid, .tid = reading->tid};
 }
 
 /* Who is at the other ends of what they wait for: all of them in one search. */
