@@ -60,8 +60,76 @@ def a_file_of_roots_that_anybody_writes(world):
         assert not world.thread(0, name)["process"]["attested"], world.thread(0, name)
 
 
+# A's own process, with B's in it --------------------------------------------------------------------------------------
+
+MADE_UP_OWNER = """
+import ctypes, sys, threading
+libc = ctypes.CDLL(None)
+mutex = (ctypes.c_int * 10)()  # pthread_mutex_t: lock, count, owner, users, kind
+mutex[0], mutex[2], mutex[3] = 2, int(sys.argv[1]), 1
+libc.pthread_mutex_lock(mutex)
+"""
+
+LOCKED_FILE = """
+import fcntl, sys
+file = open(sys.argv[1])
+getattr(fcntl, sys.argv[2])(file, fcntl.LOCK_SH)
+"""
+
+B_HOLDS = """
+import ctypes, fcntl, sys, time
+ctypes.CDLL(None).prctl(15, sys.argv[2].encode(), 0, 0, 0)
+file = open(sys.argv[1], "r+")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("locked", flush=True)
+time.sleep(1000)
+"""
+
+
+def run(world, code, *arguments):
+    """A's program under the preload library, in a ring that the service may read."""
+    program = p.spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", p.PYTHON, "-c", code, *arguments],
+                      **p.as_user(p.USER_A))
+    name = world.wait_for(lambda: [name for name in os.listdir(world.dir) if name.endswith(f".{program.pid}")])[0]
+    os.chmod(world.ring(name), 0o644)
+    return program, name
+
+
+def stall_of(world, program):
+    return world.wait_for(lambda: [stall for stall in world.stalls()
+                                   if stall["tid"] == program.pid and stall["kernel"]][0])
+
+
+def an_owner_of_a_lock_that_is_made_up(world):
+    """A mutex of A's says that a thread of B's holds it, by memory and by the mark in the ring: nobody is named."""
+    process, thread, port = p.victim(world)
+    programs = [run(world, MADE_UP_OWNER, str(tid))[0] for tid in (thread, process.pid)]
+    stalls = [stall_of(world, program) for program in programs]
+    assert all(stall["kernel"]["syscall"] == "futex" for stall in stalls), stalls
+    world.wait_scans(30)
+    for path, text in p.all_texts(world).items():
+        assert p.SECRET not in text and f":{port}" not in text, (path, text)
+    for stall in [stall_of(world, program) for program in programs]:
+        assert not any(one["tid"] in (thread, process.pid) for one in stall["waits_for"] or []), stall
+
+
+def who_holds_a_file_of_his_own(world):
+    """That B holds a lock is told anyone, and so is what its process is called; nothing else of it is."""
+    path = f"{world.made}/open-to-all"
+    with open(path, "w", encoding="ascii"):
+        os.chown(path, p.USER_B, p.USER_B)
+        os.chmod(path, 0o644)
+    holder = p.spawn(world, [p.PYTHON, "-c", B_HOLDS, path, "harmless"], **p.as_user(p.USER_B))
+    assert holder.stdout.readline() == "locked\n"
+    program, _ = run(world, LOCKED_FILE, path, "flock")
+    world.wait_for(lambda: stall_of(world, program)["kernel"]["holder"])
+    kernel = stall_of(world, program)["kernel"]
+    assert kernel["holder"] == {"pid": holder.pid, "comm": "harmless"} and kernel["target"] == path, kernel
+
+
 if __name__ == "__main__":
     if os.geteuid() != 0 or not shutil.which("setpriv"):
         print("skipped: several users take root, and setpriv")
         sys.exit(77)
-    w.run([a_file_of_roots_that_anybody_writes], p.Service)
+    w.run([a_file_of_roots_that_anybody_writes, an_owner_of_a_lock_that_is_made_up, who_holds_a_file_of_his_own],
+          p.Service)
