@@ -31,7 +31,7 @@
  */
 int walk_open(int root, const char *path, const struct permission_user *user);
 
-/* The same file (O_PATH) for the last step of that: 0, -EACCES, -ENOTSUP, or another -errno. */
+/* Judges a file (O_PATH) as the last step of a walk does: 0, -EACCES, -ENOTSUP, or another -errno. */
 int walk_check(int found, const struct permission_user *user);
 
 /* A file that was found, for reading. */
