@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/sandbox.h"
 #include "sym/child/lookup.h"
 
 #define BROKEN_SECONDS 20u
@@ -167,11 +168,8 @@ static void look_at(const char *path)
 
     alarm(BROKEN_SECONDS);
     setrlimit(RLIMIT_CORE, &no_core);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    setrlimit(RLIMIT_AS, &memory);
-#else
-    (void)memory;
-#endif
+    if (!SANDBOX_FOR_SANITIZER)
+        setrlimit(RLIMIT_AS, &memory);
     if (lookup_open(&lookup, open(path, O_RDONLY | O_CLOEXEC), path, NULL, 0) == 0)
         for (uint64_t address = 0; address < UINT64_C(1) << 22; address += 0x1357)
             (void)lookup_find(lookup, address, frames);
