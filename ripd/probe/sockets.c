@@ -25,9 +25,12 @@ struct socket_space {
     bool cut;                  /* in this pass: it is read no more */
 };
 
-/* The cheap ones first: for tcp the kernel walks a table of all that there could be, which takes ten milliseconds. */
+/*
+ * The cheap one of numbers first: for tcp the kernel walks a table of all that there could be, which takes ten
+ * milliseconds. Names last: see believed_of().
+ */
 static const enum proc_socket_kind table_order[PROC_SOCKET_KIND_COUNT] = {
-    PROC_SOCKET_UNIX, PROC_SOCKET_UDP, PROC_SOCKET_UDP6, PROC_SOCKET_TCP, PROC_SOCKET_TCP6};
+    PROC_SOCKET_UDP, PROC_SOCKET_UDP6, PROC_SOCKET_TCP, PROC_SOCKET_TCP6, PROC_SOCKET_UNIX};
 
 struct sockets {
     struct socket_space spaces[SOCKET_SPACES_MAX];
@@ -114,13 +117,19 @@ static void end_table(struct socket_space *space)
     space->tables_read++;
 }
 
-/*
- * Then no row is believed yet: the name of a unix socket may have line feeds in it and pretend to be another's row,
- * which shows when that is there, too. It is the first of all tables, so there are no other rows.
- */
 static bool is_reading_names(const struct socket_space *space)
 {
     return !is_complete(space) && table_order[space->tables_read] == PROC_SOCKET_UNIX;
+}
+
+static void forget_names(struct socket_space *space)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < space->count; i++)
+        if (space->sockets[i].kind != PROC_SOCKET_UNIX)
+            space->sockets[kept++] = space->sockets[i];
+    space->count = kept;
 }
 
 /* Reads the rest of the table that is being read, or one more; of what there is no time for, some at least. */
@@ -138,7 +147,7 @@ static void read_on(struct sockets *sockets, struct socket_space *space, int pro
     if (space->count > 1)
         qsort(space->sockets, space->count, sizeof(*space->sockets), compare_sockets);
     if (is_reading_names(space) && result != 0 && result != -ETIME)
-        space->count = 0;
+        forget_names(space);
     else if (result == -EFBIG || result == -ENOMEM)
         space->tables_read = PROC_SOCKET_KIND_COUNT - 1; /* there is no room for others either */
     if (result != -ETIME)
@@ -165,31 +174,40 @@ static struct socket_space *space_of(struct sockets *sockets, int proc, uint32_t
     return &sockets->spaces[sockets->count++];
 }
 
-/* Whether it is there twice: see is_reading_names(). */
-static bool is_ambiguous(const struct socket_space *space, const struct proc_socket *found)
+/*
+ * The row of that inode that is believed; NULL: none. The name of a unix socket may have line feeds in it, and pretend
+ * to be a row of another socket, even of another kind. So what has an address is not believed to have a name; a name is
+ * believed when it is the only one, which shows when all of its table has been read.
+ */
+static const struct proc_socket *believed_of(const struct socket_space *space, uint64_t inode)
 {
-    size_t at = (size_t)(found - space->sockets);
+    const struct proc_socket wanted = {.inode = inode}, *found = NULL, *end = space->sockets + space->count;
+    const struct proc_socket *first;
 
-    return (at != 0 && found[-1].inode == found->inode) || (at + 1 < space->count && found[1].inode == found->inode);
+    if (space->count != 0)
+        found = bsearch(&wanted, space->sockets, space->count, sizeof(wanted), compare_sockets);
+    if (found == NULL)
+        return NULL;
+    while (found != space->sockets && found[-1].inode == inode)
+        found--;
+    for (first = found; found != end && found->inode == inode; found++)
+        if (found->kind != PROC_SOCKET_UNIX)
+            return found;
+    return found - first == 1 && is_complete(space) ? first : NULL;
 }
 
 int sockets_find(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode, uint64_t deadline_mono_ns,
                  const struct proc_socket **ret_socket)
 {
     struct socket_space *space = space_of(sockets, proc, pid);
-    const struct proc_socket wanted = {.inode = inode};
 
     if (space == NULL || inode == 0)
         return -ENOENT;
     space->wanted = true;
     for (;;) {
-        const struct proc_socket *found = NULL;
+        const struct proc_socket *found = believed_of(space, inode);
 
-        if (space->count != 0 && !is_reading_names(space))
-            found = bsearch(&wanted, space->sockets, space->count, sizeof(wanted), compare_sockets);
         if (found != NULL) {
-            if (is_ambiguous(space, found))
-                return -ENOENT;
             *ret_socket = found;
             return 0;
         }

@@ -232,6 +232,32 @@ static void test_a_name_with_a_row_in_it(void **state)
     sockets_free(sockets);
 }
 
+/* What has an address has no name, whatever one says, and whoever asks first. */
+static void test_a_name_with_a_row_of_another_kind_in_it(void **state)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), liar = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockets *sockets = sockets_new();
+    const struct proc_socket *found;
+    struct sockaddr_in address;
+    int victim = listen_at(&address);
+
+    (void)state;
+    snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "x\n0: 00000003 00000000 00000000 0001 03 %u /run/lie",
+             (unsigned)inode_of(victim));
+    assert_int_equal(bind(liar, (struct sockaddr *)&name, sizeof(name)), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(sockets_find(sockets, proc, (uint32_t)getpid(), inode_of(victim), UINT64_MAX, &found), 0);
+        assert_int_equal(found->kind, PROC_SOCKET_TCP);
+        assert_int_equal(sockets_find(sockets, proc, (uint32_t)getpid(), inode_of(liar), UINT64_MAX, &found), 0);
+        assert_int_equal(found->kind, PROC_SOCKET_UNIX);
+    }
+    close(liar);
+    close(victim);
+    close(proc);
+    sockets_free(sockets);
+}
+
 /* A table of that many sockets, of process 7 in a tree of our own: inodes from `first` on, the highest come first. */
 struct net_tree {
     char path[64];
@@ -396,6 +422,7 @@ int main(void)
         cmocka_unit_test(test_no_parser_reads_beyond_the_end),
         cmocka_unit_test(test_sockets_of_our_own),
         cmocka_unit_test(test_a_name_with_a_row_in_it),
+        cmocka_unit_test(test_a_name_with_a_row_of_another_kind_in_it),
         cmocka_unit_test(test_a_long_table),
         cmocka_unit_test(test_a_table_too_long_for_a_pass),
         cmocka_unit_test(test_too_many_sockets),

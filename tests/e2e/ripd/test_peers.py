@@ -116,8 +116,8 @@ def assert_told(world, process):
 
 
 def assert_not_told(world, process):
-    """Its own number, and that it is a unix socket."""
-    told = kernel(world, process)
+    """Its own number, and that it is a unix socket, as soon as the tables of sockets have been read."""
+    told = world.wait_for(lambda: [told for told in [kernel(world, process)] if told["target"].startswith("unix")])[0]
     assert re.fullmatch(r"unix socket:\[\d+\]", told["target"]) and told["holder"] is None, told
 
 
