@@ -58,9 +58,10 @@ RIP_API void rip_snap(void);
 RIP_API void rip_idle(void);
 RIP_API void rip_switch(struct rip_context *from, const struct rip_context *to);
 
+/* A byte within the call: what follows it may be of another line, or of another function where it is the last one. */
 void rip_snap(void)
 {
-    rip_snap_at(__builtin_return_address(0));
+    rip_snap_at((const char *)__builtin_return_address(0) - 1);
 }
 
 void rip_idle(void)

@@ -46,6 +46,31 @@ SCENE(real_snap_records_its_caller)
     CHECK(rip_idx == 9 && rip_ctr == 11 && rip__thread.slot->count == 11);
 }
 
+static uintptr_t returned_to;
+
+__attribute__((noinline)) static void note_return(void)
+{
+    returned_to = (uintptr_t)__builtin_return_address(0);
+}
+
+/* One call, of whatever; not the last thing here, or it would be a jump. */
+__attribute__((noinline)) static void call_it(void (*callee)(void))
+{
+    static volatile unsigned called;
+
+    callee();
+    called++;
+}
+
+/* What stands behind the call may belong to the next line, or to the next function. */
+SCENE(real_snap_records_the_call_not_what_follows)
+{
+    make_ring();
+    call_it(note_return);
+    call_it(real_snap);
+    CHECK(newest_address() == returned_to - 1);
+}
+
 SCENE(snap_at_records_what_it_is_told)
 {
     make_ring();
@@ -109,11 +134,9 @@ SCENE(globals_of_the_program)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCENE_TEST(real_snap_records_its_caller),
-        SCENE_TEST(snap_at_records_what_it_is_told),
-        SCENE_TEST(real_idle),
-        SCENE_TEST(real_switch_goes_both_ways),
-        SCENE_TEST(nothing_without_an_id),
+        SCENE_TEST(real_snap_records_its_caller),    SCENE_TEST(real_snap_records_the_call_not_what_follows),
+        SCENE_TEST(snap_at_records_what_it_is_told), SCENE_TEST(real_idle),
+        SCENE_TEST(real_switch_goes_both_ways),      SCENE_TEST(nothing_without_an_id),
         SCENE_TEST(globals_of_the_program),
     };
 
