@@ -476,8 +476,12 @@ static int app_open_parts(struct app *app)
     struct detector_config detector = detector_config_of(config);
     struct registry_options registry = {(const char *const *)config->directories.items, config->directories.count,
                                         "/proc", "/sys/fs/cgroup", judging_of(config)};
-    struct probe_options probe = {"/proc", "/sys/fs/cgroup", config->interval_ns / PROBE_BUDGET_DIVISOR,
-                                  app->privileges.remote, app->privileges.diag};
+    struct probe_options probe = {"/proc",
+                                  "/sys/fs/cgroup",
+                                  config->interval_ns / PROBE_BUDGET_DIVISOR,
+                                  app->privileges.remote,
+                                  app->privileges.diag,
+                                  app->privileges.remote == NULL && app->privileges.of_all_users};
     struct hook_options hook = {.descriptors_max = raise_descriptor_limit()};
     int error = sigbus_install();
 

@@ -25,8 +25,7 @@ static void start_probe(struct privileges *privileges)
     if (error == 0)
         error = remote_new(&privileges->remote, program, privileges->diag);
     if (error != 0)
-        log_line(LOG_LEVEL_WARNING, "no ripd-probe beside ripd, evidence as far as ripd itself is told: %s",
-                 strerror(-error));
+        log_line(LOG_LEVEL_WARNING, "cannot start ripd-probe, which reads what threads wait for: %s", strerror(-error));
 }
 
 /* Files of other users: where ripd-probe may look at their processes. */
@@ -66,8 +65,11 @@ int privileges_open(struct privileges *ret_privileges, int diag)
 
 void privileges_tell(const struct privileges *privileges)
 {
-    log_line(LOG_LEVEL_INFO, "evidence is read of the processes of %s",
-             privileges->of_all_users ? "all users" : "this user alone");
+    if (privileges->remote == NULL && privileges->of_all_users)
+        log_line(LOG_LEVEL_INFO, "evidence is what anyone is told");
+    else
+        log_line(LOG_LEVEL_INFO, "evidence is read of the processes of %s",
+                 privileges->of_all_users ? "all users" : "this user alone");
     if (privileges->diag < 0)
         log_line(LOG_LEVEL_INFO, "peers of unix sockets are not told, there is no socket to ask the kernel over: %s",
                  strerror(privileges->diag_error));

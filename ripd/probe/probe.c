@@ -38,6 +38,7 @@ int probe_new(struct probe **ret_probe, const struct probe_options *options)
         return -ENOMEM;
     probe->budget_ns = options->budget_ns;
     probe->remote = options->remote;
+    probe->anyones = options->anyones;
     probe->diag = options->diag;
     probe->tick_ns = SECOND_NS / clock_ticks_per_second();
     probe->cgroup_path = strdup(options->cgroup_path);
@@ -180,7 +181,7 @@ static void ask_subject(struct probe *probe, struct subject *subject)
     if (proc_stat(probe->proc, process->pid, &stat) != 0 || proc_status(probe->proc, process->pid, &status) != 0 ||
         stat.start_time_ticks != process->pid_start_time_ticks)
         return; /* it is on its way out: the next scan will tell */
-    subject->attested = process->verdict == PROCESS_ATTESTED;
+    subject->attested = process->verdict == PROCESS_ATTESTED && !probe->anyones;
     subject->leader_state = stat.state;
     subject->core_dumping = status.core_dumping;
     if (proc_cgroup_frozen(probe->proc, probe->cgroup_path, process->pid, &subject->frozen) != 0)

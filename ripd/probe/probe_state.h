@@ -62,6 +62,7 @@ struct probe {
     uint64_t budget_ns;
     uint64_t tick_ns;
     struct remote *remote; /* NULL = none */
+    bool anyones;          /* see struct probe_options */
     int diag;              /* for unix sockets, -1 = none */
 
     struct subject *subjects; /* of this call */

@@ -2,9 +2,11 @@
 """ripd-probe in bad times: killed, stopped, gone. Answers keep coming, what is not told is null, counters move."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import world as w  # noqa: E402
@@ -97,6 +99,35 @@ def keeper_killed(world):
     assert world.log_text().count("ripd-probe has ended") == 1
 
 
+class Alone(w.World):
+    """A ripd with no other program beside it."""
+
+    def start(self):
+        kept = w.BIN
+        with tempfile.TemporaryDirectory(dir=kept) as alone:
+            shutil.copy(f"{kept}/ripd", alone)
+            w.BIN = alone
+            try:
+                super().start()
+            finally:
+                w.BIN = kept
+
+
+def without_ripd_probe(world):
+    """Root has rights that makers of rings have not, and whether a ring lies takes the care of ripd-probe to tell."""
+    assert "cannot start ripd-probe" in world.log_text()
+    process, path = blocked(world, 1)
+    world.wait_for(lambda: [stall for stall in world.stalls() if stall["tid"] == process.pid and stall["cause"]])
+    stall = [stall for stall in world.stalls() if stall["tid"] == process.pid][0]
+    if os.geteuid() == 0:
+        assert "evidence is what anyone is told" in world.log_text()
+        assert stall["cause"] == "unknown" and stall["kernel"]["state"] == "S", stall
+        assert stall["kernel"]["target"] is None and "syscall" in stall["kernel"]["denied"], stall
+    else:
+        assert "evidence is read of the processes of this user alone" in world.log_text()
+        assert stall["kernel"]["target"] in (path, None), stall
+
+
 def ends_with_ripd(world):
     told(world, 1)
     mine = [keeper(world), worker(world)]
@@ -108,4 +139,7 @@ def ends_with_ripd(world):
 
 
 if __name__ == "__main__":
-    w.run([worker_killed, worker_that_hangs, keeper_killed, ends_with_ripd])
+    worlds = {worker_killed: w.World, worker_that_hangs: w.World, keeper_killed: w.World, without_ripd_probe: Alone,
+              ends_with_ripd: w.World}
+    order = iter(worlds.values())
+    w.run(list(worlds), lambda: next(order)())
