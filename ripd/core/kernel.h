@@ -22,7 +22,8 @@
     X("fd", "the descriptor that it waits for")                                                                        \
     X("target",                                                                                                        \
       "what that refers to, and of a socket its addresses and its state; the operation of a futex, how many "          \
-      "descriptors a poll has, which child is waited for; unix OWN -> PEER, each by its path, or as socket:[INODE] "   \
+      "descriptors a poll has, or the one if it is one alone, which queue of messages, set of semaphores or child is " \
+      "waited for; unix OWN -> PEER, each by its path, or as socket:[INODE] "                                          \
       "where it has none, and what is certain besides: LISTEN, UNCONNECTED, NOT_ACCEPTED by the server yet, "          \
       "PEER_CLOSED of datagrams")                                                                                      \
     X("holder", "who holds the file lock; or who of the same user has the other end of the pipe or the unix socket "   \

@@ -16,8 +16,10 @@ enum syscall_topic {
     SYSCALL_TOPIC_DESCRIPTOR, /* it waits for what a descriptor refers to */
     SYSCALL_TOPIC_FUTEX,
     SYSCALL_TOPIC_SLEEP,
-    SYSCALL_TOPIC_POLL,  /* a set of descriptors */
-    SYSCALL_TOPIC_CHILD, /* a child's end */
+    SYSCALL_TOPIC_POLL,       /* a set of descriptors */
+    SYSCALL_TOPIC_MESSAGES,   /* a queue of msgget(2), by its number */
+    SYSCALL_TOPIC_SEMAPHORES, /* a set of semget(2), by its number */
+    SYSCALL_TOPIC_CHILD,      /* a child's end */
     SYSCALL_TOPIC_SIGNAL,
     SYSCALL_TOPIC_RESTART, /* goes on with what a signal or a stop had interrupted */
 };

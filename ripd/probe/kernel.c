@@ -3,8 +3,8 @@
  * kernel.c - one look at one thread. Touches /proc below the descriptor it is given, and nothing else.
  *
  * Guarantees
- *   1. A reading is of one wait: if the thread ran while it was read, it is read once more, and if it ran again, what
- *      it waits for is left out.
+ *   1. A reading is of one wait: if the thread ran or was woken while it was read, it is read anew, a few times; if it
+ *      was each time, what it waits for is left out.
  *   2. No signal, no stop, no ptrace, no file of the process opened. Its memory is touched in kernel_memory.c alone.
  */
 #include "probe/kernel.h"
@@ -17,7 +17,7 @@
 #include "os/clock.h"
 #include "os/proc_locks.h"
 
-enum { ATTEMPTS = 2 };
+enum { ATTEMPTS = 4 };
 
 static bool is_denied(int result)
 {
@@ -130,6 +130,12 @@ uint64_t kernel_cpu_between(const struct kernel_times *before, const struct kern
     return (after->user_ticks + after->system_ticks - before->user_ticks - before->system_ticks) * tick_ns;
 }
 
+/* It slept when its state was read, and was woken before its system call was, though it may not have run yet. */
+static bool is_awake(const struct kernel_reading *reading)
+{
+    return (reading->has & KERNEL_HAS_SYSCALL) != 0 && reading->call.kind == PROC_SYSCALL_RUNNING;
+}
+
 /* Takes out what it waits for: it does not wait for that any more. */
 static void forget_wait(struct kernel_reading *reading)
 {
@@ -150,7 +156,7 @@ int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, s
         read_wchan(proc, &reading);
         read_call(proc, &reading);
         result = kernel_read_again(proc, &reading, &after);
-        if (result != 0 || kernel_has_not_run(&reading.times, &after))
+        if (result != 0 || (!is_awake(&reading) && kernel_has_not_run(&reading.times, &after)))
             break;
         if (attempt + 1 == ATTEMPTS)
             forget_wait(&reading);

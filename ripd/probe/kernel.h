@@ -97,9 +97,10 @@ int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, s
 int kernel_read_again(int proc, const struct kernel_reading *reading, struct kernel_times *ret_times);
 
 /*
- * What the thread's memory says of its wait: how long it asked for, and who owns the lock that it waits for. Left as it
- * was where there is no such thing, or the thread has run since. The process can make the caller wait, for its memory
- * may be a file that somebody else serves: only for a caller that may be ended for it.
+ * What the thread's memory says of its wait: how long it asked for, the descriptor that it polls, if it is one alone,
+ * and who owns the lock that it waits for. Left as it was where there is no such thing, or the thread has run since.
+ * The process can make the caller wait, for its memory may be a file that somebody else serves: only for a caller that
+ * may be ended for it.
  */
 void kernel_read_memory(int proc, struct kernel_reading *reading);
 

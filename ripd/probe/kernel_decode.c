@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "core/syscalls.h"
 
@@ -142,9 +143,9 @@ static void write_unix_row(const struct proc_socket *socket, const char *link, c
 static void write_descriptor(const struct kernel_reading *reading, const struct proc_socket *socket, char *text,
                              size_t size)
 {
-    static const char anonymous[] = "anon_inode:[";
+    static const char anonymous[] = "anon_inode:"; /* and its name, mostly in brackets */
     const char *link = reading->descriptor.link;
-    size_t length = strlen(link);
+    size_t length = strlen(link), skip = sizeof(anonymous) - 1;
 
     if ((reading->has & KERNEL_HAS_UNIX) != 0)
         write_unix(&reading->unix_socket, link, text, size);
@@ -152,8 +153,10 @@ static void write_descriptor(const struct kernel_reading *reading, const struct 
         write_unix_row(socket, link, text, size);
     else if (socket != NULL)
         write_internet(socket, text, size);
-    else if (strncmp(link, anonymous, sizeof(anonymous) - 1) == 0 && link[length - 1] == ']')
-        snprintf(text, size, "%.*s", (int)(length - sizeof(anonymous)), link + sizeof(anonymous) - 1);
+    else if (strncmp(link, anonymous, skip) == 0 && link[skip] == '[' && link[length - 1] == ']')
+        snprintf(text, size, "%.*s", (int)(length - skip - 2), link + skip + 1);
+    else if (strncmp(link, anonymous, skip) == 0 && link[skip] != '\0' && link[skip] != '[')
+        snprintf(text, size, "%s", link + skip);
     else
         snprintf(text, size, "%s%s", link, reading->descriptor.link_cut ? "..." : "");
 }
@@ -169,14 +172,30 @@ static void write_futex(const struct kernel_reading *reading, char *text, size_t
 
 static void write_child(const struct kernel_reading *reading, const char *name, char *text, size_t size)
 {
-    int32_t child = (int32_t)reading->call.arguments[0];
+    const uint64_t *arguments = reading->call.arguments;
+    bool is_wait4 = strcmp(name, "wait4") == 0;
+    int32_t child = is_wait4 ? (int32_t)arguments[0] : (int32_t)arguments[1];
 
-    if (strcmp(name, "wait4") != 0)
+    if (!is_wait4 && arguments[0] != P_PID)
         snprintf(text, size, "a child");
     else if (child > 0)
         snprintf(text, size, "child %" PRId32, child);
     else
         snprintf(text, size, "any child");
+}
+
+/* One that is alone among them is named where it is known. */
+static void write_polled(const struct kernel_reading *reading, const char *name, const struct syscall_shape *shape,
+                         const struct proc_socket *socket, char *text, size_t size)
+{
+    uint32_t count = (uint32_t)reading->call.arguments[shape->count];
+
+    if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
+        write_descriptor(reading, socket, text, size);
+    else if (strstr(name, "select") != NULL && count != 0)
+        snprintf(text, size, "descriptors below %" PRIu32, count);
+    else
+        snprintf(text, size, "%" PRIu32 " descriptor%s", count, count == 1 ? "" : "s");
 }
 
 static void write_target(const struct kernel_reading *reading, const char *name, const struct syscall_shape *shape,
@@ -192,10 +211,13 @@ static void write_target(const struct kernel_reading *reading, const char *name,
         write_futex(reading, text, size);
         break;
     case SYSCALL_TOPIC_POLL:
-        if (strstr(name, "select") == NULL)
-            snprintf(text, size, "%" PRIu32 " descriptors", (uint32_t)reading->call.arguments[shape->count]);
-        else
-            snprintf(text, size, "descriptors below %" PRIu32, (uint32_t)reading->call.arguments[shape->count]);
+        write_polled(reading, name, shape, socket, text, size);
+        break;
+    case SYSCALL_TOPIC_MESSAGES:
+        snprintf(text, size, "message queue %" PRId32, (int32_t)reading->call.arguments[0]);
+        break;
+    case SYSCALL_TOPIC_SEMAPHORES:
+        snprintf(text, size, "semaphore set %" PRId32, (int32_t)reading->call.arguments[0]);
         break;
     case SYSCALL_TOPIC_CHILD:
         write_child(reading, name, text, size);
@@ -236,6 +258,8 @@ struct kernel_facts *kernel_decode(const struct kernel_reading *reading, const s
     facts->syscall = name;
     if (shape->descriptor != SYSCALL_NO_ARGUMENT)
         facts->descriptor = (int32_t)reading->call.arguments[shape->descriptor];
+    else if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
+        facts->descriptor = reading->descriptor_number;
     facts->asked_ns = asked_ns_of(reading, shape);
     facts->denied = reading->denied;
     facts->holder_pid = reading->holder.pid;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_memory.c - what the memory of a thread says of the system call that it is in: how long it asked to sleep, and
- * who owns the lock that it waits for. Touches /proc and the memory of the process, which can make it wait.
+ * kernel_memory.c - what the memory of a thread says of the system call that it is in: how long it asked to sleep,
+ * which descriptor it polls, and who owns the lock that it waits for. Touches /proc and the memory of the process,
+ * which can make it wait.
  *
  * Guarantees
  *   1. What was read counts only if the thread has not run since its reading: then the system call is still the one
@@ -9,6 +10,7 @@
  *   2. Only programs of 64 bits are read: those of others lay out what they pass in another way.
  */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -83,6 +85,24 @@ static void read_asked(int proc, const struct syscall_shape *shape, struct kerne
     reading->has |= KERNEL_HAS_TIMEOUT;
 }
 
+/* What it polls ---------------------------------------------------------------------------------------------------- */
+
+/* Programs wait for a single peer with poll(), too. Of several it is not known which one they lack. */
+static void read_polled(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)
+{
+    const uint64_t *arguments = reading->call.arguments;
+    struct proc_descriptor descriptor;
+    struct pollfd polled;
+
+    if (strstr(shape->name, "poll") == NULL || (uint32_t)arguments[shape->count] != 1 ||
+        !read_memory(reading, arguments[0], &polled, sizeof(polled)) || polled.fd < 0 ||
+        proc_descriptor(proc, reading->pid, (uint32_t)polled.fd, &descriptor) != 0 || has_run(proc, reading))
+        return;
+    reading->descriptor_number = (uint32_t)polled.fd;
+    reading->descriptor = descriptor;
+    reading->has |= KERNEL_HAS_DESCRIPTOR;
+}
+
 /* Who owns its lock ------------------------------------------------------------------------------------------------ */
 
 static bool find_owner(struct kernel_reading *reading, const struct lock_wait_call *call,
@@ -122,6 +142,8 @@ void kernel_read_memory(int proc, struct kernel_reading *reading)
         reading->call.stack_pointer <= UINT32_MAX)
         return;
     read_asked(proc, shape, reading);
+    if (shape->topic == SYSCALL_TOPIC_POLL)
+        read_polled(proc, shape, reading);
     if (shape->topic == SYSCALL_TOPIC_FUTEX)
         read_owner(proc, reading);
 }

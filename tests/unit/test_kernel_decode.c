@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -71,6 +72,16 @@ static void test_descriptors(void **state)
     assert_facts(&reading, NULL, "read", 12, "eventfd");
     reading = with_descriptor(SYS_read, "anon_inode:[");
     assert_facts(&reading, NULL, "read", 12, "anon_inode:[");
+    reading = with_descriptor(SYS_read, "anon_inode:inotify"); /* the one without brackets */
+    assert_facts(&reading, NULL, "read", 12, "inotify");
+    reading = with_descriptor(SYS_read, "anon_inode:[]");
+    assert_facts(&reading, NULL, "read", 12, "");
+    reading = with_descriptor(SYS_read, "anon_inode:");
+    assert_facts(&reading, NULL, "read", 12, "anon_inode:");
+    reading = with_descriptor(SYS_mq_timedreceive, "/orders");
+    assert_facts(&reading, NULL, "mq_timedreceive", 12, "/orders");
+    reading = with_descriptor(SYS_mq_timedsend, "/orders");
+    assert_facts(&reading, NULL, "mq_timedsend", 12, "/orders");
     reading = with_descriptor(SYS_write, "pipe:[17]");
     assert_facts(&reading, NULL, "write", 12, "pipe:[17]");
     reading.has &= ~KERNEL_HAS_DESCRIPTOR;
@@ -156,10 +167,28 @@ static void test_other_calls(void **state)
     assert_facts(&reading, NULL, "futex", -1, "");
     reading = in_call(SYS_ppoll, 0x7f0000001000, 3);
     assert_facts(&reading, NULL, "ppoll", -1, "3 descriptors");
+    reading.call.arguments[1] = 1;
+    assert_facts(&reading, NULL, "ppoll", -1, "1 descriptor");
+    reading.has |= KERNEL_HAS_DESCRIPTOR; /* which one, its memory told */
+    reading.descriptor_number = 7;
+    strcpy(reading.descriptor.link, "pipe:[17]");
+    assert_facts(&reading, NULL, "ppoll", 7, "pipe:[17]");
+    reading = in_call(SYS_pselect6, 0, 0);
+    assert_facts(&reading, NULL, "pselect6", -1, "0 descriptors");
+    reading = in_call(SYS_pselect6, 17, 0);
+    assert_facts(&reading, NULL, "pselect6", -1, "descriptors below 17");
+    reading = in_call(SYS_msgrcv, 4, 0);
+    assert_facts(&reading, NULL, "msgrcv", -1, "message queue 4");
+    reading = in_call(SYS_semtimedop, 5, 0);
+    assert_facts(&reading, NULL, "semtimedop", -1, "semaphore set 5");
     reading = in_call(SYS_wait4, 4711, 0);
     assert_facts(&reading, NULL, "wait4", -1, "child 4711");
     reading = in_call(SYS_wait4, UINT64_MAX, 0);
     assert_facts(&reading, NULL, "wait4", -1, "any child");
+    reading = in_call(SYS_waitid, P_PID, 4711);
+    assert_facts(&reading, NULL, "waitid", -1, "child 4711");
+    reading = in_call(SYS_waitid, P_PGID, 4711);
+    assert_facts(&reading, NULL, "waitid", -1, "a child");
     reading = in_call(SYS_getpid, 1, 2);
     assert_facts(&reading, NULL, "getpid", -1, "");
     reading = in_call(100000, 1, 2);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -222,6 +223,97 @@ static void test_a_word_that_is_no_lock(void **state)
     end_child(pid);
 }
 
+/* The same pipe twice, nothing, or a pipe alone. */
+static void poll_twice(void)
+{
+    struct pollfd polled[2] = {{.fd = pipe_ends[0], .events = POLLIN}, {.fd = pipe_ends[0], .events = POLLIN}};
+
+    syscall(SYS_ppoll, polled, 2, NULL, NULL, 0);
+}
+
+static void poll_once(void)
+{
+    struct pollfd polled = {.fd = pipe_ends[0], .events = POLLIN};
+
+    syscall(SYS_ppoll, &polled, 1, NULL, NULL, 0);
+}
+
+static void poll_nothing(void)
+{
+    struct pollfd polled = {.fd = -1};
+
+    syscall(SYS_ppoll, &polled, 1, NULL, NULL, 0);
+}
+
+static void test_what_it_polls(void **state)
+{
+    static void (*const programs[])(void) = {poll_twice, poll_nothing, poll_once};
+    struct kernel_reading reading;
+
+    (void)state;
+    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        uint32_t pid = child_doing(programs[i]);
+
+        if (read_in_call(pid, SYS_ppoll, &reading)) {
+            assert_int_equal(reading.has & KERNEL_HAS_DESCRIPTOR, 0);
+            kernel_read_memory(proc, &reading);
+            assert_int_equal((reading.has & KERNEL_HAS_DESCRIPTOR) != 0, programs[i] == poll_once);
+        }
+        if ((reading.has & KERNEL_HAS_DESCRIPTOR) != 0) {
+            assert_int_equal(reading.descriptor_number, pipe_ends[0]);
+            assert_int_equal(strncmp(reading.descriptor.link, "pipe:[", 6), 0);
+            assert_true(reading.descriptor.readable && !reading.descriptor.writable);
+            reading.has &= ~KERNEL_HAS_DESCRIPTOR;
+            reading.times.switches.voluntary_count--; /* it has run since: the call is another one */
+            reading.times.schedstat.slice_count--;
+            kernel_read_memory(proc, &reading);
+            assert_int_equal(reading.has & KERNEL_HAS_DESCRIPTOR, 0);
+        }
+        end_child(pid);
+    }
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
+/* As often as it takes to be read now and then while it is awake, but waits for the processor. */
+static void nap_beside_a_spinner(void)
+{
+    pid_t parent = getpid();
+
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (getppid() == parent)
+            ;
+        _exit(0);
+    }
+    for (;;)
+        usleep(200);
+}
+
+static void nap_on_one_processor(void)
+{
+    cpu_set_t first;
+
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    sched_setaffinity(0, sizeof(first), &first); /* where that is not allowed the test proves less */
+    nap_beside_a_spinner();
+}
+
+static void test_one_that_wakes_meanwhile(void **state)
+{
+    uint32_t pid = child_doing(nap_on_one_processor);
+    struct kernel_reading reading;
+
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, &reading), 0);
+        assert_true((reading.has & KERNEL_HAS_SYSCALL) == 0 || reading.call.kind != PROC_SYSCALL_RUNNING);
+    }
+    end_child(pid);
+}
+
 static void test_who_has_the_other_end(void **state)
 {
     struct kernel_reading reading, *wanted = &reading;
@@ -276,6 +368,7 @@ int main(void)
         cmocka_unit_test(test_other_timeouts),        cmocka_unit_test(test_what_is_not_there),
         cmocka_unit_test(test_who_owns_the_lock),     cmocka_unit_test(test_a_word_that_is_no_lock),
         cmocka_unit_test(test_who_has_the_other_end), cmocka_unit_test(test_times_alone),
+        cmocka_unit_test(test_what_it_polls),         cmocka_unit_test(test_one_that_wakes_meanwhile),
     };
 
     return cmocka_run_group_tests(tests, open_proc, NULL);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -32,7 +33,7 @@ static int listen_somewhere(struct sockaddr_in *ret_address, int backlog)
     return server;
 }
 
-ANIMAL_STALL receive_from_a_silent_peer(void)
+static int connect_to_a_silent_peer(void)
 {
     int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address;
@@ -41,8 +42,23 @@ ANIMAL_STALL receive_from_a_silent_peer(void)
     if (connect(client, (struct sockaddr *)&address, sizeof(address)) != 0)
         animal_fail("connect");
     printf("port %d\n", ntohs(address.sin_port));
+    return client;
+}
+
+ANIMAL_STALL receive_from_a_silent_peer(void)
+{
+    int client = connect_to_a_silent_peer();
+
     rip_snap(); /* STALL(tcp-recv) */
     recv(client, &byte, 1, 0);
+}
+
+ANIMAL_STALL poll_a_silent_peer(void)
+{
+    struct pollfd descriptor = {.fd = connect_to_a_silent_peer(), .events = POLLIN};
+
+    rip_snap(); /* STALL(tcp-poll) */
+    poll(&descriptor, 1, -1);
 }
 
 /* The queue of the server is full, and it drops who knocks. */
@@ -80,6 +96,16 @@ ANIMAL_STALL read_an_eventfd(void)
 
     rip_snap(); /* STALL(eventfd) */
     if (read(counter, &count, sizeof(count)) < 0)
+        return;
+}
+
+ANIMAL_STALL watch_a_directory(void)
+{
+    int changes = inotify_init1(IN_CLOEXEC);
+
+    inotify_add_watch(changes, "/", IN_DELETE_SELF);
+    rip_snap(); /* STALL(inotify) */
+    if (read(changes, &byte, 1) < 0)
         return;
 }
 
@@ -164,7 +190,9 @@ ANIMAL_STALL be_stopped(void)
 const struct animal wait_animals[] = {{"tcp-recv", receive_from_a_silent_peer, 1},
                                       {"tcp-connect", connect_to_a_full_server, 1},
                                       {"tcp-accept", accept_nobody, 1},
+                                      {"tcp-poll", poll_a_silent_peer, 1},
                                       {"eventfd", read_an_eventfd, 1},
+                                      {"inotify", watch_a_directory, 1},
                                       {"epoll", wait_in_epoll, 1},
                                       {"poll", poll_without_end, 1},
                                       {"sleep", sleep_long, 1},
