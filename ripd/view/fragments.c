@@ -42,15 +42,19 @@ static bool is_key(const struct row *row, const struct fragment_key *key)
     return row->key.number == key->number && row->key.owner == key->owner && row->key.kind == key->kind;
 }
 
-/* The row of a key, or the free one where it would be. There is always a free one. */
+/* The row of a key, or the free one where it would be; NULL: neither is among those that are looked at. */
 static struct row *row_of(struct row *rows, size_t capacity, const struct fragment_key *key)
 {
     uint64_t hash = (key->number + (uint64_t)(uintptr_t)key->owner * 31 + key->kind) * UINT64_C(0x9e3779b97f4a7c15);
     size_t place = (size_t)(hash >> 32) & (capacity - 1);
 
-    while (rows[place].length != 0 && !is_key(&rows[place], key))
-        place = (place + 1) & (capacity - 1);
-    return &rows[place];
+    for (size_t i = 0; i < FRAGMENTS_STEPS_MAX; i++) {
+        struct row *row = &rows[(place + i) & (capacity - 1)];
+
+        if (row->length == 0 || is_key(row, key))
+            return row;
+    }
+    return NULL;
 }
 
 const char *fragments_find(const struct fragments *fragments, const struct fragment_key *key, size_t *ret_length)
@@ -60,7 +64,7 @@ const char *fragments_find(const struct fragments *fragments, const struct fragm
     if (fragments == NULL || fragments->capacity == 0)
         return NULL;
     row = row_of(fragments->rows, fragments->capacity, key);
-    if (row->length == 0)
+    if (row == NULL || row->length == 0)
         return NULL;
     *ret_length = row->length;
     return fragments->texts + row->at;
@@ -79,9 +83,14 @@ static bool make_row(struct fragments *fragments)
     rows = calloc(capacity, sizeof(*rows));
     if (rows == NULL)
         return false;
-    for (size_t i = 0; i < fragments->capacity; i++)
+    for (size_t i = 0; i < fragments->capacity; i++) {
+        struct row *row = NULL;
+
         if (fragments->rows[i].length != 0)
-            *row_of(rows, capacity, &fragments->rows[i].key) = fragments->rows[i];
+            row = row_of(rows, capacity, &fragments->rows[i].key);
+        if (row != NULL)
+            *row = fragments->rows[i];
+    }
     free(fragments->rows);
     fragments->rows = rows;
     fragments->capacity = capacity;
@@ -110,6 +119,7 @@ static bool make_room(struct fragments *fragments, size_t bytes)
 void fragments_keep(struct fragments *fragments, const struct fragment_key *key, const struct json_writer *writer,
                     size_t from)
 {
+    struct row *row;
     size_t length;
 
     if (fragments == NULL || writer->failed || from >= writer->length)
@@ -118,9 +128,11 @@ void fragments_keep(struct fragments *fragments, const struct fragment_key *key,
     length = writer->length - from;
     if (length == 0 || !make_room(fragments, length) || !make_row(fragments))
         return;
+    row = row_of(fragments->rows, fragments->capacity, key);
+    if (row == NULL)
+        return;
     memcpy(fragments->texts + fragments->bytes, writer->text + from, length);
-    *row_of(fragments->rows, fragments->capacity, key) =
-        (struct row){*key, (uint32_t)fragments->bytes, (uint32_t)length};
+    *row = (struct row){*key, (uint32_t)fragments->bytes, (uint32_t)length};
     fragments->bytes += length;
     fragments->count++;
 }

@@ -7,7 +7,10 @@
  *
  * Guarantees
  *   A. At most FRAGMENTS_MAX of them and FRAGMENTS_BYTES_MAX of text are kept; what is beyond is written anew each
- * time. B. Without memory nothing is kept, and nothing else happens.
+ *      time.
+ *   B. Without memory nothing is kept, and nothing else happens.
+ *   C. To find one takes at most FRAGMENTS_STEPS_MAX comparisons. Numbers come from rings, and could be made to
+ *      collide: those that do are written anew too.
  *
  * Who keeps the text of something sees to it that its owner lives as long, so that no other comes to have its address.
  */
@@ -22,6 +25,7 @@
 
 #define FRAGMENTS_MAX 8192u
 #define FRAGMENTS_BYTES_MAX (2u << 20)
+#define FRAGMENTS_STEPS_MAX 16u
 
 enum fragment_kind { FRAGMENT_PROCESS, FRAGMENT_LOCATION, FRAGMENT_ENTRY };
 

@@ -108,6 +108,36 @@ static void test_bounds(void **state)
     fragments_free(fragments);
 }
 
+/* Numbers that any hash of their lower bits takes for the same: what is not kept of them is found nowhere. */
+static void test_numbers_that_collide(void **state)
+{
+    struct fragments *fragments = fragments_new();
+    struct fragment_key key = {owners, 0, FRAGMENT_ENTRY};
+    size_t kept = 0;
+    char text[16];
+
+    (void)state;
+    for (uint64_t i = 1; i < 1000; i++) {
+        key.number = i << 46;
+        snprintf(text, sizeof(text), "text %u", (unsigned)i);
+        keep_text(fragments, &key, text);
+        key.number = i; /* among others */
+        keep_text(fragments, &key, text);
+    }
+    for (uint64_t i = 1; i < 1000; i++) {
+        size_t length;
+
+        key.number = i << 46;
+        snprintf(text, sizeof(text), "text %u", (unsigned)i);
+        if (fragments_find(fragments, &key, &length) == NULL)
+            continue;
+        assert_kept(fragments, &key, text);
+        kept++;
+    }
+    assert_in_range(kept, 1, FRAGMENTS_STEPS_MAX);
+    fragments_free(fragments);
+}
+
 static void test_nothing_is_kept(void **state)
 {
     const struct fragment_key key = {owners, 1, FRAGMENT_ENTRY};
@@ -174,11 +204,9 @@ static void test_items_are_as_without(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_key),
-        cmocka_unit_test(test_written_with_the_comma_that_is_due),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_nothing_is_kept),
-        cmocka_unit_test(test_items_are_as_without),
+        cmocka_unit_test(test_by_key),          cmocka_unit_test(test_written_with_the_comma_that_is_due),
+        cmocka_unit_test(test_bounds),          cmocka_unit_test(test_numbers_that_collide),
+        cmocka_unit_test(test_nothing_is_kept), cmocka_unit_test(test_items_are_as_without),
     };
 
     return cmocka_run_group_tests_name("fragments", tests, NULL, NULL);
