@@ -108,7 +108,7 @@ static bool fits_any(const struct lock_wait_call *call)
     return true;
 }
 
-/* The kernel itself keeps the owner there. */
+/* The kernel itself keeps the owner there, and hands the lock on. */
 static bool decode_inheriting(const struct lock_wait_call *call, const uint8_t *bytes, uint32_t *ret_tid)
 {
     const uint32_t lock = word_at(bytes, MUTEX_LOCK);
@@ -190,7 +190,7 @@ static const struct lock_kind {
 } kinds[] = {
     {CALL_WAIT, fits_mutex, MUTEX_LOCK, MUTEX_BYTES, decode_mutex, 0},
     {CALL_WAIT, fits_robust, MUTEX_LOCK, MUTEX_BYTES, decode_robust, 0},
-    {CALL_LOCK, fits_any, MUTEX_LOCK, sizeof(uint32_t), decode_inheriting, 0},
+    {CALL_LOCK, fits_any, MUTEX_LOCK, sizeof(uint32_t), decode_inheriting, LOCK_WAIT_HANDED_ON},
     {CALL_WAIT, fits_phase, RWLOCK_PHASE, RWLOCK_BYTES, decode_rwlock, RIP_WAIT_SHARABLE},
     {CALL_WAIT, fits_writers, RWLOCK_WRITERS, RWLOCK_BYTES, decode_rwlock, RIP_WAIT_SHARABLE},
     {CALL_WAIT, fits_readers, RWLOCK_READERS, RWLOCK_BYTES, decode_readers, RIP_WAIT_SHARABLE},

@@ -26,6 +26,12 @@
 #define LOCK_WAIT_BYTES 56u /* the most that is read of one lock */
 #define LOCK_WAIT_LOOKS 3u
 
+/*
+ * Whoever lets the lock go makes one of those who wait its owner, before that one runs: a thread that owns what it
+ * seems to wait for has been given it, and does not wait. One that owns a lock of another kind does wait for itself.
+ */
+#define LOCK_WAIT_HANDED_ON 128u
+
 /* A futex call, as its thread made it. */
 struct lock_wait_call {
     uint64_t address;
@@ -53,7 +59,7 @@ bool lock_wait_next_place(const struct lock_wait_call *call, size_t *kind, struc
 struct lock_wait_owner {
     uint64_t address; /* of the lock, in its process */
     uint32_t tid;     /* as its process has it; 0 = those who hold it for reading */
-    uint8_t flags;    /* RIP_WAIT_SHARABLE, RIP_WAIT_ENDS of rip/ring.h */
+    uint8_t flags;    /* RIP_WAIT_SHARABLE, RIP_WAIT_ENDS of rip/ring.h, LOCK_WAIT_HANDED_ON */
 };
 
 /* bytes: what lies at the place that lock_wait_next_place() told last; next: what *kind became. False: no such lock. */

@@ -218,6 +218,8 @@ static bool holder_key(const struct waits_node *node, uint32_t index, struct key
 {
     const uint8_t flags = flags_of(node);
 
+    if (node->by_memory && (flags & LOCK_WAIT_HANDED_ON) != 0 && node->lock.owner.tid == node->ring_tid)
+        return false;
     *ret_key = (struct key){.ring = node->ring, .process = node->process, .node = index};
     ret_key->value = waits_owner(node);
     ret_key->kind = (flags & RIP_WAIT_OWNER_IS_ID) != 0 ? KEY_ID : KEY_TID;

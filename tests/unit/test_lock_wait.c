@@ -146,7 +146,8 @@ static void test_every_mutex_names_its_owner(void **state)
         pthread_mutex_unlock(&mutex);
         pthread_join(thread, NULL);
         pthread_mutex_destroy(&mutex);
-        if (!found || owner.address != 4096 || owner.tid != self || owner.flags != 0)
+        if (!found || owner.address != 4096 || owner.tid != self ||
+            owner.flags != (mutexes[i].protocol != 0 ? LOCK_WAIT_HANDED_ON : 0))
             fail_msg("mutex %zu: owner %u", i, owner.tid);
     }
 }
@@ -236,7 +237,7 @@ static void test_the_kernels_own_owner(void **state)
 
     (void)state;
     assert_true(mutex_owner(&bytes, FUTEX_LOCK_PI, 0, true, &owner));
-    assert_true(owner.tid == 77 && owner.flags == RIP_WAIT_ENDS);
+    assert_true(owner.tid == 77 && owner.flags == (RIP_WAIT_ENDS | LOCK_WAIT_HANDED_ON));
     bytes.words[0] |= FUTEX_OWNER_DIED;
     assert_false(mutex_owner(&bytes, FUTEX_LOCK_PI, 0, false, &owner));
     bytes.words[0] = 0;

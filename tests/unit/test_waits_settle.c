@@ -148,6 +148,24 @@ static void test_one_waits_for_itself_by_memory(void **state)
     waits_unref(waits);
 }
 
+/* One that has been handed its lock, and did not run since, waits for nobody; one that waits for another does. */
+static void test_a_lock_that_was_handed_on(void **state)
+{
+    struct lock_wait mine = lock_of(7, 7, (const uint64_t[3]){10, 10, 10}, 11);
+    struct lock_wait others = lock_of(8, 7, (const uint64_t[3]){10, 10, 10}, 11);
+    struct waits *waits = waits_new();
+
+    (void)state;
+    mine.owner.flags = others.owner.flags = LOCK_WAIT_HANDED_ON;
+    add_thread(waits, 7, &mine);
+    add_thread(waits, 8, &others);
+    settle_all(waits);
+    assert_false(node_of(waits, 7)->deadlocked || node_of(waits, 7)->doubted);
+    assert_int_equal(node_of(waits, 7)->length, 0);
+    CHAIN(waits, 8, 7);
+    waits_unref(waits);
+}
+
 /*
  * 1 -> 2 -> 3 -> 4 -> 1: each edge was seen while its holder waited, and 1 and 3 waited all the time; but 2 had gone
  * on before 4 began.
@@ -260,7 +278,7 @@ int main(void)
         cmocka_unit_test(test_proofs_from_memory),      cmocka_unit_test(test_one_waits_for_itself_by_memory),
         cmocka_unit_test(test_all_at_one_instant),      cmocka_unit_test(test_memory_is_fresher_than_a_mark),
         cmocka_unit_test(test_an_owner_that_is_nobody), cmocka_unit_test(test_who_has_moved_waits_no_more),
-        cmocka_unit_test(test_readers_by_memory),
+        cmocka_unit_test(test_readers_by_memory),       cmocka_unit_test(test_a_lock_that_was_handed_on),
     };
 
     return cmocka_run_group_tests_name("waits_settle", tests, NULL, NULL);
