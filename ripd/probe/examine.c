@@ -173,23 +173,6 @@ static void want_again(struct probe *probe, size_t index, uint64_t now_mono_ns)
     probe->again_last_mono_ns = now_mono_ns;
 }
 
-/* Who owns the lock that it waits for, before watch->last becomes this look. */
-static void remember_lock(const struct subject *subject, struct watch *watch, const struct kernel_reading *reading,
-                          bool whole)
-{
-    const bool same = kernel_has_not_run(&watch->last, &reading->times);
-
-    if (probe_is_stopped(subject))
-        return; /* it holds up others, but nobody it */
-    if (whole && (reading->has & KERNEL_HAS_LOCK) != 0)
-        lock_wait_seen(&watch->lock, &reading->lock_owner, &reading->lock_look, same);
-    else if (whole)
-        watch->lock = (struct lock_wait){.until_mono_ns = 0};
-    else if (same)
-        watch->lock.until_mono_ns = reading->times.read_mono_ns;
-    watch->doubted &= !whole;
-}
-
 /* The evidence of a thread that is there. False: it takes another look. */
 static bool weigh(struct probe *probe, const struct subject *subject, struct watch *watch,
                   struct kernel_reading *reading, bool whole, struct evidence *evidence)
@@ -205,7 +188,8 @@ static bool weigh(struct probe *probe, const struct subject *subject, struct wat
         watch->first = watch->last = *times;
     evidence->cpu = kernel_decode_cpu(&watch->last, times, probe->tick_ns);
     remember(probe, subject, watch, reading, whole);
-    remember_lock(subject, watch, reading, whole);
+    if (!probe_is_stopped(subject)) /* such a one holds up others, but nobody it */
+        watch_lock(watch, reading, whole);
     evidence->wait = watch->wait;
     if (times->state == 'R' && times->read_mono_ns < watch->last.read_mono_ns + KERNEL_LOOKS_NS)
         return probe_is_stopped(subject);

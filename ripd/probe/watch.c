@@ -96,6 +96,20 @@ void watches_drop(struct watches *watches, size_t index)
     watches->by_suspect[index] = WATCH_NONE;
 }
 
+void watch_lock(struct watch *watch, const struct kernel_reading *reading, bool whole)
+{
+    const bool same = kernel_has_not_run(&watch->last, &reading->times);
+    const bool outdated = !same && reading->times.read_mono_ns < watch->last.read_mono_ns;
+
+    if (whole && (reading->has & KERNEL_HAS_LOCK) != 0 && !outdated)
+        lock_wait_seen(&watch->lock, &reading->lock_owner, &reading->lock_look, same);
+    else if (whole || !same)
+        watch->lock = (struct lock_wait){.until_mono_ns = 0};
+    else
+        watch->lock.until_mono_ns = reading->times.read_mono_ns;
+    watch->doubted &= !whole;
+}
+
 static int compare_watches(const void *left, const void *right)
 {
     const struct watch *a = left, *b = right;

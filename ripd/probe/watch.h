@@ -6,6 +6,8 @@
  * Guarantees
  *   A. A suspect that is not named in a pass is forgotten with it, and so is one that has moved since.
  *   B. At most WATCHES_MAX are remembered.
+ *   C. What is known of a lock is of one wait: once a look says that the thread has run, nothing that was seen before
+ *      counts, though it may wait for the same lock again.
  */
 #ifndef RIPD_PROBE_WATCH_H
 #define RIPD_PROBE_WATCH_H
@@ -54,6 +56,12 @@ int watches_begin(struct watches *watches, const struct detector_suspect *suspec
 
 /* The watch of a suspect, by its index; made if there is none. NULL: no memory, or too many. */
 struct watch *watches_take(struct watches *watches, const struct detector_suspect *suspects, size_t index);
+
+/*
+ * Who owns the lock that it waits for, as a reading has it; before watch->last becomes that of the reading, which may
+ * be the older one: answers come late. whole: it was asked what it waits for.
+ */
+void watch_lock(struct watch *watch, const struct kernel_reading *reading, bool whole);
 
 /* Takes back what was remembered and found out of a suspect. */
 void watches_drop(struct watches *watches, size_t index);

@@ -139,6 +139,67 @@ static void test_locks_and_doubts(void **state)
     watches_done(&watches);
 }
 
+/* A reading of a thread that had run so often by then; whole: with its lock's owner, who is always the same. */
+static void read_at(struct watch *watch, uint64_t mono_ns, uint64_t run_count, bool whole)
+{
+    const struct kernel_reading reading = {
+        .times = {.read_mono_ns = mono_ns,
+                  .has = KERNEL_HAS_SCHEDSTAT,
+                  .schedstat = {.cpu_ns = run_count, .slice_count = run_count},
+                  .state = 'S'},
+        .has = whole ? KERNEL_HAS_LOCK : 0,
+        .lock_owner = {.address = 4096, .tid = 7},
+        .lock_look = {mono_ns + 1, mono_ns + 2},
+    };
+
+    watch_lock(watch, &reading, whole);
+    if (mono_ns >= watch->last.read_mono_ns)
+        watch->last = reading.times;
+}
+
+static void test_a_lock_is_of_one_wait(void **state)
+{
+    struct watch watch = {.doubted = true};
+
+    (void)state;
+    read_at(&watch, 10, 1, false);
+    assert_true(watch.doubted);
+    read_at(&watch, 20, 1, true);
+    assert_false(watch.doubted);
+    read_at(&watch, 30, 1, false);
+    assert_int_equal(watch.lock.looks[0].begun_mono_ns, 21);
+    assert_int_equal(watch.lock.until_mono_ns, 30);
+    read_at(&watch, 40, 1, true);
+    assert_int_equal(watch.lock.looks[0].begun_mono_ns, 21);
+    assert_int_equal(watch.lock.looks[2].begun_mono_ns, 41);
+
+    read_at(&watch, 50, 2, false); /* it has run, and waits again */
+    assert_int_equal(watch.lock.owner.address, 0);
+    read_at(&watch, 60, 2, false);
+    assert_int_equal(watch.lock.owner.address, 0);
+    read_at(&watch, 70, 2, true); /* for the same lock, of the same owner */
+    assert_int_equal(watch.lock.looks[0].begun_mono_ns, 71);
+
+    read_at(&watch, 80, 3, true);
+    assert_int_equal(watch.lock.looks[0].begun_mono_ns, 81);
+}
+
+static void test_an_answer_that_comes_late(void **state)
+{
+    struct watch watch = {.doubted = false};
+
+    (void)state;
+    read_at(&watch, 10, 1, false);
+    read_at(&watch, 30, 1, false);
+    read_at(&watch, 20, 1, true); /* of the wait that it is still in */
+    assert_int_equal(watch.lock.looks[0].begun_mono_ns, 21);
+    read_at(&watch, 40, 2, false);
+    read_at(&watch, 35, 1, true); /* of one that is over */
+    assert_int_equal(watch.lock.owner.address, 0);
+    read_at(&watch, 50, 2, false);
+    assert_int_equal(watch.lock.owner.address, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +207,8 @@ int main(void)
         cmocka_unit_test(test_forgotten_when_it_moves_or_goes),
         cmocka_unit_test(test_not_looked_at_and_dropped),
         cmocka_unit_test(test_locks_and_doubts),
+        cmocka_unit_test(test_a_lock_is_of_one_wait),
+        cmocka_unit_test(test_an_answer_that_comes_late),
         cmocka_unit_test(test_a_limit),
     };
 
