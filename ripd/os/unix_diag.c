@@ -71,7 +71,7 @@ static int throw_away(int descriptor, void *buffer, size_t capacity)
     return bytes == -EAGAIN ? 0 : bytes < 0 ? (int)bytes : -EBUSY;
 }
 
-/* Sends a question; ret_sequence tells its answers. */
+/* Sends a question; its answers have the sequence number that its header gets here. */
 static int ask(int descriptor, struct question *question)
 {
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};

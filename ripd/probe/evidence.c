@@ -10,7 +10,8 @@
  *      first, until the budget is spent, then those in what may be a deadlock, then the others in turn, until a quarter
  *      of it is. What is left of that quarter is for threads of stopped processes, which were in some wait too. The
  *      doubted have another quarter when they turn out to be in doubt. The budget is for reading /proc: the
- * bookkeeping, some 25 ns for each suspect, is not taken out of it, or a million of them would leave nothing for any.
+ *      bookkeeping, some 25 ns for each suspect, is not taken out of it, or a million of them would leave nothing for
+ *      any.
  *   3. A process is asked about again after its threads; if it is not the same any more, nothing that was read counts.
  *   4. Only numbers that the ring itself gives are looked up, below the pid that it is known to be of.
  */
