@@ -312,6 +312,14 @@ size_t evidence_doubt(struct probe *probe, const struct waits *waits)
     return count;
 }
 
+/* Of a process for which there was no time nothing was read now: what was found before stands. */
+static void leave_unasked(struct probe *probe, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (probe->owners[i] != NO_SUBJECT && !probe->subjects[probe->owners[i]].asked)
+            probe->owners[i] = NO_SUBJECT;
+}
+
 /* After every owner has been read: all were in their waits when each was, in whatever order that happened. */
 static void examine_all_stand(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
                               size_t count)
@@ -319,7 +327,7 @@ static void examine_all_stand(struct probe *probe, struct registry *registry, st
     const uint64_t deadline_mono_ns = clock_mono_ns() + probe->budget_ns / KNOWN_BUDGET_PART;
 
     for (size_t i = 0; i < count; i++) {
-        if (probe->owners[i] == NO_SUBJECT || !probe->subjects[probe->owners[i]].asked)
+        if (probe->owners[i] == NO_SUBJECT)
             continue;
         if (clock_mono_ns() >= deadline_mono_ns)
             return;
@@ -337,6 +345,7 @@ void evidence_confirm(struct probe *probe, struct registry *registry, struct det
     deadline_mono_ns = clock_mono_ns() + budget_ns;
     if (attach_suspects(probe, registry, suspects, count, true) == 0) {
         probe_ask_subjects(probe, deadline_mono_ns - budget_ns / 2);
+        leave_unasked(probe, count);
         if (gather_doubted(probe, suspects, count) == 0)
             examine_pending(probe, registry, suspects, count, deadline_mono_ns);
         examine_all_stand(probe, registry, suspects, count);

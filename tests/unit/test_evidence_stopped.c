@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "core/waits.h"
 #include "os/clock.h"
 #include "probe/evidence.h"
 
@@ -66,7 +67,7 @@ static void start_threads(void *context)
 static void open_probe(struct play *play, uint64_t budget_ns)
 {
     const struct probe_options options = {
-        .proc_path = "/proc", .cgroup_path = "/sys/fs/cgroup", .budget_ns = budget_ns};
+        .proc_path = "/proc", .cgroup_path = "/sys/fs/cgroup", .budget_ns = budget_ns, .diag = -1};
 
     probe_free(play->probe);
     assert_int_equal(probe_new(&play->probe, &options), 0);
@@ -302,14 +303,37 @@ static void test_seldom(void **state)
     assert_int_equal(facts->window_ns, KERNEL_UNKNOWN);
 }
 
+/* Who is looked at again, because there are doubts, loses nothing where there is no time for it. */
+static void test_no_time_for_doubts(void **state)
+{
+    struct play *play = *state;
+    struct waits_node nodes[COUNT] = {{.kind = WAITS_ID}};
+    struct waits waits = {.nodes = nodes, .count = COUNT, .waiting_count = COUNT};
+
+    all_wait(play);
+    for (size_t i = 0; i < COUNT; i++)
+        nodes[i] = (struct waits_node){
+            .ring = 1, .slot = (uint32_t)i, .generation = play->suspects[i].generation, .doubted = true};
+    assert_int_equal(evidence_doubt(play->probe, &waits), COUNT);
+    step_ns = ample_ns;
+    evidence_confirm(play->probe, play->scene->registry, play->suspects, COUNT);
+    step_ns = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_true(play->suspects[i].evidence.examined);
+        assert_non_null(play->suspects[i].kernel);
+    }
+    evidence_confirm(play->probe, play->scene->registry, play->suspects, COUNT); /* they are still to be looked at */
+    for (size_t i = 0; i < COUNT; i++)
+        assert_true(play->suspects[i].evidence.examined);
+}
+
 int main(void)
 {
 #define PLAY_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        PLAY_TEST(test_before_while_and_after),
-        PLAY_TEST(test_not_looked_at),
-        PLAY_TEST(test_the_stopped_come_last),
-        PLAY_TEST(test_seldom),
+        PLAY_TEST(test_before_while_and_after), PLAY_TEST(test_not_looked_at),
+        PLAY_TEST(test_the_stopped_come_last),  PLAY_TEST(test_seldom),
+        PLAY_TEST(test_no_time_for_doubts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
