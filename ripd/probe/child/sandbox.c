@@ -6,6 +6,7 @@
  */
 #include "probe/child/sandbox.h"
 
+#include <fcntl.h>
 #include <seccomp.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -44,7 +45,6 @@ static const struct allowed_call allowed[] = {
     {SCMP_SYS(readlink), KEEPER | WORKER},
     {SCMP_SYS(readlinkat), ALL},
     {SCMP_SYS(getdents64), KEEPER | WORKER},
-    {SCMP_SYS(fcntl), ALL}, /* F_GETLK */
     {SCMP_SYS(pidfd_open), ALL},
     {SCMP_SYS(process_vm_readv), KEEPER | WORKER},
     {SCMP_SYS(getxattr), KEEPER | FETCHER}, /* access control lists */
@@ -83,9 +83,14 @@ static const struct allowed_call allowed[] = {
     {SCMP_SYS(seccomp), KEEPER},
 };
 
-static const struct sandbox_condition keeper_if[] = {{SCMP_SYS(socketpair), 0, AF_UNIX}};
+/* Of fcntl: none that makes the kernel send signals to whom they name, or that takes a lock. The keeper's is last. */
+static const struct sandbox_condition allowed_if[] = {
+    {SCMP_SYS(fcntl), 1, F_GETLK}, {SCMP_SYS(fcntl), 1, F_GETFD},         {SCMP_SYS(fcntl), 1, F_SETFD},
+    {SCMP_SYS(fcntl), 1, F_GETFL}, {SCMP_SYS(fcntl), 1, F_DUPFD_CLOEXEC}, {SCMP_SYS(socketpair), 0, AF_UNIX},
+};
 
 #define ALLOWED_COUNT (sizeof(allowed) / sizeof(allowed[0]))
+#define ALLOWED_IF_COUNT (sizeof(allowed_if) / sizeof(allowed_if[0]))
 
 static int filter_calls(int who)
 {
@@ -95,7 +100,7 @@ static int filter_calls(int who)
     for (size_t i = 0; i < ALLOWED_COUNT; i++)
         if ((allowed[i].who & who) != 0)
             calls[count++] = allowed[i].number;
-    return sandbox_filter(calls, count, keeper_if, who == KEEPER ? sizeof(keeper_if) / sizeof(keeper_if[0]) : 0);
+    return sandbox_filter(calls, count, allowed_if, who == KEEPER ? ALLOWED_IF_COUNT : ALLOWED_IF_COUNT - 1);
 }
 
 static int enter_child(int who)

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_probe_sandbox.c - what the processes of ripd-probe cannot do any more, tried from inside, and what their work
+ * takes: ripd/probe/child/sandbox.c. Of the filter that all helpers have see test_sandbox.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/file.h"
+#include "probe/child/sandbox.h"
+
+static int ends[2]; /* of a pair of sockets */
+static int file;    /* one that may be read and written */
+
+static bool is_refused(long result)
+{
+    return result == -1 && errno == EPERM;
+}
+
+static bool may_signal(void)
+{
+    return !is_refused(kill(0x7ffffffe, 0)) || !is_refused(fcntl(ends[0], F_SETOWN, getppid())) ||
+           !is_refused(fcntl(ends[0], F_SETSIG, SIGKILL)) || !is_refused(fcntl(ends[0], F_SETFL, O_ASYNC)) ||
+           !is_refused(fcntl(file, F_SETLEASE, F_RDLCK)) || !is_refused(syscall(SYS_tgkill, getppid(), getppid(), 0));
+}
+
+static bool may_lock(void)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_len = 1};
+
+    return !is_refused(fcntl(file, F_SETLK, &lock)) || !is_refused(fcntl(file, F_OFD_SETLK, &lock));
+}
+
+static bool may_make(void)
+{
+    return !is_refused(socket(AF_UNIX, SOCK_STREAM, 0)) || !is_refused(socketpair(AF_UNIX, SOCK_STREAM, 0, ends)) ||
+           !is_refused(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) || !is_refused(write(file, "x", 1)) ||
+           !is_refused(open("/dev/null", O_WRONLY));
+}
+
+/* Asking about locks is what the worker is for. */
+static bool can_ask(void)
+{
+    uint32_t pid;
+
+    return file_lock_holder(file, 0, &pid) == 0 && (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDWR;
+}
+
+/* The status of a child in the sandbox; the keeper's alone, if inner is NULL. */
+static int run_inside(int (*inner)(void))
+{
+    pid_t pid = fork();
+    int status = -1;
+
+    if (pid == 0) {
+        if (sandbox_enter_keeper() != 0 || (inner != NULL && inner() != 0))
+            _exit(100);
+        if (inner == NULL) /* it has children to end, but signals nobody in another way, and locks nothing */
+            _exit(!is_refused(fcntl(ends[0], F_SETOWN, getppid())) || may_lock() || !can_ask());
+        _exit(may_signal() ? 1 : may_lock() ? 2 : may_make() ? 3 : can_ask() ? 0 : 4);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void test_the_keeper(void **state)
+{
+    (void)state;
+    assert_int_equal(run_inside(NULL), 0);
+}
+
+static void test_the_worker(void **state)
+{
+    (void)state;
+    assert_int_equal(run_inside(sandbox_enter_worker), 0);
+}
+
+static void test_the_fetcher(void **state)
+{
+    (void)state;
+    assert_int_equal(run_inside(sandbox_enter_fetcher), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_keeper),
+        cmocka_unit_test(test_the_worker),
+        cmocka_unit_test(test_the_fetcher),
+    };
+    char path[] = "/tmp/test_probe_sandbox-XXXXXX";
+    int failed;
+
+    file = mkostemp(path, O_CLOEXEC);
+    if (file < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0)
+        return EXIT_FAILURE;
+    failed = cmocka_run_group_tests_name("probe_sandbox", tests, NULL, NULL);
+    unlink(path);
+    return failed;
+}
