@@ -71,9 +71,14 @@ struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count)
     return symbol;
 }
 
-static size_t place_of(uint64_t offset, size_t capacity)
+/* Offsets come from rings: where their places meet depends on where the table lies, which no ring knows. */
+static size_t place_of(const struct symbol_table *table, uint64_t offset, size_t capacity)
 {
-    return (size_t)((offset * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (capacity - 1);
+    uint64_t hash = offset ^ (uintptr_t)table;
+
+    hash = (hash ^ hash >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    hash = (hash ^ hash >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return (size_t)(hash ^ hash >> 33) & (capacity - 1);
 }
 
 void symbol_table_done(struct symbol_table *table)
@@ -110,7 +115,7 @@ const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_
     const struct symbol_rows *rows = atomic_load_explicit(&table->rows, memory_order_acquire);
     const struct symbol *symbol = NULL;
 
-    for (size_t place = rows == NULL ? 0 : place_of(offset, rows->capacity); rows != NULL;
+    for (size_t place = rows == NULL ? 0 : place_of(table, offset, rows->capacity); rows != NULL;
          place = (place + 1) & (rows->capacity - 1)) {
         /* acquire: pairs with the release in put() */
         symbol = atomic_load_explicit(&rows->rows[place].symbol, memory_order_acquire);
@@ -120,9 +125,9 @@ const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_
     return symbol;
 }
 
-static void put(struct symbol_rows *rows, uint64_t offset, struct symbol *symbol)
+static void put(const struct symbol_table *table, struct symbol_rows *rows, uint64_t offset, struct symbol *symbol)
 {
-    size_t place = place_of(offset, rows->capacity);
+    size_t place = place_of(table, offset, rows->capacity);
 
     while (atomic_load_explicit(&rows->rows[place].symbol, memory_order_relaxed) != NULL)
         place = (place + 1) & (rows->capacity - 1);
@@ -146,7 +151,7 @@ static struct symbol_rows *grow(struct symbol_table *table, struct symbol_rows *
         struct symbol *symbol = atomic_load_explicit(&before->rows[i].symbol, memory_order_relaxed);
 
         if (symbol != NULL)
-            put(rows, before->rows[i].offset, symbol);
+            put(table, rows, before->rows[i].offset, symbol);
     }
     /* release: pairs with the acquire in symbol_table_find() */
     atomic_store_explicit(&table->rows, rows, memory_order_release);
@@ -181,7 +186,7 @@ int symbol_table_add(struct symbol_table *table, struct symbol_budget *budget, u
         return result;
     }
     charge(table, symbol_bytes(symbol->frames, symbol->frame_count));
-    put(rows, offset, symbol);
+    put(table, rows, offset, symbol);
     if (++table->count == SYMBOL_TABLE_MAX || table->bytes >= SYMBOL_TABLE_BYTES_MAX)
         atomic_store_explicit(&table->full, true, memory_order_relaxed);
     return 0;

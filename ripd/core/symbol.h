@@ -54,7 +54,7 @@ struct symbol_table {
     uint32_t uid;
 };
 
-/* All zero is an empty table. */
+/* All zero is an empty table. It stays where it is. */
 void symbol_table_done(struct symbol_table *table);
 
 /* NULL: not looked up yet. */

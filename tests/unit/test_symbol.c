@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/symbol.h"
 
@@ -182,6 +183,42 @@ static void test_readers_of_a_growing_table(void **state)
     symbol_budget_unref(budget);
 }
 
+/* CPU time that it takes to find all in a table of that many offsets so far apart: the least of a few times. */
+static uint64_t finding_ns(uint64_t distance, size_t count)
+{
+    struct symbol_budget *budget = symbol_budget_new();
+    struct symbol_table table = {.count = 0};
+    uint64_t least_ns = UINT64_MAX;
+
+    for (uint64_t i = 1; i <= count; i++)
+        assert_int_equal(symbol_table_add(&table, budget, 7, i * distance, symbol_new(NULL, 0)), 0);
+    for (int turn = 0; turn < 3; turn++) {
+        struct timespec begun, ended;
+        uint64_t ns;
+
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begun);
+        for (uint64_t i = 1; i <= count; i++)
+            assert_true(symbol_table_find(&table, i * distance) != NULL);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ended);
+        ns = (uint64_t)(ended.tv_sec - begun.tv_sec) * 1000000000 + (uint64_t)ended.tv_nsec - (uint64_t)begun.tv_nsec;
+        least_ns = ns < least_ns ? ns : least_ns;
+    }
+    symbol_table_done(&table);
+    symbol_budget_unref(budget);
+    return least_ns;
+}
+
+/* Whoever chooses offsets cannot choose where they meet. */
+static void test_offsets_that_would_collide(void **state)
+{
+    uint64_t near_ns = finding_ns(16, SYMBOL_TABLE_MAX - 1),
+             far_ns = finding_ns(UINT64_C(1) << 47, SYMBOL_TABLE_MAX - 1);
+
+    (void)state;
+    if (far_ns > 50 * near_ns)
+        fail_msg("near %llu ns, far %llu ns", (unsigned long long)near_ns, (unsigned long long)far_ns);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +228,7 @@ int main(void)
         cmocka_unit_test(test_bytes_of_a_table),
         cmocka_unit_test(test_bytes_of_a_user),
         cmocka_unit_test(test_readers_of_a_growing_table),
+        cmocka_unit_test(test_offsets_that_would_collide),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
