@@ -257,8 +257,9 @@ static void describe_node(struct waits_node *node, struct registry *registry, st
     if (node->kind == WAITS_READERS)
         return;
     if (ring_tid == 0 ||
-        registry_find_thread(registry, ring, node->process, ring_tid, deadline_mono_ns, &node->tid) != 0)
-        node->tid = 0;
+        registry_find_thread(registry, ring, node->process, ring_tid, deadline_mono_ns, &node->tid) != 0 ||
+        (node->kind == WAITS_THREAD && !registry_has_thread(registry, ring, node->process, node->tid)))
+        node->tid = 0; /* or it has ended: its lock is held by nobody now */
     if (node->kind != WAITS_ID)
         return;
     if (mapping_id(&ring->mapping, node->slot, &info) == 0 && info.generation == node->generation) {

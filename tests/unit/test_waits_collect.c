@@ -211,14 +211,16 @@ static void test_holders_by_id(void **state)
     ring_builder_slot(&fixture->ring, 250)->tid = 0;
     mark(fixture, 200, 251, 3, RIP_WAIT_OWNER_IS_ID); /* of slot 250, on no thread */
     mark(fixture, 203, 99999, 3, RIP_WAIT_OWNER_IS_ID);
-    mark(fixture, 204, 99998, 3, 0);
+    mark(fixture, 204, 4194303, 3, 0);
+    mark(fixture, 205, (uint32_t)getpid(), 3, 0);
     scan(fixture, 100);
     assert_non_null(node_of(fixture, 250));
     assert_ptr_equal(&fixture->waits->nodes[node_of(fixture, 200)->next], node_of(fixture, 250));
     assert_int_equal(fixture->waits->nodes[node_of(fixture, 203)->next].kind, WAITS_THREAD);
     assert_int_equal(fixture->waits->nodes[node_of(fixture, 203)->next].tid, 0);
     assert_int_equal(fixture->waits->nodes[node_of(fixture, 204)->next].kind, WAITS_THREAD);
-    assert_int_equal(fixture->waits->nodes[node_of(fixture, 204)->next].tid, 99998);
+    assert_int_equal(fixture->waits->nodes[node_of(fixture, 204)->next].tid, 0); /* there is no such thread */
+    assert_int_equal(fixture->waits->nodes[node_of(fixture, 205)->next].tid, (uint32_t)getpid());
 }
 
 /* It fits by its tag, and by nothing else: the id has been seen to move since it was made. */
