@@ -2,41 +2,9 @@
 /*
  * test_waits.c - chains, deadlocks and certainty: by hand, against a slow model on random graphs, and at size.
  */
+#include "waits_test.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "core/waits.h"
-
-#define SECOND UINT64_C(1000000000)
-
-enum { RING = 3, PROCESS = 1 };
-
-/* tid t waits since begun for a lock that owner held when that was read. Slots are numbers of tids. */
-static void add(struct waits *waits, uint32_t tid, uint32_t owner, uint64_t begun_ns, uint64_t seen_ns, uint8_t flags)
-{
-    const struct rip_wait_info wait = {
-        .slot = tid,
-        .generation = 2,
-        .id = 1000000 + tid,
-        .tid = tid,
-        .process = PROCESS,
-        .flags = flags,
-        .owner = owner,
-        .progress = 5,
-        .address = 4096 + tid,
-        .seen_mono_ns = seen_ns,
-        .begun_mono_ns = begun_ns,
-    };
-
-    assert_int_equal(waits_add(waits, RING, &wait), 0);
-}
 
 /* The second reading finds everything as the first did. */
 static void settle(struct waits *waits)
@@ -46,32 +14,6 @@ static void settle(struct waits *waits)
         waits_again(&waits->nodes[i], &waits->nodes[i].wait);
     waits_settle(waits);
 }
-
-static const struct waits_node *node_of(const struct waits *waits, uint32_t tid)
-{
-    uint32_t found = waits_find(waits, RING, tid, 2);
-
-    assert_int_not_equal(found, WAITS_NONE);
-    return &waits->nodes[found];
-}
-
-/* The chain of tid is these tids; those that are no ids are given by their owner. */
-static void assert_chain(const struct waits *waits, uint32_t tid, size_t count, const uint32_t *tids)
-{
-    uint32_t chain[WAITS_CHAIN_MAX], left_out;
-
-    assert_int_equal(waits_chain(waits, waits_find(waits, RING, tid, 2), chain, &left_out), count);
-    assert_int_equal(left_out, 0);
-    for (size_t i = 0; i < count; i++) {
-        const struct waits_node *node = &waits->nodes[chain[i]];
-
-        assert_int_equal(node->kind == WAITS_ID ? node->ring_tid : node->owner, tids[i]);
-    }
-}
-
-#define CHAIN(waits, tid, ...)                                                                                         \
-    assert_chain(waits, tid, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t),                               \
-                 (const uint32_t[]){__VA_ARGS__})
 
 /* By hand ---------------------------------------------------------------------------------------------------------- */
 
