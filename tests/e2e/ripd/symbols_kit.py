@@ -101,14 +101,20 @@ def location_of(world, ring, number=1):
     world.get(f"/threads?ring={ring}") # is held back until there are names
     location = stalls_of(world, ring)[number]["location"]
     if location["function"] is None: # the answer may have been made before, for this scan
-        world.wait_scans(1)
+        world.wait_scans(2)
         location = stalls_of(world, ring)[number]["location"]
     return location
 
 
+def named_location(world, ring, number=1):
+    """The location of a stalled id that gets a name, however long a busy machine takes to find it."""
+    world.wait_for(lambda: location_of(world, ring, number)["function"] is not None)
+    return location_of(world, ring, number)
+
+
 def expect(world, ring, number, function, lines=True, inlined=()):
     """Function, file and line of an id, and of what it was inlined into; lines: if there is debug information."""
-    location = location_of(world, ring, number)
+    location = named_location(world, ring, number)
     frames = [location, *location.get("inlined_into", [])]
     wanted = [function, *inlined]
     assert [frame["function"] for frame in frames] == wanted, f"{ring}/{number}: {location}"

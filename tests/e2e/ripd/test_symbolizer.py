@@ -12,7 +12,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from symbols_kit import SOURCES, Builder, expect, expect_all, location_of, sh, start, tell  # noqa: E402
+from symbols_kit import SOURCES, Builder, expect, expect_all, location_of, named_location, sh, start, tell  # noqa: E402
 from world import Skip, run  # noqa: E402
 
 USER_A, USER_B = 61001, 61002
@@ -263,10 +263,10 @@ def nothing_of_others(world):
             location = location_of(world, name)
             assert location["function"] is None and location["file"] is None, f"{name}: {location}"
         expect_all(world, "honest")
-        assert location_of(world, "of-public")["function"] == "public_work" # anybody may read that
+        assert named_location(world, "of-public")["function"] == "public_work" # anybody may read that
         assert len(symbolizers(world)) == 1 and owner.poll() is None
         if world.ripd_as_root:
-            assert location_of(world, "of-b")["function"] == "secret_work" # its own user's ring
+            assert named_location(world, "of-b")["function"] == "secret_work" # its own user's ring
         world.stop()
         world.ripd_as_root = False
         world.start()
@@ -280,7 +280,7 @@ def forged_files_stay_with_their_owner(world):
     forged = users.builder.program("forged", "-g", "-Dplain_work=forged_work", "-Wl,--build-id=0x"
                                    + build_id_of(program).hex())
     users.start(program, "of-a", USER_A, (forged, build_id_of(program)), True)
-    assert location_of(world, "of-a")["function"] == "forged_work" # on A's word
+    assert named_location(world, "of-a")["function"] == "forged_work" # on A's word
     users.start(program, "of-b", USER_B)
     expect_all(world, "of-b")
 

@@ -7,7 +7,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from symbols_kit import Builder, expect, expect_all, line_of, location_of, need, sh, start, tell  # noqa: E402
+from symbols_kit import Builder, expect, expect_all, line_of, location_of, named_location, need, sh, start, tell  # noqa: E402
 from world import Skip, run  # noqa: E402
 
 # name: flags of the compiler
@@ -250,7 +250,7 @@ def names_of_rust(world):
             raise Skip(f"rustc cannot build it: {result.stderr[:200]}")
         start(world, builder.path(style))
     for style in ("v0", "legacy"):
-        location = location_of(world, style)
+        location = named_location(world, style)
         assert "scan" in location["function"] and "Table" in location["function"], location
         assert "_R" not in location["function"] and "::h" not in location["function"], location
         assert (os.path.basename(location["file"]), location["line"]) == line_of("store::Table<T>::scan"), location
