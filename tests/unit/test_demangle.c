@@ -29,6 +29,12 @@ static void test_all(void **state)
         {"_ZN46_$LT$target..Db$u20$as$u20$core..ops..Drop$GT$4drop17h70b494ae2cd4aeedE",
          "<target::Db as core::ops::Drop>::drop"},
         {"_ZN1a1b17hnothexadecimal00E", "a::b::hnothexadecimal00"},
+        {"_RNvMNtCs4fqI2P2rA04_6target5storeINtB2_5TablemE4scanB4_", "<target::store::Table<u32>>::scan"},
+        {"_RNvXs5_NtCsd4VYFwevHkG_4core3fmtRhNtB5_5Debug3fmt", "<&u8 as core::fmt::Debug>::fmt"},
+        {"_R", NULL},
+        {"_RNv", NULL},
+        {"_D6target5store4scanFiZv", "target.store.scan(int)"},
+        {"_DYNAMIC", NULL},
     };
 
     (void)state;

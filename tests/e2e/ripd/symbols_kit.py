@@ -65,7 +65,7 @@ class Builder:
     def program(self, name, *flags, compiler="gcc", source="target.c"):
         path = self.path(name)
         sh(need(compiler), f"-I{TOP}/include", "-D_GNU_SOURCE", f'-DPROGRAM_NAME="{name}"', *flags,
-           f"{SOURCES}/{source}", self.librip(), "-o", path, "-pthread")
+           f"{SOURCES}/{source}", self.librip(), "-o", path, "-pthread", cwd=self.folder)
         return path
 
     def shared(self, name, *flags):

@@ -7,7 +7,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from symbols_kit import Builder, expect, expect_all, line_of, location_of, named_location, need, sh, start, tell  # noqa: E402
+from symbols_kit import (Builder, expect, expect_all, line_of, location_of, named_location, need, sh,  # noqa: E402
+                         start, tell)
 from world import Skip, run  # noqa: E402
 
 # name: flags of the compiler
@@ -243,13 +244,19 @@ def names_of_rust(world):
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "symbols", "target.rs")
     for style in ("v0", "legacy"):
         result = subprocess.run(["rustc", "-g", source, "-o", builder.path(style), "-Z", "unstable-options", "-C",
-                                 f"link-arg={builder.librip()}", "-C", f"symbol-mangling-version={style}"],
+                                 f"link-args={builder.librip()} -lc", "-C", f"symbol-mangling-version={style}"],
                                 env={**os.environ, "RUSTC_BOOTSTRAP": "1"}, capture_output=True, text=True,
                                 check=False)
         if result.returncode != 0:
-            raise Skip(f"rustc cannot build it: {result.stderr[:200]}")
+            raise Skip(f"rustc cannot build it: {result.stderr[-200:]}")
         start(world, builder.path(style))
+        stripped = shutil.copy(builder.path(style), builder.path(f"{style}-stripped"))
+        sh("strip", "--strip-debug", stripped)
+        start(world, stripped)
     for style in ("v0", "legacy"):
+        stripped = named_location(world, f"{style}-stripped")
+        assert "scan" in stripped["function"] and "Table" in stripped["function"], stripped
+        assert "_R" not in stripped["function"] and "::h" not in stripped["function"], stripped
         location = named_location(world, style)
         assert "scan" in location["function"] and "Table" in location["function"], location
         assert "_R" not in location["function"] and "::h" not in location["function"], location

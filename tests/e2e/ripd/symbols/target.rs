@@ -16,7 +16,7 @@ mod store {
         #[inline(never)]
         pub fn scan(&self) {
             unsafe { super::rip_snap() }; // MARK store::Table<T>::scan
-            std::hint::black_box(&self.0);
+            unsafe { std::mem::forget(std::ptr::read_volatile(&self.0)) };
         }
     }
 }
