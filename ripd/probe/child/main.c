@@ -6,7 +6,8 @@
  * It is started by ripd, once, before ripd gives up its privileges (see probe/protocol.h). The keeper reads nothing of
  * anybody's, so nothing can make it end but its own end; a worker that crashes, hangs or is not wanted any more is
  * replaced, RESTART_NS after it began or at once, whichever is later. A fetcher may wait for a file that never comes,
- * and cannot be killed then: nobody waits for its end.
+ * and cannot be killed then: nobody waits for its end. Where there is no hold to be had on a child, it is asked about
+ * now and then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,11 +30,12 @@
 #include "probe/child/worker.h"
 
 #define RESTART_NS UINT64_C(1000000000)
+#define ASK_NS UINT64_C(250000000) /* about children that we have no hold on */
 #define LEAVING_MAX 8u
 
 struct child {
     pid_t pid; /* 0 = there is none */
-    int hold;  /* readable when it has ended */
+    int hold;  /* readable when it has ended; negative = there is none */
 };
 
 struct keeper {
@@ -101,8 +103,6 @@ static int start_child(const struct keeper *keeper, const struct role *role, int
     return 0;
 }
 
-/* Fetchers --------------------------------------------------------------------------------------------------------- */
-
 /* Whether it has ended; then nothing is left of it. */
 static bool is_reaped(struct child *child)
 {
@@ -112,6 +112,14 @@ static bool is_reaped(struct child *child)
     *child = (struct child){.hold = -1};
     return true;
 }
+
+/* Whether its end makes nothing readable. */
+static bool is_not_held(const struct child *child)
+{
+    return child->pid != 0 && child->hold < 0;
+}
+
+/* Fetchers --------------------------------------------------------------------------------------------------------- */
 
 static void reap_fetchers(struct keeper *keeper)
 {
@@ -192,11 +200,24 @@ static enum heard hear(struct keeper *keeper, bool first)
     return heard;
 }
 
+/* The next moment at which something may have happened that nothing readable tells of; UINT64_MAX: there is none. */
+static uint64_t next_look(const struct keeper *keeper, uint64_t until_mono_ns)
+{
+    bool held = !is_not_held(&keeper->worker) && !is_not_held(&keeper->fetcher);
+    uint64_t ask_mono_ns;
+
+    for (size_t i = 0; i < keeper->leaving_count; i++)
+        held = held && !is_not_held(&keeper->leaving[i]);
+    ask_mono_ns = held ? UINT64_MAX : clock_mono_ns() + ASK_NS;
+    return until_mono_ns < ask_mono_ns ? until_mono_ns : ask_mono_ns;
+}
+
 /* Waits until the worker has ended, is to be replaced, or until_mono_ns. False: ripd is gone. */
 static bool wait_for_reason(struct keeper *keeper, uint64_t until_mono_ns)
 {
     for (;;) {
-        uint64_t now_ns = clock_mono_ns(), left_ns = until_mono_ns > now_ns ? until_mono_ns - now_ns : 0;
+        uint64_t now_ns = clock_mono_ns(), look_ns = next_look(keeper, until_mono_ns);
+        uint64_t left_ns = look_ns > now_ns ? look_ns - now_ns : 0;
         struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
         struct pollfd descriptors[3 + LEAVING_MAX] = {
             {.fd = HELPER_DESCRIPTOR, .events = POLLIN},
@@ -207,7 +228,7 @@ static bool wait_for_reason(struct keeper *keeper, uint64_t until_mono_ns)
 
         for (size_t i = 0; i < keeper->leaving_count; i++)
             descriptors[count++] = (struct pollfd){.fd = keeper->leaving[i].hold, .events = POLLIN};
-        if (ppoll(descriptors, count, until_mono_ns != UINT64_MAX ? &left : NULL, NULL) < 0 && errno != EINTR)
+        if (ppoll(descriptors, count, look_ns != UINT64_MAX ? &left : NULL, NULL) < 0 && errno != EINTR)
             return false;
         reap_fetchers(keeper);
         if (descriptors[0].revents != 0) {
@@ -216,7 +237,8 @@ static bool wait_for_reason(struct keeper *keeper, uint64_t until_mono_ns)
             if (heard != HEARD_NOTHING)
                 return heard == HEARD_REPLACE;
         }
-        if (descriptors[1].revents != 0 || (until_mono_ns != UINT64_MAX && clock_mono_ns() >= until_mono_ns))
+        if (descriptors[1].revents != 0 || (is_not_held(&keeper->worker) && is_reaped(&keeper->worker)) ||
+            (until_mono_ns != UINT64_MAX && clock_mono_ns() >= until_mono_ns))
             return true;
     }
 }

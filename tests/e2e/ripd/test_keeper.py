@@ -16,14 +16,17 @@ import world as w  # noqa: E402
 
 LINK, REPLACE = 1, 2
 RESTART_S = 1
+DESCRIPTORS = 64  # that it may have
 
 
 class Keeper:
-    def __init__(self):
+    def __init__(self, filled=4):
+        """filled: descriptors below are open; it may have DESCRIPTORS."""
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(w.PATIENCE_S)
-        self.process = subprocess.Popen(["/bin/bash", "-c", f'exec "$0" 3<&{theirs.fileno()}', f"{w.BIN}/ripd-probe"],
-                                        pass_fds=[theirs.fileno()])
+        fill = "".join(f"exec {number}</dev/null; " for number in range(4, filled))
+        self.process = subprocess.Popen(["/bin/bash", "-c", f'exec 3<&{theirs.fileno()}-; {fill}exec "$0"',
+                                         f"{w.BIN}/ripd-probe"], pass_fds=[theirs.fileno()])
         theirs.close()
         self.workers = []
 
@@ -104,6 +107,31 @@ def one_that_does_not_listen(keeper):
     assert is_gone(worker) and keeper.children() != [worker]
 
 
+def is_holding(pid):
+    for number in range(DESCRIPTORS):
+        try:
+            if os.readlink(f"/proc/{pid}/fd/{number}") == "anon_inode:[pidfd]":
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def one_that_cannot_be_held(held):
+    """There is no descriptor left to hold a worker by: its end is noticed all the same, and the next one is started."""
+    held.meet()
+    assert is_holding(held.process.pid)
+    keeper = Keeper(filled=DESCRIPTORS - 3)
+    try:
+        for _ in range(2):
+            keeper.meet()
+            assert len(keeper.children()) == 1
+            assert not is_holding(keeper.process.pid)
+            os.kill(keeper.children()[0], signal.SIGKILL)
+    finally:
+        keeper.close()
+
+
 def nobody_is_there_any_more(keeper):
     keeper.meet()
     worker = keeper.children()[0]
@@ -142,7 +170,8 @@ def killed(keeper):
 
 
 def main():
-    tests = [one_after_another, one_that_does_not_listen, nobody_is_there_any_more, nonsense, killed]
+    tests = [one_after_another, one_that_does_not_listen, one_that_cannot_be_held, nobody_is_there_any_more, nonsense,
+             killed]
     failed = 0
     for test in [test for test in tests if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]:
         keeper = Keeper()
