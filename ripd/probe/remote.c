@@ -178,15 +178,16 @@ static void drop_worker(struct remote *remote, enum remote_end end)
 /* Takes the workers that the keeper has made since. */
 static void meet_workers(struct remote *remote)
 {
-    struct probe_link message;
-    int descriptor = -1;
-
     while (remote->keeper >= 0) {
+        struct probe_link message;
+        int descriptor = -1;
         ssize_t bytes = packet_receive(remote->keeper, &message, sizeof(message), false, &descriptor);
 
         if (bytes == -EAGAIN)
             return;
         if (bytes != (ssize_t)sizeof(message) || message.kind != PROBE_LINK || descriptor < 0) {
+            if (descriptor >= 0)
+                close(descriptor);
             close(remote->keeper);
             remote->keeper = -1;
             return;

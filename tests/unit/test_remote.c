@@ -6,6 +6,7 @@
 #include "probe/remote.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,8 +69,18 @@ static void be_worker(const char *name, int worker_number)
     close(ends[1]);
 }
 
+/* Not the word for it, or too few of it, though with a descriptor. */
+static void send_no_link(bool cut)
+{
+    const struct probe_link link = {.kind = cut ? PROBE_LINK : PROBE_LINK + 1};
+
+    packet_send(HELPER_DESCRIPTOR, &link, cut ? 1 : sizeof(link), HELPER_DESCRIPTOR, true);
+}
+
 static int be_fake(const char *name)
 {
+    if (strncmp(name, "fake-no-link", 12) == 0)
+        send_no_link(strcmp(name, "fake-no-link-cut") == 0);
     for (int i = 0; i < 100; i++)
         be_worker(name, i);
     return 0;
@@ -266,6 +277,34 @@ static void test_end_of_the_program_is_noticed(void **state)
     assert_int_equal(remote_new(&remote, "/nowhere/at-all", -1), -ENOENT);
 }
 
+static size_t count_descriptors(void)
+{
+    size_t count = 0;
+
+    for (int i = 0; i < 1024; i++)
+        count += fcntl(i, F_GETFD) >= 0;
+    return count;
+}
+
+/* What is no worker is not kept, whatever comes with it. */
+static void test_a_keeper_that_talks_nonsense(void **state)
+{
+    static const char *const names[] = {"fake-no-link", "fake-no-link-cut"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        size_t descriptors = count_descriptors();
+        struct remote *remote = start(names[i]);
+
+        assert_int_equal(count_descriptors(), descriptors + 1); /* its socket */
+        assert_int_equal(want(remote, 1, 1), REMOTE_REFUSED);
+        assert_int_equal(count_descriptors(), descriptors);
+        assert_true(counted(remote).gone);
+        assert_int_equal(counted(remote).start_count, 0);
+        remote_free(remote);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +315,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_once_is_nobodys_fault),
         cmocka_unit_test(test_who_ends_them_is_left_alone),
         cmocka_unit_test(test_end_of_the_program_is_noticed),
+        cmocka_unit_test(test_a_keeper_that_talks_nonsense),
     };
 
     if (argc == 1 && strncmp(argv[0], "fake-", 5) == 0)
