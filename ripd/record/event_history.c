@@ -59,6 +59,7 @@ struct event_history {
     uint64_t episode;
     struct event_history_state state;
     bool stopping;
+    bool stopped; /* the thread touches nothing of this any more, once the lock is free */
 };
 
 static int history_init(struct event_history *history)
@@ -272,11 +273,15 @@ static void entry_drop(struct event_history *history)
     history->count--;
 }
 
+static struct timespec instant(uint64_t mono_ns)
+{
+    return (struct timespec){(time_t)(mono_ns / SECOND_NS), (long)(mono_ns % SECOND_NS)};
+}
+
 /* Waits for more to do, for a second attempt, or for the end. */
 static void wait_for_change(struct event_history *history)
 {
-    uint64_t until_ns = clock_mono_ns() + EVENT_HISTORY_RETRY_NS;
-    struct timespec until = {(time_t)(until_ns / SECOND_NS), (long)(until_ns % SECOND_NS)};
+    const struct timespec until = instant(clock_mono_ns() + EVENT_HISTORY_RETRY_NS);
 
     if (history->state.error != 0)
         pthread_cond_timedwait(&history->changed, &history->mutex, &until);
@@ -340,6 +345,8 @@ static void *history_main(void *argument)
         if (!stopping && idle)
             wait_for_change(history);
     }
+    history->stopped = true;
+    pthread_cond_signal(&history->changed);
     pthread_mutex_unlock(&history->mutex);
     return NULL;
 }
@@ -421,21 +428,30 @@ int event_history_descriptor(const struct event_history *history)
     return history->descriptor;
 }
 
+/* Tells the thread to end, and waits for that, however the time of day is set meanwhile. False: it has not in time. */
+static bool has_stopped(struct event_history *history)
+{
+    const struct timespec until = instant(clock_mono_ns() + EVENT_HISTORY_CLOSE_NS);
+    bool stopped;
+
+    pthread_mutex_lock(&history->mutex);
+    history->stopping = true;
+    pthread_cond_signal(&history->changed);
+    while (!history->stopped && pthread_cond_timedwait(&history->changed, &history->mutex, &until) == 0)
+        continue;
+    stopped = history->stopped;
+    pthread_mutex_unlock(&history->mutex);
+    return stopped;
+}
+
 void event_history_close(struct event_history *history)
 {
-    struct timespec until;
-
     if (history == NULL)
         return;
     if (history->started) {
-        pthread_mutex_lock(&history->mutex);
-        history->stopping = true;
-        pthread_cond_signal(&history->changed);
-        pthread_mutex_unlock(&history->mutex);
-        clock_gettime(CLOCK_REALTIME, &until);
-        until.tv_sec += (time_t)(EVENT_HISTORY_CLOSE_NS / SECOND_NS);
-        if (pthread_timedjoin_np(history->thread, NULL, &until) != 0)
+        if (!has_stopped(history))
             return; /* the disk hangs; the thread has the history still, and ends with the process */
+        pthread_join(history->thread, NULL);
     }
     history_free(history);
 }

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "os/clock.h"
 #include "record/event_history.h"
 #include "unit/event_samples.h"
 #include "unit/hanging_disk.h"
@@ -289,6 +290,22 @@ static void test_a_head_that_is_lost(void **state)
     }
 }
 
+/* With nothing left to write it is over at once, but on a machine that has put us aside each time. */
+static void test_closing_does_not_wait_in_vain(void **state)
+{
+    uint64_t shortest_ns = UINT64_MAX;
+
+    for (int i = 0; i < 5 && shortest_ns >= EVENT_HISTORY_CLOSE_NS / 2; i++) {
+        struct event_history *history = started(*state);
+        uint64_t took_ns = clock_mono_ns();
+
+        event_history_close(history);
+        took_ns = clock_mono_ns() - took_ns;
+        shortest_ns = took_ns < shortest_ns ? took_ns : shortest_ns;
+    }
+    assert_true(shortest_ns < EVENT_HISTORY_CLOSE_NS / 2);
+}
+
 /* Closing waits for no disk for long. What it leaves behind goes with the process, and the lock too. */
 static void test_closing_while_it_hangs(void **state)
 {
@@ -315,10 +332,15 @@ int main(void)
 {
 #define HISTORY_TEST(name) cmocka_unit_test_setup_teardown(name, state_directory_set_up, state_directory_tear_down)
     const struct CMUnitTest tests[] = {
-        HISTORY_TEST(test_there_and_back),      HISTORY_TEST(test_files_follow),
-        HISTORY_TEST(test_a_disk_that_hangs),   HISTORY_TEST(test_more_than_can_wait),
-        HISTORY_TEST(test_a_full_disk),         HISTORY_TEST(test_a_sync_that_fails),
-        HISTORY_TEST(test_a_head_that_is_lost), HISTORY_TEST(test_closing_while_it_hangs),
+        HISTORY_TEST(test_there_and_back),
+        HISTORY_TEST(test_files_follow),
+        HISTORY_TEST(test_a_disk_that_hangs),
+        HISTORY_TEST(test_more_than_can_wait),
+        HISTORY_TEST(test_a_full_disk),
+        HISTORY_TEST(test_a_sync_that_fails),
+        HISTORY_TEST(test_a_head_that_is_lost),
+        HISTORY_TEST(test_closing_while_it_hangs),
+        HISTORY_TEST(test_closing_does_not_wait_in_vain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
