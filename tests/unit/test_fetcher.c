@@ -36,6 +36,8 @@ static char folder[64];
 static uid_t own_uid;
 static int proc;
 
+static char mapped_path[192]; /* of a file that the next process maps; "" = none */
+
 /* A process that has a ring, and the ring, for writing. */
 struct subject {
     char path[128];
@@ -62,6 +64,9 @@ static void be_subject(const char *path, gid_t lent_gid, int ready)
         _exit(1);
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* forgotten when the user changes */
     signal(SIGUSR1, hide);
+    if (mapped_path[0] != '\0' &&
+        mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, open(mapped_path, O_RDONLY), 0) == MAP_FAILED)
+        _exit(4);
     if (!rip_create_ring(path, 8))
         _exit(2);
     rip_init(1, "subject", 7, 0, 0);
@@ -348,6 +353,58 @@ static void test_other_files(void **state)
     end_subject(&subject);
 }
 
+/* Where the process has mapped a file of that path; 0: nowhere. */
+static uint64_t find_mapped(pid_t pid, const char *path)
+{
+    char name[64], line[512];
+    uint64_t start = 0;
+    FILE *file;
+
+    snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+    file = fopen(name, "re");
+    assert_non_null(file);
+    while (start == 0 && fgets(line, sizeof(line), file) != NULL)
+        if (strstr(line, path) != NULL)
+            start = strtoull(line, NULL, 16);
+    fclose(file);
+    return start;
+}
+
+/*
+ * A file of that path, seen from another root, where the numbers tell nothing: it may be what is mapped, and will do if
+ * it need not be.
+ */
+static void test_what_may_be_mapped_is_not_exact(void **state)
+{
+    char other_root[] = "/var/tmp/test_fetcher-XXXXXX", command[512];
+    struct stat here, there;
+    struct subject subject;
+    const char *path;
+
+    (void)state;
+    assert_non_null(mkdtemp(other_root));
+    path = make_copy("seen", own_uid, 0444);
+    snprintf(mapped_path, sizeof(mapped_path), "%s%s", other_root, path);
+    snprintf(command, sizeof(command), "mkdir -p %s%s && cp %s %s && chmod -R a+rX %s", other_root, folder, path,
+             mapped_path, other_root);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(stat(path, &here) | stat(mapped_path, &there), 0);
+    start_subject(&subject);
+    if (subject.library != NULL && major(here.st_dev) == 0 && here.st_dev != there.st_dev) {
+        subject.library->start = find_mapped(subject.pid, mapped_path);
+        subject.library->end = subject.library->start + 4096;
+        claim_path(subject.library, path);
+        assert_is(fetch_of(&subject, subject.library->start, false, 0), path);
+        assert_int_equal(fetch_of(&subject, subject.library->start, true, 0), -ESTALE);
+    } else {
+        print_message("skipped: a static program, or the file systems tell files from each other\n");
+    }
+    end_subject(&subject);
+    mapped_path[0] = '\0';
+    snprintf(command, sizeof(command), "rm -rf %s", other_root);
+    assert_int_equal(system(command), 0);
+}
+
 /* With whose rights: those of the process, whoever owns the ring. */
 static void test_whose_rights(void **state)
 {
@@ -454,6 +511,7 @@ int main(void)
         cmocka_unit_test(test_closed_to_its_user),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_other_files),
+        cmocka_unit_test(test_what_may_be_mapped_is_not_exact),
         cmocka_unit_test(test_whose_rights),
         cmocka_unit_test(test_run),
     };

@@ -179,8 +179,14 @@ static void test_other_calls(void **state)
     assert_facts(&reading, NULL, "pselect6", -1, "descriptors below 17");
     reading = in_call(SYS_msgrcv, 4, 0);
     assert_facts(&reading, NULL, "msgrcv", -1, "message queue 4");
+    reading = in_call(SYS_msgsnd, 4, 0);
+    assert_facts(&reading, NULL, "msgsnd", -1, "message queue 4");
     reading = in_call(SYS_semtimedop, 5, 0);
     assert_facts(&reading, NULL, "semtimedop", -1, "semaphore set 5");
+#ifdef SYS_semop /* some machines have the other alone */
+    reading = in_call(SYS_semop, 5, 0);
+    assert_facts(&reading, NULL, "semop", -1, "semaphore set 5");
+#endif
     reading = in_call(SYS_wait4, 4711, 0);
     assert_facts(&reading, NULL, "wait4", -1, "child 4711");
     reading = in_call(SYS_wait4, UINT64_MAX, 0);
@@ -189,6 +195,8 @@ static void test_other_calls(void **state)
     assert_facts(&reading, NULL, "waitid", -1, "child 4711");
     reading = in_call(SYS_waitid, P_PGID, 4711);
     assert_facts(&reading, NULL, "waitid", -1, "a child");
+    reading = in_call(SYS_rt_sigtimedwait, 0, 0);
+    assert_facts(&reading, NULL, "rt_sigtimedwait", -1, "a signal");
     reading = in_call(SYS_getpid, 1, 2);
     assert_facts(&reading, NULL, "getpid", -1, "");
     reading = in_call(100000, 1, 2);

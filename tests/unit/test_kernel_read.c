@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
+#include <sys/sem.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -53,6 +54,16 @@ static void select_for_seven_seconds(void)
     struct timespec seven = {.tv_sec = 7};
 
     pselect(0, NULL, NULL, NULL, &seven, NULL);
+}
+
+static int semaphores;
+
+static void wait_for_a_semaphore(void)
+{
+    struct sembuf down = {.sem_op = -1};
+    struct timespec seven = {.tv_sec = 7};
+
+    semtimedop(semaphores, &down, 1, &seven);
 }
 
 static void sleep_where_there_is_nothing(void)
@@ -137,15 +148,25 @@ static void test_an_instant_is_no_duration(void **state)
 
 static void test_other_timeouts(void **state)
 {
-    uint32_t pid = child_doing(select_for_seven_seconds);
+    static const struct {
+        long number;
+        void (*what)(void);
+    } rows[] = {{SYS_pselect6, select_for_seven_seconds}, {SYS_semtimedop, wait_for_a_semaphore}};
     struct kernel_reading reading;
 
     (void)state;
-    if (read_in_call(pid, SYS_pselect6, &reading)) {
-        kernel_read_memory(proc, &reading);
-        assert_int_equal(reading.timeout_ns, 7 * SECOND_NS);
+    semaphores = semget(IPC_PRIVATE, 1, 0600);
+    assert_true(semaphores >= 0);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint32_t pid = child_doing(rows[i].what);
+
+        if (read_in_call(pid, rows[i].number, &reading)) {
+            kernel_read_memory(proc, &reading);
+            assert_int_equal(reading.timeout_ns, 7 * SECOND_NS);
+        }
+        end_child(pid);
     }
-    end_child(pid);
+    semctl(semaphores, 0, IPC_RMID);
 }
 
 /* Nothing there, or a thread that has moved on: not known. */
@@ -276,6 +297,65 @@ static void test_what_it_polls(void **state)
     close(pipe_ends[1]);
 }
 
+/* One that runs while it is looked at, so many times: the kernel's counts are ours then. */
+static struct {
+    bool made_up;
+    unsigned left;
+    unsigned count;
+    unsigned look_count;
+} runs;
+
+int __real_proc_thread_schedstat(int directory, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat);
+int __wrap_proc_thread_schedstat(int directory, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat);
+int __real_proc_thread_wchan(int directory, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES]);
+int __wrap_proc_thread_wchan(int directory, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES]);
+
+int __wrap_proc_thread_schedstat(int directory, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat)
+{
+    if (!runs.made_up)
+        return __real_proc_thread_schedstat(directory, pid, tid, ret_schedstat);
+    *ret_schedstat = (struct proc_schedstat){.slice_count = 1 + runs.count};
+    return 0;
+}
+
+int __wrap_proc_thread_wchan(int directory, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES])
+{
+    int result = __real_proc_thread_wchan(directory, pid, tid, ret_wchan);
+
+    runs.look_count++;
+    if (runs.left != 0) {
+        runs.left--;
+        runs.count++;
+    }
+    return result;
+}
+
+/* It is read anew until it has not run meanwhile; one that runs each time is told without what it waits for. */
+static void test_one_that_runs_meanwhile(void **state)
+{
+    enum { LOOKS = 4 };
+    uint32_t pid = child_doing(sleep_an_hour);
+    struct kernel_reading reading;
+    bool told = read_in_call(pid, SYS_nanosleep, &reading);
+
+    (void)state;
+    for (unsigned count = 0; count <= LOOKS + 1; count++) {
+        runs.made_up = true;
+        runs.left = count;
+        runs.look_count = 0;
+        assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, &reading), 0);
+        runs.made_up = false;
+        assert_int_equal(runs.look_count, count < LOOKS ? count + 1 : LOOKS);
+        assert_int_equal(reading.times.state, 'S');
+        if (told)
+            assert_int_equal((reading.has & KERNEL_HAS_SYSCALL) != 0, count < LOOKS);
+        if (count >= LOOKS)
+            assert_true(reading.has == 0 && reading.denied == 0 && reading.wchan[0] == '\0');
+    }
+    runs.left = 0;
+    end_child(pid);
+}
+
 /* As often as it takes to be read now and then while it is awake, but waits for the processor. */
 static void nap_beside_a_spinner(void)
 {
@@ -364,11 +444,12 @@ static int open_proc(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_how_long_it_sleeps),    cmocka_unit_test(test_an_instant_is_no_duration),
-        cmocka_unit_test(test_other_timeouts),        cmocka_unit_test(test_what_is_not_there),
-        cmocka_unit_test(test_who_owns_the_lock),     cmocka_unit_test(test_a_word_that_is_no_lock),
-        cmocka_unit_test(test_who_has_the_other_end), cmocka_unit_test(test_times_alone),
-        cmocka_unit_test(test_what_it_polls),         cmocka_unit_test(test_one_that_wakes_meanwhile),
+        cmocka_unit_test(test_how_long_it_sleeps),      cmocka_unit_test(test_an_instant_is_no_duration),
+        cmocka_unit_test(test_other_timeouts),          cmocka_unit_test(test_what_is_not_there),
+        cmocka_unit_test(test_who_owns_the_lock),       cmocka_unit_test(test_a_word_that_is_no_lock),
+        cmocka_unit_test(test_who_has_the_other_end),   cmocka_unit_test(test_times_alone),
+        cmocka_unit_test(test_what_it_polls),           cmocka_unit_test(test_one_that_wakes_meanwhile),
+        cmocka_unit_test(test_one_that_runs_meanwhile),
     };
 
     return cmocka_run_group_tests(tests, open_proc, NULL);

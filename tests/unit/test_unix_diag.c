@@ -346,6 +346,78 @@ static void test_answers_that_are_left_over(void **state)
     close(server);
 }
 
+/* What happens to the netlink socket once what was left over has been thrown away, before the question is asked. */
+static void (*meanwhile)(int diag, const struct nlmsghdr *question);
+
+ssize_t __real_sendmsg(int descriptor, const struct msghdr *message, int flags);
+ssize_t __wrap_sendmsg(int descriptor, const struct msghdr *message, int flags);
+
+ssize_t __wrap_sendmsg(int descriptor, const struct msghdr *message, int flags)
+{
+    void (*now)(int diag, const struct nlmsghdr *question) = meanwhile;
+
+    meanwhile = NULL;
+    if (now != NULL)
+        now(descriptor, message->msg_iov[0].iov_base);
+    return __real_sendmsg(descriptor, message, flags);
+}
+
+/* Somebody who has the socket, too, asks: the first answer is the kernel's, but to that question. */
+static void another_asks(int diag, const struct nlmsghdr *question)
+{
+    struct {
+        struct nlmsghdr header;
+        struct unix_diag_req request;
+    } other = {.header = {.nlmsg_len = sizeof(other),
+                          .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                          .nlmsg_flags = NLM_F_REQUEST,
+                          .nlmsg_seq = question->nlmsg_seq - 1},
+               .request = {.sdiag_family = AF_UNIX,
+                           .udiag_ino = UINT32_MAX, /* of no socket */
+                           .udiag_cookie = {UINT32_MAX, UINT32_MAX}}};
+
+    assert_int_equal(send(diag, &other, sizeof(other), 0), sizeof(other));
+}
+
+/* With the right number, about the right socket, of which it says what is not so: but it is not the kernel's. */
+static void another_answers(int diag, const struct nlmsghdr *question)
+{
+    struct packet packet = message_of_everything();
+    struct sockaddr_nl address;
+    struct nlmsghdr header;
+    struct unix_diag_req request;
+    socklen_t length = sizeof(address);
+    int liar = unix_diag_open();
+
+    memcpy(&header, packet.bytes, sizeof(header));
+    header.nlmsg_seq = question->nlmsg_seq;
+    memcpy(packet.bytes, &header, sizeof(header));
+    memcpy(&request, question + 1, sizeof(request));
+    memcpy(packet.bytes + sizeof(header) + offsetof(struct unix_diag_msg, udiag_ino), &request.udiag_ino,
+           sizeof(request.udiag_ino));
+    assert_int_equal(getsockname(diag, (struct sockaddr *)&address, &length), 0);
+    if (sendto(liar, packet.bytes, packet.count, 0, (struct sockaddr *)&address, sizeof(address)) < 0)
+        print_message("skipped: nobody may send such packets here\n");
+    close(liar);
+}
+
+static void test_answers_of_others_and_to_others(void **state)
+{
+    void (*const events[])(int diag, const struct nlmsghdr *question) = {another_asks, another_answers};
+    int diag = *(int *)*state, ends[2];
+    struct unix_diag socket;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+        meanwhile = events[i];
+        assert_int_equal(unix_diag_ask(diag, inode_of(ends[0]), &socket), 0);
+        assert_null(meanwhile);
+        assert_int_equal(socket.peer_inode, inode_of(ends[1]));
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
 static void test_which_descriptors_will_do(void **state)
 {
     int diag = *(int *)*state, route = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), ends[2];
@@ -381,6 +453,7 @@ int main(void)
         cmocka_unit_test_prestate(test_a_server, &diag),
         cmocka_unit_test_prestate(test_sockets_that_are_not_there, &diag),
         cmocka_unit_test_prestate(test_answers_that_are_left_over, &diag),
+        cmocka_unit_test_prestate(test_answers_of_others_and_to_others, &diag),
         cmocka_unit_test_prestate(test_which_descriptors_will_do, &diag),
     };
     int failures = cmocka_run_group_tests(tests, NULL, NULL), ends[2];
