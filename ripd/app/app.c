@@ -25,6 +25,7 @@
 #include "app/report.h"
 #include "app/requests.h"
 #include "app/service.h"
+#include "app/settings.h"
 #include "app/stalls.h"
 #include "app/tally.h"
 #include "core/detector.h"
@@ -34,6 +35,7 @@
 #include "os/clock.h"
 #include "os/journal.h"
 #include "os/memory.h"
+#include "os/random.h"
 #include "os/sigbus.h"
 #include "probe/evidence.h"
 #include "ring/describe.h"
@@ -43,13 +45,11 @@
 #include "ring/waits_collect.h"
 #include "rip/ring.h"
 
-#define PROBE_BUDGET_DIVISOR 10u /* at most a tenth of an interval for evidence, in each scan */
-#define NEWCOMERS_DIVISOR 20u    /* at most a twentieth for the names of new ids, where there are rules */
-#define JUDGING_DIVISOR 20u      /* at most a twentieth, and REGISTRY_JUDGING_NS, for process records */
-#define GIVE_BACK_STALLS 4096u   /* so many described stalls that are over are worth giving their memory back */
-#define REQUESTS_PER_TURN 4u     /* then a look at the signals */
+#define GIVE_BACK_STALLS 4096u /* so many described stalls that are over are worth giving their memory back */
+#define REQUESTS_PER_TURN 4u   /* then a look at the signals */
 
 struct app {
+    struct hash_key hash_key; /* of all tables whose keys rings choose */
     struct config *config;
     struct registry *registry;
     struct detector *detector;
@@ -102,6 +102,7 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
         waits_unref(waits);
         return NULL;
     }
+    snapshot->hash_key = app->hash_key;
     snapshot->waits = waits;
     snapshot->sequence = ++app->sequence;
     snapshot->scanned_mono_ns = now_mono_ns;
@@ -195,7 +196,7 @@ static void app_scan(struct app *app)
     if (scan_run(app->registry, app->detector) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
     newcomers = detector_newcomers(app->detector, &count); /* none without rules */
-    newcomers_find_rules(app->newcomers, app->registry, newcomers, count, app->config->interval_ns / NEWCOMERS_DIVISOR);
+    newcomers_find_rules(app->newcomers, app->registry, newcomers, count, settings_newcomers_ns(app->config));
     suspects = detector_suspects(app->detector, &count);
     unexamined_count = evidence_collect(app->probe, app->registry, suspects, count); /* within a budget */
     waits = app_find_waits(app, suspects, count);                                    /* who waits for whom */
@@ -272,32 +273,6 @@ static void app_answer(struct app *app)
     }
 }
 
-static struct detector_config detector_config_of(const struct config *config)
-{
-    struct detector_config detector = {
-        .interval_ns = config->interval_ns,
-        .stall_after_ns = config->stall_after_ns,
-        .rule_count = config->rules.count,
-    };
-
-    for (size_t i = 0; i < config->rules.count; i++)
-        detector.rule_thresholds_ns[i] = config->rules.rules[i].threshold_ns;
-    return detector;
-}
-
-/* An id that freezes again at once is stalled again after stall-after: that is one episode. */
-static uint64_t hysteresis_of(const struct config *config)
-{
-    return config->stall_after_ns + config->interval_ns;
-}
-
-static uint64_t judging_of(const struct config *config)
-{
-    uint64_t judging_ns = config->interval_ns / JUDGING_DIVISOR;
-
-    return judging_ns < REGISTRY_JUDGING_NS ? judging_ns : REGISTRY_JUDGING_NS;
-}
-
 /* Pages whose places have got their names, or have waited long enough. */
 static void app_release(struct app *app)
 {
@@ -312,19 +287,19 @@ static void app_release(struct app *app)
 static void app_configure(struct app *app)
 {
     const struct config *config = app->config;
-    struct detector_config detector = detector_config_of(config);
+    struct detector_config detector = settings_detector(config);
     int error;
 
     log_set_level(config->log_level);
     detector_configure(app->detector, &detector);
     newcomers_set_rules(app->newcomers, &config->rules);
-    events_set_hysteresis(app->events, hysteresis_of(config));
+    events_set_hysteresis(app->events, settings_hysteresis_ns(config));
     error = registry_set_directories(app->registry, (const char *const *)config->directories.items,
                                      config->directories.count);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "dir: %s", strerror(-error));
-    registry_set_judging(app->registry, judging_of(config));
-    probe_set_budget(app->probe, config->interval_ns / PROBE_BUDGET_DIVISOR);
+    registry_set_judging(app->registry, settings_judging_ns(config));
+    probe_set_budget(app->probe, settings_probe_budget_ns(config));
     schedule_set_interval(&app->schedule, config->interval_ns, clock_mono_ns());
     error = http_allow_hosts(app->http, (const char *const *)config->allow_hosts.items, config->allow_hosts.count);
     if (error != 0)
@@ -462,7 +437,8 @@ static int app_open_signals(struct app *app)
 
 static int app_open_events(struct app *app)
 {
-    struct events_options options = {hysteresis_of(app->config), {app->config->state_directory, app_announce, app}};
+    struct events_options options = {
+        settings_hysteresis_ns(app->config), {app->config->state_directory, app_announce, app}, app->hash_key};
     int error = events_new(&app->events, &options, clock_mono_ns());
 
     if (error == -ENOMEM) /* whatever else it is, the log has been told */
@@ -473,15 +449,20 @@ static int app_open_events(struct app *app)
 static int app_open_parts(struct app *app)
 {
     const struct config *config = app->config;
-    struct detector_config detector = detector_config_of(config);
-    struct registry_options registry = {(const char *const *)config->directories.items, config->directories.count,
-                                        "/proc", "/sys/fs/cgroup", judging_of(config)};
+    struct detector_config detector = settings_detector(config);
+    struct registry_options registry = {(const char *const *)config->directories.items,
+                                        config->directories.count,
+                                        "/proc",
+                                        "/sys/fs/cgroup",
+                                        settings_judging_ns(config),
+                                        app->hash_key};
     struct probe_options probe = {"/proc",
                                   "/sys/fs/cgroup",
-                                  config->interval_ns / PROBE_BUDGET_DIVISOR,
+                                  settings_probe_budget_ns(config),
                                   app->privileges.remote,
                                   app->privileges.diag,
-                                  app->privileges.remote == NULL && app->privileges.of_all_users};
+                                  app->privileges.remote == NULL && app->privileges.of_all_users,
+                                  app->hash_key};
     struct hook_options hook = {.descriptors_max = raise_descriptor_limit()};
     int error = sigbus_install();
 
@@ -561,7 +542,13 @@ static void app_close(struct app *app)
 
 int app_run(struct config *config)
 {
-    struct app app = {.config = config, .signal_descriptor = -1, .naming.descriptor = -1, .privileges.diag = -1};
+    struct app app = {
+        .config = config,
+        .hash_key.words = {random_u64(), random_u64()},
+        .signal_descriptor = -1,
+        .naming.descriptor = -1,
+        .privileges.diag = -1,
+    };
     int error;
 
     log_open();
@@ -580,7 +567,7 @@ int app_run(struct config *config)
     if (error == 0)
         error = app_open_parts(&app);
     if (error == 0) {
-        naming_open(&app.naming, app.registry, app.privileges.fetch);
+        naming_open(&app.naming, app.registry, app.privileges.fetch, &app.hash_key);
         error = app_open_http(&app);
     }
     if (error == 0) {

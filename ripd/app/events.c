@@ -57,7 +57,7 @@ int events_new(struct events **ret_events, const struct events_options *options,
     if (error == 0)
         error = chronicle_new(&events->chronicle, &options->chronicle);
     if (error == 0)
-        error = event_log_new(&events->log, options->hysteresis_ns, REPORT_BURST);
+        error = event_log_new(&events->log, options->hysteresis_ns, REPORT_BURST, &options->hash_key);
     if (error == 0) {
         chronicle_found(events->chronicle, &found);
         error = restart_init(&events->restart, found.open, found.open_count);

@@ -28,6 +28,7 @@
 struct events_options {
     uint64_t hysteresis_ns; /* an id that stalls again within this time after it moved is in the same episode */
     struct chronicle_options chronicle;
+    struct hash_key hash_key;
 };
 
 struct events;

@@ -77,7 +77,8 @@ static void on_trouble(void *context, const struct symbols_trouble *trouble)
                  log_quote(trouble->path, strlen(trouble->path), quoted), trouble->given_up ? "no" : "yes");
 }
 
-void naming_open(struct naming *ret_naming, struct registry *registry, struct fetch *fetch)
+void naming_open(struct naming *ret_naming, struct registry *registry, struct fetch *fetch,
+                 const struct hash_key *hash_key)
 {
     char program[PATH_MAX];
     struct symbols_options options = {
@@ -86,6 +87,7 @@ void naming_open(struct naming *ret_naming, struct registry *registry, struct fe
         .answer_ns = ANSWER_NS,
         .still_ns = STILL_NS,
         .restart_ns = RESTART_NS,
+        .hash_key = *hash_key,
         .fetch = fetch != NULL ? on_fetch : NULL,
         .idle = on_idle,
         .trouble = on_trouble,

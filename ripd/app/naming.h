@@ -40,7 +40,8 @@ struct naming {
 
 /* Logs what is missing; ripd runs without. registry and fetch stay the caller's, until after naming_close(); fetch may
  * be NULL. */
-void naming_open(struct naming *ret_naming, struct registry *registry, struct fetch *fetch);
+void naming_open(struct naming *ret_naming, struct registry *registry, struct fetch *fetch,
+                 const struct hash_key *hash_key);
 void naming_close(struct naming *naming); /* pages still held are released */
 
 /* Asks for the places of stalls that were not asked for yet, and waits for their locations. */

@@ -38,12 +38,11 @@ void episode_set_done(struct episode_set *set)
     *set = (struct episode_set){0};
 }
 
-static size_t bucket_of(struct episode_key key, size_t bucket_count)
+static size_t bucket_of(const struct episode_set *set, struct episode_key key, size_t bucket_count)
 {
-    uint64_t hash = ((uint64_t)key.ring << 32 | key.slot) * UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t parts[] = {(uint64_t)key.ring << 32 | key.slot, key.generation};
 
-    hash = (hash ^ hash >> 29 ^ key.generation) * UINT64_C(0xbf58476d1ce4e5b9);
-    return (size_t)(hash >> 32) & (bucket_count - 1);
+    return (size_t)hash_bytes(&set->hash_key, parts, sizeof(parts)) & (bucket_count - 1);
 }
 
 /* Without memory it stays as it is, with longer chains. */
@@ -57,7 +56,7 @@ static void rehash(struct episode_set *set, size_t bucket_count)
         struct episode *next;
 
         for (struct episode *episode = set->buckets[i]; episode; episode = next) {
-            size_t bucket = bucket_of(episode->key, bucket_count);
+            size_t bucket = bucket_of(set, episode->key, bucket_count);
 
             next = episode->chain;
             episode->chain = buckets[bucket];
@@ -71,7 +70,7 @@ static void rehash(struct episode_set *set, size_t bucket_count)
 
 struct episode *episode_set_find(const struct episode_set *set, struct episode_key key)
 {
-    struct episode *episode = set->bucket_count ? set->buckets[bucket_of(key, set->bucket_count)] : NULL;
+    struct episode *episode = set->bucket_count ? set->buckets[bucket_of(set, key, set->bucket_count)] : NULL;
 
     while (episode && (episode->key.ring != key.ring || episode->key.slot != key.slot ||
                        episode->key.generation != key.generation))
@@ -89,7 +88,7 @@ struct episode *episode_set_add(struct episode_set *set, struct episode_key key)
     episode = set->bucket_count ? calloc(1, sizeof *episode) : NULL;
     if (!episode)
         return NULL;
-    bucket = bucket_of(key, set->bucket_count);
+    bucket = bucket_of(set, key, set->bucket_count);
     episode->key = key;
     episode->chain = set->buckets[bucket];
     set->buckets[bucket] = episode;
@@ -99,7 +98,7 @@ struct episode *episode_set_add(struct episode_set *set, struct episode_key key)
 
 void episode_set_remove(struct episode_set *set, struct episode *episode)
 {
-    struct episode **link = &set->buckets[bucket_of(episode->key, set->bucket_count)];
+    struct episode **link = &set->buckets[bucket_of(set, episode->key, set->bucket_count)];
 
     while (*link != episode)
         link = &(*link)->chain;

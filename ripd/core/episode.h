@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "core/detector.h"
+#include "core/hash.h"
 
 struct episode_key {
     uint32_t ring;
@@ -49,6 +50,7 @@ void episode_list_remove(struct episode_list *list, struct episode *episode);
 
 /* All zero = empty. */
 struct episode_set {
+    struct hash_key hash_key; /* set before anything is in it: rings choose slots and generations */
     struct episode **buckets;
     size_t bucket_count; /* a power of two, or 0 */
     size_t count;

@@ -52,7 +52,7 @@ struct event_log {
     uint64_t suppressed_count;
 };
 
-int event_log_new(struct event_log **ret_log, uint64_t hysteresis_ns, size_t limit)
+int event_log_new(struct event_log **ret_log, uint64_t hysteresis_ns, size_t limit, const struct hash_key *hash_key)
 {
     struct event_log *log = calloc(1, sizeof *log);
 
@@ -63,6 +63,7 @@ int event_log_new(struct event_log **ret_log, uint64_t hysteresis_ns, size_t lim
         free(log);
         return -ENOMEM;
     }
+    log->open.hash_key = *hash_key;
     log->hysteresis_ns = hysteresis_ns;
     log->limit = log->limit_max = limit;
     *ret_log = log;

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "core/detector.h"
+#include "core/hash.h"
 
 #define EVENT_LOG_TOLD_MAX 16384u
 
@@ -44,7 +45,7 @@ struct report {
 };
 
 struct event_log;
-int event_log_new(struct event_log **ret_log, uint64_t hysteresis_ns, size_t limit);
+int event_log_new(struct event_log **ret_log, uint64_t hysteresis_ns, size_t limit, const struct hash_key *hash_key);
 /* release is called for each tag still attached. */
 void event_log_free(struct event_log *log, void (*release)(void *tag));
 

@@ -22,12 +22,13 @@ struct locations_memo {
     } rows[MEMO_COUNT];
 };
 
-struct locations *locations_new(void)
+struct locations *locations_new(const struct hash_key *hash_key)
 {
     struct locations *locations = calloc(1, sizeof(*locations));
 
     if (locations == NULL)
         return NULL;
+    locations->hash_key = *hash_key;
     locations->memo = calloc(1, sizeof(*locations->memo));
     locations->places = calloc(PLACES_MIN, sizeof(*locations->places));
     locations->place_capacity = PLACES_MIN;
@@ -52,21 +53,6 @@ void locations_free(struct locations *locations)
     free(locations);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-    return hash ^ hash >> 29;
-}
-
-/* FNV-1a (Fowler, Noll, Vo). */
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-    hash ^= UINT64_C(0xcbf29ce484222325);
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* What tells a module from others: its build id, or its path. */
 static const char *identity_of(const struct module_facts *module)
 {
@@ -78,16 +64,19 @@ static bool same_module(const struct module_facts *a, const struct module_facts 
     return a == b || (a != NULL && b != NULL && strcmp(identity_of(a), identity_of(b)) == 0);
 }
 
-static uint64_t hash_of(bool snapped, const struct module_facts *module, uint64_t offset)
+static uint64_t hash_of(const struct locations *locations, bool snapped, const struct module_facts *module,
+                        uint64_t offset)
 {
-    return mix(module == NULL ? 0 : mix_text(0, identity_of(module)), offset + snapped);
+    const uint64_t parts[] = {module == NULL ? snapped : hash_text(&locations->hash_key, identity_of(module)), offset};
+
+    return hash_bytes(&locations->hash_key, parts, sizeof(parts));
 }
 
 static uint32_t *find_place(const struct locations *locations, bool snapped, const struct module_facts *module,
                             uint64_t offset)
 {
     size_t mask = locations->place_capacity - 1;
-    size_t place = (size_t)(hash_of(snapped, module, offset) >> 16) & mask;
+    size_t place = (size_t)hash_of(locations, snapped, module, offset) & mask;
 
     for (; locations->places[place] != 0; place = (place + 1) & mask) {
         const struct location_group *group = &locations->groups[locations->places[place] - 1];
@@ -143,10 +132,17 @@ static int64_t find_group(struct locations *locations, bool snapped, struct modu
     return *place;
 }
 
+/* Not keyed: those whose rows are one take it from each other, and are found in the table, no more. */
+static size_t row_of(const struct located_id *id)
+{
+    uint64_t hash = ((uint64_t)(uintptr_t)id->process ^ id->address) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (size_t)((hash ^ hash >> 29) >> 20) & (MEMO_COUNT - 1);
+}
+
 static int64_t group_of(struct locations *locations, const struct located_id *id)
 {
-    uint64_t key = mix(mix(id->snapped, (uint64_t)(uintptr_t)id->process), id->address);
-    size_t row = (size_t)(key >> 20) & (MEMO_COUNT - 1);
+    size_t row = row_of(id);
     struct module_facts *module = NULL;
     int64_t group;
 

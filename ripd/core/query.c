@@ -169,7 +169,7 @@ static void take_examples(const struct page *page, const struct snapshot *snapsh
 
 static struct page *group_stalls(const struct query *query, struct snapshot *snapshot)
 {
-    struct locations *locations = locations_new();
+    struct locations *locations = locations_new(&snapshot->hash_key);
     struct page *page = NULL;
     int result = locations ? 0 : -1;
     struct glob name;

@@ -151,6 +151,7 @@ struct snapshot {
     struct waits *waits; /* a reference; NULL = there are none */
     uint64_t late_scan_count;
     struct health health;
+    struct hash_key hash_key; /* for who groups what is in it */
 };
 
 /*

@@ -71,14 +71,10 @@ struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count)
     return symbol;
 }
 
-/* Offsets come from rings: where their places meet depends on where the table lies, which no ring knows. */
+/* Offsets come from rings. */
 static size_t place_of(const struct symbol_table *table, uint64_t offset, size_t capacity)
 {
-    uint64_t hash = offset ^ (uintptr_t)table;
-
-    hash = (hash ^ hash >> 33) * UINT64_C(0xff51afd7ed558ccd);
-    hash = (hash ^ hash >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
-    return (size_t)(hash ^ hash >> 33) & (capacity - 1);
+    return (size_t)hash_bytes(&table->hash_key, &offset, sizeof(offset)) & (capacity - 1);
 }
 
 void symbol_table_done(struct symbol_table *table)

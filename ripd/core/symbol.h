@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/hash.h"
 #include "core/symbol_budget.h"
 
 #define SYMBOL_TABLE_MAX 16384u
@@ -46,6 +47,7 @@ struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count)
 struct symbol_rows; /* private */
 
 struct symbol_table {
+    struct hash_key hash_key; /* set before anything is added */
     _Atomic(struct symbol_rows *) rows;
     atomic_bool full;             /* for good: nothing is ever taken out */
     size_t count;                 /* this and the rest are the adding thread's */
@@ -54,7 +56,7 @@ struct symbol_table {
     uint32_t uid;
 };
 
-/* All zero is an empty table. It stays where it is. */
+/* All zero is an empty table. */
 void symbol_table_done(struct symbol_table *table);
 
 /* NULL: not looked up yet. */

@@ -31,6 +31,7 @@ struct probe_options {
     int diag;              /* then to ask about unix sockets over, see os/unix_diag.h; -1 = none; stays the caller's */
     bool anyones; /* nothing is asked but what anyone is told: we have more rights than whoever made a ring, and are not
                      as careful as ripd-probe is in using them */
+    struct hash_key hash_key;
 };
 
 struct probe;

@@ -40,6 +40,7 @@ int probe_new(struct probe **ret_probe, const struct probe_options *options)
     probe->remote = options->remote;
     probe->anyones = options->anyones;
     probe->diag = options->diag;
+    probe->hash_key = options->hash_key;
     probe->tick_ns = SECOND_NS / clock_ticks_per_second();
     probe->cgroup_path = strdup(options->cgroup_path);
     probe->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -86,7 +87,7 @@ void probe_free(struct probe *probe)
 
 static uint32_t *find_place(const struct probe *probe, uint64_t key)
 {
-    size_t place = (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (probe->place_capacity - 1);
+    size_t place = (size_t)hash_bytes(&probe->hash_key, &key, sizeof(key)) & (probe->place_capacity - 1);
 
     while (probe->places[place] != 0 && probe->subjects[probe->places[place] - 1].key != key)
         place = (place + 1) & (probe->place_capacity - 1);

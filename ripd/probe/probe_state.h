@@ -69,6 +69,7 @@ struct probe {
     size_t subject_count;
     size_t subject_capacity;
     uint32_t *places; /* of subjects by key, hashed; index + 1, 0 = empty */
+    struct hash_key hash_key;
     size_t place_capacity;
     size_t hold_count;
 

@@ -86,7 +86,7 @@ static void describe_examples(struct registry *registry, const struct page *page
 struct page *describe_locations(struct registry *registry, const struct detector *detector, const struct query *query,
                                 struct snapshot *snapshot)
 {
-    struct counting counting = {.locations = locations_new()};
+    struct counting counting = {.locations = locations_new(&snapshot->hash_key)};
     struct walk walk = {.registry = registry, .query = query, .snapshot = snapshot, .take = take, .context = &counting};
     struct page *page = NULL;
 

@@ -361,6 +361,7 @@ int registry_new(struct registry **ret_registry, const struct registry_options *
     if (registry == NULL)
         return -ENOMEM;
     registry->inotify = -1;
+    registry->hash_key = registry->known.hash_key = options->hash_key;
     registry_set_judging(registry, options->judging_ns);
     registry->descriptors_max = file_descriptors_max();
     registry->descriptors_max -= registry->descriptors_max / 2 < REGISTRY_DESCRIPTORS_KEPT

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/hash.h"
 #include "core/identity.h"
 #include "core/snapshot.h"
 #include "os/lease.h"
@@ -89,6 +90,7 @@ struct registry_options {
     const char *proc_path;   /* "/proc" */
     const char *cgroup_path; /* "/sys/fs/cgroup" */
     uint64_t judging_ns;     /* 0 = REGISTRY_JUDGING_NS */
+    struct hash_key hash_key;
 };
 
 struct registry_counters {

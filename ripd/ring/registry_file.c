@@ -30,8 +30,8 @@ enum {
 
 static size_t known_place(const struct known_files *known, uint64_t device, uint64_t inode)
 {
-    uint64_t hash = (inode ^ device << 32 ^ device >> 32) * UINT64_C(0x9e3779b97f4a7c15);
-    size_t place = (size_t)(hash >> 32) & (known->capacity - 1);
+    const uint64_t parts[] = {device, inode};
+    size_t place = (size_t)hash_bytes(&known->hash_key, parts, sizeof(parts)) & (known->capacity - 1);
 
     while (known->entries[place].used &&
            (known->entries[place].inode != inode || known->entries[place].device != device))
@@ -54,7 +54,7 @@ static struct known_file *find_known(const struct known_files *known, uint64_t d
 static bool rebuild_known(struct known_files *known, bool (*keep)(const struct known_file *entry, uint32_t pass),
                           uint32_t pass)
 {
-    struct known_files rebuilt = {.capacity = KNOWN_CAPACITY_MIN};
+    struct known_files rebuilt = {.hash_key = known->hash_key, .capacity = KNOWN_CAPACITY_MIN};
 
     for (size_t i = 0; i < known->capacity; i++)
         rebuilt.count += known->entries[i].used && keep(&known->entries[i], pass);

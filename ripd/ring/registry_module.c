@@ -19,31 +19,18 @@ enum { CAPACITY_MIN = 64 };
 
 /* Hashed, open addressing; capacity is a power of two. */
 struct module_table {
+    struct hash_key hash_key;
     struct module_facts **entries;
     size_t capacity;
     size_t count;
 };
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t count)
+static uint64_t hash_of(const struct hash_key *key, const struct module_facts *facts)
 {
-    const unsigned char *from = bytes;
+    const uint64_t parts[] = {facts->start, facts->end, facts->bias, hash_text(key, facts->build_id),
+                              hash_text(key, facts->path)};
 
-    for (size_t at = 0; at < count; at += sizeof(uint64_t)) {
-        uint64_t word = 0;
-
-        memcpy(&word, from + at, count - at < sizeof(word) ? count - at : sizeof(word));
-        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        hash ^= hash >> 29;
-    }
-    return hash;
-}
-
-static uint64_t hash_of(const struct module_facts *facts)
-{
-    const uint64_t numbers[] = {facts->start, facts->end, facts->bias};
-
-    return mix(mix(mix(0, numbers, sizeof(numbers)), facts->build_id, strlen(facts->build_id)), facts->path,
-               strlen(facts->path));
+    return hash_bytes(key, parts, sizeof(parts));
 }
 
 static bool is_same(const struct module_facts *a, const struct module_facts *b)
@@ -54,7 +41,7 @@ static bool is_same(const struct module_facts *a, const struct module_facts *b)
 
 static size_t place_of(const struct module_table *table, const struct module_facts *facts)
 {
-    size_t place = (size_t)hash_of(facts) & (table->capacity - 1);
+    size_t place = (size_t)hash_of(&table->hash_key, facts) & (table->capacity - 1);
 
     while (table->entries[place] != NULL && !is_same(table->entries[place], facts))
         place = (place + 1) & (table->capacity - 1);
@@ -63,7 +50,8 @@ static size_t place_of(const struct module_table *table, const struct module_fac
 
 static bool grow(struct module_table *table)
 {
-    struct module_table grown = {.capacity = table->capacity != 0 ? 2 * table->capacity : CAPACITY_MIN,
+    struct module_table grown = {.hash_key = table->hash_key,
+                                 .capacity = table->capacity != 0 ? 2 * table->capacity : CAPACITY_MIN,
                                  .count = table->count};
 
     grown.entries = calloc(grown.capacity, sizeof(struct module_facts *));
@@ -108,17 +96,29 @@ static struct module_facts *new_module(const struct module_facts *like)
     return facts;
 }
 
+static struct module_table *new_table(const struct hash_key *hash_key)
+{
+    struct module_table *table = calloc(1, sizeof(*table));
+
+    if (table != NULL)
+        table->hash_key = *hash_key;
+    return table;
+}
+
 /* A reference. NULL: no memory, or the ring has too many. */
 struct module_facts *registry_module(struct registry *registry, struct ring *ring, const struct rip_module_info *info)
 {
-    struct module_facts facts = {
-        .start = info->start, .end = info->end, .bias = info->bias, .uid = mapping_owner(&ring->mapping)};
+    struct module_facts facts = {.start = info->start,
+                                 .end = info->end,
+                                 .bias = info->bias,
+                                 .uid = mapping_owner(&ring->mapping),
+                                 .symbols = {.hash_key = registry->hash_key}};
     char path[RIP_MODULE_PATH_BYTES + 1];
     struct module_table *table;
     size_t place;
 
     if (ring->modules == NULL)
-        ring->modules = calloc(1, sizeof(*ring->modules));
+        ring->modules = new_table(&registry->hash_key);
     table = ring->modules;
     if (table == NULL || (2 * (table->count + 1) > table->capacity && !grow(table)))
         return NULL;

@@ -40,6 +40,7 @@ struct known_file {
 };
 
 struct known_files {
+    struct hash_key hash_key;
     struct known_file *entries; /* hashed, open addressing; capacity is a power of two or 0 */
     size_t capacity;
     size_t count;
@@ -85,6 +86,7 @@ struct ring_owner {
 };
 
 struct registry {
+    struct hash_key hash_key;
     int proc;
     bool processes_hidden; /* /proc does not show everybody: who is not seen there may be alive */
     bool proc_is_real;

@@ -25,6 +25,7 @@ enum {
 
 /* From one number to another; 0 = empty. Hashed, open addressing; capacity is a power of two or 0. */
 struct number_map {
+    struct hash_key hash_key;
     struct number_pair {
         uint32_t key;
         uint32_t value;
@@ -43,7 +44,7 @@ struct thread_names {
 
 static struct number_pair *pair_place(const struct number_map *map, uint32_t key)
 {
-    size_t place = (key * UINT32_C(0x9e3779b1)) & (map->capacity - 1);
+    size_t place = (size_t)hash_bytes(&map->hash_key, &key, sizeof(key)) & (map->capacity - 1);
 
     while (map->pairs[place].key != 0 && map->pairs[place].key != key)
         place = (place + 1) & (map->capacity - 1);
@@ -57,7 +58,9 @@ static uint32_t map_find(const struct number_map *map, uint32_t key)
 
 static int map_grow(struct number_map *map)
 {
-    struct number_map grown = {.capacity = map->capacity != 0 ? 2 * map->capacity : CAPACITY_MIN, .count = map->count};
+    struct number_map grown = {.hash_key = map->hash_key,
+                               .capacity = map->capacity != 0 ? 2 * map->capacity : CAPACITY_MIN,
+                               .count = map->count};
 
     grown.pairs = calloc(grown.capacity, sizeof(*grown.pairs));
     if (grown.pairs == NULL)
@@ -138,13 +141,17 @@ static int learn_thread(void *context, uint32_t tid)
 }
 
 /* Makes room for what is to be learned. */
-static int prepare_names(struct ring_process *process)
+static int prepare_names(const struct registry *registry, struct ring_process *process)
 {
     if (process->threads != NULL && process->threads->theirs.count >= THREADS_MAX)
         registry_forget_threads(process); /* most of them must be gone */
+    if (process->threads != NULL)
+        return 0;
+    process->threads = calloc(1, sizeof(*process->threads));
     if (process->threads == NULL)
-        process->threads = calloc(1, sizeof(*process->threads));
-    return process->threads != NULL ? 0 : -ENOMEM;
+        return -ENOMEM;
+    process->threads->ours.hash_key = process->threads->theirs.hash_key = registry->hash_key;
+    return 0;
 }
 
 /* Lists the threads of a process within the time that is left. 0, or -EAGAIN. */
@@ -156,7 +163,8 @@ static int list_threads(struct registry *registry, struct ring_process *process,
 
     if (is_listed(process, now_mono_ns))
         return 0;
-    if (registry->listing_ns >= REGISTRY_LISTING_NS || now_mono_ns >= deadline_mono_ns || prepare_names(process) != 0)
+    if (registry->listing_ns >= REGISTRY_LISTING_NS || now_mono_ns >= deadline_mono_ns ||
+        prepare_names(registry, process) != 0)
         return -EAGAIN;
     if (deadline_mono_ns - now_mono_ns > left_ns)
         listing.deadline_mono_ns = now_mono_ns + left_ns;

@@ -7,13 +7,12 @@
 
 #include "sym/symbols.h"
 
-static size_t bucket_of(const char *name)
+static uint64_t hash_of(const struct sym_files *files, const struct sym_file *like, const char *name)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a (Fowler, Noll, Vo) */
+    const uint64_t parts[] = {(uint64_t)like->uid << 32 | like->pid, like->process_start, like->start,
+                              hash_text(&files->hash_key, name)};
 
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
-    return (size_t)(hash >> 32) % SYM_FILE_BUCKETS;
+    return hash_bytes(&files->hash_key, parts, sizeof(parts));
 }
 
 static bool is_same(const struct sym_file *a, const struct sym_file *b, const char *name)
@@ -35,7 +34,7 @@ struct sym_file *files_find(struct sym_files *files, const struct process_facts 
         like.process_start = process == NULL ? 0 : process->start_time_ticks;
         like.start = module->start;
     }
-    bucket = &files->buckets[bucket_of(name)];
+    bucket = &files->buckets[hash_of(files, &like, name) % SYM_FILE_BUCKETS];
     for (file = *bucket; file != NULL; file = file->chain)
         if (is_same(file, &like, name))
             return file;

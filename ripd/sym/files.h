@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/hash.h"
 #include "core/snapshot.h"
 #include "sym/protocol.h"
 
@@ -34,6 +35,7 @@ struct sym_file {
 
 /* All zero = empty. */
 struct sym_files {
+    struct hash_key hash_key; /* set before anything is in it */
     struct sym_file *buckets[SYM_FILE_BUCKETS];
     size_t count; /* at most SYMBOLS_FILES_MAX: then all are forgotten */
     uint64_t last_key;

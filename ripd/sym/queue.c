@@ -5,12 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static size_t bucket_of(const struct module_facts *module, uint64_t offset)
+static size_t bucket_of(const struct sym_queue *queue, const struct module_facts *module, uint64_t offset)
 {
-    uint64_t hash =
-        ((uint64_t)(uintptr_t)module ^ offset * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
+    const uint64_t parts[] = {(uintptr_t)module, offset};
 
-    return (size_t)(hash >> 40) & (QUEUE_BUCKETS - 1);
+    return (size_t)hash_bytes(&queue->hash_key, parts, sizeof(parts)) & (QUEUE_BUCKETS - 1);
 }
 
 static size_t lane_of(uint32_t uid)
@@ -20,7 +19,7 @@ static size_t lane_of(uint32_t uid)
 
 bool queue_has(const struct sym_queue *queue, const struct module_facts *module, uint64_t offset)
 {
-    const struct sym_question *question = queue->buckets[bucket_of(module, offset)];
+    const struct sym_question *question = queue->buckets[bucket_of(queue, module, offset)];
 
     while (question != NULL && (question->module != module || question->offset != offset))
         question = question->chain;
@@ -30,7 +29,7 @@ bool queue_has(const struct sym_queue *queue, const struct module_facts *module,
 int queue_push(struct sym_queue *queue, uint64_t now_ns, struct lease *ring, struct process_facts *process,
                struct module_facts *module, uint64_t offset)
 {
-    struct sym_question **bucket = &queue->buckets[bucket_of(module, offset)], *question;
+    struct sym_question **bucket = &queue->buckets[bucket_of(queue, module, offset)], *question;
     struct sym_lane *lane = &queue->lanes[lane_of(module->uid)];
 
     if (now_ns < lane->paused_until_ns)
@@ -83,7 +82,7 @@ struct sym_question *queue_pop(struct sym_queue *queue, uint64_t now_ns, uint64_
 
 void queue_drop(struct sym_queue *queue, struct sym_question *question)
 {
-    struct sym_question **link = &queue->buckets[bucket_of(question->module, question->offset)];
+    struct sym_question **link = &queue->buckets[bucket_of(queue, question->module, question->offset)];
 
     while (*link != question)
         link = &(*link)->chain;

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/hash.h"
 #include "core/snapshot.h"
 #include "os/lease.h"
 
@@ -45,6 +46,7 @@ struct sym_lane {
 
 /* All zero = empty. */
 struct sym_queue {
+    struct hash_key hash_key; /* set before anything is in it */
     struct sym_lane lanes[QUEUE_LANES];
     struct sym_question *buckets[QUEUE_BUCKETS];
     size_t count;

@@ -349,6 +349,7 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_options *opti
     if (symbols == NULL)
         return -ENOMEM;
     symbols->options = *options;
+    symbols->queue.hash_key = symbols->files.hash_key = options->hash_key;
     symbols->idle = true;
     pthread_mutex_init(&symbols->mutex, NULL);
     init_condition(&symbols->condition);

@@ -60,7 +60,8 @@ struct symbols_options {
     const char *proc_path; /* "/proc" */
     uint64_t answer_ns;    /* how long it may take for one answer */
     uint64_t still_ns;     /* how long it may do nothing at all meanwhile */
-    uint64_t restart_ns;   /* pause of the user whose file ended a symbolizer; and after a start that failed */
+    struct hash_key hash_key;
+    uint64_t restart_ns; /* pause of the user whose file ended a symbolizer; and after a start that failed */
     /*
      * Opens the file of a module that is not to be had otherwise; NULL: nobody does. The process is attested; ring is
      * not NULL. A descriptor; -EAGAIN: not now; another -errno: there is none. On the thread of this, which waits; ends

@@ -14,7 +14,8 @@ void sim_open_ripd(struct sim_world *world)
 
     assert_int_equal(detector_new(&world->detector, &world->config), 0);
     assert_int_equal(event_log_new(&world->event_log, world->config.stall_after_ns + world->config.interval_ns,
-                                   options->reports_max ? options->reports_max : 2 * SIM_IDS_MAX),
+                                   options->reports_max ? options->reports_max : 2 * SIM_IDS_MAX,
+                                   &(struct hash_key){{options->seed, options->seed}}),
                      0);
     schedule_init(&world->schedule, world->config.interval_ns, options->seed + 1);
 }

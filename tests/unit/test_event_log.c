@@ -21,7 +21,7 @@ static struct event_log *log_new(size_t limit)
 {
     struct event_log *log = NULL;
 
-    assert_int_equal(event_log_new(&log, HYSTERESIS, limit), 0);
+    assert_int_equal(event_log_new(&log, HYSTERESIS, limit, &(struct hash_key){{0, 0}}), 0);
     return log;
 }
 

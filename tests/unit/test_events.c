@@ -41,7 +41,7 @@ static void on_announce(void *context, struct event *event)
 static int set_up(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
-    struct events_options options = {6 * SECOND_NS, {NULL, on_announce, world}};
+    struct events_options options = {6 * SECOND_NS, {NULL, on_announce, world}, {{0, 0}}};
 
     log_set_level(LOG_LEVEL_ERROR);
     assert_non_null(world);
@@ -244,11 +244,12 @@ static void test_ids_that_flicker(void **state)
 
     assert_int_equal(state_directory_set_up(&directory), 0);
     events_free(world->events);
-    assert_int_equal(events_new(&world->events,
-                                &(struct events_options){
-                                    6 * SECOND_NS, {((struct state_directory *)directory)->path, on_announce, world}},
-                                world->now_ns),
-                     0);
+    assert_int_equal(
+        events_new(&world->events,
+                   &(struct events_options){
+                       6 * SECOND_NS, {((struct state_directory *)directory)->path, on_announce, world}, {{0, 0}}},
+                   world->now_ns),
+        0);
     assert_int_equal(events_start(world->events, NULL, NULL), 0);
     for (uint32_t i = 0; i < 600; i++) {
         add_id(world, i);

@@ -52,7 +52,7 @@ static void start_threads(void *context)
 
 static void open_probe(struct play *play, const char *proc_path, uint64_t budget_ns)
 {
-    const struct probe_options options = {proc_path, "/sys/fs/cgroup", budget_ns, NULL, -1, false};
+    const struct probe_options options = {proc_path, "/sys/fs/cgroup", budget_ns, NULL, -1, false, {{0, 0}}};
 
     probe_free(play->probe);
     assert_int_equal(probe_new(&play->probe, &options), 0);

@@ -6,9 +6,12 @@
 
 #include <cmocka.h>
 
+#include "chosen_keys.h"
 #include "core/locations.h"
 #include "core/query.h"
 #include "samples.h"
+
+static const struct hash_key key = {{1, 2}};
 
 static void add(struct locations *locations, const struct process_facts *process, uint64_t address, enum id_state state,
                 uint64_t frozen_ns, uint32_t slot)
@@ -29,7 +32,7 @@ static void test_one_file_in_two_processes(void **state)
 {
     struct process_facts *one = sample_process("/usr/bin/checkout", 1);
     struct process_facts *two = sample_process("/opt/copy/checkout", 2); /* the same build id elsewhere */
-    struct locations *locations = locations_new();
+    struct locations *locations = locations_new(&key);
 
     (void)state;
     two->modules[0]->start += 0x100000;
@@ -59,7 +62,7 @@ static void test_without_a_build_id_the_path_tells(void **state)
 {
     struct process_facts *one = sample_process("/usr/bin/checkout", 1);
     struct process_facts *two = sample_process("/opt/copy/checkout", 2);
-    struct locations *locations = locations_new();
+    struct locations *locations = locations_new(&key);
 
     (void)state;
     one->modules[0]->build_id[0] = '\0';
@@ -78,7 +81,7 @@ static void test_without_a_build_id_the_path_tells(void **state)
 static void test_what_is_not_known_is_a_group_of_its_own(void **state)
 {
     struct process_facts *process = sample_process("/usr/bin/checkout", 1);
-    struct locations *locations = locations_new();
+    struct locations *locations = locations_new(&key);
     struct located_id never = {.process = process, .state = ID_STALLED, .frozen_for_ns = 3};
 
     (void)state;
@@ -105,7 +108,7 @@ static void test_what_is_not_known_is_a_group_of_its_own(void **state)
 static void test_as_many_as_there_may_be(void **state)
 {
     struct process_facts *process = sample_process("/usr/bin/checkout", 1);
-    struct locations *locations = locations_new();
+    struct locations *locations = locations_new(&key);
     const uint64_t locations_count = LOCATIONS_GROUPS_MAX + 1000;
 
     (void)state;
@@ -124,6 +127,35 @@ static void test_as_many_as_there_may_be(void **state)
     process_facts_unref(process);
 }
 
+/* How many places in a row are taken. */
+static size_t longest_run(const struct locations *locations)
+{
+    size_t longest = 0, run = 0;
+
+    for (size_t i = 0; i < locations->place_capacity; i++) {
+        run = locations->places[i] != 0 ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
+/* Whoever chooses offsets cannot choose where they meet. */
+static void test_offsets_that_would_collide(void **state)
+{
+    struct process_facts *process = sample_process("/usr/bin/checkout", 1);
+    struct locations *locations = locations_new(&key);
+
+    (void)state;
+    process->modules[0]->start = process->modules[0]->bias = 0;
+    process->modules[0]->end = UINT64_MAX;
+    for (uint64_t i = 0; i < 20000; i++)
+        add(locations, process, undo_product(i, GOLDEN_FACTOR), ID_RUNNING, 0, (uint32_t)i);
+    assert_int_equal(locations->count, 20000);
+    assert_in_range(longest_run(locations), 1, 200);
+    locations_free(locations);
+    process_facts_unref(process);
+}
+
 static void test_pages(void **state)
 {
     struct process_facts *process = sample_process("/usr/bin/checkout", 1);
@@ -135,7 +167,7 @@ static void test_pages(void **state)
     query_init(&query);
     query.limit = 3;
     for (struct page *page = NULL;; page_unref(page)) {
-        struct locations *locations = locations_new();
+        struct locations *locations = locations_new(&key);
 
         for (uint32_t i = 0; i < 8; i++)
             for (uint32_t n = 0; n <= i; n++)
@@ -195,6 +227,7 @@ int main(void)
         cmocka_unit_test(test_without_a_build_id_the_path_tells),
         cmocka_unit_test(test_what_is_not_known_is_a_group_of_its_own),
         cmocka_unit_test(test_as_many_as_there_may_be),
+        cmocka_unit_test(test_offsets_that_would_collide),
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_of_stalls),
     };

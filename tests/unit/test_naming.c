@@ -149,7 +149,7 @@ static void test_the_real_one(void **state)
     struct naming naming;
 
     (void)state;
-    naming_open(&naming, NULL, NULL);
+    naming_open(&naming, NULL, NULL, &(struct hash_key){{0, 0}});
     if (naming.symbols == NULL) {
         snapshot_unref(snapshot);
         skip();

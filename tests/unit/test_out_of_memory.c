@@ -142,7 +142,7 @@ static void step_events(struct events *events, struct stalls *stalls, const stru
 
 static void events_story(void)
 {
-    static const struct events_options options = {SECOND_NS, {NULL, on_announce, NULL}};
+    static const struct events_options options = {SECOND_NS, {NULL, on_announce, NULL}, {{0, 0}}};
     static const struct detector_suspect suspect = {
         .ring = 1, .slot = 1, .generation = 2, .state = ID_STALLED, .frozen_for_ns = SECOND_NS};
     long left = with_memory();
@@ -260,7 +260,7 @@ static void locations_story(void)
     uint64_t counted = 0, added = 0;
 
     until_failure = left;
-    locations = locations_new();
+    locations = locations_new(&(struct hash_key){{0, 0}});
     for (uint32_t i = 0; locations != NULL && i < 3000; i++) {
         struct located_id id = {
             .process = process, .snapped = true, .address = SAMPLE_BIAS + 0x1000 + i % 2000, .ring = 1, .slot = i};

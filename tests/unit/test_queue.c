@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "chosen_keys.h"
 #include "sym/queue.h"
 #include "sym_samples.h"
 
@@ -126,13 +127,35 @@ static void test_limits(void **state)
         module_facts_unref(modules[i]);
 }
 
+/* Whoever chooses offsets cannot choose where they meet. */
+static void test_offsets_that_would_collide(void **state)
+{
+    struct module_facts *module = sample_module("/a", "", 1);
+    size_t longest = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < QUEUE_LANE_MAX; i++) {
+        uint64_t mixed = undo_product(i, SPLITMIX_FACTOR) ^ (uintptr_t)module;
+
+        assert_int_equal(queue_push(&queue, 1, NULL, NULL, module, undo_product(mixed, GOLDEN_FACTOR)), 0);
+    }
+    for (size_t i = 0; i < QUEUE_BUCKETS; i++) {
+        size_t length = 0;
+
+        for (const struct sym_question *question = queue.buckets[i]; question != NULL; question = question->chain)
+            length++;
+        longest = length > longest ? length : longest;
+    }
+    assert_in_range(longest, 1, 30); /* two each, on average */
+    queue_done(&queue);
+    module_facts_unref(module);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_pauses),
-        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_turns),  cmocka_unit_test(test_order),  cmocka_unit_test(test_offsets_that_would_collide),
+        cmocka_unit_test(test_pauses), cmocka_unit_test(test_limits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -484,7 +484,8 @@ static void test_options(void **state)
 {
     struct scene *scene = *state;
     const char *directories[REGISTRY_DIRECTORIES_MAX + 1];
-    struct registry_options options = {directories, REGISTRY_DIRECTORIES_MAX + 1, "/proc", "/sys/fs/cgroup", 0};
+    struct registry_options options = {directories, REGISTRY_DIRECTORIES_MAX + 1, "/proc", "/sys/fs/cgroup", 0,
+                                       {{0, 0}}};
     struct registry *registry = NULL;
 
     for (size_t i = 0; i <= REGISTRY_DIRECTORIES_MAX; i++)

@@ -10,7 +10,7 @@ enum { RECORDS = 200 };
 static void watch_without_time(struct scene *scene)
 {
     const char *directories[] = {scene->stage.directory};
-    struct registry_options options = {directories, 1, "/proc", "/sys/fs/cgroup", 1};
+    struct registry_options options = {directories, 1, "/proc", "/sys/fs/cgroup", 1, {{0, 0}}};
 
     scene_options(scene, &options);
 }

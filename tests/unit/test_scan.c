@@ -29,7 +29,7 @@ static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     const char *directories[1];
-    struct registry_options options = {directories, 1, "/proc", "/sys/fs/cgroup", 0};
+    struct registry_options options = {directories, 1, "/proc", "/sys/fs/cgroup", 0, {{0, 0}}};
     struct detector_config config = {.interval_ns = interval_ns, .stall_after_ns = 5 * interval_ns};
 
     assert_non_null(fixture);

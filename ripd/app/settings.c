@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* settings.c - shares of an interval, and sums. Pure. */
+#include "app/settings.h"
+
+#include "ring/registry.h"
+
+#define JUDGING_DIVISOR 20u
+#define NEWCOMERS_DIVISOR 20u
+#define PROBE_BUDGET_DIVISOR 10u
+
+struct detector_config settings_detector(const struct config *config)
+{
+    struct detector_config detector = {
+        .interval_ns = config->interval_ns,
+        .stall_after_ns = config->stall_after_ns,
+        .rule_count = config->rules.count,
+    };
+
+    for (size_t i = 0; i < config->rules.count; i++)
+        detector.rule_thresholds_ns[i] = config->rules.rules[i].threshold_ns;
+    return detector;
+}
+
+uint64_t settings_hysteresis_ns(const struct config *config)
+{
+    return config->stall_after_ns + config->interval_ns;
+}
+
+uint64_t settings_judging_ns(const struct config *config)
+{
+    uint64_t judging_ns = config->interval_ns / JUDGING_DIVISOR;
+
+    return judging_ns < REGISTRY_JUDGING_NS ? judging_ns : REGISTRY_JUDGING_NS;
+}
+
+uint64_t settings_newcomers_ns(const struct config *config)
+{
+    return config->interval_ns / NEWCOMERS_DIVISOR;
+}
+
+uint64_t settings_probe_budget_ns(const struct config *config)
+{
+    return config->interval_ns / PROBE_BUDGET_DIVISOR;
+}
