@@ -10,6 +10,27 @@
 
 #include "unit/http_world.h"
 
+/* Asks both ways; whether HEAD announces as much as GET then sends. Otherwise they are the same. */
+static bool lengths_agree(struct client *client, const char *path)
+{
+    char request[256];
+    struct reply head;
+    struct reply get;
+    bool agree;
+
+    snprintf(request, sizeof(request), "HEAD %s HTTP/1.1\r\n" HOST "\r\nGET %s HTTP/1.1\r\n" HOST "\r\n", path, path);
+    client_send(client, request);
+    assert_true(client_receive_any(client, true, &head));
+    client_receive(client, &get); /* would be out of step had HEAD a body */
+    assert_int_equal(head.status, get.status);
+    assert_true(reply_field(&get, "Content-Type") != NULL);
+    assert_int_equal(strlen(head.head), strlen(get.head));
+    agree = strtoul(reply_field(&head, "Content-Length"), NULL, 10) == get.body_bytes;
+    free(head.body);
+    free(get.body);
+    return agree;
+}
+
 static void test_head(void **state)
 {
     static const char *const paths[] = {"/stalls", "/healthz", "/nothing", "/stalls?limit=0"};
@@ -21,21 +42,11 @@ static void test_head(void **state)
     publish_and_wait(&world, 1, 100);
     client_open(&client, world.address);
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
-        char request[256];
-        struct reply head;
-        struct reply get;
+        bool agree = false;
 
-        snprintf(request, sizeof(request), "HEAD %s HTTP/1.1\r\n" HOST "\r\nGET %s HTTP/1.1\r\n" HOST "\r\n", paths[i],
-                 paths[i]);
-        client_send(&client, request);
-        assert_true(client_receive_any(&client, true, &head));
-        client_receive(&client, &get); /* would be out of step had HEAD a body */
-        assert_int_equal(head.status, get.status);
-        assert_int_equal(strtoul(reply_field(&head, "Content-Length"), NULL, 10), get.body_bytes);
-        assert_true(reply_field(&get, "Content-Type") != NULL);
-        assert_int_equal(strlen(head.head), strlen(get.head));
-        free(head.body);
-        free(get.body);
+        for (int tries = 0; tries < 4 && !agree; tries++) /* the scan's age may gain a digit in between */
+            agree = lengths_agree(&client, paths[i]);
+        assert_true(agree);
     }
     client_close(&client);
     world_close(&world);
