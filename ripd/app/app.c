@@ -162,18 +162,19 @@ static void app_give_back(struct app *app)
     app->described_most = count;
 }
 
-/* What looks like a deadlock is looked at twice. A new reference, or NULL: no memory. */
+/* What looks like a deadlock, or an owner that has ended, is looked at twice. A new reference, or NULL: no memory. */
 static struct waits *app_find_waits(struct app *app, struct detector_suspect *suspects, size_t count)
 {
-    struct waits *waits = waits_collect(app->registry, suspects, count);
+    const struct waits *before = app->snapshot != NULL ? app->snapshot->waits : NULL;
+    struct waits *first = waits_collect(app->registry, suspects, count, before), *second;
 
-    if (evidence_doubt(app->probe, waits) != 0) {
-        evidence_confirm(app->probe, app->registry, suspects, count);
-        waits_unref(waits);
-        waits = waits_collect(app->registry, suspects, count);
-        evidence_doubt(app->probe, waits); /* whoever is still in doubt, on the next scan */
-    }
-    return waits;
+    if (evidence_doubt(app->probe, first) == 0)
+        return first;
+    evidence_confirm(app->probe, app->registry, suspects, count);
+    second = waits_collect(app->registry, suspects, count, first);
+    waits_unref(first);
+    evidence_doubt(app->probe, second); /* whoever is still in doubt, on the next scan */
+    return second;
 }
 
 static void app_scan(struct app *app)

@@ -2,6 +2,8 @@
 /* event_making.c - fields of an event from what the detector, the event log and the slot say. */
 #include "app/event_making.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +81,9 @@ static void fill_root(struct event *event, const struct sighting *sighting)
                                                         : nodes[sighting->wait_node].last];
     event->root_bytes = root->name_bytes < RIP_NAME_BYTES ? root->name_bytes : RIP_NAME_BYTES;
     memcpy(event->root, root->name, event->root_bytes);
+    if (root->kind == WAITS_GONE)
+        event->root_bytes =
+            (uint8_t)snprintf((char *)event->root, RIP_NAME_BYTES, "thread %" PRIu32 ", which is gone", root->owner);
 }
 
 struct event *event_make_begin(const struct events_scan *scan, const struct report *report, uint64_t sequence,

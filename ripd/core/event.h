@@ -50,9 +50,10 @@ struct event {
     char *file;                    /* NULL = not known */
     uint32_t line;                 /* 0 = not known */
     uint8_t root_bytes;            /* of root; 0 = nobody known holds it up, or who does has no name */
-    uint8_t root[RIP_NAME_BYTES];  /* name of the last of its chain; of a deadlock, of the next one */
-    const char *syscall;           /* of a begin: that its thread waited in, static; NULL = none, or not known */
-    char *target;                  /* of a begin: and for what; NULL = not known */
+    uint8_t
+        root[RIP_NAME_BYTES]; /* name of the last of its chain, or that it is gone; of a deadlock, of the next one */
+    const char *syscall;      /* of a begin: that its thread waited in, static; NULL = none, or not known */
+    char *target;             /* of a begin: and for what; NULL = not known */
     size_t text_bytes;
     char *text;        /* one JSON object on one line, without a newline behind it; terminated */
     size_t subject_at; /* where in text the fields begin that a begin and its end have in common, up to its last byte */

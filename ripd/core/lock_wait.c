@@ -43,6 +43,13 @@ static uint32_t word_at(const uint8_t *bytes, size_t offset)
     return word;
 }
 
+static bool is_zero(const uint8_t *bytes, size_t from, size_t to)
+{
+    while (from < to && bytes[from] == 0)
+        from++;
+    return from == to;
+}
+
 static bool is_tid(uint32_t tid)
 {
     return tid != 0 && tid <= TID_MAX;
@@ -57,14 +64,17 @@ static bool is_private(const struct lock_wait_call *call)
 
 enum {
     MUTEX_LOCK = 0,
+    MUTEX_COUNT = 4,
     MUTEX_OWNER = 8,
     MUTEX_USERS = 12,
     MUTEX_KIND = 16,
-    MUTEX_BYTES = 20,
+    MUTEX_LIST = 24, /* two pointers, of robust ones alone */
+    MUTEX_BYTES = 40,
 
     MUTEX_CONTENDED = 2, /* of the lock word: held, and somebody waits */
 
     KIND_TYPE = 3, /* bits of the kind */
+    TYPE_RECURSIVE = 1,
     KIND_ROBUST = 16,
     KIND_SHARED = 128,
     KIND_ELISION = 256 | 512,
@@ -76,13 +86,20 @@ static bool fits_mutex(const struct lock_wait_call *call)
     return call->value == MUTEX_CONTENDED && (call->timed || (call->operation & COMMAND_MASK) == COMMAND_WAIT);
 }
 
+/* Only one that can be locked again counts how often; only a robust one is in a list. */
+static bool is_plain(const uint8_t *bytes, uint32_t kind)
+{
+    return (word_at(bytes, MUTEX_COUNT) != 0) == ((kind & KIND_TYPE) == TYPE_RECURSIVE) &&
+           is_zero(bytes, MUTEX_LIST, MUTEX_BYTES);
+}
+
 static bool decode_mutex(const struct lock_wait_call *call, const uint8_t *bytes, uint32_t *ret_tid)
 {
     const uint32_t kind = word_at(bytes, MUTEX_KIND);
 
     *ret_tid = word_at(bytes, MUTEX_OWNER);
     return word_at(bytes, MUTEX_LOCK) == MUTEX_CONTENDED && is_tid(*ret_tid) && is_tid(word_at(bytes, MUTEX_USERS)) &&
-           (kind & ~(uint32_t)(KIND_TYPE | KIND_SHARED | KIND_ELISION)) == 0 &&
+           (kind & ~(uint32_t)(KIND_TYPE | KIND_SHARED | KIND_ELISION)) == 0 && is_plain(bytes, kind) &&
            ((kind & KIND_SHARED) == 0) == is_private(call);
 }
 
@@ -124,8 +141,10 @@ enum {
     RWLOCK_READERS = 0,
     RWLOCK_PHASE = 8,    /* readers wait on it for a writer, and the first writer for readers */
     RWLOCK_WRITERS = 12, /* other writers wait on it */
+    RWLOCK_PADDING = 16,
     RWLOCK_WRITER = 24,
     RWLOCK_SHARED = 28,
+    RWLOCK_MORE_PADDING = 40,
     RWLOCK_FLAGS = 48,
     RWLOCK_BYTES = 56,
 
@@ -164,7 +183,8 @@ static bool decode_rwlock(const struct lock_wait_call *call, const uint8_t *byte
     const uint32_t readers = word_at(bytes, RWLOCK_READERS), writing = READERS_WRITING | READERS_LOCKED;
     const uint32_t shared = word_at(bytes, RWLOCK_SHARED);
 
-    if (shared != (is_private(call) ? 0 : 1) || word_at(bytes, RWLOCK_FLAGS) > RWLOCK_FLAGS_MAX)
+    if (shared != (is_private(call) ? 0 : 1) || word_at(bytes, RWLOCK_FLAGS) > RWLOCK_FLAGS_MAX ||
+        !is_zero(bytes, RWLOCK_PADDING, RWLOCK_WRITER) || !is_zero(bytes, RWLOCK_MORE_PADDING, RWLOCK_FLAGS))
         return false;
     *ret_tid = word_at(bytes, RWLOCK_WRITER);
     if (*ret_tid != 0)
@@ -221,7 +241,7 @@ bool lock_wait_owner_of(const struct lock_wait_call *call, size_t next, const ui
     *ret_owner = (struct lock_wait_owner){
         .address = call->address - kind->word,
         .tid = tid,
-        .flags = kind->flags | (call->timed ? RIP_WAIT_ENDS : 0),
+        .flags = (uint8_t)(kind->flags | (call->timed ? RIP_WAIT_ENDS : 0) | (is_private(call) ? 0 : LOCK_WAIT_SHARED)),
     };
     return true;
 }

@@ -15,7 +15,12 @@
 
 const char *waits_kind_name(enum waits_kind kind)
 {
-    static const char *const names[] = {[WAITS_ID] = "id", [WAITS_THREAD] = "thread", [WAITS_READERS] = "readers"};
+    static const char *const names[] = {
+        [WAITS_ID] = "id",
+        [WAITS_THREAD] = "thread",
+        [WAITS_READERS] = "readers",
+        [WAITS_GONE] = "gone",
+    };
 
     return names[kind];
 }
@@ -306,7 +311,7 @@ int waits_link(struct waits *waits)
 }
 
 /* Holders were added in the order of their keys. */
-static struct waits_node *find_holder(struct waits *waits, const struct key *wanted)
+static uint32_t find_holder(const struct waits *waits, const struct key *wanted)
 {
     size_t low = waits->waiting_count, high = waits->count;
 
@@ -319,13 +324,28 @@ static struct waits_node *find_holder(struct waits *waits, const struct key *wan
         key.kind = node->kind == WAITS_READERS ? KEY_LOCK : key.kind;
         order = compare_keys(&key, wanted);
         if (order == 0)
-            return waits->nodes[middle].kind == WAITS_THREAD ? &waits->nodes[middle] : NULL;
+            return (uint32_t)middle;
         if (order < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    return NULL;
+    return WAITS_NONE;
+}
+
+/* One that is not known as an id yet. */
+static struct waits_node *find_unknown(struct waits *waits, const struct key *wanted)
+{
+    uint32_t found = find_holder(waits, wanted);
+
+    return found != WAITS_NONE && waits->nodes[found].kind == WAITS_THREAD ? &waits->nodes[found] : NULL;
+}
+
+uint64_t waits_gone_since(const struct waits *waits, uint32_t ring, uint32_t process, uint32_t tid)
+{
+    uint32_t found = waits != NULL ? find_holder(waits, &(struct key){ring, process, tid, KEY_TID, 0}) : WAITS_NONE;
+
+    return found != WAITS_NONE ? waits->nodes[found].gone_since_ns : 0;
 }
 
 size_t waits_missing(struct waits *waits, uint32_t ring, uint32_t process, uint32_t tid, uint32_t id,
@@ -335,8 +355,8 @@ size_t waits_missing(struct waits *waits, uint32_t ring, uint32_t process, uint3
     size_t count = 0;
 
     if (tid != 0)
-        by_tid = find_holder(waits, &(struct key){ring, process, tid, KEY_TID, 0});
-    by_id = find_holder(waits, &(struct key){ring, process, id, KEY_ID, 0});
+        by_tid = find_unknown(waits, &(struct key){ring, process, tid, KEY_TID, 0});
+    by_id = find_unknown(waits, &(struct key){ring, process, id, KEY_ID, 0});
     if (by_tid != NULL)
         ret_nodes[count++] = by_tid;
     if (by_id != NULL)

@@ -21,6 +21,9 @@
  *   C. Time is that of sorting the nodes, whatever the edges: a chain or a cycle of all ids, all ids behind one lock.
  *   D. A cycle that is not certain is no cycle: its uncertain edges are not told. Its members are marked as doubted: a
  *      later look at them may tell.
+ *   E. That the owner of a lock has ended is told only if the lock was its own at a time at which the process had no
+ *      such thread any more. One that was its own before that may be another's by now. A lock that processes share is
+ *      never told of in that way: its owner may be a thread of any of them.
  */
 #ifndef RIPD_CORE_WAITS_H
 #define RIPD_CORE_WAITS_H
@@ -44,9 +47,10 @@ enum waits_kind {
     WAITS_ID,      /* an id of the ring */
     WAITS_THREAD,  /* who holds a lock and is not, or not yet, known as an id: its number is in owner */
     WAITS_READERS, /* those who hold a lock for reading: they are not named */
+    WAITS_GONE,    /* a thread that its process has no more: it has ended and not let the lock go */
 };
 
-/* Static string: "id", "thread", "readers". */
+/* Static string: "id", "thread", "readers", "gone". */
 const char *waits_kind_name(enum waits_kind kind);
 
 struct waits_node {
@@ -61,13 +65,14 @@ struct waits_node {
     bool owner_is_id;
     uint64_t progress; /* at which it waits */
     bool waits;
-    bool marked;     /* it says so itself */
-    bool by_memory;  /* the edge is what its memory says */
-    bool certain;    /* of the edge to next */
-    bool deadlocked; /* a member of a cycle */
-    bool doubted;    /* a member of a cycle that is not certain */
-    bool again;      /* the second reading found it in the wait of the first */
-    bool absent;     /* WAITS_THREAD: its process has no such thread */
+    bool marked;            /* it says so itself */
+    bool by_memory;         /* the edge is what its memory says */
+    bool certain;           /* of the edge to next */
+    bool deadlocked;        /* a member of a cycle */
+    bool doubted;           /* a member of a cycle that is not certain */
+    bool again;             /* the second reading found it in the wait of the first */
+    bool absent;            /* WAITS_THREAD: no such thread is known of its process */
+    uint64_t gone_since_ns; /* it is certain, and was when last looked, that there is none: since then; 0 = it is not */
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES];
     struct rip_wait_info wait; /* first reading of the mark */
@@ -135,6 +140,12 @@ void waits_again(struct waits_node *node, const struct rip_wait_info *wait);
 
 /* The same of one that is not marked: what progress it has now. */
 void waits_stands(struct waits_node *node, uint32_t generation, uint64_t progress);
+
+/*
+ * Since when a thread that holds a lock is known to be gone, as an earlier graph had it; 0: it was not in it, or not
+ * gone. waits may be NULL.
+ */
+uint64_t waits_gone_since(const struct waits *waits, uint32_t ring, uint32_t process, uint32_t tid);
 
 /* Certainty, deadlocks, chains, roots. */
 void waits_settle(struct waits *waits);

@@ -72,10 +72,29 @@ static bool is_certain_by_memory(const struct waits_node *node, const struct wai
     return within && node->by_memory && (node->lock.owner.flags & RIP_WAIT_ENDS) == 0;
 }
 
+/* Whether the holder may be told to have ended: see guarantee E. One whose lock the kernel hands on never is. */
+static bool can_be_gone(const struct waits_node *node, const struct waits_node *holder)
+{
+    return holder->kind != WAITS_ID && holder->gone_since_ns != 0 && node->by_memory &&
+           (node->lock.owner.flags & (LOCK_WAIT_SHARED | LOCK_WAIT_HANDED_ON)) == 0;
+}
+
+static bool is_gone(const struct waits_node *node, const struct waits_node *holder)
+{
+    bool owned = false;
+
+    for (size_t i = 0; i < LOCK_WAIT_LOOKS; i++)
+        owned |= node->lock.looks[i].begun_mono_ns >= holder->gone_since_ns;
+    return owned && can_be_gone(node, holder);
+}
+
 /* See guarantee A. */
 static bool is_certain(const struct waits *waits, const struct waits_node *node)
 {
     const struct waits_node *holder = node->next != WAITS_NONE ? &waits->nodes[node->next] : NULL;
+
+    if (holder != NULL && holder->kind == WAITS_GONE)
+        return is_gone(node, holder);
 
     return holder != NULL && node->again && holder->waits && holder->again &&
            (is_certain_by_mark(node, holder) || is_certain_by_memory(node, holder));
@@ -193,19 +212,33 @@ static void settle_chain(struct waits *waits, uint32_t start, const uint32_t *be
     }
 }
 
+/* Nothing is told of a wait that is over, nor of a holder that is nobody, or whose lock may be another's by now. */
+static void judge_edge(struct waits *waits, struct waits_node *node)
+{
+    struct waits_node *holder = node->next != WAITS_NONE ? &waits->nodes[node->next] : NULL;
+
+    node->root = NOT_SEEN;
+    if (node->waits && !node->again) {
+        node->next = WAITS_NONE;
+    } else if (holder != NULL && holder->absent && node->by_memory) {
+        if (is_gone(node, holder)) {
+            holder->kind = WAITS_GONE;
+        } else {
+            node->doubted = can_be_gone(node, holder);
+            node->next = WAITS_NONE;
+        }
+    }
+    node->certain = is_certain(waits, node);
+}
+
 void waits_settle(struct waits *waits)
 {
     uint32_t *scratch = malloc((2 * waits->count + 1) * sizeof(*scratch));
 
     for (size_t i = 0; i < waits->count; i++) {
-        struct waits_node *node = &waits->nodes[i];
-
-        node->root = NOT_SEEN;
-        if (scratch == NULL || (node->waits && !node->again) ||
-            (node->by_memory && node->next != WAITS_NONE && waits->nodes[node->next].absent))
-            node->next =
-                WAITS_NONE; /* nothing is told without room for it, nor of a wait that is over, nor of nobody */
-        node->certain = is_certain(waits, node);
+        if (scratch == NULL)
+            waits->nodes[i].next = WAITS_NONE; /* nothing is told without room for it */
+        judge_edge(waits, &waits->nodes[i]);
     }
     find_cycles(waits);
     if (scratch != NULL)

@@ -168,8 +168,14 @@ struct process_facts *registry_process_facts(struct registry *registry, struct r
 int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t process, uint32_t tid,
                          uint64_t deadline_mono_ns, uint32_t *ret_tid);
 
-/* Whether there is such a thread now: tid as registry_find_thread() gave it, which need not have asked. */
+/*
+ * Whether there is such a thread now: tid as registry_find_thread() gave it, which need not have asked.
+ * registry_is_gone is not the opposite: that there is none any more, for certain, of a process that is still the one it
+ * was judged to be. Of one in another pid namespace it never is, for a list of threads may lack some when others end. A
+ * first thread that has ended before the others is none.
+ */
 bool registry_has_thread(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid);
+bool registry_is_gone(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid);
 
 /* The number in our namespace that registry_find_thread() gave turned out to be nobody's. */
 void registry_forget_thread(struct ring *ring, uint32_t process, uint32_t our_tid);

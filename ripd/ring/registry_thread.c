@@ -202,10 +202,26 @@ int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t 
     return 0;
 }
 
-bool registry_has_thread(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid)
+/* 0 or -errno; -ESRCH: there is none, or it has ended. */
+static int ask_thread(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid)
 {
     struct proc_stat stat;
+    int result = proc_thread_stat(registry->proc, ring->processes[process].pid, our_tid, &stat);
 
-    return process < ring->process_count &&
-           proc_thread_stat(registry->proc, ring->processes[process].pid, our_tid, &stat) == 0;
+    return result == 0 && (stat.state == 'Z' || stat.state == 'X') ? -ESRCH : result;
+}
+
+bool registry_has_thread(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid)
+{
+    return process < ring->process_count && ask_thread(registry, ring, process, our_tid) == 0;
+}
+
+bool registry_is_gone(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid)
+{
+    const struct ring_process *owner = process < ring->process_count ? &ring->processes[process] : NULL;
+
+    if (owner == NULL || (owner->verdict != PROCESS_ATTESTED && owner->verdict != PROCESS_ALIVE))
+        return false;
+    return owner->own_pid_namespace && ask_thread(registry, ring, process, our_tid) == -ESRCH &&
+           registry_process_holds(registry, ring, process);
 }

@@ -182,9 +182,21 @@ static bool is_thread(struct registry *registry, struct ring *ring, const struct
            registry_has_thread(registry, ring, node->process, tid);
 }
 
+/* Since when it is certain that an owner has ended; 0 = it is not. Such a one does not come back. */
+static uint64_t gone_since(struct registry *registry, const struct ring *ring, const struct waits_node *node,
+                           const struct waits *before)
+{
+    uint64_t since_ns;
+
+    if (!registry_is_gone(registry, ring, node->process, node->owner))
+        return 0;
+    since_ns = waits_gone_since(before, node->ring, node->process, node->owner);
+    return since_ns != 0 ? since_ns : clock_mono_ns();
+}
+
 /* What looks like an owner in memory may be a number of something else: then there is hardly a thread of that number.
  */
-static void find_absent(struct waits *waits, struct registry *registry)
+static void find_absent(struct waits *waits, struct registry *registry, const struct waits *before)
 {
     uint64_t deadline_mono_ns = clock_mono_ns() + TRANSLATE_NS;
     struct ring *ring = NULL;
@@ -197,6 +209,8 @@ static void find_absent(struct waits *waits, struct registry *registry)
         if (ring == NULL || ring->serial != node->ring)
             ring = registry_find(registry, node->ring);
         node->absent = ring == NULL || !is_thread(registry, ring, node, deadline_mono_ns);
+        if (node->absent && ring != NULL && clock_mono_ns() < deadline_mono_ns)
+            node->gone_since_ns = gone_since(registry, ring, node, before);
     }
 }
 
@@ -226,7 +240,8 @@ static void fill_evidence(const struct waits *waits, struct detector_suspect *su
     }
 }
 
-struct waits *waits_collect(struct registry *registry, struct detector_suspect *suspects, size_t count)
+struct waits *waits_collect(struct registry *registry, struct detector_suspect *suspects, size_t count,
+                            const struct waits *before)
 {
     struct waits *waits = waits_new();
 
@@ -240,7 +255,7 @@ struct waits *waits_collect(struct registry *registry, struct detector_suspect *
         return NULL;
     }
     find_holders(waits, registry);
-    find_absent(waits, registry);
+    find_absent(waits, registry, before);
     read_again(waits, registry);
     waits_settle(waits);
     fill_evidence(waits, suspects, count);
@@ -254,7 +269,9 @@ static void describe_node(struct waits_node *node, struct registry *registry, st
     struct detector_id id;
     struct rip_id_info info;
 
-    if (node->kind == WAITS_READERS)
+    if (node->kind == WAITS_GONE)
+        node->tid = node->owner; /* as it was: only numbers of ours are known to be gone */
+    if (node->kind == WAITS_READERS || node->kind == WAITS_GONE)
         return;
     if (ring_tid == 0 ||
         registry_find_thread(registry, ring, node->process, ring_tid, deadline_mono_ns, &node->tid) != 0 ||

@@ -147,7 +147,8 @@ static void test_every_mutex_names_its_owner(void **state)
         pthread_join(thread, NULL);
         pthread_mutex_destroy(&mutex);
         if (!found || owner.address != 4096 || owner.tid != self ||
-            owner.flags != (mutexes[i].protocol != 0 ? LOCK_WAIT_HANDED_ON : 0))
+            owner.flags != ((mutexes[i].protocol != 0 ? LOCK_WAIT_HANDED_ON : 0) |
+                            (mutexes[i].operation == FUTEX_WAIT ? LOCK_WAIT_SHARED : 0)))
             fail_msg("mutex %zu: owner %u", i, owner.tid);
     }
 }
@@ -175,6 +176,11 @@ static const struct {
     {"no thread has such a number", 2, 4194305, WAIT_PRIVATE, 2, false, false},
     {"nobody uses it", 3, 0, WAIT_PRIVATE, 2, false, false},
     {"half a pointer where users are counted", 3, 0x7f001234, WAIT_PRIVATE, 2, false, false},
+    {"it counts, and cannot be locked again", 1, 1, WAIT_PRIVATE, 2, false, false},
+    {"it can be locked again, and does not count", 4, 1, WAIT_PRIVATE, 2, false, false},
+    {"in a list, and not robust", 6, 8, WAIT_PRIVATE, 2, false, false},
+    {"a list goes on from it", 9, 1, WAIT_PRIVATE, 2, false, false},
+    {"it has spun", 5, 100, WAIT_PRIVATE, 2, false, true},
     {"a kind that there is not", 4, 4, WAIT_PRIVATE, 2, false, false},
     {"a robust one is waited for in another way", 4, 16, WAIT_PRIVATE, 2, false, false},
     {"one with elision", 4, 256, WAIT_PRIVATE, 2, false, true},
@@ -199,7 +205,8 @@ static void test_what_is_no_mutex(void **state)
         bytes.words[changes[i].word] = changes[i].value;
         found = mutex_owner(&bytes, changes[i].operation, changes[i].awaited, changes[i].timed, &owner);
         if (found != changes[i].is_one || (found && owner.tid != 77) ||
-            (found && owner.flags != (changes[i].timed ? RIP_WAIT_ENDS : 0)))
+            (found && owner.flags != ((changes[i].timed ? RIP_WAIT_ENDS : 0) |
+                                      (changes[i].operation == FUTEX_WAIT ? LOCK_WAIT_SHARED : 0))))
             fail_msg("%s", changes[i].what);
     }
 }
@@ -237,7 +244,7 @@ static void test_the_kernels_own_owner(void **state)
 
     (void)state;
     assert_true(mutex_owner(&bytes, FUTEX_LOCK_PI, 0, true, &owner));
-    assert_true(owner.tid == 77 && owner.flags == (RIP_WAIT_ENDS | LOCK_WAIT_HANDED_ON));
+    assert_true(owner.tid == 77 && owner.flags == (RIP_WAIT_ENDS | LOCK_WAIT_HANDED_ON | LOCK_WAIT_SHARED));
     bytes.words[0] |= FUTEX_OWNER_DIED;
     assert_false(mutex_owner(&bytes, FUTEX_LOCK_PI, 0, false, &owner));
     bytes.words[0] = 0;
@@ -319,6 +326,12 @@ static void test_what_is_no_rwlock(void **state)
     bytes.words[SHARED_WORD] = 1;
     assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));
     assert_true(owner_at(PHASE, &bytes, sizeof(bytes), FUTEX_WAIT_BITSET, 3, false, &owner) && owner.tid == 77);
+    for (size_t word = 0; word < 14; word++) { /* nothing is in these */
+        bytes = written;
+        bytes.words[word] = 1;
+        if (word == 4 || word == 5 || word == 10 || word == 11)
+            assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));
+    }
     bytes = written;
     bytes.words[FLAGS_WORD] = 3;
     assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));

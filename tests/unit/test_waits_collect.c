@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_waits_collect.c - what suspects say of their waits in real ring files, and who holds the locks there. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -88,6 +90,7 @@ static void scan(struct fixture *fixture, uint32_t moving)
 {
     const struct registry_notice *notices;
     struct detector_update update;
+    struct waits *before;
     size_t count;
 
     for (uint32_t slot = 0; slot < moving; slot++)
@@ -106,9 +109,10 @@ static void scan(struct fixture *fixture, uint32_t moving)
     }
     if (fixture->meanwhile != NULL)
         fixture->meanwhile(fixture);
-    waits_unref(fixture->waits);
-    fixture->waits = waits_collect(fixture->registry, fixture->suspects, fixture->suspect_count);
+    before = fixture->waits;
+    fixture->waits = waits_collect(fixture->registry, fixture->suspects, fixture->suspect_count, before);
     assert_non_null(fixture->waits);
+    waits_unref(before);
     for (size_t i = 0; i < fixture->suspect_count; i++)
         fixture->suspects[i].evidence.examined |= !fixture->without_turn;
     detector_end(fixture->detector, &update);
@@ -303,6 +307,49 @@ static void test_what_memory_says(void **state)
     assert_int_equal(suspect_of(fixture, 202)->evidence.lock.owner_tid, TID + 7);
 }
 
+static void *say_tid(void *tid)
+{
+    *(uint32_t *)tid = (uint32_t)syscall(SYS_gettid);
+    return NULL;
+}
+
+static uint32_t ended_thread(void)
+{
+    pthread_t thread;
+    uint32_t tid;
+
+    assert_int_equal(pthread_create(&thread, NULL, say_tid, &tid), 0);
+    pthread_join(thread, NULL);
+    while (syscall(SYS_tgkill, getpid(), tid, 0) == 0)
+        usleep(100);
+    return tid;
+}
+
+/* What was read before anybody knew says nothing: then it may have let go before it ended. */
+static void test_an_owner_that_has_ended(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint32_t tid = ended_thread();
+    const struct waits_node *holder;
+
+    freeze(fixture);
+    remember(fixture, 200, tid, clock_mono_ns());
+    remember(fixture, 201, tid, clock_mono_ns());
+    scan(fixture, 100);
+    assert_int_equal(node_of(fixture, 200)->next, WAITS_NONE);
+    assert_true(node_of(fixture, 200)->doubted && !suspect_of(fixture, 200)->evidence.lock.certain);
+    remember(fixture, 200, tid, clock_mono_ns());
+    scan(fixture, 100);
+    holder = &fixture->waits->nodes[node_of(fixture, 200)->next];
+    assert_true(holder->kind == WAITS_GONE && holder->tid == tid && !holder->has_state);
+    assert_string_equal(holder->ring_name, "ring");
+    assert_true(suspect_of(fixture, 200)->evidence.lock.certain && !suspect_of(fixture, 200)->evidence.deadlocked);
+    assert_int_equal(suspect_of(fixture, 200)->cause, node_of(fixture, 200)->cause);
+    assert_int_equal(node_of(fixture, 201)->next, WAITS_NONE);
+    scan(fixture, 100); /* as long as it lasts */
+    assert_int_equal(fixture->waits->nodes[node_of(fixture, 200)->next].kind, WAITS_GONE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +358,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_deadlock_needs_no_turn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_holders_by_id, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_memory_says, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_owner_that_has_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_mark_from_before_the_last_move_is_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_moves_after_the_scan_is_no_suspect, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_who_moves_or_ends_waits_no_more, set_up, tear_down),

@@ -181,6 +181,61 @@ static void test_an_owner_that_is_nobody(void **state)
     waits_unref(waits);
 }
 
+/* 1 waits for 9, of which it is certain since 100 that there is no such thread. */
+static const struct {
+    const char *what;
+    uint64_t looks[3];
+    uint8_t flags;
+    uint64_t gone_since_ns;
+    bool gone;
+    bool doubted;
+} ends[] = {
+    {"its lock was the other's after that", {110, 110, 110}, 0, 100, true, false},
+    {"once of three times", {10, 20, 110}, 0, 100, true, false},
+    {"that very moment", {10, 20, 100}, 0, 100, true, false},
+    {"it has not been seen since", {10, 20, 99}, 0, 100, false, true},
+    {"there may be such a thread", {10, 20, 110}, 0, 0, false, false},
+    {"the lock may be one of several processes", {10, 20, 110}, LOCK_WAIT_SHARED, 100, false, false},
+    {"the kernel hands it on", {10, 20, 110}, LOCK_WAIT_HANDED_ON, 100, false, false},
+    {"it gives up in time", {10, 20, 110}, RIP_WAIT_ENDS, 100, true, false},
+    {"a writer", {10, 20, 110}, RIP_WAIT_SHARABLE, 100, true, false},
+};
+
+static void test_an_owner_that_has_ended(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        struct lock_wait lock = lock_of(1, 9, ends[i].looks, 120);
+        struct waits *waits = waits_new();
+        const struct waits_node *node;
+
+        lock.owner.flags = ends[i].flags;
+        add_thread(waits, 1, &lock);
+        add(waits, 2, 9, 10 * SECOND, 11 * SECOND, 0); /* a mark tells of a moment before it was read */
+        add(waits, 3, 1, 10 * SECOND, 11 * SECOND, 0);
+        assert_int_equal(waits_link(waits), 0);
+        assert_int_equal(waits->count, 4);
+        waits->nodes[3].absent = true;
+        waits->nodes[3].gone_since_ns = ends[i].gone_since_ns;
+        assert_int_equal(waits_gone_since(waits, RING, PROCESS, 9), ends[i].gone_since_ns);
+        waits_stands(&waits->nodes[0], 2, 5);
+        waits_again(&waits->nodes[1], &waits->nodes[1].wait);
+        waits_again(&waits->nodes[2], &waits->nodes[2].wait);
+        waits_settle(waits);
+        node = node_of(waits, 1);
+        if (node->certain != ends[i].gone || (node->next != WAITS_NONE) != ends[i].gone ||
+            (waits->nodes[3].kind == WAITS_GONE) != ends[i].gone || node->doubted != ends[i].doubted)
+            fail_msg("%s", ends[i].what);
+        assert_false(node_of(waits, 2)->certain || node->deadlocked);
+        if (ends[i].gone)
+            CHAIN(waits, 3, 1, 9);
+        assert_int_equal(waits_gone_since(waits, RING, PROCESS, 9), ends[i].gone_since_ns);
+        assert_int_equal(waits_gone_since(waits, RING, PROCESS + 1, 9), 0);
+        assert_int_equal(waits_gone_since(NULL, RING, PROCESS, 9), 0);
+        waits_unref(waits);
+    }
+}
+
 static void test_who_has_moved_waits_no_more(void **state)
 {
     (void)state;
@@ -216,10 +271,11 @@ static void test_readers_by_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_proofs_from_memory),      cmocka_unit_test(test_one_waits_for_itself_by_memory),
-        cmocka_unit_test(test_all_at_one_instant),      cmocka_unit_test(test_memory_is_fresher_than_a_mark),
-        cmocka_unit_test(test_an_owner_that_is_nobody), cmocka_unit_test(test_who_has_moved_waits_no_more),
-        cmocka_unit_test(test_readers_by_memory),       cmocka_unit_test(test_a_lock_that_was_handed_on),
+        cmocka_unit_test(test_proofs_from_memory),        cmocka_unit_test(test_one_waits_for_itself_by_memory),
+        cmocka_unit_test(test_all_at_one_instant),        cmocka_unit_test(test_memory_is_fresher_than_a_mark),
+        cmocka_unit_test(test_an_owner_that_is_nobody),   cmocka_unit_test(test_who_has_moved_waits_no_more),
+        cmocka_unit_test(test_an_owner_that_has_ended),   cmocka_unit_test(test_readers_by_memory),
+        cmocka_unit_test(test_a_lock_that_was_handed_on),
     };
 
     return cmocka_run_group_tests_name("waits_settle", tests, NULL, NULL);

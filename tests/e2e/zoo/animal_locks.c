@@ -113,7 +113,30 @@ ANIMAL_STALL wait_in_a_row(void)
     pthread_mutex_lock(&mutexes[animal_number - 1]);
 }
 
+/* The second thread takes the mutex with it. */
+ANIMAL_STALL lock_what_nobody_has(void)
+{
+    if (animal_number == 1)
+        pthread_mutex_lock(&mutexes[0]);
+    animal_meet();
+    if (animal_number == 1)
+        return;
+    rip_snap(); /* STALL(mutex-gone) */
+    pthread_mutex_lock(&mutexes[0]);
+}
+
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+
+ANIMAL_STALL read_what_nobody_writes(void)
+{
+    if (animal_number == 1)
+        pthread_rwlock_wrlock(&rwlock);
+    animal_meet();
+    if (animal_number == 1)
+        return;
+    rip_snap(); /* STALL(rwlock-gone) */
+    pthread_rwlock_rdlock(&rwlock);
+}
 
 /* The first thread writes and sleeps on it, the second wants to read. */
 ANIMAL_STALL read_what_is_written(void)
@@ -179,6 +202,8 @@ const struct animal lock_animals[] = {{"deadlock-1", deadlock_of_1, 1},
                                       {"deadlock-mixed", lock_a_mixture, 4},
                                       {"deadlock-timed", lock_with_a_limit, 2},
                                       {"mutex-row", wait_in_a_row, 3},
+                                      {"mutex-gone", lock_what_nobody_has, 2},
+                                      {"rwlock-gone", read_what_nobody_writes, 2},
                                       {"rwlock", read_what_is_written, 2},
                                       {"rwlock-read", write_what_is_read, 2},
                                       {"condition", wait_for_a_condition, 1},

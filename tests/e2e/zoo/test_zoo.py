@@ -90,6 +90,8 @@ KINDS = [
     Kind("deadlock-timed", "blocked", "lock_with_a_limit", "futex", "futex wait(_bitset)? private", count=2,
          waits=[]),
     Kind("mutex-row", "blocked", "wait_in_a_row", "futex", "futex wait private", number=3, waits=[2, 1]),
+    Kind("mutex-gone", "blocked", "lock_what_nobody_has", "futex", "futex wait private", waits=["gone"]),
+    Kind("rwlock-gone", "blocked", "read_what_nobody_writes", "futex", "futex wait(_bitset)? private", waits=["gone"]),
     Kind("rwlock", "blocked", "read_what_is_written", "futex", "futex wait(_bitset)? private", number=2, waits=[1]),
     Kind("rwlock-read", "blocked", "write_what_is_read", "futex", "futex wait(_bitset)? private", number=2,
          waits=["readers"]),
@@ -240,6 +242,13 @@ def every_kind(zoo):
     threads = {(kind.name, number + 1) for kind in KINDS for number in range(kind.count)
                if kind.where is None and kind.number == 1}
     assert threads <= {(stall["ring"], stall["id"]) for stall in stalls}
+    for kind in ("mutex-gone", "rwlock-gone"):
+        group, = zoo.get(f"/stalls?group=root&ring={kind}")["stalls"]
+        root, tasks = group["root"], os.listdir(f"/proc/{zoo.animals[kind].pid}/task")
+        assert group["count"] == 1 and root["holder"] == "gone" and root["id"] is root["state"] is None, group
+        assert root["tid"] > 0 and str(root["tid"]) not in tasks and group["deadlock"] is None, (group, tasks)
+        step, = zoo.stalls(f"?ring={kind}")[0]["waits_for"]
+        assert step["certain"] and step["tid"] == root["tid"], step
     assert not re.search(r"0x7f[0-9a-f]{8}", zoo.request("/stalls")[1].__repr__())  # no address leaves
 
 
