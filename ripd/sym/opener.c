@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
@@ -66,6 +67,12 @@ static int open_below_root(int process, const char *path, const struct proc_mapp
     return descriptor;
 }
 
+/* Root's own, which sudo leaves it: this thread's alone (of glibc's setgroups() all have it), and for good. */
+static bool give_up_groups(void)
+{
+    return getgroups(0, NULL) == 0 || syscall(SYS_setgroups, 0, NULL) == 0;
+}
+
 /*
  * The same with the rights of nobody where ours are root's: anybody can write any path into a ring. This thread's
  * alone, and only for files: the right to look at the process stays.
@@ -76,6 +83,8 @@ static int open_as_nobody(int process, const char *path, const struct proc_mappi
 
     if (geteuid() != 0)
         return open_below_root(process, path, mapping);
+    if (!give_up_groups())
+        return -EACCES;
     group = setfsgid(NOBODY);
     (void)setfsuid(NOBODY);
     if (setfsuid((uid_t)-1) == (int)NOBODY && setfsgid((gid_t)-1) == (int)NOBODY)

@@ -22,7 +22,8 @@
 
 /*
  * A descriptor to read the file of a module that the process has mapped at module->start; or -errno: -EACCES the
- * process may not be asked, -ENOENT no such mapping, or its file is not to be had any more.
+ * process may not be asked, -ENOENT no such mapping, or its file is not to be had any more. Where ours are root's
+ * rights the calling thread has no supplementary groups from then on.
  */
 int opener_open(int proc, const struct process_facts *process, const struct module_facts *module);
 

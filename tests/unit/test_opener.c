@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -202,6 +203,25 @@ static void make(const char *name, mode_t mode)
     assert_int_equal(chmod(path, mode), 0);
 }
 
+static void close_to_others(const char *name)
+{
+    char path[160];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    assert_int_equal(chmod(path, 0640), 0);
+}
+
+/* What of a process with the number 7 is looked at, but for its maps. */
+static void make_process(void)
+{
+    make("7", 0755);
+    make("7/root", 0755);
+    put("7/stat", "");
+    make("7/task", 0755);
+    make("7/task/7", 0755);
+    put("7/task/7/stat", "7 (x) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 42 0 0 18446744073709551615\n");
+}
+
 static int open_in_tree(int proc, const char *path, const char *build_id)
 {
     struct module_facts *module = sample_module(path, build_id, geteuid());
@@ -233,14 +253,9 @@ static void test_a_path(void **state)
     int proc;
 
     (void)state;
-    make("7", 0755);
-    make("7/root", 0755);
+    make_process();
     make("7/root/open", 0755);
     make("7/root/private", 0700);
-    put("7/stat", "");
-    make("7/task", 0755);
-    make("7/task/7", 0755);
-    put("7/task/7/stat", "7 (x) S 1 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 42 0 0 18446744073709551615\n");
     put("7/root/open/file", "x");
     put("7/root/private/file", "x");
     snprintf(path, sizeof(path), "%s/7/root/open/fifo", folder);
@@ -272,6 +287,31 @@ static void test_a_path(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* sudo leaves root in root's group, which may read what others may not: that is no right of nobody's. */
+static void test_groups_of_root(void **state)
+{
+    const gid_t group = getegid();
+    char command[200];
+    int proc;
+
+    (void)state;
+    if (geteuid() != 0 || setgroups(1, &group) != 0)
+        skip();
+    make_process();
+    make("7/root/closed", 0750);
+    put("7/root/closed/file", "x");
+    make("7/root/open", 0755);
+    put("7/root/open/file", "x");
+    close_to_others("7/root/open/file");
+    proc = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    map_file("/open/file");
+    assert_int_equal(open_in_tree(proc, "/closed/file", "aabb"), -EACCES);
+    assert_int_equal(open_in_tree(proc, "/open/file", "aabb"), -EACCES);
+    close(proc);
+    snprintf(command, sizeof(command), "rm -r %s/7", folder);
+    assert_int_equal(system(command), 0);
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -288,10 +328,8 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_is_mapped),
-        cmocka_unit_test(test_other_paths),
-        cmocka_unit_test(test_not_asked),
-        cmocka_unit_test(test_a_path),
+        cmocka_unit_test(test_what_is_mapped), cmocka_unit_test(test_other_paths),    cmocka_unit_test(test_not_asked),
+        cmocka_unit_test(test_a_path),         cmocka_unit_test(test_groups_of_root),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
