@@ -37,7 +37,7 @@ struct symbols {
     struct symbol_budget *budget;
     bool idle;
     bool stopping;
-    uint64_t down_until_ns; /* no symbolizer runs, and none is started before */
+    uint64_t down_until_ns; /* no symbolizer runs, and none is started before; only the thread changes it */
     pthread_t thread;
     bool started;
 
@@ -98,6 +98,8 @@ static int have_symbolizer(struct symbols *symbols, const struct link_patience *
 
     if (symbols->link.descriptor >= 0)
         return 0;
+    if (clock_mono_ns() < symbols->down_until_ns)
+        return -EAGAIN; /* questions that were waiting when it could not be started */
     result = link_start(&symbols->link, symbols->program, patience);
     files_close_all(&symbols->files);
     if (result == -ECANCELED)

@@ -356,6 +356,25 @@ static void test_no_program(void **state)
     module_facts_unref(fine);
 }
 
+/* A start that failed is not tried again for each question that waited for it. */
+static void test_no_start(void **state)
+{
+    struct module_facts *fine = sample_module("/fine", "aa", 1);
+    struct symbols *symbols = new_symbols("/bin/cat", LONG_NS, LONG_NS); /* ends before it says that it is ready */
+    struct symbols_counters counters;
+
+    (void)state;
+    for (uint64_t i = 0; i < 100; i++)
+        symbols_want(symbols, NULL, NULL, fine, i);
+    wait_idle(symbols);
+    symbols_count(symbols, &counters);
+    assert_int_equal(atomic_load(&start_trouble_count), 1);
+    assert_int_equal(counters.refused_count, 100);
+    assert_int_equal(counters.unnamed_count, 0); /* nobody has looked: it may be found later */
+    symbols_free(symbols);
+    module_facts_unref(fine);
+}
+
 struct crowd {
     struct symbols *symbols;
     struct module_facts *modules[4];
@@ -551,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_a_file_that_appears),
         cmocka_unit_test(test_stop_while_it_hangs),
         cmocka_unit_test(test_no_program),
+        cmocka_unit_test(test_no_start),
         cmocka_unit_test(test_a_crowd),
         cmocka_unit_test(test_fetched),
         cmocka_unit_test(test_not_to_be_had),
