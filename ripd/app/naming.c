@@ -147,16 +147,20 @@ static enum asked ask_crumb(struct naming *naming, const struct item *item, size
     return ask(naming, item, module, item->crumbs[crumb].address - module->bias);
 }
 
-/* Whether anything has to be waited for; *ret_refused: something could not be asked. */
+/*
+ * Whether anything has to be waited for. *ret_refused: something could not be asked, nor could what comes after it: the
+ * reason lies with the user, or with the symbolizer.
+ */
 static bool ask_trail(struct naming *naming, const struct item *item, bool *ret_refused)
 {
     bool waiting = false;
 
-    for (size_t i = 0; i < item->crumb_count; i++) {
+    *ret_refused = false;
+    for (size_t i = 0; i < item->crumb_count && !*ret_refused; i++) {
         enum asked asked = ask_crumb(naming, item, i);
 
         waiting = waiting || asked == ASKED_WAITING;
-        *ret_refused = *ret_refused || asked == ASKED_REFUSED;
+        *ret_refused = asked == ASKED_REFUSED;
     }
     return waiting;
 }
@@ -201,7 +205,7 @@ void naming_stalls(struct naming *naming, const struct snapshot *snapshot)
         wait_idle(naming, limit_ns < NAMING_STALLS_NS ? limit_ns : NAMING_STALLS_NS);
     for (size_t i = 0; i < snapshot->stall_count; i++) {
         struct item *item = snapshot->stalls[i].item;
-        bool refused = false;
+        bool refused;
 
         if (item->names_asked)
             continue;
@@ -214,7 +218,7 @@ void naming_stalls(struct naming *naming, const struct snapshot *snapshot)
 
 static bool ask_page(struct naming *naming, const struct page *page)
 {
-    bool waiting = false, refused = false;
+    bool waiting = false, refused;
 
     for (size_t i = 0; i < page->count; i++) {
         if (page->locations != NULL) {

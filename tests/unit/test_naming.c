@@ -124,6 +124,40 @@ static void test_no_room(void **state)
     snapshot_unref(snapshot);
 }
 
+static uint64_t refused_on_a_scan(struct naming *naming, const struct snapshot *snapshot)
+{
+    struct health before = {0}, after = {0};
+
+    naming_health(naming, &before);
+    naming_stalls(naming, snapshot);
+    naming_health(naming, &after);
+    return after.names_refused_count - before.names_refused_count;
+}
+
+/* Where nothing can be asked now, a scan does not ask for each place of each trail to be told so. */
+static void test_refused(void **state)
+{
+    const struct symbols_options options = {
+        .program = "/nonexistent", .proc_path = "/proc", .answer_ns = LONG_NS, .restart_ns = LONG_NS};
+    struct snapshot *snapshot = sample_snapshot(1, 1000, 1);
+    struct item **item = &snapshot->stalls[0].item;
+    struct process_facts *process = process_facts_ref((*item)->process);
+    struct naming naming = {.descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+
+    (void)state;
+    item_unref(*item);
+    *item = sample_item(process, "checkout", 1, 17, "worker-17", 9, 32);
+    assert_int_equal(symbols_new(&naming.symbols, &options), 0);
+    naming_stalls(&naming, snapshot);
+    for (uint64_t before_ns = clock_mono_ns(); !symbols_are_idle(naming.symbols); usleep(1000))
+        assert_true(clock_mono_ns() - before_ns < PATIENCE_NS); /* until it is known that there is none to ask */
+    (*item)->names_asked = false;
+    assert_in_range(refused_on_a_scan(&naming, snapshot), 1, 2);
+    assert_false((*item)->names_asked); /* on a later scan, all of them */
+    naming_close(&naming);
+    snapshot_unref(snapshot);
+}
+
 static void test_without(void **state)
 {
     struct naming naming = {.descriptor = -1};
@@ -184,8 +218,8 @@ static int remove_script(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pages),   cmocka_unit_test(test_stalls),       cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_without), cmocka_unit_test(test_the_real_one),
+        cmocka_unit_test(test_pages),   cmocka_unit_test(test_stalls),  cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_without), cmocka_unit_test(test_the_real_one),
     };
 
     return cmocka_run_group_tests(tests, make_script, remove_script);
