@@ -109,8 +109,10 @@ static void format_where(const struct event *event, char ret_text[WHERE_BYTES])
         length += (size_t)snprintf(ret_text + length, WHERE_BYTES - length, " function=%s",
                                    log_quote(event->function, strlen(event->function), quoted));
     if (event->file != NULL)
-        snprintf(ret_text + length, WHERE_BYTES - length, " file=%s line=%" PRIu32,
-                 log_quote(event->file, strlen(event->file), quoted), event->line);
+        length += (size_t)snprintf(ret_text + length, WHERE_BYTES - length, " file=%s",
+                                   log_quote(event->file, strlen(event->file), quoted));
+    if (event->line != 0)
+        snprintf(ret_text + length, WHERE_BYTES - length, " line=%" PRIu32, event->line);
 }
 
 #define WAIT_BYTES (2 * LOG_QUOTED_BYTES + 96u)
@@ -132,17 +134,30 @@ static void format_wait(const struct event *event, char ret_text[WAIT_BYTES])
                  log_quote(event->root, event->root_bytes, quoted));
 }
 
+#define WHO_BYTES (2 * LOG_QUOTED_BYTES + 64u)
+
+/* " ring= id= tid= name=", or nothing where it is not known who it is. */
+static void format_who(const struct event *event, char ret_text[WHO_BYTES])
+{
+    char ring[LOG_QUOTED_BYTES], name[LOG_QUOTED_BYTES], tid[16] = "null";
+
+    ret_text[0] = '\0';
+    if (event->ring[0] == '\0')
+        return;
+    if (event->tid != 0)
+        snprintf(tid, sizeof(tid), "%" PRIu32, event->tid);
+    snprintf(ret_text, WHO_BYTES, " ring=%s id=%" PRIu32 " tid=%s name=%s",
+             log_quote(event->ring, strlen(event->ring), ring), event->id, tid,
+             log_quote(event->name, event->name_bytes, name));
+}
+
 void report_event(const struct event *event)
 {
-    char who[2 * LOG_QUOTED_BYTES + 64] = "", where[WHERE_BYTES], wait[WAIT_BYTES];
-    char ring[LOG_QUOTED_BYTES], name[LOG_QUOTED_BYTES];
+    char who[WHO_BYTES], where[WHERE_BYTES], wait[WAIT_BYTES];
     struct report_fields fields;
 
     report_fields_fill(&fields, event);
-    if (event->ring[0] != '\0')
-        snprintf(who, sizeof(who), " ring=%s id=%" PRIu32 " tid=%" PRIu32 " name=%s",
-                 log_quote(event->ring, strlen(event->ring), ring), event->id, event->tid,
-                 log_quote(event->name, event->name_bytes, name));
+    format_who(event, who);
     format_where(event, where);
     format_wait(event, wait);
     if (event->kind == EVENT_BEGIN)

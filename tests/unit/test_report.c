@@ -136,6 +136,13 @@ static void test_stalls(void **state)
     assert_non_null(strstr(text, "cause=blocked frozen_for_ms=13800 module=\"checkout\" offset=0x1234\n"));
     report_event(end);
     assert_non_null(strstr(taken(*state), "reason=moved lasted_ms=20000 stalls=2\n"));
+    begin->tid = 0; /* on no thread, and its place has a name but no line */
+    begin->file = strdup("db.c");
+    begin->line = 0;
+    report_event(begin);
+    text = taken(*state);
+    assert_non_null(strstr(text, " id=17 tid=null name="));
+    assert_non_null(strstr(text, " file=\"db.c\"\n"));
     nobody->episode = 8;
     report_event(nobody);
     assert_string_equal(taken(*state), "ripd: warning: stall begin episode=8 cause=null frozen_for_ms=0\n");
