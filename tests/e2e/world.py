@@ -17,7 +17,7 @@ import time
 import traceback
 
 BIN = os.environ.get("RIP_TEST_BIN", "build/bin")
-PATIENCE_S = 30
+PATIENCE_S = 90
 
 
 class Puppet:
@@ -39,9 +39,28 @@ class Puppet:
         assert answer == "ok", f"{line}: {answer}"
 
     def kill(self, number=signal.SIGKILL):
+        """Returns when it has ended, or all its threads have stopped."""
         self.process.send_signal(number)
         if number in (signal.SIGKILL, signal.SIGTERM):
             self.process.wait()
+        elif number == signal.SIGSTOP:
+            os.waitpid(self.pid, os.WUNTRACED)
+
+
+def wait_for(condition, seconds=PATIENCE_S, check=lambda: None):
+    """The first true value of condition(); check() may see that there is nothing to wait for any more."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            value = condition()
+        except (IndexError, TypeError, KeyError, FileNotFoundError, ProcessLookupError) as error:
+            value = error  # what it looks at is not there yet, or not any more
+        if value and not isinstance(value, Exception):
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds} s in vain; last value {value!r:.4000}")
+        check()
+        time.sleep(0.02)
 
 
 class World:
@@ -127,19 +146,11 @@ class World:
         self.wait_for(lambda: self.sequence() >= target)
 
     def wait_for(self, condition, seconds=PATIENCE_S):
-        end = time.monotonic() + seconds
-        while True:
-            try:
-                value = condition()
-            except (IndexError, TypeError, KeyError) as error:  # what it looks at is not there yet
-                value = error
-            if value and not isinstance(value, Exception):
-                return value
-            if time.monotonic() > end:
-                raise AssertionError(f"waited {seconds} s in vain; last value {value!r}")
-            if self.ripd is not None and self.ripd.poll() is not None:
-                raise AssertionError(f"ripd has ended with {self.ripd.returncode}:\n{self.log_text()}")
-            time.sleep(0.02)
+        return wait_for(condition, seconds, self.check_ripd)
+
+    def check_ripd(self):
+        if self.ripd is not None and self.ripd.poll() is not None:
+            raise AssertionError(f"ripd has ended with {self.ripd.returncode}:\n{self.log_text()}")
 
     def well_past_threshold(self):
         """Long enough for anything that is stuck to have been reported."""

@@ -2,6 +2,7 @@
 """Files that are not what they should be, and file systems that are full."""
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -28,7 +29,7 @@ def truncated_ring(world):
     app = world.puppet()
     app.do("spawn 1 one idle")
     world.wait_for(lambda: world.state(1) == "idle")
-    app.kill(19)  # stopped: it must not touch the ring again, or it would die of it
+    app.kill(signal.SIGSTOP)  # it must not touch the ring again, or it would die of it
     os.truncate(world.ring(), 8192)
     world.wait_for(lambda: world.get("/rings")["rings"][0]["health"] == "damaged")
     ring = world.get("/rings")["rings"][0]
