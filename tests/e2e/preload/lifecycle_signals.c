@@ -9,9 +9,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lifecycle.h"
@@ -104,7 +104,7 @@ void case_jump_out_of_wait(void)
         poll(NULL, 0, -1);
     }
     (void)!write(STDOUT_FILENO, "ready\n", 6);
-    for (clock_t end = clock() + CLOCKS_PER_SEC / 2; clock() < end;) /* work, without a call that is wrapped */
+    while (syscall(SYS_poll, &(struct pollfd){STDIN_FILENO, POLLIN, 0}, 1, 0) == 0) /* work, without a wrapped call */
         continue;
 }
 

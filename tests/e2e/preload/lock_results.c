@@ -177,12 +177,14 @@ static void *mutexes_of_kind(void *argument)
 
 /* C11 ------------------------------------------------------------------------------------------------------------- */
 
+static pthread_barrier_t taken; /* the lock, by the thread that is to hold it */
 static mtx_t c11_mutex;
 
 static int hold_c11(void *unused)
 {
     (void)unused;
     mtx_lock(&c11_mutex);
+    pthread_barrier_wait(&taken);
     rest(1300);
     mtx_unlock(&c11_mutex);
     return 0;
@@ -201,7 +203,8 @@ static void c11(int type, const char *name)
     if (type & mtx_recursive)
         mtx_unlock(&c11_mutex);
     thrd_create(&thread, hold_c11, NULL);
-    rest(300);
+    pthread_barrier_wait(&taken);
+    rest(200); /* the limit is over */
     errno = 0;
     say(name, "held by another", mtx_timedlock(&c11_mutex, &until));
     say(name, "after a wait", mtx_lock(&c11_mutex));
@@ -221,7 +224,8 @@ static void *hold_rwlock(void *unused)
         pthread_rwlock_wrlock(&rwlock);
     else
         pthread_rwlock_rdlock(&rwlock);
-    rest(1500);
+    pthread_barrier_wait(&taken);
+    rest(1300);
     pthread_rwlock_unlock(&rwlock);
     return NULL;
 }
@@ -266,14 +270,14 @@ static void rwlocks(int kind, const char *name)
     for (int writing = 0; writing < 2; writing++) {
         for_writing = writing;
         pthread_create(&thread, NULL, hold_rwlock, NULL);
-        rest(200);
+        pthread_barrier_wait(&taken);
         errno = 0;
         rwlock_state(name, writing ? "written" : "read");
         say(name, "wrlock after a wait", pthread_rwlock_wrlock(&rwlock));
         pthread_rwlock_unlock(&rwlock);
         pthread_join(thread, NULL);
         pthread_create(&thread, NULL, hold_rwlock, NULL);
-        rest(200);
+        pthread_barrier_wait(&taken);
         errno = 0;
         say(name, "rdlock after a wait", pthread_rwlock_rdlock(&rwlock));
         pthread_rwlock_unlock(&rwlock);
@@ -287,6 +291,7 @@ int main(int count, char **words)
     pthread_t thread;
     int which = count > 1 ? atoi(words[1]) : 0;
 
+    pthread_barrier_init(&taken, NULL, 2);
     if (which < KIND_COUNT) {
         pthread_create(&thread, NULL, mutexes_of_kind, (void *)&kinds[which]);
         pthread_join(thread, NULL);

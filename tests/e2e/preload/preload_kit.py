@@ -16,13 +16,14 @@ BUILD = os.environ["RIP_BUILD"]
 HELPERS = os.environ["RIP_HELPERS"]
 RIP = os.path.join(BUILD, "bin", "rip")
 SKIP = 77
+PATIENCE_S = 60.0
 
 
 def helper(name):
     return os.path.join(HELPERS, name)
 
 
-def wait_for(what, condition, seconds=10.0):
+def wait_for(what, condition, seconds=PATIENCE_S):
     """Returns the first true value of condition()."""
     end = time.monotonic() + seconds
     while True:
@@ -76,7 +77,7 @@ class PreloadTest(unittest.TestCase):
 
     def run_traced(self, *command, flags=(), **keywords):
         keywords.setdefault("capture_output", True)
-        return subprocess.run(self.command(*command, flags=flags), env=self.environment, text=True, timeout=60,
+        return subprocess.run(self.command(*command, flags=flags), env=self.environment, text=True, timeout=PATIENCE_S,
                               **keywords)
 
     def start(self, *command, flags=(), **keywords):

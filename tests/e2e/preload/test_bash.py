@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from preload_kit import PreloadTest, kill, main, wait_for
+from preload_kit import PATIENCE_S, PreloadTest, kill, main, wait_for
 
 
 class Bash(PreloadTest):
@@ -12,7 +12,7 @@ class Bash(PreloadTest):
         """Output and status are those without tracing, and no ring is left."""
         import subprocess
         plain = subprocess.run(["bash", "-c", script], env=self.environment, text=True, capture_output=True,
-                               timeout=60, **keywords)
+                               timeout=PATIENCE_S, **keywords)
         traced = self.run_traced("bash", "-c", script, **keywords)
         self.assertEqual((traced.returncode, traced.stdout, traced.stderr),
                          (plain.returncode, plain.stdout, plain.stderr), script)
@@ -28,9 +28,9 @@ class Bash(PreloadTest):
             "seq 1 1000 | sort -rn | head -3 | tac",
             "for i in $(seq 30); do echo $i | cat; done",
             "sleep 0.1 & wait; echo $?",
-            "for i in 1 2 3; do (sleep 0.05; exit $i) & done; wait %1; echo $?; wait; echo done",
+            "for i in 1 2 3; do (sleep 0.5; exit $i) & done; wait %1; echo $?; wait; echo done",
             "trap 'echo bye' EXIT; (trap 'echo sub' EXIT; exit 2); echo $?",
-            "trap 'echo usr1' USR1; (sleep 0.1; kill -USR1 $$) & wait; echo $?; wait",
+            "trap 'echo usr1' USR1; (sleep 0.5; kill -USR1 $$) & wait; echo $?; wait",
             "set -o pipefail; false | true; echo $?; echo ${PIPESTATUS[*]}",
             "cat <(echo one) <(echo two); tee >(cat >/dev/null) </dev/null",
             "exec 7>&1; echo via seven >&7; exec 7>&-",
@@ -61,7 +61,7 @@ class Bash(PreloadTest):
         self.assertEqual(self.ring_names(), ["shell"])
         process.stdin.write("\n\n\n")
         process.stdin.close()
-        process.wait(10)
+        process.wait(PATIENCE_S)
         self.wait_no_rings()
 
     def test_waiting_shell_is_idle_despite_traps(self):
@@ -73,10 +73,11 @@ class Bash(PreloadTest):
         for _ in range(5):
             process.send_signal(signal.SIGUSR1)
             time.sleep(0.05)
-        self.assertTrue(all(i["idle"] for i in self.ring(name)["ids"] if i["tid"] == process.pid))
+        wait_for("an idle shell again",
+                 lambda: all(i["idle"] for i in self.ring(name)["ids"] if i["tid"] == process.pid))
         child = wait_for("the child", lambda: self.children(process.pid))[0]
         kill(child)
-        process.wait(10)
+        process.wait(PATIENCE_S)
         self.assertEqual(self.ring_names(), [f"sleep.{child}"])  # died of a signal: left to be read
 
     def children(self, pid):
@@ -90,7 +91,7 @@ class Bash(PreloadTest):
         self.assertEqual(self.ring_names(), ["shell", f"shell.{child}"])
         wait_for("its id", lambda: [i["name"] for i in self.ring(f"shell.{child}")["ids"]] == ["sleep"])
         kill(child)
-        process.wait(10)
+        process.wait(PATIENCE_S)
         self.assertEqual(self.ring_names(), [f"shell.{child}"])
 
 

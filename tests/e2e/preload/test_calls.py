@@ -3,7 +3,7 @@
 import ctypes
 import subprocess
 
-from preload_kit import BUILD, PreloadTest, helper, main
+from preload_kit import BUILD, PATIENCE_S, PreloadTest, helper, main
 
 INTERNAL = "rip_", "rip__", "preload_", "own_", "wrap_"
 
@@ -13,7 +13,7 @@ class Calls(PreloadTest):
         for program in "calls", "calls_fortified":
             with self.subTest(program=program):
                 plain = subprocess.run([helper(program)], env=self.environment, text=True, capture_output=True,
-                                       timeout=60)
+                                       timeout=PATIENCE_S)
                 traced = self.run_traced(helper(program))
                 self.assertEqual(plain.returncode, 0)
                 self.assertGreater(len(plain.stdout.splitlines()), 150)
@@ -32,9 +32,11 @@ class Calls(PreloadTest):
         """When no ring can be had the program runs, untraced and without a word."""
         self.environment["LD_PRELOAD"] = BUILD + "/lib/librip-preload.so"
         self.environment["RIP_DIR"] = "/proc"
-        done = subprocess.run([helper("calls")], env=self.environment, text=True, capture_output=True, timeout=60)
+        done = subprocess.run([helper("calls")], env=self.environment, text=True, capture_output=True,
+                              timeout=PATIENCE_S)
         del self.environment["LD_PRELOAD"]
-        plain = subprocess.run([helper("calls")], env=self.environment, text=True, capture_output=True, timeout=60)
+        plain = subprocess.run([helper("calls")], env=self.environment, text=True, capture_output=True,
+                               timeout=PATIENCE_S)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, plain.stdout, ""))
 
     def test_exports_wrappers_only(self):
@@ -56,7 +58,7 @@ class Calls(PreloadTest):
         self.assertEqual([i["id"] for i in self.ring("preloaded")["ids"]], [process.pid])
         self.assertEqual([r["processes"][0]["flags"] & 4 for r in (self.ring("own"), self.ring("preloaded"))], [0, 4])
         process.stdin.close()
-        self.assertEqual(process.wait(10), 0)
+        self.assertEqual(process.wait(PATIENCE_S), 0)
         self.assertEqual(self.ring_names(), [])
 
 

@@ -2,7 +2,7 @@
 """A lock says the same with the preload library as without it, whatever kind it is and whatever state it is in."""
 import subprocess
 
-from preload_kit import PreloadTest, helper, main
+from preload_kit import PATIENCE_S, PreloadTest, helper, main
 
 NO_MORE = 2  # exit status of lock_results
 
@@ -12,7 +12,7 @@ class Locks(PreloadTest):
         processes = [subprocess.Popen(command(case), env=self.environment, text=True, stdin=subprocess.DEVNULL,
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for case in cases]
         self.started += processes
-        return [(process.communicate(timeout=60)[0], process.returncode) for process in processes]
+        return [(process.communicate(timeout=PATIENCE_S)[0], process.returncode) for process in processes]
 
     def test_results(self):
         program, cases = helper("lock_results"), [str(case) for case in range(17)]

@@ -3,9 +3,8 @@
 import os
 import signal
 import socket
-import time
 
-from preload_kit import PreloadTest, kill, main, read_pid, wait_for
+from preload_kit import PATIENCE_S, PreloadTest, kill, main, read_pid, wait_for
 
 
 class Memcached(PreloadTest):
@@ -13,7 +12,7 @@ class Memcached(PreloadTest):
         try:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.connect(self.socket)
-                connection.settimeout(5)
+                connection.settimeout(PATIENCE_S)
                 connection.sendall(b"version\r\n")
                 return connection.recv(100)
         except OSError:
@@ -30,22 +29,19 @@ class Memcached(PreloadTest):
         name = f"memcached.{process.pid}"
         tasks = f"/proc/{process.pid}/task"
         wait_for("all threads", lambda: len(self.ring(name)["ids"]) == len(os.listdir(tasks)))
-        ring = self.ring(name)
-        for item in ring["ids"]:
+        wait_for("four idle workers",
+                 lambda: len([i for i in self.ring(name)["ids"] if i["name"] == "mc-worker" and i["idle"]]) == 4)
+        for item in self.ring(name)["ids"]:
             with open(f"{tasks}/{item['tid']}/comm") as comm:
                 self.assertEqual(item["name"], comm.read().rstrip("\n"))
-        workers = [i for i in ring["ids"] if i["name"] == "mc-worker"]
-        self.assertEqual(len(workers), 4)
-        time.sleep(0.1)
-        self.assertTrue(all(i["idle"] for i in self.ring(name)["ids"] if i["name"] == "mc-worker"))
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(10), 0)
+        self.assertEqual(process.wait(PATIENCE_S), 0)
         self.assertEqual(self.ring_names(), [])
 
     def test_daemon(self):
         pid_file = os.path.join(self.scratch, "memcached.pid")
         process = self.start_memcached("-d", "-P", pid_file)
-        self.assertEqual(process.wait(10), 0)
+        self.assertEqual(process.wait(PATIENCE_S), 0)
         pid = wait_for("the pid file", lambda: read_pid(pid_file))
         name = f"memcached.{process.pid}"
         try:

@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 
-from preload_kit import PreloadTest, kill, main, read_pid, wait_for
+from preload_kit import PATIENCE_S, PreloadTest, kill, main, read_pid, wait_for
 
 CONFIGURATION = """
 user root;
@@ -37,7 +37,7 @@ class Nginx(PreloadTest):
         try:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.connect(self.scratch + "/nginx.sock")
-                connection.settimeout(5)
+                connection.settimeout(PATIENCE_S)
                 connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
                 return b"200 OK" in connection.recv(4096)
         except OSError:
@@ -63,12 +63,12 @@ class Nginx(PreloadTest):
         self.assertEqual(self.ring_names(), [name])
         self.check(name, process.pid)
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(10), 0)
+        self.assertEqual(process.wait(PATIENCE_S), 0)
         self.wait_no_rings()
 
     def test_daemon(self):
         process = self.start_nginx("on")
-        self.assertEqual(process.wait(10), 0)
+        self.assertEqual(process.wait(PATIENCE_S), 0)
         master = wait_for("the pid file", lambda: read_pid(self.scratch + "/nginx.pid"))
         try:
             self.check(f"nginx.{process.pid}", master)

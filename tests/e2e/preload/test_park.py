@@ -2,7 +2,7 @@
 """Which waits are idle and which are work."""
 import time
 
-from preload_kit import PreloadTest, helper, main, wait_for
+from preload_kit import PATIENCE_S, PreloadTest, helper, main, wait_for
 
 THREAD_COUNT = 32
 
@@ -33,7 +33,7 @@ class Park(PreloadTest):
             self.assertEqual(item["progress"], before[name]["progress"], name)
             self.assertIn("/park+0x", item["trail"][0])
         process.stdin.close()
-        self.assertEqual(process.wait(10), 0)
+        self.assertEqual(process.wait(PATIENCE_S), 0)
         self.wait_no_rings()
 
 

@@ -4,13 +4,13 @@ import os
 import shutil
 import subprocess
 
-from preload_kit import BUILD, RIP, PreloadTest, helper, main, wait_for
+from preload_kit import BUILD, PATIENCE_S, RIP, PreloadTest, helper, main, wait_for
 
 
 class Run(PreloadTest):
     def rip(self, *arguments, **variables):
         return subprocess.run([RIP, *arguments], env={**self.environment, **variables}, text=True,
-                              capture_output=True, timeout=30)
+                              capture_output=True, timeout=PATIENCE_S)
 
     def check_refused(self, status, wanted, *arguments, **variables):
         done = self.rip(*arguments, **variables)
@@ -89,7 +89,7 @@ class Run(PreloadTest):
         self.assertEqual(process.stdout.readline().strip(), self.rings)
         self.assertEqual(self.ring("web")["capacity"], 128)
         process.stdin.close()
-        process.wait(10)
+        process.wait(PATIENCE_S)
         done = self.rip("run", "sh", "-c", "ls $RIP_DIR", RIP_DIR=self.rings + "/sub")
         self.assertRegex(done.stdout, r"^ls\.\d+\nsh\.\d+\n$|^ls\.\d+\n$")
         self.assertEqual(os.listdir(self.rings + "/sub"), [])
@@ -131,7 +131,7 @@ class Run(PreloadTest):
         wait_for("the ring", self.ring_names)
         self.assertEqual(self.ring_names(), [f"_a b_c.{process.pid}"])
         process.stdin.close()
-        process.wait(10)
+        process.wait(PATIENCE_S)
         self.assertEqual(self.ring_names(), [])
 
     def test_moved_tree(self):
