@@ -5,8 +5,9 @@
  *   ring FILE MAX            rip_create_ring: "ok" or the errno's name
  *   spawn ID NAME MODE       a thread with that id: snap | idle | never | burst (256 snaps at a time) | once
  *   spawn-hex ID HEX MODE    the same, the name in hexadecimal: any bytes but NUL
- *   spawn-many COUNT         threads 1..COUNT named worker-N, snapping
+ *   spawn-many COUNT         threads 1..COUNT named worker-N, snapping; less often if they are many
  *   freeze ID, thaw ID       the thread goes on without, or again with, snaps
+ *   freeze-all               all of them
  *   end ID, exit ID          its thread ends without, or with, rip_exit
  *   coroutine ID NAME        an id is switched onto the main thread, snaps, and is switched out
  *   resume ID                ... is switched in again, snaps, and out
@@ -15,7 +16,7 @@
  *   check-files DIR COUNT    "ok" if they are unchanged
  *   daemon FILE              forks twice; the grandchild takes ids 901 and 902, writes its pid to FILE and snaps on
  *   child                    forks a child that takes id 800 and snaps; answers its pid
- *   exec                     executes "sleep 30"
+ *   exec                     executes "sleep 300"
  *   pid                      answers the pid
  *   quit
  */
@@ -40,6 +41,7 @@ struct worker {
     uint32_t id;
     char name[64];
     enum mode mode;
+    long pause_ms;
     atomic_int frozen;
     atomic_int ending; /* 1 = return, 2 = rip_exit first */
 };
@@ -53,7 +55,7 @@ static struct rip_context coroutines[COROUTINES_MAX];
 static uint32_t coroutine_ids[COROUTINES_MAX];
 static size_t coroutine_count;
 
-static void pause_ms(long ms)
+static void pause_for(long ms)
 {
     struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 
@@ -97,7 +99,7 @@ static void *worker_main(void *argument)
         else if (worker->mode == MODE_BURST)
             for (int i = 0; i < 256; i++)
                 rip_snap();
-        pause_ms(worker->mode == MODE_BURST ? 5 : 20);
+        pause_for(worker->pause_ms);
     }
     if (atomic_load(&worker->ending) == 2)
         rip_exit();
@@ -112,7 +114,7 @@ static struct worker *worker_find(uint32_t id)
     return NULL;
 }
 
-static int worker_spawn(uint32_t id, const char *name, enum mode mode)
+static int worker_spawn(uint32_t id, const char *name, enum mode mode, long pause_ms)
 {
     struct worker *worker = &workers[worker_count];
     pthread_attr_t attributes;
@@ -122,6 +124,7 @@ static int worker_spawn(uint32_t id, const char *name, enum mode mode)
         return -1;
     worker->id = id;
     worker->mode = mode;
+    worker->pause_ms = pause_ms;
     snprintf(worker->name, sizeof(worker->name), "%s", name);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, 64 * 1024);
@@ -135,7 +138,8 @@ static int command_spawn(char *const *words)
 {
     for (size_t mode = 0; mode < sizeof(mode_names) / sizeof(mode_names[0]); mode++)
         if (strcmp(words[3], mode_names[mode]) == 0)
-            return worker_spawn((uint32_t)strtoul(words[1], NULL, 10), words[2], (enum mode)mode);
+            return worker_spawn((uint32_t)strtoul(words[1], NULL, 10), words[2], (enum mode)mode,
+                                mode == MODE_BURST ? 5 : 20);
     return -1;
 }
 
@@ -153,11 +157,12 @@ static int command_spawn_hex(char *const *words)
 
 static int command_spawn_many(char *const *words)
 {
+    unsigned long count = strtoul(words[1], NULL, 10);
     char name[32];
 
-    for (uint32_t i = 1; i <= strtoul(words[1], NULL, 10); i++) {
+    for (uint32_t i = 1; i <= count; i++) {
         snprintf(name, sizeof(name), "worker-%u", i);
-        if (worker_spawn(i, name, MODE_SNAP) != 0)
+        if (worker_spawn(i, name, MODE_SNAP, count < 100 ? 20 : 100) != 0)
             return -1;
     }
     return 0;
@@ -184,6 +189,14 @@ static int set_frozen(const char *id, int frozen)
 static int command_freeze(char *const *words)
 {
     return set_frozen(words[1], 1);
+}
+
+static int command_freeze_all(char *const *words)
+{
+    (void)words;
+    for (size_t i = 0; i < worker_count; i++)
+        change(&workers[i].frozen, 1);
+    return 0;
 }
 
 static int command_thaw(char *const *words)
@@ -281,12 +294,12 @@ static int command_check_files(char *const *words)
     return 0;
 }
 
-/* Two ids on this one thread, turn by turn, until killed or 30 s have passed. */
+/* Snaps until it is killed or minutes have passed. */
 static void live_on(void)
 {
-    for (int i = 0; i < 1500; i++) {
+    for (int i = 0; i < 15000; i++) {
         rip_snap();
-        pause_ms(20);
+        pause_for(20);
     }
     _exit(0);
 }
@@ -298,7 +311,7 @@ static int command_daemon(char *const *words)
         if (fork() == 0) {
             FILE *file;
 
-            pause_ms(300); /* its parents are gone before it registers */
+            pause_for(300); /* its parents are gone before it registers */
             rip_init(901, "daemon", 6, 0, 0);
             file = fopen(words[1], "w");
             if (file != NULL) {
@@ -330,7 +343,7 @@ static int command_child(char *const *words)
 static int command_exec(char *const *words)
 {
     (void)words;
-    execlp("sleep", "sleep", "30", (char *)NULL);
+    execlp("sleep", "sleep", "300", (char *)NULL);
     return -1;
 }
 
@@ -357,6 +370,7 @@ static const struct command {
     {"spawn-hex", 4, command_spawn_hex},
     {"spawn-many", 2, command_spawn_many},
     {"freeze", 2, command_freeze},
+    {"freeze-all", 1, command_freeze_all},
     {"thaw", 2, command_thaw},
     {"end", 2, command_end},
     {"exit", 2, command_exit},

@@ -93,7 +93,7 @@ def shapes(world):
         holds(document, {**FRAME, key: [form]})
         assert document["total"] == document["returned"] == len(document[key])
     holds(world.get("/threads/app/17"), {**FRAME, "thread": ITEM})
-    stall = world.thread(17)
+    stall = world.wait_for(lambda: [item for item in [world.thread(17)] if item["cause"] is not None][0])
     assert stall["cause"] in ("blocked", "unknown")  # unknown where what it waits for is not told
     assert stall["process"]["attested"] and stall["process"]["pid"] == app.pid
     assert stall["frozen_for_ms"] <= stall["frozen_for_max_ms"] and stall["threshold_ms"] == world.STALL_AFTER_MS
@@ -101,7 +101,7 @@ def shapes(world):
     assert {key: stall["trail"][0][key] for key in ("module", "offset")} == {
         key: stall["location"][key] for key in ("module", "offset")}
     assert world.thread(19)["location"] is None and world.thread(19)["trail"] == []
-    parked = world.thread(20)
+    parked = world.wait_for(lambda: [item for item in [world.thread(20)] if item["cause"] is not None][0])
     assert parked["tid"] is None and parked["kernel"] is None and parked["cause"] == "parked"
     running = world.thread(18)
     assert running["state"] == "idle" and running["since"] is None and running["frozen_for_ms"] is None

@@ -95,21 +95,22 @@ def run(world, code, *arguments):
     return program, name
 
 
-def stall_of(world, program):
+def stall_of(world, program, holds):
+    """Once what is told of its thread is that."""
     return world.wait_for(lambda: [stall for stall in world.stalls()
-                                   if stall["tid"] == program.pid and stall["kernel"]][0])
+                                   if stall["tid"] == program.pid and holds(stall["kernel"])][0])
 
 
 def an_owner_of_a_lock_that_is_made_up(world):
     """A mutex of A's says that a thread of B's holds it, by memory and by the mark in the ring: nobody is named."""
     process, thread, port = p.victim(world)
     programs = [run(world, MADE_UP_OWNER, str(tid))[0] for tid in (thread, process.pid)]
-    stalls = [stall_of(world, program) for program in programs]
-    assert all(stall["kernel"]["syscall"] == "futex" for stall in stalls), stalls
+    for program in programs:
+        stall_of(world, program, lambda kernel: kernel["syscall"] == "futex")
     world.wait_scans(30)
     for path, text in p.all_texts(world).items():
         assert p.SECRET not in text and f":{port}" not in text, (path, text)
-    for stall in [stall_of(world, program) for program in programs]:
+    for stall in [stall_of(world, program, lambda kernel: kernel["syscall"] == "futex") for program in programs]:
         assert not any(one["tid"] in (thread, process.pid) for one in stall["waits_for"] or []), stall
 
 
@@ -122,8 +123,7 @@ def who_holds_a_file_of_his_own(world):
     holder = p.spawn(world, [p.PYTHON, "-c", B_HOLDS, path, "harmless"], **p.as_user(p.USER_B))
     assert holder.stdout.readline() == "locked\n"
     program, _ = run(world, LOCKED_FILE, path, "flock")
-    world.wait_for(lambda: stall_of(world, program)["kernel"]["holder"])
-    kernel = stall_of(world, program)["kernel"]
+    kernel = stall_of(world, program, lambda kernel: kernel["holder"])["kernel"]
     assert kernel["holder"] == {"pid": holder.pid, "comm": "harmless"} and kernel["target"] == path, kernel
 
 

@@ -80,7 +80,7 @@ def child_has_a_slot_of_its_own(world):
     world.pids.append(child)
     world.wait_for(lambda: world.state(800) == "running")
     assert world.thread(800)["process"]["pid"] == child
-    assert world.thread(1)["snaps"] == 1
+    world.wait_for(lambda: world.thread(1)["snaps"] == 1)
     os.kill(child, signal.SIGKILL)
     world.wait_for(lambda: world.state(800) == "dead")
     assert world.state(1) in ("running", "stalled")
@@ -118,7 +118,7 @@ for i in range(4096):
     except OSError:
         pass
 print(done, flush=True)
-time.sleep(60)
+time.sleep(1000)
 """
     process = subprocess.Popen([sys.executable, "-c", code, world.ring(), str(start),
                                 "ofd" if whole_description else "posix"], stdout=subprocess.PIPE, text=True)
@@ -167,7 +167,7 @@ libc = ctypes.CDLL(None)
 # clone(CLONE_FILES | SIGCHLD): the child shares our descriptors, and so our locks
 child = libc.syscall(56, 0x400 | int(signal.SIGCHLD), 0, 0, 0, 0)
 if child == 0:
-    time.sleep(30)
+    time.sleep(300)
     os._exit(0)
 print(child, flush=True)
 rip = ctypes.CDLL(sys.argv[1])

@@ -7,7 +7,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-from world import BIN, World, run  # noqa: E402
+from world import BIN, PATIENCE_S, World, run  # noqa: E402
 
 
 def play(world, *words, program="locks"):
@@ -34,7 +34,8 @@ def round_from(first, count):
 def cycles(world):
     for count in (2, 3):
         process = play(world, "cycle", str(count))
-        world.wait_for(lambda c=count: len(world.stalls("?cause=deadlock")) == c)
+        world.wait_for(lambda c=count: len(world.stalls("?cause=deadlock")) == c and
+                       world.get("/stalls?group=root")["total"] == 1)
         items = stalls(world, "?cause=deadlock")
         for own in range(count):
             item = items[f"cycle-{own}"]
@@ -56,7 +57,7 @@ def cycles(world):
 def some_are_behind_a_cycle(world):
     play(world, "behind", "3")
     world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 3 and len(world.stalls()) == 6)
-    world.wait_for(lambda: all(len(item["waits_for"]) == 3 for item in world.stalls()))
+    world.wait_for(lambda: all(len(item["waits_for"]) == 3 and item["cause"] for item in world.stalls()))
     for name, item in stalls(world).items():
         if name.startswith("behind"):
             assert item["cause"] == "blocked" and names(item) == ["cycle-0", "cycle-1", "cycle-2"], item
@@ -91,7 +92,8 @@ def a_line_ends_at_who_reads_a_pipe(world):
 
 def who_writes_holds_up_20(world):
     play(world, "written", "20")
-    world.wait_for(lambda: sum(item["waits_for"] is not None for item in world.stalls()) == 20)
+    world.wait_for(lambda: sum(item["waits_for"] is not None and item["cause"] is not None
+                               for item in world.stalls()) == 20)
     for name, item in stalls(world).items():
         assert name == "writer-0" or names(item) == ["writer-0"] and item["cause"] == "blocked", item
     world.wait_for(lambda: world.log_text().count('waits_for="writer-0"') == 20)
@@ -138,7 +140,7 @@ def locks_are_handed_over(world):
     process = play(world, "handover", "24")
     assert len(watch(world, 10)) >= 3
     process.stdin.close()
-    assert process.wait(30) == 0
+    assert process.wait(PATIENCE_S) == 0
 
 
 def cpp(world):
@@ -146,7 +148,7 @@ def cpp(world):
         return
     play(world, program="locks_cpp")
     world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 2)
-    items = stalls(world)
+    items = stalls(world, "?cause=deadlock")
     assert names(items["shared"]) == ["mutex", "shared"] and names(items["mutex"]) == ["shared", "mutex"], items
 
 

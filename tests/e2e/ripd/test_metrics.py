@@ -83,17 +83,20 @@ def numbers_of_a_stall(world):
     assert found['ripd_ids{state="stalled"}'] == 1 and found['ripd_ids{state="idle"}'] == 1
     assert found['ripd_ids{state="running"}'] == 1 and found["ripd_detector_ids"] == 3
     assert add(world, found, "ripd_stalls") == 1 and add(world, found, "ripd_stopped") == 0
-    stall = world.stalls()[0]
-    cause = stall["cause"] or "unexamined"
-    assert found[f'ripd_stalls{{cause="{cause}"}}'] == 1
-    later = samples(world)
-    assert world.STALL_AFTER_MS <= later[f'ripd_stall_longest_seconds{{cause="{cause}"}}'] * 1000
-    assert stall["frozen_for_ms"] <= later[f'ripd_stall_longest_seconds{{cause="{cause}"}}'] * 1000 + 1
+
+    def agree():
+        """A stall and the numbers of a scan at that time or later, by the cause that it has on both."""
+        stall, found = world.stalls()[0], samples(world)
+        label = f'{{cause="{stall["cause"] or "unexamined"}"}}'
+        return found["ripd_stalls" + label] == 1 and (stall, found["ripd_stall_longest_seconds" + label] * 1000)
+
+    stall, longest_ms = world.wait_for(agree)
+    assert world.STALL_AFTER_MS <= longest_ms and stall["frozen_for_ms"] <= longest_ms + 1, (stall, longest_ms)
     app.do("thaw 1")
     world.wait_for(lambda: samples(world)['ripd_events_total{kind="end"}'] == 1)
     assert add(world, samples(world), "ripd_stalls") == 0
     app.kill(w.signal.SIGSTOP)
-    world.wait_for(lambda: samples(world)['ripd_stopped{cause="signal"}'] > 0)
+    world.wait_for(lambda: samples(world)['ripd_stopped{cause="signal"}'] == 2)
     assert add(world, samples(world), "ripd_stalls") == 0
 
 
@@ -117,8 +120,9 @@ def the_process_and_its_rings(world):
     for name, key in (("process_virtual_memory_bytes", "VmSize"), ("ripd_anonymous_memory_bytes", "RssAnon"),
                       ("process_resident_memory_bytes", "VmRSS")):
         assert 0.5 < found[name] / (int(status[key]) * 1024) < 2, (name, found[name], status[key])
-    descriptors = len(os.listdir(f"/proc/{world.ripd.pid}/fd"))
-    assert abs(found["process_open_fds"] - descriptors) <= 2 and found["process_max_fds"] >= found["process_open_fds"]
+    world.wait_for(lambda: abs(samples(world)["process_open_fds"] -
+                               len(os.listdir(f"/proc/{world.ripd.pid}/fd"))) <= 2)
+    assert found["process_max_fds"] >= found["process_open_fds"]
     assert 0 < w.time.time() - found["process_start_time_seconds"] < 300
     assert found["ripd_scan_interval_seconds"] == world.INTERVAL_MS / 1000
     ring = h.Ring(world.ring("full"), capacity=64)

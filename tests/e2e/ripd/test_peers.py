@@ -89,10 +89,12 @@ def traced(world, code, *arguments, prefix=(), **options):
     return process
 
 
-def kernel(world, process):
-    """Of its main thread."""
-    return world.wait_for(lambda: [s["kernel"] for s in world.stalls() if s["tid"] == process.pid and s["kernel"] and
-                                   s["kernel"]["target"]][0])
+def kernel(world, process, holds=lambda told: True):
+    """Of its main thread, once something is told of its target, and that holds: all of it takes several looks."""
+    def told():
+        found = [s["kernel"] for s in world.stalls() if s["tid"] == process.pid][0]
+        return found["target"] and holds(found) and found
+    return world.wait_for(told)
 
 
 def number_of_peer(target):
@@ -110,14 +112,13 @@ def has_open(pid, inode):
 
 def assert_told(world, process):
     child = int(process.stdout.readline())
-    told = kernel(world, process)
+    told = kernel(world, process, lambda told: told["holder"]["pid"] == child)
     assert has_open(child, number_of_peer(told["target"])), told
-    assert told["holder"]["pid"] == child, told
 
 
 def assert_not_told(world, process):
     """Its own number, and that it is a unix socket, as soon as the tables of sockets have been read."""
-    told = world.wait_for(lambda: [told for told in [kernel(world, process)] if told["target"].startswith("unix")])[0]
+    told = kernel(world, process, lambda told: told["target"].startswith("unix"))
     assert re.fullmatch(r"unix socket:\[\d+\]", told["target"]) and told["holder"] is None, told
 
 
@@ -136,9 +137,8 @@ def sockets_keep_their_network(world):
     ours, theirs = socket.socketpair()
     with ours, theirs:
         process = traced(world, INHERITED, theirs.fileno(), prefix=UNSHARE, pass_fds=(theirs.fileno(),))
-        told = kernel(world, process)
+        told = kernel(world, process, lambda told: told["holder"]["pid"] == os.getpid())
         assert number_of_peer(told["target"]) == os.fstat(ours.fileno()).st_ino, told
-        assert told["holder"]["pid"] == os.getpid(), told
 
 
 class Enclosed(managed.Managed):
@@ -191,8 +191,8 @@ def of_another_user_its_path_alone(world):
     world.processes.append(server)
     server.stdout.readline()
     user = {"user": USER_A, "group": USER_A, "extra_groups": []}
-    told = kernel(world, traced(world, CLIENT, path, **user))
-    assert re.fullmatch(rf"unix socket:\[\d+\] -> {re.escape(path)}", told["target"]), told
+    told = kernel(world, traced(world, CLIENT, path, **user),
+                  lambda told: re.fullmatch(rf"unix socket:\[\d+\] -> {re.escape(path)}", told["target"]))
     assert told["holder"] is None, told
     assert_told(world, traced(world, PAIR, **user))
 
@@ -209,9 +209,8 @@ def many_at_once(world):
         time.sleep(0.5)
         stalls = world.stalls("?limit=10000")
         return len(stalls) > count and all(
-            s["kernel"] and s["kernel"]["holder"] and s["kernel"]["holder"]["pid"] == child for s in stalls)
-    world.wait_for(told, 4 * w.PATIENCE_S)
-    numbers = {number_of_peer(s["kernel"]["target"]) for s in world.stalls("?limit=10000")}
+            s["kernel"] and s["kernel"]["holder"] and s["kernel"]["holder"]["pid"] == child for s in stalls) and stalls
+    numbers = {number_of_peer(s["kernel"]["target"]) for s in world.wait_for(told, 2 * w.PATIENCE_S)}
     assert None not in numbers and len(numbers) == count, len(numbers)
 
 

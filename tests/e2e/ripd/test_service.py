@@ -22,7 +22,7 @@ def wrong_flags(_world):
         "word": ("word", "help"),
     }
     for line, words in cases.items():
-        result = subprocess.run([f"{w.BIN}/ripd", *line.split()], capture_output=True, text=True, timeout=10,
+        result = subprocess.run([f"{w.BIN}/ripd", *line.split()], capture_output=True, text=True, timeout=w.PATIENCE_S,
                                 check=False)
         assert result.returncode == 2, (line, result)
         assert result.stderr.count("\n") == 1 and result.stdout == "", (line, result)
@@ -36,8 +36,8 @@ def check_config(world):
     def check(text, *flags):
         with open(path, "wb") as file:
             file.write(text)
-        return subprocess.run([f"{w.BIN}/ripd", "--config", path, *flags], capture_output=True, text=True, timeout=10,
-                              check=False)
+        return subprocess.run([f"{w.BIN}/ripd", "--config", path, *flags], capture_output=True, text=True,
+                              timeout=w.PATIENCE_S, check=False)
 
     result = check(b"# mine\n[ripd]\nstall-after = 2m\ndir = /a\ndir = /b\n", "--check-config", "--interval", "2s")
     assert (result.returncode, result.stdout, result.stderr) == (0, f"ripd: {path}: ok\n", ""), result
@@ -53,26 +53,28 @@ def check_config(world):
 
 def help_and_version(_world):
     for flag in ("--help", "--version"):
-        result = subprocess.run([f"{w.BIN}/ripd", flag], capture_output=True, text=True, timeout=10, check=True)
+        result = subprocess.run([f"{w.BIN}/ripd", flag], capture_output=True, text=True, timeout=w.PATIENCE_S,
+                                check=True)
         assert result.stdout and not result.stderr
     assert "--stall-after" in subprocess.run([f"{w.BIN}/ripd", "--help"], capture_output=True, text=True,
                                              check=True).stdout
     for flag in ("--help", "--version", "--check-config"):
         with open("/dev/full", "wb") as full:
-            result = subprocess.run([f"{w.BIN}/ripd", flag], stdout=full, stderr=subprocess.PIPE, text=True, timeout=10)
+            result = subprocess.run([f"{w.BIN}/ripd", flag], stdout=full, stderr=subprocess.PIPE, text=True,
+                                    timeout=w.PATIENCE_S)
         assert result.returncode == 1 and result.stderr.count("\n") == 1, (flag, result)
 
 
 def address_in_use(world):
     result = subprocess.run([f"{w.BIN}/ripd", "--listen", f"127.0.0.1:{world.port}", "--dir", world.dir],
-                            capture_output=True, text=True, timeout=10, check=False)
+                            capture_output=True, text=True, timeout=w.PATIENCE_S, check=False)
     assert result.returncode == 1 and str(world.port) in result.stderr and "in use" in result.stderr, result
 
 
 def stops_cleanly(world):
     for number in (signal.SIGTERM, signal.SIGINT):
         world.ripd.send_signal(number)
-        assert world.ripd.wait(timeout=10) == 0
+        assert world.ripd.wait(timeout=w.PATIENCE_S) == 0
         world.start()
 
 
@@ -88,7 +90,7 @@ def endpoints(world):
 def one_thread(world):
     app = world.puppet()
     app.do("spawn 5 five snap")
-    world.wait_for(lambda: world.state(5) == "running")
+    world.wait_for(lambda: world.state(5) == "running" and world.thread(5)["snaps"] > 1)
     answer = world.get("/threads/app/5")
     assert answer["thread"]["id"] == 5 and answer["thread"]["name"] == "five" and answer["thread"]["trail"]
     status, problem = world.request("/threads/app/6")

@@ -8,7 +8,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -57,11 +56,10 @@ def killed(world):
             os.kill(pid, signal.SIGKILL)
         tell(process, f"load {library}")
         expect(world, "app", 3 if i == 0 else 9 + i, "library_work")
-    assert len(symbolizers(world)) == 1, symbolizers(world)
-    assert len(os.listdir(f"/proc/{world.ripd.pid}/fd")) <= descriptors
-    world.wait_scans(1)
-    assert failures(world, "died") >= 4 and metric(world, "ripd_symbolizer_starts_total") >= 5
-    assert metric(world, 'ripd_symbols_total{result="named"}') >= 7
+    world.wait_for(lambda: len(symbolizers(world)) == 1)
+    world.wait_for(lambda: len(os.listdir(f"/proc/{world.ripd.pid}/fd")) <= descriptors)
+    world.wait_for(lambda: failures(world, "died") >= 4 and metric(world, "ripd_symbolizer_starts_total") >= 5)
+    world.wait_for(lambda: metric(world, 'ripd_symbols_total{result="named"}') >= 7)
     assert "symbolizer ended" in world.log_text()
 
 
@@ -130,7 +128,7 @@ def hostile_debug_files(world):
     library = builder.shared("late.so", "-g")
     tell(good, f"load {library}")
     expect(world, "good", 3, "library_work")
-    assert len(symbolizers(world)) == 1
+    world.wait_for(lambda: len(symbolizers(world)) == 1)
 
 
 def hostile_debug_information(world):
@@ -186,6 +184,15 @@ def forge(ring, path, build_id, shift):
         file.write(struct.pack("<HBB", len(path), len(build_id), 0) + build_id.ljust(32, b"\0") + path.encode())
 
 
+def live_ids(ring):
+    """How many the bitmap of a ring has."""
+    with open(ring, "rb") as file:
+        data = file.read()
+    capacity, _, slots, _, _, _, live = struct.unpack_from("<IIQIIQQ", data, 96)
+    assert live < slots
+    return sum(byte.bit_count() for byte in data[live:live + (capacity + 63) // 64 * 8])
+
+
 class Users:
     """A nursery where rings are made before ripd sees them."""
 
@@ -206,7 +213,7 @@ class Users:
                                    group=user, extra_groups=[])
         self.world.processes.append(process)
         assert process.stdout.readline() == "ready\n"
-        time.sleep(0.05) # until its threads have taken their ids
+        self.world.wait_for(lambda: live_ids(ring) == 2)
         if claim:
             forge(ring, *claim, shift)
         os.chmod(ring, 0o644)
@@ -264,7 +271,8 @@ def nothing_of_others(world):
             assert location["function"] is None and location["file"] is None, f"{name}: {location}"
         expect_all(world, "honest")
         assert named_location(world, "of-public")["function"] == "public_work" # anybody may read that
-        assert len(symbolizers(world)) == 1 and owner.poll() is None
+        world.wait_for(lambda: len(symbolizers(world)) == 1)
+        assert owner.poll() is None
         if world.ripd_as_root:
             assert named_location(world, "of-b")["function"] == "secret_work" # its own user's ring
         world.stop()
