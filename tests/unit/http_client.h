@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define CLIENT_WAIT_SECONDS 10
+#define CLIENT_WAIT_SECONDS 60
 
 /* Bytes received and not yet used. */
 struct client {

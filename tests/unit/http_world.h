@@ -94,7 +94,7 @@ static inline void publish_and_wait(struct world *world, uint64_t sequence, size
 
     publish(world, sequence, stall_count);
     snprintf(expected, sizeof(expected), "\"sequence\":%llu,", (unsigned long long)sequence);
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < 10000; i++) {
         struct reply reply;
         bool there;
 
@@ -120,7 +120,7 @@ static inline size_t tickets_of(struct world *world)
 
 static inline uint64_t wait_for_ticket(struct world *world, size_t nth)
 {
-    for (int i = 0; i < 5000 && tickets_of(world) <= nth; i++)
+    for (int i = 0; i < 60000 && tickets_of(world) <= nth; i++)
         usleep(1000);
     assert_true(tickets_of(world) > nth);
     return world->tickets[nth];

@@ -4,6 +4,7 @@
 
 #include <link.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 static void *create_when_cancelled(void *unused)
 {
@@ -24,14 +25,17 @@ SCENE(cancelled_thread)
     CHECK(pthread_create(&thread, NULL, create_when_cancelled, NULL) == 0);
     CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
     CHECK(live_count(&rip__writer.view) == 0); /* its id has ended */
-    alarm(5);
+    alarm(60);
     rip_init(0, "main", 4, 0, 0);
     CHECK(live_count(&rip__writer.view) == 1);
 }
 
+static atomic_int tid_to_cancel;
+
 static void *register_then_refresh(void *refresh)
 {
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    atomic_store(&tid_to_cancel, (int)gettid());
     if (refresh != NULL)
         rip_refresh_modules();
     else
@@ -44,7 +48,17 @@ static void *register_then_refresh(void *refresh)
 /* The thread waits for a lock inside a cold call when it is cancelled, and goes on at once. */
 static void cancel_when_blocked(pthread_t thread)
 {
-    sleep_ms(100);
+    struct rip_process_facts facts;
+    char path[64];
+    int tid;
+
+    while ((tid = atomic_exchange(&tid_to_cancel, 0)) == 0)
+        sleep_ms(1);
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+    do {
+        sleep_ms(10);
+        CHECK(rip__process_facts(path, &facts) == 0);
+    } while (facts.state != 'S'); /* there is nothing else that it could wait for */
     CHECK(pthread_cancel(thread) == 0);
     sleep_ms(100);
 }
@@ -75,7 +89,7 @@ SCENE(cancelled_asynchronously)
     CHECK(live_count(&rip__writer.view) == 1);
     CHECK(dl_iterate_phdr(cancel_under_loader_lock, &thread) == 1);
     CHECK(pthread_join(thread, NULL) == 0);
-    alarm(10);
+    alarm(60);
     if (fork() == 0)
         _exit(0);
     CHECK(end_of(-1) == 0);

@@ -251,6 +251,18 @@ static void test_slow_reader(void **state)
     world_close(&world);
 }
 
+/* As the server tells it. */
+static bool has_dropped_an_answer(struct world *world)
+{
+    struct reply reply;
+    bool dropped;
+
+    client_ask(world->address, GET("/metrics"), &reply);
+    dropped = strstr(reply.body, "\nripd_limit_hits_total{limit=\"answer_time\"} 1\n") != NULL;
+    free(reply.body);
+    return dropped;
+}
+
 static void test_time_limits(void **state)
 {
     struct http_limits limits;
@@ -264,9 +276,9 @@ static void test_time_limits(void **state)
     world_make(&world, "127.0.0.1:0");
     limits = world.http->limits;
     limits.sweep_ns = UINT64_C(20000000);
-    limits.idle_ns = UINT64_C(300000000);
-    limits.request_ns = UINT64_C(150000000);
-    limits.stall_ns = UINT64_C(300000000);
+    limits.idle_ns = UINT64_C(1000000000);
+    limits.request_ns = UINT64_C(500000000);
+    limits.stall_ns = UINT64_C(1000000000);
     http_set_limits(world.http, &limits);
     assert_int_equal(http_start(world.http), 0);
     publish_and_wait(&world, 1, 10000);
@@ -275,7 +287,7 @@ static void test_time_limits(void **state)
         client_send(&deaf, GET("/stalls?limit=10000"));
     client_open(&idle, world.address);
     client_open(&dripping, world.address);
-    for (int i = 0; i < 100; i++) { /* a byte now and then does not help */
+    for (int i = 0; i < 1000; i++) { /* a byte now and then does not help */
         if (send(dripping.descriptor, "G", 1, MSG_NOSIGNAL) < 0)
             break;
         usleep(10000);
@@ -284,7 +296,8 @@ static void test_time_limits(void **state)
     assert_problem(&reply, 408);
     free(reply.body);
     client_expect_close(&idle);
-    usleep(500000);
+    for (int i = 0; i < 1000 && !has_dropped_an_answer(&world); i++)
+        usleep(20000);
     http_stop(world.http);
     assert_int_equal(world.http->counters.request_timeout_count, 1);
     assert_true(world.http->counters.idle_closed_count >= 1);

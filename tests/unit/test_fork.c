@@ -361,7 +361,7 @@ SCENE(bare_system_call)
     memcpy(&before, slot, sizeof(before));
     pthread_mutex_lock(&rip__writer.mutex);
     if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
-        alarm(10);
+        alarm(60);
         rip_exit(); /* the first cold call finds out */
         CHECK(memcmp(&before, slot, sizeof(before)) == 0);
         rip_init(1, "child", 5, 0, 0);
@@ -393,7 +393,7 @@ SCENE(bare_system_call_then_threads)
         pthread_t threads[8];
 
         if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
-            alarm(10);
+            alarm(60);
             CHECK(pthread_barrier_init(&all_at_once, NULL, 8) == 0);
             for (unsigned i = 0; i < 8; i++)
                 CHECK(pthread_create(&threads[i], NULL, register_at_once, NULL) == 0);
@@ -433,7 +433,7 @@ SCENE(fork_while_others_register)
         pid_t pid = fork();
 
         if (pid == 0) {
-            alarm(10);
+            alarm(60);
             rip_init(0, "child", 5, 0, 0);
             CHECK(rip__thread.slot != NULL);
             rip_refresh_modules(); /* the loader has a lock of its own, which no fork handler frees */

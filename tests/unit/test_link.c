@@ -92,6 +92,13 @@ static void test_it_begins_with_nothing(void **state)
     link_done(&link);
 }
 
+/* Whoever was killed is gone, but for those that a busy machine takes long to take down: these are remembered. */
+static void assert_no_zombie(const struct sym_link *link)
+{
+    if (link->leaving_count == 0)
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
 static void test_no_answers(void **state)
 {
     static const struct no_answer {
@@ -114,7 +121,7 @@ static void test_no_answers(void **state)
         assert_int_equal(link.pid, 0);
         assert_int_equal(link.descriptor, -1);
         assert_null(symbol);
-        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no zombie */
+        assert_no_zombie(&link);
         assert_int_equal(ask(&link, "/fine", &patient, &symbol), 0);
         free(symbol);
         symbol = NULL;
@@ -238,7 +245,7 @@ static void test_programs_that_are_none(void **state)
     assert_int_equal(link_start(&link, "/bin/true", &patient), -EPROTO);
     assert_int_equal(link_start(&link, script, &hasty), -EPROTO); /* never says that it is ready */
     assert_int_equal(link.pid, 0);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_no_zombie(&link);
     link_done(&link);
     unlink(script);
 }

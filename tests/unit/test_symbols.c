@@ -330,16 +330,18 @@ static void test_stop_while_it_hangs(void **state)
 {
     struct module_facts *stops = sample_module("/stops", "aa", 1);
     struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
-    uint64_t before_ns = clock_mono_ns();
+    uint64_t before_ns = clock_mono_ns(), free_ns;
 
     (void)state;
     for (uint64_t i = 0; i < 10; i++)
         assert_true(symbols_want(symbols, NULL, NULL, stops, i));
     usleep(100000);
+    free_ns = clock_mono_ns();
     symbols_free(symbols);
     assert_true(clock_mono_ns() - before_ns < LONG_NS / 60);
     assert_int_equal(atomic_load(&stops->references), 1);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    if (clock_mono_ns() - free_ns < SHORT_NS) /* or the machine is so busy that it does not go */
+        assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     module_facts_unref(stops);
 }
 

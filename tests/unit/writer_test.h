@@ -28,7 +28,7 @@
 #include "writer.h"
 
 #define SCENE_SKIPPED 77
-#define SCENE_SECONDS 60
+#define SCENE_SECONDS 120
 
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
