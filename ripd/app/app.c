@@ -168,12 +168,12 @@ static struct waits *app_find_waits(struct app *app, struct detector_suspect *su
     const struct waits *before = app->snapshot != NULL ? app->snapshot->waits : NULL;
     struct waits *first = waits_collect(app->registry, suspects, count, before), *second;
 
-    if (evidence_doubt(app->probe, first) == 0)
+    if (evidence_doubt(app->probe, app->registry, first) == 0)
         return first;
     evidence_confirm(app->probe, app->registry, suspects, count);
     second = waits_collect(app->registry, suspects, count, first);
     waits_unref(first);
-    evidence_doubt(app->probe, second); /* whoever is still in doubt, on the next scan */
+    evidence_doubt(app->probe, app->registry, second); /* whoever is still in doubt, on the next scan */
     return second;
 }
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/array.h"
+#include "core/share.h"
 #include "ring/describe.h"
 
 static int compare_place(uint32_t ring_a, uint32_t slot_a, uint32_t ring_b, uint32_t slot_b)
@@ -84,65 +84,9 @@ static struct item *item_for(const struct stalls *kept, size_t *position, struct
     return describe_id(registry, suspect->ring, suspect->slot, suspect->generation);
 }
 
-/* How many of each ring are stalled, in order of ring: an array of *ret_ring_count. NULL: no memory. */
-static size_t *count_by_ring(const struct detector_update *update, size_t *ret_ring_count)
+static bool is_stalled(const struct detector_suspect *suspect)
 {
-    size_t *counts = NULL, ring_count = 0, capacity = 0;
-    uint32_t ring = 0;
-
-    for (size_t i = 0; i < update->suspect_count; i++) {
-        if (update->suspects[i].state != ID_STALLED)
-            continue;
-        if (ring_count == 0 || update->suspects[i].ring != ring) {
-            size_t *longer = array_reserve(counts, &capacity, ring_count + 1, sizeof(*counts));
-
-            if (longer == NULL) {
-                free(counts);
-                return NULL;
-            }
-            counts = longer;
-            counts[ring_count++] = 0;
-            ring = update->suspects[i].ring;
-        }
-        counts[ring_count - 1]++;
-    }
-    *ret_ring_count = ring_count;
-    return counts;
-}
-
-static size_t sum_of_shares(const size_t *counts, size_t ring_count, size_t share)
-{
-    size_t sum = 0;
-
-    for (size_t i = 0; i < ring_count; i++)
-        sum += counts[i] < share ? counts[i] : share;
-    return sum;
-}
-
-/*
- * How many stalls of one ring are kept: all, unless there are more than SNAPSHOT_STALLS_MAX altogether; then as many
- * as leave the same for each of the others. A ring with a million stalls must not hide the one of another.
- */
-static size_t share_of_ring(const struct detector_update *update)
-{
-    size_t low = 0, high = update->suspect_count, ring_count = 0;
-    size_t *counts;
-
-    if (update->suspect_count <= SNAPSHOT_STALLS_MAX)
-        return SNAPSHOT_STALLS_MAX;
-    counts = count_by_ring(update, &ring_count);
-    if (counts == NULL)
-        return SNAPSHOT_STALLS_MAX;
-    while (low < high) {
-        size_t middle = low + (high - low + 1) / 2;
-
-        if (sum_of_shares(counts, ring_count, middle) <= SNAPSHOT_STALLS_MAX)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    free(counts);
-    return low;
+    return suspect->state == ID_STALLED;
 }
 
 static size_t count_stalled(const struct detector_update *update)
@@ -150,7 +94,7 @@ static size_t count_stalled(const struct detector_update *update)
     size_t count = 0;
 
     for (size_t i = 0; i < update->suspect_count; i++)
-        count += update->suspects[i].state == ID_STALLED;
+        count += is_stalled(&update->suspects[i]);
     return count;
 }
 
@@ -168,7 +112,8 @@ int stalls_collect(struct stalls *stalls, struct registry *registry, const struc
     struct stalls next = {0};
     size_t stalled = count_stalled(update);
     size_t room = stalled < SNAPSHOT_STALLS_MAX ? stalled : SNAPSHOT_STALLS_MAX;
-    size_t position = 0, share = share_of_ring(update), taken = 0;
+    size_t share = share_of_ring(update->suspects, update->suspect_count, is_stalled, SNAPSHOT_STALLS_MAX);
+    size_t position = 0, taken = 0;
     uint32_t ring = 0;
     int result = stalls_allocate(&next, snapshot, room);
 
@@ -176,7 +121,7 @@ int stalls_collect(struct stalls *stalls, struct registry *registry, const struc
         const struct detector_suspect *suspect = &update->suspects[i];
         struct item *item;
 
-        if (suspect->state != ID_STALLED)
+        if (!is_stalled(suspect))
             continue;
         taken = suspect->ring == ring ? taken : 0;
         ring = suspect->ring;

@@ -26,6 +26,7 @@
 #include "os/clock.h"
 #include "probe/probe_state.h"
 #include "probe/remote.h"
+#include "ring/turns.h"
 
 #define KNOWN_BUDGET_PART 4u /* of the budget, for those examined before: ten thousand stalls are not news for ever */
 
@@ -299,16 +300,45 @@ struct kernel_facts *evidence_kernel_stopped(const struct probe *probe)
     return probe->stopped_facts;
 }
 
-size_t evidence_doubt(struct probe *probe, const struct waits *waits)
+static size_t doubt_sweep(struct probe *probe, struct turns *turns, const struct waits *waits, unsigned sweep)
 {
+    const struct ring *ring = NULL;
     size_t count = 0;
 
-    for (size_t i = 0; waits != NULL && i < waits->waiting_count && count < EVIDENCE_DOUBTS_MAX; i++) {
+    for (size_t i = 0; i < waits->waiting_count; i++) {
         const struct waits_node *node = &waits->nodes[i];
+        const uint64_t key = turns_key(node->ring, node->slot);
 
-        if (node->doubted)
-            count += watches_doubt(&probe->watches, node->ring, node->slot, node->generation);
+        if (!node->doubted)
+            continue;
+        if (ring == NULL || ring->serial != node->ring)
+            ring = registry_find(turns->registry, node->ring);
+        if (ring == NULL || !turns_due(turns, ring, key, sweep) || turns_left(turns, ring, key) == 0 ||
+            !watches_doubt(&probe->watches, node->ring, node->slot, node->generation))
+            continue;
+        turns_spend(turns, ring, 1);
+        count++;
     }
+    return count;
+}
+
+size_t evidence_doubt(struct probe *probe, struct registry *registry, const struct waits *waits)
+{
+    struct turns turns;
+    size_t count = 0;
+
+    turns_begin(&turns, registry, TURNS_DOUBTS);
+    for (size_t i = 0; waits != NULL && i < waits->waiting_count; i++) {
+        const struct waits_node *node = &waits->nodes[i];
+        const struct ring *ring = node->doubted ? registry_find(registry, node->ring) : NULL;
+
+        if (ring != NULL)
+            turns_wish(&turns, ring);
+    }
+    turns_share(&turns, EVIDENCE_DOUBTS_MAX);
+    for (unsigned sweep = 0; waits != NULL && sweep < TURNS_SWEEPS; sweep++)
+        count += doubt_sweep(probe, &turns, waits, sweep);
+    turns_end(&turns);
     return count;
 }
 

@@ -60,11 +60,12 @@ size_t evidence_collect(struct probe *probe, struct registry *registry, struct d
 
 /*
  * What waits_collect() makes of it may leave doubts: who is in what looks like a deadlock, but is not proven to be in
- * one. evidence_doubt() has those looked at first on the next call, of EVIDENCE_DOUBTS_MAX at most, and returns how
- * many they are; waits may be NULL. evidence_confirm() looks at them again now, within a quarter of the budget: that
- * proves a deadlock of threads that were all found on this scan, so that its beginning is told as one.
+ * one. evidence_doubt() has those looked at first on the next call, EVIDENCE_DOUBTS_MAX of them at most, in turns of
+ * the owners of their rings, and returns how many they are; waits may be NULL. evidence_confirm() looks at them again
+ * now, within a quarter of the budget: that proves a deadlock of threads that were all found on this scan, so that its
+ * beginning is told as one.
  */
-size_t evidence_doubt(struct probe *probe, const struct waits *waits);
+size_t evidence_doubt(struct probe *probe, struct registry *registry, const struct waits *waits);
 void evidence_confirm(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count);
 
 #endif

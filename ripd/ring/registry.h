@@ -29,11 +29,13 @@
 
 #define REGISTRY_RESCAN_NS UINT64_C(10000000000)
 #define REGISTRY_RECHECK_NS UINT64_C(5000000000) /* /proc is asked at least this often about who holds its locks */
-#define REGISTRY_LISTING_NS UINT64_C(50000000)   /* spent on listing threads of other pid namespaces, per refresh */
-#define REGISTRY_JUDGING_NS UINT64_C(50000000)   /* spent on process records per refresh, in equal shares of owners */
-#define REGISTRY_RINGS_MAX 4096u                 /* rings mapped at once; shared by owners where they are more */
-#define REGISTRY_FILES_MAX 65536u                /* names looked at per directory, and files remembered in all */
-#define REGISTRY_EVENTS_MAX 16384u               /* taken in per refresh; more are an overflow */
+#define REGISTRY_LISTING_NS                                                                                            \
+    UINT64_C(50000000) /* spent on listing threads of other pid namespaces, per refresh; an owner has half of what is  \
+                          left */
+#define REGISTRY_JUDGING_NS UINT64_C(50000000) /* spent on process records per refresh, in equal shares of owners */
+#define REGISTRY_RINGS_MAX 4096u               /* rings mapped at once; shared by owners where they are more */
+#define REGISTRY_FILES_MAX 65536u              /* names looked at per directory, and files remembered in all */
+#define REGISTRY_EVENTS_MAX 16384u             /* taken in per refresh; more are an overflow */
 #define REGISTRY_DIRECTORIES_MAX 64u
 #define REGISTRY_UNREADABLE_MAX 1024u /* rings that cannot be read, listed with the reason */
 #define REGISTRY_NOTICES_MAX 8192u    /* per refresh; more are counted */

@@ -12,6 +12,8 @@
  *   3. When the share is spent, the next refresh goes on with the ring and the record whose turn it was: each is judged
  *      some time.
  */
+#include <string.h>
+
 #include "core/array.h"
 #include "os/clock.h"
 #include "ring/registry_state.h"
@@ -39,8 +41,11 @@ void registry_owners_refresh(struct registry *registry)
         registry->rings[i]->owner = find_owner(owners, &count, registry->rings[i]->mapping.file.uid);
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < registry->owner_count; j++)
-            if (registry->owners[j].uid == owners[i].uid)
+            if (registry->owners[j].uid == owners[i].uid) {
                 owners[i].next_serial = registry->owners[j].next_serial;
+                memcpy(owners[i].goes_on_at, registry->owners[j].next_goes_on_at, sizeof(owners[i].goes_on_at));
+                memcpy(owners[i].next_goes_on_at, owners[i].goes_on_at, sizeof(owners[i].goes_on_at));
+            }
     for (size_t i = 0; i < count; i++)
         registry->owners[i] = owners[i];
     registry->owner_count = count;

@@ -9,6 +9,7 @@
  *   registry_process.c    process records: identified and judged
  *   registry_thread.c     threads by the numbers that they have in other pid namespaces
  *   registry_owner.c      who owns the rings, and has how much time
+ *   registry_turns.c      what else owners have equal shares of
  *   registry_module.c     modules, shared by the processes of a ring
  *   registry_facts.c      values for snapshots
  */
@@ -16,6 +17,7 @@
 #define RIPD_RING_REGISTRY_STATE_H
 
 #include "ring/registry.h"
+#include "ring/turns.h"
 
 struct registry_directory {
     char *path;
@@ -81,8 +83,11 @@ enum registry_limit {
 /* A user who owns rings. */
 struct ring_owner {
     uint32_t uid;
-    uint32_t next_serial; /* the ring that had no turn at the last refresh */
-    uint64_t spent_ns;    /* on its rings since the last refresh began */
+    uint32_t next_serial;                  /* the ring that had no turn at the last refresh */
+    uint64_t spent_ns;                     /* on its rings since the last refresh began */
+    uint64_t listing_ns;                   /* of registry->listing_ns */
+    uint64_t goes_on_at[TURNS_COUNT];      /* see turns.h */
+    uint64_t next_goes_on_at[TURNS_COUNT]; /* from the next refresh on */
 };
 
 struct registry {

@@ -7,6 +7,7 @@
  *
  * Guarantees
  *   1. Each thread is asked about once, and a listing stops at the caller's deadline and goes on from there next time.
+ *      No owner of rings has more of the time for that than what is left for the others.
  *   2. Nothing is remembered of processes in our own namespace, and at most THREADS_MAX threads of any other.
  */
 #include <errno.h>
@@ -154,17 +155,29 @@ static int prepare_names(const struct registry *registry, struct ring_process *p
     return 0;
 }
 
-/* Lists the threads of a process within the time that is left. 0, or -EAGAIN. */
-static int list_threads(struct registry *registry, struct ring_process *process, uint64_t deadline_mono_ns)
+/* How long threads of an owner's processes may be listed: where there are others, something is left for the next one.
+ */
+static uint64_t listing_left_ns(const struct registry *registry, const struct ring_owner *owner)
 {
-    uint64_t now_mono_ns = clock_mono_ns(), left_ns = REGISTRY_LISTING_NS - registry->listing_ns;
+    uint64_t left_ns =
+        REGISTRY_LISTING_NS - (registry->listing_ns < REGISTRY_LISTING_NS ? registry->listing_ns : REGISTRY_LISTING_NS);
+
+    if (registry->owner_count <= 1)
+        return left_ns;
+    return left_ns > owner->listing_ns ? (left_ns - owner->listing_ns) / 2 : 0;
+}
+
+/* Lists the threads of a process within the time that is left. 0, or -EAGAIN. */
+static int list_threads(struct registry *registry, struct ring_owner *owner, struct ring_process *process,
+                        uint64_t deadline_mono_ns)
+{
+    uint64_t now_mono_ns = clock_mono_ns(), left_ns = listing_left_ns(registry, owner), spent_ns;
     struct listing listing = {.proc = registry->proc, .pid = process->pid, .deadline_mono_ns = deadline_mono_ns};
     int result;
 
     if (is_listed(process, now_mono_ns))
         return 0;
-    if (registry->listing_ns >= REGISTRY_LISTING_NS || now_mono_ns >= deadline_mono_ns ||
-        prepare_names(registry, process) != 0)
+    if (left_ns == 0 || now_mono_ns >= deadline_mono_ns || prepare_names(registry, process) != 0)
         return -EAGAIN;
     if (deadline_mono_ns - now_mono_ns > left_ns)
         listing.deadline_mono_ns = now_mono_ns + left_ns;
@@ -172,7 +185,9 @@ static int list_threads(struct registry *registry, struct ring_process *process,
     result = proc_visit_threads(registry->proc, process->pid, learn_thread, &listing);
     if (result == 0 || result == -EOVERFLOW)
         process->threads->listed_mono_ns = clock_mono_ns();
-    registry->listing_ns += clock_mono_ns() - now_mono_ns;
+    spent_ns = clock_mono_ns() - now_mono_ns;
+    registry->listing_ns += spent_ns;
+    owner->listing_ns += spent_ns;
     return result == -EAGAIN || result == -ENOMEM ? -EAGAIN : 0;
 }
 
@@ -192,7 +207,7 @@ int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t 
         return -ESRCH;
     found = owner->threads != NULL ? map_find(&owner->threads->ours, tid) : 0;
     if (found == 0) {
-        int result = list_threads(registry, owner, deadline_mono_ns);
+        int result = list_threads(registry, &registry->owners[ring->owner], owner, deadline_mono_ns);
 
         found = owner->threads != NULL ? map_find(&owner->threads->ours, tid) : 0;
         if (found == 0)

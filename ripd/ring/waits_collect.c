@@ -9,13 +9,21 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/share.h"
 #include "os/clock.h"
 #include "ring/describe.h"
+#include "ring/turns.h"
 
 #define BATCH 128u
-#define TRANSLATE_NS UINT64_C(10000000) /* for the tids of all of them together; the registry bounds it too */
+#define TRANSLATE_NS UINT64_C(10000000) /* for the tids of all of them together, twice; the registry bounds it too */
 #define ROOTS_DESCRIBED_MAX 1024u       /* items made of those who hold others up, per scan */
 #define STALE_NS UINT64_C(1000000000)
+
+/* The ring of a node; last: that of another one, or NULL. NULL: it is gone. */
+static struct ring *ring_of(struct registry *registry, struct ring *last, const struct waits_node *node)
+{
+    return last != NULL && last->serial == node->ring ? last : registry_find(registry, node->ring);
+}
 
 /* Readings --------------------------------------------------------------------------------------------------------- */
 
@@ -38,33 +46,43 @@ static bool read_mark(struct ring *ring, const struct detector_suspect *suspect,
            ret_wait->progress == suspect->progress && is_of_this_stand(ret_wait, suspect, now_mono_ns);
 }
 
-/* Without memory to note it, it waits for nobody that we know. */
+/* Without memory to note it, it waits for nobody that we know. room: of its ring. */
 static void add_suspect(struct waits *waits, struct ring *ring, const struct detector_suspect *suspect,
-                        uint64_t now_mono_ns)
+                        uint64_t now_mono_ns, size_t *room)
 {
     struct rip_wait_info wait;
     struct rip_id_info id;
+    const bool marked = read_mark(ring, suspect, now_mono_ns, &wait);
 
-    if (read_mark(ring, suspect, now_mono_ns, &wait)) {
-        if (waits_add(waits, ring->serial, &wait) == 0 && suspect->lock != NULL)
-            waits_add_lock(waits, suspect->lock);
-    } else if (suspect->lock != NULL && mapping_id(&ring->mapping, suspect->slot, &id) == 0 &&
-               id.generation == suspect->generation && id.progress == suspect->progress) {
-        waits_add_thread(waits, ring->serial, &id, suspect->lock);
+    if (!marked && (suspect->lock == NULL || mapping_id(&ring->mapping, suspect->slot, &id) != 0 ||
+                    id.generation != suspect->generation || id.progress != suspect->progress))
+        return;
+    if (*room == 0) {
+        waits->left_out_count++;
+        return;
     }
+    if (marked && waits_add(waits, ring->serial, &wait) == 0 && suspect->lock != NULL)
+        waits_add_lock(waits, suspect->lock);
+    else if (!marked)
+        waits_add_thread(waits, ring->serial, &id, suspect->lock);
+    (*room)--;
 }
 
 static void read_first(struct waits *waits, struct registry *registry, const struct detector_suspect *suspects,
                        size_t count)
 {
+    const size_t share = share_of_ring(suspects, count, NULL, WAITS_NODES_MAX);
     uint64_t now_mono_ns = clock_mono_ns();
     struct ring *ring = NULL;
+    size_t room = share;
 
     for (size_t i = 0; i < count; i++) {
-        if (ring == NULL || ring->serial != suspects[i].ring)
+        if (ring == NULL || ring->serial != suspects[i].ring) {
             ring = registry_find(registry, suspects[i].ring);
+            room = share;
+        }
         if (ring != NULL)
-            add_suspect(waits, ring, &suspects[i], now_mono_ns);
+            add_suspect(waits, ring, &suspects[i], now_mono_ns, &room);
     }
 }
 
@@ -99,9 +117,9 @@ static void read_again(struct waits *waits, struct registry *registry)
 struct search {
     struct waits *waits;
     struct ring *ring;
-    size_t left;     /* holders not found yet */
-    bool by_id;      /* some of them are given as ids */
-    size_t *lookups; /* reads of ids that are left in this scan */
+    size_t left;      /* holders not found yet */
+    bool by_id;       /* some of them are given as ids */
+    uint64_t lookups; /* reads of ids that are left for them */
 };
 
 static void take_holder(struct waits_node *node, const struct rip_id_info *info)
@@ -120,8 +138,8 @@ static void take_sample(struct search *search, const struct rip_sample *sample)
     bool has_info = false;
     size_t count;
 
-    if (search->by_id && *search->lookups != 0) {
-        (*search->lookups)--;
+    if (search->by_id && search->lookups != 0) {
+        search->lookups--;
         has_info = mapping_id(&search->ring->mapping, sample->slot, &info) == 0;
     }
     if (!has_info && sample->tid == 0)
@@ -138,8 +156,10 @@ static void take_sample(struct search *search, const struct rip_sample *sample)
     }
 }
 
-static void search_ring(struct search *search)
+/* How many ids were read. */
+static uint64_t search_ring(struct search *search)
 {
+    const uint64_t lookups = search->lookups;
     struct rip_scan_position position = {0};
     struct rip_sample samples[BATCH];
     size_t count;
@@ -147,39 +167,109 @@ static void search_ring(struct search *search)
     do {
         count = 0;
         if (mapping_scan(&search->ring->mapping, &position, samples, BATCH, &count) != 0)
-            return;
+            break;
         for (size_t i = 0; i < count && search->left != 0; i++)
             take_sample(search, &samples[i]);
     } while (count == BATCH && search->left != 0);
+    return lookups - search->lookups;
+}
+
+/* The search for the holders of a ring, from the first of them on; *holder becomes the first one of another ring. */
+static struct search search_of(struct waits *waits, struct registry *registry, size_t *holder)
+{
+    const uint32_t serial = waits->nodes[*holder].ring;
+    struct search search = {.waits = waits, .ring = registry_find(registry, serial)};
+
+    for (; *holder < waits->count && waits->nodes[*holder].ring == serial; (*holder)++) {
+        search.left += waits->nodes[*holder].kind == WAITS_THREAD;
+        search.by_id |= waits->nodes[*holder].kind == WAITS_THREAD && waits->nodes[*holder].owner_is_id;
+    }
+    return search;
 }
 
 /* Holders stand in order of ring. */
 static void find_holders(struct waits *waits, struct registry *registry)
 {
-    size_t lookups = WAITS_LOOKUPS_MAX;
+    struct turns turns;
 
+    turns_begin(&turns, registry, TURNS_LOOKUPS);
     for (size_t i = waits->waiting_count; i < waits->count;) {
-        uint32_t serial = waits->nodes[i].ring;
-        struct search search = {.waits = waits, .ring = registry_find(registry, serial), .lookups = &lookups};
+        const struct search search = search_of(waits, registry, &i);
 
-        for (; i < waits->count && waits->nodes[i].ring == serial; i++) {
-            search.left += waits->nodes[i].kind == WAITS_THREAD;
-            search.by_id |= waits->nodes[i].kind == WAITS_THREAD && waits->nodes[i].owner_is_id;
+        if (search.ring != NULL && search.by_id)
+            turns_wish(&turns, search.ring);
+    }
+    turns_share(&turns, WAITS_LOOKUPS_MAX);
+    for (unsigned sweep = 0; sweep < TURNS_SWEEPS; sweep++) {
+        for (size_t i = waits->waiting_count; i < waits->count;) {
+            struct search search = search_of(waits, registry, &i);
+            const uint64_t key = search.ring != NULL ? turns_key(search.ring->serial, 0) : 0;
+
+            if (search.ring == NULL || search.left == 0 || !turns_due(&turns, search.ring, key, sweep))
+                continue;
+            search.lookups = search.by_id ? turns_left(&turns, search.ring, key) : 0;
+            turns_spend(&turns, search.ring, search_ring(&search));
         }
-        if (search.ring != NULL && search.left != 0)
-            search_ring(&search);
+    }
+    turns_end(&turns);
+}
+
+/*
+ * Something that is asked of /proc for nodes, in turns. wishes: of which; serve: asks for one. It begins with the node
+ * at first.
+ */
+struct service {
+    enum turns_kind kind;
+    bool (*wishes)(const struct waits_node *node);
+    void (*serve)(const struct service *service, struct registry *registry, struct ring *ring, struct waits_node *node,
+                  uint64_t deadline_mono_ns);
+    const struct waits *before; /* see waits_collect() */
+};
+
+/* NULL: nothing is wished for it, or it has no ring. */
+static struct ring *wishing_ring(const struct service *service, struct registry *registry, struct ring *last,
+                                 const struct waits_node *node)
+{
+    return service->wishes(node) ? ring_of(registry, last, node) : NULL;
+}
+
+static void serve_sweep(struct waits *waits, size_t first, struct turns *turns, const struct service *service,
+                        unsigned sweep)
+{
+    struct ring *ring = NULL;
+    size_t first_of_ring = first;
+
+    for (size_t i = first; i < waits->count; i++) {
+        struct waits_node *node = &waits->nodes[i];
+        uint64_t key, left_ns, now_mono_ns;
+
+        first_of_ring = node->ring == waits->nodes[first_of_ring].ring ? first_of_ring : i;
+        key = turns_key(node->ring, (uint32_t)(i - first_of_ring));
+        ring = wishing_ring(service, turns->registry, ring, node);
+        left_ns = ring != NULL && turns_due(turns, ring, key, sweep) ? turns_left(turns, ring, key) : 0;
+        if (left_ns == 0)
+            continue;
+        now_mono_ns = clock_mono_ns();
+        service->serve(service, turns->registry, ring, node, now_mono_ns + left_ns);
+        turns_spend(turns, ring, clock_mono_ns() - now_mono_ns);
     }
 }
 
-/* The thread of an owner: whether there is one, and we know it. */
-static bool is_thread(struct registry *registry, struct ring *ring, const struct waits_node *node,
-                      uint64_t deadline_mono_ns)
+static void serve_in_turns(struct waits *waits, size_t first, struct registry *registry, const struct service *service)
 {
-    uint32_t tid;
+    struct ring *ring = NULL;
+    struct turns turns;
 
-    return clock_mono_ns() < deadline_mono_ns &&
-           registry_find_thread(registry, ring, node->process, node->owner, deadline_mono_ns, &tid) == 0 &&
-           registry_has_thread(registry, ring, node->process, tid);
+    turns_begin(&turns, registry, service->kind);
+    for (size_t i = first; i < waits->count; i++) {
+        ring = wishing_ring(service, registry, ring, &waits->nodes[i]);
+        if (ring != NULL)
+            turns_wish(&turns, ring);
+    }
+    turns_share(&turns, TRANSLATE_NS);
+    for (unsigned sweep = 0; sweep < TURNS_SWEEPS; sweep++)
+        serve_sweep(waits, first, &turns, service, sweep);
+    turns_end(&turns);
 }
 
 /* Since when it is certain that an owner has ended; 0 = it is not. Such a one does not come back. */
@@ -196,22 +286,29 @@ static uint64_t gone_since(struct registry *registry, const struct ring *ring, c
 
 /* What looks like an owner in memory may be a number of something else: then there is hardly a thread of that number.
  */
+static bool may_be_absent(const struct waits_node *node)
+{
+    return node->kind == WAITS_THREAD && !node->owner_is_id;
+}
+
+static void look_for_thread(const struct service *service, struct registry *registry, struct ring *ring,
+                            struct waits_node *node, uint64_t deadline_mono_ns)
+{
+    uint32_t tid;
+
+    node->absent = registry_find_thread(registry, ring, node->process, node->owner, deadline_mono_ns, &tid) != 0 ||
+                   !registry_has_thread(registry, ring, node->process, tid);
+    if (node->absent && clock_mono_ns() < deadline_mono_ns)
+        node->gone_since_ns = gone_since(registry, ring, node, service->before);
+}
+
 static void find_absent(struct waits *waits, struct registry *registry, const struct waits *before)
 {
-    uint64_t deadline_mono_ns = clock_mono_ns() + TRANSLATE_NS;
-    struct ring *ring = NULL;
+    const struct service service = {TURNS_OWNERS, may_be_absent, look_for_thread, before};
 
-    for (size_t i = waits->waiting_count; i < waits->count; i++) {
-        struct waits_node *node = &waits->nodes[i];
-
-        if (node->kind != WAITS_THREAD || node->owner_is_id)
-            continue;
-        if (ring == NULL || ring->serial != node->ring)
-            ring = registry_find(registry, node->ring);
-        node->absent = ring == NULL || !is_thread(registry, ring, node, deadline_mono_ns);
-        if (node->absent && ring != NULL && clock_mono_ns() < deadline_mono_ns)
-            node->gone_since_ns = gone_since(registry, ring, node, before);
-    }
+    for (size_t i = waits->waiting_count; i < waits->count; i++)
+        waits->nodes[i].absent = may_be_absent(&waits->nodes[i]); /* until it is found */
+    serve_in_turns(waits, waits->waiting_count, registry, &service);
 }
 
 /* The whole -------------------------------------------------------------------------------------------------------- */
@@ -262,21 +359,38 @@ struct waits *waits_collect(struct registry *registry, struct detector_suspect *
     return waits;
 }
 
-static void describe_node(struct waits_node *node, struct registry *registry, struct ring *ring,
-                          const struct detector *detector, uint64_t deadline_mono_ns)
+/* As its process has it; 0 = it is on none, or none is known. */
+static uint32_t ring_tid_of(const struct waits_node *node)
 {
-    uint32_t ring_tid = node->kind == WAITS_ID ? node->ring_tid : node->owner_is_id ? 0 : node->owner;
+    if (node->kind == WAITS_ID)
+        return node->ring_tid;
+    return node->kind == WAITS_THREAD && !node->owner_is_id ? node->owner : 0;
+}
+
+static bool has_ring_tid(const struct waits_node *node)
+{
+    return ring_tid_of(node) != 0;
+}
+
+static void find_number(const struct service *service, struct registry *registry, struct ring *ring,
+                        struct waits_node *node, uint64_t deadline_mono_ns)
+{
+    uint32_t tid;
+
+    (void)service;
+    if (registry_find_thread(registry, ring, node->process, ring_tid_of(node), deadline_mono_ns, &tid) != 0 ||
+        (node->kind == WAITS_THREAD && !registry_has_thread(registry, ring, node->process, tid)))
+        return; /* or it has ended: its lock is held by nobody now */
+    node->tid = tid;
+}
+
+static void describe_node(struct waits_node *node, struct ring *ring, const struct detector *detector)
+{
     struct detector_id id;
     struct rip_id_info info;
 
     if (node->kind == WAITS_GONE)
         node->tid = node->owner; /* as it was: only numbers of ours are known to be gone */
-    if (node->kind == WAITS_READERS || node->kind == WAITS_GONE)
-        return;
-    if (ring_tid == 0 ||
-        registry_find_thread(registry, ring, node->process, ring_tid, deadline_mono_ns, &node->tid) != 0 ||
-        (node->kind == WAITS_THREAD && !registry_has_thread(registry, ring, node->process, node->tid)))
-        node->tid = 0; /* or it has ended: its lock is held by nobody now */
     if (node->kind != WAITS_ID)
         return;
     if (mapping_id(&ring->mapping, node->slot, &info) == 0 && info.generation == node->generation) {
@@ -292,23 +406,45 @@ static void describe_node(struct waits_node *node, struct registry *registry, st
 }
 
 /* Those at the end of somebody's chain; of a deadlock, the one that stands for it. */
+static void describe_roots_sweep(struct waits *waits, struct turns *turns, unsigned sweep)
+{
+    struct ring *ring = NULL;
+
+    for (size_t i = 0; i < waits->waiting_count; i++) {
+        const struct waits_node *node = &waits->nodes[i];
+        struct waits_node *root = &waits->nodes[node->root];
+        const uint64_t key = turns_key(node->ring, node->slot);
+
+        if (node->next == WAITS_NONE || root->kind != WAITS_ID || root->item != NULL)
+            continue;
+        ring = ring_of(turns->registry, ring, node);
+        if (ring == NULL || !turns_due(turns, ring, key, sweep) || turns_left(turns, ring, key) == 0)
+            continue;
+        root->item = describe_id(turns->registry, root->ring, root->slot, root->generation);
+        turns_spend(turns, ring, 1);
+    }
+}
+
 static void describe_roots(struct waits *waits, struct registry *registry)
 {
-    size_t room = ROOTS_DESCRIBED_MAX;
+    struct ring *ring = NULL;
+    struct turns turns;
 
-    for (size_t i = 0; i < waits->waiting_count && room != 0; i++) {
-        struct waits_node *root = &waits->nodes[waits->nodes[i].root];
-
-        if (waits->nodes[i].next == WAITS_NONE || root->kind != WAITS_ID || root->item != NULL)
-            continue;
-        root->item = describe_id(registry, root->ring, root->slot, root->generation);
-        room--;
+    turns_begin(&turns, registry, TURNS_ROOTS);
+    for (size_t i = 0; i < waits->waiting_count; i++) {
+        ring = ring_of(registry, ring, &waits->nodes[i]);
+        if (ring != NULL && waits->nodes[i].next != WAITS_NONE)
+            turns_wish(&turns, ring);
     }
+    turns_share(&turns, ROOTS_DESCRIBED_MAX);
+    for (unsigned sweep = 0; sweep < TURNS_SWEEPS; sweep++)
+        describe_roots_sweep(waits, &turns, sweep);
+    turns_end(&turns);
 }
 
 void waits_describe(struct waits *waits, struct registry *registry, const struct detector *detector)
 {
-    uint64_t deadline_mono_ns = clock_mono_ns() + TRANSLATE_NS;
+    static const struct service service = {TURNS_NUMBERS, has_ring_tid, find_number, NULL};
     struct ring *ring = NULL;
 
     if (waits == NULL)
@@ -316,12 +452,12 @@ void waits_describe(struct waits *waits, struct registry *registry, const struct
     for (size_t i = 0; i < waits->count; i++) {
         struct waits_node *node = &waits->nodes[i];
 
-        if (ring == NULL || ring->serial != node->ring)
-            ring = registry_find(registry, node->ring);
+        ring = ring_of(registry, ring, node);
         if (ring == NULL)
             continue;
         node->ring_name = waits_ring_name(waits, ring->name != NULL ? ring->name : ring->file_name);
-        describe_node(node, registry, ring, detector, deadline_mono_ns);
+        describe_node(node, ring, detector);
     }
+    serve_in_turns(waits, 0, registry, &service);
     describe_roots(waits, registry);
 }

@@ -314,7 +314,7 @@ static void test_no_time_for_doubts(void **state)
     for (size_t i = 0; i < COUNT; i++)
         nodes[i] = (struct waits_node){
             .ring = 1, .slot = (uint32_t)i, .generation = play->suspects[i].generation, .doubted = true};
-    assert_int_equal(evidence_doubt(play->probe, &waits), COUNT);
+    assert_int_equal(evidence_doubt(play->probe, play->scene->registry, &waits), COUNT);
     step_ns = ample_ns;
     evidence_confirm(play->probe, play->scene->registry, play->suspects, COUNT);
     step_ns = 0;
