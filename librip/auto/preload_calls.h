@@ -9,8 +9,8 @@
  *
  * Include it with the four macros defined. The types are those of the ABI: where glibc declares a transparent union
  * or a typedef that C does not name (__SOCKADDR_ARG), the plain type stands here. The fortified (_chk) and 64-bit
- * variants that glibc 2.36 exports are functions of their own. stdio is left out: its calls do not go through the
- * exported names.
+ * variants that glibc 2.36 exports are functions of their own; of one that takes a mode only sometimes, the mode is
+ * handed on always. stdio is left out, but for fopen(): its calls do not go through the exported names.
  */
 
 /* --- waiting for work --------------------------------------------------------------------------------------------- */
@@ -151,6 +151,20 @@ BUSY(int, flock, (int fd, int operation), (fd, operation))
 BUSY(int, lockf, (int fd, int command, off_t size), (fd, command, size))
 BUSY(int, lockf64, (int fd, int command, off64_t size), (fd, command, size))
 
+/* Of a pipe, until somebody has its other end; of a file of a server that is gone; of one whose lease is held. */
+BUSY(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode))
+BUSY(int, open64, (const char *path, int flags, mode_t mode), (path, flags, mode))
+BUSY(int, __open_2, (const char *path, int flags), (path, flags))
+BUSY(int, __open64_2, (const char *path, int flags), (path, flags))
+BUSY(int, openat, (int directory, const char *path, int flags, mode_t mode), (directory, path, flags, mode))
+BUSY(int, openat64, (int directory, const char *path, int flags, mode_t mode), (directory, path, flags, mode))
+BUSY(int, __openat_2, (int directory, const char *path, int flags), (directory, path, flags))
+BUSY(int, __openat64_2, (int directory, const char *path, int flags), (directory, path, flags))
+BUSY(int, creat, (const char *path, mode_t mode), (path, mode))
+BUSY(int, creat64, (const char *path, mode_t mode), (path, mode))
+BUSY(void *, fopen, (const char *path, const char *mode), (path, mode))
+BUSY(void *, fopen64, (const char *path, const char *mode), (path, mode))
+
 /* --- work: locks -------------------------------------------------------------------------------------------------- */
 
 BUSY(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
@@ -198,6 +212,7 @@ OWN(pthread_rwlock_clockrdlock)
 OWN(pthread_rwlock_wrlock)
 OWN(pthread_rwlock_timedwrlock)
 OWN(pthread_rwlock_clockwrlock)
+OWN(syscall)            /* preload_syscall.c */
 OWN(fcntl)              /* preload_shield.c: waits only for locks */
 OWN(fcntl64)            /* preload_shield.c */
 OWN(close)              /* preload_shield.c */

@@ -34,6 +34,31 @@ int own_fcntl(int fd, int command, ...)
     return PRELOAD_REAL(int, fcntl, (int, int, ...))(fd, command, argument);
 }
 
+/* A mode that was not given is garbage, which the kernel does not look at. */
+int own_open(const char *path, int flags, ...) __asm__("preload_own_open");
+int own_open(const char *path, int flags, ...)
+{
+    va_list arguments;
+    mode_t mode;
+
+    va_start(arguments, flags);
+    mode = va_arg(arguments, mode_t);
+    va_end(arguments);
+    return PRELOAD_REAL(int, open, (const char *, int, ...))(path, flags, mode);
+}
+
+int own_openat(int directory, const char *path, int flags, ...) __asm__("preload_own_openat");
+int own_openat(int directory, const char *path, int flags, ...)
+{
+    va_list arguments;
+    mode_t mode;
+
+    va_start(arguments, flags);
+    mode = va_arg(arguments, mode_t);
+    va_end(arguments);
+    return PRELOAD_REAL(int, openat, (int, const char *, int, ...))(directory, path, flags, mode);
+}
+
 int own_prctl(int option, ...) __asm__("preload_own_prctl");
 int own_prctl(int option, ...)
 {

@@ -30,6 +30,8 @@ RIP_OWN_CALLS(RIP_OWN_DECLARE)
 
 /* Variadic: written out in preload_own.c. */
 extern __typeof__(fcntl) fcntl __asm__("preload_own_fcntl") __attribute__((visibility("hidden")));
+extern __typeof__(open) open __asm__("preload_own_open") __attribute__((visibility("hidden")));
+extern __typeof__(openat) openat __asm__("preload_own_openat") __attribute__((visibility("hidden")));
 extern __typeof__(prctl) prctl __asm__("preload_own_prctl") __attribute__((visibility("hidden")));
 
 /* Asks the dynamic linker unless that could hang: see preload_own.c. */

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <mqueue.h>
 #include <netdb.h>
 #include <poll.h>
@@ -28,6 +29,7 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -121,6 +123,28 @@ static void show_files(void)
     close(to);
 }
 
+static void show_opening(void)
+{
+    struct stat status;
+
+    SHOW(open("/nonexistent/file", O_RDONLY));
+    SHOW(close(open("/dev/null", O_RDONLY)));
+    SHOW(close(open64("/dev/null", O_RDONLY)));
+    SHOW(close(openat(-1, "/dev/null", O_RDONLY)));
+    SHOW(openat(-1, "null", O_RDONLY));
+    SHOW(close(openat64(AT_FDCWD, "/dev/null", O_RDONLY)));
+    SHOW(close(open("/tmp", O_TMPFILE | O_RDWR, 0600)));
+    SHOW(fstat(open("/tmp", O_TMPFILE | O_RDWR, 0421), &status));
+    SHOW(status.st_mode);
+    SHOW(fstat(openat(AT_FDCWD, "/tmp", O_TMPFILE | O_RDWR, 0421), &status));
+    SHOW(status.st_mode);
+    SHOW(creat("/nonexistent/file", 0600));
+    SHOW(creat64("/", 0600));
+    SHOW(fclose(fopen("/dev/null", "r")));
+    SHOW(fclose(fopen64("/dev/null", "r")));
+    SHOW(fopen("/nonexistent/file", "r") == NULL);
+}
+
 static void show_sockets(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/nonexistent/socket"};
@@ -212,6 +236,30 @@ static void show_locks(void)
     SHOW(sem_clockwait(&semaphore, CLOCK_MONOTONIC, &past));
 }
 
+static void show_system_calls(void)
+{
+    uint32_t word = 1;
+    char *memory;
+
+    SHOW(syscall(SYS_getpid) == getpid());
+    SHOW(syscall(SYS_gettid) == gettid());
+    SHOW(syscall(-1));
+    SHOW(syscall(SYS_close, -1));
+    SHOW(syscall(SYS_futex, &word, FUTEX_WAIT, 0, NULL));
+    SHOW(syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 1, &tiny));
+    SHOW(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, 1, &past, NULL, -1));
+    SHOW(syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, 1, NULL, NULL, 0));
+    SHOW(syscall(SYS_futex, &word, FUTEX_WAKE, 1));
+    word = 0;
+    SHOW(syscall(SYS_futex, &word, FUTEX_LOCK_PI, 0, NULL));
+    SHOW(word == (uint32_t)gettid());
+    SHOW(syscall(SYS_futex, &word, FUTEX_LOCK_PI, 0, NULL));
+    SHOW(syscall(SYS_io_uring_enter, -1, 0, 1, 1, NULL, 0));
+    SHOW(syscall(SYS_epoll_pwait, -1, NULL, 1, -1, NULL, 8));
+    memory = (char *)syscall(SYS_mmap, NULL, 8192, PROT_READ, MAP_PRIVATE, 100, 4096); /* all six */
+    SHOW(memory == MAP_FAILED);
+}
+
 static void *nothing(void *argument)
 {
     return argument;
@@ -298,9 +346,9 @@ static void show_checked(void)
 {
     size_t three = 3, one = 1;
     struct pollfd pollfds[2] = {{.fd = -1}, {.fd = -1}};
-    int fd = file_with("0123456789"), pair[2];
+    int fd = file_with("0123456789"), flags = O_RDONLY | O_CLOEXEC, pair[2];
 
-    __asm__("" : "+r"(three), "+r"(one));
+    __asm__("" : "+r"(three), "+r"(one), "+r"(flags));
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         abort();
     SHOW(read(fd, buffer, three));
@@ -309,6 +357,10 @@ static void show_checked(void)
     SHOW(send(pair[1], "abcdefgh", 8, 0));
     SHOW(recv(pair[0], buffer, three, 0));
     SHOW(recvfrom(pair[0], buffer, three, 0, NULL, NULL));
+    SHOW(close(open("/dev/null", flags)));
+    SHOW(close(open64("/dev/null", flags)));
+    SHOW(close(openat(AT_FDCWD, "/dev/null", flags)));
+    SHOW(openat64(-1, "null", flags));
     SHOW(poll(pollfds, one, 1));
     SHOW(ppoll(pollfds, one, &tiny, NULL));
     SHOW(close(fd));
@@ -402,8 +454,10 @@ static void show_rest(void)
 int main(void)
 {
     show_files();
+    show_opening();
     show_sockets();
     show_locks();
+    show_system_calls();
     show_threads();
     show_processes();
     show_checked();

@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <linux/io_uring.h>
 #include <mqueue.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -19,6 +21,8 @@
 #include <sys/file.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <time.h>
@@ -35,6 +39,8 @@ static cnd_t c11_condition;
 static int silent_pipe[2], full_pipe[2], quiet_socket;
 static pthread_t first_thread;
 static char lock_path[] = "/tmp/rip-park-XXXXXX";
+static char nobody_path[sizeof(lock_path) + 5]; /* a pipe that nobody writes to */
+static uint32_t held_futex;                     /* by the main thread */
 
 static struct timespec far_away(clockid_t clock)
 {
@@ -174,6 +180,41 @@ static void wait_pause(void)
     pause();
 }
 
+static void wait_futex(void)
+{
+    uint32_t word = 0;
+
+    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL);
+}
+
+/* Where io_uring is not to be had, in epoll, which is to be idle too. */
+static void wait_io_uring(void)
+{
+    struct io_uring_params parameters = {0};
+    struct epoll_event event;
+    long ring = syscall(SYS_io_uring_setup, 1, &parameters);
+
+    if (ring >= 0)
+        syscall(SYS_io_uring_enter, ring, 0, 1, IORING_ENTER_GETEVENTS, NULL, 0);
+    else
+        syscall(SYS_epoll_pwait, epoll_create1(0), &event, 1, -1, NULL, 8);
+}
+
+static void work_futex_pi(void)
+{
+    syscall(SYS_futex, &held_futex, FUTEX_LOCK_PI, 0, NULL);
+}
+
+static void work_open(void)
+{
+    open(nobody_path, O_RDONLY | O_CLOEXEC);
+}
+
+static void work_fopen(void)
+{
+    fopen(nobody_path, "r");
+}
+
 static void work_read(void)
 {
     char byte;
@@ -279,6 +320,11 @@ static const struct {
     {"i:pclose", wait_stream},
     {"i:sigwait", wait_signal},
     {"i:pause", wait_pause},
+    {"i:futex", wait_futex},
+    {"i:io_uring", wait_io_uring},
+    {"b:futex_pi", work_futex_pi},
+    {"b:open", work_open},
+    {"b:fopen", work_fopen},
     {"b:read", work_read},
     {"b:recv", work_recv},
     {"b:write", work_write},
@@ -324,6 +370,10 @@ static void set_up(void)
     fd = mkostemp(lock_path, O_CLOEXEC);
     flock(fd, LOCK_EX);
     fcntl(fd, F_OFD_SETLK, &lock);
+    snprintf(nobody_path, sizeof(nobody_path), "%s.pipe", lock_path);
+    if (mkfifo(nobody_path, 0600) != 0)
+        abort();
+    held_futex = (uint32_t)gettid();
 }
 
 int main(void)
@@ -344,5 +394,6 @@ int main(void)
     while (read(STDIN_FILENO, &byte, 1) > 0)
         continue;
     unlink(lock_path);
+    unlink(nobody_path);
     _exit(0);
 }

@@ -27,6 +27,8 @@ class Calls(PreloadTest):
             self.skipTest("the compiler does not fortify these calls")
         for name in "read", "pread", "pread64", "recv", "recvfrom", "poll", "ppoll":
             self.assertIn(f" __{name}_chk@", symbols)
+        for name in "open", "open64", "openat", "openat64":
+            self.assertIn(f" __{name}_2@", symbols)
 
     def test_without_a_ring(self):
         """When no ring can be had the program runs, untraced and without a word."""

@@ -4,7 +4,7 @@ import time
 
 from preload_kit import PATIENCE_S, PreloadTest, helper, main, wait_for
 
-THREAD_COUNT = 32
+THREAD_COUNT = 37
 
 
 class Park(PreloadTest):

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload_syscall.c - waits that are made by syscall(), because glibc has no function for them.
+ *
+ * The locks, channels and parked threads of Rust, and what C++20 waits for (atomics, latches, futures, semaphores), are
+ * futexes by that name. What a futex stands for only its owner knows: a wait for it is idle, as one for the condition
+ * or the semaphore is that others make their locks of.
+ *
+ * Guarantees
+ *   A. Every system call is made with the arguments given, and nothing is done after one that is not a wait: it may
+ *      have returned in a child.
+ *   B. Only waits leave a breadcrumb.
+ */
+#include <linux/futex.h>
+#include <linux/io_uring.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+#include "preload.h"
+
+#define ARGUMENT_COUNT 6 /* that a system call can have */
+
+enum wait_kind { NO_WAIT, WAIT_IDLE, WAIT_BUSY };
+
+static enum wait_kind futex_kind(unsigned long operation)
+{
+    switch (operation & (unsigned long)FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+    case FUTEX_WAIT_BITSET:
+        return WAIT_IDLE;
+    case FUTEX_LOCK_PI: /* a lock, and its owner is in its word */
+#ifdef FUTEX_LOCK_PI2
+    case FUTEX_LOCK_PI2:
+#endif
+        return WAIT_BUSY;
+    default:
+        return NO_WAIT;
+    }
+}
+
+static enum wait_kind kind_of(long number, const unsigned long arguments[ARGUMENT_COUNT])
+{
+    switch (number) {
+    case SYS_futex:
+        return futex_kind(arguments[1]);
+#ifdef SYS_futex_waitv
+    case SYS_futex_waitv:
+#endif
+#ifdef SYS_epoll_wait
+    case SYS_epoll_wait:
+#endif
+#ifdef SYS_epoll_pwait2
+    case SYS_epoll_pwait2:
+#endif
+    case SYS_epoll_pwait:
+        return WAIT_IDLE;
+    case SYS_io_uring_enter: /* waits for so many completions, if it is to wait at all */
+        return (arguments[3] & IORING_ENTER_GETEVENTS) != 0 && arguments[2] != 0 ? WAIT_IDLE : NO_WAIT;
+    default:
+        return NO_WAIT;
+    }
+}
+
+static long make(long number, const unsigned long arguments[ARGUMENT_COUNT])
+{
+    return PRELOAD_REAL(long, syscall, (long, ...))(number, arguments[0], arguments[1], arguments[2], arguments[3],
+                                                    arguments[4], arguments[5]);
+}
+
+PRELOAD_WRAPPER(long, syscall, (long number, ...))
+{
+    unsigned long arguments[ARGUMENT_COUNT];
+    enum wait_kind kind;
+    uintptr_t interrupted;
+    long outcome;
+    va_list list;
+
+    va_start(list, number); /* reading more than were given is harmless: the kernel takes what the call has */
+    for (unsigned int i = 0; i < ARGUMENT_COUNT; i++)
+        arguments[i] = va_arg(list, unsigned long);
+    va_end(list);
+    kind = kind_of(number, arguments);
+    if (kind == NO_WAIT)
+        return make(number, arguments);
+    interrupted = preload_snap(__builtin_return_address(0), __builtin_frame_address(0));
+    if (kind == WAIT_BUSY) {
+        outcome = make(number, arguments);
+        preload_busy_done(interrupted);
+        return outcome;
+    }
+    preload_idle_begin(__builtin_frame_address(0));
+    outcome = make(number, arguments);
+    preload_idle_done(__builtin_return_address(0), interrupted);
+    return outcome;
+}
