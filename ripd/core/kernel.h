@@ -21,11 +21,12 @@
     X("syscall", "the system call that it waits in; null for one that runs, whose call the kernel does not tell")      \
     X("fd", "the descriptor that it waits for")                                                                        \
     X("target",                                                                                                        \
-      "what that refers to, and of a socket its addresses and its state; the operation of a futex, how many "          \
-      "descriptors a poll has, or the one if it is one alone, which queue of messages, set of semaphores or child is " \
-      "waited for; unix OWN -> PEER, each by its path, or as socket:[INODE] "                                          \
-      "where it has none, and what is certain besides: LISTEN, UNCONNECTED, NOT_ACCEPTED by the server yet, "          \
-      "PEER_CLOSED of datagrams")                                                                                      \
+      "what that refers to, and of a socket its addresses and its state; the path that it opens or asks about, "       \
+      "OLD -> NEW where there are two, joined to where it begins, with links and dots as they are; the operation of "  \
+      "a futex, how many descriptors a poll has, or the one if it is one alone, which queue of messages, set of "      \
+      "semaphores or child is waited for; unix OWN -> PEER, each by its path, or as socket:[INODE] where it has "      \
+      "none, and what is certain besides: LISTEN, UNCONNECTED, CONNECTING to one that has no room, NOT_ACCEPTED by "   \
+      "the server yet, PEER_CLOSED of datagrams; ... at the end of what was cut")                                      \
     X("holder", "who holds the file lock; or who of the same user has the other end of the pipe or the unix socket "   \
                 "open, or the socket at which it is not accepted yet: pid and comm; null if none was found")           \
     X("asked_ms", "how long it wants to sleep, or to wait at most")                                                    \
@@ -41,7 +42,7 @@
 
 #define KERNEL_UNKNOWN UINT64_MAX
 #define KERNEL_WCHAN_BYTES 64u
-#define KERNEL_TARGET_BYTES 320u
+#define KERNEL_TARGET_BYTES 528u
 #define KERNEL_COMM_BYTES 17u
 
 /* Why something is null that the thread may well have: bits. JSON has the texts. */

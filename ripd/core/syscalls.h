@@ -21,6 +21,7 @@ enum syscall_topic {
     SYSCALL_TOPIC_SEMAPHORES, /* a set of semget(2), by its number */
     SYSCALL_TOPIC_CHILD,      /* a child's end */
     SYSCALL_TOPIC_SIGNAL,
+    SYSCALL_TOPIC_PATH,    /* a file that it was given by name, which may lie on a file system that does not answer */
     SYSCALL_TOPIC_RESTART, /* goes on with what a signal or a stop had interrupted */
 };
 
@@ -32,6 +33,22 @@ enum syscall_timeout {
     SYSCALL_TIMEOUT_TIMEVAL,  /* the same, in microseconds */
 };
 
+/* What it has to do with a socket's address that it was given. */
+enum syscall_address {
+    SYSCALL_ADDRESS_NONE,
+    SYSCALL_ADDRESS_CONNECT, /* connects the descriptor to it; its length is the next argument */
+    SYSCALL_ADDRESS_SEND,    /* sends to it, if there is one; the same */
+    SYSCALL_ADDRESS_MESSAGE, /* the same, but the argument is the address of a struct msghdr, which has both */
+};
+
+#define SYSCALL_PATHS_MAX 2u
+#define SYSCALL_AS_GIVEN (-2) /* of a directory: there is none, for it need not be a path, as in mount() */
+
+struct syscall_path {
+    int argument;
+    int directory; /* the descriptor of that in which it begins if it is relative; SYSCALL_NO_ARGUMENT: the current */
+};
+
 /* Which argument, counted from 0, is what; SYSCALL_NO_ARGUMENT = none. */
 struct syscall_shape {
     const char *name;
@@ -41,6 +58,9 @@ struct syscall_shape {
     int timeout;
     enum syscall_timeout timeout_form;
     int file_lock; /* a command that waits for a lock when it is F_SETLKW or the like, or flock's own */
+    int address;
+    enum syscall_address address_form;
+    struct syscall_path paths[SYSCALL_PATHS_MAX]; /* of PATH, and no others: the first, and of some a second */
 };
 
 /* Static; NULL: no such number here. */

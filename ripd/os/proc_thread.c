@@ -70,7 +70,29 @@ int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscal
     return result != 0 ? result : proc_parse_syscall(text, ret_syscall);
 }
 
-/* Descriptors ------------------------------------------------------------------------------------------------------ */
+/* Links ------------------------------------------------------------------------------------------------------------ */
+
+static int read_link(int proc, const char *name, char ret_link[PROC_LINK_BYTES], bool *ret_cut)
+{
+    char link[PROC_LINK_BYTES] = "";
+    ssize_t length = readlinkat(proc, name, link, sizeof(link));
+
+    if (length < 0)
+        return errno == ENOENT ? -ESRCH : -errno;
+    *ret_cut = (size_t)length == sizeof(link);
+    link[*ret_cut ? sizeof(link) - 1 : (size_t)length] = '\0';
+    memcpy(ret_link, link, sizeof(link));
+    return 0;
+}
+
+int proc_thread_base(int proc, uint32_t pid, uint32_t tid, enum proc_base base, struct proc_name *ret_name)
+{
+    static const char *const links[] = {[PROC_BASE_CURRENT] = "cwd", [PROC_BASE_ROOT] = "root"};
+    char name[NAME_BYTES];
+
+    snprintf(name, sizeof(name), "%u/task/%u/%s", pid, tid, links[base]);
+    return read_link(proc, name, ret_name->text, &ret_name->cut);
+}
 
 static uint64_t read_inode(int proc, uint32_t pid, uint32_t descriptor)
 {
@@ -83,32 +105,17 @@ static uint64_t read_inode(int proc, uint32_t pid, uint32_t descriptor)
     return inode;
 }
 
-static int read_link(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor)
-{
-    struct proc_descriptor found = {0};
-    char name[NAME_BYTES];
-    ssize_t length;
-
-    snprintf(name, sizeof(name), "%u/fd/%u", pid, descriptor);
-    length = readlinkat(proc, name, found.link, sizeof(found.link));
-    if (length < 0)
-        return errno == ENOENT ? -ESRCH : -errno;
-    found.link_cut = (size_t)length == sizeof(found.link);
-    found.link[found.link_cut ? sizeof(found.link) - 1 : (size_t)length] = '\0';
-    *ret_descriptor = found;
-    return 0;
-}
-
 int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor)
 {
-    struct proc_descriptor found;
+    struct proc_descriptor found = {.link_cut = false};
     char name[NAME_BYTES];
     struct stat status;
-    int result = read_link(proc, pid, descriptor, &found);
+    int result;
 
+    snprintf(name, sizeof(name), "%u/fd/%u", pid, descriptor);
+    result = read_link(proc, name, found.link, &found.link_cut);
     if (result != 0)
         return result;
-    snprintf(name, sizeof(name), "%u/fd/%u", pid, descriptor);
     if (fstatat(proc, name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
         found.readable = (status.st_mode & S_IRUSR) != 0; /* of the link, which has the mode of the descriptor */
         found.writable = (status.st_mode & S_IWUSR) != 0;

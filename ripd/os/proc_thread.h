@@ -48,6 +48,16 @@ struct proc_syscall {
 };
 int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscall *ret_syscall);
 
+/* A path, or another name, cut and terminated. */
+struct proc_name {
+    char text[PROC_LINK_BYTES];
+    bool cut;
+};
+
+/* Where paths of the thread begin, as the kernel puts it: relative ones, and absolute ones. No file is touched. */
+enum proc_base { PROC_BASE_CURRENT, PROC_BASE_ROOT };
+int proc_thread_base(int proc, uint32_t pid, uint32_t tid, enum proc_base base, struct proc_name *ret_name);
+
 /* What a descriptor of the process refers to, as the kernel puts it, cut and terminated. The file is not touched. */
 struct proc_descriptor {
     char link[PROC_LINK_BYTES];

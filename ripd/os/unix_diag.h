@@ -47,6 +47,12 @@ int unix_diag_ask(int descriptor, uint32_t inode, struct unix_diag *ret_socket);
 /* The socket that listens, and has the one of that inode wait to be accepted. -ENOENT: none that was found. */
 int unix_diag_find_listener(int descriptor, uint32_t inode, struct unix_diag *ret_listener);
 
+/*
+ * A name as the kernel has it, in bytes, as /proc/net/unix shows it: a path ends with its first zero byte, of another
+ * name each is shown as '@', its first and all. What does not fit is cut. Pure, fuzzed.
+ */
+void unix_diag_name(const unsigned char *bytes, size_t count, char ret_name[UNIX_DIAG_NAME_BYTES]);
+
 /* What a packet of the kernel's consists of. */
 enum unix_diag_kind {
     UNIX_DIAG_SOCKET,

@@ -17,15 +17,15 @@
 
 #define ALIGN(count) (((count) + 3) & ~(size_t)3) /* NLMSG_ALIGN and NLA_ALIGN, without their signs */
 
-/* As /proc/net/unix shows it: a path ends with its first zero byte, other names have theirs shown. */
-static void take_name(const unsigned char *bytes, size_t count, struct unix_diag *socket)
+void unix_diag_name(const unsigned char *bytes, size_t count, char ret_name[UNIX_DIAG_NAME_BYTES])
 {
-    size_t length = count < sizeof(socket->name) - 1 ? count : sizeof(socket->name) - 1;
+    size_t length = count < UNIX_DIAG_NAME_BYTES - 1 ? count : UNIX_DIAG_NAME_BYTES - 1;
 
     if (count != 0 && bytes[0] != '\0')
         length = strnlen((const char *)bytes, length);
+    memset(ret_name, 0, UNIX_DIAG_NAME_BYTES);
     for (size_t i = 0; i < length; i++)
-        socket->name[i] = bytes[i] != '\0' ? (char)bytes[i] : '@';
+        ret_name[i] = bytes[i] != '\0' ? (char)bytes[i] : '@';
 }
 
 static uint32_t take_word(const unsigned char *bytes)
@@ -41,7 +41,7 @@ static void take_attribute(unsigned type, const unsigned char *bytes, size_t cou
 {
     switch (type & (unsigned)NLA_TYPE_MASK) {
     case UNIX_DIAG_NAME:
-        take_name(bytes, count, socket);
+        unix_diag_name(bytes, count, socket->name);
         break;
     case UNIX_DIAG_PEER:
         socket->has_peer = count == sizeof(uint32_t);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "core/lock_wait.h"
+#include "core/syscalls.h"
 #include "os/proc.h"
 #include "os/proc_thread.h"
 #include "os/unix_diag.h"
@@ -26,6 +27,7 @@
 #define KERNEL_HAS_TIMEOUT (1u << 5)
 #define KERNEL_HAS_LOCK (1u << 6)
 #define KERNEL_HAS_UNIX (1u << 7)
+#define KERNEL_HAS_NAMES (1u << 9)
 #define KERNEL_HAS_NO_TIME (1u << 8) /* who holds the other end, or who the peer is, may be found with more time */
 
 struct kernel_holder {
@@ -72,8 +74,9 @@ struct kernel_reading {
     struct proc_syscall call;
     uint32_t descriptor_number;
     struct proc_descriptor descriptor;
-    uint64_t timeout_ns;               /* that the system call was asked for, from the thread's memory */
-    struct lock_wait_owner lock_owner; /* of the lock that a futex call waits for, from the thread's memory */
+    uint64_t timeout_ns; /* this and the next two are from the thread's memory: how long it asked for */
+    struct proc_name names[SYSCALL_PATHS_MAX]; /* the paths that it passed, or the address of a socket; "" = none */
+    struct lock_wait_owner lock_owner;         /* of the lock that a futex call waits for */
     struct lock_wait_look lock_look;
     struct kernel_unix unix_socket;
     struct kernel_holder holder;
@@ -98,9 +101,9 @@ int kernel_read_again(int proc, const struct kernel_reading *reading, struct ker
 
 /*
  * What the thread's memory says of its wait: how long it asked for, the descriptor that it polls, if it is one alone,
- * and who owns the lock that it waits for. Left as it was where there is no such thing, or the thread has run since.
- * The process can make the caller wait, for its memory may be a file that somebody else serves: only for a caller that
- * may be ended for it.
+ * the paths or the address that it passed, and who owns the lock that it waits for. Left as it was where there is no
+ * such thing, or the thread has run since. The process can make the caller wait, for its memory may be a file that
+ * somebody else serves: only for a caller that may be ended for it.
  */
 void kernel_read_memory(int proc, struct kernel_reading *reading);
 

@@ -3,7 +3,7 @@
  * kernel_decode.c - what a thread waits for, in words. Pure.
  *
  * Guarantees
- *   1. No address leaves: of a futex its operation is told, of a set of descriptors its size.
+ *   1. No address of memory leaves: of a futex its operation is told, of a set of descriptors its size.
  *   2. A system call of another architecture's table, as a program of 32 bits on a machine of 64 makes, has no name.
  */
 #include "probe/kernel_decode.h"
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "core/syscalls.h"
@@ -96,69 +97,115 @@ uint64_t kernel_decode_socket(const struct kernel_reading *reading)
     return inode;
 }
 
-static void write_internet(const struct proc_socket *socket, char *text, size_t size)
+/* The address that the call was given, "" = none; to be shown behind the socket's own where no other peer is known. */
+static const char *given_of(const struct kernel_reading *reading)
 {
-    const char *kind = proc_socket_kind_name(socket->kind);
-    bool is_tcp = socket->kind == PROC_SOCKET_TCP || socket->kind == PROC_SOCKET_TCP6;
-    const char *state = is_tcp ? proc_tcp_state_name(socket->state) : NULL;
-    char local[PROC_ADDRESS_TEXT_BYTES], remote[PROC_ADDRESS_TEXT_BYTES];
+    return (reading->has & KERNEL_HAS_NAMES) != 0 ? reading->names[0].text : "";
+}
 
+/* What is said of a socket that is being connected: its own word, or for those without a state one that says it. */
+static const char *word_of(const struct syscall_shape *shape, const char *given, const char *word)
+{
+    return shape->address_form == SYSCALL_ADDRESS_CONNECT && given[0] != '\0' ? "CONNECTING" : word;
+}
+
+static void write_ends(const char *kind, const char *own, const char *peer, const char *word, char *text, size_t size)
+{
+    snprintf(text, size, "%s%s%s%s%s%s", kind, own, peer[0] != '\0' ? " -> " : "", peer,
+             word != NULL && word[0] != '\0' ? " " : "", word != NULL ? word : "");
+}
+
+static void write_internet(const struct proc_socket *socket, const char *given, char *text, size_t size)
+{
+    bool is_tcp = socket->kind == PROC_SOCKET_TCP || socket->kind == PROC_SOCKET_TCP6;
+    char kind[8], local[PROC_ADDRESS_TEXT_BYTES], remote[PROC_ADDRESS_TEXT_BYTES] = "";
+
+    snprintf(kind, sizeof(kind), "%s ", proc_socket_kind_name(socket->kind));
     proc_address_format(socket->kind, &socket->local, local);
-    proc_address_format(socket->kind, &socket->remote, remote);
-    if (socket->remote.port == 0)
-        snprintf(text, size, "%s %s%s%s", kind, local, state != NULL ? " " : "", state != NULL ? state : "");
-    else
-        snprintf(text, size, "%s %s -> %s%s%s", kind, local, remote, state != NULL ? " " : "",
-                 state != NULL ? state : "");
+    if (socket->remote.port != 0)
+        proc_address_format(socket->kind, &socket->remote, remote);
+    if (socket->remote.port != 0 && is_tcp)
+        given = ""; /* a stream goes where it goes, a datagram where it is sent */
+    write_ends(kind, local, given[0] != '\0' ? given : remote, is_tcp ? proc_tcp_state_name(socket->state) : NULL, text,
+               size);
 }
 
 /* "unix OWN -> PEER", each by its name or its number, and what else is certain. */
-static void write_unix(const struct kernel_unix *known, const char *link, char *text, size_t size)
+static void write_unix(const struct kernel_unix *known, const char *link, const struct syscall_shape *shape,
+                       const char *given, char *text, size_t size)
 {
     static const char *const words[] = {
         [KERNEL_PEER_UNKNOWN] = "",
-        [KERNEL_PEER_NONE] = " UNCONNECTED",
+        [KERNEL_PEER_NONE] = "UNCONNECTED",
         [KERNEL_PEER_SOCKET] = "",
-        [KERNEL_PEER_QUEUED] = " NOT_ACCEPTED",
-        [KERNEL_PEER_CLOSED] = " PEER_CLOSED",
+        [KERNEL_PEER_QUEUED] = "NOT_ACCEPTED",
+        [KERNEL_PEER_CLOSED] = "PEER_CLOSED",
     };
-    char number[32] = "";
+    const char *own = known->name[0] != '\0' ? known->name : link, *peer = known->peer_name;
+    char number[32];
 
-    if (known->peer_inode != 0 && known->peer_name[0] == '\0')
+    if (known->listening || (known->peer != KERNEL_PEER_NONE && known->peer != KERNEL_PEER_UNKNOWN))
+        given = "";
+    if (known->peer_inode == 0)
+        peer = given;
+    if (known->peer_inode != 0 && peer[0] == '\0') {
         snprintf(number, sizeof(number), "socket:[%" PRIu32 "]", known->peer_inode);
-    snprintf(text, size, "unix %s%s%s%s%s", known->name[0] != '\0' ? known->name : link,
-             known->peer_inode != 0 ? " -> " : "", known->peer_name, number,
-             known->listening ? " LISTEN" : words[known->peer]);
+        peer = number;
+    }
+    write_ends("unix ", own, peer, known->listening ? "LISTEN" : word_of(shape, given, words[known->peer]), text, size);
 }
 
 /* What /proc/net/unix tells, which names no peers. */
-static void write_unix_row(const struct proc_socket *socket, const char *link, char *text, size_t size)
+static void write_unix_row(const struct proc_socket *socket, const char *link, const struct syscall_shape *shape,
+                           const char *given, char *text, size_t size)
 {
     const char *word = proc_unix_state_name(socket);
 
-    snprintf(text, size, "unix %s%s%s", socket->path[0] != '\0' ? socket->path : link, word != NULL ? " " : "",
-             word != NULL ? word : "");
+    if (socket->listens || (word == NULL && socket->type != SOCK_DGRAM))
+        given = ""; /* it is connected */
+    write_ends("unix ", socket->path[0] != '\0' ? socket->path : link, given, word_of(shape, given, word), text, size);
 }
 
-static void write_descriptor(const struct kernel_reading *reading, const struct proc_socket *socket, char *text,
-                             size_t size)
+static void write_file(const struct kernel_reading *reading, const struct syscall_shape *shape, char *text, size_t size)
 {
     static const char anonymous[] = "anon_inode:"; /* and its name, mostly in brackets */
     const char *link = reading->descriptor.link;
     size_t length = strlen(link), skip = sizeof(anonymous) - 1;
 
-    if ((reading->has & KERNEL_HAS_UNIX) != 0)
-        write_unix(&reading->unix_socket, link, text, size);
-    else if (socket != NULL && socket->kind == PROC_SOCKET_UNIX)
-        write_unix_row(socket, link, text, size);
-    else if (socket != NULL)
-        write_internet(socket, text, size);
+    if (shape->address_form == SYSCALL_ADDRESS_CONNECT && given_of(reading)[0] != '\0')
+        write_ends("", link, given_of(reading), "CONNECTING", text, size); /* a socket of which no table tells */
     else if (strncmp(link, anonymous, skip) == 0 && link[skip] == '[' && link[length - 1] == ']')
         snprintf(text, size, "%.*s", (int)(length - skip - 2), link + skip + 1);
     else if (strncmp(link, anonymous, skip) == 0 && link[skip] != '\0' && link[skip] != '[')
         snprintf(text, size, "%s", link + skip);
     else
         snprintf(text, size, "%s%s", link, reading->descriptor.link_cut ? "..." : "");
+}
+
+static void write_descriptor(const struct kernel_reading *reading, const struct syscall_shape *shape,
+                             const struct proc_socket *socket, char *text, size_t size)
+{
+    const char *link = reading->descriptor.link, *given = given_of(reading);
+
+    if ((reading->has & KERNEL_HAS_UNIX) != 0)
+        write_unix(&reading->unix_socket, link, shape, given, text, size);
+    else if (socket != NULL && socket->kind == PROC_SOCKET_UNIX)
+        write_unix_row(socket, link, shape, given, text, size);
+    else if (socket != NULL)
+        write_internet(socket, given, text, size);
+    else
+        write_file(reading, shape, text, size);
+}
+
+/* Of two, first that which is there already. */
+static void write_paths(const struct kernel_reading *reading, char *text, size_t size)
+{
+    const struct proc_name *first = &reading->names[0], *second = &reading->names[1];
+    bool two = first->text[0] != '\0' && second->text[0] != '\0';
+
+    if ((reading->has & KERNEL_HAS_NAMES) != 0)
+        snprintf(text, size, "%s%s%s%s%s", first->text, first->cut ? "..." : "", two ? " -> " : "", second->text,
+                 second->cut ? "..." : "");
 }
 
 static void write_futex(const struct kernel_reading *reading, char *text, size_t size)
@@ -191,7 +238,7 @@ static void write_polled(const struct kernel_reading *reading, const char *name,
     uint32_t count = (uint32_t)reading->call.arguments[shape->count];
 
     if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
-        write_descriptor(reading, socket, text, size);
+        write_descriptor(reading, shape, socket, text, size);
     else if (strstr(name, "select") != NULL && count != 0)
         snprintf(text, size, "descriptors below %" PRIu32, count);
     else
@@ -205,13 +252,19 @@ static void write_target(const struct kernel_reading *reading, const char *name,
     switch (shape->topic) {
     case SYSCALL_TOPIC_DESCRIPTOR:
         if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
-            write_descriptor(reading, socket, text, size);
+            write_descriptor(reading, shape, socket, text, size);
         break;
     case SYSCALL_TOPIC_FUTEX:
         write_futex(reading, text, size);
         break;
     case SYSCALL_TOPIC_POLL:
         write_polled(reading, name, shape, socket, text, size);
+        break;
+    case SYSCALL_TOPIC_PATH:
+        if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
+            write_descriptor(reading, shape, socket, text, size);
+        else
+            write_paths(reading, text, size);
         break;
     case SYSCALL_TOPIC_MESSAGES:
         snprintf(text, size, "message queue %" PRId32, (int32_t)reading->call.arguments[0]);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kernel_memory.c - what the memory of a thread says of the system call that it is in: how long it asked to sleep,
- * which descriptor it polls, and who owns the lock that it waits for. Touches /proc and the memory of the process,
- * which can make it wait.
+ * which descriptor it polls, which paths or which address it passed, and who owns the lock that it waits for. Touches
+ * /proc and the memory of the process, which can make it wait.
  *
  * Guarantees
  *   1. What was read counts only if the thread has not run since its reading: then the system call is still the one
  *      whose arguments were followed.
  *   2. Only programs of 64 bits are read: those of others lay out what they pass in another way.
+ *   3. Of a path no more is read than is shown of one, of an address no more than the kernel takes. No path is
+ * followed.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/types.h>
@@ -20,16 +23,31 @@
 #include "core/syscalls.h"
 #include "os/clock.h"
 #include "probe/kernel.h"
+#include "probe/kernel_names.h"
 
-/* False: it cannot be had, which denied says if it is because we may not. */
-static bool read_memory(struct kernel_reading *reading, uint64_t address, void *bytes, size_t size)
+/* Pages are of this many bytes, or of a multiple. */
+#define PAGE_BYTES 4096u
+
+/*
+ * How many of the bytes can be had, up to a page that is not there: what is asked for in one piece may be had in one
+ * alone. 0: none, which denied says if it is because we may not.
+ */
+static size_t read_some(struct kernel_reading *reading, uint64_t address, void *bytes, size_t size)
 {
-    struct iovec local = {bytes, size}, remote = {(void *)(uintptr_t)address, size};
-    ssize_t length = process_vm_readv((pid_t)reading->pid, &local, 1, &remote, 1, 0);
+    const size_t left = PAGE_BYTES - address % PAGE_BYTES, first = size < left ? size : left;
+    struct iovec local = {bytes, size};
+    struct iovec remote[] = {{(void *)(uintptr_t)address, first}, {(void *)(uintptr_t)(address + first), size - first}};
+    ssize_t length = process_vm_readv((pid_t)reading->pid, &local, 1, remote, size > first ? 2 : 1, 0);
 
+    _Static_assert(PROC_LINK_BYTES <= PAGE_BYTES && LOCK_WAIT_BYTES <= PAGE_BYTES, "two pages are enough");
     if (length < 0 && (errno == EPERM || errno == EACCES))
         reading->denied |= KERNEL_DENIED(MEMORY);
-    return length == (ssize_t)size;
+    return length > 0 ? (size_t)length : 0;
+}
+
+static bool read_memory(struct kernel_reading *reading, uint64_t address, void *bytes, size_t size)
+{
+    return read_some(reading, address, bytes, size) == size;
 }
 
 static bool has_run(int proc, const struct kernel_reading *reading)
@@ -85,22 +103,139 @@ static void read_asked(int proc, const struct syscall_shape *shape, struct kerne
     reading->has |= KERNEL_HAS_TIMEOUT;
 }
 
-/* What it polls ---------------------------------------------------------------------------------------------------- */
+/* Which descriptor ----------------------------------------------------------------------------------------------------
+ */
+
+static void read_descriptor(int proc, int32_t number, struct kernel_reading *reading)
+{
+    struct proc_descriptor descriptor;
+
+    if (number < 0 || proc_descriptor(proc, reading->pid, (uint32_t)number, &descriptor) != 0 || has_run(proc, reading))
+        return;
+    reading->descriptor_number = (uint32_t)number;
+    reading->descriptor = descriptor;
+    reading->has |= KERNEL_HAS_DESCRIPTOR;
+}
 
 /* Programs wait for a single peer with poll(), too. Of several it is not known which one they lack. */
 static void read_polled(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)
 {
     const uint64_t *arguments = reading->call.arguments;
-    struct proc_descriptor descriptor;
     struct pollfd polled;
 
-    if (strstr(shape->name, "poll") == NULL || (uint32_t)arguments[shape->count] != 1 ||
-        !read_memory(reading, arguments[0], &polled, sizeof(polled)) || polled.fd < 0 ||
-        proc_descriptor(proc, reading->pid, (uint32_t)polled.fd, &descriptor) != 0 || has_run(proc, reading))
+    if (strstr(shape->name, "poll") != NULL && (uint32_t)arguments[shape->count] == 1 &&
+        read_memory(reading, arguments[0], &polled, sizeof(polled)))
+        read_descriptor(proc, polled.fd, reading);
+}
+
+/* What it names ---------------------------------------------------------------------------------------------------- */
+
+static void take_names(int proc, const struct proc_name names[SYSCALL_PATHS_MAX], struct kernel_reading *reading)
+{
+    if (has_run(proc, reading))
         return;
-    reading->descriptor_number = (uint32_t)polled.fd;
-    reading->descriptor = descriptor;
-    reading->has |= KERNEL_HAS_DESCRIPTOR;
+    memcpy(reading->names, names, sizeof(reading->names));
+    reading->has |= KERNEL_HAS_NAMES;
+}
+
+/* "" where there is no path at all. */
+static bool read_text(struct kernel_reading *reading, uint64_t address, struct proc_name *ret_name)
+{
+    unsigned char bytes[PROC_LINK_BYTES];
+
+    if (address == 0) {
+        *ret_name = (struct proc_name){.cut = false};
+        return true;
+    }
+    return kernel_names_text(bytes, read_some(reading, address, bytes, sizeof(bytes)), ret_name);
+}
+
+static int32_t directory_of(const struct kernel_reading *reading, const struct syscall_path *path)
+{
+    return path->directory >= 0 ? (int32_t)reading->call.arguments[path->directory] : AT_FDCWD;
+}
+
+/* False: it is not known, or no directory that has a name. */
+static bool read_base(int proc, const struct kernel_reading *reading, const struct syscall_path *path,
+                      const struct proc_name *name, struct proc_name *ret_base)
+{
+    enum proc_base base = name->text[0] == '/' ? PROC_BASE_ROOT : PROC_BASE_CURRENT;
+    int32_t directory = directory_of(reading, path);
+    struct proc_descriptor descriptor;
+
+    if (base == PROC_BASE_ROOT || directory == AT_FDCWD)
+        return proc_thread_base(proc, reading->pid, reading->tid, base, ret_base) == 0 && ret_base->text[0] == '/';
+    if (directory < 0 || proc_descriptor(proc, reading->pid, (uint32_t)directory, &descriptor) != 0 ||
+        descriptor.link[0] != '/')
+        return false;
+    memcpy(ret_base->text, descriptor.link, sizeof(ret_base->text));
+    ret_base->cut = descriptor.link_cut;
+    return true;
+}
+
+/* Where it is not known where it begins it stays as it was given. */
+static bool read_path(int proc, const struct syscall_path *path, struct kernel_reading *reading,
+                      struct proc_name *ret_name)
+{
+    struct proc_name name, base;
+
+    if (!read_text(reading, reading->call.arguments[path->argument], &name))
+        return false;
+    if (path->directory != SYSCALL_AS_GIVEN && read_base(proc, reading, path, &name, &base))
+        kernel_names_join(&base, &name, &name);
+    *ret_name = name;
+    return true;
+}
+
+/* As fstat() and fexecve() come: of a descriptor, and an empty path. */
+static bool is_of_descriptor(const struct syscall_shape *shape, struct kernel_reading *reading)
+{
+    const struct syscall_path *path = &shape->paths[0];
+    struct proc_name name;
+
+    return path->directory >= 0 && shape->paths[1].argument == SYSCALL_NO_ARGUMENT &&
+           directory_of(reading, path) >= 0 && read_text(reading, reading->call.arguments[path->argument], &name) &&
+           name.text[0] == '\0';
+}
+
+static void read_paths(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)
+{
+    struct proc_name names[SYSCALL_PATHS_MAX] = {{.cut = false}};
+
+    if (is_of_descriptor(shape, reading)) {
+        read_descriptor(proc, directory_of(reading, &shape->paths[0]), reading);
+        return;
+    }
+    for (size_t i = 0; i < SYSCALL_PATHS_MAX && shape->paths[i].argument != SYSCALL_NO_ARGUMENT; i++)
+        if (!read_path(proc, &shape->paths[i], reading, &names[i]))
+            return;
+    take_names(proc, names, reading);
+}
+
+/* As struct msghdr begins, in a program of 64 bits. */
+struct message {
+    uint64_t address;
+    uint32_t address_bytes;
+    uint32_t padding;
+};
+
+static void read_address(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)
+{
+    const uint64_t *arguments = &reading->call.arguments[shape->address];
+    struct proc_name names[SYSCALL_PATHS_MAX] = {{.cut = false}};
+    struct message message = {.address = arguments[0]};
+    unsigned char bytes[KERNEL_ADDRESS_BYTES];
+
+    if (shape->address_form == SYSCALL_ADDRESS_MESSAGE) {
+        if (!read_memory(reading, arguments[0], &message, sizeof(message)))
+            return;
+    } else {
+        message.address_bytes = (uint32_t)arguments[1];
+    }
+    if (message.address != 0 && message.address_bytes <= sizeof(bytes) &&
+        read_memory(reading, message.address, bytes, message.address_bytes) &&
+        kernel_names_address(bytes, message.address_bytes, &names[0]))
+        take_names(proc, names, reading);
 }
 
 /* Who owns its lock ------------------------------------------------------------------------------------------------ */
@@ -144,6 +279,10 @@ void kernel_read_memory(int proc, struct kernel_reading *reading)
     read_asked(proc, shape, reading);
     if (shape->topic == SYSCALL_TOPIC_POLL)
         read_polled(proc, shape, reading);
+    if (shape->topic == SYSCALL_TOPIC_PATH)
+        read_paths(proc, shape, reading);
+    if (shape->address_form != SYSCALL_ADDRESS_NONE)
+        read_address(proc, shape, reading);
     if (shape->topic == SYSCALL_TOPIC_FUTEX)
         read_owner(proc, reading);
 }

@@ -55,6 +55,12 @@ static void read_nobody(int diag, const struct unix_diag *socket, struct kernel_
     memcpy(known->peer_name, listener.name, sizeof(known->peer_name));
 }
 
+/* A datagram goes to the address that it was sent to, whatever the socket is connected to. */
+static bool sends_elsewhere(const struct kernel_reading *reading, const struct unix_diag *socket)
+{
+    return (reading->has & KERNEL_HAS_NAMES) != 0 && socket->type == SOCK_DGRAM;
+}
+
 void kernel_read_unix(int diag, uint64_t deadline_mono_ns, struct kernel_reading *reading)
 {
     struct kernel_unix known = {.peer = KERNEL_PEER_UNKNOWN};
@@ -74,6 +80,8 @@ void kernel_read_unix(int diag, uint64_t deadline_mono_ns, struct kernel_reading
     memcpy(known.name, socket.name, sizeof(known.name));
     if (!socket.has_peer)
         known.peer = KERNEL_PEER_NONE;
+    else if (sends_elsewhere(reading, &socket))
+        known.peer = KERNEL_PEER_UNKNOWN;
     else if (socket.peer_inode != 0)
         read_peer(diag, &socket, &known);
     else

@@ -39,13 +39,21 @@ static bool is_sound_unix(const struct kernel_unix *known)
            IS_TEXT(known->peer_name);
 }
 
+static bool is_sound_names(const struct kernel_reading *reading)
+{
+    for (size_t i = 0; i < SYSCALL_PATHS_MAX; i++)
+        if (!IS_TEXT(reading->names[i].text) || !is_bool(&reading->names[i].cut))
+            return false;
+    return true;
+}
+
 static bool is_sound_reading(const struct kernel_reading *reading)
 {
     unsigned kind;
 
     memcpy(&kind, &reading->call.kind, sizeof(kind));
     return kind <= PROC_SYSCALL_INSIDE && IS_TEXT(reading->wchan) && IS_TEXT(reading->holder.comm) &&
-           is_sound_unix(&reading->unix_socket) && IS_TEXT(reading->descriptor.link) &&
+           is_sound_unix(&reading->unix_socket) && is_sound_names(reading) && IS_TEXT(reading->descriptor.link) &&
            is_bool(&reading->descriptor.link_cut) && is_bool(&reading->descriptor.readable) &&
            is_bool(&reading->descriptor.writable) &&
            ((reading->has & KERNEL_HAS_LOCK) == 0 ||

@@ -19,12 +19,15 @@ static void check_told(const struct probe_told *told, const struct probe_ask *as
         const struct kernel_reading *reading = &told->threads[i].reading;
 
         require(told->threads[i].tid == ask->tids[i]);
-        if (told->threads[i].status == 0)
-            require(strlen(reading->wchan) < sizeof(reading->wchan) &&
-                    strlen(reading->descriptor.link) < sizeof(reading->descriptor.link) &&
-                    strlen(reading->holder.comm) < sizeof(reading->holder.comm) &&
-                    strlen(reading->unix_socket.name) < sizeof(reading->unix_socket.name) &&
-                    strlen(reading->unix_socket.peer_name) < sizeof(reading->unix_socket.peer_name));
+        if (told->threads[i].status != 0)
+            continue;
+        for (size_t j = 0; j < SYSCALL_PATHS_MAX; j++)
+            require(strlen(reading->names[j].text) < sizeof(reading->names[j].text));
+        require(strlen(reading->wchan) < sizeof(reading->wchan) &&
+                strlen(reading->descriptor.link) < sizeof(reading->descriptor.link) &&
+                strlen(reading->holder.comm) < sizeof(reading->holder.comm) &&
+                strlen(reading->unix_socket.name) < sizeof(reading->unix_socket.name) &&
+                strlen(reading->unix_socket.peer_name) < sizeof(reading->unix_socket.peer_name));
     }
 }
 

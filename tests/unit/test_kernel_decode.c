@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -228,6 +229,98 @@ static void test_timeouts(void **state)
     kernel_facts_unref(facts);
 }
 
+/* Names, from the memory of the thread ----------------------------------------------------------------------------- */
+
+static void name(struct kernel_reading *reading, const char *first, const char *second)
+{
+    reading->has |= KERNEL_HAS_NAMES;
+    snprintf(reading->names[0].text, sizeof(reading->names[0].text), "%s", first);
+    snprintf(reading->names[1].text, sizeof(reading->names[1].text), "%s", second);
+}
+
+static void test_paths(void **state)
+{
+    struct kernel_reading reading = in_call(SYS_openat, 0, 0);
+    char longest[KERNEL_TARGET_BYTES];
+
+    (void)state;
+    assert_facts(&reading, NULL, "openat", -1, "");
+    name(&reading, "/run/queue", "");
+    assert_facts(&reading, NULL, "openat", -1, "/run/queue");
+    reading.names[0].cut = true;
+    assert_facts(&reading, NULL, "openat", -1, "/run/queue...");
+    reading = in_call(SYS_renameat2, 0, 0);
+    name(&reading, "/a/old", "/b/new");
+    assert_facts(&reading, NULL, "renameat2", -1, "/a/old -> /b/new");
+    reading = in_call(SYS_mount, 0, 0);
+    name(&reading, "", "/mnt");
+    assert_facts(&reading, NULL, "mount", -1, "/mnt");
+    name(&reading, "server:/export", "/mnt");
+    assert_facts(&reading, NULL, "mount", -1, "server:/export -> /mnt");
+    for (size_t i = 0; i < SYSCALL_PATHS_MAX; i++) {
+        memset(reading.names[i].text, 'p', sizeof(reading.names[i].text) - 1);
+        reading.names[i].cut = true;
+    }
+    snprintf(longest, sizeof(longest), "%s... -> %s...", reading.names[0].text, reading.names[1].text);
+    assert_facts(&reading, NULL, "mount", -1, longest);     /* there is room for all of it */
+    reading = with_descriptor(SYS_newfstatat, "/mnt/file"); /* fstat(): no path, but the descriptor of its directory */
+    reading.descriptor_number = 12;
+    assert_facts(&reading, NULL, "newfstatat", 12, "/mnt/file");
+    reading = in_call(SYS_read, 12, 0);
+    name(&reading, "/etc/passwd", "");
+    assert_facts(&reading, NULL, "read", 12, ""); /* which is given no path */
+}
+
+static void test_addresses_of_internet_sockets(void **state)
+{
+    struct proc_socket socket = {.kind = PROC_SOCKET_UDP, .state = 7, .local = {{127, 0, 0, 1}, 4000}};
+    struct kernel_reading reading = with_descriptor(SYS_sendto, "socket:[99]");
+
+    (void)state;
+    name(&reading, "10.0.0.1:53", "");
+    assert_facts(&reading, &socket, "sendto", 12, "udp 127.0.0.1:4000 -> 10.0.0.1:53");
+    socket.remote = (struct proc_address){{10, 0, 0, 2}, 53};
+    assert_facts(&reading, &socket, "sendto", 12, "udp 127.0.0.1:4000 -> 10.0.0.1:53");
+    socket.kind = PROC_SOCKET_TCP;
+    socket.state = 2;
+    assert_facts(&reading, &socket, "sendto", 12, "tcp 127.0.0.1:4000 -> 10.0.0.2:53 SYN_SENT");
+    assert_facts(&reading, NULL, "sendto", 12, "socket:[99]"); /* of a protocol that may not look at it */
+    reading = with_descriptor(SYS_connect, "socket:[99]");
+    assert_facts(&reading, NULL, "connect", 12, "socket:[99]");
+    name(&reading, "vsock 2:1024", "");
+    assert_facts(&reading, NULL, "connect", 12, "socket:[99] -> vsock 2:1024 CONNECTING");
+}
+
+static void test_addresses_of_unix_sockets(void **state)
+{
+    struct kernel_reading reading = with_descriptor(SYS_connect, "socket:[99]");
+    struct proc_socket row = {.kind = PROC_SOCKET_UNIX, .state = 1, .type = SOCK_STREAM};
+
+    (void)state;
+    name(&reading, "/run/db.sock", "");
+    assert_facts(&reading, &row, "connect", 12, "unix socket:[99] -> /run/db.sock CONNECTING");
+    row.listens = true;
+    assert_facts(&reading, &row, "connect", 12, "unix socket:[99] LISTEN");
+    row = (struct proc_socket){.kind = PROC_SOCKET_UNIX, .state = 3, .type = SOCK_SEQPACKET};
+    assert_facts(&reading, &row, "connect", 12, "unix socket:[99]");
+    reading.has |= KERNEL_HAS_UNIX;
+    reading.unix_socket.peer = KERNEL_PEER_NONE;
+    assert_facts(&reading, NULL, "connect", 12, "unix socket:[99] -> /run/db.sock CONNECTING");
+    reading.unix_socket = (struct kernel_unix){.peer = KERNEL_PEER_SOCKET, .peer_inode = 100};
+    assert_facts(&reading, NULL, "connect", 12, "unix socket:[99] -> socket:[100]"); /* it has got there */
+    reading = with_descriptor(SYS_sendmsg, "socket:[99]");
+    name(&reading, "@jobs", "");
+    row = (struct proc_socket){.kind = PROC_SOCKET_UNIX, .state = 1, .type = SOCK_DGRAM};
+    assert_facts(&reading, &row, "sendmsg", 12, "unix socket:[99] -> @jobs");
+    reading.has |= KERNEL_HAS_UNIX;
+    reading.unix_socket.peer = KERNEL_PEER_NONE;
+    assert_facts(&reading, NULL, "sendmsg", 12, "unix socket:[99] -> @jobs UNCONNECTED");
+    reading.unix_socket.peer = KERNEL_PEER_UNKNOWN; /* connected to another */
+    assert_facts(&reading, NULL, "sendmsg", 12, "unix socket:[99] -> @jobs");
+    reading.unix_socket.peer = KERNEL_PEER_CLOSED;
+    assert_facts(&reading, NULL, "sendmsg", 12, "unix socket:[99] PEER_CLOSED");
+}
+
 /* Evidence --------------------------------------------------------------------------------------------------------- */
 
 static void test_waits(void **state)
@@ -384,18 +477,32 @@ static void test_shapes(void **state)
     (void)state;
     for (uint64_t number = 0; number < 1000; number++) {
         const struct syscall_shape *shape = syscall_shape_of(syscall_name(number));
-        const int arguments[] = {shape->descriptor, shape->count, shape->timeout, shape->file_lock};
+        const int arguments[] = {shape->descriptor,
+                                 shape->count,
+                                 shape->timeout,
+                                 shape->file_lock,
+                                 shape->address,
+                                 shape->paths[0].argument,
+                                 shape->paths[0].directory,
+                                 shape->paths[1].argument,
+                                 shape->paths[1].directory};
 
         shaped += shape->name[0] != '\0';
         for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++)
-            assert_true(arguments[i] >= SYSCALL_NO_ARGUMENT && arguments[i] < (int)PROC_SYSCALL_ARGUMENTS);
+            assert_true(arguments[i] < (int)PROC_SYSCALL_ARGUMENTS &&
+                        (arguments[i] >= SYSCALL_NO_ARGUMENT ||
+                         (arguments[i] == SYSCALL_AS_GIVEN && strcmp(shape->name, "mount") == 0)));
         assert_int_equal(shape->timeout == SYSCALL_NO_ARGUMENT, shape->timeout_form == SYSCALL_TIMEOUT_NONE);
         if (shape->topic == SYSCALL_TOPIC_DESCRIPTOR)
             assert_true(shape->descriptor != SYSCALL_NO_ARGUMENT);
         if (shape->topic == SYSCALL_TOPIC_POLL)
             assert_true(shape->count != SYSCALL_NO_ARGUMENT);
+        assert_int_equal(shape->topic == SYSCALL_TOPIC_PATH, shape->paths[0].argument != SYSCALL_NO_ARGUMENT);
+        assert_int_equal(shape->address == SYSCALL_NO_ARGUMENT, shape->address_form == SYSCALL_ADDRESS_NONE);
+        if (shape->address_form != SYSCALL_ADDRESS_NONE) /* its length is the next */
+            assert_true(shape->descriptor >= 0 && shape->address + 1 < (int)PROC_SYSCALL_ARGUMENTS);
     }
-    assert_true(shaped > 40);
+    assert_true(shaped > 100);
 }
 
 int main(void)
@@ -405,6 +512,9 @@ int main(void)
         cmocka_unit_test(test_sockets),
         cmocka_unit_test(test_unix_sockets),
         cmocka_unit_test(test_other_calls),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_addresses_of_internet_sockets),
+        cmocka_unit_test(test_addresses_of_unix_sockets),
         cmocka_unit_test(test_timeouts),
         cmocka_unit_test(test_waits),
         cmocka_unit_test(test_waits_by_kernel_function),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kernel_read.c - looks at real threads of a child: ripd/probe/kernel.c, kernel_holder.c,
- * kernel_memory.c. What the kernel does not
- * tell here, because tests may not run as root and children may not be traced, is skipped.
+ * test_kernel_read.c - looks at real threads of a child: ripd/probe/kernel.c, kernel_holder.c, kernel_memory.c (but for
+ * paths and addresses, which are in test_kernel_memory.c). What the kernel does not tell here, because tests may not
+ * run as root and children may not be traced, is skipped.
  */
 #include <errno.h>
 #include <fcntl.h>

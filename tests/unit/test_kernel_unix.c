@@ -163,6 +163,28 @@ static void test_datagrams(void **state)
     close(client);
 }
 
+/* What is sent to somebody by name does not go to the peer; of a stream there is no other way. */
+static void test_letters_to_others(void **state)
+{
+    static const int types[] = {SOCK_DGRAM, SOCK_SEQPACKET};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        struct kernel_reading reading;
+        int ends[2];
+
+        assert_int_equal(socketpair(AF_UNIX, types[i] | SOCK_CLOEXEC, 0, ends), 0);
+        reading = waiting_at(ends[0]);
+        reading.has |= KERNEL_HAS_NAMES;
+        kernel_read_unix(diag, SOON, &reading);
+        assert_true((reading.has & KERNEL_HAS_UNIX) != 0);
+        assert_int_equal(reading.unix_socket.peer, types[i] == SOCK_DGRAM ? KERNEL_PEER_UNKNOWN : KERNEL_PEER_SOCKET);
+        assert_int_equal(reading.unix_socket.peer_inode, types[i] == SOCK_DGRAM ? 0 : inode_of(ends[1]));
+        close(ends[0]);
+        close(ends[1]);
+    }
+}
+
 static void assert_nothing_read(int over, uint64_t deadline_mono_ns, struct kernel_reading *reading, uint32_t has)
 {
     kernel_read_unix(over, deadline_mono_ns, reading);
@@ -302,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_servers),
         cmocka_unit_test(test_datagrams),
+        cmocka_unit_test(test_letters_to_others),
         cmocka_unit_test(test_what_is_not_told),
         cmocka_unit_test(test_many_in_one_search),
         cmocka_unit_test(test_nobody_to_look_for),

@@ -115,6 +115,14 @@ static void test_threads_of_answers(void **state)
     told = sound_told();
     memset(&told.threads[0].reading.unix_socket.listening, 2, 1);
     assert_false(probe_told_is_sound(&told, bytes, &ask));
+    for (size_t i = 0; i < SYSCALL_PATHS_MAX; i++) {
+        told = sound_told();
+        memset(told.threads[0].reading.names[i].text, 'x', sizeof(told.threads[0].reading.names[i].text));
+        assert_false(probe_told_is_sound(&told, bytes, &ask));
+        told = sound_told();
+        memset(&told.threads[0].reading.names[i].cut, 2, 1);
+        assert_false(probe_told_is_sound(&told, bytes, &ask));
+    }
 }
 
 static void test_files(void **state)

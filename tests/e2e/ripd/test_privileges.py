@@ -81,8 +81,9 @@ def probes(world):
 def secret_fifo(world):
     path = f"{world.made}/{SECRET}-fifo"
     if not os.path.exists(path):
-        os.mkfifo(path, 0o600)
-        os.chown(path, USER_B, USER_B)
+        for name in (path, path + "-alone"):
+            os.mkfifo(name, 0o600)
+            os.chown(name, USER_B, USER_B)
         world.fifo = os.open(path, os.O_RDWR)  # so that who opens it to read waits in read()
     return path
 
@@ -93,19 +94,23 @@ ctypes.CDLL(None).prctl(15, sys.argv[1].encode(), 0, 0, 0)
 secret = socket.create_connection(("127.0.0.1", int(sys.argv[3])))
 def secretB_function():
     secret.recv(1)
-threading.Thread(target=secretB_function, daemon=True).start()
-print("there", threading.enumerate()[1].native_id, flush=True)
+def secretB_opener():
+    os.open(sys.argv[2] + "-alone", os.O_RDONLY)  # what that is called is in its memory
+for function in (secretB_function, secretB_opener):
+    threading.Thread(target=function, daemon=True).start()
+print("there", *(thread.native_id for thread in threading.enumerate()[1:]), flush=True)
 os.read(os.open(sys.argv[2], os.O_RDONLY), 1)
 """
 
 
 def victim(world):
-    """B's process, its second thread, and the port of its peer."""
+    """B's process, its second thread, and the port of its peer; process.opener is its third."""
     listener = socket.create_server(("127.0.0.1", 0))
     world.listener = listener
     port = listener.getsockname()[1]
     process = spawn(world, [PYTHON, "-c", VICTIM, SECRET, secret_fifo(world), str(port)], **as_user(USER_B))
-    return process, int(process.stdout.readline().split()[1]), port
+    thread, process.opener = map(int, process.stdout.readline().split()[1:])
+    return process, thread, port
 
 
 # A --------------------------------------------------------------------------------
@@ -180,6 +185,7 @@ def claims_without_and_with_locks(world):
         ring.process(0, pid, flags=1)
         ring.slot(0, tid=pid)
         ring.slot(1, tid=thread)
+        ring.slot(2, tid=process.opener)
 
     def locked(ring, path):
         """The lock is A's; the record is B's, with its start time, or A's with B's threads."""
@@ -190,6 +196,8 @@ def claims_without_and_with_locks(world):
         ring.slot(1, tid=thread)
         ring.slot(2, tid=pid, process=1)
         ring.slot(3, tid=thread, process=1)
+        ring.slot(4, tid=process.opener)
+        ring.slot(5, tid=process.opener, process=1)
 
     def forged(ring, path):
         """B's pid with the start time of the holder, and the holder's with B's."""
@@ -326,7 +334,7 @@ def the_probe_believes_nobody(world):
     process, thread, port = victim(world)
     probe = Probe(world)
 
-    def refused(ring, status, tids=(process.pid, thread), record=0):
+    def refused(ring, status, tids=(process.pid, thread, process.opener), record=0):
         descriptor = os.open(ring, os.O_RDONLY)
         for tid in tids:
             answer = probe.ask(descriptor, tid, record)
@@ -345,7 +353,7 @@ def the_probe_believes_nobody(world):
     claimed.process(0, holder.pid, flags=1)
     descriptor = os.open(path, os.O_RDONLY)
     world.wait_for(lambda: b"pipe:[" in probe.ask(descriptor, holder.pid)[2])  # A's own: it reads standard input
-    for tid in (process.pid, thread):  # no thread of A's process
+    for tid in (process.pid, thread, process.opener):  # no thread of A's process
         status, pid, answer = probe.ask(descriptor, tid)
         assert (status, pid) == (0, holder.pid) and SECRET.encode() not in answer, answer
         assert struct.unpack_from("i", answer, 24) == (-errno.ESRCH,), answer[:40]
@@ -376,14 +384,16 @@ def the_probe_believes_nobody(world):
 OWN = """
 import os, sys, threading, time
 threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
+threading.Thread(target=lambda: os.open(sys.argv[1] + "-alone", os.O_RDONLY), daemon=True).start()
 os.read(os.open(sys.argv[1], os.O_RDONLY), 1)
 """
 
 
 def own(world):
     fifo = f"{world.made}/ownA-fifo"
-    os.mkfifo(fifo, 0o600)
-    os.chown(fifo, USER_A, USER_A)
+    for path in (fifo, fifo + "-alone"):
+        os.mkfifo(path, 0o600)
+        os.chown(path, USER_A, USER_A)
     world.fifo = os.open(fifo, os.O_RDWR)
     process = spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", PYTHON, "-c", OWN, fifo],
                     **as_user(USER_A))
@@ -398,9 +408,9 @@ def own_process_is_told_of(world):
 
     def told():
         by_id = {stall["tid"]: stall for stall in world.stalls()}
-        main, other = by_id.pop(process.pid), list(by_id.values())[0]
-        return (main["cause"], main["kernel"]["syscall"], main["kernel"]["target"], other["cause"]) == (
-            "blocked", "read", fifo, "sleeping") and main
+        main, others = by_id.pop(process.pid), [(other["cause"], other["kernel"]["target"]) for other in by_id.values()]
+        return (main["cause"], main["kernel"]["syscall"], main["kernel"]["target"]) == ("blocked", "read", fifo) and (
+            set(others) == {("blocked", fifo + "-alone"), ("sleeping", None)}) and main
 
     main = world.wait_for(told)
     assert main["kernel"]["denied"] == [] and main["kernel"]["wchan"], main

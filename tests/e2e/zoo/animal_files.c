@@ -4,10 +4,12 @@
 
 #include <fcntl.h>
 #include <librip.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char byte;
@@ -98,8 +100,51 @@ ANIMAL_STALL wait_for_record(void)
     fcntl(file, F_SETLKW, &lock);
 }
 
-const struct animal file_animals[] = {{"pipe-read", read_an_empty_pipe, 1},
-                                      {"pipe-write", write_a_full_pipe, 1},
-                                      {"flock", wait_for_flock, 1},
-                                      {"record-lock", wait_for_record, 1},
-                                      {NULL, NULL, 0}};
+/* A FIFO that nobody else opens: its directory, and its name there. */
+static const char *make_fifo(char directory[PATH_MAX])
+{
+    const char *path = getenv("ZOO_FILE");
+    const char *last = path != NULL ? strrchr(path, '/') : NULL;
+
+    if (last == NULL || mkfifo(path, 0600) != 0)
+        animal_fail("ZOO_FILE");
+    snprintf(directory, PATH_MAX, "%.*s", (int)(last - path), path);
+    return last + 1;
+}
+
+ANIMAL_STALL open_a_fifo(void)
+{
+    char directory[PATH_MAX];
+
+    make_fifo(directory);
+    rip_snap(); /* STALL(fifo-open) */
+    open(getenv("ZOO_FILE"), O_RDONLY);
+}
+
+ANIMAL_STALL open_a_fifo_nearby(void)
+{
+    char directory[PATH_MAX];
+    const char *name = make_fifo(directory);
+
+    if (chdir(directory) != 0)
+        animal_fail("chdir");
+    rip_snap(); /* STALL(fifo-nearby) */
+    open(name, O_WRONLY);
+}
+
+ANIMAL_STALL open_a_fifo_below(void)
+{
+    char directory[PATH_MAX];
+    const char *name = make_fifo(directory);
+    int below = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (below < 0)
+        animal_fail("open");
+    rip_snap(); /* STALL(fifo-below) */
+    openat(below, name, O_RDONLY);
+}
+
+const struct animal file_animals[] = {{"pipe-read", read_an_empty_pipe, 1}, {"pipe-write", write_a_full_pipe, 1},
+                                      {"flock", wait_for_flock, 1},         {"record-lock", wait_for_record, 1},
+                                      {"fifo-open", open_a_fifo, 1},        {"fifo-nearby", open_a_fifo_nearby, 1},
+                                      {"fifo-below", open_a_fifo_below, 1}, {NULL, NULL, 0}};

@@ -34,15 +34,22 @@ static struct sockaddr_un address(void)
     return found;
 }
 
+static int serve_as(const struct sockaddr_un *name, int type)
+{
+    int server = make(type);
+
+    if (bind(server, (const struct sockaddr *)name, sizeof(*name)) != 0 ||
+        (type != SOCK_DGRAM && listen(server, 1) != 0))
+        animal_fail("server");
+    return server;
+}
+
 /* A socket with the name of the kind's file; streams listen. */
 static int serve(int type)
 {
     struct sockaddr_un name = address();
-    int server = make(type);
 
-    if (bind(server, (struct sockaddr *)&name, sizeof(name)) != 0 || (type != SOCK_DGRAM && listen(server, 1) != 0))
-        animal_fail("server");
-    return server;
+    return serve_as(&name, type);
 }
 
 static int reach(int type)
@@ -183,9 +190,60 @@ ANIMAL_STALL receive_from_nobody(void)
     recv(client, bytes, 1, 0);
 }
 
-const struct animal unix_animals[] = {
-    {"unix-read", read_from_itself, 1},         {"unix-pair", receive_from_a_child, 1},
-    {"unix-recv", receive_from_a_server, 1},    {"unix-write", write_to_a_full_server, 1},
-    {"unix-unaccepted", receive_unaccepted, 1}, {"unix-send", send_to_a_full_queue, 1},
-    {"unix-accept", accept_no_unix_client, 1},  {"unix-alone", receive_from_anybody, 1},
-    {"unix-closed", receive_from_nobody, 1},    {NULL, NULL, 0}};
+/* Whose clients it does not accept: the next one has to wait. Returns the socket of that one. */
+static int crowd(const struct sockaddr_un *name, int type)
+{
+    serve_as(name, type);
+    while (connect(make(type | SOCK_NONBLOCK), (const struct sockaddr *)name, sizeof(*name)) == 0)
+        ;
+    return make(type);
+}
+
+ANIMAL_STALL connect_to_a_crowded_server(void)
+{
+    struct sockaddr_un name = address();
+    int client = crowd(&name, SOCK_STREAM);
+
+    rip_snap(); /* STALL(unix-connect) */
+    connect(client, (struct sockaddr *)&name, sizeof(name));
+}
+
+ANIMAL_STALL connect_to_an_abstract_server(void)
+{
+    struct sockaddr_un name = address();
+    int client;
+
+    name.sun_path[0] = '\0';
+    client = crowd(&name, SOCK_SEQPACKET);
+    rip_snap(); /* STALL(unix-abstract) */
+    connect(client, (struct sockaddr *)&name, sizeof(name));
+}
+
+/* A name on the envelope of each, and a queue that is full. */
+ANIMAL_STALL send_to_a_full_name(void)
+{
+    struct sockaddr_un name = address();
+    struct iovec part = {bytes, 1};
+    struct msghdr message = {.msg_name = &name, .msg_namelen = sizeof(name), .msg_iov = &part, .msg_iovlen = 1};
+    int client = make(SOCK_DGRAM);
+
+    serve(SOCK_DGRAM);
+    while (sendmsg(client, &message, MSG_DONTWAIT) > 0)
+        ;
+    rip_snap(); /* STALL(unix-sendmsg) */
+    sendmsg(client, &message, 0);
+}
+
+const struct animal unix_animals[] = {{"unix-read", read_from_itself, 1},
+                                      {"unix-pair", receive_from_a_child, 1},
+                                      {"unix-recv", receive_from_a_server, 1},
+                                      {"unix-write", write_to_a_full_server, 1},
+                                      {"unix-unaccepted", receive_unaccepted, 1},
+                                      {"unix-send", send_to_a_full_queue, 1},
+                                      {"unix-accept", accept_no_unix_client, 1},
+                                      {"unix-alone", receive_from_anybody, 1},
+                                      {"unix-closed", receive_from_nobody, 1},
+                                      {"unix-connect", connect_to_a_crowded_server, 1},
+                                      {"unix-abstract", connect_to_an_abstract_server, 1},
+                                      {"unix-sendmsg", send_to_a_full_name, 1},
+                                      {NULL, NULL, 0}};
