@@ -5,8 +5,10 @@
  *
  * Guarantees
  *   1. What stops a whole process is told of all its suspects, however many, by one look at the process: half the
- *      budget is kept for that. An id on no thread needs no more either.
- *   2. The threads of the others are looked at one by one: those never examined first, the longest frozen of them
+ *      budget is kept for that, in which the processes of one owner of rings after the other's have a turn. An id on no
+ *      thread needs no more either.
+ *   2. The threads of the others are looked at one by one, always one of the owner for whom least has been spent. Of
+ *      his those never examined come first, the longest frozen of them
  *      first, until the budget is spent, then those in what may be a deadlock, then the others in turn, until a quarter
  *      of it is. What is left of that quarter is for threads of stopped processes, which were in some wait too. The
  *      doubted have another quarter when they turn out to be in doubt. The budget is for reading /proc: the
@@ -84,40 +86,16 @@ static bool settle_suspect(const struct subject *subject, struct detector_suspec
     return false;
 }
 
-/* The heap of threads to look at ----------------------------------------------------------------------------------- */
+/* Threads to look at ----------------------------------------------------------------------------------------------- */
 
-static bool comes_before(const struct pending *a, const struct pending *b)
+/* Those behind the last one come first, then the others. */
+static struct pending pending_doubted(const struct probe *probe, const struct detector_suspect *suspect, size_t index)
 {
-    return a->class != b->class ? a->class < b->class : a->order < b->order;
-}
-
-static void sift_down(struct probe *probe, size_t at)
-{
-    struct pending *heap = probe->pending;
-
-    for (;;) {
-        size_t first = at, left = 2 * at + 1, right = left + 1;
-        struct pending moved = heap[at];
-
-        if (left < probe->pending_count && comes_before(&heap[left], &heap[first]))
-            first = left;
-        if (right < probe->pending_count && comes_before(&heap[right], &heap[first]))
-            first = right;
-        if (first == at)
-            return;
-        heap[at] = heap[first];
-        heap[first] = moved;
-        at = first;
-    }
-}
-
-static struct pending pop_pending(struct probe *probe)
-{
-    struct pending first = probe->pending[0];
-
-    probe->pending[0] = probe->pending[--probe->pending_count];
-    sift_down(probe, 0);
-    return first;
+    return (struct pending){
+        .class = PENDING_DOUBTED,
+        .suspect = (uint32_t)index,
+        .order = probe_key(suspect->ring, suspect->slot) - probe->last_doubted[pending_owner(probe, index)] - 1,
+    };
 }
 
 static struct pending pending_of(const struct probe *probe, const struct detector_suspect *suspect, size_t index)
@@ -125,11 +103,12 @@ static struct pending pending_of(const struct probe *probe, const struct detecto
     uint64_t key = probe_key(suspect->ring, suspect->slot);
     bool is_new = suspect->state == ID_RUNNING || (suspect->state == ID_STALLED && suspect->cause == CAUSE_NONE);
 
+    if (!is_new && is_doubted(probe, index))
+        return pending_doubted(probe, suspect, index);
     return (struct pending){
-        .class = is_new                      ? PENDING_NEW
-                 : is_doubted(probe, index)  ? PENDING_DOUBTED
-                 : key > probe->last_suspect ? PENDING_NEXT
-                                             : PENDING_LATER,
+        .class = is_new                                                    ? PENDING_NEW
+                 : key > probe->last_suspects[pending_owner(probe, index)] ? PENDING_NEXT
+                                                                           : PENDING_LATER,
         .suspect = (uint32_t)index,
         .order = is_new ? suspect->frozen_since_ns : key,
     };
@@ -140,7 +119,7 @@ static struct pending pending_stopped(const struct probe *probe, const struct de
     uint64_t key = probe_key(suspect->ring, suspect->slot);
 
     return (struct pending){
-        .class = key > probe->last_stopped ? PENDING_STOPPED_NEXT : PENDING_STOPPED_LATER,
+        .class = key > probe->last_stopped[pending_owner(probe, index)] ? PENDING_STOPPED_NEXT : PENDING_STOPPED_LATER,
         .suspect = (uint32_t)index,
         .order = key,
     };
@@ -172,13 +151,14 @@ static int gather_doubted(struct probe *probe, const struct detector_suspect *su
         pending = array_reserve(probe->pending, &probe->pending_capacity, probe->pending_count + 1, sizeof(*pending));
         if (pending == NULL)
             return -ENOMEM;
-        probe->pending = pending; /* in order already: a heap */
-        pending[probe->pending_count++] = (struct pending){PENDING_DOUBTED, (uint32_t)i, i};
+        probe->pending = pending;
+        pending[probe->pending_count++] = pending_doubted(probe, &suspects[i], i);
     }
+    pending_sort(probe);
     return 0;
 }
 
-/* Settles those who need no look at a thread for their verdict, and makes a heap of all that are to be looked at. */
+/* Settles those who need no look at a thread for their verdict, and makes lanes of all that are to be looked at. */
 static int gather_pending(struct probe *probe, struct detector_suspect *suspects, size_t count)
 {
     struct pending *pending = array_reserve(probe->pending, &probe->pending_capacity, count, sizeof(*pending));
@@ -199,39 +179,51 @@ static int gather_pending(struct probe *probe, struct detector_suspect *suspects
     if (pending == NULL)
         return -ENOMEM;
     probe->pending = pending;
-    for (size_t i = probe->pending_count / 2; i-- > 0;)
-        sift_down(probe, i);
+    pending_sort(probe);
     return 0;
 }
 
 /* Threads ---------------------------------------------------------------------------------------------------------- */
 
+/* Where the owner's turns go on the next time. */
+static void remember_turn(struct probe *probe, const struct pending *pending, const struct detector_suspect *suspect)
+{
+    const uint32_t owner = pending_owner(probe, pending->suspect);
+    const uint64_t key = probe_key(suspect->ring, suspect->slot);
+
+    if (pending->class >= PENDING_STOPPED_NEXT)
+        probe->last_stopped[owner] = key;
+    else if (pending->class >= PENDING_NEXT)
+        probe->last_suspects[owner] = key;
+    else if (pending->class == PENDING_DOUBTED)
+        probe->last_doubted[owner] = key;
+}
+
 static void examine_pending(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
                             size_t count, uint64_t deadline_mono_ns)
 {
-    uint64_t known_mono_ns;
+    uint64_t known_mono_ns, now_mono_ns;
+    struct lane *lane;
 
     examine_told(probe, registry, suspects, count, 0, true); /* what was asked on the last call */
-    known_mono_ns = clock_mono_ns() + probe->budget_ns / KNOWN_BUDGET_PART;
+    now_mono_ns = clock_mono_ns();
+    known_mono_ns = now_mono_ns + probe->budget_ns / KNOWN_BUDGET_PART;
 
-    while (probe->pending_count > 0) {
-        uint64_t now_mono_ns = clock_mono_ns();
-        struct pending next;
+    while (now_mono_ns + examine_again_ns(probe) < deadline_mono_ns &&
+           (lane = pending_turn(probe, now_mono_ns < known_mono_ns)) != NULL) {
+        const uint64_t began_mono_ns = now_mono_ns;
 
-        if (now_mono_ns + examine_again_ns(probe) >= deadline_mono_ns ||
-            (probe->pending[0].class != PENDING_NEW && now_mono_ns >= known_mono_ns))
-            break;
         examine_again_if_due(probe, registry, suspects, deadline_mono_ns);
-        if (!examine_has_room(probe, &suspects[probe->pending[0].suspect])) {
+        if (!examine_has_room(probe, &suspects[probe->pending[lane->first].suspect])) {
             examine_told(probe, registry, suspects, count, deadline_mono_ns - examine_again_ns(probe), false);
-            continue;
+        } else {
+            struct pending next = pending_pop(probe, lane);
+
+            examine_suspect(probe, registry, suspects, next.suspect, deadline_mono_ns);
+            remember_turn(probe, &next, &suspects[next.suspect]);
         }
-        next = pop_pending(probe);
-        examine_suspect(probe, registry, suspects, next.suspect, deadline_mono_ns);
-        if (next.class >= PENDING_STOPPED_NEXT)
-            probe->last_stopped = next.order;
-        else if (next.class >= PENDING_NEXT)
-            probe->last_suspect = next.order;
+        now_mono_ns = clock_mono_ns();
+        lane->spent_ns += now_mono_ns - began_mono_ns;
     }
     examine_told(probe, registry, suspects, count, 0, true);
     examine_again(probe, registry, suspects, deadline_mono_ns);
@@ -240,20 +232,22 @@ static void examine_pending(struct probe *probe, struct registry *registry, stru
 
 /* The whole -------------------------------------------------------------------------------------------------------- */
 
-/* Takes back what was read of processes that are not the same any more. */
+/*
+ * Takes back what was read of processes that are not the same any more. Of one for which there was no time nothing was
+ * read now: what was found before stands.
+ */
 static void confirm_subjects(struct probe *probe, const struct registry *registry, struct detector_suspect *suspects,
                              size_t count)
 {
     for (size_t i = 0; i < probe->subject_count; i++) {
         struct subject *subject = &probe->subjects[i];
 
-        if (subject->asked)
-            subject->asked = probe_subject_holds(registry, subject);
+        subject->lost |= subject->asked && !probe_subject_holds(registry, subject);
     }
     for (size_t i = 0; i < count; i++) {
         const struct subject *subject = probe->owners[i] != NO_SUBJECT ? &probe->subjects[probe->owners[i]] : NULL;
 
-        if (subject == NULL || subject->kind != SUBJECT_ALIVE || subject->asked)
+        if (subject == NULL || !subject->lost)
             continue;
         suspects[i].evidence = (struct evidence){0};
         watches_drop(&probe->watches, i);
@@ -367,11 +361,12 @@ static void examine_all_stand(struct probe *probe, struct registry *registry, st
 
 void evidence_confirm(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count)
 {
-    const uint64_t budget_ns = probe->budget_ns / KNOWN_BUDGET_PART, last_subject = probe->last_subject;
-    uint64_t deadline_mono_ns;
+    const uint64_t budget_ns = probe->budget_ns / KNOWN_BUDGET_PART;
+    uint64_t last_subjects[REGISTRY_OWNERS_MAX], deadline_mono_ns;
 
     if (watches_begin(&probe->watches, suspects, count) != 0)
         return;
+    memcpy(last_subjects, probe->last_subjects, sizeof(last_subjects));
     deadline_mono_ns = clock_mono_ns() + budget_ns;
     if (attach_suspects(probe, registry, suspects, count, true) == 0) {
         probe_ask_subjects(probe, deadline_mono_ns - budget_ns / 2);
@@ -383,7 +378,7 @@ void evidence_confirm(struct probe *probe, struct registry *registry, struct det
     }
     watches_end(&probe->watches, suspects, count);
     probe_forget(probe);
-    probe->last_subject = last_subject; /* the turns of all go on as before */
+    memcpy(probe->last_subjects, last_subjects, sizeof(last_subjects)); /* the turns of all go on as before */
 }
 
 uint64_t evidence_sockets_cut_count(const struct probe *probe)

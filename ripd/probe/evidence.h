@@ -5,8 +5,9 @@
  * Guarantees
  *   A. A process is asked about only if its verdict is PROCESS_ATTESTED or PROCESS_ALIVE; more than /proc tells anyone
  *      is asked of attested ones alone. Without privileges we are told less, and each fact says what was denied.
- *   B. At most budget_ns of time is spent per call, and some 25 ns per suspect besides; suspects not examined earlier
- *      come first, the longest frozen first among them; what is left is examined on later scans, round robin.
+ *   B. At most budget_ns of time is spent per call, and some 25 ns per suspect besides; owners of
+ *      rings have equal shares of it. Of an owner's suspects those not examined earlier come first, the longest frozen
+ *      first among them; what is left is examined on later scans, round robin.
  */
 #ifndef RIPD_PROBE_EVIDENCE_H
 #define RIPD_PROBE_EVIDENCE_H

@@ -5,7 +5,8 @@
  * Guarantees
  *   1. A process is asked about once per call, and only if it is alive and known to be the one of the record; it is
  * held by a pidfd meanwhile (HOLDS_MAX of them), so its pid cannot become another's unnoticed.
- *   2. When time runs out, the next call goes on with the process after the last one.
+ *   2. Owners of rings have equal shares of the time; when that runs out, the next call goes on with the process after
+ *      the last one of each owner.
  *   3. Nothing is kept of a process when the call is over; of its threads what watch.h says.
  */
 #include <errno.h>
@@ -77,6 +78,7 @@ void probe_free(struct probe *probe)
     free(probe->cgroup_path);
     free(probe->subjects);
     free(probe->places);
+    free(probe->queue);
     free(probe->owners);
     free(probe->pending);
     free(probe->again);
@@ -156,6 +158,7 @@ void probe_forget(struct probe *probe)
     probe->places = NULL;
     probe->place_capacity = 0;
     probe->subjects = array_trim(probe->subjects, &probe->subject_capacity, 0, sizeof(*probe->subjects));
+    probe->queue = array_trim(probe->queue, &probe->queue_capacity, 0, sizeof(*probe->queue));
     probe->owners = array_trim(probe->owners, &probe->owner_capacity, 0, sizeof(*probe->owners));
     probe->pending = array_trim(probe->pending, &probe->pending_capacity, 0, sizeof(*probe->pending));
     probe->again = array_trim(probe->again, &probe->again_capacity, 0, sizeof(*probe->again));
@@ -180,8 +183,10 @@ static void ask_subject(struct probe *probe, struct subject *subject)
 
     hold_subject(probe, subject, process->pid);
     if (proc_stat(probe->proc, process->pid, &stat) != 0 || proc_status(probe->proc, process->pid, &status) != 0 ||
-        stat.start_time_ticks != process->pid_start_time_ticks)
-        return; /* it is on its way out: the next scan will tell */
+        stat.start_time_ticks != process->pid_start_time_ticks) {
+        subject->lost = true; /* it is on its way out: the next scan will tell */
+        return;
+    }
     subject->attested = process->verdict == PROCESS_ATTESTED && !probe->anyones;
     subject->leader_state = stat.state;
     subject->core_dumping = status.core_dumping;
@@ -190,28 +195,65 @@ static void ask_subject(struct probe *probe, struct subject *subject)
     subject->asked = true;
 }
 
-/* Where to begin: after the one that was asked last. */
-static size_t first_subject(const struct probe *probe)
+/*
+ * Lanes of those that can be asked about, in probe->queue; each begins behind the one of the owner that was asked about
+ * last. False: no memory.
+ */
+static bool queue_subjects(struct probe *probe, struct lane *lanes, size_t *begins)
 {
+    uint32_t *queue = array_reserve(probe->queue, &probe->queue_capacity, probe->subject_count, sizeof(*queue));
+    size_t placed[REGISTRY_OWNERS_MAX] = {0}, first = 0;
+
+    if (queue == NULL)
+        return false;
+    probe->queue = queue;
     for (size_t i = 0; i < probe->subject_count; i++)
-        if (probe->subjects[i].key == probe->last_subject)
-            return i + 1;
-    return 0;
+        lanes[probe->subjects[i].ring->owner].count += probe->subjects[i].kind == SUBJECT_ALIVE;
+    for (size_t owner = 0; owner < REGISTRY_OWNERS_MAX; owner++) {
+        lanes[owner].first = first;
+        first += lanes[owner].count;
+    }
+    for (size_t i = 0; i < probe->subject_count; i++) {
+        const uint32_t owner = probe->subjects[i].ring->owner;
+
+        if (probe->subjects[i].kind != SUBJECT_ALIVE)
+            continue;
+        queue[lanes[owner].first + placed[owner]++] = (uint32_t)i;
+        if (probe->subjects[i].key == probe->last_subjects[owner])
+            begins[owner] = placed[owner];
+    }
+    return true;
+}
+
+/* The owner for whom least has been spent, of those who have more. REGISTRY_OWNERS_MAX: nobody has. */
+static size_t next_owner(const struct lane *lanes, const size_t *asked)
+{
+    size_t least = REGISTRY_OWNERS_MAX;
+
+    for (size_t owner = 0; owner < REGISTRY_OWNERS_MAX; owner++)
+        if (asked[owner] < lanes[owner].count &&
+            (least == REGISTRY_OWNERS_MAX || lanes[owner].spent_ns < lanes[least].spent_ns))
+            least = owner;
+    return least;
 }
 
 void probe_ask_subjects(struct probe *probe, uint64_t deadline_mono_ns)
 {
-    size_t first = first_subject(probe);
+    size_t begins[REGISTRY_OWNERS_MAX] = {0}, asked[REGISTRY_OWNERS_MAX] = {0}, owner;
+    struct lane lanes[REGISTRY_OWNERS_MAX] = {{0}};
+    uint64_t now_mono_ns = clock_mono_ns();
 
-    for (size_t i = 0; i < probe->subject_count; i++) {
-        struct subject *subject = &probe->subjects[(first + i) % probe->subject_count];
+    if (probe->subject_count == 0 || !queue_subjects(probe, lanes, begins))
+        return;
+    while (now_mono_ns < deadline_mono_ns && (owner = next_owner(lanes, asked)) < REGISTRY_OWNERS_MAX) {
+        const uint64_t began_mono_ns = now_mono_ns;
+        const size_t place = (begins[owner] + asked[owner]++) % lanes[owner].count;
+        struct subject *subject = &probe->subjects[probe->queue[lanes[owner].first + place]];
 
-        if (subject->kind != SUBJECT_ALIVE)
-            continue;
-        if (clock_mono_ns() >= deadline_mono_ns)
-            return;
         ask_subject(probe, subject);
-        probe->last_subject = subject->key;
+        probe->last_subjects[owner] = subject->key;
+        now_mono_ns = clock_mono_ns();
+        lanes[owner].spent_ns += now_mono_ns - began_mono_ns;
     }
 }
 

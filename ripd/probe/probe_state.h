@@ -4,6 +4,7 @@
  *
  *   probe.c      processes: asked about once per call, held while their threads are read
  *   evidence.c   suspects: in which order, until when
+ *   pending.c    threads that are to be looked at: whose turn it is
  *   examine.c    one suspect's thread: read, compared with what is remembered of it, decoded
  */
 #ifndef RIPD_PROBE_PROBE_STATE_H
@@ -29,6 +30,7 @@ struct subject {
     uint32_t process;
     enum subject_kind kind;
     bool asked;
+    bool lost;     /* it is not the one of the record any more: what was read of it does not count */
     bool attested; /* only then more is asked than anyone is told */
     bool core_dumping;
     bool frozen;
@@ -56,6 +58,13 @@ struct pending {
     uint64_t order;
 };
 
+/* What is to be done for the rings of one owner: [first, first + count) of a list. */
+struct lane {
+    size_t first;
+    size_t count;
+    uint64_t spent_ns;
+};
+
 struct probe {
     int proc;
     char *cgroup_path;
@@ -68,6 +77,8 @@ struct probe {
     struct subject *subjects; /* of this call */
     size_t subject_count;
     size_t subject_capacity;
+    uint32_t *queue; /* of subjects: indexes of those to be asked about, those of one owner together */
+    size_t queue_capacity;
     uint32_t *places; /* of subjects by key, hashed; index + 1, 0 = empty */
     struct hash_key hash_key;
     size_t place_capacity;
@@ -75,7 +86,8 @@ struct probe {
 
     uint32_t *owners; /* of each suspect: index of its subject, NO_SUBJECT = none */
     size_t owner_capacity;
-    struct pending *pending; /* a heap */
+    struct pending *pending;                /* the lanes, each a heap */
+    struct lane lanes[REGISTRY_OWNERS_MAX]; /* of pending; by owner of the ring */
     size_t pending_count;
     size_t pending_capacity;
 
@@ -89,9 +101,10 @@ struct probe {
     uint64_t again_first_mono_ns; /* when the first look at the first of them was, and at the last */
     uint64_t again_last_mono_ns;
 
-    uint64_t last_subject; /* key of the last one that was asked about */
-    uint64_t last_suspect; /* the same of a suspect that had been examined before */
-    uint64_t last_stopped; /* and of one in a stopped process */
+    uint64_t last_subjects[REGISTRY_OWNERS_MAX]; /* of each owner: key of the last one that was asked about */
+    uint64_t last_suspects[REGISTRY_OWNERS_MAX]; /* the same of a suspect that had been examined before */
+    uint64_t last_doubted[REGISTRY_OWNERS_MAX];  /* of one in doubt */
+    uint64_t last_stopped[REGISTRY_OWNERS_MAX];  /* and of one in a stopped process */
 
     struct kernel_facts *stopped_facts; /* of a thread that a signal has stopped, and that was not looked at */
 };
@@ -133,6 +146,16 @@ void examine_again_if_due(struct probe *probe, struct registry *registry, struct
 uint64_t examine_again_ns(const struct probe *probe);
 void examine_again(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
                    uint64_t deadline_mono_ns);
+
+/* pending.c */
+uint32_t pending_owner(const struct probe *probe, size_t suspect); /* who owns the ring of one that has a subject */
+void pending_sort(struct probe *probe);                            /* makes lanes of what is pending, in any order */
+/*
+ * The lane whose turn it is: of those where somebody was never examined, or, if known, where anybody is, the one that
+ * least has been spent on. NULL: there is none. Its first is at probe->pending[lane->first].
+ */
+struct lane *pending_turn(struct probe *probe, bool known);
+struct pending pending_pop(struct probe *probe, struct lane *lane);
 
 /* probe.c */
 uint32_t probe_subject(struct probe *probe, struct ring *ring, uint32_t process); /* index, or NO_SUBJECT: no memory */

@@ -327,13 +327,31 @@ static void test_no_time_for_doubts(void **state)
         assert_true(play->suspects[i].evidence.examined);
 }
 
+/* Nor does who is not asked about, because there is no time even for the processes. */
+static void test_no_time_for_processes(void **state)
+{
+    struct play *play = *state;
+    struct kernel_facts *facts[COUNT];
+
+    all_wait(play);
+    for (size_t i = 0; i < COUNT; i++)
+        facts[i] = play->suspects[i].kernel;
+    step_ns = ample_ns;
+    collect(play);
+    step_ns = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_false(play->suspects[i].evidence.examined);
+        assert_ptr_equal(play->suspects[i].kernel, facts[i]);
+    }
+}
+
 int main(void)
 {
 #define PLAY_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         PLAY_TEST(test_before_while_and_after), PLAY_TEST(test_not_looked_at),
         PLAY_TEST(test_the_stopped_come_last),  PLAY_TEST(test_seldom),
-        PLAY_TEST(test_no_time_for_doubts),
+        PLAY_TEST(test_no_time_for_doubts),     PLAY_TEST(test_no_time_for_processes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
