@@ -53,7 +53,8 @@ static json_t *take_object(struct rest *rest, struct rest *ret_text)
 
     if (rest->length == 0 || rest->text[0] != '{')
         return NULL;
-    object = json_loadb(rest->text, rest->length, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &error);
+    object =
+        json_loadb(rest->text, rest->length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DISABLE_EOF_CHECK, &error);
     if (object == NULL)
         return NULL;
     *ret_text = (struct rest){rest->text, (size_t)error.position};

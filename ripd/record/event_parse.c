@@ -231,9 +231,9 @@ static void parse_names(const json_t *location, struct event *event)
     uint8_t text[SYMBOL_TEXT_BYTES_MAX];
     size_t bytes;
 
-    if (parse_bytes(location, "function", "function_hex", text, sizeof(text), &bytes) == 0)
+    if (parse_bytes(location, "function", "function_hex", text, sizeof(text), &bytes) == 0 && bytes != 0)
         event->function = strndup((const char *)text, bytes);
-    if (parse_bytes(location, "file", "file_hex", text, sizeof(text), &bytes) == 0)
+    if (parse_bytes(location, "file", "file_hex", text, sizeof(text), &bytes) == 0 && bytes != 0)
         event->file = strndup((const char *)text, bytes);
     if (json_is_integer(line) && json_integer_value(line) > 0 && json_integer_value(line) <= UINT32_MAX)
         event->line = (uint32_t)json_integer_value(line);
@@ -265,7 +265,7 @@ static int find_subject(struct event *event)
     if (found == NULL)
         return -EBADMSG;
     *found = '{';
-    object = json_loads(found, JSON_REJECT_DUPLICATES, NULL);
+    object = json_loads(found, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
     *found = ',';
     json_decref(object);
     event->subject_at = (size_t)(found + 1 - event->text);

@@ -8,6 +8,8 @@
  *   B. A sequence that is not well-formed UTF-8 (overlong, surrogate, cut short, beyond U+10FFFF) or names a
  *      noncharacter becomes one U+FFFD for each maximal part, as the Unicode standard recommends.
  *   C. Every function either writes all of its text or, when memory is gone, nothing from there on.
+ *   D. No number is one that parsers refuse: many have 64 bits with a sign (jansson, Go, Java), and give up the whole
+ *      document for one that is larger. Nothing counts that far, but a ring can claim to: that is not known.
  */
 #include "view/json_writer.h"
 
@@ -359,13 +361,19 @@ static inline char *put_uint(char *at, uint64_t value)
     return end;
 }
 
+/* At most UINT_DIGITS bytes. */
+static inline char *put_number(char *at, uint64_t value)
+{
+    return value <= INT64_MAX ? put_uint(at, value) : mempcpy(at, "null", 4);
+}
+
 void json_uint(struct json_writer *writer, uint64_t value)
 {
     char *at = reserve(writer, 1 + UINT_DIGITS);
 
     if (at == NULL)
         return;
-    at = put_uint(put_comma(writer, at), value);
+    at = put_number(put_comma(writer, at), value);
     written(writer, at, true);
 }
 
@@ -431,7 +439,7 @@ void json_object_raw(struct json_writer *writer, const char *key, uint64_t value
     at += key_length;
     *at++ = '"';
     *at++ = ':';
-    at = put_uint(at, value);
+    at = put_number(at, value);
     *at++ = ',';
     memcpy(at, members, length);
     at += length;

@@ -38,12 +38,12 @@ void json_string(struct json_writer *writer, const char *text);
    as a control character: the caller adds KEY_hex. */
 bool json_bytes(struct json_writer *writer, const void *bytes, size_t length);
 void json_hex(struct json_writer *writer, const void *bytes, size_t length); /* a string of hexadecimal digits */
-void json_uint(struct json_writer *writer, uint64_t value);
-void json_hex_number(struct json_writer *writer, uint64_t value); /* "0x1234" */
+void json_uint(struct json_writer *writer, uint64_t value);                  /* beyond INT64_MAX it is null */
+void json_hex_number(struct json_writer *writer, uint64_t value);            /* "0x1234" */
 void json_bool(struct json_writer *writer, bool value);
 void json_null(struct json_writer *writer);
 void json_raw(struct json_writer *writer, const char *text, size_t length); /* a value that is JSON already */
-/* {"KEY":VALUE,MEMBERS}: an object of a number and what is JSON already. The key is not escaped. */
+/* {"KEY":VALUE,MEMBERS}: an object of a number, as above, and what is JSON already. The key is not escaped. */
 void json_object_raw(struct json_writer *writer, const char *key, uint64_t value, const char *members, size_t length);
 void json_time(struct json_writer *writer, uint64_t wall_ns); /* "2026-11-20T09:41:07.120Z" */
 

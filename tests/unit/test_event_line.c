@@ -118,6 +118,28 @@ static void test_begin(void **state)
     }
 }
 
+/* What a ring says may be anything: the history must be able to read what it wrote. */
+static void test_what_a_ring_says(void **state)
+{
+    struct event_line line = {
+        .kind = EVENT_LINE_EVENT, .event = sample_begin_named(3, 2, "a\0b", 3), .subject = subject_of(2)};
+    struct item *item = sample_item(sample_process("/usr/bin/checkout", 4690), "checkout", 1, 17, "a\0b", 3, 1);
+    struct sighting sighting = sample_stall(item, 1000);
+    struct event_line parsed;
+
+    (void)state;
+    item->snap_count = item->crumbs[0].snap = UINT64_MAX;
+    free(line.event->text);
+    assert_int_equal(document_event_begin(line.event, &sighting), 0);
+    parsed = there_and_back(&line);
+    assert_same_event(parsed.event, line.event);
+    assert_null(parsed.event->function); /* not known, rather than "" */
+    assert_null(parsed.event->file);
+    event_unref(parsed.event);
+    event_unref(line.event);
+    item_unref(item);
+}
+
 static void test_end(void **state)
 {
     struct event *begin = sample_begin(3, 2);
@@ -279,13 +301,10 @@ static void test_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_begin),
-        cmocka_unit_test(test_end),
-        cmocka_unit_test(test_an_end_of_a_begin_that_was_read),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_subject_and_history),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_begin),   cmocka_unit_test(test_what_a_ring_says),
+        cmocka_unit_test(test_end),     cmocka_unit_test(test_an_end_of_a_begin_that_was_read),
+        cmocka_unit_test(test_unknown), cmocka_unit_test(test_subject_and_history),
+        cmocka_unit_test(test_damage),  cmocka_unit_test(test_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,7 +64,8 @@ static void test_structure(void **state)
 
 static void test_numbers(void **state)
 {
-    static const uint64_t numbers[] = {0, 9, 10, 99, 100, 12345, UINT64_C(9999999999), UINT64_MAX};
+    static const uint64_t numbers[] = {
+        0, 9, 10, 99, 100, 12345, UINT64_C(9999999999), INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
     struct json_writer writer;
 
     (void)state;
@@ -77,8 +78,8 @@ static void test_numbers(void **state)
     json_hex_number(&writer, UINT64_MAX);
     json_hex(&writer, "\x00\xff\x1b", 3);
     json_array_end(&writer);
-    assert_text(&writer, "[0,9,10,99,100,12345,9999999999,18446744073709551615,\"0x0\",\"0x1234\","
-                         "\"0xffffffffffffffff\",\"00ff1b\"]");
+    assert_text(&writer, "[0,9,10,99,100,12345,9999999999,9223372036854775807,null,null,\"0x0\","
+                         "\"0x1234\",\"0xffffffffffffffff\",\"00ff1b\"]");
 }
 
 static void test_times(void **state)
@@ -224,7 +225,7 @@ static void test_growth(void **state)
 static void test_object_of_a_number_and_members(void **state)
 {
     static const uint64_t values[] = {0,    9,     10,    99,       100,       999,          1000,
-                                      9999, 10000, 12345, 99999999, 100000000, 999999999999, UINT64_MAX};
+                                      9999, 10000, 12345, 99999999, 100000000, 999999999999, INT64_MAX};
     struct json_writer writer;
     char expected[64];
 
@@ -237,6 +238,9 @@ static void test_object_of_a_number_and_members(void **state)
         snprintf(expected, sizeof(expected), "%" PRIu64 ",{\"n\":%" PRIu64 ",\"a\":1},null", values[i], values[i]);
         assert_text(&writer, expected);
     }
+    json_init(&writer);
+    json_object_raw(&writer, "n", UINT64_MAX, "\"a\":1", 5);
+    assert_text(&writer, "{\"n\":null,\"a\":1}");
 }
 
 /* In pieces, in the caller's blocks: in these, or in larger ones where they are too small. */

@@ -10,6 +10,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import hostile_ring as h  # noqa: E402
 import world as w  # noqa: E402
 
 KILLS = int(os.environ.get("RIP_TEST_KILLS", "16"))
@@ -235,6 +236,27 @@ def hostile_names(world):
     assert all(byte >= 0x20 or byte == 0x0a for byte in raw) and b"\x7f" not in raw and b"\xe2\x80\xae" not in raw
 
 
+def hostile_claims(world):
+    """A name with a NUL in it, counts beyond what parsers take: the events are read, also by the next ripd."""
+    ring = h.Ring(world.ring())
+    ring.process(0, os.getpid())
+    ring.slot(0, number=7, name=b"a\0b", count=2**64 - 2)
+    ring.publish()
+    world.wait_for(lambda: world.open_ids() == [7])
+    item = world.stalls()[0]
+    assert item["name"] == "a\0b" and item["snaps"] is None and item["trail"][0]["count"] is None, item
+    for flags in ([], ["--json"]):
+        done = subprocess.run([f"{w.BIN}/rip", "events", *flags], capture_output=True, check=False, text=True,
+                              env={**os.environ, "RIPD_URL": f"http://127.0.0.1:{world.port}"}, timeout=w.PATIENCE_S)
+        assert done.returncode == 0 and "begin" in done.stdout and not done.stderr, done
+    events = world.events()
+    world.kill()
+    world.start()
+    assert world.events() == events and world.stalled_ids() == [7]
+    assert "damaged" not in world.log_text()
+    ring.close()
+
+
 def a_damaged_file(world):
     app = app_with(world, 3)
     for number in (1, 2, 3):
@@ -323,5 +345,5 @@ def a_full_disk(world):
 
 
 w.run([a_stall_outlives_ripd, killed_at_any_moment, a_stall_that_went_on_after_a_snap, a_ring_that_went_away,
-       another_run_of_the_system, two_of_them, hostile_names, a_damaged_file, a_file_that_is_none, a_full_disk],
-      StateWorld)
+       another_run_of_the_system, two_of_them, hostile_names, hostile_claims, a_damaged_file, a_file_that_is_none,
+       a_full_disk], StateWorld)
