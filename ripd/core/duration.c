@@ -5,15 +5,12 @@
 #include "core/duration.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static const struct unit {
     const char *suffix;
     uint64_t ns;
 } units[] = {
-    /* ascending, so that the last that divides is the largest */
     {"ms", UINT64_C(1000000)},
     {"s", UINT64_C(1000000000)},
     {"m", UINT64_C(60000000000)},
@@ -44,14 +41,4 @@ int duration_parse(const char *text, uint64_t *ret_ns)
         return 0;
     }
     return -EINVAL;
-}
-
-void duration_format(uint64_t duration_ns, char ret_text[DURATION_TEXT_BYTES])
-{
-    const struct unit *unit = &units[0];
-
-    for (size_t i = 1; i < UNIT_COUNT; i++)
-        if (duration_ns != 0 && duration_ns % units[i].ns == 0)
-            unit = &units[i];
-    snprintf(ret_text, DURATION_TEXT_BYTES, "%" PRIu64 "%s", duration_ns / unit->ns, unit->suffix);
 }

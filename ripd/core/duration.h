@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* duration.h - "250ms", "5s", "2m", "1h" as nanoseconds and back. Pure. */
+/* duration.h - "250ms", "5s", "2m", "1h" as nanoseconds. Pure. */
 #ifndef RIPD_CORE_DURATION_H
 #define RIPD_CORE_DURATION_H
 
@@ -12,9 +12,5 @@
 
 /* A whole number and one unit of ms, s, m, h; nothing around it. 0; -EINVAL: not of that form; -ERANGE: too large. */
 int duration_parse(const char *text, uint64_t *ret_ns);
-
-#define DURATION_TEXT_BYTES 32u
-/* The largest unit that leaves no remainder, down to ms (what is below 1 ms is cut). */
-void duration_format(uint64_t duration_ns, char ret_text[DURATION_TEXT_BYTES]);
 
 #endif

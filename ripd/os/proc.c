@@ -5,7 +5,7 @@
  * Guarantees
  *   1. Only files that any user may read are read, except ns/pid of the caller itself.
  *   2. A process or thread that went away, before or while it was read, is -ESRCH.
- *   3. Work is bounded: PROC_THREADS_MAX threads are looked at in search of one.
+ *   3. Work is bounded: PROC_THREADS_MAX threads of a process are listed.
  */
 #include "os/proc.h"
 
@@ -87,13 +87,6 @@ bool proc_exists(int proc, uint32_t pid)
 
 /* Threads ---------------------------------------------------------------------------------------------------------- */
 
-struct thread_search {
-    int proc;
-    uint32_t pid;
-    uint32_t inner_tid;
-    uint32_t found; /* 0 = not yet */
-};
-
 static uint32_t parse_tid(const char *name)
 {
     uint64_t value = 0;
@@ -114,17 +107,6 @@ int proc_thread_inner_tid(int proc, uint32_t pid, uint32_t tid, uint32_t *ret_in
         return -ENOTSUP;
     *ret_inner_tid = status.pid_in_namespace;
     return 0;
-}
-
-static int check_thread(void *context, uint32_t tid)
-{
-    struct thread_search *search = context;
-    uint32_t inner;
-
-    if (proc_thread_inner_tid(search->proc, search->pid, tid, &inner) != 0 || inner != search->inner_tid)
-        return 0;
-    search->found = tid;
-    return 1;
 }
 
 struct thread_visit {
@@ -153,25 +135,6 @@ int proc_visit_threads(int proc, uint32_t pid, int (*visit)(void *context, uint3
     result = file_list(tasks, PROC_THREADS_MAX, visit_name, &walk);
     close(tasks);
     return result;
-}
-
-int proc_find_thread(int proc, uint32_t pid, uint32_t inner_tid, uint32_t *ret_tid)
-{
-    struct thread_search search = {.proc = proc, .pid = pid, .inner_tid = inner_tid};
-    struct proc_status status;
-    int result = proc_status(proc, pid, &status);
-
-    if (result != 0)
-        return result;
-    if (status.namespace_count <= 1) {
-        *ret_tid = inner_tid;
-        return 0;
-    }
-    result = proc_visit_threads(proc, pid, check_thread, &search);
-    if (search.found == 0)
-        return result < 0 ? result : -ESRCH;
-    *ret_tid = search.found;
-    return 0;
 }
 
 /* The machine ------------------------------------------------------------------------------------------------------ */

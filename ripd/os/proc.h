@@ -40,13 +40,7 @@ struct proc_status {
 int proc_status(int proc, uint32_t pid, struct proc_status *ret_status);
 int proc_thread_status(int proc, uint32_t pid, uint32_t tid, struct proc_status *ret_status); /* users are a thread's */
 
-/*
- * tid in our namespace of the thread of pid whose tid in its innermost namespace is inner_tid, from NSpid of the
- * threads: the same number where the namespaces are the same.
- */
-int proc_find_thread(int proc, uint32_t pid, uint32_t inner_tid, uint32_t *ret_tid);
-
-/* The inverse, for one thread; -ENOTSUP when the kernel does not tell. */
+/* The tid in its innermost pid namespace of a thread of pid, from NSpid; -ENOTSUP when the kernel does not tell. */
 int proc_thread_inner_tid(int proc, uint32_t pid, uint32_t tid, uint32_t *ret_inner_tid);
 
 /* Threads of a process while visit returns 0; returns what visit returned last. */

@@ -92,13 +92,6 @@ struct document_build *document_build_new(enum document_kind kind, struct page *
 int document_build_step(struct document_build *build, size_t bytes, struct document_piece *piece);
 void document_build_free(struct document_build *build);
 
-/* Head and body at once. */
-int document_stalls(struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text, size_t *ret_length);
-int document_threads(struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
-                     size_t *ret_length);
-int document_thread(struct page *page, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text, size_t *ret_length);
-int document_rings(const struct snapshot *snapshot, const struct query *query, uint64_t now_wall_ns,
-                   uint64_t now_mono_ns, char **ret_text, size_t *ret_length);
 int document_version(char **ret_text, size_t *ret_length);
 int document_health(const char *status, char **ret_text, size_t *ret_length);
 

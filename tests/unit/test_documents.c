@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "unit/samples.h"
+#include "unit/whole_document.h"
 #include "view/documents.h"
 
 #define NOW_WALL_NS (SAMPLE_SCANNED_WALL_NS + UINT64_C(180000000))
@@ -40,7 +41,7 @@ static json_t *stalls_of(struct snapshot *snapshot, const struct query *query)
     size_t length;
     char *text;
 
-    assert_int_equal(document_stalls(page, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    text = whole_page(DOCUMENT_STALLS, page, NOW_WALL_NS, NOW_MONO_NS, &length);
     page_unref(page);
     snapshot_unref(snapshot);
     return parse(text, length);
@@ -96,7 +97,7 @@ static void test_example(void **state)
     (void)state;
     query_init(&query);
     page = query_stalls(&query, snapshot);
-    assert_int_equal(document_stalls(page, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    text = whole_page(DOCUMENT_STALLS, page, NOW_WALL_NS, NOW_MONO_NS, &length);
     assert_string_equal(text, expected);
     json_decref(parse(text, length));
     page_unref(page);
@@ -211,7 +212,7 @@ static void test_no_absolute_address(void **state)
     snapshot->stalls[0].item->crumbs[0].address = UINT64_C(0x7fffdeadbeef);
     query_init(&query);
     page = query_stalls(&query, snapshot);
-    assert_int_equal(document_stalls(page, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    text = whole_page(DOCUMENT_STALLS, page, NOW_WALL_NS, NOW_MONO_NS, &length);
     assert_null(strstr(text, "deadbeef"));
     assert_null(strstr(text, "140736930758383"));
     root = parse(text, length);
@@ -307,13 +308,13 @@ static void test_threads(void **state)
     (void)state;
     query_init(&query);
     page = query_stalls(&query, snapshot);
-    assert_int_equal(document_threads(page, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    text = whole_page(DOCUMENT_THREADS, page, NOW_WALL_NS, NOW_MONO_NS, &length);
     root = parse(text, length);
     assert_string_equal(json_string_value(json_object_get(root, "schema")), "ripd/threads/1");
     assert_int_equal(json_array_size(json_object_get(root, "threads")), 3);
     json_decref(root);
 
-    assert_int_equal(document_thread(page, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    text = whole_page(DOCUMENT_THREAD, page, NOW_WALL_NS, NOW_MONO_NS, &length);
     root = parse(text, length);
     assert_string_equal(json_string_value(json_object_get(root, "schema")), "ripd/thread/1");
     assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "thread"), "id")), 17);
@@ -323,7 +324,7 @@ static void test_threads(void **state)
 
     query.limit = 1;
     page = query_stalls(&query, snapshot);
-    assert_int_equal(document_thread(page, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
+    text = whole_page(DOCUMENT_THREAD, page, NOW_WALL_NS, NOW_MONO_NS, &length);
     root = parse(text, length);
     assert_null(json_object_get(root, "others"));
     json_decref(root);
@@ -333,11 +334,13 @@ static void test_threads(void **state)
 
 static json_t *rings(const struct snapshot *snapshot, const struct query *query)
 {
+    struct document_frame frame;
     size_t length;
-    char *text;
+    char *body;
 
-    assert_int_equal(document_rings(snapshot, query, NOW_WALL_NS, NOW_MONO_NS, &text, &length), 0);
-    return parse(text, length);
+    assert_int_equal(document_rings_body(snapshot, query, &frame, &body, &length), 0);
+    body = whole_document(&frame, NOW_WALL_NS, NOW_MONO_NS, body, length, &length);
+    return parse(body, length);
 }
 
 static void test_rings(void **state)

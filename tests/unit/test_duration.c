@@ -59,31 +59,11 @@ static void test_refused(void **state)
     }
 }
 
-static void test_format(void **state)
-{
-    static const struct {
-        uint64_t ns;
-        const char *text;
-    } cases[] = {
-        {250000000, "250ms"},  {5000000000, "5s"}, {90000000000, "90s"}, {120000000000, "2m"},
-        {3600000000000, "1h"}, {0, "0ms"},         {1500000, "1ms"},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        char text[DURATION_TEXT_BYTES];
-
-        duration_format(cases[i].ns, text);
-        assert_string_equal(text, cases[i].text);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_format),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,8 +286,6 @@ static void test_threads(void **state)
     assert_int_equal(proc_thread_stat(real_proc, (uint32_t)getpid(), tids[1], &stat), -ESRCH); /* not one of ours */
     assert_int_equal(proc_thread_inner_tid(real_proc, (uint32_t)pid, tids[1], &inner), 0);
     assert_int_equal(inner, tids[1]);
-    assert_int_equal(proc_find_thread(real_proc, (uint32_t)pid, tids[1], &inner), 0);
-    assert_int_equal(inner, tids[1]);
     ring_stage_end(pid);
     assert_int_equal(proc_visit_threads(real_proc, (uint32_t)pid, collect_tid, tids), -ESRCH);
 }
@@ -355,11 +353,11 @@ static void test_thread_of_another_namespace(void **state)
     put(tree, "500/task/500/status", "Uid:\t0\t0\t0\t0\nNSpid:\t500\t1\n");
     put(tree, "500/task/501/status", "Uid:\t0\t0\t0\t0\nNSpid:\t501\t7\n");
     put(tree, "500/task/7/status", "Uid:\t0\t0\t0\t0\nNSpid:\t7\t9\n"); /* the same number, another thread */
-    assert_int_equal(proc_find_thread(tree->proc, 500, 7, &tid), 0);
-    assert_int_equal(tid, 501);
-    assert_int_equal(proc_find_thread(tree->proc, 500, 9, &tid), 0);
+    assert_int_equal(proc_thread_inner_tid(tree->proc, 500, 501, &tid), 0);
     assert_int_equal(tid, 7);
-    assert_int_equal(proc_find_thread(tree->proc, 500, 500, &tid), -ESRCH);
+    assert_int_equal(proc_thread_inner_tid(tree->proc, 500, 7, &tid), 0);
+    assert_int_equal(tid, 9);
+    assert_int_equal(proc_thread_inner_tid(tree->proc, 500, 9, &tid), -ESRCH);
 }
 
 static void test_empty_files_are_gone_processes(void **state)

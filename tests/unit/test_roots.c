@@ -12,7 +12,7 @@
 
 #include "core/query.h"
 #include "core/roots.h"
-#include "view/documents.h"
+#include "unit/whole_document.h"
 
 #include "samples.h"
 
@@ -104,24 +104,17 @@ static void test_groups(void **state)
 
 static json_t *ask(struct snapshot *snapshot, const struct query *query)
 {
-    struct document_frame frame;
     struct page *page = query_stalls(query, snapshot);
-    char *head, *body, *text;
-    size_t head_bytes, body_bytes;
+    size_t length;
     json_t *root;
+    char *text;
 
     assert_non_null(page);
-    assert_int_equal(document_page_body(DOCUMENT_STALLS_BY_ROOT, page, &frame, &body, &body_bytes), 0);
-    assert_int_equal(document_head(&frame, 0, 0, &head, &head_bytes), 0);
-    text = malloc(head_bytes + body_bytes + 1);
-    memcpy(text, head, head_bytes);
-    memcpy(text + head_bytes, body, body_bytes + 1);
+    text = whole_page(DOCUMENT_STALLS_BY_ROOT, page, 0, 0, &length);
     assert_null(strstr(text, "12345678")); /* the lock's address */
     root = json_loads(text, 0, NULL);
     assert_non_null(root);
     free(text);
-    free(head);
-    free(body);
     page_unref(page);
     return root;
 }
