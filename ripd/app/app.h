@@ -2,8 +2,9 @@
 /*
  * app.h - the daemon put together: the only place that knows every layer, and the only one that logs.
  *
- * Two threads. The caller of app_run() is the scanner: it alone touches rings, the detector and /proc. The HTTP thread
- * holds snapshots. Between them pass an immutable snapshot after each scan, and queries with their pages.
+ * The caller of app_run() is the scanner: it alone touches rings and the detector. The HTTP thread holds snapshots.
+ * Between them pass an immutable snapshot after each scan, and queries with their pages. The names thread and, with a
+ * state directory, the history thread keep files and disks away from both.
  */
 #ifndef RIPD_APP_APP_H
 #define RIPD_APP_APP_H

@@ -37,8 +37,8 @@
     X("wait_ms", "ready to run, waiting for a processor; counted when it gets one")                                    \
     X("voluntary_switches", "times that it went to sleep")                                                             \
     X("involuntary_switches", "times that it was taken off its processor")                                             \
-    X("denied", "fields that are null because the kernel does not tell ripd: without privileges all but state and "    \
-                "the times, for other users' processes")
+    X("denied", "fields that are null because the kernel does not tell ripd: without privileges these are told of "    \
+                "processes of the same user alone")
 
 #define KERNEL_UNKNOWN UINT64_MAX
 #define KERNEL_WCHAN_BYTES 64u
