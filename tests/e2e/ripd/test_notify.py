@@ -4,6 +4,7 @@ by completed scans alone.
 
 A scanner that hangs is made by stopping that one thread (ptrace): nothing else of the process is held up.
 """
+import itertools
 import os
 import re
 import signal
@@ -79,14 +80,17 @@ def test_a_watchdog_for_another_process(world):
 
 
 def test_the_watchdog_is_fed_by_scans(world):
-    """Each ping comes with a scan that has completed: there are never more of them, whatever else the scanner does."""
+    """Each ping comes with a scan that has completed: there are never more of them, whatever else the scanner does. It
+    is asked something else each time, for the same question is answered once a scan."""
     world.serve(environment={"WATCHDOG_USEC": str(3 * INTERVAL_MS * 1000)})
     while True:  # the ping for this one may be yet to come, and no other
         before = world.sequence()
         begun = world.manager.count("WATCHDOG")
         if world.sequence() == before:
             break
-    world.wait_for(lambda: world.manager.listen() and world.get("/threads")["scan"]["sequence"] >= before + 20)
+    asked = itertools.count(1)
+    world.wait_for(lambda: world.manager.listen() and
+                   world.get(f"/threads?limit={next(asked)}")["scan"]["sequence"] >= before + 20)
     pinged = world.manager.count("WATCHDOG") - begun
     scanned = world.sequence() - before
     assert pinged <= scanned + 1, (pinged, scanned)
