@@ -1,124 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_evidence.c - suspects that sleep, are stopped, traced, frozen or gone: ripd/probe/evidence.c and probe.c. */
-#include "registry_test.h"
+#include "unit/probe_play.h"
 
-#include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "os/clock.h"
-#include "probe/evidence.h"
+enum { THREADS = 16, SLOTS = PLAY_SUSPECTS_MAX };
 
-enum { THREADS = 16, SLOTS = 1024 };
-
-static const uint64_t ample_ns = UINT64_C(5000000000);
-
-/* The threads of a child, and a ring that claims them. */
-struct play {
-    struct scene *scene;
-    struct ring_builder ring;
-    struct probe *probe;
-    struct detector_suspect suspects[SLOTS];
-    size_t count;
-    pid_t pid;
-};
-static volatile pid_t *tids; /* of the child's threads, shared */
-
-static void *run_thread(void *context)
+static void be_child(void *context)
 {
-    __atomic_store_n(&tids[(intptr_t)context], (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-    for (;;)
-        pause();
-    return NULL;
-}
-
-static void start_threads(void *context)
-{
-    pthread_t thread;
-
     (void)context;
-    tids[0] = getpid();
-    for (intptr_t i = 1; i < THREADS; i++)
-        if (pthread_create(&thread, NULL, run_thread, (void *)i) != 0)
-            abort();
-    for (intptr_t i = 1; i < THREADS; i++)
-        while (__atomic_load_n(&tids[i], __ATOMIC_ACQUIRE) == 0)
-            usleep(100);
-}
-
-static void open_probe(struct play *play, const char *proc_path, uint64_t budget_ns)
-{
-    const struct probe_options options = {proc_path, "/sys/fs/cgroup", budget_ns, NULL, -1, false, {{0, 0}}};
-
-    probe_free(play->probe);
-    assert_int_equal(probe_new(&play->probe, &options), 0);
-}
-
-static void add_suspect(struct play *play, uint32_t tid)
-{
-    uint32_t slot = (uint32_t)play->count++;
-
-    ring_builder_add_id(&play->ring, slot, slot + 1, tid, 0, "worker");
-    ring_builder_slot(&play->ring, slot)->registered_boot_ns = clock_boot_ns();
-    play->suspects[slot] = (struct detector_suspect){
-        .ring = 1,
-        .slot = slot,
-        .generation = ring_builder_slot(&play->ring, slot)->generation,
-        .tid = tid,
-        .frozen_since_ns = 1000 + slot,
-        .state = ID_RUNNING,
-    };
+    play_start_threads(THREADS - 1, play_wait);
 }
 
 static int set_up(void **state)
 {
-    const struct ring_geometry geometry = {.slot_capacity = SLOTS};
-    struct play *play = calloc(1, sizeof(*play));
-    void *scene;
+    struct play *play = play_new();
 
-    assert_non_null(play);
-    tids = mmap(NULL, THREADS * sizeof(*tids), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(tids, MAP_FAILED);
-    scene_open(&scene);
-    play->scene = scene;
-    play->pid = ring_stage_start(start_threads, NULL, NULL);
-    ring_stage_build(&play->scene->stage, "ring", &geometry, &play->ring);
-    ring_builder_add_process(&play->ring, 0, (uint32_t)play->pid, ring_stage_start_time(play->pid), "child");
-    ring_builder_process(&play->ring, 0)->flags = 0;
-    ring_builder_process(&play->ring, 0)->pid_namespace = ring_stage_pid_namespace();
-    usleep(20000); /* ticks: the ids are registered after their threads have started */
-    for (int i = 0; i < THREADS; i++)
-        add_suspect(play, (uint32_t)tids[i]);
-    open_probe(play, "/proc", ample_ns);
+    play_add_process(play, 0, THREADS, 0, be_child, NULL);
     scene_refresh(play->scene);
     assert_int_equal(serial_of(play->scene, "ring"), 1);
     *state = play;
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct play *play = *state;
-    void *scene = play->scene;
-
-    ring_stage_end(play->pid);
-    probe_free(play->probe);
-    ring_stage_release(&play->ring);
-    scene_close(&scene);
-    munmap((void *)(uintptr_t)tids, THREADS * sizeof(*tids));
-    free(play);
-    return 0;
-}
-
-static size_t collect(struct play *play)
-{
-    for (size_t i = 0; i < play->count; i++)
-        play->suspects[i].evidence = (struct evidence){0};
-    return evidence_collect(play->probe, play->scene->registry, play->suspects, play->count);
 }
 
 static struct verdict judge(const struct play *play, size_t suspect)
@@ -135,31 +39,13 @@ static void assert_all(const struct play *play, enum id_state state, enum id_cau
     }
 }
 
-/* Waits until the process's first thread is in that state. */
-static void wait_for(const struct play *play, char letter)
-{
-    char path[64], text[512] = "", state = 0;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", play->pid);
-    for (int i = 0; i < 1000 && state != letter; i++) {
-        FILE *file = fopen(path, "re");
-
-        assert_non_null(file);
-        assert_non_null(fgets(text, sizeof(text), file));
-        fclose(file);
-        state = strrchr(text, ')')[2];
-        usleep(1000);
-    }
-    assert_int_equal(state, letter);
-}
-
 /* States ----------------------------------------------------------------------------------------------------------- */
 
 static void test_sleeping(void **state)
 {
     struct play *play = *state;
 
-    assert_int_equal(collect(play), 0);
+    assert_int_equal(play_collect(play), 0);
     for (size_t i = 0; i < play->count; i++) {
         assert_true(play->suspects[i].evidence.examined);
         assert_int_equal(play->suspects[i].evidence.thread_state, 'S');
@@ -175,15 +61,15 @@ static void test_stopped(void **state)
 {
     struct play *play = *state;
 
-    kill(play->pid, SIGSTOP);
-    wait_for(play, 'T');
-    add_suspect(play, 0);
-    assert_int_equal(collect(play), 0);
+    kill(play->pids[0], SIGSTOP);
+    play_await(play->pids[0], 'T');
+    play_add_suspect(play, 0, 0);
+    assert_int_equal(play_collect(play), 0);
     assert_int_equal(play->suspects[3].evidence.thread_state, 'T');
     assert_all(play, ID_STOPPED, CAUSE_SIGNAL);
-    kill(play->pid, SIGCONT);
-    wait_for(play, 'S');
-    collect(play);
+    kill(play->pids[0], SIGCONT);
+    play_await(play->pids[0], 'S');
+    play_collect(play);
     assert_int_equal(judge(play, 3).state, ID_STALLED);
 }
 
@@ -192,15 +78,16 @@ static void test_traced(void **state)
     struct play *play = *state;
     int status;
 
-    if (ptrace(PTRACE_SEIZE, tids[3], NULL, NULL) != 0 || ptrace(PTRACE_INTERRUPT, tids[3], NULL, NULL) != 0) {
+    if (ptrace(PTRACE_SEIZE, play_tids[3], NULL, NULL) != 0 ||
+        ptrace(PTRACE_INTERRUPT, play_tids[3], NULL, NULL) != 0) {
         print_message("skipped: ptrace is not allowed here\n");
         skip();
     }
-    assert_int_equal(waitpid(tids[3], &status, __WALL), tids[3]);
-    assert_int_equal(collect(play), 0);
+    assert_int_equal(waitpid((pid_t)play_tids[3], &status, __WALL), play_tids[3]);
+    assert_int_equal(play_collect(play), 0);
     assert_int_equal(judge(play, 3).cause, CAUSE_TRACER);
     assert_int_equal(judge(play, 4).state, ID_STALLED); /* only that one */
-    ptrace(PTRACE_DETACH, tids[3], NULL, NULL);
+    ptrace(PTRACE_DETACH, play_tids[3], NULL, NULL);
 }
 
 static bool write_to(const char *path, const char *text)
@@ -219,7 +106,7 @@ static bool freeze(const struct play *play, const char *group)
     char path[160], text[32];
 
     snprintf(path, sizeof(path), "%s/cgroup.procs", group);
-    snprintf(text, sizeof(text), "%d", play->pid);
+    snprintf(text, sizeof(text), "%d", play->pids[0]);
     if (mkdir(group, 0755) != 0 || !write_to(path, text))
         return false;
     snprintf(path, sizeof(path), "%s/freezer.state", group);
@@ -248,14 +135,14 @@ static void test_frozen(void **state)
     snprintf(group, sizeof(group), "/sys/fs/cgroup/freezer/ripd-test-%d", getpid());
     frozen = freeze(play, group);
     if (frozen) {
-        add_suspect(play, 0);
-        assert_int_equal(collect(play), 0);
+        play_add_suspect(play, 0, 0);
+        assert_int_equal(play_collect(play), 0);
     }
     snprintf(path, sizeof(path), "%s/freezer.state", group);
     write_to(path, "THAWED");
-    kill(play->pid, SIGKILL);
+    kill(play->pids[0], SIGKILL);
     for (int i = 0; i < 1000 && rmdir(group) != 0 && errno == EBUSY; i++) {
-        waitpid(play->pid, NULL, WNOHANG | WNOWAIT);
+        waitpid(play->pids[0], NULL, WNOHANG | WNOWAIT);
         usleep(1000);
     }
     if (!frozen) {
@@ -269,8 +156,8 @@ static void test_on_no_thread(void **state)
 {
     struct play *play = *state;
 
-    add_suspect(play, 0);
-    assert_int_equal(collect(play), 0);
+    play_add_suspect(play, 0, 0);
+    assert_int_equal(play_collect(play), 0);
     assert_true(play->suspects[THREADS].evidence.on_no_thread);
     assert_int_equal(play->suspects[THREADS].evidence.process_state, 'S');
     assert_int_equal(judge(play, THREADS).cause, CAUSE_PARKED);
@@ -282,12 +169,12 @@ static void test_threads_that_are_gone_or_not_the_same(void **state)
 {
     struct play *play = *state;
 
-    add_suspect(play, 4194304);                                /* no such thread */
-    add_suspect(play, (uint32_t)getpid());                     /* a thread, but not one of that process */
+    play_add_suspect(play, 0, 4194304);                        /* no such thread */
+    play_add_suspect(play, 0, (uint32_t)getpid());             /* a thread, but not one of that process */
     ring_builder_slot(&play->ring, 2)->registered_boot_ns = 1; /* long before its thread was started */
     ring_builder_slot(&play->ring, 3)->registered_boot_ns = 1;
     ring_builder_slot(&play->ring, 3)->kind = RIP_KIND_COROUTINE; /* may be on a younger thread */
-    assert_int_equal(collect(play), 0);
+    assert_int_equal(play_collect(play), 0);
     assert_true(play->suspects[THREADS].evidence.thread_gone);
     assert_true(play->suspects[THREADS + 1].evidence.thread_gone);
     assert_true(play->suspects[2].evidence.thread_replaced);
@@ -300,12 +187,12 @@ static void test_a_process_that_is_missing(void **state)
     struct play *play = *state;
     siginfo_t info;
 
-    kill(play->pid, SIGKILL);
+    kill(play->pids[0], SIGKILL);
     /* a leader is a zombie before its last thread is gone */
-    assert_int_equal(waitid(P_PID, (id_t)play->pid, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(waitid(P_PID, (id_t)play->pids[0], &info, WEXITED | WNOWAIT), 0);
     scene_refresh(play->scene);
     assert_int_equal(ring_named(play->scene, "ring")->processes[0].verdict, PROCESS_MISSING);
-    assert_int_equal(collect(play), 0);
+    assert_int_equal(play_collect(play), 0);
     assert_all(play, ID_EXITED, CAUSE_NONE);
 }
 
@@ -314,9 +201,9 @@ static void test_a_process_that_ends_meanwhile(void **state)
 {
     struct play *play = *state;
 
-    ring_stage_end(play->pid);
-    assert_int_equal(collect(play), play->count);
-    play->pid = ring_stage_start(start_threads, NULL, NULL);
+    ring_stage_end(play->pids[0]);
+    assert_int_equal(play_collect(play), play->count);
+    play->pids[0] = ring_stage_start(be_child, NULL, NULL);
 }
 
 static void test_a_process_without_a_verdict(void **state)
@@ -326,8 +213,8 @@ static void test_a_process_without_a_verdict(void **state)
     ring_builder_process(&play->ring, 0)->pid_namespace = 1; /* its pid means nothing here, and it holds no lock */
     scene_refresh(play->scene);
     assert_int_equal(ring_named(play->scene, "ring")->processes[0].verdict, PROCESS_UNKNOWN);
-    add_suspect(play, 0);
-    assert_int_equal(collect(play), 0);
+    play_add_suspect(play, 0, 0);
+    assert_int_equal(play_collect(play), 0);
     for (size_t i = 0; i < play->count; i++) {
         assert_int_equal(play->suspects[i].evidence.thread_state, 0);
         assert_int_equal(play->suspects[i].evidence.process_state, 0);
@@ -335,7 +222,7 @@ static void test_a_process_without_a_verdict(void **state)
     }
     play->suspects[0].process = 7; /* of no process at all */
     play->suspects[1].ring = 77;   /* of a ring that is gone */
-    assert_int_equal(collect(play), 1);
+    assert_int_equal(play_collect(play), 1);
 }
 
 /* A made-up /proc -------------------------------------------------------------------------------------------------- */
@@ -353,10 +240,10 @@ static void test_core_dump(void **state)
     ring_builder_process(&play->ring, 0)->flags = 0;
     ring_builder_process(&play->ring, 0)->pid_namespace = 0;
     scene_watch(play->scene, "", NULL, ring_stage_path(stage, "proc"));
-    open_probe(play, ring_stage_path(stage, "proc"), ample_ns);
+    play_open_own_probe(play, ring_stage_path(stage, "proc"), PLAY_AMPLE_NS);
     scene_refresh(play->scene);
     assert_int_equal(ring_named(play->scene, "ring")->processes[0].verdict, PROCESS_ALIVE);
-    assert_int_equal(collect(play), 0);
+    assert_int_equal(play_collect(play), 0);
     assert_all(play, ID_STOPPED, CAUSE_CORE_DUMP);
 }
 
@@ -389,13 +276,13 @@ static void test_the_lock_is_asked_about_again(void **state)
     ring_builder_process(&play->ring, 0)->flags = RIP_PROCESS_HAS_HOLDER_LOCK;
     ring_builder_process(&play->ring, 0)->pid_namespace = 0;
     scene_watch(play->scene, "", NULL, ring_stage_path(stage, "proc"));
-    open_probe(play, ring_stage_path(stage, "proc"), ample_ns);
+    play_open_own_probe(play, ring_stage_path(stage, "proc"), PLAY_AMPLE_NS);
     scene_refresh(play->scene);
     assert_int_equal(ring_named(play->scene, "ring")->processes[0].verdict, PROCESS_ATTESTED);
-    assert_int_equal(collect(play), 0);
+    assert_int_equal(play_collect(play), 0);
     assert_all(play, ID_STOPPED, CAUSE_SIGNAL);
     ring_stage_end(pid);
-    assert_int_equal(collect(play), play->count);
+    assert_int_equal(play_collect(play), play->count);
     assert_int_equal(play->suspects[0].evidence.thread_state, 0);
 }
 
@@ -404,15 +291,15 @@ static void test_the_lock_is_asked_about_again(void **state)
 static void fill_up(struct play *play)
 {
     for (int i = 0; play->count < SLOTS; i++)
-        add_suspect(play, (uint32_t)tids[i % THREADS]);
+        play_add_suspect(play, 0, play_tids[i % THREADS]);
 }
 
 static void test_no_time_at_all(void **state)
 {
     struct play *play = *state;
 
-    open_probe(play, "/proc", 0);
-    assert_int_equal(collect(play), play->count);
+    play_open_own_probe(play, "/proc", 0);
+    assert_int_equal(play_collect(play), play->count);
     assert_int_equal(evidence_collect(play->probe, play->scene->registry, NULL, 0), 0);
 }
 
@@ -428,12 +315,12 @@ static void test_everyone_gets_a_turn(void **state)
         play->suspects[i].state = ID_STALLED;
         play->suspects[i].cause = CAUSE_UNKNOWN;
     }
-    open_probe(play, "/proc", 1000000);
+    play_open_own_probe(play, "/proc", 1000000);
     for (; seen_count < play->count; rounds++) {
         uint64_t started_ns = clock_mono_ns();
 
         assert_true(rounds < 10000);
-        collect(play);
+        play_collect(play);
         if (clock_mono_ns() - started_ns > longest_ns)
             longest_ns = clock_mono_ns() - started_ns;
         for (size_t i = 0; i < play->count; i++) {
@@ -460,8 +347,8 @@ static void test_the_longest_frozen_of_the_new_come_first(void **state)
         }
     }
     for (uint64_t budget_ns = 8000000; left <= SLOTS / 2; budget_ns /= 2) { /* until it does not suffice for the new */
-        open_probe(play, "/proc", budget_ns);
-        left = collect(play);
+        play_open_own_probe(play, "/proc", budget_ns);
+        left = play_collect(play);
     }
     for (size_t i = 0; i < play->count; i++) {
         uint64_t since_ns = play->suspects[i].frozen_since_ns;
@@ -484,10 +371,10 @@ static void test_a_stop_is_told_of_all_at_once(void **state)
     int attempts = 0;
 
     fill_up(play);
-    kill(play->pid, SIGSTOP);
-    wait_for(play, 'T');
-    open_probe(play, "/proc", 1000000);
-    while (collect(play) != 0) /* 1 ms: too little to read a thousand threads, unless this test was put aside */
+    kill(play->pids[0], SIGSTOP);
+    play_await(play->pids[0], 'T');
+    play_open_own_probe(play, "/proc", 1000000);
+    while (play_collect(play) != 0) /* 1 ms: too little to read a thousand threads, unless this test was put aside */
         assert_true(attempts++ < 100);
     assert_all(play, ID_STOPPED, CAUSE_SIGNAL);
 }
@@ -507,13 +394,13 @@ static void test_nothing_is_kept(void **state)
     size_t before = count_descriptors();
 
     for (int i = 0; i < 10; i++)
-        collect(play);
+        play_collect(play);
     assert_int_equal(count_descriptors(), before);
 }
 
 int main(void)
 {
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, play_free)
     const struct CMUnitTest tests[] = {
         SCENE_TEST(test_sleeping),
         SCENE_TEST(test_stopped),

@@ -4,30 +4,11 @@
  * ripd/probe/evidence.c, examine.c. Two processes, one of which is stopped; tests/e2e/zoo has what root is told. The
  * clock is real, or one by which each look at it takes a while, so that budgets end at the same point each time.
  */
-#include "registry_test.h"
-
-#include <pthread.h>
-#include <signal.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
+#include "unit/probe_play.h"
 
 #include "core/waits.h"
-#include "os/clock.h"
-#include "probe/evidence.h"
 
-enum { THREADS = 100, PROCESSES = 2, RUNS = 0, STOPS = 1, COUNT = THREADS * PROCESSES };
-
-static const uint64_t ample_ns = UINT64_C(5000000000);
-
-struct play {
-    struct scene *scene;
-    struct ring_builder ring;
-    struct probe *probe;
-    struct detector_suspect suspects[COUNT]; /* those of the process that stops first */
-    pid_t pids[PROCESSES];
-};
-
-static uint32_t *tids; /* of a child's threads, shared */
+enum { THREADS = 100, RUNS = 0, STOPS = 1, COUNT = 2 * THREADS }; /* those of the process that stops come first */
 
 static uint64_t step_ns; /* that a look at the clock takes; 0 = the real one */
 static uint64_t clock_ns;
@@ -42,78 +23,18 @@ uint64_t __wrap_clock_mono_ns(void)
     return clock_ns += step_ns;
 }
 
-static void *wait_in_thread(void *context)
+static void be_child(void *context)
 {
-    __atomic_store_n(&tids[(intptr_t)context], (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
-    for (;;)
-        pause();
-    return NULL;
-}
-
-static void start_threads(void *context)
-{
-    pthread_t thread;
-
     (void)context;
-    tids[0] = (uint32_t)getpid();
-    for (intptr_t i = 1; i < THREADS; i++)
-        if (pthread_create(&thread, NULL, wait_in_thread, (void *)i) != 0)
-            abort();
-    for (intptr_t i = 1; i < THREADS; i++)
-        while (__atomic_load_n(&tids[i], __ATOMIC_ACQUIRE) == 0)
-            usleep(100);
-}
-
-static void open_probe(struct play *play, uint64_t budget_ns)
-{
-    const struct probe_options options = {
-        .proc_path = "/proc", .cgroup_path = "/sys/fs/cgroup", .budget_ns = budget_ns, .diag = -1};
-
-    probe_free(play->probe);
-    assert_int_equal(probe_new(&play->probe, &options), 0);
-}
-
-static void add_process(struct play *play, uint16_t record, uint32_t first)
-{
-    memset(tids, 0, THREADS * sizeof(*tids));
-    play->pids[record] = ring_stage_start(start_threads, NULL, NULL);
-    ring_builder_add_process(&play->ring, record, (uint32_t)play->pids[record],
-                             ring_stage_start_time(play->pids[record]), "child");
-    ring_builder_process(&play->ring, record)->flags = 0;
-    ring_builder_process(&play->ring, record)->pid_namespace = ring_stage_pid_namespace();
-    usleep(20000); /* ticks: the ids are registered after their threads have started */
-    for (uint32_t i = 0; i < THREADS; i++) {
-        uint32_t slot = first + i;
-
-        ring_builder_add_id(&play->ring, slot, slot + 1, tids[i], record, "worker");
-        ring_builder_slot(&play->ring, slot)->registered_boot_ns = clock_boot_ns();
-        play->suspects[slot] = (struct detector_suspect){
-            .ring = 1,
-            .slot = slot,
-            .generation = ring_builder_slot(&play->ring, slot)->generation,
-            .process = record,
-            .tid = tids[i],
-            .frozen_since_ns = 1000 + slot,
-            .state = ID_RUNNING,
-        };
-    }
+    play_start_threads(THREADS - 1, play_wait);
 }
 
 static int set_up(void **state)
 {
-    const struct ring_geometry geometry = {.slot_capacity = COUNT};
-    struct play *play = calloc(1, sizeof(*play));
-    void *scene;
+    struct play *play = play_new();
 
-    assert_non_null(play);
-    tids = mmap(NULL, THREADS * sizeof(*tids), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(tids, MAP_FAILED);
-    scene_open(&scene);
-    play->scene = scene;
-    ring_stage_build(&play->scene->stage, "ring", &geometry, &play->ring);
-    add_process(play, STOPS, 0);
-    add_process(play, RUNS, THREADS);
-    open_probe(play, ample_ns);
+    play_add_process(play, STOPS, THREADS, 0, be_child, NULL);
+    play_add_process(play, RUNS, THREADS, 0, be_child, NULL);
     scene_refresh(play->scene);
     *state = play;
     return 0;
@@ -121,53 +42,23 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    struct play *play = *state;
-    void *scene = play->scene;
-
-    for (int i = 0; i < PROCESSES; i++)
-        ring_stage_end(play->pids[i]);
     step_ns = 0;
-    probe_free(play->probe);
-    ring_stage_release(&play->ring);
-    scene_close(&scene);
-    munmap(tids, THREADS * sizeof(*tids));
-    free(play);
-    return 0;
+    return play_free(state);
 }
 
 /* Sends the signal, and waits until the process's first thread is in that state. */
 static void stop(const struct play *play, int number, char letter)
 {
-    char path[64], text[512] = "", now = 0;
-
     kill(play->pids[STOPS], number);
-    snprintf(path, sizeof(path), "/proc/%d/stat", play->pids[STOPS]);
-    for (int i = 0; i < 10000 && now != letter; i++) {
-        FILE *file = fopen(path, "re");
-
-        assert_non_null(file);
-        assert_non_null(fgets(text, sizeof(text), file));
-        fclose(file);
-        now = strrchr(text, ')')[2];
-        usleep(1000);
-    }
-    assert_int_equal(now, letter);
+    play_await(play->pids[STOPS], letter);
 }
 
 /* Collects, and takes over the verdicts for the next time. */
 static size_t collect(struct play *play)
 {
-    size_t left;
+    size_t left = play_collect(play);
 
-    for (size_t i = 0; i < COUNT; i++)
-        play->suspects[i].evidence = (struct evidence){0};
-    left = evidence_collect(play->probe, play->scene->registry, play->suspects, COUNT);
-    for (size_t i = 0; i < COUNT; i++) {
-        struct verdict verdict = cause_judge(&play->suspects[i].evidence);
-
-        play->suspects[i].state = verdict.state;
-        play->suspects[i].cause = verdict.cause;
-    }
+    play_take_verdicts(play);
     return left;
 }
 
@@ -265,7 +156,7 @@ static void test_the_stopped_come_last(void **state)
 
     all_wait(play); /* one that is ready to run is looked at, and not examined */
     stop(play, SIGSTOP, 'T');
-    open_probe(play, 1000000);
+    play_open_own_probe(play, "/proc", 1000000);
     step_ns = 10000;
     while (known < THREADS) {
         size_t before = known, examined = 0;
@@ -315,7 +206,7 @@ static void test_no_time_for_doubts(void **state)
         nodes[i] = (struct waits_node){
             .ring = 1, .slot = (uint32_t)i, .generation = play->suspects[i].generation, .doubted = true};
     assert_int_equal(evidence_doubt(play->probe, play->scene->registry, &waits), COUNT);
-    step_ns = ample_ns;
+    step_ns = PLAY_AMPLE_NS;
     evidence_confirm(play->probe, play->scene->registry, play->suspects, COUNT);
     step_ns = 0;
     for (size_t i = 0; i < COUNT; i++) {
@@ -336,7 +227,7 @@ static void test_no_time_for_processes(void **state)
     all_wait(play);
     for (size_t i = 0; i < COUNT; i++)
         facts[i] = play->suspects[i].kernel;
-    step_ns = ample_ns;
+    step_ns = PLAY_AMPLE_NS;
     collect(play);
     step_ns = 0;
     for (size_t i = 0; i < COUNT; i++) {

@@ -3,115 +3,36 @@
  * test_examine.c - threads that are ready to run, and threads that wait, over several calls: ripd/probe/examine.c. The
  * process holds no lock of its ring, so only what anyone is told is asked of it; tests/e2e/zoo has the rest.
  */
-#include "registry_test.h"
-
-#include <pthread.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-
-#include "os/clock.h"
-#include "probe/evidence.h"
+#include "unit/probe_play.h"
 
 enum { SLEEPER, SPINNER, THREADS };
 
 #define MS UINT64_C(1000000)
 
-static const uint64_t ample_ns = 5000 * MS;
-
-struct play {
-    struct scene *scene;
-    struct ring_builder ring;
-    struct probe *probe;
-    struct detector_suspect suspects[THREADS];
-    pid_t pid;
-};
-static uint32_t *tids; /* of the child's threads, shared */
 static volatile uint64_t spun;
 
 static void *spin(void *context)
 {
-    (void)context;
-    __atomic_store_n(&tids[SPINNER], (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+    play_tell_tid((size_t)(uintptr_t)context);
     for (;;)
         spun++;
     return NULL;
 }
 
-static void start_threads(void *context)
+static void be_child(void *context)
 {
-    pthread_t thread;
-
     (void)context;
-    tids[SLEEPER] = (uint32_t)getpid();
-    if (pthread_create(&thread, NULL, spin, NULL) != 0)
-        abort();
-    while (__atomic_load_n(&tids[SPINNER], __ATOMIC_ACQUIRE) == 0)
-        usleep(100);
-}
-
-static void open_probe(struct play *play, uint64_t budget_ns)
-{
-    const struct probe_options options = {
-        .proc_path = "/proc", .cgroup_path = "/sys/fs/cgroup", .budget_ns = budget_ns, .diag = -1};
-
-    probe_free(play->probe);
-    assert_int_equal(probe_new(&play->probe, &options), 0);
+    play_start_threads(SPINNER, spin);
 }
 
 static int set_up(void **state)
 {
-    const struct ring_geometry geometry = {.slot_capacity = THREADS};
-    struct play *play = calloc(1, sizeof(*play));
-    void *scene;
+    struct play *play = play_new();
 
-    assert_non_null(play);
-    tids = mmap(NULL, THREADS * sizeof(*tids), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(tids, MAP_FAILED);
-    scene_open(&scene);
-    play->scene = scene;
-    play->pid = ring_stage_start(start_threads, NULL, NULL);
-    ring_stage_build(&play->scene->stage, "ring", &geometry, &play->ring);
-    ring_builder_add_process(&play->ring, 0, (uint32_t)play->pid, ring_stage_start_time(play->pid), "child");
-    ring_builder_process(&play->ring, 0)->flags = 0;
-    ring_builder_process(&play->ring, 0)->pid_namespace = ring_stage_pid_namespace();
-    usleep(20000); /* ticks: the ids are registered after their threads have started */
-    for (uint32_t slot = 0; slot < THREADS; slot++) {
-        ring_builder_add_id(&play->ring, slot, slot + 1, tids[slot], 0, "worker");
-        ring_builder_slot(&play->ring, slot)->registered_boot_ns = clock_boot_ns();
-        play->suspects[slot] = (struct detector_suspect){
-            .ring = 1,
-            .slot = slot,
-            .generation = ring_builder_slot(&play->ring, slot)->generation,
-            .tid = tids[slot],
-            .frozen_since_ns = 1000 + slot,
-            .state = ID_RUNNING,
-        };
-    }
-    open_probe(play, ample_ns);
+    play_add_process(play, 0, THREADS, 0, be_child, NULL);
     scene_refresh(play->scene);
     *state = play;
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct play *play = *state;
-    void *scene = play->scene;
-
-    ring_stage_end(play->pid);
-    probe_free(play->probe);
-    ring_stage_release(&play->ring);
-    scene_close(&scene);
-    munmap(tids, THREADS * sizeof(*tids));
-    free(play);
-    return 0;
-}
-
-static size_t collect(struct play *play)
-{
-    for (size_t i = 0; i < THREADS; i++)
-        play->suspects[i].evidence = (struct evidence){0};
-    return evidence_collect(play->probe, play->scene->registry, play->suspects, THREADS);
 }
 
 static enum id_cause cause_of(const struct play *play, size_t suspect)
@@ -125,7 +46,7 @@ static void test_a_verdict_at_the_first_call(void **state)
     struct play *play = *state;
     const struct kernel_facts *facts;
 
-    assert_int_equal(collect(play), 0);
+    assert_int_equal(play_collect(play), 0);
     assert_int_equal(play->suspects[SPINNER].evidence.thread_state, 'R');
     assert_true(cause_of(play, SPINNER) == CAUSE_SPINNING || cause_of(play, SPINNER) == CAUSE_STARVED);
     facts = play->suspects[SPINNER].kernel;
@@ -134,7 +55,7 @@ static void test_a_verdict_at_the_first_call(void **state)
     assert_null(facts->syscall);
     for (int i = 0; i < 1000 && cause_of(play, SPINNER) != CAUSE_SPINNING; i++) {
         usleep(30000);
-        assert_int_equal(collect(play), 0);
+        assert_int_equal(play_collect(play), 0);
     }
     assert_int_equal(cause_of(play, SPINNER), CAUSE_SPINNING);
     assert_true(play->suspects[SPINNER].kernel->cpu_ns > 0);
@@ -146,13 +67,13 @@ static void test_too_little_time_for_two_looks(void **state)
     struct play *play = *state;
 
     for (int i = 0; i == 0 || (i < 1000 && cause_of(play, SPINNER) != CAUSE_NONE); i++) {
-        open_probe(play, 10 * MS);
-        collect(play); /* put aside in the middle of it, there is time enough between two looks */
+        play_open_own_probe(play, "/proc", 10 * MS);
+        play_collect(play); /* put aside in the middle of it, there is time enough between two looks */
     }
     assert_int_equal(cause_of(play, SPINNER), CAUSE_NONE);
     for (int i = 0; i < 1000 && cause_of(play, SPINNER) == CAUSE_NONE; i++) {
         usleep(20000);
-        collect(play);
+        play_collect(play);
     }
     assert_true(cause_of(play, SPINNER) == CAUSE_SPINNING || cause_of(play, SPINNER) == CAUSE_STARVED);
 }
@@ -166,9 +87,9 @@ static void test_a_call_keeps_to_its_budget(void **state)
     for (int i = 0; i < 50; i++) {
         uint64_t began_mono_ns, took_ns;
 
-        open_probe(play, 20 * MS);
+        play_open_own_probe(play, "/proc", 20 * MS);
         began_mono_ns = clock_mono_ns();
-        collect(play);
+        play_collect(play);
         took_ns = clock_mono_ns() - began_mono_ns;
         shortest_ns = took_ns < shortest_ns ? took_ns : shortest_ns;
     }
@@ -181,7 +102,7 @@ static void test_nothing_is_guessed(void **state)
     struct play *play = *state;
     const struct kernel_facts *facts;
 
-    assert_int_equal(collect(play), 0);
+    assert_int_equal(play_collect(play), 0);
     facts = play->suspects[SLEEPER].kernel;
     assert_non_null(facts);
     assert_int_equal(facts->state, 'S');
@@ -198,15 +119,15 @@ static void test_the_window_grows(void **state)
     struct play *play = *state;
     uint64_t window_ns;
 
-    collect(play);
+    play_collect(play);
     usleep(50000);
-    collect(play);
+    play_collect(play);
     window_ns = play->suspects[SLEEPER].kernel->window_ns;
     assert_true(window_ns != KERNEL_UNKNOWN && window_ns >= 50 * MS);
     assert_ptr_equal(evidence_kernel(play->probe, 1, SLEEPER, play->suspects[SLEEPER].generation),
                      play->suspects[SLEEPER].kernel);
     play->suspects[SLEEPER].progress++; /* another stall */
-    collect(play);
+    play_collect(play);
     assert_int_equal(play->suspects[SLEEPER].kernel->window_ns, KERNEL_UNKNOWN);
     evidence_collect(play->probe, play->scene->registry, play->suspects, 0);
     assert_null(evidence_kernel(play->probe, 1, SLEEPER, play->suspects[SLEEPER].generation));
@@ -214,7 +135,7 @@ static void test_the_window_grows(void **state)
 
 int main(void)
 {
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, play_free)
     const struct CMUnitTest tests[] = {
         SCENE_TEST(test_a_verdict_at_the_first_call),
         SCENE_TEST(test_too_little_time_for_two_looks),

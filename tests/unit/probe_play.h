@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * probe_play.h - what the tests of the probe share: children, a ring that claims their threads, and a suspect for each
+ * of those. /proc, the children and their threads are real, the ring is made of ring.h alone.
+ */
+#ifndef TESTS_UNIT_PROBE_PLAY_H
+#define TESTS_UNIT_PROBE_PLAY_H
+
+#include "registry_test.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "os/clock.h"
+#include "probe/evidence.h"
+
+enum { PLAY_PROCESSES = 2, PLAY_THREADS_MAX = 128, PLAY_SUSPECTS_MAX = 1024 };
+
+#define PLAY_AMPLE_NS UINT64_C(5000000000) /* a budget that suffices for all */
+
+struct play {
+    struct scene *scene;
+    struct ring_builder ring; /* "ring" */
+    struct probe *probe;
+    struct detector_suspect suspects[PLAY_SUSPECTS_MAX];
+    size_t count;
+    pid_t pids[PLAY_PROCESSES]; /* by record; 0 = none */
+};
+
+/* Of the threads of the child that is being started, shared with it. */
+static uint32_t *play_tids;
+
+/* Called by each thread but the first, which has number 0. */
+static inline void play_tell_tid(size_t thread)
+{
+    __atomic_store_n(&play_tids[thread], (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+}
+
+static inline void *play_wait(void *context)
+{
+    play_tell_tid((size_t)(uintptr_t)context);
+    for (;;)
+        pause();
+    return NULL;
+}
+
+/* A child's: starts so many threads besides the first, and waits until they are there. */
+static inline void play_start_threads(size_t count, void *(*body)(void *context))
+{
+    pthread_t thread;
+
+    play_tids[0] = (uint32_t)getpid();
+    for (uintptr_t i = 1; i <= count; i++)
+        if (pthread_create(&thread, NULL, body, (void *)i) != 0)
+            abort();
+    for (size_t i = 1; i <= count; i++)
+        while (__atomic_load_n(&play_tids[i], __ATOMIC_ACQUIRE) == 0)
+            usleep(100);
+}
+
+static inline void play_open_probe(struct play *play, const struct probe_options *options)
+{
+    probe_free(play->probe);
+    play->probe = NULL;
+    assert_int_equal(probe_new(&play->probe, options), 0);
+}
+
+/* One that looks for itself. */
+static inline void play_open_own_probe(struct play *play, const char *proc_path, uint64_t budget_ns)
+{
+    const struct probe_options options = {
+        .proc_path = proc_path, .cgroup_path = "/sys/fs/cgroup", .budget_ns = budget_ns, .diag = -1};
+
+    play_open_probe(play, &options);
+}
+
+/* A new suspect in the next slot: a thread of the process of a record; 0 = on none. */
+static inline void play_add_suspect(struct play *play, uint16_t record, uint32_t tid)
+{
+    uint32_t slot = (uint32_t)play->count++;
+
+    ring_builder_add_id(&play->ring, slot, slot + 1, tid, record, "worker");
+    ring_builder_slot(&play->ring, slot)->registered_boot_ns = clock_boot_ns();
+    play->suspects[slot] = (struct detector_suspect){
+        .ring = 1,
+        .slot = slot,
+        .generation = ring_builder_slot(&play->ring, slot)->generation,
+        .process = record,
+        .tid = tid,
+        .frozen_since_ns = 1000 + slot,
+        .state = ID_RUNNING,
+    };
+}
+
+/* Starts a child of that record, which has so many threads and holds no lock unless it says so. body tells their tids.
+ */
+static inline void play_add_process(struct play *play, uint16_t record, size_t thread_count, uint32_t flags,
+                                    void (*body)(void *context), void *context)
+{
+    memset(play_tids, 0, PLAY_THREADS_MAX * sizeof(*play_tids));
+    play->pids[record] = ring_stage_start(body, NULL, context);
+    ring_builder_add_process(&play->ring, record, (uint32_t)play->pids[record],
+                             ring_stage_start_time(play->pids[record]), "child");
+    ring_builder_process(&play->ring, record)->flags = flags;
+    ring_builder_process(&play->ring, record)->pid_namespace = ring_stage_pid_namespace();
+    usleep(20000); /* ticks: the ids are registered after their threads have started */
+    for (size_t i = 0; i < thread_count; i++)
+        play_add_suspect(play, record, play_tids[i]);
+}
+
+/* A stage, a ring that nobody is in, and a probe that looks for itself and has time for everything. */
+static inline struct play *play_new(void)
+{
+    const struct ring_geometry geometry = {.slot_capacity = PLAY_SUSPECTS_MAX};
+    struct play *play = calloc(1, sizeof(*play));
+    void *scene;
+
+    assert_non_null(play);
+    play_tids =
+        mmap(NULL, PLAY_THREADS_MAX * sizeof(*play_tids), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(play_tids, MAP_FAILED);
+    scene_open(&scene);
+    play->scene = scene;
+    ring_stage_build(&play->scene->stage, "ring", &geometry, &play->ring);
+    play_open_own_probe(play, "/proc", PLAY_AMPLE_NS);
+    return play;
+}
+
+static inline int play_free(void **state)
+{
+    struct play *play = *state;
+    void *scene = play->scene;
+
+    for (size_t i = 0; i < PLAY_PROCESSES; i++)
+        if (play->pids[i] != 0)
+            ring_stage_end(play->pids[i]);
+    probe_free(play->probe);
+    ring_stage_release(&play->ring);
+    scene_close(&scene);
+    munmap(play_tids, PLAY_THREADS_MAX * sizeof(*play_tids));
+    free(play);
+    return 0;
+}
+
+/* What is left unexamined. */
+static inline size_t play_collect(struct play *play)
+{
+    for (size_t i = 0; i < play->count; i++)
+        play->suspects[i].evidence = (struct evidence){0};
+    return evidence_collect(play->probe, play->scene->registry, play->suspects, play->count);
+}
+
+/* What is made of the evidence is known the next time. */
+static inline void play_take_verdicts(struct play *play)
+{
+    for (size_t i = 0; i < play->count; i++) {
+        struct verdict verdict = cause_judge(&play->suspects[i].evidence);
+
+        play->suspects[i].state = verdict.state;
+        play->suspects[i].cause = verdict.cause;
+    }
+}
+
+/* Waits until the first thread of a process is in that state. */
+static inline void play_await(pid_t pid, char letter)
+{
+    char path[64], text[512] = "", state = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    for (int i = 0; i < 10000 && state != letter; i++) {
+        FILE *file = fopen(path, "re");
+
+        assert_non_null(file);
+        assert_non_null(fgets(text, sizeof(text), file));
+        fclose(file);
+        state = strrchr(text, ')')[2];
+        usleep(1000);
+    }
+    assert_int_equal(state, letter);
+}
+
+#endif
