@@ -17,6 +17,8 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "os/helper.h"
@@ -179,6 +181,50 @@ static void test_too_many_files(void **state)
     link_done(&link);
 }
 
+/* Its end of the link is ours, too: how long it waits for a question can be seen there, and changed. */
+static int start_by_hand(struct sym_link *link)
+{
+    struct sym_ready ready;
+    int ends[2];
+
+    assert_int_equal(link_init(link), 0);
+    assert_int_equal(packet_pair(ends), 0);
+    assert_int_equal(helper_start(program, ends[1], &link->pid), 0);
+    assert_int_equal(clock_getcpuclockid(link->pid, &link->clock), 0);
+    link->descriptor = ends[0];
+    assert_int_equal(packet_receive(ends[0], &ready, sizeof(ready), true, NULL), sizeof(ready));
+    assert_int_equal(ready.kind, SYM_READY);
+    return ends[1];
+}
+
+/* When nothing is asked for a minute, what is open goes; with the next question it is opened anew. */
+static void test_idle_files_are_closed(void **state)
+{
+    struct timeval patient = {0}, impatient = {.tv_usec = 20000};
+    socklen_t length = sizeof(patient);
+    struct symbol *symbol = NULL;
+    struct sym_link link;
+    int theirs = start_by_hand(&link), result = 0;
+
+    (void)state;
+    assert_int_equal(getsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &patient, &length), 0);
+    assert_int_equal(patient.tv_sec, 60);
+    assert_int_equal(setsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &impatient, sizeof(impatient)), 0);
+    assert_int_equal(open_own(&link, 1, true), 0);
+    for (int i = 0; i < 100 && result == 0; i++) {
+        usleep(50000);
+        result = link_look(&link, 1, sought_address(), &patience, &symbol);
+        free(symbol);
+        symbol = NULL;
+    }
+    assert_int_equal(result, -ENOENT);
+    assert_int_equal(setsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &patient, sizeof(patient)), 0);
+    assert_int_equal(open_own(&link, 1, true), 0);
+    assert_sought(&link, 1);
+    close(theirs);
+    link_done(&link);
+}
+
 static void test_messages_that_are_none(void **state)
 {
     struct sym_open message = message_for(1, "/nowhere", true);
@@ -306,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_another_build_id),
         cmocka_unit_test(test_by_path),
         cmocka_unit_test(test_too_many_files),
+        cmocka_unit_test(test_idle_files_are_closed),
         cmocka_unit_test(test_messages_that_are_none),
         cmocka_unit_test(test_it_ends_at_nonsense),
         cmocka_unit_test(test_what_it_is),
