@@ -46,6 +46,11 @@ struct sim_world;
 struct sim_world *sim_new(struct sim_options options);
 void sim_free(struct sim_world *world);
 
+/* A test in a world in which nothing is at random: *state is the world. */
+int sim_set_up(void **state);
+int sim_tear_down(void **state);
+#define SIM_TEST(name) cmocka_unit_test_setup_teardown(name, sim_set_up, sim_tear_down)
+
 /* Who lives in it. An id moves every period_ms, a random part of the first one after it was added. */
 void sim_add(struct sim_world *world, const char *who, uint64_t period_ms);
 void sim_alias(struct sim_world *world, const char *who,

@@ -42,6 +42,18 @@ void sim_free(struct sim_world *world)
     free(world);
 }
 
+int sim_set_up(void **state)
+{
+    *state = sim_new((struct sim_options){.seed = 1});
+    return 0;
+}
+
+int sim_tear_down(void **state)
+{
+    sim_free(*state);
+    return 0;
+}
+
 void sim_print(struct sim_world *world, const char *format, ...)
 {
     const size_t room = SIM_TRACE_BYTES - world->trace_bytes;

@@ -5,16 +5,10 @@
  */
 #include "sim/sim.h"
 
-static struct sim_world *quiet_world(void)
+static void a_stall_goes_on(void **state)
 {
-    return sim_new((struct sim_options){.seed = 1});
-}
+    struct sim_world *world = *state;
 
-static void a_stall_goes_on(void **context)
-{
-    struct sim_world *world = quiet_world();
-
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
     sim_run(world, 500);
@@ -32,14 +26,12 @@ static void a_stall_goes_on(void **context)
     sim_thaw(world, "7/71");
     sim_run(world, 10000);
     SIM_TRACE(world, "[84500] 7/71 > over: moved at 78500 after 77500 ms, 1 stall\n");
-    sim_free(world);
 }
 
-static void one_that_moved_meanwhile_is_over(void **context)
+static void one_that_moved_meanwhile_is_over(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_run(world, 500);
     sim_freeze(world, "7/71");
@@ -56,14 +48,12 @@ static void one_that_moved_meanwhile_is_over(void **context)
     sim_thaw(world, "7/71");
     sim_run(world, 10000);
     SIM_TRACE(world, "[16500] 7/71 > over: moved at 10500 after 9500 ms, 1 stall\n");
-    sim_free(world);
 }
 
-static void one_that_moved_and_froze_again_is_the_same_episode(void **context)
+static void one_that_moved_and_froze_again_is_the_same_episode(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_run(world, 500);
     sim_freeze(world, "7/71");
@@ -79,14 +69,12 @@ static void one_that_moved_and_froze_again_is_the_same_episode(void **context)
                      "[ 7500] ripd > restarted after 3 s\n"
                      "[18500] 7/71 > is stalled, unknown\n"
                      "[25500] 7/71 > over: moved at 19500 after 18500 ms, 2 stalls\n");
-    sim_free(world);
 }
 
-static void those_that_are_gone_are_over(void **context)
+static void those_that_are_gone_are_over(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     for (unsigned i = 0; i < 3; i++)
         sim_add(world, (const char *[]){"7/71", "7/72", "8/1"}[i], 10);
     sim_run(world, 500);
@@ -106,15 +94,13 @@ static void those_that_are_gone_are_over(void **context)
                      "[ 8500] 7/71 > over: gone at 8500 after 7500 ms, 1 stall\n"
                      "[ 8500] 7/72 > over: gone at 8500 after 7500 ms, 1 stall\n"
                      "[ 8500] 8/1 > over: gone at 8500 after 7500 ms, 1 stall\n");
-    sim_free(world);
 }
 
 /* Only what was open is taken up: others have their whole threshold, for nobody looked. */
-static void nobody_else_is_accused(void **context)
+static void nobody_else_is_accused(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
     sim_run(world, 500);
@@ -127,14 +113,12 @@ static void nobody_else_is_accused(void **context)
     sim_run(world, 1000);
     SIM_TRACE(world, "[69500] 7/71 > stalled, unknown\n"
                      "[69500] 7/72 > stalled, unknown\n");
-    sim_free(world);
 }
 
-static void restarts_come_in_rows(void **context)
+static void restarts_come_in_rows(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_run(world, 500);
     sim_freeze(world, "7/71");
@@ -152,15 +136,13 @@ static void restarts_come_in_rows(void **context)
     sim_exit(world, "7/71");
     sim_run(world, 2000);
     SIM_TRACE(world, "[21500] 7/71 > over: gone at 21500 after 20500 ms, 1 stall\n");
-    sim_free(world);
 }
 
 /* Another configuration after the restart: the stall is within its threshold now. */
-static void a_longer_threshold_after_the_restart(void **context)
+static void a_longer_threshold_after_the_restart(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_run(world, 500);
     sim_freeze(world, "7/71");
@@ -171,19 +153,18 @@ static void a_longer_threshold_after_the_restart(void **context)
     SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n"
                      "[ 7500] ripd > restarted after 2 s\n"
                      "[15500] 7/71 > over: excused at 9500 after 8500 ms, 1 stall\n");
-    sim_free(world);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stall_goes_on),
-        cmocka_unit_test(one_that_moved_meanwhile_is_over),
-        cmocka_unit_test(one_that_moved_and_froze_again_is_the_same_episode),
-        cmocka_unit_test(those_that_are_gone_are_over),
-        cmocka_unit_test(nobody_else_is_accused),
-        cmocka_unit_test(restarts_come_in_rows),
-        cmocka_unit_test(a_longer_threshold_after_the_restart),
+        SIM_TEST(a_stall_goes_on),
+        SIM_TEST(one_that_moved_meanwhile_is_over),
+        SIM_TEST(one_that_moved_and_froze_again_is_the_same_episode),
+        SIM_TEST(those_that_are_gone_are_over),
+        SIM_TEST(nobody_else_is_accused),
+        SIM_TEST(restarts_come_in_rows),
+        SIM_TEST(a_longer_threshold_after_the_restart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,16 +9,10 @@
 
 #define PHASES 3000u
 
-static struct sim_world *quiet_world(void)
+static void a_rule_is_for_those_whose_name_matches(void **state)
 {
-    return sim_new((struct sim_options){.seed = 1});
-}
+    struct sim_world *world = *state;
 
-static void a_rule_is_for_those_whose_name_matches(void **context)
-{
-    struct sim_world *world = quiet_world();
-
-    (void)context;
     sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "batch-*=20s ui*=2s");
     sim_add(world, "7/1", 10);
     sim_add(world, "7/2", 10);
@@ -33,14 +27,12 @@ static void a_rule_is_for_those_whose_name_matches(void **context)
     SIM_TRACE(world, "[ 3000] 7/3 > stalled, unknown\n"
                      "[ 6000] 7/2 > stalled, unknown\n"
                      "[21000] 7/1 > stalled, unknown\n");
-    sim_free(world);
 }
 
-static void the_first_rule_that_matches_decides(void **context)
+static void the_first_rule_that_matches_decides(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "batch-nightly=30s batch-*=10s *=3s");
     sim_add(world, "7/1", 10);
     sim_add(world, "7/2", 10);
@@ -55,15 +47,13 @@ static void the_first_rule_that_matches_decides(void **context)
     SIM_TRACE(world, "[ 4000] 7/3 > stalled, unknown\n"
                      "[11000] 7/2 > stalled, unknown\n"
                      "[31000] 7/1 > stalled, unknown\n");
-    sim_free(world);
 }
 
 /* A slot's next owner is somebody else. */
-static void another_id_in_the_slot_has_its_own_rule(void **context)
+static void another_id_in_the_slot_has_its_own_rule(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "batch-*=20s");
     sim_add(world, "7/1", 10);
     sim_name(world, "7/1", "batch-7");
@@ -73,15 +63,13 @@ static void another_id_in_the_slot_has_its_own_rule(void **context)
     sim_freeze(world, "7/1");
     sim_run(world, 10000);
     SIM_TRACE(world, "[ 9000] 7/1 > stalled, unknown\n");
-    sim_free(world);
 }
 
 /* A rule below the interval: the scans come sooner, for its ids alone. */
-static void a_short_rule_brings_the_scan_forward(void **context)
+static void a_short_rule_brings_the_scan_forward(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "ui=250ms");
     sim_add(world, "7/1", 10);
     sim_name(world, "7/1", "ui");
@@ -89,14 +77,12 @@ static void a_short_rule_brings_the_scan_forward(void **context)
     sim_freeze(world, "7/1");
     sim_run(world, 1000);
     SIM_TRACE(world, "[ 1500] 7/1 > stalled, unknown\n");
-    sim_free(world);
 }
 
-static void a_shorter_threshold_accuses_on_the_next_scan(void **context)
+static void a_shorter_threshold_accuses_on_the_next_scan(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/1", 10);
     sim_add(world, "7/2", 10);
     sim_run(world, 500);
@@ -105,15 +91,13 @@ static void a_shorter_threshold_accuses_on_the_next_scan(void **context)
     sim_configure(world, SIM_INTERVAL_MS, 2000, "");
     sim_run(world, 10000);
     SIM_TRACE(world, "[ 5000] 7/1 > stalled, unknown\n");
-    sim_free(world);
 }
 
 /* It is in the list no more at the next scan; its episode ends, and a new one begins at the longer threshold. */
-static void a_longer_threshold_excuses_on_the_next_scan(void **context)
+static void a_longer_threshold_excuses_on_the_next_scan(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/1", 10);
     sim_run(world, 500);
     sim_freeze(world, "7/1");
@@ -130,15 +114,13 @@ static void a_longer_threshold_excuses_on_the_next_scan(void **context)
     sim_thaw(world, "7/1");
     sim_run(world, 40000);
     SIM_TRACE(world, "[70000] 7/1 > over: moved at 39000 after 38000 ms, 2 stalls\n");
-    sim_free(world);
 }
 
 /* The same by a rule, and its end when the rule goes again. */
-static void a_rule_that_comes_and_goes(void **context)
+static void a_rule_that_comes_and_goes(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/1", 10);
     sim_run(world, 500);
     sim_freeze(world, "7/1");
@@ -150,15 +132,13 @@ static void a_rule_that_comes_and_goes(void **context)
     sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "");
     sim_run(world, 1000);
     SIM_TRACE(world, "[16000] 7/1 > stalled, unknown\n");
-    sim_free(world);
 }
 
 /* The interval changes from a minute to a second, just after a scan. */
-static void a_shorter_interval_does_not_wait_for_the_longer_one(void **context)
+static void a_shorter_interval_does_not_wait_for_the_longer_one(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_configure(world, 60000, 300000, "");
     sim_add(world, "7/1", 10);
     sim_run(world, 120500);
@@ -166,7 +146,6 @@ static void a_shorter_interval_does_not_wait_for_the_longer_one(void **context)
     sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "");
     sim_run(world, 8000);
     SIM_TRACE(world, "[126500] 7/1 > stalled, unknown\n");
-    sim_free(world);
 }
 
 /* Between T and T + interval (scans take no time here) for random rules, intervals and moments of freezing. */
@@ -206,14 +185,14 @@ static void every_phase_is_reported_in_time(void **context)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_rule_is_for_those_whose_name_matches),
-        cmocka_unit_test(the_first_rule_that_matches_decides),
-        cmocka_unit_test(another_id_in_the_slot_has_its_own_rule),
-        cmocka_unit_test(a_short_rule_brings_the_scan_forward),
-        cmocka_unit_test(a_shorter_threshold_accuses_on_the_next_scan),
-        cmocka_unit_test(a_longer_threshold_excuses_on_the_next_scan),
-        cmocka_unit_test(a_rule_that_comes_and_goes),
-        cmocka_unit_test(a_shorter_interval_does_not_wait_for_the_longer_one),
+        SIM_TEST(a_rule_is_for_those_whose_name_matches),
+        SIM_TEST(the_first_rule_that_matches_decides),
+        SIM_TEST(another_id_in_the_slot_has_its_own_rule),
+        SIM_TEST(a_short_rule_brings_the_scan_forward),
+        SIM_TEST(a_shorter_threshold_accuses_on_the_next_scan),
+        SIM_TEST(a_longer_threshold_excuses_on_the_next_scan),
+        SIM_TEST(a_rule_that_comes_and_goes),
+        SIM_TEST(a_shorter_interval_does_not_wait_for_the_longer_one),
         cmocka_unit_test(every_phase_is_reported_in_time),
     };
 

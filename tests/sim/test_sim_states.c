@@ -6,17 +6,11 @@
 
 #include "sim/sim.h"
 
-static struct sim_world *quiet_world(void)
-{
-    return sim_new((struct sim_options){.seed = 1});
-}
-
 /* Each in a process of its own; all are in the counts, none is a stall. */
-static void trap_16_states_of_their_own(void **context)
+static void trap_16_states_of_their_own(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     for (int ring = 1; ring <= 7; ring++) {
         char who[16];
 
@@ -50,15 +44,13 @@ static void trap_16_states_of_their_own(void **context)
                      "[ 7500] 7/1 > is dead\n"
                      "[ 7500] 8/1 > is running\n");
     sim_run(world, 60000);
-    sim_free(world);
 }
 
 /* gdb for a minute, then continued: it moves, and was never accused. */
-static void trap_16_stopped_and_continued(void **context)
+static void trap_16_stopped_and_continued(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
     sim_run(world, 500);
@@ -70,15 +62,13 @@ static void trap_16_stopped_and_continued(void **context)
     sim_counts(world);
     SIM_TRACE(world, "[60500] ripd > 2 stopped\n"
                      "[61000] ripd > 2 running\n");
-    sim_free(world);
 }
 
 /* The time stopped is not held against one that is stuck as well: it is stuck from when it could have run. */
-static void trap_16_stuck_when_continued(void **context)
+static void trap_16_stuck_when_continued(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_run(world, 500);
     sim_freeze(world, "7/71");
@@ -90,14 +80,12 @@ static void trap_16_stuck_when_continued(void **context)
     sim_run(world, 10000);
     SIM_TRACE(world, "[61000] 7/71 > is running\n"
                      "[66000] 7/71 > stalled, unknown\n");
-    sim_free(world);
 }
 
-static void trap_16_a_stall_that_is_stopped_is_over(void **context)
+static void trap_16_a_stall_that_is_stopped_is_over(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_run(world, 500);
     sim_freeze(world, "7/71");
@@ -106,14 +94,12 @@ static void trap_16_a_stall_that_is_stopped_is_over(void **context)
     sim_stop(world, 7, 'T');
     sim_run(world, 20000);
     SIM_TRACE(world, "[15000] 7/71 > over: stopped at 9000 after 8000 ms, 1 stall\n");
-    sim_free(world);
 }
 
-static void an_id_on_no_thread_is_parked(void **context)
+static void an_id_on_no_thread_is_parked(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_run(world, 500);
     sim_park(world, "7/71");
@@ -123,14 +109,12 @@ static void an_id_on_no_thread_is_parked(void **context)
     sim_run(world, 1000);
     sim_look(world, "7/71");
     SIM_TRACE(world, "[ 7500] 7/71 > is stopped, signal\n");
-    sim_free(world);
 }
 
-static void the_gone_end_their_stalls(void **context)
+static void the_gone_end_their_stalls(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     for (int ring = 1; ring <= 5; ring++) {
         char who[16];
 
@@ -157,15 +141,13 @@ static void the_gone_end_their_stalls(void **context)
                      "[ 7000] 3/1 > over: gone at 7000 after 7000 ms, 1 stall\n");
     sim_counts(world);
     SIM_TRACE(world, "[15500] ripd > 1 running 1 exited 1 dead\n");
-    sim_free(world);
 }
 
 /* It moves every six seconds and a half: one episode, not ten. */
-static void trap_17_flapping_is_one_episode(void **context)
+static void trap_17_flapping_is_one_episode(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     for (int i = 0; i < 10; i++) {
         sim_freeze(world, "7/71");
@@ -178,7 +160,6 @@ static void trap_17_flapping_is_one_episode(void **context)
     sim_run(world, 10000);
     SIM_TRACE(world, "[71000] 7/71 > over: moved at 65000 after 65000 ms, 10 stalls\n");
     assert_int_equal(sim_open_count(world), 0);
-    sim_free(world);
 }
 
 /* Two hundred stall at once; the log says ten, counts the others, and ends the ten. */
@@ -250,10 +231,10 @@ static void evidence_comes_in_portions(void **context)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(trap_16_states_of_their_own),     cmocka_unit_test(trap_16_stopped_and_continued),
-        cmocka_unit_test(trap_16_stuck_when_continued),    cmocka_unit_test(trap_16_a_stall_that_is_stopped_is_over),
-        cmocka_unit_test(an_id_on_no_thread_is_parked),    cmocka_unit_test(the_gone_end_their_stalls),
-        cmocka_unit_test(trap_17_flapping_is_one_episode), cmocka_unit_test(trap_17_limits_count_what_they_suppress),
+        SIM_TEST(trap_16_states_of_their_own),        SIM_TEST(trap_16_stopped_and_continued),
+        SIM_TEST(trap_16_stuck_when_continued),       SIM_TEST(trap_16_a_stall_that_is_stopped_is_over),
+        SIM_TEST(an_id_on_no_thread_is_parked),       SIM_TEST(the_gone_end_their_stalls),
+        SIM_TEST(trap_17_flapping_is_one_episode),    cmocka_unit_test(trap_17_limits_count_what_they_suppress),
         cmocka_unit_test(evidence_comes_in_portions),
     };
 

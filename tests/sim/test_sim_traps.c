@@ -4,17 +4,11 @@
  */
 #include "sim/sim.h"
 
-static struct sim_world *quiet_world(void)
-{
-    return sim_new((struct sim_options){.seed = 1});
-}
-
 /* Nobody of the named is anything but running or idle. */
-static void the_first_stall(void **context)
+static void the_first_stall(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
     sim_run(world, 500);
@@ -29,15 +23,13 @@ static void the_first_stall(void **context)
     SIM_TRACE(world, "[21000] 7/71 > is running\n");
     sim_run(world, 10000);
     SIM_TRACE(world, "[27000] 7/71 > over: moved at 21000 after 20000 ms, 1 stall\n");
-    sim_free(world);
 }
 
 /* Steps by which an 8-bit, a 16-bit and a 32-bit counter come back to where they were. */
-static void trap_1_aliasing(void **context)
+static void trap_1_aliasing(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/1", 1);
     sim_add(world, "7/2", 1);
     sim_add(world, "7/3", 1);
@@ -47,15 +39,13 @@ static void trap_1_aliasing(void **context)
     sim_run(world, 600000);
     sim_counts(world);
     SIM_TRACE(world, "[600000] ripd > 3 running\n");
-    sim_free(world);
 }
 
 /* The lid closes; and nobody is accused. */
-static void trap_14_suspended_for_an_hour(void **context)
+static void trap_14_suspended_for_an_hour(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 3900);
     sim_add(world, "7/73", 10);
@@ -72,14 +62,12 @@ static void trap_14_suspended_for_an_hour(void **context)
                      "[3610500] 7/73 > stalled, unknown\n");
     sim_look(world, "7/72");
     SIM_TRACE(world, "[3625500] 7/72 > is running\n");
-    sim_free(world);
 }
 
-static void trap_14_ripd_stopped_for_a_minute(void **context)
+static void trap_14_ripd_stopped_for_a_minute(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
     sim_run(world, 500);
@@ -93,16 +81,14 @@ static void trap_14_ripd_stopped_for_a_minute(void **context)
     SIM_TRACE(world, "[65500] 7/71 > stalled, unknown\n");
     sim_look(world, "7/72");
     SIM_TRACE(world, "[73500] 7/72 > is running\n");
-    sim_free(world);
 }
 
 /* One that was due while ripd was away is looked at twice before it is accused; one that only waited its turn is not.
  */
-static void trap_14_due_while_ripd_was_away(void **context)
+static void trap_14_due_while_ripd_was_away(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 200); /* frozen by the same thing that stopped ripd, say swapping, and back 200 ms later */
     sim_run(world, 500);
@@ -117,15 +103,13 @@ static void trap_14_due_while_ripd_was_away(void **context)
     sim_thaw(world, "7/72");
     sim_run(world, 50);
     SIM_TRACE(world, "[65450] 7/71 > stalled, unknown\n");
-    sim_free(world);
 }
 
 /* Every scan comes late, for long: nobody is accused by such a scan; after the first that is on time, the guilty is. */
-static void trap_14_starved(void **context)
+static void trap_14_starved(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 3900);
     sim_run(world, 500);
@@ -142,15 +126,13 @@ static void trap_14_starved(void **context)
     SIM_TRACE(world, "[18750] 7/71 > stalled, unknown\n");
     sim_look(world, "7/72");
     SIM_TRACE(world, "[18750] 7/72 > is running\n");
-    sim_free(world);
 }
 
 /* Stalled before ripd was stopped: still stalled afterwards, or over if it moved meanwhile. */
-static void trap_14_stalls_over_a_stopped_ripd(void **context)
+static void trap_14_stalls_over_a_stopped_ripd(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
     sim_run(world, 500);
@@ -170,15 +152,13 @@ static void trap_14_stalls_over_a_stopped_ripd(void **context)
                      "[66500] 7/72 > is running\n");
     sim_run(world, 10000);
     SIM_TRACE(world, "[72500] 7/72 > over: moved at 66500 after 65500 ms, 1 stall\n");
-    sim_free(world);
 }
 
 /* Idle is not stuck. */
-static void trap_15_idle_is_not_stuck(void **context)
+static void trap_15_idle_is_not_stuck(void **state)
 {
-    struct sim_world *world = quiet_world();
+    struct sim_world *world = *state;
 
-    (void)context;
     sim_add(world, "7/71", 10);
     sim_add(world, "7/72", 10);
     sim_run(world, 500);
@@ -192,20 +172,19 @@ static void trap_15_idle_is_not_stuck(void **context)
     sim_idle(world, "7/71");
     sim_run(world, 10000);
     SIM_TRACE(world, "[86417000] 7/71 > over: moved at 86411000 after 10000 ms, 1 stall\n");
-    sim_free(world);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_stall),
-        cmocka_unit_test(trap_1_aliasing),
-        cmocka_unit_test(trap_14_suspended_for_an_hour),
-        cmocka_unit_test(trap_14_ripd_stopped_for_a_minute),
-        cmocka_unit_test(trap_14_due_while_ripd_was_away),
-        cmocka_unit_test(trap_14_starved),
-        cmocka_unit_test(trap_14_stalls_over_a_stopped_ripd),
-        cmocka_unit_test(trap_15_idle_is_not_stuck),
+        SIM_TEST(the_first_stall),
+        SIM_TEST(trap_1_aliasing),
+        SIM_TEST(trap_14_suspended_for_an_hour),
+        SIM_TEST(trap_14_ripd_stopped_for_a_minute),
+        SIM_TEST(trap_14_due_while_ripd_was_away),
+        SIM_TEST(trap_14_starved),
+        SIM_TEST(trap_14_stalls_over_a_stopped_ripd),
+        SIM_TEST(trap_15_idle_is_not_stuck),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
