@@ -27,8 +27,9 @@
       "semaphores or child is waited for; unix OWN -> PEER, each by its path, or as socket:[INODE] where it has "      \
       "none, and what is certain besides: LISTEN, UNCONNECTED, CONNECTING to one that has no room, NOT_ACCEPTED by "   \
       "the server yet, PEER_CLOSED of datagrams; ... at the end of what was cut")                                      \
-    X("holder", "who holds the file lock; or who of the same user has the other end of the pipe or the unix socket "   \
-                "open, or the socket at which it is not accepted yet: pid and comm; null if none was found")           \
+    X("holder",                                                                                                        \
+      "who holds the file lock; or who of the same user has the other end of the pipe, the FIFO or the "               \
+      "unix socket open, or the socket at which it is not accepted yet: pid and comm; null if none was found")         \
     X("asked_ms", "how long it wants to sleep, or to wait at most")                                                    \
     X("wchan", "the function of the kernel that it waits in")                                                          \
     X("mode", "where most of its CPU time goes by: user, or system, inside a system call")                             \

@@ -94,15 +94,13 @@ int proc_thread_base(int proc, uint32_t pid, uint32_t tid, enum proc_base base, 
     return read_link(proc, name, ret_name->text, &ret_name->cut);
 }
 
-static uint64_t read_inode(int proc, uint32_t pid, uint32_t descriptor)
+static void read_numbers(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *found)
 {
     char name[NAME_BYTES], text[LINE_BYTES];
-    uint64_t inode;
 
     snprintf(name, sizeof(name), "%u/fdinfo/%u", pid, descriptor);
-    if (file_read_at(proc, name, text, sizeof(text)) <= 0 || proc_parse_descriptor_inode(text, &inode) != 0)
-        return 0;
-    return inode;
+    if (file_read_at(proc, name, text, sizeof(text)) > 0)
+        proc_parse_descriptor(text, &found->inode, &found->mount);
 }
 
 int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor)
@@ -120,7 +118,7 @@ int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_des
         found.readable = (status.st_mode & S_IRUSR) != 0; /* of the link, which has the mode of the descriptor */
         found.writable = (status.st_mode & S_IWUSR) != 0;
     }
-    found.inode = read_inode(proc, pid, descriptor);
+    read_numbers(proc, pid, descriptor, &found);
     *ret_descriptor = found;
     return 0;
 }

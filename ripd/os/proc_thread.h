@@ -64,7 +64,8 @@ struct proc_descriptor {
     bool link_cut;
     bool readable; /* how it was opened */
     bool writable;
-    uint64_t inode; /* from fdinfo; 0 = not known */
+    uint64_t inode; /* from fdinfo, as the next; 0 = not known */
+    uint64_t mount; /* no two that are there have the same */
 };
 int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor);
 
@@ -76,6 +77,6 @@ int proc_parse_schedstat(const char *text, struct proc_schedstat *ret_schedstat)
 int proc_parse_switches(const char *text, struct proc_switches *ret_switches);
 int proc_parse_wchan(const char *text, char ret_wchan[PROC_WCHAN_BYTES]); /* -ENODATA as well */
 int proc_parse_syscall(const char *text, struct proc_syscall *ret_syscall);
-int proc_parse_descriptor_inode(const char *text, uint64_t *ret_inode);
+int proc_parse_descriptor(const char *text, uint64_t *ret_inode, uint64_t *ret_mount);
 
 #endif

@@ -96,9 +96,15 @@ int proc_parse_syscall(const char *text, struct proc_syscall *ret_syscall)
     return 0;
 }
 
-int proc_parse_descriptor_inode(const char *text, uint64_t *ret_inode)
+int proc_parse_descriptor(const char *text, uint64_t *ret_inode, uint64_t *ret_mount)
 {
-    const char *value = text_find_line(text, "ino:");
+    const char *inode_text = text_find_line(text, "ino:"), *mount_text = text_find_line(text, "mnt_id:");
+    uint64_t inode, mount;
 
-    return value != NULL && text_decimal(value, UINT64_MAX, ret_inode) != NULL ? 0 : -EINVAL;
+    if (inode_text == NULL || mount_text == NULL || text_decimal(inode_text, UINT64_MAX, &inode) == NULL ||
+        text_decimal(mount_text, UINT64_MAX, &mount) == NULL)
+        return -EINVAL;
+    *ret_inode = inode;
+    *ret_mount = mount;
+    return 0;
 }

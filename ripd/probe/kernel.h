@@ -120,9 +120,9 @@ uint64_t kernel_cpu_between(const struct kernel_times *before, const struct kern
 void kernel_read_unix(int diag, uint64_t deadline_mono_ns, struct kernel_reading *reading);
 
 /*
- * For those that wait in pipes, or at unix sockets whose peers are known: fills reading->holder with a process that has
- * the other end open, searched for among those of uid alone, until deadline_mono_ns. Left as it was when there is none,
- * or it was not found in time. All are of one process, KERNEL_HOLDERS_MAX at most, and looked for in one go.
+ * For those that wait in pipes or FIFOs, or at unix sockets whose peers are known: fills reading->holder with a process
+ * that has the other end open, searched for among those of uid alone, until deadline_mono_ns. Left as it was when there
+ * is none, or it was not found in time. All are of one process, KERNEL_HOLDERS_MAX at most, and looked for in one go.
  */
 #define KERNEL_HOLDERS_MAX 32u
 void kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns, struct kernel_reading *const *readings,

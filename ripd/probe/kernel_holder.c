@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernel_holder.c - who has the other end of a pipe open, or a unix socket's peer. Touches /proc: links of descriptors,
- * which are not followed.
+ * kernel_holder.c - who has the other end of a pipe or a FIFO open, or a unix socket's peer. Touches /proc: links of
+ * descriptors, which are not followed.
  *
  * Guarantees
  *   1. Only processes of one user are looked into: who may trace one of them may trace the others, and nothing of
@@ -25,14 +25,21 @@ enum {
     DESCRIPTORS_MAX = 16384,
     LINKS_PER_CLOCK = 32,
     NAME_BYTES = 64,
-    LINK_BYTES = 64, /* those of pipes and sockets are shorter */
+};
+
+enum end_kind { END_PIPE, END_FIFO, END_SOCKET };
+
+/* What a descriptor is, as far as its name tells. */
+struct end {
+    enum end_kind kind;
+    uint64_t inode;   /* but of a FIFO, */
+    const char *link; /* which is called as any file is */
 };
 
 /* What one thread lacks. */
 struct wanted {
     struct kernel_reading *reading;
-    bool is_pipe; /* else a socket */
-    uint64_t inode;
+    struct end end;
     uint32_t found;      /* another process */
     uint32_t found_self; /* the same one */
 };
@@ -60,18 +67,40 @@ static uint32_t number_of(const char *name)
     return name[0] >= '0' && name[0] <= '9' && *end == '\0' && number <= UINT32_MAX ? (uint32_t)number : UINT32_MAX;
 }
 
-/* Whether a descriptor that is of the pipe has it open for what the thread that waits lacks. */
+static struct end end_of(const char *link)
+{
+    struct end end = {.kind = END_FIFO, .link = link};
+
+    if (proc_link_inode(link, "pipe", &end.inode))
+        end.kind = END_PIPE;
+    else if (proc_link_inode(link, "socket", &end.inode))
+        end.kind = END_SOCKET;
+    return end;
+}
+
+static bool is_same_name(const struct end *end, const struct end *other)
+{
+    return end->kind == other->kind &&
+           (end->kind == END_FIFO ? strcmp(end->link, other->link) == 0 : end->inode == other->inode);
+}
+
+/* Whether a descriptor of that name has the pipe open for what the thread that waits lacks. */
 static bool is_other_end(const struct search *search, const struct wanted *wanted, uint32_t descriptor)
 {
+    const struct proc_descriptor *own = &wanted->reading->descriptor;
     struct proc_descriptor other;
-    uint64_t inode;
+    struct end end;
 
-    if (!wanted->is_pipe)
+    if (wanted->end.kind == END_SOCKET)
         return true; /* each end has an inode of its own */
-    if (proc_descriptor(search->proc, search->pid, descriptor, &other) != 0 ||
-        !proc_link_inode(other.link, "pipe", &inode) || inode != wanted->inode)
+    if (proc_descriptor(search->proc, search->pid, descriptor, &other) != 0)
         return false;
-    return wanted->reading->descriptor.writable ? other.readable : other.writable;
+    end = end_of(other.link);
+    if (!is_same_name(&end, &wanted->end))
+        return false;
+    if (end.kind == END_FIFO && (other.inode != own->inode || other.mount != own->mount))
+        return false; /* another one of that name, before or elsewhere */
+    return own->writable ? other.readable : other.writable;
 }
 
 static void take_holder(struct search *search, struct wanted *wanted)
@@ -88,10 +117,9 @@ static int visit_descriptor(void *context, const char *name)
 {
     struct search *search = context;
     uint32_t descriptor = number_of(name);
-    char link[LINK_BYTES];
+    char link[PROC_LINK_BYTES];
     ssize_t length;
-    uint64_t inode;
-    bool is_pipe;
+    struct end end;
 
     if (search->looked_at++ % LINKS_PER_CLOCK == 0 && clock_mono_ns() >= search->deadline_mono_ns)
         return -ETIME;
@@ -99,12 +127,9 @@ static int visit_descriptor(void *context, const char *name)
     if (descriptor == UINT32_MAX || length <= 0)
         return 0;
     link[length] = '\0';
-    is_pipe = proc_link_inode(link, "pipe", &inode);
-    if (!is_pipe && !proc_link_inode(link, "socket", &inode))
-        return 0;
+    end = end_of(link);
     for (size_t i = 0; i < search->count; i++)
-        if (search->wanted[i].inode == inode && search->wanted[i].is_pipe == is_pipe &&
-            is_other_end(search, &search->wanted[i], descriptor))
+        if (is_same_name(&end, &search->wanted[i].end) && is_other_end(search, &search->wanted[i], descriptor))
             take_holder(search, &search->wanted[i]);
     return search->found_count == search->count ? 1 : 0;
 }
@@ -166,21 +191,38 @@ static void look_into_others(struct search *search)
     search->cut |= result < 0;
 }
 
+/* A FIFO is known by the function of the kernel that it is waited for in: by its name it could be any file. */
+static bool waits_in_pipe(const struct kernel_reading *reading)
+{
+    static const char *const functions[] = {"anon_pipe_read",  "anon_pipe_write", "fifo_pipe_read",
+                                            "fifo_pipe_write", "pipe_read",       "pipe_write"};
+
+    for (size_t i = 0; (reading->has & KERNEL_HAS_WCHAN) != 0 && i < sizeof(functions) / sizeof(functions[0]); i++)
+        if (strncmp(reading->wchan, functions[i], strlen(functions[i])) == 0)
+            return true; /* the compiler adds suffixes such as .part.0 */
+    return false;
+}
+
 /* Whether there is somebody to look for. */
 static bool want(struct kernel_reading *reading, struct wanted *ret_wanted)
 {
     const struct proc_descriptor *descriptor = &reading->descriptor;
-    struct wanted wanted = {.reading = reading, .inode = reading->unix_socket.peer_inode};
+    struct end end = {.kind = END_SOCKET, .inode = reading->unix_socket.peer_inode};
 
     if ((reading->has & KERNEL_HAS_DESCRIPTOR) == 0)
         return false;
     if ((reading->has & KERNEL_HAS_UNIX) == 0) {
-        wanted.is_pipe = true;
-        if (!proc_link_inode(descriptor->link, "pipe", &wanted.inode) || descriptor->readable == descriptor->writable)
+        end = end_of(descriptor->link);
+        if (end.kind == END_SOCKET || descriptor->readable == descriptor->writable)
             return false;
+        if (end.kind == END_FIFO) {
+            if (descriptor->link[0] != '/' || descriptor->link_cut || !waits_in_pipe(reading))
+                return false;
+            end.inode = descriptor->inode;
+        }
     }
-    *ret_wanted = wanted;
-    return wanted.inode != 0;
+    *ret_wanted = (struct wanted){.reading = reading, .end = end};
+    return end.inode != 0;
 }
 
 static void name_holder(const struct search *search, const struct wanted *wanted)

@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     text[size_bytes] = '\0';
     proc_parse_schedstat(text, &schedstat);
     proc_parse_switches(text, &switches);
-    proc_parse_descriptor_inode(text, &inode);
+    proc_parse_descriptor(text, &inode, &inode);
     proc_link_inode(text, "socket", &inode);
     if (proc_parse_wchan(text, wchan) == 0)
         require(memchr(wchan, 0, sizeof(wchan)) != NULL && wchan[0] != '\0');

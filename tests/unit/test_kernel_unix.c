@@ -298,6 +298,53 @@ static void test_many_in_one_search(void **state)
     close(own[1]);
 }
 
+/* A FIFO's ends have the name of a file: it is told by where its thread waits, and is that one alone. */
+static void test_ends_of_a_fifo(void **state)
+{
+    char directory[] = "/tmp/test_kernel_unix-XXXXXX", path[sizeof(directory) + 8];
+    struct kernel_reading reading, *wanted = &reading;
+    int both, reading_end, writing_end;
+    uint32_t child;
+
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/fifo", directory);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    both = open(path, O_RDWR | O_CLOEXEC);
+    reading_end = open(path, O_RDONLY | O_CLOEXEC);
+    writing_end = open(path, O_WRONLY | O_CLOEXEC);
+    close(both);
+    child = child_with(&reading_end, 1); /* whose are both: it was forked */
+    close(writing_end);
+    reading = waiting_at(reading_end);
+    assert_true(reading.descriptor.mount != 0);
+    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
+    assert_int_equal(reading.holder.pid, 0); /* it could be any file */
+    reading.has |= KERNEL_HAS_WCHAN;
+    strcpy(reading.wchan, "pipe_wait_writable"); /* in splice(), of another descriptor */
+    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
+    assert_int_equal(reading.holder.pid, 0);
+    strcpy(reading.wchan, "anon_pipe_read.part.0");
+    reading.descriptor.mount++; /* the same name and number on another file system */
+    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
+    assert_int_equal(reading.holder.pid, 0);
+    reading.descriptor.mount--;
+    reading.descriptor.inode++; /* it was removed, and made again */
+    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
+    assert_int_equal(reading.holder.pid, 0);
+    reading.descriptor.inode--;
+    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
+    assert_int_equal(reading.holder.pid, child);
+    assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
+    end_child(child);
+    reading.holder.pid = 0;
+    kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
+    assert_int_equal(reading.holder.pid, 0); /* its other readers are not what it lacks */
+    close(reading_end);
+    unlink(path);
+    rmdir(directory);
+}
+
 /* A peer whose number is not known is nobody's, and the number of a socket is no pipe's. */
 static void test_nobody_to_look_for(void **state)
 {
@@ -327,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_letters_to_others),
         cmocka_unit_test(test_what_is_not_told),
         cmocka_unit_test(test_many_in_one_search),
+        cmocka_unit_test(test_ends_of_a_fifo),
         cmocka_unit_test(test_nobody_to_look_for),
     };
     struct unix_diag socket;

@@ -106,7 +106,7 @@ static void test_syscalls(void **state)
 
 static void test_links(void **state)
 {
-    uint64_t inode = 7;
+    uint64_t inode = 7, mount = 7;
 
     (void)state;
     assert_true(proc_link_inode("socket:[5842546]", "socket", &inode));
@@ -117,16 +117,20 @@ static void test_links(void **state)
     assert_false(proc_link_inode("socket:[]", "socket", &inode));
     assert_false(proc_link_inode("/tmp/socket:[1]", "socket", &inode));
     assert_int_equal(inode, 5842546);
-    assert_int_equal(proc_parse_descriptor_inode("pos:\t0\nflags:\t02\nino:\t77\n", &inode), 0);
+    assert_int_equal(proc_parse_descriptor("pos:\t0\nflags:\t02\nmnt_id:\t26\nino:\t77\n", &inode, &mount), 0);
     assert_int_equal(inode, 77);
-    assert_int_equal(proc_parse_descriptor_inode("pos:\t0\n", &inode), -EINVAL);
+    assert_int_equal(mount, 26);
+    assert_int_equal(proc_parse_descriptor("pos:\t0\nmnt_id:\t27\n", &inode, &mount), -EINVAL);
+    assert_int_equal(proc_parse_descriptor("pos:\t0\nino:\t78\n", &inode, &mount), -EINVAL);
+    assert_int_equal(inode, 77);
+    assert_int_equal(mount, 26);
 }
 
 /* Every text cut at every place, at the end of what may be read. */
 static void test_no_parser_reads_beyond_the_end(void **state)
 {
     static const char *const texts[] = {status_text,         syscall_text,         "1241344 11359471 2\n",
-                                        "running\n",         "-1 0x7ffc 0x7ff0\n", "pos:\t0\nino:\t77\n",
+                                        "running\n",         "-1 0x7ffc 0x7ff0\n", "mnt_id:\t6\nino:\t77\n",
                                         "hrtimer_nanosleep", "pipe:[17]"};
 
     (void)state;
@@ -147,7 +151,7 @@ static void test_no_parser_reads_beyond_the_end(void **state)
             proc_parse_switches(guarded, &switches);
             proc_parse_wchan(guarded, wchan);
             proc_parse_syscall(guarded, &call);
-            proc_parse_descriptor_inode(guarded, &inode);
+            proc_parse_descriptor(guarded, &inode, &inode);
             proc_link_inode(guarded, "pipe", &inode);
             guarded_copy_free(&copy);
         }

@@ -144,7 +144,27 @@ ANIMAL_STALL open_a_fifo_below(void)
     openat(below, name, O_RDONLY);
 }
 
-const struct animal file_animals[] = {{"pipe-read", read_an_empty_pipe, 1}, {"pipe-write", write_a_full_pipe, 1},
-                                      {"flock", wait_for_flock, 1},         {"record-lock", wait_for_record, 1},
-                                      {"fifo-open", open_a_fifo, 1},        {"fifo-nearby", open_a_fifo_nearby, 1},
-                                      {"fifo-below", open_a_fifo_below, 1}, {NULL, NULL, 0}};
+static void hold_fifo(void *context)
+{
+    (void)context;
+    if (open(getenv("ZOO_FILE"), O_RDWR | O_CLOEXEC) < 0)
+        _exit(1);
+}
+
+ANIMAL_STALL read_an_empty_fifo(void)
+{
+    char directory[PATH_MAX];
+    int fifo;
+
+    make_fifo(directory);
+    printf("peer %d\n", animal_companion(hold_fifo, NULL));
+    fifo = open(getenv("ZOO_FILE"), O_RDONLY | O_CLOEXEC);
+    rip_snap(); /* STALL(fifo-read) */
+    if (read(fifo, &byte, 1) < 0)
+        return;
+}
+
+const struct animal file_animals[] = {
+    {"pipe-read", read_an_empty_pipe, 1}, {"pipe-write", write_a_full_pipe, 1}, {"flock", wait_for_flock, 1},
+    {"record-lock", wait_for_record, 1},  {"fifo-open", open_a_fifo, 1},        {"fifo-nearby", open_a_fifo_nearby, 1},
+    {"fifo-below", open_a_fifo_below, 1}, {"fifo-read", read_an_empty_fifo, 1}, {NULL, NULL, 0}};

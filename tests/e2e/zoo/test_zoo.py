@@ -105,6 +105,7 @@ KINDS = [
     Kind("fifo-open", "blocked", "open_a_fifo", "open(at)?", r"/dev/shm/.*/file-fifo-open"),
     Kind("fifo-nearby", "blocked", "open_a_fifo_nearby", "open(at)?", r"/dev/shm/.*/file-fifo-nearby"),
     Kind("fifo-below", "blocked", "open_a_fifo_below", "openat", r"/dev/shm/.*/file-fifo-below"),
+    Kind("fifo-read", "blocked", "read_an_empty_fifo", "read", r"/dev/shm/.*/file-fifo-read", **HELD),
     Kind("tcp-recv", "blocked", "receive_from_a_silent_peer", "recvfrom", r"tcp 127.0.0.1:\d+ -> 127.0.0.1:{port}",
          **DESCRIPTOR),
     Kind("tcp-connect", "blocked", "connect_to_a_full_server", "connect",
