@@ -40,6 +40,8 @@ struct symbols {
     uint64_t down_until_ns; /* no symbolizer runs, and none is started before; only the thread changes it */
     pthread_t thread;
     bool started;
+    bool ended; /* the thread has nothing more to do; this and the next under the mutex */
+    bool left;  /* nobody waits for the thread any more: it frees all of this */
 
     /* the thread's */
     struct sym_link link;
@@ -85,9 +87,19 @@ bool symbols_want(struct symbols *symbols, struct lease *ring, struct process_fa
 
 /* Asking ----------------------------------------------------------------------------------------------------------- */
 
+static bool is_stopping(struct symbols *symbols)
+{
+    bool stopping;
+
+    pthread_mutex_lock(&symbols->mutex);
+    stopping = symbols->stopping;
+    pthread_mutex_unlock(&symbols->mutex);
+    return stopping;
+}
+
 static void tell(struct symbols *symbols, const struct symbols_trouble *trouble)
 {
-    if (symbols->options.trouble != NULL)
+    if (symbols->options.trouble != NULL && !is_stopping(symbols))
         symbols->options.trouble(symbols->options.context, trouble);
 }
 
@@ -189,6 +201,8 @@ static int open_file(struct symbols *symbols, const struct sym_question *questio
     int descriptor = opener_open(symbols->proc, question->process, question->module);
     int result = hand_over(symbols, question, file, descriptor, patience);
 
+    if (is_stopping(symbols))
+        return -ECANCELED; /* whoever would be called back may be gone */
     if (result == 0 || symbols->link.descriptor < 0 || !can_fetch(symbols, question))
         return result;
     descriptor = symbols->options.fetch(symbols->options.context, question->ring, question->process, question->module,
@@ -291,9 +305,25 @@ static void rest(struct symbols *symbols, uint64_t until_ns)
     }
 }
 
+static void release(struct symbols *symbols)
+{
+    link_done(&symbols->link);
+    files_done(&symbols->files);
+    if (symbols->proc >= 0)
+        close(symbols->proc);
+    if (symbols->stop >= 0)
+        close(symbols->stop);
+    pthread_cond_destroy(&symbols->condition);
+    pthread_mutex_destroy(&symbols->mutex);
+    symbol_budget_unref(symbols->budget);
+    free(symbols->program);
+    free(symbols);
+}
+
 static void *run(void *context)
 {
     struct symbols *symbols = context;
+    bool left;
 
     pthread_mutex_lock(&symbols->mutex);
     while (!symbols->stopping) {
@@ -310,7 +340,12 @@ static void *run(void *context)
         pthread_mutex_lock(&symbols->mutex);
     }
     queue_done(&symbols->queue);
+    symbols->ended = true;
+    left = symbols->left;
+    pthread_cond_broadcast(&symbols->condition);
     pthread_mutex_unlock(&symbols->mutex);
+    if (left)
+        release(symbols);
     return NULL;
 }
 
@@ -375,29 +410,33 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_options *opti
     return 0;
 }
 
+/* Whether the thread has ended. Else it is on its own, and frees everything when it does. */
+static bool stop_thread(struct symbols *symbols)
+{
+    const uint64_t until_ns = clock_mono_ns() + SYMBOLS_STOP_NS;
+    const struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
+    bool ended;
+
+    pthread_mutex_lock(&symbols->mutex);
+    symbols->stopping = true;
+    (void)eventfd_write(symbols->stop, 1);
+    pthread_cond_signal(&symbols->condition);
+    while (!symbols->ended && clock_mono_ns() < until_ns)
+        pthread_cond_timedwait(&symbols->condition, &symbols->mutex, &until);
+    ended = symbols->ended;
+    symbols->left = !ended;
+    if (!ended)
+        pthread_detach(symbols->thread);
+    pthread_mutex_unlock(&symbols->mutex);
+    if (ended)
+        pthread_join(symbols->thread, NULL);
+    return ended;
+}
+
 void symbols_free(struct symbols *symbols)
 {
-    if (symbols == NULL)
-        return;
-    if (symbols->started) {
-        pthread_mutex_lock(&symbols->mutex);
-        symbols->stopping = true;
-        pthread_cond_signal(&symbols->condition);
-        pthread_mutex_unlock(&symbols->mutex);
-        (void)eventfd_write(symbols->stop, 1);
-        pthread_join(symbols->thread, NULL);
-    }
-    link_done(&symbols->link);
-    files_done(&symbols->files);
-    if (symbols->proc >= 0)
-        close(symbols->proc);
-    if (symbols->stop >= 0)
-        close(symbols->stop);
-    pthread_cond_destroy(&symbols->condition);
-    pthread_mutex_destroy(&symbols->mutex);
-    symbol_budget_unref(symbols->budget);
-    free(symbols->program);
-    free(symbols);
+    if (symbols != NULL && (!symbols->started || stop_thread(symbols)))
+        release(symbols);
 }
 
 bool symbols_are_idle(struct symbols *symbols)

@@ -13,7 +13,8 @@
  *      that is the ring owner's own has it mapped, or may read it: a ring cannot make ripd read what its owner may not.
  *   D. A symbolizer that dies, hangs or talks nonsense is replaced; the file it did so on is tried once more, then not
  *      again; the user whose ring named it pauses, others go on.
- *   E. symbols_free() does not wait for an answer.
+ *   E. symbols_free() does not wait for an answer, nor for longer than SYMBOLS_STOP_NS: the thread may be in the
+ * kernel, over a file or a process that does not answer. Then what is left goes when it comes back, which calls nobody.
  *   F. What files make of their names is bounded, for each file, each user and in all: see core/symbol.h. Where it is
  *      reached places stay without names, and symbolizers are not bothered with them.
  */
@@ -29,6 +30,7 @@
 #define SYMBOLS_FILES_MAX 4096u
 #define SYMBOLS_STRIKES_MAX 2u /* a file that has ended so many symbolizers is not tried again */
 #define SYMBOLS_HASTE 4u       /* a user whose file did so is waited for by so much less */
+#define SYMBOLS_STOP_NS UINT64_C(4000000000)
 
 /* Why a symbolizer ended; the words are those of the log and of metrics. */
 #define SYMBOLS_ENDING_TABLE(X)                                                                                        \
