@@ -33,11 +33,15 @@
 /* What __kind has of these; see glibc's nptl/pthreadP.h. They are a part of its ABI: initializers have them. */
 #define MUTEX_INHERITS_PRIORITY 32
 #define MUTEX_PROTECTS_PRIORITY 64
+#define MUTEX_IS_SHARED 128 /* or robust */
 
-/* One lock, as it is waited for. */
+/*
+ * One lock, as it is waited for. Of one that processes share no owner is told: its number may be of another pid
+ * namespace, and be somebody else's here.
+ */
 struct lock_wait {
     void *lock;
-    const int *owner;
+    const int *owner; /* NULL = not told */
     uint32_t flags;
     bool in_one_piece;
 };
@@ -165,7 +169,7 @@ static struct lock_wait mutex_wait(pthread_mutex_t *mutex)
 {
     return (struct lock_wait){
         .lock = mutex,
-        .owner = &mutex->__data.__owner,
+        .owner = (mutex->__data.__kind & MUTEX_IS_SHARED) == 0 ? &mutex->__data.__owner : NULL,
         .in_one_piece = (mutex->__data.__kind & MUTEX_INHERITS_PRIORITY) != 0,
     };
 }
@@ -241,10 +245,12 @@ C11_MUTEX(mtx_timedlock, (mtx_t * mutex, const struct timespec *until), (mutex, 
 
 static struct lock_wait rwlock_wait(pthread_rwlock_t *lock)
 {
+    bool is_shared = lock->__data.__shared != 0;
+
     return (struct lock_wait){
         .lock = lock,
-        .owner = &lock->__data.__cur_writer,
-        .flags = RIP_WAIT_SHARABLE,
+        .owner = is_shared ? NULL : &lock->__data.__cur_writer,
+        .flags = is_shared ? 0 : RIP_WAIT_SHARABLE, /* nobody's would be readers' */
         .in_one_piece = lock->__data.__flags != PTHREAD_RWLOCK_PREFER_READER_NP,
     };
 }

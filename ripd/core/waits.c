@@ -85,7 +85,7 @@ static struct waits_node *append(struct waits *waits)
 }
 
 /* A node for one that waits. */
-static int append_waiting(struct waits *waits, struct waits_node **ret_node)
+static int append_waiting(struct waits *waits, uint32_t ring, uint32_t process, struct waits_node **ret_node)
 {
     if (waits->count == WAITS_NODES_MAX) {
         waits->left_out_count++;
@@ -96,6 +96,8 @@ static int append_waiting(struct waits *waits, struct waits_node **ret_node)
         return -ENOMEM;
     (*ret_node)->kind = WAITS_ID;
     (*ret_node)->waits = true;
+    (*ret_node)->ring = (*ret_node)->holder_ring = ring;
+    (*ret_node)->process = (*ret_node)->holder_process = process;
     waits->waiting_count = waits->count;
     return 0;
 }
@@ -103,12 +105,10 @@ static int append_waiting(struct waits *waits, struct waits_node **ret_node)
 int waits_add(struct waits *waits, uint32_t ring, const struct rip_wait_info *wait)
 {
     struct waits_node *node;
-    int result = append_waiting(waits, &node);
+    int result = append_waiting(waits, ring, wait->process, &node);
 
     if (result != 0)
         return result;
-    node->ring = ring;
-    node->process = wait->process;
     node->slot = wait->slot;
     node->generation = wait->generation;
     node->id = wait->id;
@@ -122,12 +122,10 @@ int waits_add(struct waits *waits, uint32_t ring, const struct rip_wait_info *wa
 int waits_add_thread(struct waits *waits, uint32_t ring, const struct rip_id_info *id, const struct lock_wait *lock)
 {
     struct waits_node *node;
-    int result = append_waiting(waits, &node);
+    int result = append_waiting(waits, ring, id->process, &node);
 
     if (result != 0)
         return result;
-    node->ring = ring;
-    node->process = id->process;
     node->slot = id->slot;
     node->generation = id->generation;
     node->id = id->id;
@@ -160,6 +158,17 @@ uint32_t waits_owner(const struct waits_node *node)
 static uint8_t flags_of(const struct waits_node *node)
 {
     return node->by_memory ? node->lock.owner.flags : node->wait.flags;
+}
+
+bool waits_is_shared(const struct waits_node *node)
+{
+    return node->by_memory && (node->lock.owner.flags & LOCK_WAIT_SHARED) != 0 && node->lock.owner.tid != 0;
+}
+
+void waits_set_holder(struct waits_node *node, uint32_t ring, uint32_t process)
+{
+    node->holder_ring = ring;
+    node->holder_process = process;
 }
 
 /* Edges ------------------------------------------------------------------------------------------------------------ */
@@ -225,11 +234,11 @@ static bool holder_key(const struct waits_node *node, uint32_t index, struct key
 
     if (node->by_memory && (flags & LOCK_WAIT_HANDED_ON) != 0 && node->lock.owner.tid == node->ring_tid)
         return false;
-    *ret_key = (struct key){.ring = node->ring, .process = node->process, .node = index};
+    *ret_key = (struct key){.ring = node->holder_ring, .process = node->holder_process, .node = index};
     ret_key->value = waits_owner(node);
     ret_key->kind = (flags & RIP_WAIT_OWNER_IS_ID) != 0 ? KEY_ID : KEY_TID;
     if (ret_key->value != 0)
-        return true;
+        return node->holder_ring != 0;
     ret_key->kind = KEY_LOCK;
     ret_key->value = waits_address(node);
     return (flags & RIP_WAIT_SHARABLE) != 0;

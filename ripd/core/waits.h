@@ -17,7 +17,10 @@
  *      A wait that is marked is in force from its beginning to its second reading, and its owner was read before the
  *      first (see WAITS in librip/ABI.md). One known from memory is in force between the first and the last look that
  *      found that the thread had not run, and each time the owner was read is known.
- *   B. Edges stay within the process of a ring. What a ring claims concerns its own ids alone.
+ *   B. Edges stay within the process of a ring: what a ring claims concerns its own ids alone. But of a lock that
+ *      processes share, by what memory says, the caller tells between waits_add_lock() and waits_link() whose thread
+ *      the owner is, or that it is not known. A mark proves nothing of a thread of another process, whose clock may be
+ *      another.
  *   C. Time is that of sorting the nodes, whatever the edges: a chain or a cycle of all ids, all ids behind one lock.
  *   D. A cycle that is not certain is no cycle: its uncertain edges are not told. Its members are marked as doubted: a
  *      later look at them may tell.
@@ -60,8 +63,10 @@ struct waits_node {
     uint32_t slot;
     uint32_t generation;
     uint32_t id;
-    uint32_t ring_tid; /* as its process has it; 0 = on no thread */
-    uint32_t owner;    /* WAITS_THREAD: tid as its process has it, or an id */
+    uint32_t ring_tid;    /* as its process has it; 0 = on no thread */
+    uint32_t owner;       /* WAITS_THREAD: tid as its process has it, or an id */
+    uint32_t holder_ring; /* of whom it waits for: its own, or waits_set_holder()'s; 0 = not known */
+    uint32_t holder_process;
     bool owner_is_id;
     uint64_t progress; /* at which it waits */
     bool waits;
@@ -119,6 +124,11 @@ int waits_add_thread(struct waits *waits, uint32_t ring, const struct rip_id_inf
 
 /* What the memory of the one that was added last says besides. */
 void waits_add_lock(struct waits *waits, const struct lock_wait *lock);
+
+/* Whether the lock that a node waits for is one that processes share, with an owner; and whose thread that is, if that
+ * is not its own process: ring 0 = not known. */
+bool waits_is_shared(const struct waits_node *node);
+void waits_set_holder(struct waits_node *node, uint32_t ring, uint32_t process);
 
 /* The lock that a node waits for: by the source that is believed. address 0: it is not known. */
 uint64_t waits_address(const struct waits_node *node);

@@ -24,12 +24,17 @@ void waits_stands(struct waits_node *node, uint32_t generation, uint64_t progres
     node->again = generation == node->generation && progress == node->progress;
 }
 
+static bool is_of_one(const struct waits_node *node, const struct waits_node *holder)
+{
+    return node->ring == holder->ring && node->process == holder->process;
+}
+
 /* The beginning is that of the second reading: the wait in which the holder was then. */
 static bool is_certain_by_mark(const struct waits_node *node, const struct waits_node *holder)
 {
     uint64_t read_ns = node->wait.seen_mono_ns;
 
-    if (!node->marked || !holder->marked || waits_owner(node) != node->wait.owner ||
+    if (!node->marked || !holder->marked || waits_owner(node) != node->wait.owner || !is_of_one(node, holder) ||
         (node->wait.flags & (RIP_WAIT_ENDS | ~KNOWN_FLAGS)) != 0)
         return false;
     if ((node->wait.flags & RIP_WAIT_OWNER_LASTS) != 0)
@@ -68,7 +73,8 @@ static bool is_certain_by_memory(const struct waits_node *node, const struct wai
     bool within = false;
 
     for (size_t i = 0; i < LOCK_WAIT_LOOKS; i++)
-        within |= is_within(&node->lock.looks[i], memory) || is_within(&node->lock.looks[i], mark);
+        within |= is_within(&node->lock.looks[i], memory) ||
+                  (is_of_one(node, holder) && is_within(&node->lock.looks[i], mark));
     return within && node->by_memory && (node->lock.owner.flags & RIP_WAIT_ENDS) == 0;
 }
 

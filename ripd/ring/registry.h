@@ -179,6 +179,14 @@ int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t 
 bool registry_has_thread(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid);
 bool registry_is_gone(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid);
 
+/*
+ * Whose thread it is that a process calls tid: its own, or another's of the same user. Only processes that are attested
+ * and live in our own pid namespace, as it has to itself, come into question: a tid means the same to all of them. 0;
+ * -ESRCH: nobody's of these; -EAGAIN: not found out before deadline_mono_ns.
+ */
+int registry_find_owner(struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid,
+                        uint64_t deadline_mono_ns, uint32_t *ret_ring, uint32_t *ret_process);
+
 /* The number in our namespace that registry_find_thread() gave turned out to be nobody's. */
 void registry_forget_thread(struct ring *ring, uint32_t process, uint32_t our_tid);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry_thread.c - threads of processes in other pid namespaces, by the numbers that they have there. Touches /proc.
+ * registry_thread.c - threads of processes in other pid namespaces, by the numbers that they have there; which threads
+ * there are, and whose they are. Touches /proc.
  *
  * A ring holds the tids of its writer's namespace. /proc tells the number of a thread in every namespace, but only from
  * our number to theirs, so the threads of such a process are listed and remembered.
@@ -239,4 +240,70 @@ bool registry_is_gone(const struct registry *registry, const struct ring *ring, 
         return false;
     return owner->own_pid_namespace && ask_thread(registry, ring, process, our_tid) == -ESRCH &&
            registry_process_holds(registry, ring, process);
+}
+
+/* Owners ----------------------------------------------------------------------------------------------------------- */
+
+static bool shares_tids(const struct ring *ring, uint32_t process)
+{
+    const struct ring_process *owner = process < ring->process_count ? &ring->processes[process] : NULL;
+
+    return owner != NULL && owner->verdict == PROCESS_ATTESTED && owner->own_pid_namespace;
+}
+
+/* Of root's rings processes of any user are attested. */
+static bool is_of_the_same_user(const struct registry *registry, const struct ring *ring, uint32_t process,
+                                const struct ring *other, uint32_t other_process)
+{
+    struct proc_status one, two;
+
+    if (mapping_owner(&ring->mapping) != mapping_owner(&other->mapping))
+        return false;
+    return mapping_owner(&ring->mapping) != 0 ||
+           (proc_status(registry->proc, ring->processes[process].pid, &one) == 0 &&
+            proc_status(registry->proc, other->processes[other_process].pid, &two) == 0 &&
+            one.uid_real == two.uid_real && one.uid_effective == two.uid_effective && one.uid_saved == two.uid_saved);
+}
+
+static bool is_owner(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid)
+{
+    return shares_tids(ring, process) && registry_has_thread(registry, ring, process, tid) &&
+           registry_process_holds(registry, ring, process);
+}
+
+/* The one of a ring's processes that it is; process_count: none, or the time is over. */
+static uint32_t find_among(struct registry *registry, const struct ring *ring, uint32_t process,
+                           const struct ring *other, uint32_t tid, uint64_t deadline_mono_ns)
+{
+    uint32_t at = 0;
+
+    while (at < other->process_count && clock_mono_ns() < deadline_mono_ns) {
+        if (is_owner(registry, other, at, tid) && is_of_the_same_user(registry, ring, process, other, at))
+            return at;
+        at++;
+    }
+    return (uint32_t)other->process_count;
+}
+
+int registry_find_owner(struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid,
+                        uint64_t deadline_mono_ns, uint32_t *ret_ring, uint32_t *ret_process)
+{
+    if (!shares_tids(ring, process))
+        return -ESRCH;
+    if (is_owner(registry, ring, process, tid)) {
+        *ret_ring = ring->serial;
+        *ret_process = process;
+        return 0;
+    }
+    for (size_t i = 0; i < registry->ring_count && clock_mono_ns() < deadline_mono_ns; i++) {
+        const struct ring *other = registry->rings[i];
+        const uint32_t found = find_among(registry, ring, process, other, tid, deadline_mono_ns);
+
+        if (found == other->process_count)
+            continue;
+        *ret_ring = other->serial;
+        *ret_process = found;
+        return 0;
+    }
+    return clock_mono_ns() < deadline_mono_ns ? -ESRCH : -EAGAIN;
 }

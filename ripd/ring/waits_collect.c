@@ -311,6 +311,53 @@ static void find_absent(struct waits *waits, struct registry *registry, const st
     serve_in_turns(waits, waits->waiting_count, registry, &service);
 }
 
+/* Of locks that processes share ------------------------------------------------------------------------------------ */
+
+#define SHARED_KNOWN 64u /* many wait for few: a place for each number, for who had it last */
+
+/* Whose thread it is that a process calls by a number. */
+struct shared_owner {
+    uint32_t ring; /* of who waits; 0 = nobody */
+    uint32_t process;
+    uint32_t tid;
+    uint32_t owner_ring; /* 0 = not known */
+    uint32_t owner_process;
+};
+
+static void find_shared_owner(struct registry *registry, const struct waits_node *node, uint64_t deadline_mono_ns,
+                              struct shared_owner *known)
+{
+    const struct ring *ring;
+
+    if (known->ring == node->ring && known->process == node->process && known->tid == waits_owner(node))
+        return;
+    *known = (struct shared_owner){.ring = node->ring, .process = node->process, .tid = waits_owner(node)};
+    ring = registry_find(registry, node->ring);
+    if (ring != NULL)
+        (void)registry_find_owner(registry, ring, node->process, known->tid, deadline_mono_ns, &known->owner_ring,
+                                  &known->owner_process);
+}
+
+/*
+ * What is not found out in time is not known, and tried again on the next scan. In another pid namespace nobody's is
+ * known: whoever shares the lock may have its number from a third one.
+ */
+static void find_shared_owners(struct waits *waits, struct registry *registry)
+{
+    const uint64_t deadline_mono_ns = clock_mono_ns() + TRANSLATE_NS;
+    struct shared_owner known[SHARED_KNOWN] = {{0}};
+
+    for (size_t i = 0; i < waits->waiting_count; i++) {
+        struct waits_node *node = &waits->nodes[i];
+        struct shared_owner *place = &known[waits_owner(node) % SHARED_KNOWN];
+
+        if (!waits_is_shared(node))
+            continue;
+        find_shared_owner(registry, node, deadline_mono_ns, place);
+        waits_set_holder(node, place->owner_ring, place->owner_process);
+    }
+}
+
 /* The whole -------------------------------------------------------------------------------------------------------- */
 
 static void fill_evidence(const struct waits *waits, struct detector_suspect *suspects, size_t count)
@@ -347,6 +394,7 @@ struct waits *waits_collect(struct registry *registry, struct detector_suspect *
     read_first(waits, registry, suspects, count);
     if (waits->waiting_count == 0)
         return waits;
+    find_shared_owners(waits, registry);
     if (waits_link(waits) != 0) {
         waits_unref(waits);
         return NULL;

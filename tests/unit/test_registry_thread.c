@@ -86,11 +86,47 @@ static void test_a_first_thread_that_ends(void **state)
     assert_false(registry_is_gone(scene->registry, ring, 0, 4000000));
 }
 
+static int owner_of(struct scene *scene, const char *name, uint32_t tid, uint64_t deadline_mono_ns, uint32_t *ret_ring)
+{
+    uint32_t process = UINT32_MAX;
+    int result =
+        registry_find_owner(scene->registry, ring_named(scene, name), 0, tid, deadline_mono_ns, ret_ring, &process);
+
+    assert_int_equal(process, result == 0 ? 0 : UINT32_MAX);
+    return result;
+}
+
+static void test_whose_thread_it_is(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t pids[2], ring = 0;
+    char paths[2][128];
+
+    make_ring(scene, "mine", true); /* alive, but nobody attests it */
+    for (int i = 0; i < 2; i++) {
+        strcpy(paths[i], ring_stage_path(&scene->stage, i == 0 ? "one" : "other"));
+        pids[i] = (uint32_t)ring_stage_start(open_ring, NULL, paths[i]);
+    }
+    scene_refresh(scene);
+    assert_int_equal(owner_of(scene, "one", pids[0], 0, &ring), 0); /* one's own take no time */
+    assert_int_equal(ring, serial_of(scene, "one"));
+    assert_int_equal(owner_of(scene, "one", pids[1], UINT64_MAX, &ring), 0);
+    assert_int_equal(ring, serial_of(scene, "other"));
+    assert_int_equal(owner_of(scene, "one", pids[1], 0, &ring), -EAGAIN);
+    assert_int_equal(owner_of(scene, "one", (uint32_t)getpid(), UINT64_MAX, &ring), -ESRCH);
+    assert_int_equal(owner_of(scene, "mine", pids[1], UINT64_MAX, &ring), -ESRCH);
+    assert_int_equal(owner_of(scene, "one", 4000000, UINT64_MAX, &ring), -ESRCH);
+    ring_stage_end((pid_t)pids[1]);
+    assert_int_equal(owner_of(scene, "one", pids[1], UINT64_MAX, &ring), -ESRCH);
+    ring_stage_end((pid_t)pids[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_threads_that_end, scene_open, scene_close),
         cmocka_unit_test_setup_teardown(test_a_first_thread_that_ends, scene_open, scene_close),
+        cmocka_unit_test_setup_teardown(test_whose_thread_it_is, scene_open, scene_close),
     };
 
     return cmocka_run_group_tests_name("registry_thread", tests, NULL, NULL);

@@ -236,6 +236,59 @@ static void test_an_owner_that_has_ended(void **state)
     }
 }
 
+/* tid 1 of this process and tid 2 of another one's ring, each with the lock that the other wants; who is told apart. */
+static struct waits *across(bool by_memory, bool shared, bool known)
+{
+    const struct rip_id_info other = {.slot = 2, .generation = 2, .id = 2, .tid = 2, .process = 7, .progress = 5};
+    struct lock_wait first = lock_of(1, 2, (const uint64_t[3]){10, 20, 30}, 41);
+    struct lock_wait second = lock_of(2, 1, (const uint64_t[3]){10, 20, 40}, 41);
+    struct rip_wait_info mark = {.slot = 2, .generation = 2, .id = 2, .tid = 2, .process = 7, .progress = 5};
+    struct waits *waits = waits_new();
+
+    first.owner.flags = second.owner.flags = shared ? LOCK_WAIT_SHARED : 0;
+    if (by_memory)
+        add_thread(waits, 1, &first);
+    else
+        add(waits, 1, 2, 10 * SECOND, 30 * SECOND, 0);
+    mark.begun_mono_ns = mark.seen_mono_ns = 11 * SECOND;
+    mark.address = second.owner.address;
+    assert_int_equal(waits_is_shared(&waits->nodes[0]), by_memory && shared);
+    if (by_memory) {
+        assert_int_equal(waits_add_thread(waits, RING + 1, &other, &second), 0);
+    } else {
+        assert_int_equal(waits_add(waits, RING + 1, &mark), 0);
+        second = lock_of(2, 1, (const uint64_t[3]){20 * SECOND, 20 * SECOND, 20 * SECOND}, 21 * SECOND);
+        second.owner.flags = LOCK_WAIT_SHARED;
+        waits_add_lock(waits, &second);
+    }
+    waits_set_holder(&waits->nodes[0], known ? RING + 1 : 0, 7);
+    waits_set_holder(&waits->nodes[1], RING, PROCESS);
+    settle_all(waits);
+    return waits;
+}
+
+static void test_a_deadlock_across_processes(void **state)
+{
+    struct waits *waits = across(true, true, true);
+
+    (void)state;
+    assert_true(waits->nodes[0].deadlocked && waits->nodes[1].deadlocked);
+    assert_int_equal(waits->nodes[0].next, 1);
+    waits_unref(waits);
+    waits = across(true, true, false); /* one of them is nobody's that is known */
+    assert_int_equal(waits->deadlocked_count, 0);
+    assert_int_equal(waits->nodes[0].next, WAITS_NONE);
+    assert_int_equal(waits->nodes[1].next, 0);
+    waits_unref(waits);
+    waits = across(false, true, true); /* a mark's clock is that of its process */
+    assert_int_equal(waits->deadlocked_count, 0);
+    assert_true(waits->nodes[0].doubted && !waits->nodes[0].certain && !waits->nodes[1].certain);
+    waits_unref(waits);
+    waits = across(true, false, true);
+    assert_false(waits_is_shared(&waits->nodes[0]));
+    waits_unref(waits);
+}
+
 static void test_who_has_moved_waits_no_more(void **state)
 {
     (void)state;
@@ -271,11 +324,11 @@ static void test_readers_by_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_proofs_from_memory),        cmocka_unit_test(test_one_waits_for_itself_by_memory),
-        cmocka_unit_test(test_all_at_one_instant),        cmocka_unit_test(test_memory_is_fresher_than_a_mark),
-        cmocka_unit_test(test_an_owner_that_is_nobody),   cmocka_unit_test(test_who_has_moved_waits_no_more),
-        cmocka_unit_test(test_an_owner_that_has_ended),   cmocka_unit_test(test_readers_by_memory),
-        cmocka_unit_test(test_a_lock_that_was_handed_on),
+        cmocka_unit_test(test_proofs_from_memory),      cmocka_unit_test(test_one_waits_for_itself_by_memory),
+        cmocka_unit_test(test_all_at_one_instant),      cmocka_unit_test(test_memory_is_fresher_than_a_mark),
+        cmocka_unit_test(test_an_owner_that_is_nobody), cmocka_unit_test(test_who_has_moved_waits_no_more),
+        cmocka_unit_test(test_an_owner_that_has_ended), cmocka_unit_test(test_a_deadlock_across_processes),
+        cmocka_unit_test(test_readers_by_memory),       cmocka_unit_test(test_a_lock_that_was_handed_on),
     };
 
     return cmocka_run_group_tests_name("waits_settle", tests, NULL, NULL);

@@ -2,12 +2,19 @@
 /* animal_locks.c - those that wait in a futex: locks, conditions, semaphores. */
 #include "animal.h"
 
+#include <fcntl.h>
 #include <librip.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -125,6 +132,76 @@ ANIMAL_STALL lock_what_nobody_has(void)
     pthread_mutex_lock(&mutexes[0]);
 }
 
+/* What two processes have in common. */
+struct shared {
+    pthread_mutex_t mutexes[2];
+    atomic_uint prepared;
+    atomic_uint arrived;
+};
+
+static void prepare_shared(struct shared *shared)
+{
+    pthread_mutexattr_t attributes;
+
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(&shared->mutexes[0], &attributes);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&shared->mutexes[1], &attributes);
+    atomic_store(&shared->prepared, 1);
+}
+
+static void __attribute__((noinline)) lock_what_is_shared(struct shared *shared, unsigned own)
+{
+    pthread_mutex_lock(&shared->mutexes[own]);
+    atomic_fetch_add(&shared->arrived, 1);
+    while (atomic_load(&shared->arrived) < 2)
+        usleep(1000);
+    rip_snap(); /* STALL(deadlock-processes) */
+    pthread_mutex_lock(&shared->mutexes[1 - own]);
+}
+
+/* A process and its child, in one ring. */
+static void deadlock_with_a_child(void)
+{
+    struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t child;
+
+    if (shared == MAP_FAILED)
+        animal_fail("memory");
+    prepare_shared(shared);
+    child = fork();
+    if (child < 0)
+        animal_fail("fork");
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        rip_init(2, "deadlock-processes", 18, 0, 0);
+    }
+    lock_what_is_shared(shared, child == 0);
+}
+
+/* Two that have only a file in common: ZOO_FILE. The first to come makes it. */
+static void deadlock_with_a_stranger(void)
+{
+    const char *path = getenv("ZOO_FILE");
+    int descriptor = path != NULL ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    const bool is_first = descriptor >= 0;
+    struct shared *shared;
+
+    if (path != NULL && !is_first)
+        descriptor = open(path, O_RDWR | O_CLOEXEC);
+    if (descriptor < 0 || ftruncate(descriptor, sizeof(*shared)) != 0)
+        animal_fail("file");
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (shared == MAP_FAILED)
+        animal_fail("memory");
+    if (is_first)
+        prepare_shared(shared);
+    while (atomic_load(&shared->prepared) == 0)
+        usleep(1000);
+    lock_what_is_shared(shared, is_first ? 0 : 1);
+}
+
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 
 ANIMAL_STALL read_what_nobody_writes(void)
@@ -202,6 +279,8 @@ const struct animal lock_animals[] = {{"deadlock-1", deadlock_of_1, 1},
                                       {"deadlock-mixed", lock_a_mixture, 4},
                                       {"deadlock-timed", lock_with_a_limit, 2},
                                       {"mutex-row", wait_in_a_row, 3},
+                                      {"deadlock-processes", deadlock_with_a_child, 1},
+                                      {"deadlock-strangers", deadlock_with_a_stranger, 1},
                                       {"mutex-gone", lock_what_nobody_has, 2},
                                       {"rwlock-gone", read_what_nobody_writes, 2},
                                       {"rwlock", read_what_is_written, 2},

@@ -89,6 +89,7 @@ KINDS = [
     Kind("deadlock-mixed", "deadlock", "lock_a_mixture", "futex", "futex wait private", count=4, waits=[2, 3, 4, 1]),
     Kind("deadlock-timed", "blocked", "lock_with_a_limit", "futex", "futex wait(_bitset)? private", count=2,
          waits=[]),
+    Kind("deadlock-processes", "deadlock", "lock_what_is_shared", "futex", "futex wait shared", waits=[2, 1]),
     Kind("mutex-row", "blocked", "wait_in_a_row", "futex", "futex wait private", number=3, waits=[2, 1]),
     Kind("mutex-gone", "blocked", "lock_what_nobody_has", "futex", "futex wait private", waits=["gone"]),
     Kind("rwlock-gone", "blocked", "read_what_nobody_writes", "futex", "futex wait(_bitset)? private", waits=["gone"]),
@@ -277,6 +278,42 @@ def a_deadlock_begins_as_one(zoo):
     raise AssertionError("none of 20 did")
 
 
+def a_deadlock_of_two_rings(zoo):
+    if os.geteuid() != 0:
+        raise Skip("system calls of others are told to root alone")
+    rings = ["one", "other"]
+    for ring in rings:
+        zoo.processes.append(subprocess.Popen(
+            [f"{BIN}/animal", "deadlock-strangers", zoo.ring(ring)], stdout=subprocess.DEVNULL,
+            env={**os.environ, "ZOO_FILE": f"{zoo.dir}/file-shared"}))
+    zoo.wait_for(lambda: len(zoo.stalls("?cause=deadlock")) == 2)
+    for stall in zoo.stalls("?cause=deadlock"):
+        cycle = [stall["ring"], *(step["ring"] for step in stall["waits_for"])]
+        assert cycle in (["one", "other", "one"], ["other", "one", "other"]), stall
+        assert all(step["certain"] and step["holder"] == "id" and step["state"] == "stalled"
+                   for step in stall["waits_for"]), stall
+    group, = zoo.get("/stalls?group=root")["stalls"]
+    assert group["count"] == 2 and sorted(step["ring"] for step in group["deadlock"]) == rings, group
+
+
+def locks_of_two_users(zoo):
+    """Whoever names a thread of another user's as the owner of a lock says nothing of it."""
+    if os.geteuid() != 0:
+        raise Skip("only root can be others")
+    path = pathlib.Path(zoo.dir, "file-shared")
+    os.chmod(zoo.dir, 0o777)
+    for ring, user in (("one", NOBODY), ("other", NOBODY - 1)):
+        zoo.processes.append(subprocess.Popen(
+            [f"{BIN}/animal", "deadlock-strangers", zoo.ring(ring)], stdout=subprocess.DEVNULL, user=user,
+            group=user, extra_groups=[], env={**os.environ, "ZOO_FILE": str(path)}))
+        zoo.wait_for(lambda: path.exists() and path.stat().st_size)
+        path.chmod(0o666)
+    zoo.wait_for(lambda: len([stall for stall in zoo.stalls() if stall["waits_for"] == []]) == 2)
+    zoo.well_past_threshold()
+    for stall in zoo.stalls():
+        assert stall["cause"] == "blocked" and stall["waits_for"] == [], stall
+
+
 def expect(zoo, kinds):
     """Admits these kinds, and waits for the right answer about each."""
     lines, absent, faults = marked_lines(), [], []
@@ -383,8 +420,8 @@ def make_readable(path):
 
 
 if __name__ == "__main__":
-    chosen = {every_kind: Zoo, a_deadlock_begins_as_one: Zoo, among_the_same_user: Neighbour,
-              without_privileges: Stranger}
+    chosen = {every_kind: Zoo, a_deadlock_begins_as_one: Zoo, a_deadlock_of_two_rings: Zoo, locks_of_two_users: Zoo,
+              among_the_same_user: Neighbour, without_privileges: Stranger}
     tests = list(chosen)
     order = iter([test for test in tests if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]])
     run(tests, lambda: chosen[next(order)]())
