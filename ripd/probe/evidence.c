@@ -5,8 +5,8 @@
  *
  * Guarantees
  *   1. What stops a whole process is told of all its suspects, however many, by one look at the process: half the
- *      budget is kept for that, in which the processes of one owner of rings after the other's have a turn. An id on no
- *      thread needs no more either.
+ *      budget is kept for that, in which the processes of one owner of rings after the other's have a turn; one has it
+ *      however late it is. An id on no thread needs no more either.
  *   2. The threads of the others are looked at one by one, always one of the owner for whom least has been spent. Of
  *      his those never examined come first, the longest frozen of them
  *      first, until the budget is spent, then those in what may be a deadlock, then the others in turn, until a quarter

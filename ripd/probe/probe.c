@@ -225,15 +225,18 @@ static bool queue_subjects(struct probe *probe, struct lane *lanes, size_t *begi
     return true;
 }
 
-/* The owner for whom least has been spent, of those who have more. REGISTRY_OWNERS_MAX: nobody has. */
-static size_t next_owner(const struct lane *lanes, const size_t *asked)
+/* The owner for whom least has been spent, the first behind last, of those who have more. The maximum: none has. */
+static size_t next_owner(const struct lane *lanes, const size_t *asked, size_t last)
 {
     size_t least = REGISTRY_OWNERS_MAX;
 
-    for (size_t owner = 0; owner < REGISTRY_OWNERS_MAX; owner++)
+    for (size_t i = 1; i <= REGISTRY_OWNERS_MAX; i++) {
+        size_t owner = (last + i) % REGISTRY_OWNERS_MAX;
+
         if (asked[owner] < lanes[owner].count &&
             (least == REGISTRY_OWNERS_MAX || lanes[owner].spent_ns < lanes[least].spent_ns))
             least = owner;
+    }
     return least;
 }
 
@@ -245,15 +248,18 @@ void probe_ask_subjects(struct probe *probe, uint64_t deadline_mono_ns)
 
     if (probe->subject_count == 0 || !queue_subjects(probe, lanes, begins))
         return;
-    while (now_mono_ns < deadline_mono_ns && (owner = next_owner(lanes, asked)) < REGISTRY_OWNERS_MAX) {
+    while ((owner = next_owner(lanes, asked, probe->last_owner)) < REGISTRY_OWNERS_MAX) {
         const uint64_t began_mono_ns = now_mono_ns;
         const size_t place = (begins[owner] + asked[owner]++) % lanes[owner].count;
         struct subject *subject = &probe->subjects[probe->queue[lanes[owner].first + place]];
 
         ask_subject(probe, subject);
         probe->last_subjects[owner] = subject->key;
+        probe->last_owner = owner;
         now_mono_ns = clock_mono_ns();
         lanes[owner].spent_ns += now_mono_ns - began_mono_ns;
+        if (now_mono_ns >= deadline_mono_ns)
+            return; /* one has been asked about, however late a busy machine let us begin */
     }
 }
 

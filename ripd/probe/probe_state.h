@@ -102,6 +102,7 @@ struct probe {
     uint64_t again_last_mono_ns;
 
     uint64_t last_subjects[REGISTRY_OWNERS_MAX]; /* of each owner: key of the last one that was asked about */
+    size_t last_owner;                           /* whose process was asked about last */
     uint64_t last_suspects[REGISTRY_OWNERS_MAX]; /* the same of a suspect that had been examined before */
     uint64_t last_doubted[REGISTRY_OWNERS_MAX];  /* of one in doubt */
     uint64_t last_stopped[REGISTRY_OWNERS_MAX];  /* and of one in a stopped process */

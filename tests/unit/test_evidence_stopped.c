@@ -139,6 +139,22 @@ static void test_not_looked_at(void **state)
     assert_null(evidence_kernel_stopped(play->probe)->syscall);
 }
 
+/* However late a busy machine lets it begin, a call asks about one process, and calls take turns. */
+static void test_one_process_at_least(void **state)
+{
+    struct play *play = *state;
+    size_t told = 0;
+
+    stop(play, SIGSTOP, 'T');
+    step_ns = PLAY_AMPLE_NS;
+    for (size_t i = 0; i < COUNT / THREADS; i++) { /* processes */
+        collect(play);
+        told += play->suspects[0].state == ID_STOPPED;
+    }
+    step_ns = 0;
+    assert_int_equal(told, 1);
+}
+
 static size_t count_known(const struct play *play)
 {
     size_t count = 0;
@@ -240,9 +256,9 @@ int main(void)
 {
 #define PLAY_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        PLAY_TEST(test_before_while_and_after), PLAY_TEST(test_not_looked_at),
-        PLAY_TEST(test_the_stopped_come_last),  PLAY_TEST(test_seldom),
-        PLAY_TEST(test_no_time_for_doubts),     PLAY_TEST(test_no_time_for_processes),
+        PLAY_TEST(test_before_while_and_after), PLAY_TEST(test_not_looked_at), PLAY_TEST(test_one_process_at_least),
+        PLAY_TEST(test_the_stopped_come_last),  PLAY_TEST(test_seldom),        PLAY_TEST(test_no_time_for_doubts),
+        PLAY_TEST(test_no_time_for_processes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
