@@ -163,6 +163,13 @@ class World:
             puppet.do(f"ring {self.ring(ring)} {capacity}")
         return puppet
 
+    def end_well(self):
+        """Whatever has happened to it, ripd can be stopped, and no sanitizer has anything to say."""
+        if self.ripd is not None and self.ripd.poll() is None:
+            self.ripd.send_signal(signal.SIGTERM)
+            assert self.ripd.wait(timeout=PATIENCE_S) == 0, self.ripd.returncode
+        assert not re.search(r"(Address|Thread|Leak)Sanitizer: |runtime error: ", self.log_text()), "see its log"
+
     def close(self):
         for pid in self.pids:
             try:
@@ -195,6 +202,7 @@ def run(tests, make_world=World):
         world = make_world()
         try:
             test(world)
+            world.end_well()
             print(f"ok      {test.__name__}")
         except Skip as reason:
             skipped += 1

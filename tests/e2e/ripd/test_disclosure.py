@@ -102,16 +102,23 @@ def stall_of(world, program, holds):
 
 
 def an_owner_of_a_lock_that_is_made_up(world):
-    """A mutex of A's says that a thread of B's holds it, by memory and by the mark in the ring: nobody is named."""
+    """A mutex of A's says that a thread of B's holds it, by memory and by the mark in the ring: nobody is named. That
+    none of A's process has that number is told, and just so of a number that nobody has."""
     process, thread, port = p.victim(world)
-    programs = [run(world, MADE_UP_OWNER, str(tid))[0] for tid in (thread, process.pid)]
-    for program in programs:
-        stall_of(world, program, lambda kernel: kernel["syscall"] == "futex")
+    nobody = next(number for number in range((1 << 22) - 1, 0, -1) if not os.path.exists(f"/proc/{number}"))
+    numbers = [thread, process.pid, nobody]
+    programs = [run(world, MADE_UP_OWNER, str(number))[0] for number in numbers]
+
+    def told():
+        stalls = [stall_of(world, program, lambda kernel: kernel["syscall"] == "futex") for program in programs]
+        return [[(one.pop("tid"), one.pop("ring") and one) for one in stall["waits_for"]] for stall in stalls]
+
+    gone = {"holder": "gone", "id": None, "name": None, "state": None, "certain": True}
+    world.wait_for(lambda: told() == [[(number, gone)] for number in numbers])
     world.wait_scans(30)
     for path, text in p.all_texts(world).items():
         assert p.SECRET not in text and f":{port}" not in text, (path, text)
-    for stall in [stall_of(world, program, lambda kernel: kernel["syscall"] == "futex") for program in programs]:
-        assert not any(one["tid"] in (thread, process.pid) for one in stall["waits_for"] or []), stall
+    world.wait_for(lambda: told() == [[(number, gone)] for number in numbers])
 
 
 def who_holds_a_file_of_his_own(world):
