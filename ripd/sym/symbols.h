@@ -13,8 +13,8 @@
  *      that is the ring owner's own has it mapped, or may read it: a ring cannot make ripd read what its owner may not.
  *   D. A symbolizer that dies, hangs or talks nonsense is replaced; the file it did so on is tried once more, then not
  *      again; the user whose ring named it pauses, others go on.
- *   E. symbols_free() does not wait for an answer, nor for longer than SYMBOLS_STOP_NS: the thread may be in the
- * kernel, over a file or a process that does not answer. Then what is left goes when it comes back, which calls nobody.
+ *   E. symbols_free() does not wait for an answer, and no longer than SYMBOLS_STOP_NS for the thread, which may be in
+ *      the kernel over a file or a process that does not answer. What it has goes when it comes back; it calls nobody.
  *   F. What files make of their names is bounded, for each file, each user and in all: see core/symbol.h. Where it is
  *      reached places stay without names, and symbolizers are not bothered with them.
  */
