@@ -4,7 +4,8 @@
  *
  * Settings come from the environment, put there by `rip run` or by a unit's Environment= line:
  *   RIP_DIR   directory of the ring; else /run/librip if it is writable, else /dev/shm
- *   RIP_NAME  its name; if a live process holds that, NAME.PID; else COMM.PID
+ *   RIP_NAME  its name; if a live process holds that, NAME.PID; else COMM.PID. If a live process holds that too, of
+ *             another pid namespace, NAME.PID.2 and so on: in every container the first pid is 1
  *   RIP_MAX   ids alive at once; else RIP_PRELOAD_CAPACITY
  *
  * Guarantees
@@ -30,6 +31,7 @@
 
 #define DEFAULT_DIR "/run/librip"
 #define FALLBACK_DIR "/dev/shm"
+#define NUMBER_MAX 1000u /* containers whose rings lie in one directory under one name */
 
 struct preload_state preload_state;
 
@@ -72,6 +74,24 @@ static void ring_comm(char ret_comm[RIP_COMM_BYTES + 1])
 
 /* --- the ring ----------------------------------------------------------------------------------------------------- */
 
+/* Adds the pid to name, and the first number that makes it nobody's. */
+static bool make_numbered_ring(const char *name, uint32_t capacity)
+{
+    char path[PATH_MAX];
+    char suffix[16] = "";
+
+    for (unsigned int number = 2; number <= NUMBER_MAX; number++) {
+        if (snprintf(path, sizeof(path), "%s/%s.%d%s", ring_dir(), name, (int)getpid(), suffix) >= PATH_MAX)
+            return false;
+        if (rip_create_ring(path, capacity))
+            return true;
+        if (errno != EBUSY)
+            return false;
+        snprintf(suffix, sizeof(suffix), ".%u", number);
+    }
+    return false;
+}
+
 static bool make_ring(void)
 {
     const char *name = secure_getenv("RIP_NAME");
@@ -90,8 +110,7 @@ static bool make_ring(void)
         ring_comm(comm);
         name = comm;
     }
-    return snprintf(path, sizeof(path), "%s/%s.%d", ring_dir(), name, (int)getpid()) < PATH_MAX &&
-           rip_create_ring(path, capacity);
+    return make_numbered_ring(name, capacity);
 }
 
 static void open_ring(void)

@@ -95,6 +95,22 @@ class Run(PreloadTest):
         self.assertEqual(os.listdir(self.rings + "/sub"), [])
         os.rmdir(self.rings + "/sub")
 
+    def test_containers_that_share_a_directory(self):
+        """In each of them the first pid is 1, and none takes the other's ring, nor goes without."""
+        unshare = ["unshare", "--pid", "--fork", "--kill-child"]
+        if subprocess.run([*unshare, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("pid namespaces take root, and unshare")
+        command = [*unshare, RIP, "run", "--dir", self.rings, "--", "cat"]
+        containers = [subprocess.Popen(command, env=self.environment, stdin=subprocess.PIPE) for _ in range(3)]
+        try:
+            wait_for("three rings", lambda: len(self.ring_names()) == 3)
+            self.assertEqual(sorted(self.ring_names()), ["cat.1", "cat.1.2", "cat.1.3"])
+        finally:
+            for container in containers:
+                container.stdin.close()
+                container.wait()
+        self.assertEqual(self.ring_names(), [])
+
     def test_relative_directory(self):
         done = subprocess.run([RIP, "run", "--dir", ".", "sh", "-c", "cd /; echo $RIP_DIR; ls $RIP_DIR >&2"],
                               cwd=self.rings, env=self.environment, text=True, capture_output=True)
