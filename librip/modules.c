@@ -139,12 +139,27 @@ static void set_path(struct rip_module *module, const char *path, size_t bytes)
     module->path_bytes = (uint16_t)bytes;
 }
 
+/* Where there is no /proc, as after chroot(), it is what it was before, or what the program was started as. */
+static void set_program_path(struct rip_module *module)
+{
+    static char path[PATH_MAX]; /* both guarded by `asking`; too large for a coroutine's stack */
+    static size_t path_bytes;
+    const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    ssize_t bytes = readlink("/proc/thread-self/exe", path, sizeof(path));
+
+    if (bytes > 0)
+        path_bytes = (size_t)bytes;
+    if (path_bytes != 0)
+        set_path(module, path, path_bytes);
+    else if (started_as != NULL)
+        set_path(module, started_as, strlen(started_as));
+}
+
 static int collect_object(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct collection *collection = data;
     struct rip_module *module = &collection->modules[collection->count];
     uint64_t vdso = getauxval(AT_SYSINFO_EHDR);
-    static char path[PATH_MAX]; /* guarded by `asking`; too large for a coroutine's stack */
 
     (void)size;
     if (collection->count == collection->capacity)
@@ -152,11 +167,8 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *data)
     module->bias = info->dlpi_addr;
     read_segments(module, info);
     if (collection->count == 0) { /* the program comes first, and has no name */
-        ssize_t bytes = readlink("/proc/thread-self/exe", path, sizeof(path));
-
         module->flags |= RIP_MODULE_MAIN;
-        if (bytes > 0)
-            set_path(module, path, (size_t)bytes);
+        set_program_path(module);
     } else if (info->dlpi_name != NULL && info->dlpi_name[0] != '\0') {
         set_path(module, info->dlpi_name, strlen(info->dlpi_name));
     } else if (vdso != 0 && vdso >= module->start && vdso < module->end) {

@@ -60,11 +60,17 @@ void part_time(struct json_writer *writer, const char *key, uint64_t wall_ns)
         json_time(writer, wall_ns);
 }
 
+/* Names that a process could not tell are empty in its ring. */
+static const char *text_or_null(const char *text)
+{
+    return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
 void part_process(struct json_writer *writer, const struct process_facts *process)
 {
     part_uint_or_null(writer, "pid", process->pid, 0);
-    part_text(writer, "comm", "comm_hex", process->comm[0] == '\0' ? NULL : process->comm);
-    part_text(writer, "exe", "exe_hex", process->exe);
+    part_text(writer, "comm", "comm_hex", text_or_null(process->comm));
+    part_text(writer, "exe", "exe_hex", text_or_null(process->exe));
     part_time(writer, "started_at", process->started_wall_ns);
     json_key(writer, "attested");
     json_bool(writer, process->attested);
@@ -122,7 +128,7 @@ void part_place(struct json_writer *writer, const struct module_facts *module, u
 {
     json_key(writer, "location");
     json_object_begin(writer);
-    part_text(writer, "module", "module_hex", module == NULL ? NULL : module->name);
+    part_text(writer, "module", "module_hex", module == NULL ? NULL : text_or_null(module->name));
     json_key(writer, "build_id");
     if (module == NULL || module->build_id[0] == '\0')
         json_null(writer);
@@ -158,7 +164,7 @@ static void part_entry(struct json_writer *writer, const struct item *item, uint
 {
     const struct module_facts *module = module_of(item, address);
 
-    part_text(writer, "module", "module_hex", module == NULL ? NULL : module->name);
+    part_text(writer, "module", "module_hex", module == NULL ? NULL : text_or_null(module->name));
     part_offset(writer, module, offset_of(module, address));
     part_source(writer, module, offset_of(module, address));
 }

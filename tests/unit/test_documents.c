@@ -225,6 +225,26 @@ static void test_no_absolute_address(void **state)
     snapshot_unref(snapshot);
 }
 
+/* A process without /proc may not know what it runs. */
+static void test_empty_paths_are_not_known(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
+    struct process_facts *process = snapshot->stalls[0].item->process;
+    json_t *root, *item, *location;
+
+    (void)state;
+    process->exe[0] = '\0';
+    process->modules[0]->name = "";
+    root = stalls(snapshot);
+    item = json_array_get(json_object_get(root, "stalls"), 0);
+    location = json_object_get(item, "location");
+    assert_true(json_is_null(json_object_get(json_object_get(item, "process"), "exe")));
+    assert_true(json_is_null(json_object_get(location, "module")));
+    assert_true(json_is_string(json_object_get(location, "offset")));
+    assert_true(json_is_null(json_object_get(json_array_get(json_object_get(item, "trail"), 0), "module")));
+    json_decref(root);
+}
+
 static void name_stall(struct snapshot *snapshot, const void *name, size_t length)
 {
     struct item *item = snapshot->stalls[0].item;
@@ -442,11 +462,17 @@ static void test_small(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_example),       cmocka_unit_test(test_next),
-        cmocka_unit_test(test_unknown),       cmocka_unit_test(test_no_absolute_address),
-        cmocka_unit_test(test_hostile_names), cmocka_unit_test(test_name_with_escapes),
-        cmocka_unit_test(test_ten_thousand),  cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_rings),         cmocka_unit_test(test_ring_pages),
+        cmocka_unit_test(test_example),
+        cmocka_unit_test(test_next),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_no_absolute_address),
+        cmocka_unit_test(test_empty_paths_are_not_known),
+        cmocka_unit_test(test_hostile_names),
+        cmocka_unit_test(test_name_with_escapes),
+        cmocka_unit_test(test_ten_thousand),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_rings),
+        cmocka_unit_test(test_ring_pages),
         cmocka_unit_test(test_small),
     };
 

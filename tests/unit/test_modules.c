@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <sys/auxv.h>
 
 /* Small libraries that nothing here is linked with. */
 #define LIBRARY_A "libanl.so.1"
@@ -71,6 +72,37 @@ SCENE(program_and_its_libraries)
     CHECK(find_module(0, (uintptr_t)dlsym(RTLD_DEFAULT, "getpid"), &info));
     CHECK(path_ends(&info, "/libc.so.6") && info.flags == 0 && info.build_id_bytes == 20);
     CHECK(rip_ring->modules_dropped_count == 0 && rip_ring->module_high_water == module_count(0));
+}
+
+SCENE(program_without_proc)
+{
+    const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    struct rip_module_info info;
+
+    if (chroot(stage) != 0)
+        cannot("chroot() takes root");
+    CHECK(rip_create_ring("/ring", 100));
+    CHECK(find_module(0, (uintptr_t)module_count, &info));
+    CHECK((info.flags & RIP_MODULE_MAIN) != 0 && path_ends(&info, started_as) && info.path_bytes == strlen(started_as));
+}
+
+SCENE(program_that_loses_proc)
+{
+    struct rip_module_info info;
+    char path[256] = {0};
+    uint32_t count;
+
+    CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    count = module_count(0);
+    CHECK(dlopen(LIBRARY_A, RTLD_NOW) != NULL);
+    *(char *)(uintptr_t)getauxval(AT_EXECFN) = '?'; /* not by that name */
+    if (chroot(stage) != 0)
+        cannot("chroot() takes root");
+    rip_refresh_modules();
+    CHECK(module_count(0) == count + 1);
+    CHECK(find_module(0, (uintptr_t)module_count, &info));
+    CHECK(path_ends(&info, path) && info.path_bytes == strlen(path));
 }
 
 static int find_vdso(struct dl_phdr_info *info, size_t size, void *data)
@@ -207,10 +239,16 @@ SCENE(full_tables)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCENE_TEST(program_and_its_libraries),          SCENE_TEST(vdso_has_a_name),
-        SCENE_TEST(nothing_new_costs_nothing),          SCENE_TEST(loaded_later),
-        SCENE_TEST(unloaded_and_loaded_again),          SCENE_TEST(children_share_entries),
-        SCENE_TEST(child_without_an_id_writes_nothing), SCENE_TEST(full_tables),
+        SCENE_TEST(program_and_its_libraries),
+        SCENE_TEST(program_without_proc),
+        SCENE_TEST(program_that_loses_proc),
+        SCENE_TEST(vdso_has_a_name),
+        SCENE_TEST(nothing_new_costs_nothing),
+        SCENE_TEST(loaded_later),
+        SCENE_TEST(unloaded_and_loaded_again),
+        SCENE_TEST(children_share_entries),
+        SCENE_TEST(child_without_an_id_writes_nothing),
+        SCENE_TEST(full_tables),
     };
 
     return cmocka_run_group_tests_name("modules", tests, NULL, NULL);
