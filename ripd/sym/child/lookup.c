@@ -261,6 +261,23 @@ static void declared_at(Dwarf_Die *die, Dwarf_Die *ret_die)
             *ret_die = found;
 }
 
+/* The name of what others are in. NULL: it has none, as a block, or none that people write, as a unit. */
+static const char *scope_name(Dwarf_Die *scope)
+{
+    const char *name = dwarf_diename(scope);
+
+    switch (dwarf_tag(scope)) {
+    case DW_TAG_compile_unit:
+    case DW_TAG_partial_unit:
+    case DW_TAG_type_unit:
+        return NULL;
+    case DW_TAG_namespace:
+        return name != NULL ? name : "(anonymous namespace)";
+    default:
+        return name;
+    }
+}
+
 /* Name with those of the namespaces and types that it is in, as most languages write it. NULL: it is in none. */
 static const char *qualified(struct lookup *lookup, Dwarf_Die *die)
 {
@@ -272,7 +289,7 @@ static const char *qualified(struct lookup *lookup, Dwarf_Die *die)
     declared_at(die, &declared);
     count = dwarf_getscopes_die(&declared, &scopes);
     for (int i = count - 1; i > 0; i--) {
-        const char *name = dwarf_tag(&scopes[i]) == DW_TAG_compile_unit ? NULL : dwarf_diename(&scopes[i]);
+        const char *name = scope_name(&scopes[i]);
         int added = name == NULL ? 0 : snprintf(text + length, sizeof(text) - length, "%s::", name);
 
         if (added < 0 || (size_t)added >= sizeof(text) - length)
@@ -297,7 +314,7 @@ static const char *name_of(struct lookup *lookup, Dwarf_Die *die)
         dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute) != NULL)
         linkage = dwarf_formstring(&attribute);
     name = readable(lookup, linkage);
-    if (name == NULL && linkage != NULL)
+    if (name == NULL) /* gcc gives none to what other units cannot name: anonymous namespaces, lambdas */
         name = qualified(lookup, die);
     if (name == NULL)
         name = dwarf_diename(die);

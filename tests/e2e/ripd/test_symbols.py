@@ -236,6 +236,9 @@ def names_of_c_plus_plus(world):
     name = "store::Table<int>::scan(int)"
     expect(world, "cxx", 1, name)
     expect(world, "cxx-stripped", 1, name, lines=False)
+    name = "store::(anonymous namespace)::sweep"  # which gcc's debugging information calls "sweep"
+    expect(world, "cxx", 2, name)
+    expect(world, "cxx-stripped", 2, f"{name}()", lines=False)
 
 
 def names_of_rust(world):

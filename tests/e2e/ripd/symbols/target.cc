@@ -22,6 +22,20 @@ template <typename Key> class Table
   private:
     volatile Key found_ = 0;
 };
+
+namespace
+{
+__attribute__((noinline)) void sweep()
+{
+    rip_init(2, "sweep", 5, 0, 0);
+    rip_snap(); // MARK store::(anonymous namespace)::sweep
+}
+} // namespace
+
+void sweep_all()
+{
+    sweep();
+}
 } // namespace store
 
 int main(int count, char **arguments)
@@ -30,6 +44,7 @@ int main(int count, char **arguments)
 
     if (count < 2 || !rip_create_ring(arguments[1], 8))
         return 1;
+    store::sweep_all();
     rip_init(1, "main", 4, 0, 0);
     table.scan(count);
     std::puts("ready");
