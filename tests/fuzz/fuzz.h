@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Runs the code under test on some bytes, which may have any alignment. Returns 0; aborts if a promise is broken. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes);
@@ -16,5 +18,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes);
 size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes) __attribute__((weak));
 
 enum { FUZZ_INPUT_MAX_BYTES = 1 << 17 };
+
+/* A promise. */
+static inline void require(int condition)
+{
+    if (!condition)
+        abort();
+}
+
+/* What fuzz_seed() returns where the inputs are texts. */
+static inline size_t fuzz_text(const char *const *texts, size_t count, size_t number, uint8_t *ret_bytes,
+                               size_t capacity_bytes)
+{
+    size_t length = number < count ? strlen(texts[number]) : 0;
+
+    if (length > capacity_bytes)
+        return 0;
+    memcpy(ret_bytes, length != 0 ? texts[number] : "", length);
+    return length;
+}
 
 #endif

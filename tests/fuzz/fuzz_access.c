@@ -9,12 +9,6 @@
 #include "fuzz.h"
 #include "net/access.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 static void check_inside(struct span span, const uint8_t *bytes, size_t size_bytes)
 {
     const char *first = (const char *)bytes;
@@ -87,13 +81,6 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello",
         "PUT * HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     };
-    size_t length;
 
-    if (number >= sizeof(seeds) / sizeof(seeds[0]))
-        return 0;
-    length = strlen(seeds[number]);
-    if (length > capacity_bytes)
-        return 0;
-    memcpy(ret_bytes, seeds[number], length);
-    return length;
+    return fuzz_text(seeds, sizeof(seeds) / sizeof(seeds[0]), number, ret_bytes, capacity_bytes);
 }

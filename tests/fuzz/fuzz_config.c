@@ -6,12 +6,6 @@
 #include "app/config_option.h"
 #include "fuzz.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 static void check_list(const struct config_list *list, size_t max)
 {
     require(list->count <= max);
@@ -50,13 +44,6 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         "rule = batch-*=10m\nrule = rpc-[0-9]=1s\nstate-dir = /var/lib/ripd\non-stall = logger ; true\n",
         "stall-after: 5s\n  continued\n[other]\nkey\n= value\n",
     };
-    size_t length;
 
-    if (number >= sizeof(seeds) / sizeof(seeds[0]))
-        return 0;
-    length = strlen(seeds[number]);
-    if (length > capacity_bytes)
-        return 0;
-    memcpy(ret_bytes, seeds[number], length);
-    return length;
+    return fuzz_text(seeds, sizeof(seeds) / sizeof(seeds[0]), number, ret_bytes, capacity_bytes);
 }

@@ -10,12 +10,6 @@
 #include "record/event_load.h"
 #include "view/document_event.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 /* Once accepted, a line that is written again is the same. */
 static void check_line(const char *text, size_t length)
 {
@@ -91,13 +85,6 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         "\"began_mono_ns\":5,\"stalls\":1,\"progress\":\"8\",\"frozen_mono_ns\":5,\"moved_after_mono_ns\":7}}\n",
         "{\"event\":{\"name_hex\":\"ff00\",\"name\":\"\",\"ring\":null}}",
     };
-    size_t length;
 
-    if (number >= sizeof(seeds) / sizeof(seeds[0]))
-        return 0;
-    length = strlen(seeds[number]);
-    if (length > capacity_bytes)
-        return 0;
-    memcpy(ret_bytes, seeds[number], length);
-    return length;
+    return fuzz_text(seeds, sizeof(seeds) / sizeof(seeds[0]), number, ret_bytes, capacity_bytes);
 }

@@ -10,12 +10,6 @@
 #include "cli/text.h"
 #include "fuzz.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 struct heard {
     uint64_t hash;
     size_t count;
@@ -76,13 +70,6 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         "event: gap\ndata: {\"reason\":\"forgotten\",\"epoch\":\"0\",\"from\":1,\"to\":2}\n\n",
         "data\rdata:\rdata: \xf0\x9f\x92\xa3\xe2\x80\xae\r\r",
     };
-    size_t length;
 
-    if (number >= sizeof(seeds) / sizeof(seeds[0]))
-        return 0;
-    length = strlen(seeds[number]);
-    if (length > capacity_bytes)
-        return 0;
-    memcpy(ret_bytes, seeds[number], length);
-    return length;
+    return fuzz_text(seeds, sizeof(seeds) / sizeof(seeds[0]), number, ret_bytes, capacity_bytes);
 }

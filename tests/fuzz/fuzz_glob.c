@@ -11,12 +11,6 @@
 
 #define PATTERN_BYTES 271u
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 /* The ']' that ends the class at pattern; NULL: it is no class. */
 static const char *class_end(const char *pattern)
 {
@@ -116,13 +110,6 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
     static const char *const seeds[] = {
         "worker-*[0-9]\nworker-17", "*a*b?[!a-c\\]x]*\naabbxd]", "[]a-]\\*\\\\[\n]*\\[", "**a**\nbab", "*[!\n\377x[",
     };
-    size_t length;
 
-    if (number >= sizeof(seeds) / sizeof(seeds[0]))
-        return 0;
-    length = strlen(seeds[number]);
-    if (length > capacity_bytes)
-        return 0;
-    memcpy(ret_bytes, seeds[number], length);
-    return length;
+    return fuzz_text(seeds, sizeof(seeds) / sizeof(seeds[0]), number, ret_bytes, capacity_bytes);
 }

@@ -6,12 +6,6 @@
 #include "fuzz.h"
 #include "view/json_writer.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 /* Checks one character of a string's inside, written for this and not for speed. Returns its bytes. */
 static size_t check_character(const unsigned char *text, size_t length)
 {
@@ -70,13 +64,6 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         "\x1b[31m\x7f\xc2\x9b\xe2\x80\xae\xe2\x81\xa6",
         "\xed\xa0\x80\xf4\x90\x80\x80\xc0\xaf\xef\xbf\xbe\xef\xb7\x90\xff",
     };
-    size_t length;
 
-    if (number >= sizeof(seeds) / sizeof(seeds[0]))
-        return 0;
-    length = strlen(seeds[number]);
-    if (length > capacity_bytes)
-        return 0;
-    memcpy(ret_bytes, seeds[number], length);
-    return length;
+    return fuzz_text(seeds, sizeof(seeds) / sizeof(seeds[0]), number, ret_bytes, capacity_bytes);
 }

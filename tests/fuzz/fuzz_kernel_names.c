@@ -10,12 +10,6 @@
 #include "fuzz.h"
 #include "probe/kernel_names.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 static void check_name(const struct proc_name *name)
 {
     size_t length = strnlen(name->text, sizeof(name->text));

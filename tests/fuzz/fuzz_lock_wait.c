@@ -6,12 +6,6 @@
 #include "core/lock_wait.h"
 #include "fuzz.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 /* The arguments of the call, then the memory of every place that it tells to read. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {

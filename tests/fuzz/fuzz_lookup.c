@@ -18,12 +18,6 @@
 
 #define STEP 0x8u /* between addresses */
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 static int equal(const char *text, const char *other)
 {
     if (text == NULL || text[0] == '\0')

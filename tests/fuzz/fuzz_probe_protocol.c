@@ -6,12 +6,6 @@
 #include "fuzz.h"
 #include "probe/protocol.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 static void check_told(const struct probe_told *told, const struct probe_ask *ask)
 {
     require(told->count <= PROBE_BATCH_MAX && told->count <= ask->count);

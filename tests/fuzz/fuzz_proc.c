@@ -8,12 +8,6 @@
 #include "os/proc.h"
 #include "os/proc_credentials.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     char *text = malloc(size_bytes + 1); /* ends where the memory does: one byte too far is seen */
@@ -49,13 +43,6 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         "Uid:\t1000\t1000\t1000\t1000\nGid:\t100\t100\t100\t100\nGroups:\t24 27 100 \nNStgid:\t4690\n",
         "82150 3127 1901 44 0 18446744073709551615 0\n",
     };
-    size_t length;
 
-    if (number >= sizeof(seeds) / sizeof(seeds[0]))
-        return 0;
-    length = strlen(seeds[number]);
-    if (length > capacity_bytes)
-        return 0;
-    memcpy(ret_bytes, seeds[number], length);
-    return length;
+    return fuzz_text(seeds, sizeof(seeds) / sizeof(seeds[0]), number, ret_bytes, capacity_bytes);
 }

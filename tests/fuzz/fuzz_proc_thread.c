@@ -8,12 +8,6 @@
 #include "os/proc_net.h"
 #include "os/proc_thread.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     char *text = malloc(size_bytes + 1); /* ends where the memory does: one byte too far is seen */
@@ -66,13 +60,6 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         "00000000256fc0db: 00000003 00000000 00010000 0001 01 629 /run/a b.sock",
         "5: FLOCK  ADVISORY  WRITE 101 fe:00:9 0 EOF\n5: -> FLOCK  ADVISORY  WRITE 200 fe:00:9 0 EOF\n",
     };
-    size_t length;
 
-    if (number >= sizeof(seeds) / sizeof(seeds[0]))
-        return 0;
-    length = strlen(seeds[number]);
-    if (length > capacity_bytes)
-        return 0;
-    memcpy(ret_bytes, seeds[number], length);
-    return length;
+    return fuzz_text(seeds, sizeof(seeds) / sizeof(seeds[0]), number, ret_bytes, capacity_bytes);
 }

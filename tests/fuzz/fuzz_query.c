@@ -6,12 +6,6 @@
 #include "fuzz.h"
 #include "view/query_parse.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 static void check_cursor(const char *text)
 {
     char again[CURSOR_TEXT_BYTES];
@@ -56,13 +50,6 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         "\377limit=1&limit=2",
         "\1name=%zz",
     };
-    size_t length;
 
-    if (number >= sizeof(seeds) / sizeof(seeds[0]))
-        return 0;
-    length = strlen(seeds[number]);
-    if (length > capacity_bytes)
-        return 0;
-    memcpy(ret_bytes, seeds[number], length);
-    return length;
+    return fuzz_text(seeds, sizeof(seeds) / sizeof(seeds[0]), number, ret_bytes, capacity_bytes);
 }

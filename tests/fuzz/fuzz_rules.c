@@ -7,12 +7,6 @@
 #include "core/rules.h"
 #include "fuzz.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 static void check_rule(const struct rule *rule)
 {
     require(rule->glob[0] != '\0' && memchr(rule->glob, 0, sizeof(rule->glob)) != NULL);
@@ -71,13 +65,6 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         "a=b=1h\n[!a-c]?=2s\n\\*=10ms\nx",
         "=5s\nworker=\nworker=9ms\nworker=8760h\nworker",
     };
-    size_t length;
 
-    if (number >= sizeof(seeds) / sizeof(seeds[0]))
-        return 0;
-    length = strlen(seeds[number]);
-    if (length > capacity_bytes)
-        return 0;
-    memcpy(ret_bytes, seeds[number], length);
-    return length;
+    return fuzz_text(seeds, sizeof(seeds) / sizeof(seeds[0]), number, ret_bytes, capacity_bytes);
 }

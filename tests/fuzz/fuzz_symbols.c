@@ -7,12 +7,6 @@
 #include "os/proc_maps.h"
 #include "sym/protocol.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     char *text = malloc(size_bytes + 1); /* ends where the memory does: one byte too far is seen */

@@ -10,12 +10,6 @@
 #include "fuzz.h"
 #include "os/unix_diag.h"
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     unsigned char *copy = malloc(size_bytes + 1); /* ends where the memory does: one byte too far is seen */

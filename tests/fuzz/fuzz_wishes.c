@@ -11,12 +11,6 @@
 
 #define INSTANCE UINT64_C(0x0123456789abcdef)
 
-static void require(int condition)
-{
-    if (!condition)
-        abort();
-}
-
 /* The text, which is not terminated, has these bytes somewhere. */
 static int has(struct span span, const char *text)
 {
@@ -79,13 +73,6 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         "*",
         "0123456789abcdef-42",
     };
-    size_t length;
 
-    if (number >= sizeof(seeds) / sizeof(seeds[0]))
-        return 0;
-    length = strlen(seeds[number]);
-    if (length > capacity_bytes)
-        return 0;
-    memcpy(ret_bytes, seeds[number], length);
-    return length;
+    return fuzz_text(seeds, sizeof(seeds) / sizeof(seeds[0]), number, ret_bytes, capacity_bytes);
 }
