@@ -155,5 +155,6 @@ void privileges_report(struct privileges *privileges, struct health *health)
     health->probe_start_count = counters.start_count;
     health->probe_died_count = counters.end_counts[REMOTE_END_ENDED] + counters.end_counts[REMOTE_END_NONSENSE];
     health->probe_hung_count = counters.end_counts[REMOTE_END_HUNG];
+    health->probe_ended = counters.gone;
     report_fetching(privileges, health);
 }

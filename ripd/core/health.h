@@ -88,6 +88,8 @@ struct health {
     uint64_t probe_start_count; /* workers and fetchers of ripd-probe */
     uint64_t probe_died_count;
     uint64_t probe_hung_count;
+    uint64_t
+        probe_ended; /* 1 = ripd-probe itself has ended: there will be no other; 0 = it runs, or was never started */
     uint64_t program_opened_count;  /* programs that ripd-probe was asked for, because ripd could not open them */
     uint64_t program_refused_count; /* that it did not open */
     uint64_t program_missed_count;  /* of which nothing was heard, or for which it was not asked */

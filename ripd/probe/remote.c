@@ -84,6 +84,14 @@ out:
     return result;
 }
 
+/* It has ended, or talks nonsense: nothing is left of it. */
+static void drop_keeper(struct remote *remote)
+{
+    close(remote->keeper);
+    remote->keeper = -1;
+    helper_stop(remote->pid);
+}
+
 void remote_free(struct remote *remote)
 {
     if (remote == NULL)
@@ -91,8 +99,7 @@ void remote_free(struct remote *remote)
     if (remote->worker >= 0)
         close(remote->worker);
     if (remote->keeper >= 0)
-        close(remote->keeper);
-    helper_stop(remote->pid);
+        drop_keeper(remote);
     free(remote);
 }
 
@@ -188,8 +195,7 @@ static void meet_workers(struct remote *remote)
         if (bytes != (ssize_t)sizeof(message) || message.kind != PROBE_LINK || descriptor < 0) {
             if (descriptor >= 0)
                 close(descriptor);
-            close(remote->keeper);
-            remote->keeper = -1;
+            drop_keeper(remote);
             return;
         }
         if (remote->worker >= 0)

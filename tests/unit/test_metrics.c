@@ -77,6 +77,7 @@ static struct snapshot *snapshot_of_numbers(void)
     health->probe_start_count = 24;
     health->probe_died_count = 25;
     health->probe_hung_count = 26;
+    health->probe_ended = 30;
     health->program_opened_count = 27;
     health->program_refused_count = 28;
     health->program_missed_count = 29;
@@ -125,6 +126,7 @@ static const char *const expected_lines[] = {
     "ripd_probe_starts_total 24",
     "ripd_probe_failures_total{reason=\"died\"} 25",
     "ripd_probe_failures_total{reason=\"hung\"} 26",
+    "ripd_probe_ended 30",
     "ripd_probe_programs_total{result=\"opened\"} 27",
     "ripd_probe_programs_total{result=\"refused\"} 28",
     "ripd_probe_programs_total{result=\"missed\"} 29",

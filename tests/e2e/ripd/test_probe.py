@@ -96,10 +96,14 @@ def worker_that_hangs(world):
 def keeper_killed(world):
     """There is no other: what anyone is told is told on."""
     told(world, 1)
-    os.kill(keeper(world), signal.SIGKILL)
+    assert count(world, "ended") == 0
+    ended = keeper(world)
+    os.kill(ended, signal.SIGKILL)
     world.wait_for(lambda: "ripd-probe has ended" in world.log_text())
     assert_what_anyone_is_told(world, blocked(world, 2)[0])
     assert world.log_text().count("ripd-probe has ended") == 1
+    world.wait_for(lambda: count(world, "ended") == 1)
+    assert name(ended) is None  # not even a zombie
 
 
 class Alone(w.World):
