@@ -68,7 +68,10 @@ def hostile_names(world):
 
 def on_terminal(world, columns, **variables):
     """What `rip events` writes on a terminal of that width."""
-    parent, child = pty.openpty()
+    try:
+        parent, child = pty.openpty()
+    except OSError as error:
+        raise w.Skip(f"no terminals here: {error}") from error
     subprocess.run(["stty", "-F", os.ttyname(child), "cols", str(columns), "-opost"], check=True)
     process = subprocess.Popen([k.RIP, "events"], stdout=child, env={**world.environment, "TERM": "xterm", **variables})
     os.close(child)
