@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "app/log.h"
-#include "core/array.h"
 #include "os/random.h"
+#include "util/array.h"
 
 struct waiting {
     struct event *event; /* a reference */

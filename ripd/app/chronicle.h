@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/event.h"
+#include "cases/event.h"
 #include "record/event_history.h"
 
 #define CHRONICLE_PATIENCE_NS UINT64_C(2000000000)

@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 #include "app/log.h"
-#include "core/rules.h"
+#include "detect/rules.h"
 
 #define CONFIG_LIST_MAX 64u
 #define CONFIG_LISTEN_MAX 16u

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "app/config_option.h"
-#include "core/duration.h"
 #include "net/access.h"
 #include "net/listener.h"
+#include "util/duration.h"
 
 static bool is_something(const char *value)
 {

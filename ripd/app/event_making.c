@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/waits.h"
+#include "cases/waits.h"
 #include "view/document_event.h"
 
 /* The suspect that a report is about: they are in order of ring and slot. NULL: there is none. */

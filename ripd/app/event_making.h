@@ -10,7 +10,7 @@
 
 #include "app/events.h"
 #include "app/restart.h"
-#include "core/event_log.h"
+#include "cases/event_log.h"
 
 struct event *event_make_begin(const struct events_scan *scan, const struct report *report, uint64_t sequence,
                                uint64_t episode);

@@ -15,7 +15,7 @@
 #include "app/log.h"
 #include "app/report.h"
 #include "app/restart.h"
-#include "core/event_log.h"
+#include "cases/event_log.h"
 #include "os/file.h"
 #include "os/proc.h"
 

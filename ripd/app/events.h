@@ -21,8 +21,8 @@
 
 #include "app/chronicle.h"
 #include "app/stalls.h"
-#include "core/detector.h"
-#include "core/event.h"
+#include "cases/event.h"
+#include "detect/detector.h"
 #include "ring/registry.h"
 
 struct events_options {

@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "app/log.h"
-#include "core/event_queue.h"
-#include "core/time_limit.h"
+#include "cases/event_queue.h"
 #include "os/clock.h"
 #include "os/spawn.h"
+#include "util/time_limit.h"
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define UNSEEN_NS UINT64_C(100000000) /* between looks at a command whose end no descriptor tells */

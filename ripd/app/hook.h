@@ -11,7 +11,7 @@
  *   B. At most HOOK_RUNNING_MAX run at once, each for at most HOOK_TIME_LIMIT_NS: then its process group gets SIGTERM,
  *      and SIGKILL after HOOK_GRACE_NS. What a command leaves in its group when it ends is killed.
  *   C. A begin is started before its end, and an end waits until its begin has ended; other episodes do not.
- *   D. What waits is bounded (core/event_queue.h). Whatever is not given is counted, and said in the log; so are
+ *   D. What waits is bounded (cases/event_queue.h). Whatever is not given is counted, and said in the log; so are
  *      failures. The log gets at most a line of each kind in HOOK_LOG_NS.
  *
  * Threads: the scanner's alone.
@@ -21,8 +21,8 @@
 
 #include <stdint.h>
 
-#include "core/event.h"
-#include "core/health.h"
+#include "cases/event.h"
+#include "cases/health.h"
 
 #define HOOK_RUNNING_MAX 4u
 #define HOOK_TIME_LIMIT_NS UINT64_C(30000000000)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "app/log.h"
-#include "core/waits.h"
+#include "cases/waits.h"
 #include "os/clock.h"
 #include "os/helper.h"
 

@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "app/report.h"
-#include "core/health.h"
-#include "core/query.h"
-#include "core/snapshot.h"
+#include "cases/health.h"
+#include "cases/query.h"
+#include "cases/snapshot.h"
 #include "probe/fetch.h"
 #include "ring/registry.h"
 #include "sym/symbols.h"

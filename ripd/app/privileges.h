@@ -14,8 +14,8 @@
 #include <stdbool.h>
 
 #include "app/report.h"
-#include "core/health.h"
-#include "core/snapshot.h"
+#include "cases/health.h"
+#include "cases/snapshot.h"
 #include "probe/fetch.h"
 #include "probe/remote.h"
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "core/event.h"
+#include "cases/event.h"
 #include "ring/registry.h"
 
 /*

@@ -9,7 +9,7 @@
 #define RIPD_APP_REPORT_FIELDS_H
 
 #include "app/log.h"
-#include "core/event.h"
+#include "cases/event.h"
 
 /* MESSAGE_ID of the two kinds. They never change: journalctl MESSAGE_ID=..., alerts and catalogues go by them. */
 #define REPORT_BEGIN_MESSAGE_ID "3145ab467b3b494d8c68514563889660"

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/query.h"
+#include "cases/query.h"
 
 #define REQUESTS_MAX 64u
 

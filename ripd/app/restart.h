@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/detector.h"
-#include "core/event.h"
+#include "cases/event.h"
+#include "detect/detector.h"
 #include "record/event_open.h"
 #include "ring/registry.h"
 

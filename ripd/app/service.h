@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * service.h - ripd as somebody's service: takes the sockets that the manager passes, and tells it what
- * core/supervision.h decides. All on the scanner's thread. Where there is no manager, nothing happens.
+ * app/supervision.h decides. All on the scanner's thread. Where there is no manager, nothing happens.
  */
 #ifndef RIPD_APP_SERVICE_H
 #define RIPD_APP_SERVICE_H
@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/snapshot.h"
-#include "core/supervision.h"
+#include "app/supervision.h"
+#include "cases/snapshot.h"
 #include "net/http.h"
 #include "os/activation.h"
 #include "os/notify.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "app/config.h"
-#include "core/detector.h"
+#include "detect/detector.h"
 
 struct detector_config settings_detector(const struct config *config);
 

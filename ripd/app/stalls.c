@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/share.h"
 #include "ring/describe.h"
+#include "work/share.h"
 
 static int compare_place(uint32_t ring_a, uint32_t slot_a, uint32_t ring_b, uint32_t slot_b)
 {

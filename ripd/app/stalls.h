@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/detector.h"
-#include "core/snapshot.h"
+#include "cases/snapshot.h"
+#include "detect/detector.h"
 #include "ring/registry.h"
 
 struct stall_key {

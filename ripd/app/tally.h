@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally.h - keeps ripd's account of itself (core/health.h) from scan to scan.
+ * tally.h - keeps ripd's account of itself (cases/health.h) from scan to scan.
  *
  * Fields that others count (events, history, the command run at a stall, reloads) they count in tally.health directly,
  * on the scanner's thread; the next scan's snapshot shows them.
@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/detector.h"
-#include "core/health.h"
+#include "cases/health.h"
+#include "detect/detector.h"
 #include "ring/registry.h"
 
 struct tally {

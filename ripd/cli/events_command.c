@@ -16,9 +16,9 @@
 
 #include "cli/cli.h"
 #include "cli/events.h"
-#include "core/time_limit.h"
 #include "os/clock.h"
 #include "os/spawn.h"
+#include "util/time_limit.h"
 
 #define LOOK_MS 100 /* between looks where no descriptor tells its end */
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/event.h"
+#include "cases/event.h"
 
 #define EVENT_STORE_COUNT_MAX 10000u
 #define EVENT_STORE_BYTES_MAX (8u << 20)

@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/event.h"
-#include "core/health.h"
-#include "core/query.h"
-#include "core/snapshot.h"
+#include "cases/event.h"
+#include "cases/health.h"
+#include "cases/query.h"
+#include "cases/snapshot.h"
 
 #define HTTP_LISTENERS_MAX 16u
 #define HTTP_HOSTS_MAX 64u

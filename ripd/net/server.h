@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/snapshot.h"
+#include "cases/snapshot.h"
 #include "net/access.h"
 #include "net/event_store.h"
 #include "net/hosts.h"

@@ -23,12 +23,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
-#include "core/waits.h"
+#include "cases/waits.h"
 #include "os/clock.h"
 #include "probe/probe_state.h"
 #include "probe/remote.h"
 #include "ring/turns.h"
+#include "util/array.h"
 
 #define KNOWN_BUDGET_PART 4u /* of the budget, for those examined before: ten thousand stalls are not news for ever */
 

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/detector.h"
+#include "detect/detector.h"
 #include "ring/registry.h"
 
 #define EVIDENCE_DOUBTS_MAX 256u

@@ -18,12 +18,12 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/array.h"
-#include "core/kernel.h"
+#include "cases/kernel.h"
 #include "os/clock.h"
 #include "probe/kernel_decode.h"
 #include "probe/probe_state.h"
 #include "probe/remote.h"
+#include "util/array.h"
 
 #define LOOK_AGAIN_NS UINT64_C(25000000) /* two ticks and more of the slowest clocks (100 Hz) */
 #define LOOK_NS UINT64_C(100000)         /* what one takes at most, but for a busy machine */

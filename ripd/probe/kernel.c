@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/kernel.h"
-#include "core/syscalls.h"
+#include "cases/kernel.h"
+#include "cases/syscalls.h"
 #include "os/clock.h"
 #include "os/proc_locks.h"
 

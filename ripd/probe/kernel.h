@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/lock_wait.h"
-#include "core/syscalls.h"
+#include "cases/lock_wait.h"
+#include "cases/syscalls.h"
 #include "os/proc.h"
 #include "os/proc_thread.h"
 #include "os/unix_diag.h"
@@ -70,7 +70,7 @@ struct kernel_reading {
     uint32_t pid;
     uint32_t tid;
     uint32_t has;    /* KERNEL_HAS_, besides those of times */
-    uint32_t denied; /* KERNEL_DENIED() of core/kernel.h */
+    uint32_t denied; /* KERNEL_DENIED() of cases/kernel.h */
     struct proc_syscall call;
     uint32_t descriptor_number;
     struct proc_descriptor descriptor;

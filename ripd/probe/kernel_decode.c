@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "core/syscalls.h"
+#include "cases/syscalls.h"
 
 #define MS_NS UINT64_C(1000000)
 

@@ -5,8 +5,8 @@
 #ifndef RIPD_PROBE_KERNEL_DECODE_H
 #define RIPD_PROBE_KERNEL_DECODE_H
 
-#include "core/cause.h"
-#include "core/kernel.h"
+#include "cases/cause.h"
+#include "cases/kernel.h"
 #include "os/proc_net.h"
 #include "probe/kernel.h"
 

@@ -19,8 +19,8 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "core/kernel.h"
-#include "core/syscalls.h"
+#include "cases/kernel.h"
+#include "cases/syscalls.h"
 #include "os/clock.h"
 #include "probe/kernel.h"
 #include "probe/kernel_names.h"

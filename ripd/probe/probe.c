@@ -15,11 +15,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/array.h"
 #include "os/clock.h"
 #include "os/pidfd.h"
 #include "os/proc.h"
 #include "probe/probe_state.h"
+#include "util/array.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "core/array.h"
 #include "os/clock.h"
+#include "util/array.h"
 
 enum { ROWS_PER_CLOCK = 64 };
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/array.h"
+#include "util/array.h"
 
 static int compare_place(uint32_t ring_a, uint32_t slot_a, uint32_t ring_b, uint32_t slot_b)
 {

@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/cause.h"
-#include "core/detector.h"
-#include "core/kernel.h"
+#include "cases/cause.h"
+#include "cases/kernel.h"
+#include "detect/detector.h"
 #include "probe/kernel.h"
 
 #define WATCHES_MAX 65536u

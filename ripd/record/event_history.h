@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/event.h"
+#include "cases/event.h"
 #include "record/event_open.h"
 #include "record/event_subject.h"
 

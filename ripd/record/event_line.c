@@ -15,7 +15,7 @@
 
 #include <jansson.h>
 
-#include "core/symbol.h"
+#include "cases/symbol.h"
 #include "record/event_parse.h"
 
 /* Most of an event can be the names of a location: a function and a file a frame, each byte escaped, and once more in

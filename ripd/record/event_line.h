@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/event.h"
+#include "cases/event.h"
 #include "record/event_subject.h"
 
 #define EVENT_LINE_BYTES_MAX (2u << 20) /* longer ones are damaged; no event comes near, whatever its names are */

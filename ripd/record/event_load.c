@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
 #include "os/file.h"
 #include "record/event_history.h"
 #include "record/event_line.h"
+#include "util/array.h"
 
 static size_t event_bytes(const struct event *event)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/array.h"
+#include "util/array.h"
 
 void event_open_done(struct event_open_set *set)
 {

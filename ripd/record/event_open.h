@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/event.h"
+#include "cases/event.h"
 #include "record/event_subject.h"
 
 struct event_open {

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "core/event.h"
+#include "cases/event.h"
 #include "record/event_subject.h"
 
 /* A number from 0 to max. */

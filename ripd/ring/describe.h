@@ -5,9 +5,9 @@
 #ifndef RIPD_RING_DESCRIBE_H
 #define RIPD_RING_DESCRIBE_H
 
-#include "core/detector.h"
-#include "core/query.h"
-#include "core/snapshot.h"
+#include "cases/query.h"
+#include "cases/snapshot.h"
+#include "detect/detector.h"
 #include "ring/registry.h"
 
 /* A new item, one reference; NULL when that generation is not there any more, its ring is damaged, or no memory. */

@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/array.h"
-#include "core/locations.h"
+#include "cases/locations.h"
 #include "ring/describe.h"
 #include "ring/describe_walk.h"
+#include "util/array.h"
 
 struct counting {
     struct locations *locations;

@@ -2,9 +2,9 @@
 /* describe_threads.c - a page of ids, each described. Touches the mappings. What is not returned is not described. */
 #include <errno.h>
 
-#include "core/array.h"
 #include "ring/describe.h"
 #include "ring/describe_walk.h"
+#include "util/array.h"
 
 struct threads {
     struct page *page;

@@ -12,8 +12,8 @@
 
 #include <stdbool.h>
 
-#include "core/detector.h"
-#include "core/query.h"
+#include "cases/query.h"
+#include "detect/detector.h"
 #include "ring/registry.h"
 
 struct walk {

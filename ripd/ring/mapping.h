@@ -37,7 +37,7 @@ int mapping_open(struct mapping *ret_mapping, int descriptor, enum rip_status *r
 void mapping_close(struct mapping *mapping);
 
 /*
- * The user whose word the ring is: its file's owner. Root is believed more than others (core/identity.h), so what is
+ * The user whose word the ring is: its file's owner. Root is believed more than others (ring/identity.h), so what is
  * root's and others may write to is nobody's: MAPPING_NOBODY, which no process is of.
  */
 #define MAPPING_NOBODY UINT32_MAX

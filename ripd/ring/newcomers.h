@@ -11,8 +11,8 @@
 #ifndef RIPD_RING_NEWCOMERS_H
 #define RIPD_RING_NEWCOMERS_H
 
-#include "core/detector.h"
-#include "core/rules.h"
+#include "detect/detector.h"
+#include "detect/rules.h"
 #include "ring/registry.h"
 
 struct newcomers;

@@ -17,10 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/array.h"
 #include "os/proc.h"
 #include "ring/claims.h"
 #include "ring/registry_state.h"
+#include "util/array.h"
 
 /* Notices ---------------------------------------------------------------------------------------------------------- */
 

@@ -21,11 +21,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/hash.h"
-#include "core/identity.h"
-#include "core/snapshot.h"
+#include "cases/snapshot.h"
 #include "os/lease.h"
+#include "ring/identity.h"
 #include "ring/mapping.h"
+#include "util/hash.h"
 
 #define REGISTRY_RESCAN_NS UINT64_C(10000000000)
 #define REGISTRY_RECHECK_NS UINT64_C(5000000000) /* /proc is asked at least this often about who holds its locks */
@@ -136,7 +136,7 @@ void registry_set_judging(struct registry *registry,
                           uint64_t judging_ns); /* as in the options; from the next refresh */
 
 /*
- * Takes in what changed in the directories, re-reads process records, and judges every process (see core/identity.h).
+ * Takes in what changed in the directories, re-reads process records, and judges every process (see ring/identity.h).
  * Call once per scan. Returns notices; never fails for a reason that lies in a file.
  */
 int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const struct registry_notice **ret_notices,

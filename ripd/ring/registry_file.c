@@ -17,9 +17,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/array.h"
 #include "os/clock.h"
 #include "ring/registry_state.h"
+#include "util/array.h"
 
 enum {
     KNOWN_CAPACITY_MIN = 64,

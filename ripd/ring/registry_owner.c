@@ -14,9 +14,9 @@
  */
 #include <string.h>
 
-#include "core/array.h"
 #include "os/clock.h"
 #include "ring/registry_state.h"
+#include "util/array.h"
 
 /* Index of uid's entry, made if there is room. */
 static uint32_t find_owner(struct ring_owner *owners, size_t *count, uint32_t uid)

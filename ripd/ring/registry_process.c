@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * registry_process.c - the process records of a ring: what they claim, what the kernel says, and the verdict, which is
- * core/identity.c's. Touches the ring's descriptor (locks) and /proc.
+ * ring/identity.c's. Touches the ring's descriptor (locks) and /proc.
  *
  * Guarantees
  *   1. Locks are asked about at every refresh, as long as there is time (registry_owner.c). /proc is asked about a

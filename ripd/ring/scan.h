@@ -5,7 +5,7 @@
 #ifndef RIPD_RING_SCAN_H
 #define RIPD_RING_SCAN_H
 
-#include "core/detector.h"
+#include "detect/detector.h"
 #include "ring/registry.h"
 
 #define SCAN_BATCH 128u /* a microsecond or two: memory must not lie idle while the detector works */

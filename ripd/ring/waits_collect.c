@@ -2,17 +2,17 @@
 /*
  * waits_collect.c - reads the marks of suspects twice, adds what their memory says, finds holders among the live ids of
  * their rings and the threads of their processes. Touches the mappings, the clock, and /proc through the registry. What
- * follows from it is decided in core/waits.c.
+ * follows from it is decided in cases/waits.c.
  */
 #include "ring/waits_collect.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "core/share.h"
 #include "os/clock.h"
 #include "ring/describe.h"
 #include "ring/turns.h"
+#include "work/share.h"
 
 #define BATCH 128u
 #define TRANSLATE_NS UINT64_C(10000000) /* for the tids of all of them together, twice; the registry bounds it too */

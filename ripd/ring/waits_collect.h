@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/detector.h"
-#include "core/waits.h"
+#include "cases/waits.h"
+#include "detect/detector.h"
 #include "ring/registry.h"
 
 #define WAITS_LOOKUPS_MAX 65536u /* ids read in search of holders that are given as ids, per scan */

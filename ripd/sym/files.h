@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/hash.h"
-#include "core/snapshot.h"
+#include "cases/snapshot.h"
 #include "sym/protocol.h"
+#include "util/hash.h"
 
 struct sym_file {
     struct sym_file *chain;

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/snapshot.h"
+#include "cases/snapshot.h"
 
 /*
  * A descriptor to read the file of a module that the process has mapped at module->start; or -errno: -EACCES the

@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#include "core/symbol.h"
+#include "cases/symbol.h"
 
 #define SYM_PATH_BYTES 512u
 #define SYM_BUILD_ID_BYTES 32u

@@ -16,9 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/hash.h"
-#include "core/snapshot.h"
+#include "cases/snapshot.h"
 #include "os/lease.h"
+#include "util/hash.h"
 
 #define QUEUE_LANES 64u
 #define QUEUE_LANE_MAX 8192u                    /* questions of one lane */

@@ -2,7 +2,7 @@
 /*
  * symbols.h - what places in modules are called, found out by a process of its own, off everybody's way.
  *
- * Whoever shows a place asks symbols_want() for it; the answer appears in the module's symbol table (core/symbol.h)
+ * Whoever shows a place asks symbols_want() for it; the answer appears in the module's symbol table (cases/symbol.h)
  * when it is there. One thread of this takes the questions in turn, opens files, and talks to the symbolizer.
  *
  * Guarantees
@@ -15,7 +15,7 @@
  *      again; the user whose ring named it pauses, others go on.
  *   E. symbols_free() does not wait for an answer, and no longer than SYMBOLS_STOP_NS for the thread, which may be in
  *      the kernel over a file or a process that does not answer. What it has goes when it comes back; it calls nobody.
- *   F. What files make of their names is bounded, for each file, each user and in all: see core/symbol.h. Where it is
+ *   F. What files make of their names is bounded, for each file, each user and in all: see cases/symbol.h. Where it is
  *      reached places stay without names, and symbolizers are not bothered with them.
  */
 #ifndef RIPD_SYM_SYMBOLS_H
@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/snapshot.h"
+#include "cases/snapshot.h"
 #include "os/lease.h"
 
 #define SYMBOLS_FILES_MAX 4096u

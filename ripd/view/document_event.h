@@ -15,8 +15,8 @@
 #ifndef RIPD_VIEW_DOCUMENT_EVENT_H
 #define RIPD_VIEW_DOCUMENT_EVENT_H
 
-#include "core/event.h"
-#include "core/snapshot.h"
+#include "cases/event.h"
+#include "cases/snapshot.h"
 
 #define EVENT_NAMED_BYTES_MAX 16384u
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/snapshot.h"
+#include "cases/snapshot.h"
 #include "view/documents.h"
 #include "view/fragments.h"
 #include "view/json_writer.h"

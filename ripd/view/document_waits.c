@@ -6,7 +6,7 @@
  *   A. The address of a lock is not written.
  *   B. A chain names at most WAITS_CHAIN_MAX, its last one always; how many stand before that one unnamed is said.
  */
-#include "core/waits.h"
+#include "cases/waits.h"
 #include "view/document_parts.h"
 
 #define NS_PER_MS 1000000u

@@ -13,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/event.h"
-#include "core/query.h"
-#include "core/snapshot.h"
+#include "cases/event.h"
+#include "cases/query.h"
+#include "cases/snapshot.h"
 
 /*
  * A list document is a head, which tells the time of the request, and a body, which does not change while the scan

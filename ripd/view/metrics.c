@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/event_kind.h"
+#include "cases/event_kind.h"
 #include "view/metrics_parts.h"
 
 static void put_value(struct metrics_text *text, const struct metric *metric, uint64_t value)

@@ -5,7 +5,7 @@
  *
  * Guarantees
  *   A. The number of series is a constant of the program: no id, name, ring or address is a label. Label values are
- *      those of the tables of core/, and all of them are always there, so that rates and absent() work.
+ *      those of the tables of detect/ and cases/, and all of them are always there, so that rates and absent() work.
  *   B. What is not known is left out: before the first scan, whatever only a scan can tell. Counters are there at once,
  *      from 0 on.
  *   C. The text is never longer than METRICS_BYTES_MAX.
@@ -16,8 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/health.h"
-#include "core/snapshot.h"
+#include "cases/health.h"
+#include "cases/snapshot.h"
 #include "view/metrics_text.h"
 
 #define METRICS_BYTES_MAX 32768u

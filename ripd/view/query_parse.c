@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/event_kind.h"
+#include "cases/event_kind.h"
 #include "view/percent.h"
 
 #define PID_MAX INT32_MAX

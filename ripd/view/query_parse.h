@@ -5,7 +5,7 @@
 #ifndef RIPD_VIEW_QUERY_PARSE_H
 #define RIPD_VIEW_QUERY_PARSE_H
 
-#include "core/query.h"
+#include "cases/query.h"
 
 /* Which parameters a path takes. */
 #define PARAMETER_RING 0x1u

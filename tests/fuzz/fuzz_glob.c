@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/glob.h"
 #include "fuzz.h"
+#include "util/glob.h"
 
 #define PATTERN_BYTES 271u
 

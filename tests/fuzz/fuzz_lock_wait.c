@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/lock_wait.h"
+#include "cases/lock_wait.h"
 #include "fuzz.h"
 
 /* The arguments of the call, then the memory of every place that it tells to read. */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/duration.h"
-#include "core/rules.h"
+#include "detect/rules.h"
 #include "fuzz.h"
+#include "util/duration.h"
 
 static void check_rule(const struct rule *rule)
 {

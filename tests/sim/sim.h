@@ -28,7 +28,7 @@
 
 #include <cmocka.h>
 
-#include "core/detector.h"
+#include "detect/detector.h"
 
 #define SIM_MS UINT64_C(1000000)
 #define SIM_INTERVAL_MS 1000u

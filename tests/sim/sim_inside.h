@@ -6,9 +6,9 @@
 #ifndef TESTS_SIM_SIM_INSIDE_H
 #define TESTS_SIM_SIM_INSIDE_H
 
-#include "core/event_log.h"
-#include "core/identity.h"
-#include "core/schedule.h"
+#include "cases/event_log.h"
+#include "detect/schedule.h"
+#include "ring/identity.h"
 #include "sim/sim.h"
 
 #define SIM_IDS_MAX 512u

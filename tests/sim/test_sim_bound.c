@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/schedule.h"
+#include "detect/schedule.h"
 #include "sim/sim.h"
 
 #define SEEDS_DEFAULT UINT64_C(1000000)

@@ -6,21 +6,24 @@ import tree
 
 # layer: the layers whose headers it may include, besides its own
 MAY_USE = {
-    "ripd/core": {"rip"},
+    "ripd/util": {"rip"},
+    "ripd/detect": {"util", "cases", "rip"},
+    "ripd/cases": {"util", "detect", "work", "rip"},
+    "ripd/work": {"util", "detect"},
     "ripd/os": set(),
-    "ripd/ring": {"core", "os", "rip"},
-    "ripd/probe": {"core", "os", "ring", "rip"},
-    "ripd/record": {"core", "os", "rip"},
-    "ripd/sym": {"core", "os", "rip"},
-    "ripd/view": {"core", "rip"},
-    "ripd/net": {"core", "view", "os", "rip"},
-    "ripd/app": {"core", "os", "ring", "probe", "record", "sym", "view", "net", "rip"},
-    "ripd/cli": {"core", "os", "ring", "rip"},
-    "ripd/man": {"app", "core", "record", "view", "net", "rip"},
+    "ripd/ring": {"util", "detect", "cases", "work", "os", "rip"},
+    "ripd/probe": {"util", "detect", "cases", "work", "os", "ring", "rip"},
+    "ripd/record": {"util", "detect", "cases", "os", "rip"},
+    "ripd/sym": {"util", "cases", "work", "os", "rip"},
+    "ripd/view": {"util", "detect", "cases", "rip"},
+    "ripd/net": {"util", "detect", "cases", "view", "os", "rip"},
+    "ripd/app": {"util", "detect", "cases", "work", "os", "ring", "probe", "record", "sym", "view", "net", "rip"},
+    "ripd/cli": {"util", "detect", "cases", "os", "ring", "rip"},
+    "ripd/man": {"app", "util", "detect", "cases", "record", "view", "net", "rip"},
     "ripd": {"app", "rip"},
 }
 # system headers that a pure layer may include
-PURE_LAYERS = {"ripd/core", "ripd/view"}
+PURE_LAYERS = {"ripd/util", "ripd/detect", "ripd/cases", "ripd/work", "ripd/view"}
 PURE_HEADERS = {
     "assert.h", "ctype.h", "errno.h", "inttypes.h", "limits.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h",
     "stdint.h", "stdio.h", "stdlib.h", "string.h", "strings.h", "time.h",

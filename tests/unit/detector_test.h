@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/detector.h"
+#include "detect/detector.h"
 
 #define INTERVAL UINT64_C(1000)
 #define STALL_AFTER UINT64_C(5000)

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "core/event.h"
+#include "cases/event.h"
 #include "unit/samples.h"
 #include "view/document_event.h"
 

@@ -6,7 +6,7 @@
 #ifndef TESTS_UNIT_PROBE_PLAY_H
 #define TESTS_UNIT_PROBE_PLAY_H
 
-#include "registry_test.h"
+#include "unit/registry_test.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/event.h"
+#include "cases/event.h"
 
 /* Odd sequences begin, even ones end; of ring "checkout", id and pid as the sequence; text of at least that size. */
 static inline struct event *sample_event(uint64_t sequence, size_t text_bytes)

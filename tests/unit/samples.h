@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/query.h"
-#include "core/snapshot.h"
+#include "cases/query.h"
+#include "cases/snapshot.h"
 
 #define SAMPLE_SCANNED_WALL_NS UINT64_C(1795167666940000000) /* 2026-11-20T09:41:06.940Z */
 #define SAMPLE_BIAS UINT64_C(0x555500000000)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/snapshot.h"
+#include "cases/snapshot.h"
 
 /* A module with one reference; build_id may be "". */
 static inline struct module_facts *sample_module(const char *path, const char *build_id, uint32_t uid)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/waits.h"
+#include "cases/waits.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attest.c - a lock, a record, a pidfd and two files of /proc, and core/identity.c on what they say. See attest.h. */
+/* attest.c - a lock, a record, a pidfd and two files of /proc, and ring/identity.c on what they say. See attest.h. */
 #include "probe/child/attest.h"
 
 #include <errno.h>
@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "core/identity.h"
 #include "os/file.h"
 #include "os/pidfd.h"
 #include "os/proc.h"
+#include "ring/identity.h"
 
 /* Whether the kernel lets the process's own user read it: it gives the files of one that it does not to root. */
 static int check_readable(int proc, uint32_t pid, uint32_t owner)

@@ -3,7 +3,7 @@
  * walk.h - from a path of a process to a file, by somebody who may go anywhere, only where the process's user may.
  *
  * Paths are anybody's claims. Who holds CAP_DAC_READ_SEARCH is refused nothing by the kernel, so each step is judged
- * here, by core/permission.h, before it is taken.
+ * here, by probe/permission.h, before it is taken.
  *
  * Guarantees
  *   A. No name is looked up in a directory that the user may not search, on the way or by way of a link: whether there
@@ -18,7 +18,7 @@
 #ifndef RIPD_PROBE_CHILD_WALK_H
 #define RIPD_PROBE_CHILD_WALK_H
 
-#include "core/permission.h"
+#include "probe/permission.h"
 
 #define WALK_DEPTH_MAX 32u
 #define WALK_LINKS_MAX 16u

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/symbol.h"
+#include "cases/symbol.h"
 
 struct lookup;
 

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * supervision.c - the lines for the service manager. Pure.
+ */
+#include "app/supervision.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define US UINT64_C(1000)
+#define SECOND_NS UINT64_C(1000000000)
+#define WATCHDOG_INTERVALS 3u /* twice an interval and a half: a scan that comes later than that is late */
+#define PING_DIVISOR 8u
+#define STATUS_STALLS_NS SECOND_NS
+#define STATUS_NS (10 * SECOND_NS)
+#define GROUPED_BYTES 32u
+
+void supervision_init(struct supervision *supervision, uint64_t watchdog_ns)
+{
+    *supervision = (struct supervision){.configured_watchdog_ns = watchdog_ns, .watchdog_ns = watchdog_ns};
+}
+
+__attribute__((format(printf, 3, 4))) static size_t append(char *text, size_t used, const char *format, ...)
+{
+    va_list arguments;
+    int count;
+
+    va_start(arguments, format);
+    count = vsnprintf(text + used, SUPERVISION_TEXT_BYTES - used, format, arguments);
+    va_end(arguments);
+    return used + (count > 0 ? (size_t)count : 0);
+}
+
+/* 1204 as "1,204". */
+static const char *group(uint64_t number, char ret_text[GROUPED_BYTES])
+{
+    char digits[GROUPED_BYTES];
+    size_t count = (size_t)snprintf(digits, sizeof(digits), "%" PRIu64, number), used = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (i != 0 && (count - i) % 3 == 0)
+            ret_text[used++] = ',';
+        ret_text[used++] = digits[i];
+    }
+    ret_text[used] = '\0';
+    return ret_text;
+}
+
+static void describe(const struct supervision_scan *scan, char ret_status[SUPERVISION_STATUS_BYTES])
+{
+    char stalls[GROUPED_BYTES], ids[GROUPED_BYTES], rings[GROUPED_BYTES];
+    uint64_t tenths_ms = (scan->duration_ns + 50 * US) / (100 * US);
+
+    snprintf(ret_status, SUPERVISION_STATUS_BYTES, "%s stalled of %s id%s in %s ring%s; last scan %" PRIu64 ".%u ms",
+             group(scan->stall_count, stalls), group(scan->id_count, ids), scan->id_count == 1 ? "" : "s",
+             group(scan->ring_count, rings), scan->ring_count == 1 ? "" : "s", tenths_ms / 10,
+             (unsigned)(tenths_ms % 10));
+}
+
+static size_t append_status(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan,
+                            char *text, size_t used)
+{
+    bool first = supervision->status[0] == '\0', stalls_changed = scan->stall_count != supervision->status_stall_count;
+    uint64_t age_ns = now_mono_ns - supervision->status_mono_ns;
+    char status[SUPERVISION_STATUS_BYTES];
+
+    if (!first && age_ns < (stalls_changed ? STATUS_STALLS_NS : STATUS_NS))
+        return used;
+    describe(scan, status);
+    if (strcmp(status, supervision->status) == 0)
+        return used;
+    memcpy(supervision->status, status, sizeof(status));
+    supervision->status_mono_ns = now_mono_ns;
+    supervision->status_stall_count = scan->stall_count;
+    return append(text, used, "STATUS=%s\n", status);
+}
+
+static size_t append_watchdog(struct supervision *supervision, uint64_t interval_ns, char *text, size_t used)
+{
+    uint64_t needed_ns = WATCHDOG_INTERVALS * interval_ns;
+    uint64_t wanted_ns =
+        needed_ns > supervision->configured_watchdog_ns ? needed_ns : supervision->configured_watchdog_ns;
+
+    if (supervision->configured_watchdog_ns == 0 || wanted_ns == supervision->watchdog_ns)
+        return used;
+    supervision->watchdog_ns = wanted_ns;
+    return append(text, used, "WATCHDOG_USEC=%" PRIu64 "\n", wanted_ns / US);
+}
+
+static size_t append_ready(struct supervision *supervision, char *text, size_t used)
+{
+    if (supervision->ready)
+        return used;
+    supervision->ready = true;
+    return append(text, used, "READY=1\n");
+}
+
+size_t supervision_scanned(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan,
+                           char ret_text[SUPERVISION_TEXT_BYTES])
+{
+    bool first = !supervision->ready;
+    size_t used = append_ready(supervision, ret_text, 0);
+
+    used = append_watchdog(supervision, scan->interval_ns, ret_text, used);
+    if (supervision->watchdog_ns != 0 &&
+        (first || now_mono_ns - supervision->pinged_mono_ns >= supervision->watchdog_ns / PING_DIVISOR)) {
+        supervision->pinged_mono_ns = now_mono_ns;
+        used = append(ret_text, used, "WATCHDOG=1\n");
+    }
+    return append_status(supervision, now_mono_ns, scan, ret_text, used);
+}
+
+size_t supervision_reloading(struct supervision *supervision, uint64_t now_mono_ns,
+                             char ret_text[SUPERVISION_TEXT_BYTES])
+{
+    supervision->ready = false;
+    return append(ret_text, 0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n", now_mono_ns / US);
+}
+
+size_t supervision_reloaded(struct supervision *supervision, uint64_t interval_ns,
+                            char ret_text[SUPERVISION_TEXT_BYTES])
+{
+    size_t used = append_ready(supervision, ret_text, 0);
+
+    return append_watchdog(supervision, interval_ns, ret_text, used);
+}
+
+size_t supervision_stopping(char ret_text[SUPERVISION_TEXT_BYTES])
+{
+    return append(ret_text, 0, "STOPPING=1\n");
+}

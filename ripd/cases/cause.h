@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cause.h - from evidence to a verdict, as one table. Pure.
+ */
+#ifndef RIPD_CASES_CAUSE_H
+#define RIPD_CASES_CAUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "detect/state.h"
+
+/* What a thread that is not on a processor waits for. */
+enum evidence_wait {
+    WAIT_UNKNOWN,
+    WAIT_OTHERS, /* something that others have to do */
+    WAIT_SLEEP,  /* time alone, by its own wish */
+    WAIT_COUNT
+};
+
+/* How much of the time between two looks it was on a processor. */
+enum evidence_cpu {
+    CPU_UNKNOWN, /* one look, or two that were too close */
+    CPU_HARDLY,  /* less than a twentieth, and it did not go to sleep in between */
+    CPU_SOME,
+    CPU_MOST, /* at least half */
+    CPU_COUNT
+};
+
+/* A lock that its thread waits for: as its ring says, or as its memory does. */
+struct evidence_lock {
+    bool known;
+    bool certain;       /* the owner holds it: that was read when the owner was in a wait that lasts */
+    uint32_t owner_tid; /* as its process has it; 0 = nobody, or not known. An id where the ring says so */
+    uint64_t address;   /* in its address space; to be compared, never told */
+};
+
+/* What the probe found out about one suspect. All zero = not examined. */
+struct evidence {
+    bool examined;
+    bool on_no_thread;    /* the id is on no thread: a coroutine switched out */
+    bool thread_gone;     /* the thread does not exist, is a zombie, or is exiting */
+    bool thread_replaced; /* its tid now belongs to a thread started after the id was registered */
+    bool core_dumping;    /* the process is writing a core file */
+    bool frozen;          /* its cgroup is frozen */
+    bool deadlocked;      /* it waits for one who waits for it, perhaps by way of others: for certain */
+    struct evidence_lock lock;
+    enum evidence_wait wait;
+    enum evidence_cpu cpu;
+    char thread_state;  /* letter of /proc/PID/task/TID/stat; 0 = not known */
+    char process_state; /* the same of the thread group's leader, for an id on no thread; 0 = not known */
+};
+
+struct verdict {
+    enum id_state state; /* ID_STALLED, ID_STOPPED or ID_EXITED */
+    enum id_cause cause;
+};
+
+/* The first row of the table in cause.c that matches. Not examined: stalled, CAUSE_NONE. */
+struct verdict cause_judge(const struct evidence *evidence);
+
+/* Whether some evidence leads to it, by that table. */
+bool cause_can_be_judged(enum id_cause cause);
+
+#endif

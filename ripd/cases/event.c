@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.c - names of kinds, references, and which events a query shows. Pure. */
+#include "cases/event.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kind_names[EVENT_KIND_COUNT] = {
+#define X(name, text, meaning) text,
+    EVENT_KIND_TABLE(X)
+#undef X
+};
+
+static const char *const reason_names[EVENT_REASON_COUNT] = {
+#define X(name, text, meaning) text,
+    EVENT_REASON_TABLE(X)
+#undef X
+};
+
+static int value_of(const char *const *names, int count, const char *name)
+{
+    for (int value = 0; value < count; value++)
+        if (strcmp(name, names[value]) == 0)
+            return value;
+    return -1;
+}
+
+const char *event_kind_name(enum event_kind kind)
+{
+    return kind_names[kind];
+}
+
+const char *event_reason_name(enum event_reason reason)
+{
+    return reason_names[reason];
+}
+
+int event_kind_from_name(const char *name)
+{
+    return value_of(kind_names, EVENT_KIND_COUNT, name);
+}
+
+int event_reason_from_name(const char *name)
+{
+    return value_of(reason_names, EVENT_REASON_COUNT, name);
+}
+
+struct event *event_make(void)
+{
+    struct event *event = calloc(1, sizeof(*event));
+
+    if (event != NULL)
+        atomic_init(&event->references, 1);
+    return event;
+}
+
+void event_epoch_format(uint64_t epoch, char ret_text[EVENT_EPOCH_BYTES])
+{
+    snprintf(ret_text, EVENT_EPOCH_BYTES, "%016" PRIx64, epoch);
+}
+
+struct event *event_ref(struct event *event)
+{
+    atomic_fetch_add_explicit(&event->references, 1, memory_order_relaxed);
+    return event;
+}
+
+void event_unref(struct event *event)
+{
+    /* release: what this holder did comes before; acquire: the last one sees all of it */
+    if (event == NULL || atomic_fetch_sub_explicit(&event->references, 1, memory_order_acq_rel) != 1)
+        return;
+    free(event->module);
+    free(event->function);
+    free(event->target);
+    free(event->file);
+    free(event->text);
+    free(event);
+}
+
+bool query_matches_event(const struct query *query, const struct glob *name, const struct event *event)
+{
+    return (query->ring[0] == '\0' || strcmp(query->ring, event->ring) == 0) &&
+           (query->pid == 0 || query->pid == event->pid) &&
+           (!query->has_cause || (query->cause == event->cause) != query->cause_excluded) &&
+           (query->kinds == 0 || (query->kinds & 1u << event->kind) != 0) && event->duration_ns >= query->min_ns &&
+           (query->name[0] == '\0' || glob_matches(name, event->name, event->name_bytes));
+}

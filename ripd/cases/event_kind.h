@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event_kind.h - the words for what an event tells, each list once. The names are those of the HTTP interface. Pure. */
+#ifndef RIPD_CASES_EVENT_KIND_H
+#define RIPD_CASES_EVENT_KIND_H
+
+#define EVENT_KIND_TABLE(X)                                                                                            \
+    X(BEGIN, "begin", "an id has not moved for longer than its threshold")                                             \
+    X(END, "end", "it moved, was stopped, or is gone; lasted_ms is how long it stood still")
+
+enum event_kind {
+#define X(name, text, meaning) EVENT_##name,
+    EVENT_KIND_TABLE(X)
+#undef X
+        EVENT_KIND_COUNT
+};
+
+/* How a stall came to its end. */
+#define EVENT_REASON_TABLE(X)                                                                                          \
+    X(MOVED, "moved", "it snapped again, or declared itself idle")                                                     \
+    X(STOPPED, "stopped", "it was stopped: by a signal, a tracer, the freezer, a core dump")                           \
+    X(GONE, "gone", "its thread, its process, its ring or the whole system's run has ended")                           \
+    X(EXCUSED, "excused", "its threshold was made longer, and it has not stood still for as long as that")             \
+    X(UNWATCHED, "unwatched", "ripd came back to find its ring where it cannot be read, or no longer looked for")
+
+enum event_reason {
+#define X(name, text, meaning) EVENT_REASON_##name,
+    EVENT_REASON_TABLE(X)
+#undef X
+        EVENT_REASON_COUNT
+};
+
+/* Static strings. */
+const char *event_kind_name(enum event_kind kind);
+const char *event_reason_name(enum event_reason reason);
+
+/* -1 if there is none of that name */
+int event_kind_from_name(const char *name);
+int event_reason_from_name(const char *name);
+
+#endif

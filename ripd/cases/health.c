@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * health.c - how one scan changes the daemon's account of itself. Pure.
+ */
+#include "cases/health.h"
+
+#include <string.h>
+
+#define US 1000u
+
+static const uint32_t scan_buckets_us[] = HEALTH_SCAN_BUCKETS_US;
+_Static_assert(sizeof(scan_buckets_us) / sizeof(scan_buckets_us[0]) == HEALTH_SCAN_BUCKET_COUNT,
+               "HEALTH_SCAN_BUCKET_COUNT is not the number of HEALTH_SCAN_BUCKETS_US");
+
+void health_scan_add(struct health *health, uint64_t duration_ns)
+{
+    size_t bucket = 0;
+
+    while (bucket < HEALTH_SCAN_BUCKET_COUNT && duration_ns > (uint64_t)scan_buckets_us[bucket] * US)
+        bucket++;
+    health->scan_buckets[bucket]++;
+    health->scan_count++;
+    health->scan_total_ns += duration_ns;
+}
+
+void health_gap_add(struct health *health, uint64_t gap_ns, uint64_t interval_ns)
+{
+    if (interval_ns != 0 && gap_ns / interval_ns > 1)
+        health->skipped_scan_count += gap_ns / interval_ns - 1;
+}
+
+void health_set_suspects(struct health *health, const struct detector_suspect *suspects, size_t count)
+{
+    memset(health->stalls_by_cause, 0, sizeof(health->stalls_by_cause));
+    memset(health->longest_ns_by_cause, 0, sizeof(health->longest_ns_by_cause));
+    memset(health->stopped_by_cause, 0, sizeof(health->stopped_by_cause));
+    for (size_t i = 0; i < count; i++) {
+        const struct detector_suspect *suspect = &suspects[i];
+
+        if (suspect->state == ID_STALLED) {
+            health->stalls_by_cause[suspect->cause]++;
+            if (suspect->frozen_for_ns > health->longest_ns_by_cause[suspect->cause])
+                health->longest_ns_by_cause[suspect->cause] = suspect->frozen_for_ns;
+        } else if (suspect->state == ID_STOPPED) {
+            health->stopped_by_cause[suspect->cause]++;
+        }
+    }
+}

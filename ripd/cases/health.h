@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * health.h - ripd's own condition, as values: what /metrics tells besides the stalls. Pure.
+ *
+ * Counters only grow, from the daemon's start. Every limit that can be hit is a row of HEALTH_LIMIT_TABLE.
+ */
+#ifndef RIPD_CASES_HEALTH_H
+#define RIPD_CASES_HEALTH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cases/event_kind.h"
+#include "detect/detector.h"
+#include "detect/state.h"
+
+/* Upper ends of the buckets of a scan's duration in microseconds; one more bucket takes the rest. */
+#define HEALTH_SCAN_BUCKETS_US                                                                                         \
+    {                                                                                                                  \
+        100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000                          \
+    }
+#define HEALTH_SCAN_BUCKET_COUNT 13u
+
+/* name, label value in metrics, what was given up when it was hit */
+#define HEALTH_LIMIT_TABLE(X)                                                                                          \
+    X(FILES, "files", "directory entries not looked at")                                                               \
+    X(RINGS, "rings", "rings not mapped")                                                                              \
+    X(WATCH_OVERFLOWS, "watch_overflows", "times that changes in directories came faster than they were read")         \
+    X(UNREADABLE, "unreadable", "unreadable rings not listed")                                                         \
+    X(NOTICES, "notices", "notices dropped")                                                                           \
+    X(JUDGEMENTS, "judgements", "looks at a ring's processes put off to a later scan")                                 \
+    X(MODULES, "modules", "modules of processes not read")                                                             \
+    X(STALLS, "stalls", "stalls beyond those described, on the last scan and those before")                            \
+    X(NAMES, "names", "new ids left unnamed on a scan for want of time: which rule applies was found later")           \
+    X(EVIDENCE, "evidence", "suspects left unexamined on a scan for want of time")                                     \
+    X(SOCKETS, "sockets",                                                                                              \
+      "tables of sockets not read to their end in one scan: what a thread waits for is a number meanwhile")            \
+    X(ENDS, "ends", "threads of which it was not found out in time who holds the other end of what they wait for")     \
+    X(WAITS, "waits", "ids in a wait for a lock of which it was not found out for whom they wait")                     \
+    X(SYMBOLS, "symbols", "places without names: what their file, their user or all have takes too much memory")       \
+    X(EPISODES, "episodes", "stalls not reported as events")                                                           \
+    X(RESTALLS, "restalls", "stalls within an episode not noted in the history: it ends at the next restart")          \
+    X(LOG_LINES, "log_lines", "log lines not written")                                                                 \
+    X(HOOKS, "hooks", "events not given to the --on-stall command")                                                    \
+    X(CONNECTIONS, "connections", "clients dropped for newer ones")                                                    \
+    X(ANSWER_MEMORY, "answer_memory", "clients dropped because they did not take their answers")                       \
+    X(ACCEPTS, "accepts", "pauses in accepting clients")                                                               \
+    X(REQUEST_TIME, "request_time", "requests that did not arrive in time")                                            \
+    X(ANSWER_TIME, "answer_time", "answers that were not taken in time")                                               \
+    X(QUESTIONS, "questions", "questions to the scanner refused or not answered in time")                              \
+    X(STREAMS, "streams", "event streams refused")                                                                     \
+    X(STREAM_MEMORY, "stream_memory", "event streams dropped because they were not read")
+
+enum health_limit {
+#define X(name, label, meaning) HEALTH_LIMIT_##name,
+    HEALTH_LIMIT_TABLE(X)
+#undef X
+        HEALTH_LIMIT_COUNT
+};
+
+/* As of one scan; part of its snapshot. */
+struct health {
+    uint64_t started_wall_ns;
+    uint64_t scan_count;
+    uint64_t scan_total_ns;
+    uint64_t scan_buckets[HEALTH_SCAN_BUCKET_COUNT + 1]; /* not cumulative */
+    uint64_t late_scan_count;
+    uint64_t skipped_scan_count; /* scans that were due and never made, see health_gap_add() */
+    uint64_t detector_bytes;
+    uint64_t id_count;
+    uint64_t stalls_by_cause[CAUSE_COUNT]; /* of all stalled ids, described or not; CAUSE_NONE: not examined yet */
+    uint64_t longest_ns_by_cause[CAUSE_COUNT];
+    uint64_t stopped_by_cause[CAUSE_COUNT];
+    uint64_t damaged_ring_count; /* rings damaged since the start */
+    uint64_t event_counts[EVENT_KIND_COUNT];
+    uint64_t history_error_count; /* events that could not be written to the state directory */
+    uint64_t hook_run_count;
+    uint64_t hook_failure_count; /* did not start, or another exit status than 0 */
+    uint64_t hook_timeout_count;
+    uint64_t names_found_count;   /* places in modules for which the symbolizer found a name, or a line */
+    uint64_t names_missing_count; /* for which it found nothing */
+    uint64_t names_refused_count; /* questions not asked: too many, or there is no symbolizer for now */
+    uint64_t names_bytes;         /* kept now */
+    uint64_t names_bytes_max;
+    uint64_t symbolizer_start_count;
+    uint64_t symbolizer_died_count;
+    uint64_t symbolizer_hung_count;
+    uint64_t probe_start_count; /* workers and fetchers of ripd-probe */
+    uint64_t probe_died_count;
+    uint64_t probe_hung_count;
+    uint64_t
+        probe_ended; /* 1 = ripd-probe itself has ended: there will be no other; 0 = it runs, or was never started */
+    uint64_t program_opened_count;  /* programs that ripd-probe was asked for, because ripd could not open them */
+    uint64_t program_refused_count; /* that it did not open */
+    uint64_t program_missed_count;  /* of which nothing was heard, or for which it was not asked */
+    uint64_t reload_count;
+    uint64_t reload_failure_count;             /* the old configuration went on */
+    uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the scanner's side; 0 for the server's */
+};
+
+/* Of the daemon's process, at the moment of the request. */
+struct health_process {
+    uint64_t cpu_ns;
+    uint64_t virtual_bytes;
+    uint64_t resident_bytes;  /* pages of rings that a scan touched are among them */
+    uint64_t anonymous_bytes; /* what the daemon has for itself */
+    uint64_t descriptor_count;
+    uint64_t descriptors_max;
+};
+
+/* Of the HTTP server, at the moment of the request. */
+struct health_http {
+    uint64_t connection_count; /* event streams are not among them */
+    uint64_t connections_max;
+    uint64_t stream_count; /* event streams open */
+    uint64_t streams_max;
+    uint64_t accepted_count;     /* connections since the start */
+    uint64_t request_count;      /* requests since the start, those that were refused included */
+    uint64_t not_modified_count; /* of them answered with 304 */
+    uint64_t list_bytes;         /* of lists kept or being sent, and left for the next one */
+    uint64_t list_bytes_max;
+    uint64_t event_count; /* events held for /events */
+    uint64_t events_max;
+    uint64_t event_bytes;
+    uint64_t event_bytes_max;
+    uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the server's side; 0 for the scanner's */
+};
+
+/* A scan took duration_ns. A bucket takes what is no longer than its upper end. */
+void health_scan_add(struct health *health, uint64_t duration_ns);
+
+/*
+ * gap_ns lay between the beginnings of two scans, when the interval was interval_ns. Skipped are the whole intervals in
+ * it, but for the one that may lie between any two scans: the scan that comes 2.9 intervals after the last has skipped
+ * one, and is itself late. Time that the machine was suspended is no part of the gap (CLOCK_MONOTONIC).
+ */
+void health_gap_add(struct health *health, uint64_t gap_ns, uint64_t interval_ns);
+
+/* What is stuck as of one scan, in place of what was before; count suspects after judgement. */
+void health_set_suspects(struct health *health, const struct detector_suspect *suspects, size_t count);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel.c - references, words, and the kernel functions that tell a sleep from a wait. Pure. See kernel.h. */
+#include "cases/kernel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const denied_names[KERNEL_DENIED_COUNT] = {
+#define X(name, text) text,
+    KERNEL_DENIED_TABLE(X)
+#undef X
+};
+
+const char *kernel_denied_name(enum kernel_denied bit)
+{
+    return denied_names[bit];
+}
+
+struct kernel_facts *kernel_facts_new(const char *target)
+{
+    size_t length = strlen(target);
+    struct kernel_facts *facts = calloc(1, sizeof(*facts) + length + 1);
+
+    if (facts == NULL)
+        return NULL;
+    atomic_init(&facts->references, 1);
+    facts->descriptor = -1;
+    facts->asked_ns = KERNEL_UNKNOWN;
+    facts->window_ns = facts->cpu_ns = facts->wait_ns = KERNEL_UNKNOWN;
+    facts->voluntary = facts->involuntary = KERNEL_UNKNOWN;
+    memcpy(facts->target, target, length);
+    return facts;
+}
+
+struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts)
+{
+    const size_t counted = sizeof(facts->references); /* others may be counting: not looked at */
+    size_t bytes = sizeof(*facts) + strlen(facts->target) + 1;
+    struct kernel_facts *copy = malloc(bytes);
+
+    if (copy == NULL)
+        return NULL;
+    memcpy((char *)copy + counted, (const char *)facts + counted, bytes - counted);
+    atomic_init(&copy->references, 1);
+    return copy;
+}
+
+struct kernel_facts *kernel_facts_ref(struct kernel_facts *facts)
+{
+    if (facts != NULL)
+        atomic_fetch_add_explicit(&facts->references, 1, memory_order_relaxed);
+    return facts;
+}
+
+void kernel_facts_unref(struct kernel_facts *facts)
+{
+    /* release: what this holder did comes before; acquire: the last one sees all of it */
+    if (facts != NULL && atomic_fetch_sub_explicit(&facts->references, 1, memory_order_acq_rel) == 1)
+        free(facts);
+}
+
+/* Where the name alone does not tell, as in poll() of no descriptors, it is not known. */
+static const struct wchan_row {
+    const char *name;
+    enum kernel_wait wait;
+} wchan_rows[] = {
+    {"hrtimer_nanosleep", KERNEL_WAIT_SLEEP},
+    {"do_nanosleep", KERNEL_WAIT_SLEEP},
+    {"common_nsleep", KERNEL_WAIT_SLEEP},
+    {"common_nsleep_timens", KERNEL_WAIT_SLEEP},
+    {"poll_schedule_timeout", KERNEL_WAIT_UNKNOWN},
+    {"do_poll", KERNEL_WAIT_UNKNOWN},
+    {"do_sys_poll", KERNEL_WAIT_UNKNOWN},
+    {"do_select", KERNEL_WAIT_UNKNOWN},
+    {"schedule_hrtimeout_range_clock", KERNEL_WAIT_UNKNOWN},
+    {"schedule_timeout", KERNEL_WAIT_UNKNOWN},
+};
+
+enum kernel_wait kernel_wait_of_wchan(const char *wchan)
+{
+    if (wchan[0] == '\0')
+        return KERNEL_WAIT_UNKNOWN;
+    for (size_t i = 0; i < sizeof(wchan_rows) / sizeof(wchan_rows[0]); i++)
+        if (strncmp(wchan, wchan_rows[i].name, strlen(wchan_rows[i].name)) == 0)
+            return wchan_rows[i].wait; /* the compiler adds suffixes such as .part.0 */
+    return KERNEL_WAIT_OTHERS;
+}

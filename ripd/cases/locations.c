@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * locations.c - a hash table of groups, and in front of it a memo: most ids of a process are at a few addresses, and to
+ * find the module of an address takes a walk over the modules. Pure.
+ */
+#include "cases/locations.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+
+#define MEMO_COUNT 1024u /* a power of two, as the capacity of places is */
+#define PLACES_MIN 256u
+
+struct locations_memo {
+    struct {
+        const struct process_facts *process;
+        uint64_t address;
+        uint32_t group; /* index + 1; 0 = empty */
+    } rows[MEMO_COUNT];
+};
+
+struct locations *locations_new(const struct hash_key *hash_key)
+{
+    struct locations *locations = calloc(1, sizeof(*locations));
+
+    if (locations == NULL)
+        return NULL;
+    locations->hash_key = *hash_key;
+    locations->memo = calloc(1, sizeof(*locations->memo));
+    locations->places = calloc(PLACES_MIN, sizeof(*locations->places));
+    locations->place_capacity = PLACES_MIN;
+    if (locations->memo == NULL || locations->places == NULL) {
+        locations_free(locations);
+        return NULL;
+    }
+    return locations;
+}
+
+void locations_free(struct locations *locations)
+{
+    if (locations == NULL)
+        return;
+    for (size_t i = 0; i < locations->count; i++) {
+        module_facts_unref(locations->groups[i].module);
+        item_unref(locations->groups[i].example);
+    }
+    free(locations->groups);
+    free(locations->places);
+    free(locations->memo);
+    free(locations);
+}
+
+/* What tells a module from others: its build id, or its path. */
+static const char *identity_of(const struct module_facts *module)
+{
+    return module->build_id[0] != '\0' ? module->build_id : module->path;
+}
+
+static bool same_module(const struct module_facts *a, const struct module_facts *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(identity_of(a), identity_of(b)) == 0);
+}
+
+static uint64_t hash_of(const struct locations *locations, bool snapped, const struct module_facts *module,
+                        uint64_t offset)
+{
+    const uint64_t parts[] = {module == NULL ? snapped : hash_text(&locations->hash_key, identity_of(module)), offset};
+
+    return hash_bytes(&locations->hash_key, parts, sizeof(parts));
+}
+
+static uint32_t *find_place(const struct locations *locations, bool snapped, const struct module_facts *module,
+                            uint64_t offset)
+{
+    size_t mask = locations->place_capacity - 1;
+    size_t place = (size_t)hash_of(locations, snapped, module, offset) & mask;
+
+    for (; locations->places[place] != 0; place = (place + 1) & mask) {
+        const struct location_group *group = &locations->groups[locations->places[place] - 1];
+
+        if (group->snapped == snapped && group->offset == offset && same_module(group->module, module))
+            break;
+    }
+    return &locations->places[place];
+}
+
+static int grow_places(struct locations *locations)
+{
+    uint32_t *before = locations->places;
+
+    locations->places = calloc(2 * locations->place_capacity, sizeof(*locations->places));
+    if (locations->places == NULL) {
+        locations->places = before;
+        return -ENOMEM;
+    }
+    free(before);
+    locations->place_capacity *= 2;
+    for (size_t i = 0; i < locations->count; i++) {
+        const struct location_group *group = &locations->groups[i];
+
+        *find_place(locations, group->snapped, group->module, group->offset) = (uint32_t)i + 1;
+    }
+    return 0;
+}
+
+/* The group of a location, a new one if need be: index + 1. 0: there are too many. Or -ENOMEM. */
+static int64_t find_group(struct locations *locations, bool snapped, struct module_facts *module, uint64_t offset)
+{
+    struct location_group *groups;
+    uint32_t *place;
+
+    if (2 * (locations->count + 1) > locations->place_capacity && grow_places(locations) != 0)
+        return -ENOMEM;
+    place = find_place(locations, snapped, module, offset);
+    if (*place != 0)
+        return *place;
+    if (locations->count == LOCATIONS_GROUPS_MAX)
+        return 0;
+    groups = array_reserve(locations->groups, &locations->capacity, locations->count + 1, sizeof(*groups));
+    if (groups == NULL)
+        return -ENOMEM;
+    locations->groups = groups;
+    groups[locations->count] = (struct location_group){
+        .snapped = snapped,
+        .module = module == NULL ? NULL : module_facts_ref(module),
+        .offset = offset,
+    };
+    *place = (uint32_t)++locations->count;
+    return *place;
+}
+
+/* Not keyed: those whose rows are one take it from each other, and are found in the table, no more. */
+static size_t row_of(const struct located_id *id)
+{
+    uint64_t hash = ((uint64_t)(uintptr_t)id->process ^ id->address) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (size_t)((hash ^ hash >> 29) >> 20) & (MEMO_COUNT - 1);
+}
+
+static int64_t group_of(struct locations *locations, const struct located_id *id)
+{
+    size_t row = row_of(id);
+    struct module_facts *module = NULL;
+    int64_t group;
+
+    if (!id->snapped)
+        return find_group(locations, false, NULL, 0);
+    if (locations->memo->rows[row].group != 0 && locations->memo->rows[row].process == id->process &&
+        locations->memo->rows[row].address == id->address)
+        return locations->memo->rows[row].group;
+    if (id->process != NULL)
+        module = process_facts_module(id->process, id->address);
+    group = find_group(locations, true, module, module == NULL ? 0 : id->address - module->bias);
+    if (group > 0) {
+        locations->memo->rows[row].process = id->process;
+        locations->memo->rows[row].address = id->address;
+        locations->memo->rows[row].group = (uint32_t)group;
+    }
+    return group;
+}
+
+int locations_add(struct locations *locations, const struct located_id *id)
+{
+    bool frozen = id->state != ID_RUNNING && id->state != ID_IDLE;
+    int64_t index = group_of(locations, id);
+    struct location_group *group;
+
+    if (index < 0)
+        return (int)index;
+    if (index == 0) {
+        locations->left_out_count++;
+        return 0;
+    }
+    group = &locations->groups[index - 1];
+    if (group->count++ == 0 || (frozen && id->frozen_for_ns > group->longest_ns)) {
+        group->ring = id->ring;
+        group->slot = id->slot;
+        group->generation = id->generation;
+    }
+    group->counts[id->state]++;
+    if (frozen && id->frozen_for_ns > group->longest_ns)
+        group->longest_ns = id->frozen_for_ns;
+    return 0;
+}
+
+static int compare_groups(const void *left, const void *right)
+{
+    const struct location_group *a = left, *b = right;
+    int order;
+
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    if (a->snapped != b->snapped)
+        return a->snapped ? -1 : 1;
+    if ((a->module == NULL) != (b->module == NULL))
+        return a->module != NULL ? -1 : 1;
+    order = a->module == NULL ? 0 : strcmp(identity_of(a->module), identity_of(b->module));
+    return order != 0 ? order : (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+void locations_sort(struct locations *locations)
+{
+    if (locations->count != 0)
+        qsort(locations->groups, locations->count, sizeof(*locations->groups), compare_groups);
+    free(locations->places);
+    free(locations->memo);
+    locations->places = NULL;
+    locations->memo = NULL;
+}

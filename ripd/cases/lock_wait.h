@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lock_wait.h - which lock a thread in a futex call waits for, and who owns it, from the bytes around the word that it
+ * waits on. Pure.
+ *
+ * The locks are those of the GNU C library in a program of 64 bits: mutexes of every type (normal, recursive,
+ * error-checking, adaptive, robust, with priority inheritance) and rwlocks. Their layout is part of that library's
+ * binary interface (struct __pthread_mutex_s and struct __pthread_rwlock_arch_t in its headers bits/struct_mutex.h and
+ * bits/struct_rwlock.h); what the words mean is told in its nptl/pthread_mutex_lock.c and
+ * nptl/pthread_rwlock_common.c.
+ *
+ * Guarantees
+ *   A. A futex word does not say what it is part of. It is taken for a lock only if the call is one that waiting for
+ *      such a lock makes, and everything in its bytes is as such a lock has it. Whether the owner is a thread of the
+ *      process at all has to be asked besides.
+ *   B. A lock that is held for reading has no owner. That of another library, a condition, a semaphore, a barrier, a
+ *      lock of 32 bits: nothing is told.
+ */
+#ifndef RIPD_CASES_LOCK_WAIT_H
+#define RIPD_CASES_LOCK_WAIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LOCK_WAIT_BYTES 56u /* the most that is read of one lock */
+#define LOCK_WAIT_LOOKS 3u
+
+/*
+ * Whoever lets the lock go makes one of those who wait its owner, before that one runs: a thread that owns what it
+ * seems to wait for has been given it, and does not wait. One that owns a lock of another kind does wait for itself.
+ */
+#define LOCK_WAIT_HANDED_ON 128u
+
+/*
+ * Processes may share it: its owner is a thread of any of them, by the number that it has in its own pid namespace. A
+ * robust mutex always may, by its look.
+ */
+#define LOCK_WAIT_SHARED 64u
+
+/* A futex call, as its thread made it. */
+struct lock_wait_call {
+    uint64_t address;
+    uint32_t operation; /* FUTEX_* of linux/futex.h with its flags */
+    uint32_t value;
+    bool timed;
+};
+
+/* False: it is not one that waits. arguments: of the system call. */
+bool lock_wait_call_of(const uint64_t arguments[6], struct lock_wait_call *ret_call);
+
+/* Where a lock may lie. */
+struct lock_wait_place {
+    uint64_t address;
+    size_t size; /* at most LOCK_WAIT_BYTES */
+};
+
+/*
+ * Kinds of lock that the call may wait for are numbered from 0; *kind is the first to try, and becomes the next one to
+ * try. False: there are no more.
+ */
+bool lock_wait_next_place(const struct lock_wait_call *call, size_t *kind, struct lock_wait_place *ret_place);
+
+/* Who owns a lock. */
+struct lock_wait_owner {
+    uint64_t address; /* of the lock, in its process */
+    uint32_t tid;     /* as its process has it; 0 = those who hold it for reading */
+    uint8_t flags;    /* RIP_WAIT_SHARABLE, RIP_WAIT_ENDS of rip/ring.h, LOCK_WAIT_ */
+};
+
+/* bytes: what lies at the place that lock_wait_next_place() told last; next: what *kind became. False: no such lock. */
+bool lock_wait_owner_of(const struct lock_wait_call *call, size_t next, const uint8_t *bytes,
+                        struct lock_wait_owner *ret_owner);
+
+/* Between which instants somebody read something. */
+struct lock_wait_look {
+    uint64_t begun_mono_ns;
+    uint64_t ended_mono_ns;
+};
+
+/*
+ * The owner of the lock that a thread waits for. It has not run from looks[0].begun_mono_ns to until_mono_ns. Of the
+ * looks that have found the same, the first is kept and the last two: two threads of which each is looked at in its
+ * turn are proven to wait for each other by the last of one and the one before of the other.
+ */
+struct lock_wait {
+    struct lock_wait_owner owner; /* address 0: nothing is known */
+    struct lock_wait_look looks[LOCK_WAIT_LOOKS];
+    uint64_t until_mono_ns;
+};
+
+/* One more look, which found owner. same_wait: the thread has not run since the one before. */
+void lock_wait_seen(struct lock_wait *wait, const struct lock_wait_owner *owner, const struct lock_wait_look *look,
+                    bool same_wait);
+
+#endif

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * query.c - what matches, and one page of it. Pure.
+ *
+ * Guarantees
+ *   A. A page holds what follows the cursor in the order of the snapshot, at most limit items; total counts all that
+ *      match. Pages fetched one after the other with the cursor of the one before name every stall that lasts exactly
+ *      once, also when the snapshot changes in between: the keys of a stall's place are constant while it lasts.
+ *   B. The limit is never above QUERY_LIMIT_MAX, whatever the query says.
+ */
+#include "cases/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void query_init(struct query *query)
+{
+    *query = (struct query){.limit = QUERY_LIMIT_DEFAULT};
+}
+
+bool query_matches_verdict(const struct query *query, const struct sighting *sighting)
+{
+    return (!query->has_state || sighting->state == query->state) &&
+           (!query->has_cause || (sighting->cause == query->cause) != query->cause_excluded) &&
+           sighting->frozen_for_ns >= query->min_ns;
+}
+
+bool query_matches(const struct query *query, const struct glob *name, const struct sighting *sighting)
+{
+    const struct item *item = sighting->item;
+
+    if (!query_matches_verdict(query, sighting))
+        return false;
+    if (query->one && item->id != query->id)
+        return false;
+    if (query->pid && (!item->process || item->process->pid != query->pid))
+        return false;
+    if (query->ring[0] && strcmp(query->ring, item->ring_name) != 0)
+        return false;
+    return !query->name[0] || glob_matches(name, item->name, item->name_bytes);
+}
+
+struct page *page_new(struct snapshot *snapshot)
+{
+    struct page *page = calloc(1, sizeof *page);
+
+    if (!page)
+        return NULL;
+    atomic_init(&page->references, 1);
+    page->snapshot = snapshot_ref(snapshot);
+    return page;
+}
+
+struct page *page_ref(struct page *page)
+{
+    if (page)
+        atomic_fetch_add_explicit(&page->references, 1, memory_order_relaxed);
+    return page;
+}
+
+void page_unref(struct page *page)
+{
+    /* Acquire and release. Partner: the same decrement by every other holder. */
+    if (!page || atomic_fetch_sub_explicit(&page->references, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; page->sightings && i < page->count; i++)
+        sighting_done(&page->sightings[i]);
+    free(page->sightings);
+    locations_free(page->locations);
+    roots_free(page->roots);
+    snapshot_unref(page->snapshot);
+    free(page);
+}
+
+static bool is_after(const struct sighting *stall, const struct query_cursor *cursor)
+{
+    if (!cursor->present || stall->frozen_since_ns != cursor->frozen_since_ns)
+        return !cursor->present || stall->frozen_since_ns > cursor->frozen_since_ns;
+    if (stall->item->ring != cursor->ring)
+        return stall->item->ring > cursor->ring;
+    return stall->item->slot > cursor->slot;
+}
+
+static void page_add(struct page *page, const struct sighting *stall)
+{
+    page->sightings[page->count] = *stall;
+    item_ref(stall->item);
+    kernel_facts_ref(stall->kernel);
+    page->count++;
+    page->next = (struct query_cursor){
+        .present = true,
+        .frozen_since_ns = stall->frozen_since_ns,
+        .ring = stall->item->ring,
+        .slot = stall->item->slot,
+    };
+}
+
+static struct page *list_stalls(const struct query *query, struct snapshot *snapshot)
+{
+    const size_t limit = query->limit < QUERY_LIMIT_MAX ? query->limit : QUERY_LIMIT_MAX;
+    const size_t room = limit < snapshot->stall_count ? limit : snapshot->stall_count;
+    struct page *page = page_new(snapshot);
+    struct glob name;
+
+    if (!page)
+        return NULL;
+    glob_make(&name, query->name);
+    page->sightings = calloc(room ? room : 1, sizeof *page->sightings);
+    if (!page->sightings) {
+        page_unref(page);
+        return NULL;
+    }
+    page->next = query->after;
+    for (size_t i = 0; i < snapshot->stall_count; i++) {
+        const struct sighting *stall = &snapshot->stalls[i];
+
+        if (!query_matches(query, &name, stall))
+            continue;
+        page->total++;
+        if (!is_after(stall, &query->after))
+            continue;
+        if (page->count < room)
+            page_add(page, stall);
+        else
+            page->more = true;
+    }
+    return page;
+}
+
+/* Which of the groups are on the page: those behind the cursor. */
+static void turn_to_page(struct page *page, const struct query *query, size_t group_count)
+{
+    const size_t limit = query->limit < QUERY_LIMIT_MAX ? query->limit : QUERY_LIMIT_MAX;
+
+    page->total = group_count;
+    page->first = query->after.present ? query->after.slot : 0;
+    if (page->first > group_count)
+        page->first = group_count;
+    page->count = group_count - page->first;
+    page->more = page->count > limit;
+    if (page->more)
+        page->count = limit;
+    page->next = (struct query_cursor){.present = true, .slot = (uint32_t)(page->first + page->count)};
+}
+
+struct page *page_of_locations(const struct query *query, struct snapshot *snapshot, struct locations *locations)
+{
+    struct page *page = page_new(snapshot);
+
+    if (!page) {
+        locations_free(locations);
+        return NULL;
+    }
+    locations_sort(locations);
+    page->locations = locations;
+    turn_to_page(page, query, locations->count);
+    return page;
+}
+
+/* The longest stall of a group stands for it: stalls come longest first. */
+static void take_examples(const struct page *page, const struct snapshot *snapshot)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        struct location_group *group = &page->locations->groups[page->first + i];
+
+        group->example = item_ref(snapshot->stalls[group->slot].item);
+    }
+}
+
+static struct page *group_stalls(const struct query *query, struct snapshot *snapshot)
+{
+    struct locations *locations = locations_new(&snapshot->hash_key);
+    struct page *page = NULL;
+    int result = locations ? 0 : -1;
+    struct glob name;
+
+    glob_make(&name, query->name);
+    for (size_t i = 0; i < snapshot->stall_count && result == 0; i++) {
+        const struct sighting *stall = &snapshot->stalls[i];
+        const struct item *item = stall->item;
+
+        if (!query_matches(query, &name, stall))
+            continue;
+        result = locations_add(locations, &(struct located_id){
+                                              .process = item->process,
+                                              .snapped = item->crumb_count != 0,
+                                              .address = item->crumb_count ? item->crumbs[0].address : 0,
+                                              .state = stall->state,
+                                              .frozen_for_ns = stall->frozen_for_ns,
+                                              .slot = (uint32_t)i, /* of the list: see take_examples() */
+                                          });
+    }
+    if (result == 0)
+        page = page_of_locations(query, snapshot, locations);
+    else
+        locations_free(locations);
+    if (page)
+        take_examples(page, snapshot);
+    return page;
+}
+
+struct wanted {
+    const struct query *query;
+    struct glob name;
+};
+
+static bool is_wanted(const void *context, const struct sighting *stall)
+{
+    const struct wanted *wanted = context;
+
+    return query_matches(wanted->query, &wanted->name, stall);
+}
+
+static struct page *root_stalls(const struct query *query, struct snapshot *snapshot)
+{
+    struct page *page = page_new(snapshot);
+    struct wanted wanted = {.query = query};
+
+    if (!page)
+        return NULL;
+    glob_make(&wanted.name, query->name);
+    page->roots = roots_of(snapshot, is_wanted, &wanted);
+    if (!page->roots) {
+        page_unref(page);
+        return NULL;
+    }
+    turn_to_page(page, query, page->roots->count);
+    return page;
+}
+
+struct page *query_stalls(const struct query *query, struct snapshot *snapshot)
+{
+    switch (query->group) {
+    case QUERY_GROUP_LOCATION:
+        return group_stalls(query, snapshot);
+    case QUERY_GROUP_ROOT:
+        return root_stalls(query, snapshot);
+    case QUERY_GROUP_NONE:
+        break;
+    }
+    return list_stalls(query, snapshot);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * roots.h - stalls counted by who holds them up: the end of each one's chain of locks, or the deadlock it hangs on.
+ * Pure.
+ *
+ * Guarantees
+ *   A. A stall is in one group, or waits for nobody that is known (alone_count). Who holds others up is in no group for
+ *      that; of a deadlock all members are in its group.
+ *   B. The order is total: most ids first, then those that were frozen first.
+ */
+#ifndef RIPD_CASES_ROOTS_H
+#define RIPD_CASES_ROOTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cases/snapshot.h"
+#include "cases/waits.h"
+
+struct root_group {
+    uint32_t root; /* node of the snapshot's waits */
+    uint64_t count;
+    uint64_t longest_ns;            /* of those counted */
+    const struct sighting *stalled; /* of the snapshot: the root itself; NULL = it is no stall */
+};
+
+struct roots {
+    struct root_group *groups;
+    size_t count;
+    uint64_t alone_count; /* stalls that nobody known holds up */
+};
+
+/* All groups of the stalls for which wanted is true; NULL: no memory. */
+struct roots *roots_of(const struct snapshot *snapshot,
+                       bool (*wanted)(const void *context, const struct sighting *stall), const void *context);
+void roots_free(struct roots *roots);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * snapshot.c - references, and the order of stalls. Pure.
+ *
+ * Guarantees, besides those of snapshot.h
+ *   C. The last unref of anything frees it and drops the references it holds, whoever's thread that is. The decrement
+ *      is acquire and release: what other holders did with the value has happened before it is freed.
+ */
+#include "cases/snapshot.h"
+
+#include <stdlib.h>
+
+#include "cases/waits.h"
+
+static const char *const health_names[RING_HEALTH_COUNT] = {
+#define X(name, text) text,
+    RING_HEALTH_TABLE(X)
+#undef X
+};
+
+const char *ring_health_name(enum ring_health health)
+{
+    return health_names[health];
+}
+
+static void reference_add(atomic_uint *references)
+{
+    atomic_fetch_add_explicit(references, 1, memory_order_relaxed);
+}
+
+/* True: it was the last one. Partner: the same decrement by every other holder. */
+static bool reference_drop(atomic_uint *references)
+{
+    return atomic_fetch_sub_explicit(references, 1, memory_order_acq_rel) == 1;
+}
+
+struct module_facts *process_facts_module(const struct process_facts *process, uint64_t address)
+{
+    for (size_t i = process->module_count; i-- > 0;) {
+        struct module_facts *module = process->modules[i];
+
+        if (module->start <= address && address < module->end)
+            return module;
+    }
+    return NULL;
+}
+
+struct module_facts *module_facts_ref(struct module_facts *module)
+{
+    if (module)
+        reference_add(&module->references);
+    return module;
+}
+
+void module_facts_unref(struct module_facts *module)
+{
+    if (!module || !reference_drop(&module->references))
+        return;
+    symbol_table_done(&module->symbols);
+    free(module->path);
+    free(module);
+}
+
+struct process_facts *process_facts_ref(struct process_facts *process)
+{
+    if (process)
+        reference_add(&process->references);
+    return process;
+}
+
+void process_facts_unref(struct process_facts *process)
+{
+    if (!process || !reference_drop(&process->references))
+        return;
+    for (size_t i = 0; i < process->module_count; i++)
+        module_facts_unref(process->modules[i]);
+    free(process->modules);
+    free(process->exe);
+    free(process);
+}
+
+struct item *item_ref(struct item *item)
+{
+    if (item)
+        reference_add(&item->references);
+    return item;
+}
+
+void item_unref(struct item *item)
+{
+    if (!item || !reference_drop(&item->references))
+        return;
+    process_facts_unref(item->process);
+    free(item->ring_name);
+    free(item);
+}
+
+void sighting_done(struct sighting *sighting)
+{
+    item_unref(sighting->item);
+    sighting->item = NULL;
+    kernel_facts_unref(sighting->kernel);
+    sighting->kernel = NULL;
+}
+
+void ring_facts_done(struct ring_facts *ring)
+{
+    for (size_t i = 0; i < ring->process_count; i++)
+        process_facts_unref(ring->processes[i]);
+    free(ring->processes);
+    free(ring->name);
+    free(ring->directory);
+    free(ring->reason);
+    *ring = (struct ring_facts){0};
+}
+
+uint64_t wall_before_ns(uint64_t wall_ns, uint64_t ago_ns)
+{
+    return wall_ns > ago_ns ? wall_ns - ago_ns : 1;
+}
+
+uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snapshot, uint64_t frozen_for_ns,
+                            uint64_t frozen_for_max_ns)
+{
+    uint64_t age_ns;
+
+    if (frozen_for_max_ns != UINT64_MAX)
+        return frozen_for_max_ns;
+    if (item->registered_boot_ns == 0 || item->registered_boot_ns > snapshot->scanned_boot_ns)
+        return UINT64_MAX;
+    age_ns = snapshot->scanned_boot_ns - item->registered_boot_ns;
+    return age_ns > frozen_for_ns ? age_ns : frozen_for_ns;
+}
+
+struct snapshot *snapshot_new(void)
+{
+    struct snapshot *snapshot = calloc(1, sizeof *snapshot);
+
+    if (snapshot)
+        atomic_init(&snapshot->references, 1);
+    return snapshot;
+}
+
+struct snapshot *snapshot_ref(struct snapshot *snapshot)
+{
+    if (snapshot)
+        reference_add(&snapshot->references);
+    return snapshot;
+}
+
+void snapshot_unref(struct snapshot *snapshot)
+{
+    if (!snapshot || !reference_drop(&snapshot->references))
+        return;
+    for (size_t i = 0; i < snapshot->stall_count; i++)
+        sighting_done(&snapshot->stalls[i]);
+    for (size_t i = 0; i < snapshot->ring_count; i++)
+        ring_facts_done(&snapshot->rings[i]);
+    waits_unref(snapshot->waits);
+    free(snapshot->stalls);
+    free(snapshot->rings);
+    free(snapshot);
+}
+
+void sighting_set_wait(struct sighting *sighting, const struct waits *waits, uint32_t ring, uint32_t slot,
+                       uint32_t generation)
+{
+    uint32_t node = waits_find(waits, ring, slot, generation);
+
+    sighting->waits = node != WAITS_NONE ? waits : NULL;
+    sighting->wait_node = node != WAITS_NONE ? node : 0;
+}
+
+static int ordered(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_stalls(const void *left, const void *right)
+{
+    const struct sighting *a = left, *b = right;
+    int order = ordered(a->frozen_since_ns, b->frozen_since_ns);
+
+    if (order == 0)
+        order = ordered(a->item->ring, b->item->ring);
+    if (order == 0)
+        order = ordered(a->item->slot, b->item->slot);
+    return order;
+}
+
+void snapshot_sort(struct snapshot *snapshot)
+{
+    if (snapshot->stall_count > 1)
+        qsort(snapshot->stalls, snapshot->stall_count, sizeof *snapshot->stalls, compare_stalls);
+}

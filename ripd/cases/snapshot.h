@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * snapshot.h - what one scan came to, immutable and shared.
+ *
+ * The scanner builds it, others hold references. Everything here is a value: no pointer into a ring, no descriptor.
+ *
+ * Guarantees
+ *   A. A snapshot and all it refers to is constant from snapshot_publish to the last unref.
+ *   B. Reference counts are atomic; nothing else here is shared between threads while it changes.
+ */
+#ifndef RIPD_CASES_SNAPSHOT_H
+#define RIPD_CASES_SNAPSHOT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cases/health.h"
+#include "cases/kernel.h"
+#include "cases/symbol.h"
+#include "detect/state.h"
+#include "rip/reader.h"
+
+/* A module of a process: as in the ring, strings as bytes. Shared by the processes of a ring that have it. */
+struct module_facts {
+    atomic_uint references;
+    uint64_t start;
+    uint64_t end;
+    uint64_t bias;
+    char *path;                                /* bytes of the ring plus a terminator; may hold anything but NUL */
+    const char *name;                          /* last component of path */
+    char build_id[2 * RIP_BUILD_ID_BYTES + 1]; /* hexadecimal; "" = none */
+    uint32_t uid;                              /* owner of the ring that names it: on whose word it is */
+    struct symbol_table symbols;               /* grows while others look: see symbol.h */
+};
+
+/* A process of a ring as of its last change. Shared by the ids it owns. */
+struct process_facts {
+    atomic_uint references;
+    uint32_t index;
+    uint32_t generation;
+    uint32_t pid;         /* in the daemon's pid namespace; 0 = not known */
+    uint32_t claimed_pid; /* in its own */
+    bool attested;
+    bool dead;
+    char comm[RIP_COMM_BYTES + 1];
+    char *exe;                     /* NULL = not known */
+    uint64_t started_wall_ns;      /* 0 = not known */
+    uint64_t start_time_ticks;     /* of pid, as /proc/PID/stat has it; 0 = not known */
+    struct module_facts **modules; /* references; oldest first, the newest wins an overlap */
+    size_t module_count;
+    bool without_modules; /* they were not read: there was no time */
+    bool denial_told;     /* the scanner's alone: the log knows that it is not told all of this process */
+};
+
+/* NULL if the address lies in none of its modules. */
+struct module_facts *process_facts_module(const struct process_facts *process, uint64_t address);
+
+/* An id with all that was read from its slot at one moment. */
+struct item {
+    atomic_uint references;
+    char *ring_name; /* bytes of a file name, unique among rings */
+    uint32_t ring;   /* serial */
+    uint32_t slot;
+    uint32_t generation;
+    uint32_t id;
+    uint32_t tid; /* in the daemon's pid namespace where that is known; 0 = on no thread, or not known */
+    uint8_t kind;
+    uint8_t name_bytes;
+    uint8_t name[RIP_NAME_BYTES];
+    uint64_t snap_count;
+    uint64_t registered_boot_ns;   /* as the ring says; 0 = not known */
+    struct process_facts *process; /* a reference */
+    bool names_asked;              /* the scanner's alone: what its places are called has been asked */
+    size_t crumb_count;
+    struct rip_crumb crumbs[]; /* newest first */
+};
+
+struct waits;
+
+/* An item and what the detector says of it on one scan. */
+struct sighting {
+    struct item *item;           /* a reference */
+    struct kernel_facts *kernel; /* a reference; NULL = on no thread, or not examined */
+    enum id_state state;
+    enum id_cause cause;
+    uint64_t since_wall_ns;   /* scan's wall time less frozen_for; 0 for an id that is not frozen */
+    uint64_t frozen_since_ns; /* detector's clock; constant while frozen, the key of the order of stalls */
+    uint64_t frozen_for_ns;
+    uint64_t frozen_for_max_ns; /* UINT64_MAX = not known */
+    uint64_t threshold_ns;      /* UINT64_MAX = not known yet which rule applies */
+    const struct waits
+        *waits;         /* the snapshot's, if the id waits for a lock; NULL = it does not, or that is not known */
+    uint32_t wait_node; /* of it */
+};
+
+#define RING_HEALTH_TABLE(X)                                                                                           \
+    X(READABLE, "readable")                                                                                            \
+    X(UNREADABLE, "unreadable")                                                                                        \
+    X(DAMAGED, "damaged")
+
+enum ring_health {
+#define X(name, text) RING_##name,
+    RING_HEALTH_TABLE(X)
+#undef X
+        RING_HEALTH_COUNT
+};
+
+/* Static strings. */
+const char *ring_health_name(enum ring_health health);
+
+/* Why a ring refused registrations: field of struct rip_ring_info, word for it. */
+#define RING_REFUSAL_TABLE(X)                                                                                          \
+    X(refused_full_count, "full")                                                                                      \
+    X(refused_memory_count, "memory")                                                                                  \
+    X(refused_process_count, "processes")
+
+/* One line of /rings. */
+struct ring_facts {
+    char *name;
+    char *directory;
+    uint32_t serial;
+    enum ring_health health;
+    char *reason;  /* why it is not readable, one phrase; NULL when it is */
+    bool dead;     /* none of its processes lives */
+    bool unlinked; /* its file has no name any more */
+    uint32_t uid;
+    uint32_t slot_capacity;
+    uint64_t live_count;
+    uint64_t file_bytes;
+    struct rip_ring_info info;
+    struct process_facts **processes; /* references */
+    size_t process_count;
+};
+
+struct snapshot {
+    atomic_uint references;
+    uint64_t sequence; /* scans since the start, from 1 */
+    uint64_t scanned_wall_ns;
+    uint64_t scanned_mono_ns;
+    uint64_t scanned_boot_ns;
+    uint64_t interval_ns;
+    uint64_t scan_duration_ns;
+    uint64_t counts[ID_STATE_COUNT];
+    struct sighting *stalls; /* longest first */
+    size_t stall_count;
+    uint64_t stalls_left_out_count; /* beyond SNAPSHOT_STALLS_MAX */
+    struct ring_facts *rings;       /* in order of name */
+    size_t ring_count;
+    struct waits *waits; /* a reference; NULL = there are none */
+    uint64_t late_scan_count;
+    struct health health;
+    struct hash_key hash_key; /* for who groups what is in it */
+};
+
+/*
+ * The other end of frozen_for_ns. Where the detector has never seen the id at another count and so cannot tell
+ * (UINT64_MAX), it is the time since the id was registered: it has not been frozen for longer than it exists.
+ * UINT64_MAX if the ring does not tell either.
+ */
+uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snapshot, uint64_t frozen_for_ns,
+                            uint64_t frozen_for_max_ns);
+
+/*
+ * The wall time that long before another. A clock that was set back may say that there was none yet: then it is the
+ * first there can be, for 0 is "not known", and what lies before 0 would be five centuries ahead.
+ */
+uint64_t wall_before_ns(uint64_t wall_ns, uint64_t ago_ns);
+
+#define SNAPSHOT_STALLS_MAX 65536u
+
+/* What a sighting of this id says of its wait. */
+void sighting_set_wait(struct sighting *sighting, const struct waits *waits, uint32_t ring, uint32_t slot,
+                       uint32_t generation);
+
+struct module_facts *module_facts_ref(struct module_facts *module);
+void module_facts_unref(struct module_facts *module);
+struct process_facts *process_facts_ref(struct process_facts *process);
+void process_facts_unref(struct process_facts *process); /* NULL is allowed, as in all of these */
+struct item *item_ref(struct item *item);
+void item_unref(struct item *item);
+struct snapshot *snapshot_new(void); /* all zero, one reference; NULL: no memory */
+struct snapshot *snapshot_ref(struct snapshot *snapshot);
+void snapshot_unref(struct snapshot *snapshot);
+void sighting_done(struct sighting *sighting);
+void ring_facts_done(struct ring_facts *ring);
+
+/* Sorts stalls longest first: by frozen_since_ns, then ring serial, then slot. */
+void snapshot_sort(struct snapshot *snapshot);
+
+#endif

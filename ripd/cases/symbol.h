@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * symbol.h - what an offset in a module is called: function, file and line, and the functions it was inlined into.
+ * Pure, apart from the atomics of a table.
+ *
+ * A module's symbols are found out one by one, by one thread, while others already show the module. So they stand in a
+ * table beside it to which entries are only added.
+ *
+ * Guarantees
+ *   A. symbol_table_find() may be called by any thread at any time while the table lives; what it returns is constant
+ *      and lives as long as the table.
+ *   B. symbol_table_add() is called by one thread at a time. It never moves or changes what readers may hold.
+ *   C. A table holds at most SYMBOL_TABLE_MAX entries, and takes none once it has SYMBOL_TABLE_BYTES_MAX; what it holds
+ *      is charged to the budget of all tables (symbol_budget.h), and given back when it goes.
+ */
+#ifndef RIPD_CASES_SYMBOL_H
+#define RIPD_CASES_SYMBOL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/hash.h"
+#include "work/symbol_budget.h"
+
+#define SYMBOL_TABLE_MAX 16384u
+#define SYMBOL_TABLE_BYTES_MAX ((size_t)16 << 20) /* a kilobyte for each; most have a tenth of it */
+#define SYMBOL_FRAMES_MAX 16u
+#define SYMBOL_TEXT_BYTES_MAX 4096u /* of one name */
+
+struct symbol_frame {
+    const char *function; /* NULL = not known */
+    const char *file;     /* NULL = not known; as the debug information has it */
+    uint32_t line;        /* 0 = not known */
+};
+
+/* An offset: frames[0] is where it is, the others are what that was inlined into, inside out. */
+struct symbol {
+    size_t frame_count; /* 0: it was looked up, and nothing is known */
+    struct symbol_frame frames[];
+};
+
+/* A copy in one piece, for free(). NULL: no memory. Frames and texts beyond the limits are cut. */
+struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count);
+
+struct symbol_rows; /* private */
+
+struct symbol_table {
+    struct hash_key hash_key; /* set before anything is added */
+    _Atomic(struct symbol_rows *) rows;
+    atomic_bool full;             /* for good: nothing is ever taken out */
+    size_t count;                 /* this and the rest are the adding thread's */
+    size_t bytes;                 /* of its own, and of what is in it */
+    struct symbol_budget *budget; /* a reference; NULL while it is empty */
+    uint32_t uid;
+};
+
+/* All zero is an empty table. */
+void symbol_table_done(struct symbol_table *table);
+
+/* NULL: not looked up yet. */
+const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t offset);
+
+/* Whether an entry more will never be taken. Any thread. */
+bool symbol_table_is_full(const struct symbol_table *table);
+
+/*
+ * Takes symbol over, also on failure. budget: the same one each time, charged to uid. -ENOMEM; -ENOSPC: the table is
+ * full, or the budget spent; -EEXIST: it has that offset.
+ */
+int symbol_table_add(struct symbol_table *table, struct symbol_budget *budget, uint32_t uid, uint64_t offset,
+                     struct symbol *symbol);
+
+#endif

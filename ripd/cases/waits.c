@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * waits.c - nodes, and the graph in which each has at most one edge. Pure; see waits.h for the guarantees.
+ *
+ * Everything that is looked up is sorted: keys come from rings, and a hash of them could be made to collide.
+ */
+#include "cases/waits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases/snapshot.h"
+#include "util/array.h"
+
+const char *waits_kind_name(enum waits_kind kind)
+{
+    static const char *const names[] = {
+        [WAITS_ID] = "id",
+        [WAITS_THREAD] = "thread",
+        [WAITS_READERS] = "readers",
+        [WAITS_GONE] = "gone",
+    };
+
+    return names[kind];
+}
+
+/* Life ------------------------------------------------------------------------------------------------------------- */
+
+struct waits *waits_new(void)
+{
+    struct waits *waits = calloc(1, sizeof(*waits));
+
+    if (waits != NULL)
+        atomic_init(&waits->references, 1);
+    return waits;
+}
+
+struct waits *waits_ref(struct waits *waits)
+{
+    if (waits != NULL)
+        atomic_fetch_add_explicit(&waits->references, 1, memory_order_relaxed);
+    return waits;
+}
+
+void waits_unref(struct waits *waits)
+{
+    /* Acquire and release. Partner: the same decrement by every other holder. */
+    if (waits == NULL || atomic_fetch_sub_explicit(&waits->references, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < waits->count; i++)
+        item_unref(waits->nodes[i].item);
+    for (size_t i = 0; i < waits->ring_name_count; i++)
+        free(waits->ring_names[i]);
+    free(waits->ring_names);
+    free(waits->nodes);
+    free(waits);
+}
+
+const char *waits_ring_name(struct waits *waits, const char *name)
+{
+    char **names, *copy;
+
+    if (waits->ring_name_count != 0 && strcmp(waits->ring_names[waits->ring_name_count - 1], name) == 0)
+        return waits->ring_names[waits->ring_name_count - 1];
+    names = array_reserve(waits->ring_names, &waits->ring_name_capacity, waits->ring_name_count + 1, sizeof(*names));
+    if (names == NULL)
+        return NULL;
+    waits->ring_names = names;
+    copy = strdup(name);
+    if (copy != NULL)
+        names[waits->ring_name_count++] = copy;
+    return copy;
+}
+
+static struct waits_node *append(struct waits *waits)
+{
+    struct waits_node *nodes = array_reserve(waits->nodes, &waits->capacity, waits->count + 1, sizeof(*nodes));
+
+    if (nodes == NULL)
+        return NULL;
+    waits->nodes = nodes;
+    nodes[waits->count] = (struct waits_node){.next = WAITS_NONE};
+    return &nodes[waits->count++];
+}
+
+/* A node for one that waits. */
+static int append_waiting(struct waits *waits, uint32_t ring, uint32_t process, struct waits_node **ret_node)
+{
+    if (waits->count == WAITS_NODES_MAX) {
+        waits->left_out_count++;
+        return -ENOSPC;
+    }
+    *ret_node = append(waits);
+    if (*ret_node == NULL)
+        return -ENOMEM;
+    (*ret_node)->kind = WAITS_ID;
+    (*ret_node)->waits = true;
+    (*ret_node)->ring = (*ret_node)->holder_ring = ring;
+    (*ret_node)->process = (*ret_node)->holder_process = process;
+    waits->waiting_count = waits->count;
+    return 0;
+}
+
+int waits_add(struct waits *waits, uint32_t ring, const struct rip_wait_info *wait)
+{
+    struct waits_node *node;
+    int result = append_waiting(waits, ring, wait->process, &node);
+
+    if (result != 0)
+        return result;
+    node->slot = wait->slot;
+    node->generation = wait->generation;
+    node->id = wait->id;
+    node->ring_tid = wait->tid;
+    node->progress = wait->progress;
+    node->marked = true;
+    node->wait = *wait;
+    return 0;
+}
+
+int waits_add_thread(struct waits *waits, uint32_t ring, const struct rip_id_info *id, const struct lock_wait *lock)
+{
+    struct waits_node *node;
+    int result = append_waiting(waits, ring, id->process, &node);
+
+    if (result != 0)
+        return result;
+    node->slot = id->slot;
+    node->generation = id->generation;
+    node->id = id->id;
+    node->ring_tid = id->tid;
+    node->progress = id->progress;
+    waits_add_lock(waits, lock);
+    return 0;
+}
+
+/* What an id says of a lock of its own making, of which the one in memory is a part, is worth more. */
+void waits_add_lock(struct waits *waits, const struct lock_wait *lock)
+{
+    struct waits_node *node = &waits->nodes[waits->waiting_count - 1];
+
+    node->lock = *lock;
+    node->by_memory = !node->marked || ((node->wait.flags & RIP_WAIT_OWNER_IS_ID) == 0 &&
+                                        (node->wait.owner == 0 || node->wait.address == lock->owner.address));
+}
+
+uint64_t waits_address(const struct waits_node *node)
+{
+    return node->by_memory ? node->lock.owner.address : node->wait.address;
+}
+
+uint32_t waits_owner(const struct waits_node *node)
+{
+    return node->by_memory ? node->lock.owner.tid : node->wait.owner;
+}
+
+static uint8_t flags_of(const struct waits_node *node)
+{
+    return node->by_memory ? node->lock.owner.flags : node->wait.flags;
+}
+
+bool waits_is_shared(const struct waits_node *node)
+{
+    return node->by_memory && (node->lock.owner.flags & LOCK_WAIT_SHARED) != 0 && node->lock.owner.tid != 0;
+}
+
+void waits_set_holder(struct waits_node *node, uint32_t ring, uint32_t process)
+{
+    node->holder_ring = ring;
+    node->holder_process = process;
+}
+
+/* Edges ------------------------------------------------------------------------------------------------------------ */
+
+enum key_kind { KEY_TID, KEY_ID, KEY_LOCK };
+
+/* What a node is known by, or waits for. */
+struct key {
+    uint32_t ring;
+    uint32_t process;
+    uint64_t value;
+    enum key_kind kind;
+    uint32_t node;
+};
+
+static int compare_numbers(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+    const struct key *a = left, *b = right;
+    int order = compare_numbers(a->ring, b->ring);
+
+    if (order == 0)
+        order = compare_numbers(a->process, b->process);
+    if (order == 0)
+        order = compare_numbers(a->kind, b->kind);
+    if (order == 0)
+        order = compare_numbers(a->value, b->value);
+    return order;
+}
+
+static int compare_keys_and_nodes(const void *left, const void *right)
+{
+    const struct key *a = left, *b = right;
+    int order = compare_keys(a, b);
+
+    return order != 0 ? order : compare_numbers(a->node, b->node);
+}
+
+/* The first of those that are equal: a ring may claim one thread for many ids. */
+static const struct key *find_key(const struct key *keys, size_t count, const struct key *wanted)
+{
+    size_t low = 0, high = count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (compare_keys(&keys[middle], wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count && compare_keys(&keys[low], wanted) == 0 ? &keys[low] : NULL;
+}
+
+/* False: who holds the lock is not known. */
+static bool holder_key(const struct waits_node *node, uint32_t index, struct key *ret_key)
+{
+    const uint8_t flags = flags_of(node);
+
+    if (node->by_memory && (flags & LOCK_WAIT_HANDED_ON) != 0 && node->lock.owner.tid == node->ring_tid)
+        return false;
+    *ret_key = (struct key){.ring = node->holder_ring, .process = node->holder_process, .node = index};
+    ret_key->value = waits_owner(node);
+    ret_key->kind = (flags & RIP_WAIT_OWNER_IS_ID) != 0 ? KEY_ID : KEY_TID;
+    if (ret_key->value != 0)
+        return node->holder_ring != 0;
+    ret_key->kind = KEY_LOCK;
+    ret_key->value = waits_address(node);
+    return (flags & RIP_WAIT_SHARABLE) != 0;
+}
+
+/* Links those whose holder waits too, and leaves the others in wanted, sorted. Returns how many those are. */
+static size_t link_waiting(struct waits *waits, const struct key *own, size_t own_count, struct key *wanted)
+{
+    size_t wanted_count = 0;
+
+    for (uint32_t i = 0; i < waits->waiting_count; i++) {
+        const struct key *found;
+        struct key key;
+
+        if (!holder_key(&waits->nodes[i], i, &key))
+            continue;
+        found = find_key(own, own_count, &key);
+        if (found != NULL)
+            waits->nodes[i].next = found->node;
+        else
+            wanted[wanted_count++] = key;
+    }
+    qsort(wanted, wanted_count, sizeof(*wanted), compare_keys_and_nodes);
+    return wanted_count;
+}
+
+static size_t own_keys(const struct waits *waits, struct key *ret_keys)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < waits->waiting_count; i++) {
+        const struct waits_node *node = &waits->nodes[i];
+
+        ret_keys[count++] = (struct key){node->ring, node->process, node->id, KEY_ID, i};
+        if (node->ring_tid != 0)
+            ret_keys[count++] = (struct key){node->ring, node->process, node->ring_tid, KEY_TID, i};
+    }
+    qsort(ret_keys, count, sizeof(*ret_keys), compare_keys_and_nodes);
+    return count;
+}
+
+/* A node for a holder that is not among those who wait. */
+static int add_holder(struct waits *waits, const struct key *key)
+{
+    struct waits_node *node = append(waits);
+
+    if (node == NULL)
+        return -ENOMEM;
+    node->kind = key->kind == KEY_LOCK ? WAITS_READERS : WAITS_THREAD;
+    node->ring = key->ring;
+    node->process = key->process;
+    if (key->kind != KEY_LOCK)
+        node->owner = (uint32_t)key->value;
+    node->owner_is_id = key->kind == KEY_ID;
+    return 0;
+}
+
+int waits_link(struct waits *waits)
+{
+    struct key *keys, *wanted;
+    size_t wanted_count;
+    int result = 0;
+
+    if (waits->count == 0)
+        return 0;
+    keys = malloc(3 * waits->waiting_count * sizeof(*keys));
+    if (keys == NULL)
+        return -ENOMEM;
+    wanted = keys + 2 * waits->waiting_count;
+    wanted_count = link_waiting(waits, keys, own_keys(waits, keys), wanted);
+    for (size_t i = 0; i < wanted_count && result == 0; i++) {
+        if (i == 0 || compare_keys(&wanted[i - 1], &wanted[i]) != 0)
+            result = add_holder(waits, &wanted[i]);
+        if (result == 0)
+            waits->nodes[wanted[i].node].next = (uint32_t)waits->count - 1;
+    }
+    free(keys);
+    return result;
+}
+
+/* Holders were added in the order of their keys. */
+static uint32_t find_holder(const struct waits *waits, const struct key *wanted)
+{
+    size_t low = waits->waiting_count, high = waits->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct waits_node *node = &waits->nodes[middle];
+        struct key key = {node->ring, node->process, node->owner, node->owner_is_id ? KEY_ID : KEY_TID, 0};
+        int order;
+
+        key.kind = node->kind == WAITS_READERS ? KEY_LOCK : key.kind;
+        order = compare_keys(&key, wanted);
+        if (order == 0)
+            return (uint32_t)middle;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return WAITS_NONE;
+}
+
+/* One that is not known as an id yet. */
+static struct waits_node *find_unknown(struct waits *waits, const struct key *wanted)
+{
+    uint32_t found = find_holder(waits, wanted);
+
+    return found != WAITS_NONE && waits->nodes[found].kind == WAITS_THREAD ? &waits->nodes[found] : NULL;
+}
+
+uint64_t waits_gone_since(const struct waits *waits, uint32_t ring, uint32_t process, uint32_t tid)
+{
+    uint32_t found = waits != NULL ? find_holder(waits, &(struct key){ring, process, tid, KEY_TID, 0}) : WAITS_NONE;
+
+    return found != WAITS_NONE ? waits->nodes[found].gone_since_ns : 0;
+}
+
+size_t waits_missing(struct waits *waits, uint32_t ring, uint32_t process, uint32_t tid, uint32_t id,
+                     struct waits_node *ret_nodes[2])
+{
+    struct waits_node *by_tid = NULL, *by_id;
+    size_t count = 0;
+
+    if (tid != 0)
+        by_tid = find_unknown(waits, &(struct key){ring, process, tid, KEY_TID, 0});
+    by_id = find_unknown(waits, &(struct key){ring, process, id, KEY_ID, 0});
+    if (by_tid != NULL)
+        ret_nodes[count++] = by_tid;
+    if (by_id != NULL)
+        ret_nodes[count++] = by_id;
+    return count;
+}
+
+/* Asking ----------------------------------------------------------------------------------------------------------- */
+
+uint32_t waits_find(const struct waits *waits, uint32_t ring, uint32_t slot, uint32_t generation)
+{
+    size_t low = 0, high = waits != NULL ? waits->waiting_count : 0;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct waits_node *node = &waits->nodes[middle];
+        int order = node->ring != ring ? compare_numbers(node->ring, ring) : compare_numbers(node->slot, slot);
+
+        if (order == 0)
+            return node->generation == generation ? (uint32_t)middle : WAITS_NONE;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return WAITS_NONE;
+}
+
+size_t waits_chain(const struct waits *waits, uint32_t node, uint32_t ret_nodes[WAITS_CHAIN_MAX],
+                   uint32_t *ret_left_out)
+{
+    const uint32_t length = waits->nodes[node].length;
+    const size_t count = length < WAITS_CHAIN_MAX ? length : WAITS_CHAIN_MAX;
+    uint32_t next = waits->nodes[node].next;
+
+    for (size_t i = 0; i < count; i++) {
+        ret_nodes[i] = next;
+        next = waits->nodes[next].next;
+    }
+    if (length > WAITS_CHAIN_MAX)
+        ret_nodes[WAITS_CHAIN_MAX - 1] = waits->nodes[node].last;
+    *ret_left_out = length - (uint32_t)count;
+    return count;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * waits_settle.c - which edges are certain, which cycles are deadlocks, and where chains end. Pure; see waits.h for the
+ * guarantees.
+ */
+#include <stdlib.h>
+
+#include "cases/waits.h"
+
+#define KNOWN_FLAGS (RIP_WAIT_OWNER_IS_ID | RIP_WAIT_SHARABLE | RIP_WAIT_ENDS | RIP_WAIT_OWNER_LASTS)
+
+/* Certainty -------------------------------------------------------------------------------------------------------- */
+
+void waits_again(struct waits_node *node, const struct rip_wait_info *wait)
+{
+    node->again = wait != NULL && wait->generation == node->generation && wait->progress == node->wait.progress &&
+                  wait->address == node->wait.address && wait->owner == node->wait.owner &&
+                  wait->flags == node->wait.flags;
+    node->begun_ns = node->again ? wait->begun_mono_ns : UINT64_MAX;
+}
+
+void waits_stands(struct waits_node *node, uint32_t generation, uint64_t progress)
+{
+    node->again = generation == node->generation && progress == node->progress;
+}
+
+static bool is_of_one(const struct waits_node *node, const struct waits_node *holder)
+{
+    return node->ring == holder->ring && node->process == holder->process;
+}
+
+/* The beginning is that of the second reading: the wait in which the holder was then. */
+static bool is_certain_by_mark(const struct waits_node *node, const struct waits_node *holder)
+{
+    uint64_t read_ns = node->wait.seen_mono_ns;
+
+    if (!node->marked || !holder->marked || waits_owner(node) != node->wait.owner || !is_of_one(node, holder) ||
+        (node->wait.flags & (RIP_WAIT_ENDS | ~KNOWN_FLAGS)) != 0)
+        return false;
+    if ((node->wait.flags & RIP_WAIT_OWNER_LASTS) != 0)
+        return holder->begun_ns <= holder->wait.seen_mono_ns; /* in both readings it was in one wait */
+    return read_ns > WAITS_SLACK_NS && read_ns - WAITS_SLACK_NS > holder->begun_ns;
+}
+
+/* Between which instants a node was in its wait for certain. */
+struct stand {
+    uint64_t from_ns;
+    uint64_t until_ns;
+};
+
+static struct stand stand_by_memory(const struct waits_node *node)
+{
+    if (node->lock.owner.address == 0)
+        return (struct stand){UINT64_MAX, 0};
+    return (struct stand){node->lock.looks[0].begun_mono_ns, node->lock.until_mono_ns};
+}
+
+static struct stand stand_by_mark(const struct waits_node *node)
+{
+    if (!node->marked || node->begun_ns > UINT64_MAX - WAITS_SLACK_NS)
+        return (struct stand){UINT64_MAX, 0};
+    return (struct stand){node->begun_ns + WAITS_SLACK_NS, UINT64_MAX}; /* until now, which is after all else */
+}
+
+static bool is_within(const struct lock_wait_look *look, struct stand stand)
+{
+    return stand.from_ns <= look->begun_mono_ns && look->ended_mono_ns <= stand.until_ns;
+}
+
+static bool is_certain_by_memory(const struct waits_node *node, const struct waits_node *holder)
+{
+    const struct stand memory = stand_by_memory(holder), mark = stand_by_mark(holder);
+    bool within = false;
+
+    for (size_t i = 0; i < LOCK_WAIT_LOOKS; i++)
+        within |= is_within(&node->lock.looks[i], memory) ||
+                  (is_of_one(node, holder) && is_within(&node->lock.looks[i], mark));
+    return within && node->by_memory && (node->lock.owner.flags & RIP_WAIT_ENDS) == 0;
+}
+
+/* Whether the holder may be told to have ended: see guarantee E. One whose lock the kernel hands on never is. */
+static bool can_be_gone(const struct waits_node *node, const struct waits_node *holder)
+{
+    return holder->kind != WAITS_ID && holder->gone_since_ns != 0 && node->by_memory &&
+           (node->lock.owner.flags & (LOCK_WAIT_SHARED | LOCK_WAIT_HANDED_ON)) == 0;
+}
+
+static bool is_gone(const struct waits_node *node, const struct waits_node *holder)
+{
+    bool owned = false;
+
+    for (size_t i = 0; i < LOCK_WAIT_LOOKS; i++)
+        owned |= node->lock.looks[i].begun_mono_ns >= holder->gone_since_ns;
+    return owned && can_be_gone(node, holder);
+}
+
+/* See guarantee A. */
+static bool is_certain(const struct waits *waits, const struct waits_node *node)
+{
+    const struct waits_node *holder = node->next != WAITS_NONE ? &waits->nodes[node->next] : NULL;
+
+    if (holder != NULL && holder->kind == WAITS_GONE)
+        return is_gone(node, holder);
+
+    return holder != NULL && node->again && holder->waits && holder->again &&
+           (is_certain_by_mark(node, holder) || is_certain_by_memory(node, holder));
+}
+
+/* Whether all of a cycle were in their waits at one instant. */
+static bool stands_together(const struct waits *waits, uint32_t first)
+{
+    struct stand all = {0, UINT64_MAX};
+    uint32_t node = first;
+
+    do {
+        const struct stand memory = stand_by_memory(&waits->nodes[node]), mark = stand_by_mark(&waits->nodes[node]);
+        const uint64_t from_ns = memory.from_ns < mark.from_ns ? memory.from_ns : mark.from_ns;
+        const uint64_t until_ns = memory.until_ns > mark.until_ns ? memory.until_ns : mark.until_ns;
+
+        all.from_ns = from_ns > all.from_ns ? from_ns : all.from_ns;
+        all.until_ns = until_ns < all.until_ns ? until_ns : all.until_ns;
+        node = waits->nodes[node].next;
+    } while (node != first);
+    return all.from_ns <= all.until_ns;
+}
+
+/* Chains ----------------------------------------------------------------------------------------------------------- */
+
+/* Marks in root while the graph is walked. */
+#define NOT_SEEN WAITS_NONE
+#define ON_PATH (WAITS_NONE - 1)
+
+/* All of a cycle are certain, or it is not one: then its uncertain edges are taken away. */
+static void judge_cycle(struct waits *waits, uint32_t first)
+{
+    struct waits_node *nodes = waits->nodes;
+    const bool together = stands_together(waits, first);
+    bool certain = true;
+    uint32_t node = first, lowest = first, length = 0;
+
+    do {
+        nodes[node].certain &= together || nodes[node].marked;
+        certain = certain && nodes[node].certain;
+        lowest = node < lowest ? node : lowest;
+        length++;
+        node = nodes[node].next;
+    } while (node != first);
+    do {
+        uint32_t next = nodes[node].next;
+
+        if (certain) {
+            nodes[node].deadlocked = true;
+            nodes[node].root = lowest;
+            nodes[node].last = node;
+            nodes[node].length = length;
+        } else {
+            nodes[node].doubted = true;
+            if (!nodes[node].certain)
+                nodes[node].next = WAITS_NONE;
+        }
+        node = next;
+    } while (node != first);
+    waits->deadlocked_count += certain ? length : 0;
+}
+
+static void find_cycles(struct waits *waits)
+{
+    struct waits_node *nodes = waits->nodes;
+
+    for (uint32_t start = 0; start < waits->waiting_count; start++) {
+        uint32_t node = start;
+
+        /* length is who came by here: start + 1 */
+        while (node != WAITS_NONE && nodes[node].root == NOT_SEEN) {
+            nodes[node].root = ON_PATH;
+            nodes[node].length = start + 1;
+            node = nodes[node].next;
+        }
+        if (node != WAITS_NONE && nodes[node].root == ON_PATH && nodes[node].length == start + 1)
+            judge_cycle(waits, node);
+    }
+}
+
+/* The member of a cycle before the one at which a chain comes in is where that chain ends. */
+static void find_ends(struct waits *waits, uint32_t *before)
+{
+    struct waits_node *nodes = waits->nodes;
+
+    for (uint32_t i = 0; i < waits->count; i++) {
+        if (nodes[i].deadlocked)
+            before[nodes[i].next] = i;
+        else
+            nodes[i].root = NOT_SEEN;
+    }
+}
+
+/* From start to a node that is known, turning the edges round on the way, and back, with what is known. */
+static void settle_chain(struct waits *waits, uint32_t start, const uint32_t *before, uint32_t *back)
+{
+    struct waits_node *nodes = waits->nodes;
+    uint32_t node = start, came_from = WAITS_NONE;
+
+    while (nodes[node].root == NOT_SEEN && nodes[node].next != WAITS_NONE) {
+        back[node] = came_from;
+        came_from = node;
+        node = nodes[node].next;
+    }
+    if (nodes[node].root == NOT_SEEN) {
+        nodes[node].root = nodes[node].last = node;
+        nodes[node].length = 0;
+    }
+    for (uint32_t i = came_from; i != WAITS_NONE; i = back[i]) {
+        uint32_t next = nodes[i].next;
+
+        nodes[i].root = nodes[next].root;
+        nodes[i].last = nodes[next].deadlocked ? before[next] : nodes[next].last;
+        nodes[i].length = nodes[next].length + !nodes[next].deadlocked; /* a cycle's has the one at which it begins */
+    }
+}
+
+/* Nothing is told of a wait that is over, nor of a holder that is nobody, or whose lock may be another's by now. */
+static void judge_edge(struct waits *waits, struct waits_node *node)
+{
+    struct waits_node *holder = node->next != WAITS_NONE ? &waits->nodes[node->next] : NULL;
+
+    node->root = NOT_SEEN;
+    if (node->waits && !node->again) {
+        node->next = WAITS_NONE;
+    } else if (holder != NULL && holder->absent && node->by_memory) {
+        if (is_gone(node, holder)) {
+            holder->kind = WAITS_GONE;
+        } else {
+            node->doubted = can_be_gone(node, holder);
+            node->next = WAITS_NONE;
+        }
+    }
+    node->certain = is_certain(waits, node);
+}
+
+void waits_settle(struct waits *waits)
+{
+    uint32_t *scratch = malloc((2 * waits->count + 1) * sizeof(*scratch));
+
+    for (size_t i = 0; i < waits->count; i++) {
+        if (scratch == NULL)
+            waits->nodes[i].next = WAITS_NONE; /* nothing is told without room for it */
+        judge_edge(waits, &waits->nodes[i]);
+    }
+    find_cycles(waits);
+    if (scratch != NULL)
+        find_ends(waits, scratch);
+    for (uint32_t i = 0; i < waits->count; i++) {
+        if (scratch == NULL)
+            waits->nodes[i].root = waits->nodes[i].last = i;
+        else if (waits->nodes[i].root == NOT_SEEN)
+            settle_chain(waits, i, scratch, scratch + waits->count);
+    }
+    free(scratch);
+}

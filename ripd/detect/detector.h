@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * detector.h - which ids have stopped moving. Pure: time is an argument, nothing is read, nothing is logged.
+ *
+ * One scan is: detector_begin, then for each ring in ascending order of serial detector_ring and detector_feed any
+ * number of times, then detector_newcomers and finding their rules, then detector_suspects, judgement of each suspect
+ * by the caller, and detector_end. Before the first scan detector_adopt, and between scans detector_configure.
+ *
+ * Guarantees
+ *   A. frozen_for_ns is what was observed: from the first scan that saw the present progress, counting at most one
+ *      interval for each gap between scans. frozen_for_max_ns is the other end: real time since the last scan that
+ *      saw an older progress. A stall that was adopted counts from when it was first seen frozen, before the daemon
+ *      was started again, and the time without a daemon counts in full: the progress is a count of 64 bits that only
+ *      grows, so finding it unchanged proves that the id has not moved in between.
+ *   B. Nobody begins to stall on a scan that came late (a gap of more than 1.5 intervals): whatever held up the
+ *      daemon may have held up the others.
+ *   C. An id whose progress changed, or that declared itself idle, is not a suspect. An id leaves the stalled state at
+ *      the first scan that sees either.
+ *   D. Memory is at most 64 bytes per live id, and is given back when ids go.
+ *   E. detector_next_due() is the instant at which the earliest suspect falls due if nothing moves; after a late scan
+ *      it is at least a quarter of an interval away, so that everybody has had a chance to run.
+ *   F. An id whose rule has not been found out is not accused. Its rule is asked for on every scan until it is known.
+ */
+#ifndef RIPD_DETECT_DETECTOR_H
+#define RIPD_DETECT_DETECTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cases/cause.h"
+#include "cases/kernel.h"
+#include "cases/lock_wait.h"
+#include "detect/rules.h"
+#include "detect/state.h"
+#include "rip/reader.h"
+
+#define DETECTOR_UNKNOWN_NS UINT64_MAX
+
+struct detector_config {
+    uint64_t interval_ns;
+    uint64_t stall_after_ns;                /* of ids to which no rule applies */
+    size_t rule_count;                      /* at most RULES_MAX; 0: nobody is a newcomer */
+    uint64_t rule_thresholds_ns[RULES_MAX]; /* by number of the rule */
+};
+
+struct detector;
+
+int detector_new(struct detector **ret_detector, const struct detector_config *config);
+void detector_free(struct detector *detector);
+
+/*
+ * Other intervals, thresholds and rules, from the next scan on; between detector_end() and detector_begin(). What is
+ * known of the ids stays; their rules are asked for anew. On the next scan those that are beyond a threshold that is
+ * shorter now begin to stall, and those that are not beyond one that is longer now do not stall any more
+ * (DETECTOR_EXCUSED).
+ */
+void detector_configure(struct detector *detector, const struct detector_config *config);
+
+enum adoption_result {
+    ADOPTION_GONE,    /* no id of that generation lives in that slot */
+    ADOPTION_MOVED,   /* the id lives, and has moved or is idle */
+    ADOPTION_ADOPTED, /* it stands where it stood: it has been stalled all the time */
+};
+
+/* A stall that was open when the daemon stopped. */
+struct detector_adoption {
+    uint32_t ring;
+    uint32_t slot;
+    uint32_t generation;
+    enum id_cause cause;
+    uint64_t progress;
+    uint64_t frozen_since_mono_ns; /* of the clock of detector_begin(), which has not been set back since: same boot */
+    uint64_t moved_after_mono_ns;  /* as in struct detector_event */
+    enum adoption_result result;   /* output, see struct detector_update */
+};
+
+/*
+ * Stalls to take up on the first scan: before the first detector_begin(), at most once, when the rings have got their
+ * serials. The list is copied; no id may be in it twice. On the first scan those whose progress and generation are
+ * unchanged are stalled at once, with their whole age, without a DETECTOR_STALLED event; of the others there is an
+ * event DETECTOR_MOVED or DETECTOR_GONE, as if this daemon had seen them stalled. -EBUSY: a scan has begun; -ENOMEM.
+ */
+int detector_adopt(struct detector *detector, const struct detector_adoption *adoptions, size_t count);
+
+/* A scan starts at now_mono_ns; detector_end() must follow before the next. Returns the gap that was not counted, 0
+ * when the scan is on time. */
+uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns);
+
+/*
+ * The ring whose samples follow. serial is the caller's and never used again for another ring. dead[] tells for each
+ * of process_count records whether its process is dead (an index beyond it is not dead). A ring that is not named in
+ * a scan is forgotten, with its ids.
+ */
+int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *dead, size_t process_count);
+
+/* Samples of the present ring, ascending by slot over all calls. -ENOMEM: the scan goes on without the new ids. */
+int detector_feed(struct detector *detector, const struct rip_sample *samples, size_t count);
+
+#define DETECTOR_RULE_UNKNOWN (-2)
+
+/* An id of which it is not known which rule applies: a new one, or any after detector_configure(). */
+struct detector_newcomer {
+    uint32_t ring;
+    uint32_t slot;
+    uint32_t generation;
+    int rule; /* the caller's answer: a number, or RULES_NONE; DETECTOR_RULE_UNKNOWN = asked for again on the next scan
+               */
+};
+
+/*
+ * All newcomers of this scan, in order of ring and slot; none where there are no rules. Owned by the detector; valid
+ * until detector_suspects(), which takes the answers.
+ */
+struct detector_newcomer *detector_newcomers(struct detector *detector, size_t *ret_count);
+
+/* An id that is frozen beyond its threshold. The caller fills evidence, or leaves it all zero: not examined now. */
+struct detector_suspect {
+    uint32_t ring;
+    uint32_t slot;
+    uint32_t generation;
+    uint32_t tid;
+    uint16_t process;
+    uint64_t progress;
+    uint64_t frozen_since_ns; /* on the detector's own clock, which counts gaps as guarantee A says; a key for order */
+    uint64_t frozen_for_ns;
+    uint64_t frozen_for_max_ns; /* DETECTOR_UNKNOWN_NS: its progress has been the same ever since it was first seen */
+    uint64_t threshold_ns;      /* DETECTOR_UNKNOWN_NS: which rule applies now has not been found out yet */
+    enum id_state state; /* as of the last scan: ID_RUNNING for a new suspect, else ID_STALLED, _STOPPED, _EXITED */
+    enum id_cause cause; /* as of the last scan */
+    struct evidence evidence;
+    struct kernel_facts *kernel;  /* what is known of its thread: whose it is, and for how long, the caller knows */
+    const struct lock_wait *lock; /* the same of the lock that it waits for, by its memory; NULL = nothing */
+};
+
+/* All suspects of this scan, in order of ring and slot. Owned by the detector; valid until detector_end(). */
+struct detector_suspect *detector_suspects(struct detector *detector, size_t *ret_count);
+
+enum detector_event_kind {
+    DETECTOR_STALLED, /* began to stall */
+    DETECTOR_MOVED,   /* was stalled; moved, or declared itself idle */
+    DETECTOR_STOPPED, /* was stalled; is stopped */
+    DETECTOR_GONE,    /* was stalled; exited, died, or its ring is gone */
+    DETECTOR_EXCUSED, /* was stalled; its threshold is longer now */
+};
+
+struct detector_event {
+    enum detector_event_kind kind;
+    uint32_t ring;
+    uint32_t slot;
+    uint32_t generation;
+    enum id_cause cause;
+    uint64_t progress;            /* at which it stood still */
+    uint64_t frozen_for_ns;       /* of the stall that began or ended, as last observed */
+    uint64_t moved_after_mono_ns; /* the last scan that saw an older progress; DETECTOR_UNKNOWN_NS: none did */
+};
+
+/* What a scan came to. The arrays are the detector's, valid until the next detector_begin(). */
+struct detector_update {
+    uint64_t counts[ID_STATE_COUNT];
+    const struct detector_suspect *suspects; /* state and cause are now this scan's */
+    size_t suspect_count;
+    const struct detector_event *events;
+    size_t event_count;
+    const struct detector_adoption *adoptions; /* of the first scan: all that detector_adopt() took, by ring and slot */
+    size_t adoption_count;
+    bool late;              /* nobody was accused, because the scan came late */
+    uint64_t late_count;    /* late scans since the start */
+    uint64_t id_count;      /* live ids known */
+    uint64_t unnamed_count; /* of them those whose rule is still not known */
+    uint64_t memory_bytes;  /* what the table takes */
+};
+void detector_end(struct detector *detector, struct detector_update *ret_update);
+
+/* When the next scan should be at the latest for a suspect's sake, on the clock of detector_begin(); UINT64_MAX = none.
+ */
+uint64_t detector_next_due(const struct detector *detector);
+
+/* One id as the detector knows it, for views. */
+struct detector_id {
+    enum id_state state;
+    enum id_cause cause;
+    uint64_t progress;
+    uint64_t frozen_since_ns;
+    uint64_t frozen_for_ns;
+    uint64_t frozen_for_max_ns;
+    uint64_t threshold_ns; /* DETECTOR_UNKNOWN_NS: which rule applies has not been found out yet */
+};
+/* -ENOENT if that generation of that slot is not known. */
+int detector_find(const struct detector *detector, uint32_t ring, uint32_t slot, uint32_t generation,
+                  struct detector_id *ret_id);
+
+/* Every known id of a ring in order of slot, while visit returns 0; returns what visit returned last. */
+int detector_visit(const struct detector *detector, uint32_t ring,
+                   int (*visit)(void *context, uint32_t slot, uint32_t generation, const struct detector_id *id),
+                   void *context);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * history.c - scans by stamp. Pure. See history.h for the guarantees.
+ */
+#include "detect/history.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define HISTORY_INITIAL_COUNT 64u
+#define HISTORY_PRUNE_COUNT 4096u /* an hour at the default interval */
+
+int history_init(struct history *history)
+{
+    *history = (struct history){.capacity = HISTORY_INITIAL_COUNT, .prune_count = HISTORY_PRUNE_COUNT};
+    history->scans = calloc(history->capacity, sizeof *history->scans);
+    return history->scans ? 0 : -ENOMEM;
+}
+
+void history_done(struct history *history)
+{
+    free(history->scans);
+    *history = (struct history){0};
+}
+
+static void resize(struct history *history, uint32_t capacity)
+{
+    struct history_scan *scans = realloc(history->scans, capacity * sizeof *scans);
+
+    if (!scans)
+        return;
+    history->scans = scans;
+    history->capacity = capacity;
+}
+
+uint32_t history_push(struct history *history, struct history_scan scan)
+{
+    if (history->count == history->capacity && history->capacity <= HISTORY_STAMP_MAX / 2)
+        resize(history, 2 * history->capacity);
+    if (history->count < history->capacity)
+        history->count++;
+    history->scans[history->count - 1] = scan;
+    return history->count - 1;
+}
+
+uint32_t history_count_until(const struct history *history, uint64_t credit_ns)
+{
+    uint32_t low = 0, high = history->count;
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (history->scans[middle].credit_ns <= credit_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint32_t *history_prune_begin(const struct history *history)
+{
+    return calloc(history->count, sizeof(uint32_t));
+}
+
+void history_prune_end(struct history *history, uint32_t *marks)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < history->count; i++) {
+        if (!marks[i])
+            continue;
+        history->scans[kept] = history->scans[i];
+        marks[i] = kept++;
+    }
+    history->count = kept;
+    history->prune_count = kept < HISTORY_PRUNE_COUNT / 2 ? HISTORY_PRUNE_COUNT : 2 * kept;
+    if (history->capacity > 2 * history->prune_count)
+        resize(history, history->prune_count);
+}

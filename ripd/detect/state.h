@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * state.h - the words for what an id is doing, each list once. The names are those of the HTTP interface.
+ */
+#ifndef RIPD_DETECT_STATE_H
+#define RIPD_DETECT_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ID_STATE_TABLE(X)                                                                                              \
+    X(RUNNING, "running", "its counter moves, or has not stood still for as long as its threshold")                    \
+    X(IDLE, "idle", "it declared that it waits for work; its next snap ends that")                                     \
+    X(STALLED, "stalled", "its counter has stood still for longer than its threshold")                                 \
+    X(STOPPED, "stopped", "somebody has stopped its thread, which is no stall")                                        \
+    X(EXITED, "exited", "its thread is gone, its process lives")                                                       \
+    X(DEAD, "dead", "its process is gone; the ring still tells where it was")
+
+enum id_state {
+#define X(name, text, meaning) ID_##name,
+    ID_STATE_TABLE(X)
+#undef X
+        ID_STATE_COUNT
+};
+
+/* CAUSE_NONE is "not examined yet", null in answers. Those from SIGNAL on are of ID_STOPPED, the others of ID_STALLED.
+ */
+#define ID_CAUSE_TABLE(X)                                                                                              \
+    X(NONE, "", "not examined yet")                                                                                    \
+    X(SPINNING, "spinning", "it uses CPU time without coming to a snap")                                               \
+    X(BLOCKED, "blocked", "it waits in a system call for somebody else")                                               \
+    X(SLEEPING, "sleeping", "it sleeps by its own wish")                                                               \
+    X(UNINTERRUPTIBLE, "uninterruptible",                                                                              \
+      "it waits in the kernel where no signal reaches it, mostly for a disk or a network file system")                 \
+    X(STARVED, "starved", "it is ready to run and gets no processor")                                                  \
+    X(DEADLOCK, "deadlock", "it waits for one who waits for it, maybe by way of others")                               \
+    X(PARKED, "parked", "it is on no thread: a coroutine that was switched out and has not been resumed")              \
+    X(UNKNOWN, "unknown", "it was examined, and none of the other causes could be found")                              \
+    X(SIGNAL, "signal", "a stop signal such as SIGSTOP")                                                               \
+    X(TRACER, "tracer", "a debugger or tracer holds it")                                                               \
+    X(FREEZER, "freezer", "its control group is frozen")                                                               \
+    X(CORE_DUMP, "core-dump", "its process is writing a core file")
+
+enum id_cause {
+#define X(name, text, meaning) CAUSE_##name,
+    ID_CAUSE_TABLE(X)
+#undef X
+        CAUSE_COUNT
+};
+
+/* Static strings; never NULL for a value of the enumeration. */
+const char *id_state_name(enum id_state state);
+const char *id_cause_name(enum id_cause cause);
+
+/* What it says of an id, a phrase without a capital or a full stop. Static strings. */
+const char *id_state_meaning(enum id_state state);
+const char *id_cause_meaning(enum id_cause cause);
+
+/* Whether it is a cause of ID_STOPPED; every other one is of ID_STALLED. */
+bool id_cause_stops(enum id_cause cause);
+
+/* -1 if no state (cause) has that name. */
+int id_state_from_name(const char *name);
+int id_cause_from_name(const char *name);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.c - search, merge and compaction. Pure. See table.h for the guarantees.
+ */
+#include "detect/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define TABLE_MARGIN 64u /* ids of room that are never given back */
+
+void table_done(struct table *table)
+{
+    free(table->progress);
+    free(table->slots);
+    free(table->generations);
+    free(table->marks);
+    free(table->rules);
+    *table = (struct table){0};
+}
+
+/* Sets *column to a larger or smaller piece of memory. */
+static bool resize_column(void *column, size_t item_bytes, size_t capacity, void **ret_column)
+{
+    void *moved = capacity < PTRDIFF_MAX / item_bytes ? realloc(column, capacity * item_bytes) : NULL;
+
+    if (moved)
+        *ret_column = moved;
+    return moved;
+}
+
+/* On failure some columns have the new size and some the old one; the smaller of both is the capacity. */
+static int resize(struct table *table, size_t capacity)
+{
+    void *progress = table->progress, *slots = table->slots, *generations = table->generations, *marks = table->marks;
+    void *rules = table->rules;
+    bool done = resize_column(progress, sizeof *table->progress, capacity, &progress) &&
+                resize_column(slots, sizeof *table->slots, capacity, &slots) &&
+                resize_column(generations, sizeof *table->generations, capacity, &generations) &&
+                resize_column(marks, sizeof *table->marks, capacity, &marks) &&
+                resize_column(rules, sizeof *table->rules, capacity, &rules);
+
+    table->progress = progress;
+    table->slots = slots;
+    table->generations = generations;
+    table->marks = marks;
+    table->rules = rules;
+    if (done || capacity < table->capacity)
+        table->capacity = capacity;
+    return done ? 0 : -ENOMEM;
+}
+
+int table_reserve(struct table *table, size_t count)
+{
+    size_t wanted = table->capacity + table->capacity / 2;
+
+    if (count <= table->capacity)
+        return 0;
+    return resize(table, wanted < count ? count : wanted);
+}
+
+size_t table_seek(const struct table *table, size_t from, uint32_t slot)
+{
+    size_t low = from, step = 1, high;
+
+    /* Doubling steps up to the first one that is not below, then halving between the last two. */
+    while (low + step < table->count && table->slots[low + step] < slot) {
+        low += step;
+        step *= 2;
+    }
+    high = low + step < table->count ? low + step : table->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (table->slots[middle] < slot)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool table_find(const struct table *table, uint32_t slot, size_t *ret_index)
+{
+    size_t i = table_seek(table, 0, slot);
+
+    if (i == table->count || table->slots[i] != slot)
+        return false;
+    *ret_index = i;
+    return true;
+}
+
+#define TABLE_LINE_BYTES 64u
+
+/* Into the second-level cache, for it may be a while. */
+static void prefetch_lines(const void *start, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += TABLE_LINE_BYTES)
+        __builtin_prefetch((const char *)start + at, 0, 2);
+}
+
+void table_prefetch(const struct table *table, size_t from, size_t count, bool with_rules)
+{
+    if (count > table->count - from)
+        count = table->count - from;
+    if (count == 0)
+        return;
+    __builtin_prefetch(&table->slots[from], 0, 2); /* those between are not read, see table.h */
+    __builtin_prefetch(&table->slots[from + count - 1], 0, 2);
+    prefetch_lines(&table->progress[from], count * sizeof *table->progress);
+    prefetch_lines(&table->generations[from], count * sizeof *table->generations);
+    prefetch_lines(&table->marks[from], count * sizeof *table->marks);
+    if (with_rules)
+        prefetch_lines(&table->rules[from], count * sizeof *table->rules);
+}
+
+static void move_id(struct table *to, size_t to_index, const struct table *from, size_t from_index)
+{
+    to->progress[to_index] = from->progress[from_index];
+    to->slots[to_index] = from->slots[from_index];
+    to->generations[to_index] = from->generations[from_index];
+    to->marks[to_index] = from->marks[from_index];
+    to->rules[to_index] = from->rules[from_index];
+}
+
+void table_compact(struct table *table)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < table->count; i++)
+        if ((table->marks[i] & MARK_STATE_MASK) != TABLE_REMOVED)
+            move_id(table, kept++, table, i);
+    table->count = kept;
+    if (kept == 0)
+        table_done(table);
+    else if (table->capacity > 2 * kept + TABLE_MARGIN)
+        resize(table, kept + kept / 8);
+}
+
+int table_merge(struct table *table, struct table *added)
+{
+    size_t from = table->count, more = added->count, to = from + more;
+
+    if (from == 0) { /* all of it is new: no need to copy */
+        table_done(table);
+        *table = *added;
+        *added = (struct table){0};
+        return 0;
+    }
+    if (table_reserve(table, to) < 0)
+        return -ENOMEM;
+    table->count = to;
+    while (more) { /* backward, into the gap: what is not yet read is never overwritten */
+        if (from && table->slots[from - 1] > added->slots[more - 1])
+            move_id(table, --to, table, --from);
+        else
+            move_id(table, --to, added, --more);
+    }
+    added->count = 0;
+    return 0;
+}

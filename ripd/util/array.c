@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * array.c - growing and shrinking. Pure.
+ *
+ * Guarantees
+ *   A. A failure leaves the array as it was.
+ *   B. After array_trim() the capacity is at most twice the count and ARRAY_MARGIN more.
+ */
+#include "util/array.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#define ARRAY_MARGIN 64u
+
+static void *resize(void *items, size_t *capacity, size_t wanted, size_t item_bytes)
+{
+    void *moved;
+
+    if (wanted > PTRDIFF_MAX / item_bytes)
+        return NULL;
+    moved = realloc(items, wanted * item_bytes);
+    if (moved)
+        *capacity = wanted;
+    return moved;
+}
+
+void *array_reserve(void *items, size_t *capacity, size_t needed, size_t item_bytes)
+{
+    size_t wanted = *capacity + *capacity / 2;
+
+    if (needed <= *capacity && items)
+        return items;
+    if (wanted < needed)
+        wanted = needed;
+    return resize(items, capacity, wanted ? wanted : 1, item_bytes);
+}
+
+void *array_trim(void *items, size_t *capacity, size_t count, size_t item_bytes)
+{
+    void *moved;
+
+    if (*capacity <= 2 * count + ARRAY_MARGIN)
+        return items;
+    if (count == 0) {
+        free(items);
+        *capacity = 0;
+        return NULL;
+    }
+    moved = resize(items, capacity, count + count / 8, item_bytes);
+    return moved ? moved : items;
+}

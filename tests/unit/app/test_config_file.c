@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_config_file.c - the configuration file: what is taken, and for every mistake one line that says where. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/config_option.h"
+#include "unit/config_test.h"
+
+static void take(struct config *config, const char *text)
+{
+    *config = (struct config){0};
+    last_error[0] = '\0';
+    if (config_file_parse("c", text, strlen(text), config, last_error) < 0)
+        fail_msg("not accepted: %s", last_error);
+}
+
+static void refuse_bytes(const char *bytes, size_t length, const char *error)
+{
+    struct config config = {0};
+
+    last_error[0] = '\0';
+    assert_int_equal(config_file_parse("c", bytes, length, &config, last_error), -EINVAL);
+    assert_string_equal(last_error, error);
+    config_done(&config);
+}
+
+static void test_forms(void **state)
+{
+    struct config config;
+
+    (void)state;
+    take(&config, "# a comment\n; another\n\n   \t \n  # indented\nstall-after=5s\n\tinterval \t=   2s  \r\n"
+                  "dir = /a b = c ; d # e\ndir =/b\nlog-level= debug");
+    assert_int_equal(config.stall_after_ns, 5000000000);
+    assert_int_equal(config.interval_ns, 2000000000);
+    assert_list(&config.directories, "/a b = c ; d # e", "/b", NULL); /* a value is all that stands behind the '=' */
+    assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
+    config_done(&config);
+    take(&config, "interval = 3s\n[ripd]\nstall-after = 6s\n [ripd] \nlisten = unix:/x\n");
+    assert_int_equal(config.interval_ns, 3000000000);
+    assert_int_equal(config.stall_after_ns, 6000000000);
+    assert_list(&config.listen, "unix:/x", NULL);
+    config_done(&config);
+    take(&config, "rule = a=1s\nrule = b ; c=2s\non-stall = logger -t x ; true # y\nstate-dir = /s\n");
+    assert_int_equal(config.rules.count, 2);
+    assert_string_equal(config.rules.rules[1].glob, "b ; c");
+    assert_string_equal(config.on_stall, "logger -t x ; true # y");
+    assert_string_equal(config.state_directory, "/s");
+    config_done(&config);
+    take(&config, "\xef\xbb\xbfinterval = 4s\n");
+    assert_int_equal(config.interval_ns, 4000000000);
+    take(&config, "");
+    take(&config, "\n");
+    take(&config, "dir = /\xc3\xa4\xff\n"); /* a path may be any bytes */
+    assert_list(&config.directories, "/\xc3\xa4\xff", NULL);
+    config_done(&config);
+}
+
+static void test_mistakes(void **state)
+{
+#define LINE_FORM "KEY = VALUE, [ripd], or a comment that begins with # or ;"
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {"interval = 5\n", "c:1: interval: '5' is not accepted; expected a duration such as 250ms, 5s, 2m, 1h"},
+        {"\n\ninterval = 5s ; so often\n",
+         "c:3: interval: '5s ; so often' is not accepted; expected a duration such as 250ms, 5s, 2m, 1h"},
+        {"interval = \"5s\"\n",
+         "c:1: interval: '\"5s\"' is not accepted; expected a duration such as 250ms, 5s, 2m, 1h"},
+        {"interval =\n", "c:1: interval: '' is not accepted; expected a duration such as 250ms, 5s, 2m, 1h"},
+        {"interval = 1s\ndir = /a\ninterval = 2s", "c:3: interval: '2s' is not accepted; expected the key once"},
+        {"on-stall = a\non-stall = b\n", "c:2: on-stall: 'b' is not accepted; expected the key once"},
+        {"state-dir = var\n", "c:1: state-dir: 'var' is not accepted; expected an absolute path"},
+        {"rule = a=1s\nrule = 1s\n",
+         "c:2: rule: '1s' is not accepted; expected a name's pattern, '=' and a duration, such as batch-*=10m"},
+        {"dir =\n", "c:1: dir: '' is not accepted; expected a directory"},
+        {"interval\n", "c:1: 'interval' is not accepted; expected " LINE_FORM},
+        {"interval: 5s\n", "c:1: 'interval: 5s' is not accepted; expected " LINE_FORM},
+        {"interval: a=5s\n", "c:1: 'interval: a=5s' is not accepted; expected " LINE_FORM},
+        {"dir = /a\n  /b\n", "c:2: '/b' is not accepted; expected " LINE_FORM},
+        {"= 5s\n", "c:1: '= 5s' is not accepted; expected " LINE_FORM},
+        {"[daemon]\n", "c:1: '[daemon]' is not accepted; expected [ripd], or keys before any section"},
+        {"[ripd\n", "c:1: '[ripd' is not accepted; expected [ripd], or keys before any section"},
+        {"[]\n", "c:1: '[]' is not accepted; expected [ripd], or keys before any section"},
+        {"[ripd] interval = 5s\n",
+         "c:1: '[ripd] interval = 5s' is not accepted; expected [ripd], or keys before any section"},
+        {"x = 1\ninterval = 5\n", "c:1: x: the key is not known; expected one of"}, /* the first is told */
+        {"--interval = 5s\n", "c:1: --interval: the key is not known; expected one of"},
+        {"Interval = 5s\n", "c:1: Interval: the key is not known; expected one of"},
+        {"config = /etc/x\n", "c:1: config: the key is not known; expected one of"},
+        {"check-config = yes\n", "c:1: check-config: the key is not known; expected one of"},
+        {"version = 1\n", "c:1: version: the key is not known; expected one of"},
+        {"interval = \x01\n", "c:1: a control byte is in the line; expected text"},
+        {"interval = 5s\rdir = /x\n", "c:1: a control byte is in the line; expected text"},
+        {"a\x7f = 1\n", "c:1: a control byte is in the line; expected text"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct config config = {0};
+        char error[CONFIG_ERROR_BYTES] = "";
+
+        assert_int_equal(config_file_parse("c", cases[i].text, strlen(cases[i].text), &config, error), -EINVAL);
+        if (strncmp(error, cases[i].error, strlen(cases[i].error)) != 0)
+            fail_msg("%s\nis not\n%s", error, cases[i].error);
+        assert_true(strstr(error, "expected one of") != NULL || strcmp(error, cases[i].error) == 0);
+        config_done(&config);
+    }
+    refuse_bytes("a\0b = c\n", 8, "c:1: a control byte is in the line; expected text");
+    refuse_bytes("\n\x7f"
+                 "ELF\2\1\1\0\0",
+                 10, "c:2: a control byte is in the line; expected text");
+}
+
+static void test_long_lines(void **state)
+{
+    static char text[CONFIG_LINE_BYTES_MAX + 100];
+    struct config config;
+    size_t longest = CONFIG_LINE_BYTES_MAX;
+
+    (void)state;
+    memset(text, 'd', sizeof(text));
+    memcpy(text, "dir = /", 7);
+    refuse_bytes(text, longest + 1, "c:1: the line has 4094 bytes; expected at most 4093");
+    text[longest] = '\0';
+    take(&config, text);
+    assert_int_equal(strlen(config.directories.items[0]), longest - 6);
+    config_done(&config);
+}
+
+static void test_no_room_for_more(void **state)
+{
+    static char text[CONFIG_DIRECTORIES_MAX * 20];
+
+    (void)state;
+    for (size_t i = 0; i <= CONFIG_DIRECTORIES_MAX; i++)
+        strcat(text, "dir = /a\n");
+    refuse_bytes(text, strlen(text), "c:65: dir: '/a' is not accepted; expected fewer of them");
+}
+
+/* Text that ends, without a terminator, at the end of a page. */
+static void test_guard_page(void **state)
+{
+    static const char *const texts[] = {"interval = 2s", "[ripd]", "#", "\xef\xbb\xbf",
+                                        "\xef\xbb",      "dir =",  "x", " \r"};
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)state;
+    assert_true(pages != MAP_FAILED);
+    assert_int_equal(mprotect(pages + page_bytes, page_bytes, PROT_NONE), 0);
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        for (size_t length = 0; length <= strlen(texts[i]); length++) {
+            struct config config = {0};
+            char *text = pages + page_bytes - length;
+
+            memcpy(text, texts[i], length);
+            (void)config_file_parse("c", text, length, &config, last_error);
+            config_done(&config);
+        }
+    munmap(pages, 2 * page_bytes);
+}
+
+static void test_files(void **state)
+{
+    char path[] = CONFIG_TEST_PATH, directory[] = "/tmp/ripd-config-XXXXXX";
+    static char bytes[CONFIG_FILE_BYTES_MAX + 1];
+    struct config config;
+
+    (void)state;
+    memset(bytes, '\n', sizeof(bytes));
+    write_bytes(path, bytes, CONFIG_FILE_BYTES_MAX);
+    load(&config, "--config", path, NULL);
+    config_done(&config);
+    write_bytes(path, bytes, CONFIG_FILE_BYTES_MAX + 1);
+    refuse(": too large; expected at most 65536 bytes", "--config", path, NULL);
+    unlink(path);
+    refuse("No such file or directory; expected a file that can be read", "--config", path, NULL);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    refuse(": not a file; expected a regular file", "--config", path, NULL); /* nor is it waited for */
+    unlink(path);
+    assert_non_null(mkdtemp(directory));
+    refuse(": not a file; expected a regular file", "--config", directory, NULL);
+    rmdir(directory);
+    refuse(": not a file; expected a regular file", "--config", "/dev/null", NULL);
+    refuse("expected", "--config", "/proc/self/exe", NULL);
+    memset(bytes, 'x', sizeof(bytes) - 1);
+    bytes[sizeof(bytes) - 1] = '\0';
+    refuse("File name too long", "--config", bytes, NULL);
+}
+
+static void test_not_readable(void **state)
+{
+    char path[] = CONFIG_TEST_PATH;
+    bool is_root = geteuid() == 0;
+
+    (void)state;
+    write_config(path, "interval = 1s\n");
+    chmod(path, 0);
+    if (is_root) /* who reads everything */
+        assert_int_equal(seteuid(65534), 0);
+    refuse("Permission denied; expected a file that can be read", "--config", path, NULL);
+    if (is_root)
+        assert_int_equal(seteuid(0), 0);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_forms),        cmocka_unit_test(test_mistakes),         cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_guard_page),   cmocka_unit_test(test_no_room_for_more), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_not_readable),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

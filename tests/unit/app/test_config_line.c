@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_config_line.c - the command line of ripd. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "app/config.h"
+#include "unit/config_test.h"
+
+static void test_values(void **state)
+{
+    struct config config;
+
+    (void)state;
+    load(&config, "--dir", "/a", "--dir=/b", "--interval=250ms", "--stall-after", "2m", "--listen", "unix:/x",
+         "--listen=[::1]:0", "--allow-host", "db1", "--log-level=debug", NULL);
+    assert_list(&config.directories, "/a", "/b", NULL);
+    assert_int_equal(config.interval_ns, 250000000);
+    assert_int_equal(config.stall_after_ns, 120000000000);
+    assert_list(&config.listen, "unix:/x", "[::1]:0", NULL);
+    assert_list(&config.allow_hosts, "db1", NULL);
+    assert_int_equal(config.log_level, LOG_LEVEL_DEBUG);
+    config_done(&config);
+    load(&config, "--rule=a=1s", "--rule", "b=c=2s", "--state-dir=/s", "--on-stall", "logger; true", NULL);
+    assert_int_equal(config.rules.count, 2);
+    assert_string_equal(config.rules.rules[1].glob, "b=c");
+    assert_int_equal(config.rules.rules[1].threshold_ns, 2000000000);
+    assert_string_equal(config.state_directory, "/s");
+    assert_string_equal(config.on_stall, "logger; true");
+    config_done(&config);
+    load(&config, "--rule=a=1s", "--rule=", "--state-dir=/s", "--state-dir=", "--on-stall=x", "--on-stall=", NULL);
+    assert_int_equal(config.rules.count, 0);
+    assert_null(config.state_directory);
+    assert_null(config.on_stall);
+    config_done(&config);
+    load(&config, "--interval=1s", "--interval=2s", NULL);
+    assert_int_equal(config.interval_ns, 2000000000); /* the last one counts */
+    config_done(&config);
+}
+
+static void test_limits(void **state)
+{
+    char *many[CONFIG_DIRECTORIES_MAX + 3] = {NULL};
+    char error[CONFIG_ERROR_BYTES] = "";
+    struct config config;
+
+    (void)state;
+    for (size_t i = 0; i <= CONFIG_DIRECTORIES_MAX + 1; i++)
+        many[i] = (char *)(uintptr_t) "--dir=/x";
+    assert_int_equal(config_load(CONFIG_DIRECTORIES_MAX + 1, many, &config, error), CONFIG_RUN);
+    assert_int_equal(config.directories.count, CONFIG_DIRECTORIES_MAX);
+    config_done(&config);
+    assert_int_equal(config_load(CONFIG_DIRECTORIES_MAX + 2, many, &config, error), CONFIG_BAD);
+    assert_string_equal(error, "--dir: '/x' is not accepted; expected fewer of them");
+}
+
+static void test_bad(void **state)
+{
+    static const struct {
+        const char *words[2];
+        const char *said;
+    } cases[] = {
+        {{"--interval", "5"}, "duration"},
+        {{"--interval", "9ms"}, "10ms"},
+        {{"--interval"}, "needs a value"},
+        {{"--stall-after=0s"}, "--stall-after"},
+        {{"--stall-after="}, "--stall-after"},
+        {{"--colour=red"}, "--colour"},
+        {{"stalls"}, "stalls"},
+        {{"--help=yes"}, "no value"},
+        {{"--check-config=yes"}, "no value"},
+        {{"--dir="}, "--dir"},
+        {{"-h"}, "-h"},
+        {{"--listen", "7470"}, "ADDR:PORT"},
+        {{"--log-level", "all"}, "debug"},
+        {{"--"}, "--help"},
+        {{"--listen", "127.0.0.1:65536"}, "numeric"},
+        {{"--listen", "example.org:80"}, "--listen"},
+        {{"--listen", "unix:"}, "--listen"},
+        {{"--listen="}, "--listen"},
+        {{"--allow-host", "a b"}, "--allow-host"},
+        {{"--allow-host", "db1:7470"}, "without a port"},
+        {{"--rule", "batch-*"}, "--rule: 'batch-*' is not accepted; expected a name's pattern"},
+        {{"--rule=a=9ms"}, "expected a duration from 10ms"},
+        {{"--state-dir", "here"}, "--state-dir: 'here' is not accepted; expected an absolute path"},
+        {{"--config="}, "expected a file"},
+        {{"--config"}, "needs a value"},
+        {{"--config", "/nowhere/ripd.conf"}, "/nowhere/ripd.conf: No such file"},
+        {{"--interval", "5s\nand \x1b[31mmore"}, "?[31m"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        refuse(cases[i].said, cases[i].words[0], cases[i].words[1], NULL);
+}
+
+static void test_questions(void **state)
+{
+    struct config config;
+
+    (void)state;
+    assert_int_equal(ask(&config, "--help", NULL), CONFIG_SHOW_HELP);
+    assert_int_equal(ask(&config, "--version", NULL), CONFIG_SHOW_VERSION);
+    assert_int_equal(ask(&config, "--dir", "/x", "--help", "--nonsense", NULL), CONFIG_SHOW_HELP);
+    assert_int_equal(ask(&config, "--config", "/nowhere", "--version", NULL), CONFIG_SHOW_VERSION);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_questions),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

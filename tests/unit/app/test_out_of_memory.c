@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_out_of_memory.c - stories of values, told again and again: each time another allocation fails. Nothing is lost
+ * but what there was no memory for, nothing is leaked (the sanitizers look), and it goes on when there is memory again.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "app/events.h"
+#include "app/log.h"
+#include "cases/event_log.h"
+#include "cases/locations.h"
+#include "net/event_store.h"
+#include "net/pages.h"
+#include "record/event_line.h"
+#include "record/event_load.h"
+#include "record/event_open.h"
+#include "unit/event_samples.h"
+#include "unit/sample_event.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define STORY_ALLOCATIONS_MAX 100000
+
+static long until_failure = -1; /* allocations that succeed before one fails; below 0: all do */
+
+static bool fails(void)
+{
+    if (until_failure < 0)
+        return false;
+    return until_failure-- == 0;
+}
+
+/* The linker puts these in place of the others (--wrap), for all that is linked statically: jansson has its own. */
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+char *__real_strdup(const char *text);
+char *__real_strndup(const char *text, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+    return fails() ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fails() ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    return fails() ? NULL : __real_realloc(memory, bytes);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return fails() ? NULL : __real_aligned_alloc(alignment, bytes);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return fails() ? NULL : __real_strdup(text);
+}
+
+char *__wrap_strndup(const char *text, size_t bytes)
+{
+    return fails() ? NULL : __real_strndup(text, bytes);
+}
+
+/* Tells it with its first allocation failing, then its second, until none fails. At least min_count have failed. */
+static void tell_again(void (*story)(void), long min_count)
+{
+    long number = 0;
+
+    for (bool failed = true; failed; number++) {
+        assert_true(number < STORY_ALLOCATIONS_MAX);
+        until_failure = number;
+        story();
+        failed = until_failure < 0;
+        until_failure = -1;
+    }
+    assert_true(number > min_count);
+}
+
+/* Whatever comes is to succeed; returns what there was left. */
+static long with_memory(void)
+{
+    long left = until_failure;
+
+    until_failure = -1;
+    return left;
+}
+
+/* Events ----------------------------------------------------------------------------------------------------------- */
+
+static struct {
+    uint64_t announced;
+    uint64_t open[16]; /* episodes begun and not ended */
+    size_t open_count;
+} heard;
+
+/* In order, without a gap, and no end without its begin. */
+static void on_announce(void *context, struct event *event)
+{
+    size_t i = 0;
+
+    (void)context;
+    assert_int_equal(event->sequence, ++heard.announced);
+    assert_non_null(event->text);
+    if (event->kind == EVENT_BEGIN) {
+        heard.open[heard.open_count++] = event->episode;
+        return;
+    }
+    while (i < heard.open_count && heard.open[i] != event->episode)
+        i++;
+    assert_true(i < heard.open_count);
+    heard.open[i] = heard.open[--heard.open_count];
+}
+
+static void step_events(struct events *events, struct stalls *stalls, const struct detector_suspect *suspects,
+                        enum detector_event_kind kind, uint32_t slot, uint64_t now_ns)
+{
+    const struct detector_event change = {
+        .kind = kind, .ring = 1, .slot = slot, .generation = 2, .cause = CAUSE_BLOCKED, .frozen_for_ns = SECOND_NS};
+    const struct detector_update update = {
+        .suspects = suspects, .suspect_count = stalls->count, .events = &change, .event_count = 1};
+
+    events_step(events, &(struct events_scan){NULL, &update, stalls, now_ns, SAMPLE_SCANNED_WALL_NS, 0, NULL});
+}
+
+static void events_story(void)
+{
+    static const struct events_options options = {SECOND_NS, {NULL, on_announce, NULL}, {{0, 0}}};
+    static const struct detector_suspect suspect = {
+        .ring = 1, .slot = 1, .generation = 2, .state = ID_STALLED, .frozen_for_ns = SECOND_NS};
+    long left = with_memory();
+    struct item *item = sample_item(sample_process("/usr/bin/checkout", 4690), "checkout", 1, 1, "w", 1, 1);
+    struct stall_key key = {.ring = 1, .slot = 1, .generation = 2};
+    struct stalls stalls = {.keys = &key, .items = &item, .count = 1};
+    struct events *events = NULL;
+
+    memset(&heard, 0, sizeof(heard));
+    until_failure = left;
+    if (events_new(&events, &options, 0) == 0) {
+        step_events(events, &stalls, &suspect, DETECTOR_STALLED, 1, SECOND_NS);
+        step_events(events, &stalls, &suspect, DETECTOR_STALLED, 7, 2 * SECOND_NS);
+        step_events(events, &stalls, &suspect, DETECTOR_GONE, 1, 3 * SECOND_NS);
+        left = with_memory();
+        step_events(events, &stalls, &suspect, DETECTOR_GONE, 7, 4 * SECOND_NS);
+        step_events(events, &stalls, &suspect, DETECTOR_STALLED, 9, 5 * SECOND_NS);
+        step_events(events, &stalls, &suspect, DETECTOR_GONE, 9, 6 * SECOND_NS);
+        assert_true(heard.announced >= 2 && heard.open_count <= 1); /* of the one whose end there was no memory for */
+        until_failure = left;
+    }
+    left = with_memory();
+    events_free(events);
+    item_unref(item);
+    until_failure = left;
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    tell_again(events_story, 10);
+}
+
+/* The history's values ----------------------------------------------------------------------------------------------
+ */
+
+static void history_story(void)
+{
+    long left = with_memory();
+    struct event *begin = sample_begin(1, 1), *end = sample_end(2, begin);
+    const struct event_subject subject = {.episode = 1, .stall_count = 1};
+    const struct event_line lines[] = {{EVENT_LINE_EVENT, begin, subject, 0, 0, 0},
+                                       {EVENT_LINE_SUBJECT, NULL, subject, 0, 0, 0},
+                                       {EVENT_LINE_EVENT, end, subject, 0, 0, 0}};
+    struct event_open_set open = {0}, copy = {0};
+    struct event_load load = {0};
+    int status = 0;
+
+    until_failure = left;
+    for (size_t i = 0; i < 3 && status == 0; i++) {
+        size_t length;
+        char *text;
+
+        status = event_line_format(&lines[i], &text, &length);
+        if (status != 0)
+            break;
+        status = event_load_line(&load, text, length - 1);
+        free(text);
+    }
+    assert_true(status == 0 || status == -ENOMEM);
+    assert_int_equal(load.damaged_count, 0); /* what there is no memory for is not called damaged */
+    status = event_open_add(&open, begin, &subject);
+    assert_int_equal(open.count, status == 0);
+    if (event_open_copy(&open, 1, &copy) == 0)
+        assert_int_equal(copy.count, open.count);
+    event_open_done(&copy);
+    event_open_done(&open);
+    event_load_done(&load);
+    event_unref(begin);
+    event_unref(end);
+}
+
+static void test_history(void **state)
+{
+    (void)state;
+    tell_again(history_story, 8);
+}
+
+/* What is shown -----------------------------------------------------------------------------------------------------
+ */
+
+static void store_story(void)
+{
+    struct event_store store = {0}, from = {0};
+    uint64_t newest;
+
+    for (uint64_t i = 1; i <= 200; i++) {
+        long left = with_memory();
+        struct event *event = sample_event(i, 10);
+
+        until_failure = left;
+        event_store_add(&from, event);
+    }
+    newest = from.newest_sequence;
+    assert_true(newest >= 199);
+    event_store_move(&store, &from);
+    for (size_t i = 1; i < store.count; i++)
+        assert_true(event_store_at(&store, i)->sequence > event_store_at(&store, i - 1)->sequence);
+    assert_true(store.count >= 127); /* doubling failed once, at worst for what came next */
+    event_store_done(&store);
+    event_store_done(&from);
+}
+
+static void test_store(void **state)
+{
+    (void)state;
+    tell_again(store_story, 4);
+}
+
+static void locations_story(void)
+{
+    long left = with_memory();
+    struct process_facts *process = sample_process("/usr/bin/checkout", 1);
+    struct locations *locations;
+    uint64_t counted = 0, added = 0;
+
+    until_failure = left;
+    locations = locations_new(&(struct hash_key){{0, 0}});
+    for (uint32_t i = 0; locations != NULL && i < 3000; i++) {
+        struct located_id id = {
+            .process = process, .snapped = true, .address = SAMPLE_BIAS + 0x1000 + i % 2000, .ring = 1, .slot = i};
+
+        added += locations_add(locations, &id) == 0;
+    }
+    if (locations != NULL) {
+        locations_sort(locations);
+        for (size_t i = 0; i < locations->count; i++)
+            counted += locations->groups[i].count;
+        assert_int_equal(counted, added);
+    }
+    locations_free(locations);
+    process_facts_unref(process);
+}
+
+static void test_locations(void **state)
+{
+    (void)state;
+    tell_again(locations_story, 6);
+}
+
+static void pages_story(void)
+{
+    const struct document_frame frame = {.sequence = 1};
+    struct pages pages = {0};
+    struct body *body;
+    char *text = malloc(10);
+
+    body = text != NULL ? body_new(&pages, &frame, text, 10) : NULL;
+    for (int i = 0; body != NULL && i < 20; i++) {
+        size_t before = body->length;
+
+        text = malloc(10);
+        if (text != NULL && body_append(body, &(struct document_piece){text, 10, 10}) != 0)
+            assert_int_equal(body->length, before);
+    }
+    if (body != NULL)
+        assert_int_equal(pages.alive_bytes, body->length);
+    body_unref(body);
+    while (pages_free_some(&pages))
+        ;
+    assert_int_equal(pages.alive_bytes, 0);
+}
+
+static void test_pages(void **state)
+{
+    (void)state;
+    tell_again(pages_story, 20);
+}
+
+/* The list of a few stalls, in pieces. Whole, or not at all. */
+static size_t list_story_bytes;
+
+static int write_list(struct pages *pages, struct page *page, struct body **ret_body)
+{
+    struct document_frame frame;
+    struct document_build *build = document_build_new(DOCUMENT_STALLS, page, &frame);
+    struct body *body = build != NULL ? body_new(pages, &frame, NULL, 0) : NULL;
+    int status = body != NULL ? 1 : -ENOMEM;
+
+    while (status > 0) {
+        struct document_piece piece = pages_take_piece(pages);
+
+        status = document_build_step(build, 4096, &piece);
+        if (status >= 0 && body_append(body, &piece) != 0)
+            status = -ENOMEM;
+    }
+    document_build_free(build);
+    if (status < 0)
+        body_unref(body);
+    else
+        *ret_body = body;
+    return status;
+}
+
+static void list_story(void)
+{
+    long left = with_memory();
+    struct snapshot *snapshot = sample_snapshot(1, 0, 20);
+    struct pages pages = {0};
+    struct query query;
+    struct body *body = NULL;
+    struct page *page;
+
+    query_init(&query);
+    page = query_stalls(&query, snapshot);
+    until_failure = left;
+    if (write_list(&pages, page, &body) == 0) {
+        if (list_story_bytes == 0)
+            list_story_bytes = body->length;
+        assert_int_equal(body->length, list_story_bytes);
+        body_unref(body);
+    }
+    left = with_memory();
+    pages_done(&pages);
+    assert_int_equal(pages.alive_bytes, 0);
+    page_unref(page);
+    snapshot_unref(snapshot);
+    until_failure = left;
+}
+
+static void test_list(void **state)
+{
+    (void)state;
+    tell_again(list_story, 12);
+    assert_true(list_story_bytes > 3 * 4096);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_events),    cmocka_unit_test(test_history), cmocka_unit_test(test_store),
+        cmocka_unit_test(test_locations), cmocka_unit_test(test_pages),   cmocka_unit_test(test_list),
+    };
+
+    log_set_level(LOG_LEVEL_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

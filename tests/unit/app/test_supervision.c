@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_supervision.c - what the service manager is told, as transcripts: ripd/app/supervision.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "app/supervision.h"
+
+#define MS UINT64_C(1000000)
+#define SECOND_NS UINT64_C(1000000000)
+
+static struct supervision_scan usual(void)
+{
+    return (struct supervision_scan){
+        .stall_count = 3, .id_count = 1204, .ring_count = 4, .duration_ns = 400 * 1000, .interval_ns = SECOND_NS};
+}
+
+static void assert_text(size_t length, const char *text, const char *expected)
+{
+    assert_string_equal(text, expected);
+    assert_int_equal(length, strlen(expected));
+}
+
+static void assert_scan(struct supervision *supervision, uint64_t now_ns, const struct supervision_scan *scan,
+                        const char *expected)
+{
+    char text[SUPERVISION_TEXT_BYTES] = "";
+
+    assert_text(supervision_scanned(supervision, now_ns, scan, text), text, expected);
+}
+
+static void test_the_first_scan_is_ready(void **state)
+{
+    struct supervision_scan scan = usual();
+    struct supervision supervision;
+
+    (void)state;
+    supervision_init(&supervision, 30 * SECOND_NS);
+    assert_scan(&supervision, 100 * SECOND_NS, &scan,
+                "READY=1\nWATCHDOG=1\nSTATUS=3 stalled of 1,204 ids in 4 rings; last scan 0.4 ms\n");
+    assert_scan(&supervision, 110 * SECOND_NS, &scan, "WATCHDOG=1\n");
+    supervision_init(&supervision, 0); /* nobody watches */
+    assert_scan(&supervision, 100 * SECOND_NS, &scan,
+                "READY=1\nSTATUS=3 stalled of 1,204 ids in 4 rings; last scan 0.4 ms\n");
+    assert_scan(&supervision, 110 * SECOND_NS, &scan, "");
+}
+
+/* An eighth of the watchdog's time between two, and a half at most for the next: there is time to spare. */
+static void test_pings_are_not_more_than_needed(void **state)
+{
+    struct supervision_scan scan = usual();
+    struct supervision supervision;
+    char text[SUPERVISION_TEXT_BYTES];
+    size_t count = 0;
+
+    (void)state;
+    supervision_init(&supervision, 30 * SECOND_NS);
+    for (uint64_t now_ns = SECOND_NS; now_ns <= 300 * SECOND_NS; now_ns += 50 * MS)
+        if (supervision_scanned(&supervision, now_ns, &scan, text) != 0)
+            count += strstr(text, "WATCHDOG=1\n") != NULL;
+    assert_in_range(count, 79, 81);
+    supervision_init(&supervision, 3 * SECOND_NS); /* as short as can be: with every scan */
+    for (uint64_t i = 0; i < 10; i++) {
+        assert_true(supervision_scanned(&supervision, i * SECOND_NS, &scan, text) != 0);
+        assert_non_null(strstr(text, "WATCHDOG=1\n"));
+    }
+}
+
+static void test_a_watchdog_that_is_too_short(void **state)
+{
+    struct supervision_scan scan = usual();
+    struct supervision supervision;
+    char text[SUPERVISION_TEXT_BYTES];
+
+    (void)state;
+    supervision_init(&supervision, 3 * SECOND_NS - 1);
+    scan.stall_count = 0;
+    assert_scan(&supervision, 0, &scan,
+                "READY=1\nWATCHDOG_USEC=3000000\nWATCHDOG=1\n"
+                "STATUS=0 stalled of 1,204 ids in 4 rings; last scan 0.4 ms\n");
+    assert_int_equal(supervision.watchdog_ns, 3 * SECOND_NS);
+    assert_scan(&supervision, SECOND_NS, &scan, "WATCHDOG=1\n"); /* once */
+    supervision_init(&supervision, 3 * SECOND_NS);
+    supervision_scanned(&supervision, 0, &scan, text);
+    assert_null(strstr(text, "WATCHDOG_USEC"));
+    assert_text(supervision_reloading(&supervision, 123456789, text), text, "RELOADING=1\nMONOTONIC_USEC=123456\n");
+    assert_text(supervision_reloaded(&supervision, 3600 * SECOND_NS, text), text,
+                "READY=1\nWATCHDOG_USEC=10800000000\n");
+    supervision_reloading(&supervision, 0, text); /* and back to what it was */
+    assert_text(supervision_reloaded(&supervision, SECOND_NS, text), text, "READY=1\nWATCHDOG_USEC=3000000\n");
+    supervision_init(&supervision, 0);
+    supervision_reloading(&supervision, 0, text);
+    assert_text(supervision_reloaded(&supervision, 3600 * SECOND_NS, text), text, "READY=1\n");
+}
+
+static void test_status_is_fresh_but_not_noisy(void **state)
+{
+    struct supervision_scan scan = usual();
+    struct supervision supervision;
+
+    (void)state;
+    supervision_init(&supervision, 0);
+    scan = (struct supervision_scan){0, 1, 1, 1234567890, SECOND_NS};
+    assert_scan(&supervision, 0, &scan, "READY=1\nSTATUS=0 stalled of 1 id in 1 ring; last scan 1234.6 ms\n");
+    scan.stall_count = 1; /* at most once in a second */
+    assert_scan(&supervision, 999 * MS, &scan, "");
+    assert_scan(&supervision, SECOND_NS, &scan, "STATUS=1 stalled of 1 id in 1 ring; last scan 1234.6 ms\n");
+    scan.id_count = 1000; /* less urgent */
+    scan.duration_ns = 49999;
+    assert_scan(&supervision, 10999 * MS, &scan, "");
+    assert_scan(&supervision, 11 * SECOND_NS, &scan, "STATUS=1 stalled of 1,000 ids in 1 ring; last scan 0.0 ms\n");
+    assert_scan(&supervision, 100 * SECOND_NS, &scan, ""); /* nothing new */
+    scan = (struct supervision_scan){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX - SECOND_NS, SECOND_NS};
+    assert_scan(&supervision, 200 * SECOND_NS, &scan,
+                "STATUS=18,446,744,073,709,551,615 stalled of 18,446,744,073,709,551,615 ids in "
+                "18,446,744,073,709,551,615 rings; last scan 18446744072709.6 ms\n");
+}
+
+/* What could not be sent is owed: the value from before tells it again. */
+static void test_what_was_not_sent(void **state)
+{
+    struct supervision_scan scan = usual();
+    struct supervision before, after;
+    char first[SUPERVISION_TEXT_BYTES], again[SUPERVISION_TEXT_BYTES];
+
+    (void)state;
+    supervision_init(&before, SECOND_NS);
+    after = before;
+    supervision_scanned(&after, 0, &scan, first);
+    supervision_scanned(&before, 0, &scan, again);
+    assert_string_equal(first, again);
+    supervision_reloading(&after, 0, first);
+    assert_scan(&after, SECOND_NS, &scan, "READY=1\nWATCHDOG=1\n"); /* the one after the reload got lost */
+    assert_text(supervision_stopping(again), again, "STOPPING=1\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_first_scan_is_ready),
+        cmocka_unit_test(test_pings_are_not_more_than_needed),
+        cmocka_unit_test(test_a_watchdog_that_is_too_short),
+        cmocka_unit_test(test_status_is_fresh_but_not_noisy),
+        cmocka_unit_test(test_what_was_not_sent),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_health.c - how scans are counted: ripd/cases/health.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cases/health.h"
+
+#define US UINT64_C(1000)
+#define SECOND_NS UINT64_C(1000000000)
+
+/* Each bucket ends with its bound: one nanosecond more is the next one's. */
+static void test_every_bucket(void **state)
+{
+    static const uint32_t bounds_us[] = HEALTH_SCAN_BUCKETS_US;
+    struct health health = {0};
+    uint64_t total_ns = 0, count = 0;
+
+    (void)state;
+    for (size_t i = 0; i < HEALTH_SCAN_BUCKET_COUNT; i++) {
+        assert_true(i == 0 || bounds_us[i] > bounds_us[i - 1]);
+        health_scan_add(&health, bounds_us[i] * US);
+        assert_int_equal(health.scan_buckets[i], i == 0 ? 1 : 2);
+        health_scan_add(&health, bounds_us[i] * US + 1);
+        assert_int_equal(health.scan_buckets[i + 1], 1);
+        total_ns += 2 * (bounds_us[i] * US) + 1;
+        assert_int_equal(health.scan_total_ns, total_ns);
+    }
+    health_scan_add(&health, 0);
+    assert_int_equal(health.scan_buckets[0], 2);
+    health_scan_add(&health, 1000 * SECOND_NS);
+    assert_int_equal(health.scan_buckets[HEALTH_SCAN_BUCKET_COUNT], 2);
+    for (size_t i = 0; i <= HEALTH_SCAN_BUCKET_COUNT; i++)
+        count += health.scan_buckets[i];
+    assert_int_equal(health.scan_count, count);
+    assert_int_equal(count, 2 * HEALTH_SCAN_BUCKET_COUNT + 2);
+}
+
+static void test_skipped_scans(void **state)
+{
+    static const struct {
+        uint64_t gap_ns;
+        uint64_t skipped;
+    } rows[] = {
+        {0, 0},
+        {SECOND_NS, 0},
+        {2 * SECOND_NS - 1, 0}, /* late, but it is the scan that was due */
+        {2 * SECOND_NS, 1},
+        {3 * SECOND_NS - 1, 1},
+        {3600 * SECOND_NS, 3599},
+    };
+    struct health health = {0};
+    uint64_t expected = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        expected += rows[i].skipped;
+        health_gap_add(&health, rows[i].gap_ns, SECOND_NS);
+        assert_int_equal(health.skipped_scan_count, expected);
+    }
+    health_gap_add(&health, SECOND_NS, 0); /* nothing was due */
+    assert_int_equal(health.skipped_scan_count, expected);
+}
+
+static struct detector_suspect suspect(enum id_state id_state, enum id_cause cause, uint64_t frozen_for_ns)
+{
+    return (struct detector_suspect){.state = id_state, .cause = cause, .frozen_for_ns = frozen_for_ns};
+}
+
+static void test_suspects(void **state)
+{
+    const struct detector_suspect suspects[] = {
+        suspect(ID_STALLED, CAUSE_BLOCKED, 7), suspect(ID_STALLED, CAUSE_BLOCKED, 9),
+        suspect(ID_STALLED, CAUSE_NONE, 5),    suspect(ID_STALLED, CAUSE_BLOCKED, 8),
+        suspect(ID_STOPPED, CAUSE_SIGNAL, 99), suspect(ID_EXITED, CAUSE_NONE, 99),
+    };
+    struct health health = {0};
+    uint64_t stalls = 0, stopped = 0;
+
+    (void)state;
+    for (int round = 0; round < 2; round++) { /* the second replaces the first */
+        health_set_suspects(&health, suspects, sizeof(suspects) / sizeof(suspects[0]));
+        assert_int_equal(health.stalls_by_cause[CAUSE_BLOCKED], 3);
+        assert_int_equal(health.longest_ns_by_cause[CAUSE_BLOCKED], 9);
+        assert_int_equal(health.stalls_by_cause[CAUSE_NONE], 1);
+        assert_int_equal(health.longest_ns_by_cause[CAUSE_NONE], 5);
+        assert_int_equal(health.stopped_by_cause[CAUSE_SIGNAL], 1);
+    }
+    for (int i = 0; i < CAUSE_COUNT; i++) {
+        stalls += health.stalls_by_cause[i];
+        stopped += health.stopped_by_cause[i];
+    }
+    assert_int_equal(stalls, 4);
+    assert_int_equal(stopped, 1);
+    health_set_suspects(&health, NULL, 0);
+    assert_int_equal(health.stalls_by_cause[CAUSE_BLOCKED], 0);
+    assert_int_equal(health.longest_ns_by_cause[CAUSE_BLOCKED], 0);
+    assert_int_equal(health.stopped_by_cause[CAUSE_SIGNAL], 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_bucket),
+        cmocka_unit_test(test_skipped_scans),
+        cmocka_unit_test(test_suspects),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

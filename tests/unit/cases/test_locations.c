@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_locations.c - ids counted by where they are: ripd/cases/locations.c, and pages of such groups. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "cases/locations.h"
+#include "cases/query.h"
+#include "unit/chosen_keys.h"
+#include "unit/samples.h"
+
+static const struct hash_key key = {{1, 2}};
+
+static void add(struct locations *locations, const struct process_facts *process, uint64_t address, enum id_state state,
+                uint64_t frozen_ns, uint32_t slot)
+{
+    struct located_id id = {.process = process,
+                            .snapped = true,
+                            .address = address,
+                            .state = state,
+                            .frozen_for_ns = frozen_ns,
+                            .ring = 1,
+                            .slot = slot,
+                            .generation = 2};
+
+    assert_int_equal(locations_add(locations, &id), 0);
+}
+
+static void test_one_file_in_two_processes(void **state)
+{
+    struct process_facts *one = sample_process("/usr/bin/checkout", 1);
+    struct process_facts *two = sample_process("/opt/copy/checkout", 2); /* the same build id elsewhere */
+    struct locations *locations = locations_new(&key);
+
+    (void)state;
+    two->modules[0]->start += 0x100000;
+    two->modules[0]->end += 0x100000;
+    two->modules[0]->bias += 0x100000;
+    add(locations, one, SAMPLE_BIAS + 0x1234, ID_RUNNING, 0, 1);
+    add(locations, two, SAMPLE_BIAS + 0x101234, ID_STALLED, 7, 2);
+    add(locations, two, SAMPLE_BIAS + 0x101234, ID_STALLED, 9, 3);
+    add(locations, two, SAMPLE_BIAS + 0x101234, ID_STALLED, 8, 4);
+    add(locations, one, SAMPLE_BIAS + 0x1235, ID_IDLE, 99, 5);
+    locations_sort(locations);
+    assert_int_equal(locations->count, 2);
+    assert_int_equal(locations->groups[0].count, 4);
+    assert_int_equal(locations->groups[0].offset, 0x1234);
+    assert_int_equal(locations->groups[0].counts[ID_RUNNING], 1);
+    assert_int_equal(locations->groups[0].counts[ID_STALLED], 3);
+    assert_int_equal(locations->groups[0].longest_ns, 9);
+    assert_int_equal(locations->groups[0].slot, 3);       /* the one frozen for longest */
+    assert_int_equal(locations->groups[1].longest_ns, 0); /* idle is not frozen */
+    assert_int_equal(locations->left_out_count, 0);
+    locations_free(locations);
+    process_facts_unref(one);
+    process_facts_unref(two);
+}
+
+static void test_without_a_build_id_the_path_tells(void **state)
+{
+    struct process_facts *one = sample_process("/usr/bin/checkout", 1);
+    struct process_facts *two = sample_process("/opt/copy/checkout", 2);
+    struct locations *locations = locations_new(&key);
+
+    (void)state;
+    one->modules[0]->build_id[0] = '\0';
+    two->modules[0]->build_id[0] = '\0';
+    add(locations, one, SAMPLE_BIAS + 0x1234, ID_RUNNING, 0, 1);
+    add(locations, two, SAMPLE_BIAS + 0x1234, ID_RUNNING, 0, 2);
+    locations_sort(locations);
+    assert_int_equal(locations->count, 2);
+    assert_string_equal(locations->groups[0].module->path, "/opt/copy/checkout"); /* a total order */
+    locations_free(locations);
+    process_facts_unref(one);
+    process_facts_unref(two);
+}
+
+/* Never snapped; in no module; of no known process: each is something else than an offset of 0. */
+static void test_what_is_not_known_is_a_group_of_its_own(void **state)
+{
+    struct process_facts *process = sample_process("/usr/bin/checkout", 1);
+    struct locations *locations = locations_new(&key);
+    struct located_id never = {.process = process, .state = ID_STALLED, .frozen_for_ns = 3};
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(locations_add(locations, &never), 0);
+    add(locations, process, 0x10, ID_RUNNING, 0, 1);
+    add(locations, process, 0x20, ID_RUNNING, 0, 2);
+    add(locations, NULL, 0x30, ID_RUNNING, 0, 3);
+    add(locations, process, SAMPLE_BIAS + 0x1000, ID_RUNNING, 0, 4);
+    locations_sort(locations);
+    assert_int_equal(locations->count, 3);
+    assert_false(locations->groups[0].snapped && locations->groups[1].snapped);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(locations->groups[i].count, 3);
+        assert_null(locations->groups[i].module);
+    }
+    assert_true(locations->groups[0].snapped); /* of equal size: what is known of more comes first */
+    assert_non_null(locations->groups[2].module);
+    locations_free(locations);
+    process_facts_unref(process);
+}
+
+/* One memo row after the other is overwritten, the table grows many times, and every id is where it belongs. */
+static void test_as_many_as_there_may_be(void **state)
+{
+    struct process_facts *process = sample_process("/usr/bin/checkout", 1);
+    struct locations *locations = locations_new(&key);
+    const uint64_t locations_count = LOCATIONS_GROUPS_MAX + 1000;
+
+    (void)state;
+    process->modules[0]->end = UINT64_MAX;
+    for (int round = 0; round < 2; round++)
+        for (uint64_t i = 0; i < locations_count; i++)
+            add(locations, process, SAMPLE_BIAS + 0x1000 + 7 * i, ID_RUNNING, 0, (uint32_t)i);
+    assert_int_equal(locations->count, LOCATIONS_GROUPS_MAX);
+    assert_int_equal(locations->left_out_count, 2000);
+    locations_sort(locations);
+    for (size_t i = 0; i < locations->count; i++) {
+        assert_int_equal(locations->groups[i].count, 2);
+        assert_int_equal(locations->groups[i].offset, 0x1000 + 7 * i);
+    }
+    locations_free(locations);
+    process_facts_unref(process);
+}
+
+/* How many places in a row are taken. */
+static size_t longest_run(const struct locations *locations)
+{
+    size_t longest = 0, run = 0;
+
+    for (size_t i = 0; i < locations->place_capacity; i++) {
+        run = locations->places[i] != 0 ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
+/* Whoever chooses offsets cannot choose where they meet. */
+static void test_offsets_that_would_collide(void **state)
+{
+    struct process_facts *process = sample_process("/usr/bin/checkout", 1);
+    struct locations *locations = locations_new(&key);
+
+    (void)state;
+    process->modules[0]->start = process->modules[0]->bias = 0;
+    process->modules[0]->end = UINT64_MAX;
+    for (uint64_t i = 0; i < 20000; i++)
+        add(locations, process, undo_product(i, GOLDEN_FACTOR), ID_RUNNING, 0, (uint32_t)i);
+    assert_int_equal(locations->count, 20000);
+    assert_in_range(longest_run(locations), 1, 200);
+    locations_free(locations);
+    process_facts_unref(process);
+}
+
+static void test_pages(void **state)
+{
+    struct process_facts *process = sample_process("/usr/bin/checkout", 1);
+    struct snapshot *snapshot = snapshot_new();
+    struct query query;
+    size_t seen = 0;
+
+    (void)state;
+    query_init(&query);
+    query.limit = 3;
+    for (struct page *page = NULL;; page_unref(page)) {
+        struct locations *locations = locations_new(&key);
+
+        for (uint32_t i = 0; i < 8; i++)
+            for (uint32_t n = 0; n <= i; n++)
+                add(locations, process, SAMPLE_BIAS + 0x1000 + i, ID_RUNNING, 0, i);
+        page = page_of_locations(&query, snapshot, locations);
+        assert_int_equal(page->total, 8);
+        for (size_t i = 0; i < page->count; i++)
+            assert_int_equal(page->locations->groups[page->first + i].count, 8 - seen++);
+        query.after = page->next;
+        if (!page->more) {
+            page_unref(page);
+            break;
+        }
+    }
+    assert_int_equal(seen, 8);
+    snapshot_unref(snapshot);
+    process_facts_unref(process);
+}
+
+static void test_of_stalls(void **state)
+{
+    struct snapshot *snapshot = snapshot_new();
+    struct page *page;
+    struct query query;
+
+    (void)state;
+    snapshot->stalls = calloc(3, sizeof(*snapshot->stalls));
+    for (uint32_t i = 0; i < 3; i++) {
+        struct item *item = sample_item(sample_process("/usr/bin/checkout", 1), "checkout", 1, i, "w", 1, 2);
+
+        if (i == 2)
+            item->crumbs[0].address += 4;
+        snapshot->stalls[snapshot->stall_count] = sample_stall(item, i);
+        snapshot->stalls[snapshot->stall_count++].frozen_for_ns = 100 - i;
+    }
+    query_init(&query);
+    query.group = QUERY_GROUP_LOCATION;
+    query.min_ns = 99;
+    page = query_stalls(&query, snapshot);
+    assert_int_equal(page->total, 1);
+    assert_int_equal(page->locations->groups[0].count, 2);
+    assert_int_equal(page->locations->groups[0].longest_ns, 100);
+    assert_ptr_equal(page->locations->groups[0].example, snapshot->stalls[0].item);
+    page_unref(page);
+    query.min_ns = 0;
+    page = query_stalls(&query, snapshot);
+    assert_int_equal(page->total, 2);
+    assert_ptr_equal(page->locations->groups[1].example, snapshot->stalls[2].item);
+    page_unref(page);
+    snapshot_unref(snapshot);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_file_in_two_processes),
+        cmocka_unit_test(test_without_a_build_id_the_path_tells),
+        cmocka_unit_test(test_what_is_not_known_is_a_group_of_its_own),
+        cmocka_unit_test(test_as_many_as_there_may_be),
+        cmocka_unit_test(test_offsets_that_would_collide),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_of_stalls),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_lock_wait.c - who owns a lock, from bytes: ripd/cases/lock_wait.c. The locks are real ones of this C library,
+ * held by this thread, with others waiting; the calls are those that strace shows. tests/e2e/zoo has the real calls.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cases/lock_wait.h"
+#include "rip/ring.h"
+#include "support/guarded_copy.h"
+
+enum { WAIT_PRIVATE = FUTEX_WAIT | FUTEX_PRIVATE_FLAG, BITSET_PRIVATE = FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG };
+
+static uint32_t self;
+
+/* The first lock that the bytes at memory are, if they lie at 4096 in the process and the call waits on their word. */
+static bool owner_at(uint32_t word, const void *memory, size_t size, uint32_t operation, uint32_t value, bool timed,
+                     struct lock_wait_owner *ret_owner)
+{
+    const struct lock_wait_call call = {4096 + word, operation, value, timed};
+    struct lock_wait_place place;
+    size_t kind = 0;
+
+    while (lock_wait_next_place(&call, &kind, &place)) {
+        struct guarded_copy copy;
+        bool found;
+
+        if (place.address < 4096 || place.address - 4096 + place.size > size)
+            continue; /* is not of this object: what lies there is unknown */
+        guarded_copy_new(&copy, (const char *)memory + (place.address - 4096), place.size);
+        found = lock_wait_owner_of(&call, kind, copy.bytes, ret_owner);
+        guarded_copy_free(&copy);
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+static bool mutex_owner(const void *mutex, uint32_t operation, uint32_t value, bool timed,
+                        struct lock_wait_owner *ret_owner)
+{
+    return owner_at(0, mutex, sizeof(pthread_mutex_t), operation, value, timed, ret_owner);
+}
+
+static void *wait_for_mutex(void *mutex)
+{
+    if (pthread_mutex_lock(mutex) == 0)
+        pthread_mutex_unlock(mutex);
+    return NULL;
+}
+
+static void *wait_to_read(void *lock)
+{
+    pthread_rwlock_rdlock(lock);
+    pthread_rwlock_unlock(lock);
+    return NULL;
+}
+
+static void *wait_to_write(void *lock)
+{
+    pthread_rwlock_wrlock(lock);
+    pthread_rwlock_unlock(lock);
+    return NULL;
+}
+
+static uint32_t word_of(const void *object, size_t offset)
+{
+    uint32_t word;
+
+    __atomic_load((const uint32_t *)object + offset / 4, &word, __ATOMIC_SEQ_CST);
+    return word;
+}
+
+static pthread_t start(void *(*wait)(void *lock), void *lock, size_t offset)
+{
+    const uint32_t before = word_of(lock, offset);
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, wait, lock), 0);
+    while (word_of(lock, offset) == before)
+        usleep(100);
+    return thread;
+}
+
+/* Mutexes ---------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    int type;
+    int robust;
+    int protocol;
+    int shared;
+    uint32_t operation;
+} mutexes[] = {
+    {PTHREAD_MUTEX_NORMAL, 0, 0, 0, WAIT_PRIVATE},
+    {PTHREAD_MUTEX_RECURSIVE, 0, 0, 0, WAIT_PRIVATE},
+    {PTHREAD_MUTEX_ERRORCHECK, 0, 0, 0, WAIT_PRIVATE},
+    {PTHREAD_MUTEX_ADAPTIVE_NP, 0, 0, 0, WAIT_PRIVATE},
+    {PTHREAD_MUTEX_NORMAL, 0, 0, 1, FUTEX_WAIT},
+    {PTHREAD_MUTEX_NORMAL, 1, 0, 0, FUTEX_WAIT},
+    {PTHREAD_MUTEX_RECURSIVE, 1, 0, 1, FUTEX_WAIT},
+    {PTHREAD_MUTEX_NORMAL, 0, 1, 0, FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG},
+    {PTHREAD_MUTEX_NORMAL, 0, 1, 0, 13 | FUTEX_PRIVATE_FLAG}, /* FUTEX_LOCK_PI2 of Linux 5.14 */
+};
+
+static void make_mutex(pthread_mutex_t *mutex, size_t number)
+{
+    pthread_mutexattr_t attributes;
+
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, mutexes[number].type);
+    if (mutexes[number].robust)
+        pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    if (mutexes[number].protocol)
+        pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    pthread_mutexattr_setpshared(&attributes, mutexes[number].shared);
+    pthread_mutex_init(mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+static void test_every_mutex_names_its_owner(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(mutexes) / sizeof(mutexes[0]); i++) {
+        struct lock_wait_owner owner = {0};
+        pthread_mutex_t mutex;
+        pthread_t thread;
+        bool found;
+
+        make_mutex(&mutex, i);
+        pthread_mutex_lock(&mutex);
+        thread = start(wait_for_mutex, &mutex, 0);
+        found = mutex_owner(&mutex, mutexes[i].operation, word_of(&mutex, 0), false, &owner);
+        pthread_mutex_unlock(&mutex);
+        pthread_join(thread, NULL);
+        pthread_mutex_destroy(&mutex);
+        if (!found || owner.address != 4096 || owner.tid != self ||
+            owner.flags != ((mutexes[i].protocol != 0 ? LOCK_WAIT_HANDED_ON : 0) |
+                            (mutexes[i].operation == FUTEX_WAIT ? LOCK_WAIT_SHARED : 0)))
+            fail_msg("mutex %zu: owner %u", i, owner.tid);
+    }
+}
+
+/* A normal mutex that is held and waited for, as bytes. */
+struct bytes {
+    uint32_t words[10];
+};
+static const struct bytes held = {{2, 0, 77, 1, 0}};
+
+/* What is changed in it, and whether it is a mutex then. */
+static const struct {
+    const char *what;
+    size_t word;
+    uint32_t value;
+    uint32_t operation;
+    uint32_t awaited;
+    bool timed;
+    bool is_one;
+} changes[] = {
+    {"nothing", 0, 2, WAIT_PRIVATE, 2, false, true},
+    {"it is free by now", 0, 0, WAIT_PRIVATE, 2, false, false},
+    {"nobody waits any more", 0, 1, WAIT_PRIVATE, 2, false, false},
+    {"no owner", 2, 0, WAIT_PRIVATE, 2, false, false},
+    {"no thread has such a number", 2, 4194305, WAIT_PRIVATE, 2, false, false},
+    {"nobody uses it", 3, 0, WAIT_PRIVATE, 2, false, false},
+    {"half a pointer where users are counted", 3, 0x7f001234, WAIT_PRIVATE, 2, false, false},
+    {"it counts, and cannot be locked again", 1, 1, WAIT_PRIVATE, 2, false, false},
+    {"it can be locked again, and does not count", 4, 1, WAIT_PRIVATE, 2, false, false},
+    {"in a list, and not robust", 6, 8, WAIT_PRIVATE, 2, false, false},
+    {"a list goes on from it", 9, 1, WAIT_PRIVATE, 2, false, false},
+    {"it has spun", 5, 100, WAIT_PRIVATE, 2, false, true},
+    {"a kind that there is not", 4, 4, WAIT_PRIVATE, 2, false, false},
+    {"a robust one is waited for in another way", 4, 16, WAIT_PRIVATE, 2, false, false},
+    {"one with elision", 4, 256, WAIT_PRIVATE, 2, false, true},
+    {"shared, waited for as a private one", 4, 128, WAIT_PRIVATE, 2, false, false},
+    {"shared, waited for as such", 4, 128, FUTEX_WAIT, 2, false, true},
+    {"private, waited for as a shared one", 4, 0, FUTEX_WAIT, 2, false, false},
+    {"a word of another kind", 0, 2, WAIT_PRIVATE, 1, false, false},
+    {"a call of another kind", 0, 2, BITSET_PRIVATE, 2, false, false},
+    {"with a time limit", 0, 2, BITSET_PRIVATE, 2, true, true},
+    {"no wait", 0, 2, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 2, false, false},
+    {"a condition of priority", 0, 2, FUTEX_WAIT_REQUEUE_PI | FUTEX_PRIVATE_FLAG, 2, false, false},
+};
+
+static void test_what_is_no_mutex(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        struct lock_wait_owner owner = {0};
+        struct bytes bytes = held;
+        bool found;
+
+        bytes.words[changes[i].word] = changes[i].value;
+        found = mutex_owner(&bytes, changes[i].operation, changes[i].awaited, changes[i].timed, &owner);
+        if (found != changes[i].is_one || (found && owner.tid != 77) ||
+            (found && owner.flags != ((changes[i].timed ? RIP_WAIT_ENDS : 0) |
+                                      (changes[i].operation == FUTEX_WAIT ? LOCK_WAIT_SHARED : 0))))
+            fail_msg("%s", changes[i].what);
+    }
+}
+
+static void test_what_is_no_robust_mutex(void **state)
+{
+    const uint32_t word = 77 | FUTEX_WAITERS;
+    const struct bytes good = {{word, 0, 77, 1, 16}};
+    struct bytes bytes = good;
+    struct lock_wait_owner owner;
+
+    (void)state;
+    assert_true(mutex_owner(&bytes, FUTEX_WAIT, word, false, &owner));
+    assert_int_equal(owner.tid, 77);
+    bytes.words[0] |= FUTEX_OWNER_DIED;
+    assert_false(mutex_owner(&bytes, FUTEX_WAIT, word, false, &owner));
+    bytes = good;
+    bytes.words[0] &= ~(uint32_t)FUTEX_WAITERS;
+    assert_false(mutex_owner(&bytes, FUTEX_WAIT, word, false, &owner));
+    bytes = good;
+    bytes.words[2] = 78;
+    assert_false(mutex_owner(&bytes, FUTEX_WAIT, word, false, &owner));
+    bytes = good;
+    bytes.words[4] = 0;
+    assert_false(mutex_owner(&bytes, FUTEX_WAIT, word, false, &owner));
+    bytes.words[4] = 16 | 1024;
+    assert_false(mutex_owner(&bytes, FUTEX_WAIT, word, false, &owner));
+    assert_false(mutex_owner(&good, FUTEX_WAIT, 77, false, &owner));
+}
+
+static void test_the_kernels_own_owner(void **state)
+{
+    struct bytes bytes = {{77 | FUTEX_WAITERS}};
+    struct lock_wait_owner owner;
+
+    (void)state;
+    assert_true(mutex_owner(&bytes, FUTEX_LOCK_PI, 0, true, &owner));
+    assert_true(owner.tid == 77 && owner.flags == (RIP_WAIT_ENDS | LOCK_WAIT_HANDED_ON | LOCK_WAIT_SHARED));
+    bytes.words[0] |= FUTEX_OWNER_DIED;
+    assert_false(mutex_owner(&bytes, FUTEX_LOCK_PI, 0, false, &owner));
+    bytes.words[0] = 0;
+    assert_false(mutex_owner(&bytes, FUTEX_LOCK_PI, 0, false, &owner));
+}
+
+/* Rwlocks ---------------------------------------------------------------------------------------------------------- */
+
+enum { PHASE = 8, WRITERS = 12, SHARED_WORD = 7, FLAGS_WORD = 12 };
+
+static bool rwlock_owner(const void *lock, uint32_t word, uint32_t value, struct lock_wait_owner *ret_owner)
+{
+    return owner_at(word, lock, sizeof(pthread_rwlock_t), BITSET_PRIVATE, value, false, ret_owner);
+}
+
+static void test_a_writer_is_named(void **state)
+{
+    pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+    struct lock_wait_owner owner;
+    pthread_t reader, writer;
+
+    (void)state;
+    pthread_rwlock_wrlock(&lock);
+    reader = start(wait_to_read, &lock, PHASE);
+    writer = start(wait_to_write, &lock, WRITERS);
+    assert_true(rwlock_owner(&lock, PHASE, 3, &owner));
+    assert_true(owner.address == 4096 && owner.tid == self && owner.flags == RIP_WAIT_SHARABLE);
+    assert_true(rwlock_owner(&lock, WRITERS, 3, &owner));
+    assert_true(owner.address == 4096 && owner.tid == self && owner.flags == RIP_WAIT_SHARABLE);
+    pthread_rwlock_unlock(&lock);
+    pthread_join(reader, NULL);
+    pthread_join(writer, NULL);
+}
+
+static void test_readers_are_not_named(void **state)
+{
+    pthread_rwlockattr_t attributes;
+    struct lock_wait_owner owner;
+    pthread_t writer, reader;
+    pthread_rwlock_t lock;
+
+    (void)state;
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&lock, &attributes);
+    pthread_rwlock_rdlock(&lock);
+    writer = start(wait_to_write, &lock, PHASE);
+    reader = start(wait_to_read, &lock, 0); /* stands back for the writer */
+    assert_true(rwlock_owner(&lock, PHASE, 2, &owner));
+    assert_true(owner.address == 4096 && owner.tid == 0 && owner.flags == RIP_WAIT_SHARABLE);
+    assert_true(rwlock_owner(&lock, 0, word_of(&lock, 0), &owner));
+    assert_true(owner.address == 4096 && owner.tid == 0 && owner.flags == RIP_WAIT_SHARABLE);
+    pthread_rwlock_unlock(&lock);
+    pthread_join(writer, NULL);
+    pthread_join(reader, NULL);
+}
+
+static void test_what_is_no_rwlock(void **state)
+{
+    struct rwlock_bytes {
+        uint32_t words[14];
+    } written = {{3, 0, 3, 3, 0, 0, 77}}, read = {{10, 0, 2, 3}}, bytes;
+    struct lock_wait_owner owner;
+
+    (void)state;
+    assert_true(rwlock_owner(&written, PHASE, 3, &owner) && owner.tid == 77);
+    assert_true(rwlock_owner(&read, PHASE, 2, &owner) && owner.tid == 0);
+    assert_false(rwlock_owner(&written, PHASE, 1, &owner));
+    assert_false(rwlock_owner(&written, WRITERS, 2, &owner));
+    for (uint32_t readers = 0; readers < 3; readers++) { /* a writer, and yet the lock is not one's */
+        bytes = written;
+        bytes.words[0] = readers;
+        assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));
+    }
+    bytes = written;
+    bytes.words[6] = 4194305;
+    assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));
+    bytes = written;
+    bytes.words[SHARED_WORD] = 1;
+    assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));
+    assert_true(owner_at(PHASE, &bytes, sizeof(bytes), FUTEX_WAIT_BITSET, 3, false, &owner) && owner.tid == 77);
+    for (size_t word = 0; word < 14; word++) { /* nothing is in these */
+        bytes = written;
+        bytes.words[word] = 1;
+        if (word == 4 || word == 5 || word == 10 || word == 11)
+            assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));
+    }
+    bytes = written;
+    bytes.words[FLAGS_WORD] = 3;
+    assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));
+    bytes = read;
+    bytes.words[0] = 2; /* no reader is left */
+    assert_false(rwlock_owner(&bytes, PHASE, 2, &owner));
+    bytes.words[0] = 8; /* nobody wants to write */
+    assert_false(rwlock_owner(&bytes, PHASE, 2, &owner));
+    bytes.words[0] = 14;
+    assert_false(rwlock_owner(&bytes, 0, 14, &owner)); /* one of this kind does not stand back */
+}
+
+/* Calls ------------------------------------------------------------------------------------------------------------ */
+
+static void test_calls(void **state)
+{
+    uint64_t arguments[6] = {4096, WAIT_PRIVATE, 2, 0};
+    struct lock_wait_call call;
+    struct lock_wait_place place;
+    size_t kind = 0;
+
+    (void)state;
+    assert_true(lock_wait_call_of(arguments, &call));
+    assert_true(call.address == 4096 && call.operation == WAIT_PRIVATE && call.value == 2 && !call.timed);
+    arguments[3] = 64;
+    assert_true(lock_wait_call_of(arguments, &call) && call.timed);
+    arguments[1] = FUTEX_WAKE;
+    assert_false(lock_wait_call_of(arguments, &call));
+    arguments[1] = 64; /* beyond all commands */
+    assert_false(lock_wait_call_of(arguments, &call));
+    call = (struct lock_wait_call){4, BITSET_PRIVATE, 3, false}; /* no rwlock lies below address 0 */
+    assert_false(lock_wait_next_place(&call, &kind, &place));
+    call = (struct lock_wait_call){4097, WAIT_PRIVATE, 2, false};
+    kind = 0;
+    assert_false(lock_wait_next_place(&call, &kind, &place));
+}
+
+/* Looks ------------------------------------------------------------------------------------------------------------ */
+
+static void test_looks_that_find_the_same(void **state)
+{
+    const struct lock_wait_owner one = {4096, 77, 0}, other = {4096, 78, 0};
+    struct lock_wait wait = {.until_mono_ns = 0};
+
+    (void)state;
+    lock_wait_seen(&wait, &one, &(struct lock_wait_look){10, 11}, true);
+    assert_int_equal(wait.looks[0].begun_mono_ns, 10);
+    assert_int_equal(wait.until_mono_ns, 11);
+    lock_wait_seen(&wait, &one, &(struct lock_wait_look){20, 21}, true);
+    lock_wait_seen(&wait, &one, &(struct lock_wait_look){30, 31}, true);
+    lock_wait_seen(&wait, &one, &(struct lock_wait_look){40, 41}, true);
+    assert_int_equal(wait.looks[0].begun_mono_ns, 10);
+    assert_int_equal(wait.looks[1].begun_mono_ns, 30);
+    assert_int_equal(wait.looks[2].begun_mono_ns, 40);
+    assert_int_equal(wait.until_mono_ns, 41);
+    lock_wait_seen(&wait, &one, &(struct lock_wait_look){50, 51},
+                   false); /* the same once more, for all that is known */
+    assert_int_equal(wait.looks[0].begun_mono_ns, 50);
+    assert_int_equal(wait.looks[1].begun_mono_ns, 50);
+    lock_wait_seen(&wait, &other, &(struct lock_wait_look){60, 61}, true);
+    assert_int_equal(wait.looks[0].begun_mono_ns, 60);
+    assert_int_equal(wait.owner.tid, 78);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_mutex_names_its_owner), cmocka_unit_test(test_what_is_no_mutex),
+        cmocka_unit_test(test_what_is_no_robust_mutex),     cmocka_unit_test(test_the_kernels_own_owner),
+        cmocka_unit_test(test_a_writer_is_named),           cmocka_unit_test(test_readers_are_not_named),
+        cmocka_unit_test(test_what_is_no_rwlock),           cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_looks_that_find_the_same),
+    };
+
+    self = (uint32_t)syscall(SYS_gettid);
+    return cmocka_run_group_tests_name("lock_wait", tests, NULL, NULL);
+}

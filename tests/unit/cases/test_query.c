@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_query.c - what matches, and pages that together name every stall once.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cases/query.h"
+
+static struct process_facts *process;
+
+static int make_process(void **context)
+{
+    (void)context;
+    process = calloc(1, sizeof *process);
+    atomic_init(&process->references, 1);
+    process->pid = 4690;
+    process->claimed_pid = 17;
+    return 0;
+}
+
+static int drop_process(void **context)
+{
+    (void)context;
+    assert_int_equal(atomic_load(&process->references), 1);
+    process_facts_unref(process);
+    return 0;
+}
+
+static struct sighting sighting_of(const char *ring_name, uint32_t ring, uint32_t slot, const char *name)
+{
+    struct item *item = calloc(1, sizeof *item);
+
+    atomic_init(&item->references, 1);
+    item->ring_name = strdup(ring_name);
+    item->ring = ring;
+    item->slot = slot;
+    item->id = 100 + slot;
+    item->name_bytes = (uint8_t)strlen(name);
+    memcpy(item->name, name, item->name_bytes);
+    item->process = process_facts_ref(process);
+    return (struct sighting){.item = item, .state = ID_STALLED, .cause = CAUSE_BLOCKED, .frozen_for_ns = 7000};
+}
+
+static bool matches(const struct query *query, const struct sighting *sighting)
+{
+    struct glob name;
+
+    glob_make(&name, query->name);
+    return query_matches(query, &name, sighting);
+}
+
+static void each_condition_excludes(void **context)
+{
+    struct sighting sighting = sighting_of("checkout", 1, 7, "worker-17");
+    struct query query;
+
+    (void)context;
+    query_init(&query);
+    assert_int_equal(query.limit, QUERY_LIMIT_DEFAULT);
+    assert_true(matches(&query, &sighting));
+
+    memcpy(query.ring, "checkout", 9);
+    assert_true(matches(&query, &sighting));
+    memcpy(query.ring, "check", 6); /* a name, not a beginning */
+    assert_false(matches(&query, &sighting));
+
+    query_init(&query);
+    memcpy(query.name, "worker-*", 9);
+    assert_true(matches(&query, &sighting));
+    memcpy(query.name, "worker", 7);
+    assert_false(matches(&query, &sighting));
+
+    query_init(&query);
+    query.pid = 4690;
+    assert_true(matches(&query, &sighting));
+    query.pid = 17; /* its pid in a namespace of its own is not asked for */
+    assert_false(matches(&query, &sighting));
+
+    query_init(&query);
+    query.min_ns = 7000;
+    assert_true(matches(&query, &sighting));
+    query.min_ns = 7001;
+    assert_false(matches(&query, &sighting));
+
+    query_init(&query);
+    query.one = true;
+    query.id = 107;
+    assert_true(matches(&query, &sighting));
+    query.id = 7;
+    assert_false(matches(&query, &sighting));
+    sighting_done(&sighting);
+}
+
+static void states_and_causes(void **context)
+{
+    struct sighting sighting = sighting_of("checkout", 1, 7, "worker-17");
+    struct query query;
+
+    (void)context;
+    query_init(&query);
+    query.has_state = true;
+    query.state = ID_STALLED;
+    assert_true(matches(&query, &sighting));
+    query.state = ID_RUNNING;
+    assert_false(matches(&query, &sighting));
+
+    query_init(&query);
+    query.cause = CAUSE_PARKED; /* counts only with has_cause */
+    assert_true(matches(&query, &sighting));
+    query.has_cause = true;
+    assert_false(matches(&query, &sighting));
+    query.cause_excluded = true;
+    assert_true(matches(&query, &sighting));
+    query.cause = CAUSE_BLOCKED;
+    assert_false(matches(&query, &sighting));
+    query.cause_excluded = false;
+    assert_true(matches(&query, &sighting));
+    sighting_done(&sighting);
+}
+
+static void unknown_process_has_no_pid(void **context)
+{
+    struct sighting sighting = sighting_of("checkout", 1, 7, "");
+    struct query query;
+
+    (void)context;
+    process_facts_unref(sighting.item->process);
+    sighting.item->process = NULL;
+    query_init(&query);
+    query.pid = 4690;
+    assert_false(matches(&query, &sighting));
+    sighting_done(&sighting);
+}
+
+/* count stalls in pairs of the same time, so that the rest of the key decides too. */
+static struct snapshot *snapshot_of(uint32_t count)
+{
+    struct snapshot *snapshot = snapshot_new();
+
+    snapshot->stalls = calloc(count + 1, sizeof *snapshot->stalls);
+    for (uint32_t i = 0; i < count; i++) {
+        struct sighting *stall = &snapshot->stalls[snapshot->stall_count++];
+
+        *stall = sighting_of("r", 1 + i % 3, i, i % 5 ? "worker" : "other");
+        stall->frozen_since_ns = i / 4 * 10;
+    }
+    snapshot_sort(snapshot);
+    return snapshot;
+}
+
+static void pages_name_every_stall_once(void **context)
+{
+    struct snapshot *snapshot = snapshot_of(103);
+
+    (void)context;
+    for (uint32_t limit = 1; limit < 110; limit += 6) {
+        struct query query;
+        size_t seen = 0;
+        bool more = true;
+
+        query_init(&query);
+        query.limit = limit;
+        while (more) {
+            struct page *page = query_stalls(&query, snapshot);
+
+            assert_int_equal(page->total, 103);
+            assert_true(page->count <= limit);
+            for (size_t i = 0; i < page->count; i++)
+                assert_ptr_equal(page->sightings[i].item, snapshot->stalls[seen++].item);
+            more = page->more;
+            assert_int_equal(more, seen < 103);
+            query.after = page->next;
+            page_unref(page);
+        }
+        assert_int_equal(seen, 103);
+    }
+    snapshot_unref(snapshot);
+}
+
+static void total_counts_what_matches_whatever_the_cursor(void **context)
+{
+    struct snapshot *snapshot = snapshot_of(50);
+    struct query query;
+    struct page *page;
+
+    (void)context;
+    query_init(&query);
+    memcpy(query.name, "w*", 3);
+    query.limit = 7;
+    page = query_stalls(&query, snapshot);
+    assert_int_equal(page->total, 40);
+    assert_int_equal(page->count, 7);
+    assert_true(page->more);
+    query.after = page->next;
+    page_unref(page);
+    query.limit = 33;
+    page = query_stalls(&query, snapshot);
+    assert_int_equal(page->total, 40);
+    assert_int_equal(page->count, 33);
+    assert_false(page->more);
+    page_unref(page);
+    snapshot_unref(snapshot);
+}
+
+/* The item the cursor names is gone from the next snapshot, and another came before it: nothing is lost or doubled. */
+static void a_cursor_outlives_its_item(void **context)
+{
+    struct snapshot *before = snapshot_of(8), *after = snapshot_of(8);
+    struct query query;
+    struct page *page;
+
+    (void)context;
+    query_init(&query);
+    query.limit = 3;
+    page = query_stalls(&query, before);
+    query.after = page->next;
+    page_unref(page);
+    sighting_done(&after->stalls[2]);
+    memmove(&after->stalls[2], &after->stalls[3], 5 * sizeof *after->stalls);
+    after->stall_count--;
+    query.limit = 100;
+    page = query_stalls(&query, after);
+    assert_int_equal(page->total, 7);
+    assert_int_equal(page->count, 5);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(page->sightings[i].item->slot, before->stalls[3 + i].item->slot);
+    page_unref(page);
+    snapshot_unref(before);
+    snapshot_unref(after);
+}
+
+static void the_limit_is_bounded(void **context)
+{
+    struct snapshot *snapshot = snapshot_of(QUERY_LIMIT_MAX + 5);
+    struct query query;
+    struct page *page;
+
+    (void)context;
+    query_init(&query);
+    query.limit = UINT32_MAX;
+    page = query_stalls(&query, snapshot);
+    assert_int_equal(page->count, QUERY_LIMIT_MAX);
+    assert_true(page->more);
+    page_unref(page);
+    query.limit = 0;
+    page = query_stalls(&query, snapshot);
+    assert_int_equal(page->count, 0);
+    assert_true(page->more);
+    assert_false(page->next.present);
+    page_unref(page);
+    snapshot_unref(snapshot);
+}
+
+static void a_page_keeps_what_it_needs(void **context)
+{
+    struct snapshot *snapshot = snapshot_of(5);
+    struct query query;
+    struct page *page;
+
+    (void)context;
+    query_init(&query);
+    page = query_stalls(&query, snapshot);
+    snapshot_unref(snapshot);
+    assert_ptr_equal(page_ref(page), page);
+    page_unref(page);
+    assert_int_equal(page->snapshot->stall_count, 5);
+    assert_int_equal(page->sightings[4].item->slot, 4);
+    page_unref(page);
+    page_unref(NULL);
+    page = query_stalls(&query, snapshot = snapshot_new());
+    assert_int_equal(page->count, 0);
+    assert_false(page->more);
+    page_unref(page);
+    snapshot_unref(snapshot);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_condition_excludes),
+        cmocka_unit_test(states_and_causes),
+        cmocka_unit_test(unknown_process_has_no_pid),
+        cmocka_unit_test(pages_name_every_stall_once),
+        cmocka_unit_test(total_counts_what_matches_whatever_the_cursor),
+        cmocka_unit_test(a_cursor_outlives_its_item),
+        cmocka_unit_test(the_limit_is_bounded),
+        cmocka_unit_test(a_page_keeps_what_it_needs),
+    };
+
+    return cmocka_run_group_tests(tests, make_process, drop_process);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_roots.c - stalls by who holds them up, as values, as a page and as JSON. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "cases/query.h"
+#include "cases/roots.h"
+#include "unit/whole_document.h"
+
+#include "unit/samples.h"
+
+#define SECOND UINT64_C(1000000000)
+
+enum { STALLS = 10 };
+
+/* Stall i has slot i and tid 100 + i. */
+static void add(struct waits *waits, uint32_t slot, uint32_t owner)
+{
+    const struct rip_wait_info wait = {
+        .slot = slot,
+        .generation = 2,
+        .id = 17 + slot,
+        .tid = 100 + slot,
+        .owner = owner,
+        .progress = 1,
+        .address = UINT64_C(0x7f12345678),
+        .seen_mono_ns = 20 * SECOND,
+        .begun_mono_ns = 10 * SECOND,
+        .flags = RIP_WAIT_SHARABLE,
+    };
+
+    assert_int_equal(waits_add(waits, 1, &wait), 0);
+}
+
+/* 1 to 4 wait for 0, which waits for nobody; 5 and 6 for each other, 7 for 5; 8 for readers; 9 alone. */
+static struct snapshot *sample(void)
+{
+    struct snapshot *snapshot = sample_snapshot(1, 20 * SECOND, STALLS);
+    struct waits_node *found[2];
+
+    snapshot->waits = waits_new();
+    for (uint32_t i = 1; i < 5; i++)
+        add(snapshot->waits, i, 100);
+    add(snapshot->waits, 5, 106);
+    add(snapshot->waits, 6, 105);
+    add(snapshot->waits, 7, 105);
+    add(snapshot->waits, 8, 0);
+    assert_int_equal(waits_link(snapshot->waits), 0);
+    assert_int_equal(waits_missing(snapshot->waits, 1, 0, 100, 17, found), 1);
+    found[0]->kind = WAITS_ID;
+    found[0]->slot = 0;
+    found[0]->generation = 2;
+    found[0]->id = 17;
+    found[0]->ring_name = waits_ring_name(snapshot->waits, "checkout");
+    found[0]->has_state = true;
+    found[0]->state = ID_STALLED;
+    found[0]->cause = CAUSE_BLOCKED;
+    for (size_t i = 0; i < snapshot->waits->waiting_count; i++)
+        waits_again(&snapshot->waits->nodes[i], &snapshot->waits->nodes[i].wait);
+    waits_settle(snapshot->waits);
+    for (uint32_t i = 0; i < STALLS; i++) {
+        snapshot->stalls[i].item->slot = i;
+        snapshot->stalls[i].item->generation = 2;
+        snapshot->stalls[i].frozen_for_ns = (i + 1) * SECOND;
+        sighting_set_wait(&snapshot->stalls[i], snapshot->waits, 1, i, 2);
+    }
+    return snapshot;
+}
+
+static bool all(const void *context, const struct sighting *stall)
+{
+    (void)context;
+    return stall != NULL;
+}
+
+static void test_groups(void **state)
+{
+    struct snapshot *snapshot = sample();
+    struct roots *roots = roots_of(snapshot, all, NULL);
+
+    (void)state;
+    assert_non_null(roots);
+    assert_int_equal(roots->count, 3);
+    assert_int_equal(roots->alone_count, 2); /* 0 and 9 */
+    assert_int_equal(roots->groups[0].count, 4);
+    assert_int_equal(roots->groups[0].longest_ns, 5 * SECOND);
+    assert_ptr_equal(roots->groups[0].stalled, &snapshot->stalls[0]);
+    assert_int_equal(roots->groups[1].count, 3);
+    assert_true(snapshot->waits->nodes[roots->groups[1].root].deadlocked);
+    assert_int_equal(roots->groups[2].count, 1);
+    assert_int_equal(snapshot->waits->nodes[roots->groups[2].root].kind, WAITS_READERS);
+    assert_null(roots->groups[2].stalled);
+    roots_free(roots);
+    roots_free(NULL);
+    snapshot_unref(snapshot);
+}
+
+static json_t *ask(struct snapshot *snapshot, const struct query *query)
+{
+    struct page *page = query_stalls(query, snapshot);
+    size_t length;
+    json_t *root;
+    char *text;
+
+    assert_non_null(page);
+    text = whole_page(DOCUMENT_STALLS_BY_ROOT, page, 0, 0, &length);
+    assert_null(strstr(text, "12345678")); /* the lock's address */
+    root = json_loads(text, 0, NULL);
+    assert_non_null(root);
+    free(text);
+    page_unref(page);
+    return root;
+}
+
+static void test_document(void **state)
+{
+    struct snapshot *snapshot = sample();
+    json_t *answer, *first, *second, *third;
+    struct query query;
+
+    (void)state;
+    query_init(&query);
+    query.group = QUERY_GROUP_ROOT;
+    answer = ask(snapshot, &query);
+    assert_string_equal(json_string_value(json_object_get(answer, "schema")), "ripd/stalls-by-root/1");
+    assert_int_equal(json_integer_value(json_object_get(answer, "total")), 3);
+    assert_int_equal(json_integer_value(json_object_get(answer, "alone")), 2);
+    first = json_array_get(json_object_get(answer, "stalls"), 0);
+    second = json_array_get(json_object_get(answer, "stalls"), 1);
+    third = json_array_get(json_object_get(answer, "stalls"), 2);
+    assert_int_equal(json_integer_value(json_object_get(first, "count")), 4);
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(first, "root"), "id")), 17);
+    assert_true(json_is_null(json_object_get(first, "deadlock")));
+    assert_int_equal(json_array_size(json_object_get(second, "deadlock")), 2);
+    assert_int_equal(json_integer_value(json_object_get(second, "deadlock_left_out")), 0);
+    assert_string_equal(json_string_value(json_object_get(json_object_get(third, "root"), "holder")), "readers");
+    json_decref(answer);
+    snapshot_unref(snapshot);
+}
+
+/* Page after page, and with a filter. */
+static void test_pages(void **state)
+{
+    struct snapshot *snapshot = sample();
+    struct query query;
+    size_t seen = 0;
+
+    (void)state;
+    query_init(&query);
+    query.group = QUERY_GROUP_ROOT;
+    query.limit = 1;
+    for (;;) {
+        struct page *page = query_stalls(&query, snapshot);
+        bool more = page->more;
+
+        assert_int_equal(page->total, 3);
+        assert_int_equal(page->count, 1);
+        seen++;
+        query.after = page->next;
+        page_unref(page);
+        if (!more)
+            break;
+    }
+    assert_int_equal(seen, 3);
+    query_init(&query);
+    query.group = QUERY_GROUP_ROOT;
+    query.min_ns = 8 * SECOND; /* 7, 8 and 9 */
+    {
+        struct page *page = query_stalls(&query, snapshot);
+
+        assert_int_equal(page->total, 2);
+        assert_int_equal(page->roots->groups[0].count, 1);
+        assert_int_equal(page->roots->alone_count, 1);
+        page_unref(page);
+    }
+    snapshot_unref(snapshot);
+}
+
+static void test_without_waits(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, 20 * SECOND, 3);
+    struct query query;
+    json_t *answer;
+
+    (void)state;
+    query_init(&query);
+    query.group = QUERY_GROUP_ROOT;
+    answer = ask(snapshot, &query);
+    assert_int_equal(json_integer_value(json_object_get(answer, "total")), 0);
+    assert_int_equal(json_integer_value(json_object_get(answer, "alone")), 3);
+    json_decref(answer);
+    snapshot_unref(snapshot);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_document),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_without_waits),
+    };
+
+    return cmocka_run_group_tests_name("roots", tests, NULL, NULL);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_snapshot.c - references and order. That the last unref frees everything, and nothing earlier, is for the
+ * address sanitizer to see.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cases/snapshot.h"
+
+static struct process_facts *process_new(uint32_t pid)
+{
+    struct process_facts *process = calloc(1, sizeof *process);
+
+    atomic_init(&process->references, 1);
+    process->pid = pid;
+    process->exe = strdup("/usr/bin/checkout");
+    process->module_count = 3;
+    process->modules = calloc(3, sizeof *process->modules);
+    for (size_t i = 0; i < 3; i++) {
+        process->modules[i] = calloc(1, sizeof **process->modules);
+        atomic_init(&process->modules[i]->references, 1);
+        process->modules[i]->path = strdup("/usr/lib/module.so");
+    }
+    return process;
+}
+
+static struct item *item_new(uint32_t ring, uint32_t slot, struct process_facts *process)
+{
+    struct item *item = calloc(1, sizeof *item);
+
+    atomic_init(&item->references, 1);
+    item->ring_name = strdup("checkout");
+    item->ring = ring;
+    item->slot = slot;
+    item->process = process_facts_ref(process);
+    return item;
+}
+
+static void the_last_unref_frees_all(void **context)
+{
+    struct snapshot *snapshot = snapshot_new();
+    struct process_facts *process = process_new(1);
+    struct item *kept;
+
+    (void)context;
+    snapshot->stalls = calloc(2, sizeof *snapshot->stalls);
+    snapshot->stall_count = 2;
+    snapshot->stalls[0].item = item_new(1, 1, process);
+    snapshot->stalls[1].item = item_new(1, 2, process);
+    snapshot->rings = calloc(1, sizeof *snapshot->rings);
+    snapshot->ring_count = 1;
+    snapshot->rings[0] = (struct ring_facts){
+        .name = strdup("a"), .directory = strdup("/run/librip"), .reason = strdup("is damaged"), .process_count = 1};
+    snapshot->rings[0].processes = calloc(1, sizeof(struct process_facts *));
+    snapshot->rings[0].processes[0] = process_facts_ref(process);
+    process_facts_unref(process);
+
+    assert_ptr_equal(snapshot_ref(snapshot), snapshot);
+    snapshot_unref(snapshot);
+    kept = item_ref(snapshot->stalls[1].item);
+    snapshot_unref(snapshot);
+    assert_int_equal(kept->slot, 2); /* it outlives the snapshot */
+    assert_int_equal(kept->process->pid, 1);
+    item_unref(kept);
+}
+
+static void null_is_allowed(void **context)
+{
+    (void)context;
+    assert_null(snapshot_ref(NULL));
+    assert_null(item_ref(NULL));
+    assert_null(process_facts_ref(NULL));
+    snapshot_unref(NULL);
+    item_unref(NULL);
+    process_facts_unref(NULL);
+}
+
+static void the_newest_module_wins_an_overlap(void **context)
+{
+    struct process_facts *process = process_new(1);
+
+    (void)context;
+    process->modules[0]->start = 0x1000;
+    process->modules[0]->end = 0x3000;
+    process->modules[1]->start = 0x2000;
+    process->modules[1]->end = 0x4000;
+    process->modules[2]->start = process->modules[2]->end = 0x1000; /* empty */
+    assert_null(process_facts_module(process, 0xfff));
+    assert_ptr_equal(process_facts_module(process, 0x1000), process->modules[0]);
+    assert_ptr_equal(process_facts_module(process, 0x2000), process->modules[1]);
+    assert_ptr_equal(process_facts_module(process, 0x3fff), process->modules[1]);
+    assert_null(process_facts_module(process, 0x4000));
+    process_facts_unref(process);
+}
+
+static void stalls_are_sorted_longest_first(void **context)
+{
+    static const struct {
+        uint64_t since;
+        uint32_t ring, slot;
+    } places[] = {{500, 1, 1}, {100, 2, 1}, {100, 1, 9}, {UINT64_MAX, 1, 0}, {100, 1, 8}, {0, 7, 7}};
+    static const size_t order[] = {5, 4, 2, 1, 0, 3};
+    struct snapshot *snapshot = snapshot_new();
+
+    (void)context;
+    snapshot_sort(snapshot);
+    snapshot->stall_count = 6;
+    snapshot->stalls = calloc(6, sizeof *snapshot->stalls);
+    for (size_t i = 0; i < 6; i++) {
+        snapshot->stalls[i].frozen_since_ns = places[i].since;
+        snapshot->stalls[i].item = item_new(places[i].ring, places[i].slot, NULL);
+    }
+    snapshot_sort(snapshot);
+    for (size_t i = 0; i < 6; i++) {
+        assert_int_equal(snapshot->stalls[i].frozen_since_ns, places[order[i]].since);
+        assert_int_equal(snapshot->stalls[i].item->ring, places[order[i]].ring);
+        assert_int_equal(snapshot->stalls[i].item->slot, places[order[i]].slot);
+    }
+    snapshot_unref(snapshot);
+}
+
+static void *use_and_drop(void *argument)
+{
+    struct snapshot *snapshot = argument;
+
+    for (int i = 0; i < 10000; i++) {
+        struct item *item = item_ref(snapshot->stalls[0].item);
+
+        snapshot_unref(snapshot_ref(snapshot));
+        item_unref(item);
+    }
+    snapshot_unref(snapshot);
+    return NULL;
+}
+
+static void references_are_counted_across_threads(void **context)
+{
+    struct snapshot *snapshot = snapshot_new();
+    struct item *item = item_new(1, 1, NULL);
+    pthread_t threads[4];
+
+    (void)context;
+    snapshot->stall_count = 1;
+    snapshot->stalls = calloc(1, sizeof *snapshot->stalls);
+    snapshot->stalls[0].item = item_ref(item);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, use_and_drop, snapshot_ref(snapshot)), 0);
+    snapshot_unref(snapshot);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(atomic_load(&item->references), 1);
+    item_unref(item);
+}
+
+static void no_id_is_frozen_for_longer_than_it_is_registered(void **context)
+{
+    struct snapshot snapshot = {.scanned_boot_ns = 1000};
+    struct item item = {.registered_boot_ns = 400};
+
+    (void)context;
+    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, 350), 350); /* the detector knows better */
+    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, UINT64_MAX), 600);
+    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 700, UINT64_MAX), 700); /* never less than the other end */
+    item.registered_boot_ns = 0;
+    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, UINT64_MAX), UINT64_MAX);
+    item.registered_boot_ns = 1001; /* a ring that lies */
+    assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, UINT64_MAX), UINT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_unref_frees_all),
+        cmocka_unit_test(null_is_allowed),
+        cmocka_unit_test(the_newest_module_wins_an_overlap),
+        cmocka_unit_test(stalls_are_sorted_longest_first),
+        cmocka_unit_test(references_are_counted_across_threads),
+        cmocka_unit_test(no_id_is_frozen_for_longer_than_it_is_registered),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

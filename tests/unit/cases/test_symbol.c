@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_symbol.c - symbols, and tables that are read while they grow: ripd/cases/symbol.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cases/symbol.h"
+
+static struct symbol *numbered(uint64_t number)
+{
+    char name[32];
+    struct symbol_frame frame = {.function = name, .line = (uint32_t)number};
+
+    snprintf(name, sizeof(name), "f%llu", (unsigned long long)number);
+    return symbol_new(&frame, 1);
+}
+
+static void test_a_copy_in_one_piece(void **state)
+{
+    struct symbol_frame frames[] = {{"inner", "a.c", 7}, {NULL, NULL, 0}, {"outer", NULL, 9}};
+    struct symbol *symbol = symbol_new(frames, 3);
+
+    (void)state;
+    frames[0] = frames[1];
+    assert_int_equal(symbol->frame_count, 3);
+    assert_string_equal(symbol->frames[0].function, "inner");
+    assert_string_equal(symbol->frames[0].file, "a.c");
+    assert_null(symbol->frames[1].function);
+    assert_null(symbol->frames[2].file);
+    assert_int_equal(symbol->frames[2].line, 9);
+    free(symbol);
+}
+
+static void test_limits(void **state)
+{
+    struct symbol_frame frames[SYMBOL_FRAMES_MAX + 3] = {{0}};
+    char *name = malloc(SYMBOL_TEXT_BYTES_MAX + 100);
+    struct symbol *symbol;
+
+    (void)state;
+    memset(name, 'x', SYMBOL_TEXT_BYTES_MAX + 99);
+    name[SYMBOL_TEXT_BYTES_MAX + 99] = '\0';
+    frames[0].function = name;
+    symbol = symbol_new(frames, SYMBOL_FRAMES_MAX + 3);
+    assert_int_equal(symbol->frame_count, SYMBOL_FRAMES_MAX);
+    assert_int_equal(strlen(symbol->frames[0].function), SYMBOL_TEXT_BYTES_MAX);
+    free(symbol);
+    free(name);
+}
+
+static void test_table(void **state)
+{
+    struct symbol_budget *budget = symbol_budget_new();
+    struct symbol_table table = {.count = 0};
+
+    (void)state;
+    assert_false(symbol_table_is_full(&table));
+    assert_null(symbol_table_find(&table, 5));
+    for (uint64_t i = 0; i < SYMBOL_TABLE_MAX; i++)
+        assert_int_equal(symbol_table_add(&table, budget, 7, i * 4096, numbered(i)), 0);
+    assert_int_equal(symbol_table_add(&table, budget, 7, 1, numbered(1)), -ENOSPC);
+    assert_int_equal(symbol_table_add(&table, budget, 7, 4096, numbered(1)), -EEXIST);
+    assert_int_equal(symbol_table_add(&table, budget, 7, 1, NULL), -ENOMEM);
+    for (uint64_t i = 0; i < SYMBOL_TABLE_MAX; i++)
+        assert_int_equal(symbol_table_find(&table, i * 4096)->frames[0].line, i);
+    assert_null(symbol_table_find(&table, 1));
+    assert_true(symbol_table_is_full(&table));
+    assert_true(symbol_budget_bytes(budget) > /* of the symbols, and of a table that is half full */
+                SYMBOL_TABLE_MAX * (sizeof(struct symbol) + sizeof(struct symbol_frame) + 2 * (2 * sizeof(void *))));
+    symbol_table_done(&table);
+    assert_int_equal(symbol_budget_bytes(budget), 0);
+    symbol_budget_unref(budget);
+}
+
+/* As large as an answer can be. */
+static struct symbol *largest(void)
+{
+    static char name[SYMBOL_TEXT_BYTES_MAX + 1];
+    struct symbol_frame frames[SYMBOL_FRAMES_MAX];
+
+    memset(name, 'x', SYMBOL_TEXT_BYTES_MAX);
+    for (size_t i = 0; i < SYMBOL_FRAMES_MAX; i++)
+        frames[i] = (struct symbol_frame){name, name, 1};
+    return symbol_new(frames, SYMBOL_FRAMES_MAX);
+}
+
+static void test_bytes_of_a_table(void **state)
+{
+    const size_t one = 2 * SYMBOL_FRAMES_MAX * SYMBOL_TEXT_BYTES_MAX;
+    struct symbol_budget *budget = symbol_budget_new();
+    struct symbol_table table = {.count = 0};
+    uint64_t count = 0;
+
+    (void)state;
+    while (symbol_table_add(&table, budget, 7, count, largest()) == 0)
+        count++;
+    assert_true(symbol_table_is_full(&table));
+    assert_in_range(count, SYMBOL_TABLE_BYTES_MAX / one - 2, SYMBOL_TABLE_BYTES_MAX / one + 1);
+    assert_int_equal(symbol_table_add(&table, budget, 7, count, numbered(1)), -ENOSPC);
+    assert_int_equal(symbol_table_add(&table, budget, 7, 0, numbered(1)), -EEXIST);
+    assert_non_null(symbol_table_find(&table, count - 1));
+    symbol_table_done(&table);
+    assert_int_equal(symbol_budget_bytes(budget), 0);
+    symbol_budget_unref(budget);
+}
+
+/* A hundred tables of one user stop at half of what there is; others have room, and all of it comes back. */
+static void test_bytes_of_a_user(void **state)
+{
+    enum { TABLES = 100 };
+    static struct symbol_table tables[TABLES];
+    struct symbol_budget *budget = symbol_budget_new();
+    struct symbol_table other = {.count = 0};
+
+    (void)state;
+    for (size_t i = 0; i < TABLES; i++)
+        for (uint64_t k = 0; symbol_table_add(&tables[i], budget, 7, k, largest()) == 0; k++)
+            assert_true(k < SYMBOL_TABLE_MAX);
+    assert_in_range(symbol_budget_bytes(budget), SYMBOL_BUDGET_BYTES / 2, SYMBOL_BUDGET_BYTES / 2 + (1 << 20));
+    assert_false(symbol_table_is_full(&tables[TABLES - 1])); /* it may go on when others have gone */
+    assert_int_equal(symbol_table_add(&tables[TABLES - 1], budget, 7, 1, numbered(1)), -ENOSPC);
+    assert_int_equal(symbol_table_add(&other, budget, 8, 1, numbered(1)), 0);
+    symbol_table_done(&tables[0]);
+    assert_int_equal(symbol_table_add(&tables[TABLES - 1], budget, 7, 1, numbered(1)), 0);
+    symbol_budget_unref(budget); /* tables outlive who made it */
+    for (size_t i = 1; i < TABLES; i++)
+        symbol_table_done(&tables[i]);
+    symbol_table_done(&other);
+}
+
+#define RACE_COUNT 4000u
+
+static const char *fault;
+
+/* What was found once is found again, the same, however the table grows. */
+static void *read_while_it_grows(void *context)
+{
+    static const struct symbol *seen[RACE_COUNT];
+    const struct symbol_table *table = context;
+
+    for (size_t found = 0; found < RACE_COUNT;) {
+        found = 0;
+        for (uint64_t i = 0; i < RACE_COUNT; i++) {
+            const struct symbol *symbol = symbol_table_find(table, i);
+
+            if (seen[i] != NULL && symbol != seen[i]) {
+                fault = "a symbol has moved or gone";
+                return NULL;
+            }
+            if (symbol != NULL && symbol->frames[0].line != i) {
+                fault = "a symbol of another offset";
+                return NULL;
+            }
+            seen[i] = symbol;
+            found += symbol != NULL;
+        }
+    }
+    return NULL;
+}
+
+static void test_readers_of_a_growing_table(void **state)
+{
+    struct symbol_budget *budget = symbol_budget_new();
+    struct symbol_table table = {.count = 0};
+    pthread_t reader;
+
+    (void)state;
+    assert_int_equal(pthread_create(&reader, NULL, read_while_it_grows, &table), 0);
+    for (uint64_t i = 0; i < RACE_COUNT; i++)
+        assert_int_equal(symbol_table_add(&table, budget, 7, i, numbered(i)), 0);
+    pthread_join(reader, NULL);
+    assert_null(fault);
+    symbol_table_done(&table);
+    symbol_budget_unref(budget);
+}
+
+/* CPU time that it takes to find all in a table of that many offsets so far apart: the least of a few times. */
+static uint64_t finding_ns(uint64_t distance, size_t count)
+{
+    struct symbol_budget *budget = symbol_budget_new();
+    struct symbol_table table = {.count = 0};
+    uint64_t least_ns = UINT64_MAX;
+
+    for (uint64_t i = 1; i <= count; i++)
+        assert_int_equal(symbol_table_add(&table, budget, 7, i * distance, symbol_new(NULL, 0)), 0);
+    for (int turn = 0; turn < 3; turn++) {
+        struct timespec begun, ended;
+        uint64_t ns;
+
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begun);
+        for (uint64_t i = 1; i <= count; i++)
+            assert_true(symbol_table_find(&table, i * distance) != NULL);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ended);
+        ns = (uint64_t)(ended.tv_sec - begun.tv_sec) * 1000000000 + (uint64_t)ended.tv_nsec - (uint64_t)begun.tv_nsec;
+        least_ns = ns < least_ns ? ns : least_ns;
+    }
+    symbol_table_done(&table);
+    symbol_budget_unref(budget);
+    return least_ns;
+}
+
+/* Whoever chooses offsets cannot choose where they meet. */
+static void test_offsets_that_would_collide(void **state)
+{
+    uint64_t near_ns = finding_ns(16, SYMBOL_TABLE_MAX - 1),
+             far_ns = finding_ns(UINT64_C(1) << 47, SYMBOL_TABLE_MAX - 1);
+
+    (void)state;
+    if (far_ns > 50 * near_ns)
+        fail_msg("near %llu ns, far %llu ns", (unsigned long long)near_ns, (unsigned long long)far_ns);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_copy_in_one_piece),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_bytes_of_a_table),
+        cmocka_unit_test(test_bytes_of_a_user),
+        cmocka_unit_test(test_readers_of_a_growing_table),
+        cmocka_unit_test(test_offsets_that_would_collide),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_history.c - scans by stamp, and dropping those nobody refers to.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "detect/history.h"
+
+static void stamps_count_up_and_keep_their_times(void **context)
+{
+    struct history history;
+
+    (void)context;
+    assert_int_equal(history_init(&history), 0);
+    for (uint32_t i = 0; i < 1000; i++)
+        assert_int_equal(history_push(&history, (struct history_scan){10 * i, 7 * i}), i);
+    for (uint32_t i = 0; i < 1000; i++) {
+        assert_int_equal(history.scans[i].credit_ns, 10 * i);
+        assert_int_equal(history.scans[i].previous_mono_ns, 7 * i);
+    }
+    history_done(&history);
+}
+
+static void counts_scans_until_a_time(void **context)
+{
+    struct history history;
+
+    (void)context;
+    assert_int_equal(history_init(&history), 0);
+    assert_int_equal(history_count_until(&history, 100), 0);
+    for (uint32_t i = 1; i <= 5; i++)
+        history_push(&history, (struct history_scan){10 * i, 0});
+    assert_int_equal(history_count_until(&history, 9), 0);
+    assert_int_equal(history_count_until(&history, 10), 1);
+    assert_int_equal(history_count_until(&history, 11), 1);
+    assert_int_equal(history_count_until(&history, 49), 4);
+    assert_int_equal(history_count_until(&history, UINT64_MAX), 5);
+    history_done(&history);
+}
+
+static void pruning_keeps_what_is_in_use(void **context)
+{
+    struct history history;
+    uint32_t *marks, pushed = 0;
+
+    (void)context;
+    assert_int_equal(history_init(&history), 0);
+    while (!history_is_full(&history)) {
+        history_push(&history, (struct history_scan){pushed, 2 * pushed});
+        pushed++;
+    }
+    marks = history_prune_begin(&history);
+    assert_non_null(marks);
+    marks[3] = marks[1000] = marks[pushed - 1] = 1;
+    history_prune_end(&history, marks);
+    assert_int_equal(history.count, 3);
+    assert_int_equal(marks[3], 0);
+    assert_int_equal(marks[1000], 1);
+    assert_int_equal(marks[pushed - 1], 2);
+    assert_int_equal(history.scans[1].credit_ns, 1000);
+    assert_int_equal(history.scans[2].previous_mono_ns, 2 * (pushed - 1));
+    assert_false(history_is_full(&history));
+    assert_int_equal(history_push(&history, (struct history_scan){pushed, 0}), 3);
+    free(marks);
+    history_done(&history);
+}
+
+/* With all in use it must not prune at every scan, and with few in use again it must give memory back. */
+static void the_limit_follows_the_use(void **context)
+{
+    struct history history;
+    uint32_t *marks, at_least;
+
+    (void)context;
+    assert_int_equal(history_init(&history), 0);
+    for (int round = 0; round < 3; round++) {
+        while (!history_is_full(&history))
+            history_push(&history, (struct history_scan){history.count, 0});
+        marks = history_prune_begin(&history);
+        for (uint32_t i = 0; i < history.count; i++)
+            marks[i] = 1;
+        at_least = 2 * history.count;
+        history_prune_end(&history, marks);
+        assert_true(history.prune_count >= at_least);
+        free(marks);
+    }
+    marks = history_prune_begin(&history);
+    marks[0] = 1;
+    history_prune_end(&history, marks);
+    free(marks);
+    assert_true(history.capacity <= 2 * history.prune_count);
+    assert_true(history.capacity * sizeof *history.scans <= 128 * 1024);
+    history_done(&history);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stamps_count_up_and_keep_their_times),
+        cmocka_unit_test(counts_scans_until_a_time),
+        cmocka_unit_test(pruning_keeps_what_is_in_use),
+        cmocka_unit_test(the_limit_follows_the_use),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_state.c - the names of states and causes are those of the HTTP interface, both ways.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "detect/state.h"
+
+static void names_are_those_of_the_interface(void **context)
+{
+    (void)context;
+    assert_string_equal(id_state_name(ID_RUNNING), "running");
+    assert_string_equal(id_state_name(ID_IDLE), "idle");
+    assert_string_equal(id_state_name(ID_STALLED), "stalled");
+    assert_string_equal(id_state_name(ID_STOPPED), "stopped");
+    assert_string_equal(id_state_name(ID_EXITED), "exited");
+    assert_string_equal(id_state_name(ID_DEAD), "dead");
+    assert_string_equal(id_cause_name(CAUSE_NONE), "");
+    assert_string_equal(id_cause_name(CAUSE_CORE_DUMP), "core-dump");
+    assert_string_equal(id_cause_name(CAUSE_UNINTERRUPTIBLE), "uninterruptible");
+}
+
+static void every_name_is_found_again(void **context)
+{
+    (void)context;
+    for (int i = 0; i < ID_STATE_COUNT; i++)
+        assert_int_equal(id_state_from_name(id_state_name((enum id_state)i)), i);
+    for (int i = 0; i < CAUSE_COUNT; i++)
+        if (i != CAUSE_NONE)
+            assert_int_equal(id_cause_from_name(id_cause_name((enum id_cause)i)), i);
+}
+
+static void other_names_and_values_are_nothing(void **context)
+{
+    (void)context;
+    assert_int_equal(id_state_from_name("Running"), -1);
+    assert_int_equal(id_state_from_name(""), -1);
+    assert_int_equal(id_cause_from_name(""), -1);
+    assert_int_equal(id_cause_from_name(NULL), -1);
+    assert_int_equal(id_cause_from_name("block"), -1);
+    assert_string_equal(id_state_name((enum id_state)77), "");
+    assert_string_equal(id_cause_name((enum id_cause)77), "");
+    assert_string_equal(id_cause_meaning((enum id_cause)77), "");
+    assert_string_equal(id_cause_meaning(CAUSE_NONE), "not examined yet");
+    for (int i = 0; i < CAUSE_COUNT; i++)
+        assert_true(strlen(id_cause_meaning((enum id_cause)i)) > 10);
+    for (int i = 0; i < ID_STATE_COUNT; i++)
+        assert_true(strlen(id_state_meaning((enum id_state)i)) > 10);
+}
+
+static void a_cause_is_of_one_state(void **context)
+{
+    static const enum id_cause of_stops[] = {CAUSE_SIGNAL, CAUSE_TRACER, CAUSE_FREEZER, CAUSE_CORE_DUMP};
+    int count = 0;
+
+    (void)context;
+    for (int i = 0; i < CAUSE_COUNT; i++)
+        count += id_cause_stops((enum id_cause)i);
+    assert_int_equal(count, sizeof(of_stops) / sizeof(of_stops[0]));
+    for (int i = 0; i < count; i++)
+        assert_true(id_cause_stops(of_stops[i]));
+    assert_false(id_cause_stops(CAUSE_COUNT));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_those_of_the_interface),
+        cmocka_unit_test(every_name_is_found_again),
+        cmocka_unit_test(other_names_and_values_are_nothing),
+        cmocka_unit_test(a_cause_is_of_one_state),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

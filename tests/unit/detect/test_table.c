@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_table.c - columns in order of slot: merging, squeezing out, searching, and giving memory back. Against a model
+ * that is an array with a cell for every slot.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "detect/table.h"
+
+#define SLOTS 300u
+
+static uint64_t random_state;
+
+static uint32_t random_below(uint32_t bound)
+{
+    random_state = random_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(random_state >> 33) % bound;
+}
+
+static void append(struct table *table, uint32_t slot, uint64_t progress)
+{
+    assert_int_equal(table_reserve(table, table->count + 1), 0);
+    table->slots[table->count] = slot;
+    table->progress[table->count] = progress;
+    table->generations[table->count] = slot + 7;
+    table->rules[table->count] = (uint8_t)(slot % (TABLE_RULE_PENDING + 1));
+    table->marks[table->count++] = mark_make(slot, ID_STALLED, CAUSE_BLOCKED);
+}
+
+/* progress_of[slot] is 0 where there is none. */
+static void assert_is(const struct table *table, const uint64_t *progress_of)
+{
+    size_t i = 0;
+
+    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+        size_t index = 12345;
+
+        assert_int_equal(table_find(table, slot, &index), progress_of[slot] != 0);
+        if (!progress_of[slot])
+            continue;
+        assert_int_equal(index, i);
+        assert_int_equal(table->slots[i], slot);
+        assert_int_equal(table->progress[i], progress_of[slot]);
+        assert_int_equal(table->generations[i], slot + 7);
+        assert_int_equal(mark_stamp(table->marks[i]), slot);
+        assert_int_equal(table->rules[i], slot % (TABLE_RULE_PENDING + 1));
+        i++;
+    }
+    assert_int_equal(table->count, i);
+}
+
+static void merges_and_compactions_agree_with_the_model(void **context)
+{
+    struct table table = {0}, added = {0};
+    uint64_t progress_of[SLOTS] = {0};
+
+    (void)context;
+    random_state = 7;
+    for (int round = 0; round < 2000; round++) {
+        const uint32_t add_chance = random_below(100), remove_chance = random_below(100);
+
+        for (size_t i = 0; i < table.count; i++) {
+            if (random_below(100) >= remove_chance)
+                continue;
+            progress_of[table.slots[i]] = 0;
+            table.marks[i] = TABLE_REMOVED;
+        }
+        table_compact(&table);
+        for (uint32_t slot = 0; slot < SLOTS; slot++) {
+            if (progress_of[slot] || random_below(100) >= add_chance)
+                continue;
+            progress_of[slot] = 1 + random_below(1000);
+            append(&added, slot, progress_of[slot]);
+        }
+        assert_int_equal(table_merge(&table, &added), 0);
+        assert_int_equal(added.count, 0);
+        assert_is(&table, progress_of);
+    }
+    table_done(&table);
+    table_done(&added);
+}
+
+static void seeks_from_anywhere(void **context)
+{
+    struct table table = {0};
+
+    (void)context;
+    for (uint32_t i = 0; i < 50; i++)
+        append(&table, 3 * i, 1);
+    for (size_t from = 0; from <= 50; from++) {
+        for (uint32_t slot = 0; slot < 160; slot++) {
+            size_t expected = (slot + 2) / 3 < 50 ? (slot + 2) / 3 : 50;
+
+            assert_int_equal(table_seek(&table, from, slot), expected > from ? expected : from);
+        }
+    }
+    table_done(&table);
+    assert_int_equal(table_seek(&table, 0, 5), 0);
+}
+
+static void gives_memory_back(void **context)
+{
+    struct table table = {0};
+
+    (void)context;
+    for (uint32_t i = 0; i < 100000; i++)
+        append(&table, i, 1);
+    for (uint32_t i = 0; i < 90000; i++)
+        table.marks[i] = TABLE_REMOVED;
+    table_compact(&table);
+    assert_int_equal(table.count, 10000);
+    assert_true(table.capacity <= 2 * 10000 + 64);
+    for (uint32_t i = 0; i < 10000; i++)
+        table.marks[i] = TABLE_REMOVED;
+    table_compact(&table);
+    assert_int_equal(table.count, 0);
+    assert_int_equal(table.capacity, 0);
+    assert_null(table.slots);
+}
+
+static void refuses_what_no_memory_can_hold(void **context)
+{
+    struct table table = {0};
+
+    (void)context;
+    append(&table, 5, 9);
+    assert_int_not_equal(table_reserve(&table, SIZE_MAX / 4), 0);
+    assert_int_equal(table.count, 1);
+    assert_true(table.capacity < 100);
+    assert_int_equal(table.slots[0], 5);
+    assert_int_equal(table.progress[0], 9);
+    table_done(&table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(merges_and_compactions_agree_with_the_model),
+        cmocka_unit_test(seeks_from_anywhere),
+        cmocka_unit_test(gives_memory_back),
+        cmocka_unit_test(refuses_what_no_memory_can_hold),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_cancel.c - threads that are cancelled in the middle of a cold call: librip/thread.c and librip/modules.c. */
+#include "unit/writer_test.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+static void *create_when_cancelled(void *unused)
+{
+    pthread_cancel(pthread_self()); /* takes effect at the next cancellation point, such as open() */
+    CHECK(rip_create_ring(on_stage("ring"), 10));
+    rip_init(0, "cancelled", 9, 0, 0);
+    pthread_testcancel();
+    CHECK(false);
+    return unused;
+}
+
+/* Cancellation in the middle of a cold call would leave the mutex locked for good, and half a ring. */
+SCENE(cancelled_thread)
+{
+    pthread_t thread;
+    void *result;
+
+    CHECK(pthread_create(&thread, NULL, create_when_cancelled, NULL) == 0);
+    CHECK(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED);
+    CHECK(live_count(&rip__writer.view) == 0); /* its id has ended */
+    alarm(60);
+    rip_init(0, "main", 4, 0, 0);
+    CHECK(live_count(&rip__writer.view) == 1);
+}
+
+static atomic_int tid_to_cancel;
+
+static void *register_then_refresh(void *refresh)
+{
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
+    atomic_store(&tid_to_cancel, (int)gettid());
+    if (refresh != NULL)
+        rip_refresh_modules();
+    else
+        rip_init(5, "five", 4, 0, 0);
+    for (;;)
+        pause();
+    return NULL;
+}
+
+/* The thread waits for a lock inside a cold call when it is cancelled, and goes on at once. */
+static void cancel_when_blocked(pthread_t thread)
+{
+    struct rip_process_facts facts;
+    char path[64];
+    int tid;
+
+    while ((tid = atomic_exchange(&tid_to_cancel, 0)) == 0)
+        sleep_ms(1);
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", tid);
+    do {
+        sleep_ms(10);
+        CHECK(rip__process_facts(path, &facts) == 0);
+    } while (facts.state != 'S'); /* there is nothing else that it could wait for */
+    CHECK(pthread_cancel(thread) == 0);
+    sleep_ms(100);
+}
+
+static int cancel_under_loader_lock(struct dl_phdr_info *info, size_t size, void *data)
+{
+    pthread_t *thread = data;
+
+    (void)info;
+    (void)size;
+    CHECK(pthread_create(thread, NULL, register_then_refresh, stage) == 0);
+    cancel_when_blocked(*thread);
+    return 1;
+}
+
+/* Asynchronously, which takes effect on the way out: the id ends all the same, and fork() finds no lock taken. */
+SCENE(cancelled_asynchronously)
+{
+    pthread_t thread;
+
+    CHECK(rip_create_ring(on_stage("ring"), 10));
+    rip_init(1, "main", 4, 0, 0);
+    pthread_mutex_lock(&rip__writer.mutex);
+    CHECK(pthread_create(&thread, NULL, register_then_refresh, NULL) == 0);
+    cancel_when_blocked(thread);
+    pthread_mutex_unlock(&rip__writer.mutex);
+    CHECK(pthread_join(thread, NULL) == 0 && rip_ring->registered_count == 2);
+    CHECK(live_count(&rip__writer.view) == 1);
+    CHECK(dl_iterate_phdr(cancel_under_loader_lock, &thread) == 1);
+    CHECK(pthread_join(thread, NULL) == 0);
+    alarm(60);
+    if (fork() == 0)
+        _exit(0);
+    CHECK(end_of(-1) == 0);
+}
+
+int main(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    puts("skipped: AddressSanitizer's own end of a thread does not survive asynchronous cancellation");
+    return 77;
+#endif
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(cancelled_thread),
+        SCENE_TEST(cancelled_asynchronously),
+    };
+
+    return cmocka_run_group_tests_name("cancel", tests, NULL, NULL);
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_file.c - making and publishing ring files: librip/file.c. */
+#include "unit/writer_test.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+
+static void make_ring(void)
+{
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+}
+
+/* Made ---------------------------------------------------------------------------------------------------------------
+ */
+
+SCENE(made_complete)
+{
+    struct rip_ring_info info;
+    struct stat status;
+
+    umask(0777);
+    make_ring();
+    CHECK(stat(on_stage("ring"), &status) == 0 && (status.st_mode & 07777) == 0640);
+    CHECK(count_on_stage() == 1);
+    CHECK(rip_ring != NULL && rip_ring->magic == RIP_MAGIC);
+    CHECK(rip_ring->file_bytes == (uint64_t)status.st_size);
+    CHECK(rip_ring->slot_capacity == 128); /* 100 rounded up to a word of the bitmap */
+    rip_view_info(&rip__writer.view, &info);
+    CHECK(info.process_high_water == 1);
+    CHECK(info.created_wall_ns != 0 && info.created_boot_ns != 0);
+    CHECK(status.st_blocks * 512 < 64 * 1024); /* sparse */
+}
+
+SCENE(mode_is_not_widened)
+{
+    struct stat status;
+
+    umask(0);
+    make_ring();
+    CHECK(stat(on_stage("ring"), &status) == 0 && (status.st_mode & 07777) == 0640);
+}
+
+SCENE(capacity_zero_is_pid_max)
+{
+    char text[32] = {0};
+    int descriptor = open("/proc/sys/kernel/pid_max", O_RDONLY);
+
+    CHECK(read(descriptor, text, sizeof(text) - 1) > 0);
+    close(descriptor);
+    CHECK(rip_create_ring(on_stage("ring"), 0));
+    CHECK(rip_ring->slot_capacity >= strtoul(text, NULL, 10));
+    rip_init(UINT32_MAX, "largest id", 10, 0, 0);
+    CHECK(rip__thread.slot != NULL && rip_tid == -1);
+}
+
+SCENE(largest_ring)
+{
+    CHECK(rip_create_ring(on_stage("ring"), RIP_CAPACITY_MAX));
+    rip_init(1, "one", 3, 0, 0);
+    CHECK(rip__thread.slot != NULL);
+}
+
+SCENE(descriptor_is_out_of_the_way)
+{
+    struct rlimit limit = {600, 600};
+
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    make_ring();
+    CHECK(rip__ring_fd() >= 512);
+    CHECK(fcntl(rip__ring_fd(), F_GETFD) == FD_CLOEXEC);
+}
+
+SCENE(few_descriptors)
+{
+    struct rlimit limit = {40, 40};
+
+    CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    make_ring();
+    CHECK(rip__file_is_ring(rip__ring_fd()));
+}
+
+SCENE(same_again)
+{
+    make_ring();
+    CHECK(rip_create_ring(on_stage("ring"), 5));
+    CHECK(chdir(stage) == 0);
+    CHECK(rip_create_ring("ring", 5));
+    CHECK(rip_create_ring("./ring", 5));
+    CHECK(rip_ring->slot_capacity == 128);
+    CHECK(!rip_create_ring(on_stage("other"), 5) && errno == EBUSY);
+    CHECK(count_on_stage() == 1 && rip_ring != NULL);
+    if (fork() == 0) {
+        CHECK(rip_create_ring(on_stage("ring"), 5));
+        CHECK(!rip_create_ring(on_stage("other"), 5) && errno == EBUSY);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    CHECK(unlink(on_stage("ring")) == 0 && rip_create_ring(on_stage("ring"), 5)); /* it is that file, with or without */
+    CHECK(count_on_stage() == 0);
+}
+
+/* The same words from another place are another file. */
+SCENE(same_relative_name)
+{
+    CHECK(mkdir(on_stage("folder"), 0755) == 0 && chdir(stage) == 0);
+    CHECK(rip_create_ring("ring", 5));
+    CHECK(chdir("folder") == 0);
+    CHECK(!rip_create_ring("ring", 5) && errno == EBUSY);
+    CHECK(rip_create_ring("../ring", 5));
+    CHECK(unlink("../ring") == 0 && rip_create_ring("../ring", 5));
+    CHECK(rip_create_ring("../folder/../ring", 5));
+}
+
+static void *create_late(void *path)
+{
+    struct rip_process_info process;
+    struct rip_module_info program;
+
+    sleep_ms(100);
+    CHECK(rip_create_ring(path, 5));
+    CHECK(rip_view_process(&rip__writer.view, 0, &process) == RIP_OK);
+    CHECK(process.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+    CHECK(rip_view_module(&rip__writer.view, 0, 0, &program) == RIP_OK && program.path_bytes > 0);
+    _exit(0);
+}
+
+/* /proc/self is the main thread's, and it may have gone. */
+SCENE(main_thread_has_ended)
+{
+    static char path[128];
+    pthread_t thread;
+
+    strcpy(path, on_stage("ring"));
+    CHECK(pthread_create(&thread, NULL, create_late, path) == 0);
+    pthread_exit(NULL);
+}
+
+SCENE(options)
+{
+    struct {
+        struct rip_options options;
+        uint64_t newer;
+    } longer = {.options = {.size_bytes = sizeof(longer), .file = on_stage("ring"), .max_procs = 10}, .newer = 1};
+    struct rip_options options = {.size_bytes = sizeof(options), .file = on_stage("ring"), .max_procs = 10, .flags = 1};
+
+    CHECK(!rip_create_ring_with(NULL) && errno == EINVAL);
+    CHECK(!rip_create_ring_with(&options) && errno == EINVAL);
+    options.flags = 0;
+    options.size_bytes = 8;
+    CHECK(!rip_create_ring_with(&options) && errno == EINVAL);
+    CHECK(!rip_create_ring_with(&longer.options) && errno == EINVAL);
+    longer.newer = 0;
+    CHECK(rip_create_ring_with(&longer.options));
+}
+
+SCENE(not_in_core_dumps)
+{
+    FILE *maps = NULL;
+    char line[512];
+    bool in_ring = false, excluded = false;
+
+    make_ring();
+    maps = fopen("/proc/self/smaps", "r");
+    while (fgets(line, sizeof(line), maps) != NULL) {
+        unsigned long first;
+
+        if (sscanf(line, "%lx-", &first) == 1 && strstr(line, " rw-s ") != NULL)
+            in_ring = first == (unsigned long)(uintptr_t)rip_ring;
+        else if (in_ring && strncmp(line, "VmFlags:", 8) == 0) {
+            excluded = strstr(line, " dd") != NULL;
+            break;
+        }
+    }
+    CHECK(excluded);
+}
+
+/* Refused ------------------------------------------------------------------------------------------------------------
+ */
+
+SCENE(bad_arguments)
+{
+    make_dead("warm"); /* anything that is allocated once is allocated now */
+    check_refused(NULL, 5, EINVAL);
+    check_refused("", 5, EINVAL);
+    check_refused(on_stage("ring"), RIP_CAPACITY_MAX + 1, EINVAL);
+    check_refused(on_stage("missing/ring"), 5, ENOENT);
+    check_refused(on_stage("warm/ring"), 5, ENOTDIR);
+    check_refused(on_stage(""), 5, EISDIR);
+    check_refused(on_stage(".."), 5, EISDIR);
+    check_refused("/proc/ring", 5, EOPNOTSUPP);
+    make_ring();
+}
+
+SCENE(not_on_disk)
+{
+    struct statfs status;
+
+    CHECK(statfs("/", &status) == 0);
+    if (status.f_type == 0x01021994 || status.f_type == (__typeof__(status.f_type))0x858458f6)
+        cannot("the root directory is in memory");
+    check_refused("/rip-unit-ring", 5, EOPNOTSUPP);
+}
+
+SCENE(file_limit_does_not_kill)
+{
+    struct rlimit limit = {1 << 20, 1 << 20};
+
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    check_refused(on_stage("ring"), 100, EFBIG);
+}
+
+static void mount_small(const char *type, const char *options)
+{
+    CHECK(mkdir(on_stage("small"), 0755) == 0);
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("small", on_stage("small"), type, 0, options) < 0)
+        cannot("a file system of its own needs root and a mount namespace");
+}
+
+SCENE(full_tmpfs)
+{
+    mount_small("tmpfs", "size=8k");
+    errno = 0;
+    CHECK(!rip_create_ring(on_stage("small/ring"), 100));
+    CHECK(errno == ENOSPC);
+    CHECK(access(on_stage("small/ring"), F_OK) < 0 && rip_ring == NULL);
+}
+
+SCENE(full_tmpfs_refuses_slots)
+{
+    int others;
+
+    mount_small("tmpfs", "size=96k");
+    CHECK(rip_create_ring(on_stage("small/ring"), 1000));
+    others = open(on_stage("small/filler"), O_WRONLY | O_CREAT, 0600);
+    CHECK(others >= 0);
+    while (write(others, stage, 1) == 1 && lseek(others, 4095, SEEK_CUR) > 0)
+        ;
+    CHECK(errno == ENOSPC);
+    rip_init(5, "five", 4, 3, 4);
+    rip_snap();
+    CHECK(rip__thread.slot == NULL);
+    CHECK(rip_tid == 5 && rip_idx == 3 && rip_ctr == 4); /* truthful: no snap was made */
+    CHECK(rip_ring->refused_memory_count == 1);
+    CHECK(ftruncate(others, 0) == 0);
+    rip_init(5, "five", 4, 3, 4);
+    rip_snap();
+    CHECK(rip__thread.slot != NULL && rip_ctr == 5);
+}
+
+SCENE(ramfs)
+{
+    mount_small("ramfs", NULL);
+    CHECK(rip_create_ring(on_stage("small/ring"), 100));
+    rip_init(5, "five", 4, 0, 0);
+    CHECK(rip__thread.slot != NULL);
+}
+
+/* A failure leaves nothing that a later fork, or a later success, could trip over. */
+SCENE(after_a_failure)
+{
+    write_file("ring", "in the way");
+    CHECK(!rip_create_ring(on_stage("ring"), 5) && errno == EEXIST);
+    if (fork() == 0) {
+        CHECK(!rip__fork_unnoticed());
+        CHECK(rip_create_ring(on_stage("ring2"), 5));
+        rip_init(1, "one", 3, 0, 0);
+        CHECK(rip__thread.slot != NULL && rip__writer.process == 0);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    CHECK(rip_create_ring(on_stage("ring3"), 5));
+    rip_init(1, "one", 3, 0, 0);
+    CHECK(rip__thread.slot != NULL && rip__writer.process == 0);
+}
+
+/* Memory -------------------------------------------------------------------------------------------------------------
+ */
+
+static void check_sparse_when_locked(void)
+{
+    struct stat status;
+
+    CHECK(rip_create_ring(on_stage("ring"), 4 << 20));
+    CHECK(stat(on_stage("ring"), &status) == 0);
+    CHECK(status.st_size > 1500000000);
+    CHECK(status.st_blocks * 512 < 1 << 20);
+    rip_init(1, "one", 3, 0, 0);
+    rip_snap();
+    CHECK(rip_ctr == 1);
+}
+
+SCENE(locked_memory_stays_sparse)
+{
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
+        cannot("mlockall() is not allowed here");
+    check_sparse_when_locked();
+}
+
+/* Locked when the ring is there already, as always under the preload library. */
+SCENE(memory_locked_later_stays_sparse)
+{
+    struct stat status;
+
+    CHECK(rip_create_ring(on_stage("ring"), 4000000));
+    rip_init(1, "one", 3, 0, 0);
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
+        cannot("mlockall() is not allowed here");
+    for (uint32_t id = 2; id < 10000; id++)
+        rip_init(id, NULL, 0, 1, 1);
+    CHECK(rip_ring->registered_count == 9999);
+    CHECK(stat(on_stage("ring"), &status) == 0 && status.st_blocks * 512 < 16 << 20);
+}
+
+/* Each process opens what it needs for itself: also to free what others have left. */
+SCENE(slots_of_others_are_opened)
+{
+    struct looker looker;
+
+    CHECK(rip_create_ring(on_stage("ring"), 10000));
+    if (fork() == 0) {
+        for (uint32_t id = 1; id <= 9000; id++)
+            rip_init(id, NULL, 0, 1, 1);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    looker = look(on_stage("ring"));
+    CHECK(live_count(&looker.view) == 9000);
+    rip__slot_sweep(RIP_NO_PROCESS);
+    CHECK(live_count(&looker.view) == 0);
+}
+
+SCENE(locked_memory_of_an_ordinary_user)
+{
+    struct rlimit limit;
+
+    CHECK(getrlimit(RLIMIT_MEMLOCK, &limit) == 0);
+    if (limit.rlim_cur > 64 << 20)
+        limit.rlim_cur = limit.rlim_max = 64 << 20;
+    if (setrlimit(RLIMIT_MEMLOCK, &limit) < 0 || setresgid(65534, 65534, 65534) < 0 ||
+        setresuid(65534, 65534, 65534) < 0 || mlockall(MCL_FUTURE) < 0)
+        cannot("mlockall() under a limit is not to be had here");
+    check_sparse_when_locked();
+}
+
+/* The document -------------------------------------------------------------------------------------------------------
+ */
+
+static char *read_source(const char *path_in_tree)
+{
+    char path[512];
+    FILE *file;
+    char *text = calloc(1, 1 << 17);
+
+    snprintf(path, sizeof(path), "%.*s%s", (int)(strlen(__FILE__) - strlen("tests/unit/test_file.c")), __FILE__,
+             path_in_tree);
+    file = fopen(path, "r");
+    if (file == NULL)
+        cannot("the sources are not where they were compiled");
+    CHECK(text != NULL && fread(text, 1, (1 << 17) - 1, file) > 0);
+    fclose(file);
+    return text;
+}
+
+/* Each asserted offset of ring.h stands in the table of its structure in ABI.md. */
+SCENE(document_has_the_offsets)
+{
+    char *header = read_source("include/rip/ring.h"), *document = read_source("librip/ABI.md");
+    unsigned found = 0;
+
+    for (char *line = strtok(header, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        char structure[32], field[32], title[64], row[64];
+        unsigned offset;
+        const char *table, *next, *place;
+
+        if (sscanf(line, "RIP_ASSERT_OFFSET(%31[a-z_], %31[a-z_0-9], %u)", structure, field, &offset) != 3 ||
+            strncmp(field, "reserved", 8) == 0)
+            continue;
+        snprintf(title, sizeof(title), "### struct %s ", structure);
+        snprintf(row, sizeof(row), "\n| %u | ", offset);
+        table = strstr(document, title);
+        CHECK(table != NULL);
+        next = strstr(table + 1, "\n#");
+        place = strstr(table, row);
+        CHECK(place != NULL && place < next);
+        place = strstr(place + strlen(row), " | ");
+        CHECK(strncmp(place + 3, field, strlen(field)) == 0 && place[3 + strlen(field)] == ' ');
+        found++;
+    }
+    CHECK(found > 70);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(made_complete),
+        SCENE_TEST(mode_is_not_widened),
+        SCENE_TEST(capacity_zero_is_pid_max),
+        SCENE_TEST(largest_ring),
+        SCENE_TEST(descriptor_is_out_of_the_way),
+        SCENE_TEST(few_descriptors),
+        SCENE_TEST(same_again),
+        SCENE_TEST(same_relative_name),
+        SCENE_TEST(main_thread_has_ended),
+        SCENE_TEST(options),
+        SCENE_TEST(not_in_core_dumps),
+        SCENE_TEST(bad_arguments),
+        SCENE_TEST(not_on_disk),
+        SCENE_TEST(file_limit_does_not_kill),
+        SCENE_TEST(full_tmpfs),
+        SCENE_TEST(full_tmpfs_refuses_slots),
+        SCENE_TEST(ramfs),
+        SCENE_TEST(after_a_failure),
+        SCENE_TEST(locked_memory_stays_sparse),
+        SCENE_TEST(memory_locked_later_stays_sparse),
+        SCENE_TEST(slots_of_others_are_opened),
+        SCENE_TEST(locked_memory_of_an_ordinary_user),
+        SCENE_TEST(document_has_the_offsets),
+    };
+
+    return cmocka_run_group_tests_name("file", tests, NULL, NULL);
+}

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_fork.c - what a fork, a vfork, a spawn and an exec do to a ring: librip/fork.c. */
+#include "unit/writer_test.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+
+static void make_ring(void)
+{
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    rip_init(1, "parent", 6, 0, 0);
+    for (unsigned i = 0; i < 10; i++)
+        rip_snap();
+}
+
+static struct rip_process_info info_of(uint32_t index)
+{
+    struct rip_process_info info;
+
+    CHECK(rip_view_process(&rip__writer.view, index, &info) == RIP_OK);
+    return info;
+}
+
+static void snap_a_lot(void)
+{
+    for (unsigned i = 0; i < 100; i++) {
+        rip_snap();
+        rip_snap_at(&stage);
+        rip_idle();
+    }
+}
+
+/* The slot ------------------------------------------------------------------------------------------------------------
+ */
+
+SCENE(child_never_touches_the_parents_slot)
+{
+    struct rip_slot before, *slot;
+    struct rip_context context;
+
+    make_ring();
+    slot = rip__thread.slot;
+    memcpy(&before, slot, sizeof(before));
+    if (fork() == 0) {
+        CHECK(rip_tid == 0 && rip_idx == 0 && rip_ctr == 0 && rip__thread.slot == NULL);
+        snap_a_lot();
+        rip_switch(&context, NULL);
+        snap_a_lot();
+        rip_exit();
+        CHECK(memcmp(&before, slot, sizeof(before)) == 0);
+        rip_init(1, "child", 5, 0, 0); /* the same id, of another process */
+        CHECK(rip__thread.slot != NULL && rip__thread.slot != slot && rip__thread.slot->process == 1);
+        snap_a_lot();
+        CHECK(memcmp(&before, slot, sizeof(before)) == 0);
+        rip_exit();
+        CHECK(memcmp(&before, slot, sizeof(before)) == 0);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    CHECK(memcmp(&before, slot, sizeof(before)) == 0);
+    CHECK(rip__thread.slot == slot && rip_tid == 1 && rip_ctr == 10);
+    rip_snap();
+    CHECK(slot->count == 11);
+}
+
+SCENE(contexts_of_the_parent_are_inert)
+{
+    struct rip_context context;
+    struct rip_slot before;
+
+    make_ring();
+    CHECK(rip_context_init(&context, 2, "two", 3));
+    memcpy(&before, context.slot, sizeof(before));
+    if (fork() == 0) {
+        struct rip_slot *slot = context.slot;
+
+        rip_switch(NULL, &context);
+        snap_a_lot();
+        rip_context_exit(&context);
+        CHECK(rip_tid == 0 && memcmp(&before, slot, sizeof(before)) == 0);
+        CHECK(rip_context_init(&context, 2, "two", 3) && context.slot != slot);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    CHECK(memcmp(&before, context.slot, sizeof(before)) == 0);
+}
+
+static volatile sig_atomic_t ticks;
+
+static void snap_in_handler(int signal)
+{
+    (void)signal;
+    ticks++;
+    rip_snap();
+}
+
+/* A signal at any instant of the fork, in either process, does not reach the parent's slot from the child. */
+SCENE(handler_that_snaps_during_fork)
+{
+    struct rip_slot *slot;
+
+    make_ring();
+    slot = rip__thread.slot;
+    CHECK(signal(SIGUSR1, snap_in_handler) != SIG_ERR);
+    for (unsigned i = 0; i < 200; i++) {
+        uint64_t count = slot->count;
+        pid_t pid;
+
+        raise(SIGUSR1);
+        CHECK(slot->count == count + 1);
+        pid = fork();
+        if (pid == 0) {
+            for (unsigned n = 0; n < 20; n++)
+                raise(SIGUSR1);
+            _exit(0);
+        }
+        CHECK(end_of(pid) == 0);
+        CHECK(slot->count == count + 1);
+    }
+}
+
+static void (*during_fork)(void);
+
+static void act_during_fork(void)
+{
+    if (during_fork != NULL)
+        during_fork();
+}
+
+/* Registered before the library's own handlers: runs after its prepare, and before its parent and child. */
+__attribute__((constructor(101))) static void register_early(void)
+{
+    pthread_atfork(act_during_fork, act_during_fork, act_during_fork);
+}
+
+SCENE(nothing_is_traced_during_fork)
+{
+    struct rip_slot *slot;
+    pid_t pid;
+
+    make_ring();
+    slot = rip__thread.slot;
+    during_fork = snap_a_lot;
+    pid = fork();
+    if (pid == 0)
+        _exit(slot->count == 10 ? 0 : 1);
+    CHECK(end_of(pid) == 0);
+    CHECK(slot->count == 10 && rip__thread.slot == slot && rip_ctr == 10);
+}
+
+/* The record ----------------------------------------------------------------------------------------------------------
+ */
+
+SCENE(embryo_is_kept_and_born)
+{
+    int go[2], done[2];
+    pid_t pid;
+
+    CHECK(pipe(go) == 0 && pipe(done) == 0);
+    make_ring();
+    pid = fork();
+    if (pid == 0) {
+        tell(done);
+        await(go);
+        rip_init(1, "child", 5, 0, 0);
+        tell(done);
+        await(go);
+        _exit(0);
+    }
+    await(done);
+    CHECK(info_of(1).state == RIP_PROCESS_EMBRYO && info_of(1).pid == (uint32_t)pid);
+    CHECK(info_of(1).parent_pid == (uint32_t)getpid() && info_of(1).flags == RIP_PROCESS_HAS_LIFE_LOCK);
+    tell(go);
+    await(done);
+    CHECK(info_of(1).state == RIP_PROCESS_LIVE && info_of(1).pid == (uint32_t)pid);
+    CHECK(info_of(1).start_time_ticks >= info_of(0).start_time_ticks);
+    CHECK(info_of(1).module_count == info_of(0).module_count && info_of(0).module_count > 0);
+    tell(go);
+    CHECK(end_of(pid) == 0);
+    CHECK(rip_ring->process_high_water == 2);
+}
+
+/* The parent's LIFE lock is not the child's to keep. */
+SCENE(life_of_the_parent_ends_with_it)
+{
+    int go[2], done[2];
+    struct looker looker;
+
+    CHECK(pipe(go) == 0 && pipe(done) == 0);
+    if (fork() == 0) {
+        make_ring();
+        if (fork() == 0) {
+            tell(done);
+            await(go);
+            _exit(0);
+        }
+        await(done);
+        kill(getpid(), SIGKILL);
+    }
+    CHECK(end_of(-1) == 1000 + SIGKILL);
+    looker = look(on_stage("ring"));
+    CHECK(holder_of(looker.descriptor, looker.view.lock_holder_offset) == 0);
+    CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset) == 0);
+    CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset + 1) == -1);
+    tell(go);
+}
+
+/* fork, the parent exits, setsid, fork again, the parent exits, and only the grandchild registers - late. */
+SCENE(double_fork_daemon)
+{
+    int done[2], go[2];
+
+    CHECK(pipe(done) == 0 && pipe(go) == 0);
+    if (fork() == 0) {
+        make_ring();
+        if (fork() != 0)
+            _exit(0);
+        setsid();
+        if (fork() != 0)
+            _exit(0);
+        tell(done);
+        await(go);
+        rip_init(1, "daemon", 6, 0, 0);
+        CHECK(rip__thread.slot != NULL);
+        tell(done);
+        await(go);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    await(done);
+    sleep_ms(1200); /* longer than an unborn embryo is believed */
+    CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
+    tell(go);
+    await(done);
+    CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
+    tell(go);
+    sleep_ms(200);
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+}
+
+/* The same at the worst moment: the parent is gone before the child has run at all. */
+SCENE(parent_gone_before_the_child_runs)
+{
+    for (unsigned i = 0; i < 50; i++) {
+        int done[2];
+
+        CHECK(pipe(done) == 0);
+        if (fork() == 0) {
+            make_ring();
+            if (fork() == 0) {
+                sleep_ms(5);
+                rip_init(1, "child", 5, 0, 0);
+                CHECK(rip__thread.slot != NULL);
+                await(done);
+                _exit(0);
+            }
+            _exit(0);
+        }
+        CHECK(end_of(-1) == 0);
+        if (fork() == 0) {
+            CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
+            _exit(0);
+        }
+        CHECK(end_of(-1) == 0);
+        tell(done);
+        close(done[0]);
+        close(done[1]);
+        CHECK(unlink(on_stage("ring")) == 0);
+    }
+}
+
+/* A helper that was forked and exec'ed, and lives long, does not keep its dead parent's ring. */
+SCENE(exec_child_does_not_keep_the_ring)
+{
+    pid_t helper = 0;
+    int tube[2];
+
+    CHECK(pipe(tube) == 0);
+    if (fork() == 0) {
+        make_ring();
+        helper = fork();
+        if (helper == 0) {
+            execl("/bin/sleep", "sleep", "60", NULL);
+            _exit(1);
+        }
+        CHECK(write(tube[1], &helper, sizeof(helper)) == sizeof(helper));
+        sleep_ms(300);
+        _exit(0);
+    }
+    CHECK(read(tube[0], &helper, sizeof(helper)) == sizeof(helper));
+    CHECK(end_of(-1) == 0 && kill(helper, 0) == 0);
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    kill(helper, SIGKILL);
+}
+
+/* An embryo that somebody took away: the child finds another record. */
+SCENE(stolen_embryo)
+{
+    make_ring();
+    if (fork() == 0) {
+        rip__process_at(1)->generation++;
+        rip__process_at(1)->state = RIP_PROCESS_LIVE;
+        rip_init(1, "child", 5, 0, 0);
+        CHECK(rip__thread.slot != NULL && rip__thread.slot->process == 2);
+        CHECK(info_of(2).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+}
+
+/* Other ways to a process
+ * ---------------------------------------------------------------------------------------------- */
+
+SCENE(vfork_changes_nothing)
+{
+    uint32_t epoch, high_water;
+    struct rip_slot *slot;
+    pid_t pid;
+
+#if defined(RIP_PORTABLE_SNAP) && defined(__x86_64__)
+    cannot("the thread sanitizer makes a fork() of vfork()");
+#endif
+    make_ring();
+    epoch = rip__epoch;
+    high_water = rip_ring->process_high_water;
+    slot = rip__thread.slot;
+    pid = vfork();
+    if (pid == 0) {
+        rip_snap(); /* for the parent, which is waiting */
+        execl("/bin/true", "true", NULL);
+        _exit(1);
+    }
+    CHECK(end_of(pid) == 0);
+    CHECK(rip__epoch == epoch && rip__thread.slot == slot && rip_ring->process_high_water == high_water);
+    rip_snap();
+    CHECK(slot->count == 12);
+    rip_init(2, "two", 3, 0, 0);
+    CHECK(rip__thread.slot != NULL);
+}
+
+SCENE(spawn_changes_nothing)
+{
+    char *const arguments[] = {(char[]){"true"}, NULL};
+    pid_t pid;
+
+    make_ring();
+    CHECK(posix_spawn(&pid, "/bin/true", NULL, NULL, arguments, environ) == 0);
+    CHECK(end_of(pid) == 0);
+    CHECK(rip_ring->process_high_water == 1 && rip__thread.slot->count == 10);
+}
+
+/* A fork that no handler saw, with the mutex held by a thread that the child does not have. */
+SCENE(bare_system_call)
+{
+    struct rip_slot before, *slot;
+
+    make_ring();
+    slot = rip__thread.slot;
+    memcpy(&before, slot, sizeof(before));
+    pthread_mutex_lock(&rip__writer.mutex);
+    if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
+        alarm(60);
+        rip_exit(); /* the first cold call finds out */
+        CHECK(memcmp(&before, slot, sizeof(before)) == 0);
+        rip_init(1, "child", 5, 0, 0);
+        CHECK(rip__thread.slot != NULL && rip__thread.slot != slot && rip__thread.slot->process == 1);
+        snap_a_lot();
+        CHECK(memcmp(&before, slot, sizeof(before)) == 0);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    pthread_mutex_unlock(&rip__writer.mutex);
+}
+
+static pthread_barrier_t all_at_once;
+
+static void *register_at_once(void *unused)
+{
+    pthread_barrier_wait(&all_at_once);
+    rip_init(0, "thread", 6, 0, 0);
+    CHECK(rip__thread.slot != NULL && rip__thread.slot->process == rip__writer.process);
+    pthread_barrier_wait(&all_at_once);
+    return unused;
+}
+
+/* Several threads of such a child find out at the same time: one resets, the others wait for it. */
+SCENE(bare_system_call_then_threads)
+{
+    make_ring();
+    for (unsigned round = 0; round < 50; round++) {
+        pthread_t threads[8];
+
+        if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
+            alarm(60);
+            CHECK(pthread_barrier_init(&all_at_once, NULL, 8) == 0);
+            for (unsigned i = 0; i < 8; i++)
+                CHECK(pthread_create(&threads[i], NULL, register_at_once, NULL) == 0);
+            for (unsigned i = 0; i < 8; i++)
+                CHECK(pthread_join(threads[i], NULL) == 0);
+            CHECK(live_count(&rip__writer.view) == 1); /* the parent's */
+            rip__leave(false);
+            _exit(0);
+        }
+        CHECK(end_of(-1) == 0);
+    }
+    CHECK(rip_ring->process_high_water == 2);
+}
+
+/* Threads
+ * -------------------------------------------------------------------------------------------------------------- */
+
+static void *register_without_end(void *unused)
+{
+    for (;;) {
+        rip_init(0, "busy", 4, 0, 0);
+        rip_snap();
+        rip_exit();
+    }
+    return unused;
+}
+
+/* Another thread is inside the library at the fork: the child must not wait for it. */
+SCENE(fork_while_others_register)
+{
+    pthread_t threads[3];
+
+    make_ring();
+    for (unsigned i = 0; i < 3; i++)
+        CHECK(pthread_create(&threads[i], NULL, register_without_end, NULL) == 0);
+    for (unsigned i = 0; i < 200; i++) {
+        pid_t pid = fork();
+
+        if (pid == 0) {
+            alarm(60);
+            rip_init(0, "child", 5, 0, 0);
+            CHECK(rip__thread.slot != NULL);
+            rip_refresh_modules(); /* the loader has a lock of its own, which no fork handler frees */
+            rip_exit();
+            rip__leave(false);
+            _exit(0);
+        }
+        CHECK(end_of(pid) == 0);
+    }
+}
+
+/* Grandchildren: every generation has records and slots of its own. */
+SCENE(chain_of_children)
+{
+    make_ring();
+    for (unsigned depth = 1; depth <= 10; depth++) {
+        pid_t pid = fork();
+
+        if (pid != 0) {
+            CHECK(end_of(pid) == 0);
+            CHECK(rip__thread.slot != NULL && rip__thread.slot->count == 10);
+            if (depth > 1)
+                _exit(0);
+            return;
+        }
+        if (depth % 2 == 0)
+            rip_refresh_modules();
+        rip_init(1, "child", 5, 0, 0);
+        for (unsigned i = 0; i < 10; i++)
+            rip_snap();
+        CHECK(rip__thread.slot->process == depth && live_count(&rip__writer.view) == depth + 1);
+    }
+    _exit(0);
+}
+
+static void check_life_lock_is_real(void)
+{
+    uint32_t own = rip__writer.process;
+
+    CHECK((info_of(own).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+    CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
+    rip__process_drop_life();
+    CHECK(!rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + own, 1));
+}
+
+/*
+ * A supervisor: it forks its workers and registers only then. The record that its parent kept is still its own, and the
+ * lock it says it has is the one it has: a flag without the lock would make it dead as soon as the other is lost.
+ */
+SCENE(child_that_forks_before_it_registers)
+{
+    int done[2], go[2];
+
+    CHECK(pipe(done) == 0 && pipe(go) == 0);
+    make_ring();
+    if (fork() == 0) {
+        if (fork() == 0) {
+            rip_init(3, "worker", 6, 0, 0);
+            CHECK(rip__writer.process == 2);
+            check_life_lock_is_real();
+            _exit(0);
+        }
+        CHECK(end_of(-1) == 0);
+        rip_init(2, "supervisor", 10, 0, 0);
+        CHECK(rip__writer.process == 1 && rip__thread.slot != NULL);
+        tell(done);
+        await(go);
+        check_life_lock_is_real();
+        _exit(0);
+    }
+    await(done);
+    CHECK(info_of(1).state == RIP_PROCESS_LIVE);
+    CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + 1, 1));
+    tell(go);
+    CHECK(end_of(-1) == 0);
+}
+
+/* Forked unnoticed by a child that has not registered: the record kept for that one is not ours. */
+SCENE(embryo_is_not_inherited)
+{
+    make_ring();
+    if (fork() == 0) {
+        if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
+            rip_init(3, "grandchild", 10, 0, 0);
+            CHECK(rip__writer.process == 2);
+            _exit(0);
+        }
+        CHECK(end_of(-1) == 0);
+        rip_init(2, "child", 5, 0, 0);
+        CHECK(rip__writer.process == 1);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(child_never_touches_the_parents_slot),
+        SCENE_TEST(contexts_of_the_parent_are_inert),
+        SCENE_TEST(handler_that_snaps_during_fork),
+        SCENE_TEST(nothing_is_traced_during_fork),
+        SCENE_TEST(embryo_is_kept_and_born),
+        SCENE_TEST(life_of_the_parent_ends_with_it),
+        SCENE_TEST(double_fork_daemon),
+        SCENE_TEST(parent_gone_before_the_child_runs),
+        SCENE_TEST(exec_child_does_not_keep_the_ring),
+        SCENE_TEST(stolen_embryo),
+        SCENE_TEST(vfork_changes_nothing),
+        SCENE_TEST(spawn_changes_nothing),
+        SCENE_TEST(bare_system_call),
+        SCENE_TEST(bare_system_call_then_threads),
+        SCENE_TEST(fork_while_others_register),
+        SCENE_TEST(chain_of_children),
+        SCENE_TEST(child_that_forks_before_it_registers),
+        SCENE_TEST(embryo_is_not_inherited),
+    };
+
+    return cmocka_run_group_tests_name("fork", tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_modules.c - what the ring says about mapped modules: librip/modules.c. */
+#include "unit/writer_test.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
+
+/* Small libraries that nothing here is linked with. */
+#define LIBRARY_A "libanl.so.1"
+#define LIBRARY_B "libutil.so.1"
+
+static struct rip_module_info module_of(uint32_t process, uint32_t nth)
+{
+    struct rip_module_info info;
+
+    CHECK(rip_view_module(&rip__writer.view, process, nth, &info) == RIP_OK);
+    return info;
+}
+
+static uint32_t module_count(uint32_t process)
+{
+    struct rip_process_info info;
+
+    CHECK(rip_view_process(&rip__writer.view, process, &info) == RIP_OK);
+    return info.module_count;
+}
+
+/* The newest module that holds address; false if there is none. */
+static bool find_module(uint32_t process, uint64_t address, struct rip_module_info *ret_info)
+{
+    for (uint32_t nth = module_count(process); nth-- > 0;) {
+        *ret_info = module_of(process, nth);
+        if (address >= ret_info->start && address < ret_info->end)
+            return true;
+    }
+    return false;
+}
+
+static bool path_ends(const struct rip_module_info *info, const char *tail)
+{
+    size_t bytes = strlen(tail);
+
+    return info->path_bytes >= bytes && memcmp(info->path + info->path_bytes - bytes, tail, bytes) == 0;
+}
+
+/* The build id as the file on disk has it: looks for the note's bytes. */
+static bool file_has_build_id(const char *path, const struct rip_module_info *info)
+{
+    static const unsigned char head[16] = {4, 0, 0, 0, 20, 0, 0, 0, NT_GNU_BUILD_ID, 0, 0, 0, 'G', 'N', 'U', 0};
+    static unsigned char bytes[4096];
+    int descriptor = open(path, O_RDONLY);
+    ssize_t count = read(descriptor, bytes, sizeof(bytes));
+    const unsigned char *found = memmem(bytes, count > 0 ? (size_t)count : 0, head, sizeof(head));
+
+    close(descriptor);
+    return found != NULL && info->build_id_bytes == 20 && memcmp(found + 16, info->build_id, 20) == 0;
+}
+
+SCENE(program_and_its_libraries)
+{
+    struct rip_module_info info;
+    char path[256] = {0};
+
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+    CHECK(find_module(0, (uintptr_t)module_count, &info));
+    CHECK((info.flags & RIP_MODULE_MAIN) != 0 && path_ends(&info, path) && info.path_bytes == strlen(path));
+    CHECK(info.start % 4096 == 0 && info.end % 4096 == 0);
+    CHECK(file_has_build_id(path, &info));
+    CHECK(find_module(0, (uintptr_t)dlsym(RTLD_DEFAULT, "getpid"), &info));
+    CHECK(path_ends(&info, "/libc.so.6") && info.flags == 0 && info.build_id_bytes == 20);
+    CHECK(rip_ring->modules_dropped_count == 0 && rip_ring->module_high_water == module_count(0));
+}
+
+SCENE(program_without_proc)
+{
+    const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    struct rip_module_info info;
+
+    if (chroot(stage) != 0)
+        cannot("chroot() takes root");
+    CHECK(rip_create_ring("/ring", 100));
+    CHECK(find_module(0, (uintptr_t)module_count, &info));
+    CHECK((info.flags & RIP_MODULE_MAIN) != 0 && path_ends(&info, started_as) && info.path_bytes == strlen(started_as));
+}
+
+SCENE(program_that_loses_proc)
+{
+    struct rip_module_info info;
+    char path[256] = {0};
+    uint32_t count;
+
+    CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    count = module_count(0);
+    CHECK(dlopen(LIBRARY_A, RTLD_NOW) != NULL);
+    *(char *)(uintptr_t)getauxval(AT_EXECFN) = '?'; /* not by that name */
+    if (chroot(stage) != 0)
+        cannot("chroot() takes root");
+    rip_refresh_modules();
+    CHECK(module_count(0) == count + 1);
+    CHECK(find_module(0, (uintptr_t)module_count, &info));
+    CHECK(path_ends(&info, path) && info.path_bytes == strlen(path));
+}
+
+static int find_vdso(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    if (info->dlpi_name != NULL && strstr(info->dlpi_name, "vdso") != NULL)
+        *(uint64_t *)data = info->dlpi_addr;
+    return 0;
+}
+
+SCENE(vdso_has_a_name)
+{
+    struct rip_module_info info;
+    uint64_t address = 0;
+
+    dl_iterate_phdr(find_vdso, &address);
+    if (address == 0)
+        cannot("there is no vdso here");
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    CHECK(find_module(0, address, &info) && path_ends(&info, "linux-vdso.so.1"));
+}
+
+SCENE(nothing_new_costs_nothing)
+{
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    for (unsigned i = 1; i < 20; i++) {
+        uint32_t count = module_count(0);
+
+        rip_init(i, "x", 1, 0, 0);
+        rip_refresh_modules();
+        CHECK(module_count(0) == count && rip_ring->module_high_water == count);
+    }
+}
+
+static uint64_t load(const char *name, void **ret_handle)
+{
+    struct link_map *map;
+
+    *ret_handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (*ret_handle == NULL)
+        cannot("a library to load is missing");
+    CHECK(dlinfo(*ret_handle, RTLD_DI_LINKMAP, &map) == 0);
+    return map->l_addr;
+}
+
+SCENE(loaded_later)
+{
+    struct rip_module_info info;
+    uint64_t address;
+    void *handle;
+
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    rip_init(1, "one", 3, 0, 0);
+    address = load(LIBRARY_A, &handle);
+    CHECK(!find_module(0, address, &info));
+    rip_refresh_modules();
+    CHECK(find_module(0, address, &info) && path_ends(&info, LIBRARY_A) && info.bias == address);
+    address = load(LIBRARY_B, &handle);
+    CHECK(!find_module(0, address, &info));
+    rip_init(2, "two", 3, 0, 0); /* notices by itself */
+    CHECK(find_module(0, address, &info) && path_ends(&info, LIBRARY_B));
+}
+
+/* Loaded, unloaded, another in its place, and the first again: the newest entry is right each time. */
+SCENE(unloaded_and_loaded_again)
+{
+    static const char *const names[] = {LIBRARY_A, LIBRARY_B, LIBRARY_A, LIBRARY_A, LIBRARY_B};
+
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    for (unsigned i = 0; i < 5; i++) {
+        struct rip_module_info info;
+        void *handle;
+        uint64_t address = load(names[i], &handle);
+
+        rip_refresh_modules();
+        CHECK(find_module(0, address, &info) && path_ends(&info, names[i]));
+        CHECK(dlclose(handle) == 0);
+    }
+    CHECK(rip_ring->module_high_water <= module_count(0)); /* an entry again is a second index, not a second entry */
+}
+
+SCENE(children_share_entries)
+{
+    struct rip_module_info info;
+    uint32_t high_water, count;
+
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    high_water = rip_ring->module_high_water;
+    count = module_count(0);
+    if (fork() == 0) {
+        uint64_t address;
+        void *handle;
+
+        rip_init(1, "child", 5, 0, 0);
+        CHECK(module_count(1) == count && rip_ring->module_high_water == high_water);
+        address = load(LIBRARY_A, &handle);
+        rip_refresh_modules();
+        CHECK(find_module(1, address, &info) && !find_module(0, address, &info));
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    CHECK(module_count(0) == count);
+    CHECK(rip_ring->module_high_water == high_water + 1);
+}
+
+SCENE(child_without_an_id_writes_nothing)
+{
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    if (fork() == 0) {
+        rip_refresh_modules();
+        CHECK(module_count(1) == 0);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+}
+
+/* What the table has no room for is counted. */
+SCENE(full_tables)
+{
+    uint32_t high_water, count;
+    void *handle;
+
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    high_water = rip_ring->module_high_water;
+    count = module_count(0);
+    rip_ring->module_high_water = RIP_MODULE_MAX;
+    for (uint32_t i = high_water; i < RIP_MODULE_MAX; i++) /* a table that is full is backed */
+        CHECK(rip__populate(rip__writer.geometry.module_offset + i * RIP_MODULE_BYTES, 1) == 0);
+    load(LIBRARY_A, &handle);
+    rip_refresh_modules();
+    CHECK(module_count(0) == count && rip_ring->modules_dropped_count == 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(program_and_its_libraries),
+        SCENE_TEST(program_without_proc),
+        SCENE_TEST(program_that_loses_proc),
+        SCENE_TEST(vdso_has_a_name),
+        SCENE_TEST(nothing_new_costs_nothing),
+        SCENE_TEST(loaded_later),
+        SCENE_TEST(unloaded_and_loaded_again),
+        SCENE_TEST(children_share_entries),
+        SCENE_TEST(child_without_an_id_writes_nothing),
+        SCENE_TEST(full_tables),
+    };
+
+    return cmocka_run_group_tests_name("modules", tests, NULL, NULL);
+}

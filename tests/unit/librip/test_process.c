@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_process.c - records, their locks, and who counts as alive: librip/process.c and librip/liveness.c. */
+#include "unit/writer_test.h"
+
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+static struct rip_process_info info_of(const struct rip_view *view, uint32_t index)
+{
+    struct rip_process_info info;
+
+    CHECK(rip_view_process(view, index, &info) == RIP_OK);
+    return info;
+}
+
+static pid_t start_with_ring(const int ready[2], void (*then)(void))
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        alarm(SCENE_SECONDS);
+        CHECK(rip_create_ring(on_stage("ring"), 100));
+        rip_init(1, "one", 3, 0, 0);
+        tell(ready);
+        then();
+        _exit(0);
+    }
+    await(ready);
+    return pid;
+}
+
+static void wait_here(void)
+{
+    pause();
+}
+
+static void check_locked(const struct looker *looker, pid_t pid)
+{
+    CHECK(holder_of(looker->descriptor, looker->view.lock_holder_offset) == pid);
+    CHECK(holder_of(looker->descriptor, looker->view.lock_life_offset) == -1); /* a description, not a process */
+}
+
+static void check_unlocked(const struct looker *looker)
+{
+    CHECK(holder_of(looker->descriptor, looker->view.lock_holder_offset) == 0);
+    CHECK(holder_of(looker->descriptor, looker->view.lock_life_offset) == 0);
+}
+
+static void close_all(void)
+{
+    close_range(3, UINT32_MAX, 0);
+}
+
+/* Facts ---------------------------------------------------------------------------------------------------------------
+ */
+
+SCENE(record_says_who)
+{
+    struct rip_process_info info;
+    struct rip_process_facts facts;
+
+    prctl(PR_SET_NAME, "a) b (c) 1 2");
+    CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
+    CHECK(strcmp(facts.comm, "a) b (c) 1 2") == 0 && facts.state == 'R' && facts.start_time_ticks != 0);
+    rip__set_preloaded();
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    info = info_of(&rip__writer.view, 0);
+    CHECK(info.state == RIP_PROCESS_LIVE && info.pid == (uint32_t)getpid() && info.uid == geteuid());
+    CHECK(info.start_time_ticks == facts.start_time_ticks && info.parent_pid == (uint32_t)getppid());
+    CHECK(info.pid_namespace == rip__pid_namespace() && info.pid_namespace != 0);
+    CHECK(memcmp(info.comm, facts.comm, sizeof(info.comm)) == 0);
+    CHECK(info.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK | RIP_PROCESS_PRELOADED));
+    CHECK(info.generation == 1 && info.module_count != 0);
+}
+
+/* Locks ---------------------------------------------------------------------------------------------------------------
+ */
+
+SCENE(locks_name_the_holder)
+{
+    int ready[2];
+    struct looker looker;
+    pid_t pid;
+
+    CHECK(pipe(ready) == 0);
+    pid = start_with_ring(ready, wait_here);
+    looker = look(on_stage("ring"));
+    check_locked(&looker, pid);
+    CHECK(kill(pid, SIGKILL) == 0 && end_of(pid) == 1000 + SIGKILL);
+    check_unlocked(&looker);
+}
+
+static int reached[2];
+
+static void close_all_and_wait(void)
+{
+    int descriptor = reached[1];
+
+    CHECK(dup2(descriptor, 2) == 2);
+    close_all();
+    CHECK(write(2, "x", 1) == 1);
+    pause();
+}
+
+/* Closing everything drops the POSIX lock; life goes on, and says so. */
+SCENE(life_survives_closing_everything)
+{
+    int ready[2];
+    struct looker looker;
+    pid_t pid;
+
+    CHECK(pipe(ready) == 0 && pipe(reached) == 0);
+    pid = start_with_ring(ready, close_all_and_wait);
+    await(reached);
+    looker = look(on_stage("ring"));
+    CHECK(holder_of(looker.descriptor, looker.view.lock_holder_offset) == 0);
+    CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset) == -1);
+    CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
+    CHECK(kill(pid, SIGKILL) == 0 && end_of(pid) == 1000 + SIGKILL);
+    check_unlocked(&looker);
+}
+
+static void exec_sleep(void)
+{
+    execl("/bin/sleep", "sleep", "60", NULL);
+}
+
+static void wait_for_unlock(const struct looker *looker)
+{
+    for (unsigned i = 0; i < 500 && holder_of(looker->descriptor, looker->view.lock_life_offset) != 0; i++)
+        sleep_ms(10);
+    check_unlocked(looker);
+}
+
+/* The pid runs on, the address space is gone: the ring is dead, and the same program may make it again. */
+SCENE(exec_drops_both_locks)
+{
+    int ready[2];
+    struct looker looker;
+    pid_t pid;
+
+    CHECK(pipe(ready) == 0);
+    pid = start_with_ring(ready, exec_sleep);
+    looker = look(on_stage("ring"));
+    wait_for_unlock(&looker);
+    CHECK(kill(pid, 0) == 0);
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    CHECK(count_on_stage() == 2);
+    kill(pid, SIGKILL);
+}
+
+SCENE(exec_keeps_locks_until_it_succeeds)
+{
+    struct looker looker;
+    pid_t pid;
+
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    rip__mark_execing(true);
+    CHECK(info_of(&rip__writer.view, 0).state == RIP_PROCESS_EXECING);
+    execl("/nowhere/at/all", "all", NULL);
+    rip__mark_execing(false);
+    CHECK(info_of(&rip__writer.view, 0).state == RIP_PROCESS_LIVE);
+    pid = fork();
+    if (pid == 0) {
+        looker = look(on_stage("ring"));
+        check_locked(&looker, getppid());
+        _exit(0);
+    }
+    CHECK(end_of(pid) == 0);
+}
+
+/* Children
+ * ------------------------------------------------------------------------------------------------------------- */
+
+static void check_child(bool with_descriptors)
+{
+    struct looker looker;
+
+    if (!with_descriptors)
+        close_all();
+    rip_init(1, "child", 5, 0, 0);
+    CHECK(rip__thread.slot != NULL && rip__writer.entered);
+    CHECK(rip__file_is_ring(rip__ring_fd()));
+    if (fork() == 0) {
+        looker = look(on_stage("ring"));
+        CHECK(holder_of(looker.descriptor, looker.view.lock_holder_offset + 1) == getppid());
+        CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset + 1) == -1);
+        CHECK(info_of(&looker.view, 1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        CHECK(info_of(&looker.view, 1).state == RIP_PROCESS_LIVE);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    _exit(0);
+}
+
+static void play_child(bool with_descriptors)
+{
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    rip_init(1, "parent", 6, 0, 0);
+    if (fork() == 0)
+        check_child(with_descriptors);
+    CHECK(end_of(-1) == 0);
+    CHECK(live_count(&rip__writer.view) == 2);
+}
+
+SCENE(child_holds_locks_of_its_own)
+{
+    play_child(true);
+}
+
+SCENE(child_that_closed_everything_finds_the_file)
+{
+    play_child(false);
+}
+
+/* Its number is another file now, and the name another ring: the child goes on without proof, and says so. */
+SCENE(child_that_cannot_find_the_file)
+{
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    CHECK(rename(on_stage("ring"), on_stage("elsewhere")) == 0);
+    CHECK(link("/dev/null", on_stage("ring")) == 0 || symlink("/dev/null", on_stage("ring")) == 0);
+    close_all();
+    if (fork() == 0) {
+        rip_init(1, "child", 5, 0, 0);
+        CHECK(rip__thread.slot != NULL);
+        CHECK(info_of(&rip__writer.view, 1).flags == 0);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+}
+
+static void *pause_for_good(void *unused)
+{
+    pause();
+    return unused;
+}
+
+static void end_main_thread(void)
+{
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, pause_for_good, NULL) == 0);
+    pthread_exit(NULL);
+}
+
+/* Without locks the pid must do; "Z" in its stat may be of the main thread alone. */
+SCENE(process_without_its_main_thread_is_alive)
+{
+    struct rip_evidence evidence = {.descriptor = -1, .pid_namespace = rip__pid_namespace()};
+    struct rip_process_info info = {.state = RIP_PROCESS_LIVE, .pid_namespace = evidence.pid_namespace};
+    struct rip_process_facts facts;
+    pid_t pid = start(end_main_thread);
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    do {
+        sleep_ms(10);
+        CHECK(rip__process_facts(path, &facts) == 0);
+    } while (facts.state != 'Z');
+    info.pid = (uint32_t)pid;
+    info.start_time_ticks = facts.start_time_ticks;
+    CHECK(rip__process_alive(&evidence, 0, &info));
+    CHECK(kill(pid, SIGKILL) == 0);
+    for (unsigned i = 0; i < 500 && rip__process_alive(&evidence, 0, &info); i++)
+        sleep_ms(10);
+    CHECK(!rip__process_alive(&evidence, 0, &info)); /* a zombie, not waited for */
+    CHECK(end_of(pid) == 1000 + SIGKILL);
+}
+
+/* Leaving
+ * -------------------------------------------------------------------------------------------------------------- */
+
+SCENE(leaving_removes_the_file)
+{
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    rip_init(1, "one", 3, 0, 0);
+    rip_init(2, "two", 3, 0, 0);
+    rip__leave(true);
+    CHECK(count_on_stage() == 0 && live_count(&rip__writer.view) == 0);
+    CHECK(rip_tid == 0 && rip__thread.slot == NULL);
+    CHECK(info_of(&rip__writer.view, 0).state == RIP_PROCESS_EXITED);
+    rip_init(3, "three", 5, 0, 0);
+    CHECK(rip__thread.slot == NULL && live_count(&rip__writer.view) == 0);
+    rip__leave(true);
+}
+
+/* Whoever takes the name over may have put his own there between a look and a removal. */
+SCENE(leaving_spares_what_is_being_taken_over)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_TAKEOVER_OFFSET, .l_len = 1};
+    int descriptor;
+
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    descriptor = open(on_stage("ring"), O_RDWR);
+    CHECK(descriptor >= 0 && fcntl(descriptor, F_OFD_SETLK, &lock) == 0);
+    rip__leave(true);
+    CHECK(count_on_stage() == 1);
+}
+
+SCENE(leaving_spares_what_is_not_the_ring)
+{
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    CHECK(rename(on_stage("ring"), on_stage("mine")) == 0);
+    CHECK(symlink("mine", on_stage("ring")) == 0);
+    rip__leave(true);
+    CHECK(count_on_stage() == 2);
+}
+
+/* The last one out removes it: not the parent while a child may still come. */
+SCENE(leaving_with_a_child_alive)
+{
+    int go[2];
+    pid_t pid;
+
+    CHECK(pipe(go) == 0);
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    pid = fork();
+    if (pid == 0) {
+        await(go);
+        CHECK(access(on_stage("ring"), F_OK) == 0);
+        rip_init(1, "child", 5, 0, 0);
+        CHECK(rip__thread.slot != NULL);
+        rip__leave(true);
+        CHECK(access(on_stage("ring"), F_OK) < 0);
+        _exit(0);
+    }
+    rip__leave(true);
+    CHECK(count_on_stage() == 1);
+    tell(go);
+    CHECK(end_of(pid) == 0);
+    CHECK(count_on_stage() == 0);
+}
+
+SCENE(another_ring_after_leaving)
+{
+    struct rip_context context;
+
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    CHECK(rip_context_init(&context, 5, "five", 4));
+    rip_init(1, "one", 3, 0, 0);
+    rip__leave(true);
+    rip__forget_ring();
+    CHECK(rip_ring == NULL && rip__ring_fd() == -1);
+    CHECK(rip_create_ring(on_stage("second"), 100));
+    rip_init(1, "one", 3, 0, 0);
+    CHECK(rip__thread.slot != NULL && live_count(&rip__writer.view) == 1);
+    CHECK(info_of(&rip__writer.view, 0).module_count != 0);
+    rip_switch(NULL, &context); /* of the old ring: inert */
+    CHECK(rip__thread.slot == NULL);
+}
+
+SCENE(descriptor_moves_with_its_lock)
+{
+    int before;
+
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    before = rip__ring_fd();
+    rip__move_ring_fd();
+    CHECK(rip__ring_fd() != before && fcntl(before, F_GETFD) < 0);
+    CHECK(dup2(0, before) == before && close(before) == 0);
+    if (fork() == 0) {
+        struct looker looker = look(on_stage("ring"));
+
+        check_locked(&looker, getppid());
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+}
+
+/* The table of processes ----------------------------------------------------------------------------------------------
+ */
+
+static void enter_and(void (*then)(void))
+{
+    if (fork() == 0) {
+        rip_init(1, "child", 5, 0, 0);
+        CHECK(rip__thread.slot != NULL);
+        then();
+        _exit(0);
+    }
+    CHECK(end_of(-1) >= 0);
+}
+
+static void leave_in_order(void)
+{
+    rip__leave(false);
+}
+
+static void be_killed(void)
+{
+    kill(getpid(), SIGKILL);
+}
+
+SCENE(records_of_the_exited_are_reused)
+{
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    for (unsigned i = 0; i < 200; i++)
+        enter_and(leave_in_order);
+    CHECK(rip_ring->process_high_water == 2 && live_count(&rip__writer.view) == 0);
+    CHECK(rip_ring->refused_process_count == 0);
+}
+
+/* Not before the table is full: until then a dead process stays to be looked at. */
+SCENE(records_of_the_dead_are_reused_at_last)
+{
+    CHECK(rip_create_ring(on_stage("ring"), 300));
+    for (unsigned i = 0; i < 2 * RIP_PROCESS_MIN; i++)
+        enter_and(be_killed);
+    CHECK(rip_ring->process_capacity == 75 && rip_ring->process_high_water == 75);
+    CHECK(rip_ring->refused_process_count == 0);
+    CHECK(live_count(&rip__writer.view) == 74); /* each reuse freed the slot that the dead one had */
+}
+
+SCENE(too_many_processes)
+{
+    int go[2], done[2];
+    unsigned traced = 0;
+
+    CHECK(pipe(go) == 0 && pipe(done) == 0);
+    CHECK(rip_create_ring(on_stage("ring"), 256)); /* 64 records */
+    for (unsigned i = 0; i < 70; i++) {
+        if (fork() == 0) {
+            rip_init(1, "child", 5, 0, 0);
+            rip_snap();
+            tell(done);
+            await(go);
+            _exit(rip__thread.slot != NULL);
+        }
+        await(done);
+    }
+    for (unsigned i = 0; i < 70; i++)
+        tell(go);
+    for (unsigned i = 0; i < 70; i++)
+        traced += (unsigned)end_of(-1);
+    CHECK(traced == 63 && rip_ring->refused_process_count == 7);
+}
+
+/* Fork and exec, as a shell does: the child's embryo ends with the exec, and its record is used again. */
+SCENE(embryos_that_exec_do_not_fill_the_table)
+{
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    for (unsigned i = 0; i < 150; i++) {
+        pid_t pid = fork();
+
+        if (pid == 0)
+            execl("/bin/true", "true", NULL);
+        CHECK(end_of(pid) == 0);
+    }
+    CHECK(rip_ring->process_high_water == 2);
+    enter_and(leave_in_order);
+    CHECK(rip_ring->refused_process_count == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(record_says_who),
+        SCENE_TEST(locks_name_the_holder),
+        SCENE_TEST(life_survives_closing_everything),
+        SCENE_TEST(exec_drops_both_locks),
+        SCENE_TEST(exec_keeps_locks_until_it_succeeds),
+        SCENE_TEST(child_holds_locks_of_its_own),
+        SCENE_TEST(child_that_closed_everything_finds_the_file),
+        SCENE_TEST(child_that_cannot_find_the_file),
+        SCENE_TEST(process_without_its_main_thread_is_alive),
+        SCENE_TEST(leaving_removes_the_file),
+        SCENE_TEST(leaving_spares_what_is_being_taken_over),
+        SCENE_TEST(leaving_spares_what_is_not_the_ring),
+        SCENE_TEST(leaving_with_a_child_alive),
+        SCENE_TEST(another_ring_after_leaving),
+        SCENE_TEST(descriptor_moves_with_its_lock),
+        SCENE_TEST(records_of_the_exited_are_reused),
+        SCENE_TEST(records_of_the_dead_are_reused_at_last),
+        SCENE_TEST(too_many_processes),
+        SCENE_TEST(embryos_that_exec_do_not_fill_the_table),
+    };
+
+    return cmocka_run_group_tests_name("process", tests, NULL, NULL);
+}

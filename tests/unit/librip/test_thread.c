@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_thread.c - which id is on which thread, fresh or resumed, and the globals: librip/thread.c. */
+#include "unit/writer_test.h"
+
+#include <pthread.h>
+#include <sys/time.h>
+
+static void make_ring(uint32_t max_procs)
+{
+    CHECK(rip_create_ring(on_stage("ring"), max_procs));
+}
+
+static void snap(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        rip_snap();
+}
+
+static struct rip_slot *own_slot(void)
+{
+    CHECK(rip__thread.slot != NULL);
+    return rip__thread.slot;
+}
+
+static struct rip_id_info own_info(void)
+{
+    struct rip_id_info info;
+
+    CHECK(rip_view_id(&rip__writer.view, rip__slot_index(own_slot()), &info) == RIP_OK);
+    return info;
+}
+
+/* Number of crumbs that the reader is certain of; each must be of a snap that was made. */
+static size_t own_trail(struct rip_crumb crumbs[RIP_ENTRY_COUNT])
+{
+    uint64_t snap_count = own_info().snap_count;
+    size_t count;
+
+    CHECK(rip_view_trail(&rip__writer.view, rip__slot_index(own_slot()), crumbs, &count) == RIP_OK);
+    for (size_t i = 0; i < count; i++)
+        CHECK(crumbs[i].snap == snap_count - i);
+    return count;
+}
+
+static bool globals_are(pid_t tid, unsigned idx, unsigned ctr)
+{
+    return rip_tid == tid && rip_idx == (uint8_t)idx && rip_ctr == (uint8_t)ctr;
+}
+
+/* Without a ring, without an id ---------------------------------------------------------------------------------------
+ */
+
+SCENE(nothing_before)
+{
+    snap(3);
+    rip_idle();
+    rip_exit();
+    rip_switch(NULL, NULL);
+    rip_snap_at(&stage);
+    CHECK(globals_are(0, 0, 0));
+    rip_init(9, "nine", 4, 17, 18); /* no ring: what was asked for is shown all the same */
+    CHECK(globals_are(9, 17, 18) && rip__thread.slot == NULL);
+    snap(3);
+    CHECK(globals_are(9, 17, 18));
+    make_ring(10);
+    snap(3);
+    CHECK(globals_are(9, 17, 18) && live_count(&rip__writer.view) == 0);
+    rip_init(9, "nine", 4, 17, 18);
+    snap(3);
+    CHECK(globals_are(9, 20, 21));
+    rip_exit();
+    CHECK(globals_are(0, 0, 0) && live_count(&rip__writer.view) == 0);
+    snap(3);
+    rip_exit();
+    CHECK(globals_are(0, 0, 0));
+}
+
+/* Registration --------------------------------------------------------------------------------------------------------
+ */
+
+SCENE(fresh_id)
+{
+    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_id_info info;
+
+    make_ring(10);
+    rip_init(0, "main thread", 4, 0, 0);
+    CHECK(globals_are(gettid(), 0, 0));
+    info = own_info();
+    CHECK(info.id == (uint32_t)gettid() && info.tid == (uint32_t)gettid() && info.kind == RIP_KIND_THREAD);
+    CHECK(info.name_bytes == 4 && memcmp(info.name, "main", 4) == 0);
+    CHECK(info.progress == 0 && info.snap_count == 0 && info.idle == 0 && own_trail(crumbs) == 0);
+    CHECK(info.process == 0 && info.generation % 2 == 0 && info.registered_boot_ns != 0);
+    snap(1);
+    CHECK(globals_are(gettid(), 1, 1) && own_trail(crumbs) == 1);
+    CHECK(crumbs[0].address - (uintptr_t)snap + 65536 < 131072); /* in this program's text */
+    snap(299);
+    CHECK(globals_are(gettid(), 300, 300) && own_info().progress == 300 && own_trail(crumbs) == RIP_ENTRY_COUNT);
+}
+
+SCENE(long_and_strange_names)
+{
+    char name[200];
+    struct rip_id_info info;
+
+    make_ring(10);
+    memset(name, 0xff, sizeof(name));
+    name[1] = '\0';
+    rip_init(1, name, sizeof(name), 0, 0);
+    info = own_info();
+    CHECK(info.name_bytes == RIP_NAME_BYTES && memcmp(info.name, name, RIP_NAME_BYTES) == 0);
+    rip_init(2, NULL, 77, 0, 0);
+    CHECK(own_info().name_bytes == 0);
+    rip_init(3, "", 0, 0, 0);
+    CHECK(own_info().name_bytes == 0);
+}
+
+/* Whatever a program starts with, after n snaps both have advanced by n, and progress is n. */
+SCENE(globals_are_truthful)
+{
+    static const unsigned values[] = {0, 1, 2, 31, 32, 127, 128, 200, 254, 255};
+    const unsigned count = sizeof(values) / sizeof(values[0]);
+    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+
+    make_ring(10);
+    for (unsigned i = 0; i < count * count; i++) {
+        unsigned idx = values[i / count], ctr = values[i % count];
+
+        rip_init(5, "five", 4, (uint8_t)idx, (uint8_t)ctr);
+        for (unsigned n = 0; n <= 300; n++) {
+            CHECK(globals_are(5, idx + n, ctr + n));
+            CHECK(own_info().snap_count == n);
+            CHECK(own_trail(crumbs) == (n < RIP_ENTRY_COUNT ? n : RIP_ENTRY_COUNT));
+            snap(1);
+        }
+        rip_exit();
+    }
+    CHECK(live_count(&rip__writer.view) == 0);
+}
+
+/* Fresh or resumed ----------------------------------------------------------------------------------------------------
+ */
+
+struct again {
+    unsigned snaps;      /* before */
+    const char *name;    /* given the second time */
+    unsigned idx, ctr;   /* ... */
+    uint64_t snap_count; /* afterwards */
+};
+
+SCENE(fresh_or_resumed)
+{
+    static const struct again cases[] = {
+        {10, "same", 0, 0, 0},       /* begun anew */
+        {10, NULL, 0, 0, 10},        /* no name: resumed, though the counter disagrees */
+        {10, "same", 10, 10, 10},    /* what it had */
+        {10, "other", 10, 10, 10},   /* a new name does not end it */
+        {10, "same", 0, 10, 10},     /* another index */
+        {10, "same", 10, 0, 10},     /* another counter */
+        {10, "same", 200, 77, 10},   /* both */
+        {256, "same", 0, 0, 256},    /* a coroutine's counter that came round */
+        {512, "same", 0, 0, 512},    /* again */
+        {257, "same", 0, 0, 0},      /* not round */
+        {0, "same", 0, 0, 0},        /* never ran */
+        {1000, "same", 9, 11, 1000}, /* both, after wrapping */
+    };
+
+    make_ring(10);
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct again *again = &cases[i];
+        struct rip_crumb before[RIP_ENTRY_COUNT], after[RIP_ENTRY_COUNT];
+        struct rip_slot *slot;
+        size_t count;
+
+        rip_init(5, "same", 4, 0, 0);
+        slot = own_slot();
+        snap(again->snaps);
+        count = own_trail(before);
+        rip_init(6, "between", 7, 0, 0);
+        rip_init(5, again->name, 5, (uint8_t)again->idx, (uint8_t)again->ctr);
+        CHECK(own_slot() == slot);
+        CHECK(globals_are(5, again->idx, again->ctr));
+        CHECK(own_info().snap_count == again->snap_count);
+        CHECK(own_trail(after) == (again->snap_count != 0 ? count : 0));
+        if (again->snap_count != 0)
+            CHECK(memcmp(before, after, count * sizeof(before[0])) == 0);
+        snap(40);
+        CHECK(globals_are(5, again->idx + 40, again->ctr + 40));
+        CHECK(own_info().snap_count == again->snap_count + 40 && own_trail(after) == RIP_ENTRY_COUNT);
+        rip_exit();
+        rip_init(6, NULL, 0, 0, 0);
+        rip_exit();
+    }
+}
+
+/* Counter after counter that disagrees: the bias stays a byte, and progress exact. */
+SCENE(resumed_with_ever_other_counters)
+{
+    uint64_t snaps = 0;
+    unsigned seed = 1;
+
+    make_ring(10);
+    rip_init(5, "five", 4, 3, 250);
+    for (unsigned round = 0; round < 2000; round++) {
+        unsigned idx = (unsigned)rand_r(&seed) % 256, ctr = (unsigned)rand_r(&seed) % 256;
+        unsigned more = (unsigned)rand_r(&seed) % 70;
+        struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+
+        rip_init(5, NULL, 0, (uint8_t)idx, (uint8_t)ctr);
+        snap(more);
+        snaps += more;
+        CHECK(globals_are(5, idx + more, ctr + more));
+        CHECK(own_info().snap_count == snaps);
+        CHECK(own_trail(crumbs) == (snaps < RIP_ENTRY_COUNT ? snaps : RIP_ENTRY_COUNT));
+        CHECK(own_info().idle == 0);
+    }
+}
+
+SCENE(fresh_is_seen_by_generation)
+{
+    uint32_t generation;
+
+    make_ring(10);
+    rip_init(5, "five", 4, 0, 0);
+    generation = own_info().generation;
+    snap(3);
+    rip_init(5, "five", 4, 3, 3);
+    CHECK(own_info().generation == generation);
+    rip_init(5, "five", 4, 0, 0);
+    CHECK(own_info().generation == generation + 2 && own_info().progress == 0);
+    CHECK(rip_ring->registered_count == 2);
+}
+
+/* Several ids ---------------------------------------------------------------------------------------------------------
+ */
+
+SCENE(several_ids_on_one_thread)
+{
+    struct rip_slot *first;
+
+    make_ring(10);
+    rip_init(1, "one", 3, 0, 0);
+    first = own_slot();
+    CHECK(own_info().kind == RIP_KIND_THREAD);
+    snap(5);
+    rip_init(2, "two", 3, 0, 0);
+    CHECK(own_slot() != first && own_info().kind == RIP_KIND_COROUTINE);
+    CHECK(first->tid == 0 && first->kind == RIP_KIND_COROUTINE);
+    CHECK(live_count(&rip__writer.view) == 2);
+    snap(7);
+    rip_init(1, "one", 3, 5, 5);
+    CHECK(own_slot() == first && own_info().snap_count == 5 && own_info().tid == (uint32_t)gettid());
+    rip_exit();
+    CHECK(live_count(&rip__writer.view) == 1);
+    rip_init(2, "two", 3, 7, 7);
+    CHECK(own_info().snap_count == 7);
+}
+
+static pthread_barrier_t meeting;
+
+static void *take_id_five(void *unused)
+{
+    (void)unused;
+    rip_init(5, "five", 4, rip__ctr, 10);
+    CHECK(own_info().snap_count == 10 && own_info().tid == (uint32_t)gettid());
+    pthread_barrier_wait(&meeting);
+    pthread_barrier_wait(&meeting);
+    CHECK(own_info().id == 5);
+    return NULL;
+}
+
+/* The thread that had it may neither end it nor call it its own any more. */
+SCENE(id_moves_to_another_thread)
+{
+    pthread_t thread;
+
+    make_ring(10);
+    pthread_barrier_init(&meeting, NULL, 2);
+    rip_init(5, "five", 4, 0, 0);
+    snap(10);
+    CHECK(pthread_create(&thread, NULL, take_id_five, NULL) == 0);
+    pthread_barrier_wait(&meeting);
+    rip_exit();
+    CHECK(globals_are(0, 0, 0) && live_count(&rip__writer.view) == 1);
+    pthread_barrier_wait(&meeting);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(live_count(&rip__writer.view) == 0); /* it ended with the thread it was on */
+}
+
+static void *end_with_two_ids(void *unused)
+{
+    (void)unused;
+    rip_init(1, "one", 3, 0, 0);
+    rip_init(0, "thread", 6, 0, 0);
+    rip_snap();
+    return NULL;
+}
+
+SCENE(thread_end_ends_its_id)
+{
+    pthread_t thread;
+
+    make_ring(10);
+    for (unsigned i = 0; i < 300; i++) { /* more than there are slots */
+        CHECK(pthread_create(&thread, NULL, end_with_two_ids, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+        CHECK(live_count(&rip__writer.view) == 1); /* id 1 is on no thread, and lives */
+    }
+    CHECK(rip_ring->refused_full_count == 0);
+}
+
+static pthread_key_t late_key;
+
+static void register_late(void *unused)
+{
+    (void)unused;
+    rip_init(0, "late", 4, 0, 0);
+}
+
+static void *end_late(void *unused)
+{
+    (void)unused;
+    rip_init(0, "early", 5, 0, 0);
+    pthread_setspecific(late_key, &late_key);
+    return NULL;
+}
+
+/* A destructor that runs after ours registers again: that id ends with the thread, too. */
+SCENE(id_registered_by_a_destructor)
+{
+    pthread_t thread;
+
+    make_ring(10);
+    rip_init(0, "main", 4, 0, 0);
+    pthread_key_create(&late_key, register_late);
+    CHECK(pthread_create(&thread, NULL, end_late, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(live_count(&rip__writer.view) == 1);
+}
+
+/* Contexts ------------------------------------------------------------------------------------------------------------
+ */
+
+SCENE(contexts)
+{
+    struct rip_context main_context, one, two, refused;
+
+    make_ring(64);
+    rip_init(0, "main", 4, 0, 0);
+    snap(4);
+    CHECK(rip_context_init(&one, 1, "one", 3));
+    CHECK(!rip_context_init(&two, 1, "one", 3) && errno == EEXIST);
+    CHECK(rip_context_init(&two, 2, "two", 3));
+    CHECK(globals_are(gettid(), 4, 4) && live_count(&rip__writer.view) == 3);
+    CHECK(one.slot->tid == 0 && one.slot->kind == RIP_KIND_COROUTINE);
+    rip_switch(&main_context, &one);
+    CHECK(globals_are(1, 0, 0) && own_info().tid == (uint32_t)gettid());
+    snap(300);
+    rip_switch(&one, &two);
+    CHECK(globals_are(2, 0, 0) && one.slot->tid == 0);
+    snap(2);
+    rip_switch(&two, &one);
+    CHECK(globals_are(1, 300, 300) && own_info().progress == 300);
+    rip_context_exit(&one); /* on a thread: it must be taken off first */
+    CHECK(live_count(&rip__writer.view) == 3);
+    rip_init(1, "one", 3, rip_idx, rip_ctr);
+    rip_exit();
+    rip_switch(NULL, &main_context);
+    CHECK(globals_are(gettid(), 4, 4));
+    rip_context_exit(&two);
+    CHECK(two.slot == NULL && live_count(&rip__writer.view) == 1);
+    rip_switch(&main_context, &two); /* inert: untraced */
+    snap(3);
+    CHECK(globals_are(0, 0, 0));
+    rip_switch(NULL, &main_context);
+    for (uint32_t id = 10; id < 73; id++)
+        CHECK(rip_context_init(&one, id, NULL, 0));
+    CHECK(!rip_context_init(&refused, 100, NULL, 0) && errno == ENOSPC && refused.slot == NULL);
+}
+
+SCENE(context_without_a_ring)
+{
+    struct rip_context context;
+
+    CHECK(!rip_context_init(&context, 1, "one", 3) && errno == ENOENT);
+    rip_switch(NULL, &context);
+    snap(3);
+    rip_context_exit(&context);
+}
+
+/* The coroutine that is put on the thread comes out of the place where the one before goes. */
+SCENE(switch_with_one_context)
+{
+    struct rip_context context;
+
+    make_ring(10);
+    rip_init(1, "one", 3, 0, 0);
+    snap(5);
+    CHECK(rip_context_init(&context, 2, "two", 3));
+    rip_switch(&context, &context);
+    CHECK(globals_are(2, 0, 0) && own_info().id == 2);
+    CHECK(context.id == 1 && context.ctr == 5);
+    rip_switch(&context, &context);
+    CHECK(globals_are(1, 5, 5) && own_info().id == 1);
+}
+
+/* Idle, errno, signals ------------------------------------------------------------------------------------------------
+ */
+
+SCENE(idle_ends_by_itself)
+{
+    make_ring(10);
+    rip_init(5, "five", 4, 0, 0);
+    CHECK(own_info().idle == 0);
+    rip_idle();
+    CHECK(own_info().idle == 1);
+    rip_init(6, "six", 3, 0, 0);
+    rip_init(5, NULL, 0, 77, 33); /* idle stays with the id, whatever its counter */
+    CHECK(own_info().idle == 1);
+    rip_snap();
+    CHECK(own_info().idle == 0);
+}
+
+SCENE(errno_is_kept)
+{
+    struct rip_context context;
+
+    errno = 4711;
+    CHECK(rip_create_ring(on_stage("ring"), 10));
+    CHECK(errno == 4711);
+    CHECK(rip_create_ring(on_stage("ring"), 10) && errno == 4711);
+    rip_init(5, "five", 4, 0, 0);
+    rip_snap();
+    rip_refresh_modules();
+    CHECK(rip_context_init(&context, 9, NULL, 0));
+    rip_context_exit(&context);
+    rip_exit();
+    CHECK(errno == 4711);
+    if (fork() == 0) {
+        CHECK(errno == 4711);
+        rip_init(5, "five", 4, 0, 0);
+        CHECK(errno == 4711 && rip__thread.slot != NULL);
+        _exit(0);
+    }
+    CHECK(errno == 4711);
+    CHECK(end_of(-1) == 0);
+}
+
+static volatile unsigned handler_snaps;
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+    for (unsigned i = 0; i < 3; i++)
+        rip_snap();
+    handler_snaps += 3;
+}
+
+static void interrupt_every_us(long us)
+{
+    struct itimerval timer = {{0, us}, {0, us}};
+
+    CHECK(signal(SIGVTALRM, on_alarm) != SIG_ERR);
+    CHECK(setitimer(ITIMER_VIRTUAL, &timer, NULL) == 0);
+}
+
+/* The count never goes back, and none of either side's snaps is lost. */
+SCENE(handler_that_snaps)
+{
+    struct itimerval off = {0};
+    uint64_t last = 0, snaps = 0;
+
+    make_ring(10);
+    rip_init(5, "five", 4, 0, 0);
+    interrupt_every_us(1000);
+    while (handler_snaps < 600) {
+        uint64_t count;
+
+        snap(1);
+        snaps++;
+        count = rip_load_relaxed(&own_slot()->count);
+        CHECK(count > last);
+        last = count;
+    }
+    CHECK(setitimer(ITIMER_VIRTUAL, &off, NULL) == 0);
+    rip_snap();
+    last = own_info().progress;
+    CHECK(last == snaps + handler_snaps + 1 && globals_are(5, (unsigned)last, (unsigned)last));
+}
+
+/* A handler in the middle of rip_init() and rip_exit() snaps for one id, the other, or nobody; never astray. */
+SCENE(handler_that_snaps_while_ids_change)
+{
+    struct itimerval off = {0};
+
+    make_ring(64);
+    interrupt_every_us(500);
+    for (uint32_t round = 0; handler_snaps < 300; round++) {
+        rip_init(1 + round % 7, "x", 1, 0, 0);
+        rip_snap();
+        if (round % 3 == 0)
+            rip_exit();
+    }
+    CHECK(setitimer(ITIMER_VIRTUAL, &off, NULL) == 0);
+    CHECK(rip_ring->refused_full_count == 0 && live_count(&rip__writer.view) <= 7);
+    for (uint32_t i = 8; i < 64; i++)
+        CHECK(rip__slot_at(i)->count == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(nothing_before),
+        SCENE_TEST(fresh_id),
+        SCENE_TEST(long_and_strange_names),
+        SCENE_TEST(globals_are_truthful),
+        SCENE_TEST(fresh_or_resumed),
+        SCENE_TEST(resumed_with_ever_other_counters),
+        SCENE_TEST(fresh_is_seen_by_generation),
+        SCENE_TEST(several_ids_on_one_thread),
+        SCENE_TEST(id_moves_to_another_thread),
+        SCENE_TEST(thread_end_ends_its_id),
+        SCENE_TEST(id_registered_by_a_destructor),
+        SCENE_TEST(contexts),
+        SCENE_TEST(context_without_a_ring),
+        SCENE_TEST(switch_with_one_context),
+        SCENE_TEST(idle_ends_by_itself),
+        SCENE_TEST(errno_is_kept),
+        SCENE_TEST(handler_that_snaps),
+        SCENE_TEST(handler_that_snaps_while_ids_change),
+    };
+
+    return cmocka_run_group_tests_name("thread", tests, NULL, NULL);
+}

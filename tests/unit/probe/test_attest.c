@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_attest.c - which process a record is believed to be of, by real locks, processes and /proc, and what is not
+ * believed whoever says so: ripd/probe/child/attest.c. What takes several users is skipped where we are not root.
+ */
+#include "unit/locker.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
+#include <linux/magic.h>
+
+#include <librip.h>
+
+#include "os/sigbus.h"
+#include "probe/child/attest.h"
+
+struct scene {
+    struct ring_stage stage;
+    struct ring_builder ring; /* "ring" */
+    pid_t pid;                /* of record 0, holds its lock; 0 = none */
+    struct attested attested;
+    int proc;
+};
+
+/* Everything is right: one that holds the lock of its record. */
+static void begin(struct scene *scene, uid_t user, void (*then)(void *context))
+{
+    *scene = (struct scene){.proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    assert_int_equal(sigbus_install(), 0); /* cmocka sets a handler of its own before each test */
+    ring_stage_open(&scene->stage);
+    assert_int_equal(chmod(scene->stage.directory, 0777), 0);
+    locker_ring(&scene->stage, "ring", user, &scene->ring);
+    scene->pid = locker_start(&scene->stage, "ring", &scene->ring, 0, user, then);
+}
+
+static void end(struct scene *scene)
+{
+    if (scene->pid != 0)
+        ring_stage_end(scene->pid);
+    ring_stage_release(&scene->ring);
+    ring_stage_close(&scene->stage);
+    close(scene->proc);
+}
+
+static const char *path_of(const struct scene *scene)
+{
+    return ring_stage_path(&scene->stage, "ring");
+}
+
+/* Asks about a record of a file; whatever is refused leaves no descriptor, and what it was to fill in as it was. */
+static int ask_file(struct scene *scene, const char *path, uint32_t record)
+{
+    const struct attested before = {.pid = 7, .process = 8, .hold = 9};
+    size_t descriptors = count_descriptors();
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), result;
+
+    assert_true(descriptor >= 0);
+    scene->attested = before;
+    result = attest_open(&scene->attested, scene->proc, descriptor, record);
+    if (result != 0) {
+        assert_int_equal(count_descriptors(), descriptors);
+        assert_memory_equal(&scene->attested, &before, sizeof(before));
+    }
+    return result;
+}
+
+static int ask(struct scene *scene, uint32_t record)
+{
+    int result = ask_file(scene, path_of(scene), record);
+
+    if (result == 0)
+        attest_close(&scene->attested);
+    return result;
+}
+
+/* The pid that it is believed to be; 0: none. */
+static uint32_t believed(struct scene *scene)
+{
+    int result = ask(scene, 0);
+
+    assert_true(result == 0 || result == -ESRCH);
+    return result == 0 ? scene->attested.pid : 0;
+}
+
+/* Who is believed -------------------------------------------------------------------------------------------------- */
+
+static void enter_ring(void *context)
+{
+    if (!rip_create_ring(context, 4))
+        abort();
+    rip_init(0, "worker", 6, 0, 0);
+    rip_snap();
+}
+
+static void test_a_process_of_librip(void **state)
+{
+    size_t descriptors = count_descriptors();
+    struct scene scene;
+    char path[128];
+    pid_t pid;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    snprintf(path, sizeof(path), "%s", ring_stage_path(&scene.stage, "real"));
+    pid = ring_stage_start(enter_ring, NULL, path);
+    assert_int_equal(ask_file(&scene, path, 0), 0);
+    assert_int_equal(scene.attested.pid, pid);
+    assert_int_equal(scene.attested.process, 0);
+    assert_int_equal(scene.attested.mapping.file.uid, geteuid());
+    assert_true(attest_holds(&scene.attested, scene.proc));
+    attest_close(&scene.attested);
+    ring_stage_end(pid);
+    assert_int_equal(ask_file(&scene, path, 0), -ESRCH);
+    end(&scene);
+    assert_int_equal(count_descriptors(), descriptors);
+}
+
+static void test_files_that_are_no_rings(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    ring_stage_write(&scene.stage, "text", "no ring", 7);
+    ring_stage_write(&scene.stage, "empty", "", 0);
+    assert_int_equal(mkfifo(ring_stage_path(&scene.stage, "fifo"), 0600), 0);
+    assert_int_equal(ask_file(&scene, ring_stage_path(&scene.stage, "text"), 0), -EINVAL);
+    assert_int_equal(ask_file(&scene, ring_stage_path(&scene.stage, "empty"), 0), -EINVAL);
+    assert_int_equal(ask_file(&scene, ring_stage_path(&scene.stage, "fifo"), 0), -EINVAL);
+    assert_int_equal(ask_file(&scene, scene.stage.directory, 0), -EINVAL);
+    assert_int_equal(ask_file(&scene, "/dev/null", 0), -EINVAL);
+    assert_int_equal(ask_file(&scene, "/proc/self/stat", 0), -EINVAL);
+    scene.ring.ring->file_bytes += RIP_PAGE_BYTES; /* more than there is */
+    assert_int_equal(ask(&scene, 0), -EINVAL);
+    end(&scene);
+}
+
+/* The very bytes, the record and the lock of a process that would be believed, but on a disk. */
+static void test_a_ring_on_a_disk(void **state)
+{
+    char path[] = "/var/tmp/test_attest-XXXXXX";
+    int descriptor = mkstemp(path);
+    struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
+    struct statfs system;
+    struct scene scene;
+    pid_t pid;
+
+    (void)state;
+    assert_true(descriptor >= 0 && fstatfs(descriptor, &system) == 0);
+    begin(&scene, 0, NULL);
+    pid = ring_stage_start(locker_lock, NULL, &locker);
+    locker_claim(&scene.ring, 0, pid);
+    assert_int_equal(write(descriptor, scene.ring.bytes, scene.ring.size_bytes), (ssize_t)scene.ring.size_bytes);
+    if (system.f_type != TMPFS_MAGIC && system.f_type != RAMFS_MAGIC)
+        assert_int_equal(ask_file(&scene, path, 0), -EINVAL);
+    ring_stage_end(pid);
+    end(&scene);
+    close(descriptor);
+    unlink(path);
+}
+
+static void test_records(void **state)
+{
+    static const uint32_t others[] = {RIP_PROCESS_FREE,   RIP_PROCESS_EMBRYO,  RIP_PROCESS_CLAIMED,
+                                      RIP_PROCESS_EXITED, RIP_PROCESS_EXECING, 77};
+    struct scene scene;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    assert_int_equal(believed(&scene), scene.pid);
+    locker_claim(&scene.ring, 1, scene.pid); /* whose lock it does not hold */
+    assert_int_equal(ask(&scene, 1), -ESRCH);
+    assert_int_equal(ask(&scene, 2), -ESRCH); /* free */
+    assert_int_equal(ask(&scene, RIP_PROCESS_MIN), -ESRCH);
+    assert_int_equal(ask(&scene, UINT32_MAX), -ESRCH);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        ring_builder_process(&scene.ring, 0)->state = others[i];
+        assert_int_equal(ask(&scene, 0), -ESRCH);
+    }
+    ring_builder_process(&scene.ring, 0)->state = RIP_PROCESS_LIVE;
+    assert_int_equal(believed(&scene), scene.pid);
+    end(&scene);
+}
+
+/* Claims ----------------------------------------------------------------------------------------------------------- */
+
+static void test_another_start_time(void **state)
+{
+    struct rip_process *record;
+    struct scene scene;
+    uint64_t started;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    record = ring_builder_process(&scene.ring, 0);
+    started = record->start_time_ticks;
+    record->start_time_ticks = started + 1;
+    assert_int_equal(ask(&scene, 0), -ESRCH);
+    record->start_time_ticks = 0; /* not known: proves nothing */
+    assert_int_equal(ask(&scene, 0), -ESRCH);
+    record->start_time_ticks = started;
+    assert_int_equal(believed(&scene), scene.pid);
+    end(&scene);
+}
+
+/* The holder of the lock and the process of the record are two. */
+static void test_another_pid(void **state)
+{
+    struct rip_process *record;
+    struct scene scene;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    record = ring_builder_process(&scene.ring, 0);
+    record->pid = (uint32_t)getpid(); /* with the start time of the holder, so that the pid alone differs */
+    assert_int_equal(ask(&scene, 0), -ESRCH);
+    record->start_time_ticks = ring_stage_start_time(getpid());
+    assert_int_equal(ask(&scene, 0), -ESRCH);
+    record->pid = 0;
+    assert_int_equal(ask(&scene, 0), -ESRCH);
+    end(&scene);
+}
+
+static void make_up_proc(struct scene *scene, pid_t pid, const char *numbers)
+{
+    locker_make_up_proc(&scene->stage, pid, numbers);
+    close(scene->proc);
+    scene->proc = open(ring_stage_path(&scene->stage, "proc"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Its number in the record's namespace is what counts, and our own where that is the same. */
+static void test_numbers_of_namespaces(void **state)
+{
+    struct rip_process *record;
+    struct stat ours;
+    struct scene scene;
+    char numbers[32];
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    record = ring_builder_process(&scene.ring, 0);
+    record->pid_namespace++;
+    assert_int_equal(believed(&scene), scene.pid); /* its innermost one is ours */
+    snprintf(numbers, sizeof(numbers), "NSpid:\t%d\t7\n", scene.pid);
+    make_up_proc(&scene, scene.pid, numbers);
+    assert_int_equal(ask(&scene, 0), -ESRCH);
+    record->pid = 7;
+    assert_int_equal(believed(&scene), scene.pid);
+    make_up_proc(&scene, scene.pid, ""); /* an old kernel */
+    assert_int_equal(believed(&scene), scene.pid);
+    assert_int_equal(stat(ring_stage_path(&scene.stage, "proc/self/ns/pid"), &ours), 0);
+    record->pid_namespace = ours.st_ino;
+    assert_int_equal(ask(&scene, 0), -ESRCH);
+    record->pid = (uint32_t)scene.pid;
+    assert_int_equal(believed(&scene), scene.pid);
+    end(&scene);
+}
+
+/* Locks ------------------------------------------------------------------------------------------------------------ */
+
+static void start_another(struct scene *scene, uint64_t offset, int command)
+{
+    char path[128];
+    struct locker locker = {path, offset, command, 0};
+
+    snprintf(path, sizeof(path), "%s", path_of(scene));
+    ring_stage_end(scene->pid);
+    scene->pid = ring_stage_start(locker_lock, NULL, &locker);
+    locker_claim(&scene->ring, 0, scene->pid);
+}
+
+static void test_locks_that_prove_nothing(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    start_another(&scene, 0, F_SETLK); /* none */
+    assert_int_equal(ask(&scene, 0), -ESRCH);
+    start_another(&scene, RIP_LOCK_HOLDER_OFFSET, F_OFD_SETLK); /* names nobody */
+    assert_int_equal(ask(&scene, 0), -ESRCH);
+    start_another(&scene, RIP_LOCK_LIFE_OFFSET, F_SETLK); /* another byte, another meaning */
+    assert_int_equal(ask(&scene, 0), -ESRCH);
+    start_another(&scene, RIP_LOCK_HOLDER_OFFSET, F_SETLK);
+    assert_int_equal(believed(&scene), scene.pid);
+    end(&scene);
+}
+
+/* One that shares its descriptors with the locker, which ends: the lock stays, and names who is no more. */
+static struct {
+    volatile pid_t locker;
+} * shared;
+
+static void share_and_end(void *context)
+{
+    pid_t pid = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+
+    if (pid < 0)
+        abort();
+    if (pid == 0) {
+        locker_lock(context);
+        _exit(0);
+    }
+    shared->locker = pid; /* and is not waited for */
+}
+
+static void start_sharer(struct scene *scene)
+{
+    char path[128];
+    struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
+
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(shared, MAP_FAILED);
+    snprintf(path, sizeof(path), "%s", path_of(scene));
+    ring_stage_end(scene->pid);
+    scene->pid = ring_stage_start(share_and_end, NULL, &locker);
+    WAIT_UNTIL(locker_has_ended(shared->locker));
+    assert_true(locker_is_locked(path, RIP_LOCK_HOLDER_OFFSET));
+    locker_claim(&scene->ring, 0, shared->locker);
+}
+
+static void test_a_lock_that_outlives_its_owner(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    start_sharer(&scene);
+    assert_int_equal(ask(&scene, 0), -ESRCH);
+    munmap(shared, sizeof(*shared));
+    end(&scene);
+}
+
+/* Users ------------------------------------------------------------------------------------------------------------ */
+
+static void skip_unless_root(void)
+{
+    if (geteuid() == 0)
+        return;
+    print_message("skipped: only root can be several users\n");
+    skip();
+}
+
+static uid_t users[3]; /* real, effective, saved */
+
+static void take_users(void *context)
+{
+    (void)context;
+    if (setresuid(users[0], users[1], users[2]) != 0)
+        abort();
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+}
+
+static bool has_users(pid_t pid)
+{
+    char path[64], line[256];
+    unsigned real = 0, effective = 0, saved = 0;
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    file = fopen(path, "re");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL)
+        if (sscanf(line, "Uid: %u %u %u", &real, &effective, &saved) == 3)
+            break;
+    fclose(file);
+    return real == users[0] && effective == users[1] && saved == users[2];
+}
+
+/* Each of the three has to be the file's owner's. */
+static void test_users(void **state)
+{
+    static const struct {
+        uid_t real, effective, saved, owner;
+        mode_t mode;
+        int expected;
+    } rows[] = {
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, LOCKER_USER, 0640, 0},
+        {LOCKER_STRANGER, LOCKER_USER, LOCKER_USER, LOCKER_USER, 0640, -ESRCH},
+        {LOCKER_USER, LOCKER_STRANGER, LOCKER_USER, LOCKER_USER, 0640, -ESRCH},
+        {LOCKER_USER, LOCKER_USER, LOCKER_STRANGER, LOCKER_USER, 0640, -ESRCH},
+        {LOCKER_STRANGER, LOCKER_STRANGER, LOCKER_STRANGER, LOCKER_USER, 0640, -ESRCH},
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, LOCKER_STRANGER, 0640, -ESRCH},
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, LOCKER_USER, 0666, 0}, /* his own business */
+        {0, 0, 0, LOCKER_USER, 0640, -ESRCH},                          /* root has no use for a ring of another's */
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, 0, 0644, 0},
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, 0, 0666, -ESRCH}, /* that is not root's word */
+        {LOCKER_USER, LOCKER_USER, LOCKER_USER, 0, 0660, -ESRCH},
+    };
+
+    (void)state;
+    skip_unless_root();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct scene scene;
+
+        users[0] = rows[i].real;
+        users[1] = rows[i].effective;
+        users[2] = rows[i].saved;
+        begin(&scene, 0, take_users);
+        assert_int_equal(chown(path_of(&scene), rows[i].owner, rows[i].owner), 0);
+        assert_int_equal(chmod(path_of(&scene), rows[i].mode), 0);
+        ring_stage_go(scene.pid);
+        WAIT_UNTIL(has_users(scene.pid));
+        WAIT_UNTIL(ask(&scene, 0) == rows[i].expected); /* until it is dumpable again */
+        end(&scene);
+    }
+}
+
+/* One that its own user may not trace, because it has asked for that. */
+static void test_a_process_that_keeps_its_secrets(void **state)
+{
+    uid_t user = geteuid() == 0 ? LOCKER_USER : 0;
+    struct scene scene;
+
+    (void)state;
+    begin(&scene, user, locker_hide);
+    assert_int_equal(believed(&scene), scene.pid);
+    ring_stage_go(scene.pid);
+    WAIT_UNTIL(locker_proc_owner(scene.pid) == 0);
+    assert_int_equal(ask(&scene, 0), -EACCES);
+    if (geteuid() == 0) { /* of root nothing is kept */
+        assert_int_equal(chown(path_of(&scene), 0, 0), 0);
+        assert_int_equal(ask(&scene, 0), 0);
+    }
+    end(&scene);
+}
+
+/* Between the two answers ------------------------------------------------------------------------------------------ */
+
+static void begin_held(struct scene *scene, uid_t user, void (*then)(void *context))
+{
+    begin(scene, user, then);
+    assert_int_equal(ask_file(scene, path_of(scene), 0), 0);
+    assert_true(attest_holds(&scene->attested, scene->proc));
+    assert_true(attest_holds(&scene->attested, scene->proc)); /* asking changes nothing */
+}
+
+static void end_held(struct scene *scene)
+{
+    attest_close(&scene->attested);
+    end(scene);
+}
+
+static void test_killed(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    begin_held(&scene, 0, NULL);
+    ring_stage_end(scene.pid);
+    scene.pid = 0;
+    assert_false(attest_holds(&scene.attested, scene.proc));
+    end_held(&scene);
+}
+
+static void test_lock_lost(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    begin_held(&scene, 0, locker_lose_lock);
+    ring_stage_go(scene.pid);
+    WAIT_UNTIL(!locker_is_locked(path_of(&scene), RIP_LOCK_HOLDER_OFFSET));
+    assert_false(attest_holds(&scene.attested, scene.proc));
+    end_held(&scene);
+}
+
+static void test_executed_another_program(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    begin_held(&scene, 0, locker_execute);
+    ring_stage_go(scene.pid);
+    WAIT_UNTIL(!locker_is_locked(path_of(&scene), RIP_LOCK_HOLDER_OFFSET));
+    assert_false(attest_holds(&scene.attested, scene.proc));
+    end_held(&scene);
+}
+
+/* The process is all that it was, but the lock has become somebody else's. */
+static void test_lock_passed_on(void **state)
+{
+    char path[128];
+    struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
+    struct scene scene;
+    pid_t other;
+
+    (void)state;
+    begin_held(&scene, 0, locker_lose_lock);
+    snprintf(path, sizeof(path), "%s", path_of(&scene));
+    ring_stage_go(scene.pid);
+    WAIT_UNTIL(!locker_is_locked(path, RIP_LOCK_HOLDER_OFFSET));
+    other = ring_stage_start(locker_lock, NULL, &locker);
+    assert_false(attest_holds(&scene.attested, scene.proc));
+    ring_stage_end(other);
+    end_held(&scene);
+}
+
+static void test_record_written_anew(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    begin_held(&scene, 0, NULL);
+    ring_builder_process(&scene.ring, 0)->start_time_ticks++;
+    assert_false(attest_holds(&scene.attested, scene.proc));
+    ring_builder_process(&scene.ring, 0)->start_time_ticks--;
+    ring_builder_process(&scene.ring, 0)->state = RIP_PROCESS_EXITED;
+    assert_false(attest_holds(&scene.attested, scene.proc));
+    end_held(&scene);
+}
+
+static void test_became_another_user(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    skip_unless_root();
+    users[0] = users[1] = users[2] = LOCKER_STRANGER;
+    begin(&scene, 0, take_users);
+    assert_int_equal(ask_file(&scene, path_of(&scene), 0), 0);
+    scene.attested.mapping.file.uid = LOCKER_USER; /* as if it had been of that user */
+    ring_stage_go(scene.pid);
+    WAIT_UNTIL(has_users(scene.pid));
+    assert_false(attest_holds(&scene.attested, scene.proc));
+    end_held(&scene);
+}
+
+static void test_began_to_keep_its_secrets(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    begin_held(&scene, geteuid() == 0 ? LOCKER_USER : 0, locker_hide);
+    ring_stage_go(scene.pid);
+    WAIT_UNTIL(locker_proc_owner(scene.pid) == 0);
+    assert_false(attest_holds(&scene.attested, scene.proc));
+    end_held(&scene);
+}
+
+static void test_ring_cut(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    begin_held(&scene, 0, NULL);
+    assert_int_equal(truncate(path_of(&scene), 0), 0);
+    assert_false(attest_holds(&scene.attested, scene.proc));
+    end_held(&scene);
+}
+
+/* A number that is used again looks the same in /proc, and where descriptors are shared the lock names it still: only
+   the hold on the process tells. The /proc is a made-up one, in which it lives on. */
+static void test_the_hold_alone_tells(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    start_sharer(&scene);
+    make_up_proc(&scene, shared->locker, "");
+    assert_int_equal(ask_file(&scene, path_of(&scene), 0), 0);
+    assert_false(attest_holds(&scene.attested, scene.proc));
+    munmap(shared, sizeof(*shared));
+    end_held(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_process_of_librip),
+        cmocka_unit_test(test_files_that_are_no_rings),
+        cmocka_unit_test(test_a_ring_on_a_disk),
+        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_another_start_time),
+        cmocka_unit_test(test_another_pid),
+        cmocka_unit_test(test_numbers_of_namespaces),
+        cmocka_unit_test(test_locks_that_prove_nothing),
+        cmocka_unit_test(test_a_lock_that_outlives_its_owner),
+        cmocka_unit_test(test_users),
+        cmocka_unit_test(test_a_process_that_keeps_its_secrets),
+        cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_lock_lost),
+        cmocka_unit_test(test_executed_another_program),
+        cmocka_unit_test(test_lock_passed_on),
+        cmocka_unit_test(test_record_written_anew),
+        cmocka_unit_test(test_became_another_user),
+        cmocka_unit_test(test_began_to_keep_its_secrets),
+        cmocka_unit_test(test_ring_cut),
+        cmocka_unit_test(test_the_hold_alone_tells),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

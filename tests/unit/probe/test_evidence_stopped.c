@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_evidence_stopped.c - what is told of threads whose whole process is stopped, and that nobody else waits for it:
+ * ripd/probe/evidence.c, examine.c. Two processes, one of which is stopped; tests/e2e/zoo has what root is told. The
+ * clock is real, or one by which each look at it takes a while, so that budgets end at the same point each time.
+ */
+#include "unit/probe_play.h"
+
+#include "cases/waits.h"
+
+enum { THREADS = 100, RUNS = 0, STOPS = 1, COUNT = 2 * THREADS }; /* those of the process that stops come first */
+
+static uint64_t step_ns; /* that a look at the clock takes; 0 = the real one */
+static uint64_t clock_ns;
+
+uint64_t __real_clock_mono_ns(void);
+uint64_t __wrap_clock_mono_ns(void);
+
+uint64_t __wrap_clock_mono_ns(void)
+{
+    if (step_ns == 0)
+        clock_ns = __real_clock_mono_ns();
+    return clock_ns += step_ns;
+}
+
+static void be_child(void *context)
+{
+    (void)context;
+    play_start_threads(THREADS - 1, play_wait);
+}
+
+static int set_up(void **state)
+{
+    struct play *play = play_new();
+
+    play_add_process(play, STOPS, THREADS, 0, be_child, NULL);
+    play_add_process(play, RUNS, THREADS, 0, be_child, NULL);
+    scene_refresh(play->scene);
+    *state = play;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    step_ns = 0;
+    return play_free(state);
+}
+
+/* Sends the signal, and waits until the process's first thread is in that state. */
+static void stop(const struct play *play, int number, char letter)
+{
+    kill(play->pids[STOPS], number);
+    play_await(play->pids[STOPS], letter);
+}
+
+/* Collects, and takes over the verdicts for the next time. */
+static size_t collect(struct play *play)
+{
+    size_t left = play_collect(play);
+
+    play_take_verdicts(play);
+    return left;
+}
+
+/* Collects until all wait: threads that have just been started or continued may still be ready to run. */
+static void all_wait(struct play *play)
+{
+    size_t waiting = 0;
+
+    for (int i = 0; i < 1000 && waiting < COUNT; i++) {
+        collect(play);
+        waiting = 0;
+        for (size_t j = 0; j < COUNT; j++)
+            waiting += play->suspects[j].evidence.examined && play->suspects[j].evidence.thread_state == 'S';
+    }
+    assert_int_equal(waiting, COUNT);
+}
+
+/* The same for those that are stopped, of which nothing else is told meanwhile. */
+static void all_stopped_told(struct play *play)
+{
+    size_t told = 0;
+
+    for (int i = 0; i < 1000 && told < THREADS; i++) {
+        collect(play);
+        told = 0;
+        for (size_t j = 0; j < THREADS; j++)
+            told += play->suspects[j].kernel != NULL && play->suspects[j].kernel->state == 'T';
+        for (size_t j = 0; j < THREADS; j++)
+            assert_true(play->suspects[j].kernel == NULL || play->suspects[j].kernel->state == 'T');
+    }
+}
+
+static void assert_told(const struct play *play, size_t first, enum id_state state, char letter)
+{
+    for (size_t i = first; i < first + THREADS; i++) {
+        assert_int_equal(play->suspects[i].state, state);
+        assert_non_null(play->suspects[i].kernel);
+        assert_int_equal(play->suspects[i].kernel->state, letter);
+        assert_ptr_equal(play->suspects[i].kernel,
+                         evidence_kernel(play->probe, 1, play->suspects[i].slot, play->suspects[i].generation));
+    }
+}
+
+/* Facts are of the time that they are shown at: before the stop, while it lasts, and after. */
+static void test_before_while_and_after(void **state)
+{
+    struct play *play = *state;
+
+    all_wait(play);
+    assert_told(play, 0, ID_STALLED, 'S');
+    stop(play, SIGSTOP, 'T');
+    all_stopped_told(play);
+    assert_told(play, 0, ID_STOPPED, 'T');
+    assert_told(play, THREADS, ID_STALLED, 'S');
+    assert_int_equal(collect(play), 0);
+    assert_told(play, 0, ID_STOPPED, 'T');
+    stop(play, SIGCONT, 'S');
+    all_wait(play);
+    assert_told(play, 0, ID_STALLED, 'S');
+}
+
+/* Without time for a look nothing old is shown, and what is known all the same is. */
+static void test_not_looked_at(void **state)
+{
+    struct play *play = *state;
+
+    assert_int_equal(collect(play), 0);
+    stop(play, SIGSTOP, 'T');
+    play->suspects[3].tid = 0; /* on no thread */
+    probe_set_budget(play->probe, 2000000);
+    collect(play);
+    for (size_t i = 0; i < THREADS; i++) {
+        assert_int_equal(play->suspects[i].state, ID_STOPPED);
+        assert_true(play->suspects[i].kernel == NULL || play->suspects[i].kernel->state == 'T');
+    }
+    assert_null(play->suspects[3].kernel);
+    assert_int_equal(evidence_kernel_stopped(play->probe)->state, 'T');
+    assert_null(evidence_kernel_stopped(play->probe)->syscall);
+}
+
+/* However late a busy machine lets it begin, a call asks about one process, and calls take turns. */
+static void test_one_process_at_least(void **state)
+{
+    struct play *play = *state;
+    size_t told = 0;
+
+    stop(play, SIGSTOP, 'T');
+    step_ns = PLAY_AMPLE_NS;
+    for (size_t i = 0; i < COUNT / THREADS; i++) { /* processes */
+        collect(play);
+        told += play->suspects[0].state == ID_STOPPED;
+    }
+    step_ns = 0;
+    assert_int_equal(told, 1);
+}
+
+static size_t count_known(const struct play *play)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < THREADS; i++)
+        count += play->suspects[i].kernel != NULL;
+    return count;
+}
+
+/* However little time there is, nobody who is stopped is looked at before all others have been; but then they are. */
+static void test_the_stopped_come_last(void **state)
+{
+    struct play *play = *state;
+    size_t known = 0, calls = 0, short_calls = 0;
+
+    all_wait(play); /* one that is ready to run is looked at, and not examined */
+    stop(play, SIGSTOP, 'T');
+    play_open_own_probe(play, "/proc", 1000000);
+    step_ns = 10000;
+    while (known < THREADS) {
+        size_t before = known, examined = 0;
+
+        assert_true(calls++ < 1000);
+        if (calls > 10)
+            probe_set_budget(play->probe, 1000000 * calls);
+        for (size_t i = THREADS; i < COUNT; i++) /* new ones again and again */
+            play->suspects[i].state = ID_RUNNING;
+        collect(play);
+        known = count_known(play);
+        for (size_t i = THREADS; i < COUNT; i++)
+            examined += play->suspects[i].evidence.examined;
+        short_calls += examined < THREADS;
+        assert_true(known == before || examined == THREADS);
+    }
+    step_ns = 0;
+    print_message("%zu calls, %zu of them too short for those who are not stopped\n", calls, short_calls);
+    assert_true(short_calls >= 10);
+}
+
+/* Once looked at they are left alone for a while: whoever is stopped does nothing. */
+static void test_seldom(void **state)
+{
+    struct play *play = *state;
+    const struct kernel_facts *facts;
+
+    stop(play, SIGSTOP, 'T');
+    all_stopped_told(play);
+    assert_told(play, 0, ID_STOPPED, 'T');
+    facts = play->suspects[5].kernel;
+    usleep(20000);
+    collect(play);
+    assert_ptr_equal(play->suspects[5].kernel, facts);
+    assert_int_equal(facts->window_ns, KERNEL_UNKNOWN);
+}
+
+/* Who is looked at again, because there are doubts, loses nothing where there is no time for it. */
+static void test_no_time_for_doubts(void **state)
+{
+    struct play *play = *state;
+    struct waits_node nodes[COUNT] = {{.kind = WAITS_ID}};
+    struct waits waits = {.nodes = nodes, .count = COUNT, .waiting_count = COUNT};
+
+    all_wait(play);
+    for (size_t i = 0; i < COUNT; i++)
+        nodes[i] = (struct waits_node){
+            .ring = 1, .slot = (uint32_t)i, .generation = play->suspects[i].generation, .doubted = true};
+    assert_int_equal(evidence_doubt(play->probe, play->scene->registry, &waits), COUNT);
+    step_ns = PLAY_AMPLE_NS;
+    evidence_confirm(play->probe, play->scene->registry, play->suspects, COUNT);
+    step_ns = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_true(play->suspects[i].evidence.examined);
+        assert_non_null(play->suspects[i].kernel);
+    }
+    evidence_confirm(play->probe, play->scene->registry, play->suspects, COUNT); /* they are still to be looked at */
+    for (size_t i = 0; i < COUNT; i++)
+        assert_true(play->suspects[i].evidence.examined);
+}
+
+/* Nor does who is not asked about, because there is no time even for the processes. */
+static void test_no_time_for_processes(void **state)
+{
+    struct play *play = *state;
+    struct kernel_facts *facts[COUNT];
+
+    all_wait(play);
+    for (size_t i = 0; i < COUNT; i++)
+        facts[i] = play->suspects[i].kernel;
+    step_ns = PLAY_AMPLE_NS;
+    collect(play);
+    step_ns = 0;
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_false(play->suspects[i].evidence.examined);
+        assert_ptr_equal(play->suspects[i].kernel, facts[i]);
+    }
+}
+
+int main(void)
+{
+#define PLAY_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        PLAY_TEST(test_before_while_and_after), PLAY_TEST(test_not_looked_at), PLAY_TEST(test_one_process_at_least),
+        PLAY_TEST(test_the_stopped_come_last),  PLAY_TEST(test_seldom),        PLAY_TEST(test_no_time_for_doubts),
+        PLAY_TEST(test_no_time_for_processes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_examine_told.c - what a worker tells of threads, when it is told late, and what it takes to be sure of a
+ * deadlock: ripd/probe/examine.c and evidence.c with ripd/probe/remote.c. The worker reads as that of ripd-probe does,
+ * in a process of its own (this program, by another name), and keeps an answer back for as long as a test wants.
+ */
+#include "unit/locker.h"
+#include "unit/probe_play.h"
+
+#include <limits.h>
+
+#include "cases/kernel.h"
+#include "cases/waits.h"
+#include "os/helper.h"
+#include "os/packet.h"
+#include "probe/child/worker.h"
+#include "probe/remote.h"
+#include "ring/waits_collect.h"
+
+enum { THREADS = 3, ATTEMPTS = 200 };
+
+#define WORKER_NAME "worker-by-word"
+
+/* What the test and the worker share. */
+struct word {
+    uint64_t asked;   /* questions that there have been */
+    uint64_t allowed; /* of which so many may be answered */
+};
+static struct word *word;
+static struct remote *remote;
+
+/* The worker ------------------------------------------------------------------------------------------------------- */
+
+static void name_word(char *ret_path, size_t size, pid_t test)
+{
+    snprintf(ret_path, size, "/dev/shm/rip-word-%d", (int)test);
+}
+
+static struct word *map_word(pid_t test, int flags)
+{
+    char path[64];
+    struct word *mapped;
+    int descriptor;
+
+    name_word(path, sizeof(path), test);
+    descriptor = open(path, O_RDWR | O_CLOEXEC | flags, 0600);
+    if (descriptor < 0 || ((flags & O_CREAT) != 0 && ftruncate(descriptor, sizeof(*mapped)) != 0))
+        abort();
+    mapped = mmap(NULL, sizeof(*mapped), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (mapped == MAP_FAILED)
+        abort();
+    close(descriptor);
+    return mapped;
+}
+
+static int be_worker(void)
+{
+    const struct worker_sources sources = {open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1};
+    const struct probe_link link = {.kind = PROBE_LINK};
+    static struct probe_told told;
+    struct probe_ask ask;
+    int ends[2], descriptor;
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    word = map_word(getppid(), 0);
+    if (sigbus_install() != 0 || packet_pair(ends) != 0 ||
+        packet_send(HELPER_DESCRIPTOR, &link, sizeof(link), ends[0], true) != 0)
+        return 1;
+    close(ends[0]);
+    while (packet_receive(ends[1], &ask, sizeof(ask), true, &descriptor) > 0) {
+        uint64_t number;
+
+        worker_answer(&sources, &ask, descriptor, &told);
+        number = __atomic_add_fetch(&word->asked, 1, __ATOMIC_ACQ_REL);
+        while (__atomic_load_n(&word->allowed, __ATOMIC_ACQUIRE) < number)
+            usleep(200);
+        if (packet_send(ends[1], &told, probe_told_bytes(told.count), -1, true) != 0)
+            return 1;
+    }
+    return 0;
+}
+
+static void start_remote(void)
+{
+    char self[PATH_MAX], folder[64], link[128];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    assert_true(length > 0);
+    self[length] = '\0';
+    snprintf(folder, sizeof(folder), "/tmp/rip-told-%d", (int)getpid());
+    snprintf(link, sizeof(link), "%s/%s", folder, WORKER_NAME);
+    word = map_word(getpid(), O_CREAT | O_EXCL);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    assert_int_equal(symlink(self, link), 0);
+    assert_int_equal(remote_new(&remote, link, -1), 0);
+    unlink(link);
+    rmdir(folder);
+}
+
+static uint64_t asked_count(void)
+{
+    return __atomic_load_n(&word->asked, __ATOMIC_ACQUIRE);
+}
+
+static void allow(uint64_t count)
+{
+    __atomic_store_n(&word->allowed, count, __ATOMIC_RELEASE);
+}
+
+/* The scene -------------------------------------------------------------------------------------------------------- */
+
+/* Locks of the child's threads, of which each takes its own and then the next one's. */
+static pthread_mutex_t locks[THREADS] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                                         PTHREAD_MUTEX_INITIALIZER};
+static pthread_barrier_t all_have_theirs;
+
+static void *wait_for_the_next(void *context)
+{
+    size_t own = (uintptr_t)context, next = own == 1 ? 2 : 1; /* the first thread has none of them */
+
+    play_tell_tid(own);
+    pthread_mutex_lock(&locks[own]);
+    pthread_barrier_wait(&all_have_theirs);
+    pthread_mutex_lock(&locks[next]);
+    return NULL;
+}
+
+struct child {
+    struct locker locker;
+    void *(*body)(void *context);
+};
+
+static void be_child(void *context)
+{
+    const struct child *child = context;
+
+    locker_lock(context);
+    pthread_barrier_init(&all_have_theirs, NULL, THREADS - 1);
+    play_start_threads(THREADS - 1, child->body);
+}
+
+static void open_told_probe(struct play *play, uint64_t budget_ns)
+{
+    const struct probe_options options = {
+        .proc_path = "/proc", .cgroup_path = "/sys/fs/cgroup", .budget_ns = budget_ns, .remote = remote, .diag = -1};
+
+    play_open_probe(play, &options);
+}
+
+static int begin(void **state, void *(*body)(void *context))
+{
+    struct play *play = play_new();
+    char path[128];
+    struct child child = {{path, play->ring.ring->lock_holder_offset, F_SETLK, 0}, body};
+
+    snprintf(path, sizeof(path), "%s", ring_stage_path(&play->scene->stage, "ring"));
+    play_add_process(play, 0, THREADS, RIP_PROCESS_HAS_HOLDER_LOCK, be_child, &child);
+    scene_refresh(play->scene);
+    assert_int_equal(ring_named(play->scene, "ring")->processes[0].verdict, PROCESS_ATTESTED);
+    start_remote();
+    allow(UINT64_MAX);
+    open_told_probe(play, PLAY_AMPLE_NS);
+    *state = play;
+    return 0;
+}
+
+static int begin_waiting(void **state)
+{
+    return begin(state, play_wait);
+}
+
+static int begin_deadlocked(void **state)
+{
+    return begin(state, wait_for_the_next);
+}
+
+static int end(void **state)
+{
+    char path[64];
+
+    remote_free(remote);
+    munmap(word, sizeof(*word));
+    name_word(path, sizeof(path), getpid());
+    unlink(path);
+    return play_free(state);
+}
+
+static void collect(struct play *play)
+{
+    play_collect(play);
+    play_take_verdicts(play);
+}
+
+/* Late answers ----------------------------------------------------------------------------------------------------- */
+
+static bool all_told(const struct play *play, char state)
+{
+    for (size_t i = 0; i < play->count; i++)
+        if (play->suspects[i].kernel == NULL || play->suspects[i].kernel->state != state)
+            return false;
+    return true;
+}
+
+static void collect_until_told(struct play *play, char state)
+{
+    for (int i = 0; i < ATTEMPTS && !all_told(play, state); i++)
+        collect(play);
+    assert_true(all_told(play, state));
+}
+
+/* Has them asked about by a probe that knows nothing yet; the answer is kept back. */
+static void ask_and_keep(struct play *play)
+{
+    uint64_t before = asked_count();
+
+    allow(before);
+    open_told_probe(play, UINT64_C(20000000));
+    for (size_t i = 0; i < play->count; i++) {
+        play->suspects[i].state = ID_RUNNING;
+        play->suspects[i].cause = CAUSE_NONE;
+    }
+    for (int i = 0; i < ATTEMPTS && asked_count() == before; i++)
+        collect(play);
+    assert_int_equal(asked_count(), before + 1);
+}
+
+/* Lets the answer come, until it has been taken in: then they are asked about again. Nothing is told of it. */
+static void assert_thrown_away(struct play *play)
+{
+    uint64_t before = asked_count();
+
+    allow(before);
+    for (int i = 0; i < ATTEMPTS && asked_count() == before; i++) {
+        collect(play);
+        for (size_t j = 0; j < play->count; j++)
+            assert_null(play->suspects[j].kernel);
+    }
+    assert_int_equal(asked_count(), before + 1);
+}
+
+/* What was asked for before a process was stopped is not how it is now, nor what was asked for while it was. */
+static void test_answers_of_another_time(void **state)
+{
+    struct play *play = *state;
+
+    collect_until_told(play, 'S');
+    ask_and_keep(play);
+    kill(play->pids[0], SIGSTOP);
+    play_await(play->pids[0], 'T');
+    assert_thrown_away(play);
+    allow(UINT64_MAX);
+    collect_until_told(play, 'T');
+
+    ask_and_keep(play);
+    kill(play->pids[0], SIGCONT);
+    play_await(play->pids[0], 'S');
+    assert_thrown_away(play);
+    allow(UINT64_MAX);
+    collect_until_told(play, 'S');
+}
+
+/* Doubts ----------------------------------------------------------------------------------------------------------- */
+
+/* Looks at them for the first time, in that order. False: the kernel does not tell, or they do not wait yet. */
+static bool are_both_known(struct play *play, bool turned)
+{
+    open_told_probe(play, PLAY_AMPLE_NS);
+    for (size_t i = 0; i < play->count; i++) {
+        play->suspects[i].state = ID_RUNNING;
+        play->suspects[i].frozen_since_ns = 1000 + (turned ? play->count - i : i);
+    }
+    collect(play);
+    return play->suspects[1].lock != NULL && play->suspects[2].lock != NULL;
+}
+
+static bool is_told(const struct play *play)
+{
+    const struct kernel_facts *facts = play->suspects[1].kernel;
+
+    return facts == NULL || (facts->denied & (KERNEL_DENIED(SYSCALL) | KERNEL_DENIED(MEMORY))) == 0;
+}
+
+static uint64_t count_deadlocked(struct play *play, size_t *ret_doubted)
+{
+    struct waits *waits = waits_collect(play->scene->registry, play->suspects, play->count, NULL);
+    uint64_t count;
+
+    assert_non_null(waits);
+    count = waits->deadlocked_count;
+    *ret_doubted = evidence_doubt(play->probe, play->scene->registry, waits);
+    waits_unref(waits);
+    return count;
+}
+
+/* Whether all of it can be had in one go, which a busy machine may prevent. */
+static bool is_confirmed(struct play *play, bool turned)
+{
+    size_t doubted;
+
+    if (!are_both_known(play, turned))
+        return false;
+    assert_int_equal(count_deadlocked(play, &doubted), 0); /* one look at each proves nothing */
+    assert_int_equal(doubted, THREADS - 1);
+    evidence_confirm(play->probe, play->scene->registry, play->suspects, play->count);
+    return count_deadlocked(play, &doubted) == THREADS - 1 && doubted == 0;
+}
+
+/* On the scan that finds them, in whatever order they are looked at. */
+static void test_a_deadlock_is_confirmed_at_once(void **state)
+{
+    struct play *play = *state;
+
+    for (int turned = 0; turned < 2; turned++) {
+        int attempts = 0;
+
+        while (!is_confirmed(play, turned != 0) && is_told(play))
+            assert_true(attempts++ < ATTEMPTS);
+    }
+    if (!is_told(play))
+        print_message("skipped: the kernel does not tell us what others wait for\n");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_answers_of_another_time, begin_waiting, end),
+        cmocka_unit_test_setup_teardown(test_a_deadlock_is_confirmed_at_once, begin_deadlocked, end),
+    };
+
+    if (argc == 1 && strcmp(argv[0], WORKER_NAME) == 0)
+        return be_worker();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

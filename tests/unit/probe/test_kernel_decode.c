@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_kernel_decode.c - readings made by hand, in words: ripd/probe/kernel_decode.c, and the tables it goes by,
+ * ripd/cases/syscalls.c and kernel.c.
+ */
+#include <linux/futex.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "cases/syscalls.h"
+#include "probe/kernel_decode.h"
+
+#define MS UINT64_C(1000000)
+#define TICK_NS (10 * MS)
+#define STACK UINT64_C(0x7ffcc5ad5158)
+
+/* A thread in a system call. */
+static struct kernel_reading in_call(long number, uint64_t first, uint64_t second)
+{
+    return (struct kernel_reading){
+        .times = {.state = 'S'},
+        .has = KERNEL_HAS_SYSCALL,
+        .call = {.kind = PROC_SYSCALL_INSIDE,
+                 .number = (uint64_t)number,
+                 .arguments = {first, second},
+                 .stack_pointer = STACK},
+    };
+}
+
+static struct kernel_reading with_descriptor(long number, const char *link)
+{
+    struct kernel_reading reading = in_call(number, 12, 0);
+
+    reading.has |= KERNEL_HAS_DESCRIPTOR;
+    strncpy(reading.descriptor.link, link, sizeof(reading.descriptor.link) - 1);
+    return reading;
+}
+
+static void assert_facts(const struct kernel_reading *reading, const struct proc_socket *socket, const char *call,
+                         int64_t descriptor, const char *target)
+{
+    struct kernel_facts *facts = kernel_decode(reading, socket);
+
+    assert_non_null(facts);
+    if (call == NULL)
+        assert_null(facts->syscall);
+    else
+        assert_string_equal(facts->syscall, call);
+    assert_int_equal(facts->descriptor, descriptor);
+    assert_string_equal(facts->target, target);
+    kernel_facts_unref(facts);
+}
+
+/* Targets ---------------------------------------------------------------------------------------------------------- */
+
+static void test_descriptors(void **state)
+{
+    struct kernel_reading reading = with_descriptor(SYS_read, "/data/x (deleted)");
+
+    (void)state;
+    assert_facts(&reading, NULL, "read", 12, "/data/x (deleted)");
+    reading.descriptor.link_cut = true;
+    assert_facts(&reading, NULL, "read", 12, "/data/x (deleted)...");
+    reading = with_descriptor(SYS_read, "anon_inode:[eventfd]");
+    assert_facts(&reading, NULL, "read", 12, "eventfd");
+    reading = with_descriptor(SYS_read, "anon_inode:[");
+    assert_facts(&reading, NULL, "read", 12, "anon_inode:[");
+    reading = with_descriptor(SYS_read, "anon_inode:inotify"); /* the one without brackets */
+    assert_facts(&reading, NULL, "read", 12, "inotify");
+    reading = with_descriptor(SYS_read, "anon_inode:[]");
+    assert_facts(&reading, NULL, "read", 12, "");
+    reading = with_descriptor(SYS_read, "anon_inode:");
+    assert_facts(&reading, NULL, "read", 12, "anon_inode:");
+    reading = with_descriptor(SYS_mq_timedreceive, "/orders");
+    assert_facts(&reading, NULL, "mq_timedreceive", 12, "/orders");
+    reading = with_descriptor(SYS_mq_timedsend, "/orders");
+    assert_facts(&reading, NULL, "mq_timedsend", 12, "/orders");
+    reading = with_descriptor(SYS_write, "pipe:[17]");
+    assert_facts(&reading, NULL, "write", 12, "pipe:[17]");
+    reading.has &= ~KERNEL_HAS_DESCRIPTOR;
+    assert_facts(&reading, NULL, "write", 12, "");
+}
+
+static void test_sockets(void **state)
+{
+    struct proc_socket socket = {
+        .kind = PROC_SOCKET_TCP, .state = 1, .local = {{127, 0, 0, 1}, 51334}, .remote = {{127, 0, 0, 1}, 5432}};
+    struct kernel_reading reading = with_descriptor(SYS_recvfrom, "socket:[99]");
+
+    (void)state;
+    assert_int_equal(kernel_decode_socket(&reading), 99);
+    assert_facts(&reading, NULL, "recvfrom", 12, "socket:[99]");
+    assert_facts(&reading, &socket, "recvfrom", 12, "tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
+    socket.state = 2;
+    assert_facts(&reading, &socket, "recvfrom", 12, "tcp 127.0.0.1:51334 -> 127.0.0.1:5432 SYN_SENT");
+    socket.state = 10;
+    socket.remote.port = 0;
+    assert_facts(&reading, &socket, "recvfrom", 12, "tcp 127.0.0.1:51334 LISTEN");
+    socket.kind = PROC_SOCKET_UDP;
+    assert_facts(&reading, &socket, "recvfrom", 12, "udp 127.0.0.1:51334");
+    socket.kind = PROC_SOCKET_UNIX;
+    assert_facts(&reading, &socket, "recvfrom", 12, "unix socket:[99]");
+    strcpy(socket.path, "/run/db.sock");
+    assert_facts(&reading, &socket, "recvfrom", 12, "unix /run/db.sock");
+    socket.listens = true;
+    assert_facts(&reading, &socket, "recvfrom", 12, "unix /run/db.sock LISTEN");
+    reading = with_descriptor(SYS_read, "/a");
+    assert_int_equal(kernel_decode_socket(&reading), 0);
+}
+
+static void assert_unix(const struct kernel_unix *known, const char *target)
+{
+    struct kernel_reading reading = with_descriptor(SYS_recvfrom, "socket:[99]");
+
+    reading.has |= KERNEL_HAS_UNIX;
+    reading.unix_socket = *known;
+    assert_int_equal(kernel_decode_socket(&reading), 0); /* nothing to look for in tables */
+    assert_facts(&reading, NULL, "recvfrom", 12, target);
+}
+
+static void test_unix_sockets(void **state)
+{
+    struct kernel_unix known = {.peer = KERNEL_PEER_UNKNOWN};
+    char longest[KERNEL_TARGET_BYTES];
+
+    (void)state;
+    assert_unix(&known, "unix socket:[99]");
+    known.peer = KERNEL_PEER_NONE;
+    assert_unix(&known, "unix socket:[99] UNCONNECTED");
+    known.peer = KERNEL_PEER_QUEUED;
+    assert_unix(&known, "unix socket:[99] NOT_ACCEPTED");
+    known.peer = KERNEL_PEER_CLOSED;
+    assert_unix(&known, "unix socket:[99] PEER_CLOSED");
+    known = (struct kernel_unix){.peer = KERNEL_PEER_SOCKET, .peer_inode = 100};
+    assert_unix(&known, "unix socket:[99] -> socket:[100]");
+    strcpy(known.name, "/run/db.sock");
+    assert_unix(&known, "unix /run/db.sock -> socket:[100]");
+    strcpy(known.peer_name, "@client");
+    assert_unix(&known, "unix /run/db.sock -> @client");
+    known.peer = KERNEL_PEER_QUEUED;
+    assert_unix(&known, "unix /run/db.sock -> @client NOT_ACCEPTED");
+    known = (struct kernel_unix){.peer = KERNEL_PEER_NONE, .listening = true, .name = "/run/db.sock"};
+    assert_unix(&known, "unix /run/db.sock LISTEN");
+    known = (struct kernel_unix){.peer = KERNEL_PEER_QUEUED, .peer_inode = 1};
+    memset(known.name, 'n', sizeof(known.name) - 1);
+    memset(known.peer_name, 'p', sizeof(known.peer_name) - 1);
+    snprintf(longest, sizeof(longest), "unix %s -> %s NOT_ACCEPTED", known.name, known.peer_name);
+    assert_unix(&known, longest); /* there is room for all of it */
+}
+
+static void test_other_calls(void **state)
+{
+    struct kernel_reading reading = in_call(SYS_futex, 0x7f0000001000, FUTEX_WAIT | FUTEX_PRIVATE_FLAG);
+
+    (void)state;
+    assert_facts(&reading, NULL, "futex", -1, "futex wait private"); /* and no address */
+    reading.call.arguments[1] = FUTEX_LOCK_PI;
+    assert_facts(&reading, NULL, "futex", -1, "futex lock_pi shared");
+    reading.call.arguments[1] = 99;
+    assert_facts(&reading, NULL, "futex", -1, "");
+    reading = in_call(SYS_ppoll, 0x7f0000001000, 3);
+    assert_facts(&reading, NULL, "ppoll", -1, "3 descriptors");
+    reading.call.arguments[1] = 1;
+    assert_facts(&reading, NULL, "ppoll", -1, "1 descriptor");
+    reading.has |= KERNEL_HAS_DESCRIPTOR; /* which one, its memory told */
+    reading.descriptor_number = 7;
+    strcpy(reading.descriptor.link, "pipe:[17]");
+    assert_facts(&reading, NULL, "ppoll", 7, "pipe:[17]");
+    reading = in_call(SYS_pselect6, 0, 0);
+    assert_facts(&reading, NULL, "pselect6", -1, "0 descriptors");
+    reading = in_call(SYS_pselect6, 17, 0);
+    assert_facts(&reading, NULL, "pselect6", -1, "descriptors below 17");
+    reading = in_call(SYS_msgrcv, 4, 0);
+    assert_facts(&reading, NULL, "msgrcv", -1, "message queue 4");
+    reading = in_call(SYS_msgsnd, 4, 0);
+    assert_facts(&reading, NULL, "msgsnd", -1, "message queue 4");
+    reading = in_call(SYS_semtimedop, 5, 0);
+    assert_facts(&reading, NULL, "semtimedop", -1, "semaphore set 5");
+#ifdef SYS_semop /* some machines have the other alone */
+    reading = in_call(SYS_semop, 5, 0);
+    assert_facts(&reading, NULL, "semop", -1, "semaphore set 5");
+#endif
+    reading = in_call(SYS_wait4, 4711, 0);
+    assert_facts(&reading, NULL, "wait4", -1, "child 4711");
+    reading = in_call(SYS_wait4, UINT64_MAX, 0);
+    assert_facts(&reading, NULL, "wait4", -1, "any child");
+    reading = in_call(SYS_waitid, P_PID, 4711);
+    assert_facts(&reading, NULL, "waitid", -1, "child 4711");
+    reading = in_call(SYS_waitid, P_PGID, 4711);
+    assert_facts(&reading, NULL, "waitid", -1, "a child");
+    reading = in_call(SYS_rt_sigtimedwait, 0, 0);
+    assert_facts(&reading, NULL, "rt_sigtimedwait", -1, "a signal");
+    reading = in_call(SYS_getpid, 1, 2);
+    assert_facts(&reading, NULL, "getpid", -1, "");
+    reading = in_call(100000, 1, 2);
+    assert_facts(&reading, NULL, NULL, -1, "");
+    reading = in_call(SYS_read, 1, 2);
+    reading.call.stack_pointer = 0xffffd000; /* of 32 bits: its numbers are others */
+    assert_facts(&reading, NULL, NULL, -1, "");
+}
+
+static void test_timeouts(void **state)
+{
+    struct kernel_reading reading = in_call(SYS_epoll_pwait, 5, 0);
+    struct kernel_facts *facts;
+
+    (void)state;
+    reading.call.arguments[3] = 2500;
+    facts = kernel_decode(&reading, NULL);
+    assert_int_equal(facts->asked_ns, 2500 * MS);
+    kernel_facts_unref(facts);
+    reading.call.arguments[3] = 0xffffffff; /* -1 as the register has it */
+    facts = kernel_decode(&reading, NULL);
+    assert_int_equal(facts->asked_ns, KERNEL_UNKNOWN);
+    kernel_facts_unref(facts);
+    reading = in_call(SYS_nanosleep, STACK, 0);
+    reading.has |= KERNEL_HAS_TIMEOUT;
+    reading.timeout_ns = 7 * MS;
+    facts = kernel_decode(&reading, NULL);
+    assert_int_equal(facts->asked_ns, 7 * MS);
+    kernel_facts_unref(facts);
+}
+
+/* Names, from the memory of the thread ----------------------------------------------------------------------------- */
+
+static void name(struct kernel_reading *reading, const char *first, const char *second)
+{
+    reading->has |= KERNEL_HAS_NAMES;
+    snprintf(reading->names[0].text, sizeof(reading->names[0].text), "%s", first);
+    snprintf(reading->names[1].text, sizeof(reading->names[1].text), "%s", second);
+}
+
+static void test_paths(void **state)
+{
+    struct kernel_reading reading = in_call(SYS_openat, 0, 0);
+    char longest[KERNEL_TARGET_BYTES];
+
+    (void)state;
+    assert_facts(&reading, NULL, "openat", -1, "");
+    name(&reading, "/run/queue", "");
+    assert_facts(&reading, NULL, "openat", -1, "/run/queue");
+    reading.names[0].cut = true;
+    assert_facts(&reading, NULL, "openat", -1, "/run/queue...");
+    reading = in_call(SYS_renameat2, 0, 0);
+    name(&reading, "/a/old", "/b/new");
+    assert_facts(&reading, NULL, "renameat2", -1, "/a/old -> /b/new");
+    reading = in_call(SYS_mount, 0, 0);
+    name(&reading, "", "/mnt");
+    assert_facts(&reading, NULL, "mount", -1, "/mnt");
+    name(&reading, "server:/export", "/mnt");
+    assert_facts(&reading, NULL, "mount", -1, "server:/export -> /mnt");
+    for (size_t i = 0; i < SYSCALL_PATHS_MAX; i++) {
+        memset(reading.names[i].text, 'p', sizeof(reading.names[i].text) - 1);
+        reading.names[i].cut = true;
+    }
+    snprintf(longest, sizeof(longest), "%s... -> %s...", reading.names[0].text, reading.names[1].text);
+    assert_facts(&reading, NULL, "mount", -1, longest);     /* there is room for all of it */
+    reading = with_descriptor(SYS_newfstatat, "/mnt/file"); /* fstat(): no path, but the descriptor of its directory */
+    reading.descriptor_number = 12;
+    assert_facts(&reading, NULL, "newfstatat", 12, "/mnt/file");
+    reading = in_call(SYS_read, 12, 0);
+    name(&reading, "/etc/passwd", "");
+    assert_facts(&reading, NULL, "read", 12, ""); /* which is given no path */
+}
+
+static void test_addresses_of_internet_sockets(void **state)
+{
+    struct proc_socket socket = {.kind = PROC_SOCKET_UDP, .state = 7, .local = {{127, 0, 0, 1}, 4000}};
+    struct kernel_reading reading = with_descriptor(SYS_sendto, "socket:[99]");
+
+    (void)state;
+    name(&reading, "10.0.0.1:53", "");
+    assert_facts(&reading, &socket, "sendto", 12, "udp 127.0.0.1:4000 -> 10.0.0.1:53");
+    socket.remote = (struct proc_address){{10, 0, 0, 2}, 53};
+    assert_facts(&reading, &socket, "sendto", 12, "udp 127.0.0.1:4000 -> 10.0.0.1:53");
+    socket.kind = PROC_SOCKET_TCP;
+    socket.state = 2;
+    assert_facts(&reading, &socket, "sendto", 12, "tcp 127.0.0.1:4000 -> 10.0.0.2:53 SYN_SENT");
+    assert_facts(&reading, NULL, "sendto", 12, "socket:[99]"); /* of a protocol that may not look at it */
+    reading = with_descriptor(SYS_connect, "socket:[99]");
+    assert_facts(&reading, NULL, "connect", 12, "socket:[99]");
+    name(&reading, "vsock 2:1024", "");
+    assert_facts(&reading, NULL, "connect", 12, "socket:[99] -> vsock 2:1024 CONNECTING");
+}
+
+static void test_addresses_of_unix_sockets(void **state)
+{
+    struct kernel_reading reading = with_descriptor(SYS_connect, "socket:[99]");
+    struct proc_socket row = {.kind = PROC_SOCKET_UNIX, .state = 1, .type = SOCK_STREAM};
+
+    (void)state;
+    name(&reading, "/run/db.sock", "");
+    assert_facts(&reading, &row, "connect", 12, "unix socket:[99] -> /run/db.sock CONNECTING");
+    row.listens = true;
+    assert_facts(&reading, &row, "connect", 12, "unix socket:[99] LISTEN");
+    row = (struct proc_socket){.kind = PROC_SOCKET_UNIX, .state = 3, .type = SOCK_SEQPACKET};
+    assert_facts(&reading, &row, "connect", 12, "unix socket:[99]");
+    reading.has |= KERNEL_HAS_UNIX;
+    reading.unix_socket.peer = KERNEL_PEER_NONE;
+    assert_facts(&reading, NULL, "connect", 12, "unix socket:[99] -> /run/db.sock CONNECTING");
+    reading.unix_socket = (struct kernel_unix){.peer = KERNEL_PEER_SOCKET, .peer_inode = 100};
+    assert_facts(&reading, NULL, "connect", 12, "unix socket:[99] -> socket:[100]"); /* it has got there */
+    reading = with_descriptor(SYS_sendmsg, "socket:[99]");
+    name(&reading, "@jobs", "");
+    row = (struct proc_socket){.kind = PROC_SOCKET_UNIX, .state = 1, .type = SOCK_DGRAM};
+    assert_facts(&reading, &row, "sendmsg", 12, "unix socket:[99] -> @jobs");
+    reading.has |= KERNEL_HAS_UNIX;
+    reading.unix_socket.peer = KERNEL_PEER_NONE;
+    assert_facts(&reading, NULL, "sendmsg", 12, "unix socket:[99] -> @jobs UNCONNECTED");
+    reading.unix_socket.peer = KERNEL_PEER_UNKNOWN; /* connected to another */
+    assert_facts(&reading, NULL, "sendmsg", 12, "unix socket:[99] -> @jobs");
+    reading.unix_socket.peer = KERNEL_PEER_CLOSED;
+    assert_facts(&reading, NULL, "sendmsg", 12, "unix socket:[99] PEER_CLOSED");
+}
+
+/* Evidence --------------------------------------------------------------------------------------------------------- */
+
+static void test_waits(void **state)
+{
+    struct kernel_reading reading = in_call(SYS_clock_nanosleep, 0, 0);
+
+    (void)state;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
+    reading = in_call(SYS_recvfrom, 0, 0);
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS);
+    reading = in_call(SYS_ppoll, 0, 0);
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS); /* of nothing, for ever */
+    reading.call.arguments[2] = STACK;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
+    reading.call.arguments[1] = 1;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS);
+    reading = in_call(SYS_pselect6, 0, 0);
+    reading.call.arguments[4] = STACK;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
+    reading.call.kind = PROC_SYSCALL_OUTSIDE;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_OTHERS);
+    reading.call.kind = PROC_SYSCALL_RUNNING;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_UNKNOWN);
+}
+
+/* Where the system call may not be read but the kernel function may, that tells as much as it can. */
+static void test_waits_by_kernel_function(void **state)
+{
+    static const struct {
+        const char *wchan;
+        enum evidence_wait wait;
+    } cases[] = {{"hrtimer_nanosleep", WAIT_SLEEP},
+                 {"hrtimer_nanosleep.part.0", WAIT_SLEEP},
+                 {"futex_do_wait", WAIT_OTHERS},
+                 {"anon_pipe_read", WAIT_OTHERS},
+                 {"poll_schedule_timeout.constprop.0", WAIT_UNKNOWN}};
+    struct kernel_reading reading = {.times = {.state = 'S'}};
+
+    (void)state;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_UNKNOWN);
+    reading.has = KERNEL_HAS_WCHAN;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        strcpy(reading.wchan, cases[i].wchan);
+        assert_int_equal(kernel_decode_wait(&reading), cases[i].wait);
+    }
+    strcpy(reading.wchan, "hrtimer_nanosleep"); /* a sleep that a signal has interrupted goes on under another name */
+    reading.has |= KERNEL_HAS_SYSCALL;
+    reading.call = in_call(SYS_restart_syscall, 0, 0).call;
+    assert_int_equal(kernel_decode_wait(&reading), WAIT_SLEEP);
+}
+
+static struct kernel_times times_at(uint64_t mono_ms, uint64_t cpu_ms, uint64_t switches)
+{
+    return (struct kernel_times){
+        .read_mono_ns = mono_ms * MS,
+        .has = KERNEL_HAS_SCHEDSTAT | KERNEL_HAS_SWITCHES,
+        .user_ticks = cpu_ms / 10,
+        .state = 'R',
+        .schedstat = {.cpu_ns = cpu_ms * MS, .wait_ns = 5, .slice_count = 3},
+        .switches = {.voluntary_count = switches},
+    };
+}
+
+static void test_cpu_time(void **state)
+{
+    struct kernel_times before = times_at(1000, 70, 3), after;
+
+    (void)state;
+    after = times_at(1011, 81, 3);
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_UNKNOWN);
+    after = times_at(1100, 120, 3);
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_MOST);
+    after = times_at(1100, 119, 3);
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_SOME);
+    after = times_at(1100, 75, 3);
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_SOME);
+    after = times_at(1100, 74, 3);
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_HARDLY);
+    after = times_at(1100, 74, 4); /* it has slept since */
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_UNKNOWN);
+    after = times_at(1100, 120, 3);
+    after.has = KERNEL_HAS_SWITCHES; /* a kernel without schedstat: by ticks */
+    after.schedstat = (struct proc_schedstat){0};
+    assert_int_equal(kernel_cpu_between(&before, &after, TICK_NS), 50 * MS);
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_MOST);
+}
+
+static void test_has_not_run(void **state)
+{
+    struct kernel_times before = times_at(1000, 70, 3), after = times_at(2000, 70, 3);
+
+    (void)state;
+    assert_false(kernel_has_not_run(&before, &after)); /* R: it may be running now */
+    before.state = after.state = 'S';
+    assert_true(kernel_has_not_run(&before, &after));
+    after.switches.voluntary_count++;
+    assert_false(kernel_has_not_run(&before, &after));
+    after = before;
+    after.schedstat.slice_count++;
+    assert_false(kernel_has_not_run(&before, &after));
+    after = before;
+    after.state = 'D';
+    assert_false(kernel_has_not_run(&before, &after));
+    after = before;
+    after.has = 0; /* nothing that would tell */
+    assert_false(kernel_has_not_run(&before, &after));
+}
+
+static void test_window(void **state)
+{
+    struct kernel_reading reading = in_call(SYS_recvfrom, 3, 0);
+    struct kernel_facts *facts = kernel_decode(&reading, NULL);
+    struct kernel_times first = times_at(1000, 70, 3), last = times_at(1005, 75, 3);
+
+    (void)state;
+    kernel_decode_window(facts, &first, &last, TICK_NS);
+    assert_int_equal(facts->window_ns, KERNEL_UNKNOWN);
+    assert_int_equal(facts->cpu_ns, KERNEL_UNKNOWN);
+    last = times_at(1500, 500, 9);
+    last.schedstat.wait_ns = 25;
+    kernel_decode_window(facts, &first, &last, TICK_NS);
+    assert_int_equal(facts->window_ns, 500 * MS);
+    assert_int_equal(facts->cpu_ns, 430 * MS);
+    assert_int_equal(facts->wait_ns, 20);
+    assert_int_equal(facts->voluntary, 6);
+    assert_int_equal(facts->involuntary, 0);
+    assert_int_equal(facts->mode, KERNEL_MODE_USER);
+    last.system_ticks = 1000;
+    kernel_decode_window(facts, &first, &last, TICK_NS);
+    assert_int_equal(facts->mode, KERNEL_MODE_SYSTEM);
+    kernel_facts_unref(facts);
+}
+
+/* Tables ----------------------------------------------------------------------------------------------------------- */
+
+static void test_names(void **state)
+{
+    (void)state;
+    assert_string_equal(syscall_name(SYS_read), "read");
+    assert_string_equal(syscall_name(SYS_futex), "futex");
+    assert_string_equal(syscall_name(SYS_fcntl), "fcntl");
+    assert_string_equal(syscall_name(SYS_clock_nanosleep), "clock_nanosleep");
+    assert_string_equal(syscall_name(SYS_getrandom), "getrandom");
+    assert_null(syscall_name(UINT64_MAX));
+    assert_int_equal(syscall_shape_of(NULL)->topic, SYSCALL_TOPIC_OTHER);
+    assert_int_equal(syscall_shape_of("no_such_call")->descriptor, SYSCALL_NO_ARGUMENT);
+}
+
+/* Every argument that is named is one. */
+static void test_shapes(void **state)
+{
+    size_t shaped = 0;
+
+    (void)state;
+    for (uint64_t number = 0; number < 1000; number++) {
+        const struct syscall_shape *shape = syscall_shape_of(syscall_name(number));
+        const int arguments[] = {shape->descriptor,
+                                 shape->count,
+                                 shape->timeout,
+                                 shape->file_lock,
+                                 shape->address,
+                                 shape->paths[0].argument,
+                                 shape->paths[0].directory,
+                                 shape->paths[1].argument,
+                                 shape->paths[1].directory};
+
+        shaped += shape->name[0] != '\0';
+        for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++)
+            assert_true(arguments[i] < (int)PROC_SYSCALL_ARGUMENTS &&
+                        (arguments[i] >= SYSCALL_NO_ARGUMENT ||
+                         (arguments[i] == SYSCALL_AS_GIVEN && strcmp(shape->name, "mount") == 0)));
+        assert_int_equal(shape->timeout == SYSCALL_NO_ARGUMENT, shape->timeout_form == SYSCALL_TIMEOUT_NONE);
+        if (shape->topic == SYSCALL_TOPIC_DESCRIPTOR)
+            assert_true(shape->descriptor != SYSCALL_NO_ARGUMENT);
+        if (shape->topic == SYSCALL_TOPIC_POLL)
+            assert_true(shape->count != SYSCALL_NO_ARGUMENT);
+        assert_int_equal(shape->topic == SYSCALL_TOPIC_PATH, shape->paths[0].argument != SYSCALL_NO_ARGUMENT);
+        assert_int_equal(shape->address == SYSCALL_NO_ARGUMENT, shape->address_form == SYSCALL_ADDRESS_NONE);
+        if (shape->address_form != SYSCALL_ADDRESS_NONE) /* its length is the next */
+            assert_true(shape->descriptor >= 0 && shape->address + 1 < (int)PROC_SYSCALL_ARGUMENTS);
+    }
+    assert_true(shaped > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_sockets),
+        cmocka_unit_test(test_unix_sockets),
+        cmocka_unit_test(test_other_calls),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_addresses_of_internet_sockets),
+        cmocka_unit_test(test_addresses_of_unix_sockets),
+        cmocka_unit_test(test_timeouts),
+        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_waits_by_kernel_function),
+        cmocka_unit_test(test_cpu_time),
+        cmocka_unit_test(test_has_not_run),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_shapes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

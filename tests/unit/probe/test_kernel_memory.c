@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_kernel_memory.c - paths and addresses in the memory of a child: ripd/probe/kernel_memory.c. What else it reads
+ * is in test_kernel_read.c.
+ *
+ * The child waits for nothing all the time. It is a copy of this program, so what lies at an address here lies there,
+ * too; the call and the arguments of its reading are made up. What the kernel does not tell here is skipped.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cases/kernel.h"
+#include "probe/kernel.h"
+
+#define HERE(object) ((uint64_t)(uintptr_t)(object))
+#define CURRENT ((uint64_t)(uint32_t)AT_FDCWD)
+
+static int proc = -1;
+
+/* A child, and a reading of it. */
+struct thread {
+    pid_t child;
+    struct kernel_reading reading;
+};
+
+/* root: where absolute paths begin; NULL = where they begin here. False: the kernel does not tell. */
+static bool thread_start(struct thread *thread, const char *current, const char *root)
+{
+    struct kernel_reading *reading = &thread->reading;
+
+    thread->child = fork();
+    assert_true(thread->child >= 0);
+    if (thread->child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if ((root != NULL && chroot(root) != 0) || chdir(current) != 0)
+            _exit(1);
+        for (;;)
+            syscall(SYS_ppoll, NULL, 0, NULL, NULL, 0);
+    }
+    for (int i = 0; i < 10000; i++) {
+        assert_int_equal(kernel_read(proc, (uint32_t)thread->child, (uint32_t)thread->child, KERNEL_WHOLE, reading), 0);
+        if ((reading->denied & KERNEL_DENIED(SYSCALL)) != 0)
+            return false;
+        if ((reading->has & KERNEL_HAS_SYSCALL) != 0 && reading->call.kind == PROC_SYSCALL_INSIDE &&
+            reading->call.number == SYS_ppoll)
+            return true;
+        usleep(1000);
+    }
+    fail();
+    return false;
+}
+
+static void thread_end(struct thread *thread)
+{
+    kill(thread->child, SIGKILL);
+    waitpid(thread->child, NULL, 0);
+}
+
+/* As if the child were in that call. */
+static struct kernel_reading in_call(const struct thread *thread, long number, const uint64_t arguments[5])
+{
+    struct kernel_reading reading = thread->reading;
+
+    reading.has &= ~(KERNEL_HAS_NAMES | KERNEL_HAS_DESCRIPTOR);
+    reading.call.number = (uint64_t)number;
+    memcpy(reading.call.arguments, arguments, 5 * sizeof(arguments[0]));
+    kernel_read_memory(proc, &reading);
+    return reading;
+}
+
+#define IN_CALL(thread, number, ...) in_call(thread, number, (const uint64_t[5]){__VA_ARGS__})
+
+static void assert_names(const struct kernel_reading *reading, const char *first, const char *second)
+{
+    assert_int_equal((reading->has & KERNEL_HAS_NAMES) != 0, first != NULL);
+    assert_int_equal(reading->has & KERNEL_HAS_DESCRIPTOR, 0);
+    if (first == NULL)
+        return;
+    assert_string_equal(reading->names[0].text, first);
+    assert_string_equal(reading->names[1].text, second);
+}
+
+static void assert_one(const struct kernel_reading *reading, const char *name)
+{
+    assert_names(reading, name, "");
+}
+
+/* Paths ------------------------------------------------------------------------------------------------------------ */
+
+static void test_where_a_path_begins(void **state)
+{
+    static const char absolute[] = "/no/such", relative[] = "no/such";
+    int directory = open("/proc", O_PATH | O_CLOEXEC), ends[2];
+    struct kernel_reading reading;
+    struct thread thread;
+
+    (void)state;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    if (thread_start(&thread, "/usr", NULL)) {
+        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(absolute));
+        assert_one(&reading, "/no/such");
+        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(relative));
+        assert_one(&reading, "/usr/no/such");
+        reading = IN_CALL(&thread, SYS_openat2, (uint64_t)directory, HERE(relative));
+        assert_one(&reading, "/proc/no/such");
+        reading = IN_CALL(&thread, SYS_openat, (uint64_t)directory, HERE(absolute));
+        assert_one(&reading, "/no/such");
+        reading = IN_CALL(&thread, SYS_openat, 9999, HERE(relative)); /* from nowhere that is known */
+        assert_one(&reading, "no/such");
+        reading = IN_CALL(&thread, SYS_openat, (uint64_t)ends[0], HERE(relative)); /* from what has no name */
+        assert_one(&reading, "no/such");
+        reading = IN_CALL(&thread, SYS_execve, HERE(relative));
+        assert_one(&reading, "/usr/no/such");
+        reading = IN_CALL(&thread, SYS_symlinkat, HERE(absolute), (uint64_t)directory, HERE(relative));
+        assert_one(&reading, "/proc/no/such");
+        reading = IN_CALL(&thread, SYS_openat, CURRENT, 16); /* where there is nothing */
+        assert_one(&reading, NULL);
+    }
+    thread_end(&thread);
+    close(ends[0]);
+    close(ends[1]);
+    close(directory);
+}
+
+static void test_another_root(void **state)
+{
+    static const char absolute[] = "/no/such";
+    struct kernel_reading reading;
+    struct thread thread;
+
+    (void)state;
+    if (geteuid() != 0 || prctl(PR_CAPBSET_READ, CAP_SYS_CHROOT) != 1)
+        skip();
+    if (thread_start(&thread, "/", "/usr")) {
+        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(absolute));
+        assert_one(&reading, "/usr/no/such");
+        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(absolute + 1));
+        assert_one(&reading, "/usr/no/such");
+    }
+    thread_end(&thread);
+}
+
+static void test_two_paths(void **state)
+{
+    static const char first[] = "old", second[] = "/new", server[] = "server:/export";
+    int directory = open("/proc", O_PATH | O_CLOEXEC);
+    struct kernel_reading reading;
+    struct thread thread;
+
+    (void)state;
+    if (thread_start(&thread, "/usr", NULL)) {
+        reading = IN_CALL(&thread, SYS_renameat2, (uint64_t)directory, HERE(first), CURRENT, HERE(second));
+        assert_names(&reading, "/proc/old", "/new");
+        reading = IN_CALL(&thread, SYS_renameat2, CURRENT, HERE(second), (uint64_t)directory, HERE(first));
+        assert_names(&reading, "/new", "/proc/old");
+        reading = IN_CALL(&thread, SYS_mount, HERE(server), HERE(first));
+        assert_names(&reading, "server:/export", "/usr/old");
+        reading = IN_CALL(&thread, SYS_mount, 0, HERE(second));
+        assert_names(&reading, "", "/new");
+        reading = IN_CALL(&thread, SYS_renameat2, CURRENT, HERE(second), CURRENT, 16); /* one alone would not do */
+        assert_names(&reading, NULL, NULL);
+    }
+    thread_end(&thread);
+    close(directory);
+}
+
+/* fstat() is one of these: what is meant is the descriptor itself. */
+static void test_no_path(void **state)
+{
+    static const char empty[] = "";
+    int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    struct kernel_reading reading;
+    struct thread thread;
+
+    (void)state;
+    if (thread_start(&thread, "/usr", NULL)) {
+        const uint64_t nowhere[] = {HERE(empty), 0};
+
+        for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++) {
+            reading = IN_CALL(&thread, SYS_statx, (uint64_t)file, nowhere[i], AT_EMPTY_PATH);
+            assert_int_equal(reading.has & KERNEL_HAS_NAMES, 0);
+            assert_true((reading.has & KERNEL_HAS_DESCRIPTOR) != 0);
+            assert_int_equal(reading.descriptor_number, file);
+            assert_string_equal(reading.descriptor.link, "/dev/null");
+        }
+        reading = IN_CALL(&thread, SYS_statx, CURRENT, HERE(empty), AT_EMPTY_PATH);
+        assert_one(&reading, "/usr");
+        reading = IN_CALL(&thread, SYS_statx, 16, 16);
+        assert_one(&reading, NULL);
+    }
+    thread_end(&thread);
+    close(file);
+}
+
+/* Paths that end with a page behind which there is nothing, or do not end there; and those that are long. */
+static void test_where_a_path_ends(void **state)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char shown[PROC_LINK_BYTES];
+    struct kernel_reading reading;
+    struct thread thread;
+
+    (void)state;
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    memset(pages, 'x', 2 * page);
+    strcpy(pages + 2 * page - 5, "/end");
+    memcpy(pages + page - 4, "/over", 5);
+    memcpy(pages + page - 10, "/end", 5);
+    pages[page + 4] = '\0';
+    memcpy(pages, "/long", 5);
+    assert_int_equal(munmap(pages + 2 * page, page), 0);
+    if (thread_start(&thread, "/usr", NULL)) {
+        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(pages + 2 * page - 5));
+        assert_one(&reading, "/end");
+        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(pages + page - 10));
+        assert_one(&reading, "/end");
+        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(pages + page - 4));
+        assert_one(&reading, "/overxxx");
+        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(pages));
+        snprintf(shown, sizeof(shown), "%s", pages);
+        assert_one(&reading, shown);
+        assert_true(reading.names[0].cut);
+    }
+    thread_end(&thread);
+    pages[2 * page - 1] = 'x'; /* it does not end */
+    if (thread_start(&thread, "/usr", NULL)) {
+        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(pages + 2 * page - 5));
+        assert_one(&reading, NULL);
+    }
+    thread_end(&thread);
+    munmap(pages, 2 * page);
+}
+
+/* Addresses -------------------------------------------------------------------------------------------------------- */
+
+static void test_addresses(void **state)
+{
+    static const struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "/run/db.sock"};
+    static struct sockaddr_in internet = {.sin_family = AF_INET};
+    static struct msghdr message = {.msg_name = &internet, .msg_namelen = sizeof(internet)}, bare;
+    struct thread thread;
+
+    (void)state;
+    internet.sin_port = htons(53);
+    internet.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (thread_start(&thread, "/usr", NULL)) {
+        const struct {
+            long number;
+            uint64_t arguments[5];
+            uint64_t last;
+            const char *text;
+        } cases[] = {
+            {SYS_connect, {9, HERE(&name), sizeof(name)}, 0, "/run/db.sock"},
+            {SYS_connect, {9, HERE(&name), 6}, 0, "/run"},
+            {SYS_connect, {9, HERE(&name), UINT32_MAX}, 0, NULL}, /* the kernel would not take that */
+            {SYS_connect, {9, HERE(&name), 1}, 0, NULL},
+            {SYS_connect, {9, HERE(&name), 0}, 0, NULL},
+            {SYS_connect, {9, 16, sizeof(name)}, 0, NULL},
+            {SYS_connect, {9, 0, sizeof(name)}, 0, NULL},
+            {SYS_sendto, {9, 0, 0, 0, HERE(&internet)}, sizeof(internet), "127.0.0.1:53"},
+            {SYS_sendto, {9, 0, 0, 0, 0}, 0, NULL},
+            {SYS_sendmsg, {9, HERE(&message)}, 0, "127.0.0.1:53"},
+            {SYS_sendmsg, {9, HERE(&bare)}, 0, NULL},
+            {SYS_sendmsg, {9, 16}, 0, NULL},
+            {SYS_recvfrom, {9, 0, 0, 0, HERE(&internet)}, sizeof(internet), NULL}, /* where it would be put */
+        };
+
+        for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+            struct kernel_reading reading;
+
+            thread.reading.call.arguments[5] = cases[i].last;
+            reading = in_call(&thread, cases[i].number, cases[i].arguments);
+            assert_one(&reading, cases[i].text);
+        }
+    }
+    thread_end(&thread);
+}
+
+/* Guards ----------------------------------------------------------------------------------------------------------- */
+
+static void test_what_is_not_believed(void **state)
+{
+    static const char path[] = "/no/such";
+    static const struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "/run/db.sock"};
+    struct kernel_reading reading;
+    struct thread thread;
+
+    (void)state;
+    if (thread_start(&thread, "/usr", NULL)) {
+        thread.reading.call.stack_pointer = 0xffffd000; /* a program of 32 bits: its numbers are others */
+        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(path));
+        assert_one(&reading, NULL);
+        thread.reading.call.stack_pointer = HERE(&reading);
+        thread.reading.times.switches.voluntary_count--; /* it has run since: the call is another one */
+        thread.reading.times.schedstat.slice_count--;
+        reading = IN_CALL(&thread, SYS_openat, CURRENT, HERE(path));
+        assert_one(&reading, NULL);
+        reading = IN_CALL(&thread, SYS_connect, 9, HERE(&name), sizeof(name));
+        assert_one(&reading, NULL);
+        reading = IN_CALL(&thread, SYS_statx, 0, 0, AT_EMPTY_PATH);
+        assert_one(&reading, NULL);
+    }
+    thread_end(&thread);
+}
+
+static int open_proc(void **state)
+{
+    (void)state;
+    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return proc >= 0 ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_where_a_path_begins),
+        cmocka_unit_test(test_another_root),
+        cmocka_unit_test(test_two_paths),
+        cmocka_unit_test(test_no_path),
+        cmocka_unit_test(test_where_a_path_ends),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_what_is_not_believed),
+    };
+
+    return cmocka_run_group_tests(tests, open_proc, NULL);
+}

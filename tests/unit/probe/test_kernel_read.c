@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_kernel_read.c - looks at real threads of a child: ripd/probe/kernel.c, kernel_holder.c, kernel_memory.c (but for
+ * paths and addresses, which are in test_kernel_memory.c). What the kernel does not tell here, because tests may not
+ * run as root and children may not be traced, is skipped.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cases/kernel.h"
+#include "os/clock.h"
+#include "probe/kernel.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static int proc = -1;
+static int pipe_ends[2];
+
+static void sleep_an_hour(void)
+{
+    const struct timespec hour = {.tv_sec = 3600, .tv_nsec = 5};
+
+    syscall(SYS_nanosleep, &hour, NULL);
+}
+
+static void sleep_until_tomorrow(void)
+{
+    struct timespec when;
+
+    clock_gettime(CLOCK_MONOTONIC, &when);
+    when.tv_sec += 86400;
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, NULL);
+}
+
+static void select_for_seven_seconds(void)
+{
+    struct timespec seven = {.tv_sec = 7};
+
+    pselect(0, NULL, NULL, NULL, &seven, NULL);
+}
+
+static int semaphores;
+
+static void wait_for_a_semaphore(void)
+{
+    struct sembuf down = {.sem_op = -1};
+    struct timespec seven = {.tv_sec = 7};
+
+    semtimedop(semaphores, &down, 1, &seven);
+}
+
+static void sleep_where_there_is_nothing(void)
+{
+    for (;;) /* returns at once, with EFAULT */
+        syscall(SYS_nanosleep, (void *)16, NULL);
+}
+
+static void read_the_pipe(void)
+{
+    char byte;
+
+    close(pipe_ends[1]);
+    if (read(pipe_ends[0], &byte, 1) < 0)
+        _exit(1);
+}
+
+static uint32_t child_doing(void (*what)(void))
+{
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        what();
+        _exit(0);
+    }
+    return (uint32_t)child;
+}
+
+static void end_child(uint32_t pid)
+{
+    kill((pid_t)pid, SIGKILL);
+    waitpid((pid_t)pid, NULL, 0);
+}
+
+/* Waits until the child is in that system call. False: the kernel does not tell. */
+static bool read_in_call(uint32_t pid, long number, struct kernel_reading *ret_reading)
+{
+    for (int i = 0; i < 10000; i++) {
+        assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, ret_reading), 0);
+        if ((ret_reading->denied & KERNEL_DENIED(SYSCALL)) != 0)
+            return false;
+        if ((ret_reading->has & KERNEL_HAS_SYSCALL) != 0 && (ret_reading->has & KERNEL_HAS_WCHAN) != 0 &&
+            ret_reading->call.kind == PROC_SYSCALL_INSIDE && ret_reading->call.number == (uint64_t)number)
+            return true;
+        usleep(1000);
+    }
+    fail();
+    return false;
+}
+
+static void test_how_long_it_sleeps(void **state)
+{
+    uint32_t pid = child_doing(sleep_an_hour);
+    struct kernel_reading reading;
+
+    (void)state;
+    if (read_in_call(pid, SYS_nanosleep, &reading)) {
+        assert_int_equal(reading.times.state, 'S');
+        assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
+        kernel_read_memory(proc, &reading);
+        assert_true((reading.has & KERNEL_HAS_TIMEOUT) != 0);
+        assert_int_equal(reading.timeout_ns, 3600 * SECOND_NS + 5);
+        assert_string_equal(reading.wchan, "hrtimer_nanosleep");
+    }
+    end_child(pid);
+}
+
+static void test_an_instant_is_no_duration(void **state)
+{
+    uint32_t pid = child_doing(sleep_until_tomorrow);
+    struct kernel_reading reading;
+
+    (void)state;
+    if (read_in_call(pid, SYS_clock_nanosleep, &reading)) {
+        kernel_read_memory(proc, &reading);
+        assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
+    }
+    end_child(pid);
+}
+
+static void test_other_timeouts(void **state)
+{
+    static const struct {
+        long number;
+        void (*what)(void);
+    } rows[] = {{SYS_pselect6, select_for_seven_seconds}, {SYS_semtimedop, wait_for_a_semaphore}};
+    struct kernel_reading reading;
+
+    (void)state;
+    semaphores = semget(IPC_PRIVATE, 1, 0600);
+    assert_true(semaphores >= 0);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        uint32_t pid = child_doing(rows[i].what);
+
+        if (read_in_call(pid, rows[i].number, &reading)) {
+            kernel_read_memory(proc, &reading);
+            assert_int_equal(reading.timeout_ns, 7 * SECOND_NS);
+        }
+        end_child(pid);
+    }
+    semctl(semaphores, 0, IPC_RMID);
+}
+
+/* Nothing there, or a thread that has moved on: not known. */
+static void test_what_is_not_there(void **state)
+{
+    uint32_t pid = child_doing(sleep_where_there_is_nothing);
+    struct kernel_reading reading = {
+        .times = {.state = 'S'},
+        .pid = pid,
+        .tid = pid,
+        .has = KERNEL_HAS_SYSCALL,
+        .call = {.kind = PROC_SYSCALL_INSIDE,
+                 .number = SYS_nanosleep,
+                 .arguments = {16},
+                 .stack_pointer = UINT64_C(0x7fff00000000)},
+    };
+
+    (void)state;
+    kernel_read_memory(proc, &reading);
+    assert_int_equal(reading.has & KERNEL_HAS_TIMEOUT, 0);
+    end_child(pid);
+}
+
+static void lock_what_it_holds(void)
+{
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&mutex);
+}
+
+static void test_who_owns_the_lock(void **state)
+{
+    uint32_t pid = child_doing(lock_what_it_holds);
+    struct kernel_reading reading;
+
+    (void)state;
+    if (read_in_call(pid, SYS_futex, &reading)) {
+        const uint64_t before_mono_ns = clock_mono_ns();
+
+        assert_int_equal(reading.has & KERNEL_HAS_LOCK, 0);
+        kernel_read_memory(proc, &reading);
+        assert_true((reading.has & KERNEL_HAS_LOCK) != 0);
+        assert_int_equal(reading.lock_owner.tid, pid);
+        assert_int_equal(reading.lock_owner.address, reading.call.arguments[0]);
+        assert_true(before_mono_ns <= reading.lock_look.begun_mono_ns &&
+                    reading.lock_look.begun_mono_ns <= reading.lock_look.ended_mono_ns &&
+                    reading.lock_look.ended_mono_ns <= clock_mono_ns());
+        reading.has &= ~KERNEL_HAS_LOCK;
+        reading.times.switches.voluntary_count--; /* it has run since: the call is another one */
+        reading.times.schedstat.slice_count--;
+        kernel_read_memory(proc, &reading);
+        assert_int_equal(reading.has & KERNEL_HAS_LOCK, 0);
+    }
+    end_child(pid);
+}
+
+static void wait_for_a_word(void)
+{
+    static uint32_t words[14];
+
+    syscall(SYS_futex, words, 0, 0, NULL, NULL, 0);
+}
+
+static void test_a_word_that_is_no_lock(void **state)
+{
+    uint32_t pid = child_doing(wait_for_a_word);
+    struct kernel_reading reading;
+
+    (void)state;
+    if (read_in_call(pid, SYS_futex, &reading)) {
+        kernel_read_memory(proc, &reading);
+        assert_int_equal(reading.has & KERNEL_HAS_LOCK, 0);
+    }
+    end_child(pid);
+}
+
+/* The same pipe twice, nothing, or a pipe alone. */
+static void poll_twice(void)
+{
+    struct pollfd polled[2] = {{.fd = pipe_ends[0], .events = POLLIN}, {.fd = pipe_ends[0], .events = POLLIN}};
+
+    syscall(SYS_ppoll, polled, 2, NULL, NULL, 0);
+}
+
+static void poll_once(void)
+{
+    struct pollfd polled = {.fd = pipe_ends[0], .events = POLLIN};
+
+    syscall(SYS_ppoll, &polled, 1, NULL, NULL, 0);
+}
+
+static void poll_nothing(void)
+{
+    struct pollfd polled = {.fd = -1};
+
+    syscall(SYS_ppoll, &polled, 1, NULL, NULL, 0);
+}
+
+static void test_what_it_polls(void **state)
+{
+    static void (*const programs[])(void) = {poll_twice, poll_nothing, poll_once};
+    struct kernel_reading reading;
+
+    (void)state;
+    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        uint32_t pid = child_doing(programs[i]);
+
+        if (read_in_call(pid, SYS_ppoll, &reading)) {
+            assert_int_equal(reading.has & KERNEL_HAS_DESCRIPTOR, 0);
+            kernel_read_memory(proc, &reading);
+            assert_int_equal((reading.has & KERNEL_HAS_DESCRIPTOR) != 0, programs[i] == poll_once);
+        }
+        if ((reading.has & KERNEL_HAS_DESCRIPTOR) != 0) {
+            assert_int_equal(reading.descriptor_number, pipe_ends[0]);
+            assert_int_equal(strncmp(reading.descriptor.link, "pipe:[", 6), 0);
+            assert_true(reading.descriptor.readable && !reading.descriptor.writable);
+            reading.has &= ~KERNEL_HAS_DESCRIPTOR;
+            reading.times.switches.voluntary_count--; /* it has run since: the call is another one */
+            reading.times.schedstat.slice_count--;
+            kernel_read_memory(proc, &reading);
+            assert_int_equal(reading.has & KERNEL_HAS_DESCRIPTOR, 0);
+        }
+        end_child(pid);
+    }
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
+/* One that runs while it is looked at, so many times: the kernel's counts are ours then. */
+static struct {
+    bool made_up;
+    unsigned left;
+    unsigned count;
+    unsigned look_count;
+} runs;
+
+int __real_proc_thread_schedstat(int directory, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat);
+int __wrap_proc_thread_schedstat(int directory, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat);
+int __real_proc_thread_wchan(int directory, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES]);
+int __wrap_proc_thread_wchan(int directory, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES]);
+
+int __wrap_proc_thread_schedstat(int directory, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat)
+{
+    if (!runs.made_up)
+        return __real_proc_thread_schedstat(directory, pid, tid, ret_schedstat);
+    *ret_schedstat = (struct proc_schedstat){.slice_count = 1 + runs.count};
+    return 0;
+}
+
+int __wrap_proc_thread_wchan(int directory, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES])
+{
+    int result = __real_proc_thread_wchan(directory, pid, tid, ret_wchan);
+
+    runs.look_count++;
+    if (runs.left != 0) {
+        runs.left--;
+        runs.count++;
+    }
+    return result;
+}
+
+/* It is read anew until it has not run meanwhile; one that runs each time is told without what it waits for. */
+static void test_one_that_runs_meanwhile(void **state)
+{
+    enum { LOOKS = 4 };
+    uint32_t pid = child_doing(sleep_an_hour);
+    struct kernel_reading reading;
+    bool told = read_in_call(pid, SYS_nanosleep, &reading);
+
+    (void)state;
+    for (unsigned count = 0; count <= LOOKS + 1; count++) {
+        runs.made_up = true;
+        runs.left = count;
+        runs.look_count = 0;
+        assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, &reading), 0);
+        runs.made_up = false;
+        assert_int_equal(runs.look_count, count < LOOKS ? count + 1 : LOOKS);
+        assert_int_equal(reading.times.state, 'S');
+        if (told)
+            assert_int_equal((reading.has & KERNEL_HAS_SYSCALL) != 0, count < LOOKS);
+        if (count >= LOOKS)
+            assert_true(reading.has == 0 && reading.denied == 0 && reading.wchan[0] == '\0');
+    }
+    runs.left = 0;
+    end_child(pid);
+}
+
+/* As often as it takes to be read now and then while it is awake, but waits for the processor. */
+static void nap_beside_a_spinner(void)
+{
+    pid_t parent = getpid();
+
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (getppid() == parent)
+            ;
+        _exit(0);
+    }
+    for (;;)
+        usleep(200);
+}
+
+static void nap_on_one_processor(void)
+{
+    cpu_set_t first;
+
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    sched_setaffinity(0, sizeof(first), &first); /* where that is not allowed the test proves less */
+    nap_beside_a_spinner();
+}
+
+static void test_one_that_wakes_meanwhile(void **state)
+{
+    uint32_t pid = child_doing(nap_on_one_processor);
+    struct kernel_reading reading;
+
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, &reading), 0);
+        assert_true((reading.has & KERNEL_HAS_SYSCALL) == 0 || reading.call.kind != PROC_SYSCALL_RUNNING);
+    }
+    end_child(pid);
+}
+
+static void test_who_has_the_other_end(void **state)
+{
+    struct kernel_reading reading, *wanted = &reading;
+    uint32_t pid;
+
+    (void)state;
+    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
+    pid = child_doing(read_the_pipe);
+    if (read_in_call(pid, SYS_read, &reading)) {
+        assert_int_equal(reading.descriptor_number, pipe_ends[0]);
+        kernel_read_holders(proc, (uint32_t)geteuid(), clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
+        assert_int_equal(reading.holder.pid, getpid());
+        assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
+        reading.holder = (struct kernel_holder){0};
+        kernel_read_holders(proc, (uint32_t)geteuid() + 1, clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
+        assert_int_equal(reading.holder.pid, 0); /* of others nothing is told */
+        assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
+        kernel_read_holders(proc, (uint32_t)geteuid(), 0, &wanted, 1);
+        assert_int_equal(reading.holder.pid, 0); /* no time */
+        assert_int_not_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
+    }
+    end_child(pid);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
+static void test_times_alone(void **state)
+{
+    uint32_t pid = child_doing(sleep_an_hour);
+    struct kernel_reading reading;
+
+    (void)state;
+    assert_int_equal(kernel_read(proc, pid, pid, KERNEL_TIMES, &reading), 0);
+    assert_int_equal(reading.has, 0);
+    assert_int_equal(reading.pid, pid);
+    assert_true(reading.times.start_time_ticks != 0);
+    end_child(pid);
+    assert_int_equal(kernel_read(proc, pid, pid, KERNEL_WHOLE, &reading), -ESRCH);
+}
+
+static int open_proc(void **state)
+{
+    (void)state;
+    proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return proc >= 0 ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_how_long_it_sleeps),      cmocka_unit_test(test_an_instant_is_no_duration),
+        cmocka_unit_test(test_other_timeouts),          cmocka_unit_test(test_what_is_not_there),
+        cmocka_unit_test(test_who_owns_the_lock),       cmocka_unit_test(test_a_word_that_is_no_lock),
+        cmocka_unit_test(test_who_has_the_other_end),   cmocka_unit_test(test_times_alone),
+        cmocka_unit_test(test_what_it_polls),           cmocka_unit_test(test_one_that_wakes_meanwhile),
+        cmocka_unit_test(test_one_that_runs_meanwhile),
+    };
+
+    return cmocka_run_group_tests(tests, open_proc, NULL);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_permission.c - who may read what, against what the kernel says: ripd/probe/permission.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "probe/permission.h"
+
+enum { USER = 61001, OTHER = 61002, GROUP = 61011, FOREIGN_GROUP = 61012 };
+
+static const uint32_t groups[] = {USER, GROUP};
+
+/* The truth: whether that user, in those groups, may. */
+static bool is_allowed(const struct permission_file *file, enum permission wanted)
+{
+    bool owner = (file->mode >> 6 & wanted) != 0, group = (file->mode >> 3 & wanted) != 0;
+
+    if (file->uid == USER)
+        return owner;
+    return file->gid == GROUP ? group : (file->mode & wanted) != 0;
+}
+
+/* Every mode of a file of his own, of a group of his, and of others; whether his groups are known or not. */
+static void test_modes(void **state)
+{
+    static const uint32_t uids[] = {USER, OTHER, 0}, gids[] = {GROUP, FOREIGN_GROUP, 0};
+    static const enum permission all[] = {PERMISSION_READ, PERMISSION_SEARCH};
+    const struct permission_user known = {USER, groups, 2}, unknown = {USER, NULL, 0};
+    unsigned allowed_count = 0;
+
+    (void)state;
+    for (uint32_t mode = 0; mode <= 07777; mode++) {
+        for (size_t i = 0; i < 9 * 2; i++) {
+            struct permission_file file = {uids[i % 3], gids[i / 3 % 3], S_IFREG | mode, false};
+            enum permission wanted = all[i / 9];
+            bool truth = is_allowed(&file, wanted);
+
+            if (permission_allows(&known, &file, wanted)) {
+                assert_true(truth);
+                allowed_count++;
+            } else { /* nothing is refused but what is closed to a group that he may be in */
+                assert_true(!truth || (file.uid != USER && file.gid != GROUP && (mode >> 3 & wanted) == 0));
+            }
+            if (permission_allows(&unknown, &file, wanted))
+                assert_true(truth);
+            file.has_list = true;
+            if (permission_allows(&known, &file, wanted))
+                assert_true(truth && file.uid == USER);
+        }
+    }
+    assert_true(allowed_count > 0);
+}
+
+static void test_examples(void **state)
+{
+    static const struct {
+        uint32_t uid, gid, mode;
+        bool has_list, read, search;
+    } rows[] = {
+        {0, 0, 0755, false, true, true},     /* /usr/bin/anything */
+        {0, 0, 0711, false, false, true},    /* may be executed, and not read */
+        {0, GROUP, 0750, false, true, true}, /* a program of a group's */
+        {0, FOREIGN_GROUP, 0750, false, false, false},
+        {0, FOREIGN_GROUP, 0705, false, false, false}, /* closed to a group that he may be in */
+        {USER, 0, 0400, false, true, false},
+        {USER, 0, 0500, true, true, true},
+        {USER, 0, 0077, false, false, false}, /* the owner's bits come first */
+        {OTHER, OTHER, 0600, false, false, false},
+        {OTHER, OTHER, 0755, true, false, false}, /* whom its list names is not known */
+        {OTHER, GROUP, 0750, true, false, false},
+    };
+    const struct permission_user user = {USER, groups, 2};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct permission_file file = {rows[i].uid, rows[i].gid, rows[i].mode, rows[i].has_list};
+
+        assert_int_equal(permission_allows(&user, &file, PERMISSION_READ), rows[i].read);
+        assert_int_equal(permission_allows(&user, &file, PERMISSION_SEARCH), rows[i].search);
+    }
+}
+
+/* In a process of that user's: whether each mode lets it open the file. */
+static void ask_kernel(const char *path, int answers)
+{
+    const gid_t gids[] = {USER, GROUP};
+    char allowed;
+    int descriptor;
+
+    if (setgroups(2, gids) != 0 || setresgid(USER, USER, USER) != 0 || setresuid(USER, USER, USER) != 0)
+        _exit(1);
+    descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    allowed = descriptor >= 0;
+    _exit(write(answers, &allowed, 1) == 1 ? 0 : 1);
+}
+
+static void test_the_kernel(void **state)
+{
+    static const uint32_t owners[][2] = {{USER, 0}, {OTHER, GROUP}, {OTHER, FOREIGN_GROUP}};
+    const struct permission_user user = {USER, groups, 2};
+    char path[] = "/tmp/test_permission-XXXXXX";
+    int file, answers[2];
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    file = mkstemp(path);
+    assert_true(file >= 0 && pipe2(answers, O_CLOEXEC) == 0);
+    for (size_t i = 0; i < 3; i++) {
+        for (uint32_t bits = 0; bits < 8; bits++) { /* who may read */
+            uint32_t mode = (bits & 4) << 6 | (bits & 2) << 4 | (bits & 1) << 2;
+            struct permission_file about = {owners[i][0], owners[i][1], mode, false};
+            char allowed = 2;
+            pid_t pid;
+            int status;
+
+            assert_int_equal(fchown(file, owners[i][0], owners[i][1]) | fchmod(file, mode), 0);
+            pid = fork();
+            if (pid == 0)
+                ask_kernel(path, answers[1]);
+            assert_int_equal(waitpid(pid, &status, 0), pid);
+            assert_int_equal(status, 0);
+            assert_int_equal(read(answers[0], &allowed, 1), 1);
+            assert_int_equal(allowed, is_allowed(&about, PERMISSION_READ));
+            assert_true(!permission_allows(&user, &about, PERMISSION_READ) || allowed == 1);
+        }
+    }
+    unlink(path);
+    close(file);
+    close(answers[0]);
+    close(answers[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_examples),
+        cmocka_unit_test(test_the_kernel),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_worker.c - questions to the worker of ripd-probe about a process that holds the lock of its record, and what
+ * comes back when that changes while it is being read: ripd/probe/child/worker.c. All of it is real but the moment: the
+ * linker puts a function of ours around kernel_read().
+ */
+#include "unit/locker.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "cases/kernel.h"
+#include "os/clock.h"
+#include "os/packet.h"
+#include "os/sigbus.h"
+#include "probe/child/worker.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+struct scene {
+    struct ring_stage stage;
+    struct ring_builder ring; /* "ring" */
+    pid_t pid;
+    pid_t other; /* another of the same ring, in record 1; 0 = none */
+    struct worker_sources sources;
+    struct probe_told told;
+};
+
+static void begin(struct scene *scene, uid_t user, void (*then)(void *context))
+{
+    memset(scene, 0, sizeof(*scene));
+    memset(&scene->told, 0xee, sizeof(scene->told)); /* all of it is to be filled in */
+    assert_int_equal(sigbus_install(), 0);
+    scene->sources = (struct worker_sources){open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1};
+    ring_stage_open(&scene->stage);
+    assert_int_equal(chmod(scene->stage.directory, 0777), 0);
+    locker_ring(&scene->stage, "ring", user, &scene->ring);
+    scene->pid = locker_start(&scene->stage, "ring", &scene->ring, 0, user, then);
+}
+
+static void end(struct scene *scene)
+{
+    ring_stage_end(scene->pid);
+    if (scene->other != 0)
+        ring_stage_end(scene->other);
+    ring_stage_release(&scene->ring);
+    ring_stage_close(&scene->stage);
+    close(scene->sources.proc);
+}
+
+static int open_ring(struct scene *scene)
+{
+    int descriptor = open(ring_stage_path(&scene->stage, "ring"), O_RDONLY | O_CLOEXEC);
+
+    assert_true(descriptor >= 0);
+    return descriptor;
+}
+
+static struct probe_ask ask_of(uint32_t tid)
+{
+    return (struct probe_ask){.kind = PROBE_ASK, .count = 1, .number = 77, .tids = {tid}};
+}
+
+static void answer(struct scene *scene, const struct probe_ask *ask)
+{
+    size_t descriptors = count_descriptors();
+
+    worker_answer(&scene->sources, ask, open_ring(scene), &scene->told);
+    assert_int_equal(count_descriptors(), descriptors);
+    assert_int_equal(scene->told.kind, PROBE_TOLD);
+    assert_int_equal(scene->told.number, ask->number);
+    assert_true(probe_told_is_sound(&scene->told, probe_told_bytes(scene->told.count), ask));
+}
+
+/* Not a byte about any thread. */
+static void assert_nothing_told(const struct scene *scene, int status)
+{
+    static const struct probe_thread nothing[PROBE_BATCH_MAX];
+
+    assert_int_equal(scene->told.status, status);
+    assert_int_equal(scene->told.count, 0);
+    assert_int_equal(scene->told.pid, 0);
+    assert_memory_equal(scene->told.threads, nothing, sizeof(nothing));
+}
+
+/* Answers ---------------------------------------------------------------------------------------------------------- */
+
+static void test_threads_of_that_process_alone(void **state)
+{
+    struct scene scene;
+    struct probe_ask ask;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    scene.other = locker_start(&scene.stage, "ring", &scene.ring, 1, 0, NULL);
+    ask = ask_of((uint32_t)scene.pid);
+    ask.tids[ask.count++] = (uint32_t)getpid(); /* there, but of other processes */
+    ask.tids[ask.count++] = (uint32_t)scene.other;
+    ask.tids[ask.count++] = 1u << 22; /* nobody's */
+    ask.tids[ask.count++] = (uint32_t)scene.pid;
+    answer(&scene, &ask);
+    assert_int_equal(scene.told.status, 0);
+    assert_int_equal(scene.told.pid, scene.pid);
+    assert_int_equal(scene.told.count, 5);
+    for (uint32_t i = 0; i < ask.count; i++) {
+        const struct probe_thread *thread = &scene.told.threads[i];
+
+        assert_int_equal(thread->tid, ask.tids[i]);
+        assert_int_equal(thread->status, i == 0 || i == 4 ? 0 : -ESRCH);
+        assert_int_equal(thread->reading.pid, thread->status == 0 ? scene.pid : 0);
+        assert_int_equal(thread->reading.times.start_time_ticks,
+                         thread->status == 0 ? ring_stage_start_time(scene.pid) : 0);
+    }
+    ask = ask_of((uint32_t)scene.other);
+    answer(&scene, &ask); /* of record 0 */
+    assert_int_equal(scene.told.threads[0].status, -ESRCH);
+    ask.process = 1;
+    answer(&scene, &ask);
+    assert_int_equal(scene.told.pid, scene.other);
+    assert_int_equal(scene.told.threads[0].status, 0);
+    end(&scene);
+}
+
+static void test_refusals(void **state)
+{
+    struct scene scene;
+    struct probe_ask ask;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    ask = ask_of((uint32_t)scene.pid);
+    memset(&scene.told, 0xee, sizeof(scene.told));
+    worker_answer(&scene.sources, &ask, -1, &scene.told); /* it brought no ring */
+    assert_int_equal(scene.told.number, 77);
+    assert_nothing_told(&scene, -EINVAL);
+    memset(&scene.told, 0xee, sizeof(scene.told));
+    ask.process = 3; /* nobody's */
+    answer(&scene, &ask);
+    assert_nothing_told(&scene, -ESRCH);
+    ask.process = 0;
+    ring_builder_process(&scene.ring, 0)->start_time_ticks++;
+    memset(&scene.told, 0xee, sizeof(scene.told));
+    answer(&scene, &ask);
+    assert_nothing_told(&scene, -ESRCH);
+    end(&scene);
+}
+
+/* What it waits for ------------------------------------------------------------------------------------------------ */
+
+static void sleep_an_hour(void *context)
+{
+    const struct timespec hour = {.tv_sec = 3600, .tv_nsec = 5};
+
+    (void)context;
+    syscall(SYS_nanosleep, &hour, NULL);
+}
+
+/* False: the kernel does not tell. */
+static bool answer_in_call(struct scene *scene, long number)
+{
+    const struct kernel_reading *reading = &scene->told.threads[0].reading;
+    struct probe_ask ask = ask_of((uint32_t)scene->pid);
+
+    for (int i = 0; i < LOCKER_PATIENCE_MS; i++) {
+        answer(scene, &ask);
+        assert_int_equal(scene->told.status, 0);
+        if ((reading->denied & KERNEL_DENIED(SYSCALL)) != 0)
+            return false;
+        if ((reading->has & KERNEL_HAS_SYSCALL) != 0 && (reading->has & KERNEL_HAS_WCHAN) != 0 &&
+            reading->call.kind == PROC_SYSCALL_INSIDE && reading->call.number == (uint64_t)number)
+            return true;
+        usleep(1000);
+    }
+    fail();
+    return false;
+}
+
+static void test_how_long_it_sleeps(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    begin(&scene, 0, sleep_an_hour);
+    ring_stage_go(scene.pid);
+    if (answer_in_call(&scene, SYS_nanosleep)) {
+        assert_string_equal(scene.told.threads[0].reading.wchan, "hrtimer_nanosleep");
+        assert_int_equal(scene.told.threads[0].reading.has & KERNEL_HAS_TIMEOUT, KERNEL_HAS_TIMEOUT);
+        assert_int_equal(scene.told.threads[0].reading.timeout_ns, 3600 * SECOND_NS + 5);
+    }
+    end(&scene);
+}
+
+static int pipe_ends[2];
+
+static void read_the_pipe(void *context)
+{
+    char byte;
+
+    (void)context;
+    close(pipe_ends[1]);
+    if (read(pipe_ends[0], &byte, 1) < 0)
+        abort();
+}
+
+/* We have the other end: of the ring owner's processes one is named, of another user's none. */
+static void test_who_has_the_other_end(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    assert_int_equal(pipe2(pipe_ends, O_CLOEXEC), 0);
+    begin(&scene, 0, read_the_pipe);
+    ring_stage_go(scene.pid);
+    if (answer_in_call(&scene, SYS_read)) {
+        const struct kernel_holder *holder = &scene.told.threads[0].reading.holder;
+        struct probe_ask ask = ask_of((uint32_t)scene.pid);
+
+        for (int i = 0; i < 1000 && holder->pid == 0; i++) /* it is not searched for long */
+            answer(&scene, &ask);
+        assert_int_equal(holder->pid, getpid());
+    }
+    end(&scene);
+    if (geteuid() == 0) {
+        begin(&scene, LOCKER_USER, read_the_pipe);
+        ring_stage_go(scene.pid);
+        if (answer_in_call(&scene, SYS_read))
+            assert_int_equal(scene.told.threads[0].reading.holder.pid, 0);
+        end(&scene);
+    }
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
+/* While it reads --------------------------------------------------------------------------------------------------- */
+
+static void (*before)(struct scene *scene);    /* happens once, before the first thread is read */
+static void (*meanwhile)(struct scene *scene); /* when it has been read */
+static void (*later)(struct scene *scene);     /* when all have been */
+static struct scene *stage_of_meanwhile;
+
+int __real_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth,
+                       struct kernel_reading *ret_reading);
+int __wrap_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth,
+                       struct kernel_reading *ret_reading);
+
+static void happen(void (**what)(struct scene *scene))
+{
+    void (*now)(struct scene * scene) = *what;
+
+    *what = NULL;
+    if (now != NULL)
+        now(stage_of_meanwhile);
+}
+
+int __wrap_kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth,
+                       struct kernel_reading *ret_reading)
+{
+    int result;
+
+    happen(&before);
+    result = __real_kernel_read(proc, pid, tid, depth, ret_reading);
+    happen(&meanwhile);
+    return result;
+}
+
+void __real_kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns,
+                                struct kernel_reading *const *readings, size_t count);
+void __wrap_kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns,
+                                struct kernel_reading *const *readings, size_t count);
+
+void __wrap_kernel_read_holders(int proc, uint32_t uid, uint64_t deadline_mono_ns,
+                                struct kernel_reading *const *readings, size_t count)
+{
+    happen(&later);
+    __real_kernel_read_holders(proc, uid, deadline_mono_ns, readings, count);
+}
+
+static void it_is_killed(struct scene *scene)
+{
+    siginfo_t info;
+
+    assert_int_equal(kill(scene->pid, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)scene->pid, &info, WEXITED | WNOWAIT), 0);
+}
+
+static void it_loses_its_lock(struct scene *scene)
+{
+    ring_stage_go(scene->pid);
+    WAIT_UNTIL(!locker_is_locked(ring_stage_path(&scene->stage, "ring"), RIP_LOCK_HOLDER_OFFSET));
+}
+
+static void another_takes_the_lock(struct scene *scene)
+{
+    char path[128];
+    struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
+
+    it_loses_its_lock(scene);
+    snprintf(path, sizeof(path), "%s", ring_stage_path(&scene->stage, "ring"));
+    scene->other = ring_stage_start(locker_lock, NULL, &locker);
+}
+
+static void its_record_is_written_anew(struct scene *scene)
+{
+    ring_builder_process(&scene->ring, 0)->start_time_ticks++;
+}
+
+static void its_ring_is_cut(struct scene *scene)
+{
+    assert_int_equal(truncate(ring_stage_path(&scene->stage, "ring"), 0), 0);
+}
+
+static void it_keeps_its_secrets(struct scene *scene)
+{
+    ring_stage_go(scene->pid);
+    WAIT_UNTIL(locker_proc_owner(scene->pid) == 0);
+}
+
+/* Whatever was read before, or is still readable after: nothing of it is told. */
+static void test_what_happens_while_it_is_read(void **state)
+{
+    const uid_t user = geteuid() == 0 ? LOCKER_USER : 0;
+    const struct {
+        const char *what;
+        uid_t user;
+        void (*then)(void *context);
+        void (*meanwhile)(struct scene *scene);
+    } rows[] = {
+        {"killed", 0, NULL, it_is_killed},
+        {"lock lost", 0, locker_lose_lock, it_loses_its_lock},
+        {"another program", 0, locker_execute, it_loses_its_lock}, /* its descriptor is close-on-exec */
+        {"lock passed on", 0, locker_lose_lock, another_takes_the_lock},
+        {"record written anew", 0, NULL, its_record_is_written_anew},
+        {"ring cut", 0, NULL, its_ring_is_cut},
+        {"secrets kept", user, locker_hide, it_keeps_its_secrets},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct probe_ask ask;
+        struct scene scene;
+
+        begin(&scene, rows[i].user, rows[i].then);
+        ask = ask_of((uint32_t)scene.pid);
+        stage_of_meanwhile = &scene;
+        meanwhile = rows[i].meanwhile;
+        answer(&scene, &ask);
+        assert_null(meanwhile);
+        if (scene.told.status == 0)
+            print_message("told all the same: %s\n", rows[i].what);
+        assert_nothing_told(&scene, -ESRCH);
+        end(&scene);
+    }
+}
+
+static void it_is_another_user_now(struct scene *scene)
+{
+    const uid_t user = locker_proc_owner(scene->pid);
+
+    ring_stage_go(scene->pid);
+    WAIT_UNTIL(locker_proc_owner(scene->pid) == (user ^ LOCKER_STRANGER ^ LOCKER_USER));
+    usleep(20000); /* until it waits again */
+}
+
+/* Its runtime does not come back in a child that has changed its user: such a child stays on the processor for good. */
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define USERS_STAY 1
+#endif
+#endif
+#ifndef USERS_STAY
+#define USERS_STAY 0
+#endif
+
+/* It is the owner's when it is asked for, and again when that is asked about again, but not while it is read. */
+static void test_another_user_in_between(void **state)
+{
+    (void)state;
+    if (geteuid() != 0 || USERS_STAY) {
+        print_message("skipped: only root can be several users, and not under ThreadSanitizer\n");
+        skip();
+    }
+    for (int when = 0; when < 3; when++) {
+        char path[128];
+        struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
+        const struct kernel_reading *reading;
+        struct probe_ask ask;
+        struct scene scene;
+
+        begin(&scene, LOCKER_USER, NULL);
+        ring_stage_end(scene.pid);
+        snprintf(path, sizeof(path), "%s", ring_stage_path(&scene.stage, "ring"));
+        scene.pid = ring_stage_start(locker_lock_and_change_user, locker_change_user_by_turns, &locker);
+        locker_claim(&scene.ring, 0, scene.pid);
+        stage_of_meanwhile = &scene;
+        before = when != 0 ? it_is_another_user_now : NULL;
+        meanwhile = when == 1 ? it_is_another_user_now : NULL;
+        later = when == 2 ? it_is_another_user_now : NULL;
+        ask = ask_of((uint32_t)scene.pid);
+        answer(&scene, &ask);
+        reading = &scene.told.threads[0].reading;
+        for (int i = 0; i < 1000 && when == 0 && reading->has == 0; i++)
+            answer(&scene, &ask); /* it may still have been on its way into its wait */
+        assert_int_equal(scene.told.status, 0);
+        assert_int_equal(scene.told.threads[0].status, 0);
+        assert_int_equal(reading->has != 0 || reading->wchan[0] != '\0' || reading->call.number != 0, when == 0);
+        end(&scene);
+    }
+}
+
+static void the_time_passes(struct scene *scene)
+{
+    const struct timespec long_enough = {.tv_nsec = (long)(PROBE_READING_NS + PROBE_READING_NS / 10)};
+
+    (void)scene;
+    nanosleep(&long_enough, NULL);
+}
+
+/* One thread that takes all the time leaves none for the next, which is told so. */
+static void test_no_time_for_the_next(void **state)
+{
+    struct probe_ask ask;
+    struct scene scene;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    ask = ask_of((uint32_t)scene.pid);
+    ask.tids[ask.count++] = (uint32_t)scene.pid;
+    meanwhile = the_time_passes;
+    answer(&scene, &ask);
+    assert_int_equal(scene.told.status, 0);
+    assert_int_equal(scene.told.threads[0].status, 0);
+    assert_int_equal(scene.told.threads[1].status, -EAGAIN);
+    assert_int_equal(scene.told.threads[1].tid, scene.pid);
+    end(&scene);
+}
+
+/* The worker as a process ------------------------------------------------------------------------------------------ */
+
+struct worker {
+    pid_t pid;
+    int socket;
+};
+
+static struct worker start_worker(const struct scene *scene)
+{
+    struct worker worker;
+    int ends[2];
+
+    assert_int_equal(packet_pair(ends), 0);
+    fflush(NULL);
+    worker = (struct worker){fork(), ends[0]};
+    assert_true(worker.pid >= 0);
+    if (worker.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(ends[0]);
+        worker_run(&scene->sources, ends[1]);
+        _exit(7);
+    }
+    close(ends[1]);
+    return worker;
+}
+
+/* Returns its wait status. */
+static int wait_for_worker(struct worker *worker)
+{
+    int status = 0;
+
+    assert_int_equal(waitpid(worker->pid, &status, 0), worker->pid);
+    close(worker->socket);
+    return status;
+}
+
+static void send_ask(struct worker *worker, const struct probe_ask *ask, size_t bytes, int descriptor)
+{
+    assert_int_equal(packet_send(worker->socket, ask, bytes, descriptor, true), 0);
+    if (descriptor >= 0)
+        close(descriptor);
+}
+
+static void receive_told(struct worker *worker, struct scene *scene, const struct probe_ask *ask)
+{
+    ssize_t bytes = packet_receive(worker->socket, &scene->told, sizeof(scene->told), true, NULL);
+
+    assert_true(bytes > 0);
+    assert_true(probe_told_is_sound(&scene->told, (size_t)bytes, ask));
+}
+
+static void test_one_question_after_another(void **state)
+{
+    struct worker worker;
+    struct probe_ask ask;
+    struct scene scene;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    worker = start_worker(&scene);
+    ask = ask_of((uint32_t)scene.pid);
+    for (uint64_t i = 0; i < 5; i++) {
+        ask.number = i;
+        ask.process = i == 2 ? 9 : 0;
+        send_ask(&worker, &ask, sizeof(ask), i == 3 ? -1 : open_ring(&scene));
+    }
+    for (uint64_t i = 0; i < 5; i++) {
+        ask.number = i;
+        receive_told(&worker, &scene, &ask);
+        assert_int_equal(scene.told.status, i == 2 ? -ESRCH : i == 3 ? -EINVAL : 0);
+    }
+    shutdown(worker.socket, SHUT_WR); /* nothing more comes */
+    assert_int_equal(wait_for_worker(&worker), 7 << 8);
+    end(&scene);
+}
+
+static void test_a_question_that_is_none(void **state)
+{
+    struct probe_ask asks[4];
+    struct scene scene;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
+        asks[i] = ask_of((uint32_t)scene.pid);
+    asks[0].kind = PROBE_TOLD;
+    asks[1].count = PROBE_BATCH_MAX + 1;
+    asks[2].count = 0;
+    for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+        struct worker worker = start_worker(&scene);
+        char byte;
+
+        send_ask(&worker, &asks[i], sizeof(asks[i]) - (i == 3), open_ring(&scene));
+        assert_int_equal(packet_receive(worker.socket, &byte, 1, true, NULL), -EPIPE); /* no answer */
+        assert_int_equal(wait_for_worker(&worker), 7 << 8);
+    }
+    end(&scene);
+}
+
+static void it_takes_for_ever(struct scene *scene)
+{
+    (void)scene;
+    for (;;)
+        pause();
+}
+
+/* Its own alarm ends a worker that does not get on, and one that waits for questions lives on. */
+static void test_a_question_without_end(void **state)
+{
+    const struct timespec longer_than_one = {.tv_sec = PROBE_QUESTION_NS / SECOND_NS, .tv_nsec = 500000000};
+    struct worker patient, stuck;
+    struct probe_ask ask;
+    struct scene scene;
+    char byte;
+
+    (void)state;
+    begin(&scene, 0, NULL);
+    ask = ask_of((uint32_t)scene.pid);
+    patient = start_worker(&scene);
+    send_ask(&patient, &ask, sizeof(ask), open_ring(&scene));
+    receive_told(&patient, &scene, &ask);
+    meanwhile = it_takes_for_ever;
+    stuck = start_worker(&scene);
+    meanwhile = NULL;
+    send_ask(&stuck, &ask, sizeof(ask), open_ring(&scene));
+    nanosleep(&longer_than_one, NULL);
+    assert_true(packet_await(stuck.socket, clock_mono_ns() + 20 * SECOND_NS));
+    assert_int_equal(packet_receive(stuck.socket, &byte, 1, true, NULL), -EPIPE);
+    assert_int_equal(wait_for_worker(&stuck), SIGALRM);
+    send_ask(&patient, &ask, sizeof(ask), open_ring(&scene));
+    receive_told(&patient, &scene, &ask);
+    assert_int_equal(scene.told.status, 0);
+    shutdown(patient.socket, SHUT_WR);
+    assert_int_equal(wait_for_worker(&patient), 7 << 8);
+    end(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads_of_that_process_alone),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_how_long_it_sleeps),
+        cmocka_unit_test(test_who_has_the_other_end),
+        cmocka_unit_test(test_what_happens_while_it_is_read),
+        cmocka_unit_test(test_another_user_in_between),
+        cmocka_unit_test(test_no_time_for_the_next),
+        cmocka_unit_test(test_one_question_after_another),
+        cmocka_unit_test(test_a_question_that_is_none),
+        cmocka_unit_test(test_a_question_without_end),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_identity.c - whom to believe. Each test starts from a record of which everything is in order and breaks one
+ * thing; the facts are those that fcntl(F_GETLK) and /proc were seen to give in that situation.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "ring/identity.h"
+
+#define USER 1000u
+
+static struct identity_facts in_order(void)
+{
+    return (struct identity_facts){
+        .claimed_pid = 4690,
+        .claimed_start_time_ticks = 777,
+        .claims_holder_lock = true,
+        .claims_life_lock = true,
+        .same_boot = true,
+        .same_pid_namespace = true,
+        .file_uid = USER,
+        .locks_known = true,
+        .holder_pid = 4690,
+        .life_locked = true,
+        .pid = 4690,
+        .pid_exists = true,
+        .pid_readable = true,
+        .pid_start_time_ticks = 777,
+        .pid_uid_real = USER,
+        .pid_uid_effective = USER,
+        .pid_uid_saved = USER,
+        .pid_in_namespace = 4690,
+    };
+}
+
+/* The verdicts of two scans on which nothing changes. */
+static void assert_verdicts(struct identity_facts facts, enum process_verdict first, enum process_verdict second)
+{
+    struct identity_memory memory = {0};
+
+    assert_int_equal(identity_judge(&facts, &memory), first);
+    assert_int_equal(identity_judge(&facts, &memory), second);
+}
+
+static void holder_in_order_is_attested(void **context)
+{
+    const struct identity_facts facts = in_order();
+
+    (void)context;
+    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    assert_false(identity_holder_is_foreign(&facts));
+}
+
+static void other_boot_and_exited_are_dead_at_once(void **context)
+{
+    struct identity_facts rebooted = in_order(), exited = in_order();
+
+    (void)context;
+    rebooted.same_boot = false;
+    exited.exited = true;
+    assert_verdicts(rebooted, PROCESS_DEAD, PROCESS_DEAD);
+    assert_verdicts(exited, PROCESS_DEAD, PROCESS_DEAD);
+}
+
+static void lock_lost_is_alive_but_not_attested(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.holder_pid = 0;
+    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+    facts.locks_known = false;
+    facts.life_locked = false; /* unknown, not lost */
+    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+}
+
+static void no_such_pid_is_dead_on_the_second_scan(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.holder_pid = 0;
+    facts.life_locked = false;
+    facts.pid_exists = facts.pid_readable = false;
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    facts.claims_life_lock = false;
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+}
+
+static void one_scan_is_not_enough(void **context)
+{
+    struct identity_facts gone = in_order(), back = in_order();
+    struct identity_memory memory = {0};
+
+    (void)context;
+    gone.pid_exists = gone.pid_readable = false;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(identity_judge(&gone, &memory), PROCESS_MISSING);
+        assert_int_equal(identity_judge(&back, &memory), PROCESS_ATTESTED);
+    }
+}
+
+static void reused_pid_is_not_the_process(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.pid_start_time_ticks = 999;
+    facts.holder_pid = 0;
+    facts.life_locked = false;
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    facts.life_locked = true; /* somebody's lock proves nothing */
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+}
+
+/* clone(CLONE_FILES): the lock outlived its owner, F_GETLK still names the owner's pid, and a stranger has that now. */
+static void surviving_lock_that_names_a_reused_pid_is_not_believed(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.pid_start_time_ticks = 999;
+    assert_true(identity_holder_is_foreign(&facts));
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+}
+
+static void unknown_start_time_is_never_attested(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.claimed_start_time_ticks = 0;
+    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+    facts.pid_start_time_ticks = 0; /* not even if the other one is not known either */
+    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+    facts.pid_exists = facts.pid_readable = false;
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+}
+
+/* A ring of one's own that names somebody else's process, true start time and all, but cannot hold its lock. */
+static void living_process_of_another_user_is_not_talked_about(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.holder_pid = 0;
+    facts.claims_holder_lock = facts.claims_life_lock = false;
+    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+    facts.pid_uid_real = facts.pid_uid_effective = facts.pid_uid_saved = USER + 1;
+    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    facts.pid_uid_real = USER;
+    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    facts.file_uid = 0; /* root may name anybody */
+    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+}
+
+static void every_uid_must_be_the_owners(void **context)
+{
+    uint32_t *uids[3];
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    uids[0] = &facts.pid_uid_real;
+    uids[1] = &facts.pid_uid_effective;
+    uids[2] = &facts.pid_uid_saved;
+    for (int i = 0; i < 3; i++) {
+        *uids[i] = 0; /* a locker that executed a set-user-id program */
+        assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+        assert_true(identity_holder_is_foreign(&facts));
+        facts.file_uid = 0;
+        assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+        facts.file_uid = USER;
+        *uids[i] = USER;
+    }
+}
+
+/* Somebody who may write the file locks the byte, so as to have the daemon look at him, or at a victim's record. */
+static void foreign_locker_is_ignored(void **context)
+{
+    struct identity_facts facts = in_order(), again = in_order();
+
+    (void)context;
+    facts.holder_pid = facts.pid = facts.pid_in_namespace = 5555;
+    assert_true(identity_holder_is_foreign(&facts));
+    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN); /* even with the same start time */
+    facts.pid_start_time_ticks = 999;
+    assert_true(identity_holder_is_foreign(&facts));
+    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+
+    /* What the caller does then: as if nobody held it. */
+    again.holder_pid = 0;
+    assert_verdicts(again, PROCESS_ALIVE, PROCESS_ALIVE);
+    again.pid_exists = again.pid_readable = false;
+    assert_verdicts(again, PROCESS_MISSING, PROCESS_DEAD);
+}
+
+static void foreign_locker_does_not_keep_an_exited_process_alive(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.holder_pid = facts.pid = facts.pid_in_namespace = 5555;
+    facts.life_locked = false;
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+}
+
+static void other_namespace_goes_by_the_inner_pid(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.same_pid_namespace = false;
+    facts.claimed_pid = 7;
+    facts.pid_in_namespace = 7;
+    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    facts.pid_in_namespace = 0; /* not known: the start time and the uid must do */
+    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    facts.pid_in_namespace = 8;
+    assert_true(identity_holder_is_foreign(&facts));
+    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+}
+
+static void same_namespace_takes_the_claimed_number(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.pid_in_namespace = 0;
+    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    facts.claimed_pid = 4691;
+    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+}
+
+static void nobody_to_look_up_is_unknown_until_the_address_space_goes(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.same_pid_namespace = false;
+    facts.holder_pid = facts.pid = 0;
+    facts.pid_exists = facts.pid_readable = false;
+    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    facts.life_locked = false;
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    facts.locks_known = false;
+    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    facts.locks_known = true;
+    facts.claims_life_lock = false;
+    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+}
+
+/* exec keeps pid, start time and often uid; what it does not keep is the address space. */
+static void process_that_executed_another_program_is_gone(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.holder_pid = 0;
+    facts.life_locked = false;
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    facts.execing = true;
+    facts.claims_life_lock = false;
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    facts.holder_pid = 4690; /* and kept the descriptor */
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+}
+
+static void exec_that_has_not_happened_yet_changes_nothing(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.execing = true;
+    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    facts.locks_known = false;
+    facts.holder_pid = 0;
+    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+}
+
+static void unreadable_pid_is_unknown(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.pid_readable = false;
+    facts.pid_start_time_ticks = 0;
+    assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
+    facts.life_locked = false;
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+}
+
+static void life_lock_alone_proves_nothing(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.holder_pid = 0;
+    facts.pid_exists = facts.pid_readable = false;
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+}
+
+/* No combination is attested unless all the checks of guarantee B hold; none is dead on the first scan but two. */
+static void all_combinations_keep_the_guarantees(void **context)
+{
+    (void)context;
+    for (uint32_t bits = 0; bits < 1u << 13; bits++) {
+        struct identity_facts facts = in_order();
+        struct identity_memory memory = {0};
+        enum process_verdict verdict;
+
+        facts.same_boot = !(bits & 1);
+        facts.exited = bits & 2;
+        facts.execing = bits & 4;
+        facts.claims_life_lock = bits & 8;
+        facts.life_locked = bits & 16;
+        facts.locks_known = bits & 32;
+        facts.holder_pid = bits & 64 ? 4690 : 0;
+        facts.pid_exists = bits & 128;
+        facts.pid_readable = facts.pid_exists && bits & 256;
+        facts.pid_start_time_ticks = bits & 512 ? 777 : 999;
+        facts.pid_uid_effective = bits & 1024 ? USER : 0;
+        facts.same_pid_namespace = bits & 2048;
+        facts.pid = bits & 4096 ? 4690 : 0;
+        verdict = identity_judge(&facts, &memory);
+        if (verdict == PROCESS_ATTESTED)
+            assert_true(facts.same_boot && !facts.exited && facts.locks_known && facts.holder_pid && facts.pid &&
+                        facts.pid_readable && facts.pid_start_time_ticks == 777 && facts.pid_uid_effective == USER);
+        if (verdict == PROCESS_ALIVE)
+            assert_true(facts.same_boot && !facts.exited && facts.pid_readable && facts.pid_start_time_ticks == 777);
+        assert_int_equal(verdict == PROCESS_DEAD, !facts.same_boot || facts.exited);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(holder_in_order_is_attested),
+        cmocka_unit_test(other_boot_and_exited_are_dead_at_once),
+        cmocka_unit_test(lock_lost_is_alive_but_not_attested),
+        cmocka_unit_test(no_such_pid_is_dead_on_the_second_scan),
+        cmocka_unit_test(one_scan_is_not_enough),
+        cmocka_unit_test(reused_pid_is_not_the_process),
+        cmocka_unit_test(surviving_lock_that_names_a_reused_pid_is_not_believed),
+        cmocka_unit_test(unknown_start_time_is_never_attested),
+        cmocka_unit_test(living_process_of_another_user_is_not_talked_about),
+        cmocka_unit_test(every_uid_must_be_the_owners),
+        cmocka_unit_test(foreign_locker_is_ignored),
+        cmocka_unit_test(foreign_locker_does_not_keep_an_exited_process_alive),
+        cmocka_unit_test(other_namespace_goes_by_the_inner_pid),
+        cmocka_unit_test(same_namespace_takes_the_claimed_number),
+        cmocka_unit_test(nobody_to_look_up_is_unknown_until_the_address_space_goes),
+        cmocka_unit_test(process_that_executed_another_program_is_gone),
+        cmocka_unit_test(exec_that_has_not_happened_yet_changes_nothing),
+        cmocka_unit_test(unreadable_pid_is_unknown),
+        cmocka_unit_test(life_lock_alone_proves_nothing),
+        cmocka_unit_test(all_combinations_keep_the_guarantees),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

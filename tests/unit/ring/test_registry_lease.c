@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_registry_lease.c - a ring's file, for who is not on the scanner's thread: ripd/ring/registry.c. */
+#include "unit/registry_test.h"
+
+/* Who is on another thread gets a ring's file for as long as the ring is mapped. */
+static void test_a_lease_of_a_ring(void **state)
+{
+    struct scene *scene = *state;
+    struct lease *lease;
+    struct stat about;
+    uint32_t serial;
+    int copy;
+
+    make_ring(scene, "ring", true);
+    scene_refresh(scene);
+    serial = ring_named(scene, "ring")->serial;
+    assert_null(registry_lease(scene->registry, serial + 1));
+    lease = lease_ref(registry_lease(scene->registry, serial));
+    assert_ptr_equal(registry_lease(scene->registry, serial), lease);
+    copy = lease_duplicate(lease);
+    assert_int_equal(fstat(copy, &about), 0);
+    assert_int_equal(about.st_ino, ring_named(scene, "ring")->mapping.file.inode);
+    close(copy);
+    copy = ring_named(scene, "ring")->mapping.descriptor;
+    registry_damage(scene->registry, ring_named(scene, "ring"), "by this test");
+    assert_int_equal(dup2(STDIN_FILENO, copy), copy); /* another file by its number */
+    assert_int_equal(lease_duplicate(lease), -EBADF);
+    close(copy);
+    lease_unref(lease);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_lease_of_a_ring, scene_open, scene_close),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_registry_module.c - modules as shared facts, and not more of them than a ring can have. */
+#include "unit/registry_test.h"
+
+#include "ring/registry_state.h"
+
+static struct rip_module_info module_named(const char *path, uint64_t start)
+{
+    struct rip_module_info info = {.start = start, .end = start + 4096, .bias = start, .build_id_bytes = 2};
+
+    info.build_id[0] = 0xab;
+    info.path_bytes = (uint16_t)strlen(path);
+    memcpy(info.path, path, strlen(path));
+    return info;
+}
+
+static void test_the_same_is_one_object(void **state)
+{
+    struct scene *scene = *state;
+    struct ring ring = {0};
+    struct rip_module_info info = module_named("/usr/lib/libc.so.6", 0x1000), other = module_named("/libc", 0x1000);
+    struct module_facts *first = registry_module(scene->registry, &ring, &info);
+    struct module_facts *again = registry_module(scene->registry, &ring, &info);
+
+    assert_ptr_equal(first, again);
+    assert_string_equal(first->name, "libc.so.6");
+    assert_string_equal(first->build_id, "ab00");
+    again = registry_module(scene->registry, &ring, &other);
+    assert_ptr_not_equal(first, again);
+    assert_string_equal(again->name, "libc");
+    info.bias++;
+    module_facts_unref(again);
+    again = registry_module(scene->registry, &ring, &info);
+    assert_ptr_not_equal(first, again);
+    module_facts_unref(again);
+    module_facts_unref(first);
+    registry_modules_done(&ring);
+    assert_string_equal(first->path, "/usr/lib/libc.so.6"); /* the second reference was ours to keep */
+    module_facts_unref(first);
+}
+
+static void test_hostile_paths(void **state)
+{
+    struct scene *scene = *state;
+    struct ring ring = {0};
+    struct rip_module_info info = module_named("/a\nb", 0);
+    struct module_facts *facts;
+
+    memset(info.path, 'x', sizeof(info.path)); /* not terminated */
+    info.path_bytes = RIP_MODULE_PATH_BYTES;
+    facts = registry_module(scene->registry, &ring, &info);
+    assert_int_equal(strlen(facts->path), RIP_MODULE_PATH_BYTES);
+    module_facts_unref(facts);
+    memset(info.path, 0, sizeof(info.path));
+    memcpy(info.path, "ab\0cd/", 6);
+    info.path_bytes = 6;
+    facts = registry_module(scene->registry, &ring, &info);
+    assert_string_equal(facts->path, "ab");
+    assert_string_equal(facts->name, "ab");
+    module_facts_unref(facts);
+    info.path_bytes = 0;
+    info.build_id_bytes = 0;
+    facts = registry_module(scene->registry, &ring, &info);
+    assert_string_equal(facts->path, "");
+    assert_string_equal(facts->build_id, "");
+    module_facts_unref(facts);
+    registry_modules_done(&ring);
+}
+
+static void test_a_ring_that_changes_its_modules(void **state)
+{
+    struct scene *scene = *state;
+    struct ring ring = {0};
+    size_t refused = 0;
+
+    for (uint64_t i = 0; i < 3 * RIP_MODULE_MAX; i++) {
+        struct rip_module_info info = module_named("/lib", i * 4096);
+        struct module_facts *facts = registry_module(scene->registry, &ring, &info);
+
+        refused += facts == NULL;
+        module_facts_unref(facts);
+    }
+    assert_int_equal(refused, 2 * RIP_MODULE_MAX);
+    assert_int_equal(registry_counters(scene->registry)->modules_over_limit, refused);
+    scene_refresh(scene);
+    assert_int_equal(scene->noticed[NOTICE_LIMIT], 1);
+    registry_modules_done(&ring);
+}
+
+int main(void)
+{
+#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(test_the_same_is_one_object),
+        SCENE_TEST(test_hostile_paths),
+        SCENE_TEST(test_a_ring_that_changes_its_modules),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

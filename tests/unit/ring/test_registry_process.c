@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_registry_process.c - who lives in a ring, with real processes and real locks: ripd/ring/registry_process.c. */
+#include "unit/registry_test.h"
+
+#include <librip.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "os/clock.h"
+
+/* Where children leave word for the test. */
+struct word {
+    char path[128];
+    _Atomic pid_t pid;
+    _Atomic pid_t tid;
+};
+static struct word *word;
+
+static void open_ring(void *context)
+{
+    (void)context;
+    if (!rip_create_ring(word->path, 100))
+        abort();
+    rip_init(1, "one", 3, 0, 0);
+    for (int i = 0; i < 10; i++)
+        rip_snap();
+}
+
+static int set_up(void **state)
+{
+    word = mmap(NULL, sizeof(*word), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(word, MAP_FAILED);
+    scene_open(state);
+    strcpy(word->path, ring_stage_path(&((struct scene *)*state)->stage, "ring"));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    munmap(word, sizeof(*word));
+    return scene_close(state);
+}
+
+static enum process_verdict verdict_of(struct scene *scene, uint32_t index)
+{
+    struct ring *ring = ring_named(scene, "ring");
+
+    assert_non_null(ring);
+    assert_true(index < ring->process_count);
+    assert_int_equal(ring->dead[index], ring->processes[index].verdict == PROCESS_DEAD);
+    return ring->processes[index].verdict;
+}
+
+static bool ring_is_dead(struct scene *scene)
+{
+    struct ring_facts *facts;
+    size_t count;
+    bool dead;
+
+    assert_int_equal(registry_facts(scene->registry, &facts, &count), 0);
+    assert_int_equal(count, 1);
+    dead = facts[0].dead;
+    ring_facts_done(&facts[0]);
+    free(facts);
+    return dead;
+}
+
+static void assert_dies(struct scene *scene)
+{
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), PROCESS_MISSING);
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), PROCESS_DEAD);
+    assert_int_equal(scene->noticed[NOTICE_PROCESS_DEAD], 1);
+    assert_true(ring_is_dead(scene));
+    scene_refresh(scene);
+    assert_int_equal(scene->noticed[NOTICE_PROCESS_DEAD], 1);
+}
+
+/* Real processes --------------------------------------------------------------------------------------------------- */
+
+static void test_attested_then_killed(void **state)
+{
+    struct scene *scene = *state;
+    pid_t pid = ring_stage_start(open_ring, NULL, NULL);
+
+    for (int i = 0; i < 8; i++) { /* over more than one look at /proc */
+        scene_refresh(scene);
+        assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
+        assert_int_equal(ring_named(scene, "ring")->processes[0].pid, pid);
+    }
+    assert_false(ring_is_dead(scene));
+    ring_stage_end(pid);
+    assert_dies(scene);
+    assert_int_equal(scene->noticed[NOTICE_UNATTESTED], 0);
+}
+
+static void test_killed_but_not_waited_for(void **state)
+{
+    struct scene *scene = *state;
+    pid_t pid = ring_stage_start(open_ring, NULL, NULL);
+    siginfo_t info;
+
+    scene_refresh(scene);
+    kill(pid, SIGKILL);
+    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT); /* a zombie */
+    assert_dies(scene);
+    ring_stage_end(pid);
+}
+
+/* The new program stops itself: by then the old address space and its locks are gone, which its name says too early. */
+static void exec_shell(void *context)
+{
+    (void)context;
+    execl("/bin/sh", "sh", "-c", "kill -STOP $$; exec sleep 60", (char *)NULL);
+    abort();
+}
+
+static void test_exec_ends_it(void **state)
+{
+    struct scene *scene = *state;
+    pid_t pid = ring_stage_start(open_ring, exec_shell, NULL);
+    int status = 0;
+
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
+    ring_stage_go(pid);
+    assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+    assert_true(WIFSTOPPED(status));
+    kill(pid, SIGCONT);
+    assert_dies(scene);
+    ring_stage_end(pid);
+}
+
+static void open_ring_and_close_all(void *context)
+{
+    open_ring(context);
+    close_range(3, ~0u, 0);
+}
+
+static void test_a_lost_lock_is_one_warning(void **state)
+{
+    struct scene *scene = *state;
+    pid_t pid = ring_stage_start(open_ring_and_close_all, NULL, NULL);
+    char reason[32];
+
+    for (int i = 0; i < 8; i++) {
+        scene_refresh(scene);
+        assert_int_equal(verdict_of(scene, 0), PROCESS_ALIVE);
+    }
+    assert_int_equal(scene->noticed[NOTICE_UNATTESTED], 1);
+    snprintf(reason, sizeof(reason), "pid %d", pid);
+    assert_string_equal(scene->last_reason, reason);
+    ring_stage_end(pid);
+    assert_dies(scene);
+}
+
+/* fork ------------------------------------------------------------------------------------------------------------- */
+
+static void open_ring_and_leave_a_child(void *context)
+{
+    pid_t child;
+
+    open_ring(context);
+    child = fork();
+    if (child == 0) {
+        alarm(60);
+        word->pid = getpid();
+        for (;;)
+            pause();
+    }
+    while (word->pid == 0)
+        usleep(1000);
+}
+
+static void test_the_parent_ends_before_its_child_has_registered(void **state)
+{
+    struct scene *scene = *state;
+    pid_t parent = ring_stage_start(open_ring_and_leave_a_child, NULL, NULL);
+
+    scene_refresh(scene);
+    ring_stage_end(parent);
+    unlink(word->path);
+    for (int i = 0; i < 5; i++)
+        scene_rescan(scene);
+    assert_int_equal(verdict_of(scene, 0), PROCESS_DEAD);
+    assert_false(ring_named(scene, "ring")->processes[1].present);
+    assert_true(ring_named(scene, "ring")->unlinked);
+    assert_false(ring_is_dead(scene)); /* it may yet register */
+    kill(word->pid, SIGKILL);
+    for (int i = 0; i < 1000 && ring_count(scene) > 0; i++) {
+        usleep(1000);
+        scene_refresh(scene);
+    }
+    assert_int_equal(ring_count(scene), 0);
+    assert_int_equal(scene->noticed[NOTICE_RING_GONE], 1);
+}
+
+static void open_ring_and_register_a_child(void *context)
+{
+    open_ring(context);
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        rip_init(2, "two", 3, 0, 0);
+        word->pid = getpid();
+        for (;;)
+            pause();
+    }
+    while (word->pid == 0)
+        usleep(1000);
+}
+
+static void test_a_child_is_a_process_of_its_own(void **state)
+{
+    struct scene *scene = *state;
+    pid_t pid = ring_stage_start(open_ring_and_register_a_child, NULL, NULL);
+
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
+    assert_int_equal(verdict_of(scene, 1), PROCESS_ATTESTED);
+    assert_int_equal(ring_named(scene, "ring")->processes[1].pid, word->pid);
+    ring_stage_end(pid);
+}
+
+/* Lies ------------------------------------------------------------------------------------------------------------- */
+
+/* Holds the byte of a record that is not its own. */
+static void lock_foreign_byte(void *context)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_HOLDER_OFFSET, .l_len = 1};
+    int descriptor = open(word->path, O_RDWR | O_CLOEXEC);
+
+    (void)context;
+    if (descriptor < 0 || fcntl(descriptor, F_SETLK, &lock) != 0)
+        abort();
+}
+
+static void test_a_foreign_lock_changes_no_verdict(void **state)
+{
+    struct scene *scene = *state;
+    pid_t pid = ring_stage_start(open_ring_and_close_all, NULL, NULL), locker;
+
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), PROCESS_ALIVE);
+    locker = ring_stage_start(lock_foreign_byte, NULL, NULL);
+    for (int i = 0; i < 8; i++) {
+        scene_refresh(scene);
+        assert_int_equal(verdict_of(scene, 0), PROCESS_ALIVE);
+        assert_int_equal(ring_named(scene, "ring")->processes[0].pid, pid);
+    }
+    ring_stage_end(pid);
+    assert_dies(scene);
+    ring_stage_end(locker);
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), PROCESS_DEAD);
+}
+
+/* Leaves behind a process that shares its descriptors, and with them the lock. */
+static void open_ring_and_share_descriptors(void *context)
+{
+    open_ring(context);
+    if (syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
+        alarm(60);
+        word->pid = (pid_t)syscall(SYS_getpid);
+        for (;;)
+            pause();
+    }
+    while (word->pid == 0)
+        usleep(1000);
+}
+
+static void test_a_lock_that_outlives_its_owner(void **state)
+{
+    struct scene *scene = *state;
+    pid_t pid = ring_stage_start(open_ring_and_share_descriptors, NULL, NULL);
+
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
+    ring_stage_end(pid);
+    assert_dies(scene);
+    assert_int_equal(ring_named(scene, "ring")->processes[0].holder_pid, pid); /* so the kernel still says */
+    kill(word->pid, SIGKILL);
+}
+
+/* A made-up /proc -------------------------------------------------------------------------------------------------- */
+
+static void put_process(struct scene *scene, uint32_t pid, uint64_t start_time_ticks, uint32_t uid)
+{
+    char name[64], text[256];
+
+    snprintf(text, sizeof(text), "%u (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0", pid,
+             (unsigned long long)start_time_ticks);
+    ring_stage_put_stat(&scene->stage, pid, text);
+    snprintf(name, sizeof(name), "proc/%u/status", pid);
+    snprintf(text, sizeof(text), "Name:\tx\nUid:\t%u\t%u\t%u\t%u\nNSpid:\t%u\n", uid, uid, uid, uid, pid);
+    ring_stage_write(&scene->stage, name, text, strlen(text));
+}
+
+static void claim(struct scene *scene, uint32_t pid, uint64_t start_time_ticks, uint32_t flags,
+                  struct ring_builder *ring)
+{
+    const struct ring_geometry geometry = {.slot_capacity = 64};
+
+    ring_stage_build(&scene->stage, "ring", &geometry, ring);
+    ring_builder_add_process(ring, 0, pid, start_time_ticks, "claimed");
+    ring_builder_process(ring, 0)->flags = flags;
+    ring_builder_process(ring, 0)->pid_namespace = 0;
+}
+
+static void test_a_reused_pid(void **state)
+{
+    struct scene *scene = *state;
+    struct ring_builder ring;
+
+    claim(scene, 500, 1000, 0, &ring);
+    put_process(scene, 500, 1000, getuid());
+    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), PROCESS_ALIVE);
+    assert_int_equal(scene->noticed[NOTICE_UNATTESTED], 0); /* it never claimed a lock */
+    put_process(scene, 500, 1001, getuid());
+    assert_dies(scene);
+    ring_stage_release(&ring);
+}
+
+static void do_nothing(void *context)
+{
+    (void)context;
+}
+
+/* Nobody ever held a lock here, so the zombie is all there is to go by. */
+static void test_a_zombie_without_locks(void **state)
+{
+    struct scene *scene = *state;
+    pid_t pid = ring_stage_start(do_nothing, NULL, NULL);
+    struct ring_builder ring;
+    siginfo_t info;
+
+    claim(scene, (uint32_t)pid, ring_stage_start_time(pid), 0, &ring);
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), PROCESS_ALIVE);
+    kill(pid, SIGKILL);
+    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT);
+    assert_dies(scene);
+    ring_stage_end(pid);
+    ring_stage_release(&ring);
+}
+
+static void test_a_reused_pid_under_a_lock(void **state)
+{
+    struct scene *scene = *state;
+    struct ring_builder ring;
+    pid_t locker;
+
+    claim(scene, 0, 1000, RIP_PROCESS_HAS_HOLDER_LOCK, &ring);
+    locker = ring_stage_start(lock_foreign_byte, NULL, NULL);
+    ring_builder_process(&ring, 0)->pid = (uint32_t)locker;
+    put_process(scene, (uint32_t)locker, 1000, getuid());
+    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
+    assert_true(registry_process_holds(scene->registry, ring_named(scene, "ring"), 0));
+    put_process(scene, (uint32_t)locker, 2000, getuid());
+    assert_false(registry_process_holds(scene->registry, ring_named(scene, "ring"), 0)); /* seen at once if asked */
+    scene->now_mono_ns += REGISTRY_RECHECK_NS;                                           /* and in time if not */
+    assert_dies(scene);
+    ring_stage_end(locker);
+    ring_stage_release(&ring);
+}
+
+static void test_another_users_process_is_not_attested(void **state)
+{
+    struct scene *scene = *state;
+    struct ring_builder ring;
+    pid_t locker;
+
+    if (chown(scene->stage.directory, 1234, 1234) != 0) {
+        print_message("skipped: needs root to make files of somebody else\n");
+        skip();
+    }
+    claim(scene, 0, 1000, RIP_PROCESS_HAS_HOLDER_LOCK, &ring);
+    assert_int_equal(chown(word->path, 1234, 1234), 0);
+    locker = ring_stage_start(lock_foreign_byte, NULL, NULL);
+    ring_builder_process(&ring, 0)->pid = (uint32_t)locker;
+    put_process(scene, (uint32_t)locker, 1000, 0); /* as if it had exec'ed a set-user-id program */
+    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
+    scene_refresh(scene);
+    assert_int_not_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
+    put_process(scene, (uint32_t)locker, 1000, 1234);
+    scene->now_mono_ns += REGISTRY_RECHECK_NS;
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
+    ring_stage_end(locker);
+    ring_stage_release(&ring);
+}
+
+static void test_records_that_lie(void **state)
+{
+    struct scene *scene = *state;
+    struct ring_builder ring;
+
+    claim(scene, 0, 0, 0xffffffff, &ring);
+    ring_builder_process(&ring, 0)->module_count = UINT32_MAX;
+    ring_builder_process(&ring, 0)->start_time_ticks = UINT64_MAX;
+    ring_builder_process(&ring, 0)->pid = UINT32_MAX;
+    ring.ring->process_high_water = UINT32_MAX;
+    for (uint32_t i = 1; i < RIP_PROCESS_MIN; i++) {
+        ring_builder_process(&ring, i)->state = i;
+        ring_builder_process(&ring, i)->pid = i;
+        ring_builder_process(&ring, i)->entered_boot_ns = UINT64_MAX - i;
+    }
+    for (int i = 0; i < 5; i++) {
+        scene_refresh(scene);
+        assert_int_equal(ring_named(scene, "ring")->process_count, RIP_PROCESS_MIN);
+        ring_is_dead(scene); /* builds all facts */
+        for (uint32_t process = 0; process < 70; process++)
+            process_facts_unref(registry_process_facts(scene->registry, ring_named(scene, "ring"), process));
+    }
+    ring_stage_release(&ring);
+}
+
+/* Facts ------------------------------------------------------------------------------------------------------------ */
+
+static void test_facts_of_a_process(void **state)
+{
+    struct scene *scene = *state;
+    pid_t pid = ring_stage_start(open_ring, NULL, NULL);
+    char exe[256] = "";
+    struct process_facts *facts, *again;
+    uint64_t now_ns = clock_wall_ns();
+    struct ring *ring;
+
+    assert_true(readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0);
+    scene_refresh(scene);
+    ring = ring_named(scene, "ring");
+    assert_null(ring->processes[0].facts); /* nobody has asked yet */
+    facts = registry_process_facts(scene->registry, ring, 0);
+    assert_non_null(facts);
+    assert_int_equal(facts->pid, pid);
+    assert_int_equal(facts->claimed_pid, pid);
+    assert_true(facts->attested);
+    assert_false(facts->dead);
+    assert_string_equal(facts->exe, exe);
+    assert_in_range(facts->started_wall_ns, now_ns - UINT64_C(30000000000), now_ns + UINT64_C(1000000000));
+    assert_true(facts->module_count > 1);
+    assert_non_null(facts->modules[0]->name);
+    scene_refresh(scene);
+    again = registry_process_facts(scene->registry, ring, 0);
+    assert_ptr_equal(again, facts); /* the same as long as nothing has changed */
+    process_facts_unref(again);
+    ring_stage_end(pid);
+    scene_refresh(scene);
+    scene_refresh(scene);
+    again = registry_process_facts(scene->registry, ring, 0);
+    assert_ptr_not_equal(again, facts);
+    assert_true(again->dead);
+    assert_false(again->attested);
+    assert_int_equal(again->pid, pid); /* as it was attested while it lived */
+    process_facts_unref(again);
+    assert_int_equal(facts->pid, pid); /* ours to keep */
+    process_facts_unref(facts);
+}
+
+/* Pid namespaces --------------------------------------------------------------------------------------------------- */
+
+static void *live_on(void *context)
+{
+    (void)context;
+    word->tid = (pid_t)syscall(SYS_gettid);
+    for (;;)
+        pause();
+    return NULL;
+}
+
+/* A process that is pid 1 of a namespace of its own. */
+static void open_ring_in_a_namespace(void *context)
+{
+    if (unshare(CLONE_NEWPID) != 0) {
+        word->pid = -1;
+        return;
+    }
+    if (fork() == 0) {
+        pthread_t thread;
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        open_ring(context);
+        if (pthread_create(&thread, NULL, live_on, NULL) != 0)
+            abort();
+        while (word->tid == 0)
+            usleep(1000);
+        word->pid = getpid();
+        for (;;)
+            pause();
+    }
+    while (word->pid == 0)
+        usleep(1000);
+}
+
+static void test_another_pid_namespace(void **state)
+{
+    struct scene *scene = *state;
+    pid_t pid = ring_stage_start(open_ring_in_a_namespace, NULL, NULL);
+    uint64_t deadline_ns = clock_mono_ns() + UINT64_C(1000000000);
+    const struct ring_process *process;
+    uint32_t leader, thread, none;
+    struct ring *ring;
+
+    if (word->pid < 0) {
+        ring_stage_end(pid);
+        print_message("skipped: no pid namespaces here\n");
+        skip();
+    }
+    scene_refresh(scene);
+    assert_int_equal(word->pid, 1);
+    ring = ring_named(scene, "ring");
+    process = &ring->processes[0];
+    assert_int_equal(process->claim.pid, 1);
+    if (ring_stage_pid_namespace() == process->claim.pid_namespace) {
+        ring_stage_end(pid);
+        print_message("skipped: /proc is of another namespace than the child\n");
+        skip();
+    }
+    assert_int_equal(verdict_of(scene, 0), PROCESS_ATTESTED);
+    assert_int_not_equal(process->pid, 1);
+    assert_int_equal(registry_find_thread(scene->registry, ring, 0, 1, deadline_ns, &leader), 0);
+    assert_int_equal(leader, process->pid);
+    assert_int_equal(registry_find_thread(scene->registry, ring, 0, (uint32_t)word->tid, deadline_ns, &thread), 0);
+    assert_int_not_equal(thread, word->tid);
+    assert_int_equal(registry_find_thread(scene->registry, ring, 0, 4000000, deadline_ns, &none), -ESRCH);
+    registry_forget_thread(ring, 0, thread);
+    usleep(600000); /* listed again */
+    assert_int_equal(registry_find_thread(scene->registry, ring, 0, (uint32_t)word->tid, 0, &none), -EAGAIN);
+    assert_int_equal(registry_find_thread(scene->registry, ring, 0, (uint32_t)word->tid, UINT64_MAX, &none), 0);
+    assert_int_equal(none, thread);
+    ring_stage_end(pid);
+    for (int i = 0; i < 1000 && verdict_of(scene, 0) != PROCESS_DEAD; i++) {
+        usleep(1000);
+        scene_refresh(scene);
+    }
+    assert_int_equal(verdict_of(scene, 0), PROCESS_DEAD);
+}
+
+int main(void)
+{
+#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(test_attested_then_killed),
+        SCENE_TEST(test_killed_but_not_waited_for),
+        SCENE_TEST(test_exec_ends_it),
+        SCENE_TEST(test_a_lost_lock_is_one_warning),
+        SCENE_TEST(test_the_parent_ends_before_its_child_has_registered),
+        SCENE_TEST(test_a_child_is_a_process_of_its_own),
+        SCENE_TEST(test_a_foreign_lock_changes_no_verdict),
+        SCENE_TEST(test_a_lock_that_outlives_its_owner),
+        SCENE_TEST(test_a_reused_pid),
+        SCENE_TEST(test_a_zombie_without_locks),
+        SCENE_TEST(test_a_reused_pid_under_a_lock),
+        SCENE_TEST(test_another_users_process_is_not_attested),
+        SCENE_TEST(test_records_that_lie),
+        SCENE_TEST(test_facts_of_a_process),
+        SCENE_TEST(test_another_pid_namespace),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_duration.c - durations as people write them. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "util/duration.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+static void test_accepted(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t ns;
+    } cases[] = {
+        {"250ms", 250000000},
+        {"5s", 5000000000},
+        {"2m", 120000000000},
+        {"1h", 3600000000000},
+        {"0s", 0},
+        {"007s", 7000000000},
+        {"2562047h", 9223369200000000000},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        uint64_t ns = 1;
+
+        assert_int_equal(duration_parse(cases[i].text, &ns), 0);
+        assert_int_equal(ns, cases[i].ns);
+    }
+}
+
+static void test_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        int error;
+    } cases[] = {
+        {"", -EINVAL},     {"5", -EINVAL},        {"s", -EINVAL},
+        {"5 s", -EINVAL},  {" 5s", -EINVAL},      {"-5s", -EINVAL},
+        {"+5s", -EINVAL},  {"5S", -EINVAL},       {"5sec", -EINVAL},
+        {"1.5s", -EINVAL}, {"5s5s", -EINVAL},     {"0x5s", -EINVAL},
+        {"5d", -EINVAL},   {"2562048h", -ERANGE}, {"99999999999999999999s", -ERANGE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        uint64_t ns = 42;
+
+        assert_int_equal(duration_parse(cases[i].text, &ns), cases[i].error);
+        assert_int_equal(ns, 42);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_time_limit.c - asked once, then killed again and again: ripd/util/time_limit.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "util/time_limit.h"
+
+static void test_in_time(void **state)
+{
+    struct time_limit limit;
+
+    (void)state;
+    time_limit_init(&limit, 1000, 300, 50);
+    assert_int_equal(limit.next_mono_ns, 1300);
+    assert_int_equal(time_limit_step(&limit, 1000), TIME_LIMIT_NOTHING);
+    assert_int_equal(time_limit_step(&limit, 1299), TIME_LIMIT_NOTHING);
+    assert_false(limit.passed);
+}
+
+static void test_too_long(void **state)
+{
+    struct time_limit limit;
+
+    (void)state;
+    time_limit_init(&limit, 1000, 300, 50);
+    assert_int_equal(time_limit_step(&limit, 1310), TIME_LIMIT_ASK);
+    assert_true(limit.passed);
+    assert_int_equal(time_limit_step(&limit, 1310), TIME_LIMIT_NOTHING);
+    assert_int_equal(limit.next_mono_ns, 1360); /* the grace begins when it was asked, however late that was */
+    assert_int_equal(time_limit_step(&limit, 1359), TIME_LIMIT_NOTHING);
+    assert_int_equal(time_limit_step(&limit, 1360), TIME_LIMIT_KILL);
+    assert_int_equal(time_limit_step(&limit, 1409), TIME_LIMIT_NOTHING);
+    assert_int_equal(time_limit_step(&limit, 1410), TIME_LIMIT_KILL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_in_time),
+        cmocka_unit_test(test_too_long),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

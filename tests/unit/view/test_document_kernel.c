@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_document_kernel.c - what the kernel says of a thread, as JSON: ripd/view/document_kernel.c, cases/kernel.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "view/document_parts.h"
+
+static void assert_json(const struct kernel_facts *kernel, const char *expected)
+{
+    struct json_writer writer;
+    size_t length;
+    char *text;
+
+    json_init(&writer);
+    json_object_begin(&writer);
+    part_kernel(&writer, kernel);
+    json_object_end(&writer);
+    assert_int_equal(json_finish(&writer, &text, &length), 0);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_nothing_known(void **state)
+{
+    struct kernel_facts *facts = kernel_facts_new("");
+
+    (void)state;
+    facts->state = 'S';
+    facts->denied = KERNEL_DENIED(SYSCALL) | KERNEL_DENIED(WCHAN);
+    assert_json(NULL, "{\"kernel\":null}");
+    assert_json(facts, "{\"kernel\":{\"state\":\"S\",\"syscall\":null,\"fd\":null,\"target\":null,\"holder\":null,"
+                       "\"asked_ms\":null,\"wchan\":null,\"mode\":null,\"window_ms\":null,\"cpu_ms\":null,"
+                       "\"wait_ms\":null,\"voluntary_switches\":null,\"involuntary_switches\":null,"
+                       "\"denied\":[\"syscall\",\"wchan\"]}}");
+    kernel_facts_unref(facts);
+}
+
+static void test_everything_known(void **state)
+{
+    struct kernel_facts *facts = kernel_facts_new("/tmp/a\n\xff"), *copy;
+
+    (void)state;
+    facts->state = 'S';
+    facts->syscall = "flock";
+    facts->descriptor = 0;
+    facts->asked_ns = 1999999;
+    facts->mode = KERNEL_MODE_SYSTEM;
+    facts->holder_pid = 17;
+    strcpy(facts->holder_comm, "\"quoted\"");
+    strcpy(facts->wchan, "locks_lock_inode_wait");
+    facts->window_ns = 25000000;
+    facts->cpu_ns = 0;
+    facts->wait_ns = 999999;
+    facts->voluntary = 1;
+    facts->involuntary = 2;
+    copy = kernel_facts_copy(facts);
+    kernel_facts_unref(facts);
+    assert_json(copy, "{\"kernel\":{\"state\":\"S\",\"syscall\":\"flock\",\"fd\":0,"
+                      "\"target\":\"/tmp/a\\u000a\xef\xbf\xbd\",\"target_hex\":\"2f746d702f610aff\","
+                      "\"holder\":{\"pid\":17,\"comm\":\"\\\"quoted\\\"\"},"
+                      "\"asked_ms\":1,\"wchan\":\"locks_lock_inode_wait\",\"mode\":\"system\",\"window_ms\":25,"
+                      "\"cpu_ms\":0,\"wait_ms\":0,\"voluntary_switches\":1,\"involuntary_switches\":2,\"denied\":[]}}");
+    assert_ptr_equal(kernel_facts_ref(copy), copy);
+    kernel_facts_unref(copy);
+    kernel_facts_unref(copy);
+    kernel_facts_unref(kernel_facts_ref(NULL));
+}
+
+/* The table, of which the manual page is made, has the fields in their order. */
+static void test_the_table_of_fields(void **state)
+{
+#define X(name, meaning) name,
+    static const char *const names[] = {KERNEL_FIELD_TABLE(X)};
+#undef X
+    struct kernel_facts *facts = kernel_facts_new("");
+    struct json_writer writer;
+    size_t length, count = 0;
+    char *text, *found;
+
+    (void)state;
+    json_init(&writer);
+    json_object_begin(&writer);
+    part_kernel(&writer, facts);
+    json_object_end(&writer);
+    assert_int_equal(json_finish(&writer, &text, &length), 0);
+    found = text + strlen("{\"kernel\":{");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char key[64];
+
+        snprintf(key, sizeof(key), "\"%s\":", names[i]);
+        found = strstr(found, key);
+        if (found == NULL)
+            fail_msg("%s", names[i]);
+    }
+    for (const char *at = text; *at != '\0'; at++)
+        count += *at == ':';
+    assert_int_equal(count, 1 + sizeof(names) / sizeof(names[0]));
+    free(text);
+    kernel_facts_unref(facts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_known),
+        cmocka_unit_test(test_everything_known),
+        cmocka_unit_test(test_the_table_of_fields),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
