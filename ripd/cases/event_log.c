@@ -27,6 +27,7 @@
 
 #include "cases/episode.h"
 #include "util/array.h"
+#include "util/search.h"
 
 /* Episodes of one ring whose begin has been reported and whose end has not; at least one. */
 struct told {
@@ -86,19 +87,14 @@ void event_log_set_next(struct event_log *log, uint64_t episode)
         log->last_number = episode - 1;
 }
 
+static int compare_ring(const void *key, const void *item)
+{
+    return search_order(*(const uint32_t *)key, ((const struct told *)item)->ring);
+}
+
 static size_t told_place(const struct event_log *log, uint32_t ring)
 {
-    size_t low = 0, high = log->told_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (log->told[middle].ring < ring)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_first(&ring, log->told, log->told_count, sizeof(*log->told), compare_ring);
 }
 
 /* False: no memory for another ring. */

@@ -12,6 +12,7 @@
 
 #include "cases/snapshot.h"
 #include "util/array.h"
+#include "util/search.h"
 
 const char *waits_kind_name(enum waits_kind kind)
 {
@@ -184,23 +185,12 @@ struct key {
     uint32_t node;
 };
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_keys(const void *left, const void *right)
 {
     const struct key *a = left, *b = right;
-    int order = compare_numbers(a->ring, b->ring);
+    int order = search_order_pair(a->ring, a->process, b->ring, b->process);
 
-    if (order == 0)
-        order = compare_numbers(a->process, b->process);
-    if (order == 0)
-        order = compare_numbers(a->kind, b->kind);
-    if (order == 0)
-        order = compare_numbers(a->value, b->value);
-    return order;
+    return order != 0 ? order : search_order_pair(a->kind, a->value, b->kind, b->value);
 }
 
 static int compare_keys_and_nodes(const void *left, const void *right)
@@ -208,23 +198,15 @@ static int compare_keys_and_nodes(const void *left, const void *right)
     const struct key *a = left, *b = right;
     int order = compare_keys(a, b);
 
-    return order != 0 ? order : compare_numbers(a->node, b->node);
+    return order != 0 ? order : search_order(a->node, b->node);
 }
 
 /* The first of those that are equal: a ring may claim one thread for many ids. */
 static const struct key *find_key(const struct key *keys, size_t count, const struct key *wanted)
 {
-    size_t low = 0, high = count;
+    const size_t i = search_equal(wanted, keys, count, sizeof(*keys), compare_keys);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (compare_keys(&keys[middle], wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && compare_keys(&keys[low], wanted) == 0 ? &keys[low] : NULL;
+    return i < count ? &keys[i] : NULL;
 }
 
 /* False: who holds the lock is not known. */
@@ -319,27 +301,25 @@ int waits_link(struct waits *waits)
     return result;
 }
 
+static int compare_with_holder(const void *wanted, const void *item)
+{
+    const struct waits_node *node = item;
+    const enum key_kind kind = node->owner_is_id ? KEY_ID : KEY_TID;
+
+    return compare_keys(wanted, &(struct key){node->ring, node->process, node->owner,
+                                              node->kind == WAITS_READERS ? KEY_LOCK : kind, 0});
+}
+
 /* Holders were added in the order of their keys. */
 static uint32_t find_holder(const struct waits *waits, const struct key *wanted)
 {
-    size_t low = waits->waiting_count, high = waits->count;
+    const size_t first = waits->waiting_count, count = waits->count - first;
+    size_t i;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct waits_node *node = &waits->nodes[middle];
-        struct key key = {node->ring, node->process, node->owner, node->owner_is_id ? KEY_ID : KEY_TID, 0};
-        int order;
-
-        key.kind = node->kind == WAITS_READERS ? KEY_LOCK : key.kind;
-        order = compare_keys(&key, wanted);
-        if (order == 0)
-            return (uint32_t)middle;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return WAITS_NONE;
+    if (count == 0)
+        return WAITS_NONE;
+    i = search_equal(wanted, &waits->nodes[first], count, sizeof(*waits->nodes), compare_with_holder);
+    return i < count ? (uint32_t)(first + i) : WAITS_NONE;
 }
 
 /* One that is not known as an id yet. */
@@ -375,23 +355,20 @@ size_t waits_missing(struct waits *waits, uint32_t ring, uint32_t process, uint3
 
 /* Asking ----------------------------------------------------------------------------------------------------------- */
 
+static int compare_with_waiting(const void *wanted, const void *item)
+{
+    const struct waits_node *a = wanted, *b = item;
+
+    return search_order_pair(a->ring, a->slot, b->ring, b->slot);
+}
+
 uint32_t waits_find(const struct waits *waits, uint32_t ring, uint32_t slot, uint32_t generation)
 {
-    size_t low = 0, high = waits != NULL ? waits->waiting_count : 0;
+    const struct waits_node wanted = {.ring = ring, .slot = slot};
+    const size_t count = waits != NULL ? waits->waiting_count : 0;
+    const size_t i = count == 0 ? 0 : search_equal(&wanted, waits->nodes, count, sizeof(wanted), compare_with_waiting);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct waits_node *node = &waits->nodes[middle];
-        int order = node->ring != ring ? compare_numbers(node->ring, ring) : compare_numbers(node->slot, slot);
-
-        if (order == 0)
-            return node->generation == generation ? (uint32_t)middle : WAITS_NONE;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return WAITS_NONE;
+    return i < count && waits->nodes[i].generation == generation ? (uint32_t)i : WAITS_NONE;
 }
 
 size_t waits_chain(const struct waits *waits, uint32_t node, uint32_t ret_nodes[WAITS_CHAIN_MAX],

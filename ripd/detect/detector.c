@@ -20,6 +20,7 @@
 
 #include "detect/detector_inside.h"
 #include "util/array.h"
+#include "util/search.h"
 
 /* What a scan that comes late leaves undecided is looked at again after this part of the interval. */
 #define DETECTOR_RECHECK_DIVISOR 4u
@@ -152,19 +153,18 @@ uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns)
     return detector->late ? gap - counted : 0;
 }
 
+static int compare_serial(const void *key, const void *item)
+{
+    return search_order(*(const uint32_t *)key, ((const struct detector_ring *)item)->serial);
+}
+
 static size_t ring_index(const struct detector *detector, size_t from, uint32_t serial)
 {
-    size_t low = from, high = detector->ring_count;
+    const size_t count = detector->ring_count - from;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (detector->rings[middle].serial < serial)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (count == 0)
+        return from;
+    return from + search_first(&serial, &detector->rings[from], count, sizeof(*detector->rings), compare_serial);
 }
 
 struct detector_ring *detector_ring_of(const struct detector *detector, uint32_t serial)

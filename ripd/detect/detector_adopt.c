@@ -16,19 +16,14 @@
 
 #include "detect/detector_inside.h"
 #include "util/array.h"
+#include "util/search.h"
 
-static int compare_places(const struct detector_adoption *a, const struct detector_adoption *b)
+static int compare_places(const void *left, const void *right)
 {
-    if (a->ring != b->ring)
-        return a->ring < b->ring ? -1 : 1;
-    if (a->slot != b->slot)
-        return a->slot < b->slot ? -1 : 1;
-    return a->generation < b->generation ? -1 : a->generation > b->generation;
-}
+    const struct detector_adoption *a = left, *b = right;
+    const int order = search_order_pair(a->ring, a->slot, b->ring, b->slot);
 
-static int compare_adoptions(const void *a, const void *b)
-{
-    return compare_places(a, b);
+    return order != 0 ? order : search_order(a->generation, b->generation);
 }
 
 int detector_adopt(struct detector *detector, const struct detector_adoption *adoptions, size_t count)
@@ -50,7 +45,7 @@ int detector_adopt(struct detector *detector, const struct detector_adoption *ad
         return -ENOMEM;
     }
     memcpy(copy, adoptions, count * sizeof *copy);
-    qsort(copy, count, sizeof *copy, compare_adoptions);
+    qsort(copy, count, sizeof *copy, compare_places);
     for (size_t i = 0; i < count; i++)
         copy[i].result = ADOPTION_GONE;
     detector->adoptions = copy;
@@ -68,9 +63,7 @@ static int compare_times(const void *left, const void *right)
 {
     const struct since *a = left, *b = right;
 
-    if (a->frozen_since_ns != b->frozen_since_ns)
-        return a->frozen_since_ns < b->frozen_since_ns ? -1 : 1;
-    return a->number < b->number ? -1 : a->number > b->number;
+    return search_order_pair(a->frozen_since_ns, a->number, b->frozen_since_ns, b->number);
 }
 
 static struct history_scan scan_of(const struct detector_adoption *adoption, uint64_t now_mono_ns)
@@ -108,17 +101,7 @@ void detector_stamp_adoptions(struct detector *detector)
 /* The first adoption that is not before that place. */
 static size_t adoption_index(const struct detector *detector, const struct detector_adoption *place)
 {
-    size_t low = 0, high = detector->adoption_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (compare_places(&detector->adoptions[middle], place) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_first(place, detector->adoptions, detector->adoption_count, sizeof(*place), compare_places);
 }
 
 uint32_t detector_adopted_mark(struct detector *detector, const struct rip_sample *sample, enum id_state state)

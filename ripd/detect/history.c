@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/search.h"
+
 #define HISTORY_INITIAL_COUNT 64u
 #define HISTORY_PRUNE_COUNT 4096u /* an hour at the default interval */
 
@@ -43,19 +45,14 @@ uint32_t history_push(struct history *history, struct history_scan scan)
     return history->count - 1;
 }
 
+static int compare_credit(const void *key, const void *item)
+{
+    return search_order(*(const uint64_t *)key, ((const struct history_scan *)item)->credit_ns);
+}
+
 uint32_t history_count_until(const struct history *history, uint64_t credit_ns)
 {
-    uint32_t low = 0, high = history->count;
-
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-
-        if (history->scans[middle].credit_ns <= credit_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (uint32_t)search_after(&credit_ns, history->scans, history->count, sizeof(*history->scans), compare_credit);
 }
 
 uint32_t *history_prune_begin(const struct history *history)

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/search.h"
+
 #define TABLE_MARGIN 64u /* ids of room that are never given back */
 
 void table_done(struct table *table)
@@ -59,6 +61,11 @@ int table_reserve(struct table *table, size_t count)
     return resize(table, wanted < count ? count : wanted);
 }
 
+static int compare_slot(const void *key, const void *item)
+{
+    return search_order(*(const uint32_t *)key, *(const uint32_t *)item);
+}
+
 size_t table_seek(const struct table *table, size_t from, uint32_t slot)
 {
     size_t low = from, step = 1, high;
@@ -69,15 +76,9 @@ size_t table_seek(const struct table *table, size_t from, uint32_t slot)
         step *= 2;
     }
     high = low + step < table->count ? low + step : table->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (table->slots[middle] < slot)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (low == high)
+        return low;
+    return low + search_first(&slot, &table->slots[low], high - low, sizeof(slot), compare_slot);
 }
 
 bool table_find(const struct table *table, uint32_t slot, size_t *ret_index)

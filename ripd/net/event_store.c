@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/search.h"
+
 #define CAPACITY_FIRST 64u
 
 static size_t event_bytes(const struct event *event)
@@ -71,20 +73,24 @@ int event_store_add(struct event_store *store, struct event *event)
     return 0;
 }
 
+static int compare_sequence(const void *key, const void *item)
+{
+    return search_order(*(const uint64_t *)key, (*(struct event *const *)item)->sequence);
+}
+
 size_t event_store_find(const struct event_store *store, uint64_t sequence)
 {
-    size_t low = 0;
-    size_t high = store->count;
+    const size_t until_end = store->capacity - store->first;
+    const size_t before = store->count < until_end ? store->count : until_end; /* the rest is at the array's start */
+    size_t i;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
+    if (store->count == 0)
+        return 0;
+    i = search_first(&sequence, store->places + store->first, before, sizeof(*store->places), compare_sequence);
 
-        if (event_store_at(store, middle)->sequence < sequence)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (i == before)
+        i += search_first(&sequence, store->places, store->count - before, sizeof(*store->places), compare_sequence);
+    return i;
 }
 
 uint64_t event_store_oldest(const struct event_store *store)

@@ -24,6 +24,7 @@
 #include "probe/probe_state.h"
 #include "probe/remote.h"
 #include "util/array.h"
+#include "util/search.h"
 
 #define LOOK_AGAIN_NS UINT64_C(25000000) /* two ticks and more of the slowest clocks (100 Hz) */
 #define LOOK_NS UINT64_C(100000)         /* what one takes at most, but for a busy machine */
@@ -335,26 +336,24 @@ bool examine_has_room(const struct probe *probe, const struct detector_suspect *
     return probe->remote == NULL || remote_has_room(probe->remote, suspect->ring, suspect->process);
 }
 
+static int compare_suspect(const void *key, const void *item)
+{
+    const struct remote_wish *wish = key;
+    const struct detector_suspect *suspect = item;
+
+    return search_order_pair(wish->ring, wish->slot, suspect->ring, suspect->slot);
+}
+
 /* Whom an answer is about, if that is still what it was asked for; suspects are in order of ring and slot. */
 static struct detector_suspect *find_suspect(struct detector_suspect *suspects, size_t count,
                                              const struct remote_wish *wish)
 {
-    size_t low = 0, high = count;
+    const size_t i = search_equal(wish, suspects, count, sizeof(*suspects), compare_suspect);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct detector_suspect *suspect = &suspects[middle];
-
-        if (suspect->ring < wish->ring || (suspect->ring == wish->ring && suspect->slot < wish->slot))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == count || suspects[low].ring != wish->ring || suspects[low].slot != wish->slot ||
-        suspects[low].generation != wish->generation || suspects[low].tid != wish->ring_tid ||
-        suspects[low].process != wish->process || suspects[low].progress != wish->progress)
+    if (i == count || suspects[i].generation != wish->generation || suspects[i].tid != wish->ring_tid ||
+        suspects[i].process != wish->process || suspects[i].progress != wish->progress)
         return NULL;
-    return &suspects[low];
+    return &suspects[i];
 }
 
 /* What an answer without a reading leaves: what anyone is told. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "util/search.h"
 
 void event_open_done(struct event_open_set *set)
 {
@@ -16,22 +17,15 @@ void event_open_done(struct event_open_set *set)
     *set = (struct event_open_set){0};
 }
 
+static int compare_episode(const void *key, const void *item)
+{
+    return search_order(*(const uint64_t *)key, ((const struct event_open *)item)->subject.episode);
+}
+
 /* Where it is, or would be. */
 static size_t place_of(const struct event_open_set *set, uint64_t episode)
 {
-    size_t low = 0, high = set->count;
-
-    if (set->count != 0 && set->episodes[set->count - 1].subject.episode < episode)
-        return set->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (set->episodes[middle].subject.episode < episode)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_first(&episode, set->episodes, set->count, sizeof(*set->episodes), compare_episode);
 }
 
 struct event_open *event_open_find(struct event_open_set *set, uint64_t episode)

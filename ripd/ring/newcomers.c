@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "os/clock.h"
+#include "util/search.h"
 
 #define NAMES_PER_LOOK 64u /* at the clock: ten microseconds or so */
 
@@ -38,20 +39,11 @@ void newcomers_set_rules(struct newcomers *newcomers, const struct rules *rules)
     rules_table_make(&newcomers->rules, rules);
 }
 
-/* The first newcomer that is not before that place. */
-static size_t index_of(const struct detector_newcomer *list, size_t count, uint32_t ring, uint32_t slot)
+static int compare_place(const void *key, const void *item)
 {
-    size_t low = 0, high = count;
+    const struct detector_newcomer *a = key, *b = item;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (list[middle].ring < ring || (list[middle].ring == ring && list[middle].slot < slot))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_order_pair(a->ring, a->slot, b->ring, b->slot);
 }
 
 /* Its ring may have been damaged since it was scanned, or be damaged now. */
@@ -78,7 +70,8 @@ void newcomers_find_rules(struct newcomers *newcomers, struct registry *registry
                           size_t count, uint64_t budget_ns)
 {
     const uint64_t began_mono_ns = count != 0 ? clock_mono_ns() : 0;
-    const size_t first = index_of(list, count, newcomers->next_ring, newcomers->next_slot);
+    const struct detector_newcomer next = {.ring = newcomers->next_ring, .slot = newcomers->next_slot};
+    const size_t first = search_first(&next, list, count, sizeof(*list), compare_place);
     struct ring *ring = NULL;
     size_t done = 0;
 

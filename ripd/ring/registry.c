@@ -21,6 +21,7 @@
 #include "ring/claims.h"
 #include "ring/registry_state.h"
 #include "util/array.h"
+#include "util/search.h"
 
 /* Notices ---------------------------------------------------------------------------------------------------------- */
 
@@ -102,20 +103,15 @@ static void free_ring(struct ring *ring)
     free(ring);
 }
 
+static int compare_serial(const void *key, const void *item)
+{
+    return search_order(*(const uint32_t *)key, (*(struct ring *const *)item)->serial);
+}
+
 /* First index whose serial is not below. */
 static size_t find_index(const struct registry *registry, uint32_t serial)
 {
-    size_t low = 0, high = registry->ring_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (registry->rings[middle]->serial < serial)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_first(&serial, registry->rings, registry->ring_count, sizeof(*registry->rings), compare_serial);
 }
 
 /* Whoever makes and removes files all day uses them up one day: then they begin anew, at those that are free. */

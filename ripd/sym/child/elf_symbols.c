@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/search.h"
+
 #define SYMBOLS_MAX 16000000 /* of one file: 640 MB */
 #define NESTED_MAX 256u      /* functions that lie in one, before the place in it that is asked for */
 
@@ -126,18 +128,15 @@ void elf_symbols_done(struct elf_symbols *symbols)
     *symbols = (struct elf_symbols){0};
 }
 
+static int compare_start(const void *key, const void *item)
+{
+    return search_order(*(const uint64_t *)key, ((const struct elf_symbol *)item)->start);
+}
+
 const char *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address)
 {
-    size_t low = 0, high = symbols->count;
+    size_t low = search_after(&address, symbols->symbols, symbols->count, sizeof(*symbols->symbols), compare_start);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (symbols->symbols[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     for (size_t i = 0; low != 0 && address < symbols->symbols[low - 1].reach && i < NESTED_MAX; i++, low--)
         if (address < symbols->symbols[low - 1].end)
             return symbols->symbols[low - 1].name;

@@ -22,6 +22,7 @@
 #include "sym/child/demangle.h"
 #include "sym/child/elf_symbols.h"
 #include "sym/child/source_path.h"
+#include "util/search.h"
 
 #define UNIT_RANGES_MAX 4000000u
 #define SCOPES_MAX 256u                   /* dies in one another */
@@ -131,19 +132,16 @@ static void load_ranges(struct lookup *lookup)
     }
 }
 
+static int compare_start(const void *key, const void *item)
+{
+    return search_order(*(const uint64_t *)key, ((const struct unit_range *)item)->start);
+}
+
 /* False: no unit has that address. */
 static bool find_unit(const struct lookup *lookup, uint64_t address, Dwarf_Die *ret_unit)
 {
-    size_t low = 0, high = lookup->range_count;
+    size_t low = search_after(&address, lookup->ranges, lookup->range_count, sizeof(*lookup->ranges), compare_start);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (lookup->ranges[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     while (low != 0 && address < lookup->ranges[low - 1].reach && address >= lookup->ranges[low - 1].end)
         low--;
     return low != 0 && address < lookup->ranges[low - 1].end &&
