@@ -10,7 +10,7 @@ MAY_USE = {
     "ripd/detect": {"util", "cases", "rip"},
     "ripd/cases": {"util", "detect", "work", "rip"},
     "ripd/work": {"util", "detect"},
-    "ripd/os": set(),
+    "ripd/os": {"util"},
     "ripd/ring": {"util", "detect", "cases", "work", "os", "rip"},
     "ripd/probe": {"util", "detect", "cases", "work", "os", "ring", "rip"},
     "ripd/record": {"util", "detect", "cases", "os", "rip"},
