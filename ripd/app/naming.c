@@ -35,7 +35,7 @@ static int on_fetch(void *context, struct lease *ring, const struct process_fact
                     const struct module_facts *module, int cancel)
 {
     const struct naming *naming = context;
-    const struct fetch_wish wish = {
+    const struct fetch_query wish = {
         .uid = module->uid,
         .process = process->index,
         .start = module->start,

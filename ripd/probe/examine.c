@@ -200,10 +200,10 @@ static bool weigh(struct probe *probe, const struct subject *subject, struct wat
 }
 
 /* Asks what it waits for, unless that is under way. */
-static enum remote_wanted ask(struct probe *probe, const struct subject *subject,
-                              const struct detector_suspect *suspect, uint32_t tid)
+static enum remote_asked ask(struct probe *probe, const struct subject *subject, const struct detector_suspect *suspect,
+                             uint32_t tid)
 {
-    const struct remote_wish wish = {
+    const struct remote_query query = {
         .ring = suspect->ring,
         .process = suspect->process,
         .uid = subject->ring->mapping.file.uid,
@@ -215,9 +215,9 @@ static enum remote_wanted ask(struct probe *probe, const struct subject *subject
         .stopped = probe_is_stopped(subject),
     };
 
-    if (remote_is_asked(probe->remote, wish.ring, wish.slot))
+    if (remote_is_asked(probe->remote, query.ring, query.slot))
         return REMOTE_ASKED;
-    return remote_want(probe->remote, subject->ring->mapping.descriptor, &wish);
+    return remote_ask(probe->remote, subject->ring->mapping.descriptor, &query);
 }
 
 /* That we may not be told what it waits for. */
@@ -233,9 +233,9 @@ static void deny(struct kernel_reading *reading)
 static bool can_go_on(struct probe *probe, const struct subject *subject, const struct detector_suspect *suspect,
                       struct watch *watch, struct kernel_reading *reading)
 {
-    enum remote_wanted wanted = ask(probe, subject, suspect, reading->tid);
+    enum remote_asked asked = ask(probe, subject, suspect, reading->tid);
 
-    if (wanted == REMOTE_REFUSED) {
+    if (asked == REMOTE_REFUSED) {
         deny(reading);
         return true;
     }
@@ -338,20 +338,20 @@ bool examine_has_room(const struct probe *probe, const struct detector_suspect *
 
 static int compare_suspect(const void *key, const void *item)
 {
-    const struct remote_wish *wish = key;
+    const struct remote_query *query = key;
     const struct detector_suspect *suspect = item;
 
-    return search_order_pair(wish->ring, wish->slot, suspect->ring, suspect->slot);
+    return search_order_pair(query->ring, query->slot, suspect->ring, suspect->slot);
 }
 
 /* Whom an answer is about, if that is still what it was asked for; suspects are in order of ring and slot. */
 static struct detector_suspect *find_suspect(struct detector_suspect *suspects, size_t count,
-                                             const struct remote_wish *wish)
+                                             const struct remote_query *query)
 {
-    const size_t i = search_equal(wish, suspects, count, sizeof(*suspects), compare_suspect);
+    const size_t i = search_equal(query, suspects, count, sizeof(*suspects), compare_suspect);
 
-    if (i == count || suspects[i].generation != wish->generation || suspects[i].tid != wish->ring_tid ||
-        suspects[i].process != wish->process || suspects[i].progress != wish->progress)
+    if (i == count || suspects[i].generation != query->generation || suspects[i].tid != query->ring_tid ||
+        suspects[i].process != query->process || suspects[i].progress != query->progress)
         return NULL;
     return &suspects[i];
 }
@@ -362,7 +362,7 @@ static bool read_denied(const struct probe *probe, const struct subject *subject
 {
     const struct ring_process *process = &subject->ring->processes[subject->process];
 
-    if (answer->told || kernel_read(probe->proc, process->pid, answer->wish.tid, KERNEL_TIMES, ret_reading) != 0)
+    if (answer->attested || kernel_read(probe->proc, process->pid, answer->query.tid, KERNEL_TIMES, ret_reading) != 0)
         return false; /* it has just ended, or there was no time: the next look tells */
     deny(ret_reading);
     return true;
@@ -371,7 +371,7 @@ static bool read_denied(const struct probe *probe, const struct subject *subject
 static void take_answer(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count,
                         struct remote_answer *answer)
 {
-    struct detector_suspect *suspect = find_suspect(suspects, count, &answer->wish);
+    struct detector_suspect *suspect = find_suspect(suspects, count, &answer->query);
     size_t index = suspect != NULL ? (size_t)(suspect - suspects) : 0;
     struct evidence evidence = {.examined = true};
     const struct subject *subject;
@@ -380,8 +380,8 @@ static void take_answer(struct probe *probe, struct registry *registry, struct d
     if (suspect == NULL || probe->owners[index] == NO_SUBJECT)
         return;
     subject = &probe->subjects[probe->owners[index]];
-    if (!subject->asked || !subject->attested || answer->wish.stopped != probe_is_stopped(subject) ||
-        (answer->told && answer->pid != subject->ring->processes[subject->process].pid) ||
+    if (!subject->asked || !subject->attested || answer->query.stopped != probe_is_stopped(subject) ||
+        (answer->attested && answer->pid != subject->ring->processes[subject->process].pid) ||
         (answer->status != 0 && !read_denied(probe, subject, answer, &answer->reading)))
         return;
     evidence.process_state = subject->leader_state;

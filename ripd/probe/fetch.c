@@ -224,7 +224,8 @@ static int receive(const struct fetch *fetch, const struct probe_fetch *question
     return -EPIPE;
 }
 
-static int ask(struct fetch *fetch, int ring, const struct fetch_wish *wish, int cancel, int *ret_status, int *ret_file)
+static int ask(struct fetch *fetch, int ring, const struct fetch_query *wish, int cancel, int *ret_status,
+               int *ret_file)
 {
     const struct probe_fetch question = {
         .kind = PROBE_FETCH,
@@ -242,7 +243,7 @@ static int ask(struct fetch *fetch, int ring, const struct fetch_wish *wish, int
     return result == 0 || result == -ETIMEDOUT || result == -ECANCELED ? result : -EPIPE;
 }
 
-int fetch_file(struct fetch *fetch, int ring, const struct fetch_wish *wish, int cancel)
+int fetch_file(struct fetch *fetch, int ring, const struct fetch_query *wish, int cancel)
 {
     int result = is_blamed(fetch, wish->uid) ? -EBUSY : have_fetcher(fetch), status = 0, file = -1;
 

@@ -31,7 +31,7 @@ struct fetch;
 int fetch_new(struct fetch **ret_fetch, int keeper);
 void fetch_free(struct fetch *fetch); /* NULL is allowed */
 
-struct fetch_wish {
+struct fetch_query {
     uint32_t uid;     /* owner of the ring */
     uint32_t process; /* index of its record */
     uint64_t start;   /* where the module is mapped */
@@ -43,7 +43,7 @@ struct fetch_wish {
  * cancel has become readable; else it is not to be had: as module_file_open() and attest_open() say, -EBUSY: the user
  * is not asked about now, -ETIMEDOUT, -EPIPE: a fetcher has ended on it, -ENOTCONN: there is no ripd-probe any more.
  */
-int fetch_file(struct fetch *fetch, int ring, const struct fetch_wish *wish, int cancel);
+int fetch_file(struct fetch *fetch, int ring, const struct fetch_query *wish, int cancel);
 
 struct fetch_counters {
     uint64_t opened_count;  /* files */

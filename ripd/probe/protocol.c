@@ -6,14 +6,14 @@
 
 #define IS_TEXT(array) (memchr((array), '\0', sizeof(array)) != NULL)
 
-size_t probe_told_bytes(uint32_t count)
+size_t probe_answer_bytes(uint32_t count)
 {
-    return offsetof(struct probe_told, threads) + count * sizeof(struct probe_thread);
+    return offsetof(struct probe_answer, threads) + count * sizeof(struct probe_thread);
 }
 
-bool probe_ask_is_sound(const struct probe_ask *ask, size_t bytes)
+bool probe_query_is_sound(const struct probe_query *ask, size_t bytes)
 {
-    if (bytes != sizeof(*ask) || ask->kind != PROBE_ASK || ask->count == 0 || ask->count > PROBE_BATCH_MAX)
+    if (bytes != sizeof(*ask) || ask->kind != PROBE_QUERY || ask->count == 0 || ask->count > PROBE_BATCH_MAX)
         return false;
     for (uint32_t i = 0; i < ask->count; i++)
         if (ask->tids[i] == 0)
@@ -60,11 +60,11 @@ static bool is_sound_reading(const struct kernel_reading *reading)
             reading->lock_look.begun_mono_ns <= reading->lock_look.ended_mono_ns);
 }
 
-bool probe_told_is_sound(const struct probe_told *told, size_t bytes, const struct probe_ask *ask)
+bool probe_answer_is_sound(const struct probe_answer *told, size_t bytes, const struct probe_query *ask)
 {
-    if (bytes < probe_told_bytes(0) || told->kind != PROBE_TOLD || told->number != ask->number || told->status > 0 ||
-        (told->count != 0 && told->count != ask->count) || bytes != probe_told_bytes(told->count) ||
-        (told->status == 0) != (told->count != 0))
+    if (bytes < probe_answer_bytes(0) || told->kind != PROBE_ANSWER || told->number != ask->number ||
+        told->status > 0 || (told->count != 0 && told->count != ask->count) ||
+        bytes != probe_answer_bytes(told->count) || (told->status == 0) != (told->count != 0))
         return false;
     for (uint32_t i = 0; i < told->count; i++) {
         const struct probe_thread *thread = &told->threads[i];

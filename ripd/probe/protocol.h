@@ -8,8 +8,8 @@
  * between ripd and a worker the keeper makes both ends, of that to a fetcher ripd does.
  *
  *   ripd                    keeper                   ripd                          worker
- *                        <- PROBE_LINK [socket]      PROBE_ASK ring tids [ring] ->
- *   PROBE_REPLACE        ->                                                     <- PROBE_TOLD status, readings
+ *                        <- PROBE_LINK [socket]      PROBE_QUERY ring tids [ring] ->
+ *   PROBE_REPLACE        ->                                                     <- PROBE_ANSWER status, readings
  *   PROBE_FETCHER [end]  ->                          ripd                          fetcher
  *   PROBE_DIAG [socket]  ->                          PROBE_FETCH module [ring]  ->
  *                                                                               <- PROBE_FETCHED status [file]
@@ -28,18 +28,18 @@
 
 #include "probe/kernel.h"
 
-#define PROBE_BATCH_MAX 32u                    /* threads in a question */
-#define PROBE_QUESTION_NS UINT64_C(2000000000) /* a worker that takes longer for one is stuck, and ends */
-#define PROBE_READING_NS UINT64_C(50000000)    /* of which it reads no longer; threads beyond are told as -EAGAIN */
-#define PROBE_PEERS_NS UINT64_C(5000000)       /* of which it asks about unix sockets */
-#define PROBE_SEARCH_NS UINT64_C(20000000)     /* of which it searches for who holds other ends */
-#define PROBE_FETCH_NS UINT64_C(2000000000)    /* a fetcher that takes longer for a question ends */
+#define PROBE_BATCH_MAX 32u                 /* threads in a question */
+#define PROBE_QUERY_NS UINT64_C(2000000000) /* a worker that takes longer for one is stuck, and ends */
+#define PROBE_READING_NS UINT64_C(50000000) /* of which it reads no longer; threads beyond are told as -EAGAIN */
+#define PROBE_PEERS_NS UINT64_C(5000000)    /* of which it asks about unix sockets */
+#define PROBE_SEARCH_NS UINT64_C(20000000)  /* of which it searches for who holds other ends */
+#define PROBE_FETCH_NS UINT64_C(2000000000) /* a fetcher that takes longer for a question ends */
 
 enum probe_kind {
     PROBE_LINK = 1,
     PROBE_REPLACE,
-    PROBE_ASK,
-    PROBE_TOLD,
+    PROBE_QUERY,
+    PROBE_ANSWER,
     PROBE_DIAG,
     PROBE_FETCHER,
     PROBE_FETCH,
@@ -50,7 +50,7 @@ struct probe_link {
     uint32_t kind; /* PROBE_LINK, PROBE_REPLACE, PROBE_DIAG, PROBE_FETCHER */
 };
 
-struct probe_ask {
+struct probe_query {
     uint32_t kind;
     uint32_t count; /* of tids: 1 to PROBE_BATCH_MAX */
     uint64_t number;
@@ -65,7 +65,7 @@ struct probe_thread {
     struct kernel_reading reading; /* if status is 0, else 0 */
 };
 
-struct probe_told {
+struct probe_answer {
     uint32_t kind;
     /* 0; -ESRCH: the kernel names no process that the record could be of; -EACCES: one that keeps its secrets from its
        own user; -EINVAL: the file is no ring of ours; another -errno */
@@ -87,21 +87,21 @@ struct probe_fetch {
 
 struct probe_fetched {
     uint32_t kind;
-    int32_t status; /* 0: the file comes along; as struct probe_told has it; or as module_file_open() says */
+    int32_t status; /* 0: the file comes along; as struct probe_answer has it; or as module_file_open() says */
     uint64_t number;
 };
 
 /* Bytes of an answer about count threads. */
-size_t probe_told_bytes(uint32_t count);
+size_t probe_answer_bytes(uint32_t count);
 
 /* Whether bytes are a question, and all of it in bounds. Pure. */
-bool probe_ask_is_sound(const struct probe_ask *ask, size_t bytes);
+bool probe_query_is_sound(const struct probe_query *ask, size_t bytes);
 
 /*
  * Whether bytes are an answer to that question: whole, its numbers in bounds, its texts terminated. Pure: the worker
  * reads what anybody's processes are called and have open, and is not believed either.
  */
-bool probe_told_is_sound(const struct probe_told *told, size_t bytes, const struct probe_ask *ask);
+bool probe_answer_is_sound(const struct probe_answer *told, size_t bytes, const struct probe_query *ask);
 
 /* The same for files. */
 bool probe_fetch_is_sound(const struct probe_fetch *fetch, size_t bytes);

@@ -16,8 +16,8 @@
 enum { BLAMED_MAX = 16, BLAMED_AFTER = 2 };
 
 struct question {
-    struct probe_ask ask;
-    struct remote_wish wishes[PROBE_BATCH_MAX];
+    struct probe_query ask;
+    struct remote_query queries[PROBE_BATCH_MAX];
     uint64_t sent_mono_ns;
 };
 
@@ -35,14 +35,14 @@ struct remote {
     int keeper; /* socket; -1 = it has ended */
     int worker; /* socket; -1 = none at the moment */
 
-    struct question questions[REMOTE_QUESTIONS_MAX]; /* a queue from first on; the last may be open, not sent yet */
+    struct question questions[REMOTE_QUERIES_MAX]; /* a queue from first on; the last may be open, not sent yet */
     size_t first;
     size_t count;
     bool open;
     int descriptor; /* of the open one's ring */
     uint64_t number;
 
-    struct probe_told told; /* the answer that is being handed out */
+    struct probe_answer told; /* the answer that is being handed out */
     struct question answered;
     uint32_t next_thread;
     uint32_t thread_count; /* to be handed out of it */
@@ -137,31 +137,31 @@ static struct blamed *find_blamed(struct remote *remote, uint32_t ring, uint32_t
 /* What was asked first is what it ended on, unless it was ended by something else: once is nobody's fault. */
 static void blame_first(struct remote *remote)
 {
-    const struct remote_wish *wish = &remote->questions[remote->first].wishes[0];
+    const struct remote_query *query = &remote->questions[remote->first].queries[0];
     struct blamed *blamed;
 
     if (remote->count == 0 || (remote->count == 1 && remote->open))
         return;
-    blamed = find_blamed(remote, wish->ring, wish->process);
+    blamed = find_blamed(remote, query->ring, query->process);
     if (blamed == NULL) {
         blamed = &remote->blamed[remote->next_blamed];
         remote->next_blamed = (remote->next_blamed + 1) % BLAMED_MAX;
-        *blamed = (struct blamed){.ring = wish->ring, .process = wish->process, .uid = wish->uid};
+        *blamed = (struct blamed){.ring = query->ring, .process = query->process, .uid = query->uid};
     }
     blamed->count++;
     blamed->until_mono_ns = clock_mono_ns() + REMOTE_BLAME_NS;
 }
 
-static bool is_blamed(struct remote *remote, const struct remote_wish *wish)
+static bool is_blamed(struct remote *remote, const struct remote_query *query)
 {
-    const struct blamed *own = find_blamed(remote, wish->ring, wish->process);
+    const struct blamed *own = find_blamed(remote, query->ring, query->process);
     uint64_t now_mono_ns = clock_mono_ns();
     unsigned of_user = 0;
 
     if (own != NULL && own->count >= BLAMED_AFTER)
         return true;
     for (size_t i = 0; i < BLAMED_MAX; i++)
-        if (remote->blamed[i].uid == wish->uid && now_mono_ns < remote->blamed[i].until_mono_ns)
+        if (remote->blamed[i].uid == query->uid && now_mono_ns < remote->blamed[i].until_mono_ns)
             of_user += remote->blamed[i].count;
     return of_user >= REMOTE_USER_ENDS_MAX;
 }
@@ -221,7 +221,7 @@ void remote_look(struct remote *remote)
 
 static struct question *question_at(struct remote *remote, size_t nth)
 {
-    return &remote->questions[(remote->first + nth) % REMOTE_QUESTIONS_MAX];
+    return &remote->questions[(remote->first + nth) % REMOTE_QUERIES_MAX];
 }
 
 void remote_flush(struct remote *remote)
@@ -244,51 +244,51 @@ void remote_flush(struct remote *remote)
 /* Whether the question that is not sent yet takes one more about that process. */
 static bool is_open_for(const struct remote *remote, uint32_t ring, uint32_t process)
 {
-    const struct question *question = &remote->questions[(remote->first + remote->count - 1) % REMOTE_QUESTIONS_MAX];
+    const struct question *question = &remote->questions[(remote->first + remote->count - 1) % REMOTE_QUERIES_MAX];
 
-    return remote->open && question->wishes[0].ring == ring && question->wishes[0].process == process &&
+    return remote->open && question->queries[0].ring == ring && question->queries[0].process == process &&
            question->ask.count < PROBE_BATCH_MAX;
 }
 
 bool remote_has_room(const struct remote *remote, uint32_t ring, uint32_t process)
 {
-    return remote->count < REMOTE_QUESTIONS_MAX || is_open_for(remote, ring, process);
+    return remote->count < REMOTE_QUERIES_MAX || is_open_for(remote, ring, process);
 }
 
-enum remote_wanted remote_want(struct remote *remote, int descriptor, const struct remote_wish *wish)
+enum remote_asked remote_ask(struct remote *remote, int descriptor, const struct remote_query *query)
 {
     struct question *question;
 
-    if (!is_open_for(remote, wish->ring, wish->process))
+    if (!is_open_for(remote, query->ring, query->process))
         remote_flush(remote);
     if (remote->worker < 0)
         meet_workers(remote);
-    if (is_blamed(remote, wish) ||
+    if (is_blamed(remote, query) ||
         (remote->worker < 0 && (remote->keeper < 0 || remote->failure_count >= REMOTE_FAILURES_MAX)))
         return REMOTE_REFUSED;
     if (remote->worker < 0)
         return REMOTE_LATER;
     if (!remote->open) {
-        if (remote->count == REMOTE_QUESTIONS_MAX)
+        if (remote->count == REMOTE_QUERIES_MAX)
             return REMOTE_LATER;
         *question_at(remote, remote->count++) =
-            (struct question){.ask = {.kind = PROBE_ASK, .number = ++remote->number, .process = wish->process}};
+            (struct question){.ask = {.kind = PROBE_QUERY, .number = ++remote->number, .process = query->process}};
         remote->open = true;
         remote->descriptor = descriptor;
     }
     question = question_at(remote, remote->count - 1);
-    question->wishes[question->ask.count] = *wish;
-    question->ask.tids[question->ask.count++] = wish->tid;
+    question->queries[question->ask.count] = *query;
+    question->ask.tids[question->ask.count++] = query->tid;
     return REMOTE_ASKED;
 }
 
 bool remote_is_asked(const struct remote *remote, uint32_t ring, uint32_t slot)
 {
     for (size_t i = 0; i < remote->count; i++) {
-        const struct question *question = &remote->questions[(remote->first + i) % REMOTE_QUESTIONS_MAX];
+        const struct question *question = &remote->questions[(remote->first + i) % REMOTE_QUERIES_MAX];
 
         for (uint32_t j = 0; j < question->ask.count; j++)
-            if (question->wishes[j].ring == ring && question->wishes[j].slot == slot)
+            if (question->queries[j].ring == ring && question->queries[j].slot == slot)
                 return true;
     }
     return false;
@@ -296,7 +296,7 @@ bool remote_is_asked(const struct remote *remote, uint32_t ring, uint32_t slot)
 
 bool remote_is_full(const struct remote *remote)
 {
-    return remote->count == REMOTE_QUESTIONS_MAX && !remote->open;
+    return remote->count == REMOTE_QUERIES_MAX && !remote->open;
 }
 
 bool remote_is_busy(const struct remote *remote)
@@ -321,13 +321,13 @@ static bool receive_answer(struct remote *remote)
         drop_worker(remote, REMOTE_END_ENDED);
         return false;
     }
-    if (bytes < 0 || !probe_told_is_sound(&remote->told, (size_t)bytes, &question->ask)) {
+    if (bytes < 0 || !probe_answer_is_sound(&remote->told, (size_t)bytes, &question->ask)) {
         drop_worker(remote, REMOTE_END_NONSENSE);
         return false;
     }
     remote->failure_count = 0;
     remote->answered = *question;
-    remote->first = (remote->first + 1) % REMOTE_QUESTIONS_MAX;
+    remote->first = (remote->first + 1) % REMOTE_QUERIES_MAX;
     remote->count--;
     remote->next_thread = 0;
     remote->thread_count = remote->answered.ask.count;
@@ -339,12 +339,12 @@ static void hand_out(struct remote *remote, struct remote_answer *ret_answer)
     uint32_t at = remote->next_thread++;
 
     *ret_answer = (struct remote_answer){
-        .wish = remote->answered.wishes[at],
+        .query = remote->answered.queries[at],
         .status = remote->told.status,
-        .told = remote->told.status == 0,
+        .attested = remote->told.status == 0,
         .pid = remote->told.pid,
     };
-    if (!ret_answer->told)
+    if (!ret_answer->attested)
         return;
     ret_answer->status = remote->told.threads[at].status;
     if (ret_answer->status == 0)

@@ -4,7 +4,7 @@
  *
  * Guarantees
  *   A. Nothing waits but remote_next(), and that until its deadline. An answer that comes later is there the next time.
- *   B. At most REMOTE_QUESTIONS_MAX questions are under way; a worker that has not answered one in
+ *   B. At most REMOTE_QUERIES_MAX questions are under way; a worker that has not answered one in
  *      REMOTE_PATIENCE_NS, or talks nonsense, is replaced, and what it was asked is forgotten.
  *   C. When REMOTE_FAILURES_MAX workers in a row have ended without an answer, nobody waits for the next one.
  *   D. A process that workers have ended on twice, and all of a user on whose processes they have ended
@@ -19,7 +19,7 @@
 
 #include "probe/kernel.h"
 
-#define REMOTE_QUESTIONS_MAX 8u
+#define REMOTE_QUERIES_MAX 8u
 #define REMOTE_PATIENCE_NS UINT64_C(4000000000) /* it ends by itself before */
 #define REMOTE_FAILURES_MAX 3u
 #define REMOTE_USER_ENDS_MAX 4u
@@ -41,7 +41,7 @@ int remote_keeper(const struct remote *remote);
 void remote_look(struct remote *remote);
 
 /* One suspect's thread. Comes back with the answer. */
-struct remote_wish {
+struct remote_query {
     uint32_t ring; /* serial */
     uint32_t process;
     uint32_t uid; /* owner of the ring */
@@ -53,7 +53,7 @@ struct remote_wish {
     bool stopped; /* it is asked for of a stopped process: while it runs again it says nothing */
 };
 
-enum remote_wanted {
+enum remote_asked {
     REMOTE_ASKED,   /* the answer comes, unless the worker ends */
     REMOTE_LATER,   /* too much is under way, or another worker is being started */
     REMOTE_REFUSED, /* there is no worker any more that answers, or they have ended on that process */
@@ -62,11 +62,11 @@ enum remote_wanted {
 /* Whether as many questions are under way as there may be: remote_next() makes room. */
 bool remote_is_full(const struct remote *remote);
 
-/* Whether a wish about that process can be asked now: the last question may be about it, and have room. */
+/* Whether a query about that process can be asked now: the last question may be about it, and have room. */
 bool remote_has_room(const struct remote *remote, uint32_t ring, uint32_t process);
 
 /* descriptor: of the ring's file; used until remote_flush(). */
-enum remote_wanted remote_want(struct remote *remote, int descriptor, const struct remote_wish *wish);
+enum remote_asked remote_ask(struct remote *remote, int descriptor, const struct remote_query *query);
 
 /* Sends what is wanted so far. */
 void remote_flush(struct remote *remote);
@@ -78,9 +78,9 @@ bool remote_is_asked(const struct remote *remote, uint32_t ring, uint32_t slot);
 bool remote_is_busy(const struct remote *remote);
 
 struct remote_answer {
-    struct remote_wish wish;
-    int status; /* of the question, see struct probe_told; then of the thread, see kernel_read() */
-    bool told;  /* the process is vouched for: status is the thread's */
+    struct remote_query query;
+    int status;    /* of the question, see struct probe_answer; then of the thread, see kernel_read() */
+    bool attested; /* the process is vouched for: status is the thread's */
     uint32_t pid;
     struct kernel_reading reading; /* if status is 0 */
 };

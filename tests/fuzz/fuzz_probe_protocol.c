@@ -6,7 +6,7 @@
 #include "fuzz.h"
 #include "probe/protocol.h"
 
-static void check_told(const struct probe_told *told, const struct probe_ask *ask)
+static void check_told(const struct probe_answer *told, const struct probe_query *ask)
 {
     require(told->count <= PROBE_BATCH_MAX && told->count <= ask->count);
     for (uint32_t i = 0; i < told->count; i++) {
@@ -43,8 +43,8 @@ static void check_files(const uint8_t *bytes, size_t size_bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
-    static struct probe_told told;
-    struct probe_ask ask = {.kind = PROBE_ASK};
+    static struct probe_answer told;
+    struct probe_query ask = {.kind = PROBE_QUERY};
 
     check_files(bytes, size_bytes);
     /* An answer in a buffer of the size that the other end may fill, and a question that could have been its own. */
@@ -57,12 +57,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     ask.count = told.count >= 1 && told.count <= PROBE_BATCH_MAX ? told.count : 1;
     for (uint32_t i = 0; i < ask.count; i++)
         ask.tids[i] = told.threads[i].tid != 0 ? told.threads[i].tid : 1;
-    require(probe_ask_is_sound(&ask, sizeof(ask)));
-    if (probe_told_is_sound(&told, size_bytes, &ask))
+    require(probe_query_is_sound(&ask, sizeof(ask)));
+    if (probe_answer_is_sound(&told, size_bytes, &ask))
         check_told(&told, &ask);
     if (size_bytes >= sizeof(ask)) {
         memcpy(&ask, bytes, sizeof(ask));
-        if (probe_ask_is_sound(&ask, size_bytes))
+        if (probe_query_is_sound(&ask, size_bytes))
             require(ask.count >= 1 && ask.count <= PROBE_BATCH_MAX);
     }
     return 0;

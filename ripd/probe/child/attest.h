@@ -33,7 +33,7 @@ struct attested {
 };
 
 /*
- * Takes over descriptor, also on failure. 0; -ESRCH, -EACCES, -EINVAL as struct probe_told has them; another -errno
+ * Takes over descriptor, also on failure. 0; -ESRCH, -EACCES, -EINVAL as struct probe_answer has them; another -errno
  * where it could not be found out.
  */
 int attest_open(struct attested *ret_attested, int proc, int descriptor, uint32_t process);

@@ -33,7 +33,7 @@ static void read_thread(int proc, const struct attested *attested, uint32_t tid,
 
 /* Who is at the other ends of what they wait for: all of them in one search. */
 static void read_other_ends(const struct worker_sources *sources, const struct attested *attested, uint32_t count,
-                            struct probe_told *told)
+                            struct probe_answer *told)
 {
     struct kernel_reading *readings[PROBE_BATCH_MAX];
     uint64_t peers_mono_ns = clock_mono_ns() + PROBE_PEERS_NS;
@@ -50,15 +50,15 @@ static void read_other_ends(const struct worker_sources *sources, const struct a
                         reading_count);
 }
 
-void worker_answer(const struct worker_sources *sources, const struct probe_ask *ask, int descriptor,
-                   struct probe_told *ret_told)
+void worker_answer(const struct worker_sources *sources, const struct probe_query *ask, int descriptor,
+                   struct probe_answer *ret_told)
 {
     uint64_t deadline_mono_ns = clock_mono_ns() + PROBE_READING_NS;
     int proc = sources->proc;
     struct attested attested;
 
     memset(ret_told, 0, sizeof(*ret_told));
-    ret_told->kind = PROBE_TOLD;
+    ret_told->kind = PROBE_ANSWER;
     ret_told->number = ask->number;
     ret_told->status = descriptor >= 0 ? attest_open(&attested, proc, descriptor, ask->process) : -EINVAL;
     if (ret_told->status != 0)
@@ -78,18 +78,18 @@ void worker_answer(const struct worker_sources *sources, const struct probe_ask 
 
 void worker_run(const struct worker_sources *sources, int socket)
 {
-    static struct probe_told told;
-    struct probe_ask ask;
+    static struct probe_answer told;
+    struct probe_query ask;
     ssize_t bytes;
     int descriptor;
 
     while ((bytes = packet_receive(socket, &ask, sizeof(ask), true, &descriptor)) > 0) {
-        if (!probe_ask_is_sound(&ask, (size_t)bytes))
+        if (!probe_query_is_sound(&ask, (size_t)bytes))
             return;
-        alarm_set(PROBE_QUESTION_NS);
+        alarm_set(PROBE_QUERY_NS);
         worker_answer(sources, &ask, descriptor, &told);
         alarm_set(0);
-        if (packet_send(socket, &told, probe_told_bytes(told.count), -1, true) != 0)
+        if (packet_send(socket, &told, probe_answer_bytes(told.count), -1, true) != 0)
             return;
     }
 }

@@ -57,8 +57,8 @@ static int be_worker(void)
 {
     const struct worker_sources sources = {open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1};
     const struct probe_link link = {.kind = PROBE_LINK};
-    static struct probe_told told;
-    struct probe_ask ask;
+    static struct probe_answer told;
+    struct probe_query ask;
     int ends[2], descriptor;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -74,7 +74,7 @@ static int be_worker(void)
         number = __atomic_add_fetch(&word->asked, 1, __ATOMIC_ACQ_REL);
         while (__atomic_load_n(&word->allowed, __ATOMIC_ACQUIRE) < number)
             usleep(200);
-        if (packet_send(ends[1], &told, probe_told_bytes(told.count), -1, true) != 0)
+        if (packet_send(ends[1], &told, probe_answer_bytes(told.count), -1, true) != 0)
             return 1;
     }
     return 0;

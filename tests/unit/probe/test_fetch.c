@@ -147,7 +147,7 @@ static void stop(struct fetch *fetch)
 
 static int ask(struct fetch *fetch, uint32_t uid, uint32_t process)
 {
-    const struct fetch_wish wish = {.uid = uid, .process = process, .start = 0x1000, .exact = true};
+    const struct fetch_query wish = {.uid = uid, .process = process, .start = 0x1000, .exact = true};
 
     return fetch_file(fetch, ring, &wish, -1);
 }
@@ -236,7 +236,7 @@ static void test_replaced(void **state)
 
 static int ask_cancelled(struct fetch *fetch)
 {
-    const struct fetch_wish wish = {.uid = 1, .process = DOES_NOTHING};
+    const struct fetch_query wish = {.uid = 1, .process = DOES_NOTHING};
     int cancel = eventfd(1, EFD_CLOEXEC), result = fetch_file(fetch, ring, &wish, cancel);
 
     close(cancel);

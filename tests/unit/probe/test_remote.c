@@ -29,12 +29,12 @@
 
 /* The fake ones ---------------------------------------------------------------------------------------------------- */
 
-static void answer_well(int socket, const struct probe_ask *ask, int status)
+static void answer_well(int socket, const struct probe_query *ask, int status)
 {
-    static struct probe_told told;
+    static struct probe_answer told;
 
     memset(&told, 0, sizeof(told));
-    told.kind = PROBE_TOLD;
+    told.kind = PROBE_ANSWER;
     told.number = ask->number;
     told.status = status;
     told.count = status == 0 ? ask->count : 0;
@@ -45,14 +45,14 @@ static void answer_well(int socket, const struct probe_ask *ask, int status)
         told.threads[i].reading.pid = 77;
         told.threads[i].reading.times.state = 'S';
     }
-    packet_send(socket, &told, probe_told_bytes(told.count), -1, true);
+    packet_send(socket, &told, probe_answer_bytes(told.count), -1, true);
 }
 
 /* One worker: what it does with each question. Returns when it is to be replaced, or has ended. */
 static void be_worker(const char *name, int worker_number)
 {
     const struct probe_link link = {.kind = PROBE_LINK};
-    struct probe_ask ask;
+    struct probe_query ask;
     int ends[2];
 
     if (packet_pair(ends) != 0 || packet_send(HELPER_DESCRIPTOR, &link, sizeof(link), ends[0], true) != 0)
@@ -107,28 +107,28 @@ static struct remote *start(const char *name)
     return remote;
 }
 
-static struct remote_wish wish_of(uint32_t process, uint32_t tid)
+static struct remote_query query_of(uint32_t process, uint32_t tid)
 {
-    return (struct remote_wish){
+    return (struct remote_query){
         .ring = 5, .process = process, .uid = process / 100, .slot = tid, .ring_tid = tid, .tid = tid, .progress = 9};
 }
 
 /* Asks until it is taken; what is said at last. */
-static enum remote_wanted want(struct remote *remote, uint32_t process, uint32_t tid)
+static enum remote_asked want(struct remote *remote, uint32_t process, uint32_t tid)
 {
-    const struct remote_wish wish = wish_of(process, tid);
+    const struct remote_query query = query_of(process, tid);
     uint64_t until_mono_ns = clock_mono_ns() + PATIENCE_NS;
-    enum remote_wanted wanted;
+    enum remote_asked asked;
 
     do {
         const struct timespec moment = {0, 1000000};
 
         remote_look(remote);
-        wanted = remote_want(remote, STDIN_FILENO, &wish);
-        if (wanted == REMOTE_LATER)
+        asked = remote_ask(remote, STDIN_FILENO, &query);
+        if (asked == REMOTE_LATER)
             nanosleep(&moment, NULL);
-    } while (wanted == REMOTE_LATER && clock_mono_ns() < until_mono_ns);
-    return wanted;
+    } while (asked == REMOTE_LATER && clock_mono_ns() < until_mono_ns);
+    return asked;
 }
 
 /* The same where nobody may be there to ask for a while, after several have ended. */
@@ -168,11 +168,11 @@ static void test_answers_come_in_order(void **state)
     assert_false(remote_is_asked(remote, 6, 40));
     for (uint32_t tid = 1; tid <= 40; tid++) {
         assert_true(next(remote, &answer));
-        assert_true(answer.told);
+        assert_true(answer.attested);
         assert_int_equal(answer.status, 0);
         assert_int_equal(answer.pid, 77);
-        assert_int_equal(answer.wish.tid, tid);
-        assert_int_equal(answer.wish.process, tid > 36);
+        assert_int_equal(answer.query.tid, tid);
+        assert_int_equal(answer.query.process, tid > 36);
         assert_int_equal(answer.reading.tid, tid);
         assert_int_equal(answer.reading.times.state, 'S');
     }
@@ -185,21 +185,21 @@ static void test_answers_come_in_order(void **state)
 static void test_only_so_many_are_under_way(void **state)
 {
     struct remote *remote = start("fake-answers");
-    const struct remote_wish one_more = wish_of(1000, 1000), last = wish_of(REMOTE_QUESTIONS_MAX - 1, 1000);
+    const struct remote_query one_more = query_of(1000, 1000), last = query_of(REMOTE_QUERIES_MAX - 1, 1000);
     struct remote_answer answer;
 
     (void)state;
-    for (uint32_t i = 0; i < REMOTE_QUESTIONS_MAX; i++)
+    for (uint32_t i = 0; i < REMOTE_QUERIES_MAX; i++)
         assert_int_equal(want(remote, i, i + 1), REMOTE_ASKED);
     assert_true(remote_has_room(remote, last.ring, last.process));
     assert_false(remote_has_room(remote, one_more.ring, one_more.process));
     remote_flush(remote);
     assert_false(remote_has_room(remote, last.ring, last.process));
     assert_true(remote_is_full(remote));
-    assert_int_equal(remote_want(remote, STDIN_FILENO, &one_more), REMOTE_LATER);
+    assert_int_equal(remote_ask(remote, STDIN_FILENO, &one_more), REMOTE_LATER);
     assert_true(next(remote, &answer));
     assert_false(remote_is_full(remote));
-    assert_int_equal(remote_want(remote, STDIN_FILENO, &one_more), REMOTE_ASKED);
+    assert_int_equal(remote_ask(remote, STDIN_FILENO, &one_more), REMOTE_ASKED);
     remote_free(remote);
 }
 
@@ -211,7 +211,7 @@ static void test_refusal_is_told(void **state)
     (void)state;
     assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
     assert_true(next(remote, &answer));
-    assert_false(answer.told);
+    assert_false(answer.attested);
     assert_int_equal(answer.status, -EACCES);
     remote_free(remote);
 }

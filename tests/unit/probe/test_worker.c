@@ -26,7 +26,7 @@ struct scene {
     pid_t pid;
     pid_t other; /* another of the same ring, in record 1; 0 = none */
     struct worker_sources sources;
-    struct probe_told told;
+    struct probe_answer told;
 };
 
 static void begin(struct scene *scene, uid_t user, void (*then)(void *context))
@@ -59,20 +59,20 @@ static int open_ring(struct scene *scene)
     return descriptor;
 }
 
-static struct probe_ask ask_of(uint32_t tid)
+static struct probe_query ask_of(uint32_t tid)
 {
-    return (struct probe_ask){.kind = PROBE_ASK, .count = 1, .number = 77, .tids = {tid}};
+    return (struct probe_query){.kind = PROBE_QUERY, .count = 1, .number = 77, .tids = {tid}};
 }
 
-static void answer(struct scene *scene, const struct probe_ask *ask)
+static void answer(struct scene *scene, const struct probe_query *ask)
 {
     size_t descriptors = count_descriptors();
 
     worker_answer(&scene->sources, ask, open_ring(scene), &scene->told);
     assert_int_equal(count_descriptors(), descriptors);
-    assert_int_equal(scene->told.kind, PROBE_TOLD);
+    assert_int_equal(scene->told.kind, PROBE_ANSWER);
     assert_int_equal(scene->told.number, ask->number);
-    assert_true(probe_told_is_sound(&scene->told, probe_told_bytes(scene->told.count), ask));
+    assert_true(probe_answer_is_sound(&scene->told, probe_answer_bytes(scene->told.count), ask));
 }
 
 /* Not a byte about any thread. */
@@ -91,7 +91,7 @@ static void assert_nothing_told(const struct scene *scene, int status)
 static void test_threads_of_that_process_alone(void **state)
 {
     struct scene scene;
-    struct probe_ask ask;
+    struct probe_query ask;
 
     (void)state;
     begin(&scene, 0, NULL);
@@ -127,7 +127,7 @@ static void test_threads_of_that_process_alone(void **state)
 static void test_refusals(void **state)
 {
     struct scene scene;
-    struct probe_ask ask;
+    struct probe_query ask;
 
     (void)state;
     begin(&scene, 0, NULL);
@@ -162,7 +162,7 @@ static void sleep_an_hour(void *context)
 static bool answer_in_call(struct scene *scene, long number)
 {
     const struct kernel_reading *reading = &scene->told.threads[0].reading;
-    struct probe_ask ask = ask_of((uint32_t)scene->pid);
+    struct probe_query ask = ask_of((uint32_t)scene->pid);
 
     for (int i = 0; i < LOCKER_PATIENCE_MS; i++) {
         answer(scene, &ask);
@@ -216,7 +216,7 @@ static void test_who_has_the_other_end(void **state)
     ring_stage_go(scene.pid);
     if (answer_in_call(&scene, SYS_read)) {
         const struct kernel_holder *holder = &scene.told.threads[0].reading.holder;
-        struct probe_ask ask = ask_of((uint32_t)scene.pid);
+        struct probe_query ask = ask_of((uint32_t)scene.pid);
 
         for (int i = 0; i < 1000 && holder->pid == 0; i++) /* it is not searched for long */
             answer(&scene, &ask);
@@ -339,7 +339,7 @@ static void test_what_happens_while_it_is_read(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct probe_ask ask;
+        struct probe_query ask;
         struct scene scene;
 
         begin(&scene, rows[i].user, rows[i].then);
@@ -386,7 +386,7 @@ static void test_another_user_in_between(void **state)
         char path[128];
         struct locker locker = {path, RIP_LOCK_HOLDER_OFFSET, F_SETLK, 0};
         const struct kernel_reading *reading;
-        struct probe_ask ask;
+        struct probe_query ask;
         struct scene scene;
 
         begin(&scene, LOCKER_USER, NULL);
@@ -421,7 +421,7 @@ static void the_time_passes(struct scene *scene)
 /* One thread that takes all the time leaves none for the next, which is told so. */
 static void test_no_time_for_the_next(void **state)
 {
-    struct probe_ask ask;
+    struct probe_query ask;
     struct scene scene;
 
     (void)state;
@@ -473,25 +473,25 @@ static int wait_for_worker(struct worker *worker)
     return status;
 }
 
-static void send_ask(struct worker *worker, const struct probe_ask *ask, size_t bytes, int descriptor)
+static void send_ask(struct worker *worker, const struct probe_query *ask, size_t bytes, int descriptor)
 {
     assert_int_equal(packet_send(worker->socket, ask, bytes, descriptor, true), 0);
     if (descriptor >= 0)
         close(descriptor);
 }
 
-static void receive_told(struct worker *worker, struct scene *scene, const struct probe_ask *ask)
+static void receive_told(struct worker *worker, struct scene *scene, const struct probe_query *ask)
 {
     ssize_t bytes = packet_receive(worker->socket, &scene->told, sizeof(scene->told), true, NULL);
 
     assert_true(bytes > 0);
-    assert_true(probe_told_is_sound(&scene->told, (size_t)bytes, ask));
+    assert_true(probe_answer_is_sound(&scene->told, (size_t)bytes, ask));
 }
 
 static void test_one_question_after_another(void **state)
 {
     struct worker worker;
-    struct probe_ask ask;
+    struct probe_query ask;
     struct scene scene;
 
     (void)state;
@@ -515,14 +515,14 @@ static void test_one_question_after_another(void **state)
 
 static void test_a_question_that_is_none(void **state)
 {
-    struct probe_ask asks[4];
+    struct probe_query asks[4];
     struct scene scene;
 
     (void)state;
     begin(&scene, 0, NULL);
     for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
         asks[i] = ask_of((uint32_t)scene.pid);
-    asks[0].kind = PROBE_TOLD;
+    asks[0].kind = PROBE_ANSWER;
     asks[1].count = PROBE_BATCH_MAX + 1;
     asks[2].count = 0;
     for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
@@ -546,9 +546,9 @@ static void it_takes_for_ever(struct scene *scene)
 /* Its own alarm ends a worker that does not get on, and one that waits for questions lives on. */
 static void test_a_question_without_end(void **state)
 {
-    const struct timespec longer_than_one = {.tv_sec = PROBE_QUESTION_NS / SECOND_NS, .tv_nsec = 500000000};
+    const struct timespec longer_than_one = {.tv_sec = PROBE_QUERY_NS / SECOND_NS, .tv_nsec = 500000000};
     struct worker patient, stuck;
-    struct probe_ask ask;
+    struct probe_query ask;
     struct scene scene;
     char byte;
 
