@@ -14,9 +14,10 @@
 #include "cases/snapshot.h"
 #include "util/glob.h"
 
-#define QUERY_LIMIT_DEFAULT 1000u
+#define QUERY_LIMIT_DEFAULT 100u
 #define QUERY_LIMIT_MAX 10000u
-#define QUERY_PATTERN_BYTES 272u /* a file's name of 255 bytes, "~4294967295", and a terminator */
+#define QUERY_TRAIL_MAX RIP_ENTRY_COUNT /* a whole trail */
+#define QUERY_PATTERN_BYTES 272u        /* a file's name of 255 bytes, "~4294967295", and a terminator */
 
 /* A cursor names the last item returned; what follows it in the list's order is next. */
 struct query_cursor {
@@ -43,6 +44,8 @@ struct query {
     uint64_t min_ns;
     bool has_limit;
     uint32_t limit; /* QUERY_LIMIT_DEFAULT when not given */
+    bool has_trail;
+    uint32_t trail_count; /* breadcrumbs with each id, at most QUERY_TRAIL_MAX; the path decides when not given */
     struct query_cursor after;
     enum query_group group;
     bool one; /* only slots whose id is this one (and ring) */

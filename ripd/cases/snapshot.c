@@ -159,6 +159,7 @@ void snapshot_unref(struct snapshot *snapshot)
     waits_unref(snapshot->waits);
     free(snapshot->stalls);
     free(snapshot->rings);
+    free(snapshot->limited);
     free(snapshot);
 }
 

@@ -134,6 +134,14 @@ struct ring_facts {
     size_t process_count;
 };
 
+/* A user and a limit that he hit. */
+struct limited_user {
+    uint32_t uid;
+    const char *limit;      /* its name; static */
+    uint64_t refused_count; /* since the start */
+    uint64_t held;          /* now */
+};
+
 struct snapshot {
     atomic_uint references;
     uint64_t sequence; /* scans since the start, from 1 */
@@ -148,6 +156,8 @@ struct snapshot {
     uint64_t stalls_left_out_count; /* beyond SNAPSHOT_STALLS_MAX */
     struct ring_facts *rings;       /* in order of name */
     size_t ring_count;
+    struct limited_user *limited;
+    size_t limited_count;
     struct waits *waits; /* a reference; NULL = there are none */
     uint64_t late_scan_count;
     struct health health;

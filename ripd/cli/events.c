@@ -22,7 +22,7 @@ static const struct flag {
 } flags[] = {
     {"--url", "URL", IN(url), "http://HOST:PORT or unix:/PATH; else $RIPD_URL, else " CLIENT_URL_DEFAULT},
     {"--json", NULL, IN(json), "one JSON object on a line for each event"},
-    {"--limit", "N", IN(limit), "at most the newest N of them (default 1000, at most 10000); not with --follow"},
+    {"--limit", "N", IN(limit), "at most the newest N of them (default 100, at most 10000); not with --follow"},
     {"--follow", NULL, IN(follow), "events as they happen, from now on, or after --since-id; comes back when cut off"},
     {"--since-id", "ID", IN(since_id), "only what came after the event EPOCH-SEQUENCE"},
     {"--exec", "CMD", IN(command), "with --follow: run by /bin/sh for each event, its JSON on standard input"},

@@ -293,7 +293,7 @@ static void build_slice(struct http *http)
 static void begin_building(struct http *http, struct asking *asking, struct page *page)
 {
     struct document_frame frame;
-    struct document_build *build = document_build_new(asking->kind, page, &frame);
+    struct document_build *build = document_build_new(asking->kind, page, asking->query.trail_count, &frame);
 
     http->build_body = build == NULL ? NULL : body_new(&http->pages, &frame, NULL, 0);
     if (http->build_body == NULL) {
@@ -368,7 +368,7 @@ void asking_complete(struct http *http, uint64_t ticket, struct page *page)
     else if (http->building == NULL)
         begin_building(http, asking, page);
     else
-        finish(http, asking, body_of_page(&http->pages, asking->kind, page));
+        finish(http, asking, body_of_page(&http->pages, asking->kind, asking->query.trail_count, page));
 }
 
 void askings_expire(struct http *http, uint64_t now_mono_ns)

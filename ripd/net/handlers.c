@@ -148,7 +148,8 @@ void handle_stalls(struct http *http, struct connection *connection, const struc
     if (page != NULL && page->count > HTTP_BUILD_ITEMS_AT_ONCE)
         asking_join_build(http, connection, kind, query);
     else
-        answer_made(http, connection, kind, key, page == NULL ? NULL : body_of_page(&http->pages, kind, page));
+        answer_made(http, connection, kind, key,
+                    page == NULL ? NULL : body_of_page(&http->pages, kind, query->trail_count, page));
     page_unref(page);
 }
 
@@ -288,6 +289,8 @@ static void follow_route(struct http *http, struct connection *connection, const
         connection_problem(connection, 404, "The path does not name a ring and a number from 0 to 4294967295.", NULL,
                            NULL);
     } else {
+        if (!query.has_trail)
+            query.trail_count = route->trail_count;
         route->handle(http, connection, &query);
     }
 }

@@ -115,13 +115,13 @@ struct body *body_new(struct pages *pages, const struct document_frame *frame, c
     return body;
 }
 
-struct body *body_of_page(struct pages *pages, enum document_kind kind, struct page *page)
+struct body *body_of_page(struct pages *pages, enum document_kind kind, uint32_t trail_count, struct page *page)
 {
     struct document_frame frame;
     size_t length;
     char *text;
 
-    if (document_page_body(kind, page, &frame, &text, &length) < 0)
+    if (document_page_body(kind, page, trail_count, &frame, &text, &length) < 0)
         return NULL;
     return body_new(pages, &frame, text, length);
 }
@@ -189,9 +189,10 @@ bool pages_free_some(struct pages *pages)
 void page_key(enum document_kind kind, const struct query *query, char ret_key[PAGE_KEY_BYTES])
 {
     /* Lengths go first, so that no pattern can look like the end of another. */
-    snprintf(ret_key, PAGE_KEY_BYTES, "%d %" PRIu32 " %d %d %d %d %d %" PRIu64 " %" PRIu32, (int)kind, query->pid,
-             query->has_cause, query->cause_excluded, query->has_cause ? (int)query->cause : 0, query->has_state,
-             query->has_state ? (int)query->state : 0, query->min_ns, query->limit);
+    snprintf(ret_key, PAGE_KEY_BYTES, "%d %" PRIu32 " %d %d %d %d %d %" PRIu64 " %" PRIu32 " %" PRIu32, (int)kind,
+             query->pid, query->has_cause, query->cause_excluded, query->has_cause ? (int)query->cause : 0,
+             query->has_state, query->has_state ? (int)query->state : 0, query->min_ns, query->limit,
+             query->trail_count);
     snprintf(ret_key + strlen(ret_key), PAGE_KEY_BYTES - strlen(ret_key),
              " %d %" PRIx32 " %d %" PRIx64 " %" PRIx32 " %" PRIx32 " %" PRIx64 " %d %" PRIu32 " %zu %zu %s%s",
              (int)query->group, query->kinds, query->after.present, query->after.frozen_since_ns, query->after.ring,

@@ -75,7 +75,7 @@ struct body *body_new(struct pages *pages, const struct document_frame *frame, c
 /* What follows; before anybody else has it. Takes the piece's block over, also when it fails. */
 int body_append(struct body *body, const struct document_piece *piece);
 /* The whole list of a page. */
-struct body *body_of_page(struct pages *pages, enum document_kind kind, struct page *page);
+struct body *body_of_page(struct pages *pages, enum document_kind kind, uint32_t trail_count, struct page *page);
 struct body *body_ref(struct body *body);
 void body_unref(struct body *body);
 

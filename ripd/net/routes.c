@@ -12,22 +12,23 @@
      PARAMETER_AFTER)
 
 const struct route routes[] = {
-    {"/stalls", PARAMETERS_OF_LISTS | PARAMETER_GROUP_STALLS, handle_stalls, "ids stalled now, longest first"},
-    {"/threads", PARAMETERS_OF_LISTS | PARAMETER_STATE | PARAMETER_GROUP, handle_threads,
+    {"/stalls", PARAMETERS_OF_LISTS | PARAMETER_TRAIL | PARAMETER_GROUP_STALLS, 4, handle_stalls,
+     "ids stalled now, longest first"},
+    {"/threads", PARAMETERS_OF_LISTS | PARAMETER_TRAIL | PARAMETER_STATE | PARAMETER_GROUP, 0, handle_threads,
      "every live id with its state and last location"},
-    {"/threads/RING/ID", 0, handle_thread, "one id with its whole trail"},
-    {"/locations", PARAMETERS_OF_LISTS | PARAMETER_STATE, handle_locations,
+    {"/threads/RING/ID", PARAMETER_TRAIL, QUERY_TRAIL_MAX, handle_thread, "one id with its whole trail"},
+    {"/locations", PARAMETERS_OF_LISTS | PARAMETER_STATE, 0, handle_locations,
      "live ids grouped by last location, most first"},
-    {"/rings", PARAMETER_RING | PARAMETER_PID | PARAMETER_LIMIT | PARAMETER_AFTER, handle_rings,
+    {"/rings", PARAMETER_RING | PARAMETER_PID | PARAMETER_LIMIT | PARAMETER_AFTER, 0, handle_rings,
      "each ring: processes, capacity, refused registrations; unreadable and damaged ones with the reason"},
     {"/events",
      PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_KIND |
          PARAMETER_LIMIT | PARAMETER_AFTER_EVENT,
-     handle_events, "begins and ends of stalls, newest first"},
-    {"/metrics", 0, handle_metrics, "counts of all this and ripd's own condition, for Prometheus"},
-    {"/healthz", 0, handle_healthz, "200 while the server's loop turns"},
-    {"/readyz", 0, handle_readyz, "503 until the first scan, or when the last one is older than three intervals"},
-    {"/version", 0, handle_version, "version and ring format"},
+     0, handle_events, "begins and ends of stalls, newest first"},
+    {"/metrics", 0, 0, handle_metrics, "counts of all this and ripd's own condition, for Prometheus"},
+    {"/healthz", 0, 0, handle_healthz, "200 while the server's loop turns"},
+    {"/readyz", 0, 0, handle_readyz, "503 until the first scan, or when the last one is older than three intervals"},
+    {"/version", 0, 0, handle_version, "version and ring format"},
 };
 const size_t routes_count = sizeof(routes) / sizeof(routes[0]);
 

@@ -11,8 +11,9 @@
 typedef void route_handler(struct http *http, struct connection *connection, const struct query *query);
 
 struct route {
-    const char *pattern; /* a segment in capitals takes any text */
-    unsigned parameters; /* of view/query_parse.h */
+    const char *pattern;  /* a segment in capitals takes any text */
+    unsigned parameters;  /* of view/query_parse.h */
+    uint32_t trail_count; /* breadcrumbs with each id, if trail=N does not say otherwise */
     route_handler *handle;
     const char *summary; /* for the manual page: what it answers */
 };

@@ -169,11 +169,12 @@ static void part_entry(struct json_writer *writer, const struct item *item, uint
     part_source(writer, module, offset_of(module, address));
 }
 
-static void part_trail(struct json_writer *writer, const struct item *item, struct fragments *fragments)
+static void part_trail(struct json_writer *writer, const struct item *item, uint32_t trail_count,
+                       struct fragments *fragments)
 {
     json_key(writer, "trail");
     json_array_begin(writer);
-    for (size_t i = 0; i < item->crumb_count; i++) {
+    for (size_t i = 0; i < item->crumb_count && i < trail_count; i++) {
         const struct fragment_key key = {item->process, item->crumbs[i].address, FRAGMENT_ENTRY};
         uint64_t count = item->crumbs[i].snap - 1; /* snaps before it: the newest is snaps - 1 */
         size_t from, length;
@@ -263,12 +264,13 @@ void part_where(struct json_writer *writer, const struct sighting *sighting, boo
     part_waits(writer, sighting);
 }
 
-void part_item(struct json_writer *writer, const struct sighting *sighting, struct fragments *fragments)
+void part_item(struct json_writer *writer, const struct sighting *sighting, uint32_t trail_count,
+               struct fragments *fragments)
 {
     json_object_begin(writer);
     part_who(writer, sighting->item, fragments);
     part_verdict(writer, sighting);
     part_where(writer, sighting, true, fragments);
-    part_trail(writer, sighting->item, fragments);
+    part_trail(writer, sighting->item, trail_count, fragments);
     json_object_end(writer);
 }

@@ -49,8 +49,9 @@ void part_location(struct json_writer *writer, const struct item *item, bool nam
 /* waits_for, waits_for_left_out */
 void part_waits(struct json_writer *writer, const struct sighting *sighting);
 
-/* One id: an item of /stalls and /threads. */
-void part_item(struct json_writer *writer, const struct sighting *sighting, struct fragments *fragments);
+/* One id: an item of /stalls and /threads, with at most trail_count breadcrumbs. */
+void part_item(struct json_writer *writer, const struct sighting *sighting, uint32_t trail_count,
+               struct fragments *fragments);
 
 /* "location": a module and an offset in it; each may be unknown. named: false leaves out what the place is called. */
 void part_place(struct json_writer *writer, const struct module_facts *module, uint64_t offset, bool named);

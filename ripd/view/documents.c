@@ -122,13 +122,15 @@ int part_finish(struct json_writer *writer, char **ret_text, size_t *ret_length)
 struct document_build {
     enum document_kind kind;
     struct page *page; /* a reference */
-    size_t next;       /* item */
+    uint32_t trail_count;
+    size_t next; /* item */
     bool in_list;
     struct fragments *fragments; /* of the page's places */
     struct json_writer writer;
 };
 
-struct document_build *document_build_new(enum document_kind kind, struct page *page, struct document_frame *ret_frame)
+struct document_build *document_build_new(enum document_kind kind, struct page *page, uint32_t trail_count,
+                                          struct document_frame *ret_frame)
 {
     struct document_frame frame = part_frame(kind, page->snapshot);
     struct document_build *build = calloc(1, sizeof(*build));
@@ -141,6 +143,7 @@ struct document_build *document_build_new(enum document_kind kind, struct page *
     frame.next = page->next;
     *ret_frame = frame;
     build->kind = kind;
+    build->trail_count = trail_count;
     build->page = page_ref(page);
     if (page->count >= FRAGMENTS_WORTH)
         build->fragments = fragments_new();
@@ -175,7 +178,7 @@ static void build_first(struct document_build *build)
         if (page->count == 0)
             json_null(writer);
         else
-            part_item(writer, &page->sightings[build->next++], build->fragments);
+            part_item(writer, &page->sightings[build->next++], build->trail_count, build->fragments);
     }
     build->in_list = build->kind != DOCUMENT_THREAD || page->count > 1;
     if (build->in_list) {
@@ -195,7 +198,7 @@ static void build_item(struct document_build *build, size_t i)
     else if (page->roots != NULL)
         part_root(writer, page->snapshot->waits, &page->roots->groups[page->first + i]);
     else
-        part_item(writer, &page->sightings[i], build->fragments);
+        part_item(writer, &page->sightings[i], build->trail_count, build->fragments);
 }
 
 int document_build_step(struct document_build *build, size_t bytes, struct document_piece *piece)
@@ -221,11 +224,11 @@ int document_build_step(struct document_build *build, size_t bytes, struct docum
     return status < 0 ? status : !last;
 }
 
-int document_page_body(enum document_kind kind, struct page *page, struct document_frame *ret_frame, char **ret_text,
-                       size_t *ret_length)
+int document_page_body(enum document_kind kind, struct page *page, uint32_t trail_count,
+                       struct document_frame *ret_frame, char **ret_text, size_t *ret_length)
 {
     struct document_frame frame;
-    struct document_build *build = document_build_new(kind, page, &frame);
+    struct document_build *build = document_build_new(kind, page, trail_count, &frame);
     struct document_piece piece = {0};
     int status;
 

@@ -62,9 +62,9 @@ struct event_page {
 /* Each returns 0 and text that the caller frees, or -ENOMEM. now_*: the moment of the request. */
 int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
                   size_t *ret_length);
-/* All at once. */
-int document_page_body(enum document_kind kind, struct page *page, struct document_frame *ret_frame, char **ret_text,
-                       size_t *ret_length);
+/* All at once. trail_count: breadcrumbs of each id. */
+int document_page_body(enum document_kind kind, struct page *page, uint32_t trail_count,
+                       struct document_frame *ret_frame, char **ret_text, size_t *ret_length);
 int document_rings_body(const struct snapshot *snapshot, const struct query *query, struct document_frame *ret_frame,
                         char **ret_text, size_t *ret_length);
 
@@ -84,7 +84,8 @@ struct document_piece {
     size_t capacity;
 };
 
-struct document_build *document_build_new(enum document_kind kind, struct page *page, struct document_frame *ret_frame);
+struct document_build *document_build_new(enum document_kind kind, struct page *page, uint32_t trail_count,
+                                          struct document_frame *ret_frame);
 /*
  * About that many bytes, behind what piece has in its block; a larger one takes its place where it is too small.
  * 1: there is more; 0: it was the last; -ENOMEM, and the block is freed.

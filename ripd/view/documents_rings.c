@@ -102,6 +102,24 @@ static void write_ring(struct json_writer *writer, const struct ring_facts *ring
     json_object_end(writer);
 }
 
+/* Users that hit a limit: why something of theirs is missing here or is reported late. */
+static void write_limited(struct json_writer *writer, const struct snapshot *snapshot)
+{
+    json_key(writer, "limited");
+    json_array_begin(writer);
+    for (size_t i = 0; i < snapshot->limited_count; i++) {
+        const struct limited_user *user = &snapshot->limited[i];
+
+        json_object_begin(writer);
+        part_uint(writer, "uid", user->uid);
+        json_key(writer, "limit");
+        json_string(writer, user->limit);
+        part_uint(writer, "refused", user->refused_count);
+        json_object_end(writer);
+    }
+    json_array_end(writer);
+}
+
 static bool has_process(const struct ring_facts *ring, uint32_t pid)
 {
     for (size_t i = 0; i < ring->process_count; i++)
@@ -135,6 +153,7 @@ int document_rings_body(const struct snapshot *snapshot, const struct query *que
     int status;
 
     part_body_begin(&writer);
+    write_limited(&writer, snapshot);
     json_key(&writer, "rings");
     json_array_begin(&writer);
     for (size_t i = 0; i < snapshot->ring_count; i++) {

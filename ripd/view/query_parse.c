@@ -95,6 +95,18 @@ static int parse_limit(const char *value, struct query *query, struct query_erro
     return status;
 }
 
+static int parse_trail(const char *value, struct query *query, struct query_error *error)
+{
+    uint64_t number;
+    int status = parse_number(value, 0, QUERY_TRAIL_MAX, &number, error);
+
+    if (status == 0) {
+        query->has_trail = true;
+        query->trail_count = (uint32_t)number;
+    }
+    return status;
+}
+
 static int parse_after_event(const char *value, struct query *query, struct query_error *error)
 {
     int status = parse_number(value, 1, UINT64_MAX / 10 - 1, &query->after.sequence, error);
@@ -179,7 +191,9 @@ const struct query_parameter query_parameters[] = {
     {"name", PARAMETER_NAME, parse_name, "GLOB", "of ids with such a name; * and ? and [...] stand for other bytes"},
     {"cause", PARAMETER_CAUSE, parse_cause, "CAUSE", "with this cause, or with ! before it any other; null is one too"},
     {"min_ms", PARAMETER_MIN_MS, parse_min_ms, "NUMBER", "frozen for, or for an event lasting, that long or longer"},
-    {"limit", PARAMETER_LIMIT, parse_limit, "NUMBER", "at most so many, from 1 to 10000; 1000 if it is not given"},
+    {"limit", PARAMETER_LIMIT, parse_limit, "NUMBER", "at most so many, from 1 to 10000; 100 if it is not given"},
+    {"trail", PARAMETER_TRAIL, parse_trail, "NUMBER",
+     "with so many breadcrumbs each, from 0 to 32; if it is not given 4 in /stalls, none in /threads, all for one id"},
     {"after", PARAMETER_AFTER, parse_after, "CURSOR", "what follows an earlier answer; its \"next\""},
     {"state", PARAMETER_STATE, parse_state, "STATE", "in this state"},
     {"group", PARAMETER_GROUP, parse_group, "location", "counted by location instead of listed"},

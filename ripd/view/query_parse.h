@@ -19,7 +19,8 @@
 #define PARAMETER_GROUP 0x200u
 #define PARAMETER_KIND 0x100u         /* of events */
 #define PARAMETER_GROUP_STALLS 0x800u /* "group" where there is one more */
-#define PARAMETER_AFTER_EVENT 0x400u  /* "after" where the cursor is an event's sequence number */
+#define PARAMETER_TRAIL 0x1000u
+#define PARAMETER_AFTER_EVENT 0x400u /* "after" where the cursor is an event's sequence number */
 
 struct query_error {
     char parameter[64]; /* as given, shortened */

@@ -119,7 +119,7 @@ static struct body *write_list(uint32_t limit)
     query.limit = limit;
     page = query_stalls(&query, snapshot);
     need(page != NULL, "query_stalls");
-    build = document_build_new(DOCUMENT_STALLS, page, &frame);
+    build = document_build_new(DOCUMENT_STALLS, page, CRUMBS, &frame);
     body = body_new(&pages, &frame, NULL, 0);
     need(build != NULL && body != NULL, "memory");
     while (status > 0) {

@@ -131,7 +131,7 @@ class World:
 
     def thread(self, number, ring="app"):
         """The item of an id, or None."""
-        found = [t for t in self.get(f"/threads?ring={ring}&limit=10000")["threads"] if t["id"] == number]
+        found = [t for t in self.get(f"/threads?ring={ring}&limit=10000&trail=32")["threads"] if t["id"] == number]
         return found[0] if found else None
 
     def state(self, number, ring="app"):

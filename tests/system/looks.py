@@ -35,7 +35,7 @@ def ring(machine, name):
 
 
 def threads(machine, name):
-    return machine.get(f"/threads?ring={name}")["threads"]
+    return machine.get(f"/threads?ring={name}&trail=32")["threads"]
 
 
 def wait_ring(machine, name):

@@ -31,7 +31,7 @@ static inline char *whole_page(enum document_kind kind, struct page *page, uint6
     size_t bytes;
     char *body;
 
-    if (document_page_body(kind, page, &frame, &body, &bytes) != 0)
+    if (document_page_body(kind, page, QUERY_TRAIL_MAX, &frame, &body, &bytes) != 0)
         abort();
     return whole_document(&frame, now_wall_ns, now_mono_ns, body, bytes, ret_length);
 }

@@ -25,6 +25,7 @@ FRAME = {"schema": str, "generated_at": re.compile(TIME),
          "scan": {"sequence": int, "age_ms": int, "interval_ms": int},
          "counts": {"running": int, "idle": int, "stalled": int, "stopped": int, "exited": int, "dead": int},
          "total": int, "returned": int}
+LIMITED = {"uid": int, "limit": str, "refused": int}
 RING = {"ring": str, "directory": str, "health": str, "reason": (str, None), "dead": (bool, None), "unlinked": bool,
         "uid": int, "file_bytes": int, "capacity": (int, None), "live": (int, None), "modules_dropped": (int, None),
         "registered": (int, None), "refused": ({"full": int, "memory": int, "processes": int}, None),
@@ -90,7 +91,7 @@ def shapes(world):
     for path, key, form in (("/stalls", "stalls", ITEM), ("/threads", "threads", ITEM), ("/rings", "rings", RING)):
         document = world.get(path)
         assert document["schema"] == f"ripd/{key}/1"
-        holds(document, {**FRAME, key: [form]})
+        holds(document, {**FRAME, **({"limited": [LIMITED]} if key == "rings" else {}), key: [form]})
         assert document["total"] == document["returned"] == len(document[key])
     holds(world.get("/threads/app/17"), {**FRAME, "thread": ITEM})
     stall = world.wait_for(lambda: [item for item in [world.thread(17)] if item["cause"] is not None][0])
@@ -162,16 +163,56 @@ def parameters(world):
     for query, name in (("limit=0", "limit"), ("limit=10001", "limit"), ("limit=x", "limit"), ("colour=red", "colour"),
                         ("pid=0", "pid"), ("pid=-1", "pid"), ("min_ms=", "min_ms"), ("cause=lazy", "cause"),
                         ("cause=!", "cause"), ("after=x", "after"), ("state=idle", "state"), ("ring=%zz", "ring"),
-                        ("name=%00", "name"), ("limit=1&limit=2", "limit")):
+                        ("name=%00", "name"), ("limit=1&limit=2", "limit"), ("trail=33", "trail"),
+                        ("trail=-1", "trail"), ("trail=", "trail")):
         status, _, body = ask(world, "/stalls?" + query)
         assert status == 400 and json.loads(body)["parameter"] == name, (query, status, body)
         assert name in json.loads(body)["detail"]
     for path in ("/healthz?x=1", "/version?limit=1", "/threads/app/1?limit=1", "/threads?state=lost",
-                 "/rings?state=dead"):
+                 "/rings?state=dead", "/rings?trail=1", "/locations?trail=1", "/events?trail=1"):
         assert ask(world, path)[0] == 400, path
     for path in ("/", "/stalls/", "/threads/app", "/threads/app/", "/threads//1", "/threads/app/x",
                  "/threads/app/4294967296", "/threads/app/99", "/threads/nobody/1", "/threads/app/1/2"):
         assert ask(world, path)[0] == 404, path
+
+
+def trails(world):
+    """How many breadcrumbs come with an id: as many as asked for, else what the path says."""
+    app = world.puppet()
+    app.do("spawn 1 one never")
+    app.do("spawn 2 two snap")
+    world.wait_for(lambda: world.thread(2)["snaps"] > 32)
+    app.do("freeze 2")
+    world.wait_for(lambda: world.stalled_ids() == [1, 2])
+
+    def lengths(path, key):
+        return {item["id"]: len(item["trail"]) for item in world.get(path)[key]}
+
+    assert lengths("/stalls", "stalls") == {1: 0, 2: 4}
+    assert lengths("/threads", "threads") == {1: 0, 2: 0}
+    for count in (0, 1, 4, 31, 32):
+        assert lengths(f"/stalls?trail={count}", "stalls") == {1: 0, 2: count}
+        assert lengths(f"/threads?trail={count}", "threads") == {1: 0, 2: count}
+    assert len(world.get("/threads/app/2")["thread"]["trail"]) == 32
+    assert len(world.get("/threads/app/2?trail=3")["thread"]["trail"]) == 3
+    whole = world.get("/stalls?trail=32")["stalls"]
+    assert [stall["trail"][:4] for stall in world.stalls()] == [stall["trail"][:4] for stall in whole]
+    assert world.get("/rings")["limited"] == []
+
+
+def lists_have_a_hundred(world):
+    ring = h.Ring(world.ring("many"), capacity=256)
+    ring.process(0, os.getpid())
+    for i in range(256):
+        ring.slot(i)
+    ring.publish()
+    world.wait_for(lambda: world.get("/stalls?limit=1")["total"] == 256)
+    for path, key in (("/threads", "threads"), ("/stalls", "stalls")):
+        document = world.get(path)
+        assert len(document[key]) == document["returned"] == 100 and "next" in document, path
+        document = world.get(path + "?limit=10000")
+        assert len(document[key]) == document["returned"] == 256 and "next" not in document, path
+    ring.close()
 
 
 def pages_while_ids_come_and_go(world):
@@ -241,4 +282,5 @@ def listeners(world):
 
 
 if __name__ == "__main__":
-    w.run([shapes, hosts, origins, methods, parameters, pages_while_ids_come_and_go, names, listeners])
+    w.run([shapes, hosts, origins, methods, parameters, trails, lists_have_a_hundred, pages_while_ids_come_and_go,
+           names, listeners])

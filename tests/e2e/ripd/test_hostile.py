@@ -39,7 +39,7 @@ def give_away(ring):
 
 
 def rings(world, query=""):
-    return {ring["ring"]: ring for ring in world.get("/rings" + query)["rings"]}
+    return {ring["ring"]: ring for ring in world.get("/rings" + (query or "?limit=10000"))["rings"]}
 
 
 def honest_stall_is_seen(world, app, number=1):
@@ -311,10 +311,10 @@ def thousands_of_foreign_files(world):
             ring = h.Ring(world.ring("made"))
             os.rename(ring.path + ".making", os.fsencode(world.dir) + b"/n" + bytes([byte]) + b"n")
             ring.close()
-    world.wait_for(lambda: len(world.get("/rings")["rings"]) == 254)
+    world.wait_for(lambda: len(world.get("/rings?limit=1000")["rings"]) == 254)
     honest_stall_is_seen(world, app)
     assert all(0x20 <= byte < 0x7f or byte == 10 for byte in world.log_text().encode())
-    hexed = [ring for ring in world.get("/rings")["rings"] if "ring_hex" in ring]
+    hexed = [ring for ring in world.get("/rings?limit=1000")["rings"] if "ring_hex" in ring]
     assert len(hexed) >= 128 + 31 and all(bytes.fromhex(ring["ring_hex"]) for ring in hexed)
     encoded = world.get("/rings?ring=n%FFn")["rings"]
     assert [ring["ring_hex"] for ring in encoded] == ["6eff6e"], encoded

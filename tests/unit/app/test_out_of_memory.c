@@ -318,7 +318,7 @@ static size_t list_story_bytes;
 static int write_list(struct pages *pages, struct page *page, struct body **ret_body)
 {
     struct document_frame frame;
-    struct document_build *build = document_build_new(DOCUMENT_STALLS, page, &frame);
+    struct document_build *build = document_build_new(DOCUMENT_STALLS, page, QUERY_TRAIL_MAX, &frame);
     struct body *body = build != NULL ? body_new(pages, &frame, NULL, 0) : NULL;
     int status = body != NULL ? 1 : -ENOMEM;
 

@@ -117,6 +117,7 @@ static void test_keys(void **state)
         "pid=1",
         "min_ms=1",
         "limit=1",
+        "trail=1",
         "cause=null",
         "cause=!null",
         "cause=blocked",
@@ -133,7 +134,7 @@ static void test_keys(void **state)
 
     (void)state;
     for (size_t i = 0; i < COUNT; i++) {
-        assert_int_equal(query_parse(queries[i], 0xff, &query, &error), 0);
+        assert_int_equal(query_parse(queries[i], 0xff | PARAMETER_TRAIL, &query, &error), 0);
         page_key(DOCUMENT_THREADS, &query, keys[i]);
     }
     query_init(&query);

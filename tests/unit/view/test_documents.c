@@ -416,10 +416,10 @@ static void test_ring_pages(void **state)
     query_init(&query);
     query.limit = 1;
     for (uint32_t i = 0; i < 3; i++) {
-        char expected[32];
+        char expected[48];
 
         assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
-        snprintf(expected, sizeof(expected), ",\"rings\":[\n{\"ring\":\"%c\"", "abc"[i]);
+        snprintf(expected, sizeof(expected), ",\"limited\":[],\"rings\":[\n{\"ring\":\"%c\"", "abc"[i]);
         assert_memory_equal(text, expected, strlen(expected));
         assert_int_equal(frame.total, 3);
         assert_int_equal(frame.returned, 1);
@@ -436,6 +436,63 @@ static void test_ring_pages(void **state)
     assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
     assert_int_equal(frame.total, 1);
     free(text);
+    snapshot_unref(snapshot);
+}
+
+/* Who hit which limit, above the rings. */
+static void test_limited(void **state)
+{
+    struct snapshot *snapshot = snapshot_new();
+    struct document_frame frame;
+    struct query query;
+    size_t length;
+    char *text;
+
+    (void)state;
+    snapshot->limited = calloc(2, sizeof(*snapshot->limited));
+    snapshot->limited[0] = (struct limited_user){.uid = 1000, .limit = "mapped_bytes", .refused_count = 7, .held = 9};
+    snapshot->limited[1] = (struct limited_user){.uid = UINT32_MAX, .limit = "events", .refused_count = 1};
+    snapshot->limited_count = 2;
+    query_init(&query);
+    assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
+    assert_string_equal(text, ",\"limited\":[{\"uid\":1000,\"limit\":\"mapped_bytes\",\"refused\":7},"
+                              "{\"uid\":4294967295,\"limit\":\"events\",\"refused\":1}],\"rings\":[]}\n");
+    free(text);
+    snapshot_unref(snapshot);
+}
+
+/* As many breadcrumbs as asked for, of those that there are. */
+static void test_trails(void **state)
+{
+    static const struct {
+        uint32_t asked, found;
+    } rows[] = {{0, 0}, {1, 1}, {4, 4}, {6, 6}, {32, 6}};
+    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 0);
+    struct query query;
+    struct page *page;
+
+    (void)state;
+    snapshot->stalls[0] = sample_stall(
+        sample_item(process_facts_ref(snapshot->rings[0].processes[0]), "checkout", 1, 17, "worker", 6, 6), 1000);
+    snapshot->stall_count = 1;
+    query_init(&query);
+    page = query_stalls(&query, snapshot);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct document_frame frame;
+        size_t length;
+        char *text;
+        json_t *root, *trail;
+
+        assert_int_equal(document_page_body(DOCUMENT_STALLS, page, rows[i].asked, &frame, &text, &length), 0);
+        text = whole_document(&frame, NOW_WALL_NS, NOW_MONO_NS, text, length, &length);
+        root = parse(text, length);
+        trail = json_object_get(json_array_get(json_object_get(root, "stalls"), 0), "trail");
+        assert_int_equal(json_array_size(trail), rows[i].found);
+        for (size_t j = 0; j < rows[i].found; j++)
+            assert_int_equal(json_integer_value(json_object_get(json_array_get(trail, j), "count")), 918272 - j);
+        json_decref(root);
+    }
+    page_unref(page);
     snapshot_unref(snapshot);
 }
 
@@ -473,6 +530,8 @@ int main(void)
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_rings),
         cmocka_unit_test(test_ring_pages),
+        cmocka_unit_test(test_limited),
+        cmocka_unit_test(test_trails),
         cmocka_unit_test(test_small),
     };
 

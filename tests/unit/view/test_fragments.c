@@ -165,7 +165,7 @@ static char *text_of(const struct sighting *sighting, struct fragments *fragment
     char *text;
 
     json_init(&writer);
-    part_item(&writer, sighting, fragments);
+    part_item(&writer, sighting, QUERY_TRAIL_MAX, fragments);
     assert_int_equal(json_finish(&writer, &text, &length), 0);
     assert_int_equal(strlen(text), length);
     return text;

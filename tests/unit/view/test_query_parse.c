@@ -17,7 +17,7 @@
 #include "view/percent.h"
 #include "view/query_parse.h"
 
-#define ALL 0xffu
+#define ALL (0xffu | PARAMETER_TRAIL)
 
 static void accept_query(const char *text, struct query *ret_query)
 {
@@ -45,11 +45,11 @@ static void test_nothing(void **state)
 
     (void)state;
     accept_query(NULL, &query);
-    assert_int_equal(query.limit, QUERY_LIMIT_DEFAULT);
+    assert_int_equal(query.limit, 100);
     accept_query("", &query);
     accept_query("&&", &query);
-    assert_int_equal(query.limit, QUERY_LIMIT_DEFAULT);
-    assert_false(query.has_cause || query.has_state || query.after.present || query.one);
+    assert_int_equal(query.limit, 100);
+    assert_false(query.has_trail || query.has_cause || query.has_state || query.after.present || query.one);
 }
 
 static void test_everything(void **state)
@@ -57,7 +57,7 @@ static void test_everything(void **state)
     struct query query;
 
     (void)state;
-    accept_query("ring=check%20out&pid=4690&name=work*%2B+%25&cause=!sleeping&min_ms=250&limit=10000&state=idle"
+    accept_query("ring=check%20out&pid=4690&name=work*%2B+%25&cause=!sleeping&min_ms=250&limit=10000&trail=0&state=idle"
                  "&after=a00000000000003e80000000100000011",
                  &query);
     assert_string_equal(query.ring, "check out");
@@ -67,6 +67,8 @@ static void test_everything(void **state)
     assert_int_equal(query.cause, CAUSE_SLEEPING);
     assert_int_equal(query.min_ns, 250000000);
     assert_int_equal(query.limit, 10000);
+    assert_true(query.has_trail);
+    assert_int_equal(query.trail_count, 0);
     assert_true(query.has_state);
     assert_int_equal(query.state, ID_IDLE);
     assert_true(query.after.present);
@@ -115,6 +117,8 @@ static void test_refused(void **state)
         {"limit=", "limit", "no value"},
         {"limit", "limit", "no value"},
         {"limit=1&limit=1", "limit", "twice"},
+        {"trail=33", "trail", "from 0 to 32"},
+        {"trail=-1", "trail", "whole number"},
         {"limit=1&l%69mit=2", "limit", "twice"},
         {"pid=0", "pid", "from 1 to 2147483647"},
         {"pid=2147483648", "pid", "from 1"},
@@ -140,7 +144,7 @@ static void test_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         refuse_query(rows[i].text, ALL, rows[i].parameter, rows[i].detail);
-    refuse_query("state=idle", ALL & ~PARAMETER_STATE, "state", "takes ring pid name cause min_ms limit after");
+    refuse_query("state=idle", ALL & ~PARAMETER_STATE, "state", "takes ring pid name cause min_ms limit trail after");
     refuse_query("limit=1", 0, "limit", "takes no parameters");
 }
 
