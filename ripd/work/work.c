@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * work.c - accounts in order of user, a heap of jobs in each, and one heap of the jobs that wait for their time. Pure.
+ */
+#include "work/work.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+#include "util/search.h"
+#include "work/jobs.h"
+
+struct heap {
+    struct work_job *jobs; /* the parent of i is (i - 1) / 2 */
+    size_t count;
+    size_t capacity;
+};
+
+struct account {
+    struct work_account values;
+    uint64_t spent_ns;
+    uint64_t paused_until_ns;
+    struct heap heap;
+};
+
+/* A job that waits for its time. */
+struct delayed {
+    uint64_t due_ns;
+    uint32_t user;
+    struct work_job job;
+};
+
+struct work {
+    struct account *accounts; /* ascending by user */
+    size_t count;
+    size_t capacity;
+    struct work_range *ranges; /* ascending by first uid */
+    size_t range_count;
+    struct delayed *delayed; /* ascending by due_ns */
+    size_t delayed_count;
+    size_t delayed_capacity;
+    uint64_t totals[WORK_LIMIT_COUNT];
+    uint64_t held[WORK_LIMIT_COUNT];
+    uint64_t refused[WORK_LIMIT_COUNT];
+    uint64_t served; /* rotates who comes first among equals */
+};
+
+static const struct limit {
+    const char *name;
+    uint64_t total;
+} limits[WORK_LIMIT_COUNT] = {
+#define X(name, text, total, meaning) {text, total},
+    WORK_LIMIT_TABLE(X)
+#undef X
+};
+
+const char *work_limit_name(enum work_limit limit)
+{
+    return limits[limit].name;
+}
+
+struct work *work_new(void)
+{
+    struct work *work = calloc(1, sizeof(*work));
+
+    for (size_t i = 0; work != NULL && i < WORK_LIMIT_COUNT; i++)
+        work->totals[i] = limits[i].total;
+    return work;
+}
+
+void work_free(struct work *work)
+{
+    if (work == NULL)
+        return;
+    for (size_t i = 0; i < work->count; i++)
+        free(work->accounts[i].heap.jobs);
+    free(work->accounts);
+    free(work->ranges);
+    free(work->delayed);
+    free(work);
+}
+
+/* Users ------------------------------------------------------------------------------------------------------------ */
+
+static int compare_ranges(const void *a, const void *b)
+{
+    const struct work_range *one = a, *other = b;
+
+    return (one->first > other->first) - (one->first < other->first);
+}
+
+int work_set_ranges(struct work *work, const struct work_range *ranges, size_t count)
+{
+    struct work_range *copy = malloc((count != 0 ? count : 1) * sizeof(*copy));
+
+    if (copy == NULL)
+        return -ENOMEM;
+    if (count != 0)
+        memcpy(copy, ranges, count * sizeof(*copy));
+    qsort(copy, count, sizeof(*copy), compare_ranges);
+    free(work->ranges);
+    work->ranges = copy;
+    work->range_count = count;
+    return 0;
+}
+
+uint32_t work_user(const struct work *work, uint32_t uid)
+{
+    for (size_t i = 0; i < work->range_count && work->ranges[i].first <= uid; i++)
+        if (uid - work->ranges[i].first < work->ranges[i].count)
+            return work->ranges[i].user;
+    return uid;
+}
+
+static int compare_user(const void *key, const void *item)
+{
+    const uint32_t *user = key;
+    const struct account *account = item;
+
+    return (*user > account->values.user) - (*user < account->values.user);
+}
+
+/* Where the account of a user is, or belongs. */
+static size_t place_of(const struct work *work, uint32_t user)
+{
+    return search_first(&user, work->accounts, work->count, sizeof(*work->accounts), compare_user);
+}
+
+/* NULL: the user has none. Where there is no room for one of his own, he shares one. */
+static struct account *find(const struct work *work, uint32_t user)
+{
+    size_t place = place_of(work, user);
+
+    if (place < work->count && work->accounts[place].values.user == user)
+        return &work->accounts[place];
+    return work->count >= WORK_USERS_MAX ? &work->accounts[user % WORK_USERS_MAX] : NULL;
+}
+
+/* The user's account, made if there is none. NULL: no memory. */
+static struct account *open_account(struct work *work, uint32_t user)
+{
+    struct account *account = find(work, user), *accounts;
+    size_t place;
+
+    if (account != NULL)
+        return account;
+    accounts = array_reserve(work->accounts, &work->capacity, work->count + 1, sizeof(*accounts));
+    if (accounts == NULL)
+        return NULL;
+    work->accounts = accounts;
+    place = place_of(work, user);
+    memmove(&accounts[place + 1], &accounts[place], (work->count - place) * sizeof(*accounts));
+    accounts[place] = (struct account){.values.user = user};
+    work->count++;
+    return &accounts[place];
+}
+
+bool work_account(const struct work *work, size_t index, struct work_account *ret_account)
+{
+    if (index >= work->count)
+        return false;
+    *ret_account = work->accounts[index].values;
+    return true;
+}
+
+/* Limits ----------------------------------------------------------------------------------------------------------- */
+
+void work_set_total(struct work *work, enum work_limit limit, uint64_t total)
+{
+    work->totals[limit] = total != 0 ? total : 1;
+}
+
+bool work_has_room(const struct work *work, uint32_t user, enum work_limit limit, uint64_t amount)
+{
+    const struct account *account = find(work, user);
+    uint64_t own = account != NULL ? account->values.held[limit] : 0, free_amount;
+
+    if (work->held[limit] >= work->totals[limit] || amount > work->totals[limit] - work->held[limit])
+        return false;
+    free_amount = work->totals[limit] - work->held[limit] - amount;
+    /* One more than stays free is allowed: of an odd total the last one would be nobody's. */
+    return own + amount <= free_amount + 1;
+}
+
+void work_refuse(struct work *work, uint32_t user, enum work_limit limit, uint64_t count)
+{
+    struct account *account = open_account(work, user);
+
+    work->refused[limit] += count;
+    if (account != NULL)
+        account->values.refused[limit] += count;
+}
+
+bool work_take(struct work *work, uint32_t user, enum work_limit limit, uint64_t amount)
+{
+    struct account *account = open_account(work, user);
+
+    if (account == NULL || !work_has_room(work, user, limit, amount)) {
+        work_refuse(work, user, limit, 1);
+        return false;
+    }
+    account->values.held[limit] += amount;
+    work->held[limit] += amount;
+    return true;
+}
+
+void work_give(struct work *work, uint32_t user, enum work_limit limit, uint64_t amount)
+{
+    struct account *account = find(work, user);
+
+    if (account == NULL)
+        return;
+    amount = amount < account->values.held[limit] ? amount : account->values.held[limit];
+    account->values.held[limit] -= amount;
+    work->held[limit] -= amount;
+}
+
+void work_reset(struct work *work, enum work_limit limit)
+{
+    for (size_t i = 0; i < work->count; i++)
+        work->accounts[i].values.held[limit] = 0;
+    work->held[limit] = 0;
+}
+
+void work_leak(struct work *work, enum work_limit limit, uint64_t amount)
+{
+    for (size_t i = 0; i < work->count; i++)
+        work_give(work, work->accounts[i].values.user, limit, amount);
+}
+
+uint64_t work_held(const struct work *work, uint32_t user, enum work_limit limit)
+{
+    const struct account *account = find(work, user);
+
+    return account != NULL ? account->values.held[limit] : 0;
+}
+
+uint64_t work_refused_count(const struct work *work, enum work_limit limit)
+{
+    return work->refused[limit];
+}
+
+bool work_largest(const struct work *work, enum work_limit limit, uint32_t *ret_user)
+{
+    const struct account *largest = NULL;
+
+    for (size_t i = 0; i < work->count; i++)
+        if (work->accounts[i].values.held[limit] > (largest != NULL ? largest->values.held[limit] : 0))
+            largest = &work->accounts[i];
+    if (largest == NULL)
+        return false;
+    *ret_user = largest->values.user;
+    return true;
+}
+
+/* Jobs ------------------------------------------------------------------------------------------------------------- */
+
+static bool comes_before(const struct work_job *a, const struct work_job *b)
+{
+    return a->class != b->class ? a->class < b->class : a->order < b->order;
+}
+
+static int heap_push(struct heap *heap, struct work_job job)
+{
+    struct work_job *jobs = array_reserve(heap->jobs, &heap->capacity, heap->count + 1, sizeof(*jobs));
+    size_t at = heap->count;
+
+    if (jobs == NULL)
+        return -ENOMEM;
+    heap->jobs = jobs;
+    heap->count++;
+    for (; at != 0 && comes_before(&job, &jobs[(at - 1) / 2]); at = (at - 1) / 2)
+        jobs[at] = jobs[(at - 1) / 2];
+    jobs[at] = job;
+    return 0;
+}
+
+static struct work_job heap_pop(struct heap *heap)
+{
+    struct work_job first = heap->jobs[0], last = heap->jobs[--heap->count];
+    size_t at = 0;
+
+    for (size_t child = 1; child < heap->count; child = 2 * at + 1) {
+        if (child + 1 < heap->count && comes_before(&heap->jobs[child + 1], &heap->jobs[child]))
+            child++;
+        if (!comes_before(&heap->jobs[child], &last))
+            break;
+        heap->jobs[at] = heap->jobs[child];
+        at = child;
+    }
+    heap->jobs[at] = last;
+    return first;
+}
+
+static bool holds_nothing(const struct account *account)
+{
+    for (size_t i = 0; i < WORK_LIMIT_COUNT; i++)
+        if (account->values.held[i] != 0 || account->values.refused[i] != 0)
+            return false;
+    return account->heap.count == 0 && account->spent_ns == 0 && account->paused_until_ns == 0;
+}
+
+void work_begin(struct work *work)
+{
+    size_t kept = 0;
+
+    work_clear(work, NULL, NULL);
+    for (size_t i = 0; i < work->count; i++) {
+        struct account *account = &work->accounts[i];
+
+        account->spent_ns /= 2;
+        account->heap.jobs = array_trim(account->heap.jobs, &account->heap.capacity, 0, sizeof(*account->heap.jobs));
+        if (holds_nothing(account))
+            free(account->heap.jobs);
+        else
+            work->accounts[kept++] = *account;
+    }
+    work->count = kept;
+    work->delayed = array_trim(work->delayed, &work->delayed_capacity, 0, sizeof(*work->delayed));
+}
+
+int work_push(struct work *work, uint32_t user, struct work_job job)
+{
+    struct account *account = open_account(work, user);
+
+    return account != NULL ? heap_push(&account->heap, job) : -ENOMEM;
+}
+
+int work_push_at(struct work *work, uint32_t user, struct work_job job, uint64_t due_ns)
+{
+    struct delayed *delayed =
+        array_reserve(work->delayed, &work->delayed_capacity, work->delayed_count + 1, sizeof(*delayed));
+    size_t at = work->delayed_count;
+
+    if (delayed == NULL)
+        return -ENOMEM;
+    work->delayed = delayed;
+    for (; at != 0 && delayed[at - 1].due_ns > due_ns; at--) /* delays are alike: it nearly always is the last */
+        delayed[at] = delayed[at - 1];
+    delayed[at] = (struct delayed){.due_ns = due_ns, .user = user, .job = job};
+    work->delayed_count++;
+    return 0;
+}
+
+static void release_due(struct work *work, uint64_t now_ns)
+{
+    size_t due = 0;
+
+    while (due < work->delayed_count && work->delayed[due].due_ns <= now_ns &&
+           work_push(work, work->delayed[due].user, work->delayed[due].job) == 0)
+        due++;
+    work->delayed_count -= due;
+    if (due != 0 && work->delayed_count != 0)
+        memmove(work->delayed, &work->delayed[due], work->delayed_count * sizeof(*work->delayed));
+}
+
+bool work_next(struct work *work, uint64_t now_ns, uint16_t class_max, struct work_job *ret_job, uint32_t *ret_user)
+{
+    struct account *next = NULL;
+
+    release_due(work, now_ns);
+    for (size_t i = 0; i < work->count; i++) {
+        struct account *account = &work->accounts[(work->served + i) % work->count];
+
+        if (account->heap.count != 0 && account->heap.jobs[0].class <= class_max &&
+            account->paused_until_ns <= now_ns && (next == NULL || account->spent_ns < next->spent_ns))
+            next = account;
+    }
+    if (next == NULL)
+        return false;
+    work->served = (uint64_t)(next - work->accounts) + 1;
+    *ret_job = heap_pop(&next->heap);
+    *ret_user = next->values.user;
+    return true;
+}
+
+uint64_t work_next_due(const struct work *work)
+{
+    uint64_t due_ns = work->delayed_count != 0 ? work->delayed[0].due_ns : UINT64_MAX;
+
+    for (size_t i = 0; i < work->count; i++)
+        if (work->accounts[i].heap.count != 0 && work->accounts[i].paused_until_ns < due_ns)
+            due_ns = work->accounts[i].paused_until_ns;
+    return due_ns;
+}
+
+void work_clear(struct work *work, void (*dropped)(void *context, uint32_t user, const struct work_job *job),
+                void *context)
+{
+    for (size_t i = 0; i < work->count; i++) {
+        struct account *account = &work->accounts[i];
+
+        for (size_t j = 0; dropped != NULL && j < account->heap.count; j++)
+            dropped(context, account->values.user, &account->heap.jobs[j]);
+        account->heap.count = 0;
+    }
+    for (size_t i = 0; dropped != NULL && i < work->delayed_count; i++)
+        dropped(context, work->delayed[i].user, &work->delayed[i].job);
+    work->delayed_count = 0;
+}
+
+void work_spend(struct work *work, uint32_t user, uint64_t spent_ns)
+{
+    struct account *account = open_account(work, user);
+
+    if (account != NULL)
+        account->spent_ns += spent_ns != 0 ? spent_ns : 1;
+}
+
+void work_pause(struct work *work, uint32_t user, uint64_t until_ns)
+{
+    struct account *account = open_account(work, user);
+
+    if (account != NULL)
+        account->paused_until_ns = until_ns;
+}
