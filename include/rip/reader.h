@@ -13,6 +13,8 @@
  *   C. No pointer into the ring is returned; no function writes to it, allocates, or calls the system.
  *   D. Output arguments are untouched on failure.
  *   E. Thread-safe: a view is constant after rip_view_open().
+ *   F. A program built with an earlier release runs with a later one: every struct ends in reserved bytes, which the
+ *      functions set to 0 and later releases turn into fields in which 0 means absent. No struct changes its size.
  *
  * A file that is cut while mapped raises SIGBUS in the caller, as with any mapping: guard the calls, or copy the file.
  */
@@ -65,6 +67,7 @@ struct rip_view {
     uint32_t process_stride_bytes;
     uint32_t module_capacity;
     uint32_t module_stride_bytes;
+    uint64_t reserved_104[8];
 };
 
 /*
@@ -87,6 +90,7 @@ struct rip_ring_info {
     uint64_t refused_process_count;
     uint64_t modules_dropped_count;
     uint64_t registered_count;
+    uint64_t reserved_104[8];
 };
 RIP_READER_API void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info);
 
@@ -105,6 +109,7 @@ struct rip_sample {
     uint16_t process;
     uint8_t idle; /* 1 = idle by its own declaration */
     uint8_t kind; /* enum rip_kind, or a value this reader does not know */
+    uint64_t reserved_24;
 };
 
 /* Where a scan is; start with all zero. */
@@ -112,6 +117,7 @@ struct rip_scan_position {
     uint32_t next_word; /* word of the live bitmap */
     uint32_t reserved_4;
     uint64_t pending; /* bits of the current word not yet returned */
+    uint64_t reserved_16[2];
 };
 
 /*
@@ -135,6 +141,7 @@ struct rip_id_info {
     uint64_t progress;   /* as in struct rip_sample */
     uint64_t snap_count; /* snaps made since it was registered */
     uint64_t registered_boot_ns;
+    uint64_t reserved_112[8];
 };
 RIP_READER_API enum rip_status rip_view_id(const struct rip_view *view, uint32_t slot, struct rip_id_info *ret_info);
 
@@ -151,6 +158,7 @@ struct rip_wait_info {
     uint64_t address;       /* of the lock, in the writer's address space */
     uint64_t seen_mono_ns;  /* the owner was read after this */
     uint64_t begun_mono_ns; /* the wait began before this, or then */
+    uint64_t reserved_56[4];
 };
 /* RIP_NOT_LIVE if it marks no wait now. */
 RIP_READER_API enum rip_status rip_view_wait(const struct rip_view *view, uint32_t slot,
@@ -160,6 +168,7 @@ RIP_READER_API enum rip_status rip_view_wait(const struct rip_view *view, uint32
 struct rip_crumb {
     uint64_t snap;    /* which snap of the id it is, from 1; the newest is snap_count, or just below it */
     uint64_t address; /* in the writer's address space */
+    uint64_t reserved_16;
 };
 
 /*
@@ -175,6 +184,7 @@ struct rip_last_info {
     uint32_t generation;
     uint16_t process;
     struct rip_crumb crumb; /* the first that rip_view_trail() would return; snap 0 = there is none */
+    uint64_t reserved_40[3];
 };
 /*
  * Of the entries only the newest is read, and those before it only as far as it is not certain: for an id that stands
@@ -196,6 +206,7 @@ struct rip_process_info {
     uint32_t uid;
     uint32_t module_count; /* at most RIP_PROCESS_MODULES */
     uint8_t comm[RIP_COMM_BYTES];
+    uint64_t reserved_72[8];
 };
 /* index below rip_ring_info.process_high_water. RIP_NOT_LIVE for a record that is FREE or CLAIMED. */
 RIP_READER_API enum rip_status rip_view_process(const struct rip_view *view, uint32_t index,
@@ -210,6 +221,7 @@ struct rip_module_info {
     uint8_t build_id_bytes; /* at most RIP_BUILD_ID_BYTES */
     uint8_t build_id[RIP_BUILD_ID_BYTES];
     uint8_t path[RIP_MODULE_PATH_BYTES];
+    uint64_t reserved_504[4];
 };
 /* The nth module of a process, oldest first. RIP_NOT_LIVE if it has no such module. */
 RIP_READER_API enum rip_status rip_view_module(const struct rip_view *view, uint32_t process, uint32_t nth,

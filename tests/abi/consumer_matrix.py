@@ -9,8 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-SOURCE, INCLUDE, LIB = sys.argv[1:4]
-SANITIZED = len(sys.argv) > 4 and sys.argv[4] != ""
+SOURCE, INCLUDE, LIB, VERSION, SANITIZED = sys.argv[1:6]
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
 COMPILERS = {"gcc": ("c", "-std=c11"), "clang": ("c", "-std=c11"), "g++": ("c++", "-std=c++17"),
              "clang++": ("c++", "-std=c++17")}
@@ -95,16 +94,23 @@ def plugin_with_its_own_copy(folder):
 
 
 def exported_symbols():
-    names = set(re.findall(r" [TWVDBuR] (\w+)", run(["nm", "-D", "--defined-only", f"{LIB}/librip.so"]).stdout))
-    names |= set(re.findall(r" [TWVDBuR] (\w+)@", run(["nm", "-D", "--defined-only", f"{LIB}/librip.so"]).stdout))
-    wanted = {"rip_create_ring", "rip_create_ring_with", "rip_init", "rip_exit", "rip_snap", "rip_snap_at", "rip_idle",
-              "rip_switch", "rip_wait_begin", "rip_wait_look", "rip_wait_end",
-              "rip_context_init", "rip_context_exit", "rip_refresh_modules", "rip_tid", "rip_idx",
-              "rip_ctr", "rip_ring", "rip__thread", "rip__epoch", "rip__enter_thread", "rip_status_text",
-              "rip_view_open", "rip_view_info", "rip_view_scan", "rip_view_id", "rip_view_trail", "rip_view_process",
-              "rip_view_module", "rip_view_live_count", "rip_view_wait", "rip_view_last"}
-    names.discard("LIBRIP_1")
-    report("exported symbols", names == wanted, f"only exported: {names - wanted}\nmissing: {wanted - names}")
+    """The library exports what librip.map lists, each symbol by its name and of the version that its node says."""
+    with open(os.path.join(SOURCE, "../../librip/librip.map"), encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+    wanted = {f"{name}@@{node}" for node, body in re.findall(r"(\S+) \{(.*?)\}", text, re.S)
+              for name in re.findall(r"[^\s;]+", body.partition("global:")[2].partition("local:")[0])}
+    report("librip.map lists symbols one by one", wanted and not any("*" in name for name in wanted), wanted)
+    lines = run(["nm", "-D", "--defined-only", "--with-symbol-versions", f"{LIB}/librip.so"]).stdout.splitlines()
+    found = {line.split()[-1] for line in lines if " A " not in line}
+    report("exported symbols", found == wanted, f"only exported: {found - wanted}\nmissing: {wanted - found}")
+
+
+def name_of_library(version):
+    """SONAME and file name follow the project's version."""
+    soname = re.search(r"SONAME +(\S+)", run(["objdump", "-p", f"{LIB}/librip.so"]).stdout).group(1)
+    report(f"SONAME {soname}", soname == f"librip.so.{version.split('.')[0]}")
+    real = os.path.basename(os.path.realpath(f"{LIB}/librip.so"))
+    report(f"file name {real}", real == f"librip.so.{version}")
 
 
 def size_of_snap(folder):
@@ -134,6 +140,7 @@ def main():
         if not SANITIZED:
             plugin_with_its_own_copy(folder)
         exported_symbols()
+        name_of_library(VERSION)
         if os.uname().machine == "x86_64":
             size_of_snap(folder)
     print(f"{ran} checks, {failed} failed")

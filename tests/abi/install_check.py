@@ -23,7 +23,7 @@ def check_files(prefix):
     for pattern in ("bin/rip", "sbin/ripd", "libexec/ripd/ripd-symbolizer", "libexec/ripd/ripd-probe",
                     "include/librip.h", "include/rip/rip.h",
                     "include/rip/reader.h",
-                    "lib*/**/librip.so.1", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
+                    "lib*/**/librip.so.0", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
                     "lib*/**/librip-config.cmake", "share/ripd/alerts.yml", "share/ripd/dashboard.json",
                     "share/bash-completion/completions/ripd"):
         if not glob.glob(os.path.join(prefix, pattern), recursive=True):

@@ -186,12 +186,47 @@ static void test_processes_read_as_they_did(void **state)
     assert_int_equal(rip_view_module(&view, 0, 3, &module), RIP_NOT_LIVE);
 }
 
+/* What a program that was built before hands over: sizes stay, and reserved bytes read 0 = absent. */
+static void test_structs_of_callers_keep_their_size(void **state)
+{
+    static const struct {
+        size_t bytes, fixed_bytes, reserved_offset, fixed_offset;
+    } structs[] = {
+#define STRUCT(type, bytes, offset) {sizeof(struct type), bytes, offsetof(struct type, reserved_##offset), offset}
+        STRUCT(rip_view, 168, 104),        STRUCT(rip_ring_info, 168, 104),   STRUCT(rip_sample, 32, 24),
+        STRUCT(rip_crumb, 24, 16),         STRUCT(rip_scan_position, 32, 16), STRUCT(rip_id_info, 176, 112),
+        STRUCT(rip_wait_info, 88, 56),     STRUCT(rip_last_info, 64, 40),     STRUCT(rip_process_info, 136, 72),
+        STRUCT(rip_module_info, 536, 504),
+#undef STRUCT
+    };
+    struct rip_sample samples[16];
+    struct rip_scan_position position = {0};
+    struct rip_process_info process;
+    struct rip_id_info info;
+    struct rip_view view;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(structs) / sizeof(structs[0]); i++) {
+        assert_int_equal(structs[i].bytes, structs[i].fixed_bytes);
+        assert_int_equal(structs[i].reserved_offset, structs[i].fixed_offset);
+    }
+    memset(&info, 0xff, sizeof(info));
+    memset(&process, 0xff, sizeof(process));
+    memset(samples, 0xff, sizeof(samples));
+    assert_int_equal(rip_view_open(&view, golden, GOLDEN_BYTES), RIP_OK);
+    assert_int_equal(rip_view_scan(&view, &position, samples, 16), 5);
+    assert_int_equal(samples[4].reserved_24, 0);
+    assert_int_equal(rip_view_id(&view, 1, &info), RIP_OK);
+    assert_int_equal(info.reserved_112[0] | info.reserved_112[7], 0);
+    assert_int_equal(rip_view_process(&view, 0, &process), RIP_OK);
+    assert_int_equal(process.reserved_72[0] | process.reserved_72[7], 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_bytes_are_where_they_were),
-        cmocka_unit_test(test_todays_header_means_the_same_bytes),
-        cmocka_unit_test(test_ids_read_as_they_did),
+        cmocka_unit_test(test_structs_of_callers_keep_their_size), cmocka_unit_test(test_the_bytes_are_where_they_were),
+        cmocka_unit_test(test_todays_header_means_the_same_bytes), cmocka_unit_test(test_ids_read_as_they_did),
         cmocka_unit_test(test_processes_read_as_they_did),
     };
 

@@ -61,7 +61,7 @@ static inline struct item *sample_item(struct process_facts *process, const char
     item->process = process;
     item->crumb_count = crumb_count;
     for (size_t i = 0; i < crumb_count; i++)
-        item->crumbs[i] = (struct rip_crumb){918273 - i, SAMPLE_BIAS + 0x1234 + 16 * i};
+        item->crumbs[i] = (struct rip_crumb){.snap = 918273 - i, .address = SAMPLE_BIAS + 0x1234 + 16 * i};
     return item;
 }
 

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * abi_tables.c - the offset tables of librip/ABI.md, from include/rip/ring.h.
+ *
+ * Without arguments it prints them: paste them into ABI.md. With ABI.md and ring.h as arguments it compares: each table
+ * must stand in ABI.md as it is printed, and each field of ring.h that is not reserved must have a row here.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rip/ring.h"
+
+struct row {
+    const char *type;
+    const char *field; /* NULL: the row begins the table of type */
+    size_t offset;
+    size_t bytes;
+    const char *changed_by;
+};
+
+#define STRUCT(type)                                                                                                   \
+    {                                                                                                                  \
+#type, NULL, 0, sizeof(struct type), NULL                                                                      \
+    }
+#define ROW(type, field, changed_by)                                                                                   \
+    {                                                                                                                  \
+#type, #field, offsetof(struct type, field), sizeof(((struct type *)0)->field), changed_by                     \
+    }
+
+static const struct row rows[] = {
+    /* clang-format off */
+    STRUCT(rip_ring),
+    ROW(rip_ring, magic, "fixed, stored last"),
+    ROW(rip_ring, format_version, "fixed"),
+    ROW(rip_ring, header_bytes, "fixed"),
+    ROW(rip_ring, byte_order, "fixed"),
+    ROW(rip_ring, compatible_flags, "fixed"),
+    ROW(rip_ring, incompatible_flags, "fixed"),
+    ROW(rip_ring, file_bytes, "fixed"),
+    ROW(rip_ring, ring_id, "fixed"),
+    ROW(rip_ring, boot_id, "fixed"),
+    ROW(rip_ring, created_wall_ns, "fixed"),
+    ROW(rip_ring, created_boot_ns, "fixed"),
+    ROW(rip_ring, slot_capacity, "fixed"),
+    ROW(rip_ring, slot_stride_bytes, "fixed"),
+    ROW(rip_ring, slot_offset, "fixed"),
+    ROW(rip_ring, entry_count, "fixed"),
+    ROW(rip_ring, entry_offset_bytes, "fixed"),
+    ROW(rip_ring, summary_offset, "fixed"),
+    ROW(rip_ring, live_offset, "fixed"),
+    ROW(rip_ring, process_capacity, "fixed"),
+    ROW(rip_ring, process_stride_bytes, "fixed"),
+    ROW(rip_ring, process_offset, "fixed"),
+    ROW(rip_ring, module_capacity, "fixed"),
+    ROW(rip_ring, module_stride_bytes, "fixed"),
+    ROW(rip_ring, module_offset, "fixed"),
+    ROW(rip_ring, lock_holder_offset, "fixed"),
+    ROW(rip_ring, lock_life_offset, "fixed"),
+    ROW(rip_ring, lock_takeover_offset, "fixed"),
+    ROW(rip_ring, note_offset, "fixed, 0"),
+    ROW(rip_ring, note_stride_bytes, "fixed, 0"),
+    ROW(rip_ring, stamp_stride_bytes, "fixed, 0"),
+    ROW(rip_ring, stamp_offset, "fixed, 0"),
+    ROW(rip_ring, deep_offset, "fixed, 0"),
+    ROW(rip_ring, deep_stride_bytes, "fixed, 0"),
+    ROW(rip_ring, deep_entry_count, "fixed, 0"),
+    ROW(rip_ring, refused_full_count, "any"),
+    ROW(rip_ring, refused_memory_count, "any"),
+    ROW(rip_ring, refused_process_count, "any"),
+    ROW(rip_ring, modules_dropped_count, "any"),
+    ROW(rip_ring, registered_count, "any"),
+    ROW(rip_ring, process_high_water, "any, only upwards"),
+    ROW(rip_ring, module_high_water, "any, only upwards"),
+    ROW(rip_ring, slot_hint, "any; advice"),
+    STRUCT(rip_process),
+    ROW(rip_process, state, "see 2.2"),
+    ROW(rip_process, generation, "who claims it, + 1"),
+    ROW(rip_process, flags, "owner"),
+    ROW(rip_process, pid, "owner; an embryo's child"),
+    ROW(rip_process, start_time_ticks, "owner"),
+    ROW(rip_process, pid_namespace, "owner"),
+    ROW(rip_process, entered_boot_ns, "owner"),
+    ROW(rip_process, parent_pid, "owner"),
+    ROW(rip_process, uid, "owner"),
+    ROW(rip_process, module_count, "owner, only upwards while LIVE"),
+    ROW(rip_process, comm, "owner"),
+    ROW(rip_process, module_index, "owner, append only"),
+    STRUCT(rip_module),
+    ROW(rip_module, start, "fixed"),
+    ROW(rip_module, end, "fixed, stored last"),
+    ROW(rip_module, bias, "fixed"),
+    ROW(rip_module, flags, "fixed"),
+    ROW(rip_module, path_bytes, "fixed"),
+    ROW(rip_module, build_id_bytes, "fixed"),
+    ROW(rip_module, build_id, "fixed"),
+    ROW(rip_module, path, "fixed"),
+    STRUCT(rip_slot),
+    ROW(rip_slot, count, "thread"),
+    ROW(rip_slot, idle_mark, "thread"),
+    ROW(rip_slot, generation, "owner"),
+    ROW(rip_slot, id, "owner, generation odd"),
+    ROW(rip_slot, tid, "owner"),
+    ROW(rip_slot, process, "owner, generation odd"),
+    ROW(rip_slot, index_bias, "owner"),
+    ROW(rip_slot, counter_bias, "owner, generation odd"),
+    ROW(rip_slot, deadline_ms, "reserved, 0"),
+    ROW(rip_slot, state, "see 2.1"),
+    ROW(rip_slot, registered_boot_ns, "owner, generation odd"),
+    ROW(rip_slot, wait_address, "thread"),
+    ROW(rip_slot, wait_owner, "thread"),
+    ROW(rip_slot, kind, "owner"),
+    ROW(rip_slot, wait_tag, "thread"),
+    ROW(rip_slot, wait_flags, "thread"),
+    ROW(rip_slot, wait_age_s, "thread"),
+    ROW(rip_slot, entry, "thread"),
+    ROW(rip_slot, name_bytes, "owner, generation odd"),
+    ROW(rip_slot, name, "owner, generation odd"),
+    /* clang-format on */
+};
+
+#define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
+
+static void print_row(FILE *file, const struct row *row)
+{
+    if (row->field != NULL)
+        fprintf(file, "| %zu | %zu | %s | %s |\n", row->offset, row->bytes, row->field, row->changed_by);
+    else
+        fprintf(file, "%s### struct %s (%zu bytes)\n\n| offset | size | field | changed by |\n|---|---|---|---|\n",
+                row == rows ? "" : "\n", row->type, row->bytes);
+}
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    size_t capacity = 1 << 20, bytes;
+    char *text = calloc(1, capacity);
+
+    if (file == NULL || text == NULL) {
+        perror(path);
+        exit(2);
+    }
+    bytes = fread(text, 1, capacity - 1, file);
+    fclose(file);
+    text[bytes] = '\0';
+    return text;
+}
+
+/* All tables as ABI.md must have them, one after the other. */
+static bool tables_stand_in(const char *document)
+{
+    char *tables;
+    size_t bytes;
+    FILE *memory = open_memstream(&tables, &bytes);
+    bool found;
+
+    for (size_t i = 0; i < ROW_COUNT; i++)
+        print_row(memory, &rows[i]);
+    fclose(memory);
+    found = strstr(document, tables) != NULL;
+    free(tables);
+    return found;
+}
+
+static bool has_row(const char *type, const char *field)
+{
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (rows[i].field != NULL && strcmp(rows[i].type, type) == 0 && strcmp(rows[i].field, field) == 0)
+            return true;
+    }
+    return strncmp(field, "reserved_", 9) == 0;
+}
+
+/* ring.h asserts the offset of every field. */
+static unsigned count_missing_rows(const char *header)
+{
+    static const char assertion[] = "\nRIP_ASSERT_OFFSET(";
+    unsigned missing = 0;
+    char type[64], field[64];
+
+    while ((header = strstr(header, assertion)) != NULL) {
+        header += sizeof(assertion) - 1;
+        if (sscanf(header, "%63[a-z_], %63[a-z_0-9]", type, field) != 2 || !has_row(type, field)) {
+            printf("no row: %.60s\n", header);
+            missing++;
+        }
+    }
+    return missing;
+}
+
+int main(int argc, char **argv)
+{
+    char *document, *header;
+    bool same;
+
+    if (argc != 3) {
+        for (size_t i = 0; i < ROW_COUNT; i++)
+            print_row(stdout, &rows[i]);
+        return 0;
+    }
+    document = read_file(argv[1]);
+    header = read_file(argv[2]);
+    same = tables_stand_in(document);
+    if (!same)
+        printf("the tables of %s are not those of ring.h: run %s and paste what it prints\n", argv[1], argv[0]);
+    same = count_missing_rows(header) == 0 && same;
+    free(document);
+    free(header);
+    return same ? 0 : 1;
+}
