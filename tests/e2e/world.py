@@ -63,6 +63,17 @@ def wait_for(condition, seconds=PATIENCE_S, check=lambda: None):
         time.sleep(0.02)
 
 
+def in_first_pid_namespace():
+    """Whether the kernel reports the numbers of processes that are gone, of lock holders say, as they were."""
+    return os.stat("/proc/self/ns/pid").st_ino == 4026531836  # PROC_PID_INIT_INO of Linux
+
+
+def is_in_memory(path):
+    """Whether path is on tmpfs or ramfs, where rings may be."""
+    kind = subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True, check=True).stdout.strip()
+    return kind in ("tmpfs", "ramfs")
+
+
 class World:
     INTERVAL_MS = 200
     STALL_AFTER_MS = 1000

@@ -285,7 +285,10 @@ def number_of_the_locker_used_again(world):
     publish(world, ring, "reused")
     asked = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 1 << 60, 1, 0)
     named = struct.unpack("hhqqi4x", fcntl.fcntl(ring.fd, fcntl.F_GETLK, asked))
-    assert named[4] == number, named  # the kernel does name B
+    if w.in_first_pid_namespace():
+        assert named[4] == number, named  # the kernel does report B's
+    else:
+        assert named[4] <= 0, named  # it keeps numbers of the first pid namespace: here it reports none
     nothing_of_b(world, port, ["reused"])
 
 
@@ -365,10 +368,10 @@ def the_probe_believes_nobody(world):
         with open(f"{world.made}/{name}", "wb") as file:
             file.write(content)
         refused(f"{world.made}/{name}", errno.EINVAL)
-    with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:  # on a disk, where nothing writes rings
-        file.write(open(path, "rb").read())
-        file.flush()
-        if os.statvfs("/var/tmp").f_fsid != os.statvfs(world.made).f_fsid:
+    if not w.is_in_memory("/var/tmp"):
+        with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:  # on a disk, where nothing writes rings
+            file.write(open(path, "rb").read())
+            file.flush()
             refused(file.name, errno.EINVAL)
     assert probe.ask(None, thread)[0] == -errno.EINVAL
     os.truncate(path, 4096)  # cut while the lock is held
