@@ -108,19 +108,6 @@ int file_open_regular_at(int directory, const char *name)
     return result;
 }
 
-int file_tmpfs_bytes(int descriptor, uint64_t *ret_bytes)
-{
-    struct statfs system;
-    struct stat status;
-
-    if (fstatfs(descriptor, &system) != 0 || fstat(descriptor, &status) != 0)
-        return -errno;
-    if (system.f_type != TMPFS_MAGIC)
-        return -ENOTSUP;
-    *ret_bytes = (uint64_t)status.st_blocks * 512;
-    return 0;
-}
-
 bool file_is_in_memory(int descriptor)
 {
     struct statfs system;

@@ -35,9 +35,6 @@ int file_identify_at(int directory, const char *name, struct file_identity *ret_
  */
 int file_open_regular_at(int directory, const char *name);
 
-/* Memory that a file of a tmpfs has, swapped out or not. -ENOTSUP: it is on another file system. */
-int file_tmpfs_bytes(int descriptor, uint64_t *ret_bytes);
-
 /* Whether it is a regular file of a file system that is nothing but memory: tmpfs or ramfs. */
 bool file_is_in_memory(int descriptor);
 

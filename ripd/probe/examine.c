@@ -40,7 +40,7 @@ static bool is_replaced(const struct probe *probe, struct registry *registry, co
     int result = mapping_id(&subject->ring->mapping, suspect->slot, &info);
 
     if (result < 0)
-        registry_damage(registry, subject->ring, "was cut while it was read");
+        registry_damage(registry, subject->ring);
     if (result != 0 || info.generation != suspect->generation || info.kind != RIP_KIND_THREAD)
         return false; /* a coroutine may be on a younger thread */
     return info.registered_boot_ns != 0 && times->start_time_ticks > info.registered_boot_ns / probe->tick_ns + 1;

@@ -69,7 +69,7 @@ struct item *describe_slot(struct registry *registry, struct ring *ring, uint32_
     if (result == 0)
         result = mapping_id(&ring->mapping, slot, &after);
     if (result < 0)
-        registry_damage(registry, ring, "was cut while it was read");
+        registry_damage(registry, ring);
     if (result != 0 || info.generation != generation || after.generation != generation)
         return NULL;
     item = new_item(ring, &info, crumbs, crumb_count);

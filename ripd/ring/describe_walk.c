@@ -75,8 +75,8 @@ int walk_ids(struct walk *walk, const struct detector *detector)
             continue;
         result = detector_visit(detector, walk->ring->serial, visit_id, walk);
         if (walk->ring->mapping.damaged) {
-            registry_damage(walk->registry, walk->ring, "was cut while it was read"); /* if that is not yet done */
-            i--; /* it has left the array; the next one has taken its place */
+            registry_damage(walk->registry, walk->ring); /* if that is not yet done */
+            i--;                                         /* it has left the array; the next one has taken its place */
         }
     }
     return result;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mapping.c - one ring file: judged by its first page, mapped, and read under a guard. Touches the file's descriptor
+ * mapping.c - one ring file: judged by its first page, then mapped or copied, and read. Touches the file's descriptor
  * and the address space.
  *
  * Guarantees
- *   1. What is mapped is what the header says, never more than the file has and never more than MAPPING_BYTES_MAX. The
- *      header is looked at through read(), so a foreign file is never mapped and none of its pages is allocated.
+ *   1. The header is read with pread() and judged in a copy: a foreign file is never mapped, and no byte of the
+ *      geometry is believed before it is checked against the size of the file.
  *   2. Between guard and unguard stands one call of the reader and nothing else: no lock is taken, nothing is
  *      allocated, no local changes that is used after a fault.
- *   3. A mapping that faulted is never read again: every later call is -EIO.
+ *   3. A copy holds one record, or 64 slots, at places of its own; the same reader reads it. A slot is copied between
+ *      two reads of its count, and again if that moved far, so that no entry's tag has come round (rip_view_trail()).
  */
 #include "ring/mapping.h"
 
@@ -16,20 +17,37 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "os/holes.h"
 #include "os/sigbus.h"
 
-/* The first page, aligned as the reader wants it. */
-union first_page {
-    struct rip_ring ring;
-    unsigned char bytes[RIP_PAGE_BYTES];
+enum {
+    WORD_BITS = 64,
+    WORDS = 64,               /* of a bitmap, copied at once */
+    COPIED_STRIDE_MAX = 1024, /* of slots; those of format 1 take a third */
+    COPIED_DRIFT_MAX = 64,    /* counts */
+    COPY_ATTEMPTS = 8,
 };
 
-static ssize_t read_first_page(int descriptor, union first_page *page)
+/* Parts of a ring, as a small ring of its own: one process record, one module, 64 slots. On the stack, not cleared. */
+struct copy {
+    struct rip_ring header;
+    uint64_t summary;
+    uint64_t live;
+    struct rip_process process;
+    struct rip_module module;
+    uint64_t slots[WORD_BITS * COPIED_STRIDE_MAX / sizeof(uint64_t)];
+};
+
+/* The file -------------------------------------------------------------------------------------------------------- */
+
+/* Returns how many bytes there are, at most size_bytes, or -errno. */
+static ssize_t read_file(int descriptor, void *target, size_t size_bytes, uint64_t offset)
 {
     size_t length = 0;
 
-    while (length < sizeof(*page)) {
-        ssize_t bytes = pread(descriptor, page->bytes + length, sizeof(*page) - length, (off_t)length);
+    while (length < size_bytes) {
+        ssize_t bytes =
+            pread(descriptor, (unsigned char *)target + length, size_bytes - length, (off_t)(offset + length));
 
         if (bytes < 0 && errno == EINTR)
             continue;
@@ -42,99 +60,80 @@ static ssize_t read_first_page(int descriptor, union first_page *page)
     return (ssize_t)length;
 }
 
-/*
- * Whether the first page is that of a ring we read, and how much of the file to map. A page by itself is never a whole
- * ring: for the reader it is a truncated one, unless something worse is wrong with it.
- */
-static enum rip_status judge_first_page(const union first_page *page, size_t length, uint64_t file_size_bytes,
-                                        size_t *ret_map_bytes)
+static int damage(struct mapping *mapping)
 {
-    struct rip_view view;
-    enum rip_status status = rip_view_open(&view, page, length);
-    uint64_t map_bytes = page->ring.file_bytes;
+    struct file_identity now;
+    bool cut = file_identify(mapping->descriptor, &now) == 0 && now.size_bytes < mapping->size_bytes;
 
-    if (status != RIP_TRUNCATED || length < sizeof(*page))
-        return status == RIP_OK ? RIP_DAMAGED : status;
-    if (map_bytes > MAPPING_BYTES_MAX)
-        return RIP_DAMAGED;
-    if (map_bytes > file_size_bytes)
-        return RIP_TRUNCATED;
-    *ret_map_bytes = (size_t)map_bytes;
-    return RIP_OK;
-}
-
-static int mark_damaged(struct mapping *mapping)
-{
     mapping->damaged = true;
+    mapping->reason = cut ? "was cut short" : "vouches for memory that it does not have";
     return -EIO;
 }
 
-/* 0, 1 with *ret_status, or -EIO. */
-static int open_view(struct mapping *mapping, enum rip_status *ret_status)
-{
-    enum rip_status status;
+/* Opening ---------------------------------------------------------------------------------------------------------- */
 
-    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
-        status = rip_view_open(&mapping->view, mapping->base, mapping->size_bytes);
-        sigbus_unguard();
-        if (status == RIP_OK)
-            return 0;
-        *ret_status = status;
-        return 1;
-    }
-    return mark_damaged(mapping);
+/* Reads and judges the header; fills view and size_bytes. 0, 1 with *ret_status, or -errno. */
+static int read_header(struct mapping *mapping, enum rip_status *ret_status)
+{
+    union {
+        struct rip_ring ring;
+        unsigned char bytes[RIP_PAGE_BYTES];
+    } page = {0};
+    const ssize_t length = read_file(mapping->descriptor, page.bytes, sizeof(page), 0);
+
+    if (length < 0)
+        return (int)length;
+    /* The reader touches nothing but the header here: of the rest it asks only how long it is. */
+    *ret_status =
+        rip_view_open(&mapping->view, &page, (size_t)length < sizeof(page) ? (size_t)length : mapping->file.size_bytes);
+    if ((*ret_status == RIP_OK || *ret_status == RIP_TRUNCATED) && page.ring.file_bytes > MAPPING_BYTES_MAX)
+        *ret_status = RIP_DAMAGED;
+    mapping->size_bytes = (size_t)page.ring.file_bytes;
+    return *ret_status != RIP_OK;
 }
 
-static int map_file(struct mapping *mapping, size_t map_bytes)
+/* -errno: holes cannot be refused there, or there is no address space. */
+static int map_file(struct mapping *mapping)
 {
-    void *base = mmap(NULL, map_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, mapping->descriptor, 0);
+    void *base = mmap(NULL, mapping->size_bytes, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, mapping->descriptor, 0);
+    int result;
 
     if (base == MAP_FAILED)
         return -errno;
-    madvise(base, map_bytes, MADV_DONTDUMP); /* it is not ours to put into a core file */
+    result = holes_refuse(base, mapping->size_bytes);
+    if (result != 0) {
+        munmap(base, mapping->size_bytes);
+        return result == -ENOMEM ? -EINVAL : result; /* it may still be copied */
+    }
+    madvise(base, mapping->size_bytes, MADV_DONTDUMP); /* it is not ours to put into a core file */
     mapping->base = base;
-    mapping->size_bytes = map_bytes;
+    mapping->view.base = base;
+    mapping->view.size_bytes = mapping->size_bytes;
     return 0;
 }
 
-/* Everything but the clean-up of a failure. */
-static int fill_mapping(struct mapping *mapping, enum rip_status *ret_status)
-{
-    union first_page page = {0};
-    enum rip_status status;
-    size_t map_bytes = 0;
-    ssize_t length;
-    int result = file_identify(mapping->descriptor, &mapping->file);
-
-    if (result != 0)
-        return result;
-    length = read_first_page(mapping->descriptor, &page);
-    if (length < 0)
-        return (int)length;
-    status = judge_first_page(&page, (size_t)length, mapping->file.size_bytes, &map_bytes);
-    if (status != RIP_OK) {
-        *ret_status = status;
-        return 1;
-    }
-    result = map_file(mapping, map_bytes);
-    if (result == 0)
-        result = open_view(mapping, ret_status);
-    if (result == -EIO) { /* cut between the look at its size and this */
-        *ret_status = RIP_TRUNCATED;
-        result = 1;
-    }
-    return result;
-}
-
-int mapping_open(struct mapping *ret_mapping, int descriptor, enum rip_status *ret_status)
+int mapping_open(struct mapping *ret_mapping, int descriptor, enum mapping_method method, enum rip_status *ret_status)
 {
     struct mapping mapping = {.descriptor = descriptor};
-    int result = fill_mapping(&mapping, ret_status);
+    int result = file_identify(descriptor, &mapping.file);
+    enum rip_status status = RIP_OK;
 
+    if (result == 0)
+        result = read_header(&mapping, &status);
+    if (result == 0) {
+        result = method == MAPPING_MAPPED ? map_file(&mapping) : -ENOTSUP;
+        mapping.copied = result != 0 && result != -ENOMEM;
+        if (mapping.copied) {
+            result = mapping.view.slot_stride_bytes > COPIED_STRIDE_MAX;
+            status = result == 0 ? RIP_OK : RIP_DAMAGED;
+        }
+    }
     if (result == 0)
         *ret_mapping = mapping;
     else
         mapping_close(&mapping);
+    if (result == 1)
+        *ret_status = status;
     return result;
 }
 
@@ -166,115 +165,339 @@ int mapping_check(struct mapping *mapping)
     if (result != 0)
         return result;
     mapping->file = now;
-    return now.size_bytes < mapping->size_bytes ? mark_damaged(mapping) : 0;
+    return now.size_bytes < mapping->size_bytes ? damage(mapping) : 0;
+}
+
+/* Reading ---------------------------------------------------------------------------------------------------------- */
+
+/* One call of the reader. */
+struct request {
+    enum { READ_INFO, READ_SCAN, READ_ID, READ_WAIT, READ_LAST, READ_TRAIL, READ_PROCESS, READ_MODULE } kind;
+    uint32_t index; /* slot or process record */
+    uint32_t nth;
+    void *ret; /* what the kind returns */
+    struct rip_scan_position *position;
+    size_t capacity;
+    size_t *ret_count;
+};
+
+static enum rip_status call_reader(const struct rip_view *view, const struct request *request)
+{
+    switch (request->kind) {
+    case READ_SCAN:
+        *request->ret_count = rip_view_scan(view, request->position, request->ret, request->capacity);
+        return RIP_OK;
+    case READ_ID:
+        return rip_view_id(view, request->index, request->ret);
+    case READ_WAIT:
+        return rip_view_wait(view, request->index, request->ret);
+    case READ_LAST:
+        return rip_view_last(view, request->index, request->ret);
+    case READ_TRAIL:
+        return rip_view_trail(view, request->index, request->ret, request->ret_count);
+    case READ_PROCESS:
+        return rip_view_process(view, request->index, request->ret);
+    case READ_MODULE:
+        return rip_view_module(view, request->index, request->nth, request->ret);
+    default:
+        rip_view_info(view, request->ret);
+        return RIP_OK;
+    }
+}
+
+/* Copying ---------------------------------------------------------------------------------------------------------- */
+
+static int copy_bytes(struct mapping *mapping, void *target, size_t size_bytes, uint64_t offset)
+{
+    const ssize_t length = read_file(mapping->descriptor, target, size_bytes, offset);
+
+    return length == (ssize_t)size_bytes ? 0 : damage(mapping);
+}
+
+/* The copy as a ring: slot 0 is the first of a word of the live bitmap, record and module 0 are those that were copied.
+ */
+static struct rip_view view_of_copy(const struct mapping *mapping, const struct copy *copy)
+{
+    struct rip_view view = mapping->view;
+
+    view.base = (const unsigned char *)copy;
+    view.size_bytes = sizeof(*copy);
+    view.summary_offset = offsetof(struct copy, summary);
+    view.live_offset = offsetof(struct copy, live);
+    view.process_offset = offsetof(struct copy, process);
+    view.module_offset = offsetof(struct copy, module);
+    view.slot_offset = offsetof(struct copy, slots);
+    view.slot_capacity = WORD_BITS;
+    view.process_capacity = 1;
+    view.module_capacity = 1;
+    return view;
+}
+
+/* Bits of a live word that stand for slots. */
+static uint64_t slot_bits(const struct rip_view *view, uint32_t word)
+{
+    const uint32_t rest = view->slot_capacity - word * WORD_BITS;
+
+    return rest >= WORD_BITS ? UINT64_MAX : (UINT64_C(1) << rest) - 1;
+}
+
+static uint32_t word_count(const struct rip_view *view)
+{
+    return (view->slot_capacity + WORD_BITS - 1) / WORD_BITS;
+}
+
+/* Copies the slots of a word from the first to the last of those in bits. */
+static int copy_slots(struct mapping *mapping, struct copy *copy, uint32_t word, uint64_t bits)
+{
+    const struct rip_view *view = &mapping->view;
+    const unsigned first = (unsigned)__builtin_ctzll(bits), last = WORD_BITS - 1 - (unsigned)__builtin_clzll(bits);
+    const size_t stride_bytes = view->slot_stride_bytes;
+
+    copy->summary = 1;
+    copy->live = bits;
+    return copy_bytes(mapping, (unsigned char *)copy->slots + first * stride_bytes, (last - first + 1) * stride_bytes,
+                      view->slot_offset + ((uint64_t)word * WORD_BITS + first) * stride_bytes);
+}
+
+/* Copies one slot. 0; 1: it is not live, or changes too fast; or -EIO. */
+static int copy_slot(struct mapping *mapping, struct copy *copy, uint32_t slot)
+{
+    const struct rip_view *view = &mapping->view;
+    const uint32_t word = slot / WORD_BITS;
+    const uint64_t bit = UINT64_C(1) << slot % WORD_BITS;
+    const uint64_t place = view->slot_offset + (uint64_t)slot * view->slot_stride_bytes;
+    struct {
+        uint64_t count, idle_mark;
+        uint32_t generation, id;
+    } before, after; /* how a slot begins */
+    uint64_t summary, live;
+
+    if (slot >= view->slot_capacity)
+        return 1;
+    for (unsigned attempt = 0; attempt < COPY_ATTEMPTS; attempt++) {
+        if (copy_bytes(mapping, &summary, sizeof(summary), view->summary_offset + word / WORD_BITS * sizeof(summary)))
+            return -EIO;
+        if ((summary >> (word % WORD_BITS) & 1) == 0)
+            return 1;
+        if (copy_bytes(mapping, &live, sizeof(live), view->live_offset + word * sizeof(live)) != 0)
+            return -EIO;
+        if ((live & bit) == 0)
+            return 1;
+        if (copy_bytes(mapping, &before, sizeof(before), place) != 0 || copy_slots(mapping, copy, word, bit) != 0 ||
+            copy_bytes(mapping, &after, sizeof(after), place) != 0)
+            return -EIO;
+        if (after.generation == 0)
+            return damage(mapping); /* no writer registers that: a hole */
+        if (after.count - before.count <= COPIED_DRIFT_MAX && after.generation == before.generation)
+            return 0;
+    }
+    return 1;
+}
+
+/* Copies a process record, and its nth module if there can be so many. 0; 1: there is none; or -EIO. */
+static int copy_process(struct mapping *mapping, struct copy *copy, uint32_t process, uint32_t nth)
+{
+    const struct rip_view *view = &mapping->view;
+    const uint64_t place = view->process_offset + (uint64_t)process * view->process_stride_bytes;
+    struct {
+        uint32_t state, generation;
+    } after; /* how a record begins */
+    uint32_t module;
+
+    if (copy_bytes(mapping, &copy->header, sizeof(copy->header), 0) != 0)
+        return -EIO;
+    if (process >= view->process_capacity || process >= copy->header.process_high_water)
+        return 1;
+    if (copy_bytes(mapping, &copy->process, sizeof(copy->process), place) != 0 ||
+        copy_bytes(mapping, &after, sizeof(after), place) != 0)
+        return -EIO;
+    if (after.state != copy->process.state || after.generation != copy->process.generation)
+        return 1;
+    copy->header.process_high_water = 1;
+    if (nth >= RIP_PROCESS_MODULES)
+        return 0;
+    module = copy->process.module_index[nth];
+    if (module >= view->module_capacity || module >= copy->header.module_high_water)
+        return 1;
+    copy->header.module_high_water = 1;
+    copy->process.module_index[nth] = 0;
+    return copy_bytes(mapping, &copy->module, sizeof(copy->module),
+                      view->module_offset + (uint64_t)module * view->module_stride_bytes);
+}
+
+/* The first word from position on that has live slots, with those of them that are left. 0, 1: none is, or -EIO. */
+static int find_live_word(struct mapping *mapping, struct rip_scan_position *position)
+{
+    const struct rip_view *view = &mapping->view;
+    const uint32_t end = word_count(view);
+    uint64_t summary[WORDS], live[WORDS];
+    uint32_t summary_at = UINT32_MAX, live_at = UINT32_MAX; /* which words those are of */
+
+    for (uint32_t word = position->next_word; word < end; word++) {
+        const uint32_t summary_word = word / WORD_BITS;
+
+        if (summary_at != summary_word / WORDS) {
+            const uint32_t first = summary_word / WORDS * WORDS, rest = (end - 1) / WORD_BITS + 1 - first;
+
+            summary_at = summary_word / WORDS;
+            if (copy_bytes(mapping, summary, (rest < WORDS ? rest : WORDS) * sizeof(*summary),
+                           view->summary_offset + first * sizeof(*summary)) != 0)
+                return -EIO;
+        }
+        if (summary[summary_word % WORDS] >> (word % WORD_BITS) == 0) {
+            word |= WORD_BITS - 1;
+            continue;
+        }
+        if ((summary[summary_word % WORDS] >> (word % WORD_BITS) & 1) == 0)
+            continue;
+        if (live_at != word / WORDS) {
+            const uint32_t first = word / WORDS * WORDS, rest = end - first;
+
+            live_at = word / WORDS;
+            if (copy_bytes(mapping, live, (rest < WORDS ? rest : WORDS) * sizeof(*live),
+                           view->live_offset + first * sizeof(*live)) != 0)
+                return -EIO;
+        }
+        position->next_word = word;
+        position->pending = live[word % WORDS] & slot_bits(view, word);
+        if (position->pending != 0)
+            return 0;
+    }
+    position->next_word = end;
+    return 1;
+}
+
+/* As rip_view_scan(), a word of the bitmap at a time. */
+static int scan_copies(struct mapping *mapping, struct copy *copy, const struct request *request)
+{
+    const struct rip_view view = view_of_copy(mapping, copy);
+    struct rip_scan_position *position = request->position;
+    struct rip_sample *samples = request->ret;
+    size_t count = 0;
+
+    while (count < request->capacity) {
+        struct rip_scan_position within = {0};
+        size_t first = count;
+
+        if (position->pending == 0) {
+            const int result = find_live_word(mapping, position);
+
+            if (result < 0)
+                return result;
+            if (result == 1)
+                break;
+        }
+        if (copy_slots(mapping, copy, position->next_word, position->pending) != 0)
+            return -EIO;
+        within.pending = position->pending;
+        count += rip_view_scan(&view, &within, samples + count, request->capacity - count);
+        for (size_t i = first; i < count; i++) {
+            if (samples[i].generation == 0)
+                return damage(mapping); /* as in copy_slot() */
+            samples[i].slot += position->next_word * WORD_BITS;
+        }
+        position->pending = within.next_word == 0 ? within.pending : 0;
+        position->next_word += position->pending == 0;
+    }
+    *request->ret_count = count;
+    return 0;
+}
+
+/* As call_reader(), by copies. */
+static int read_copies(struct mapping *mapping, const struct request *request)
+{
+    struct request within = *request;
+    struct rip_view view;
+    struct copy copy;
+    int result;
+
+    switch (request->kind) {
+    case READ_SCAN:
+        return scan_copies(mapping, &copy, request);
+    case READ_INFO:
+        view = mapping->view;
+        view.base = (const unsigned char *)&copy;
+        result = copy_bytes(mapping, &copy.header, sizeof(copy.header), 0);
+        if (result == 0)
+            rip_view_info(&view, request->ret);
+        return result;
+    case READ_PROCESS:
+    case READ_MODULE:
+        result = copy_process(mapping, &copy, request->index, request->kind == READ_MODULE ? request->nth : UINT32_MAX);
+        within.index = 0;
+        break;
+    default:
+        result = copy_slot(mapping, &copy, request->index);
+        within.index %= WORD_BITS;
+    }
+    view = view_of_copy(mapping, &copy);
+    if (result == 0)
+        result = call_reader(&view, &within) != RIP_OK;
+    if (result == 0 && request->kind != READ_TRAIL && request->kind != READ_MODULE)
+        *(uint32_t *)request->ret = request->index; /* slot or index, the first member of all of them */
+    return result;
+}
+
+/* Both ------------------------------------------------------------------------------------------------------------- */
+
+static int read_mapping(struct mapping *mapping, const struct request *request)
+{
+    enum rip_status status;
+
+    if (mapping->damaged)
+        return -EIO;
+    if (mapping->copied)
+        return read_copies(mapping, request);
+    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
+        status = call_reader(&mapping->view, request);
+        sigbus_unguard();
+        return status != RIP_OK;
+    }
+    return damage(mapping);
 }
 
 int mapping_info(struct mapping *mapping, struct rip_ring_info *ret_info)
 {
-    if (mapping->damaged)
-        return -EIO;
-    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
-        rip_view_info(&mapping->view, ret_info);
-        sigbus_unguard();
-        return 0;
-    }
-    return mark_damaged(mapping);
+    return read_mapping(mapping, &(struct request){.kind = READ_INFO, .ret = ret_info});
 }
 
 int mapping_scan(struct mapping *mapping, struct rip_scan_position *position, struct rip_sample *ret_samples,
                  size_t capacity, size_t *ret_count)
 {
-    if (mapping->damaged)
-        return -EIO;
-    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
-        *ret_count = rip_view_scan(&mapping->view, position, ret_samples, capacity);
-        sigbus_unguard();
-        return 0;
-    }
-    return mark_damaged(mapping);
+    return read_mapping(
+        mapping,
+        &(struct request){
+            .kind = READ_SCAN, .position = position, .ret = ret_samples, .capacity = capacity, .ret_count = ret_count});
 }
 
 int mapping_id(struct mapping *mapping, uint32_t slot, struct rip_id_info *ret_info)
 {
-    enum rip_status status;
-
-    if (mapping->damaged)
-        return -EIO;
-    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
-        status = rip_view_id(&mapping->view, slot, ret_info);
-        sigbus_unguard();
-        return status != RIP_OK;
-    }
-    return mark_damaged(mapping);
+    return read_mapping(mapping, &(struct request){.kind = READ_ID, .index = slot, .ret = ret_info});
 }
 
 int mapping_wait(struct mapping *mapping, uint32_t slot, struct rip_wait_info *ret_info)
 {
-    enum rip_status status;
-
-    if (mapping->damaged)
-        return -EIO;
-    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
-        status = rip_view_wait(&mapping->view, slot, ret_info);
-        sigbus_unguard();
-        return status != RIP_OK;
-    }
-    return mark_damaged(mapping);
+    return read_mapping(mapping, &(struct request){.kind = READ_WAIT, .index = slot, .ret = ret_info});
 }
 
 int mapping_last(struct mapping *mapping, uint32_t slot, struct rip_last_info *ret_info)
 {
-    enum rip_status status;
-
-    if (mapping->damaged)
-        return -EIO;
-    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
-        status = rip_view_last(&mapping->view, slot, ret_info);
-        sigbus_unguard();
-        return status != RIP_OK;
-    }
-    return mark_damaged(mapping);
+    return read_mapping(mapping, &(struct request){.kind = READ_LAST, .index = slot, .ret = ret_info});
 }
 
 int mapping_trail(struct mapping *mapping, uint32_t slot, struct rip_crumb ret_crumbs[RIP_ENTRY_COUNT],
                   size_t *ret_count)
 {
-    enum rip_status status;
-
-    if (mapping->damaged)
-        return -EIO;
-    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
-        status = rip_view_trail(&mapping->view, slot, ret_crumbs, ret_count);
-        sigbus_unguard();
-        return status != RIP_OK;
-    }
-    return mark_damaged(mapping);
+    return read_mapping(
+        mapping, &(struct request){.kind = READ_TRAIL, .index = slot, .ret = ret_crumbs, .ret_count = ret_count});
 }
 
 int mapping_process(struct mapping *mapping, uint32_t index, struct rip_process_info *ret_info)
 {
-    enum rip_status status;
-
-    if (mapping->damaged)
-        return -EIO;
-    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
-        status = rip_view_process(&mapping->view, index, ret_info);
-        sigbus_unguard();
-        return status != RIP_OK;
-    }
-    return mark_damaged(mapping);
+    return read_mapping(mapping, &(struct request){.kind = READ_PROCESS, .index = index, .ret = ret_info});
 }
 
 int mapping_module(struct mapping *mapping, uint32_t process, uint32_t nth, struct rip_module_info *ret_info)
 {
-    enum rip_status status;
-
-    if (mapping->damaged)
-        return -EIO;
-    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
-        status = rip_view_module(&mapping->view, process, nth, ret_info);
-        sigbus_unguard();
-        return status != RIP_OK;
-    }
-    return mark_damaged(mapping);
+    return read_mapping(mapping, &(struct request){.kind = READ_MODULE, .index = process, .nth = nth, .ret = ret_info});
 }

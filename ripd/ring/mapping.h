@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mapping.h - one ring file, mapped read-only.
+ * mapping.h - one ring file, read through rip/reader.h.
+ *
+ * A ring is mapped privately, with its holes refused (os/holes.h). Where that is not to be had - another file system,
+ * an old kernel, a filter of system calls - the parts that a read needs are copied with pread(), at half a microsecond
+ * each. Callers see no difference.
  *
  * Guarantees
- *   A. Every read of the mapping goes through rip/reader.h under a SIGBUS guard; a fault makes the mapping damaged, and
- *      it is not read again.
- *   B. What leaves this module are values.
+ *   A. Reading allocates no page of the file, whatever the file says: a hole that the ring vouches for damages it.
+ *      (Where it is copied, holes in place of bitmaps, processes and modules are read as nothing.)
+ *   B. A fault or a short read damages the mapping, and it is not read again.
+ *   C. What leaves this module are values.
  */
 #ifndef RIPD_RING_MAPPING_H
 #define RIPD_RING_MAPPING_H
@@ -17,38 +22,45 @@
 #include "os/file.h"
 #include "rip/reader.h"
 
-/* The largest ring of format 1 takes 26 GB; what claims more than this is not mapped: address space is finite. */
-#define MAPPING_BYTES_MAX (UINT64_C(1) << 36)
+/* The largest ring of format 1 takes 24 GiB and a little. Beyond this a file is not mapped. */
+#define MAPPING_BYTES_MAX (UINT64_C(1) << 35)
+
+enum mapping_method {
+    MAPPING_MAPPED, /* copied where holes cannot be refused */
+    MAPPING_COPIED,
+};
 
 struct mapping {
-    int descriptor; /* -1 = closed */
-    const void *base;
-    size_t size_bytes;
+    int descriptor;    /* -1 = closed */
+    const void *base;  /* NULL = copied */
+    size_t size_bytes; /* of the ring, as its header has it */
+    bool copied;
     struct rip_view view;
     struct file_identity file; /* as of opening, or of the last mapping_check() */
     bool damaged;
+    const char *reason; /* why it is damaged, a static phrase; NULL = it is not */
 };
 
 /*
- * Takes over descriptor, also on failure. 0; -errno when it cannot be mapped; or 1 with *ret_status telling why the
- * file is not a ring that can be read.
+ * Takes over descriptor, also on failure. 0; -errno when it cannot be mapped; or 1 with *ret_status, why the file is
+ * not a ring that can be read.
  */
-int mapping_open(struct mapping *ret_mapping, int descriptor, enum rip_status *ret_status);
+int mapping_open(struct mapping *ret_mapping, int descriptor, enum mapping_method method, enum rip_status *ret_status);
 void mapping_close(struct mapping *mapping);
 
 /*
- * The user whose word the ring is: its file's owner. Root is believed more than others (ring/identity.h), so what is
- * root's and others may write to is nobody's: MAPPING_NOBODY, which no process is of.
+ * The user that the ring belongs to: its file's owner. Root is believed more than others (ring/identity.h), so a file
+ * that is root's and that others may write to is MAPPING_NOBODY's, which no process is of.
  */
 #define MAPPING_NOBODY UINT32_MAX
 uint32_t mapping_owner(const struct mapping *mapping);
 
-/* Identifies the file anew. -EIO: it is shorter than what is mapped; the mapping is damaged from now on. */
+/* Identifies the file anew. -EIO: it is shorter than the ring; the mapping is damaged from now on. */
 int mapping_check(struct mapping *mapping);
 
 /*
- * The reader's functions, guarded. -EIO: the file was cut; the mapping is damaged from now on. 1: what was asked for
- * holds nothing, or changed in every attempt.
+ * The reader's functions. -EIO: the mapping is damaged, or has just been. 1: the slot, record or entry holds nothing,
+ * or changed in every attempt.
  */
 int mapping_info(struct mapping *mapping, struct rip_ring_info *ret_info);
 int mapping_scan(struct mapping *mapping, struct rip_scan_position *position, struct rip_sample *ret_samples,

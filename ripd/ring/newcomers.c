@@ -59,7 +59,7 @@ static void find_rule(struct registry *registry, struct ring **ring, const struc
         return;
     result = mapping_id(&(*ring)->mapping, newcomer->slot, &info);
     if (result < 0) {
-        registry_damage(registry, *ring, "was cut while it was read");
+        registry_damage(registry, *ring);
         *ring = NULL;
     } else if (result == 0 && info.generation == newcomer->generation) {
         newcomer->rule = rules_find(rules, info.name, info.name_bytes);

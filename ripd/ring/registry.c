@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "os/proc.h"
-#include "ring/claims.h"
 #include "ring/registry_state.h"
 #include "util/array.h"
 #include "util/search.h"
@@ -191,8 +190,9 @@ static void retire_ring(struct registry *registry, struct ring *ring)
     retired[registry->retired_count++] = ring;
 }
 
-void registry_damage(struct registry *registry, struct ring *ring, const char *reason)
+void registry_damage(struct registry *registry, struct ring *ring)
 {
+    const char *reason = ring->mapping.reason != NULL ? ring->mapping.reason : "could not be read";
     size_t index = find_index(registry, ring->serial);
     struct file_identity file = ring->mapping.file;
 
@@ -268,27 +268,14 @@ static bool is_same_boot(const struct registry *registry, const struct rip_ring_
            memcmp(info->boot_id, registry->boot_id, sizeof(unknown)) == 0;
 }
 
-/* What is wrong with a ring's file, as a phrase; NULL: nothing. */
-static const char *check_ring(struct ring *ring)
-{
-    int claims = -EIO;
-
-    if (mapping_check(&ring->mapping) == 0 && mapping_info(&ring->mapping, &ring->info) == 0)
-        claims = claims_check(&ring->mapping, &ring->info);
-    if (claims == 0)
-        return NULL;
-    return claims < 0 ? "was cut short" : "claims more than it has memory for";
-}
-
 /* Looks at the files of all rings: damaged, or without a name? */
 static void check_rings(struct registry *registry)
 {
     for (size_t i = 0; i < registry->ring_count;) {
         struct ring *ring = registry->rings[i];
-        const char *reason = check_ring(ring);
 
-        if (reason != NULL) {
-            registry_damage(registry, ring, reason);
+        if (mapping_check(&ring->mapping) != 0 || mapping_info(&ring->mapping, &ring->info) != 0) {
+            registry_damage(registry, ring);
             continue;
         }
         if (ring->mapping.file.links == 0)

@@ -153,8 +153,8 @@ struct lease *registry_lease(struct registry *registry, uint32_t serial);
 /* Which directory that of a number is, from 0 on. False: it is missing now, or there is none of that number. */
 bool registry_directory(const struct registry *registry, size_t number, uint64_t *ret_device, uint64_t *ret_inode);
 
-/* Marks a ring damaged for reason (a static string): it is unmapped, and stays in the list of rings with the reason. */
-void registry_damage(struct registry *registry, struct ring *ring, const char *reason);
+/* A ring whose mapping is damaged is unmapped, and stays in the list of rings with the reason. */
+void registry_damage(struct registry *registry, struct ring *ring);
 
 /*
  * Facts of a ring's process with its modules: a new reference, or NULL: no such process, or no memory. They are the

@@ -114,7 +114,7 @@ static struct process_facts *make_facts(struct registry *registry, struct ring *
         result = read_modules(registry, ring, process, facts);
     }
     if (result == -EIO)
-        registry_damage(registry, ring, "was cut while it was read");
+        registry_damage(registry, ring);
     if (result == 0)
         return facts;
     process_facts_unref(facts);

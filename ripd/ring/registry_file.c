@@ -345,7 +345,7 @@ static int open_ring(const struct registry *registry, uint32_t directory, const 
 {
     int descriptor = file_open_regular_at(registry->directories[directory].descriptor, name);
 
-    return descriptor >= 0 ? mapping_open(ret_mapping, descriptor, ret_status) : descriptor;
+    return descriptor >= 0 ? mapping_open(ret_mapping, descriptor, MAPPING_MAPPED, ret_status) : descriptor;
 }
 
 /* Opens a file that is new or has changed. */

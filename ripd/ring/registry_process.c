@@ -312,7 +312,7 @@ void registry_processes_judge(struct registry *registry, struct ring *ring, uint
         if (ring->next_record >= count)
             ring->next_record = 0;
         if (refresh_record(registry, ring, ring->next_record, now_mono_ns) != 0) {
-            registry_damage(registry, ring, "was cut while it was read");
+            registry_damage(registry, ring);
             ring->records_left = 0;
             return;
         }

@@ -45,7 +45,7 @@ int scan_run(struct registry *registry, struct detector *detector)
         int error = scan_ring(rings[i], detector);
 
         if (error == -EIO) {
-            registry_damage(registry, rings[i], "was cut while it was read");
+            registry_damage(registry, rings[i]);
             rings = registry_rings(registry, &count); /* without it: the next one is at i now */
             continue;
         }

@@ -55,6 +55,7 @@ class Ring:
                  PROCESS, self.processes, modules, MODULE, self.modules)
         self.put("<QQQ", 168, LOCK_HOLDER, LOCK_LIFE, LOCK_TAKEOVER)
         self.put("<II", 552, 0, 0)
+        self.bytes[self.summary:self.live] = bytes(self.live - self.summary)  # writers back all of it
         self.bytes[0:8] = b"RIPRING\0"
 
     def publish(self):

@@ -114,6 +114,8 @@ void ring_stage_build(const struct ring_stage *stage, const char *name, const st
     close(descriptor);
     ring_builder_init(ret_builder, bytes, geometry);
     read_boot_id(ret_builder->ring->boot_id);
+    memset(ret_builder->bytes + ret_builder->ring->summary_offset, 0,
+           ret_builder->ring->live_offset - ret_builder->ring->summary_offset); /* writers back all of it */
 }
 
 void ring_stage_release(struct ring_builder *builder)

@@ -102,7 +102,7 @@ int attest_open(struct attested *ret_attested, int proc, int descriptor, uint32_
         close(descriptor);
         return -EINVAL;
     }
-    result = mapping_open(&attested.mapping, descriptor, &status);
+    result = mapping_open(&attested.mapping, descriptor, MAPPING_COPIED, &status);
     if (result != 0)
         return -EINVAL;
     result = ask_holder(&attested, &attested.pid);

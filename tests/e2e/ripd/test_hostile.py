@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rings, files and clients that want to hurt: ripd goes on, gives back what it took, and honest rings are watched."""
+import ctypes
 import os
 import random
 import resource
@@ -7,6 +8,7 @@ import shutil
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -99,6 +101,58 @@ def live_bits_over_holes(world):
     assert os.stat(ring.path).st_blocks - before < 64, "reading it has filled it"
     assert "memory" in rings(world)["holes"]["reason"]
     honest_stall_is_seen(world, app)
+    ring.close()
+
+
+def live_bits_that_move(world):
+    """Few at a time, others before each scan: reading them all would fill the file, a little each time."""
+    app = honest(world)
+    ring = h.Ring(world.ring("moving"), capacity=1 << 20)
+    ring.process(0, os.getpid())
+    ring.slot(0)
+    ring.publish()
+    world.wait_for(lambda: world.get("/threads?limit=1&ring=moving")["total"] == 1)
+    before = os.stat(ring.path).st_blocks
+    for turn in range(40):
+        ring.bytes[ring.live:ring.live + ring.capacity // 8] = bytes(ring.capacity // 8)
+        for slot in range(turn * 11, ring.capacity, 4000):
+            ring.set_live(slot)
+        bitmaps = 8 * (ring.capacity // 8 // h.PAGE + 2)
+        time.sleep(0.05)
+        assert os.stat(ring.path).st_blocks <= before + bitmaps, "reading it fills it"
+    assert rings(world)["moving"]["health"] == "damaged"
+    honest_stall_is_seen(world, app)
+    ring.close()
+
+
+def forbid_userfaultfd():
+    """A filter of system calls, as in many containers: that one fails with EPERM."""
+    number = {"x86_64": 323, "aarch64": 282}[os.uname().machine]
+    program = b"".join(struct.pack("<HBBI", *line) for line in (
+        (0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)))
+    buffer = ctypes.create_string_buffer(program)
+    libc = ctypes.CDLL(None, use_errno=True)
+    argument = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", 4, ctypes.addressof(buffer)))
+    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, argument, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
+def rings_are_copied_without_userfaultfd(world):
+    """The same is seen, and holes stay holes."""
+    app = honest(world)
+    again(world, preexec_fn=forbid_userfaultfd)
+    ring = h.Ring(world.ring("holes"), capacity=1 << 20)
+    ring.set_all_live()
+    ring.publish()
+    before = os.stat(ring.path).st_blocks
+    honest_stall_is_seen(world, app)
+    thread = world.thread(1, "honest")
+    assert thread["name"] == "one" and thread["process"]["pid"] == app.pid and thread["trail"], thread
+    with open(f"/proc/{world.ripd.pid}/maps", encoding="ascii", errors="replace") as file:
+        assert world.ring("honest") not in file.read()
+    world.wait_for(lambda: rings(world)["holes"]["health"] == "damaged")
+    world.wait_scans(3)
+    assert os.stat(ring.path).st_blocks == before
     ring.close()
 
 
@@ -526,7 +580,8 @@ def two_users(world):
 
 
 if __name__ == "__main__":
-    w.run([records_that_name_others, live_bits_over_holes, one_table_of_modules_for_a_thousand,
+    w.run([records_that_name_others, live_bits_over_holes, live_bits_that_move, rings_are_copied_without_userfaultfd,
+           one_table_of_modules_for_a_thousand,
            removed_ring_of_nobody_is_dropped, pages_of_unreadable_rings, the_longest_name_twice,
            many_stalls_hide_nobody, churn, churn_of_claims, directory_comes_and_goes, thousands_of_foreign_files,
            few_descriptors, log_that_nobody_reads, no_standard_streams, client_that_asks_without_a_pause,

@@ -327,6 +327,40 @@ static void test_reading_a_sparse_ring_allocates_nothing(void **state)
     close(descriptor);
 }
 
+static uint64_t live_count_of(struct ring_builder *builder)
+{
+    struct rip_view view;
+
+    assert_int_equal(rip_view_open(&view, builder->bytes, builder->size_bytes), RIP_OK);
+    return rip_view_live_count(&view);
+}
+
+static void test_live_slots_are_counted(void **state)
+{
+    static const uint32_t capacities[] = {1, 63, 64, 65, 4095, 4096, 4097, 70000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(capacities) / sizeof(capacities[0]); i++) {
+        const struct ring_geometry geometry = {.slot_capacity = capacities[i]};
+        struct ring_builder builder;
+        uint64_t expected = 0;
+
+        ring_builder_new(&builder, &geometry);
+        assert_int_equal(live_count_of(&builder), 0);
+        for (uint32_t slot = 0; slot < capacities[i]; slot += 1 + slot % 7, expected++)
+            ring_builder_set_live(&builder, slot, true);
+        assert_int_equal(live_count_of(&builder), expected);
+        /* bits past the last slot, and past the last word, are nobody's */
+        memset(builder.bytes + builder.ring->summary_offset, 0xff, RIP_PAGE_BYTES);
+        memset(builder.bytes + builder.ring->live_offset, 0xff, (capacities[i] + 63) / 64 * 8);
+        assert_int_equal(live_count_of(&builder), capacities[i]);
+        /* without its summary bit a word is not looked at */
+        memset(builder.bytes + builder.ring->summary_offset, 0, RIP_PAGE_BYTES);
+        assert_int_equal(live_count_of(&builder), 0);
+        ring_builder_free(&builder);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_no_room_is_no_progress),
         cmocka_unit_test(test_bits_beyond_the_last_slot_are_nobodys),
         cmocka_unit_test(test_the_summary_decides),
+        cmocka_unit_test(test_live_slots_are_counted),
         cmocka_unit_test(test_a_strange_position_is_harmless),
         cmocka_unit_test(test_reading_a_sparse_ring_allocates_nothing),
     };

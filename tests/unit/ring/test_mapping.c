@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_mapping.c - ring files mapped, refused and cut: ripd/ring/mapping.c. */
+/* test_mapping.c - ring files mapped and copied, refused, cut and punched: ripd/ring/mapping.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -20,12 +20,14 @@ enum { SLOTS = 1024 };
 
 static struct ring_stage stage;
 static struct ring_builder ring;
+static enum mapping_method method; /* each test runs with both */
 
 static int set_up(void **state)
 {
     const struct ring_geometry geometry = {.slot_capacity = SLOTS};
 
-    (void)state;
+    if (state != NULL)
+        method = *(const enum mapping_method *)*state;
     ring_stage_open(&stage);
     ring_stage_build(&stage, "ring", &geometry, &ring);
     ring_builder_add_process(&ring, 0, 4690, 1, "checkout");
@@ -52,11 +54,21 @@ static int open_file(void)
     return descriptor;
 }
 
+static struct mapping open_mapping(void)
+{
+    enum rip_status status;
+    struct mapping mapping;
+
+    assert_int_equal(mapping_open(&mapping, open_file(), method, &status), 0);
+    assert_int_equal(mapping.copied, method == MAPPING_COPIED);
+    return mapping;
+}
+
 static int open_status(enum rip_status *ret_status)
 {
     struct mapping mapping;
     int descriptor = open_file();
-    int result = mapping_open(&mapping, descriptor, ret_status);
+    int result = mapping_open(&mapping, descriptor, method, ret_status);
 
     if (result == 0)
         mapping_close(&mapping);
@@ -74,50 +86,93 @@ static void assert_refused(enum rip_status expected)
 
 /* Opening ---------------------------------------------------------------------------------------------------------- */
 
+/* Reads everything there is, twice, in batches of any size. */
 static void test_everything_is_read(void **state)
 {
+    static const size_t batches[] = {1, 7, 64, 100, SLOTS};
     struct rip_crumb crumbs[RIP_ENTRY_COUNT];
     struct rip_sample samples[SLOTS];
-    struct rip_scan_position position = {0};
     struct rip_process_info process;
     struct rip_module_info module;
+    struct rip_last_info last;
+    struct rip_wait_info wait;
     struct rip_ring_info info;
     struct rip_id_info id;
     struct mapping mapping;
-    enum rip_status status;
     size_t count = 0;
 
     (void)state;
-    assert_int_equal(mapping_open(&mapping, open_file(), &status), 0);
+    ring_builder_run_to(&ring, 1020, 40);
+    mapping = open_mapping();
     assert_int_equal(mapping.size_bytes, ring.ring->file_bytes);
     assert_int_equal(mapping_check(&mapping), 0);
     assert_int_equal(mapping_info(&mapping, &info), 0);
     assert_int_equal(info.process_high_water, 1);
-    assert_int_equal(mapping_scan(&mapping, &position, samples, SLOTS, &count), 0);
-    assert_int_equal(count, SLOTS / 4);
-    assert_int_equal(mapping_id(&mapping, 4, &id), 0);
-    assert_int_equal(id.id, 5);
+    assert_int_equal(info.slot_capacity, SLOTS);
+    for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) {
+        struct rip_scan_position position = {0};
+        size_t total = 0;
+
+        do {
+            count = 0;
+            assert_int_equal(mapping_scan(&mapping, &position, samples, batches[i], &count), 0);
+            for (size_t j = 0; j < count; j++)
+                assert_int_equal(samples[j].slot, 4 * (total + j));
+            total += count;
+        } while (count == batches[i]);
+        assert_int_equal(total, SLOTS / 4);
+    }
+    assert_int_equal(mapping_id(&mapping, 1020, &id), 0);
+    assert_int_equal(id.id, 1021);
+    assert_int_equal(id.slot, 1020);
     assert_int_equal(mapping_id(&mapping, 5, &id), 1);
-    assert_int_equal(mapping_trail(&mapping, 4, crumbs, &count), 0);
-    assert_int_equal(count, 0);
+    assert_int_equal(mapping_id(&mapping, SLOTS, &id), 1);
+    assert_int_equal(mapping_id(&mapping, UINT32_MAX, &id), 1);
+    assert_int_equal(mapping_trail(&mapping, 1020, crumbs, &count), 0);
+    assert_int_equal(count, RIP_ENTRY_COUNT);
+    assert_int_equal(crumbs[0].address, ring_builder_address(40));
     assert_int_equal(mapping_trail(&mapping, 5, crumbs, &count), 1);
+    assert_int_equal(mapping_last(&mapping, 1020, &last), 0);
+    assert_int_equal(last.slot, 1020);
+    assert_int_equal(last.crumb.address, ring_builder_address(40));
+    assert_int_equal(mapping_wait(&mapping, 1020, &wait), 1);
     assert_int_equal(mapping_process(&mapping, 0, &process), 0);
     assert_int_equal(process.pid, 4690);
     assert_int_equal(mapping_process(&mapping, 1, &process), 1);
+    assert_int_equal(mapping_process(&mapping, UINT32_MAX, &process), 1);
     assert_int_equal(mapping_module(&mapping, 0, 0, &module), 0);
     assert_int_equal(module.start, 4096);
     assert_int_equal(mapping_module(&mapping, 0, 1, &module), 1);
+    assert_int_equal(mapping_module(&mapping, 0, UINT32_MAX, &module), 1);
+    mapping_close(&mapping);
+}
+
+/* A view of a file whose writers go on: what they store is seen. */
+static void test_stores_are_seen(void **state)
+{
+    struct rip_id_info id;
+    struct mapping mapping = open_mapping();
+
+    (void)state;
+    for (uint64_t count = 1; count < 1000; count++) {
+        ring_builder_run_to(&ring, 8, count);
+        assert_int_equal(mapping_id(&mapping, 8, &id), 0);
+        assert_int_equal(id.progress, count);
+    }
+    assert_int_equal(mapping_id(&mapping, 9, &id), 1);
+    ring_builder_add_id(&ring, 9, 77, 4690, 0, "late");
+    assert_int_equal(mapping_id(&mapping, 9, &id), 0);
+    assert_int_equal(id.id, 77);
     mapping_close(&mapping);
 }
 
 static void test_no_more_is_mapped_than_the_header_says(void **state)
 {
     struct mapping mapping;
-    enum rip_status status;
 
     (void)state;
     assert_int_equal(truncate(ring_stage_path(&stage, "ring"), (off_t)ring.size_bytes * 16), 0);
-    assert_int_equal(mapping_open(&mapping, open_file(), &status), 0);
+    mapping = open_mapping();
     assert_int_equal(mapping.size_bytes, ring.size_bytes);
     mapping_close(&mapping);
 }
@@ -174,6 +229,118 @@ static void test_foreign_files_are_not_mapped(void **state)
     assert_int_equal(after.st_blocks, 0);
 }
 
+/* Holes ------------------------------------------------------------------------------------------------------------ */
+
+static blkcnt_t blocks_of_ring(void)
+{
+    struct stat status;
+
+    assert_int_equal(stat(ring_stage_path(&stage, "ring"), &status), 0);
+    return status.st_blocks;
+}
+
+/* A ring of which each part in turn is a hole that it vouches for. Reading it allocates nothing. */
+static void test_holes_stay_holes(void **state)
+{
+    enum { HOLE_LIVE, HOLE_SLOTS, HOLE_PROCESSES, HOLE_MODULES, HOLE_COUNT };
+    const struct ring_geometry geometry = {.slot_capacity = 1 << 20, .process_capacity = 64, .module_capacity = 4096};
+
+    (void)state;
+    for (int hole = 0; hole < HOLE_COUNT; hole++) {
+        struct rip_scan_position position = {0};
+        struct rip_sample samples[64];
+        struct rip_process_info process;
+        struct rip_module_info module;
+        struct rip_id_info id;
+        struct mapping mapping;
+        blkcnt_t before;
+        size_t count = 0;
+        bool fails;
+        int result;
+
+        ring_stage_release(&ring);
+        unlink(ring_stage_path(&stage, "ring"));
+        ring_stage_build(&stage, "ring", &geometry, &ring);
+        ring_builder_add_process(&ring, 0, 4690, 1, "checkout");
+        memset(ring.bytes + ring.ring->summary_offset, 0xff, (1 << 20) / 64 / 8);
+        if (hole == HOLE_SLOTS)
+            memset(ring.bytes + ring.ring->live_offset, 0xff, (1 << 20) / 8);
+        ring.ring->process_high_water = 64;
+        ring.ring->module_high_water = 4096;
+        ring_builder_process(&ring, 0)->module_count = 384;
+        for (uint16_t i = 0; i < 384; i++)
+            ring_builder_process(&ring, 0)->module_index[i] = i * 10;
+        before = blocks_of_ring();
+        mapping = open_mapping();
+        fails = method == MAPPING_MAPPED || hole == HOLE_SLOTS;
+        if (hole == HOLE_PROCESSES) {
+            result = mapping_process(&mapping, 63, &process);
+        } else if (hole == HOLE_MODULES) {
+            result = mapping_module(&mapping, 0, 300, &module);
+        } else {
+            result = mapping_id(&mapping, 1 << 19, &id);
+            assert_true(fails ? result == -EIO : result >= 0);
+            mapping_close(&mapping);
+            mapping = open_mapping();
+            while ((result = mapping_scan(&mapping, &position, samples, 64, &count)) == 0 && count == 64)
+                continue;
+        }
+        assert_true(fails ? result == -EIO : result >= 0);
+        assert_true(!fails || strstr(mapping.reason, "memory") != NULL);
+        assert_int_equal(blocks_of_ring(), before);
+        mapping_close(&mapping);
+    }
+}
+
+/* The page was there when the ring was scanned, and is taken away before the next scan. */
+static void test_a_hole_that_is_punched_stays(void **state)
+{
+    const off_t page = (off_t)(ring.ring->slot_offset + 10 * RIP_PAGE_BYTES);
+    int descriptor = open(ring_stage_path(&stage, "ring"), O_RDWR | O_CLOEXEC);
+    struct rip_scan_position position = {0};
+    struct mapping mapping = open_mapping();
+    struct rip_sample samples[SLOTS];
+    size_t count;
+    blkcnt_t before;
+
+    (void)state;
+    assert_true(descriptor >= 0);
+    assert_int_equal(mapping_scan(&mapping, &position, samples, SLOTS, &count), 0);
+    assert_int_equal(count, SLOTS / 4);
+    assert_int_equal(fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, page, RIP_PAGE_BYTES), 0);
+    before = blocks_of_ring();
+    position = (struct rip_scan_position){0};
+    assert_int_equal(mapping_scan(&mapping, &position, samples, SLOTS, &count), -EIO);
+    assert_int_equal(blocks_of_ring(), before);
+    mapping_close(&mapping);
+    close(descriptor);
+}
+
+/* Where holes cannot be refused, as on a disk, files are copied. */
+static void test_other_file_systems_are_copied(void **state)
+{
+    char path[] = "/var/tmp/mapping-XXXXXX";
+    int descriptor = mkstemp(path);
+    struct rip_process_info process;
+    enum rip_status status;
+    struct mapping mapping;
+
+    (void)state;
+    assert_true(descriptor >= 0);
+    unlink(path);
+    if (file_is_in_memory(descriptor)) {
+        close(descriptor);
+        print_message("skipped: /var/tmp is a tmpfs here\n");
+        skip();
+    }
+    assert_int_equal(write(descriptor, ring.bytes, ring.size_bytes), ring.size_bytes);
+    assert_int_equal(mapping_open(&mapping, descriptor, MAPPING_MAPPED, &status), 0);
+    assert_true(mapping.copied);
+    assert_int_equal(mapping_process(&mapping, 0, &process), 0);
+    assert_int_equal(process.pid, 4690);
+    mapping_close(&mapping);
+}
+
 /* Cut while mapped ------------------------------------------------------------------------------------------------- */
 
 static void assert_unreadable(struct mapping *mapping)
@@ -210,7 +377,6 @@ static void test_each_read_survives(void **state)
         struct rip_ring_info info;
         struct rip_id_info id;
         struct mapping mapping;
-        enum rip_status status;
         size_t count;
         int result = 0;
 
@@ -218,7 +384,7 @@ static void test_each_read_survives(void **state)
             tear_down(NULL);
             set_up(NULL);
         }
-        assert_int_equal(mapping_open(&mapping, open_file(), &status), 0);
+        mapping = open_mapping();
         assert_int_equal(truncate(ring_stage_path(&stage, "ring"), 0), 0);
         switch (first) {
         case 0:
@@ -241,6 +407,7 @@ static void test_each_read_survives(void **state)
             break;
         }
         assert_int_equal(result, -EIO);
+        assert_string_equal(mapping.reason, "was cut short");
         assert_unreadable(&mapping);
         mapping_close(&mapping);
         assert_unreadable(&mapping);
@@ -252,10 +419,9 @@ static void test_a_cut_that_is_not_touched_is_noticed(void **state)
 {
     struct rip_ring_info info;
     struct mapping mapping;
-    enum rip_status status;
 
     (void)state;
-    assert_int_equal(mapping_open(&mapping, open_file(), &status), 0);
+    mapping = open_mapping();
     assert_int_equal(truncate(ring_stage_path(&stage, "ring"), (off_t)ring.size_bytes - 1), 0);
     assert_int_equal(mapping_info(&mapping, &info), 0);
     assert_int_equal(mapping_check(&mapping), -EIO);
@@ -266,10 +432,9 @@ static void test_a_cut_that_is_not_touched_is_noticed(void **state)
 static void test_check_sees_what_changed(void **state)
 {
     struct mapping mapping;
-    enum rip_status status;
 
     (void)state;
-    assert_int_equal(mapping_open(&mapping, open_file(), &status), 0);
+    mapping = open_mapping();
     assert_int_equal(mapping.file.links, 1);
     unlink(ring_stage_path(&stage, "ring"));
     assert_int_equal(mapping_check(&mapping), 0);
@@ -279,15 +444,25 @@ static void test_check_sees_what_changed(void **state)
 
 int main(void)
 {
+    static enum mapping_method mapped = MAPPING_MAPPED, copied = MAPPING_COPIED;
+#define BOTH(name)                                                                                                     \
+    {#name ", mapped", name, set_up, tear_down, &mapped},                                                              \
+    {                                                                                                                  \
+#name ", copied", name, set_up, tear_down, &copied                                                             \
+    }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_everything_is_read, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_no_more_is_mapped_than_the_header_says, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_sizes_that_lie, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_is_not_a_ring_of_ours, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_foreign_files_are_not_mapped, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_each_read_survives, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_cut_that_is_not_touched_is_noticed, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_check_sees_what_changed, set_up, tear_down),
+        BOTH(test_everything_is_read),
+        BOTH(test_stores_are_seen),
+        BOTH(test_no_more_is_mapped_than_the_header_says),
+        BOTH(test_sizes_that_lie),
+        BOTH(test_what_is_not_a_ring_of_ours),
+        BOTH(test_foreign_files_are_not_mapped),
+        BOTH(test_holes_stay_holes),
+        BOTH(test_a_hole_that_is_punched_stays),
+        BOTH(test_each_read_survives),
+        BOTH(test_a_cut_that_is_not_touched_is_noticed),
+        BOTH(test_check_sees_what_changed),
+        {"test_other_file_systems_are_copied", test_other_file_systems_are_copied, set_up, tear_down, &mapped},
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

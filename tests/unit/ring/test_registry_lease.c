@@ -22,7 +22,7 @@ static void test_a_lease_of_a_ring(void **state)
     assert_int_equal(about.st_ino, ring_named(scene, "ring")->mapping.file.inode);
     close(copy);
     copy = ring_named(scene, "ring")->mapping.descriptor;
-    registry_damage(scene->registry, ring_named(scene, "ring"), "by this test");
+    registry_damage(scene->registry, ring_named(scene, "ring"));
     assert_int_equal(dup2(STDIN_FILENO, copy), copy); /* another file by its number */
     assert_int_equal(lease_duplicate(lease), -EBADF);
     close(copy);

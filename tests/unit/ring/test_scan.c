@@ -198,6 +198,28 @@ static void test_a_ring_cut_between_refresh_and_scan(void **state)
     ring_stage_release(&ring);
 }
 
+/* Live bits over holes, none of which was ever written: the ring is dropped, and has no more memory than before. */
+static void test_a_ring_that_vouches_for_holes(void **state)
+{
+    struct fixture *fixture = *state;
+    struct ring_builder ring, other;
+    struct stat before, after;
+
+    build(fixture, "b-other", 1000, 1, &other);
+    build(fixture, "a-liar", 1 << 20, 1 << 19, &ring);
+    assert_int_equal(scan(fixture).id_count, 1002);
+    for (uint32_t word = 0; word < (1 << 14); word += 32) /* one slot of each page of the bitmap */
+        ring_builder_set_live(&ring, word * 64 + 5, true);
+    assert_int_equal(stat(ring_stage_path(&fixture->stage, "a-liar"), &before), 0);
+    assert_int_equal(scan(fixture).id_count, 1000);
+    assert_int_equal(stat(ring_stage_path(&fixture->stage, "a-liar"), &after), 0);
+    assert_int_equal(after.st_blocks, before.st_blocks);
+    assert_string_equal(only_ring(fixture)->name, "b-other");
+    assert_int_equal(registry_counters(fixture->registry)->rings_damaged, 1);
+    ring_stage_release(&ring);
+    ring_stage_release(&other);
+}
+
 static void test_ids_of_a_dead_process(void **state)
 {
     struct fixture *fixture = *state;
@@ -219,6 +241,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_sparse_ring_stays_sparse, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_ring_cut_while_it_is_scanned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_ring_cut_between_refresh_and_scan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_ring_that_vouches_for_holes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ids_of_a_dead_process, set_up, tear_down),
     };
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * holes.h - reading a mapped file without filling its holes.
+ *
+ * A read fault on a hole of a tmpfs mapping allocates the page and charges it to the memory account of the reader.
+ */
+#ifndef RIPD_OS_HOLES_H
+#define RIPD_OS_HOLES_H
+
+#include <stddef.h>
+
+/*
+ * From here on a read of a page that the file has no memory for raises SIGBUS and allocates nothing. The range is a
+ * whole private mapping of a tmpfs file; pages that its writers fill later are seen as in a shared one.
+ * 0; -EINVAL: another file system; -ENOSYS, -EPERM: not to be had on this kernel or under this filter; or -errno.
+ */
+int holes_refuse(const void *base, size_t size_bytes);
+
+#endif
