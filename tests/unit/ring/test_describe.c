@@ -185,6 +185,7 @@ static void test_everything_in_order(void **state)
     struct page *page;
 
     query_init(&query);
+    query.limit = 150;
     page = page_of(world, &query);
     assert_int_equal(page->total, 150);
     assert_int_equal(page->count, 150);
