@@ -202,6 +202,8 @@ static inline void locker_make_up_proc(const struct ring_stage *stage, pid_t pid
     snprintf(text, sizeof(text), "%d (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %llu 0", pid,
              (unsigned long long)started);
     locker_write(stage, name, text);
+    snprintf(name, sizeof(name), "proc/%d/stat", pid); /* its owner says whether the process may be read */
+    locker_write(stage, name, text);
     snprintf(name, sizeof(name), "proc/%d/status", pid);
     snprintf(text, sizeof(text), "Uid:\t%u\t%u\t%u\t0\n%s", geteuid(), geteuid(), geteuid(), numbers);
     locker_write(stage, name, text);

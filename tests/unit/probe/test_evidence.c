@@ -227,15 +227,23 @@ static void test_a_process_without_a_verdict(void **state)
 
 /* A made-up /proc -------------------------------------------------------------------------------------------------- */
 
+static void put_status(const struct ring_stage *stage, pid_t pid, const char *more)
+{
+    char name[32], text[128];
+
+    snprintf(name, sizeof(name), "proc/%d/status", pid);
+    snprintf(text, sizeof(text), "Uid:\t%u\t%u\t%u\t%u\n%s", geteuid(), geteuid(), geteuid(), geteuid(), more);
+    ring_stage_write(stage, name, text, strlen(text));
+}
+
 static void test_core_dump(void **state)
 {
     struct play *play = *state;
     struct ring_stage *stage = &play->scene->stage;
     const char *stat = "1 (x) D 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0";
-    const char *status = "Uid:\t0\t0\t0\t0\nNSpid:\t500\nCoreDumping:\t1\n";
 
     ring_stage_put_stat(stage, 500, stat);
-    ring_stage_write(stage, "proc/500/status", status, strlen(status));
+    put_status(stage, 500, "NSpid:\t500\nCoreDumping:\t1\n");
     ring_builder_add_process(&play->ring, 0, 500, 777, "dumping");
     ring_builder_process(&play->ring, 0)->flags = 0;
     ring_builder_process(&play->ring, 0)->pid_namespace = 0;
@@ -263,15 +271,14 @@ static void test_the_lock_is_asked_about_again(void **state)
 {
     struct play *play = *state;
     struct ring_stage *stage = &play->scene->stage;
-    char path[128], name[32], text[128];
+    char path[128], text[128];
     pid_t pid;
 
     snprintf(path, sizeof(path), "%s", ring_stage_path(stage, "ring"));
     pid = ring_stage_start(lock_record, NULL, path);
     snprintf(text, sizeof(text), "%d (x) T 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 0", pid);
     ring_stage_put_stat(stage, (uint32_t)pid, text);
-    snprintf(name, sizeof(name), "proc/%d/status", pid);
-    ring_stage_write(stage, name, "Uid:\t0\t0\t0\t0\n", strlen("Uid:\t0\t0\t0\t0\n"));
+    put_status(stage, pid, "");
     ring_builder_add_process(&play->ring, 0, (uint32_t)pid, 777, "locker");
     ring_builder_process(&play->ring, 0)->flags = RIP_PROCESS_HAS_HOLDER_LOCK;
     ring_builder_process(&play->ring, 0)->pid_namespace = 0;
