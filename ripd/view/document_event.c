@@ -21,14 +21,14 @@ static void write_head(struct json_writer *writer, const struct event *event)
 
     part_uint(writer, "sequence", event->sequence);
     json_key(writer, "kind");
-    json_string(writer, event_kind_name(event->kind));
+    json_text(writer, event_kind_name(event->kind));
     part_time(writer, "at", event->at_wall_ns);
     part_uint(writer, "episode", event->episode);
     json_key(writer, "reason");
     if (end)
-        json_string(writer, event_reason_name(event->reason));
+        json_text(writer, event_reason_name(event->reason));
     else
-        json_null(writer);
+        json_none(writer);
     part_uint_or_null(writer, "lasted_ms", end ? ms_or_unknown(event->duration_ns) : UINT64_MAX, UINT64_MAX);
     part_uint_or_null(writer, "lasted_max_ms", end ? ms_or_unknown(event->duration_max_ns) : UINT64_MAX, UINT64_MAX);
     part_uint_or_null(writer, "stalls", end ? event->stall_count : UINT64_MAX, UINT64_MAX);

@@ -26,7 +26,7 @@ void part_bytes(struct json_writer *writer, const char *key, const char *key_hex
 void part_null(struct json_writer *writer, const char *key)
 {
     json_key(writer, key);
-    json_null(writer);
+    json_none(writer);
 }
 
 void part_uint(struct json_writer *writer, const char *key, uint64_t value)
@@ -55,7 +55,7 @@ void part_time(struct json_writer *writer, const char *key, uint64_t wall_ns)
 {
     json_key(writer, key);
     if (wall_ns == 0)
-        json_null(writer);
+        json_none(writer);
     else
         json_time(writer, wall_ns);
 }
@@ -114,7 +114,7 @@ static void part_offset(struct json_writer *writer, const struct module_facts *m
 {
     json_key(writer, "offset");
     if (module == NULL)
-        json_null(writer);
+        json_none(writer);
     else
         json_hex_number(writer, offset);
 }
@@ -131,9 +131,9 @@ void part_place(struct json_writer *writer, const struct module_facts *module, u
     part_text(writer, "module", "module_hex", module == NULL ? NULL : text_or_null(module->name));
     json_key(writer, "build_id");
     if (module == NULL || module->build_id[0] == '\0')
-        json_null(writer);
+        json_none(writer);
     else
-        json_string(writer, module->build_id);
+        json_text(writer, module->build_id);
     part_offset(writer, module, offset);
     part_source(writer, named ? module : NULL, offset);
     json_object_end(writer);
@@ -198,9 +198,9 @@ void part_cause(struct json_writer *writer, enum id_cause cause)
 {
     json_key(writer, "cause");
     if (cause == CAUSE_NONE)
-        json_null(writer);
+        json_none(writer);
     else
-        json_string(writer, id_cause_name(cause));
+        json_text(writer, id_cause_name(cause));
 }
 
 void part_verdict(struct json_writer *writer, const struct sighting *sighting)
@@ -209,7 +209,7 @@ void part_verdict(struct json_writer *writer, const struct sighting *sighting)
     uint64_t max_ns = sighting->frozen_for_max_ns;
 
     json_key(writer, "state");
-    json_string(writer, id_state_name(sighting->state));
+    json_text(writer, id_state_name(sighting->state));
     part_cause(writer, sighting->cause);
     part_time(writer, "since", sighting->since_wall_ns);
     part_uint_or_null(writer, "frozen_for_ms", frozen ? sighting->frozen_for_ns / NS_PER_MS : UINT64_MAX, UINT64_MAX);
@@ -227,7 +227,7 @@ static void part_owner(struct json_writer *writer, const struct process_facts *p
 
     json_key(writer, "process");
     if (process == NULL) {
-        json_null(writer);
+        json_none(writer);
         return;
     }
     if (fragments_write(fragments, &key, writer))

@@ -19,16 +19,16 @@ static void part_static(struct json_writer *writer, const char *key, const char 
 {
     json_key(writer, key);
     if (text == NULL)
-        json_null(writer);
+        json_none(writer);
     else
-        json_string(writer, text);
+        json_text(writer, text);
 }
 
 static void part_holder(struct json_writer *writer, const struct kernel_facts *kernel)
 {
     json_key(writer, "holder");
     if (kernel->holder_pid == 0) {
-        json_null(writer);
+        json_none(writer);
         return;
     }
     json_object_begin(writer);
@@ -43,7 +43,7 @@ static void part_denied(struct json_writer *writer, unsigned denied)
     json_array_begin(writer);
     for (int bit = 0; bit < KERNEL_DENIED_COUNT; bit++)
         if ((denied & 1u << bit) != 0)
-            json_string(writer, kernel_denied_name((enum kernel_denied)bit));
+            json_text(writer, kernel_denied_name((enum kernel_denied)bit));
     json_array_end(writer);
 }
 

@@ -8,7 +8,7 @@ static void write_example(struct json_writer *writer, const struct item *item)
 {
     json_key(writer, "example");
     if (item == NULL) {
-        json_null(writer);
+        json_none(writer);
         return;
     }
     json_object_begin(writer);
@@ -17,7 +17,7 @@ static void write_example(struct json_writer *writer, const struct item *item)
     json_uint(writer, item->id);
     json_key(writer, "tid");
     if (item->tid == 0)
-        json_null(writer);
+        json_none(writer);
     else
         json_uint(writer, item->tid);
     part_bytes(writer, "name", "name_hex", item->name,
@@ -39,14 +39,14 @@ void part_group(struct json_writer *writer, const struct location_group *group)
     json_object_end(writer);
     json_key(writer, "longest_ms");
     if (group->longest_ns == 0)
-        json_null(writer);
+        json_none(writer);
     else
         json_uint(writer, group->longest_ns / NS_PER_MS);
     if (group->snapped) {
         part_place(writer, group->module, group->offset, true);
     } else {
         json_key(writer, "location");
-        json_null(writer);
+        json_none(writer);
     }
     write_example(writer, group->example);
     json_object_end(writer);

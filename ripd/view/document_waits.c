@@ -15,7 +15,7 @@
 static void write_node(struct json_writer *writer, const struct waits_node *node)
 {
     json_key(writer, "holder");
-    json_string(writer, waits_kind_name(node->kind));
+    json_text(writer, waits_kind_name(node->kind));
     part_text(writer, "ring", "ring_hex", node->ring_name);
     part_uint_or_null(writer, "id", node->kind == WAITS_ID ? node->id : UINT64_MAX, UINT64_MAX);
     part_uint_or_null(writer, "tid", node->tid, 0);
@@ -29,9 +29,9 @@ static void write_state(struct json_writer *writer, const struct waits_node *nod
 {
     json_key(writer, "state");
     if (node->has_state)
-        json_string(writer, id_state_name(node->state));
+        json_text(writer, id_state_name(node->state));
     else
-        json_null(writer);
+        json_none(writer);
 }
 
 /* certain: of the step to this one from the one before. */

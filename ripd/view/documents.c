@@ -69,7 +69,7 @@ int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint
     json_init(&writer);
     json_object_begin(&writer);
     json_key(&writer, "schema");
-    json_string(&writer, kinds[frame->kind].schema);
+    json_text(&writer, kinds[frame->kind].schema);
     json_key(&writer, "generated_at");
     json_time(&writer, now_wall_ns);
     write_scan(&writer, frame, now_mono_ns);
@@ -81,7 +81,7 @@ int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint
     if (frame->more) {
         cursor_format(&frame->next, cursor);
         json_key(&writer, "next");
-        json_string(&writer, cursor);
+        json_text(&writer, cursor);
     }
     return json_finish(&writer, ret_text, ret_length); /* the object is ended by the body */
 }
@@ -176,7 +176,7 @@ static void build_first(struct document_build *build)
     if (build->kind == DOCUMENT_THREAD) {
         json_key(writer, "thread");
         if (page->count == 0)
-            json_null(writer);
+            json_none(writer);
         else
             part_item(writer, &page->sightings[build->next++], build->trail_count, build->fragments);
     }

@@ -21,15 +21,15 @@ static void write_held(struct json_writer *writer, const struct event_page *page
 
     event_epoch_format(page->epoch, epoch);
     json_key(writer, "epoch");
-    json_string(writer, epoch);
+    json_text(writer, epoch);
     json_key(writer, "oldest");
     if (page->oldest_sequence > page->newest_sequence)
-        json_null(writer);
+        json_none(writer);
     else
         json_uint(writer, page->oldest_sequence);
     json_key(writer, "newest");
     if (page->newest_sequence == 0)
-        json_null(writer);
+        json_none(writer);
     else
         json_uint(writer, page->newest_sequence);
     json_key(writer, "forgotten");

@@ -50,13 +50,13 @@ static void write_contents(struct json_writer *writer, const struct ring_facts *
         if (readable)
             json_uint(writer, numbers[i].value);
         else
-            json_null(writer);
+            json_none(writer);
     }
     json_key(writer, "refused");
     if (readable)
         write_refused(writer, &ring->info);
     else
-        json_null(writer);
+        json_none(writer);
     part_time(writer, "created_at", readable ? ring->info.created_wall_ns : 0);
 }
 
@@ -84,13 +84,13 @@ static void write_ring(struct json_writer *writer, const struct ring_facts *ring
     part_text(writer, "ring", "ring_hex", ring->name);
     part_text(writer, "directory", "directory_hex", ring->directory);
     json_key(writer, "health");
-    json_string(writer, ring_health_name(ring->health));
+    json_text(writer, ring_health_name(ring->health));
     part_text(writer, "reason", "reason_hex", ring->reason);
     json_key(writer, "dead");
     if (readable)
         json_bool(writer, ring->dead);
     else
-        json_null(writer);
+        json_none(writer);
     json_key(writer, "unlinked");
     json_bool(writer, ring->unlinked);
     json_key(writer, "uid");
@@ -113,7 +113,7 @@ static void write_limited(struct json_writer *writer, const struct snapshot *sna
         json_object_begin(writer);
         part_uint(writer, "uid", user->uid);
         json_key(writer, "limit");
-        json_string(writer, user->limit);
+        json_text(writer, user->limit);
         part_uint(writer, "refused", user->refused_count);
         json_object_end(writer);
     }

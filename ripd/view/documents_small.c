@@ -18,11 +18,11 @@ int document_version(char **ret_text, size_t *ret_length)
     json_init(&writer);
     json_object_begin(&writer);
     json_key(&writer, "schema");
-    json_string(&writer, "ripd/version/1");
+    json_text(&writer, "ripd/version/1");
     json_key(&writer, "version");
-    json_string(&writer, RIP_VERSION);
+    json_text(&writer, RIP_VERSION);
     json_key(&writer, "compiler");
-    json_string(&writer, __VERSION__);
+    json_text(&writer, __VERSION__);
     json_key(&writer, "ring_format");
     json_uint(&writer, RIP_FORMAT_VERSION);
     return part_finish(&writer, ret_text, ret_length);
@@ -35,9 +35,9 @@ int document_health(const char *status, char **ret_text, size_t *ret_length)
     json_init(&writer);
     json_object_begin(&writer);
     json_key(&writer, "schema");
-    json_string(&writer, "ripd/health/1");
+    json_text(&writer, "ripd/health/1");
     json_key(&writer, "status");
-    json_string(&writer, status);
+    json_text(&writer, status);
     return part_finish(&writer, ret_text, ret_length);
 }
 
@@ -49,18 +49,18 @@ int document_problem(int status, const char *title, const char *detail, const ch
     json_init(&writer);
     json_object_begin(&writer);
     json_key(&writer, "type");
-    json_string(&writer, "about:blank");
+    json_text(&writer, "about:blank");
     json_key(&writer, "title");
-    json_string(&writer, title);
+    json_text(&writer, title);
     json_key(&writer, "status");
     json_uint(&writer, (uint64_t)status);
     if (detail != NULL) {
         json_key(&writer, "detail");
-        json_string(&writer, detail);
+        json_text(&writer, detail);
     }
     if (parameter != NULL) {
         json_key(&writer, "parameter");
-        json_string(&writer, parameter);
+        json_text(&writer, parameter);
     }
     return part_finish(&writer, ret_text, ret_length);
 }

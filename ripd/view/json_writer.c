@@ -313,7 +313,7 @@ bool json_bytes(struct json_writer *writer, const void *bytes, size_t length)
     return changed;
 }
 
-void json_string(struct json_writer *writer, const char *text)
+void json_text(struct json_writer *writer, const char *text)
 {
     json_bytes(writer, text, strlen(text));
 }
@@ -415,7 +415,7 @@ void json_bool(struct json_writer *writer, bool value)
         put_word(writer, "false", 5);
 }
 
-void json_null(struct json_writer *writer)
+void json_none(struct json_writer *writer)
 {
     put_word(writer, "null", 4);
 }

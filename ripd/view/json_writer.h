@@ -33,7 +33,7 @@ static inline void json_key(struct json_writer *writer, const char *key) /* a li
 {
     json_key_text(writer, key, strlen(key));
 }
-void json_string(struct json_writer *writer, const char *text);
+void json_text(struct json_writer *writer, const char *text);
 /* Bytes of unknown origin: invalid UTF-8 becomes U+FFFD, controls are escaped. True if anything was replaced or escaped
    as a control character: the caller adds KEY_hex. */
 bool json_bytes(struct json_writer *writer, const void *bytes, size_t length);
@@ -41,7 +41,7 @@ void json_hex(struct json_writer *writer, const void *bytes, size_t length); /* 
 void json_uint(struct json_writer *writer, uint64_t value);                  /* beyond INT64_MAX it is null */
 void json_hex_number(struct json_writer *writer, uint64_t value);            /* "0x1234" */
 void json_bool(struct json_writer *writer, bool value);
-void json_null(struct json_writer *writer);
+void json_none(struct json_writer *writer);
 void json_raw(struct json_writer *writer, const char *text, size_t length); /* a value that is JSON already */
 /* {"KEY":VALUE,MEMBERS}: an object of a number, as above, and what is JSON already. The key is not escaped. */
 void json_object_raw(struct json_writer *writer, const char *key, uint64_t value, const char *members, size_t length);

@@ -22,8 +22,8 @@ static void keep_text(struct fragments *fragments, const struct fragment_key *ke
     struct json_writer writer;
 
     json_init(&writer);
-    json_null(&writer);
-    json_string(&writer, text); /* with a comma before it */
+    json_none(&writer);
+    json_text(&writer, text); /* with a comma before it */
     fragments_keep(fragments, key, &writer, strlen("null"));
     json_done(&writer);
 }
@@ -149,7 +149,7 @@ static void test_nothing_is_kept(void **state)
     keep_text(NULL, &key, "a");
     fragments_free(NULL);
     json_init(&writer);
-    json_null(&writer);
+    json_none(&writer);
     fragments_keep(fragments, &key, &writer, writer.length); /* nothing was written */
     writer.failed = true;
     fragments_keep(fragments, &key, &writer, 0); /* it was not all written */

@@ -49,14 +49,14 @@ static void test_structure(void **state)
     json_array_begin(&writer);
     json_array_begin(&writer);
     json_array_end(&writer);
-    json_null(&writer);
+    json_none(&writer);
     json_bool(&writer, true);
     json_bool(&writer, false);
     json_object_begin(&writer);
     json_object_end(&writer);
     json_array_end(&writer);
     json_key(&writer, "c");
-    json_string(&writer, "x");
+    json_text(&writer, "x");
     json_object_end(&writer);
     assert_int_equal(writer.depth, 0);
     assert_text(&writer, "{\"a\":1,\"b\":[[],null,true,false,{}],\"c\":\"x\"}");
@@ -234,7 +234,7 @@ static void test_object_of_a_number_and_members(void **state)
         json_init(&writer);
         json_uint(&writer, values[i]);
         json_object_raw(&writer, "n", values[i], "\"a\":1", 5);
-        json_null(&writer);
+        json_none(&writer);
         snprintf(expected, sizeof(expected), "%" PRIu64 ",{\"n\":%" PRIu64 ",\"a\":1},null", values[i], values[i]);
         assert_text(&writer, expected);
     }
@@ -263,7 +263,7 @@ static void test_given_blocks(void **state)
             json_give(&writer, given, 0, BLOCK_BYTES);
         }
         if (is_long)
-            json_string(&writer, long_text);
+            json_text(&writer, long_text);
         else
             json_uint(&writer, i);
         assert_int_equal(writer.capacity == BLOCK_BYTES, i != 0 && !is_long);
