@@ -1,31 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli.h - what the subcommands of `rip` share.
+ * cli.h - what the subcommands of `rip` share: the list of them, exit statuses, flags, errors.
+ *
+ * They are in two programs. `rip` runs in front of other people's programs, so it starts fast: it holds `run` alone and
+ * executes `rip-client`, with the same arguments, for every other subcommand. rip-client links libcurl, which brings
+ * thirty libraries. A subcommand of rip-client is a row of CLIENT_COMMAND_TABLE and a file that defines cli_NAME().
  *
  * Guarantees
  *   A. A mistake on the command line is one line on stderr that names the flag, its value and what was expected, and
  *      exit status 2.
- *   B. Nothing is printed on stdout but what was asked for; if that cannot be written, the exit status says so.
+ *   B. stdout holds what was asked for and nothing else. If it cannot be written, the exit status is CLI_OUTPUT.
  */
-#ifndef RIP_CLI_H
-#define RIP_CLI_H
+#ifndef RIP_CLI_CLI_H
+#define RIP_CLI_CLI_H
 
-/* Exit statuses common to all subcommands; a subcommand's own are in its help text. */
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Exit statuses common to all subcommands; those of one subcommand are in its help text. */
 enum cli_status {
     CLI_OK = 0,
-    CLI_UNREACHABLE = 1, /* ripd does not answer */
+    CLI_UNREACHABLE = 1, /* ripd does not answer, or rip itself failed */
     CLI_USAGE = 2,
-    CLI_ANSWER = 3, /* what answers was not understood */
-    CLI_OUTPUT = 4, /* what was asked for could not be written */
+    CLI_ANSWER = 3, /* the answer is not one of ripd's */
+    CLI_OUTPUT = 4, /* output could not be written */
 };
 
-/* A subcommand: argv[0] is its own name; returns the exit status. */
+/* A subcommand: argv[0] is its name. Returns the exit status. */
 typedef int cli_function(int argc, char **argv);
 
-cli_function cli_events;
-cli_function cli_run;
+#define CLIENT_COMMAND_TABLE(X) X(events, "begins and ends of stalls, as a list or as they happen")
 
-/* One line on stderr, "rip: " in front and a newline behind. */
+cli_function cli_run;
+#define X(name, summary) cli_function cli_##name;
+CLIENT_COMMAND_TABLE(X)
+#undef X
+
+/* Writes one line to stderr: "rip: ", the text with control characters replaced, a newline. */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
+
+struct cli_flag {
+    const char *name;
+    const char *value; /* what the help calls it; NULL: the flag takes none */
+    size_t offset;     /* in the settings: of a bool if the flag takes no value, else of a const char * */
+    const char *help;
+};
+
+/* Flags and help text of a subcommand. */
+struct cli_syntax {
+    const char *name;
+    const char *usage; /* what stands above the list of flags, */
+    const char *notes; /* and below it */
+    const struct cli_flag *flags;
+    size_t flags_count;
+};
+
+/*
+ * Reads flags into settings up to "--" or the first word that is not a flag; *ret_next is the index of the word after
+ * that. False: there was a mistake, or --help was answered; *ret_status is the exit status.
+ */
+bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *ret_next, int *ret_status);
+
+/* Runs argv[1] if the table holds it. Used by main() of both programs: returns the exit status, with output flushed. */
+struct cli_command {
+    const char *name;
+    const char *summary;
+    cli_function *function;
+};
+int cli_dispatch(const struct cli_command *commands, size_t count, int argc, char **argv);
+
+/*
+ * The installed file `name`, looked for in `places`, which are relative to the directory of this executable: absolute,
+ * without links, into ret_path (PATH_MAX bytes). A moved tree works, and a build tree without installation.
+ * 0 or -ENOENT.
+ */
+int cli_find(const char *const *places, size_t count, const char *name, char *ret_path);
 
 #endif

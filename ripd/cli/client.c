@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * client.c - requests through libcurl. Touches the network, the environment for $RIPD_URL, the clock.
- */
+/* client.c - requests through libcurl. Touches the network, the environment for $RIPD_URL, and the clock. */
 #include "cli/client.h"
 
+#include <ctype.h>
+#include <curl/curl.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -11,27 +11,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/client_inside.h"
-#include "cli/curl_library.h"
+#include "os/clock.h"
+#include "util/array.h"
 
-static char error_text[CLIENT_ERROR_BYTES];
+#define URL_BYTES 2048u
+#define TARGET_BYTES 4096u
+#define ERROR_BYTES 2560u
+#define TYPE_BYTES 64u
+#define REFUSAL_BYTES_MAX 65536u /* of what comes instead of a stream */
+#define POLL_MS 1000             /* how often silence is checked */
+
+struct client {
+    CURL *handle;
+    char base[URL_BYTES];   /* before the target */
+    char socket[URL_BYTES]; /* "": TCP */
+    char shown[URL_BYTES];  /* in errors */
+};
+
+/* One request and its answer. */
+struct exchange {
+    struct client *client;
+    const struct client_stream *stream; /* NULL: a document is expected */
+    char *text;                         /* of the answer, unless it streams */
+    size_t bytes;
+    size_t room;
+    size_t bytes_max;
+    bool stopped;
+    uint64_t heard_mono_ns;
+    long status;
+    char type[TYPE_BYTES];
+};
+
+static char error_text[ERROR_BYTES];
 
 const char *client_error(void)
 {
     return error_text;
 }
 
-long client_status(const struct client *client)
-{
-    return client->status;
-}
-
-const char *client_url(const struct client *client)
-{
-    return client->shown;
-}
-
-enum client_result client_fail(enum client_result result, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static enum client_result fail(enum client_result result, const char *format, ...)
 {
     va_list arguments;
 
@@ -44,7 +62,12 @@ enum client_result client_fail(enum client_result result, const char *format, ..
     return result;
 }
 
-/* What a URL is made of: nothing that could end a line or a request, no question behind it. */
+static enum client_result fail_for_memory(void)
+{
+    return fail(CLIENT_NOT_UNDERSTOOD, "out of memory");
+}
+
+/* Whether nothing in a URL can end a line or a request, or begins a query. */
 static bool is_plain(const char *text)
 {
     for (; *text != '\0'; text++)
@@ -53,27 +76,26 @@ static bool is_plain(const char *text)
     return true;
 }
 
-/* Base and socket of a URL. False: it is none that we take. */
-static bool take_url(struct client *client, const char *url)
+/* Fills base, socket and shown. False: the URL is wrong. */
+static bool set_url(struct client *client, const char *url)
 {
-    static const char unix_scheme[] = "unix:";
     size_t length = strlen(url);
 
-    if (length >= CLIENT_URL_BYTES)
+    if (length >= URL_BYTES)
         return false;
-    if (strncmp(url, unix_scheme, sizeof(unix_scheme) - 1) == 0) {
-        if (url[sizeof(unix_scheme) - 1] != '/')
-            return false;
-        snprintf(client->socket, sizeof(client->socket), "%s", url + sizeof(unix_scheme) - 1);
+    memcpy(client->shown, url, length + 1);
+    if (strncmp(url, "unix:/", 6) == 0) {
+        memcpy(client->socket, url + 5, length - 4);
         snprintf(client->base, sizeof(client->base), "http://localhost");
         return true;
     }
     if (!is_plain(url) || (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) ||
         strchr("/:", strstr(url, "//")[2]) != NULL)
         return false;
-    while (length > 0 && url[length - 1] == '/')
+    while (url[length - 1] == '/')
         length--;
     snprintf(client->base, sizeof(client->base), "%.*s", (int)length, url);
+    snprintf(client->shown, sizeof(client->shown), "%s", client->base + (url[4] == ':' ? 7 : 0));
     return true;
 }
 
@@ -81,26 +103,20 @@ enum client_result client_new(struct client **ret_client, const char *url)
 {
     struct client *client = calloc(1, sizeof(*client));
     const char *given = url != NULL ? url : getenv("RIPD_URL");
-    const char *reason = NULL;
 
     if (client == NULL)
-        return client_fail(CLIENT_UNREACHABLE, "out of memory");
+        return fail_for_memory();
     if (given == NULL || *given == '\0')
         given = CLIENT_URL_DEFAULT;
-    snprintf(client->shown, sizeof(client->shown), "%s", given);
-    if (!take_url(client, given)) {
+    if (!set_url(client, given)) {
         client_free(client);
-        return client_fail(CLIENT_REFUSED, "%s: '%.100s': expected http://HOST:PORT, https://HOST:PORT or unix:/PATH",
-                           url != NULL ? "--url" : "RIPD_URL", given);
+        return fail(CLIENT_REFUSED, "%s: '%.100s': expected http://HOST:PORT, https://HOST:PORT or unix:/PATH",
+                    url != NULL ? "--url" : "RIPD_URL", given);
     }
-    client->curl = curl_library_load(&reason);
-    if (client->curl != NULL) {
-        client->handle = client->curl->easy_init();
-        reason = "out of memory";
-    }
+    client->handle = curl_easy_init();
     if (client->handle == NULL) {
         client_free(client);
-        return client_fail(CLIENT_UNREACHABLE, "%s", reason);
+        return fail_for_memory();
     }
     *ret_client = client;
     return CLIENT_OK;
@@ -110,127 +126,203 @@ void client_free(struct client *client)
 {
     if (client == NULL)
         return;
-    if (client->handle != NULL)
-        client->curl->easy_cleanup(client->handle);
+    curl_easy_cleanup(client->handle);
     free(client);
 }
 
-bool client_prepare(struct client *client, const char *target)
-{
-    const struct curl_library *curl = client->curl;
-    char url[CLIENT_URL_BYTES + CLIENT_TARGET_BYTES];
-    CURL *handle = client->handle;
-    int length = snprintf(url, sizeof(url), "%s%s", client->base, target);
-
-    client->status = 0;
-    return length > 0 && (size_t)length < sizeof(url) && curl->easy_setopt(handle, CURLOPT_URL, url) == CURLE_OK &&
-           (client->socket[0] == '\0' ||
-            curl->easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, client->socket) == CURLE_OK) &&
-           curl->easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-           curl->easy_setopt(handle, CURLOPT_PROXY, "") == CURLE_OK &&
-           curl->easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-           curl->easy_setopt(handle, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-           curl->easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
-           curl->easy_setopt(handle, CURLOPT_USERAGENT, "rip/" RIP_VERSION) == CURLE_OK &&
-           curl->easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, (long)CLIENT_CONNECT_MS) == CURLE_OK;
-}
-
-void client_read_head(struct client *client, char ret_type[CLIENT_TYPE_BYTES])
+static void read_head(struct exchange *exchange)
 {
     const char *type = NULL;
 
-    client->curl->easy_getinfo(client->handle, CURLINFO_RESPONSE_CODE, &client->status);
-    client->curl->easy_getinfo(client->handle, CURLINFO_CONTENT_TYPE, &type);
-    snprintf(ret_type, CLIENT_TYPE_BYTES, "%.*s", type != NULL ? (int)strcspn(type, "; ") : 0,
-             type != NULL ? type : "");
+    curl_easy_getinfo(exchange->client->handle, CURLINFO_RESPONSE_CODE, &exchange->status);
+    curl_easy_getinfo(exchange->client->handle, CURLINFO_CONTENT_TYPE, &type);
+    if (type == NULL)
+        type = "";
+    snprintf(exchange->type, sizeof(exchange->type), "%.*s", (int)strcspn(type, "; "), type);
 }
 
-enum client_result client_refusal(const struct client *client, const char *type, const char *body, size_t bytes)
+static bool is_answer(const struct exchange *exchange, const char *type)
 {
-    json_t *problem = NULL;
-    enum client_result result;
-    const char *detail = NULL;
+    return exchange->status == 200 && strcmp(exchange->type, type) == 0;
+}
 
-    if (strcmp(type, "application/problem+json") == 0)
-        problem = json_loadb(body, bytes, JSON_ALLOW_NUL, NULL);
+/* For libcurl: bytes of the answer. Not all of them: the request ends. */
+static size_t receive(char *bytes, size_t size, size_t count, void *context)
+{
+    struct exchange *exchange = context;
+    char *grown;
+
+    count *= size;
+    read_head(exchange);
+    if (exchange->stream != NULL && is_answer(exchange, "text/event-stream")) {
+        exchange->stopped = exchange->stream->take(exchange->stream->context, bytes, count) != 0;
+        exchange->heard_mono_ns = clock_mono_ns(); /* afterwards: nothing is read while bytes are taken */
+        return exchange->stopped ? 0 : count;
+    }
+    if (exchange->bytes + count > exchange->bytes_max)
+        return 0;
+    grown = array_reserve(exchange->text, &exchange->room, exchange->bytes + count, 1);
+    if (grown == NULL)
+        return 0;
+    exchange->text = grown;
+    memcpy(grown + exchange->bytes, bytes, count);
+    exchange->bytes += count;
+    return count;
+}
+
+static bool prepare(struct exchange *exchange, const char *target, const struct curl_slist *fields)
+{
+    const struct client *client = exchange->client;
+    char url[URL_BYTES + TARGET_BYTES];
+    CURL *handle = client->handle;
+    int length = snprintf(url, sizeof(url), "%s%s", client->base, target);
+
+    curl_easy_reset(handle);
+    return length > 0 && (size_t)length < sizeof(url) && curl_easy_setopt(handle, CURLOPT_URL, url) == CURLE_OK &&
+           (client->socket[0] == '\0' ||
+            curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, client->socket) == CURLE_OK) &&
+           curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_PROXY, "") == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_USERAGENT, "rip/" RIP_VERSION) == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, CLIENT_CONNECT_MS) == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, exchange->stream != NULL ? 0 : CLIENT_ANSWER_MS) == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_HTTPHEADER, fields) == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_WRITEDATA, exchange) == CURLE_OK;
+}
+
+/* What the answer says instead of what was expected. */
+static enum client_result refusal(const struct exchange *exchange)
+{
+    const char *shown = exchange->client->shown, *detail = NULL;
+    enum client_result result = exchange->status >= 500 ? CLIENT_UNREACHABLE : CLIENT_REFUSED;
+    json_t *problem = NULL;
+
+    if (strcmp(exchange->type, "application/problem+json") == 0)
+        problem = json_loadb(exchange->text, exchange->bytes, JSON_ALLOW_NUL, NULL);
     if (json_unpack(problem, "{s:s}", "detail", &detail) == 0)
-        result = client_fail(CLIENT_REFUSED, "%s: %s", client->shown, detail);
+        fail(result, "%s: %s", shown, detail);
     else
-        result = client_fail(CLIENT_NOT_UNDERSTOOD, "%s: not an answer of ripd's: status %ld, %s", client->shown,
-                             client->status, *type != '\0' ? type : "of no type");
+        result =
+            fail(result == CLIENT_REFUSED ? CLIENT_NOT_UNDERSTOOD : result,
+                 "%s: the answer is not one of ripd's: status %ld, type '%s'", shown, exchange->status, exchange->type);
     json_decref(problem);
     return result;
 }
 
-int client_buffer_add(struct client_buffer *buffer, const char *bytes, size_t count)
+/* How a request ended that libcurl ended with code. CLIENT_OK: the body of a document is in text. */
+static enum client_result conclude(const struct exchange *exchange, CURLcode code)
 {
-    if (buffer->bytes + count > buffer->bytes_max)
-        return -EMSGSIZE;
-    if (buffer->bytes + count > buffer->room) {
-        size_t room = (buffer->bytes + count) * 2;
-        char *grown = realloc(buffer->text, room);
+    const char *shown = exchange->client->shown, *reason = curl_easy_strerror(code);
+    long error = 0;
 
-        if (grown == NULL)
-            return -ENOMEM;
-        buffer->text = grown;
-        buffer->room = room;
+    if (exchange->stopped)
+        return CLIENT_STOPPED;
+    if (code == CURLE_WRITE_ERROR)
+        return fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is too large", shown);
+    if (code == CURLE_COULDNT_CONNECT && curl_easy_getinfo(exchange->client->handle, CURLINFO_OS_ERRNO, &error) == 0 &&
+        error != 0)
+        reason = strerror((int)error);
+    if (code != CURLE_OK)
+        return fail(CLIENT_UNREACHABLE, "ripd does not answer on %s (%c%s)%s", shown, tolower((unsigned char)*reason),
+                    reason + 1, code == CURLE_COULDNT_CONNECT ? ". Is it running? systemctl status ripd" : "");
+    if (exchange->stream != NULL && is_answer(exchange, "text/event-stream"))
+        return fail(CLIENT_UNREACHABLE, "ripd on %s has ended the stream", shown);
+    if (exchange->stream != NULL || !is_answer(exchange, "application/json"))
+        return refusal(exchange);
+    return CLIENT_OK;
+}
+
+static enum client_result turn(struct exchange *exchange, CURLM *multi)
+{
+    const struct client_stream *stream = exchange->stream;
+    struct curl_waitfd stop = {.fd = stream != NULL ? stream->stop_descriptor : -1, .events = CURL_WAIT_POLLIN};
+
+    for (;;) {
+        int running = 0, left;
+        CURLMcode code = curl_multi_perform(multi, &running);
+        const CURLMsg *message = curl_multi_info_read(multi, &left);
+
+        if (message != NULL && message->msg == CURLMSG_DONE) {
+            read_head(exchange);
+            return conclude(exchange, message->data.result);
+        }
+        if (code == CURLM_OK)
+            code = curl_multi_poll(multi, &stop, stop.fd >= 0 ? 1 : 0, POLL_MS, NULL);
+        if (code != CURLM_OK)
+            return fail(CLIENT_UNREACHABLE, "%s: %s", exchange->client->shown, curl_multi_strerror(code));
+        if (stop.revents != 0)
+            return CLIENT_STOPPED;
+        if (stream != NULL && clock_mono_ns() - exchange->heard_mono_ns > stream->silence_ns)
+            return fail(CLIENT_UNREACHABLE, "ripd does not answer on %s (silence)", exchange->client->shown);
     }
-    memcpy(buffer->text + buffer->bytes, bytes, count);
-    buffer->bytes += count;
-    return 0;
 }
 
-static size_t collect(char *bytes, size_t size, size_t count, void *context)
+/* fields, the header's, are freed. NULL: there was no memory for them. */
+static enum client_result perform(struct exchange *exchange, const char *target, struct curl_slist *fields)
 {
-    return client_buffer_add(context, bytes, size * count) == 0 ? size * count : 0;
+    CURLM *multi = curl_multi_init();
+    enum client_result result = fail_for_memory();
+
+    exchange->heard_mono_ns = clock_mono_ns();
+    if (multi != NULL && fields != NULL && prepare(exchange, target, fields) &&
+        curl_multi_add_handle(multi, exchange->client->handle) == CURLM_OK) {
+        result = turn(exchange, multi);
+        curl_multi_remove_handle(multi, exchange->client->handle);
+    }
+    if (multi != NULL)
+        curl_multi_cleanup(multi);
+    curl_slist_free_all(fields);
+    return result;
 }
 
-static enum client_result parse_document(const struct client *client, const struct client_buffer *buffer,
-                                         const char *name, json_t **ret_document)
+enum client_result client_get_list(struct client *client, const char *target, const char *name, json_t **ret_document)
 {
-    json_t *document = json_loadb(buffer->text, buffer->bytes, JSON_ALLOW_NUL, NULL);
+    struct exchange exchange = {.client = client, .bytes_max = CLIENT_ANSWER_BYTES_MAX};
+    enum client_result result = perform(&exchange, target, curl_slist_append(NULL, "Accept: application/json"));
     char expected[64];
     const char *schema;
+    json_t *document = NULL;
 
-    snprintf(expected, sizeof(expected), "ripd/%s/1", name);
-    if (json_unpack(document, "{s:s}", "schema", &schema) == 0 && strcmp(schema, expected) == 0) {
-        *ret_document = document;
-        return CLIENT_OK;
+    if (result == CLIENT_OK) {
+        document = json_loadb(exchange.text, exchange.bytes, JSON_ALLOW_NUL, NULL);
+        snprintf(expected, sizeof(expected), "ripd/%s/1", name);
+        if (json_unpack(document, "{s:s}", "schema", &schema) != 0 || strcmp(schema, expected) != 0 ||
+            !json_is_array(json_object_get(document, name))) {
+            json_decref(document);
+            result = fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is not one of ripd's: expected the schema %s",
+                          client->shown, expected);
+        }
     }
-    json_decref(document);
-    return client_fail(CLIENT_NOT_UNDERSTOOD, "%s: not an answer of ripd's: expected the schema %s", client->shown,
-                       expected);
+    if (result == CLIENT_OK)
+        *ret_document = document;
+    free(exchange.text);
+    return result;
 }
 
-enum client_result client_get(struct client *client, const char *target, const char *name, json_t **ret_document)
+enum client_result client_follow(struct client *client, const struct client_stream *stream)
 {
-    const struct curl_library *curl = client->curl;
-    struct client_buffer buffer = {.bytes_max = CLIENT_ANSWER_BYTES_MAX};
-    char type[CLIENT_TYPE_BYTES];
+    struct exchange exchange = {.client = client, .stream = stream, .bytes_max = REFUSAL_BYTES_MAX};
+    struct curl_slist *fields = curl_slist_append(NULL, "Accept: text/event-stream"), *more;
     enum client_result result;
-    CURLcode code = CURLE_OUT_OF_MEMORY;
+    char text[128];
 
-    if (client_prepare(client, target) &&
-        curl->easy_setopt(client->handle, CURLOPT_WRITEFUNCTION, collect) == CURLE_OK &&
-        curl->easy_setopt(client->handle, CURLOPT_WRITEDATA, &buffer) == CURLE_OK &&
-        curl->easy_setopt(client->handle, CURLOPT_TIMEOUT_MS, (long)CLIENT_ANSWER_MS) == CURLE_OK)
-        code = curl->easy_perform(client->handle);
-    client_read_head(client, type);
-    if (code == CURLE_WRITE_ERROR)
-        result = client_fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is too large", client->shown);
-    else if (code != CURLE_OK)
-        result = client_fail(CLIENT_UNREACHABLE, "%s: %s", client->shown, curl->easy_strerror(code));
-    else if (client->status != 200 || strcmp(type, "application/json") != 0)
-        result = client_refusal(client, type, buffer.text, buffer.bytes);
-    else
-        result = parse_document(client, &buffer, name, ret_document);
-    free(buffer.text);
+    if (fields != NULL && stream->last_event_id != NULL && *stream->last_event_id != '\0') {
+        snprintf(text, sizeof(text), "Last-Event-ID: %s", stream->last_event_id);
+        more = curl_slist_append(fields, text);
+        if (more == NULL)
+            curl_slist_free_all(fields);
+        fields = more;
+    }
+    result = perform(&exchange, stream->target, fields);
+    free(exchange.text);
     return result;
 }
 
 int client_target_add(char *target, size_t size, const char *name, const char *value)
 {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
     size_t length = strlen(target);
     int added = snprintf(target + length, size - length, "%c%s=", strchr(target, '?') != NULL ? '&' : '?', name);
 
@@ -238,10 +330,11 @@ int client_target_add(char *target, size_t size, const char *name, const char *v
         return -ENAMETOOLONG;
     for (length += (size_t)added; *value != '\0'; value++) {
         unsigned char byte = (unsigned char)*value;
+        bool plain = byte < 0x80 && (isalnum(byte) || strchr("-._~", byte) != NULL);
 
         if (size - length < sizeof("%ff"))
             return -ENAMETOOLONG;
-        length += (size_t)snprintf(target + length, size - length, strchr(plain, byte) != NULL ? "%c" : "%%%02X", byte);
+        length += (size_t)snprintf(target + length, size - length, plain ? "%c" : "%%%02X", byte);
     }
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_stream.c - lines, their fields, and what an empty one completes. Pure. */
+/* event_stream.c - lines, their fields, and what an empty line completes. Pure. */
 #include "cli/event_stream.h"
 
 #include <errno.h>
@@ -7,72 +7,64 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 void event_stream_init(struct event_stream *stream)
 {
-    *stream = (struct event_stream){.line = NULL};
+    *stream = (struct event_stream){.has_data = false};
 }
 
 void event_stream_done(struct event_stream *stream)
 {
-    free(stream->line);
-    free(stream->data);
+    free(stream->line.text);
+    free(stream->data.text);
 }
 
-/* Room for one byte more than that, for a terminator. */
-static int append(char **text, size_t *bytes, size_t *room, const char *more, size_t more_bytes)
+/* Keeps the text terminated. */
+static int append(struct event_stream_text *text, const char *more, size_t more_bytes)
 {
-    size_t needed = *bytes + more_bytes + 1;
+    size_t needed = text->bytes + more_bytes + 1;
+    char *grown;
 
     if (needed > EVENT_STREAM_BYTES_MAX)
         return -EMSGSIZE;
-    if (needed > *room) {
-        size_t larger = needed < 4096 ? 4096 : needed * 2;
-        char *grown = realloc(*text, larger);
-
-        if (grown == NULL)
-            return -ENOMEM;
-        *text = grown;
-        *room = larger;
-    }
+    grown = array_reserve(text->text, &text->room, needed, 1);
+    if (grown == NULL)
+        return -ENOMEM;
+    text->text = grown;
     if (more_bytes != 0)
-        memcpy(*text + *bytes, more, more_bytes);
-    *bytes += more_bytes;
-    (*text)[*bytes] = '\0';
+        memcpy(grown + text->bytes, more, more_bytes);
+    text->bytes += more_bytes;
+    grown[text->bytes] = '\0';
     return 0;
-}
-
-static bool is_field(const char *line, size_t name_bytes, const char *name)
-{
-    return strlen(name) == name_bytes && memcmp(line, name, name_bytes) == 0;
 }
 
 static int take_data(struct event_stream *stream, const char *value, size_t bytes)
 {
-    int status = stream->has_data ? append(&stream->data, &stream->data_bytes, &stream->data_room, "\n", 1) : 0;
+    int status = stream->has_data ? append(&stream->data, "\n", 1) : 0;
 
     stream->has_data = true;
-    return status != 0 ? status : append(&stream->data, &stream->data_bytes, &stream->data_room, value, bytes);
+    return status != 0 ? status : append(&stream->data, value, bytes);
 }
 
-static int take_field(struct event_stream *stream)
+static int take_line(struct event_stream *stream)
 {
-    const char *line = stream->line;
-    const char *colon = memchr(line, ':', stream->line_bytes);
-    size_t name_bytes = colon != NULL ? (size_t)(colon - line) : stream->line_bytes;
-    const char *value = colon != NULL ? colon + 1 : line + stream->line_bytes;
-    size_t bytes;
+    const char *line = stream->line.text, *end = line + stream->line.bytes;
+    const char *colon = memchr(line, ':', stream->line.bytes);
+    const char *value = colon != NULL ? colon + 1 : end;
+    size_t name_bytes = (size_t)((colon != NULL ? colon : end) - line), bytes;
 
-    if (colon != NULL && *value == ' ')
+    if (value < end && *value == ' ')
         value++;
-    bytes = (size_t)(line + stream->line_bytes - value);
-    if (is_field(line, name_bytes, "data"))
+    bytes = (size_t)(end - value);
+    if (name_bytes == 4 && memcmp(line, "data", 4) == 0)
         return take_data(stream, value, bytes);
-    if (is_field(line, name_bytes, "event")) {
+    if (name_bytes == 5 && memcmp(line, "event", 5) == 0) {
         if (bytes >= EVENT_STREAM_KIND_BYTES)
             bytes = EVENT_STREAM_KIND_BYTES - 1;
         memcpy(stream->kind, value, bytes);
         stream->kind[bytes] = '\0';
-    } else if (is_field(line, name_bytes, "id") && bytes < EVENT_STREAM_ID_BYTES &&
+    } else if (name_bytes == 2 && memcmp(line, "id", 2) == 0 && bytes < EVENT_STREAM_ID_BYTES &&
                memchr(value, '\0', bytes) == NULL) {
         memcpy(stream->id, value, bytes);
         stream->id[bytes] = '\0';
@@ -85,48 +77,39 @@ static int complete(struct event_stream *stream, event_stream_function *take, vo
     struct event_stream_item item = {
         .id = stream->id,
         .kind = stream->kind[0] != '\0' ? stream->kind : "message",
-        .data = stream->has_data ? stream->data : NULL,
-        .data_bytes = stream->has_data ? stream->data_bytes : 0,
+        .data = stream->has_data ? stream->data.text : NULL,
+        .data_bytes = stream->data.bytes,
     };
     int status = take(context, &item);
 
     stream->has_data = false;
-    stream->data_bytes = 0;
+    stream->data.bytes = 0;
     stream->kind[0] = '\0';
-    return status;
-}
-
-static int end_line(struct event_stream *stream, event_stream_function *take, void *context)
-{
-    int status = stream->line_bytes != 0 ? take_field(stream) : complete(stream, take, context);
-
-    stream->line_bytes = 0;
     return status;
 }
 
 int event_stream_push(struct event_stream *stream, const char *bytes, size_t count, event_stream_function *take,
                       void *context)
 {
+    const char *end = bytes + count;
     int status = 0;
 
-    for (size_t at = 0; at < count && status == 0;) {
-        size_t end = at;
+    while (bytes < end && status == 0) {
+        const char *at = bytes;
 
-        if (stream->after_return && bytes[at] == '\n') {
-            stream->after_return = false;
-            at++;
-            continue;
-        }
+        if (stream->after_return && *at == '\n')
+            bytes = ++at;
         stream->after_return = false;
-        while (end < count && bytes[end] != '\n' && bytes[end] != '\r')
-            end++;
-        status = append(&stream->line, &stream->line_bytes, &stream->line_room, bytes + at, end - at);
-        if (status == 0 && end < count) {
-            stream->after_return = bytes[end] == '\r';
-            status = end_line(stream, take, context);
-            end++;
-        }
-        at = end;
+        while (at < end && *at != '\n' && *at != '\r')
+            at++;
+        status = append(&stream->line, bytes, (size_t)(at - bytes));
+        bytes = at;
+        if (status != 0 || at == end)
+            continue;
+        bytes++;
+        stream->after_return = *at == '\r';
+        status = stream->line.bytes != 0 ? take_line(stream) : complete(stream, take, context);
+        stream->line.bytes = 0;
     }
     return status;
 }

@@ -1,131 +1,95 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events.c - `rip events`: begins and ends of stalls, as ripd tells them. Flags and help; the rest is in events_*.c.
+ * events.c - `rip events`: begins and ends of stalls, as a list, as they happen, or handed to a command.
+ *
+ * Guarantees
+ *   A. A wrong flag or value is refused before ripd is asked, by the rules of ripd itself.
+ *   B. --follow reconnects with the id of the last event it has handled: it gets every event that ripd still holds, and
+ *      reports those that ripd no longer holds.
+ *   C. With --state the id is stored when its event has been handled, not before: across restarts every event reaches
+ *      the command at least once, and twice only if the follower was stopped in the middle of it.
+ *   D. While a command runs nothing is read: ripd's history is the queue. If ripd drops the stream meanwhile, B holds.
+ *   E. One command runs at a time, for COMMAND_LIMIT_NS at most; its process group ends with it.
  */
-#include "cli/events.h"
-
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/client.h"
+#include "cli/event_id.h"
+#include "cli/event_stream.h"
+#include "cli/table.h"
+#include "os/clock.h"
+#include "os/spawn.h"
+#include "util/time_limit.h"
+#include "view/query_parse.h"
 
-const char *const events_filter_names[6] = {"ring", "name", "pid", "cause", "min_ms", "kind"};
+#define TARGET_BYTES 4096u
+#define COMMAND_LIMIT_NS UINT64_C(30000000000) /* then SIGTERM to its process group, */
+#define COMMAND_GRACE_NS UINT64_C(5000000000)  /* then SIGKILL */
+#define COMMAND_POLL_MS 100                    /* where no descriptor reports its end */
+#define SILENCE_NS UINT64_C(60000000000)       /* ripd sends a comment every 15 s */
+#define BACKOFF_NS UINT64_C(250000000)         /* before the first reconnection; doubles */
+#define BACKOFF_MAX_NS UINT64_C(10000000000)
 
-#define IN(field) offsetof(struct events_settings, field)
+/* Parameters of /events, each a flag of the same name. */
+enum parameter { RING, NAME, PID, CAUSE, MIN_MS, KIND, LIMIT, PARAMETER_COUNT };
+static const char *const parameter_names[] = {"ring", "name", "pid", "cause", "min_ms", "kind", "limit"};
+#define PARAMETERS                                                                                                     \
+    (PARAMETER_RING | PARAMETER_NAME | PARAMETER_PID | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_KIND |           \
+     PARAMETER_LIMIT)
 
-static const struct flag {
-    const char *name;
-    const char *value; /* NULL: takes none, and the field is a bool */
-    size_t offset;
-    const char *help;
-} flags[] = {
+/* NULL: not given. */
+struct settings {
+    const char *url;
+    const char *since_id;
+    const char *command;
+    const char *state;
+    const char *values[PARAMETER_COUNT];
+    bool json;
+    bool follow;
+};
+
+#define IN(field) offsetof(struct settings, field)
+static const struct cli_flag flags[] = {
     {"--url", "URL", IN(url), "http://HOST:PORT or unix:/PATH; else $RIPD_URL, else " CLIENT_URL_DEFAULT},
     {"--json", NULL, IN(json), "one JSON object on a line for each event"},
-    {"--limit", "N", IN(limit), "at most the newest N of them (default 100, at most 10000); not with --follow"},
-    {"--follow", NULL, IN(follow), "events as they happen, from now on, or after --since-id; comes back when cut off"},
-    {"--since-id", "ID", IN(since_id), "only what came after the event EPOCH-SEQUENCE"},
+    {"--limit", "N", IN(values[LIMIT]), "at most the newest N (default 100, at most 10000); not with --follow"},
+    {"--follow", NULL, IN(follow), "events as they happen, from now on or after --since-id; reconnects"},
+    {"--since-id", "ID", IN(since_id), "only events after EPOCH-SEQUENCE"},
     {"--exec", "CMD", IN(command), "with --follow: run by /bin/sh for each event, its JSON on standard input"},
-    {"--state", "FILE", IN(state), "with --follow: keeps the last ID there, and goes on after it when run again"},
-    {"--ring", "NAME", IN(filters[0]), "of this ring"},
-    {"--name", "GLOB", IN(filters[1]), "of ids with such a name"},
-    {"--pid", "PID", IN(filters[2]), "of this process"},
-    {"--cause", "CAUSE", IN(filters[3]), "of this cause; of any other with a leading '!'"},
-    {"--min-ms", "MS", IN(filters[4]), "of stalls at least that long"},
-    {"--kind", "KIND", IN(filters[5]), "begin or end"},
+    {"--state", "FILE", IN(state), "with --follow: keeps the last ID there, and continues after it when run again"},
+    {"--ring", "NAME", IN(values[RING]), "of this ring"},
+    {"--name", "GLOB", IN(values[NAME]), "of ids whose name matches"},
+    {"--pid", "PID", IN(values[PID]), "of this process"},
+    {"--cause", "CAUSE", IN(values[CAUSE]), "of this cause; with a leading '!', of any other"},
+    {"--min-ms", "MS", IN(values[MIN_MS]), "of stalls at least that long"},
+    {"--kind", "KIND", IN(values[KIND]), "begin or end"},
 };
-#define FLAG_COUNT (sizeof(flags) / sizeof(flags[0]))
 
-static void print_help(FILE *stream)
-{
-    fputs("usage: rip events [FLAG...]\n"
-          "\n"
-          "Begins and ends of stalls that ripd has seen, oldest first.\n"
-          "\n",
-          stream);
-    for (size_t i = 0; i < FLAG_COUNT; i++)
-        fprintf(stream, "  %-10s %-5s %s\n", flags[i].name, flags[i].value != NULL ? flags[i].value : "",
-                flags[i].help);
-    fputs("\n"
-          "exit status: 0, also when stopped by a signal; 1 ripd could not be reached; 2 a wrong flag or a question "
-          "that\n"
-          "ripd refuses; 3 its answer was not understood; 4 output or state could not be written\n",
-          stream);
-}
+static const struct cli_syntax syntax = {
+    .name = "events",
+    .usage = "usage: rip events [FLAG...]\n"
+             "\n"
+             "Begins and ends of stalls that ripd has seen, oldest first.\n"
+             "\n",
+    .notes =
+        "\n"
+        "exit status: 0, also when stopped by a signal; 1 ripd does not answer; 2 wrong flag, or a request that ripd\n"
+        "refuses; 3 the answer is not one of ripd's; 4 output or state could not be written\n",
+    .flags = flags,
+    .flags_count = sizeof(flags) / sizeof(flags[0]),
+};
 
-/* How many words of argv the flag at argv[0] takes: 1 or 2; 0 after an error message. */
-static int take_flag(int argc, char **argv, struct events_settings *settings)
-{
-    const char *equals = strchr(argv[0], '=');
-    size_t length = equals != NULL ? (size_t)(equals - argv[0]) : strlen(argv[0]);
-
-    for (size_t i = 0; i < FLAG_COUNT; i++) {
-        void *field = (char *)settings + flags[i].offset;
-
-        if (strlen(flags[i].name) != length || memcmp(flags[i].name, argv[0], length) != 0)
-            continue;
-        if (flags[i].value == NULL && equals != NULL) {
-            cli_error("events: %s: takes no value", flags[i].name);
-            return 0;
-        }
-        if (flags[i].value != NULL && equals == NULL && argc < 2) {
-            cli_error("events: %s: expected a value: %s %s", flags[i].name, flags[i].name, flags[i].value);
-            return 0;
-        }
-        if (flags[i].value == NULL)
-            *(bool *)field = true;
-        else
-            *(const char **)field = equals != NULL ? equals + 1 : argv[1];
-        return flags[i].value != NULL && equals == NULL ? 2 : 1;
-    }
-    cli_error("events: %.*s: unknown flag or word; `rip events --help` lists them", (int)(length < 100 ? length : 100),
-              argv[0]);
-    return 0;
-}
-
-/* False, after one line on stderr: the flags do not go together. */
-static bool check(const struct events_settings *settings)
-{
-    uint64_t sequence;
-
-    if (settings->since_id != NULL && !events_id_valid(settings->since_id, &sequence)) {
-        cli_error("events: --since-id: '%.64s' is no id; expected EPOCH-SEQUENCE, 16 hexadecimal digits and a number",
-                  settings->since_id);
-        return false;
-    }
-    if (!settings->follow && (settings->command != NULL || settings->state != NULL)) {
-        cli_error("events: %s: expected together with --follow", settings->command != NULL ? "--exec" : "--state");
-        return false;
-    }
-    if ((settings->command != NULL && *settings->command == '\0') ||
-        (settings->state != NULL && *settings->state == '\0')) {
-        cli_error("events: %s: expected something",
-                  settings->state != NULL && *settings->state == '\0' ? "--state" : "--exec");
-        return false;
-    }
-    if (settings->follow && settings->limit != NULL) {
-        cli_error("events: --limit: expected without --follow");
-        return false;
-    }
-    return true;
-}
-
-bool events_target(const struct events_settings *settings, char *target)
-{
-    snprintf(target, EVENTS_TARGET_BYTES, "/events");
-    for (size_t i = 0; i < sizeof(events_filter_names) / sizeof(events_filter_names[0]); i++)
-        if (settings->filters[i] != NULL &&
-            client_target_add(target, EVENTS_TARGET_BYTES, events_filter_names[i], settings->filters[i]) != 0)
-            goto too_long;
-    if (settings->limit != NULL && client_target_add(target, EVENTS_TARGET_BYTES, "limit", settings->limit) != 0)
-        goto too_long;
-    return true;
-too_long:
-    cli_error("events: the filters are too long; expected at most %u bytes of them", EVENTS_TARGET_BYTES);
-    return false;
-}
-
-int events_status(enum client_result result)
+/* The exit status for a result, after an error message. */
+static int status_of(enum client_result result)
 {
     static const int statuses[] = {
         [CLIENT_OK] = CLI_OK,         [CLIENT_UNREACHABLE] = CLI_UNREACHABLE,
@@ -138,32 +102,530 @@ int events_status(enum client_result result)
     return statuses[result];
 }
 
-int cli_events(int argc, char **argv)
+/* False after an error message: a flag's value is wrong, or flags contradict each other. */
+static bool check_flags(const struct settings *settings)
 {
-    struct events_settings settings = {.url = NULL};
-    struct client *client;
-    enum client_result result;
+    uint64_t sequence;
+    const struct {
+        bool wrong;
+        const char *message;
+    } faults[] = {
+        {settings->command != NULL && *settings->command == '\0', "--exec: expected a command"},
+        {settings->state != NULL && *settings->state == '\0', "--state: expected a file"},
+        {settings->command != NULL && !settings->follow, "--exec: expected together with --follow"},
+        {settings->state != NULL && !settings->follow, "--state: expected together with --follow"},
+        {settings->values[LIMIT] != NULL && settings->follow, "--limit: expected without --follow"},
+    };
+
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+        if (faults[i].wrong) {
+            cli_error("events: %s", faults[i].message);
+            return false;
+        }
+    if (settings->since_id == NULL || event_id_parse(settings->since_id, &sequence))
+        return true;
+    cli_error("events: --since-id: '%.64s' is not an id; expected EPOCH-SEQUENCE, 16 hexadecimal digits and a number",
+              settings->since_id);
+    return false;
+}
+
+/* /events with its parameters into target (TARGET_BYTES). False after an error message: ripd would refuse them. */
+static bool make_target(const struct settings *settings, char *target)
+{
+    struct query_error error;
+    struct query query;
+    const char *text;
+
+    snprintf(target, TARGET_BYTES, "/events");
+    for (size_t i = 0; i < PARAMETER_COUNT; i++)
+        if (settings->values[i] != NULL &&
+            client_target_add(target, TARGET_BYTES, parameter_names[i], settings->values[i]) != 0) {
+            cli_error("events: the values of flags are too long; expected at most %u bytes", TARGET_BYTES);
+            return false;
+        }
+    text = strchr(target, '?');
+    if (query_parse(text != NULL ? text + 1 : NULL, PARAMETERS, &query, &error) == 0)
+        return true;
+    for (char *at = error.parameter; *at != '\0'; at++)
+        if (*at == '_')
+            *at = '-';
+    cli_error("events: --%s %s", error.parameter, error.detail);
+    return false;
+}
+
+/* ---- what is printed of an event ---- */
+
+enum column { COLUMN_TIME, COLUMN_EVENT, COLUMN_RING, COLUMN_ID, COLUMN_NAME, COLUMN_CAUSE, COLUMN_FOR, COLUMN_WHERE };
+#define COLUMN_COUNT (COLUMN_WHERE + 1)
+
+static const struct table_column columns[] = {
+    [COLUMN_TIME] = {"TIME", 20, 24, false}, [COLUMN_EVENT] = {"EVENT", 5, 12, false},
+    [COLUMN_RING] = {"RING", 16, 24, false}, [COLUMN_ID] = {"ID", 8, 10, true},
+    [COLUMN_NAME] = {"NAME", 16, 24, false}, [COLUMN_CAUSE] = {"CAUSE", 10, 15, false},
+    [COLUMN_FOR] = {"FOR", 7, 10, true},     [COLUMN_WHERE] = {"WHERE", 0, TEXT_ANY_COLUMNS, false},
+};
+
+/* "2026-11-20T09:41:07.120Z" without the fraction. */
+static void fill_time(struct table_cell *cell, const json_t *value)
+{
+    const char *text = json_string_value(value);
+
+    if (text != NULL && strlen(text) == 24 && text[19] == '.')
+        table_cell_format(cell, "%.19sZ", text);
+    else
+        table_cell_string(cell, value);
+}
+
+/* "begin", "end", or "end:gone" if the id did not just move on. */
+static void fill_event(struct table_cell *cell, const json_t *event)
+{
+    const char *kind = json_string_value(json_object_get(event, "kind"));
+    const char *reason = json_string_value(json_object_get(event, "reason"));
+
+    if (kind == NULL || reason == NULL || strcmp(reason, "moved") == 0)
+        table_cell_string(cell, json_object_get(event, "kind"));
+    else
+        table_cell_format(cell, "%s:%s", kind, reason);
+    if (kind != NULL)
+        cell->colour = strcmp(kind, "begin") == 0 ? TABLE_RED : strcmp(kind, "end") == 0 ? TABLE_GREEN : NULL;
+}
+
+static void fill_duration(struct table_cell *cell, const json_t *event)
+{
+    const json_t *lasted = json_object_get(event, "lasted_ms");
+    const json_t *value = json_is_integer(lasted) ? lasted : json_object_get(event, "frozen_for_ms");
+    long long ms = json_integer_value(value), seconds = ms / 1000;
+
+    if (!json_is_integer(value) || ms < 0)
+        table_cell_format(cell, "-");
+    else if (seconds < 60)
+        table_cell_format(cell, "%lld.%llds", seconds, ms % 1000 / 100);
+    else if (seconds < 3600)
+        table_cell_format(cell, "%lldm%02llds", seconds / 60, seconds % 60);
+    else
+        table_cell_format(cell, "%lldh%02lldm", seconds / 3600, seconds / 60 % 60);
+}
+
+static void fill_where(struct table_cell *cell, const json_t *location)
+{
+    const char *function = json_string_value(json_object_get(location, "function"));
+    const char *file = json_string_value(json_object_get(location, "file"));
+    const char *module = json_string_value(json_object_get(location, "module"));
+    const char *offset = json_string_value(json_object_get(location, "offset"));
+    const json_t *line = json_object_get(location, "line");
+
+    if (function != NULL && file != NULL && json_is_integer(line))
+        table_cell_format(cell, "%s, %s:%" JSON_INTEGER_FORMAT, function, file, json_integer_value(line));
+    else if (function != NULL)
+        table_cell_format(cell, "%s (%s)", function, module != NULL ? module : "-");
+    else if (module != NULL && offset != NULL)
+        table_cell_format(cell, "%s+%s", module, offset);
+    else
+        table_cell_format(cell, "-");
+}
+
+static void fill_row(struct table_cell cells[COLUMN_COUNT], const json_t *event)
+{
+    const json_t *id = json_object_get(event, "id");
+
+    fill_time(&cells[COLUMN_TIME], json_object_get(event, "at"));
+    fill_event(&cells[COLUMN_EVENT], event);
+    table_cell_string(&cells[COLUMN_RING], json_object_get(event, "ring"));
+    table_cell_format(&cells[COLUMN_ID], json_is_integer(id) ? "%" JSON_INTEGER_FORMAT : "-", json_integer_value(id));
+    table_cell_string(&cells[COLUMN_NAME], json_object_get(event, "name"));
+    table_cell_string(&cells[COLUMN_CAUSE], json_object_get(event, "cause"));
+    fill_duration(&cells[COLUMN_FOR], event);
+    fill_where(&cells[COLUMN_WHERE], json_object_get(event, "location"));
+}
+
+/* For jansson, which escapes every control character but this one. */
+static int print_escaped(const char *bytes, size_t count, void *context)
+{
+    (void)context;
+    for (size_t i = 0; i < count; i++)
+        if ((bytes[i] == 0x7f ? fputs("\\u007f", stdout) : putchar(bytes[i])) == EOF)
+            return -1;
+    return 0;
+}
+
+static void print_event(const struct table *table, const json_t *event, bool json)
+{
+    struct table_cell cells[COLUMN_COUNT];
+
+    if (!json) {
+        fill_row(cells, event);
+        table_print(table, cells);
+        return;
+    }
+    /* Characters that are harmless in a file may not be on a terminal. */
+    json_dump_callback(event, print_escaped, NULL,
+                       JSON_COMPACT | (table->style.columns != TEXT_ANY_COLUMNS ? JSON_ENSURE_ASCII : 0));
+    putchar('\n');
+}
+
+/* ---- the list ---- */
+
+/* Removes the events up to since_id. Warns if that id is of another history. */
+static void remove_older(json_t *events, const char *epoch, const char *since_id)
+{
+    uint64_t since = 0;
+
+    if (!event_id_parse(since_id, &since))
+        return;
+    if (epoch == NULL || strncasecmp(since_id, epoch, strlen(epoch)) != 0) {
+        cli_error("events: --since-id: '%s' is of another history; all events that ripd holds follow", since_id);
+        return;
+    }
+    for (size_t i = json_array_size(events); i-- > 0;)
+        if (json_integer_value(json_object_get(json_array_get(events, i), "sequence")) <= (json_int_t)since)
+            json_array_remove(events, i);
+}
+
+static int list(struct client *client, const struct settings *settings, const char *target)
+{
+    struct table_cell cells[COLUMN_COUNT];
+    json_t *document = NULL, *events;
+    json_int_t older;
+    struct table table;
+    size_t returned;
+    enum client_result result = client_get_list(client, target, "events", &document);
+
+    if (result != CLIENT_OK)
+        return status_of(result);
+    events = json_object_get(document, "events");
+    returned = json_array_size(events);
+    older = json_integer_value(json_object_get(document, "total")) - (json_int_t)returned;
+    if (settings->since_id != NULL)
+        remove_older(events, json_string_value(json_object_get(document, "epoch")), settings->since_id);
+    if (older > 0 && returned == json_array_size(events))
+        cli_error("events: %" JSON_INTEGER_FORMAT " older events are not shown; --limit shows more", older);
+    table_init(&table, columns, COLUMN_COUNT, true);
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        fill_row(cells, json_array_get(events, i));
+        table_fit(&table, cells);
+    }
+    if (!settings->json && json_array_size(events) != 0)
+        table_print_titles(&table);
+    for (size_t i = json_array_size(events); i-- > 0;) /* the list is newest first */
+        print_event(&table, json_array_get(events, i), settings->json);
+    json_decref(document);
+    return CLI_OK;
+}
+
+/* ---- the command of --exec ---- */
+
+enum command_result {
+    COMMAND_DONE,    /* it ended, or was ended because it took too long; failures are reported */
+    COMMAND_FAILED,  /* it could not be started now */
+    COMMAND_STOPPED, /* it was ended because the follower stops, and has to run again */
+};
+
+/* The environment of rip and two more variables. The caller frees the array. */
+static const char **make_environment(const char *kind_entry, const char *episode_entry)
+{
+    const char **made;
+    size_t count = 0;
+
+    while (environ[count] != NULL)
+        count++;
+    made = calloc(count + 3, sizeof(char *));
+    if (made == NULL)
+        return NULL;
+    count = 0;
+    for (size_t i = 0; environ[i] != NULL; i++)
+        if (strncmp(environ[i], "RIPD_EVENT=", 11) != 0 && strncmp(environ[i], "RIPD_EPISODE=", 13) != 0)
+            made[count++] = environ[i];
+    made[count++] = kind_entry;
+    made[count] = episode_entry;
+    return made;
+}
+
+static int start_command(const char *command, json_int_t episode, const struct event_stream_item *item,
+                         struct spawned *ret_spawned)
+{
+    char kind_entry[64], episode_entry[64];
+    struct spawn_options options = {.command = command, .output = STDOUT_FILENO, .error = STDERR_FILENO};
+    const char **environment;
+    int error;
+
+    snprintf(kind_entry, sizeof(kind_entry), "RIPD_EVENT=%s", item->kind);
+    snprintf(episode_entry, sizeof(episode_entry), "RIPD_EPISODE=%" JSON_INTEGER_FORMAT, episode);
+    environment = make_environment(kind_entry, episode_entry);
+    if (environment == NULL)
+        return -ENOMEM;
+    options.environment = environment;
+    error = options.input = spawn_input_line(item->data, item->data_bytes);
+    if (options.input >= 0) {
+        error = spawn_start(&options, ret_spawned);
+        close(options.input);
+    }
+    free(environment);
+    return error;
+}
+
+/* Its exit status, once it has ended. *ret_stopped: stop_descriptor became readable meanwhile. */
+static int wait_for_command(struct spawned *spawned, struct time_limit *limit, int stop_descriptor, bool *ret_stopped)
+{
+    struct pollfd descriptors[] = {{.fd = stop_descriptor, .events = POLLIN},
+                                   {.fd = spawned->descriptor, .events = POLLIN}};
+    int status = 0;
+
+    while (!spawn_ended(spawned, &status)) {
+        uint64_t now_mono_ns = clock_mono_ns();
+        enum time_limit_action action = time_limit_step(limit, now_mono_ns);
+        uint64_t wait_ns = limit->next_mono_ns > now_mono_ns ? limit->next_mono_ns - now_mono_ns : 0;
+        int wait_ms = (int)(wait_ns / 1000000) + 1;
+
+        if (action != TIME_LIMIT_NOTHING) {
+            spawn_signal(spawned, action == TIME_LIMIT_ASK ? SIGTERM : SIGKILL);
+            continue;
+        }
+        poll(descriptors, 2, spawned->descriptor < 0 && wait_ms > COMMAND_POLL_MS ? COMMAND_POLL_MS : wait_ms);
+        if (descriptors[0].revents != 0 && !*ret_stopped) {
+            *ret_stopped = true;
+            descriptors[0].fd = -1; /* it stays readable for the follower */
+            time_limit_init(limit, clock_mono_ns(), 0, COMMAND_GRACE_NS);
+        }
+    }
+    return status;
+}
+
+static enum command_result run_command(const char *command, const struct event_stream_item *item, const json_t *event,
+                                       int stop_descriptor)
+{
+    json_int_t episode = json_integer_value(json_object_get(event, "episode"));
+    struct time_limit limit;
+    struct spawned spawned;
+    bool stopped = false;
+    int status = start_command(command, episode, item, &spawned);
+
+    if (status < 0) {
+        cli_error("events: --exec: cannot be started: %s", strerror(-status));
+        return COMMAND_FAILED;
+    }
+    time_limit_init(&limit, clock_mono_ns(), COMMAND_LIMIT_NS, COMMAND_GRACE_NS);
+    status = wait_for_command(&spawned, &limit, stop_descriptor, &stopped);
+    if (stopped && status != 0)
+        return COMMAND_STOPPED;
+    if (limit.passed && !stopped)
+        cli_error("events: --exec: ran longer than %" PRIu64 " s and was ended: %s of episode %" JSON_INTEGER_FORMAT,
+                  COMMAND_LIMIT_NS / 1000000000, item->kind, episode);
+    else if (status != 0)
+        cli_error("events: --exec: exit status %d: %s of episode %" JSON_INTEGER_FORMAT, status, item->kind, episode);
+    return COMMAND_DONE;
+}
+
+/* ---- the follower ---- */
+
+struct follower {
+    const struct settings *settings;
+    struct event_stream stream;
+    struct table table;
+    char id[EVENT_ID_BYTES]; /* of the last event handled */
+    int stop_descriptor;     /* readable: stop */
+    bool lost;               /* that ripd is gone has been reported */
+    bool heard;              /* bytes have come over this connection */
+    bool again;              /* this event could not be handled: reconnect to get it again */
+    int status;              /* exit status */
+};
+
+/* What the handler of an event returns: the stream is read on, or ended. */
+enum { READ_ON = 0, END = 1 };
+
+static int end(struct follower *follower, int status)
+{
+    follower->status = status;
+    return END;
+}
+
+static int keep_id(struct follower *follower, const char *id)
+{
+    const char *path = follower->settings->state;
+    int error;
+
+    if (strcmp(id, follower->id) == 0 || strlen(id) >= sizeof(follower->id))
+        return READ_ON;
+    memcpy(follower->id, id, strlen(id) + 1);
+    error = path != NULL ? event_id_store(path, id) : 0;
+    if (error == 0)
+        return READ_ON;
+    cli_error("events: --state: '%s': %s", path, strerror(-error));
+    return end(follower, CLI_OUTPUT);
+}
+
+static int flush(struct follower *follower)
+{
+    if (fflush(stdout) == 0)
+        return READ_ON;
+    if (errno != EPIPE)
+        cli_error("events: standard output: %s", strerror(errno));
+    return end(follower, CLI_OUTPUT);
+}
+
+/* Reports events that ripd no longer holds. */
+static void report_gap(const json_t *gap)
+{
+    const char *reason = json_string_value(json_object_get(gap, "reason"));
+    const json_t *from = json_object_get(gap, "from"), *to = json_object_get(gap, "to");
+
+    if (reason == NULL || strspn(reason, "abcdefghijklmnopqrstuvwxyz_") != strlen(reason))
+        reason = "unknown";
+    if (json_is_integer(from) && json_is_integer(to))
+        cli_error("events: gap: %" JSON_INTEGER_FORMAT " events are missing, reason %s",
+                  json_integer_value(to) - json_integer_value(from) + 1, reason);
+    else
+        cli_error("events: gap: events may be missing, reason %s", reason);
+}
+
+static int handle_event(struct follower *follower, const struct event_stream_item *item, json_t *event)
+{
+    const struct settings *settings = follower->settings;
+    bool gap = strcmp(item->kind, "gap") == 0;
+
+    if (!gap && strcmp(item->kind, "begin") != 0 && strcmp(item->kind, "end") != 0)
+        return READ_ON; /* a kind of a later ripd */
+    if (gap) {
+        report_gap(event);
+        if (!settings->json || settings->command != NULL)
+            return READ_ON;
+        json_object_set_new(event, "kind", json_string("gap"));
+    } else if (settings->command != NULL) {
+        enum command_result result = run_command(settings->command, item, event, follower->stop_descriptor);
+
+        follower->again = result == COMMAND_FAILED;
+        return result == COMMAND_DONE ? READ_ON : END;
+    }
+    print_event(&follower->table, event, settings->json);
+    return flush(follower);
+}
+
+static int handle_item(void *context, const struct event_stream_item *item)
+{
+    struct follower *follower = context;
+    json_t *event;
+    int result;
+
+    if (item->data == NULL)
+        return keep_id(follower, item->id);
+    event = json_loadb(item->data, item->data_bytes, JSON_ALLOW_NUL, NULL);
+    if (!json_is_object(event)) {
+        json_decref(event);
+        cli_error("events: the answer is not one of ripd's: an event that is not a JSON object");
+        return end(follower, CLI_ANSWER);
+    }
+    result = handle_event(follower, item, event);
+    json_decref(event);
+    return result != READ_ON ? result : keep_id(follower, item->id);
+}
+
+static int take_bytes(void *context, const char *bytes, size_t count)
+{
+    struct follower *follower = context;
     int status;
 
-    for (int next = 1; next < argc;) {
-        int taken;
+    if (follower->lost)
+        cli_error("events: following again");
+    follower->lost = false;
+    follower->heard = true;
+    status = event_stream_push(&follower->stream, bytes, count, handle_item, follower);
+    if (status >= 0)
+        return status;
+    cli_error("events: %s",
+              status == -ENOMEM ? "out of memory" : "the answer is not one of ripd's: an event too large");
+    return end(follower, CLI_ANSWER);
+}
 
-        if (strcmp(argv[next], "--help") == 0 || strcmp(argv[next], "-h") == 0) {
-            print_help(stdout);
-            return CLI_OK;
+static int follow_stream(struct follower *follower, struct client *client, const char *target)
+{
+    const struct client_stream stream = {target,     follower->id, follower->stop_descriptor,
+                                         SILENCE_NS, take_bytes,   follower};
+    struct pollfd stop = {.fd = follower->stop_descriptor, .events = POLLIN};
+    uint64_t pause_ns = BACKOFF_NS;
+
+    for (;;) {
+        enum client_result result;
+
+        follower->heard = follower->again = false;
+        event_stream_init(&follower->stream);
+        result = client_follow(client, &stream);
+        event_stream_done(&follower->stream);
+        if (result == CLIENT_STOPPED && !follower->again)
+            return follower->status;
+        if (result != CLIENT_STOPPED && result != CLIENT_UNREACHABLE)
+            return status_of(result);
+        if (result == CLIENT_UNREACHABLE && !follower->lost) {
+            cli_error("events: trying again: %s", client_error());
+            follower->lost = true;
         }
-        taken = take_flag(argc - next, argv + next, &settings);
-        if (taken == 0)
-            return CLI_USAGE;
-        next += taken;
+        if (follower->heard)
+            pause_ns = BACKOFF_NS;
+        if (poll(&stop, 1, (int)(pause_ns / 1000000)) != 0)
+            return CLI_OK;
+        pause_ns = pause_ns * 2 < BACKOFF_MAX_NS ? pause_ns * 2 : BACKOFF_MAX_NS;
     }
-    if (!check(&settings))
+}
+
+/* A descriptor that becomes readable when the follower is to stop. */
+static int open_stop(void)
+{
+    sigset_t set;
+
+    signal(SIGCHLD, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int follow(struct client *client, const struct settings *settings, const char *target)
+{
+    struct follower follower = {.settings = settings};
+    int error = settings->state != NULL ? event_id_load(settings->state, follower.id) : -ENOENT;
+
+    if (error != 0 && error != -ENOENT) {
+        cli_error("events: --state: '%s': %s", settings->state,
+                  error == -EINVAL ? "expected a file with EPOCH-SEQUENCE in it, or none" : strerror(-error));
         return CLI_USAGE;
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes is told apart from one that never was */
+    }
+    if (error != 0 && settings->since_id != NULL)
+        snprintf(follower.id, sizeof(follower.id), "%s", settings->since_id);
+    follower.stop_descriptor = open_stop();
+    if (follower.stop_descriptor < 0) {
+        cli_error("events: signalfd: %s", strerror(errno));
+        return CLI_UNREACHABLE;
+    }
+    table_init(&follower.table, columns, COLUMN_COUNT, false);
+    if (!settings->json && settings->command == NULL)
+        table_print_titles(&follower.table);
+    if (flush(&follower) == READ_ON)
+        follower.status = follow_stream(&follower, client, target);
+    close(follower.stop_descriptor);
+    return follower.status;
+}
+
+int cli_events(int argc, char **argv)
+{
+    struct settings settings = {.url = NULL};
+    char target[TARGET_BYTES];
+    struct client *client;
+    enum client_result result;
+    int next, status;
+
+    if (!cli_parse(&syntax, argc, argv, &settings, &next, &status))
+        return status;
+    if (next < argc) {
+        cli_error("events: %.100s: unexpected word; `rip events --help` lists the flags", argv[next]);
+        return CLI_USAGE;
+    }
+    if (!check_flags(&settings) || !make_target(&settings, target))
+        return CLI_USAGE;
+    signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
     result = client_new(&client, settings.url);
     if (result != CLIENT_OK)
-        return events_status(result);
-    status = settings.follow ? events_follow(client, &settings) : events_list(client, &settings);
+        return status_of(result);
+    status = settings.follow ? follow(client, &settings, target) : list(client, &settings, target);
     client_free(client);
     return status;
 }

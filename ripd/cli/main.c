@@ -1,90 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c - the `rip` command: one table of subcommands, and nothing else.
- *
- * Guarantees
- *   A. A subcommand is in the table when it works; the help text is made from the table.
- *   B. Success means that all of the output has been taken by whatever stands behind it.
+ * main.c - the `rip` command: `run`, and the way to rip-client for every other subcommand.
  */
-#include "cli/cli.h"
-
 #include <errno.h>
-#include <stdarg.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-struct subcommand {
-    const char *name;
-    const char *summary;
-    cli_function *function;
-};
+#include "cli/cli.h"
 
-static const struct subcommand subcommands[] = {
-    {"run", "run a program with tracing", cli_run},
-    {"events", "begins and ends of stalls, as a list or as they happen", cli_events},
-};
+#define CLIENT_NAME "rip-client"
 
-#define SUBCOMMAND_COUNT (sizeof(subcommands) / sizeof(subcommands[0]))
-
-void cli_error(const char *format, ...)
+/* Replaces this program. argv[-1] is the name of this program, so that rip-client sees the same arguments. */
+static int exec_client(int argc, char **argv)
 {
-    va_list arguments;
+    static const char *const places[] = {".", RIP_CLIENT_FROM_BIN}; /* in a build tree, and installed */
+    char path[PATH_MAX];
 
-    fputs("rip: ", stderr);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-}
-
-static void print_help(FILE *stream)
-{
-    fputs("usage: rip COMMAND [ARGUMENT...]\n"
-          "       rip --help | --version\n"
-          "\n"
-          "Which of my threads is stuck, and where.\n"
-          "\n"
-          "commands:\n",
-          stream);
-    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++)
-        fprintf(stream, "  %-8s %s\n", subcommands[i].name, subcommands[i].summary);
-    fputs("\n`rip COMMAND --help` tells more.\n", stream);
-}
-
-/* A pipe whose reader has gone is no news to anybody. */
-static int check_output(int status)
-{
-    errno = 0;
-    if ((fflush(stdout) == 0 && ferror(stdout) == 0) || status != CLI_OK)
-        return status;
-    if (errno != EPIPE)
-        cli_error("standard output: %s", errno != 0 ? strerror(errno) : "not everything could be written");
-    return CLI_OUTPUT;
-}
-
-static int run(int argc, char **argv)
-{
-    if (argc < 2) {
-        print_help(stderr);
-        return CLI_USAGE;
+    (void)argc;
+    if (cli_find(places, sizeof(places) / sizeof(places[0]), CLIENT_NAME, path) != 0) {
+        cli_error("%s: " CLIENT_NAME " is not installed; expected it in " RIP_CLIENT_FROM_BIN
+                  ", seen from the directory of rip",
+                  argv[0]);
+        return CLI_UNREACHABLE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help(stdout);
-        return CLI_OK;
-    }
-    if (strcmp(argv[1], "--version") == 0) {
-        puts("rip " RIP_VERSION);
-        return CLI_OK;
-    }
-    for (size_t i = 0; i < SUBCOMMAND_COUNT; i++) {
-        if (strcmp(argv[1], subcommands[i].name) == 0)
-            return subcommands[i].function(argc - 1, argv + 1);
-    }
-    cli_error("%s: unknown command; `rip --help` lists them", argv[1]);
-    return CLI_USAGE;
+    execv(path, argv - 1);
+    cli_error("%s: %s: %s", argv[0], path, strerror(errno));
+    return CLI_UNREACHABLE;
 }
 
 int main(int argc, char **argv)
 {
-    return check_output(run(argc, argv));
+    static const struct cli_command commands[] = {{"run", "run a program with tracing", cli_run},
+#define X(name, summary) {#name, summary, exec_client},
+                                                  CLIENT_COMMAND_TABLE(X)
+#undef X
+    };
+
+    return cli_dispatch(commands, sizeof(commands) / sizeof(commands[0]), argc, argv);
 }

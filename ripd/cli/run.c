@@ -2,24 +2,37 @@
 /*
  * run.c - `rip run`: starts a program with the preload library.
  *
- * Sets RIP_DIR, RIP_NAME, RIP_MAX and LD_PRELOAD in the environment and replaces itself with the program.
+ * Sets RIP_DIR, RIP_NAME, RIP_MAX and LD_PRELOAD in the environment and replaces itself with the program. The preload
+ * library prints nothing, so everything that would make it fail is checked here.
  *
  * Guarantees
  *   A. The program has the pid of `rip run`, and its exit status is the exit status of `rip run`.
- *   B. Whatever follows the first argument that is no flag, or `--`, is the program's.
- *   C. An LD_PRELOAD that is already there stays in force, behind ours.
- *   D. A program that cannot be traced is warned about in one line, and run.
+ *   B. Everything after the first argument that is not a flag, or after `--`, belongs to the program.
+ *   C. An LD_PRELOAD that is already set stays in force, after ours.
+ *   D. A program that cannot be traced gets a warning of one line, and runs.
+ *   E. The checks change nothing. A refusal is one line that names the flag or variable, the value, and what was
+ *      expected.
  */
-#include "cli/run.h"
-
+#include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "rip/ring.h"
+
+#define LIBRARY_NAME "librip-preload.so"
+#define NAME_BYTES_MAX 200 /* leaves room in a file name for the ".PID" and ".prev" that may follow */
+#define PROGRAM_HEADERS_READ_MAX 64
+#define DIR_DEFAULT "/run/librip"
 
 /* As env(1) and nohup(1) have them. */
 enum run_status {
@@ -28,66 +41,123 @@ enum run_status {
     RUN_NOT_FOUND = 127,
 };
 
-struct run_flag {
+/* NULL: not given. */
+struct settings {
+    const char *dir;
     const char *name;
-    const char *value;
-    size_t field_offset; /* of a const char * in struct run_settings */
-    const char *help;
+    const char *max;
 };
 
-static const struct run_flag run_flags[] = {
-    {"--dir", "DIR", offsetof(struct run_settings, dir),
+static const struct cli_flag flags[] = {
+    {"--dir", "DIR", offsetof(struct settings, dir),
      "directory of the ring, on tmpfs; else $RIP_DIR, else /run/librip, else /dev/shm"},
-    {"--name", "NAME", offsetof(struct run_settings, name),
+    {"--name", "NAME", offsetof(struct settings, name),
      "file name of the ring; a further process of the same tree gets NAME.PID (default: COMM.PID)"},
-    {"--max", "N", offsetof(struct run_settings, max), "ids alive at once (default: 65536)"},
+    {"--max", "N", offsetof(struct settings, max), "ids alive at once (default: 65536)"},
 };
 
-#define RUN_FLAG_COUNT (sizeof(run_flags) / sizeof(run_flags[0]))
+static const struct cli_syntax syntax = {
+    .name = "run",
+    .usage = "usage: rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]\n"
+             "\n"
+             "Runs COMMAND with every thread traced: same pid, same exit status.\n"
+             "\n",
+    .notes = "\n"
+             "exit status: that of COMMAND; 2 wrong flag, 125 rip itself failed, 126 COMMAND cannot be executed,\n"
+             "127 COMMAND was not found\n",
+    .flags = flags,
+    .flags_count = sizeof(flags) / sizeof(flags[0]),
+};
 
-static void run_print_help(FILE *stream)
+static const char *why_not_a_ring_dir(const char *dir)
 {
-    fputs("usage: rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]\n"
-          "\n"
-          "Runs COMMAND with every thread traced: same pid, same exit status.\n"
-          "\n",
-          stream);
-    for (size_t i = 0; i < RUN_FLAG_COUNT; i++)
-        fprintf(stream, "  %-6s %-5s %s\n", run_flags[i].name, run_flags[i].value, run_flags[i].help);
-    fputs("\n"
-          "exit status: COMMAND's own; 2 a bad flag, 125 rip itself failed, 126 COMMAND cannot be executed,\n"
-          "127 COMMAND was not found\n",
-          stream);
+    struct stat status;
+    struct statfs file_system;
+
+    if (stat(dir, &status) != 0 || statfs(dir, &file_system) != 0)
+        return strerror(errno);
+    if (!S_ISDIR(status.st_mode))
+        return "not a directory";
+    if (file_system.f_type != TMPFS_MAGIC && file_system.f_type != RAMFS_MAGIC)
+        return "not on tmpfs or ramfs";
+    return access(dir, W_OK | X_OK) == 0 ? NULL : "not writable";
 }
 
-/* How many of argv are consumed by the flag at argv[0]: 1 or 2; 0 after an error message. */
-static int run_parse_flag(int argc, char **argv, struct run_settings *settings)
+/*
+ * The directory for rings, absolute and without links, into ret_dir (PATH_MAX bytes): --dir, else $RIP_DIR, else
+ * /run/librip if it is writable, else /dev/shm. False after an error message.
+ */
+static bool check_dir(const char *given, char *ret_dir)
 {
-    for (size_t i = 0; i < RUN_FLAG_COUNT; i++) {
-        const struct run_flag *flag = &run_flags[i];
-        size_t bytes = strlen(flag->name);
-        const char **field = (const char **)(void *)((char *)settings + flag->field_offset);
+    const char *source = "--dir", *dir = given, *reason;
 
-        if (strncmp(argv[0], flag->name, bytes) != 0)
-            continue;
-        if (argv[0][bytes] == '=') {
-            *field = argv[0] + bytes + 1;
-            return 1;
-        }
-        if (argv[0][bytes] != '\0')
-            continue;
-        if (argc < 2) {
-            cli_error("run: %s: expected a value: %s %s", flag->name, flag->name, flag->value);
-            return 0;
-        }
-        *field = argv[1];
-        return 2;
+    if (dir == NULL) {
+        source = "RIP_DIR";
+        dir = getenv("RIP_DIR");
     }
-    cli_error("run: %s: unknown flag; expected --dir, --name, --max, --help, or `--` before the command", argv[0]);
-    return 0;
+    if (dir == NULL || (given == NULL && dir[0] == '\0')) {
+        source = "--dir not given";
+        dir = why_not_a_ring_dir(DIR_DEFAULT) == NULL ? DIR_DEFAULT : "/dev/shm";
+    }
+    reason = why_not_a_ring_dir(dir);
+    if (reason == NULL && realpath(dir, ret_dir) == NULL)
+        reason = strerror(errno);
+    if (reason != NULL)
+        cli_error("run: %s: '%s': %s; expected a writable directory on tmpfs", source, dir, reason);
+    return reason == NULL;
 }
 
-static bool run_is_listed(const char *list, const char *library)
+/* False after an error message. */
+static bool check_name(const char *name)
+{
+    if (name == NULL || (name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+                         strcmp(name, "..") != 0 && strlen(name) <= NAME_BYTES_MAX))
+        return true;
+    cli_error("run: --name: '%.*s' cannot name a ring; expected 1 to %d bytes without '/'", NAME_BYTES_MAX, name,
+              NAME_BYTES_MAX);
+    return false;
+}
+
+/* False after an error message. */
+static bool check_max(const char *max)
+{
+    char *end;
+    unsigned long value;
+
+    if (max == NULL)
+        return true;
+    errno = 0;
+    value = strtoul(max, &end, 10);
+    if (max[0] >= '0' && max[0] <= '9' && *end == '\0' && errno == 0 && value >= 1 && value <= RIP_CAPACITY_MAX)
+        return true;
+    cli_error("run: --max: '%s' is not a number of ids; expected 1 to %u", max, RIP_CAPACITY_MAX);
+    return false;
+}
+
+/* $RIP_PRELOAD_LIBRARY, else the installed one, into ret_path (PATH_MAX bytes). False after an error message. */
+static bool find_library(char *ret_path)
+{
+    static const char *const places[] = {RIP_LIBRARY_FROM_BIN, "../lib", "../lib64"};
+    const char *given = getenv("RIP_PRELOAD_LIBRARY");
+
+    if (given != NULL && given[0] != '\0') {
+        if (realpath(given, ret_path) == NULL || access(ret_path, R_OK) != 0) {
+            cli_error("run: RIP_PRELOAD_LIBRARY: '%s': %s; expected the preload library", given, strerror(errno));
+            return false;
+        }
+    } else if (cli_find(places, sizeof(places) / sizeof(places[0]), LIBRARY_NAME, ret_path) != 0) {
+        cli_error("run: " LIBRARY_NAME " is not in " RIP_LIBRARY_FROM_BIN ", seen from the directory of rip; set "
+                  "RIP_PRELOAD_LIBRARY to its path");
+        return false;
+    }
+    if (strpbrk(ret_path, ": \t") != NULL) {
+        cli_error("run: '%s': LD_PRELOAD cannot name a path with a space or a colon; move the library", ret_path);
+        return false;
+    }
+    return true;
+}
+
+static bool is_listed(const char *list, const char *library)
 {
     size_t bytes = strlen(library);
 
@@ -101,8 +171,8 @@ static bool run_is_listed(const char *list, const char *library)
     return false;
 }
 
-/* Prepends library to LD_PRELOAD unless it is in there already, as in a `rip run` below a `rip run`. */
-static int run_set_preload(const char *library)
+/* Puts library in front of LD_PRELOAD, unless it is listed already: a `rip run` below a `rip run`. */
+static int set_preload(const char *library)
 {
     const char *present = getenv("LD_PRELOAD");
     char *both;
@@ -110,7 +180,7 @@ static int run_set_preload(const char *library)
 
     if (present == NULL || present[0] == '\0')
         return setenv("LD_PRELOAD", library, 1);
-    if (run_is_listed(present, library))
+    if (is_listed(present, library))
         return 0;
     if (asprintf(&both, "%s:%s", library, present) < 0)
         return -1;
@@ -119,24 +189,117 @@ static int run_set_preload(const char *library)
     return result;
 }
 
-static int run_set_or_unset(const char *variable, const char *value)
+static int set_or_unset(const char *variable, const char *value)
 {
     return value != NULL ? setenv(variable, value, 1) : unsetenv(variable);
 }
 
-static int run_exec(const struct run_settings *settings, const char *dir, char **command)
+/* The executable that execvp() would find, into ret_path (PATH_MAX bytes). */
+static bool find_executable(const char *command, char *ret_path)
+{
+    const char *path = getenv("PATH");
+
+    if (strchr(command, '/') != NULL)
+        return snprintf(ret_path, PATH_MAX, "%s", command) < PATH_MAX && access(ret_path, X_OK) == 0;
+    for (path = path != NULL ? path : "/bin:/usr/bin";; path++) {
+        size_t bytes = strcspn(path, ":");
+
+        if (snprintf(ret_path, PATH_MAX, "%.*s%s%s", (int)bytes, path, bytes > 0 ? "/" : "", command) < PATH_MAX &&
+            access(ret_path, X_OK) == 0)
+            return true;
+        path += bytes;
+        if (*path == '\0')
+            return false;
+    }
+}
+
+/* Whether the dynamic linker is named in the file; true if its headers cannot be read. */
+static bool has_interpreter(int fd, const Elf64_Ehdr *header)
+{
+    for (unsigned int i = 0; i < header->e_phnum && i < PROGRAM_HEADERS_READ_MAX; i++) {
+        Elf64_Phdr program_header;
+        off_t offset = (off_t)(header->e_phoff + (uint64_t)i * header->e_phentsize);
+
+        if (pread(fd, &program_header, sizeof(program_header), offset) != (ssize_t)sizeof(program_header) ||
+            program_header.p_type == PT_INTERP)
+            return true;
+    }
+    return false;
+}
+
+/* Why the dynamic linker will not preload into the ELF file on fd; NULL if it will, or the file is something else. */
+static const char *why_not_preloadable(int fd)
+{
+    Elf64_Ehdr own, header;
+    struct stat status;
+    int own_fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    bool own_known = own_fd >= 0 && pread(own_fd, &own, sizeof(own), 0) == (ssize_t)sizeof(own);
+
+    if (own_fd >= 0)
+        close(own_fd);
+    if (fstat(fd, &status) != 0 || pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        return NULL;
+    if (((status.st_mode & S_ISUID) != 0 && status.st_uid != geteuid()) ||
+        ((status.st_mode & S_ISGID) != 0 && status.st_gid != getegid()))
+        return "is set-user-id or set-group-id";
+    if (geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0)
+        return "has file capabilities";
+    if (own_known && (header.e_ident[EI_CLASS] != own.e_ident[EI_CLASS] || header.e_machine != own.e_machine))
+        return "is for another machine than the preload library";
+    if (header.e_ident[EI_CLASS] == ELFCLASS64 && !has_interpreter(fd, &header))
+        return "is statically linked";
+    return NULL;
+}
+
+/* The interpreter of a script, into ret_path (PATH_MAX bytes); false for anything else. */
+static bool script_interpreter(int fd, char *ret_path)
+{
+    char line[PATH_MAX];
+    ssize_t bytes = pread(fd, line, sizeof(line) - 1, 0);
+    char *start;
+
+    if (bytes < 3 || line[0] != '#' || line[1] != '!')
+        return false;
+    line[bytes] = '\0';
+    start = line + 2 + strspn(line + 2, " \t");
+    start[strcspn(start, " \t\r\n")] = '\0';
+    return snprintf(ret_path, PATH_MAX, "%s", start) < PATH_MAX;
+}
+
+/* One line on stderr if the dynamic linker will not load the preload library into command. */
+static void warn_untraceable(const char *command)
+{
+    char path[PATH_MAX], interpreter[PATH_MAX];
+    const char *program = path, *reason;
+    int fd = find_executable(command, path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+
+    if (fd >= 0 && script_interpreter(fd, interpreter)) {
+        close(fd);
+        program = interpreter;
+        fd = open(interpreter, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    }
+    if (fd < 0)
+        return; /* execvp() reports it */
+    reason = why_not_preloadable(fd);
+    close(fd);
+    if (reason != NULL)
+        cli_error("run: warning: %s %s: it runs without tracing", program, reason);
+}
+
+static int execute(const struct settings *settings, const char *dir, char **command)
 {
     char library[PATH_MAX];
     int error;
 
-    if (!run_find_library(library))
+    if (!find_library(library))
         return RUN_FAILED;
-    if (run_set_preload(library) != 0 || setenv("RIP_DIR", dir, 1) != 0 ||
-        run_set_or_unset("RIP_NAME", settings->name) != 0 || run_set_or_unset("RIP_MAX", settings->max) != 0) {
+    if (set_preload(library) != 0 || setenv("RIP_DIR", dir, 1) != 0 || set_or_unset("RIP_NAME", settings->name) != 0 ||
+        set_or_unset("RIP_MAX", settings->max) != 0) {
         cli_error("run: cannot set the environment: %s", strerror(errno));
         return RUN_FAILED;
     }
-    run_warn_untraceable(command[0]);
+    warn_untraceable(command[0]);
     execvp(command[0], command);
     error = errno;
     cli_error("run: %s: %s", command[0], strerror(error));
@@ -145,31 +308,17 @@ static int run_exec(const struct run_settings *settings, const char *dir, char *
 
 int cli_run(int argc, char **argv)
 {
-    struct run_settings settings = {0};
+    struct settings settings = {0};
     char dir[PATH_MAX];
-    int next = 1;
+    int next, status;
 
-    while (next < argc && argv[next][0] == '-') {
-        int consumed;
-
-        if (strcmp(argv[next], "--") == 0) {
-            next++;
-            break;
-        }
-        if (strcmp(argv[next], "--help") == 0 || strcmp(argv[next], "-h") == 0) {
-            run_print_help(stdout);
-            return CLI_OK;
-        }
-        consumed = run_parse_flag(argc - next, argv + next, &settings);
-        if (consumed == 0)
-            return CLI_USAGE;
-        next += consumed;
-    }
+    if (!cli_parse(&syntax, argc, argv, &settings, &next, &status))
+        return status;
     if (next >= argc) {
         cli_error("run: no command; expected rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]");
         return CLI_USAGE;
     }
-    if (!run_check_name(settings.name) || !run_check_max(settings.max) || !run_check_dir(settings.dir, dir))
+    if (!check_name(settings.name) || !check_max(settings.max) || !check_dir(settings.dir, dir))
         return CLI_USAGE;
-    return run_exec(&settings, dir, argv + next);
+    return execute(&settings, dir, argv + next);
 }

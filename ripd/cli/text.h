@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.h - text of unknown origin, made fit for a terminal and for a column.
+ * text.h - text of unknown origin, made harmless for a terminal and fitted to a column.
  *
  * Guarantees
- *   A. What comes out holds no control character, no escape, no line break, and nothing that reorders what stands
- * around it: each such character is shown as one replacement character. B. It takes at most the columns it is given;
- * what was cut ends in "~".
+ *   A. The result holds no control character, no escape, no line break, and nothing that reorders the text around it:
+ *      each such character is replaced by one replacement character.
+ *   B. It takes at most the columns given. A text that was cut ends in "~".
  */
 #ifndef RIP_CLI_TEXT_H
 #define RIP_CLI_TEXT_H
@@ -16,16 +16,16 @@
 #define TEXT_ANY_COLUMNS 100000u
 
 struct text_style {
-    bool utf8;        /* what is shown is read as UTF-8; else everything beyond ASCII is replaced */
-    bool colours;     /* escape sequences of ours */
-    unsigned columns; /* of the terminal; TEXT_ANY_COLUMNS: no terminal, nothing is cut */
+    bool utf8;        /* the output is read as UTF-8; else everything beyond ASCII is replaced */
+    bool colours;     /* escape sequences may be written */
+    unsigned columns; /* of the terminal; TEXT_ANY_COLUMNS: not a terminal, nothing is cut */
 };
 
-/* How standard output is to be written to, from the locale, the terminal, NO_COLOR and TERM. */
+/* How to write to standard output, from the locale, the terminal, NO_COLOR and TERM. */
 struct text_style text_style_of_output(void);
 
 /*
- * Writes text (UTF-8; what is not is replaced) in at most columns_max columns, terminated, into ret_text. Returns the
+ * Writes text (UTF-8; other bytes are replaced) in at most columns_max columns, terminated, into ret_text. Returns the
  * columns taken.
  */
 unsigned text_fit(const struct text_style *style, const char *text, size_t text_bytes, unsigned columns_max,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """cmake --install into a folder of its own; what it gives is there, and a program builds against it by pkg-config and
-by find_package; rip run finds the preload library from there."""
+by find_package; rip finds the preload library and rip-client from there."""
 import glob
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ def run(argv, **options):
 
 def check_files(prefix):
     for pattern in ("bin/rip", "sbin/ripd", "libexec/ripd/ripd-symbolizer", "libexec/ripd/ripd-probe",
-                    "include/librip.h", "include/rip/rip.h",
+                    "libexec/rip/rip-client", "include/librip.h", "include/rip/rip.h",
                     "include/rip/reader.h",
                     "lib*/**/librip.so.0", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
                     "lib*/**/librip-config.cmake", "share/ripd/alerts.yml", "share/ripd/dashboard.json",
@@ -93,6 +94,18 @@ def check_symbolizer_is_found(prefix, folder):
             os.remove(f"{prefix}/libexec/ripd/ripd-symbolizer")
 
 
+def check_rip(prefix):
+    """`rip run` finds the preload library and loads no library but the C library; other commands are rip-client's."""
+    rip = f"{prefix}/bin/rip"
+    if run([rip, "run", "--dir", "/dev/shm", "--", "sh", "-c", "echo traced"]) != "traced\n":
+        print("FAILED: rip run from the installed tree")
+        sys.exit(1)
+    needed = re.findall(r"NEEDED.*\[(.*)\]", run(["readelf", "-d", rip]))
+    if needed != ["libc.so.6"] or "--follow" not in run([rip, "events", "--help"]):
+        print(f"FAILED: rip needs {needed}, or does not find rip-client")
+        sys.exit(1)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         prefix = os.path.join(folder, "prefix")
@@ -102,10 +115,8 @@ def main():
         build_by_pkg_config(prefix, folder)
         build_by_package(prefix, folder)
         check_symbolizer_is_found(prefix, folder)
-        if run([f"{prefix}/bin/rip", "run", "--dir", "/dev/shm", "--", "sh", "-c", "echo traced"]) != "traced\n":
-            print("FAILED: rip run from the installed tree")
-            sys.exit(1)
-    print("installed tree: 14 files, 2 ways to build, 1 traced program: all right")
+        check_rip(prefix)
+    print("installed tree: 16 files, 2 ways to build, 1 traced program: all right")
 
 
 main()

@@ -18,7 +18,7 @@ MAY_USE = {
     "ripd/view": {"util", "detect", "cases", "rip"},
     "ripd/net": {"util", "detect", "cases", "view", "os", "rip"},
     "ripd/app": {"util", "detect", "cases", "work", "os", "ring", "probe", "record", "sym", "view", "net", "rip"},
-    "ripd/cli": {"util", "detect", "cases", "os", "ring", "rip"},
+    "ripd/cli": {"util", "detect", "cases", "os", "ring", "view", "rip"},
     "ripd/man": {"app", "util", "detect", "cases", "record", "view", "net", "rip"},
     "ripd": {"app", "rip"},
 }

@@ -23,9 +23,6 @@ KNOWN_WIDE = {
     # cases
     "ripd/cases/snapshot.h",
     "ripd/cases/waits.h",
-    # cli
-    "ripd/cli/client_inside.h",
-    "ripd/cli/events.h",
     # detect
     "ripd/detect/detector.h",
     "ripd/detect/detector_inside.h",
@@ -50,7 +47,7 @@ KNOWN_WIDE = {
     "librip/auto/preload.h",
 }
 
-COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*|__attribute__\s*\(\(.*?\)\)\)?", re.S) # attributes, too: they are no names
 DECLARATION = re.compile(r"^(?!typedef)[A-Za-z_][^;{}#=]*?\b(\w+)\s*\([^;{}]*\)[^;{}()]*;", re.M)
 DEFINITION = re.compile(r"^(?!static)[A-Za-z_][^;{}#=]*?\b(\w+)\s*\([^;{}]*\)\s*\n\{", re.M)
 BODY = re.compile(r"^(?:struct|union)\s+\w+\s*\{", re.M)

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import threading
 
@@ -99,25 +100,39 @@ def terminal(world):
 
 
 def wrong_flags(world):
+    """Refused before ripd is asked: nothing listens there."""
     for arguments, words in (
             (["--colour"], ["--colour"]), (["word"], ["word"]), (["--url"], ["--url", "value"]),
             (["--json=1"], ["--json", "no value"]), (["--url", "ftp://x"], ["ftp://x", "expected"]),
             (["--since-id", "7"], ["'7'", "EPOCH-SEQUENCE"]), (["--exec", "true"], ["--exec", "--follow"]),
             (["--state", "x"], ["--state", "--follow"]), (["--follow", "--limit", "1"], ["--limit"]),
-            (["--follow", "--exec", ""], ["--exec", "expected"]),
-            (["--name", "x" * 5000], ["too long"]), (["--kind", "middle"], ["middle", "begin"]),
-            (["--limit", "0"], ["limit"]), (["--pid", "x\n\x1b"], ["pid"])):
-        done = world.rip(*arguments)
+            (["--follow", "--exec", ""], ["--exec", "expected"]), (["--name", "x" * 5000], ["too long"]),
+            (["--name", "x" * 300], ["--name", "longer than"]), (["--ring", ""], ["--ring", "no value"]),
+            (["--kind", "middle"], ["--kind", "middle", "begin"]), (["--cause", "!no"], ["--cause", "spinning"]),
+            (["--limit", "x"], ["--limit", '"x"', "10000"]), (["--limit", "0"], ["--limit"]),
+            (["--follow", "--min-ms", "-1"], ["--min-ms"]), (["--pid", "x\n\x1b"], ["--pid"])):
+        done = world.rip(*arguments, RIPD_URL="http://127.0.0.1:1")
         assert done.returncode == 2 and done.stdout == "", (arguments, done)
         assert done.stderr.count("\n") == 1 and "\x1b" not in done.stderr, done.stderr
         for word in words:
             assert word in done.stderr, (arguments, done.stderr)
     done = world.rip("--help")
     assert done.returncode == 0 and not done.stderr
-    flags = re.findall(r"^  (--[a-z-]+)", done.stdout, re.M)
-    with open(os.path.join(k.TOP, "ripd/man/rip.1.in"), encoding="utf-8") as file:
-        manual = file.read()
-    assert len(flags) > 10 and all("Fl \\-" + flag[2:] in manual for flag in flags), "the manual has every flag"
+
+
+def without_rip_client(world):
+    """rip runs it from where it is installed, and names that place if it is missing."""
+    bin_folder, libexec = os.path.join(world.made, "bin"), os.path.join(world.made, "libexec/rip")
+    os.makedirs(bin_folder)
+    shutil.copy(k.RIP, bin_folder)
+    command = [os.path.join(bin_folder, "rip"), "events", "--limit", "x"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1, done
+    assert "rip-client" in done.stderr and "libexec/rip" in done.stderr, done
+    os.makedirs(libexec)
+    shutil.copy(f"{k.RIP}-client", libexec)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "--limit" in done.stderr, done
 
 
 class Stranger(http.server.BaseHTTPRequestHandler):
@@ -139,6 +154,7 @@ class Stranger(http.server.BaseHTTPRequestHandler):
             "list": (200, "application/json", b'{"schema": "ripd/events/1", "events": 7}'),
             "odd": (200, "application/json",
                     b'{"schema": "ripd/events/1", "events": [7, null, {}, {"id": "x", "at": 5}]}'),
+            "busy": (503, "application/problem+json", b'{"detail": "too many streams"}'),
             "problem": (400, "application/problem+json", b'{"detail": "no \\u001b[31m such"}')}[kind]
         self.send_response(status)
         self.send_header("Content-Type", media)
@@ -155,7 +171,7 @@ def strangers(world):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_address[1]}"
     for kind, status in (("html", 3), ("missing", 3), ("json", 3), ("broken", 3), ("other", 3), ("list", 3),
-                         ("redirect", 3), ("problem", 2), ("odd", 0)):
+                         ("redirect", 3), ("problem", 2), ("busy", 1), ("odd", 0)):
         done = world.rip("--url", f"{url}/{kind}")
         assert done.returncode == status, (kind, done)
         assert done.stderr.count("\n") == (status != 0) and "\x1b" not in done.stderr, (kind, done)
@@ -164,9 +180,10 @@ def strangers(world):
         done = world.rip("--follow", "--url", f"{url}/{kind}")
         assert done.returncode == 3 and done.stderr.count("\n") == 1, (kind, done)
     server.shutdown()
-    for url in ("http://127.0.0.1:1", f"unix:{world.made}/nobody"):
+    for url, shown in (("http://127.0.0.1:1", "127.0.0.1:1"), (f"unix:{world.made}/nobody", "nobody")):
         done = world.rip("--url", url)
-        assert done.returncode == 1 and url in done.stderr and done.stderr.count("\n") == 1, done
+        assert done.returncode == 1 and done.stderr.count("\n") == 1, done
+        assert shown in done.stderr and "Is it running? systemctl status ripd" in done.stderr, done
 
 
 def no_proxy(world):
@@ -196,4 +213,5 @@ def nowhere_to_write(world):
 
 
 if __name__ == "__main__":
-    w.run([table, filters, hostile_names, terminal, wrong_flags, strangers, no_proxy, nowhere_to_write], k.CliWorld)
+    w.run([table, filters, hostile_names, terminal, wrong_flags, without_rip_client, strangers, no_proxy,
+           nowhere_to_write], k.CliWorld)

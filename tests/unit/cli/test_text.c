@@ -12,61 +12,56 @@
 #include "cli/text.h"
 #include "support/guarded_copy.h"
 
-static const struct text_style utf8 = {.utf8 = true, .columns = 80};
-static const struct text_style ascii = {.utf8 = false, .columns = 80};
-
-static const char *fit(const struct text_style *style, const char *text, unsigned columns)
-{
-    static char out[256];
-    struct guarded_copy copy;
-
-    guarded_copy_new(&copy, text, strlen(text));
-    text_fit(style, (const char *)copy.bytes, strlen(text), columns, out, sizeof(out));
-    guarded_copy_free(&copy);
-    return out;
-}
-
 #define BAD "\xef\xbf\xbd"
+#define NI_HAO "\xe4\xbd\xa0\xe5\xa5\xbd" /* two characters of two columns each */
+#define ACCENT "\xcc\x81"                 /* takes no column */
 
-static void test_unfit(void **state)
+static void test_fit(void **state)
 {
-    (void)state;
-    assert_string_equal(fit(&utf8, "worker-17", 80), "worker-17");
-    assert_string_equal(fit(&utf8, "\x1b[31m\n\r\t\x7f", 80), BAD "[31m" BAD BAD BAD BAD);
-    assert_string_equal(fit(&utf8, "\xc2\x9b", 80), BAD); /* CSI as one character */
-    assert_string_equal(fit(&utf8,
-                            "a\xe2\x80\xae"
-                            "b",
-                            80),
-                        "a" BAD "b"); /* right-to-left override */
-    assert_string_equal(fit(&utf8, "\xe2\x80\xa8\xef\xbb\xbf", 80), BAD BAD);
-    assert_string_equal(fit(&utf8, "\xc0\xaf\xed\xa0\x80\xff", 80), BAD BAD BAD);
-    assert_string_equal(fit(&utf8, "\xe2\x80", 80), BAD BAD); /* cut short */
-    assert_string_equal(fit(&utf8, "k\xc3\xa4se \xf0\x9f\x92\xa3", 80), "k\xc3\xa4se \xf0\x9f\x92\xa3");
-    assert_string_equal(fit(&ascii, "k\xc3\xa4se\x1b", 80), "k?se?");
-}
+    static const struct {
+        const char *text;
+        unsigned columns;
+        bool ascii;
+        const char *shown;
+    } cases[] = {
+        {"worker-17", 80, false, "worker-17"},
+        {"\x1b[31m\n\r\t\x7f", 80, false, BAD "[31m" BAD BAD BAD BAD},
+        {"\xc2\x9b", 80, false, BAD}, /* CSI as one character */
+        {"a\xe2\x80\xae"
+         "b",
+         80, false, "a" BAD "b"}, /* right-to-left override */
+        {"\xe2\x80\xa8\xef\xbb\xbf", 80, false, BAD BAD},
+        {"\xc0\xaf\xed\xa0\x80\xff", 80, false, BAD BAD BAD},
+        {"\xe2\x80", 80, false, BAD BAD}, /* cut short */
+        {"k\xc3\xa4se \xf0\x9f\x92\xa3", 80, false, "k\xc3\xa4se \xf0\x9f\x92\xa3"},
+        {"k\xc3\xa4se\x1b", 80, true, "k?se?"},
+        {"abcdef", 6, false, "abcdef"},
+        {"abcdef", 5, false, "abcd~"},
+        {"abcdef", 1, false, "~"},
+        {"abcdef", 0, false, ""},
+        {"", 0, false, ""},
+        {NI_HAO "!", 5, false, NI_HAO "!"},
+        {NI_HAO "!", 4, false, "\xe4\xbd\xa0~"},
+        {"e" ACCENT "f" ACCENT, 2, false, "e" ACCENT "f" ACCENT},
+    };
 
-static void test_columns(void **state)
-{
     (void)state;
-    assert_string_equal(fit(&utf8, "abcdef", 6), "abcdef");
-    assert_string_equal(fit(&utf8, "abcdef", 5), "abcd~");
-    assert_string_equal(fit(&utf8, "abcdef", 1), "~");
-    assert_string_equal(fit(&utf8, "abcdef", 0), "");
-    assert_string_equal(fit(&utf8, "", 0), "");
-    assert_string_equal(fit(&utf8, "\xe4\xbd\xa0\xe5\xa5\xbd!", 5), "\xe4\xbd\xa0\xe5\xa5\xbd!"); /* two columns each */
-    assert_string_equal(fit(&utf8, "\xe4\xbd\xa0\xe5\xa5\xbd!", 4), "\xe4\xbd\xa0~");
-    assert_string_equal(fit(&utf8,
-                            "e\xcc\x81"
-                            "e\xcc\x81",
-                            2),
-                        "e\xcc\x81"
-                        "e\xcc\x81"); /* an accent takes none */
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct text_style style = {.utf8 = !cases[i].ascii, .columns = 80};
+        struct guarded_copy copy;
+        char out[256];
+
+        guarded_copy_new(&copy, cases[i].text, strlen(cases[i].text));
+        text_fit(&style, (const char *)copy.bytes, strlen(cases[i].text), cases[i].columns, out, sizeof(out));
+        guarded_copy_free(&copy);
+        assert_string_equal(out, cases[i].shown);
+    }
 }
 
 /* Every byte, every size of the buffer: terminated, within the columns, nothing that acts. */
 static void test_every_size(void **state)
 {
+    static const struct text_style ascii = {.utf8 = false, .columns = 80};
     char bytes[512], out[64];
 
     (void)state;
@@ -85,8 +80,7 @@ static void test_every_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unfit),
-        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_fit),
         cmocka_unit_test(test_every_size),
     };
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * events_state.c - the file that says how far a follower came: one line, EPOCH-SEQUENCE.
- *
- * Guarantees
- *   1. It is replaced as a whole: whoever is killed at any moment leaves the old place or the new one.
- */
-#include <ctype.h>
+/* event_id.c - parsing, and the file: one line. Touches that file and FILE.new beside it. */
+#include "cli/event_id.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,31 +9,26 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/events.h"
-
 #define EPOCH_DIGITS 16u
+#define SEQUENCE_DIGITS_MAX 19u
 
-bool events_id_valid(const char *text, uint64_t *ret_sequence)
+bool event_id_parse(const char *text, uint64_t *ret_sequence)
 {
-    uint64_t sequence = 0;
-    size_t at = 0;
+    size_t digits;
 
-    while (at < EPOCH_DIGITS && isxdigit((unsigned char)text[at]))
-        at++;
-    if (at != EPOCH_DIGITS || text[at++] != '-' || text[at] == '\0' || strlen(text + at) > 19)
+    if (strspn(text, "0123456789abcdefABCDEF") != EPOCH_DIGITS || text[EPOCH_DIGITS] != '-')
         return false;
-    for (; text[at] != '\0'; at++) {
-        if (!isdigit((unsigned char)text[at]))
-            return false;
-        sequence = sequence * 10 + (uint64_t)(text[at] - '0');
-    }
-    *ret_sequence = sequence;
+    text += EPOCH_DIGITS + 1;
+    digits = strspn(text, "0123456789");
+    if (digits == 0 || digits > SEQUENCE_DIGITS_MAX || text[digits] != '\0')
+        return false;
+    *ret_sequence = strtoull(text, NULL, 10);
     return true;
 }
 
-int events_state_read(const char *path, char ret_id[EVENTS_ID_BYTES])
+int event_id_load(const char *path, char ret_id[EVENT_ID_BYTES])
 {
-    char text[EVENTS_ID_BYTES];
+    char text[EVENT_ID_BYTES];
     int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     uint64_t sequence;
     ssize_t length;
@@ -50,13 +41,13 @@ int events_state_read(const char *path, char ret_id[EVENTS_ID_BYTES])
         return -EIO;
     text[length] = '\0';
     text[strcspn(text, "\n")] = '\0';
-    if (!events_id_valid(text, &sequence))
+    if (!event_id_parse(text, &sequence))
         return -EINVAL;
     memcpy(ret_id, text, sizeof(text));
     return 0;
 }
 
-int events_state_write(const char *path, const char *id)
+int event_id_store(const char *path, const char *id)
 {
     char *making;
     int descriptor, error = 0;
@@ -66,8 +57,7 @@ int events_state_write(const char *path, const char *id)
     descriptor = open(making, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (descriptor < 0) {
         error = -errno;
-        free(making);
-        return error;
+        goto out;
     }
     if (dprintf(descriptor, "%s\n", id) < 0 || fsync(descriptor) != 0)
         error = -errno;
@@ -77,6 +67,7 @@ int events_state_write(const char *path, const char *id)
         error = -errno;
     if (error != 0)
         unlink(making);
+out:
     free(making);
     return error;
 }

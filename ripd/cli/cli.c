@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.c - errors, flags, help and dispatch, for both programs. Touches stdout, stderr and /proc/self/exe. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ERROR_BYTES 8192u
+
+void cli_error(const char *format, ...)
+{
+    char line[ERROR_BYTES];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    for (char *at = line; *at != '\0'; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?';
+    fprintf(stderr, "rip: %s\n", line);
+}
+
+static void print_help(const struct cli_syntax *syntax)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < syntax->flags_count; i++)
+        if (strlen(syntax->flags[i].name) > width)
+            width = strlen(syntax->flags[i].name);
+    fputs(syntax->usage, stdout);
+    for (size_t i = 0; i < syntax->flags_count; i++)
+        printf("  %-*s %-5s %s\n", (int)width, syntax->flags[i].name,
+               syntax->flags[i].value != NULL ? syntax->flags[i].value : "", syntax->flags[i].help);
+    fputs(syntax->notes, stdout);
+}
+
+/* How many words of argv the flag at argv[0] takes: 1 or 2; 0 after an error message. */
+static int take_flag(const struct cli_syntax *syntax, int argc, char **argv, void *settings)
+{
+    const char *equals = strchr(argv[0], '=');
+    size_t length = equals != NULL ? (size_t)(equals - argv[0]) : strlen(argv[0]);
+
+    for (size_t i = 0; i < syntax->flags_count; i++) {
+        const struct cli_flag *flag = &syntax->flags[i];
+        char *field = (char *)settings + flag->offset;
+        const char *value = equals != NULL ? equals + 1 : argc > 1 ? argv[1] : NULL;
+
+        if (strlen(flag->name) != length || memcmp(flag->name, argv[0], length) != 0)
+            continue;
+        if (flag->value == NULL && equals != NULL) {
+            cli_error("%s: %s: takes no value", syntax->name, flag->name);
+            return 0;
+        }
+        if (flag->value != NULL && value == NULL) {
+            cli_error("%s: %s: expected a value: %s %s", syntax->name, flag->name, flag->name, flag->value);
+            return 0;
+        }
+        if (flag->value == NULL)
+            *(bool *)field = true;
+        else
+            memcpy(field, &value, sizeof(value));
+        return flag->value != NULL && equals == NULL ? 2 : 1;
+    }
+    cli_error("%s: %.*s: unknown flag; `rip %s --help` lists them", syntax->name, (int)(length < 100 ? length : 100),
+              argv[0], syntax->name);
+    return 0;
+}
+
+bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *ret_next, int *ret_status)
+{
+    int next = 1;
+
+    while (next < argc && argv[next][0] == '-') {
+        int taken;
+
+        if (strcmp(argv[next], "--") == 0) {
+            next++;
+            break;
+        }
+        if (strcmp(argv[next], "--help") == 0 || strcmp(argv[next], "-h") == 0) {
+            print_help(syntax);
+            *ret_status = CLI_OK;
+            return false;
+        }
+        taken = take_flag(syntax, argc - next, argv + next, settings);
+        if (taken == 0) {
+            *ret_status = CLI_USAGE;
+            return false;
+        }
+        next += taken;
+    }
+    *ret_next = next;
+    return true;
+}
+
+static void print_commands(const struct cli_command *commands, size_t count, FILE *stream)
+{
+    fputs("usage: rip COMMAND [ARGUMENT...]\n"
+          "       rip --help | --version\n"
+          "\n"
+          "Which of my threads is stuck, and where.\n"
+          "\n"
+          "commands:\n",
+          stream);
+    for (size_t i = 0; i < count; i++)
+        fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
+    fputs("\n`rip COMMAND --help` lists the flags of a command.\n", stream);
+}
+
+static int run(const struct cli_command *commands, size_t count, int argc, char **argv)
+{
+    if (argc < 2) {
+        print_commands(commands, count, stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_commands(commands, count, stdout);
+        return CLI_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("rip " RIP_VERSION);
+        return CLI_OK;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].function(argc - 1, argv + 1);
+    cli_error("%.100s: unknown command; `rip --help` lists them", argv[1]);
+    return CLI_USAGE;
+}
+
+int cli_dispatch(const struct cli_command *commands, size_t count, int argc, char **argv)
+{
+    int status = run(commands, count, argc, argv);
+
+    errno = 0;
+    if ((fflush(stdout) == 0 && ferror(stdout) == 0) || status != CLI_OK)
+        return status;
+    if (errno != EPIPE) /* a reader that has gone is not reported */
+        cli_error("standard output: %s", errno != 0 ? strerror(errno) : "not everything could be written");
+    return CLI_OUTPUT;
+}
+
+int cli_find(const char *const *places, size_t count, const char *name, char *ret_path)
+{
+    char self[PATH_MAX], path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    if (length <= 0)
+        return -ENOENT;
+    while (length > 0 && self[length - 1] != '/')
+        length--;
+    self[length] = '\0';
+    for (size_t i = 0; i < count; i++)
+        if (snprintf(path, sizeof(path), "%s%s/%s", self, places[i], name) < PATH_MAX &&
+            realpath(path, ret_path) != NULL && access(ret_path, R_OK) == 0)
+            return 0;
+    return -ENOENT;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rip_client.c - main() of rip-client, which `rip` executes for the subcommands that ask ripd. */
+#include "cli/cli.h"
+
+int main(int argc, char **argv)
+{
+    static const struct cli_command commands[] = {
+#define X(name, summary) {#name, summary, cli_##name},
+        CLIENT_COMMAND_TABLE(X)
+#undef X
+    };
+
+    return cli_dispatch(commands, sizeof(commands) / sizeof(commands[0]), argc, argv);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * table.h - rows of text in columns, on standard output.
+ *
+ * Guarantees
+ *   A. On a terminal a line is as wide as the terminal at most: the last column is cut, to LAST_COLUMNS_MIN at least.
+ *      Elsewhere nothing is cut.
+ *   B. What a cell holds is harmless on a terminal (text.h).
+ */
+#ifndef RIP_CLI_TABLE_H
+#define RIP_CLI_TABLE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/text.h"
+
+#define TABLE_COLUMNS_MAX 12u
+#define TABLE_CELL_BYTES 1024u
+
+struct table_column {
+    const char *title;
+    unsigned least; /* width where the rows are not known in advance */
+    unsigned most;  /* width on a terminal */
+    bool right;     /* aligned to the right */
+};
+
+struct table_cell {
+    const char *text; /* points into the row's document, or to made */
+    size_t bytes;
+    const char *colour; /* NULL, or one of those below */
+    char made[TABLE_CELL_BYTES];
+};
+#define TABLE_RED "\x1b[31m"
+#define TABLE_GREEN "\x1b[32m"
+
+struct table {
+    struct text_style style;
+    const struct table_column *columns;
+    size_t count;
+    unsigned widths[TABLE_COLUMNS_MAX];
+};
+
+/* rows_known: table_fit() is called with each row before the first is printed. */
+void table_init(struct table *table, const struct table_column *columns, size_t count, bool rows_known);
+void table_fit(struct table *table, const struct table_cell *cells);
+void table_print_titles(const struct table *table);
+void table_print(const struct table *table, const struct table_cell *cells);
+
+/* A string of a document, with every byte in it; "-" for any other value. */
+void table_cell_string(struct table_cell *cell, const json_t *value);
+__attribute__((format(printf, 2, 3))) void table_cell_format(struct table_cell *cell, const char *format, ...);
+
+#endif
