@@ -16,7 +16,7 @@
 #include "app/log.h"
 #include "cases/waits.h"
 #include "os/clock.h"
-#include "os/helper.h"
+#include "os/spawn.h"
 
 #define ANSWER_NS UINT64_C(20000000000) /* debug information of gigabytes takes seconds to be read the first time */
 #define STILL_NS UINT64_C(5000000000)   /* but not without using the processor */
@@ -47,7 +47,7 @@ static int on_fetch(void *context, struct lease *ring, const struct process_fact
         return descriptor;
     result = fetch_file(naming->fetch, descriptor, &wish, cancel);
     close(descriptor);
-    return result == -EBUSY ? -EAGAIN : result;
+    return result;
 }
 
 static const char *text_of(const struct symbols_trouble *trouble)
@@ -97,7 +97,7 @@ void naming_open(struct naming *ret_naming, struct registry *registry, struct fe
 
     *ret_naming = (struct naming){.registry = registry, .fetch = fetch, .descriptor = -1};
     report_budget_init(&ret_naming->budget, clock_mono_ns());
-    if (helper_find("ripd-symbolizer", RIPD_LIBEXEC_FROM_SBIN, program, sizeof(program)) != 0) {
+    if (spawn_find("ripd-symbolizer", RIPD_LIBEXEC_FROM_SBIN, program, sizeof(program)) != 0) {
         log_line(LOG_LEVEL_WARNING, "no ripd-symbolizer beside ripd: functions and lines stay unknown");
         return;
     }

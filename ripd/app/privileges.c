@@ -12,7 +12,7 @@
 #include "app/log.h"
 #include "os/capability.h"
 #include "os/clock.h"
-#include "os/helper.h"
+#include "os/spawn.h"
 #include "os/unix_diag.h"
 
 #define EVIDENCE (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
@@ -20,7 +20,7 @@
 static void start_probe(struct privileges *privileges)
 {
     char program[PATH_MAX];
-    int error = helper_find("ripd-probe", RIPD_LIBEXEC_FROM_SBIN, program, sizeof(program));
+    int error = spawn_find("ripd-probe", RIPD_LIBEXEC_FROM_SBIN, program, sizeof(program));
 
     if (error == 0)
         error = remote_new(&privileges->remote, program, privileges->diag);
@@ -145,16 +145,17 @@ void privileges_report(struct privileges *privileges, struct health *health)
     if (privileges->remote == NULL)
         return;
     remote_count(privileges->remote, &counters);
-    for (int i = 0; i < REMOTE_END_COUNT; i++)
-        if (counters.end_counts[i] != reported->end_counts[i])
+    for (int i = 0; i < CHILD_END_COUNT; i++)
+        if (counters.workers.end_counts[i] != reported->workers.end_counts[i])
             log_line(LOG_LEVEL_WARNING, "ripd-probe's worker ended, another is started: reason=%s",
-                     remote_end_name((enum remote_end)i));
+                     child_end_name((enum child_end)i));
     if (counters.gone && !reported->gone)
         log_line(LOG_LEVEL_ERROR, "ripd-probe has ended: what threads wait for stays unknown until ripd is restarted");
     *reported = counters;
-    health->probe_start_count = counters.start_count;
-    health->probe_died_count = counters.end_counts[REMOTE_END_ENDED] + counters.end_counts[REMOTE_END_NONSENSE];
-    health->probe_hung_count = counters.end_counts[REMOTE_END_HUNG];
+    health->probe_start_count = counters.workers.start_count;
+    health->probe_hung_count = counters.workers.end_counts[CHILD_HUNG];
+    health->probe_died_count = counters.workers.end_counts[CHILD_DIED] + counters.workers.end_counts[CHILD_NONSENSE] +
+                               counters.workers.end_counts[CHILD_IDLE];
     health->probe_ended = counters.gone;
     report_fetching(privileges, health);
 }

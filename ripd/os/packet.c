@@ -79,7 +79,9 @@ ssize_t packet_receive(int socket, void *buffer, size_t capacity, bool wait, int
     if (bytes < 0)
         return errno == ECONNRESET ? -EPIPE : -errno;
     descriptor = descriptor_of(&message);
-    if (bytes > 0 && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+    if (bytes > 0 && (message.msg_flags & MSG_TRUNC) == 0 && (message.msg_flags & MSG_CTRUNC) != 0 && descriptor < 0)
+        bytes = -EMFILE;
+    else if (bytes > 0 && (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
         bytes = -EMSGSIZE;
     if (descriptor >= 0 && (bytes <= 0 || ret_descriptor == NULL)) {
         close(descriptor);

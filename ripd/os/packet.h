@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * packet.h - messages between ripd and the processes it starts: one a packet, maybe with a descriptor, over a pair of
- * sockets of type SOCK_SEQPACKET. Knows nothing of what is in them.
+ * sockets of type SOCK_SEQPACKET.
  */
 #ifndef RIPD_OS_PACKET_H
 #define RIPD_OS_PACKET_H
@@ -23,8 +23,8 @@ int packet_send(int socket, const void *bytes, size_t count, int descriptor, boo
 /*
  * The next message: its bytes, at most capacity, and the descriptor that came along, close-on-exec, or -1;
  * ret_descriptor may be NULL. -EPIPE: nobody is at the other end; -EAGAIN: there is none, and wait is false or the
- * socket's SO_RCVTIMEO has passed; -EMSGSIZE: it was longer, or brought more than one descriptor; another -errno.
- * Descriptors that are not returned are closed.
+ * socket's SO_RCVTIMEO has passed; -EMSGSIZE: it was longer, or brought more than one descriptor; -EMFILE: this process
+ * has no room for the descriptor that it brought; another -errno. Descriptors that are not returned are closed.
  */
 ssize_t packet_receive(int socket, void *buffer, size_t capacity, bool wait, int *ret_descriptor);
 

@@ -15,6 +15,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "os/capability.h"
+
 int sandbox_die_with_parent(void)
 {
     pid_t parent = getppid();
@@ -31,10 +33,14 @@ static int set_limit(__rlimit_resource_t resource, uint64_t value)
     return setrlimit(resource, &limit) == 0 ? 0 : -errno;
 }
 
-int sandbox_limit(uint64_t memory_bytes, uint64_t descriptors_max)
+int sandbox_give_up(uint64_t capabilities, uint64_t memory_bytes, uint64_t descriptors_max)
 {
-    int result = set_limit(RLIMIT_CORE, 0);
+    int result = capability_keep(capabilities);
 
+    if (result == 0)
+        result = sandbox_die_with_parent();
+    if (result == 0)
+        result = set_limit(RLIMIT_CORE, 0);
     if (result == 0)
         result = set_limit(RLIMIT_FSIZE, 0);
     if (result == 0)
@@ -44,21 +50,57 @@ int sandbox_limit(uint64_t memory_bytes, uint64_t descriptors_max)
     return result;
 }
 
-/* No new code, nothing written, no signal to anybody else (abort() sends one to itself). */
-static int add_common_rules(scmp_filter_ctx filter)
+/* What each of them needs: to answer, to read files, memory, and to end badly. */
+static const int common_calls[] = {
+    SCMP_SYS(recvmsg),      SCMP_SYS(sendmsg),      SCMP_SYS(close),          SCMP_SYS(exit),
+    SCMP_SYS(exit_group),   SCMP_SYS(read),         SCMP_SYS(pread64),        SCMP_SYS(lseek),
+    SCMP_SYS(fstat),        SCMP_SYS(newfstatat),   SCMP_SYS(statx),          SCMP_SYS(readlinkat),
+    SCMP_SYS(brk),          SCMP_SYS(munmap),       SCMP_SYS(mremap),         SCMP_SYS(madvise),
+    SCMP_SYS(futex),        SCMP_SYS(gettid),       SCMP_SYS(getpid),         SCMP_SYS(getrandom),
+    SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
+};
+
+/* Of fcntl: none that makes the kernel send signals, to whom they name, or that takes a lock. */
+static const struct sandbox_condition common_conditions[] = {
+    {SCMP_SYS(fcntl), 1, F_GETFD},
+    {SCMP_SYS(fcntl), 1, F_SETFD},
+    {SCMP_SYS(fcntl), 1, F_GETFL},
+    {SCMP_SYS(fcntl), 1, F_DUPFD_CLOEXEC},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static int add_calls(scmp_filter_ctx filter, const int *calls, size_t call_count,
+                     const struct sandbox_condition *conditions, size_t condition_count)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < call_count && result == 0; i++)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
+    for (size_t i = 0; i < condition_count && result == 0; i++)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, conditions[i].number, 1,
+                                  SCMP_CMP(conditions[i].argument, SCMP_CMP_EQ, conditions[i].value, 0));
+    return result;
+}
+
+/* No new code, nothing written, no signal to another process (abort() sends one to itself). */
+static int add_masked_calls(scmp_filter_ctx filter)
 {
     const struct scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
     const scmp_datum_t writing = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND;
-    int result =
-        seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(openat), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, writing, O_RDONLY));
+    const struct {
+        int number;
+        struct scmp_arg_cmp condition;
+    } masked[] = {
+        {SCMP_SYS(openat), SCMP_A2(SCMP_CMP_MASKED_EQ, writing, O_RDONLY)},
+        {SCMP_SYS(mmap), no_exec},
+        {SCMP_SYS(mprotect), no_exec},
+        {SCMP_SYS(tgkill), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0)},
+    };
+    int result = 0;
 
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, no_exec);
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_exec);
-    if (result == 0)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
-                                  SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid(), 0));
+    for (size_t i = 0; i < COUNT(masked) && result == 0; i++)
+        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, masked[i].number, 1, masked[i].condition);
     return result;
 }
 
@@ -70,12 +112,11 @@ int sandbox_filter(const int *calls, size_t call_count, const struct sandbox_con
 
     if (filter == NULL)
         return -ENOMEM;
-    result = add_common_rules(filter);
-    for (size_t i = 0; i < call_count && result == 0; i++)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
-    for (size_t i = 0; i < condition_count && result == 0; i++)
-        result = seccomp_rule_add(filter, SCMP_ACT_ALLOW, conditions[i].number, 1,
-                                  SCMP_CMP(conditions[i].argument, SCMP_CMP_EQ, conditions[i].value, 0));
+    result = add_masked_calls(filter);
+    if (result == 0)
+        result = add_calls(filter, common_calls, COUNT(common_calls), common_conditions, COUNT(common_conditions));
+    if (result == 0)
+        result = add_calls(filter, calls, call_count, conditions, condition_count);
     if (result == 0)
         result = seccomp_load(filter);
     seccomp_release(filter);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandbox.h - what a process of ripd's that reads hostile bytes gives up: limits, and a filter of system calls. Which
- * calls and how much memory it takes is for its own sandbox.c to say. Linked with libseccomp, into such processes
- * alone.
+ * sandbox.h - what a process of ripd's that reads hostile bytes gives up: capabilities, limits, and system calls. How
+ * much it keeps is for its own sandbox.c to say. Linked with libseccomp, into such processes alone.
  */
 #ifndef RIPD_OS_SANDBOX_H
 #define RIPD_OS_SANDBOX_H
@@ -29,9 +28,12 @@
  */
 int sandbox_die_with_parent(void);
 
-/* No core dumps, no file made longer, at most so much address space (but for a sanitizer) and so many descriptors. 0 or
- * -errno. */
-int sandbox_limit(uint64_t memory_bytes, uint64_t descriptors_max);
+/*
+ * Gives up all capabilities but these, new privileges, core dumps, files made longer, address space beyond memory_bytes
+ * (but for a sanitizer), and descriptors beyond descriptors_max. Dies with its parent. 0 or -errno: then nothing must
+ * be read.
+ */
+int sandbox_give_up(uint64_t capabilities, uint64_t memory_bytes, uint64_t descriptors_max);
 
 /* A call that is allowed if one of its arguments, counted from 0, is a value. */
 struct sandbox_condition {
@@ -41,9 +43,9 @@ struct sandbox_condition {
 };
 
 /*
- * From here on calls fail with EPERM but for those given, openat() for reading what is there, mmap() and mprotect()
- * without PROT_EXEC, and tgkill() of the process itself. Over a filter that is there already: both have to allow. New
- * privileges must have been given up. 0 or -errno.
+ * From here on calls fail with EPERM but for those given and those that every such process needs: to answer over a
+ * socket that is open, to open and read what is there, memory without PROT_EXEC, and tgkill() of the process itself.
+ * Over a filter that is there already: both have to allow. New privileges must have been given up. 0 or -errno.
  */
 int sandbox_filter(const int *calls, size_t call_count, const struct sandbox_condition *conditions,
                    size_t condition_count);

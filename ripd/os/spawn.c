@@ -12,9 +12,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -23,84 +25,124 @@
 /* Newer than the headers of some systems; where files in memory that can be executed are forbidden, it is needed. */
 #define NOT_EXECUTABLE 0x0008u
 
-static int fill_attributes(posix_spawnattr_t *attributes)
+/* How a process begins. */
+struct plan {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+};
+
+static int plan_init(struct plan *plan)
 {
     short flags = POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
     sigset_t all, none;
-    int error;
+    int error = posix_spawnattr_init(&plan->attributes);
 
+    if (error != 0)
+        return error;
+    error = posix_spawn_file_actions_init(&plan->actions);
+    if (error != 0) {
+        posix_spawnattr_destroy(&plan->attributes);
+        return error;
+    }
     sigfillset(&all);
     sigemptyset(&none);
-    error = posix_spawnattr_setflags(attributes, flags);
-    if (error == 0)
-        error = posix_spawnattr_setsigdefault(attributes, &all);
-    if (error == 0)
-        error = posix_spawnattr_setsigmask(attributes, &none);
-    return error;
+    (void)posix_spawnattr_setflags(&plan->attributes, flags); /* these three fail for values that do not exist */
+    (void)posix_spawnattr_setsigdefault(&plan->attributes, &all);
+    (void)posix_spawnattr_setsigmask(&plan->attributes, &none);
+    return 0;
 }
 
-static int add_stream(posix_spawn_file_actions_t *actions, int descriptor, int stream)
+static void plan_done(struct plan *plan)
 {
-    if (descriptor < 0)
-        return posix_spawn_file_actions_addopen(actions, stream, "/dev/null", O_RDWR, 0);
-    return posix_spawn_file_actions_adddup2(actions, descriptor, stream);
+    posix_spawn_file_actions_destroy(&plan->actions);
+    posix_spawnattr_destroy(&plan->attributes);
 }
 
-static int fill_actions(posix_spawn_file_actions_t *actions, const struct spawn_options *options)
+/* Descriptors to become the first count ones of the process, which has no others; -1: /dev/null. */
+static int plan_descriptors(struct plan *plan, const int *descriptors, int count)
 {
-    int error = add_stream(actions, options->input, STDIN_FILENO);
+    int error = 0;
 
-    if (error == 0)
-        error = add_stream(actions, options->output, STDOUT_FILENO);
-    if (error == 0)
-        error = add_stream(actions, options->error, STDERR_FILENO);
-    if (error == 0)
-        error = posix_spawn_file_actions_addclosefrom_np(actions, STDERR_FILENO + 1);
-    if (error == 0 && options->directory != NULL)
-        error = posix_spawn_file_actions_addchdir_np(actions, options->directory);
-    return error;
+    for (int i = 0; i < count && error == 0; i++)
+        error = descriptors[i] < 0 ? posix_spawn_file_actions_addopen(&plan->actions, i, "/dev/null", O_RDWR, 0)
+                                   : posix_spawn_file_actions_adddup2(&plan->actions, descriptors[i], i);
+    return error != 0 ? error : posix_spawn_file_actions_addclosefrom_np(&plan->actions, count);
 }
 
-static int start(const struct spawn_options *options, const posix_spawnattr_t *attributes,
-                 const posix_spawn_file_actions_t *actions, pid_t *ret_pid)
+static int plan_run(struct plan *plan, const char *program, const char *const *arguments,
+                    const char *const *environment, pid_t *ret_pid)
 {
-    char limit[24];
-    const char *plain[] = {"/bin/sh", "-c", options->command, NULL};
-    /* posix_spawn has no attribute for limits: a shell sets it, and becomes the one that runs the command */
-    const char *limited[] = {"/bin/sh", "-c",  "ulimit -S -n \"$1\" 2>/dev/null; exec /bin/sh -c \"$2\"",
-                             "sh",      limit, options->command,
-                             NULL};
-    const char *const *arguments = options->descriptors_max != 0 ? limited : plain;
+    return posix_spawn(ret_pid, program, &plan->actions, &plan->attributes, (char *const *)(uintptr_t)arguments,
+                       (char *const *)(uintptr_t)environment);
+}
 
-    snprintf(limit, sizeof(limit), "%" PRIu64, options->descriptors_max);
-    return posix_spawn(ret_pid, "/bin/sh", actions, attributes, (char *const *)(uintptr_t)arguments,
-                       (char *const *)(uintptr_t)options->environment);
+int spawn_program(const char *program, int socket, pid_t *ret_pid)
+{
+    const char *slash = strrchr(program, '/');
+    const char *const arguments[] = {slash != NULL ? slash + 1 : program, NULL}, *const environment[] = {NULL};
+    const int descriptors[SPAWN_SOCKET + 1] = {-1, -1, STDERR_FILENO, socket};
+    struct plan plan;
+    int error = plan_init(&plan);
+
+    if (error != 0)
+        return -error;
+    error = plan_descriptors(&plan, descriptors, SPAWN_SOCKET + 1);
+    if (error == 0)
+        error = plan_run(&plan, program, arguments, environment, ret_pid);
+    plan_done(&plan);
+    return -error;
+}
+
+int spawn_find(const char *name, const char *libexec, char *ret_path, size_t capacity)
+{
+    const char *const places[] = {".", libexec};
+    char self[PATH_MAX], *slash;
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    if (length <= 0)
+        return -ENOENT;
+    self[length] = '\0';
+    slash = strrchr(self, '/');
+    if (slash == NULL)
+        return -ENOENT;
+    *slash = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        int count = snprintf(ret_path, capacity, "%s/%s/%s", self, places[i], name);
+
+        if (count < 0 || (size_t)count >= capacity)
+            return -ENAMETOOLONG;
+        if (access(ret_path, X_OK) == 0)
+            return 0;
+    }
+    return -ENOENT;
 }
 
 int spawn_start(const struct spawn_options *options, struct spawned *ret_spawned)
 {
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
+    char limit[24];
+    const char *const plain[] = {"/bin/sh", "-c", options->command, NULL};
+    /* posix_spawn has no attribute for limits: a shell sets it, and becomes the one that runs the command */
+    const char *const limited[] = {"/bin/sh", "-c",  "ulimit -S -n \"$1\" 2>/dev/null; exec /bin/sh -c \"$2\"",
+                                   "sh",      limit, options->command,
+                                   NULL};
+    const int descriptors[] = {options->input, options->output, options->error};
+    struct plan plan;
     pid_t pid;
-    int error = posix_spawnattr_init(&attributes);
+    int error = plan_init(&plan);
 
     if (error != 0)
         return -error;
-    error = posix_spawn_file_actions_init(&actions);
-    if (error != 0)
-        goto out_attributes;
-    error = fill_attributes(&attributes);
+    snprintf(limit, sizeof(limit), "%" PRIu64, options->descriptors_max);
+    error = plan_descriptors(&plan, descriptors, 3);
+    if (error == 0 && options->directory != NULL)
+        error = posix_spawn_file_actions_addchdir_np(&plan.actions, options->directory);
     if (error == 0)
-        error = fill_actions(&actions, options);
-    if (error == 0)
-        error = start(options, &attributes, &actions, &pid);
+        error = plan_run(&plan, "/bin/sh", options->descriptors_max != 0 ? limited : plain, options->environment, &pid);
+    plan_done(&plan);
     if (error == 0) {
         ret_spawned->pid = pid;
         ret_spawned->descriptor = (int)syscall(SYS_pidfd_open, pid, 0u); /* close-on-exec by itself */
     }
-    posix_spawn_file_actions_destroy(&actions);
-out_attributes:
-    posix_spawnattr_destroy(&attributes);
     return -error;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spawn.h - a shell command as a process of its own: started, signalled with all of its group, reaped.
+ * spawn.h - programs and shell commands as processes of their own: started, signalled with all of their group, reaped.
  *
  * Guarantees
- *   A. The command begins as from a clean slate: its own session and process group, every signal at its default and
- * none blocked, no descriptor but the three standard ones, the environment it is given and
- *      nothing else.
+ *   A. A process begins as from a clean slate: its own session and process group, every signal at its default and none
+ *      blocked, no descriptor but those named here, the environment it is given and nothing else.
  *   B. Starting one costs the same however large the caller is: memory is shared until the exec, never copied.
  *   C. A pid that has been handed out stays the command's until spawn_ended() said so: a signal reaches nobody else.
  *
@@ -19,6 +18,20 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#define SPAWN_SOCKET 3 /* descriptor of a program's end of its socket */
+
+/*
+ * Starts a program with an empty environment; its descriptors are socket, as SPAWN_SOCKET, and standard error. socket
+ * stays the caller's. 0 or -errno.
+ */
+int spawn_program(const char *program, int socket, pid_t *ret_pid);
+
+/*
+ * Where the program of that name is: beside the one that runs, as in a build tree, or at libexec, a path from there.
+ * 0, -ENOENT, or -ENAMETOOLONG.
+ */
+int spawn_find(const char *name, const char *libexec, char *ret_path, size_t capacity);
 
 struct spawn_options {
     const char *command;            /* for /bin/sh -c */
@@ -35,7 +48,7 @@ struct spawned {
     int descriptor; /* readable once the shell has ended; -1: none could be had, ask spawn_ended() now and then */
 };
 
-/* 0 or -errno. What /bin/sh makes of the command is told by its exit status: 127 not found, 126 not executable. */
+/* 0 or -errno. A command that cannot be executed has an exit status: 127 not found, 126 not executable. */
 int spawn_start(const struct spawn_options *options, struct spawned *ret_spawned);
 
 /* To the shell and whatever it started that is still of its group. */

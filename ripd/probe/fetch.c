@@ -1,57 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fetch.c - a keeper that is asked for fetchers, and a question and its answer. See fetch.h. */
+/* fetch.c - a query to a fetcher, and what is believed of its answer. See fetch.h. */
 #include "probe/fetch.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "os/clock.h"
-#include "os/packet.h"
+#include "os/child.h"
 #include "probe/protocol.h"
 
-struct blamed {
-    uint32_t uid;
-    uint64_t until_mono_ns; /* 0 = nobody */
-};
-
-/* A fetcher that has been given up: its end of the socket is closed when it is gone. */
-struct leaving {
-    int socket;
-    uint32_t uid;
-};
-
 struct fetch {
+    struct child *child;
     int keeper;
-    int fetcher;           /* -1 = none */
-    uint64_t next_mono_ns; /* before which no other is started */
     uint64_t number;
-    struct blamed blamed[FETCH_BLAMED_MAX];
-    size_t next_blamed;
-    struct leaving leaving[FETCH_LEAVING_MAX];
-    size_t leaving_count;
-    pthread_mutex_t mutex; /* of the counters */
-    struct fetch_counters counters;
+    _Atomic uint64_t opened_count, refused_count, missed_count; /* relaxed: numbers alone */
 };
-
-/* Life ------------------------------------------------------------------------------------------------------------- */
 
 int fetch_new(struct fetch **ret_fetch, int keeper)
 {
+    const struct child_options options = {
+        .keeper = keeper,
+        .request = PROBE_FETCHER,
+        .restart_ns = FETCH_RESTART_NS,
+        .pause_ns = FETCH_PAUSE_NS,
+        .user_ends = 1,
+    };
     struct fetch *fetch = calloc(1, sizeof(*fetch));
 
-    if (fetch == NULL) {
+    if (fetch == NULL || child_new(&fetch->child, &options) != 0) {
+        free(fetch);
         close(keeper);
         return -ENOMEM;
     }
     fetch->keeper = keeper;
-    fetch->fetcher = -1;
-    pthread_mutex_init(&fetch->mutex, NULL);
     *ret_fetch = fetch;
     return 0;
 }
@@ -60,139 +44,30 @@ void fetch_free(struct fetch *fetch)
 {
     if (fetch == NULL)
         return;
-    if (fetch->fetcher >= 0)
-        close(fetch->fetcher);
-    while (fetch->leaving_count != 0)
-        close(fetch->leaving[--fetch->leaving_count].socket);
+    child_free(fetch->child);
     close(fetch->keeper);
-    pthread_mutex_destroy(&fetch->mutex);
     free(fetch);
 }
 
-static void count(struct fetch *fetch, uint64_t *counter)
+static void count(_Atomic uint64_t *counter)
 {
-    pthread_mutex_lock(&fetch->mutex);
-    ++*counter;
-    pthread_mutex_unlock(&fetch->mutex);
+    atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-void fetch_count(struct fetch *fetch, struct fetch_counters *ret_counters)
+void fetch_count(const struct fetch *fetch, struct fetch_counters *ret_counters)
 {
-    pthread_mutex_lock(&fetch->mutex);
-    *ret_counters = fetch->counters;
-    pthread_mutex_unlock(&fetch->mutex);
-}
+    struct child_counters counters;
 
-/* Fetchers --------------------------------------------------------------------------------------------------------- */
-
-static bool is_readable(int socket)
-{
-    struct pollfd descriptor = {.fd = socket, .events = POLLIN};
-
-    return poll(&descriptor, 1, 0) > 0;
-}
-
-/* Whatever is heard of one that was given up: it is gone, or able to notice that its socket is closed. */
-static void forget_gone(struct fetch *fetch)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < fetch->leaving_count; i++) {
-        if (is_readable(fetch->leaving[i].socket))
-            close(fetch->leaving[i].socket);
-        else
-            fetch->leaving[kept++] = fetch->leaving[i];
-    }
-    fetch->leaving_count = kept;
-}
-
-static bool is_blamed(struct fetch *fetch, uint32_t uid)
-{
-    uint64_t now_mono_ns = clock_mono_ns();
-
-    forget_gone(fetch);
-    for (size_t i = 0; i < fetch->leaving_count; i++)
-        if (fetch->leaving[i].uid == uid)
-            return true;
-    for (size_t i = 0; i < FETCH_BLAMED_MAX; i++)
-        if (fetch->blamed[i].uid == uid && now_mono_ns < fetch->blamed[i].until_mono_ns)
-            return true;
-    return false;
-}
-
-static void blame(struct fetch *fetch, uint32_t uid)
-{
-    fetch->blamed[fetch->next_blamed] = (struct blamed){uid, clock_mono_ns() + FETCH_BLAME_NS};
-    fetch->next_blamed = (fetch->next_blamed + 1) % FETCH_BLAMED_MAX;
-}
-
-/* The fetcher has ended, or is given up, over a question about that user's process. */
-static void drop_fetcher(struct fetch *fetch, uint32_t uid, int reason)
-{
-    if (reason == -ETIMEDOUT)
-        fetch->leaving[fetch->leaving_count++] = (struct leaving){fetch->fetcher, uid}; /* have_fetcher() keeps room */
-    else
-        close(fetch->fetcher);
-    fetch->fetcher = -1;
-    if (reason == -ECANCELED)
-        return; /* it has done nothing wrong */
-    blame(fetch, uid);
-    count(fetch, reason == -ETIMEDOUT ? &fetch->counters.hung_count : &fetch->counters.died_count);
-}
-
-static int start_fetcher(struct fetch *fetch)
-{
-    const struct probe_link message = {.kind = PROBE_FETCHER};
-    int ends[2], result = packet_pair(ends);
-
-    if (result != 0)
-        return -EAGAIN;
-    result = packet_send(fetch->keeper, &message, sizeof(message), ends[1], false);
-    close(ends[1]);
-    if (result != 0) {
-        close(ends[0]);
-        return result == -EPIPE ? -ENOTCONN : -EAGAIN;
-    }
-    fetch->fetcher = ends[0];
-    fetch->next_mono_ns = clock_mono_ns() + FETCH_RESTART_NS;
-    count(fetch, &fetch->counters.start_count);
-    return 0;
-}
-
-static int have_fetcher(struct fetch *fetch)
-{
-    if (fetch->fetcher >= 0 && is_readable(fetch->fetcher)) { /* nothing was asked: this is its end, or nonsense */
-        close(fetch->fetcher);
-        fetch->fetcher = -1;
-        count(fetch, &fetch->counters.died_count);
-    }
-    if (fetch->leaving_count == FETCH_LEAVING_MAX)
-        return -EBUSY;
-    if (fetch->fetcher >= 0)
-        return 0;
-    return clock_mono_ns() >= fetch->next_mono_ns ? start_fetcher(fetch) : -EAGAIN;
-}
-
-/* Asking ----------------------------------------------------------------------------------------------------------- */
-
-/* 0: there is an answer; -ETIMEDOUT, -ECANCELED. */
-static int await(const struct fetch *fetch, int cancel)
-{
-    uint64_t until_mono_ns = clock_mono_ns() + FETCH_PATIENCE_NS;
-
-    for (;;) {
-        uint64_t now_mono_ns = clock_mono_ns(), left_ns = until_mono_ns > now_mono_ns ? until_mono_ns - now_mono_ns : 0;
-        struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
-        struct pollfd descriptors[] = {{.fd = fetch->fetcher, .events = POLLIN}, {.fd = cancel, .events = POLLIN}};
-        int ready = ppoll(descriptors, 2, &left, NULL);
-
-        if (ready > 0 && descriptors[1].revents != 0)
-            return -ECANCELED;
-        if (ready > 0)
-            return 0;
-        if (ready == 0 || errno != EINTR)
-            return -ETIMEDOUT;
-    }
+    child_count(fetch->child, &counters);
+    *ret_counters = (struct fetch_counters){
+        .opened_count = atomic_load_explicit(&fetch->opened_count, memory_order_relaxed),
+        .refused_count = atomic_load_explicit(&fetch->refused_count, memory_order_relaxed),
+        .missed_count = atomic_load_explicit(&fetch->missed_count, memory_order_relaxed),
+        .start_count = counters.start_count,
+        .died_count =
+            counters.end_counts[CHILD_DIED] + counters.end_counts[CHILD_NONSENSE] + counters.end_counts[CHILD_IDLE],
+        .hung_count = counters.end_counts[CHILD_HUNG],
+    };
 }
 
 static bool is_file_to_read(int descriptor)
@@ -204,59 +79,59 @@ static bool is_file_to_read(int descriptor)
            S_ISREG(about.st_mode);
 }
 
-/* 0 and what was told; -EPIPE: the fetcher has ended, or talks nonsense. */
-static int receive(const struct fetch *fetch, const struct probe_fetch *question, int *ret_status, int *ret_file)
+/* A lack of memory or descriptors, here or there, says nothing of the file. */
+static bool is_shortage(int error)
 {
-    struct probe_fetched fetched;
+    return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EINTR;
+}
+
+/* A descriptor, or what the fetcher says; -EAGAIN, -EBUSY: nothing is known of the file. */
+static int ask(struct fetch *fetch, int ring, const struct fetch_query *query, int cancel)
+{
+    const struct probe_fetch message = {
+        .kind = PROBE_FETCH,
+        .exact = query->exact,
+        .number = ++fetch->number,
+        .start = query->start,
+        .process = query->process,
+    };
+    struct probe_fetched answer;
     int file = -1;
-    ssize_t bytes = packet_receive(fetch->fetcher, &fetched, sizeof(fetched), false, &file);
+    ssize_t bytes = child_ask(fetch->child,
+                              &(struct child_query){
+                                  .bytes = &message,
+                                  .count = sizeof(message),
+                                  .descriptor = ring,
+                                  .user = query->uid,
+                                  .wait = {.limit_ns = FETCH_LIMIT_NS, .cancel = cancel},
+                              },
+                              &answer, sizeof(answer), &file);
 
     if (bytes < 0)
-        return -EPIPE;
-    if (probe_fetched_is_sound(&fetched, (size_t)bytes, question) && (fetched.status == 0) == (file >= 0) &&
-        (file < 0 || is_file_to_read(file))) {
-        *ret_status = fetched.status;
-        *ret_file = file;
-        return 0;
-    }
+        return bytes == -ECANCELED ? -ECANCELED : bytes == -EMFILE ? -EAGAIN : -EBUSY;
+    if (probe_fetched_is_sound(&answer, (size_t)bytes, &message) && (answer.status == 0) == (file >= 0) &&
+        (file < 0 || is_file_to_read(file)))
+        return file >= 0 ? file : is_shortage(answer.status) ? -EAGAIN : answer.status;
     if (file >= 0)
         close(file);
-    return -EPIPE;
+    (void)child_drop(fetch->child, CHILD_NONSENSE, query->uid, 0);
+    return -EBUSY;
 }
 
-static int ask(struct fetch *fetch, int ring, const struct fetch_query *wish, int cancel, int *ret_status,
-               int *ret_file)
+int fetch_file(struct fetch *fetch, int ring, const struct fetch_query *query, int cancel)
 {
-    const struct probe_fetch question = {
-        .kind = PROBE_FETCH,
-        .exact = wish->exact,
-        .number = ++fetch->number,
-        .start = wish->start,
-        .process = wish->process,
-    };
-    int result = packet_send(fetch->fetcher, &question, sizeof(question), ring, false);
+    int result;
 
+    child_check(fetch->child);
+    result = child_is_blamed(fetch->child, query->uid, 0) ? -EBUSY : child_start(fetch->child, cancel);
     if (result == 0)
-        result = await(fetch, cancel);
-    if (result == 0)
-        result = receive(fetch, &question, ret_status, ret_file);
-    return result == 0 || result == -ETIMEDOUT || result == -ECANCELED ? result : -EPIPE;
-}
-
-int fetch_file(struct fetch *fetch, int ring, const struct fetch_query *wish, int cancel)
-{
-    int result = is_blamed(fetch, wish->uid) ? -EBUSY : have_fetcher(fetch), status = 0, file = -1;
-
-    if (result == 0) {
-        result = ask(fetch, ring, wish, cancel, &status, &file);
-        if (result != 0)
-            drop_fetcher(fetch, wish->uid, result);
-    }
-    if (result != 0) {
-        if (result != -EAGAIN && result != -ECANCELED)
-            count(fetch, &fetch->counters.missed_count);
+        result = ask(fetch, ring, query, cancel);
+    else if (is_shortage(result))
+        result = -EAGAIN;
+    if (result == -EAGAIN || result == -ECANCELED)
         return result;
-    }
-    count(fetch, status == 0 ? &fetch->counters.opened_count : &fetch->counters.refused_count);
-    return status == 0 ? file : status;
+    count(result >= 0                               ? &fetch->opened_count
+          : result == -EBUSY || result == -ENOTCONN ? &fetch->missed_count
+                                                    : &fetch->refused_count);
+    return result == -EBUSY ? -EAGAIN : result;
 }

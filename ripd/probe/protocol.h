@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * protocol.h - what ripd and ripd-probe say to each other, a message a packet (os/packet.h). Both are of one build, so
- * structs cross as they are; neither believes a number it has not checked.
+ * protocol.h - messages between ripd and ripd-probe, one a packet (os/packet.h). Both are of one build, so structs
+ * cross as they are; neither believes a number it has not checked.
  *
- * ripd-probe is two processes, or three. The keeper holds HELPER_DESCRIPTOR and does nothing but keep the others: a
- * worker, which reads /proc, and, when ripd asks for it, a fetcher, which opens programs. Of the pair of sockets
- * between ripd and a worker the keeper makes both ends, of that to a fetcher ripd does.
+ * ripd-probe is a keeper and its children: a worker, which reads /proc, and a fetcher, which opens programs. The keeper
+ * holds the privileges and SPAWN_SOCKET, and forks a child when ripd sends it the child's end of a pair of sockets; the
+ * last child of that kind is killed.
  *
- *   ripd                    keeper                   ripd                          worker
- *                        <- PROBE_LINK [socket]      PROBE_QUERY ring tids [ring] ->
- *   PROBE_REPLACE        ->                                                     <- PROBE_ANSWER status, readings
- *   PROBE_FETCHER [end]  ->                          ripd                          fetcher
- *   PROBE_DIAG [socket]  ->                          PROBE_FETCH module [ring]  ->
- *                                                                               <- PROBE_FETCHED status [file]
+ *   ripd                    keeper           ripd                              worker
+ *   PROBE_DIAG [socket]  ->                  PROBE_QUERY record tids [ring] ->
+ *   PROBE_WORKER [end]   ->                                                 <- PROBE_ANSWER status, readings
+ *   PROBE_FETCHER [end]  ->                  ripd                              fetcher
+ *                                            PROBE_FETCH module [ring]      ->
+ *                                                                           <- PROBE_FETCHED status [file]
  *
- * PROBE_DIAG comes first of all, or never: a netlink socket, over which workers ask about unix sockets.
+ * PROBE_DIAG comes first of all, or never: a netlink socket, over which workers query unix sockets.
  *
- * Every question has one answer, in order. A question names no pid, and no path: which process is asked about, the
- * kernel says, of the file that comes with it (child/attest.h), and what its modules are called, that file.
+ * Every query has one answer, in order. A query names no pid, and no path: which process it is about, the kernel says,
+ * of the file that comes with it (child/attest.h), and what its modules are called, that file.
  */
 #ifndef RIPD_PROBE_PROTOCOL_H
 #define RIPD_PROBE_PROTOCOL_H
@@ -28,26 +28,20 @@
 
 #include "probe/kernel.h"
 
-#define PROBE_BATCH_MAX 32u                 /* threads in a question */
-#define PROBE_QUERY_NS UINT64_C(2000000000) /* a worker that takes longer for one is stuck, and ends */
-#define PROBE_READING_NS UINT64_C(50000000) /* of which it reads no longer; threads beyond are told as -EAGAIN */
-#define PROBE_PEERS_NS UINT64_C(5000000)    /* of which it asks about unix sockets */
+#define PROBE_BATCH_MAX 32u                 /* threads in a query */
+#define PROBE_QUERY_NS UINT64_C(2000000000) /* a child that takes longer for one is stuck, and ends */
+#define PROBE_READING_NS UINT64_C(50000000) /* of which a worker reads no longer; further threads are -EAGAIN */
+#define PROBE_PEERS_NS UINT64_C(5000000)    /* of which it queries unix sockets */
 #define PROBE_SEARCH_NS UINT64_C(20000000)  /* of which it searches for who holds other ends */
-#define PROBE_FETCH_NS UINT64_C(2000000000) /* a fetcher that takes longer for a question ends */
 
 enum probe_kind {
-    PROBE_LINK = 1,
-    PROBE_REPLACE,
+    PROBE_DIAG = 1, /* these three are all there is in a message to the keeper: a uint32_t */
+    PROBE_WORKER,
+    PROBE_FETCHER,
     PROBE_QUERY,
     PROBE_ANSWER,
-    PROBE_DIAG,
-    PROBE_FETCHER,
     PROBE_FETCH,
     PROBE_FETCHED
-};
-
-struct probe_link {
-    uint32_t kind; /* PROBE_LINK, PROBE_REPLACE, PROBE_DIAG, PROBE_FETCHER */
 };
 
 struct probe_query {
@@ -71,14 +65,14 @@ struct probe_answer {
        own user; -EINVAL: the file is no ring of ours; another -errno */
     int32_t status;
     uint64_t number;
-    uint32_t count;                               /* of threads: that of the question, or 0 */
+    uint32_t count;                               /* of threads: that of the query, or 0 */
     uint32_t pid;                                 /* the process */
     struct probe_thread threads[PROBE_BATCH_MAX]; /* count of them cross */
 };
 
 struct probe_fetch {
     uint32_t kind;
-    uint32_t exact; /* 1: only the very file that is mapped; 0: whoever asks compares its build id */
+    uint32_t exact; /* 1: only the very file that is mapped; 0: the caller compares its build id */
     uint64_t number;
     uint64_t start;   /* of a module that the record names */
     uint32_t process; /* index of its record in the ring */
@@ -94,11 +88,11 @@ struct probe_fetched {
 /* Bytes of an answer about count threads. */
 size_t probe_answer_bytes(uint32_t count);
 
-/* Whether bytes are a question, and all of it in bounds. Pure. */
+/* Whether bytes are a query, and all of it in bounds. Pure. */
 bool probe_query_is_sound(const struct probe_query *ask, size_t bytes);
 
 /*
- * Whether bytes are an answer to that question: whole, its numbers in bounds, its texts terminated. Pure: the worker
+ * Whether bytes are an answer to that query: whole, its numbers in bounds, its texts terminated. Pure: the worker
  * reads what anybody's processes are called and have open, and is not believed either.
  */
 bool probe_answer_is_sound(const struct probe_answer *told, size_t bytes, const struct probe_query *ask);

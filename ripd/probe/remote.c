@@ -1,103 +1,111 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* remote.c - a keeper, the worker that it has given us last, and what that one has been asked. See remote.h. */
+/* remote.c - a keeper, the worker that it forked last, and the queries that this one has not answered. See remote.h. */
 #include "probe/remote.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "os/helper.h"
 #include "os/packet.h"
+#include "os/spawn.h"
 #include "probe/protocol.h"
 
-enum { BLAMED_MAX = 16, BLAMED_AFTER = 2 };
+#define KEY_ENDS 2u /* one end is nobody's fault */
 
-struct question {
-    struct probe_query ask;
-    struct remote_query queries[PROBE_BATCH_MAX];
+struct pending {
+    struct probe_query message;
+    struct remote_query queries[PROBE_BATCH_MAX]; /* all about one process */
     uint64_t sent_mono_ns;
-};
-
-/* A process that workers have ended on. */
-struct blamed {
-    uint32_t ring;
-    uint32_t process;
-    uint32_t uid;
-    unsigned count;
-    uint64_t until_mono_ns;
 };
 
 struct remote {
     pid_t pid;
     int keeper; /* socket; -1 = it has ended */
-    int worker; /* socket; -1 = none at the moment */
+    struct child *worker;
 
-    struct question questions[REMOTE_QUERIES_MAX]; /* a queue from first on; the last may be open, not sent yet */
+    struct pending pending[REMOTE_QUERIES_MAX]; /* a queue from first on; the last may be open, not sent yet */
     size_t first;
     size_t count;
     bool open;
     int descriptor; /* of the open one's ring */
     uint64_t number;
 
-    struct probe_answer told; /* the answer that is being handed out */
-    struct question answered;
-    uint32_t next_thread;
-    uint32_t thread_count; /* to be handed out of it */
+    struct probe_answer answer; /* that is being handed out */
+    struct pending answered;
+    uint32_t next_thread; /* of it, of answered.message.count; 0 of 0 = nothing is handed out */
 
-    struct blamed blamed[BLAMED_MAX];
-    size_t next_blamed;
     unsigned failure_count; /* workers in a row that ended without an answer */
-    struct remote_counters counters;
 };
 
 /* Life ------------------------------------------------------------------------------------------------------------- */
 
-int remote_new(struct remote **ret_remote, const char *program, int diag)
+static int start_keeper(struct remote *remote, const char *program, int diag)
 {
-    const struct probe_link message = {.kind = PROBE_DIAG};
-    struct remote *remote = calloc(1, sizeof(*remote));
-    int ends[2], result;
+    static const uint32_t kind = PROBE_DIAG;
+    int ends[2], result = packet_pair(ends);
 
-    if (remote == NULL)
-        return -ENOMEM;
-    result = packet_pair(ends);
     if (result != 0)
-        goto out;
+        return result;
     if (diag >= 0)
-        result = packet_send(ends[0], &message, sizeof(message), diag, false); /* there before it starts */
+        result = packet_send(ends[0], &kind, sizeof(kind), diag, false); /* there before it starts */
     if (result == 0)
-        result = helper_start(program, ends[1], &remote->pid);
+        result = spawn_program(program, ends[1], &remote->pid);
     close(ends[1]);
-    if (result != 0) {
+    if (result == 0)
+        remote->keeper = ends[0];
+    else
         close(ends[0]);
-        goto out;
-    }
-    remote->keeper = ends[0];
-    remote->worker = -1;
-    *ret_remote = remote;
-    return 0;
-out:
-    free(remote);
     return result;
 }
 
-/* It has ended, or talks nonsense: nothing is left of it. */
+int remote_new(struct remote **ret_remote, const char *program, int diag)
+{
+    struct child_options options = {
+        .request = PROBE_WORKER,
+        .restart_ns = REMOTE_RESTART_NS,
+        .pause_ns = REMOTE_PAUSE_NS,
+        .user_ends = REMOTE_USER_ENDS_MAX,
+        .key_ends = KEY_ENDS,
+    };
+    struct remote *remote = calloc(1, sizeof(*remote));
+    int result;
+
+    if (remote == NULL)
+        return -ENOMEM;
+    remote->keeper = -1;
+    result = start_keeper(remote, program, diag);
+    options.keeper = remote->keeper;
+    if (result == 0)
+        result = child_new(&remote->worker, &options);
+    if (result != 0) {
+        remote_free(remote);
+        return result;
+    }
+    (void)child_start(remote->worker, -1); /* or later */
+    *ret_remote = remote;
+    return 0;
+}
+
+/* It has ended, or sends what it never sends. */
 static void drop_keeper(struct remote *remote)
 {
     close(remote->keeper);
     remote->keeper = -1;
-    helper_stop(remote->pid);
+    kill(remote->pid, SIGKILL);
+    while (waitpid(remote->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
 }
 
 void remote_free(struct remote *remote)
 {
     if (remote == NULL)
         return;
-    if (remote->worker >= 0)
-        close(remote->worker);
+    child_free(remote->worker);
     if (remote->keeper >= 0)
         drop_keeper(remote);
     free(remote);
@@ -114,140 +122,78 @@ int remote_keeper(const struct remote *remote)
 
 /* Workers ---------------------------------------------------------------------------------------------------------- */
 
-static void forget_questions(struct remote *remote)
+static uint64_t key_of(const struct remote_query *query)
 {
+    return (uint64_t)query->ring << 32 | (query->process + 1);
+}
+
+static void forget_queries(struct remote *remote)
+{
+    remote->failure_count++;
     remote->count = 0;
     remote->open = false;
 }
 
-static struct blamed *find_blamed(struct remote *remote, uint32_t ring, uint32_t process)
+/* The worker ended, or is of no use. The query that came first is what it ended on, if one was sent. */
+static void drop_worker(struct remote *remote, enum child_end end)
 {
-    uint64_t now_mono_ns = clock_mono_ns();
-
-    for (size_t i = 0; i < BLAMED_MAX; i++) {
-        struct blamed *blamed = &remote->blamed[i];
-
-        if (blamed->count != 0 && blamed->ring == ring && blamed->process == process &&
-            now_mono_ns < blamed->until_mono_ns)
-            return blamed;
-    }
-    return NULL;
-}
-
-/* What was asked first is what it ended on, unless it was ended by something else: once is nobody's fault. */
-static void blame_first(struct remote *remote)
-{
-    const struct remote_query *query = &remote->questions[remote->first].queries[0];
-    struct blamed *blamed;
+    const struct remote_query *query = &remote->pending[remote->first].queries[0];
 
     if (remote->count == 0 || (remote->count == 1 && remote->open))
-        return;
-    blamed = find_blamed(remote, query->ring, query->process);
-    if (blamed == NULL) {
-        blamed = &remote->blamed[remote->next_blamed];
-        remote->next_blamed = (remote->next_blamed + 1) % BLAMED_MAX;
-        *blamed = (struct blamed){.ring = query->ring, .process = query->process, .uid = query->uid};
-    }
-    blamed->count++;
-    blamed->until_mono_ns = clock_mono_ns() + REMOTE_BLAME_NS;
+        end = CHILD_IDLE;
+    (void)child_drop(remote->worker, end, query->uid, key_of(query));
+    forget_queries(remote);
 }
 
-static bool is_blamed(struct remote *remote, const struct remote_query *query)
+/* Whether a worker can be asked. */
+static bool have_worker(struct remote *remote)
 {
-    const struct blamed *own = find_blamed(remote, query->ring, query->process);
-    uint64_t now_mono_ns = clock_mono_ns();
-    unsigned of_user = 0;
-
-    if (own != NULL && own->count >= BLAMED_AFTER)
-        return true;
-    for (size_t i = 0; i < BLAMED_MAX; i++)
-        if (remote->blamed[i].uid == query->uid && now_mono_ns < remote->blamed[i].until_mono_ns)
-            of_user += remote->blamed[i].count;
-    return of_user >= REMOTE_USER_ENDS_MAX;
-}
-
-/* The worker is of no use any more. */
-static void drop_worker(struct remote *remote, enum remote_end end)
-{
-    const struct probe_link message = {.kind = PROBE_REPLACE};
-
-    remote->counters.end_counts[end]++;
-    remote->failure_count++;
-    blame_first(remote);
-    forget_questions(remote);
-    close(remote->worker);
-    remote->worker = -1;
-    if (end != REMOTE_END_ENDED && remote->keeper >= 0)
-        (void)packet_send(remote->keeper, &message, sizeof(message), -1,
-                          false); /* if it has ended, so has the worker */
-}
-
-/* Takes the workers that the keeper has made since. */
-static void meet_workers(struct remote *remote)
-{
-    while (remote->keeper >= 0) {
-        struct probe_link message;
-        int descriptor = -1;
-        ssize_t bytes = packet_receive(remote->keeper, &message, sizeof(message), false, &descriptor);
-
-        if (bytes == -EAGAIN)
-            return;
-        if (bytes != (ssize_t)sizeof(message) || message.kind != PROBE_LINK || descriptor < 0) {
-            if (descriptor >= 0)
-                close(descriptor);
-            drop_keeper(remote);
-            return;
-        }
-        if (remote->worker >= 0)
-            drop_worker(remote, REMOTE_END_ENDED); /* there is another one because this one has ended */
-        remote->worker = descriptor;
-        remote->counters.start_count++;
-    }
+    if (remote->keeper >= 0 && packet_await(remote->keeper, 0))
+        drop_keeper(remote);
+    return child_runs(remote->worker) || (remote->keeper >= 0 && child_start(remote->worker, -1) == 0);
 }
 
 void remote_look(struct remote *remote)
 {
-    meet_workers(remote);
-    if (remote->worker < 0 || remote_is_busy(remote))
-        return;
-    /* It has nothing to say: this is its end, or nonsense. */
-    if (packet_await(remote->worker, 0)) {
-        drop_worker(remote, REMOTE_END_ENDED);
-        meet_workers(remote);
+    if (!remote_is_busy(remote) && child_runs(remote->worker)) {
+        child_check(remote->worker);
+        if (!child_runs(remote->worker))
+            forget_queries(remote);
     }
+    (void)have_worker(remote);
 }
 
 /* Asking ----------------------------------------------------------------------------------------------------------- */
 
-static struct question *question_at(struct remote *remote, size_t nth)
+static struct pending *pending_at(struct remote *remote, size_t nth)
 {
-    return &remote->questions[(remote->first + nth) % REMOTE_QUERIES_MAX];
+    return &remote->pending[(remote->first + nth) % REMOTE_QUERIES_MAX];
 }
 
 void remote_flush(struct remote *remote)
 {
-    struct question *question;
+    struct pending *pending;
     int result;
 
     if (!remote->open)
         return;
-    question = question_at(remote, remote->count - 1);
-    question->sent_mono_ns = clock_mono_ns();
+    pending = pending_at(remote, remote->count - 1);
+    pending->sent_mono_ns = clock_mono_ns();
     remote->open = false;
-    result = packet_send(remote->worker, &question->ask, sizeof(question->ask), remote->descriptor, false);
-    if (result == -EPIPE)
-        drop_worker(remote, REMOTE_END_ENDED);
-    else if (result != 0)
+    result = child_send(remote->worker, &pending->message, sizeof(pending->message), remote->descriptor);
+    if (result != 0)
         remote->count--; /* not now */
+    if (result == -EPIPE)
+        drop_worker(remote, CHILD_DIED);
 }
 
-/* Whether the question that is not sent yet takes one more about that process. */
+/* Whether the query that is not sent yet takes one more about that process. */
 static bool is_open_for(const struct remote *remote, uint32_t ring, uint32_t process)
 {
-    const struct question *question = &remote->questions[(remote->first + remote->count - 1) % REMOTE_QUERIES_MAX];
+    const struct pending *pending = &remote->pending[(remote->first + remote->count - 1) % REMOTE_QUERIES_MAX];
 
-    return remote->open && question->queries[0].ring == ring && question->queries[0].process == process &&
-           question->ask.count < PROBE_BATCH_MAX;
+    return remote->open && pending->queries[0].ring == ring && pending->queries[0].process == process &&
+           pending->message.count < PROBE_BATCH_MAX;
 }
 
 bool remote_has_room(const struct remote *remote, uint32_t ring, uint32_t process)
@@ -257,38 +203,35 @@ bool remote_has_room(const struct remote *remote, uint32_t ring, uint32_t proces
 
 enum remote_asked remote_ask(struct remote *remote, int descriptor, const struct remote_query *query)
 {
-    struct question *question;
+    struct pending *pending;
 
     if (!is_open_for(remote, query->ring, query->process))
         remote_flush(remote);
-    if (remote->worker < 0)
-        meet_workers(remote);
-    if (is_blamed(remote, query) ||
-        (remote->worker < 0 && (remote->keeper < 0 || remote->failure_count >= REMOTE_FAILURES_MAX)))
+    if (child_is_blamed(remote->worker, query->uid, key_of(query)))
         return REMOTE_REFUSED;
-    if (remote->worker < 0)
-        return REMOTE_LATER;
+    if (!child_runs(remote->worker) && !have_worker(remote))
+        return remote->keeper < 0 || remote->failure_count >= REMOTE_FAILURES_MAX ? REMOTE_REFUSED : REMOTE_LATER;
     if (!remote->open) {
         if (remote->count == REMOTE_QUERIES_MAX)
             return REMOTE_LATER;
-        *question_at(remote, remote->count++) =
-            (struct question){.ask = {.kind = PROBE_QUERY, .number = ++remote->number, .process = query->process}};
+        *pending_at(remote, remote->count++) =
+            (struct pending){.message = {.kind = PROBE_QUERY, .number = ++remote->number, .process = query->process}};
         remote->open = true;
         remote->descriptor = descriptor;
     }
-    question = question_at(remote, remote->count - 1);
-    question->queries[question->ask.count] = *query;
-    question->ask.tids[question->ask.count++] = query->tid;
+    pending = pending_at(remote, remote->count - 1);
+    pending->queries[pending->message.count] = *query;
+    pending->message.tids[pending->message.count++] = query->tid;
     return REMOTE_ASKED;
 }
 
 bool remote_is_asked(const struct remote *remote, uint32_t ring, uint32_t slot)
 {
     for (size_t i = 0; i < remote->count; i++) {
-        const struct question *question = &remote->questions[(remote->first + i) % REMOTE_QUERIES_MAX];
+        const struct pending *pending = &remote->pending[(remote->first + i) % REMOTE_QUERIES_MAX];
 
-        for (uint32_t j = 0; j < question->ask.count; j++)
-            if (question->queries[j].ring == ring && question->queries[j].slot == slot)
+        for (uint32_t j = 0; j < pending->message.count; j++)
+            if (pending->queries[j].ring == ring && pending->queries[j].slot == slot)
                 return true;
     }
     return false;
@@ -301,82 +244,65 @@ bool remote_is_full(const struct remote *remote)
 
 bool remote_is_busy(const struct remote *remote)
 {
-    return remote->next_thread < remote->thread_count || remote->count > (remote->open ? 1 : 0);
+    return remote->next_thread < remote->answered.message.count || remote->count > (remote->open ? 1 : 0);
 }
 
 /* Answers ---------------------------------------------------------------------------------------------------------- */
 
-/* True: an answer is there to be handed out. */
-static bool receive_answer(struct remote *remote)
+/* Waits until the deadline. True: an answer is there to be handed out. */
+static bool receive_answer(struct remote *remote, uint64_t deadline_mono_ns)
 {
-    struct question *question = question_at(remote, 0);
-    ssize_t bytes = packet_receive(remote->worker, &remote->told, sizeof(remote->told), false, NULL);
+    const struct pending *pending = pending_at(remote, 0);
+    uint64_t now_ns = clock_mono_ns();
+    const struct child_wait wait = {.limit_ns = deadline_mono_ns > now_ns ? deadline_mono_ns - now_ns : 0,
+                                    .cancel = -1};
+    ssize_t bytes = child_receive(remote->worker, &remote->answer, sizeof(remote->answer), NULL, &wait);
 
-    if (bytes == -EAGAIN) {
-        if (clock_mono_ns() - question->sent_mono_ns >= REMOTE_PATIENCE_NS)
-            drop_worker(remote, REMOTE_END_HUNG);
+    if (bytes == -ETIMEDOUT && clock_mono_ns() - pending->sent_mono_ns < REMOTE_LIMIT_NS)
         return false;
-    }
     if (bytes < 0 && bytes != -EMSGSIZE) {
-        drop_worker(remote, REMOTE_END_ENDED);
+        drop_worker(remote, bytes == -ETIMEDOUT ? CHILD_HUNG : CHILD_DIED);
         return false;
     }
-    if (bytes < 0 || !probe_answer_is_sound(&remote->told, (size_t)bytes, &question->ask)) {
-        drop_worker(remote, REMOTE_END_NONSENSE);
+    if (bytes < 0 || !probe_answer_is_sound(&remote->answer, (size_t)bytes, &pending->message)) {
+        drop_worker(remote, CHILD_NONSENSE);
         return false;
     }
     remote->failure_count = 0;
-    remote->answered = *question;
+    remote->answered = *pending;
+    remote->next_thread = 0;
     remote->first = (remote->first + 1) % REMOTE_QUERIES_MAX;
     remote->count--;
-    remote->next_thread = 0;
-    remote->thread_count = remote->answered.ask.count;
     return true;
 }
 
 static void hand_out(struct remote *remote, struct remote_answer *ret_answer)
 {
     uint32_t at = remote->next_thread++;
+    const struct probe_thread *thread = &remote->answer.threads[at];
 
     *ret_answer = (struct remote_answer){
         .query = remote->answered.queries[at],
-        .status = remote->told.status,
-        .attested = remote->told.status == 0,
-        .pid = remote->told.pid,
+        .attested = remote->answer.status == 0,
+        .status = remote->answer.status == 0 ? thread->status : remote->answer.status,
+        .pid = remote->answer.pid,
     };
-    if (!ret_answer->attested)
-        return;
-    ret_answer->status = remote->told.threads[at].status;
     if (ret_answer->status == 0)
-        ret_answer->reading = remote->told.threads[at].reading;
+        ret_answer->reading = thread->reading;
 }
 
 bool remote_next(struct remote *remote, uint64_t deadline_mono_ns, struct remote_answer *ret_answer)
 {
-    while (remote_is_busy(remote)) {
-        if (remote->next_thread < remote->thread_count) {
-            hand_out(remote, ret_answer);
-            return true;
-        }
-        if (!receive_answer(remote) && (!remote_is_busy(remote) || !packet_await(remote->worker, deadline_mono_ns)))
+    while (remote->next_thread >= remote->answered.message.count) {
+        if (!remote_is_busy(remote) || !receive_answer(remote, deadline_mono_ns))
             return false;
     }
-    return false;
+    hand_out(remote, ret_answer);
+    return true;
 }
 
 void remote_count(const struct remote *remote, struct remote_counters *ret_counters)
 {
-    *ret_counters = remote->counters;
+    child_count(remote->worker, &ret_counters->workers);
     ret_counters->gone = remote->keeper < 0;
-}
-
-const char *remote_end_name(enum remote_end end)
-{
-    static const char *const names[REMOTE_END_COUNT] = {
-        [REMOTE_END_ENDED] = "died",
-        [REMOTE_END_HUNG] = "hung",
-        [REMOTE_END_NONSENSE] = "nonsense",
-    };
-
-    return names[end];
 }

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "os/helper.h"
 #include "os/packet.h"
+#include "os/spawn.h"
 
 #define REAP_NS UINT64_C(500000000) /* a killed process of gigabytes takes a while to be taken down */
 #define REAP_STEP_NS 1000000
@@ -160,7 +160,7 @@ int link_start(struct sym_link *link, const char *program, const struct link_pat
     result = packet_pair(ends);
     if (result != 0)
         return result;
-    result = helper_start(program, ends[1], &link->pid);
+    result = spawn_program(program, ends[1], &link->pid);
     close(ends[1]);
     if (result != 0) {
         close(ends[0]);

@@ -40,7 +40,7 @@ void fetcher_run(int proc, int socket)
 
         if (!probe_fetch_is_sound(&fetch, (size_t)bytes))
             return;
-        alarm_set(PROBE_FETCH_NS);
+        alarm_set(PROBE_QUERY_NS);
         file = fetcher_answer(proc, &fetch, ring, &fetched);
         alarm_set(0);
         result = packet_send(socket, &fetched, sizeof(fetched), file, true);

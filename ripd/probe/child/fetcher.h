@@ -7,7 +7,7 @@
  * Guarantees
  *   A. It opens files of processes that attest.h vouches for, from before the opening to after it, and of nothing else;
  *      which files, see module_file.h.
- *   B. A question that takes longer than PROBE_FETCH_NS ends the process, as soon as the kernel lets it go.
+ *   B. A question that takes longer than PROBE_QUERY_NS ends the process, as soon as the kernel lets it go.
  */
 #ifndef RIPD_PROBE_CHILD_FETCHER_H
 #define RIPD_PROBE_CHILD_FETCHER_H

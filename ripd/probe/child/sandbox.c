@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <seccomp.h>
 #include <stddef.h>
-#include <sys/socket.h>
 
 #include "os/capability.h"
 #include "os/sandbox.h"
@@ -23,49 +22,24 @@ struct allowed_call {
     int who;
 };
 
+/* Besides what os/sandbox.c allows to all. */
 static const struct allowed_call allowed[] = {
-    /* talking */
-    {SCMP_SYS(recvmsg), ALL},
-    {SCMP_SYS(sendmsg), ALL},
+    /* waiting */
     {SCMP_SYS(poll), ALL},
     {SCMP_SYS(ppoll), ALL},
-    {SCMP_SYS(close), ALL},
-    {SCMP_SYS(exit), ALL},
-    {SCMP_SYS(exit_group), ALL},
+    {SCMP_SYS(clock_gettime), ALL},
+    {SCMP_SYS(setitimer), ALL},
+    {SCMP_SYS(sigaltstack), ALL}, /* of the thread itself; sanitizers ask before what does not return */
     /* reading */
-    {SCMP_SYS(read), ALL},
-    {SCMP_SYS(pread64), ALL},
-    {SCMP_SYS(lseek), ALL},
-    {SCMP_SYS(fstat), ALL},
     {SCMP_SYS(fstatfs), ALL},
-    {SCMP_SYS(newfstatat), ALL},
-    {SCMP_SYS(statx), ALL},
+    {SCMP_SYS(pidfd_open), ALL},
     {SCMP_SYS(faccessat), KEEPER | WORKER},
     {SCMP_SYS(faccessat2), KEEPER | WORKER},
     {SCMP_SYS(readlink), KEEPER | WORKER},
-    {SCMP_SYS(readlinkat), ALL},
     {SCMP_SYS(getdents64), KEEPER | WORKER},
-    {SCMP_SYS(pidfd_open), ALL},
     {SCMP_SYS(process_vm_readv), KEEPER | WORKER},
     {SCMP_SYS(getxattr), KEEPER | FETCHER}, /* access control lists */
-    /* time */
-    {SCMP_SYS(clock_gettime), ALL},
-    {SCMP_SYS(setitimer), ALL},
-    /* memory */
-    {SCMP_SYS(brk), ALL},
-    {SCMP_SYS(munmap), ALL},
-    {SCMP_SYS(mremap), ALL},
-    {SCMP_SYS(madvise), ALL},
-    {SCMP_SYS(futex), ALL},
-    {SCMP_SYS(getrandom), ALL},
-    /* signals: SIGBUS of rings that are cut, and ending badly */
-    {SCMP_SYS(rt_sigreturn), ALL},
-    {SCMP_SYS(rt_sigprocmask), ALL},
-    {SCMP_SYS(rt_sigaction), ALL},
-    {SCMP_SYS(sigaltstack), ALL}, /* of the thread itself; sanitizers ask before what does not return */
-    {SCMP_SYS(gettid), ALL},
-    {SCMP_SYS(getpid), ALL},
-    /* keeping children */
+    /* keeping children, and what they give up */
     {SCMP_SYS(clone), KEEPER},
     {SCMP_SYS(clone3), KEEPER},
     {SCMP_SYS(fork), KEEPER},
@@ -73,24 +47,15 @@ static const struct allowed_call allowed[] = {
     {SCMP_SYS(rseq), KEEPER},
     {SCMP_SYS(getppid), KEEPER},
     {SCMP_SYS(wait4), KEEPER},
-    {SCMP_SYS(waitid), KEEPER},
     {SCMP_SYS(kill), KEEPER},
-    {SCMP_SYS(tgkill), KEEPER}, /* a worker that aborts: its own filter has its own pid */
-    {SCMP_SYS(clock_nanosleep), KEEPER},
+    {SCMP_SYS(tgkill), KEEPER}, /* a child that aborts: its own filter has its own pid */
     {SCMP_SYS(prctl), KEEPER},
-    {SCMP_SYS(prlimit64), KEEPER},
-    {SCMP_SYS(setrlimit), KEEPER},
     {SCMP_SYS(seccomp), KEEPER},
 };
 
-/* Of fcntl: none that makes the kernel send signals to whom they name, or that takes a lock. The keeper's is last. */
-static const struct sandbox_condition allowed_if[] = {
-    {SCMP_SYS(fcntl), 1, F_GETLK}, {SCMP_SYS(fcntl), 1, F_GETFD},         {SCMP_SYS(fcntl), 1, F_SETFD},
-    {SCMP_SYS(fcntl), 1, F_GETFL}, {SCMP_SYS(fcntl), 1, F_DUPFD_CLOEXEC}, {SCMP_SYS(socketpair), 0, AF_UNIX},
-};
+static const struct sandbox_condition allowed_if[] = {{SCMP_SYS(fcntl), 1, F_GETLK}};
 
 #define ALLOWED_COUNT (sizeof(allowed) / sizeof(allowed[0]))
-#define ALLOWED_IF_COUNT (sizeof(allowed_if) / sizeof(allowed_if[0]))
 
 static int filter_calls(int who)
 {
@@ -100,7 +65,7 @@ static int filter_calls(int who)
     for (size_t i = 0; i < ALLOWED_COUNT; i++)
         if ((allowed[i].who & who) != 0)
             calls[count++] = allowed[i].number;
-    return sandbox_filter(calls, count, allowed_if, who == KEEPER ? ALLOWED_IF_COUNT : ALLOWED_IF_COUNT - 1);
+    return sandbox_filter(calls, count, allowed_if, sizeof(allowed_if) / sizeof(allowed_if[0]));
 }
 
 static int enter_child(int who)
@@ -112,12 +77,8 @@ static int enter_child(int who)
 
 int sandbox_enter_keeper(void)
 {
-    int result = capability_keep(KEPT);
+    int result = sandbox_give_up(KEPT, SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX);
 
-    if (result == 0)
-        result = sandbox_die_with_parent();
-    if (result == 0)
-        result = sandbox_limit(SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX);
     return result == 0 ? filter_calls(KEEPER) : result;
 }
 

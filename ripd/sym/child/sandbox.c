@@ -8,52 +8,12 @@
 #include <seccomp.h>
 #include <unistd.h>
 
-#include "os/capability.h"
 #include "os/sandbox.h"
 #include "sym/protocol.h"
 
+/* Besides what os/sandbox.c allows to all: what libdw looks for files with. */
 static const int allowed[] = {
-    /* answering */
-    SCMP_SYS(recvmsg),
-    SCMP_SYS(sendmsg),
-    SCMP_SYS(close),
-    SCMP_SYS(exit),
-    SCMP_SYS(exit_group),
-    SCMP_SYS(rt_sigreturn),
-    /* reading */
-    SCMP_SYS(read),
-    SCMP_SYS(pread64),
-    SCMP_SYS(lseek),
-    SCMP_SYS(fstat),
-    SCMP_SYS(newfstatat),
-    SCMP_SYS(stat),
-    SCMP_SYS(statx),
-    SCMP_SYS(access),
-    SCMP_SYS(faccessat),
-    SCMP_SYS(faccessat2),
-    SCMP_SYS(readlink),
-    SCMP_SYS(readlinkat),
-    SCMP_SYS(getcwd),
-    /* memory */
-    SCMP_SYS(brk),
-    SCMP_SYS(munmap),
-    SCMP_SYS(mremap),
-    SCMP_SYS(madvise),
-    SCMP_SYS(futex),
-    SCMP_SYS(getrandom),
-    /* ending badly */
-    SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(rt_sigaction),
-    SCMP_SYS(gettid),
-    SCMP_SYS(getpid),
-};
-
-/* Of fcntl: none that makes the kernel send signals, to whom they name. */
-static const struct sandbox_condition allowed_if[] = {
-    {SCMP_SYS(fcntl), 1, F_GETFD},
-    {SCMP_SYS(fcntl), 1, F_SETFD},
-    {SCMP_SYS(fcntl), 1, F_GETFL},
-    {SCMP_SYS(fcntl), 1, F_DUPFD_CLOEXEC},
+    SCMP_SYS(stat), SCMP_SYS(access), SCMP_SYS(faccessat), SCMP_SYS(faccessat2), SCMP_SYS(readlink), SCMP_SYS(getcwd),
 };
 
 static int give_up_root(void)
@@ -84,14 +44,9 @@ int sandbox_enter(void)
     offer_to_die();
     (void)close_range(SYM_DESCRIPTOR + 1, ~0U, 0); /* ripd's are closed on exec anyway */
     result = give_up_root();
-    if (result == 0)
-        result = capability_keep(0);
-    if (result == 0)
-        result = sandbox_die_with_parent(); /* forgotten when the user changes: after it */
-    if (result == 0)
-        result = sandbox_limit(SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX);
+    if (result == 0) /* dying with the parent is forgotten when the user changes: after it */
+        result = sandbox_give_up(0, SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX);
     if (result != 0 || SANDBOX_FOR_SANITIZER)
         return result;
-    return sandbox_filter(allowed, sizeof(allowed) / sizeof(allowed[0]), allowed_if,
-                          sizeof(allowed_if) / sizeof(allowed_if[0]));
+    return sandbox_filter(allowed, sizeof(allowed) / sizeof(allowed[0]), NULL, 0);
 }

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "os/packet.h"
 #include "os/spawn.h"
 
 static const char *const environment[] = {"PATH=/usr/local/bin:/usr/bin:/bin", "COLOUR=$(exit 9)", NULL};
@@ -250,6 +251,61 @@ static void test_failure(void **state)
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 }
 
+/* Programs --------------------------------------------------------------------------------------------------------- */
+
+/* Its socket, standard error, and nothing else: neither descriptors nor variables. */
+static void test_a_program_begins_with_its_socket_alone(void **state)
+{
+    static const char script[] = "#!/bin/sh\nfor i in /proc/$$/fd/*; do printf '%s ' \"${i##*/}\"; done >&3\n"
+                                 "env | grep -c RIP_SPAWN_TEST >&3\n";
+    char path[64], text[256] = "";
+    int ends[2], leak = fcntl(STDIN_FILENO, F_DUPFD, 7); /* not close-on-exec */
+    int file;
+    ssize_t bytes, all = 0;
+    pid_t pid;
+
+    (void)state;
+    snprintf(path, sizeof(path), "/tmp/rip-spawn-%d", (int)getpid());
+    file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+    assert_int_equal(write(file, script, sizeof(script) - 1), sizeof(script) - 1);
+    close(file);
+    assert_int_equal(setenv("RIP_SPAWN_TEST", "1", 1), 0);
+    assert_int_equal(packet_pair(ends), 0);
+    assert_int_equal(spawn_program(path, ends[1], &pid), 0);
+    close(ends[1]);
+    while ((bytes = packet_receive(ends[0], text + all, sizeof(text) - 1 - (size_t)all, true, NULL)) > 0)
+        all += bytes;
+    assert_non_null(strstr(text, " 2 3 "));
+    assert_non_null(strstr(text, "0\n")); /* no variable passed */
+    for (int i = 5; i < 10; i++) {        /* a shell reads its script from 10 or above */
+        char number[8];
+
+        snprintf(number, sizeof(number), " %d ", i);
+        assert_null(strstr(text, number));
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    close(ends[0]);
+    close(leak);
+    unlink(path);
+}
+
+static void test_programs_are_found(void **state)
+{
+    int ends[2];
+    char path[4096], small[4];
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(packet_pair(ends), 0);
+    assert_int_equal(spawn_program("/nowhere/at-all", ends[1], &pid), -ENOENT);
+    assert_int_equal(spawn_find("no-such-program", "../libexec", path, sizeof(path)), -ENOENT);
+    assert_int_equal(spawn_find("ripd", "../libexec", small, sizeof(small)), -ENAMETOOLONG);
+    assert_int_equal(spawn_find("test_spawn", "../libexec", path, sizeof(path)), 0);
+    assert_int_equal(access(path, X_OK), 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +319,8 @@ int main(void)
         cmocka_unit_test(test_what_it_leaves_is_killed),
         cmocka_unit_test(test_signal_reaches_the_group),
         cmocka_unit_test(test_failure),
+        cmocka_unit_test(test_a_program_begins_with_its_socket_alone),
+        cmocka_unit_test(test_programs_are_found),
     };
 
     signal(SIGCHLD, SIG_DFL);

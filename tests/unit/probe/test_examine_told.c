@@ -11,8 +11,8 @@
 
 #include "cases/kernel.h"
 #include "cases/waits.h"
-#include "os/helper.h"
 #include "os/packet.h"
+#include "os/spawn.h"
 #include "probe/child/worker.h"
 #include "probe/remote.h"
 #include "ring/waits_collect.h"
@@ -53,28 +53,27 @@ static struct word *map_word(pid_t test, int flags)
     return mapped;
 }
 
+/* A keeper that forks nobody: it is the worker itself. */
 static int be_worker(void)
 {
     const struct worker_sources sources = {open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1};
-    const struct probe_link link = {.kind = PROBE_LINK};
-    static struct probe_answer told;
-    struct probe_query ask;
-    int ends[2], descriptor;
+    static struct probe_answer answer;
+    struct probe_query query;
+    uint32_t kind;
+    int socket, descriptor;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     word = map_word(getppid(), 0);
-    if (sigbus_install() != 0 || packet_pair(ends) != 0 ||
-        packet_send(HELPER_DESCRIPTOR, &link, sizeof(link), ends[0], true) != 0)
+    if (sigbus_install() != 0 || packet_receive(SPAWN_SOCKET, &kind, sizeof(kind), true, &socket) != sizeof(kind))
         return 1;
-    close(ends[0]);
-    while (packet_receive(ends[1], &ask, sizeof(ask), true, &descriptor) > 0) {
+    while (packet_receive(socket, &query, sizeof(query), true, &descriptor) > 0) {
         uint64_t number;
 
-        worker_answer(&sources, &ask, descriptor, &told);
+        worker_answer(&sources, &query, descriptor, &answer);
         number = __atomic_add_fetch(&word->asked, 1, __ATOMIC_ACQ_REL);
         while (__atomic_load_n(&word->allowed, __ATOMIC_ACQUIRE) < number)
             usleep(200);
-        if (packet_send(ends[1], &told, probe_answer_bytes(told.count), -1, true) != 0)
+        if (packet_send(socket, &answer, probe_answer_bytes(answer.count), -1, true) != 0)
             return 1;
     }
     return 0;
@@ -125,14 +124,14 @@ static void *wait_for_the_next(void *context)
     return NULL;
 }
 
-struct child {
+struct locking_child {
     struct locker locker;
     void *(*body)(void *context);
 };
 
 static void be_child(void *context)
 {
-    const struct child *child = context;
+    const struct locking_child *child = context;
 
     locker_lock(context);
     pthread_barrier_init(&all_have_theirs, NULL, THREADS - 1);
@@ -151,7 +150,7 @@ static int begin(void **state, void *(*body)(void *context))
 {
     struct play *play = play_new();
     char path[128];
-    struct child child = {{path, play->ring.ring->lock_holder_offset, F_SETLK, 0}, body};
+    struct locking_child child = {{path, play->ring.ring->lock_holder_offset, F_SETLK, 0}, body};
 
     snprintf(path, sizeof(path), "%s", ring_stage_path(&play->scene->stage, "ring"));
     play_add_process(play, 0, THREADS, RIP_PROCESS_HAS_HOLDER_LOCK, be_child, &child);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,68 +22,57 @@
 #include <cmocka.h>
 
 #include "os/clock.h"
-#include "os/helper.h"
 #include "os/packet.h"
+#include "os/spawn.h"
 #include "probe/protocol.h"
 
-#define PATIENCE_NS UINT64_C(20000000000)
+#define LIMIT_NS UINT64_C(20000000000)
 
 /* The fake ones ---------------------------------------------------------------------------------------------------- */
 
-static void answer_well(int socket, const struct probe_query *ask, int status)
+static void answer_well(int socket, const struct probe_query *query, int status)
 {
-    static struct probe_answer told;
+    static struct probe_answer answer;
 
-    memset(&told, 0, sizeof(told));
-    told.kind = PROBE_ANSWER;
-    told.number = ask->number;
-    told.status = status;
-    told.count = status == 0 ? ask->count : 0;
-    told.pid = 77;
-    for (uint32_t i = 0; i < told.count; i++) {
-        told.threads[i].tid = ask->tids[i];
-        told.threads[i].reading.tid = ask->tids[i];
-        told.threads[i].reading.pid = 77;
-        told.threads[i].reading.times.state = 'S';
-    }
-    packet_send(socket, &told, probe_answer_bytes(told.count), -1, true);
+    answer = (struct probe_answer){.kind = PROBE_ANSWER, .number = query->number, .status = status, .pid = 77};
+    answer.count = status == 0 ? query->count : 0;
+    for (uint32_t i = 0; i < answer.count; i++)
+        answer.threads[i] = (struct probe_thread){
+            .tid = query->tids[i],
+            .reading = {.tid = query->tids[i], .pid = 77, .times.state = 'S'},
+        };
+    packet_send(socket, &answer, probe_answer_bytes(answer.count), -1, true);
 }
 
-/* One worker: what it does with each question. Returns when it is to be replaced, or has ended. */
-static void be_worker(const char *name, int worker_number)
+/* One worker: what it does with each query. Returns when it has ended. */
+static void be_worker(const char *name, int socket, int worker_number)
 {
-    const struct probe_link link = {.kind = PROBE_LINK};
-    struct probe_query ask;
-    int ends[2];
+    struct probe_query query;
 
-    if (packet_pair(ends) != 0 || packet_send(HELPER_DESCRIPTOR, &link, sizeof(link), ends[0], true) != 0)
-        _exit(1);
-    close(ends[0]);
-    while (packet_receive(ends[1], &ask, sizeof(ask), true, NULL) > 0) {
+    while (packet_receive(socket, &query, sizeof(query), true, NULL) > 0) {
         if (strcmp(name, "fake-ends") == 0 || (strcmp(name, "fake-ends-once") == 0 && worker_number == 0))
             break;
         if (strcmp(name, "fake-nonsense") == 0 && worker_number == 0)
-            packet_send(ends[1], "nonsense", 8, -1, true);
+            packet_send(socket, "nonsense", 8, -1, true);
         else
-            answer_well(ends[1], &ask, strcmp(name, "fake-refuses") == 0 ? -EACCES : 0);
+            answer_well(socket, &query, strcmp(name, "fake-refuses") == 0 ? -EACCES : 0);
     }
-    close(ends[1]);
+    close(socket);
 }
 
-/* Not the word for it, or too few of it, though with a descriptor. */
-static void send_no_link(bool cut)
-{
-    const struct probe_link link = {.kind = cut ? PROBE_LINK : PROBE_LINK + 1};
-
-    packet_send(HELPER_DESCRIPTOR, &link, cut ? 1 : sizeof(link), HELPER_DESCRIPTOR, true);
-}
-
+/* A keeper that is each of its workers in turn. */
 static int be_fake(const char *name)
 {
-    if (strncmp(name, "fake-no-link", 12) == 0)
-        send_no_link(strcmp(name, "fake-no-link-cut") == 0);
-    for (int i = 0; i < 100; i++)
-        be_worker(name, i);
+    uint32_t kind;
+    int socket;
+
+    if (strcmp(name, "fake-keeper-speaks") == 0)
+        packet_send(SPAWN_SOCKET, "hello", 5, SPAWN_SOCKET, true);
+    for (int i = 0; packet_receive(SPAWN_SOCKET, &kind, sizeof(kind), true, &socket) == sizeof(kind); i++) {
+        if (kind != PROBE_WORKER || socket < 0)
+            return 1;
+        be_worker(name, socket, i);
+    }
     return 0;
 }
 
@@ -117,7 +107,7 @@ static struct remote_query query_of(uint32_t process, uint32_t tid)
 static enum remote_asked want(struct remote *remote, uint32_t process, uint32_t tid)
 {
     const struct remote_query query = query_of(process, tid);
-    uint64_t until_mono_ns = clock_mono_ns() + PATIENCE_NS;
+    uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
     enum remote_asked asked;
 
     do {
@@ -134,7 +124,7 @@ static enum remote_asked want(struct remote *remote, uint32_t process, uint32_t 
 /* The same where nobody may be there to ask for a while, after several have ended. */
 static void want_taken(struct remote *remote, uint32_t process, uint32_t tid)
 {
-    uint64_t until_mono_ns = clock_mono_ns() + PATIENCE_NS;
+    uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
 
     while (want(remote, process, tid) != REMOTE_ASKED)
         assert_true(clock_mono_ns() < until_mono_ns);
@@ -143,7 +133,7 @@ static void want_taken(struct remote *remote, uint32_t process, uint32_t tid)
 static bool next(struct remote *remote, struct remote_answer *ret_answer)
 {
     remote_flush(remote);
-    return remote_next(remote, clock_mono_ns() + PATIENCE_NS, ret_answer);
+    return remote_next(remote, clock_mono_ns() + LIMIT_NS, ret_answer);
 }
 
 static struct remote_counters counted(const struct remote *remote)
@@ -178,7 +168,7 @@ static void test_answers_come_in_order(void **state)
     }
     assert_false(remote_is_busy(remote));
     assert_false(next(remote, &answer));
-    assert_int_equal(counted(remote).start_count, 1);
+    assert_int_equal(counted(remote).workers.start_count, 1);
     remote_free(remote);
 }
 
@@ -224,10 +214,10 @@ static void test_nonsense_ends_a_worker(void **state)
     (void)state;
     assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
     assert_false(next(remote, &answer));
-    assert_int_equal(counted(remote).end_counts[REMOTE_END_NONSENSE], 1);
+    assert_int_equal(counted(remote).workers.end_counts[CHILD_NONSENSE], 1);
     assert_int_equal(want(remote, 1, 1), REMOTE_ASKED); /* of the next one */
     assert_true(next(remote, &answer));
-    assert_int_equal(counted(remote).start_count, 2);
+    assert_int_equal(counted(remote).workers.start_count, 2);
     remote_free(remote);
 }
 
@@ -239,7 +229,7 @@ static void test_once_is_nobodys_fault(void **state)
     (void)state;
     assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
     assert_false(next(remote, &answer));
-    assert_int_equal(counted(remote).end_counts[REMOTE_END_ENDED], 1);
+    assert_int_equal(counted(remote).workers.end_counts[CHILD_DIED], 1);
     assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
     assert_true(next(remote, &answer));
     remote_free(remote);
@@ -268,9 +258,12 @@ static void test_who_ends_them_is_left_alone(void **state)
 static void test_end_of_the_program_is_noticed(void **state)
 {
     struct remote *remote = NULL;
+    uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
 
     (void)state;
     assert_int_equal(remote_new(&remote, "/bin/true", -1), 0);
+    while (!counted(remote).gone && clock_mono_ns() < until_mono_ns)
+        remote_look(remote);
     assert_int_equal(want(remote, 1, 1), REMOTE_REFUSED);
     assert_true(counted(remote).gone);
     remote_free(remote);
@@ -286,23 +279,44 @@ static size_t count_descriptors(void)
     return count;
 }
 
-/* What is no worker is not kept, whatever comes with it. */
-static void test_a_keeper_that_talks_nonsense(void **state)
+/* A keeper sends nothing: one that does is ended, and what it sent is not kept. */
+static void test_a_keeper_that_sends_something(void **state)
 {
-    static const char *const names[] = {"fake-no-link", "fake-no-link-cut"};
+    size_t descriptors = count_descriptors();
+    struct remote *remote = start("fake-keeper-speaks");
+    uint64_t until_mono_ns = clock_mono_ns() + LIMIT_NS;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        size_t descriptors = count_descriptors();
-        struct remote *remote = start(names[i]);
+    while (!counted(remote).gone && clock_mono_ns() < until_mono_ns)
+        remote_look(remote);
+    assert_true(counted(remote).gone);
+    assert_int_equal(remote_keeper(remote), -ENOTCONN);
+    remote_free(remote);
+    assert_int_equal(count_descriptors(), descriptors);
+}
 
-        assert_int_equal(count_descriptors(), descriptors + 1); /* its socket */
-        assert_int_equal(want(remote, 1, 1), REMOTE_REFUSED);
-        assert_int_equal(count_descriptors(), descriptors);
-        assert_true(counted(remote).gone);
-        assert_int_equal(counted(remote).start_count, 0);
-        remote_free(remote);
-    }
+/* Where there is no descriptor for a worker's socket for a while, there is one later. */
+static void test_few_descriptors(void **state)
+{
+    struct rlimit limit, few;
+    struct remote *remote = start("fake-ends-once");
+    struct remote_query query = query_of(1, 1);
+    struct remote_answer answer;
+
+    (void)state;
+    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
+    assert_false(next(remote, &answer));
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    few = (struct rlimit){3, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    usleep(1200000); /* until another may be started */
+    remote_look(remote);
+    assert_int_equal(remote_ask(remote, STDIN_FILENO, &query), REMOTE_LATER);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(want(remote, 1, 1), REMOTE_ASKED);
+    assert_true(next(remote, &answer));
+    assert_false(counted(remote).gone);
+    remote_free(remote);
 }
 
 int main(int argc, char **argv)
@@ -315,7 +329,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_once_is_nobodys_fault),
         cmocka_unit_test(test_who_ends_them_is_left_alone),
         cmocka_unit_test(test_end_of_the_program_is_noticed),
-        cmocka_unit_test(test_a_keeper_that_talks_nonsense),
+        cmocka_unit_test(test_a_keeper_that_sends_something),
+        cmocka_unit_test(test_few_descriptors),
     };
 
     if (argc == 1 && strncmp(argv[0], "fake-", 5) == 0)

@@ -21,9 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "os/helper.h"
 #include "os/packet.h"
 #include "os/sandbox.h"
+#include "os/spawn.h"
 #include "sym/child/open_files.h"
 #include "sym/link.h"
 
@@ -189,7 +189,7 @@ static int start_by_hand(struct sym_link *link)
 
     assert_int_equal(link_init(link), 0);
     assert_int_equal(packet_pair(ends), 0);
-    assert_int_equal(helper_start(program, ends[1], &link->pid), 0);
+    assert_int_equal(spawn_program(program, ends[1], &link->pid), 0);
     assert_int_equal(clock_getcpuclockid(link->pid, &link->clock), 0);
     link->descriptor = ends[0];
     assert_int_equal(packet_receive(ends[0], &ready, sizeof(ready), true, NULL), sizeof(ready));
@@ -358,7 +358,7 @@ int main(void)
         cmocka_unit_test(test_what_it_is),
     };
 
-    if (helper_find("ripd-symbolizer", ".", program, sizeof(program)) != 0)
+    if (spawn_find("ripd-symbolizer", ".", program, sizeof(program)) != 0)
         return 77; /* it is not built */
     return cmocka_run_group_tests(tests, make_copy, remove_copy);
 }

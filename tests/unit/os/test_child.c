@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_child.c - children that answer, and such as die, hang or answer nonsense: ripd/os/child.c. The child is this
+ * program, or a thread of it where a keeper forks it; each query says what it does.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/child.h"
+#include "os/clock.h"
+#include "os/packet.h"
+#include "os/spawn.h"
+
+#define MS UINT64_C(1000000)
+#define LONG_NS (60000 * MS)
+#define SHORT_NS (300 * MS)
+#define READY 7u
+#define REQUEST 9u
+
+static char self[4096];
+
+/* The child -------------------------------------------------------------------------------------------------------- */
+
+/* False: it ends. */
+static bool answer(int socket, const char *query)
+{
+    static char text[4096];
+    volatile unsigned turns = 0;
+    size_t bytes = 1;
+
+    if (strcmp(query, "dies") == 0)
+        return false;
+    while (strcmp(query, "stops") == 0)
+        pause();
+    while (strcmp(query, "spins") == 0)
+        turns = turns + 1;
+    if (strcmp(query, "pid") == 0)
+        bytes = (size_t)snprintf(text, sizeof(text), "%d", (int)getpid()) + 1;
+    if (strcmp(query, "long") == 0)
+        bytes = sizeof(text);
+    for (int i = 0; i < (strcmp(query, "twice") == 0 ? 2 : 1); i++)
+        packet_send(socket, text, bytes, strcmp(query, "file") == 0 ? STDIN_FILENO : -1, true);
+    return true;
+}
+
+static void serve(int socket)
+{
+    char query[16];
+
+    while (packet_receive(socket, query, sizeof(query), true, NULL) > 0)
+        if (!answer(socket, query))
+            break;
+    close(socket);
+}
+
+/* Returns at once in the test; never in the child. */
+static void be_child(void)
+{
+    const uint32_t ready = READY;
+    socklen_t bytes = sizeof(int);
+    int type = 0;
+
+    if (environ[0] != NULL || getsockopt(SPAWN_SOCKET, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 ||
+        type != SOCK_SEQPACKET)
+        return;
+    packet_send(SPAWN_SOCKET, &ready, sizeof(ready), -1, true);
+    serve(SPAWN_SOCKET);
+    _exit(0);
+}
+
+/* The tests -------------------------------------------------------------------------------------------------------- */
+
+static struct child_options options = {
+    .program = self, .ready = READY, .pause_ns = LONG_NS, .user_ends = 1, .key_ends = 2};
+
+static struct child *new_child(const struct child_options *of)
+{
+    struct child *child = NULL;
+
+    assert_int_equal(child_new(&child, of), 0);
+    return child;
+}
+
+static ssize_t ask_for(struct child *child, const char *text, uint32_t user, const struct child_wait *wait, int *file)
+{
+    const struct child_query query = {
+        .bytes = text, .count = strlen(text) + 1, .descriptor = -1, .user = user, .wait = *wait};
+    char buffer[64];
+    ssize_t bytes;
+
+    if (!child_runs(child))
+        assert_int_equal(child_start(child, -1), 0);
+    bytes = child_ask(child, &query, buffer, sizeof(buffer), file);
+    return bytes > 1 ? atoi(buffer) : bytes;
+}
+
+static ssize_t ask(struct child *child, const char *text, uint32_t user)
+{
+    return ask_for(child, text, user, &(struct child_wait){.limit_ns = LONG_NS, .cancel = -1}, NULL);
+}
+
+static struct child_counters counted(const struct child *child)
+{
+    struct child_counters counters;
+
+    child_count(child, &counters);
+    return counters;
+}
+
+static size_t count_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}
+
+static void test_how_they_end(void **state)
+{
+    static const struct {
+        const char *query;
+        ssize_t result;
+        enum child_end end;
+    } cases[] = {
+        {"dies", -EPIPE, CHILD_DIED},
+        {"stops", -ETIMEDOUT, CHILD_HUNG},
+        {"spins", -ETIMEDOUT, CHILD_HUNG},
+        {"long", -EBADMSG, CHILD_NONSENSE},
+    };
+    size_t descriptors = count_descriptors();
+    struct child *child = new_child(&options);
+
+    (void)state;
+    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct child_wait wait = {.limit_ns = SHORT_NS, .cancel = -1};
+        uint64_t before = counted(child).end_counts[cases[i].end];
+
+        assert_int_equal(ask_for(child, cases[i].query, i, &wait, NULL), cases[i].result);
+        assert_false(child_runs(child));
+        assert_int_equal(counted(child).end_counts[cases[i].end], before + 1);
+        assert_true(child_is_blamed(child, i, 0));
+        assert_int_equal(child_user_ends(child, i), 1);
+        assert_false(child_is_blamed(child, i + 1, 0));
+        assert_int_equal(ask(child, "fine", 100), 1);
+    }
+    assert_int_equal(counted(child).start_count, 5);
+    child_free(child);
+    assert_int_equal(count_descriptors(), descriptors);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_string_equal(child_end_name(CHILD_NONSENSE), "nonsense");
+}
+
+/* Killed, or sending more than it is asked for: nobody is blamed. */
+static void test_ends_between_queries(void **state)
+{
+    struct child *child = new_child(&options);
+    ssize_t pid = ask(child, "pid", 1);
+
+    (void)state;
+    assert_int_equal(kill((pid_t)pid, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)pid, NULL, WEXITED | WNOWAIT), 0);
+    assert_int_equal(ask(child, "fine", 1), -ENOTCONN);
+    assert_int_equal(ask(child, "twice", 1), 1);
+    usleep(50000);
+    assert_int_equal(ask(child, "fine", 1), -ENOTCONN);
+    assert_int_equal(counted(child).end_counts[CHILD_IDLE], 2);
+    assert_false(child_is_blamed(child, 1, 0));
+    child_free(child);
+}
+
+/* One that uses no processor time hangs; one that is busy has until the limit. */
+static void test_a_still_one(void **state)
+{
+    const struct child_wait busy = {8 * SHORT_NS, 2 * SHORT_NS, -1}, still = {LONG_NS, SHORT_NS, -1};
+    struct child *child = new_child(&options);
+    uint64_t before_ns = clock_mono_ns();
+
+    (void)state;
+    assert_int_equal(ask_for(child, "spins", 1, &busy, NULL), -ETIMEDOUT);
+    assert_true(clock_mono_ns() - before_ns >= 8 * SHORT_NS);
+    assert_int_equal(ask_for(child, "stops", 1, &still, NULL), -ETIMEDOUT);
+    assert_true(clock_mono_ns() - before_ns < LONG_NS);
+    child_free(child);
+}
+
+static void test_cancelled(void **state)
+{
+    int cancel = eventfd(1, EFD_CLOEXEC);
+    struct child *child = new_child(&options);
+
+    (void)state;
+    assert_int_equal(ask_for(child, "stops", 1, &(struct child_wait){LONG_NS, 0, cancel}, NULL), -ECANCELED);
+    assert_false(child_runs(child) || child_is_blamed(child, 1, 0));
+    assert_int_equal(child_start(child, cancel), -ECANCELED);
+    assert_false(child_runs(child));
+    child_free(child);
+    close(cancel);
+}
+
+static void test_programs_that_cannot_be(void **state)
+{
+    static const struct {
+        const char *program;
+        int result;
+    } cases[] = {{"/nowhere/at-all", -ENOENT}, {"/etc/passwd", -EACCES}, {"/bin/true", -EPROTO}, {"/bin/ls", -EPROTO}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct child_options of = options;
+        struct child *child;
+
+        of.program = cases[i].program;
+        child = new_child(&of);
+        assert_int_equal(child_start(child, -1), cases[i].result);
+        assert_false(child_runs(child));
+        child_free(child);
+    }
+}
+
+/* Without descriptors there is no child, or no file with an answer, and later there is. */
+static void test_few_descriptors(void **state)
+{
+    struct child *child = new_child(&options);
+    struct rlimit limit, few;
+    int file = -1, highest = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+
+    (void)state;
+    close(highest);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    few = (struct rlimit){(rlim_t)highest + 1, limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    assert_int_equal(child_start(child, -1), -EMFILE);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(ask(child, "fine", 1), 1);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    assert_int_equal(ask_for(child, "file", 1, &(struct child_wait){.limit_ns = LONG_NS, .cancel = -1}, &file),
+                     -EMFILE);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_true(child_runs(child) && !child_is_blamed(child, 1, 0));
+    assert_int_equal(ask_for(child, "file", 1, &(struct child_wait){.limit_ns = LONG_NS, .cancel = -1}, &file), 1);
+    assert_true(file >= 0);
+    close(file);
+    child_free(child);
+}
+
+static void test_pauses_grow(void **state)
+{
+    const struct child_options of = {.pause_ns = 1000 * MS, .user_ends = 3, .key_ends = 2};
+    struct child *child = new_child(&of);
+
+    (void)state;
+    for (unsigned i = 1; i <= 30; i++) {
+        uint64_t until_ns = child_drop(child, CHILD_DIED, 5, 77), now_ns = clock_mono_ns(), pause_ns;
+
+        assert_int_equal(child_is_blamed(child, 5, 0), i >= 3);
+        assert_int_equal(child_is_blamed(child, 5, 77), i >= 2);
+        assert_false(child_is_blamed(child, 6, 77));
+        if (i < 3) {
+            assert_int_equal(until_ns, 0);
+            continue;
+        }
+        pause_ns = i - 3 < 10 ? of.pause_ns << (i - 3) : CHILD_PAUSE_MAX_NS;
+        pause_ns = pause_ns < CHILD_PAUSE_MAX_NS ? pause_ns : CHILD_PAUSE_MAX_NS;
+        assert_in_range(until_ns, now_ns + pause_ns - 500 * MS, now_ns + pause_ns);
+    }
+    for (uint32_t user = 100; user < 100 + CHILD_BLAMED_MAX; user++)
+        (void)child_drop(child, CHILD_DIED, user, 0);
+    assert_false(child_is_blamed(child, 5, 0)); /* others came after */
+    child_free(child);
+}
+
+/* A pause ends. */
+static void test_queried_again(void **state)
+{
+    const struct child_options of = {.pause_ns = 10 * MS, .user_ends = 1};
+    struct child *child = new_child(&of);
+
+    (void)state;
+    assert_true(child_drop(child, CHILD_DIED, 5, 77) != 0);
+    usleep(20000);
+    assert_false(child_is_blamed(child, 5, 77));
+    assert_int_equal(child_user_ends(child, 5), 1);
+    child_free(child);
+}
+
+/* Children of a keeper --------------------------------------------------------------------------------------------- */
+
+static void *run_child(void *context)
+{
+    serve((int)(intptr_t)context);
+    return NULL;
+}
+
+static int next_child_of(int keeper)
+{
+    uint32_t request = 0;
+    pthread_t thread;
+    int socket = -1;
+
+    assert_int_equal(packet_receive(keeper, &request, sizeof(request), true, &socket), sizeof(request));
+    assert_int_equal(request, REQUEST);
+    assert_int_equal(pthread_create(&thread, NULL, run_child, (void *)(intptr_t)socket), 0);
+    pthread_detach(thread);
+    return socket;
+}
+
+/* One that the kernel does not let go holds up its user; so many, and no other is started; until one goes. */
+static void test_held_up(void **state)
+{
+    struct child_options of = {.request = REQUEST, .restart_ns = 1, .pause_ns = 1, .user_ends = 1};
+    int ends[2], sockets[CHILD_LEAVING_MAX];
+    struct child *child;
+
+    (void)state;
+    assert_int_equal(packet_pair(ends), 0);
+    of.keeper = ends[0];
+    child = new_child(&of);
+    for (uint32_t i = 0; i < CHILD_LEAVING_MAX; i++) {
+        const struct child_wait wait = {.limit_ns = 20 * MS, .cancel = -1};
+
+        assert_int_equal(child_start(child, -1), 0);
+        sockets[i] = next_child_of(ends[1]);
+        assert_int_equal(ask_for(child, "stops", i, &wait, NULL), -ETIMEDOUT);
+    }
+    assert_int_equal(child_start(child, -1), -EBUSY);
+    usleep(1000);
+    assert_true(child_is_blamed(child, 0, 0) && child_is_blamed(child, 3, 0));
+    shutdown(sockets[0], SHUT_RDWR);
+    assert_false(child_is_blamed(child, 0, 0));
+    assert_true(child_is_blamed(child, 3, 0));
+    assert_int_equal(child_start(child, -1), 0);
+    (void)next_child_of(ends[1]);
+    assert_int_equal(ask(child, "dies", 9), -EPIPE);
+    close(ends[1]);
+    usleep(1000);
+    assert_int_equal(child_start(child, -1), -ENOTCONN);
+    child_free(child);
+    close(ends[0]);
+}
+
+/* Not sooner than a while after the last one was started. */
+static void test_restart(void **state)
+{
+    struct child_options of = {.request = REQUEST, .restart_ns = SHORT_NS, .pause_ns = 1, .user_ends = 1};
+    uint64_t before_ns = clock_mono_ns();
+    struct child *child;
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(packet_pair(ends), 0);
+    of.keeper = ends[0];
+    child = new_child(&of);
+    assert_int_equal(child_start(child, -1), 0);
+    (void)next_child_of(ends[1]);
+    assert_int_equal(ask(child, "dies", 9), -EPIPE);
+    while (child_start(child, -1) == -EAGAIN)
+        usleep(1000);
+    assert_true(child_runs(child) && clock_mono_ns() - before_ns >= SHORT_NS);
+    child_free(child);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_how_they_end),
+        cmocka_unit_test(test_ends_between_queries),
+        cmocka_unit_test(test_a_still_one),
+        cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_programs_that_cannot_be),
+        cmocka_unit_test(test_few_descriptors),
+        cmocka_unit_test(test_pauses_grow),
+        cmocka_unit_test(test_queried_again),
+        cmocka_unit_test(test_held_up),
+        cmocka_unit_test(test_restart),
+    };
+
+    be_child();
+    if (readlink("/proc/self/exe", self, sizeof(self) - 1) <= 0)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
