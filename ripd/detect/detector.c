@@ -148,7 +148,8 @@ uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns)
     detector->now_mono_ns = previous + gap;
     detector->previous_credit_ns = detector->credit_ns;
     detector->credit_ns += counted;
-    detector->stamp = history_push(&detector->history, (struct history_scan){detector->credit_ns, previous});
+    detector->scan_stamp = history_push(&detector->history, (struct history_scan){detector->credit_ns, previous});
+    detector->stamp = detector->scan_stamp;
     detector_begin_levels(detector);
     return detector->late ? gap - counted : 0;
 }
@@ -202,6 +203,12 @@ int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *dea
     detector->ring_next = index + 1;
     detector->current = &detector->rings[index];
     detector->current->seen = true;
+    if (detector->current->skipped)
+        detector->stamp = history_push(&detector->history,
+                                       (struct history_scan){detector->credit_ns, detector->current->read_mono_ns});
+    detector->current->skipped = false;
+    detector->current->read_mono_ns = detector->now_mono_ns;
+    detector->current->read_credit_ns = detector->credit_ns;
     detector->dead = dead;
     detector->process_count = process_count;
     detector->any_dead = false;
@@ -209,6 +216,59 @@ int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *dea
         detector->any_dead |= dead[i] != 0;
     detector->position = 0;
     detector->removed_count = 0;
+    return result;
+}
+
+/* An id of a ring that is not read, as it was when it was read last. */
+static int add_unread(struct detector *detector, const struct detector_ring *ring, size_t index)
+{
+    const uint32_t mark = ring->table.marks[index];
+    const struct history_scan *seen = &detector->history.scans[mark_stamp(mark)];
+    struct detector_suspect *suspects =
+        array_reserve(detector->suspects, &detector->suspect_capacity, detector->suspect_count + 1, sizeof *suspects);
+
+    if (!suspects)
+        return -ENOMEM;
+    detector->suspects = suspects;
+    suspects[detector->suspect_count++] = (struct detector_suspect){
+        .ring = ring->serial,
+        .slot = ring->table.slots[index],
+        .generation = ring->table.generations[index],
+        .process = UINT16_MAX,
+        .unread = true,
+        .progress = ring->table.progress[index],
+        .frozen_since_ns = seen->credit_ns,
+        .frozen_for_ns = ring->read_credit_ns - seen->credit_ns,
+        .frozen_for_max_ns =
+            mark & MARK_NEVER_MOVED ? DETECTOR_UNKNOWN_NS : ring->read_mono_ns - seen->previous_mono_ns,
+        .threshold_ns = detector_threshold_ns(detector, ring->table.rules[index]),
+        .state = mark_state(mark),
+        .cause = mark_cause(mark),
+    };
+    return 0;
+}
+
+int detector_skip(struct detector *detector, uint32_t serial)
+{
+    int result = detector_finish_ring(detector);
+    struct detector_ring *ring;
+    size_t index;
+
+    if (detector->ring_next && detector->rings[detector->ring_next - 1].serial >= serial)
+        return -EINVAL;
+    index = ring_index(detector, detector->ring_next, serial);
+    if (index == detector->ring_count || detector->rings[index].serial != serial)
+        return result; /* it was never read */
+    ring = &detector->rings[index];
+    detector->ring_next = index + 1;
+    ring->seen = true;
+    ring->skipped = true;
+    for (size_t i = 0; i < ring->table.count; i++) {
+        const enum id_state state = mark_state(ring->table.marks[i]);
+
+        if ((state == ID_STALLED || state == ID_STOPPED || state == ID_EXITED) && add_unread(detector, ring, i) < 0)
+            result = -ENOMEM;
+    }
     return result;
 }
 

@@ -94,6 +94,14 @@ uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns);
  */
 int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *dead, size_t process_count);
 
+/*
+ * In place of detector_ring(): the ring is not read on this scan. Its ids keep their states, and no time is counted for
+ * them until it is read again; those that are stalled, stopped or exited are among the suspects, marked unread. An id
+ * that is then found unchanged has stood still all the time: its count of 64 bits only grows. Not on the first scan
+ * after detector_adopt(). -EINVAL: not in order.
+ */
+int detector_skip(struct detector *detector, uint32_t serial);
+
 /* Samples of the present ring, ascending by slot over all calls. -ENOMEM: the scan goes on without the new ids. */
 int detector_feed(struct detector *detector, const struct rip_sample *samples, size_t count);
 
@@ -121,6 +129,7 @@ struct detector_suspect {
     uint32_t generation;
     uint32_t tid;
     uint16_t process;
+    bool unread; /* its ring was skipped on this scan: tid and process are not known, and nothing is to be examined */
     uint64_t progress;
     uint64_t frozen_since_ns; /* on the detector's own clock, which counts gaps as guarantee A says; a key for order */
     uint64_t frozen_for_ns;

@@ -352,5 +352,6 @@ int detector_finish_ring(struct detector *detector)
         result = -ENOMEM;
     }
     detector->current = NULL;
+    detector->stamp = detector->scan_stamp;
     return result;
 }

@@ -32,7 +32,10 @@ struct detector_level {
 
 struct detector_ring {
     uint32_t serial;
-    bool seen; /* on this scan */
+    bool seen;             /* on this scan */
+    bool skipped;          /* on the last one */
+    uint64_t read_mono_ns; /* when it was read last */
+    uint64_t read_credit_ns;
     struct table table;
 };
 
@@ -50,7 +53,8 @@ struct detector {
     uint64_t late_count;
 
     /* this scan */
-    uint32_t stamp; /* of this scan */
+    uint32_t scan_stamp; /* of this scan */
+    uint32_t stamp;      /* of this scan and the present ring: one that was skipped has had an earlier scan before */
     struct detector_level levels[DETECTOR_LEVEL_COUNT];
     bool held_back; /* an id would have been a suspect, had the scan not been late */
 

@@ -447,6 +447,80 @@ static void calls_out_of_order_are_refused(void **context)
     detector_free(NULL);
 }
 
+/* A scan on which RING is not read. */
+static struct detector_update skip_ring(struct detector *detector, uint64_t now)
+{
+    struct detector_update update;
+    size_t suspect_count;
+
+    detector_begin(detector, now);
+    assert_int_equal(detector_skip(detector, RING), 0);
+    assert_int_equal(detector_skip(detector, RING), -EINVAL);
+    detector_suspects(detector, &suspect_count);
+    detector_end(detector, &update);
+    return update;
+}
+
+static void a_ring_that_is_skipped_keeps_its_ids(void **context)
+{
+    struct detector *detector = detector_with_a_stall(&asleep);
+    struct detector_update update;
+
+    (void)context;
+    for (uint64_t now = 7000; now <= 9000; now += INTERVAL) {
+        update = skip_ring(detector, now);
+        assert_int_equal(update.id_count, 1);
+        assert_int_equal(update.event_count, 0);
+        assert_int_equal(update.counts[ID_STALLED], 1);
+        assert_int_equal(update.suspect_count, 1);
+        assert_true(update.suspects[0].unread);
+        assert_int_equal(update.suspects[0].frozen_for_ns, 5000); /* as it was read */
+        assert_int_equal(update.suspects[0].frozen_for_max_ns, 6000);
+    }
+    update = scan(detector, 10000, 2);
+    assert_int_equal(update.event_count, 0);
+    assert_false(update.suspects[0].unread);
+    assert_int_equal(update.suspects[0].frozen_for_ns, 9000); /* its count proves it */
+    skip_ring(detector, 11000);
+    update = scan(detector, 12000, 3);
+    assert_event(&update, DETECTOR_MOVED);
+    detector_free(detector);
+}
+
+/* Nobody knows when within the gap it moved; and who has moved does not fall due early. */
+static void one_that_moved_while_its_ring_was_skipped(void **context)
+{
+    struct detector *detector = detector_make();
+    struct detector_update update = {0};
+    const struct rip_sample other = sample_of(1, 1);
+
+    (void)context;
+    scan(detector, 0, 1);
+    scan(detector, 1000, 2);
+    for (uint64_t now = 2000; now <= 4000; now += INTERVAL)
+        assert_int_equal(skip_ring(detector, now).suspect_count, 0);
+    for (uint64_t now = 5000; now <= 10000; now += INTERVAL) {
+        const struct rip_sample sample = sample_of(7, 3);
+
+        assert_int_equal(update.suspect_count, 0);
+        detector_begin(detector, now);
+        assert_int_equal(detector_ring(detector, RING, NULL, 0), 0);
+        assert_int_equal(detector_feed(detector, &sample, 1), 0);
+        assert_int_equal(detector_ring(detector, RING + 1, NULL, 0), 0);
+        assert_int_equal(detector_feed(detector, &other, 1), 0);
+        detector_suspects(detector, &(size_t){0});
+        detector_end(detector, &update);
+    }
+    assert_int_equal(update.suspect_count, 2);
+    assert_int_equal(update.suspects[0].frozen_for_ns, 5000);
+    assert_int_equal(update.suspects[0].frozen_for_max_ns, 9000);
+    assert_int_equal(update.suspects[1].frozen_for_ns, 5000);
+    assert_int_equal(update.suspects[1].frozen_for_max_ns, DETECTOR_UNKNOWN_NS);
+    skip_ring(detector, 11000);
+    assert_int_equal(skip_ring(detector, 12000).id_count, 1); /* RING + 1 was not named */
+    detector_free(detector);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,6 +541,8 @@ int main(void)
         cmocka_unit_test(the_dead_are_no_suspects),
         cmocka_unit_test(the_next_scan_is_wanted_when_the_first_falls_due),
         cmocka_unit_test(what_is_known_can_be_asked_for),
+        cmocka_unit_test(a_ring_that_is_skipped_keeps_its_ids),
+        cmocka_unit_test(one_that_moved_while_its_ring_was_skipped),
         cmocka_unit_test(calls_out_of_order_are_refused),
     };
 
