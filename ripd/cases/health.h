@@ -47,8 +47,8 @@
     X(ACCEPTS, "accepts", "pauses in accepting clients")                                                               \
     X(REQUEST_TIME, "request_time", "requests that did not arrive in time")                                            \
     X(ANSWER_TIME, "answer_time", "answers that were not taken in time")                                               \
-    X(QUESTIONS, "questions", "questions to the scanner refused or not answered in time")                              \
-    X(STREAMS, "streams", "event streams refused")                                                                     \
+    X(QUESTIONS, "questions", "queries refused or not answered in time")                                               \
+    X(STREAMS, "streams", "event streams ended for newer ones")                                                        \
     X(STREAM_MEMORY, "stream_memory", "event streams dropped because they were not read")
 
 enum health_limit {

@@ -5,30 +5,40 @@
  *      +--> READING --> (WAITING) --> WRITING --+--> LINGERING --> closed
  *      +----------------------------------------+
  *
- * The read event is on while there is something to read for (READING, LINGERING) and off while an answer cannot be
- * sent at once; so a client that asks without listening is stopped by its own socket's buffer. A client that goes
- * while it waits is found out when its answer is sent: that is at most http_limits.wait_ns later.
+ * The read event is on while there is something to read for (READING, LINGERING, STREAMING) and off while an answer
+ * cannot be sent at once; so a client that asks without reading is stopped by its own socket's buffer. A client that
+ * goes while it waits is noticed when its answer is sent, at most http_limits.wait_ns later.
  */
 #include "net/connection.h"
 
 #include <errno.h>
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "net/handlers.h"
+#include "net/pending.h"
+#include "net/streams.h"
 #include "os/clock.h"
 
 #define INPUT_BYTES_FIRST 2048u
-#define COPIED_BODY_BYTES_MAX 4096u /* shorter bodies are copied: cheaper than a reference */
+#define COPIED_BYTES_MAX 4096u /* shorter lists are copied: cheaper than a reference */
+
+static const struct http_request no_request = {.minor_version = 1};
 
 static void on_readable(evutil_socket_t descriptor, short what, void *argument);
 static void on_writable(evutil_socket_t descriptor, short what, void *argument);
 
-void connection_enter_state(struct connection *connection, enum connection_state state)
+static void enter_state(struct connection *connection, enum connection_state state)
 {
     connection->state = state;
     connection->since_ns = clock_mono_ns();
+    connection->progress_ns = connection->since_ns;
 }
 
 static void release(struct connection *connection)
@@ -44,7 +54,7 @@ static void release(struct connection *connection)
     free(connection);
 }
 
-int connection_open(struct http *http, const struct door *door, int descriptor)
+int connection_open(struct server *server, const struct access_rules *rules, int descriptor)
 {
     struct connection *connection = calloc(1, sizeof(*connection));
 
@@ -52,74 +62,82 @@ int connection_open(struct http *http, const struct door *door, int descriptor)
         close(descriptor);
         return -ENOMEM;
     }
-    connection->http = http;
-    connection->door = door;
+    connection->server = server;
+    connection->rules = rules;
     connection->descriptor = descriptor;
     connection->keep_alive = true;
-    connection->minor_version = 1;
+    connection->request = no_request;
     connection->output = evbuffer_new();
-    connection->read_event = event_new(http->base, descriptor, EV_READ | EV_PERSIST, on_readable, connection);
-    connection->write_event = event_new(http->base, descriptor, EV_WRITE, on_writable, connection);
+    connection->read_event = event_new(server->base, descriptor, EV_READ | EV_PERSIST, on_readable, connection);
+    connection->write_event = event_new(server->base, descriptor, EV_WRITE, on_writable, connection);
     if (connection->output == NULL || connection->read_event == NULL || connection->write_event == NULL ||
         event_add(connection->read_event, NULL) < 0) {
         release(connection);
         return -ENOMEM;
     }
-    connection_enter_state(connection, CONNECTION_READING);
-    connection->next = http->connections;
-    if (http->connections != NULL)
-        http->connections->previous = connection;
-    http->connections = connection;
-    http->connection_count++;
+    enter_state(connection, CONNECTION_READING);
+    connection->next = server->connections;
+    if (server->connections != NULL)
+        server->connections->previous = connection;
+    server->connections = connection;
+    server->connection_count++;
     return 0;
 }
 
 void connection_close(struct connection *connection)
 {
-    struct http *http = connection->http;
+    struct server *server = connection->server;
 
     if (connection->state == CONNECTION_CLOSED)
         return;
-    asking_leave(http, connection);
+    pending_leave(connection);
     stream_leave(connection);
     connection->state = CONNECTION_CLOSED;
     if (connection->previous != NULL)
         connection->previous->next = connection->next;
     else
-        http->connections = connection->next;
+        server->connections = connection->next;
     if (connection->next != NULL)
         connection->next->previous = connection->previous;
-    http->connection_count--;
-    if (http->stopping && http->connection_count == 0)
-        event_base_loopbreak(http->base);
+    server->connection_count--;
+    if (server->stopping && server->connection_count == 0)
+        event_base_loopbreak(server->base);
     if (!connection->entered)
         release(connection);
 }
 
-void connection_enter(struct connection *connection)
+/* Drops bytes from the front of the input. */
+static void consume(struct connection *connection, size_t bytes)
 {
-    connection->entered = true;
-}
-
-static void leave(struct connection *connection)
-{
-    connection->entered = false;
-    if (connection->state == CONNECTION_CLOSED)
-        release(connection);
+    connection->input_bytes -= bytes;
+    connection->scanned_bytes = 0;
+    if (connection->input_bytes != 0) {
+        memmove(connection->input, connection->input + bytes, connection->input_bytes);
+        connection->request_since_ns = clock_mono_ns();
+        return;
+    }
+    connection->request_since_ns = 0;
+    if (connection->input_capacity > INPUT_BYTES_FIRST) { /* most connections are idle most of the time */
+        free(connection->input);
+        connection->input = NULL;
+        connection->input_capacity = 0;
+    }
 }
 
 /* The last byte of an answer is on its way. */
 static void answer_done(struct connection *connection)
 {
-    if (connection->keep_alive && !connection->http->stopping) {
-        connection_enter_state(connection, CONNECTION_READING);
-        connection->request_since_ns = connection->input_bytes != 0 ? connection->since_ns : 0;
+    if (connection->keep_alive && !connection->server->stopping) {
+        consume(connection, connection->head_bytes);
+        enter_state(connection, CONNECTION_READING);
     } else {
         shutdown(connection->descriptor, SHUT_WR);
         connection->input_bytes = 0;
-        connection_enter_state(connection, CONNECTION_LINGERING);
+        enter_state(connection, CONNECTION_LINGERING);
     }
-    if (connection->http->stopping || event_add(connection->read_event, NULL) < 0)
+    connection->request = no_request;
+    connection->head_bytes = 0;
+    if (connection->server->stopping || event_add(connection->read_event, NULL) < 0)
         connection_close(connection);
 }
 
@@ -150,42 +168,115 @@ static void send_output(struct connection *connection)
         connection_close(connection);
 }
 
-static void release_body(const void *data, size_t length, void *argument)
+static const char *phrase_of(int status)
+{
+    static const struct {
+        int status;
+        const char *phrase;
+    } phrases[] = {
+        {200, "OK"},
+        {304, "Not Modified"},
+        {400, "Bad Request"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {408, "Request Timeout"},
+        {413, "Content Too Large"},
+        {421, "Misdirected Request"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {503, "Service Unavailable"},
+        {505, "HTTP Version Not Supported"},
+    };
+
+    for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)
+        if (phrases[i].status == status)
+            return phrases[i].phrase;
+    return "Unknown";
+}
+
+/* Of the HTTP thread. strftime() would follow the locale. */
+static const char *date_now(void)
+{
+    static const char days[][4] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char months[][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    static _Thread_local char text[32];
+    static _Thread_local time_t text_second;
+    time_t second = (time_t)(clock_wall_ns() / 1000000000);
+    struct tm parts;
+
+    if (second != text_second && gmtime_r(&second, &parts) != NULL) {
+        snprintf(text, sizeof(text), "%s, %02d %s %04d %02d:%02d:%02d GMT", days[parts.tm_wday], parts.tm_mday % 100,
+                 months[parts.tm_mon], (parts.tm_year + 1900) % 10000, parts.tm_hour % 100, parts.tm_min % 100,
+                 parts.tm_sec % 100);
+        text_second = second;
+    }
+    return text;
+}
+
+/* Only where it is not what the client's version of HTTP takes for granted. */
+static const char *connection_field(const struct connection *connection)
+{
+    if (!connection->keep_alive)
+        return "Connection: close\r\n";
+    return connection->request.minor_version == 0 ? "Connection: keep-alive\r\n" : "";
+}
+
+static int write_head(struct connection *connection, const struct answer *answer)
+{
+    size_t length = answer->text_bytes + (answer->list == NULL ? 0 : answer->list->length);
+    char content[128] = "", cache[64 + ETAG_TEXT_BYTES] = "Cache-Control: no-store\r\n";
+
+    if (answer->content_type != NULL)
+        snprintf(content, sizeof(content), "Content-Type: %s\r\n", answer->content_type);
+    if (answer->content_type != NULL && !answer->endless)
+        snprintf(content + strlen(content), sizeof(content) - strlen(content), "Content-Length: %zu\r\n", length);
+    if (answer->tag != NULL)
+        snprintf(cache, sizeof(cache), "Cache-Control: private, no-cache\r\nETag: %s\r\n", answer->tag);
+    if (evbuffer_add_printf(connection->output,
+                            "HTTP/1.1 %d %s\r\n"
+                            "Date: %s\r\n"
+                            "%s%s"
+                            "X-Content-Type-Options: nosniff\r\n"
+                            "Cross-Origin-Resource-Policy: same-origin\r\n"
+                            "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
+                            "%s%s\r\n",
+                            answer->status, phrase_of(answer->status), date_now(), content, cache,
+                            answer->extra_fields == NULL ? "" : answer->extra_fields, connection_field(connection)) < 0)
+        return -ENOMEM;
+    return 0;
+}
+
+static void release_list(const void *data, size_t length, void *argument)
 {
     (void)data;
     (void)length;
-    body_unref(argument);
+    list_unref(argument);
 }
 
-static int add_body(struct connection *connection, struct body *body)
+static int add_list(struct connection *connection, struct list *list)
 {
-    for (size_t i = 0; i < body->piece_count; i++) {
-        const char *text = body->pieces[i].text;
-        size_t length = body->pieces[i].length;
-
-        if (length <= COPIED_BODY_BYTES_MAX) {
-            if (evbuffer_add(connection->output, text, length) < 0)
-                return -1;
-        } else if (evbuffer_add_reference(connection->output, text, length, release_body, body_ref(body)) < 0) {
-            body_unref(body);
-            return -1;
-        }
-    }
-    return 0;
+    if (list->length <= COPIED_BYTES_MAX)
+        return evbuffer_add(connection->output, list->text, list->length);
+    if (evbuffer_add_reference(connection->output, list->text, list->length, release_list, list_ref(list)) == 0)
+        return 0;
+    list_unref(list);
+    return -1;
 }
 
 void connection_answer(struct connection *connection, const struct answer *answer)
 {
-    int status = -1;
+    bool head_only = connection->request.method == REQUEST_HEAD;
+    int status;
 
     if (connection->state != CONNECTION_CLOSED) {
-        connection_enter_state(connection, CONNECTION_WRITING);
-        connection->progress_ns = connection->since_ns;
-        status = answer_write_head(connection, answer);
-        if (status == 0 && !connection->head_only && answer->text != NULL)
+        enter_state(connection, CONNECTION_WRITING);
+        status = write_head(connection, answer);
+        if (status == 0 && !head_only && answer->text != NULL)
             status = evbuffer_add(connection->output, answer->text, answer->text_bytes);
-        if (status == 0 && !connection->head_only && answer->body != NULL)
-            status = add_body(connection, answer->body);
+        if (status == 0 && !head_only && answer->list != NULL)
+            status = add_list(connection, answer->list);
         if (status == 0)
             send_output(connection);
         else
@@ -194,62 +285,36 @@ void connection_answer(struct connection *connection, const struct answer *answe
     free(answer->text);
 }
 
-void connection_finish(struct connection *connection)
-{
-    connection_enter_state(connection, CONNECTION_WRITING);
-    connection->progress_ns = connection->since_ns;
-    send_output(connection);
-}
-
-void connection_not_modified(struct connection *connection, const struct etag *tag, const char *extra_fields)
-{
-    const struct answer answer = {.status = 304, .extra_fields = extra_fields, .tag = tag};
-
-    connection->http->counters.not_modified_count++;
-    connection_answer(connection, &answer);
-}
-
 void connection_problem(struct connection *connection, int status, const char *detail, const char *parameter,
                         const char *extra_fields)
 {
-    struct answer answer = {
-        .status = status,
-        .content_type = "application/problem+json",
-        .extra_fields = extra_fields,
-    };
+    struct answer answer = {.status = status, .content_type = "application/problem+json", .extra_fields = extra_fields};
 
-    if (document_problem(status, answer_phrase(status), detail, parameter, &answer.text, &answer.text_bytes) < 0) {
+    if (document_problem(status, phrase_of(status), detail, parameter, &answer.text, &answer.text_bytes) < 0)
         connection_close(connection);
-        return;
-    }
-    connection_answer(connection, &answer);
+    else
+        connection_answer(connection, &answer);
 }
 
 void connection_wait(struct connection *connection)
 {
-    connection_enter_state(connection, CONNECTION_WAITING);
+    enter_state(connection, CONNECTION_WAITING);
     event_del(connection->read_event);
 }
 
-/* Drops bytes from the front of the input. */
-static void consume(struct connection *connection, size_t bytes)
+int connection_start_stream(struct connection *connection, const struct answer *answer)
 {
-    connection->input_bytes -= bytes;
-    connection->scanned_bytes = 0;
-    if (connection->input_bytes != 0) {
-        memmove(connection->input, connection->input + bytes, connection->input_bytes);
-        connection->request_since_ns = clock_mono_ns();
-        return;
-    }
-    connection->request_since_ns = 0;
-    if (connection->input_capacity > INPUT_BYTES_FIRST) { /* most connections are idle most of the time */
-        free(connection->input);
-        connection->input = NULL;
-        connection->input_capacity = 0;
-    }
+    enter_state(connection, CONNECTION_STREAMING);
+    return write_head(connection, answer);
 }
 
-/* Reads past a body, and past an empty line before a request, which some clients send after a body. */
+void connection_finish(struct connection *connection)
+{
+    enter_state(connection, CONNECTION_WRITING);
+    send_output(connection);
+}
+
+/* Drops a body, and an empty line before a request, which some clients send after a body. */
 static void skip(struct connection *connection)
 {
     if (connection->skip_bytes != 0 && connection->input_bytes != 0) {
@@ -263,47 +328,47 @@ static void skip(struct connection *connection)
         consume(connection, 2);
 }
 
-static void take_request(struct connection *connection, const struct http_request *request, size_t head_bytes)
+static void answer_request(struct connection *connection)
 {
-    struct http *http = connection->http;
+    const struct http_request *request = &connection->request;
+    struct access_verdict verdict = access_decide(connection->rules, request);
     bool has_body = request->body_bytes != 0 || request->has_coding;
 
-    connection->head_only = request->method == REQUEST_HEAD;
-    connection->minor_version = request->minor_version;
     connection->skip_bytes = request->body_bytes;
-    wishes_read(request, http->instance, &connection->wishes);
     connection->keep_alive = request->keep_alive && !request->has_coding &&
                              request->body_bytes <= REQUEST_BODY_BYTES_MAX &&
-                             !(has_body && request->fields[FIELD_EXPECT].count != 0);
-    server_request(http, connection, request);
-    if (connection->state != CONNECTION_CLOSED && connection->state != CONNECTION_LINGERING)
-        consume(connection, head_bytes);
+                             !(has_body && request->fields[FIELD_EXPECT].count != 0) &&
+                             verdict.status != 400; /* another parser may see more than one request in it */
+    if (verdict.status != 0)
+        connection_problem(connection, verdict.status, verdict.detail, NULL, NULL);
+    else if (request->method == REQUEST_OTHER)
+        connection_problem(connection, 405, "Only GET and HEAD are answered.", NULL, "Allow: GET, HEAD\r\n");
+    else if (request->body_bytes > REQUEST_BODY_BYTES_MAX)
+        connection_problem(connection, 413, "The request's body is longer than 65536 bytes.", NULL, NULL);
+    else
+        handle_request(connection->server, connection);
 }
 
 /* One step of reading. False: nothing more can be done now. */
 static bool read_request(struct connection *connection)
 {
     enum request_outcome outcome;
-    struct http_request request;
     struct request_fault fault;
-    size_t head_bytes;
 
     skip(connection);
-    outcome = request_parse(connection->input, connection->input_bytes, connection->scanned_bytes, &request,
-                            &head_bytes, &fault);
+    outcome = request_parse(connection->input, connection->input_bytes, connection->scanned_bytes, &connection->request,
+                            &connection->head_bytes, &fault);
     if (outcome == REQUEST_INCOMPLETE) {
         connection->scanned_bytes = connection->input_bytes;
         return false;
     }
+    connection->server->health.request_count++;
     if (outcome == REQUEST_BAD) {
-        connection->http->counters.request_count++;
         connection->keep_alive = false;
-        connection->head_only = false;
-        connection->minor_version = 1;
         connection_problem(connection, fault.status, fault.detail, NULL, NULL);
-        return false;
+    } else {
+        answer_request(connection);
     }
-    take_request(connection, &request, head_bytes);
     return connection->state == CONNECTION_READING;
 }
 
@@ -322,10 +387,17 @@ static void work_input(struct connection *connection)
         connection_close(connection); /* what is left is no request, and will not become one */
 }
 
+void connection_enter(struct connection *connection)
+{
+    connection->entered = true;
+}
+
 void connection_leave(struct connection *connection)
 {
     work_input(connection);
-    leave(connection);
+    connection->entered = false;
+    if (connection->state == CONNECTION_CLOSED)
+        release(connection);
 }
 
 static int make_room(struct connection *connection)
@@ -343,44 +415,29 @@ static int make_room(struct connection *connection)
     return 0;
 }
 
-/* Reads once. False: the connection is closed. */
-static bool read_input(struct connection *connection)
+/* Reads once. */
+static void read_input(struct connection *connection)
 {
+    ssize_t count = -1;
     size_t room;
-    ssize_t count;
 
-    if (make_room(connection) < 0) {
-        connection_close(connection);
-        return false;
-    }
+    if (make_room(connection) < 0)
+        goto close;
     room = connection->input_capacity - connection->input_bytes;
     if (room == 0)
-        return true; /* more requests than one turn took lie there */
+        return; /* more requests than one turn took lie there */
     count = read(connection->descriptor, connection->input + connection->input_bytes, room);
     if (count < 0 && (errno == EAGAIN || errno == EINTR))
-        return true;
-    if (count < 0) {
-        connection_close(connection);
-        return false;
-    }
-    if (count == 0) {
-        connection->ended = true;
-        return true;
-    }
-    if (connection->input_bytes == 0)
+        return;
+    if (count < 0)
+        goto close;
+    connection->ended |= count == 0;
+    if (connection->input_bytes == 0 && count != 0)
         connection->request_since_ns = clock_mono_ns();
     connection->input_bytes += (size_t)count;
-    return true;
-}
-
-/* Nothing more is expected of the client but that it goes. */
-static void read_past(struct connection *connection)
-{
-    if (!read_input(connection))
-        return;
-    connection->input_bytes = 0;
-    if (connection->ended)
-        connection_close(connection);
+    return;
+close:
+    connection_close(connection);
 }
 
 static void on_readable(evutil_socket_t descriptor, short what, void *argument)
@@ -390,11 +447,14 @@ static void on_readable(evutil_socket_t descriptor, short what, void *argument)
     (void)descriptor;
     (void)what;
     connection_enter(connection);
-    if (connection->state == CONNECTION_READING && read_input(connection))
-        work_input(connection);
-    else if (connection->state == CONNECTION_LINGERING || connection->state == CONNECTION_STREAMING)
-        read_past(connection);
-    leave(connection);
+    if (connection->state != CONNECTION_WAITING && connection->state != CONNECTION_WRITING)
+        read_input(connection); /* while a request is being answered its spans lie in the input */
+    if (connection->state == CONNECTION_LINGERING || connection->state == CONNECTION_STREAMING) {
+        connection->input_bytes = 0; /* nothing more is expected of the client but that it goes */
+        if (connection->ended)
+            connection_close(connection);
+    }
+    connection_leave(connection);
 }
 
 static void on_writable(evutil_socket_t descriptor, short what, void *argument)
@@ -418,47 +478,96 @@ static bool expired(uint64_t now_ns, uint64_t since_ns, uint64_t limit_ns)
 
 static void expire_reading(struct connection *connection, uint64_t now_mono_ns)
 {
-    struct http *http = connection->http;
+    struct server *server = connection->server;
 
     if (connection->request_since_ns != 0 && connection->skip_bytes == 0) {
-        if (!expired(now_mono_ns, connection->request_since_ns, http->limits.request_ns))
+        if (!expired(now_mono_ns, connection->request_since_ns, server->limits.request_ns))
             return;
-        http->counters.request_timeout_count++;
+        server->health.limit_counts[HEALTH_LIMIT_REQUEST_TIME]++;
         connection->keep_alive = false;
-        connection->head_only = false;
         connection_problem(connection, 408, "The request's head did not come in time.", NULL, NULL);
-    } else if (expired(now_mono_ns, connection->since_ns, http->limits.idle_ns)) {
-        http->counters.idle_closed_count++;
+    } else if (expired(now_mono_ns, connection->since_ns, server->limits.idle_ns)) {
         connection_close(connection);
     }
 }
 
-void connection_expire(struct connection *connection, uint64_t now_mono_ns)
+static void expire(struct connection *connection, uint64_t now_mono_ns)
 {
-    struct http *http = connection->http;
+    struct server *server = connection->server;
 
-    connection_enter(connection);
     switch (connection->state) {
     case CONNECTION_READING:
         expire_reading(connection, now_mono_ns);
         break;
     case CONNECTION_WRITING:
-        if (!expired(now_mono_ns, connection->progress_ns, http->limits.stall_ns) &&
-            !expired(now_mono_ns, connection->since_ns, http->limits.answer_ns))
+        if (!expired(now_mono_ns, connection->progress_ns, server->limits.stall_ns) &&
+            !expired(now_mono_ns, connection->since_ns, server->limits.answer_ns))
             break;
-        http->counters.answer_timeout_count++;
+        server->health.limit_counts[HEALTH_LIMIT_ANSWER_TIME]++;
         connection_close(connection);
         break;
     case CONNECTION_STREAMING:
         stream_expire(connection, now_mono_ns);
         break;
     case CONNECTION_LINGERING:
-        if (expired(now_mono_ns, connection->since_ns, http->limits.linger_ns))
+        if (expired(now_mono_ns, connection->since_ns, server->limits.linger_ns))
             connection_close(connection);
         break;
-    case CONNECTION_WAITING: /* askings_expire() */
+    case CONNECTION_WAITING: /* pending_expire() */
     case CONNECTION_CLOSED:
         break;
     }
-    leave(connection);
+}
+
+void connections_expire(struct server *server, uint64_t now_mono_ns)
+{
+    struct connection *next;
+
+    for (struct connection *connection = server->connections; connection != NULL; connection = next) {
+        next = connection->next;
+        expire(connection, now_mono_ns);
+    }
+}
+
+/* In order of what is lost with it. */
+static int rank(const struct connection *connection)
+{
+    switch (connection->state) {
+    case CONNECTION_WAITING:
+    case CONNECTION_WRITING:
+        return 1;
+    case CONNECTION_STREAMING:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+bool connections_drop_one(struct server *server)
+{
+    struct connection *chosen = server->connections;
+
+    if (chosen == NULL)
+        return false;
+    for (struct connection *other = chosen->next; other != NULL; other = other->next)
+        if (rank(other) < rank(chosen) || (rank(other) == rank(chosen) && other->since_ns < chosen->since_ns))
+            chosen = other;
+    server->health.limit_counts[HEALTH_LIMIT_CONNECTIONS]++;
+    connection_close(chosen);
+    return true;
+}
+
+void connections_drop_stalled(struct server *server)
+{
+    while (lists_bytes(server->lists) > server->limits.lists_bytes_max) {
+        struct connection *chosen = NULL;
+
+        for (struct connection *other = server->connections; other != NULL; other = other->next)
+            if (other->state == CONNECTION_WRITING && (chosen == NULL || other->progress_ns < chosen->progress_ns))
+                chosen = other;
+        if (chosen == NULL)
+            return;
+        server->health.limit_counts[HEALTH_LIMIT_ANSWER_MEMORY]++;
+        connection_close(chosen);
+    }
 }

@@ -4,25 +4,30 @@
  *
  * Guarantees
  *   A. Requests of one client are answered one by one, in order; while one is being answered nothing more is read.
- *   B. After an answer that ends the connection the client's remaining bytes are read past for a while, because a
- *      close with unread bytes would make the system throw the answer away.
+ *   B. After an answer that ends the connection the client's remaining bytes are read and dropped for a while, because
+ *      a close with unread bytes would make the system discard the answer.
  *   C. A client that goes at any moment frees everything that was kept for it.
+ *   D. Nothing is answered, not even a 404, before access_decide() has allowed the request.
+ *   E. Every answer but an event stream has its length, so that a connection can be kept; HEAD has the fields of GET,
+ *      its length included.
+ *   F. No answer may be guessed at, framed, or read by a page of another origin; no CORS field, ever.
+ *   G. None may be stored, except that a client may keep a list to ask whether it has changed.
  */
 #ifndef RIPD_NET_CONNECTION_H
 #define RIPD_NET_CONNECTION_H
 
-#include <event2/buffer.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "net/access.h"
+#include "net/lists.h"
 #include "net/server.h"
-#include "net/wishes.h"
 
 enum connection_state {
-    CONNECTION_LINGERING, /* all is said; waits for the client to close */
+    CONNECTION_LINGERING, /* all is sent; waits for the client to close */
     CONNECTION_READING,   /* waits for a request, or the rest of one */
-    CONNECTION_WAITING,   /* its request is with the scanner */
+    CONNECTION_WAITING,   /* its query is pending */
     CONNECTION_WRITING,   /* its answer is being sent */
     CONNECTION_STREAMING, /* it is sent events as they come */
     CONNECTION_CLOSED,
@@ -31,46 +36,45 @@ enum connection_state {
 struct connection {
     struct connection *next;
     struct connection *previous;
-    struct http *http;
-    const struct door *door;
+    struct server *server;
+    const struct access_rules *rules; /* of its listener */
     int descriptor;
     struct event *read_event;
     struct event *write_event;
     enum connection_state state;
     uint64_t since_ns;         /* in this state */
     uint64_t request_since_ns; /* the first byte of the request being read; 0 = there is none yet */
-    uint64_t progress_ns;      /* the client last took something */
+    uint64_t progress_ns;      /* something was last sent */
     char *input;
     size_t input_bytes;
     size_t input_capacity;
-    size_t scanned_bytes; /* of the input, by the parser */
-    uint64_t skip_bytes;  /* of a body, to be read past */
+    size_t scanned_bytes;        /* of the input, by the parser */
+    struct http_request request; /* being answered; its spans lie in the input */
+    size_t head_bytes;           /* of it; 0 = none is being answered */
+    uint64_t skip_bytes;         /* of a body, to be read and dropped */
     struct evbuffer *output;
     bool keep_alive;
-    bool head_only;
-    unsigned minor_version;
-    bool ended;            /* the client sends no more; it may still be listening */
-    bool entered;          /* a callback is at work: freed at its end */
-    struct wishes wishes;  /* of the request being answered */
-    struct stream *stream; /* NULL unless STREAMING */
-    struct asking *asking;
-    struct connection *next_waiting;
+    bool ended;                      /* the client sends no more; it may still be reading */
+    bool entered;                    /* a callback is at work: freed at its end */
+    struct stream *stream;           /* NULL unless STREAMING */
+    struct pending_query *query;     /* NULL unless WAITING */
+    struct connection *next_waiting; /* for the same query */
 };
 
-/* One answer: text, and behind it a body, if there is one. */
+/* One answer: text, and behind it a list, if there is one. */
 struct answer {
     int status;
     const char *content_type;
     const char *extra_fields; /* "NAME: VALUE\r\n"..., or NULL */
     char *text;               /* taken over; NULL = none */
     size_t text_bytes;
-    struct body *body;      /* the caller's; a reference is taken; NULL = none */
-    const struct etag *tag; /* NULL: the answer may not be kept */
-    bool endless;           /* without a length; the connection's end is its end */
+    struct list *list; /* the caller's; a reference is taken; NULL = none */
+    const char *tag;   /* NULL: the answer may not be kept */
+    bool endless;      /* without a length; the connection's end is its end */
 };
 
 /* Takes the descriptor over, also when it fails. */
-int connection_open(struct http *http, const struct door *door, int descriptor);
+int connection_open(struct server *server, const struct access_rules *rules, int descriptor);
 void connection_close(struct connection *connection);
 
 void connection_answer(struct connection *connection, const struct answer *answer);
@@ -78,27 +82,23 @@ void connection_answer(struct connection *connection, const struct answer *answe
 void connection_problem(struct connection *connection, int status, const char *detail, const char *parameter,
                         const char *extra_fields);
 
-/* The client has it already. */
-void connection_not_modified(struct connection *connection, const struct etag *tag, const char *extra_fields);
-
-/* For streams.c: a state begins; sends what the client takes, false if that closed the connection; the output as it is
-   becomes the end of the answer. */
-void connection_enter_state(struct connection *connection, enum connection_state state);
-bool connection_send(struct connection *connection);
-void connection_finish(struct connection *connection);
-
-/* Its request is answered later. */
+/* Its request is answered later, between connection_enter() and connection_leave(): what closes in between is freed at
+   the end, and reading goes on there. */
 void connection_wait(struct connection *connection);
-
-/* Brackets around answering it later: what closes in between is freed at the end, and reading goes on there. */
 void connection_enter(struct connection *connection);
 void connection_leave(struct connection *connection);
 
-/* Ends it if it is beyond a limit. */
-void connection_expire(struct connection *connection, uint64_t now_mono_ns);
+/* For streams.c: the head of an endless answer goes out and the state is STREAMING; sends what the client takes, false
+   if that closed the connection; the output as it is becomes the end of the answer. */
+int connection_start_stream(struct connection *connection, const struct answer *answer);
+bool connection_send(struct connection *connection);
+void connection_finish(struct connection *connection);
 
-/* answer.c: status line and fields of an answer into the connection's output. */
-int answer_write_head(struct connection *connection, const struct answer *answer);
-const char *answer_phrase(int status);
+/* Ends connections that are beyond a time limit. */
+void connections_expire(struct server *server, uint64_t now_mono_ns);
+/* Ends the one that has been incomplete for longest, event streams last. False: there is none. */
+bool connections_drop_one(struct server *server);
+/* While lists take too much memory, ends the connection that has sent nothing of its answer for longest. */
+void connections_drop_stalled(struct server *server);
 
 #endif

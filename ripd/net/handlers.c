@@ -1,193 +1,286 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * handlers.c - from a request to its answer: may it be asked, which route, which parameters, then the route's handler.
- *
- * Guarantees
- *   A. Nothing is answered, not even a 404, before access_decide() has allowed the request.
- *   B. No handler changes what is watched or what is found: they read the last snapshot, or ask the scanner to.
- */
+/* handlers.c - from a request to its answer: which route, which parameters, then the route's handler. */
+#include "net/handlers.h"
+
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "net/answer_list.h"
-#include "net/routes.h"
+#include "net/connection.h"
+#include "net/pending.h"
+#include "net/streams.h"
 #include "os/clock.h"
+#include "os/file.h"
+#include "os/proc.h"
+#include "view/metrics.h"
 #include "view/percent.h"
 #include "view/query_parse.h"
 
-#define READY_INTERVALS 3u /* a scan older than these is one that should have been followed */
+#define READY_INTERVALS 3u /* an older scan should have been followed by another */
 #define JSON_TYPE "application/json"
+#define EVENTS_FIELDS "Vary: Accept\r\n" /* there is a list and a stream of that name */
+#define ARGUMENTS_MAX 2u
 
 static const char NO_MEMORY[] = "Out of memory.";
 static const char RETRY_SOON[] = "Retry-After: 1\r\n";
 
-/* What a list is a version of: its scan; of events, the newest. */
-static uint64_t list_version(const struct http *http, enum document_kind kind)
+static void answer_text(struct connection *connection, int status, const char *content_type, char *text, size_t length)
 {
-    return kind == DOCUMENT_EVENTS ? http->events.newest_sequence : http->snapshot->sequence;
+    const struct answer answer = {.status = 200, .content_type = content_type, .text = text, .text_bytes = length};
+
+    if (status < 0)
+        connection_problem(connection, 500, NO_MEMORY, NULL, NULL);
+    else
+        connection_answer(connection, &answer);
 }
 
-static const char *list_fields(enum document_kind kind)
+static void answer_not_modified(struct connection *connection, enum document_kind kind, const char *tag)
 {
-    return kind == DOCUMENT_EVENTS ? ANSWER_EVENTS_FIELDS : NULL;
+    const struct answer answer = {
+        .status = 304, .extra_fields = kind == DOCUMENT_EVENTS ? EVENTS_FIELDS : NULL, .tag = tag};
+
+    connection->server->health.not_modified_count++;
+    connection_answer(connection, &answer);
 }
 
-void answer_list(struct http *http, struct connection *connection, struct body *body)
+void answer_list(struct connection *connection, struct list *list)
 {
-    const char *extra_fields = list_fields(body->frame.kind);
+    struct span tags = connection->request.fields[FIELD_IF_NONE_MATCH].value;
     struct answer answer = {
-        .status = 200, .content_type = JSON_TYPE, .extra_fields = extra_fields, .body = body, .tag = &body->tag};
+        .status = 200,
+        .content_type = JSON_TYPE,
+        .extra_fields = list->frame.kind == DOCUMENT_EVENTS ? EVENTS_FIELDS : NULL,
+        .list = list,
+        .tag = list->tag,
+    };
 
-    (void)http;
-    if (body->frame.kind == DOCUMENT_THREAD && body->frame.returned == 0)
+    if (list->frame.kind == DOCUMENT_THREAD && list->frame.returned == 0)
         connection_problem(connection, 404, "No live id of that number is in a ring of that name.", NULL, NULL);
-    else if (connection->wishes.condition.any || condition_names(&connection->wishes.condition, &body->tag))
-        connection_not_modified(connection, &body->tag, extra_fields);
-    else if (document_head(&body->frame, clock_wall_ns(), clock_mono_ns(), &answer.text, &answer.text_bytes) < 0)
+    else if (span_equals(tags, "*") || preference_names_tag(tags, list->tag))
+        answer_not_modified(connection, list->frame.kind, list->tag);
+    else if (document_head(&list->frame, clock_wall_ns(), clock_mono_ns(), &answer.text, &answer.text_bytes) < 0)
         connection_problem(connection, 500, NO_MEMORY, NULL, NULL);
     else
         connection_answer(connection, &answer);
 }
 
 /* False, and answered, before the first scan. */
-static bool scanned(struct http *http, struct connection *connection)
+static bool scanned(struct server *server, struct connection *connection)
 {
-    if (http->snapshot != NULL)
+    if (server->snapshot != NULL)
         return true;
     connection_problem(connection, 503, "The first scan is not complete yet.", NULL, RETRY_SOON);
     return false;
 }
 
-static struct body *build_rings(struct http *http, const struct query *query)
+/* True, and answered, if nothing needs to be built: there is no scan yet, or the client or the server has the list. */
+static bool answer_kept(struct server *server, struct connection *connection, enum document_kind kind, const char *key,
+                        uint64_t version)
 {
-    struct document_frame frame;
-    size_t length;
-    char *text;
+    char tag[ETAG_TEXT_BYTES];
+    struct list *list;
 
-    if (document_rings_body(http->snapshot, query, &frame, &text, &length) < 0)
-        return NULL;
-    return body_new(&http->pages, &frame, text, length);
-}
-
-/* True, and answered, if the client has what the list of that key is now: then it need not be built. */
-static bool unchanged(struct http *http, struct connection *connection, enum document_kind kind, const char *key)
-{
-    const struct etag tag = {.version = list_version(http, kind), .question = page_key_hash(key)};
-
-    if (!condition_names(&connection->wishes.condition, &tag))
-        return false;
-    connection_not_modified(connection, &tag, list_fields(kind));
-    return true;
-}
-
-/* True, and answered, if nothing needs to be built for it: it cannot be yet, or the client or the server has it. */
-static bool answer_kept(struct http *http, struct connection *connection, enum document_kind kind, const char *key)
-{
-    struct body *body;
-
-    if (!scanned(http, connection) || unchanged(http, connection, kind, key))
+    if (!scanned(server, connection))
         return true;
-    body = pages_find(&http->pages, key, http->snapshot->sequence);
-    if (body == NULL)
+    list_tag(server->lists, key, version, tag);
+    list = lists_find(server->lists, key, server->snapshot->sequence);
+    if (preference_names_tag(connection->request.fields[FIELD_IF_NONE_MATCH].value, tag))
+        answer_not_modified(connection, kind, tag);
+    else if (list != NULL)
+        answer_list(connection, list);
+    else
         return false;
-    answer_list(http, connection, body);
     return true;
 }
 
-/* Takes over the reference of body; NULL: it could not be built. */
-static void answer_made(struct http *http, struct connection *connection, enum document_kind kind, const char *key,
-                        struct body *body)
+/* Keeps a list just made, and answers with it. Takes over text. */
+static void answer_made(struct server *server, struct connection *connection, const char *key, uint64_t version,
+                        int status, const struct document_frame *frame, char *text, size_t length)
 {
-    if (body == NULL) {
+    struct list *list = status < 0 ? NULL : lists_add(server->lists, key, version, frame, text, length);
+
+    if (list == NULL) {
         connection_problem(connection, 500, NO_MEMORY, NULL, NULL);
         return;
     }
-    body->tag.version = list_version(http, kind);
-    pages_keep(&http->pages, key, body);
-    drop_stalled(http);
-    answer_list(http, connection, body);
-    body_unref(body);
+    connections_drop_stalled(server);
+    answer_list(connection, list);
+    list_unref(list);
 }
 
-void answer_built(struct http *http, struct connection *connection, enum document_kind kind, const struct query *query,
-                  const char *key, struct body *(*build)(struct http *http, const struct query *query))
+/* A list of ids, or of groups of them, which the scanner has unless it is one of stalls. */
+static void answer_ids(struct server *server, struct connection *connection, const struct query *query,
+                       enum document_kind kind, bool of_stalls)
 {
-    if (!answer_kept(http, connection, kind, key))
-        answer_made(http, connection, kind, key, build(http, query));
+    char key[LIST_KEY_BYTES];
+    struct document_frame frame;
+    struct page *page;
+    size_t length;
+    char *text;
+    int status;
+
+    list_key(kind, query, key);
+    if (answer_kept(server, connection, kind, key, server->snapshot == NULL ? 0 : server->snapshot->sequence))
+        return;
+    page = of_stalls ? query_stalls(query, server->snapshot) : NULL;
+    if (page == NULL || page->count > HTTP_BUILD_ITEMS_AT_ONCE) {
+        pending_join(connection, kind, query);
+    } else {
+        status = document_page_body(kind, page, query->trail_count, &frame, &text, &length);
+        answer_made(server, connection, key, page->snapshot->sequence, status, &frame, text, length);
+    }
+    page_unref(page);
 }
 
-/* A list that only the scanner can make. */
-static void answer_asked(struct http *http, struct connection *connection, const struct query *query,
-                         enum document_kind kind)
-{
-    char key[PAGE_KEY_BYTES];
-
-    page_key(kind, query, key);
-    if (!answer_kept(http, connection, kind, key))
-        asking_join(http, connection, kind, query);
-}
-
-void handle_stalls(struct http *http, struct connection *connection, const struct query *query)
+static void handle_stalls(struct server *server, struct connection *connection, const struct query *query)
 {
     static const enum document_kind kinds[] = {
         [QUERY_GROUP_NONE] = DOCUMENT_STALLS,
         [QUERY_GROUP_LOCATION] = DOCUMENT_STALLS_BY_LOCATION,
         [QUERY_GROUP_ROOT] = DOCUMENT_STALLS_BY_ROOT,
     };
-    enum document_kind kind = kinds[query->group];
-    char key[PAGE_KEY_BYTES];
 
-    struct page *page;
-
-    page_key(kind, query, key);
-    if (answer_kept(http, connection, kind, key))
-        return;
-    page = query_stalls(query, http->snapshot);
-    if (page != NULL && page->count > HTTP_BUILD_ITEMS_AT_ONCE)
-        asking_join_build(http, connection, kind, query);
-    else
-        answer_made(http, connection, kind, key,
-                    page == NULL ? NULL : body_of_page(&http->pages, kind, query->trail_count, page));
-    page_unref(page);
+    answer_ids(server, connection, query, kinds[query->group], true);
 }
 
-void handle_rings(struct http *http, struct connection *connection, const struct query *query)
+static void handle_threads(struct server *server, struct connection *connection, const struct query *query)
 {
-    char key[PAGE_KEY_BYTES];
-
-    page_key(DOCUMENT_RINGS, query, key);
-    answer_built(http, connection, DOCUMENT_RINGS, query, key, build_rings);
+    answer_ids(server, connection, query,
+               query->group == QUERY_GROUP_LOCATION ? DOCUMENT_THREADS_BY_LOCATION : DOCUMENT_THREADS, false);
 }
 
-void handle_threads(struct http *http, struct connection *connection, const struct query *query)
+static void handle_thread(struct server *server, struct connection *connection, const struct query *query)
 {
-    answer_asked(http, connection, query,
-                 query->group == QUERY_GROUP_LOCATION ? DOCUMENT_THREADS_BY_LOCATION : DOCUMENT_THREADS);
+    answer_ids(server, connection, query, DOCUMENT_THREAD, false);
 }
 
-void handle_locations(struct http *http, struct connection *connection, const struct query *query)
+static void handle_locations(struct server *server, struct connection *connection, const struct query *query)
 {
     struct query grouped = *query;
 
     grouped.group = QUERY_GROUP_LOCATION;
-    answer_asked(http, connection, &grouped, DOCUMENT_LOCATIONS);
+    answer_ids(server, connection, &grouped, DOCUMENT_LOCATIONS, false);
 }
 
-void handle_thread(struct http *http, struct connection *connection, const struct query *query)
+static void handle_rings(struct server *server, struct connection *connection, const struct query *query)
 {
-    answer_asked(http, connection, query, DOCUMENT_THREAD);
+    char key[LIST_KEY_BYTES];
+    struct document_frame frame;
+    size_t length;
+    char *text;
+    int status;
+
+    list_key(DOCUMENT_RINGS, query, key);
+    if (answer_kept(server, connection, DOCUMENT_RINGS, key, server->snapshot == NULL ? 0 : server->snapshot->sequence))
+        return;
+    status = document_rings_body(server->snapshot, query, &frame, &text, &length);
+    answer_made(server, connection, key, frame.sequence, status, &frame, text, length);
 }
 
-static void answer_text(struct connection *connection, int status, char *text, size_t length)
+/* The events held that the query shows, newest first. Its array is the caller's to free. -ENOMEM. */
+static int select_events(const struct server *server, const struct query *query, struct event_page *ret_page)
 {
-    struct answer answer = {.status = 200, .content_type = JSON_TYPE, .text = text, .text_bytes = length};
+    const struct event_store *store = &server->events;
+    size_t room = store->count < query->limit ? store->count : query->limit;
+    struct event_page page = {
+        .events = calloc(room + 1, sizeof(struct event *)),
+        .epoch = server->epoch,
+        .oldest_sequence = event_store_oldest(store),
+        .newest_sequence = store->newest_sequence,
+        .suppressed_count = server->snapshot->health.limit_counts[HEALTH_LIMIT_EPISODES],
+    };
+    struct glob name;
 
-    if (status < 0)
-        connection_problem(connection, 500, NO_MEMORY, NULL, NULL);
-    else
-        connection_answer(connection, &answer);
+    if (page.events == NULL)
+        return -ENOMEM;
+    glob_make(&name, query->name);
+    for (size_t i = store->count; i-- != 0;) {
+        struct event *event = event_store_at(store, i);
+
+        if (!query_matches_event(query, &name, event))
+            continue;
+        page.total++;
+        if (query->after.present && event->sequence >= query->after.sequence)
+            continue;
+        if (page.count < room)
+            page.events[page.count++] = event;
+        else
+            page.more = true;
+    }
+    *ret_page = page;
+    return 0;
+}
+
+static void handle_events(struct server *server, struct connection *connection, const struct query *query)
+{
+    uint64_t version = server->events.newest_sequence;
+    char key[LIST_KEY_BYTES];
+    struct document_frame frame;
+    struct event_page page;
+    size_t length;
+    char *text;
+    int status;
+
+    if (preference_is_stream(connection->request.fields[FIELD_ACCEPT].value)) {
+        stream_open(connection, query);
+        return;
+    }
+    list_key(DOCUMENT_EVENTS, query, key); /* and of these events: they come between scans, too */
+    length = strlen(key);
+    snprintf(key + length, sizeof(key) - length, " %" PRIu64, version);
+    if (answer_kept(server, connection, DOCUMENT_EVENTS, key, version))
+        return;
+    status = select_events(server, query, &page);
+    if (status == 0) {
+        status = document_events_body(server->snapshot, &page, &frame, &text, &length);
+        free(page.events);
+    }
+    answer_made(server, connection, key, version, status, &frame, text, length);
+}
+
+static int process_usage(struct health_process *ret_process)
+{
+    int proc = file_open_directory("/proc");
+    struct health_process process = {.cpu_ns = clock_cpu_ns(), .descriptors_max = file_descriptors_max()};
+    struct proc_memory memory;
+    int result;
+
+    if (proc < 0)
+        return proc;
+    result = proc_own_descriptors(proc, &process.descriptor_count);
+    if (result == 0)
+        result = proc_own_memory(proc, &memory);
+    close(proc);
+    if (result != 0)
+        return result;
+    process.virtual_bytes = memory.virtual_bytes;
+    process.resident_bytes = memory.resident_bytes;
+    process.anonymous_bytes = memory.anonymous_bytes;
+    *ret_process = process;
+    return 0;
+}
+
+static void handle_metrics(struct server *server, struct connection *connection, const struct query *query)
+{
+    struct health_process process;
+    struct health_http http;
+    const struct metrics_input input = {
+        .snapshot = server->snapshot,
+        .http = &http,
+        .process = process_usage(&process) == 0 ? &process : NULL,
+        .now_mono_ns = clock_mono_ns(),
+    };
+    size_t length = 0;
+    char *text = NULL;
+    int status;
+
+    (void)query;
+    server_health(server, &http);
+    status = metrics_render(&input, &text, &length);
+    answer_text(connection, status, METRICS_CONTENT_TYPE, text, length);
 }
 
 static void answer_health(struct connection *connection, const char *word)
@@ -196,48 +289,87 @@ static void answer_health(struct connection *connection, const char *word)
     char *text = NULL;
     int status = document_health(word, &text, &length);
 
-    answer_text(connection, status, text, length);
+    answer_text(connection, status, JSON_TYPE, text, length);
 }
 
-void handle_healthz(struct http *http, struct connection *connection, const struct query *query)
+static void handle_healthz(struct server *server, struct connection *connection, const struct query *query)
 {
-    (void)http;
+    (void)server;
     (void)query;
     answer_health(connection, "ok");
 }
 
-void handle_readyz(struct http *http, struct connection *connection, const struct query *query)
+static void handle_readyz(struct server *server, struct connection *connection, const struct query *query)
 {
     uint64_t now_ns = clock_mono_ns();
 
     (void)query;
-    if (!scanned(http, connection))
+    if (!scanned(server, connection))
         return;
-    if (now_ns > http->snapshot->scanned_mono_ns &&
-        now_ns - http->snapshot->scanned_mono_ns > READY_INTERVALS * http->snapshot->interval_ns)
+    if (now_ns > server->snapshot->scanned_mono_ns + READY_INTERVALS * server->snapshot->interval_ns)
         connection_problem(connection, 503, "The last scan is older than three intervals.", NULL, RETRY_SOON);
     else
         answer_health(connection, "ready");
 }
 
-void handle_version(struct http *http, struct connection *connection, const struct query *query)
+static void handle_version(struct server *server, struct connection *connection, const struct query *query)
 {
     size_t length = 0;
     char *text = NULL;
     int status = document_version(&text, &length);
 
-    (void)http;
+    (void)server;
     (void)query;
-    answer_text(connection, status, text, length);
+    answer_text(connection, status, JSON_TYPE, text, length);
+}
+
+#define IDS                                                                                                            \
+    (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_LIMIT |          \
+     PARAMETER_AFTER)
+#define EVENTS                                                                                                         \
+    (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_KIND |           \
+     PARAMETER_LIMIT | PARAMETER_AFTER_EVENT)
+
+const struct route routes[] = {
+    {"/stalls", IDS | PARAMETER_TRAIL | PARAMETER_GROUP_STALLS, 4, handle_stalls, "ids stalled now, longest first"},
+    {"/threads", IDS | PARAMETER_TRAIL | PARAMETER_STATE | PARAMETER_GROUP, 0, handle_threads,
+     "every live id with its state and last location"},
+    {"/threads/RING/ID", PARAMETER_TRAIL, QUERY_TRAIL_MAX, handle_thread, "one id with its whole trail"},
+    {"/locations", IDS | PARAMETER_STATE, 0, handle_locations, "live ids grouped by last location, most first"},
+    {"/rings", PARAMETER_RING | PARAMETER_PID | PARAMETER_LIMIT | PARAMETER_AFTER, 0, handle_rings,
+     "each ring: processes, capacity, refused registrations; unreadable and damaged ones with the reason"},
+    {"/events", EVENTS, 0, handle_events, "begins and ends of stalls, newest first"},
+    {"/metrics", 0, 0, handle_metrics, "counts of all this and ripd's own condition, for Prometheus"},
+    {"/healthz", 0, 0, handle_healthz, "200 while the server's loop turns"},
+    {"/readyz", 0, 0, handle_readyz, "503 until the first scan, or when the last one is older than three intervals"},
+    {"/version", 0, 0, handle_version, "version and ring format"},
+};
+const size_t routes_count = sizeof(routes) / sizeof(routes[0]);
+
+/* Whether a path is of a pattern. Arguments are the segments that capitals took, still encoded. */
+static bool matches(const char *pattern, struct span path, struct span arguments[ARGUMENTS_MAX], size_t *ret_count)
+{
+    struct span rest = {pattern, strlen(pattern)}, expected, segment;
+    size_t count = 0;
+    bool more_expected, more;
+
+    do {
+        more_expected = span_cut(&rest, '/', &expected);
+        more = span_cut(&path, '/', &segment);
+        if (expected.length != 0 && expected.bytes[0] >= 'A' && expected.bytes[0] <= 'Z' && segment.length != 0)
+            arguments[count++] = segment;
+        else if (segment.length != expected.length || memcmp(segment.bytes, expected.bytes, segment.length) != 0)
+            return false;
+    } while (more_expected && more);
+    *ret_count = count;
+    return more_expected == more;
 }
 
 /* RING and ID of a path. -EINVAL: they cannot name anything. */
-static int take_arguments(const struct span *arguments, size_t count, struct query *query)
+static int take_arguments(const struct span *arguments, struct query *query)
 {
     uint64_t id = 0;
 
-    if (count == 0)
-        return 0;
     if (percent_decode(arguments[0].bytes, arguments[0].length, false, query->ring, sizeof(query->ring)) < 0)
         return -EINVAL;
     for (size_t i = 0; i < arguments[1].length; i++) {
@@ -257,56 +389,51 @@ static int take_arguments(const struct span *arguments, size_t count, struct que
 
 static void answer_no_route(struct connection *connection)
 {
-    char detail[256];
-    int length = snprintf(detail, sizeof(detail), "There is nothing at this path. There is: ");
+    char detail[256] = "There is nothing at this path. There is:";
 
-    routes_list(detail + length, sizeof(detail) - (size_t)length);
+    for (size_t i = 0; i < routes_count; i++) {
+        size_t length = strlen(detail);
+
+        snprintf(detail + length, sizeof(detail) - length, "%s %s", i == 0 ? "" : ",", routes[i].pattern);
+    }
     connection_problem(connection, 404, detail, NULL, NULL);
 }
 
-static void follow_route(struct http *http, struct connection *connection, const struct http_request *request)
+static void follow_route(struct server *server, struct connection *connection, const struct route *route,
+                         const struct span *arguments, size_t argument_count)
 {
-    struct span arguments[ROUTE_ARGUMENTS_MAX];
+    struct span parameters = connection->request.query;
     char text[REQUEST_HEAD_BYTES_MAX];
     struct query_error error;
-    const struct route *route;
     struct query query;
-    size_t argument_count;
 
-    route = route_find(request->path, arguments, &argument_count);
-    if (route == NULL) {
-        answer_no_route(connection);
-        return;
-    }
-    memcpy(text, request->query.bytes, request->query.length);
-    text[request->query.length] = '\0';
+    memcpy(text, parameters.bytes, parameters.length);
+    text[parameters.length] = '\0';
     if (query_parse(text, route->parameters, &query, &error) < 0) {
         char detail[sizeof(error.parameter) + sizeof(error.detail)];
 
         snprintf(detail, sizeof(detail), "%s %s", error.parameter, error.detail);
         connection_problem(connection, 400, detail, error.parameter, NULL);
-    } else if (take_arguments(arguments, argument_count, &query) < 0) {
+    } else if (argument_count != 0 && take_arguments(arguments, &query) < 0) {
         connection_problem(connection, 404, "The path does not name a ring and a number from 0 to 4294967295.", NULL,
                            NULL);
     } else {
         if (!query.has_trail)
             query.trail_count = route->trail_count;
-        route->handle(http, connection, &query);
+        route->handle(server, connection, &query);
     }
 }
 
-void server_request(struct http *http, struct connection *connection, const struct http_request *request)
+void handle_request(struct server *server, struct connection *connection)
 {
-    struct access_verdict verdict = access_decide(&connection->door->rules, request);
+    struct span arguments[ARGUMENTS_MAX];
+    size_t argument_count;
 
-    http->counters.request_count++;
-    connection->keep_alive &= verdict.status != 400; /* others may have read it otherwise: nothing goes on behind it */
-    if (verdict.status != 0)
-        connection_problem(connection, verdict.status, verdict.detail, NULL, NULL);
-    else if (request->method == REQUEST_OTHER)
-        connection_problem(connection, 405, "Only GET and HEAD are answered.", NULL, "Allow: GET, HEAD\r\n");
-    else if (request->body_bytes > REQUEST_BODY_BYTES_MAX)
-        connection_problem(connection, 413, "The request's body is longer than 65536 bytes.", NULL, NULL);
-    else
-        follow_route(http, connection, request);
+    for (size_t i = 0; i < routes_count; i++) {
+        if (matches(routes[i].pattern, connection->request.path, arguments, &argument_count)) {
+            follow_route(server, connection, &routes[i], arguments, argument_count);
+            return;
+        }
+    }
+    answer_no_route(connection);
 }

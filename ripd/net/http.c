@@ -1,35 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http.c - makes the server, runs its thread, and carries what other threads bring into it.
+ * http.c - makes the server, runs its thread, accepts clients, and carries what other threads bring into it.
  *
  * Guarantees
- *   A. One thread runs the loop and touches connections, pages and askings; others only put something into the
- *      mailbox and wake it. No lock is held while anything is built or sent.
- *   B. That thread takes no signal: those are the business of whoever started it.
+ *   A. One thread runs the loop and owns struct server; other threads only put something into the mailbox and wake it.
+ *      No lock is held while anything is built or sent.
+ *   B. That thread takes no signal.
  *   C. Stopping takes a second at most.
+ *   D. What lies in the mailbox is bounded: one snapshot, one list of names, as many events as are kept anyway, and the
+ *      answers to the queries that were asked.
+ *   E. There are never more than http_limits.connections_max connections. At the cap, and when the system has no
+ *      descriptor left, the one that has been incomplete for longest is dropped for the new one. When none can be
+ *      dropped, accepting pauses; the loop never spins on it.
  *
  * Of libevent this takes the loop and its buffers, not evhttp: in 2.1.12 what that answers to a malformed request is
- * HTML of its own that no callback sees, it reads without bound from who does not listen, it takes the body of a HEAD
- * for the next request, and a connection is known only once it has asked, so that none can be dropped for another.
+ * HTML of its own that no callback sees, it reads without bound from a client that does not read, it takes the body of
+ * a HEAD for the next request, and a connection is known only once it has asked, so that none can be dropped for
+ * another.
  */
 #include "net/http.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/connection.h"
+#include "net/listener.h"
+#include "net/pending.h"
+#include "net/streams.h"
 #include "os/clock.h"
 
-#define MS 1000000u
 #define SECOND_NS UINT64_C(1000000000)
 #define STOP_NS SECOND_NS
+#define PAUSE_NS (SECOND_NS / 10)
 
 /*
  * Blocks of this size are mappings of their own, which go back to the system when they are freed. Without it glibc
@@ -37,10 +49,10 @@
  */
 #define OWN_MAPPING_BYTES 65536
 
-static const struct http_limits default_limits = {
+const struct http_limits http_default_limits = {
     .connections_max = HTTP_CONNECTIONS_MAX,
     .streams_max = HTTP_STREAMS_MAX,
-    .body_bytes_max = HTTP_BODY_BYTES_MAX,
+    .lists_bytes_max = HTTP_LISTS_BYTES_MAX,
     .idle_ns = HTTP_IDLE_S * SECOND_NS,
     .request_ns = HTTP_REQUEST_S * SECOND_NS,
     .stall_ns = HTTP_STALL_S * SECOND_NS,
@@ -48,10 +60,59 @@ static const struct http_limits default_limits = {
     .heartbeat_ns = HTTP_HEARTBEAT_S * SECOND_NS,
     .linger_ns = HTTP_LINGER_S * SECOND_NS,
     .wait_ns = HTTP_WAIT_S * SECOND_NS,
-    .sweep_ns = 500 * MS,
+    .sweep_ns = SECOND_NS / 2,
 };
 
-struct timeval http_timeval(uint64_t duration_ns)
+/* Host names; NULL: an empty list that owns nothing. */
+struct hosts {
+    char **names;
+    size_t count;
+};
+
+struct completion {
+    uint64_t ticket;
+    struct page *page;
+};
+
+/* What came from other threads. */
+struct mail {
+    struct snapshot *snapshot; /* NULL: none new */
+    struct hosts hosts;        /* names NULL: none new */
+    struct event_store events;
+    struct completion completions[HTTP_QUERIES_AT_WORK_MAX];
+    size_t completion_count;
+    bool stop;
+};
+
+struct mailbox {
+    pthread_mutex_t mutex;
+    int descriptor; /* eventfd: there is mail */
+    struct mail mail;
+};
+
+/* A listener and who may ask there. */
+struct door {
+    struct http *http;
+    struct listener listener;
+    struct access_rules rules;
+    struct event *event;
+};
+
+struct http {
+    struct server server;
+    struct door doors[HTTP_LISTENERS_MAX];
+    size_t door_count;
+    struct hosts hosts; /* further names that are ours */
+    struct event *wake_event;
+    struct event *sweep_event;
+    struct event *resume_event; /* accepting goes on after a pause */
+    struct event *stop_event;
+    struct mailbox mailbox;
+    pthread_t thread;
+    bool started;
+};
+
+static struct timeval timeval_of(uint64_t duration_ns)
 {
     return (struct timeval){
         .tv_sec = (time_t)(duration_ns / SECOND_NS),
@@ -59,17 +120,220 @@ struct timeval http_timeval(uint64_t duration_ns)
     };
 }
 
-void http_set_limits(struct http *http, const struct http_limits *limits)
+static void hosts_done(struct hosts *hosts)
 {
-    http->limits = *limits;
+    while (hosts->count > 0)
+        free(hosts->names[--hosts->count]);
+    free(hosts->names);
+    hosts->names = NULL;
 }
 
-static void take_snapshot(struct http *http, struct snapshot *snapshot)
+/* 0; -E2BIG: more than HTTP_HOSTS_MAX; -EINVAL: *ret_wrong, one of names, is no host name; -ENOMEM. */
+static int hosts_copy(struct hosts *ret_hosts, const char *const *names, size_t count, const char **ret_wrong)
 {
-    snapshot_unref(http->snapshot);
-    http->snapshot = snapshot;
-    pages_forget_before(&http->pages, snapshot->sequence);
-    askings_free_bodies(http);
+    struct hosts hosts = {NULL, 0};
+
+    if (count > HTTP_HOSTS_MAX)
+        return -E2BIG;
+    for (size_t i = 0; i < count; i++)
+        if (!access_host_valid(names[i])) {
+            *ret_wrong = names[i];
+            return -EINVAL;
+        }
+    hosts.names = calloc(count + 1, sizeof(*hosts.names));
+    if (hosts.names == NULL)
+        return -ENOMEM;
+    for (; hosts.count < count; hosts.count++) {
+        hosts.names[hosts.count] = strdup(names[hosts.count]);
+        if (hosts.names[hosts.count] == NULL) {
+            hosts_done(&hosts);
+            return -ENOMEM;
+        }
+    }
+    *ret_hosts = hosts;
+    return 0;
+}
+
+/* Accepting */
+
+static void set_accepting(struct http *http, bool on)
+{
+    for (size_t i = 0; i < http->door_count; i++) {
+        if (on && !http->server.stopping)
+            event_add(http->doors[i].event, NULL);
+        else
+            event_del(http->doors[i].event);
+    }
+}
+
+static void pause_accepting(struct http *http)
+{
+    struct timeval pause = timeval_of(PAUSE_NS);
+
+    http->server.health.limit_counts[HEALTH_LIMIT_ACCEPTS]++;
+    set_accepting(http, false);
+    event_add(http->resume_event, &pause);
+}
+
+static void admit(struct door *door, int descriptor)
+{
+    struct http *http = door->http;
+    struct server *server = &http->server;
+    struct timeval sweep = timeval_of(server->limits.sweep_ns);
+
+    if (server->connection_count - server->stream_count >= server->limits.connections_max)
+        connections_drop_one(server);
+    if (connection_open(server, &door->rules, descriptor) < 0)
+        return;
+    server->health.accepted_count++;
+    if (!event_pending(http->sweep_event, EV_TIMEOUT, NULL))
+        event_add(http->sweep_event, &sweep);
+}
+
+/* Whether to go on accepting in this turn. */
+static bool accept_failed(struct http *http, int error)
+{
+    switch (error) {
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOMEM:
+        if (connections_drop_one(&http->server))
+            return true;
+        pause_accepting(http);
+        return false;
+    case EAGAIN:
+        return false;
+    case EBADF:
+    case EINVAL:
+    case ENOTSOCK:
+        pause_accepting(http);
+        return false;
+    default: /* of that connection alone: it is gone already, or was refused */
+        return true;
+    }
+}
+
+static void on_connection(evutil_socket_t listening, short what, void *argument)
+{
+    struct door *door = argument;
+
+    (void)what;
+    for (unsigned i = 0; i < HTTP_ACCEPTS_PER_TURN; i++) {
+        int descriptor = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (descriptor >= 0)
+            admit(door, descriptor);
+        else if (!accept_failed(door->http, errno))
+            return;
+    }
+}
+
+static void on_resume(evutil_socket_t descriptor, short what, void *argument)
+{
+    (void)descriptor;
+    (void)what;
+    set_accepting(argument, true);
+}
+
+static void on_sweep(evutil_socket_t descriptor, short what, void *argument)
+{
+    struct http *http = argument;
+    uint64_t now_ns = clock_mono_ns();
+
+    (void)descriptor;
+    (void)what;
+    pending_expire(http->server.queries, now_ns);
+    connections_expire(&http->server, now_ns);
+    if (http->server.connection_count == 0 && pending_is_empty(http->server.queries))
+        event_del(http->sweep_event);
+}
+
+/* The mailbox */
+
+static void wake(struct http *http)
+{
+    (void)eventfd_write(http->mailbox.descriptor, 1); /* fails only when the thread is awake anyway */
+}
+
+void http_publish(struct http *http, struct snapshot *snapshot)
+{
+    struct snapshot *replaced;
+
+    snapshot_ref(snapshot);
+    pthread_mutex_lock(&http->mailbox.mutex);
+    replaced = http->mailbox.mail.snapshot;
+    http->mailbox.mail.snapshot = snapshot;
+    pthread_mutex_unlock(&http->mailbox.mutex);
+    snapshot_unref(replaced);
+    wake(http);
+}
+
+void http_publish_event(struct http *http, struct event *event)
+{
+    event_ref(event);
+    pthread_mutex_lock(&http->mailbox.mutex);
+    (void)event_store_add(&http->mailbox.mail.events, event); /* without memory it is missing, and streams say so */
+    pthread_mutex_unlock(&http->mailbox.mutex);
+    wake(http);
+}
+
+int http_allow_hosts(struct http *http, const char *const *names, size_t count)
+{
+    const char *wrong;
+    struct hosts hosts, replaced;
+    int status = hosts_copy(&hosts, names, count, &wrong);
+
+    if (status < 0)
+        return status;
+    pthread_mutex_lock(&http->mailbox.mutex);
+    replaced = http->mailbox.mail.hosts;
+    http->mailbox.mail.hosts = hosts;
+    pthread_mutex_unlock(&http->mailbox.mutex);
+    hosts_done(&replaced);
+    wake(http);
+    return 0;
+}
+
+void http_complete(struct http *http, uint64_t ticket, struct page *page)
+{
+    struct mail *mail = &http->mailbox.mail;
+    bool kept;
+
+    pthread_mutex_lock(&http->mailbox.mutex);
+    kept = mail->completion_count < HTTP_QUERIES_AT_WORK_MAX; /* more were never asked */
+    if (kept)
+        mail->completions[mail->completion_count++] = (struct completion){ticket, page};
+    pthread_mutex_unlock(&http->mailbox.mutex);
+    if (!kept)
+        page_unref(page);
+    wake(http);
+}
+
+void http_stop(struct http *http)
+{
+    if (!http->started)
+        return;
+    pthread_mutex_lock(&http->mailbox.mutex);
+    http->mailbox.mail.stop = true;
+    pthread_mutex_unlock(&http->mailbox.mutex);
+    wake(http);
+    pthread_join(http->thread, NULL);
+    http->started = false;
+}
+
+static void mailbox_done(struct mailbox *mailbox)
+{
+    struct mail *mail = &mailbox->mail;
+
+    snapshot_unref(mail->snapshot);
+    event_store_done(&mail->events);
+    hosts_done(&mail->hosts);
+    for (size_t i = 0; i < mail->completion_count; i++)
+        page_unref(mail->completions[i].page);
+    if (mailbox->descriptor >= 0)
+        close(mailbox->descriptor);
+    pthread_mutex_destroy(&mailbox->mutex);
 }
 
 /* Takes over hosts: the names that every request from now on is held against. */
@@ -85,21 +349,22 @@ static void take_hosts(struct http *http, struct hosts hosts)
 
 static void begin_stop(struct http *http)
 {
-    struct timeval limit = http_timeval(STOP_NS);
+    struct server *server = &http->server;
+    struct timeval limit = timeval_of(STOP_NS);
     struct connection *next;
 
-    http->stopping = true;
-    accept_stop(http);
+    server->stopping = true;
+    set_accepting(http, false);
     event_del(http->resume_event);
-    askings_abandon(http);
-    streams_end(http);
-    for (struct connection *connection = http->connections; connection != NULL; connection = next) {
+    pending_abandon(server->queries);
+    streams_end(server);
+    for (struct connection *connection = server->connections; connection != NULL; connection = next) {
         next = connection->next;
         if (connection->state != CONNECTION_WRITING)
             connection_close(connection);
     }
-    if (http->connection_count == 0)
-        event_base_loopbreak(http->base);
+    if (server->connection_count == 0)
+        event_base_loopbreak(server->base);
     else
         event_add(http->stop_event, &limit);
 }
@@ -110,46 +375,43 @@ static void on_stop_limit(evutil_socket_t descriptor, short what, void *argument
 
     (void)descriptor;
     (void)what;
-    event_base_loopbreak(http->base);
+    event_base_loopbreak(http->server.base);
 }
 
-/* One page at most: others first. */
 static void on_wake(evutil_socket_t descriptor, short what, void *argument)
 {
     struct http *http = argument;
+    struct server *server = &http->server;
     struct mail mail;
     eventfd_t value;
 
     (void)what;
     if (eventfd_read(descriptor, &value) < 0)
         return;
-    mailbox_take(&http->mailbox, asking_items_max(http), &mail);
+    pthread_mutex_lock(&http->mailbox.mutex);
+    mail = http->mailbox.mail;
+    http->mailbox.mail = (struct mail){.events = {.newest_sequence = mail.events.newest_sequence}, .stop = mail.stop};
+    pthread_mutex_unlock(&http->mailbox.mutex);
     if (mail.hosts.names != NULL)
         take_hosts(http, mail.hosts);
-    if (mail.snapshot != NULL)
-        take_snapshot(http, mail.snapshot);
+    if (mail.snapshot != NULL) {
+        snapshot_unref(server->snapshot);
+        server->snapshot = mail.snapshot;
+        lists_forget_before(server->lists, mail.snapshot->sequence);
+    }
     if (mail.events.count != 0) {
-        event_store_move(&http->events, &mail.events);
-        streams_advance(http);
+        event_store_move(&server->events, &mail.events);
+        streams_advance(server);
     }
-    if (mail.found) {
-        asking_complete(http, mail.completion.ticket, mail.completion.page);
-        page_unref(mail.completion.page);
-        mailbox_wake(&http->mailbox); /* there may be more */
+    for (size_t i = 0; i < mail.completion_count; i++) {
+        pending_complete(server->queries, mail.completions[i].ticket, mail.completions[i].page);
+        page_unref(mail.completions[i].page);
     }
-    if (mail.stop && !http->stopping)
+    if (mail.stop && !server->stopping)
         begin_stop(http);
 }
 
-static int copy_hosts(struct http *http, const struct http_options *options, char **ret_error)
-{
-    const char *wrong = NULL;
-    int status = hosts_copy(&http->hosts, options->allow_hosts, options->allow_host_count, &wrong);
-
-    if (status == -EINVAL && asprintf(ret_error, "--allow-host %s: not a host name", wrong) < 0)
-        *ret_error = NULL;
-    return status;
-}
+/* Making it */
 
 static void add_door(struct http *http, const struct listener *listener)
 {
@@ -168,42 +430,50 @@ static void add_door(struct http *http, const struct listener *listener)
 static int open_door(struct http *http, const char *text, char **ret_error)
 {
     struct listener listener;
-    const char *reason;
-    int status;
+    int status = http->door_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_open(&listener, text);
+    const char *reason = status == -EINVAL  ? "expected ADDR:PORT, [ADDR6]:PORT or unix:PATH, with a numeric address"
+                         : status == -E2BIG ? "too many addresses"
+                                            : strerror(-status);
 
-    status = http->door_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_open(&listener, text);
-    if (status < 0) {
-        reason = status == -EINVAL  ? "expected ADDR:PORT, [ADDR6]:PORT or unix:PATH, with a numeric address"
-                 : status == -E2BIG ? "too many addresses"
-                                    : strerror(-status);
-        if (asprintf(ret_error, "--listen %s: %s", text, reason) < 0)
-            *ret_error = NULL;
-        return status;
-    }
-    add_door(http, &listener);
-    return 0;
+    if (status == 0)
+        add_door(http, &listener);
+    else if (asprintf(ret_error, "--listen %s: %s", text, reason) < 0)
+        *ret_error = NULL;
+    return status;
 }
 
 static int open_passed_door(struct http *http, const struct http_passed *passed, char **ret_error)
 {
     struct listener listener;
     const char *reason = "is one too many";
-    int status;
+    int status =
+        http->door_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_adopt(&listener, passed->descriptor, &reason);
 
-    status = http->door_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_adopt(&listener, passed->descriptor, &reason);
-    if (status < 0) {
-        if (asprintf(ret_error, "LISTEN_FDS: descriptor %d (%s) %s; expected a stream socket that listens",
-                     passed->descriptor, passed->name, reason) < 0)
-            *ret_error = NULL;
-        return status;
-    }
-    add_door(http, &listener);
-    return 0;
+    if (status == 0)
+        add_door(http, &listener);
+    else if (asprintf(ret_error, "LISTEN_FDS: descriptor %d (%s) %s; expected a stream socket that listens",
+                      passed->descriptor, passed->name, reason) < 0)
+        *ret_error = NULL;
+    return status;
+}
+
+static int open_doors(struct http *http, const struct http_options *options, char **ret_error)
+{
+    const char *wrong = NULL;
+    int status = hosts_copy(&http->hosts, options->allow_hosts, options->allow_host_count, &wrong);
+
+    if (status == -EINVAL && asprintf(ret_error, "--allow-host %s: not a host name", wrong) < 0)
+        *ret_error = NULL;
+    for (size_t i = 0; status == 0 && i < options->passed_count; i++)
+        status = open_passed_door(http, &options->passed[i], ret_error);
+    for (size_t i = 0; status == 0 && i < options->listen_count; i++)
+        status = open_door(http, options->listen[i], ret_error);
+    return status;
 }
 
 /*
- * A loop that looks for what is new after a few callbacks. libevent's own runs all that is active first, and a client
- * that goes on asking without a pause is active for ever: nobody else would be heard, nor that it is time to stop.
+ * A loop that polls again after a few callbacks. libevent's own runs all that is active first, and a client that asks
+ * without a pause is always active: nobody else would be heard, nor that it is time to stop.
  */
 static struct event_base *new_fair_base(void)
 {
@@ -220,19 +490,31 @@ static struct event_base *new_fair_base(void)
 
 static int open_loop(struct http *http)
 {
-    int status = mailbox_open(&http->mailbox);
+    struct server *server = &http->server;
 
-    if (status < 0)
-        return status;
-    http->base = new_fair_base();
-    if (http->base == NULL)
+    http->mailbox.descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (http->mailbox.descriptor < 0)
+        return -errno;
+    server->base = new_fair_base();
+    if (server->base == NULL)
         return -ENOMEM;
-    http->wake_event = event_new(http->base, http->mailbox.descriptor, EV_READ | EV_PERSIST, on_wake, http);
-    http->stop_event = evtimer_new(http->base, on_stop_limit, http);
-    if (http->wake_event == NULL || http->stop_event == NULL || event_add(http->wake_event, NULL) < 0)
+    http->wake_event = event_new(server->base, http->mailbox.descriptor, EV_READ | EV_PERSIST, on_wake, http);
+    http->stop_event = evtimer_new(server->base, on_stop_limit, http);
+    http->resume_event = evtimer_new(server->base, on_resume, http);
+    http->sweep_event = event_new(server->base, -1, EV_PERSIST, on_sweep, http);
+    server->queries = pending_new(server);
+    if (http->wake_event == NULL || http->stop_event == NULL || http->resume_event == NULL ||
+        http->sweep_event == NULL || server->queries == NULL || event_add(http->wake_event, NULL) < 0)
         return -ENOMEM;
-    status = askings_prepare(http);
-    return status < 0 ? status : accept_prepare(http);
+    for (size_t i = 0; i < http->door_count; i++) {
+        struct door *door = &http->doors[i];
+
+        door->event = event_new(server->base, door->listener.descriptor, EV_READ | EV_PERSIST, on_connection, door);
+        if (door->event == NULL)
+            return -ENOMEM;
+    }
+    set_accepting(http, true);
+    return 0;
 }
 
 /* Tells this run of the server from others. */
@@ -245,11 +527,6 @@ static uint64_t random_number(void)
     return number;
 }
 
-void http_set_epoch(struct http *http, uint64_t epoch)
-{
-    http->epoch = epoch;
-}
-
 int http_new(struct http **ret_http, const struct http_options *options, const struct http_source *source,
              char **ret_error)
 {
@@ -260,16 +537,13 @@ int http_new(struct http **ret_http, const struct http_options *options, const s
     if (http == NULL)
         return -ENOMEM;
     (void)mallopt(M_MMAP_THRESHOLD, OWN_MAPPING_BYTES);
-    mailbox_init(&http->mailbox);
-    http->source = *source;
-    http->limits = default_limits;
-    http->instance = random_number();
-    http->epoch = http->instance;
-    status = copy_hosts(http, options, &error);
-    for (size_t i = 0; status == 0 && i < options->passed_count; i++)
-        status = open_passed_door(http, &options->passed[i], &error);
-    for (size_t i = 0; status == 0 && i < options->listen_count; i++)
-        status = open_door(http, options->listen[i], &error);
+    pthread_mutex_init(&http->mailbox.mutex, NULL);
+    http->mailbox.descriptor = -1;
+    http->server.source = *source;
+    http->server.limits = http_default_limits;
+    http->server.epoch = random_number();
+    http->server.lists = lists_new(http->server.epoch);
+    status = http->server.lists == NULL ? -ENOMEM : open_doors(http, options, &error);
     if (status == 0)
         status = open_loop(http);
     if (status < 0) {
@@ -283,16 +557,46 @@ int http_new(struct http **ret_http, const struct http_options *options, const s
     return 0;
 }
 
+void http_set_limits(struct http *http, const struct http_limits *limits)
+{
+    http->server.limits = *limits;
+}
+
+void http_set_epoch(struct http *http, uint64_t epoch)
+{
+    http->server.epoch = epoch;
+}
+
 const char *http_address(const struct http *http, size_t i)
 {
     return i < http->door_count ? http->doors[i].listener.address : NULL;
+}
+
+void server_health(const struct server *server, struct health_http *ret_health)
+{
+    *ret_health = server->health;
+    ret_health->connection_count = server->connection_count - server->stream_count;
+    ret_health->connections_max = server->limits.connections_max;
+    ret_health->stream_count = server->stream_count;
+    ret_health->streams_max = server->limits.streams_max;
+    ret_health->list_bytes = lists_bytes(server->lists);
+    ret_health->list_bytes_max = server->limits.lists_bytes_max;
+    ret_health->event_count = server->events.count;
+    ret_health->events_max = EVENT_STORE_COUNT_MAX;
+    ret_health->event_bytes = server->events.bytes;
+    ret_health->event_bytes_max = EVENT_STORE_BYTES_MAX;
+}
+
+void http_health(const struct http *http, struct health_http *ret_health)
+{
+    server_health(&http->server, ret_health);
 }
 
 static void *run(void *argument)
 {
     struct http *http = argument;
 
-    event_base_dispatch(http->base);
+    event_base_dispatch(http->server.base);
     return NULL;
 }
 
@@ -321,26 +625,29 @@ static void free_event(struct event *event)
 
 void http_free(struct http *http)
 {
+    struct server *server;
+
     if (http == NULL)
         return;
     http_stop(http);
-    http->stopping = false;
-    while (http->connections != NULL)
-        connection_close(http->connections);
+    server = &http->server;
+    server->stopping = false;
+    while (server->connections != NULL)
+        connection_close(server->connections);
     for (size_t i = 0; i < http->door_count; i++) {
         free_event(http->doors[i].event);
         listener_close(&http->doors[i].listener);
     }
+    pending_free(server->queries);
     free_event(http->wake_event);
     free_event(http->sweep_event);
     free_event(http->resume_event);
     free_event(http->stop_event);
-    free_event(http->build_event);
-    if (http->base != NULL)
-        event_base_free(http->base);
-    pages_done(&http->pages);
-    snapshot_unref(http->snapshot);
-    event_store_done(&http->events);
+    if (server->base != NULL)
+        event_base_free(server->base);
+    lists_free(server->lists);
+    snapshot_unref(server->snapshot);
+    event_store_done(&server->events);
     mailbox_done(&http->mailbox);
     hosts_done(&http->hosts);
     free(http);

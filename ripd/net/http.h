@@ -70,6 +70,10 @@ int http_allow_hosts(struct http *http, const char *const *names, size_t count);
 /* From any thread. page may be NULL: it could not be had (503). Takes over the caller's reference. */
 void http_complete(struct http *http, uint64_t ticket, struct page *page);
 
+/* For tests; before http_start(). See net/limits.h. */
+struct http_limits;
+void http_set_limits(struct http *http, const struct http_limits *limits);
+
 /* On the HTTP thread, or when it does not run. */
 void http_health(const struct http *http, struct health_http *ret_health);
 

@@ -115,8 +115,7 @@ static struct span next_line(struct span *head)
     return line;
 }
 
-/* Cuts what stands before the first `separator` off; all if there is none. True if there was one. */
-static bool cut(struct span *rest, char separator, struct span *ret_before)
+bool span_cut(struct span *rest, char separator, struct span *ret_before)
 {
     const char *at = rest->length == 0 ? NULL : memchr(rest->bytes, separator, rest->length);
 
@@ -153,7 +152,7 @@ static int parse_target(struct span target, struct http_request *request, struct
             rest.length--;
         }
     }
-    cut(&rest, '?', &request->path);
+    span_cut(&rest, '?', &request->path);
     request->query = rest;
     if (scheme_bytes != 0 && request->path.length == 0)
         request->path = (struct span){"/", 1};
@@ -188,7 +187,7 @@ static int parse_request_line(struct span line, struct http_request *request, st
     struct span method;
     struct span target;
 
-    if (!cut(&line, ' ', &method) || !cut(&line, ' ', &target) || !is_token(method) || target.length == 0 ||
+    if (!span_cut(&line, ' ', &method) || !span_cut(&line, ' ', &target) || !is_token(method) || target.length == 0 ||
         memchr(target.bytes, '\t', target.length) != NULL) {
         bad(ret_fault, 400, "The request line is not METHOD, one blank, target, one blank, version.");
         return -1;
@@ -208,7 +207,7 @@ static int parse_field(struct span line, struct http_request *request, struct re
 {
     struct span name;
 
-    if (!cut(&line, ':', &name) || !is_token(name)) { /* a folded line begins with a blank: not a token */
+    if (!span_cut(&line, ':', &name) || !is_token(name)) { /* a folded line begins with a blank: not a token */
         bad(ret_fault, 400, "A line of the request's head is not NAME: VALUE.");
         return -1;
     }
@@ -229,7 +228,7 @@ static bool list_has(struct span list, const char *lower_case)
     struct span word;
 
     while (list.length != 0) {
-        cut(&list, ',', &word);
+        span_cut(&list, ',', &word);
         if (span_equals(span_trim(word), lower_case))
             return true;
     }

@@ -85,6 +85,9 @@ enum request_outcome request_parse(const char *bytes, size_t length, size_t scan
 /* Without the blanks and tabs around it. */
 struct span span_trim(struct span span);
 
+/* Cuts off what stands before the first separator, or all of it. Whether there was a separator. */
+bool span_cut(struct span *rest, char separator, struct span *ret_before);
+
 /* Letters of ASCII compare without case. */
 bool span_equals(struct span span, const char *lower_case);
 

@@ -1,47 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * streams.c - /events as they happen: server-sent events, as the HTML standard has them.
- *
- * A stream has a place in the sequence of events, and no queue: what it has room for is rendered from the store when
- * the client takes it. A client that reads slowly falls behind in the store, which costs nobody anything, and is told
- * what it missed when the store has moved on.
- *
- * Guarantees
- *   A. What follows the place at which a client was is sent, in order and once; what is not held any more, or was of
- *      another history, is a gap event that says so. Filters do not hide gaps.
- *   B. A client always knows its place: it is told at the beginning, with each event, and with the sign of life when
- *      only events that it does not want have gone by. So whoever comes back misses nothing, however quiet it was.
- *   C. One stream takes at most HTTP_STREAM_OUTPUT_BYTES_MAX and an event of memory, HTTP_STREAM_SOCKET_BYTES of its
- *      socket's, and looks at HTTP_STREAM_EVENTS_PER_TURN events before others have their turn.
+ * streams.c - one place in the sequence of events for each stream, and no queue: what it has room for is rendered from
+ * the store when the client takes it. A client that reads slowly falls behind in the store, which costs nobody
+ * anything, and gets a gap event when the store has dropped what it missed.
  *
  * The answer has no length and ends with the connection, in HTTP/1.1 as in 1.0: the stream ends only when the daemon
  * or the client goes, the format itself tells a whole event from one cut short, and chunks would add bytes and say
  * nothing more.
  */
+#include "net/streams.h"
+
+#include <event2/buffer.h>
+#include <event2/event.h>
 #include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
-#include "net/connection.h"
-#include "net/routes.h"
 #include "os/clock.h"
 
 #define STREAM_TYPE "text/event-stream"
 #define STREAM_FIELDS "Vary: Accept\r\nX-Accel-Buffering: no\r\n" /* a proxy in front must not wait for more */
 
+/* The client of a stream; all bytes count. */
+struct peer {
+    bool is_user;
+    uint32_t uid;
+    struct in6_addr address; /* IPv4 as mapped */
+};
+
 struct stream {
-    struct stream *next;
+    struct stream *next; /* an older one */
     struct stream *previous;
     struct connection *connection;
+    struct peer peer;
     struct query query;
-    struct glob name;       /* of the query */
-    uint64_t next_sequence; /* all before it have been dealt with */
-    uint64_t told_sequence; /* the place that the client was told last */
-    uint64_t written_ns;    /* when something was last put into the output */
-    bool failed;            /* no memory: something may be cut short in the output */
+    struct glob name;        /* of the query */
+    uint64_t next_sequence;  /* all before it have been sent or filtered out */
+    uint64_t shown_sequence; /* the place that the client got last */
+    uint64_t written_ns;     /* when something was last put into the output */
+    bool failed;             /* no memory: something may be cut short in the output */
 };
 
 enum gap_reason {
@@ -66,22 +67,22 @@ __attribute__((format(printf, 2, 3))) static void put(struct stream *stream, con
     va_end(arguments);
 }
 
-static void tell_place(struct stream *stream, uint64_t sequence)
+static void put_place(struct stream *stream, uint64_t sequence)
 {
     char id[EVENT_ID_BYTES];
 
-    event_id_format(stream->connection->http->epoch, sequence, id);
+    event_id_format(stream->connection->server->epoch, sequence, id);
     put(stream, "id: %s\n", id);
-    stream->told_sequence = sequence;
+    stream->shown_sequence = sequence;
 }
 
 /* first and last: what is missing of this history; none if first is greater. */
-static void write_gap(struct stream *stream, enum gap_reason reason, uint64_t first, uint64_t last)
+static void put_gap(struct stream *stream, enum gap_reason reason, uint64_t first, uint64_t last)
 {
     char epoch[EVENT_EPOCH_BYTES];
 
-    event_epoch_format(stream->connection->http->epoch, epoch);
-    tell_place(stream, stream->next_sequence - 1);
+    event_epoch_format(stream->connection->server->epoch, epoch);
+    put_place(stream, stream->next_sequence - 1);
     put(stream, "event: gap\ndata: {\"reason\":\"%s\",\"epoch\":\"%s\",", gap_reasons[reason], epoch);
     if (first <= last)
         put(stream, "\"from\":%" PRIu64 ",\"to\":%" PRIu64 "}\n\n", first, last);
@@ -89,9 +90,9 @@ static void write_gap(struct stream *stream, enum gap_reason reason, uint64_t fi
         put(stream, "\"from\":null,\"to\":null}\n\n");
 }
 
-static void write_event(struct stream *stream, const struct event *event)
+static void put_event(struct stream *stream, const struct event *event)
 {
-    tell_place(stream, event->sequence);
+    put_place(stream, event->sequence);
     put(stream, "event: %s\ndata: ", event_kind_name(event->kind));
     if (evbuffer_add(stream->connection->output, event->text, event->text_bytes) < 0)
         stream->failed = true;
@@ -101,12 +102,12 @@ static void write_event(struct stream *stream, const struct event *event)
 /* Renders what there is room for. */
 static void fill(struct stream *stream)
 {
-    const struct event_store *store = &stream->connection->http->events;
+    const struct event_store *store = &stream->connection->server->events;
     struct evbuffer *output = stream->connection->output;
     size_t i = event_store_find(store, stream->next_sequence);
     size_t bytes_before = evbuffer_get_length(output);
 
-    for (unsigned looked = 0; i < store->count && looked < HTTP_STREAM_EVENTS_PER_TURN; i++, looked++) {
+    for (unsigned matched = 0; i < store->count && matched < HTTP_STREAM_EVENTS_PER_TURN; i++, matched++) {
         const struct event *event = event_store_at(store, i);
         uint64_t expected = stream->next_sequence;
 
@@ -114,10 +115,10 @@ static void fill(struct stream *stream)
             break;
         if (event->sequence > expected) {
             stream->next_sequence = event->sequence;
-            write_gap(stream, GAP_FORGOTTEN, expected, event->sequence - 1);
+            put_gap(stream, GAP_FORGOTTEN, expected, event->sequence - 1);
         }
         if (query_matches_event(&stream->query, &stream->name, event))
-            write_event(stream, event);
+            put_event(stream, event);
         stream->next_sequence = event->sequence + 1;
     }
     if (evbuffer_get_length(output) != bytes_before)
@@ -127,7 +128,6 @@ static void fill(struct stream *stream)
 void stream_turn(struct connection *connection)
 {
     struct stream *stream = connection->stream;
-    const struct http *http = connection->http;
 
     if (evbuffer_get_length(connection->output) == 0)
         connection->progress_ns = clock_mono_ns();
@@ -140,13 +140,13 @@ void stream_turn(struct connection *connection)
         return;
     if (evbuffer_get_length(connection->output) != 0)
         event_add(connection->write_event, NULL);
-    else if (stream->next_sequence <= http->events.newest_sequence)
+    else if (stream->next_sequence <= connection->server->events.newest_sequence)
         event_active(connection->write_event, EV_WRITE, 0); /* others first */
 }
 
-void streams_advance(struct http *http)
+void streams_advance(struct server *server)
 {
-    for (struct stream *stream = http->streams; stream != NULL; stream = stream->next)
+    for (struct stream *stream = server->streams; stream != NULL; stream = stream->next)
         if (evbuffer_get_length(stream->connection->output) == 0)
             event_active(stream->connection->write_event, EV_WRITE, 0);
 }
@@ -154,70 +154,119 @@ void streams_advance(struct http *http)
 /* At its place: after the last event that the client has, or else after the newest. */
 static void begin(struct stream *stream, const struct last_event *last)
 {
-    const struct http *http = stream->connection->http;
-    uint64_t newest = http->events.newest_sequence;
-    uint64_t oldest = event_store_oldest(&http->events);
+    const struct server *server = stream->connection->server;
+    uint64_t newest = server->events.newest_sequence;
+    uint64_t oldest = event_store_oldest(&server->events);
 
     put(stream, "retry: %u\n", HTTP_STREAM_RETRY_MS);
     stream->next_sequence = newest + 1;
-    if (!last->given) {
-        tell_place(stream, newest);
-        put(stream, "\n");
-        return;
-    }
+    if (!last->given)
+        put_place(stream, newest);
     put(stream, "\n");
-    if (!last->known || last->epoch != http->epoch) {
+    if (!last->given)
+        return;
+    if (!last->known || last->epoch != server->epoch) {
         stream->next_sequence = oldest;
-        write_gap(stream, GAP_OTHER_HISTORY, 1, oldest - 1);
+        put_gap(stream, GAP_OTHER_HISTORY, 1, oldest - 1);
     } else if (last->sequence > newest) {
-        write_gap(stream, GAP_AHEAD, 1, 0);
+        put_gap(stream, GAP_AHEAD, 1, 0);
     } else {
         stream->next_sequence = last->sequence + 1;
-        stream->told_sequence = last->sequence;
+        stream->shown_sequence = last->sequence;
     }
 }
 
-/* What the system keeps for a client that does not read, and for how long. Without effect on a Unix socket's time. */
+/* What the system buffers for a client that does not read, and for how long. A Unix socket has no such time. */
 static void bound_socket(const struct connection *connection)
 {
     int bytes = HTTP_STREAM_SOCKET_BYTES;
-    unsigned timeout_ms = (unsigned)(connection->http->limits.stall_ns / 1000000);
+    unsigned timeout_ms = (unsigned)(connection->server->limits.stall_ns / 1000000);
 
     (void)setsockopt(connection->descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
     (void)setsockopt(connection->descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof(timeout_ms));
 }
 
-static bool refuse(struct connection *connection, const struct query *query)
+static void peer_of(int descriptor, struct peer *ret_peer)
 {
-    struct http *http = connection->http;
+    struct sockaddr_in6 address = {0};
+    struct in6_addr mapped = {.s6_addr = {[10] = 0xff, [11] = 0xff}};
+    struct ucred credentials;
+    socklen_t length = sizeof(address), credentials_bytes = sizeof(credentials);
+
+    memset(ret_peer, 0, sizeof(*ret_peer));
+    if (getpeername(descriptor, (struct sockaddr *)&address, &length) < 0)
+        return; /* it is gone already */
+    if (address.sin6_family == AF_UNIX) {
+        ret_peer->is_user = getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &credentials_bytes) == 0;
+        ret_peer->uid = ret_peer->is_user ? credentials.uid : 0;
+        return;
+    }
+    if (address.sin6_family == AF_INET)
+        memcpy(&mapped.s6_addr[12], &((const struct sockaddr_in *)(const void *)&address)->sin_addr, 4);
+    else
+        mapped = address.sin6_addr;
+    ret_peer->address =
+        IN6_IS_ADDR_V4MAPPED(&mapped) && mapped.s6_addr[12] == 127 ? (struct in6_addr)IN6ADDR_LOOPBACK_INIT : mapped;
+}
+
+static bool same_peer(const struct peer *left, const struct peer *right)
+{
+    return memcmp(left, right, sizeof(*left)) == 0;
+}
+
+/* Which stream a new one of that peer ends: the oldest of the peer that has most, with the new one counted. */
+static struct stream *stream_to_end(const struct server *server, const struct peer *newcomer)
+{
+    struct stream *chosen = NULL;
+    size_t most = 0;
+
+    for (struct stream *stream = server->streams; stream != NULL; stream = stream->next) {
+        size_t count = same_peer(&stream->peer, newcomer);
+
+        for (const struct stream *other = server->streams; other != NULL; other = other->next)
+            count += same_peer(&other->peer, &stream->peer);
+        if (count >= most) {
+            chosen = stream;
+            most = count;
+        }
+    }
+    return chosen;
+}
+
+static void enlist(struct server *server, struct stream *stream)
+{
+    peer_of(stream->connection->descriptor, &stream->peer);
+    if (server->stream_count >= server->limits.streams_max) {
+        connection_close(stream_to_end(server, &stream->peer)->connection);
+        server->health.limit_counts[HEALTH_LIMIT_STREAMS]++;
+    }
+    stream->next = server->streams;
+    if (server->streams != NULL)
+        server->streams->previous = stream;
+    server->streams = stream;
+    server->stream_count++;
+    stream->connection->stream = stream;
+}
+
+void stream_open(struct connection *connection, const struct query *query)
+{
+    const struct answer answer = {
+        .status = 200, .content_type = STREAM_TYPE, .extra_fields = STREAM_FIELDS, .endless = true};
+    struct last_event last = last_event_parse(&connection->request.fields[FIELD_LAST_EVENT_ID]);
+    struct stream *stream;
 
     if (query->has_limit || query->after.present) {
         connection_problem(connection, 400, "A stream takes neither limit nor after: Last-Event-ID is its place.",
                            query->has_limit ? "limit" : "after", NULL);
-        return true;
-    }
-    if (http->stream_count < http->limits.streams_max)
-        return false;
-    http->counters.stream_refused_count++;
-    connection_problem(connection, 503, "There are too many event streams.", NULL, "Retry-After: 10\r\n");
-    return true;
-}
-
-void stream_open(struct http *http, struct connection *connection, const struct query *query)
-{
-    const struct answer answer = {
-        .status = 200, .content_type = STREAM_TYPE, .extra_fields = STREAM_FIELDS, .endless = true};
-    struct stream *stream;
-
-    if (refuse(connection, query))
         return;
+    }
     connection->keep_alive = false;
-    if (connection->head_only) {
+    if (connection->request.method == REQUEST_HEAD) {
         connection_answer(connection, &answer);
         return;
     }
     stream = calloc(1, sizeof(*stream));
-    if (stream == NULL || answer_write_head(connection, &answer) < 0) {
+    if (stream == NULL || connection_start_stream(connection, &answer) < 0) {
         free(stream);
         connection_close(connection);
         return;
@@ -225,15 +274,9 @@ void stream_open(struct http *http, struct connection *connection, const struct 
     stream->connection = connection;
     stream->query = *query;
     glob_make(&stream->name, query->name);
-    stream->next = http->streams;
-    if (http->streams != NULL)
-        http->streams->previous = stream;
-    http->streams = stream;
-    http->stream_count++;
-    connection->stream = stream;
+    enlist(connection->server, stream);
     bound_socket(connection);
-    connection_enter_state(connection, CONNECTION_STREAMING);
-    begin(stream, &connection->wishes.last_event);
+    begin(stream, &last);
     stream->written_ns = connection->since_ns;
     stream_turn(connection);
 }
@@ -247,38 +290,38 @@ void stream_leave(struct connection *connection)
     if (stream->previous != NULL)
         stream->previous->next = stream->next;
     else
-        connection->http->streams = stream->next;
+        connection->server->streams = stream->next;
     if (stream->next != NULL)
         stream->next->previous = stream->previous;
-    connection->http->stream_count--;
+    connection->server->stream_count--;
     connection->stream = NULL;
     free(stream);
 }
 
 void stream_expire(struct connection *connection, uint64_t now_mono_ns)
 {
-    struct http *http = connection->http;
+    struct server *server = connection->server;
     struct stream *stream = connection->stream;
 
     if (evbuffer_get_length(connection->output) != 0) {
-        if (now_mono_ns < connection->progress_ns + http->limits.stall_ns)
+        if (now_mono_ns < connection->progress_ns + server->limits.stall_ns)
             return;
-        http->counters.stream_dropped_count++;
+        server->health.limit_counts[HEALTH_LIMIT_STREAM_MEMORY]++;
         connection_close(connection);
-    } else if (now_mono_ns >= stream->written_ns + http->limits.heartbeat_ns) {
+    } else if (now_mono_ns >= stream->written_ns + server->limits.heartbeat_ns) {
         put(stream, ": alive\n");
-        if (stream->told_sequence != stream->next_sequence - 1)
-            tell_place(stream, stream->next_sequence - 1);
+        if (stream->shown_sequence != stream->next_sequence - 1)
+            put_place(stream, stream->next_sequence - 1);
         put(stream, "\n");
         stream->written_ns = now_mono_ns;
         stream_turn(connection);
     }
 }
 
-void streams_end(struct http *http)
+void streams_end(struct server *server)
 {
-    while (http->streams != NULL) {
-        struct connection *connection = http->streams->connection;
+    while (server->streams != NULL) {
+        struct connection *connection = server->streams->connection;
 
         connection_enter(connection);
         fill(connection->stream);

@@ -201,45 +201,29 @@ static void build_item(struct document_build *build, size_t i)
         part_item(writer, &page->sightings[i], build->trail_count, build->fragments);
 }
 
-int document_build_step(struct document_build *build, size_t bytes, struct document_piece *piece)
+int document_build_step(struct document_build *build, size_t bytes, char **ret_text, size_t *ret_length)
 {
     struct json_writer *writer = &build->writer;
     const struct page *page = build->page;
-    bool last;
-    int status;
+    size_t until = bytes < SIZE_MAX - writer->length ? writer->length + bytes : SIZE_MAX;
 
-    json_give(writer, piece->text, piece->length, piece->capacity);
-    bytes = bytes < SIZE_MAX - piece->length ? piece->length + bytes : SIZE_MAX;
     if (build->next == 0)
         build_first(build);
-    while (build->next < page->count && writer->length < bytes && !writer->failed)
+    while (build->next < page->count && writer->length < until && !writer->failed)
         build_item(build, build->next++);
-    last = build->next == page->count;
-    if (last && build->in_list)
+    if (build->next < page->count && !writer->failed)
+        return 1;
+    if (build->in_list)
         json_array_end(writer);
-    if (last)
-        part_end(writer);
-    piece->capacity = writer->capacity;
-    status = json_take(writer, &piece->text, &piece->length);
-    return status < 0 ? status : !last;
+    return part_finish(writer, ret_text, ret_length);
 }
 
 int document_page_body(enum document_kind kind, struct page *page, uint32_t trail_count,
                        struct document_frame *ret_frame, char **ret_text, size_t *ret_length)
 {
-    struct document_frame frame;
-    struct document_build *build = document_build_new(kind, page, trail_count, &frame);
-    struct document_piece piece = {0};
-    int status;
+    struct document_build *build = document_build_new(kind, page, trail_count, ret_frame);
+    int status = build == NULL ? -ENOMEM : document_build_step(build, SIZE_MAX, ret_text, ret_length);
 
-    if (build == NULL)
-        return -ENOMEM;
-    status = document_build_step(build, SIZE_MAX, &piece);
     document_build_free(build);
-    if (status < 0)
-        return status;
-    *ret_frame = frame;
-    *ret_text = piece.text;
-    *ret_length = piece.length;
-    return 0;
+    return status;
 }

@@ -72,25 +72,15 @@ int document_events_body(const struct snapshot *snapshot, const struct event_pag
                          struct document_frame *ret_frame, char **ret_text, size_t *ret_length);
 
 /*
- * The body of a page in pieces, so that whoever builds a long one can do something else in between. It holds a
- * reference to the page. NULL: no memory.
+ * The body of a page in slices, so that who builds a long one can do something else in between. It holds a reference
+ * to the page. NULL: no memory.
  */
 struct document_build;
 
-/* A block of malloc, and the text that it begins with. */
-struct document_piece {
-    char *text; /* NULL = none yet */
-    size_t length;
-    size_t capacity;
-};
-
 struct document_build *document_build_new(enum document_kind kind, struct page *page, uint32_t trail_count,
                                           struct document_frame *ret_frame);
-/*
- * About that many bytes, behind what piece has in its block; a larger one takes its place where it is too small.
- * 1: there is more; 0: it was the last; -ENOMEM, and the block is freed.
- */
-int document_build_step(struct document_build *build, size_t bytes, struct document_piece *piece);
+/* About that many bytes more. 1: there is more; 0: it is complete, and the text is the caller's; -ENOMEM. */
+int document_build_step(struct document_build *build, size_t bytes, char **ret_text, size_t *ret_length);
 void document_build_free(struct document_build *build);
 
 int document_version(char **ret_text, size_t *ret_length);

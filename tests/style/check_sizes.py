@@ -26,8 +26,6 @@ KNOWN_WIDE = {
     # detect
     "ripd/detect/detector.h",
     "ripd/detect/detector_inside.h",
-    # net
-    "ripd/net/server.h",
     # os
     "ripd/os/proc.h",
     # probe

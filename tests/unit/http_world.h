@@ -8,7 +8,8 @@
 #include <jansson.h>
 #include <pthread.h>
 
-#include "net/server.h"
+#include "net/http.h"
+#include "net/limits.h"
 #include "os/clock.h"
 #include "unit/http_client.h"
 #include "unit/samples.h"
@@ -67,6 +68,15 @@ static inline void world_close(struct world *world)
     http_stop(world->http);
     http_free(world->http);
     pthread_mutex_destroy(&world->mutex);
+}
+
+/* The server is stopped. */
+static inline uint64_t hits_of(const struct world *world, enum health_limit limit)
+{
+    struct health_http health;
+
+    http_health(world->http, &health);
+    return health.limit_counts[limit];
 }
 
 static inline void publish(struct world *world, uint64_t sequence, size_t stall_count)

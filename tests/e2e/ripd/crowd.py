@@ -14,7 +14,7 @@ import threading
 import time
 
 HEAD = b"GET /stalls HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
-LARGEST = b"GET /stalls?limit=%d HTTP/1.1\r\nHost: localhost\r\n\r\n"
+LARGEST = b"GET /stalls?limit=%d&trail=32 HTTP/1.1\r\nHost: localhost\r\n\r\n"
 STREAM = (b"GET /events HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
           b"Last-Event-ID: 0000000000000000-1\r\n\r\n")
 SMALL_BUFFER = 4096

@@ -9,6 +9,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import world as w  # noqa: E402
 
+STREAMS_MAX = 64
 NAMES = [b'"' * 63, b"\x1b]0;owned\x07\x1b[2J", b"<script>alert(1)</script>", b"\xff\xfe\xc3(", b"\r\ndata: {}\r\n\r\n",
          b"\n\nid: 0000000000000000-9\n\n", "\u2028\u2029\u0085".encode(), b'","ring":"other","x":"']
 
@@ -16,9 +17,11 @@ NAMES = [b'"' * 63, b"\x1b]0;owned\x07\x1b[2J", b"<script>alert(1)</script>", b"
 class Source:
     """What a browser's EventSource does, without coming back by itself."""
 
-    def __init__(self, world, path="/events", last_id=None, version="1.1"):
+    def __init__(self, world, path="/events", last_id=None, version="1.1", unix=None):
         self.last_id = last_id or ""
-        self.connection = socket.create_connection(("127.0.0.1", world.port), timeout=w.PATIENCE_S)
+        self.connection = socket.socket(socket.AF_UNIX if unix else socket.AF_INET)
+        self.connection.settimeout(w.PATIENCE_S)
+        self.connection.connect(unix or ("127.0.0.1", world.port))
         field = f"Last-Event-ID: {last_id}\r\n" if last_id else ""
         self.connection.sendall(f"GET {path} HTTP/{version}\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
                                 f"Cache-Control: no-cache\r\n{field}\r\n".encode())
@@ -193,6 +196,34 @@ def across_restarts(world):
     again.close()
 
 
+def one_client_cannot_take_them_all(world):
+    """At the cap a new stream ends the oldest of the client with most; that client may resume."""
+    path = os.path.join(world.made, "socket")
+    world.stop()
+    world.flags += ["--listen", f"unix:{path}"]
+    world.start()
+    app = app_with(world, [b"one", b"two"])
+    user = Source(world, unix=path)
+    crowd = [Source(world) for _ in range(STREAMS_MAX)]  # one client, as all of loopback is
+    places = [source.place() for source in [user, *crowd]]
+    first = crowd.pop(0)
+    try:
+        first.until(b"never")
+        raise AssertionError("its place was needed")
+    except (EOFError, ConnectionResetError):
+        first.close()
+    stall(app, 1)
+    for source in [user, *crowd]:
+        assert take(source, 1)[0][1]["id"] == 1
+    again = Source(world, last_id=places[1])
+    assert take(again, 1)[0][1]["id"] == 1
+    stall(app, 2)
+    for source in [user, *crowd[1:], again]:
+        assert take(source, 1)[0][1]["id"] == 2
+        source.close()
+    assert '\nripd_limit_hits_total{limit="streams"} 2\n' in world.get("/metrics")
+
+
 def hostile_names(world):
     app = app_with(world, NAMES)
     source = Source(world)
@@ -222,4 +253,5 @@ class StreamWorld(w.World):
 
 
 if __name__ == "__main__":
-    w.run([live, filters, resumed, across_restarts, hostile_names, refused], StreamWorld)
+    w.run([live, filters, resumed, across_restarts, one_client_cannot_take_them_all, hostile_names, refused],
+          StreamWorld)

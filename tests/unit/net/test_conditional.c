@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "net/preferences.h"
 #include "unit/http_world.h"
 #include "unit/sample_event.h"
 
@@ -68,6 +69,7 @@ static void assert_not_modified(const struct visit *visit, const char *tag)
 static void test_the_same_scan(void **state)
 {
     static const char *const paths[] = {"/stalls", "/rings", "/stalls?limit=1", "/events"};
+    struct health_http health;
     struct visit v;
     struct world world;
 
@@ -96,7 +98,8 @@ static void test_the_same_scan(void **state)
         assert_int_equal(visit(&v, "GET", "/stalls?limit=2", tag), 200); /* another question */
     }
     http_stop(world.http);
-    assert_int_equal(world.http->counters.not_modified_count, 5 * COUNT_OF(paths));
+    http_health(world.http, &health);
+    assert_int_equal(health.not_modified_count, 5 * COUNT_OF(paths));
     end(&world, &v);
 }
 

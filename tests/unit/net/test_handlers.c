@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "unit/http_world.h"
+#include "view/metrics.h"
 
 static void test_before_and_after_the_first_scan(void **state)
 {
@@ -228,6 +229,47 @@ static void test_paging(void **state)
     world_close(&world);
 }
 
+static void test_metrics(void **state)
+{
+    struct world world;
+    struct reply reply;
+
+    (void)state;
+    world_open(&world);
+    assert_int_equal(client_ask(world.address, GET("/metrics"), &reply), 200);
+    assert_true(reply_has(&reply, "Content-Type", METRICS_CONTENT_TYPE));
+    assert_non_null(strstr(reply.body, "\nripd_scans_total 0\n"));
+    assert_null(strstr(reply.body, "ripd_scan_age_seconds"));
+    assert_non_null(strstr(reply.body, "\nprocess_open_fds "));
+    assert_non_null(strstr(reply.body, "\nripd_anonymous_memory_bytes "));
+    assert_non_null(strstr(reply.body, "\nripd_http_connections 1\n"));
+    assert_non_null(strstr(reply.body, "\nripd_http_requests_total 1\n"));
+    assert_non_null(strstr(reply.body, "\nripd_http_connections_max 512\n"));
+    free(reply.body);
+    publish_and_wait(&world, 1, 3);
+    assert_int_equal(client_ask(world.address, GET("/metrics"), &reply), 200);
+    assert_non_null(strstr(reply.body, "\nripd_ids{state=\"stalled\"} 3\n"));
+    assert_non_null(strstr(reply.body, "\nripd_scan_age_seconds 0."));
+    free(reply.body);
+    world_close(&world);
+}
+
+static void test_metrics_refused(void **state)
+{
+    struct world world;
+    struct reply reply;
+
+    (void)state;
+    world_open(&world);
+    client_ask(world.address, GET("/metrics?name=x"), &reply);
+    assert_problem(&reply, 400);
+    free(reply.body);
+    client_ask(world.address, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n", &reply);
+    assert_problem(&reply, 421);
+    free(reply.body);
+    world_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +280,8 @@ int main(void)
         cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_paging),
+        cmocka_unit_test(test_metrics),
+        cmocka_unit_test(test_metrics_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_http.c - stopping, with clients in every state. */
+/* test_http.c - too many clients, too few descriptors; what the server says of itself; stopping. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -8,9 +8,158 @@
 
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <errno.h>
+#include <poll.h>
+#include <sys/resource.h>
 
 #include "unit/http_world.h"
+#include "unit/sample_event.h"
+
+static void test_connection_cap(void **state)
+{
+    struct http_limits limits;
+    struct client holders[4];
+    struct world world;
+    struct reply reply;
+
+    (void)state;
+    world_make(&world, "127.0.0.1:0");
+    limits = http_default_limits;
+    limits.connections_max = COUNT_OF(holders);
+    http_set_limits(world.http, &limits);
+    assert_int_equal(http_start(world.http), 0);
+    for (size_t i = 0; i < COUNT_OF(holders); i++) {
+        client_open(&holders[i], world.address);
+        client_send(&holders[i], "GET /healthz HTTP/1.1\r\nHost: lo");
+        usleep(20000);
+    }
+    assert_int_equal(ask(&world, GET("/healthz")), 200);
+    client_expect_close(&holders[0]); /* the longest incomplete */
+    for (size_t i = 1; i < COUNT_OF(holders); i++) {
+        client_send(&holders[i], "calhost\r\n\r\n");
+        client_receive(&holders[i], &reply);
+        assert_int_equal(reply.status, 200);
+        free(reply.body);
+    }
+    http_stop(world.http);
+    assert_int_equal(hits_of(&world, HEALTH_LIMIT_CONNECTIONS), 1);
+    for (size_t i = 0; i < COUNT_OF(holders); i++)
+        client_close(&holders[i]);
+    world_close(&world);
+}
+
+/* Many different long lists for clients that do not listen: they go, who listens stays. */
+static void test_memory_cap(void **state)
+{
+    struct health_http health;
+    struct http_limits limits;
+    struct client deaf[8];
+    struct world world;
+
+    (void)state;
+    world_make(&world, "127.0.0.1:0");
+    limits = http_default_limits;
+    limits.lists_bytes_max = 24u << 20; /* a list takes about 8 MB */
+    http_set_limits(world.http, &limits);
+    assert_int_equal(http_start(world.http), 0);
+    publish_and_wait(&world, 1, 10000);
+    for (size_t i = 0; i < COUNT_OF(deaf); i++) {
+        char request[128];
+
+        snprintf(request, sizeof(request), "GET /stalls?limit=10000&min_ms=%zu HTTP/1.1\r\n" HOST "\r\n", i);
+        client_open(&deaf[i], world.address);
+        client_send(&deaf[i], request);
+        assert_int_equal(poll(&(struct pollfd){.fd = deaf[i].descriptor, .events = POLLIN}, 1, 60000), 1);
+    }
+    assert_int_equal(ask(&world, GET("/stalls?limit=10000")), 200);
+    http_stop(world.http);
+    assert_in_range(hits_of(&world, HEALTH_LIMIT_ANSWER_MEMORY), 2, 8);
+    http_health(world.http, &health);
+    assert_true(health.list_bytes <= (24u << 20) + (10u << 20));
+    for (size_t i = 0; i < COUNT_OF(deaf); i++)
+        client_close(&deaf[i]);
+    world_close(&world);
+}
+
+static size_t count_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}
+
+/* Without descriptors and without anybody to drop, accepting waits; it does not spin. */
+static void test_no_descriptors(void **state)
+{
+    size_t descriptors;
+    uint64_t began_mono_ns, waited_ms;
+    struct rlimit before;
+    struct rlimit none;
+    struct client client;
+    struct world world;
+    struct reply reply;
+    int lowest;
+
+    (void)state;
+    world_open(&world);
+    descriptors = count_descriptors();
+    client_open(&client, world.address); /* to know its number; closed again */
+    client_send(&client, GET("/healthz"));
+    client_receive(&client, &reply);
+    free(reply.body);
+    client_close(&client);
+    for (int i = 0; i < 30000 && count_descriptors() != descriptors; i++)
+        usleep(1000); /* the server's end */
+    assert_int_equal(count_descriptors(), descriptors);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    lowest = dup(0);
+    close(lowest);
+    none = before;
+    none.rlim_cur = (rlim_t)lowest + 1; /* the client's own, and none for the server */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    client_open(&client, world.address);
+    client_send(&client, GET("/healthz"));
+    began_mono_ns = clock_mono_ns();
+    usleep(450000);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    waited_ms = (clock_mono_ns() - began_mono_ns) / 1000000;
+    client_receive(&client, &reply);
+    assert_int_equal(reply.status, 200);
+    free(reply.body);
+    client_close(&client);
+    http_stop(world.http);
+    assert_in_range(hits_of(&world, HEALTH_LIMIT_ACCEPTS), 1, 5 + waited_ms / 100);
+    world_close(&world);
+}
+
+static void test_gauges(void **state)
+{
+    struct event *event = sample_event(1, 10);
+    struct world world;
+    struct health_http health;
+
+    (void)state;
+    world_open(&world);
+    publish_and_wait(&world, 1, 1);
+    http_publish_event(world.http, event);
+    event_unref(event);
+    assert_int_equal(ask(&world, "no request\r\n\r\n"), 400);
+    assert_int_equal(ask(&world, GET("/events")), 200);
+    http_stop(world.http);
+    http_health(world.http, &health);
+    assert_int_equal(health.event_count, 1);
+    assert_true(health.event_bytes > sizeof(*event));
+    assert_true(health.list_bytes > 0); /* the list was kept */
+    assert_true(health.accepted_count >= 3);
+    assert_int_equal(health.request_count, health.accepted_count); /* each on a connection of its own */
+    world_close(&world);
+}
 
 static void test_stop_with_waiting_and_sending(void **state)
 {
@@ -65,11 +214,38 @@ static void test_allow_hosts_while_running(void **state)
     world_close(&world);
 }
 
+/* Lists of names are copied whole or not at all. */
+static void test_hosts_that_are_refused(void **state)
+{
+    static const char *const with_port[] = {"db1", "db1:80", "b c"};
+    const char *many[HTTP_HOSTS_MAX + 1];
+    struct http_options options = {.allow_hosts = with_port, .allow_host_count = 3};
+    const struct http_source source = {take_question, NULL};
+    struct http *http = NULL;
+    char *error = NULL;
+
+    (void)state;
+    for (size_t i = 0; i <= HTTP_HOSTS_MAX; i++)
+        many[i] = "db1";
+    assert_int_equal(http_new(&http, &options, &source, &error), -EINVAL);
+    assert_string_equal(error, "--allow-host db1:80: not a host name");
+    free(error);
+    options = (struct http_options){.allow_hosts = many, .allow_host_count = HTTP_HOSTS_MAX + 1};
+    assert_int_equal(http_new(&http, &options, &source, &error), -E2BIG);
+    free(error);
+    assert_null(http);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_connection_cap),
+        cmocka_unit_test(test_memory_cap),
+        cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_gauges),
         cmocka_unit_test(test_stop_with_waiting_and_sending),
         cmocka_unit_test(test_allow_hosts_while_running),
+        cmocka_unit_test(test_hosts_that_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

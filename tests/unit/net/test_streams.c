@@ -208,7 +208,7 @@ static void test_filters_and_signs_of_life(void **state)
 
     (void)state;
     make(&world);
-    limits = world.http->limits;
+    limits = http_default_limits;
     limits.heartbeat_ns = 300 * MS_NS;
     limits.sweep_ns = 20 * MS_NS;
     http_set_limits(world.http, &limits);
@@ -225,6 +225,7 @@ static void test_filters_and_signs_of_life(void **state)
 
 static void test_negotiation(void **state)
 {
+    struct health_http health;
     struct client client;
     struct reply reply;
     struct world world;
@@ -250,13 +251,15 @@ static void test_negotiation(void **state)
     client_expect_close(&client);
     client_close(&client);
     http_stop(world.http);
-    assert_int_equal(world.http->stream_count, 0);
+    http_health(world.http, &health);
+    assert_int_equal(health.stream_count, 0);
     world_close(&world);
 }
 
 /* What the client sends behind its request is not answered; when it goes, its place is free. */
 static void test_the_client_goes(void **state)
 {
+    struct health_http health;
     struct client client;
     struct world world;
 
@@ -272,8 +275,9 @@ static void test_the_client_goes(void **state)
     client_expect_close(&client);
     client_close(&client);
     http_stop(world.http);
-    assert_int_equal(world.http->stream_count, 0);
-    assert_int_equal(world.http->counters.request_count, 1);
+    http_health(world.http, &health);
+    assert_int_equal(health.stream_count, 0);
+    assert_int_equal(health.request_count, 1);
     world_close(&world);
 }
 
@@ -296,9 +300,9 @@ static void test_stopping(void **state)
     world_close(&world);
 }
 
-static void test_streams_are_capped_and_counted_apart(void **state)
+static void test_streams_are_counted_apart(void **state)
 {
-    struct client streams[3];
+    struct client streams[2];
     struct client others[2];
     struct http_limits limits;
     struct reply reply;
@@ -306,7 +310,7 @@ static void test_streams_are_capped_and_counted_apart(void **state)
 
     (void)state;
     make(&world);
-    limits = world.http->limits;
+    limits = http_default_limits;
     limits.streams_max = 2;
     limits.connections_max = 2;
     http_set_limits(world.http, &limits);
@@ -315,10 +319,6 @@ static void test_streams_are_capped_and_counted_apart(void **state)
         open_stream(&world, STREAM_REQUEST(""), &streams[i]);
         expect_block(&streams[i], "retry: 3000\nid: " EPOCH_TEXT "-0\n\n");
     }
-    client_ask(world.address, STREAM_REQUEST(""), &reply);
-    assert_problem(&reply, 503);
-    assert_non_null(reply_field(&reply, "Retry-After"));
-    free(reply.body);
     for (size_t i = 0; i < COUNT_OF(others); i++) { /* ordinary ones have all their places */
         client_open(&others[i], world.address);
         client_send(&others[i], GET("/healthz"));
@@ -335,8 +335,69 @@ static void test_streams_are_capped_and_counted_apart(void **state)
     for (size_t i = 0; i < COUNT_OF(others); i++)
         client_close(&others[i]);
     http_stop(world.http);
-    assert_int_equal(world.http->counters.stream_refused_count, 1);
+    assert_int_equal(hits_of(&world, HEALTH_LIMIT_STREAMS), 0);
     world_close(&world);
+}
+
+static void open_and_read(struct world *world, const char *address, struct client *ret_client)
+{
+    const char *before = world->address;
+
+    world->address = address;
+    open_stream(world, STREAM_REQUEST(""), ret_client);
+    expect_block(ret_client, "retry: 3000\nid: " EPOCH_TEXT "-0\n\n");
+    world->address = before;
+}
+
+/* One client cannot have all streams: a newer one ends the oldest of the client with most. */
+static void test_one_client_cannot_take_them_all(void **state)
+{
+    enum { MOST = 8 };
+    char directory[] = "/tmp/ripd-test-XXXXXX", listen_text[64];
+    const char *addresses[] = {"127.0.0.1:0", listen_text};
+    const struct http_options options = {.listen = addresses, .listen_count = 2};
+    const struct http_source source = {take_question, NULL};
+    struct client crowd[2 * MOST], user[MOST], other;
+    struct http_limits limits = http_default_limits;
+    struct world world = {.http = NULL};
+    char *error;
+
+    (void)state;
+    limits.streams_max = MOST;
+    assert_non_null(mkdtemp(directory));
+    snprintf(listen_text, sizeof(listen_text), "unix:%s/s", directory);
+    assert_int_equal(http_new(&world.http, &options, &source, &error), 0);
+    http_set_epoch(world.http, EPOCH);
+    http_set_limits(world.http, &limits);
+    world.address = http_address(world.http, 0);
+    assert_int_equal(http_start(world.http), 0);
+    for (size_t i = 0; i < MOST; i++)
+        open_and_read(&world, world.address, &crowd[i]);
+    for (size_t i = 0; i < MOST / 2; i++) { /* a user takes the place of the crowd's oldest, up to a half of all */
+        open_and_read(&world, listen_text, &user[i]);
+        client_expect_close(&crowd[i]);
+    }
+    for (size_t i = MOST; i < 2 * MOST; i++) { /* the crowd's newer ones end its own older ones, and no other */
+        open_and_read(&world, world.address, &crowd[i]);
+        client_expect_close(&crowd[i - MOST / 2]);
+    }
+    open_and_read(&world, listen_text, &other); /* as do the user's */
+    client_expect_close(&user[0]);
+    happen(&world, 1, 1, 0);
+    for (size_t i = 1; i < MOST / 2; i++)
+        expect_event(&user[i], 1);
+    for (size_t i = MOST + MOST / 2; i < 2 * MOST; i++)
+        expect_event(&crowd[i], 1);
+    expect_event(&other, 1);
+    http_stop(world.http);
+    assert_int_equal(hits_of(&world, HEALTH_LIMIT_STREAMS), MOST / 2 + MOST + 1);
+    http_free(world.http);
+    for (size_t i = 0; i < 2 * MOST; i++)
+        client_close(&crowd[i]);
+    for (size_t i = 0; i < MOST / 2; i++)
+        client_close(&user[i]);
+    client_close(&other);
+    assert_int_equal(rmdir(directory), 0);
 }
 
 /* As the server tells it. */
@@ -366,7 +427,7 @@ static void test_a_client_that_never_reads(void **state)
 
     (void)state;
     make(&world);
-    limits = world.http->limits;
+    limits = http_default_limits;
     limits.stall_ns = 3000 * MS_NS; /* long enough for the one that reads on a busy machine */
     limits.sweep_ns = 20 * MS_NS;
     http_set_limits(world.http, &limits);
@@ -384,7 +445,7 @@ static void test_a_client_that_never_reads(void **state)
     for (int i = 0; i < 500 && streams_open(&world) != 1; i++)
         usleep(20000);
     http_stop(world.http);
-    assert_int_equal(world.http->counters.stream_dropped_count, 1);
+    assert_int_equal(hits_of(&world, HEALTH_LIMIT_STREAM_MEMORY), 1);
     client_close(&deaf);
     client_close(&good);
     world_close(&world);
@@ -440,7 +501,8 @@ int main(void)
         cmocka_unit_test(test_negotiation),
         cmocka_unit_test(test_the_client_goes),
         cmocka_unit_test(test_stopping),
-        cmocka_unit_test(test_streams_are_capped_and_counted_apart),
+        cmocka_unit_test(test_streams_are_counted_apart),
+        cmocka_unit_test(test_one_client_cannot_take_them_all),
         cmocka_unit_test(test_a_client_that_never_reads),
         cmocka_unit_test(test_a_client_that_reads_late),
     };

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lists.h - bodies of list documents, kept by what was asked and by the scan they are of.
+ *
+ * Guarantees
+ *   A. A list is built at most once per scan while it is kept. At most LISTS_KEPT_MAX are kept, of LISTS_KEPT_BYTES_MAX
+ *      together, except that the newest is kept whatever its size, until the next scan.
+ *   B. Equal keys are equal questions.
+ */
+#ifndef RIPD_NET_LISTS_H
+#define RIPD_NET_LISTS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/preferences.h"
+#include "view/documents.h"
+
+#define LISTS_KEPT_MAX 8u
+#define LISTS_KEPT_BYTES_MAX (16u << 20)
+#define LIST_KEY_BYTES (2u * QUERY_PATTERN_BYTES + 320u)
+
+struct lists;
+
+/* Shared by the connections it is sent to. */
+struct list {
+    unsigned references;
+    struct lists *lists;
+    char tag[ETAG_TEXT_BYTES];
+    struct document_frame frame;
+    char *text;
+    size_t length;
+};
+
+/* instance: of this run of the server, for the tags. NULL: no memory. */
+struct lists *lists_new(uint64_t instance);
+void lists_free(struct lists *lists); /* when no list is left */
+
+void list_key(enum document_kind kind, const struct query *query, char ret_key[LIST_KEY_BYTES]);
+/* The tag that the list of a key has, or would have. */
+void list_tag(const struct lists *lists, const char *key, uint64_t version, char ret_tag[ETAG_TEXT_BYTES]);
+
+/* Keeps a new list, with a reference for the caller. Takes over text, also when it fails. NULL: no memory. */
+struct list *lists_add(struct lists *lists, const char *key, uint64_t version, const struct document_frame *frame,
+                       char *text, size_t length);
+/* The kept one of that scan, not referenced for the caller, or NULL. */
+struct list *lists_find(struct lists *lists, const char *key, uint64_t sequence);
+void lists_forget_before(struct lists *lists, uint64_t sequence);
+/* Of all lists, kept or being sent. */
+size_t lists_bytes(const struct lists *lists);
+
+struct list *list_ref(struct list *list);
+void list_unref(struct list *list); /* NULL is allowed */
+
+#endif

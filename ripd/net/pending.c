@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pending.c - queries in order of their age, each in one of three states.
+ *
+ *      QUEUED --> ASKED (of the scanner) --> READY (its page is here; the oldest of these is built)
+ *      QUEUED --------------------------> READY: a list of the snapshot's stalls
+ *
+ * A query stays ASKED until the scanner has answered, also when nobody waits any more: the scanner is at work on it.
+ */
+#include "net/pending.h"
+
+#include <event2/event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/handlers.h"
+#include "os/clock.h"
+
+#define RETRY_SOON "Retry-After: 1\r\n"
+#define NO_MEMORY "There is no memory for the answer."
+
+enum pending_state { PENDING_QUEUED, PENDING_ASKED, PENDING_READY };
+
+struct pending_query {
+    struct pending_query *next;
+    enum pending_state state;
+    uint64_t ticket;
+    uint64_t since_ns;
+    enum document_kind kind;
+    struct query query;
+    struct page *page;          /* when READY */
+    struct connection *waiting; /* linked by next_waiting */
+    char key[LIST_KEY_BYTES];   /* "" = it is being answered, or was given up: nobody can join */
+};
+
+struct pending_queries {
+    struct server *server;
+    struct pending_query *oldest;
+    uint64_t last_ticket;
+    struct pending_query *building; /* the list of this one; NULL = none */
+    struct document_build *build;
+    struct document_frame frame; /* of it */
+    struct event *build_event;
+};
+
+bool pending_is_empty(const struct pending_queries *queries)
+{
+    return queries->oldest == NULL;
+}
+
+static void build_soon(struct pending_queries *queries)
+{
+    const struct timeval at_once = {0};
+
+    event_add(queries->build_event, &at_once); /* in the loop's next turn, unlike event_active() */
+}
+
+static void remove_query(struct pending_queries *queries, struct pending_query *query)
+{
+    struct pending_query **link = &queries->oldest;
+
+    while (*link != query)
+        link = &(*link)->next;
+    *link = query->next;
+    if (query == queries->building) {
+        document_build_free(queries->build);
+        queries->building = NULL;
+    }
+    page_unref(query->page);
+    free(query);
+}
+
+/* Answers all who wait: with the list, or if there is none with a problem. They may ask for more at once. */
+static void answer_all(struct pending_query *query, struct list *list, const char *detail)
+{
+    struct connection *connection;
+
+    query->key[0] = '\0';
+    while ((connection = query->waiting) != NULL) {
+        pending_leave(connection);
+        connection_enter(connection);
+        if (list != NULL)
+            answer_list(connection, list);
+        else
+            connection_problem(connection, 503, detail, NULL, RETRY_SOON);
+        connection_leave(connection);
+    }
+}
+
+static void give_up(struct pending_queries *queries, struct pending_query *query, const char *detail)
+{
+    answer_all(query, NULL, detail);
+    remove_query(queries, query);
+}
+
+static bool is_local(const struct pending_query *query)
+{
+    return query->kind == DOCUMENT_STALLS || query->kind == DOCUMENT_STALLS_BY_LOCATION ||
+           query->kind == DOCUMENT_STALLS_BY_ROOT;
+}
+
+/* Drops queries that nobody waits for and nobody works on, and asks as many of the others as may be at work. */
+static void ask_next(struct pending_queries *queries)
+{
+    struct server *server = queries->server;
+    struct pending_query *next;
+    size_t at_work = 0;
+
+    for (struct pending_query *query = queries->oldest; query != NULL; query = next) {
+        next = query->next;
+        if (query->waiting == NULL && query->state != PENDING_ASKED && query->key[0] != '\0')
+            remove_query(queries, query);
+        else
+            at_work += query->state != PENDING_QUEUED;
+    }
+    for (struct pending_query *query = queries->oldest; query != NULL; query = query->next) {
+        if (query->state != PENDING_QUEUED || at_work >= HTTP_QUERIES_AT_WORK_MAX)
+            continue;
+        if (is_local(query)) {
+            query->page = query_stalls(&query->query, server->snapshot);
+            if (query->page != NULL) {
+                query->state = PENDING_READY;
+                build_soon(queries);
+            }
+        } else if (server->source.threads(server->source.context, query->ticket, &query->query) == 0) {
+            query->state = PENDING_ASKED;
+        }
+        at_work += query->state != PENDING_QUEUED;
+    }
+}
+
+static void finish(struct pending_queries *queries, struct pending_query *query, const struct document_frame *frame,
+                   char *text, size_t length)
+{
+    struct list *list = lists_add(queries->server->lists, query->key, frame->sequence, frame, text, length);
+
+    connections_drop_stalled(queries->server);
+    answer_all(query, list, NO_MEMORY);
+    list_unref(list);
+    remove_query(queries, query);
+}
+
+/* The next slice of the list that is being built, or the first of the oldest that is READY. */
+static void on_build(evutil_socket_t descriptor, short what, void *argument)
+{
+    struct pending_queries *queries = argument;
+    struct pending_query *query;
+    char *text = NULL;
+    size_t length = 0;
+    int status = -1;
+
+    (void)descriptor;
+    (void)what;
+    ask_next(queries);
+    query = queries->building;
+    for (struct pending_query *other = queries->oldest; query == NULL && other != NULL; other = other->next)
+        if (other->state == PENDING_READY)
+            query = other;
+    if (query == NULL)
+        return;
+    if (queries->building == NULL) {
+        queries->build = document_build_new(query->kind, query->page, query->query.trail_count, &queries->frame);
+        queries->building = query;
+    }
+    if (queries->build != NULL)
+        status = document_build_step(queries->build, HTTP_BUILD_BYTES_PER_TURN, &text, &length);
+    build_soon(queries);
+    if (status == 0)
+        finish(queries, query, &queries->frame, text, length);
+    else if (status < 0)
+        give_up(queries, query, NO_MEMORY);
+}
+
+struct pending_queries *pending_new(struct server *server)
+{
+    struct pending_queries *queries = calloc(1, sizeof(*queries));
+
+    if (queries == NULL)
+        return NULL;
+    queries->server = server;
+    queries->build_event = evtimer_new(server->base, on_build, queries);
+    if (queries->build_event != NULL)
+        return queries;
+    free(queries);
+    return NULL;
+}
+
+void pending_abandon(struct pending_queries *queries)
+{
+    while (queries->oldest != NULL)
+        give_up(queries, queries->oldest, "The daemon is stopping.");
+    event_del(queries->build_event);
+}
+
+void pending_free(struct pending_queries *queries)
+{
+    if (queries == NULL)
+        return;
+    pending_abandon(queries);
+    event_free(queries->build_event);
+    free(queries);
+}
+
+/* The pending one of the same key, or a new one. NULL: there are too many, or there is no memory. */
+static struct pending_query *find_or_add(struct pending_queries *queries, enum document_kind kind,
+                                         const struct query *asked)
+{
+    struct pending_query **link = &queries->oldest;
+    char key[LIST_KEY_BYTES];
+    size_t count = 0;
+
+    list_key(kind, asked, key);
+    for (; *link != NULL; link = &(*link)->next, count++)
+        if (strcmp((*link)->key, key) == 0)
+            return *link;
+    if (count == HTTP_QUERIES_MAX || (*link = calloc(1, sizeof(**link))) == NULL)
+        return NULL;
+    (*link)->ticket = ++queries->last_ticket;
+    (*link)->since_ns = clock_mono_ns();
+    (*link)->kind = kind;
+    (*link)->query = *asked;
+    memcpy((*link)->key, key, sizeof(key));
+    return *link;
+}
+
+void pending_join(struct connection *connection, enum document_kind kind, const struct query *asked)
+{
+    struct pending_queries *queries = connection->server->queries;
+    struct pending_query *query;
+
+    ask_next(queries); /* which drops those that nobody waits for */
+    query = find_or_add(queries, kind, asked);
+    if (query == NULL) {
+        connection->server->health.limit_counts[HEALTH_LIMIT_QUESTIONS]++;
+        connection_problem(connection, 503, "Too many queries are pending.", NULL, RETRY_SOON);
+        return;
+    }
+    connection_wait(connection);
+    connection->query = query;
+    connection->next_waiting = query->waiting;
+    query->waiting = connection;
+    ask_next(queries);
+}
+
+void pending_leave(struct connection *connection)
+{
+    struct connection **link;
+
+    if (connection->query == NULL)
+        return;
+    link = &connection->query->waiting;
+    while (*link != connection)
+        link = &(*link)->next_waiting;
+    *link = connection->next_waiting;
+    connection->query = NULL;
+}
+
+void pending_complete(struct pending_queries *queries, uint64_t ticket, struct page *page)
+{
+    struct pending_query *query = queries->oldest;
+    struct document_frame frame;
+    size_t length;
+    char *text;
+
+    while (query != NULL && (query->ticket != ticket || query->state != PENDING_ASKED))
+        query = query->next;
+    if (query == NULL)
+        return;
+    query->state = PENDING_READY;
+    query->page = page == NULL ? NULL : page_ref(page);
+    if (page == NULL)
+        give_up(queries, query, "The scanner could not answer.");
+    else if (query->waiting == NULL)
+        remove_query(queries, query);
+    else if (page->count > HTTP_BUILD_ITEMS_AT_ONCE)
+        build_soon(queries);
+    else if (document_page_body(query->kind, page, query->query.trail_count, &frame, &text, &length) == 0)
+        finish(queries, query, &frame, text, length);
+    else
+        give_up(queries, query, NO_MEMORY);
+    ask_next(queries);
+}
+
+static struct pending_query *first_expired(const struct pending_queries *queries, uint64_t now_mono_ns)
+{
+    struct pending_query *query = queries->oldest;
+
+    while (query != NULL && (query == queries->building || query->waiting == NULL ||
+                             now_mono_ns < query->since_ns + queries->server->limits.wait_ns))
+        query = query->next;
+    return query;
+}
+
+void pending_expire(struct pending_queries *queries, uint64_t now_mono_ns)
+{
+    static const char detail[] = "The answer did not come in time.";
+    struct pending_query *query;
+
+    while ((query = first_expired(queries, now_mono_ns)) != NULL) {
+        queries->server->health.limit_counts[HEALTH_LIMIT_QUESTIONS]++;
+        if (query->state == PENDING_ASKED)
+            answer_all(query, NULL, detail);
+        else
+            give_up(queries, query, detail);
+    }
+    ask_next(queries);
+}

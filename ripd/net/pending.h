@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pending.h - queries whose list is not there yet: it comes from the scanner, or is too long to be built in one turn.
+ *
+ * Guarantees
+ *   A. The same query asked by several clients is asked and built once. At most HTTP_QUERIES_MAX are pending, and
+ *      HTTP_QUERIES_AT_WORK_MAX of them with the scanner, or answered by it and not yet built; the others wait, the
+ *      oldest first.
+ *   B. A long list is built in slices of about HTTP_BUILD_BYTES_PER_TURN, one in a turn of the loop, and one list at a
+ *      time; short ones go ahead of it. It is given up when nobody waits for it any more.
+ *   C. Nobody waits longer than http_limits.wait_ns before its list is being built.
+ */
+#ifndef RIPD_NET_PENDING_H
+#define RIPD_NET_PENDING_H
+
+#include "net/connection.h"
+
+/* NULL: no memory. */
+struct pending_queries *pending_new(struct server *server);
+/* Answers everybody who waits with a problem first; NULL is allowed. */
+void pending_free(struct pending_queries *queries);
+void pending_abandon(struct pending_queries *queries);
+
+/* The connection waits for the list; it is answered at once if no more queries can be pending. */
+void pending_join(struct connection *connection, enum document_kind kind, const struct query *query);
+void pending_leave(struct connection *connection);
+
+/* The scanner's answer; page may be NULL: it could not be had. */
+void pending_complete(struct pending_queries *queries, uint64_t ticket, struct page *page);
+void pending_expire(struct pending_queries *queries, uint64_t now_mono_ns);
+bool pending_is_empty(const struct pending_queries *queries);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_preferences.c - Accept, If-None-Match and Last-Event-ID, right and wrong, and no byte read beyond them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "net/preferences.h"
+#include "support/guarded_copy.h"
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define OURS(version) "\"0123456789abcdef-" version "-00000000000000aa\""
+
+static struct guarded_copy copy;
+
+/* The end of the value is the end of what may be read. */
+static struct field field_of(const char *value, unsigned count)
+{
+    guarded_copy_free(&copy);
+    guarded_copy_new(&copy, value, strlen(value));
+    return (struct field){count, {(const char *)copy.bytes, strlen(value)}};
+}
+
+static void test_accept(void **state)
+{
+    static const struct {
+        const char *value;
+        bool stream;
+    } rows[] = {
+        {"", false},
+        {"*/*", false},
+        {"text/*", false},
+        {"text/html,application/xhtml+xml,*/*;q=0.8", false},
+        {"application/json", false},
+        {"text/event-stream", true},
+        {"Text/Event-Stream", true},
+        {"text/event-stream ; charset=utf-8", true},
+        {"*/*, text/event-stream", true},
+        {"text/event-stream, application/json;q=0.9", false}, /* whoever can read both gets the one that ends */
+        {",,,text/event-stream,,", true},
+        {"text/event-streams", false},
+        {";q=1", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (preference_is_stream(field_of(rows[i].value, 1).value) != rows[i].stream)
+            fail_msg("%s", rows[i].value);
+}
+
+static void test_if_none_match(void **state)
+{
+    static const struct {
+        const char *value;
+        bool names;
+    } rows[] = {
+        {"", false},
+        {"*", false},
+        {"W/" OURS("1a5"), true},
+        {OURS("1a5"), true}, /* weak comparison */
+        {OURS("1a6"), false},
+        {"\"other\", W/\"\", " OURS("1a6") " ,W/" OURS("1a5"), true},
+        {"0123456789abcdef-1a5-00000000000000aa", false},
+        {"\"0123456789abcdee-1a5-00000000000000aa\"", false}, /* of another run */
+        {"\"0123456789abcdef-1a5-00000000000000aaa\"", false},
+        {"\"0123456789ABCDEF-1a5-00000000000000aa\"", false},
+    };
+    char tag[ETAG_TEXT_BYTES];
+
+    (void)state;
+    etag_format(UINT64_C(0x0123456789abcdef), 0x1a5, 0xaa, tag);
+    assert_string_equal(tag, "W/" OURS("1a5"));
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        if (preference_names_tag(field_of(rows[i].value, 1).value, tag) != rows[i].names)
+            fail_msg("%s", rows[i].value);
+    etag_format(UINT64_MAX, UINT64_MAX, UINT64_MAX, tag);
+    assert_true(strlen(tag) < ETAG_TEXT_BYTES - 1);
+}
+
+static void test_last_event(void **state)
+{
+    static const struct {
+        const char *value;
+        unsigned count;
+        bool given, known;
+        uint64_t epoch, sequence;
+    } rows[] = {
+        {"", 0, false, false, 0, 0},
+        {"", 1, false, false, 0, 0},
+        {"0123456789abcdef-42", 1, true, true, UINT64_C(0x0123456789abcdef), 42},
+        {"0-0", 1, true, true, 0, 0},
+        {"ffffffffffffffff-9999999999999999999", 1, true, true, UINT64_MAX, UINT64_C(9999999999999999999)},
+        {"0123456789abcdef-42", 2, true, false, 0, 0}, /* which of the two? */
+        {"42", 1, true, false, 0, 0},
+        {"-42", 1, true, false, 0, 0},
+        {"a-", 1, true, false, 0, 0},
+        {"a-4-2", 1, true, false, 0, 0},
+        {"A-42", 1, true, false, 0, 0},
+        {"a-4f", 1, true, false, 0, 0},
+        {"00123456789abcdef-42", 1, true, false, 0, 0},
+        {"a-10000000000000000000", 1, true, false, 0, 0},
+    };
+    char text[EVENT_ID_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct field field = field_of(rows[i].value, rows[i].count);
+        struct last_event event = last_event_parse(&field);
+
+        if (event.given != rows[i].given || event.known != rows[i].known ||
+            (event.known && (event.epoch != rows[i].epoch || event.sequence != rows[i].sequence)))
+            fail_msg("%s", rows[i].value);
+    }
+    event_id_format(UINT64_MAX, UINT64_MAX, text);
+    assert_true(strlen(text) < EVENT_ID_BYTES - 1);
+    event_id_format(10, 42, text);
+    assert_string_equal(text, "000000000000000a-42");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accept),
+        cmocka_unit_test(test_if_none_match),
+        cmocka_unit_test(test_last_event),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
