@@ -164,6 +164,13 @@ bool rip__file_is_ring(int descriptor)
            status.st_ino == rip__writer.inode;
 }
 
+void rip__file_drop_descriptor(void)
+{
+    if (rip__file_is_ring(rip__writer.descriptor))
+        close(rip__writer.descriptor);
+    rip__writer.descriptor = -1;
+}
+
 int rip__populate(uint64_t offset, uint64_t bytes)
 {
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -14,6 +14,8 @@
  *   4. A child of vfork() or posix_spawn() runs on the parent's memory: no handler runs, and nothing changes.
  *   5. A fork that no handler saw (a bare system call) is noticed at the child's next cold call, by a page that the
  *      kernel wipes in the child; until then its snaps do reach the parent's slot.
+ *   6. The child has no descriptor of the ring: one that drops its uid must not be able to cut the file, which would
+ *      kill its parent, or pass as a process of the file's owner. It opens the file by its path when it enters.
  */
 #include <errno.h>
 #include <sched.h>
@@ -191,6 +193,7 @@ static void after_fork_in_child(void)
     if (rip__writer.pid != 0) { /* there is or was a ring */
         rip__fork_reset();
         be_born();
+        rip__file_drop_descriptor();
     }
     rip__unlock(&fork_guard);
     rip__modules_after_fork(true);

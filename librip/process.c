@@ -395,12 +395,10 @@ void rip__forget_ring(void)
     if (!rip__lock(&guard))
         return;
     if (writer->base != NULL && writer->left) {
-        if (rip__file_is_ring(writer->descriptor))
-            close(writer->descriptor);
+        rip__file_drop_descriptor();
         free(writer->given_path);
         writer->given_path = NULL;
         writer->path[0] = '\0';
-        writer->descriptor = -1;
         writer->base = NULL;
         writer->process = RIP_NO_PROCESS;
         writer->entered = false;

@@ -42,6 +42,7 @@ bool rip__lock(struct rip_guard *ret_guard)
         rip__writer.mutex = unlocked;
         rip__modules_after_fork(false);
         rip__fork_reset();
+        rip__file_drop_descriptor();
     }
     pthread_mutex_lock(&rip__writer.mutex);
     return true;

@@ -64,7 +64,8 @@ struct rip_writer {
     uint8_t ring_id[16];
     char *given_path;       /* as passed to rip_create_ring() */
     char path[PATH_MAX];    /* absolute; empty = not known */
-    int descriptor;         /* the one descriptor of the ring, -1 = none; the application may have closed it */
+    int descriptor;         /* the one descriptor of the ring, -1 = none, as in a child before it enters; the
+                               application may have closed it */
     pid_t pid;              /* whose state this is */
     uint32_t process;       /* index of this process's record, RIP_NO_PROCESS = none */
     uint32_t generation;    /* of that record when it was claimed: another one now = it was taken away */
@@ -136,6 +137,8 @@ int rip__map_bare(int descriptor, uint64_t bytes, void **ret_base);
 void rip__boot_id(uint8_t ret_boot_id[16]);
 /* True if descriptor is the ring. */
 bool rip__file_is_ring(int descriptor);
+/* Closes the ring's descriptor, which a child has inherited. Async-signal-safe. */
+void rip__file_drop_descriptor(void);
 /* Unlinks the ring's name if the name still is the ring. */
 void rip__file_unlink(void);
 /* The kept descriptor's number for the preload library to shield, -1 if none. */

@@ -310,6 +310,71 @@ SCENE(stolen_embryo)
     CHECK(end_of(-1) == 0);
 }
 
+/* The descriptor ------------------------------------------------------------------------------------------------------
+ */
+
+static int count_descriptors_of_ring(void)
+{
+    int count = 0;
+
+    for (int i = 0; i < 1024; i++)
+        count += rip__file_is_ring(i);
+    return count;
+}
+
+/* Whoever has one can cut the file under its parent, and pass as a process of the file's owner. */
+SCENE(child_has_no_descriptor_of_the_ring)
+{
+    make_ring();
+    CHECK(count_descriptors_of_ring() == 1);
+    if (fork() == 0) {
+        CHECK(count_descriptors_of_ring() == 0 && rip__ring_fd() == -1);
+        CHECK((info_of(1).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
+        if (fork() == 0) {
+            CHECK(count_descriptors_of_ring() == 0);
+            rip_init(3, "grandchild", 10, 0, 0);
+            CHECK(count_descriptors_of_ring() == 1);
+            _exit(0);
+        }
+        CHECK(end_of(-1) == 0);
+        rip_init(2, "child", 5, 0, 0);
+        CHECK(count_descriptors_of_ring() == 1);
+        CHECK(info_of(1).flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) == 0) {
+        rip_exit(); /* the first cold call finds out */
+        CHECK(count_descriptors_of_ring() == 0);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    CHECK(count_descriptors_of_ring() == 1);
+    CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET, 1));
+}
+
+/* It may not open the file: traced and alive, but nothing vouches for it. */
+SCENE(child_that_drops_its_uid)
+{
+    struct looker looker;
+
+    if (geteuid() != 0)
+        cannot("changing the uid takes root");
+    make_ring();
+    if (fork() == 0) {
+        CHECK(setresgid(61001, 61001, 61001) == 0 && setresuid(61001, 61001, 61001) == 0);
+        CHECK(truncate(on_stage("ring"), 0) < 0 && errno == EACCES);
+        rip_init(2, "child", 5, 0, 0);
+        CHECK(rip__thread.slot != NULL && count_descriptors_of_ring() == 0);
+        snap_a_lot();
+        CHECK(info_of(1).flags == RIP_PROCESS_HAS_LIFE_LOCK && info_of(1).uid == 61001);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    looker = look(on_stage("ring"));
+    CHECK(holder_of(looker.descriptor, looker.view.lock_holder_offset + 1) == 0);
+}
+
 /* Other ways to a process
  * ---------------------------------------------------------------------------------------------- */
 
@@ -542,6 +607,8 @@ int main(void)
         SCENE_TEST(parent_gone_before_the_child_runs),
         SCENE_TEST(exec_child_does_not_keep_the_ring),
         SCENE_TEST(stolen_embryo),
+        SCENE_TEST(child_has_no_descriptor_of_the_ring),
+        SCENE_TEST(child_that_drops_its_uid),
         SCENE_TEST(vfork_changes_nothing),
         SCENE_TEST(spawn_changes_nothing),
         SCENE_TEST(bare_system_call),
