@@ -4,12 +4,15 @@
  *
  * Settings come from the environment, put there by `rip run` or by a unit's Environment= line:
  *   RIP_DIR   directory of the ring; else /run/librip if it is writable, else /dev/shm
- *   RIP_NAME  its name; if a live process holds that, NAME.PID; else COMM.PID. If a live process holds that too, of
- *             another pid namespace, NAME.PID.2 and so on: in every container the first pid is 1
+ *   RIP_NAME  its name; if a live process holds that, NAME.PID; else COMM.PID. If that cannot be had either, NAME.PID~2
+ *             and so on: in every container that shares the directory the first pid is 1. Where something stands at
+ *             NAME that is no ring of ours, a link or a directory, NAME~2 and so on.
  *   RIP_MAX   ids alive at once; else RIP_PRELOAD_CAPACITY
+ *   RIP_TOLD  the pid of `rip run`, which is ours then: what keeps us from the name that was asked for, or from any
+ *             ring, is said in one line on standard error. Other processes say nothing.
  *
  * Guarantees
- *   A. When no ring can be had the program runs untraced, and nothing is said: `rip run` has checked what it could.
+ *   A. When no ring can be had the program runs untraced.
  *   B. The ring is left in order at exit(), behind all of the program's handlers and destructors (ours is the first
  *      registered), and at quick_exit(), _exit() and _Exit(). A signal's death leaves it to be read.
  *   C. A thread that still runs when the process leaves snaps into private memory: the ring's mapping is replaced, so
@@ -31,7 +34,7 @@
 
 #define DEFAULT_DIR "/run/librip"
 #define FALLBACK_DIR "/dev/shm"
-#define NUMBER_MAX 1000u /* containers whose rings lie in one directory under one name */
+#define NUMBER_MAX 1000u /* names that are tried */
 
 struct preload_state preload_state;
 
@@ -74,60 +77,91 @@ static void ring_comm(char ret_comm[RIP_COMM_BYTES + 1])
 
 /* --- the ring ----------------------------------------------------------------------------------------------------- */
 
-/* Adds the pid to name, and the first number that makes it nobody's. */
-static bool make_numbered_ring(const char *name, uint32_t capacity)
+/* True if another name may do better. EPERM: another user's empty file in a sticky directory. */
+static bool is_of_the_name(int error)
 {
-    char path[PATH_MAX];
-    char suffix[16] = "";
-
-    for (unsigned int number = 2; number <= NUMBER_MAX; number++) {
-        if (snprintf(path, sizeof(path), "%s/%s.%d%s", ring_dir(), name, (int)getpid(), suffix) >= PATH_MAX)
-            return false;
-        if (rip_create_ring(path, capacity))
-            return true;
-        if (errno != EBUSY)
-            return false;
-        snprintf(suffix, sizeof(suffix), ".%u", number);
-    }
-    return false;
+    return error == EBUSY || error == EEXIST || error == EPERM;
 }
 
-static bool make_ring(void)
+/* NAME or NAME.PID, and ~NUMBER from 2 on. False if that is too long. */
+static bool format_path(char ret_path[PATH_MAX], const char *name, bool with_pid, unsigned int number)
+{
+    char pid[16] = "", suffix[16] = "";
+
+    if (with_pid)
+        snprintf(pid, sizeof(pid), ".%d", (int)getpid());
+    if (number > 1)
+        snprintf(suffix, sizeof(suffix), "~%u", number);
+    return snprintf(ret_path, PATH_MAX, "%s/%s%s%s", ring_dir(), name, pid, suffix) < PATH_MAX;
+}
+
+/* The first name that can be had. *ret_error is what stood in the way of the first that was no live ring; 0 = nothing.
+ */
+static bool make_ring(char ret_path[PATH_MAX], int *ret_error)
 {
     const char *name = secure_getenv("RIP_NAME");
     uint32_t capacity = ring_capacity();
     char comm[RIP_COMM_BYTES + 1];
-    char path[PATH_MAX];
+    bool with_pid = name == NULL || name[0] == '\0' || strchr(name, '/') != NULL;
 
-    if (name != NULL && name[0] != '\0' && strchr(name, '/') == NULL) {
-        if (snprintf(path, sizeof(path), "%s/%s", ring_dir(), name) >= PATH_MAX)
-            return false;
-        if (rip_create_ring(path, capacity))
-            return true;
-        if (errno != EBUSY)
-            return false;
-    } else {
+    if (with_pid) {
         ring_comm(comm);
         name = comm;
     }
-    return make_numbered_ring(name, capacity);
+    *ret_error = 0;
+    for (unsigned int number = 1; number <= NUMBER_MAX;) {
+        errno = ENAMETOOLONG;
+        if (format_path(ret_path, name, with_pid, number) && rip_create_ring(ret_path, capacity))
+            return true;
+        if (errno != EBUSY && *ret_error == 0)
+            *ret_error = errno;
+        if (!is_of_the_name(errno))
+            return false;
+        if (errno == EBUSY && !with_pid)
+            with_pid = true;
+        else
+            number++;
+    }
+    return false;
+}
+
+/* In one write, past the wrappers. */
+static void report(bool made, const char *path, int error)
+{
+    const char *told = secure_getenv("RIP_TOLD");
+
+    if (error == 0 || told == NULL || strtol(told, NULL, 10) != getpid())
+        return;
+    if (made)
+        dprintf(STDERR_FILENO, "rip: what stands at the ring's name cannot be replaced (%s): its name is %s\n",
+                strerror(error), path);
+    else
+        dprintf(STDERR_FILENO, "rip: no ring can be made in %s (%s): the program is not traced\n", ring_dir(),
+                strerror(error));
 }
 
 static void open_ring(void)
 {
+    char path[PATH_MAX];
     struct stat status;
+    int error;
+    bool made = make_ring(path, &error);
 
-    if (!make_ring())
+    report(made, path, error);
+    if (!made)
         return;
     if (fstat(rip__ring_fd(), &status) == 0) {
         preload_state.device = status.st_dev;
         preload_state.inode = status.st_ino;
+        preload_state.owner = status.st_uid;
     }
     preload_state.pid = getpid();
     rip_store_release(&preload_state.active, true);
 }
 
-/* Puts private memory in the place of the ring at one stroke; unlocked, so that mlockall() does not make it resident.
+/*
+ * Puts private memory in the place of the ring at one stroke; unlocked, so that mlockall() does not make it resident.
+ * Its slots read 0: by that the other threads notice.
  */
 static void detach_mapping(void)
 {

@@ -3,9 +3,8 @@
  * preload.h - what the files of the preload library share.
  *
  * preload.c starts and ends tracing, preload_calls.c wraps the calls that can block, preload_lock.c
- * those that wait for a lock with an owner, preload_thread.c gives threads
- * their slots and names, preload_fork.c and preload_exec.c follow the process through fork and exec, preload_shield.c
- * keeps the ring's descriptor open.
+ * those that wait for a lock with an owner, preload_thread.c gives threads their slots and names, preload_process.c
+ * follows the process through fork, exec and a change of user, preload_shield.c keeps the ring's descriptor open.
  *
  * Guarantees
  *   A. A wrapper has the return value, the errno and the side effects of the function it wraps.
@@ -72,6 +71,7 @@ struct preload_state {
     pid_t pid;   /* whose state this is; another getpid() = a child that shares or copied our memory */
     dev_t device;
     ino_t inode;          /* of the ring, to tell its descriptor from a file that got the same number */
+    uid_t owner;          /* of the ring */
     bool loader_may_hang; /* see preload_own.c */
 };
 extern struct preload_state preload_state;
@@ -100,7 +100,7 @@ void preload_thread_after_fork(void);
 /* The slots of all threads are gone. */
 void preload_thread_forget(void);
 
-/* --- preload_fork.c ----------------------------------------------------------------------------------------------- */
+/* --- preload_process.c -------------------------------------------------------------------------------------------- */
 
 /* From the constructor: our handlers have to run behind the library's, which its own constructor registers. */
 void preload_fork_setup(void);
@@ -116,6 +116,8 @@ extern __thread struct preload_thread preload_thread __attribute__((tls_model("i
 
 /* A thread without a slot: one that pthread_create() has not shown us is registered at its first wrapped call. */
 void preload_untraced(const void *return_address);
+/* A thread whose slot is gone: the process has left the ring, and perhaps made another one. */
+void preload_stale(const void *return_address);
 
 /* rip__record() with the unlocked increment of rip_snap(): see there. */
 static inline void preload_record(struct rip_slot *slot, uintptr_t address)
@@ -155,6 +157,8 @@ static inline uintptr_t preload_snap(const void *return_address, const void *fra
         return 0;
     }
     preload_record(slot, (uintptr_t)return_address - 1);
+    if (__builtin_expect(rip_load_relaxed(&slot->generation) == 0, 0)) /* no registered slot: see detach_mapping() */
+        preload_stale(return_address);
     waiting = preload_thread.waiting;
     if (__builtin_expect(waiting == 0, 1))
         return 0;

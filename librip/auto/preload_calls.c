@@ -103,6 +103,13 @@ void preload_untraced(const void *return_address)
         preload_record(rip__thread.slot, (uintptr_t)return_address - 1);
 }
 
+void preload_stale(const void *return_address)
+{
+    rip__thread.slot = NULL;
+    preload_thread.tried = false;
+    preload_untraced(return_address);
+}
+
 /* clang-format off */
 #define BUSY(type, name, parameters, arguments)                                                                        \
     PRELOAD_WRAPPER(type, name, parameters)                                                                            \

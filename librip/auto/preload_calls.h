@@ -224,12 +224,12 @@ OWN(pthread_create)     /* preload_thread.c */
 OWN(thrd_create)        /* preload_thread.c */
 OWN(pthread_setname_np) /* preload_thread.c */
 OWN(prctl)              /* preload_thread.c */
-OWN(_Fork)              /* preload_fork.c */
-OWN(clone)              /* preload_fork.c */
-OWN(daemon)             /* preload_fork.c */
+OWN(_Fork)              /* preload_process.c */
+OWN(clone)              /* preload_process.c */
+OWN(daemon)             /* preload_process.c */
 OWN(_exit)              /* preload.c */
 OWN(_Exit)              /* preload.c */
-OWN(execve)             /* preload_exec.c, like all that follow */
+OWN(execve)             /* preload_process.c, like all that follow */
 OWN(execv)
 OWN(execvp)
 OWN(execvpe)
@@ -238,6 +238,10 @@ OWN(execle)
 OWN(execlp)
 OWN(execveat)
 OWN(fexecve)
+OWN(setuid)
+OWN(seteuid)
+OWN(setreuid)
+OWN(setresuid)
 
 /* --- not wrapped -------------------------------------------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
@@ -40,6 +41,61 @@ static int status_of(pid_t pid)
 
     CHECK(waitpid(pid, &status, 0) == pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* --- another user ------------------------------------------------------------------------------------------------- */
+
+#define OTHER_USER 61001
+
+static void drop_user(void)
+{
+    CHECK(setgroups(0, NULL) == 0 && setgid(OTHER_USER) == 0 && setuid(OTHER_USER) == 0);
+    CHECK(setuid(0) < 0 && errno == EPERM);
+}
+
+static void case_child_drops_user(void)
+{
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        drop_user();
+        usleep(1000);
+        ready();
+        exit(7);
+    }
+    CHECK(status_of(pid) == 7);
+}
+
+static void *sleep_without_end(void *unused)
+{
+    for (;;)
+        usleep(1000);
+    return unused;
+}
+
+static void case_threads_drop_user(void)
+{
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, sleep_without_end, NULL) == 0 && pthread_setname_np(thread, "second") == 0);
+    CHECK(seteuid(OTHER_USER) == 0 && seteuid(0) == 0); /* for a while: the ring stays */
+    ready();
+    CHECK(setreuid(OTHER_USER, OTHER_USER) == 0);
+    ready();
+}
+
+/* As su, cron and sshd do. */
+static void case_vfork_drops_user(void)
+{
+    pid_t pid = vfork();
+
+    if (pid == 0) {
+        if (setresuid(OTHER_USER, OTHER_USER, OTHER_USER) == 0)
+            execl("/bin/true", "true", NULL);
+        _exit(1);
+    }
+    CHECK(status_of(pid) == 0);
+    ready();
 }
 
 /* --- fork and its kin --------------------------------------------------------------------------------------------- */
@@ -464,6 +520,9 @@ static const struct {
     CASE(double_fork),
     CASE(daemon),
     CASE(raw_fork),
+    CASE(child_drops_user),
+    CASE(threads_drop_user),
+    CASE(vfork_drops_user),
     CASE(clone),
     CASE(vfork),
     CASE(spawn),

@@ -123,6 +123,52 @@ class Lifecycle(PreloadTest):
         self.assertIn("lifecycle+0x", item["trail"][0])  # it has its parent's modules
         self.end()
 
+    # --- another user -----------------------------------------------------------------------------------------------
+
+    def begin_as_root(self, case):
+        if os.geteuid() != 0:
+            self.skipTest("changing the user takes root")
+        os.chmod(self.rings, 0o1777)
+        self.begin(case)
+
+    def check_no_access(self, pid, inode):
+        """It has neither a descriptor nor a mapping of that file."""
+        for name in os.listdir(f"/proc/{pid}/fd"):
+            self.assertNotEqual(os.stat(f"/proc/{pid}/fd/{name}").st_ino, inode, name)
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+            self.assertEqual([line for line in maps if f" {inode} " in line], [])
+
+    def test_child_drops_user(self):
+        self.begin_as_root("child_drops_user")
+        (child,) = [int(name.rpartition(".")[2]) for name in self.ring_names() if name != self.name]
+        self.assertEqual(os.stat(f"{self.rings}/lifecycle.{child}").st_uid, 61001)
+        self.assertEqual(self.owners(), {self.process.pid: ["lifecycle"]})
+        self.assertEqual([i["name"] for i in self.ring(f"lifecycle.{child}")["ids"]], ["lifecycle"])
+        self.check_no_access(child, os.stat(f"{self.rings}/{self.name}").st_ino)
+        self.end()
+
+    def test_threads_drop_user(self):
+        """The ring is another one, of the new user, with all threads in it, and the old one is gone."""
+        self.begin_as_root("threads_drop_user")
+        before = os.stat(f"{self.rings}/{self.name}")
+        self.assertEqual((before.st_uid, self.ring(self.name)["registered"]), (0, 2))
+        self.go_on()
+        self.await_ready()
+        self.assertEqual(self.ring_names(), [self.name])
+        after = os.stat(f"{self.rings}/{self.name}")
+        self.assertEqual((after.st_uid, after.st_ino != before.st_ino), (61001, True))
+        wait_for("both threads", lambda: sorted(self.ids(self.name)) == ["lifecycle", "second"])
+        first = self.ids(self.name)["second"]["progress"]
+        wait_for("progress", lambda: self.ids(self.name)["second"]["progress"] > first)
+        self.check_no_access(self.process.pid, before.st_ino)
+        self.end()
+
+    def test_vfork_drops_user(self):
+        self.begin_as_root("vfork_drops_user")
+        self.check_alone()
+        self.assertEqual(self.ring(self.name)["registered"], 1)
+        self.end()
+
     # --- exec -------------------------------------------------------------------------------------------------------
 
     def test_exec(self):

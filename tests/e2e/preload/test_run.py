@@ -104,12 +104,53 @@ class Run(PreloadTest):
         containers = [subprocess.Popen(command, env=self.environment, stdin=subprocess.PIPE) for _ in range(3)]
         try:
             wait_for("three rings", lambda: len(self.ring_names()) == 3)
-            self.assertEqual(sorted(self.ring_names()), ["cat.1", "cat.1.2", "cat.1.3"])
+            self.assertEqual(sorted(self.ring_names()), ["cat.1", "cat.1~2", "cat.1~3"])
         finally:
             for container in containers:
                 container.stdin.close()
                 container.wait()
         self.assertEqual(self.ring_names(), [])
+
+    def test_what_stands_at_the_name(self):
+        """Whatever it is, the program is traced under another name, one line says so, and it is left alone."""
+        def fifo(path):
+            os.mkfifo(path)
+
+        def link(path):
+            os.symlink("/nowhere", path)
+
+        def foreign(path):
+            with open(path, "w", encoding="ascii") as file:
+                file.write("not a ring" * 1000)
+
+        def previous(path):
+            """A dead ring that cannot be kept, since its place is taken."""
+            subprocess.run([RIP, "run", "--dir", self.rings, "--name", os.path.basename(path), "sh", "-c",
+                            "kill -9 $$"], env=self.environment, check=False)
+            os.mkdir(path + ".prev")
+
+        for what in (fifo, link, os.mkdir, foreign, previous):
+            with self.subTest(what=what.__name__):
+                path = f"{self.rings}/{what.__name__}"
+                what(path)
+                there = os.lstat(path)
+                done = self.run_traced("sh", "-c", "echo $RIP_DIR/*; echo $(ls $RIP_DIR); cat /dev/null",
+                                       flags=("--name", what.__name__))
+                self.assertIn(f"{path}~2", done.stdout)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                self.assertIn(f"{path}~2", done.stderr)
+                self.assertEqual(os.lstat(path), there)
+                self.assertNotIn(f"{what.__name__}~2", self.ring_names())
+        in_the_way = subprocess.run(["sh", "-c", f"mkdir {self.rings}/sleep.$$; exec {RIP} run --dir {self.rings} "
+                                     "sleep 0.01"], env=self.environment, text=True, capture_output=True, check=True)
+        self.assertRegex(in_the_way.stderr, r"^rip: .*/sleep\.\d+~2\n$")
+
+    def test_no_room(self):
+        """No ring can be made: the program runs, and one line says that it is not traced."""
+        done = subprocess.run(["prlimit", "--fsize=4096", *self.command("sh", "-c", "echo out; ls >&2")], text=True,
+                              env=self.environment, cwd="/", capture_output=True, check=True)
+        self.assertEqual(done.stdout, "out\n")
+        self.assertEqual(done.stderr.count("not traced"), 1, done.stderr)
 
     def test_relative_directory(self):
         done = subprocess.run([RIP, "run", "--dir", ".", "sh", "-c", "cd /; echo $RIP_DIR; ls $RIP_DIR >&2"],

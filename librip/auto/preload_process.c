@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload_process.c - the process becomes two, becomes another program, or becomes another user's.
+ *
+ * Exec: the next program inherits LD_PRELOAD and RIP_* and makes a ring of its own, or it is one that cannot be traced
+ * (static, set-user-id, without our environment). In either case nobody would ever remove the ring of the program
+ * before it. So the process leaves its ring before the exec, and makes a new one if the exec fails.
+ *
+ * User: a process that leaves the user whom its ring belongs to keeps neither descriptor nor mapping of it: with
+ * either it could end the processes of that user that share the ring. It leaves the ring while it may still remove
+ * the file, and makes one as its new user, NAME.PID. Only glibc's functions are seen, not bare system calls.
+ *
+ * Guarantees
+ *   A. The child of fork() shares the parent's ring and registers its one thread before fork() returns.
+ *   B. The child of _Fork() or of clone() with a copied address space is not traced until it executes a program: no
+ *      handler runs there, and what it may call is nearly nothing. It never writes into its parent's slot, and has no
+ *      descriptor of the ring.
+ *   C. The parent that ends inside daemon(), by glibc's own _exit(), leaves the ring in order all the same.
+ *   D. A signal handler that runs in the middle of fork() and ends the process, or renames the thread, does not hang:
+ *      the ring is left alone.
+ *   E. A child that shares our memory (vfork(), posix_spawn(), clone() with CLONE_VM) changes nothing: there nothing is
+ *      done but the call.
+ *   F. An exec leaves no file behind, whatever program it starts. While the kernel reads a program from a slow disk the
+ *      process is in no ring.
+ *   G. A failure of exec that can be foreseen (no such file, not executable: a search along PATH) costs nothing: the
+ *      ring stays. After any other failure, and after a change of user, the process is traced in a new ring: the
+ *      calling thread at once, the others from their next wrapped call.
+ *   H. A process whose real, effective and saved uid are none of them the ring's owner has no access to the ring.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/single_threaded.h>
+#include <sys/stat.h>
+
+#include "preload.h"
+#include "writer.h"
+
+/* --- fork --------------------------------------------------------------------------------------------------------- */
+
+static __thread bool in_daemon __attribute__((tls_model("initial-exec")));
+
+/* Runs before the library's handler, and the other two after it. */
+static void before_fork(void)
+{
+    preload_thread.forking = true;
+    rip_signal_fence();
+}
+
+static void after_fork_in_parent(void)
+{
+    rip_signal_fence();
+    preload_thread.forking = false;
+    if (in_daemon)
+        preload_leave(); /* the next thing glibc does here is _exit() */
+}
+
+static void after_fork_in_child(void)
+{
+    in_daemon = false;
+    preload_thread.forking = false;
+    if (!rip_load_relaxed(&preload_state.active))
+        return;
+    preload_state.pid = getpid();
+    preload_state.loader_may_hang |= !__libc_single_threaded;
+    preload_thread_after_fork();
+    preload_thread_enter();
+}
+
+void preload_fork_setup(void)
+{
+    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+PRELOAD_WRAPPER(int, daemon, (int keep_directory, int keep_streams))
+{
+    int result;
+
+    in_daemon = preload_is_ours();
+    result = PRELOAD_REAL(int, daemon, (int, int))(keep_directory, keep_streams);
+    if (in_daemon) { /* there was no child */
+        in_daemon = false;
+        preload_return();
+    }
+    return result;
+}
+
+/* What a child with a copied address space must not inherit. */
+struct thread_trace {
+    struct rip_slot *slot;
+    bool tried;
+};
+
+static struct thread_trace hide_trace(void)
+{
+    struct thread_trace trace = {rip__thread.slot, preload_thread.tried};
+
+    preload_thread.tried = true;
+    rip__thread.slot = NULL;
+    rip_signal_fence();
+    return trace;
+}
+
+static void show_trace(struct thread_trace trace)
+{
+    rip_signal_fence();
+    rip__thread.slot = trace.slot;
+    preload_thread.tried = trace.tried;
+}
+
+PRELOAD_WRAPPER(pid_t, _Fork, (void))
+{
+    struct thread_trace trace = hide_trace();
+    pid_t pid = PRELOAD_REAL(pid_t, _Fork, (void))();
+
+    if (pid != 0)
+        show_trace(trace);
+    else
+        rip__file_drop_descriptor();
+    return pid;
+}
+
+struct clone_start {
+    int (*function)(void *);
+    void *argument;
+};
+
+/* In a child with a copy of its parent's descriptors. */
+static int clone_main(void *argument)
+{
+    const struct clone_start *start = argument;
+
+    rip__file_drop_descriptor();
+    return start->function(start->argument);
+}
+
+PRELOAD_WRAPPER(int, clone, (int (*function)(void *), void *stack, int flags, void *argument, ...))
+{
+    bool copies_memory = (flags & CLONE_VM) == 0;
+    struct clone_start start = {function, argument};
+    struct thread_trace trace = {0};
+    void *rest[3]; /* parent's word for the tid, thread-local storage, child's word: given or not */
+    va_list arguments;
+    int result;
+
+    va_start(arguments, argument);
+    for (unsigned int i = 0; i < 3; i++)
+        rest[i] = va_arg(arguments, void *);
+    va_end(arguments);
+    if (copies_memory)
+        trace = hide_trace();
+    if (copies_memory && (flags & CLONE_FILES) == 0) {
+        function = clone_main;
+        argument = &start;
+    }
+    result = PRELOAD_REAL(int, clone, (int (*)(void *), void *, int, void *, ...))(function, stack, flags, argument,
+                                                                                   rest[0], rest[1], rest[2]);
+    if (copies_memory)
+        show_trace(trace); /* clone() returns in the parent only */
+    return result;
+}
+
+/* --- exec --------------------------------------------------------------------------------------------------------- */
+
+typedef char *const *string_list;
+
+static bool is_program(int directory, const char *path)
+{
+    struct stat status;
+
+    return fstatat(directory, path, &status, 0) == 0 && S_ISREG(status.st_mode) &&
+           faccessat(directory, path, X_OK, AT_EACCESS) == 0;
+}
+
+/* As execvp() searches. */
+static bool is_program_on_path(const char *file)
+{
+    const char *path = getenv("PATH");
+    char candidate[PATH_MAX];
+
+    if (strchr(file, '/') != NULL)
+        return is_program(AT_FDCWD, file);
+    if (path == NULL)
+        path = "/bin:/usr/bin";
+    while (true) {
+        size_t bytes = strcspn(path, ":");
+        size_t file_bytes = strlen(file) + 1;
+
+        if (bytes + 1 + file_bytes <= sizeof(candidate)) {
+            memcpy(candidate, path, bytes);
+            candidate[bytes] = '/';
+            memcpy(candidate + bytes + (bytes > 0), file, file_bytes);
+            if (is_program(AT_FDCWD, candidate))
+                return true;
+        }
+        if (path[bytes] == '\0')
+            return false;
+        path += bytes + 1;
+    }
+}
+
+/* True if the ring was left. Keeps errno. */
+static bool leave_if(bool (*check)(const char *), const char *path)
+{
+    int saved_errno = errno;
+    bool left = preload_is_ours() && path != NULL && check(path);
+
+    if (left)
+        preload_leave();
+    errno = saved_errno;
+    return left;
+}
+
+static bool is_program_here(const char *path)
+{
+    return is_program(AT_FDCWD, path);
+}
+
+static int failed(bool left)
+{
+    if (left)
+        preload_return();
+    return -1;
+}
+
+PRELOAD_WRAPPER(int, execve, (const char *path, string_list arguments, string_list environment))
+{
+    bool left = leave_if(is_program_here, path);
+
+    PRELOAD_REAL(int, execve, (const char *, string_list, string_list))(path, arguments, environment);
+    return failed(left);
+}
+
+PRELOAD_WRAPPER(int, execv, (const char *path, string_list arguments))
+{
+    return wrap_execve(path, arguments, environ);
+}
+
+PRELOAD_WRAPPER(int, execvpe, (const char *file, string_list arguments, string_list environment))
+{
+    bool left = leave_if(is_program_on_path, file);
+
+    PRELOAD_REAL(int, execvpe, (const char *, string_list, string_list))(file, arguments, environment);
+    return failed(left);
+}
+
+PRELOAD_WRAPPER(int, execvp, (const char *file, string_list arguments))
+{
+    return wrap_execvpe(file, arguments, environ);
+}
+
+PRELOAD_WRAPPER(int, fexecve, (int fd, string_list arguments, string_list environment))
+{
+    bool left = preload_is_ours() && fcntl(fd, F_GETFD) >= 0;
+
+    if (left)
+        preload_leave();
+    PRELOAD_REAL(int, fexecve, (int, string_list, string_list))(fd, arguments, environment);
+    return failed(left);
+}
+
+PRELOAD_WRAPPER(int, execveat,
+                (int directory, const char *path, string_list arguments, string_list environment, int flags))
+{
+    int saved_errno = errno;
+    bool left = preload_is_ours() && path != NULL &&
+                (path[0] == '\0' ? (flags & AT_EMPTY_PATH) != 0 : is_program(directory, path));
+
+    if (left)
+        preload_leave();
+    errno = saved_errno;
+    PRELOAD_REAL(int, execveat, (int, const char *, string_list, string_list, int))
+    (directory, path, arguments, environment, flags);
+    return failed(left);
+}
+
+/*
+ * The variadic three: their arguments become an array that ends with the first NULL; what stands behind that is the
+ * environment of execle(). A vfork() child may not allocate, so the array is on the stack unless it is very long.
+ */
+#define LIST_SHORT 256
+
+struct argument_list {
+    char **items;
+    size_t mapped_bytes; /* 0 = items is on_stack */
+    char *on_stack[LIST_SHORT];
+};
+
+static size_t count_arguments(const char *first, va_list *rest)
+{
+    size_t count = 0;
+
+    for (const char *argument = first; argument != NULL; argument = va_arg(*rest, const char *))
+        count++;
+    return count;
+}
+
+static bool list_open(struct argument_list *list, size_t count)
+{
+    list->mapped_bytes = 0;
+    list->items = list->on_stack;
+    if (count < LIST_SHORT)
+        return true;
+    list->mapped_bytes = (count + 1) * sizeof(*list->items);
+    list->items = mmap(NULL, list->mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return list->items != MAP_FAILED;
+}
+
+static void list_fill(struct argument_list *list, size_t count, const char *first, va_list *rest)
+{
+    list->items[0] = (char *)(uintptr_t)first;
+    for (size_t i = 1; i <= count; i++)
+        list->items[i] = va_arg(*rest, char *);
+}
+
+/* The exec has failed. */
+static int list_close(struct argument_list *list, int result)
+{
+    int saved_errno = errno;
+
+    if (list->mapped_bytes != 0)
+        munmap(list->items, list->mapped_bytes);
+    errno = saved_errno;
+    return result;
+}
+
+PRELOAD_WRAPPER(int, execl, (const char *path, const char *first, ...))
+{
+    struct argument_list list;
+    va_list rest;
+    size_t count;
+
+    va_start(rest, first);
+    count = count_arguments(first, &rest);
+    va_end(rest);
+    if (!list_open(&list, count))
+        return -1;
+    va_start(rest, first);
+    list_fill(&list, count, first, &rest);
+    va_end(rest);
+    return list_close(&list, wrap_execve(path, list.items, environ));
+}
+
+PRELOAD_WRAPPER(int, execlp, (const char *file, const char *first, ...))
+{
+    struct argument_list list;
+    va_list rest;
+    size_t count;
+
+    va_start(rest, first);
+    count = count_arguments(first, &rest);
+    va_end(rest);
+    if (!list_open(&list, count))
+        return -1;
+    va_start(rest, first);
+    list_fill(&list, count, first, &rest);
+    va_end(rest);
+    return list_close(&list, wrap_execvpe(file, list.items, environ));
+}
+
+PRELOAD_WRAPPER(int, execle, (const char *path, const char *first, ...))
+{
+    struct argument_list list;
+    char *const *environment;
+    va_list rest;
+    size_t count;
+
+    va_start(rest, first);
+    count = count_arguments(first, &rest);
+    va_end(rest);
+    if (!list_open(&list, count))
+        return -1;
+    va_start(rest, first);
+    list_fill(&list, count, first, &rest);
+    environment = va_arg(rest, char *const *);
+    va_end(rest);
+    return list_close(&list, wrap_execve(path, list.items, environment));
+}
+
+/* --- another user ------------------------------------------------------------------------------------------------- */
+
+struct users {
+    uid_t real;
+    uid_t effective;
+    uid_t saved;
+};
+
+#define KEEP ((uid_t)-1)
+
+/* True if the process is then none of the ring's owner's, and cannot become it again by what it keeps. */
+static bool leaves_owner(const struct users *users)
+{
+    const uid_t owner = preload_state.owner;
+
+    return users->real != owner && users->effective != owner && users->saved != owner;
+}
+
+/* What the process will be; KEEP = what it is now. */
+static bool leave_unless_owner(struct users next)
+{
+    int saved_errno = errno;
+    struct users now;
+    bool left = false;
+
+    if (preload_is_ours() && getresuid(&now.real, &now.effective, &now.saved) == 0) {
+        next.real = next.real != KEEP ? next.real : now.real;
+        next.effective = next.effective != KEEP ? next.effective : now.effective;
+        next.saved = next.saved != KEEP ? next.saved : now.saved;
+        left = leaves_owner(&next);
+    }
+    if (left)
+        preload_leave();
+    errno = saved_errno;
+    return left;
+}
+
+static int return_as(bool left, int result)
+{
+    if (left)
+        preload_return();
+    return result;
+}
+
+/* Of the superuser all three change, of others the effective one: those stay whoever they were. */
+PRELOAD_WRAPPER(int, setuid, (uid_t user))
+{
+    bool all = geteuid() == 0;
+    bool left = leave_unless_owner((struct users){all ? user : KEEP, user, all ? user : KEEP});
+
+    return return_as(left, PRELOAD_REAL(int, setuid, (uid_t))(user));
+}
+
+PRELOAD_WRAPPER(int, seteuid, (uid_t effective))
+{
+    bool left = leave_unless_owner((struct users){KEEP, effective, KEEP});
+
+    return return_as(left, PRELOAD_REAL(int, seteuid, (uid_t))(effective));
+}
+
+/* The saved one becomes the effective one if the real one is set, or the effective one to anything but the real one. */
+PRELOAD_WRAPPER(int, setreuid, (uid_t real, uid_t effective))
+{
+    bool saves = real != KEEP || (effective != KEEP && effective != getuid());
+    uid_t saved = !saves ? KEEP : effective != KEEP ? effective : geteuid();
+    bool left = leave_unless_owner((struct users){real, effective, saved});
+
+    return return_as(left, PRELOAD_REAL(int, setreuid, (uid_t, uid_t))(real, effective));
+}
+
+PRELOAD_WRAPPER(int, setresuid, (uid_t real, uid_t effective, uid_t saved))
+{
+    bool left = leave_unless_owner((struct users){real, effective, saved});
+
+    return return_as(left, PRELOAD_REAL(int, setresuid, (uid_t, uid_t, uid_t))(real, effective, saved));
+}
