@@ -31,9 +31,9 @@ def start_time(pid):
 
 
 class Ring:
-    """A ring file, mapped to be written. What is not written stays a hole."""
+    """A ring file, mapped to be written. What is not written stays a hole; so does the summary unless backed."""
 
-    def __init__(self, path, capacity=64, processes=64, modules=64, mode=0o644):
+    def __init__(self, path, capacity=64, processes=64, modules=64, mode=0o644, backed=True):
         self.path = path
         words = (capacity + 63) // 64
         self.capacity = capacity
@@ -55,7 +55,8 @@ class Ring:
                  PROCESS, self.processes, modules, MODULE, self.modules)
         self.put("<QQQ", 168, LOCK_HOLDER, LOCK_LIFE, LOCK_TAKEOVER)
         self.put("<II", 552, 0, 0)
-        self.bytes[self.summary:self.live] = bytes(self.live - self.summary)  # writers back all of it
+        if backed:
+            self.bytes[self.summary:self.live] = bytes(self.live - self.summary)  # as writers do
         self.bytes[0:8] = b"RIPRING\0"
 
     def publish(self):

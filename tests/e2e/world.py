@@ -93,12 +93,16 @@ class World:
         return {"listen": "127.0.0.1:0", "dir": self.dir, "interval": f"{self.INTERVAL_MS}ms",
                 "stall-after": f"{self.STALL_AFTER_MS}ms"}
 
+    def popen_options(self):
+        """More for subprocess.Popen() of ripd."""
+        return {}
+
     def start(self):
         self.log = open(self.log_path, "ab")
         logged = len(self.log_text())
         self.ripd = subprocess.Popen(
             [*self.prefix, f"{BIN}/ripd", *(f"--{key}={value}" for key, value in self.settings().items()), *self.flags],
-            stderr=self.log)
+            stderr=self.log, **self.popen_options())
         found = self.wait_for(lambda: re.findall(r"listening on http://127\.0\.0\.1:(\d+)\n",
                                                  self.log_text()[logged:]))
         self.port = int(found[-1])
@@ -222,7 +226,8 @@ def run(tests, make_world=World):
             failed += 1
             print(f"FAILED  {test.__name__}")
             traceback.print_exc(file=sys.stdout)
-            print("--- log of ripd ---\n" + world.log_text())
+            lines = world.log_text().splitlines()
+            print(f"--- log of ripd, the last of {len(lines)} lines ---", *lines[-200:], sep="\n")
         finally:
             world.close()
         sys.stdout.flush()
