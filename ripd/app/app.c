@@ -80,7 +80,7 @@ static void app_announce(void *context, struct event *event)
 
     app->tally.health.event_counts[event->kind]++;
     report_event(event);
-    hook_push(app->hook, event);
+    hook_push(app->hook, event, event->uid);
     http_publish_event(app->http, event);
 }
 

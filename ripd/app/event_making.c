@@ -155,6 +155,7 @@ static struct event *end_new(const struct event *begin, uint64_t sequence)
     event->id = begin->id;
     event->tid = begin->tid;
     event->pid = begin->pid;
+    event->uid = begin->uid;
     memcpy(event->ring, begin->ring, sizeof(event->ring));
     event->name_bytes = begin->name_bytes;
     memcpy(event->name, begin->name, sizeof(event->name));

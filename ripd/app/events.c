@@ -129,11 +129,14 @@ static void take_begin(struct events *events, const struct events_scan *scan, co
 {
     struct event *event = event_make_begin(scan, report, events->sequence + 1, events->episode + 1);
     struct event_subject subject;
+    struct ring *ring;
 
     if (event == NULL) {
         log_line(LOG_LEVEL_ERROR, "out of memory for an event: a stall is not reported");
         return;
     }
+    ring = scan->registry != NULL ? registry_find(scan->registry, report->ring) : NULL;
+    event->uid = ring != NULL ? mapping_owner(&ring->mapping) : 0;
     if (event_log_tag(events->log, report->ring, report->slot, report->generation, event_ref(event)) != 0)
         event_unref(event);
     subject = subject_of(events, scan, report, event->episode);

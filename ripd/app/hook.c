@@ -54,7 +54,7 @@ struct notice {
 
 struct run {
     struct spawned spawned;
-    struct event *event;
+    struct event_queue_entry entry;
     struct time_limit limit;
 };
 
@@ -103,7 +103,7 @@ void hook_free(struct hook *hook)
         return;
     event_queue_clear(&hook->queue);
     for (size_t i = 0; i < hook->run_count; i++) /* beyond killing: in the kernel */
-        event_unref(hook->runs[i].event);
+        event_unref(hook->runs[i].entry.event);
     close(hook->epoll);
     free(hook->command);
     free(hook);
@@ -159,10 +159,15 @@ static void log_notices(struct hook *hook, uint64_t now_mono_ns, bool all)
     }
 }
 
-void hook_push(struct hook *hook, struct event *event)
+void hook_push(struct hook *hook, struct event *event, uint32_t uid)
 {
-    if (hook->command == NULL || event_queue_push(&hook->queue, event))
+    struct work *work = hook->options.work;
+    uint32_t user = work != NULL ? work_user(work, uid) : uid;
+
+    if (hook->command == NULL || event_queue_push(&hook->queue, event, user, &user))
         return;
+    if (work != NULL)
+        work_refuse(work, user, WORK_HOOK_RUNS, 1);
     hook->not_given_count++;
     note(hook, NOTICE_NOT_GIVEN, 1);
 }
@@ -175,17 +180,19 @@ static const char *status_meaning(int status)
 
 static void run_finish(struct hook *hook, struct run *run, int status)
 {
+    struct event *event = run->entry.event;
+
     if (hook->stopping && status != 0) {
         hook->failure_count++;
-        note_event(hook, NOTICE_CUT_OFF, run->event, "limit_ms=%" PRIu64, HOOK_STOP_NS / 1000000);
+        note_event(hook, NOTICE_CUT_OFF, event, "limit_ms=%" PRIu64, HOOK_STOP_NS / 1000000);
     } else if (run->limit.passed) {
         hook->timeout_count++;
-        note_event(hook, NOTICE_TIMED_OUT, run->event, "limit_ms=%" PRIu64, hook->options.time_limit_ns / 1000000);
+        note_event(hook, NOTICE_TIMED_OUT, event, "limit_ms=%" PRIu64, hook->options.time_limit_ns / 1000000);
     } else if (status != 0) {
         hook->failure_count++;
-        note_event(hook, NOTICE_FAILED, run->event, "exit_status=%d%s", status, status_meaning(status));
+        note_event(hook, NOTICE_FAILED, event, "exit_status=%d%s", status, status_meaning(status));
     }
-    event_unref(run->event);
+    event_unref(event);
     *run = hook->runs[--hook->run_count];
 }
 
@@ -237,45 +244,42 @@ static bool is_passing(int error)
     return error == -EAGAIN || error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -ENOSPC;
 }
 
-/* The event is out of the queue after this, but for a shortage. */
-static void start(struct hook *hook, struct event *event, uint64_t now_mono_ns)
+/* The event has left the queue after this, except when the system is short of something. */
+static void start(struct hook *hook, const struct event_queue_entry *next, uint64_t now_mono_ns)
 {
     struct run *run = &hook->runs[hook->run_count];
     struct epoll_event interest = {.events = EPOLLIN};
-    struct spawned spawned;
-    int error = spawn_for(hook, event, &spawned);
+    int error = spawn_for(hook, next->event, &run->spawned);
 
-    if (error != 0) {
-        note_event(hook, NOTICE_NOT_STARTED, event, "reason=\"%s\"", strerror(-error));
-        if (is_passing(error)) {
-            hook->retry_mono_ns = now_mono_ns + HOOK_RETRY_NS;
-            return;
-        }
-        hook->taken_count++;
-        hook->failure_count++;
-        event_queue_remove(&hook->queue, event);
-        event_unref(event);
+    if (error != 0)
+        note_event(hook, NOTICE_NOT_STARTED, next->event, "reason=\"%s\"", strerror(-error));
+    if (is_passing(error)) {
+        hook->retry_mono_ns = now_mono_ns + HOOK_RETRY_NS;
         return;
     }
-    if (spawned.descriptor >= 0 && epoll_ctl(hook->epoll, EPOLL_CTL_ADD, spawned.descriptor, &interest) != 0) {
-        close(spawned.descriptor);
-        spawned.descriptor = -1;
+    hook->taken_count++;
+    run->entry = event_queue_take(&hook->queue, next);
+    if (error != 0) {
+        hook->failure_count++;
+        event_unref(run->entry.event);
+        return;
     }
-    event_queue_remove(&hook->queue, event);
-    run->spawned = spawned;
-    run->event = event;
+    if (run->spawned.descriptor >= 0 &&
+        epoll_ctl(hook->epoll, EPOLL_CTL_ADD, run->spawned.descriptor, &interest) != 0) {
+        close(run->spawned.descriptor);
+        run->spawned.descriptor = -1;
+    }
     time_limit_init(&run->limit, now_mono_ns, hook->options.time_limit_ns, hook->options.grace_ns);
     hook->run_count++;
-    hook->taken_count++;
 }
 
-static struct event *next_event(const struct hook *hook)
+static const struct event_queue_entry *next_entry(const struct hook *hook)
 {
-    uint64_t busy[HOOK_RUNNING_MAX];
+    struct event_queue_entry busy[HOOK_RUNNING_MAX];
 
     for (size_t i = 0; i < hook->run_count; i++)
-        busy[i] = hook->runs[i].event->episode;
-    return event_queue_next(&hook->queue, busy, hook->run_count);
+        busy[i] = hook->runs[i].entry;
+    return event_queue_next(&hook->queue, busy, hook->run_count, HOOK_USER_RUNNING_MAX);
 }
 
 void hook_step(struct hook *hook, uint64_t now_mono_ns)
@@ -283,11 +287,11 @@ void hook_step(struct hook *hook, uint64_t now_mono_ns)
     reap(hook, now_mono_ns);
     /* As many as there are places, and no more: one that ends at once must not keep a scan waiting for the next. */
     for (size_t i = hook->run_count; i < HOOK_RUNNING_MAX && now_mono_ns >= hook->retry_mono_ns; i++) {
-        struct event *event = next_event(hook);
+        const struct event_queue_entry *next = next_entry(hook);
 
-        if (event == NULL)
+        if (next == NULL)
             break;
-        start(hook, event, now_mono_ns);
+        start(hook, next, now_mono_ns);
     }
     log_notices(hook, now_mono_ns, false);
 }
@@ -311,7 +315,7 @@ uint64_t hook_wait_ns(const struct hook *hook, uint64_t now_mono_ns)
 {
     uint64_t wait_ns = UINT64_MAX;
 
-    if (hook->run_count < HOOK_RUNNING_MAX && next_event(hook) != NULL)
+    if (hook->run_count < HOOK_RUNNING_MAX && next_entry(hook) != NULL)
         wait_ns = until(hook->retry_mono_ns, now_mono_ns);
     for (size_t i = 0; i < hook->run_count; i++) {
         wait_ns = smaller(wait_ns, until(hook->runs[i].limit.next_mono_ns, now_mono_ns));

@@ -11,8 +11,10 @@
  *   B. At most HOOK_RUNNING_MAX run at once, each for at most HOOK_TIME_LIMIT_NS: then its process group gets SIGTERM,
  *      and SIGKILL after HOOK_GRACE_NS. What a command leaves in its group when it ends is killed.
  *   C. A begin is started before its end, and an end waits until its begin has ended; other episodes do not.
- *   D. What waits is bounded (cases/event_queue.h). Whatever is not given is counted, and said in the log; so are
- *      failures. The log gets at most a line of each kind in HOOK_LOG_NS.
+ *   D. What waits is bounded (cases/event_queue.h). Each event that is not given is counted and logged; so are
+ *      failures. The log gets at most one line of each kind in HOOK_LOG_NS.
+ *   E. Users take turns. However many events one user causes, those of another are not refused, and one place of
+ *      HOOK_RUNNING_MAX stays free for them.
  *
  * Threads: the scanner's alone.
  */
@@ -23,8 +25,10 @@
 
 #include "cases/event.h"
 #include "cases/health.h"
+#include "work/work.h"
 
-#define HOOK_RUNNING_MAX 4u
+#define HOOK_USER_RUNNING_MAX 4u /* for the rings of one user */
+#define HOOK_RUNNING_MAX (HOOK_USER_RUNNING_MAX + 1)
 #define HOOK_TIME_LIMIT_NS UINT64_C(30000000000)
 #define HOOK_GRACE_NS UINT64_C(5000000000)
 #define HOOK_STOP_NS UINT64_C(2000000000) /* for those that run when the daemon stops */
@@ -38,6 +42,7 @@ struct hook_options {
     uint64_t time_limit_ns;   /* 0: HOOK_TIME_LIMIT_NS */
     uint64_t grace_ns;        /* 0: HOOK_GRACE_NS */
     uint64_t descriptors_max; /* soft limit that commands get; 0: the daemon's own */
+    struct work *work;        /* in whose accounts refusals are counted; NULL: in none */
 };
 
 /* 0 or -errno. Has no command yet. */
@@ -47,8 +52,8 @@ void hook_free(struct hook *hook); /* after hook_stop(); NULL is allowed */
 /* From now on; NULL or "": none, and what waits is forgotten. Those that run go on. 0 or -ENOMEM. */
 int hook_set_command(struct hook *hook, const char *command);
 
-/* Keeps a reference of its own if it has to. */
-void hook_push(struct hook *hook, struct event *event);
+/* Takes a reference of its own. uid: owner of the ring, the same for a begin and its end. */
+void hook_push(struct hook *hook, struct event *event, uint32_t uid);
 
 /* Reaps, ends what has run too long, starts what waits. */
 void hook_step(struct hook *hook, uint64_t now_mono_ns);

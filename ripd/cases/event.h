@@ -40,6 +40,7 @@ struct event {
     uint32_t id;
     uint32_t tid;                   /* 0 = on no thread, or not known */
     uint32_t pid;                   /* 0 = not known */
+    uint32_t uid;                   /* owner of the ring; 0 also of an event of a former run */
     char ring[QUERY_PATTERN_BYTES]; /* "" = it could not be read whose stall it is, and id means nothing */
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES];

@@ -27,14 +27,16 @@
 struct stage {
     char directory[64];
     struct hook *hook;
+    struct work *work;
 };
 
 static int set_up_with(void **state, uint64_t time_limit_ns)
 {
     struct stage *stage = calloc(1, sizeof(*stage));
-    struct hook_options options = {.time_limit_ns = time_limit_ns, .grace_ns = 300 * MS};
+    struct hook_options options = {.time_limit_ns = time_limit_ns, .grace_ns = 300 * MS, .work = work_new()};
 
     assert_non_null(stage);
+    stage->work = options.work;
     snprintf(stage->directory, sizeof(stage->directory), "/dev/shm/rip-test-hook-XXXXXX");
     assert_non_null(mkdtemp(stage->directory));
     assert_int_equal(hook_new(&stage->hook, &options), 0);
@@ -59,6 +61,7 @@ static int tear_down(void **state)
 
     hook_stop(stage->hook);
     hook_free(stage->hook);
+    work_free(stage->work);
     snprintf(command, sizeof(command), "rm -rf %s", stage->directory);
     assert_int_equal(system(command), 0);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child is left */
@@ -78,7 +81,7 @@ static void set_command(struct stage *stage, const char *command)
     assert_int_equal(hook_set_command(stage->hook, text), 0);
 }
 
-static void push(struct stage *stage, enum event_kind kind, uint64_t episode)
+static void push_of(struct stage *stage, uint32_t uid, enum event_kind kind, uint64_t episode)
 {
     struct event *event = calloc(1, sizeof(*event));
     char text[128];
@@ -90,8 +93,13 @@ static void push(struct stage *stage, enum event_kind kind, uint64_t episode)
     snprintf(text, sizeof(text), "{\"event\": \"%s\", \"episode\": %" PRIu64 "}", event_kind_name(kind), episode);
     event->text = strdup(text);
     event->text_bytes = strlen(text);
-    hook_push(stage->hook, event);
+    hook_push(stage->hook, event, uid);
     event_unref(event);
+}
+
+static void push(struct stage *stage, enum event_kind kind, uint64_t episode)
+{
+    push_of(stage, 1000, kind, episode);
 }
 
 static struct health health_of(const struct stage *stage)
@@ -197,12 +205,40 @@ static void test_flood(void **state)
     settle(stage);
     for (unsigned saw = 0; saw <= EVENT_QUEUE_MAX; saw++) {
         snprintf(path, sizeof(path), "%s/saw.%u", stage->directory, saw);
-        seen += access(path, F_OK) == 0 && saw >= 1 && saw <= HOOK_RUNNING_MAX;
-        assert_true(access(path, F_OK) != 0 || (saw >= 1 && saw <= HOOK_RUNNING_MAX));
+        seen += access(path, F_OK) == 0;
+        assert_true(access(path, F_OK) != 0 || (saw >= 1 && saw <= HOOK_USER_RUNNING_MAX));
     }
-    assert_in_range(seen, 1, HOOK_RUNNING_MAX);
+    assert_in_range(seen, 1, HOOK_USER_RUNNING_MAX);
     assert_int_equal(health_of(stage).hook_run_count, EVENT_QUEUE_MAX);
     assert_int_equal(health_of(stage).limit_counts[HEALTH_LIMIT_HOOKS], 600 - EVENT_QUEUE_MAX);
+}
+
+/* One user has events without number and commands that hang; those of another are given at once, each. */
+static void test_flood_of_another_user(void **state)
+{
+    const uint32_t flooder = 1001, honest = 1002;
+    struct work_account account;
+    struct stage *stage = *state;
+
+    set_command(stage, "echo $RIPD_EPISODE >>@/out; [ $RIPD_EPISODE -ge 1000 ] || sleep 1000");
+    for (uint64_t i = 0; i < 600; i++)
+        push_of(stage, flooder, EVENT_BEGIN, i);
+    hook_step(stage->hook, clock_mono_ns());
+    for (uint64_t i = 1000; i < 1003; i++) {
+        char line[16];
+
+        push_of(stage, honest, EVENT_BEGIN, i);
+        hook_step(stage->hook, clock_mono_ns());
+        snprintf(line, sizeof(line), "%" PRIu64 "\n", i);
+        for (int wait = 0; wait < 3000 && strstr(content(stage, "out"), line) == NULL; wait++)
+            usleep(10000);
+        assert_non_null(strstr(content(stage, "out"), line));
+        assert_int_equal(poll(&(struct pollfd){.fd = hook_descriptor(stage->hook), .events = POLLIN}, 1, 30000), 1);
+    }
+    assert_true(work_account(stage->work, 0, &account) && !work_account(stage->work, 1, &account));
+    assert_int_equal(account.user, flooder);
+    assert_int_equal(account.refused[WORK_HOOK_RUNS], health_of(stage).limit_counts[HEALTH_LIMIT_HOOKS]);
+    assert_int_equal(account.refused[WORK_HOOK_RUNS], 600 - (EVENT_QUEUE_MAX - EVENT_QUEUE_ENDS));
 }
 
 static void test_failures_are_counted(void **state)
@@ -266,12 +302,13 @@ static void test_stop(void **state)
     set_command(stage, "[ $RIPD_EPISODE = 1 ] && { sleep 0.1; echo done >@/out; exit; };"
                        "echo $$ >@/shell.$RIPD_EPISODE; trap '' TERM; while :; do sleep 1000; done");
     for (uint64_t i = 1; i <= 9; i++)
-        push(stage, EVENT_BEGIN, i);
+        push_of(stage, (uint32_t)i, EVENT_BEGIN, i);
     hook_step(stage->hook, clock_mono_ns());
     hook_stop(stage->hook);
     assert_int_equal(hook_wait_ns(stage->hook, clock_mono_ns()), UINT64_MAX);
     assert_string_equal(content(stage, "out"), "done\n");
-    assert_false(lives(stage, "shell.2") || lives(stage, "shell.3") || lives(stage, "shell.4"));
+    assert_false(lives(stage, "shell.2") || lives(stage, "shell.3") || lives(stage, "shell.4") ||
+                 lives(stage, "shell.5"));
     assert_int_equal(health_of(stage).hook_run_count, HOOK_RUNNING_MAX);
     assert_int_equal(health_of(stage).limit_counts[HEALTH_LIMIT_HOOKS], 9 - HOOK_RUNNING_MAX);
 }
@@ -312,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_an_end_waits_for_its_begin, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_without_a_command, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_flood, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_flood_of_another_user, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures_are_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_that_hangs, set_up_hasty, tear_down),
         cmocka_unit_test_setup_teardown(test_stop, set_up, tear_down),

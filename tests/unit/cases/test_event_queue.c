@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_event_queue.c - order, room for ends, references: ripd/cases/event_queue.c. */
+/* test_event_queue.c - order, turns of users, who gives way: ripd/cases/event_queue.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,51 +10,61 @@
 
 #include "cases/event_queue.h"
 
-static struct event *event_of(enum event_kind kind, uint64_t episode)
+enum { ALICE = 1000, BOB, CAROL };
+
+static bool push(struct event_queue *queue, enum event_kind kind, uint64_t episode, uint32_t user)
 {
     struct event *event = calloc(1, sizeof(*event));
+    uint32_t dropped = 0;
+    bool taken;
 
     assert_non_null(event);
     atomic_init(&event->references, 1);
     event->kind = kind;
     event->episode = episode;
-    return event;
-}
-
-static bool push(struct event_queue *queue, enum event_kind kind, uint64_t episode)
-{
-    struct event *event = event_of(kind, episode);
-    bool taken = event_queue_push(queue, event);
-
+    taken = event_queue_push(queue, event, user, &dropped);
     event_unref(event);
+    if (!taken)
+        assert_true(dropped != 0);
     return taken;
 }
 
-/* Takes the next one out: its kind and episode, or -1. */
-static int take(struct event_queue *queue, const uint64_t *busy, size_t count)
+/* Takes the next event out: its kind and episode, or -1. */
+static int take(struct event_queue *queue, const struct event_queue_entry *busy, size_t count)
 {
-    struct event *event = event_queue_next(queue, busy, count);
+    const struct event_queue_entry *next = event_queue_next(queue, busy, count, 2);
+    struct event_queue_entry taken;
     int result;
 
-    if (event == NULL)
+    if (next == NULL)
         return -1;
-    event_queue_remove(queue, event);
-    result = (int)event->episode * 10 + (int)event->kind;
-    event_unref(event);
+    taken = event_queue_take(queue, next);
+    result = (int)taken.event->episode * 10 + (int)taken.event->kind;
+    event_unref(taken.event);
     return result;
 }
 
-static void test_order(void **state)
+static unsigned waiting_of(const struct event_queue *queue, uint32_t user)
+{
+    unsigned count = 0;
+
+    for (size_t i = 0; i < queue->count; i++)
+        count += queue->entries[i].user == user;
+    return count;
+}
+
+static void test_order_of_one_user(void **state)
 {
     struct event_queue queue = {.count = 0};
-    uint64_t busy[] = {7, 8};
+    struct event events[2] = {{.episode = 7}, {.episode = 8}};
+    const struct event_queue_entry busy[] = {{&events[0], ALICE, 0}, {&events[1], BOB, 0}};
 
     (void)state;
     assert_int_equal(take(&queue, NULL, 0), -1);
-    assert_true(push(&queue, EVENT_BEGIN, 7));
-    assert_true(push(&queue, EVENT_END, 7));
-    assert_true(push(&queue, EVENT_BEGIN, 8));
-    assert_true(push(&queue, EVENT_BEGIN, 9));
+    push(&queue, EVENT_BEGIN, 7, ALICE);
+    push(&queue, EVENT_END, 7, ALICE);
+    push(&queue, EVENT_BEGIN, 8, ALICE);
+    push(&queue, EVENT_BEGIN, 9, ALICE);
     assert_int_equal(take(&queue, NULL, 0), 70 + EVENT_BEGIN);
     assert_int_equal(take(&queue, busy, 1), 80 + EVENT_BEGIN); /* the end of 7 waits, others do not */
     assert_int_equal(take(&queue, busy, 2), 90 + EVENT_BEGIN);
@@ -63,50 +73,90 @@ static void test_order(void **state)
     assert_int_equal(queue.count, 0);
 }
 
+static void test_users_take_turns(void **state)
+{
+    struct event_queue queue = {.count = 0};
+    struct event events[2] = {{.episode = 90}, {.episode = 91}};
+    const struct event_queue_entry busy[] = {{&events[0], ALICE, 0}, {&events[1], ALICE, 0}};
+
+    (void)state;
+    for (uint64_t i = 1; i <= 4; i++)
+        push(&queue, EVENT_BEGIN, i, ALICE);
+    assert_int_equal(take(&queue, NULL, 0), 10 + EVENT_BEGIN);
+    push(&queue, EVENT_BEGIN, 5, BOB);
+    push(&queue, EVENT_BEGIN, 6, BOB);
+    push(&queue, EVENT_BEGIN, 7, CAROL);
+    assert_int_equal(take(&queue, busy, 2), 50 + EVENT_BEGIN); /* Alice has her two places */
+    assert_int_equal(take(&queue, busy, 1), 20 + EVENT_BEGIN);
+    assert_int_equal(take(&queue, NULL, 0), 70 + EVENT_BEGIN);
+    assert_int_equal(take(&queue, NULL, 0), 30 + EVENT_BEGIN);
+    assert_int_equal(take(&queue, NULL, 0), 60 + EVENT_BEGIN);
+    assert_int_equal(take(&queue, NULL, 0), 40 + EVENT_BEGIN);
+    push(&queue, EVENT_BEGIN, 8, ALICE); /* who has been silent has saved no turns */
+    push(&queue, EVENT_BEGIN, 9, BOB);
+    push(&queue, EVENT_BEGIN, 10, BOB);
+    assert_int_equal(take(&queue, NULL, 0), 80 + EVENT_BEGIN);
+    assert_int_equal(take(&queue, NULL, 0), 90 + EVENT_BEGIN);
+    event_queue_clear(&queue);
+}
+
 static void test_room_for_ends(void **state)
 {
     struct event_queue queue = {.count = 0};
     unsigned begins = 0, ends = 0;
 
     (void)state;
-    while (push(&queue, EVENT_BEGIN, ++begins))
+    while (push(&queue, EVENT_BEGIN, ++begins, ALICE))
         ;
     assert_int_equal(begins - 1, EVENT_QUEUE_MAX - EVENT_QUEUE_ENDS);
-    while (push(&queue, EVENT_END, ++ends))
+    while (push(&queue, EVENT_END, ++ends, ALICE))
         ;
     assert_int_equal(ends - 1, EVENT_QUEUE_ENDS);
     assert_int_equal(queue.count, EVENT_QUEUE_MAX);
     assert_int_equal(take(&queue, NULL, 0), 10 + EVENT_BEGIN);
-    assert_false(push(&queue, EVENT_BEGIN, 1)); /* it is an end's place that was freed */
-    assert_true(push(&queue, EVENT_END, 1));
+    assert_false(push(&queue, EVENT_BEGIN, 1, ALICE)); /* it is an end's place that was freed */
+    assert_true(push(&queue, EVENT_END, 1, ALICE));
     assert_int_equal(event_queue_clear(&queue), EVENT_QUEUE_MAX); /* a leak would show under AddressSanitizer */
     assert_int_equal(queue.count, 0);
 }
 
-static void test_references(void **state)
+/* One user fills the queue; each event of another one takes the place of his latest, until they have as many. */
+static void test_who_has_most_gives_way(void **state)
 {
     struct event_queue queue = {.count = 0};
-    struct event *event = event_of(EVENT_BEGIN, 1), *taken;
+    unsigned half = (EVENT_QUEUE_MAX - EVENT_QUEUE_ENDS) / 2;
+    uint32_t dropped = 0;
+    struct event begin = {.kind = EVENT_BEGIN, .episode = 5000};
 
     (void)state;
-    assert_true(event_queue_push(&queue, event));
-    assert_int_equal(atomic_load(&event->references), 2);
-    taken = event_queue_next(&queue, NULL, 0);
-    assert_ptr_equal(taken, event);
-    assert_int_equal(queue.count, 1); /* a look takes nothing out */
-    event_queue_remove(&queue, event);
-    assert_int_equal(queue.count, 0);
-    assert_int_equal(atomic_load(&event->references), 2);
-    event_unref(taken);
-    event_unref(event);
+    for (unsigned i = 1; i <= 600; i++)
+        push(&queue, EVENT_BEGIN, i, ALICE);
+    atomic_init(&begin.references, 1);
+    assert_false(event_queue_push(&queue, &begin, BOB, &dropped));
+    assert_int_equal(dropped, ALICE);
+    for (unsigned i = 1; i <= 600; i++)
+        push(&queue, EVENT_BEGIN, 1000 + i, BOB);
+    assert_int_equal(waiting_of(&queue, ALICE), half);
+    assert_int_equal(waiting_of(&queue, BOB), half);
+    assert_int_equal(take(&queue, NULL, 0), 10 + EVENT_BEGIN); /* her oldest ones are there */
+    for (unsigned i = 1; i <= 600; i++)
+        push(&queue, EVENT_END, i, ALICE);
+    push(&queue, EVENT_END, 5000, BOB);
+    push(&queue, EVENT_BEGIN, 5001, CAROL);
+    push(&queue, EVENT_END, 5001, CAROL);
+    assert_int_equal(waiting_of(&queue, CAROL), 2);
+    assert_int_equal(queue.count, EVENT_QUEUE_MAX);
+    event_queue_clear(&queue);
+    assert_int_equal(atomic_load(&begin.references), 1);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_order_of_one_user),
+        cmocka_unit_test(test_users_take_turns),
         cmocka_unit_test(test_room_for_ends),
-        cmocka_unit_test(test_references),
+        cmocka_unit_test(test_who_has_most_gives_way),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
