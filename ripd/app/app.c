@@ -13,7 +13,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -413,17 +412,6 @@ static int signals_open(void)
     return descriptor >= 0 ? descriptor : -errno;
 }
 
-/* Every ring takes a descriptor. Returns what the limit was before, which other programs expect; 0: it is unchanged. */
-static uint64_t raise_descriptor_limit(void)
-{
-    struct rlimit limit, raised;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
-        return 0;
-    raised = (struct rlimit){.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
-    return setrlimit(RLIMIT_NOFILE, &raised) == 0 ? limit.rlim_cur : 0;
-}
-
 static int app_open_signals(struct app *app)
 {
     int descriptor = signals_open();
@@ -464,7 +452,7 @@ static int app_open_parts(struct app *app)
                                   app->privileges.diag,
                                   app->privileges.remote == NULL && app->privileges.of_all_users,
                                   app->hash_key};
-    struct hook_options hook = {.descriptors_max = raise_descriptor_limit()};
+    struct hook_options hook = {.descriptors_max = app->service.descriptors_before};
     int error = sigbus_install();
 
     if (error == 0)

@@ -11,6 +11,7 @@
 
 #include "app/log.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/unix_diag.h"
 
 #define MS 1000000u
@@ -47,9 +48,16 @@ static int take_sockets(struct service *service)
 
 int service_open(struct service *service)
 {
+    uint64_t descriptors_max;
     int error;
 
     *service = (struct service){.notify = {.descriptor = -1}};
+    descriptors_max = file_raise_descriptors_max(&service->descriptors_before);
+    if (descriptors_max < SERVICE_DESCRIPTORS_MIN) {
+        log_line(LOG_LEVEL_ERROR, "cannot start: RLIMIT_NOFILE allows %" PRIu64 " descriptors, at least %u are needed",
+                 descriptors_max, SERVICE_DESCRIPTORS_MIN);
+        return -EMFILE;
+    }
     error = take_sockets(service); /* before anything is opened: a number that was not passed must not be taken */
     if (error != 0)
         return error;

@@ -15,6 +15,8 @@
 #include "os/activation.h"
 #include "os/notify.h"
 
+#define SERVICE_DESCRIPTORS_MIN 24u /* that ripd needs without a ring or a client */
+
 struct service {
     struct notify notify;
     struct activation activation;
@@ -22,10 +24,14 @@ struct service {
     size_t passed_count;
     const struct activation_entry *diag; /* to ask about unix sockets over (os/unix_diag.h); NULL: none was passed */
     struct supervision supervision;
-    bool complained; /* the log has been told that the manager cannot be reached */
+    uint64_t descriptors_before; /* soft limit before it was raised to the hard one; 0 = it was not */
+    bool complained;             /* the log has been told that the manager cannot be reached */
 };
 
-/* Before there are threads. -EINVAL: what was passed to us cannot be used; the log says why. */
+/*
+ * Before there are threads, and before a child is started: they inherit the limit of descriptors. -EINVAL: a socket
+ * that was passed cannot be used; -EMFILE: too few descriptors are allowed. The log says why.
+ */
 int service_open(struct service *service);
 void service_close(struct service *service);
 

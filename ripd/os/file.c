@@ -37,6 +37,20 @@ uint64_t file_descriptors_max(void)
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
+uint64_t file_raise_descriptors_max(uint64_t *ret_before)
+{
+    struct rlimit limit, raised;
+
+    *ret_before = 0;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+        return file_descriptors_max();
+    raised = (struct rlimit){.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
+    if (setrlimit(RLIMIT_NOFILE, &raised) != 0)
+        return limit.rlim_cur;
+    *ret_before = limit.rlim_cur;
+    return limit.rlim_max;
+}
+
 static struct file_identity identity_of(const struct stat *status)
 {
     return (struct file_identity){

@@ -26,6 +26,10 @@ int file_open_directory(const char *path);
 
 /* How many descriptors this process may have. */
 uint64_t file_descriptors_max(void);
+
+/* Raises that limit to the hard one. *ret_before: what it was, 0 = it is unchanged. Returns what it is now. */
+uint64_t file_raise_descriptors_max(uint64_t *ret_before);
+
 int file_identify(int descriptor, struct file_identity *ret_identity);
 int file_identify_at(int directory, const char *name, struct file_identity *ret_identity); /* follows no link */
 

@@ -26,10 +26,14 @@ int sandbox_die_with_parent(void)
     return getppid() == parent ? 0 : -ESRCH;
 }
 
+/* A hard limit that is lower stays: it cannot be raised. */
 static int set_limit(__rlimit_resource_t resource, uint64_t value)
 {
-    struct rlimit limit = {value, value};
+    struct rlimit limit;
 
+    if (getrlimit(resource, &limit) != 0)
+        return -errno;
+    limit.rlim_cur = limit.rlim_max = value < limit.rlim_max ? value : limit.rlim_max;
     return setrlimit(resource, &limit) == 0 ? 0 : -errno;
 }
 

@@ -336,6 +336,14 @@ void registry_set_judging(struct registry *registry, uint64_t judging_ns)
     registry->judging_ns = judging_ns != 0 ? judging_ns : REGISTRY_JUDGING_NS;
 }
 
+/* For all but rings: half of what is not open from the start, REGISTRY_DESCRIPTORS_KEPT at most. */
+static uint64_t kept_descriptors(uint64_t max)
+{
+    const uint64_t half = max > REGISTRY_DESCRIPTORS_BASE ? (max - REGISTRY_DESCRIPTORS_BASE) / 2 : 0;
+
+    return half < REGISTRY_DESCRIPTORS_KEPT ? half : REGISTRY_DESCRIPTORS_KEPT;
+}
+
 int registry_new(struct registry **ret_registry, const struct registry_options *options)
 {
     struct registry *registry = calloc(1, sizeof(*registry));
@@ -347,9 +355,7 @@ int registry_new(struct registry **ret_registry, const struct registry_options *
     registry->hash_key = registry->known.hash_key = options->hash_key;
     registry_set_judging(registry, options->judging_ns);
     registry->descriptors_max = file_descriptors_max();
-    registry->descriptors_max -= registry->descriptors_max / 2 < REGISTRY_DESCRIPTORS_KEPT
-                                     ? registry->descriptors_max / 2
-                                     : REGISTRY_DESCRIPTORS_KEPT;
+    registry->descriptors_max -= kept_descriptors(registry->descriptors_max);
     learn_machine(registry, options);
     result = registry->proc >= 0 ? registry_directories_init(registry, options) : -ENOENT;
     if (result != 0) {

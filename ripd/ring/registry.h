@@ -41,6 +41,7 @@
 #define REGISTRY_NOTICES_MAX 8192u    /* per refresh; more are counted */
 #define REGISTRY_OWNERS_MAX 64u /* users whose rings have a share of time of their own; others have one together */
 #define REGISTRY_DESCRIPTORS_KEPT 800u /* for connections, pidfds and /proc, not rings; at most half */
+#define REGISTRY_DESCRIPTORS_BASE 16u  /* that ripd has open from its start, more or less */
 
 /* One process record of a ring, and what we make of it. */
 struct ring_process {
