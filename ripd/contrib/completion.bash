@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Completion of ripd and rip for bash. It knows no flag and no command by itself: it asks the program for its --help, so
-# that it says what the program that is typed says, whatever its version.
+# Completion of ripd and rip for bash. It has no list of flags and commands: it reads the --help of the program that is
+# typed, whatever its version.
 #
-# A line "  --flag VALUE   text" of a help is a flag; VALUE tells what to offer (DIR, FILE, PATH, LEVEL, CMD).
+# A line "  --flag VALUE   text" of a help is a flag; VALUE says what to offer (DIR, FILE, PATH, LEVEL, CMD).
 
-# The program's help, with the words in between: _rip_help PROGRAM [COMMAND]
+# The help of a program or of its command: _rip_help PROGRAM [COMMAND]
 _rip_help() {
     "${1/#\~/$HOME}" "${@:2}" --help </dev/null 2>/dev/null
 }
@@ -14,11 +14,11 @@ _rip_flags() { # HELP
     sed -n 's/^  \(--[a-z][a-z-]*\)\( .*\)\{0,1\}$/\1/p' <<<"$1"
 }
 
-_rip_value() { # HELP FLAG: the word for what the flag takes; nothing if it takes nothing, or is none
+_rip_value() { # HELP FLAG: the name of its value; nothing if it takes none, or there is no such flag
     sed -n "s/^  $2  *\([A-Z][A-Z:=]*\)  *.*/\1/p" <<<"$1"
 }
 
-_rip_offer() { # WORDS...: what of them begins as the current word does
+_rip_offer() { # WORDS...: those that begin with the current word
     mapfile -t COMPREPLY < <(compgen -W "$*" -- "$current")
 }
 
@@ -27,7 +27,7 @@ _rip_offer_files() { # -d, -f or -c
     compopt -o filenames 2>/dev/null || true # only while bash asks for a completion
 }
 
-# What can stand behind a flag. False: it takes nothing.
+# Offers the values of a flag. False: it takes none.
 _rip_offer_value() { # HELP FLAG
     local value levels
     [[ $2 =~ ^--[a-z-]+$ ]] || return 1
@@ -45,7 +45,7 @@ _rip_offer_value() { # HELP FLAG
     return 0
 }
 
-# Sets current and previous, which the caller has declared: bash takes --flag=value for three words.
+# Sets current and previous, which the caller has declared: to bash, --flag=value is three words.
 _rip_words() {
     local at=$COMP_CWORD
     current=${COMP_WORDS[at]}
@@ -63,7 +63,7 @@ _ripd() {
     _rip_offer_value "$help" "$previous" || _rip_offer $(_rip_flags "$help")
 }
 
-# Where the program that "rip run" is to run stands among the words; beyond them if it is not there yet.
+# The index of the program that "rip run" will run among the words; their number if it is missing.
 _rip_run_program() { # HELP
     local at
     for ((at = 2; at < ${#COMP_WORDS[@]}; at++)); do

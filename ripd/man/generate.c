@@ -2,9 +2,9 @@
 /*
  * generate.c - a manual page from its template:  generate TEMPLATE > PAGE
  *
- * A line that is just @FLAGS@, @ENDPOINTS@, @METRICS@ and so on becomes items of a list, one for each row of the table
- * in which that thing is defined; @VERSION@ and the like, anywhere in a line, become values. Runs when ripd is built,
- * linked with its parts. Exit status 1 when the template names something that is not known.
+ * A line that is @FLAGS@, @ENDPOINTS@, @METRICS@ and so on becomes items of a list, one for each row of the table that
+ * defines them; @VERSION@ and the like, anywhere in a line, become values. It is linked with the parts of ripd and runs
+ * when ripd is built. Exit status 1 if the template has an unknown name.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -35,10 +35,7 @@
 #define LINE_BYTES 1024u
 #define WIDTH 76u /* of a line of text */
 
-/*
- * Text as lines of its own, as a sentence: a capital at its start, unless it is a name, a full stop at its end, nothing
- * in it taken for a macro.
- */
+/* A sentence on lines of its own: with a capital, unless it begins with a name, a full stop, and no macro. */
 static void put_sentence(const char *text)
 {
     bool is_name = strncmp(text, "ripd", 4) == 0;
@@ -96,7 +93,7 @@ static void put_endpoints(void)
         for (size_t j = 0; j < query_parameters_count; j++)
             if ((routes[i].parameters & query_parameters[j].bit) != 0) {
                 printf("%s\n.Cm %s", separator, query_parameters[j].name);
-                separator = " ,"; /* a macro sets it without a blank */
+                separator = " ,"; /* mdoc sets it without a blank */
             }
         if (routes[i].parameters != 0)
             puts(" .");
@@ -123,7 +120,7 @@ static void put_states(void)
         put_item(id_state_name((enum id_state)i), id_state_meaning((enum id_state)i));
 }
 
-/* Those that are found; names that are only kept for later are not told. */
+/* Causes that can be found; names that are reserved for later are left out. */
 static void put_causes_of(bool stops)
 {
     for (int i = 0; i < CAUSE_COUNT; i++) {
@@ -144,58 +141,29 @@ static void put_stop_causes(void)
     put_causes_of(true);
 }
 
-static void put_kernel_fields(void)
-{
-#define X(name, meaning) put_item(name, meaning);
-    KERNEL_FIELD_TABLE(X)
-#undef X
-}
-
-static void put_events(void)
-{
-#define X(name, text, meaning) put_item(text, meaning);
-    EVENT_KIND_TABLE(X)
-#undef X
-}
-
-static void put_reasons(void)
-{
-#define X(name, text, meaning) put_item(text, meaning);
-    EVENT_REASON_TABLE(X)
-#undef X
-}
-
-static void put_gaps(void)
-{
-#define X(name, text, meaning) put_item(text, meaning);
-    STREAM_GAP_TABLE(X)
-#undef X
-}
-
-static void put_http_limits(void)
-{
-    char item[64];
-
-#define X(number, unit, meaning)                                                                                       \
-    snprintf(item, sizeof(item), "%u %s", (unsigned)(number), unit);                                                   \
-    put_item(item, meaning);
-    HTTP_LIMIT_TABLE(X)
-#undef X
-}
-
-static void put_limits(void)
-{
-#define X(name, label, meaning) put_item(label, meaning);
-    HEALTH_LIMIT_TABLE(X)
-#undef X
-}
-
-static void put_journal_fields(void)
-{
-#define X(name, getter, meaning) put_item(#name, meaning);
-    REPORT_FIELD_TABLE(X)
-#undef X
-}
+/* A list made of a table of constants: a row becomes put_item(). */
+#define LIST(function, table, row)                                                                                     \
+    static void function(void)                                                                                         \
+    {                                                                                                                  \
+        table(row)                                                                                                     \
+    }
+#define OF_FIELD(name, meaning) put_item(name, meaning);
+#define OF_TEXT(name, text, meaning) put_item(text, meaning);
+#define OF_NAME(name, getter, meaning) put_item(#name, meaning);
+#define OF_NUMBER(number, unit, meaning)                                                                               \
+    {                                                                                                                  \
+        char item[64];                                                                                                 \
+                                                                                                                       \
+        snprintf(item, sizeof(item), "%u %s", (unsigned)(number), unit);                                               \
+        put_item(item, meaning);                                                                                       \
+    }
+LIST(put_kernel_fields, KERNEL_FIELD_TABLE, OF_FIELD)
+LIST(put_events, EVENT_KIND_TABLE, OF_TEXT)
+LIST(put_reasons, EVENT_REASON_TABLE, OF_TEXT)
+LIST(put_gaps, STREAM_GAP_TABLE, OF_TEXT)
+LIST(put_limits, HEALTH_LIMIT_TABLE, OF_TEXT)
+LIST(put_journal_fields, REPORT_FIELD_TABLE, OF_NAME)
+LIST(put_http_limits, HTTP_LIMIT_TABLE, OF_NUMBER)
 
 static void put_metrics(void)
 {
@@ -226,7 +194,7 @@ static const struct {
     {"@JOURNAL_FIELDS@", put_journal_fields},
 };
 
-/* Values that may stand anywhere in a line. */
+/* Values, which may stand anywhere in a line. */
 static const struct {
     const char *name;
     const char *text; /* NULL: the number */
@@ -246,13 +214,13 @@ static const struct {
     {"@HOOK_WAITING_MAX@", NULL, EVENT_QUEUE_MAX},
     {"@REPORT_BURST@", NULL, REPORT_BURST},
     {"@REPORT_PER_SECOND@", NULL, REPORT_PER_SECOND},
-    {"@EVENT_LOG_TOLD_MAX@", NULL, EVENT_LOG_TOLD_MAX},
+    {"@EVENTS_OPEN_MAX@", NULL, EVENT_LOG_TOLD_MAX},
     {"@EVENT_NAMED_BYTES_MAX@", NULL, EVENT_NAMED_BYTES_MAX},
     {"@EVENT_FILE_MIB@", NULL, EVENT_FILE_BYTES_MAX >> 20},
-    {"@CHRONICLE_PATIENCE_S@", NULL, CHRONICLE_PATIENCE_NS / 1000000000},
+    {"@HISTORY_PATIENCE_S@", NULL, CHRONICLE_PATIENCE_NS / 1000000000},
 };
 
-/* Writes the value that line begins with. Returns the length of its name; 0: it begins with none. */
+/* Writes the value whose name line begins with. Returns the length of that name; 0: line begins with none. */
 static size_t put_value(const char *line)
 {
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
@@ -269,7 +237,7 @@ static size_t put_value(const char *line)
     return 0;
 }
 
-/* Returns 0, or -1 if something in it is not known. */
+/* 0, or -1 if the line has an unknown name. */
 static int put_line(const char *line)
 {
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
@@ -304,7 +272,7 @@ int main(int argc, char **argv)
         line[strcspn(line, "\n")] = '\0';
         status = put_line(line);
         if (status != 0)
-            fprintf(stderr, "%s: not known: %s\n", argv[1], line);
+            fprintf(stderr, "%s: unknown name: %s\n", argv[1], line);
     }
     fclose(template);
     return status == 0 && fflush(stdout) == 0 ? 0 : 1;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rip events --follow`: what happens, once and in order, whoever goes away meanwhile."""
+"""`rip events --follow`: every event once and in order, also across restarts of ripd and of the follower."""
 import json
 import os
 import re
@@ -153,7 +153,7 @@ def commands_that_fail(world):
 
 
 def waits_for_ripd(world):
-    """Started before ripd: it is told once, and goes on by itself."""
+    """Started before ripd: one message, and it follows as soon as ripd is there."""
     assert world.stop() == 0
     follower = k.Follower(world, "--json")
     w.wait_for(lambda: "trying again" in follower.errors[0])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Somebody is paged when a thread is stuck, told what to type, and told when it moves again: real ripd, Prometheus and
-Alertmanager, with the files of ripd/contrib/."""
+"""A person is paged when a thread is stuck, with the command to type, and notified when it moves again: real ripd,
+Prometheus and Alertmanager, with the files of ripd/contrib/."""
 import os
 import re
 import signal
@@ -13,12 +13,12 @@ import world as w  # noqa: E402
 from one_thread import stopped  # noqa: E402
 
 
-def told(watchers, receiver, status, name, **labels):
+def notified(watchers, receiver, status, name, **labels):
     try:
         return watchers.world.wait_for(lambda: watchers.pager.got(receiver, status, name, **labels), 2 * w.PATIENCE_S)
     except AssertionError as error:
-        raise AssertionError(f"{receiver} is not told that {name} is {status}: {error}\n"
-                             f"told: {watchers.pager.alerts}\n{watchers.logs()}") from error
+        raise AssertionError(f"{receiver} is not notified that {name} is {status}: {error}\n"
+                             f"notified: {watchers.pager.alerts}\n{watchers.logs()}") from error
 
 
 def scraped_without_complaint(watchers):
@@ -27,8 +27,8 @@ def scraped_without_complaint(watchers):
     target = watchers.targets()[0]
     assert target["health"] == "up" and target["lastError"] == "", target
     names = {labels["__name__"] for labels, _ in watchers.query('{job="ripd"}')}
-    told_by_ripd = set(re.findall(r"^([a-z_]+)[ {]", world.request("/metrics")[1], re.M))
-    assert told_by_ripd <= names, told_by_ripd - names
+    served = set(re.findall(r"^([a-z_]+)[ {]", world.request("/metrics")[1], re.M))
+    assert served <= names, served - names
     world.wait_for(lambda: watchers.query('ripd_ids{state="running"}')[0][1] == 3)
 
 
@@ -36,48 +36,48 @@ def a_stall_pages_and_resolves(watchers, app):
     world = watchers.world
     instance = f"127.0.0.1:{world.port}"
     app.do("freeze 2")
-    alert = told(watchers, "tickets", "firing", "RipdStalled", severity="warning", instance=instance)
+    alert = notified(watchers, "tickets", "firing", "RipdStalled", severity="warning", instance=instance)
     assert "has been stuck for" in alert["annotations"]["summary"], alert
     assert re.match(r"[1-9]\d* ids are stalled\. ", alert["annotations"]["description"]), alert
     command = re.search(r"curl -s '[^']*'", alert["annotations"]["description"])[0]
     typed = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
     assert '"id":2,' in typed and '"name":"two"' in typed, typed
-    told(watchers, "on-call", "firing", "RipdStalled", severity="critical", instance=instance)
+    notified(watchers, "on-call", "firing", "RipdStalled", severity="critical", instance=instance)
     assert not watchers.pager.got("tickets", "resolved", "RipdStalled")
     app.do("thaw 2")
-    told(watchers, "on-call", "resolved", "RipdStalled", severity="critical", instance=instance)
-    told(watchers, "tickets", "resolved", "RipdStalled", severity="warning", instance=instance)
+    notified(watchers, "on-call", "resolved", "RipdStalled", severity="critical", instance=instance)
+    notified(watchers, "tickets", "resolved", "RipdStalled", severity="warning", instance=instance)
     world.wait_for(lambda: watchers.query("sum(ripd_stalls)")[0][1] == 0)
 
 
 def ripd_that_hangs(watchers):
-    """It is told that it is down; nobody is accused when it goes on."""
+    """The pager hears that it is down; no stall begins when it continues."""
     world = watchers.world
     before = len(watchers.pager.alerts)
     world.ripd.send_signal(signal.SIGSTOP)
     try:
-        alert = told(watchers, "on-call", "firing", "RipdDown", instance=f"127.0.0.1:{world.port}")
+        alert = notified(watchers, "on-call", "firing", "RipdDown", instance=f"127.0.0.1:{world.port}")
         assert "does not answer" in alert["annotations"]["summary"], alert
     finally:
         world.ripd.send_signal(signal.SIGCONT)
-    told(watchers, "on-call", "resolved", "RipdDown", instance=f"127.0.0.1:{world.port}")
+    notified(watchers, "on-call", "resolved", "RipdDown", instance=f"127.0.0.1:{world.port}")
     world.wait_for(lambda: watchers.query("ripd_late_scans_total")[0][1] >= 1)
     names = {alert["labels"]["alertname"] for alert in watchers.pager.alerts[before:] if alert["status"] == "firing"}
     assert "RipdStalled" not in names, watchers.pager.alerts[before:]
 
 
 def ripd_that_does_not_scan(watchers):
-    """It answers, with what it knew last: that is told, and not that it is down."""
+    """It answers with its last scan: the pager hears that, and not that it is down."""
     world = watchers.world
     before = len(watchers.pager.alerts)
     with stopped(world.ripd.pid):  # its first thread is the scanner
-        alert = told(watchers, "on-call", "firing", "RipdNotScanning", severity="critical",
+        alert = notified(watchers, "on-call", "firing", "RipdNotScanning", severity="critical",
                      instance=f"127.0.0.1:{world.port}")
         assert "answers but does not scan" in alert["annotations"]["summary"], alert
         command = re.search(r"curl -s '[^']*'", alert["annotations"]["description"])[0]
         typed = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True).stdout
         assert '"status":503' in typed, typed
-    told(watchers, "on-call", "resolved", "RipdNotScanning", instance=f"127.0.0.1:{world.port}")
+    notified(watchers, "on-call", "resolved", "RipdNotScanning", instance=f"127.0.0.1:{world.port}")
     names = {alert["labels"]["alertname"] for alert in watchers.pager.alerts[before:] if alert["status"] == "firing"}
     assert not names & {"RipdDown", "RipdStalled"}, watchers.pager.alerts[before:]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the README promises to somebody who has only the README."""
+"""What the README promises to a reader who has nothing else."""
 import os
 import re
 import subprocess
@@ -32,16 +32,41 @@ def the_program_of_the_readme(world):
     assert world.log_text().count("stall begin") == 1
 
 
-def the_flags_of_the_readme(_world):
-    text = subprocess.run([f"{w.BIN}/ripd", "--help"], capture_output=True, text=True, check=True).stdout
-    for line in text.split("\n"):
-        if line.startswith("  --"):
-            assert line in readme(), line
+def flags_of(*argv):
+    done = subprocess.run([f"{w.BIN}/{argv[0]}", *argv[1:], "--help"], capture_output=True, text=True, check=True)
+    return set(re.findall(r"^  (--[a-z-]+)", done.stdout, re.M))
+
+
+def the_commands_of_the_readme(_world):
+    """Scripts that are there, flags that the programs take."""
+    blocks = re.findall(r"```sh\n(.*?)```", readme(), re.S)
+    lines = [line.split("#")[0] for block in blocks for line in block.split("\n")]
+    assert len([line for line in lines if line.strip()]) > 6
+    for line in lines:
+        for script in re.findall(r"^\./(\S+)", line):
+            assert os.access(os.path.join(TOP, script), os.X_OK), script
+        for words, given in re.findall(r"\b(ripd|rip run|rip events)((?: --[a-z-]+(?: [^ -]\S*)?)*)", line):
+            for flag in re.findall(r"--[a-z-]+", given):
+                assert flag in flags_of(*words.split()), (line, flag)
+
+
+def the_places_of_the_readme(_world):
+    """Files and manual sections that are there. Two screens."""
+    text = readme()
+    assert text.count("\n") <= 100
+    for path in re.findall(r"`((?:ripd|librip|include|systemd|tests)/[^` ]*)`", text):
+        assert os.path.exists(os.path.join(TOP, path)), path
+    with open(os.path.join(TOP, "ripd/man/ripd.8.in"), encoding="utf-8") as file:
+        sections = re.findall(r"^\.Sh (.*)", file.read(), re.M)
+    for title in re.findall(r"ripd\(8\), ([A-Z ]+)\.", text):
+        assert title in sections, title
 
 
 def the_paths_of_the_readme(world):
-    for path in re.findall(r"`(/(?:stalls|threads|rings|metrics|healthz|readyz|version))`", readme()):
+    paths = re.findall(r"curl localhost:7470(/\w+)", readme())
+    assert {"/stalls", "/threads"} <= set(paths)
+    for path in paths:
         assert world.request(path)[0] == 200, path
 
 
-w.run([the_program_of_the_readme, the_flags_of_the_readme, the_paths_of_the_readme])
+w.run([the_program_of_the_readme, the_commands_of_the_readme, the_places_of_the_readme, the_paths_of_the_readme])
