@@ -16,7 +16,6 @@
 #include "os/file.h"
 #include "os/proc.h"
 #include "view/metrics.h"
-#include "view/percent.h"
 #include "view/query_parse.h"
 
 #define READY_INTERVALS 3u /* an older scan should have been followed by another */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * documents.c - the frame that every list document has, and the lists of ids. Pure.
+ * documents.c - the frame that every list document has, the lists, and the documents that are no list. Pure.
  *
- * Guarantees
- *   A. The keys of the frame come in one order: schema, generated_at, scan, counts, total, returned, next, the list.
- *   B. "next" is there only when more follow; it names the last item returned.
+ * Guarantees, besides those of documents.h
+ *   D. The keys of the frame come in one order: schema, generated_at, scan, counts, total, returned, next, the list.
+ *   E. "next" is there only when more follow; it names the last item returned.
+ *   F. A problem may quote what a client sent: its detail and parameter are shown like any bytes of unknown origin.
  */
 #include "view/documents.h"
 
@@ -12,12 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "view/document_parts.h"
-#include "view/fragments.h"
+#include "view/item.h"
 #include "view/query_parse.h"
-
-#define NS_PER_MS 1000000u
-#define FRAGMENTS_WORTH 4u /* so many ids may have something in common */
 
 static const struct {
     const char *schema;
@@ -34,59 +31,41 @@ static const struct {
     [DOCUMENT_EVENTS] = {"ripd/events/1", "events"},
 };
 
-static void write_scan(struct json_writer *writer, const struct document_frame *frame, uint64_t now_mono_ns)
+static void write_counts(struct json_writer *writer, const uint64_t counts[ID_STATE_COUNT])
 {
-    uint64_t scanned_ns = frame->scanned_mono_ns;
-
-    json_key(writer, "scan");
-    json_object_begin(writer);
-    json_key(writer, "sequence");
-    json_uint(writer, frame->sequence);
-    json_key(writer, "age_ms");
-    json_uint(writer, now_mono_ns > scanned_ns ? (now_mono_ns - scanned_ns) / NS_PER_MS : 0);
-    json_key(writer, "interval_ms");
-    json_uint(writer, frame->interval_ns / NS_PER_MS);
-    json_object_end(writer);
-}
-
-static void write_counts(struct json_writer *writer, const struct document_frame *frame)
-{
-    json_key(writer, "counts");
-    json_object_begin(writer);
-    for (int state = 0; state < ID_STATE_COUNT; state++) {
-        json_key(writer, id_state_name((enum id_state)state));
-        json_uint(writer, frame->counts[state]);
-    }
-    json_object_end(writer);
+    json_open(writer, "counts", '{');
+    for (int state = 0; state < ID_STATE_COUNT; state++)
+        json_uint(writer, id_state_name((enum id_state)state), counts[state]);
+    json_close(writer, '}');
 }
 
 int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
                   size_t *ret_length)
 {
+    uint64_t scanned_ns = frame->scanned_mono_ns;
     char cursor[CURSOR_TEXT_BYTES];
     struct json_writer writer;
 
     json_init(&writer);
-    json_object_begin(&writer);
-    json_key(&writer, "schema");
-    json_text(&writer, kinds[frame->kind].schema);
-    json_key(&writer, "generated_at");
-    json_time(&writer, now_wall_ns);
-    write_scan(&writer, frame, now_mono_ns);
-    write_counts(&writer, frame);
-    json_key(&writer, "total");
-    json_uint(&writer, frame->total);
-    json_key(&writer, "returned");
-    json_uint(&writer, frame->returned);
+    json_open(&writer, NULL, '{');
+    json_text(&writer, "schema", kinds[frame->kind].schema);
+    json_time(&writer, "generated_at", now_wall_ns);
+    json_open(&writer, "scan", '{');
+    json_uint(&writer, "sequence", frame->sequence);
+    json_uint(&writer, "age_ms", now_mono_ns > scanned_ns ? (now_mono_ns - scanned_ns) / ITEM_NS_PER_MS : 0);
+    json_uint(&writer, "interval_ms", frame->interval_ns / ITEM_NS_PER_MS);
+    json_close(&writer, '}');
+    write_counts(&writer, frame->counts);
+    json_uint(&writer, "total", frame->total);
+    json_uint(&writer, "returned", frame->returned);
     if (frame->more) {
         cursor_format(&frame->next, cursor);
-        json_key(&writer, "next");
-        json_text(&writer, cursor);
+        json_text(&writer, "next", cursor);
     }
     return json_finish(&writer, ret_text, ret_length); /* the object is ended by the body */
 }
 
-struct document_frame part_frame(enum document_kind kind, const struct snapshot *snapshot)
+static struct document_frame frame_of(enum document_kind kind, const struct snapshot *snapshot)
 {
     struct document_frame frame = {
         .kind = kind,
@@ -99,25 +78,23 @@ struct document_frame part_frame(enum document_kind kind, const struct snapshot 
     return frame;
 }
 
-void part_body_begin(struct json_writer *writer)
+/* A body goes on where the head stops: inside its object, after a value. */
+static void begin_body(struct json_writer *writer)
 {
     json_init(writer);
-    writer->depth = 1;
     writer->comma = true;
 }
 
-void part_end(struct json_writer *writer)
+/* Ends a document that was begun with an object. */
+static int finish(struct json_writer *writer, char **ret_text, size_t *ret_length)
 {
-    json_object_end(writer);
+    json_close(writer, '}');
     writer->comma = false;
-    json_raw(writer, "\n", 1);
-}
-
-int part_finish(struct json_writer *writer, char **ret_text, size_t *ret_length)
-{
-    part_end(writer);
+    json_line(writer);
     return json_finish(writer, ret_text, ret_length);
 }
+
+/* Lists of ids and of groups of ids */
 
 struct document_build {
     enum document_kind kind;
@@ -125,14 +102,13 @@ struct document_build {
     uint32_t trail_count;
     size_t next; /* item */
     bool in_list;
-    struct fragments *fragments; /* of the page's places */
     struct json_writer writer;
 };
 
 struct document_build *document_build_new(enum document_kind kind, struct page *page, uint32_t trail_count,
                                           struct document_frame *ret_frame)
 {
-    struct document_frame frame = part_frame(kind, page->snapshot);
+    struct document_frame frame = frame_of(kind, page->snapshot);
     struct document_build *build = calloc(1, sizeof(*build));
 
     if (build == NULL)
@@ -145,9 +121,7 @@ struct document_build *document_build_new(enum document_kind kind, struct page *
     build->kind = kind;
     build->trail_count = trail_count;
     build->page = page_ref(page);
-    if (page->count >= FRAGMENTS_WORTH)
-        build->fragments = fragments_new();
-    part_body_begin(&build->writer);
+    begin_body(&build->writer);
     return build;
 }
 
@@ -156,7 +130,6 @@ void document_build_free(struct document_build *build)
     if (build == NULL)
         return;
     json_done(&build->writer);
-    fragments_free(build->fragments);
     page_unref(build->page);
     free(build);
 }
@@ -167,24 +140,17 @@ static void build_first(struct document_build *build)
     struct json_writer *writer = &build->writer;
     const struct page *page = build->page;
 
-    if (page->locations != NULL) {
-        json_key(writer, "left_out");
-        json_uint(writer, page->locations->left_out_count);
-    }
+    if (page->locations != NULL)
+        json_uint(writer, "left_out", page->locations->left_out_count);
     if (page->roots != NULL)
-        part_uint(writer, "alone", page->roots->alone_count);
-    if (build->kind == DOCUMENT_THREAD) {
-        json_key(writer, "thread");
-        if (page->count == 0)
-            json_none(writer);
-        else
-            part_item(writer, &page->sightings[build->next++], build->trail_count, build->fragments);
-    }
+        json_uint(writer, "alone", page->roots->alone_count);
+    if (build->kind == DOCUMENT_THREAD && page->count == 0)
+        json_none(writer, "thread");
+    else if (build->kind == DOCUMENT_THREAD)
+        item_write(writer, "thread", &page->sightings[build->next++], build->trail_count);
     build->in_list = build->kind != DOCUMENT_THREAD || page->count > 1;
-    if (build->in_list) {
-        json_key(writer, kinds[build->kind].list);
-        json_array_begin(writer);
-    }
+    if (build->in_list)
+        json_open(writer, kinds[build->kind].list, '[');
 }
 
 static void build_item(struct document_build *build, size_t i)
@@ -194,11 +160,11 @@ static void build_item(struct document_build *build, size_t i)
 
     json_line(writer);
     if (page->locations != NULL)
-        part_group(writer, &page->locations->groups[page->first + i]);
+        item_write_location_group(writer, &page->locations->groups[page->first + i]);
     else if (page->roots != NULL)
-        part_root(writer, page->snapshot->waits, &page->roots->groups[page->first + i]);
+        item_write_root_group(writer, page->snapshot->waits, &page->roots->groups[page->first + i]);
     else
-        part_item(writer, &page->sightings[i], build->trail_count, build->fragments);
+        item_write(writer, NULL, &page->sightings[i], build->trail_count);
 }
 
 int document_build_step(struct document_build *build, size_t bytes, char **ret_text, size_t *ret_length)
@@ -214,8 +180,8 @@ int document_build_step(struct document_build *build, size_t bytes, char **ret_t
     if (build->next < page->count && !writer->failed)
         return 1;
     if (build->in_list)
-        json_array_end(writer);
-    return part_finish(writer, ret_text, ret_length);
+        json_close(writer, ']');
+    return finish(writer, ret_text, ret_length);
 }
 
 int document_page_body(enum document_kind kind, struct page *page, uint32_t trail_count,
@@ -226,4 +192,206 @@ int document_page_body(enum document_kind kind, struct page *page, uint32_t trai
 
     document_build_free(build);
     return status;
+}
+
+/* Rings: in the snapshot's order, by name. What stands in a ring that cannot be read is null. */
+
+static void write_refused(struct json_writer *writer, const struct rip_ring_info *info)
+{
+    json_open(writer, "refused", '{');
+#define X(field, text) json_uint(writer, text, info->field);
+    RING_REFUSAL_TABLE(X)
+#undef X
+    json_close(writer, '}');
+}
+
+static void write_processes(struct json_writer *writer, const struct ring_facts *ring)
+{
+    json_open(writer, "processes", '[');
+    for (size_t i = 0; i < ring->process_count; i++) {
+        json_open(writer, NULL, '{');
+        json_uint(writer, "index", ring->processes[i]->index);
+        item_write_process(writer, ring->processes[i]);
+        json_bool(writer, "dead", ring->processes[i]->dead);
+        json_close(writer, '}');
+    }
+    json_close(writer, ']');
+}
+
+static void write_ring(struct json_writer *writer, const struct ring_facts *ring)
+{
+    bool readable = ring->health == RING_READABLE;
+
+    json_line(writer);
+    json_open(writer, NULL, '{');
+    json_name(writer, "ring", ring->name);
+    json_name(writer, "directory", ring->directory);
+    json_text(writer, "health", ring_health_name(ring->health));
+    json_name(writer, "reason", ring->reason);
+    if (readable)
+        json_bool(writer, "dead", ring->dead);
+    else
+        json_none(writer, "dead");
+    json_bool(writer, "unlinked", ring->unlinked);
+    json_uint(writer, "uid", ring->uid);
+    json_uint(writer, "file_bytes", ring->file_bytes);
+    json_uint(writer, "capacity", readable ? ring->slot_capacity : JSON_UNKNOWN);
+    json_uint(writer, "live", readable ? ring->live_count : JSON_UNKNOWN);
+    json_uint(writer, "modules_dropped", readable ? ring->info.modules_dropped_count : JSON_UNKNOWN);
+    json_uint(writer, "registered", readable ? ring->info.registered_count : JSON_UNKNOWN);
+    if (readable)
+        write_refused(writer, &ring->info);
+    else
+        json_none(writer, "refused");
+    json_time(writer, "created_at", readable ? ring->info.created_wall_ns : 0);
+    write_processes(writer, ring);
+    json_close(writer, '}');
+}
+
+/* Users that hit a limit: why something of theirs is missing here or is reported late. */
+static void write_limited(struct json_writer *writer, const struct snapshot *snapshot)
+{
+    json_open(writer, "limited", '[');
+    for (size_t i = 0; i < snapshot->limited_count; i++) {
+        json_open(writer, NULL, '{');
+        json_uint(writer, "uid", snapshot->limited[i].uid);
+        json_text(writer, "limit", snapshot->limited[i].limit);
+        json_uint(writer, "refused", snapshot->limited[i].refused_count);
+        json_close(writer, '}');
+    }
+    json_close(writer, ']');
+}
+
+static bool has_process(const struct ring_facts *ring, uint32_t pid)
+{
+    for (size_t i = 0; i < ring->process_count; i++)
+        if (ring->processes[i]->pid == pid)
+            return true;
+    return false;
+}
+
+static bool ring_matches(const struct ring_facts *ring, const struct query *query)
+{
+    return (query->ring[0] == '\0' || (ring->name != NULL && strcmp(ring->name, query->ring) == 0)) &&
+           (query->pid == 0 || has_process(ring, query->pid));
+}
+
+/* A cursor names the last ring returned by its serial and, should that ring be gone, by its place. */
+static size_t first_index(const struct snapshot *snapshot, const struct query_cursor *after)
+{
+    if (!after->present)
+        return 0;
+    for (size_t i = 0; i < snapshot->ring_count; i++)
+        if (snapshot->rings[i].serial == after->ring)
+            return i + 1;
+    return after->slot;
+}
+
+int document_rings_body(const struct snapshot *snapshot, const struct query *query, struct document_frame *ret_frame,
+                        char **ret_text, size_t *ret_length)
+{
+    struct document_frame frame = frame_of(DOCUMENT_RINGS, snapshot);
+    size_t first = first_index(snapshot, &query->after);
+    struct json_writer writer;
+
+    begin_body(&writer);
+    write_limited(&writer, snapshot);
+    json_open(&writer, "rings", '[');
+    for (size_t i = 0; i < snapshot->ring_count; i++) {
+        const struct ring_facts *ring = &snapshot->rings[i];
+
+        if (!ring_matches(ring, query))
+            continue;
+        frame.total++;
+        if (i < first)
+            continue;
+        if (frame.returned == query->limit) {
+            frame.more = true;
+            continue;
+        }
+        write_ring(&writer, ring);
+        frame.returned++;
+        frame.next = (struct query_cursor){.present = true, .ring = ring->serial, .slot = (uint32_t)i};
+    }
+    json_close(&writer, ']');
+    *ret_frame = frame;
+    return finish(&writer, ret_text, ret_length);
+}
+
+/*
+ * Events: their texts, made when they happened. Before the list stands what is not in it: `oldest` and `newest` are the
+ * sequence numbers between which events are held, `forgotten` how many there were before them, `suppressed` the stalls
+ * that became no event.
+ */
+int document_events_body(const struct snapshot *snapshot, const struct event_page *page,
+                         struct document_frame *ret_frame, char **ret_text, size_t *ret_length)
+{
+    bool none_held = page->oldest_sequence > page->newest_sequence;
+    struct document_frame frame = frame_of(DOCUMENT_EVENTS, snapshot);
+    char epoch[EVENT_EPOCH_BYTES];
+    struct json_writer writer;
+
+    frame.total = page->total;
+    frame.returned = page->count;
+    frame.more = page->more;
+    if (page->count != 0)
+        frame.next = (struct query_cursor){.present = true, .sequence = page->events[page->count - 1]->sequence};
+    event_epoch_format(page->epoch, epoch);
+    begin_body(&writer);
+    json_text(&writer, "epoch", epoch);
+    json_uint(&writer, "oldest", none_held ? JSON_UNKNOWN : page->oldest_sequence);
+    json_uint(&writer, "newest", json_nonzero(page->newest_sequence));
+    json_uint(&writer, "forgotten", page->oldest_sequence - 1);
+    json_uint(&writer, "suppressed", page->suppressed_count);
+    json_open(&writer, "events", '[');
+    for (size_t i = 0; i < page->count; i++) {
+        json_line(&writer);
+        json_raw(&writer, NULL, page->events[i]->text, page->events[i]->text_bytes);
+    }
+    json_close(&writer, ']');
+    *ret_frame = frame;
+    return finish(&writer, ret_text, ret_length);
+}
+
+/* Documents that are no list */
+
+int document_version(char **ret_text, size_t *ret_length)
+{
+    struct json_writer writer;
+
+    json_init(&writer);
+    json_open(&writer, NULL, '{');
+    json_text(&writer, "schema", "ripd/version/1");
+    json_text(&writer, "version", RIP_VERSION);
+    json_text(&writer, "compiler", __VERSION__);
+    json_uint(&writer, "ring_format", RIP_FORMAT_VERSION);
+    return finish(&writer, ret_text, ret_length);
+}
+
+int document_health(const char *status, char **ret_text, size_t *ret_length)
+{
+    struct json_writer writer;
+
+    json_init(&writer);
+    json_open(&writer, NULL, '{');
+    json_text(&writer, "schema", "ripd/health/1");
+    json_text(&writer, "status", status);
+    return finish(&writer, ret_text, ret_length);
+}
+
+int document_problem(int status, const char *title, const char *detail, const char *parameter, char **ret_text,
+                     size_t *ret_length)
+{
+    struct json_writer writer;
+
+    json_init(&writer);
+    json_open(&writer, NULL, '{');
+    json_text(&writer, "type", "about:blank");
+    json_text(&writer, "title", title);
+    json_uint(&writer, "status", (uint64_t)status);
+    if (detail != NULL)
+        json_text(&writer, "detail", detail);
+    if (parameter != NULL)
+        json_text(&writer, "parameter", parameter);
+    return finish(&writer, ret_text, ret_length);
 }

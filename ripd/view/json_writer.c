@@ -1,32 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * json_writer.c - streaming JSON. Pure: it knows memory and bytes, nothing else.
- *
- * Guarantees
- *   A. Whatever bytes go in, what comes out is valid JSON in valid UTF-8, and no byte of it moves a terminal's cursor
- *      or the direction of its text: C0, DEL, C1, line separators and directional controls are escaped.
- *   B. A sequence that is not well-formed UTF-8 (overlong, surrogate, cut short, beyond U+10FFFF) or names a
- *      noncharacter becomes one U+FFFD for each maximal part, as the Unicode standard recommends.
- *   C. Every function either writes all of its text or, when memory is gone, nothing from there on.
- *   D. No number is one that parsers refuse: many have 64 bits with a sign (jansson, Go, Java), and give up the whole
- *      document for one that is larger. Nothing counts that far, but a ring can claim to: that is not known.
- */
+/* json_writer.c - streaming JSON. Pure: it knows memory and bytes, nothing else. */
 #include "view/json_writer.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define FIRST_CAPACITY_BYTES 1024u
 #define ESCAPE_BYTES 6u /* \u00XX */
 #define CODE_INVALID UINT32_MAX
-#define UINT_DIGITS 20u
+#define NUMBER_BYTES 32u
 
 static const char HEX_DIGITS[] = "0123456789abcdef";
-
-static const char DIGIT_PAIRS[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-                                  "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-                                  "8081828384858687888990919293949596979899";
 
 void json_init(struct json_writer *writer)
 {
@@ -61,84 +47,115 @@ static bool grow(struct json_writer *writer, size_t bytes)
     return true;
 }
 
-/* Where to write the next `bytes` bytes, one more for the terminator being there; NULL when memory is gone. */
-static inline char *reserve(struct json_writer *writer, size_t bytes)
+/* Writes what stands before a value; room is left for so many bytes more, and a terminator. NULL when memory is gone.
+ */
+static inline char *begin(struct json_writer *writer, const char *key, size_t bytes)
 {
-    if (writer->failed || (writer->capacity - writer->length <= bytes && !grow(writer, bytes + 1)))
+    size_t key_length = key == NULL ? 0 : strlen(key);
+    char *at;
+
+    if (writer->failed || bytes > SIZE_MAX / 2 ||
+        (writer->capacity - writer->length <= key_length + 4 + bytes && !grow(writer, key_length + 5 + bytes)))
         return NULL;
-    return writer->text + writer->length;
-}
-
-static inline void written(struct json_writer *writer, const char *end, bool comma)
-{
-    writer->length = (size_t)(end - writer->text);
-    writer->comma = comma;
-}
-
-static inline char *put_comma(const struct json_writer *writer, char *at)
-{
+    at = writer->text + writer->length;
     if (writer->comma)
         *at++ = ',';
+    if (key == NULL)
+        return at;
+    *at++ = '"';
+    at = mempcpy(at, key, key_length);
+    *at++ = '"';
+    *at++ = ':';
     return at;
 }
 
-static void put_bracket(struct json_writer *writer, char bracket, bool opens)
+static inline void end(struct json_writer *writer, const char *at, bool comma)
 {
-    char *at = reserve(writer, 2);
-
-    if (at == NULL)
-        return;
-    if (opens)
-        at = put_comma(writer, at);
-    *at++ = bracket;
-    writer->depth += opens ? 1u : UINT32_MAX;
-    written(writer, at, !opens);
+    writer->length = (size_t)(at - writer->text);
+    writer->comma = comma;
 }
 
-void json_object_begin(struct json_writer *writer)
+void json_raw(struct json_writer *writer, const char *key, const char *text, size_t length)
 {
-    put_bracket(writer, '{', true);
+    char *at = begin(writer, key, length);
+
+    if (at != NULL)
+        end(writer, mempcpy(at, text, length), true);
 }
 
-void json_object_end(struct json_writer *writer)
+void json_open(struct json_writer *writer, const char *key, char bracket)
 {
-    put_bracket(writer, '}', false);
+    json_raw(writer, key, &bracket, 1);
+    writer->comma = false;
 }
 
-void json_array_begin(struct json_writer *writer)
+void json_close(struct json_writer *writer, char bracket)
 {
-    put_bracket(writer, '[', true);
-}
-
-void json_array_end(struct json_writer *writer)
-{
-    put_bracket(writer, ']', false);
+    writer->comma = false;
+    json_raw(writer, NULL, &bracket, 1);
 }
 
 void json_line(struct json_writer *writer)
 {
-    char *at = reserve(writer, 2);
-
-    if (at == NULL)
-        return;
-    at = put_comma(writer, at);
-    *at++ = '\n';
-    written(writer, at, false);
+    json_raw(writer, NULL, "\n", 1);
+    writer->comma = false;
 }
 
-void json_key_text(struct json_writer *writer, const char *key, size_t length)
+void json_none(struct json_writer *writer, const char *key)
 {
-    char *at = reserve(writer, length + 4);
+    json_raw(writer, key, "null", 4);
+}
 
-    if (at == NULL)
+void json_bool(struct json_writer *writer, const char *key, bool value)
+{
+    json_raw(writer, key, value ? "true" : "false", value ? 4 : 5);
+}
+
+/* Digits before `end`, at least so many; returns the first. */
+static inline char *put_digits(char *end, uint64_t value, unsigned base, unsigned count_min)
+{
+    for (unsigned count = 0; value != 0 || count < count_min; count++, value /= base)
+        *--end = HEX_DIGITS[value % base];
+    return end;
+}
+
+void json_uint(struct json_writer *writer, const char *key, uint64_t value)
+{
+    char digits[NUMBER_BYTES], *end = digits + sizeof(digits), *first = put_digits(end, value, 10, 1);
+
+    if (value > INT64_MAX)
+        json_none(writer, key);
+    else
+        json_raw(writer, key, first, (size_t)(end - first));
+}
+
+void json_hex_number(struct json_writer *writer, const char *key, uint64_t value)
+{
+    char digits[NUMBER_BYTES], *end = digits + sizeof(digits), *first = put_digits(end - 1, value, 16, 1) - 3;
+
+    memcpy(first, "\"0x", 3);
+    end[-1] = '"';
+    json_raw(writer, key, first, (size_t)(end - first));
+}
+
+void json_time(struct json_writer *writer, const char *key, uint64_t wall_ns)
+{
+    time_t second = (time_t)(wall_ns / 1000000000); /* 64 bits of nanoseconds end in the year 2554 */
+    char text[] = "\"YYYY-MM-DDThh:mm:ss.mmmZ\"";
+    struct tm parts;
+
+    if (wall_ns == 0 || gmtime_r(&second, &parts) == NULL) {
+        json_none(writer, key);
         return;
-    at = put_comma(writer, at);
-    *at++ = '"';
-    memcpy(at, key, length);
-    at += length;
-    *at++ = '"';
-    *at++ = ':';
-    written(writer, at, false);
+    }
+    put_digits(text + 5, (uint64_t)parts.tm_year + 1900, 10, 4);
+    put_digits(text + 8, (uint64_t)parts.tm_mon + 1, 10, 2);
+    put_digits(text + 11, (uint64_t)parts.tm_mday, 10, 2);
+    put_digits(text + 14, (uint64_t)parts.tm_hour, 10, 2);
+    put_digits(text + 17, (uint64_t)parts.tm_min, 10, 2);
+    put_digits(text + 20, (uint64_t)parts.tm_sec, 10, 2);
+    put_digits(text + 24, wall_ns / 1000000 % 1000, 10, 3);
+    json_raw(writer, key, text, sizeof(text) - 1);
 }
 
 /* Bytes that can be copied as they are: printable ASCII but for quote and backslash. */
@@ -147,41 +164,6 @@ static const bool plain[256] = {
     [0x23 ... 0x5b] = true,
     [0x5d ... 0x7e] = true,
 };
-
-#define EACH_BYTE(value) (UINT64_C(0x0101010101010101) * (value))
-
-/* The top bit of some byte is set if one of the eight is zero. */
-static inline uint64_t has_zero(uint64_t bytes)
-{
-    return (bytes - EACH_BYTE(0x01)) & ~bytes & EACH_BYTE(0x80);
-}
-
-static inline bool all_plain(uint64_t bytes)
-{
-    uint64_t below_blank = (bytes - EACH_BYTE(0x20)) & ~bytes & EACH_BYTE(0x80);
-    uint64_t special =
-        has_zero(bytes ^ EACH_BYTE('"')) | has_zero(bytes ^ EACH_BYTE('\\')) | has_zero(bytes ^ EACH_BYTE(0x7f));
-
-    return (below_blank | special | (bytes & EACH_BYTE(0x80))) == 0;
-}
-
-/* Copies the longest prefix that is plain, and at most length bytes. Returns how many. */
-static inline size_t copy_plain(char *at, const unsigned char *bytes, size_t length)
-{
-    size_t i = 0;
-
-    for (; length - i >= 8; i += 8) {
-        uint64_t eight;
-
-        memcpy(&eight, bytes + i, 8);
-        if (!all_plain(eight))
-            break;
-        memcpy(at + i, &eight, 8);
-    }
-    for (; i < length && plain[bytes[i]]; i++)
-        at[i] = (char)bytes[i];
-    return i;
-}
 
 struct utf8_lead {
     size_t continuation_count;
@@ -283,257 +265,75 @@ static size_t put_special(char **at, const unsigned char *bytes, size_t length, 
     return taken;
 }
 
-bool json_bytes(struct json_writer *writer, const void *bytes, size_t length)
+/* True if anything was replaced, or escaped as a control character. */
+static bool put_string(struct json_writer *writer, const char *key, const unsigned char *bytes, size_t length)
 {
-    const unsigned char *from = bytes;
+    char *at = length > SIZE_MAX / 8 ? NULL : begin(writer, key, ESCAPE_BYTES * length + 2);
     bool changed = false;
     size_t done = 0;
-    char *at;
 
-    if (length > SIZE_MAX / 8) {
+    if (at == NULL) {
         writer->failed = true;
         return false;
     }
-    at = reserve(writer, ESCAPE_BYTES * length + 3);
-    if (at == NULL)
-        return false;
-    at = put_comma(writer, at);
     *at++ = '"';
-    for (;;) {
-        size_t count = copy_plain(at, from + done, length - done);
-
-        at += count;
-        done += count;
-        if (done == length)
-            break;
-        done += put_special(&at, from + done, length - done, &changed);
+    while (done < length) {
+        if (plain[bytes[done]])
+            *at++ = (char)bytes[done++];
+        else
+            done += put_special(&at, bytes + done, length - done, &changed);
     }
     *at++ = '"';
-    written(writer, at, true);
+    end(writer, at, true);
     return changed;
 }
 
-void json_text(struct json_writer *writer, const char *text)
-{
-    json_bytes(writer, text, strlen(text));
-}
-
-void json_hex(struct json_writer *writer, const void *bytes, size_t length)
+void json_bytes(struct json_writer *writer, const char *key, const void *bytes, size_t length)
 {
     const unsigned char *from = bytes;
-    char *at = length > SIZE_MAX / 8 ? NULL : reserve(writer, 2 * length + 3);
+    char *at;
 
+    if (!put_string(writer, key, from, length) || key == NULL)
+        return;
+    at = begin(writer, key, 4 + 2 * length + 2);
     if (at == NULL)
         return;
-    at = put_comma(writer, at);
-    *at++ = '"';
+    at = mempcpy(at - 2, "_hex\":\"", 7); /* over the quote and colon behind the key */
     for (size_t i = 0; i < length; i++) {
         *at++ = HEX_DIGITS[from[i] >> 4];
         *at++ = HEX_DIGITS[from[i] & 0xf];
     }
     *at++ = '"';
-    written(writer, at, true);
+    end(writer, at, true);
 }
 
-static inline size_t digit_count(uint64_t value)
+void json_name(struct json_writer *writer, const char *key, const char *text)
 {
-    size_t count = 1;
-
-    for (; value >= 10000; value /= 10000)
-        count += 4;
-    return count + (value >= 10) + (value >= 100) + (value >= 1000);
-}
-
-static inline char *put_uint(char *at, uint64_t value)
-{
-    char *end = at + digit_count(value);
-    char *first = end;
-
-    while (value >= 100) {
-        first -= 2;
-        memcpy(first, DIGIT_PAIRS + 2 * (value % 100), 2);
-        value /= 100;
-    }
-    if (value >= 10)
-        memcpy(first - 2, DIGIT_PAIRS + 2 * value, 2);
+    if (text == NULL)
+        json_none(writer, key);
     else
-        first[-1] = (char)('0' + value);
-    return end;
+        json_bytes(writer, key, text, strlen(text));
 }
 
-/* At most UINT_DIGITS bytes. */
-static inline char *put_number(char *at, uint64_t value)
+void json_text(struct json_writer *writer, const char *key, const char *text)
 {
-    return value <= INT64_MAX ? put_uint(at, value) : mempcpy(at, "null", 4);
-}
-
-void json_uint(struct json_writer *writer, uint64_t value)
-{
-    char *at = reserve(writer, 1 + UINT_DIGITS);
-
-    if (at == NULL)
-        return;
-    at = put_number(put_comma(writer, at), value);
-    written(writer, at, true);
-}
-
-void json_hex_number(struct json_writer *writer, uint64_t value)
-{
-    char *at = reserve(writer, 1 + 2 + 2 + 16);
-    int shift = 60;
-
-    if (at == NULL)
-        return;
-    at = put_comma(writer, at);
-    *at++ = '"';
-    *at++ = '0';
-    *at++ = 'x';
-    while (shift > 0 && value >> shift == 0)
-        shift -= 4;
-    for (; shift >= 0; shift -= 4)
-        *at++ = HEX_DIGITS[value >> shift & 0xf];
-    *at++ = '"';
-    written(writer, at, true);
-}
-
-static void put_word(struct json_writer *writer, const char *word, size_t length)
-{
-    char *at = reserve(writer, 1 + length);
-
-    if (at == NULL)
-        return;
-    at = put_comma(writer, at);
-    memcpy(at, word, length);
-    written(writer, at + length, true);
-}
-
-void json_bool(struct json_writer *writer, bool value)
-{
-    if (value)
-        put_word(writer, "true", 4);
+    if (text == NULL)
+        json_none(writer, key);
     else
-        put_word(writer, "false", 5);
-}
-
-void json_none(struct json_writer *writer)
-{
-    put_word(writer, "null", 4);
-}
-
-void json_raw(struct json_writer *writer, const char *text, size_t length)
-{
-    put_word(writer, text, length);
-}
-
-void json_object_raw(struct json_writer *writer, const char *key, uint64_t value, const char *members, size_t length)
-{
-    size_t key_length = strlen(key);
-    char *at = length > SIZE_MAX / 8 ? NULL : reserve(writer, key_length + UINT_DIGITS + length + 7);
-
-    if (at == NULL)
-        return;
-    at = put_comma(writer, at);
-    *at++ = '{';
-    *at++ = '"';
-    memcpy(at, key, key_length);
-    at += key_length;
-    *at++ = '"';
-    *at++ = ':';
-    at = put_number(at, value);
-    *at++ = ',';
-    memcpy(at, members, length);
-    at += length;
-    *at++ = '}';
-    written(writer, at, true);
-}
-
-struct civil_date {
-    unsigned year;
-    unsigned month;
-    unsigned day;
-};
-
-/* Days since 1970-01-01 into a date of the Gregorian calendar, counting years from March. */
-static struct civil_date civil_date(uint64_t days_since_1970)
-{
-    uint64_t days = days_since_1970 + 719468; /* since 0000-03-01 */
-    uint64_t era = days / 146097;
-    uint64_t day_of_era = days % 146097;
-    uint64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    uint64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    uint64_t month_from_march = (5 * day_of_year + 2) / 153;
-    unsigned month = (unsigned)(month_from_march < 10 ? month_from_march + 3 : month_from_march - 9);
-
-    return (struct civil_date){
-        .year = (unsigned)(era * 400 + year_of_era) + (month <= 2 ? 1u : 0u),
-        .month = month,
-        .day = (unsigned)(day_of_year - (153 * month_from_march + 2) / 5 + 1),
-    };
-}
-
-static char *put_pair(char *at, unsigned value, char after)
-{
-    memcpy(at, DIGIT_PAIRS + 2 * (value % 100), 2);
-    at[2] = after;
-    return at + 3;
-}
-
-void json_time(struct json_writer *writer, uint64_t wall_ns)
-{
-    unsigned ms = (unsigned)(wall_ns / 1000000 % 1000);
-    uint64_t seconds = wall_ns / 1000000000; /* 64 bits of nanoseconds end in the year 2554 */
-    unsigned second_of_day = (unsigned)(seconds % 86400);
-    struct civil_date date = civil_date(seconds / 86400);
-    char *at = reserve(writer, 1 + 2 + 24);
-
-    if (at == NULL)
-        return;
-    at = put_comma(writer, at);
-    *at++ = '"';
-    memcpy(at, DIGIT_PAIRS + 2 * (date.year / 100), 2);
-    at = put_pair(at + 2, date.year % 100, '-');
-    at = put_pair(at, date.month, '-');
-    at = put_pair(at, date.day, 'T');
-    at = put_pair(at, second_of_day / 3600, ':');
-    at = put_pair(at, second_of_day / 60 % 60, ':');
-    at = put_pair(at, second_of_day % 60, '.');
-    *at++ = (char)('0' + ms / 100);
-    at = put_pair(at, ms % 100, 'Z');
-    *at++ = '"';
-    written(writer, at, true);
-}
-
-void json_reserve(struct json_writer *writer, size_t bytes)
-{
-    (void)reserve(writer, bytes);
-}
-
-void json_give(struct json_writer *writer, char *text, size_t length, size_t capacity)
-{
-    writer->text = text;
-    writer->length = length;
-    writer->capacity = capacity;
-}
-
-int json_take(struct json_writer *writer, char **ret_text, size_t *ret_length)
-{
-    struct json_writer rest = {.depth = writer->depth, .comma = writer->comma};
-    int status = json_finish(writer, ret_text, ret_length);
-
-    *writer = rest;
-    writer->failed = status < 0;
-    return status;
+        (void)put_string(writer, key, (const unsigned char *)text, strlen(text));
 }
 
 int json_finish(struct json_writer *writer, char **ret_text, size_t *ret_length)
 {
-    if (reserve(writer, 0) == NULL) {
+    char *text;
+
+    if (writer->failed || (text = realloc(writer->text, writer->length + 1)) == NULL) {
         json_done(writer);
         return -ENOMEM;
     }
-    writer->text[writer->length] = '\0';
-    *ret_text = writer->text;
+    text[writer->length] = '\0';
+    *ret_text = text;
     *ret_length = writer->length;
-    memset(writer, 0, sizeof(*writer));
+    json_init(writer);
     return 0;
 }

@@ -1,18 +1,83 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metrics.c - the table of metrics, and from what each is read. Pure; guarantees in the header.
+ * metrics.c - the table of metrics, from what each is read, and the Prometheus text format, version 0.0.4. Pure.
+ *
+ * What stands in a ring is a claim: sums stop at the greatest number, and a share is at most 1. Of a ring that cannot
+ * be read only that it is there is counted.
  */
 #include "view/metrics.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cases/event_kind.h"
-#include "view/metrics_parts.h"
 
-static void put_value(struct metrics_text *text, const struct metric *metric, uint64_t value)
+#define MILLION UINT64_C(1000000)
+#define NUMBER_BYTES 32u
+
+struct metrics_text {
+    char *text; /* terminated */
+    size_t length;
+    bool full; /* something did not fit */
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct metrics_text *text, const char *format, ...)
 {
-    metrics_text_sample(text, metric->name, "", NULL, 0, value, metric->unit);
+    size_t room = METRICS_BYTES_MAX - text->length;
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(text->text + text->length, room, format, arguments);
+    va_end(arguments);
+    text->full |= length < 0 || (size_t)length >= room;
+    if (!text->full)
+        text->length += (size_t)length;
+}
+
+/* Exact, whatever the locale: no value goes through a floating-point number. */
+static void format_number(char ret_text[NUMBER_BYTES], uint64_t value, enum metric_unit unit)
+{
+    int digits = (int)unit;
+    uint64_t whole, fraction, scale = 1;
+
+    for (int i = 0; i < digits; i++)
+        scale *= 10;
+    whole = value / scale;
+    fraction = value % scale;
+    while (digits > 0 && fraction % 10 == 0) {
+        fraction /= 10;
+        digits--;
+    }
+    if (digits == 0)
+        snprintf(ret_text, NUMBER_BYTES, "%" PRIu64, whole);
+    else
+        snprintf(ret_text, NUMBER_BYTES, "%" PRIu64 ".%0*" PRIu64, whole, digits, fraction);
+}
+
+/* A sample of a label, or of none: NULL. Values of labels are words of tables, which need no escapes. */
+static void put_sample(struct metrics_text *text, const struct metric *metric, const char *label, uint64_t value)
+{
+    char number[NUMBER_BYTES];
+
+    format_number(number, value, metric->unit);
+    if (label == NULL)
+        put(text, "%s %s\n", metric->name, number);
+    else
+        put(text, "%s{%s=\"%s\"} %s\n", metric->name, metric->labels, label, number);
+}
+
+/* The number at an offset in a value. */
+static uint64_t field_of(const void *value, size_t offset)
+{
+    uint64_t number;
+
+    memcpy(&number, (const char *)value + offset, sizeof(number));
+    return number;
 }
 
 /* Before the first scan nothing has been counted: that is known, while what only a scan sees is not. */
@@ -23,77 +88,65 @@ static const struct health *counted(const struct metrics_input *input)
     return input->snapshot != NULL ? &input->snapshot->health : &nothing;
 }
 
+static void put_field(struct metrics_text *text, const struct metric *metric, const void *value)
+{
+    if (value != NULL)
+        put_sample(text, metric, NULL, field_of(value, metric->field));
+}
+
 static void write_health(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
 {
-    if (input->snapshot != NULL || metric->type == METRIC_COUNTER)
-        put_value(text, metric, metric_field(counted(input), metric->field));
+    put_field(text, metric, input->snapshot != NULL || metric->type == METRIC_COUNTER ? counted(input) : NULL);
 }
 
 static void write_snapshot(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
 {
-    if (input->snapshot != NULL)
-        put_value(text, metric, metric_field(input->snapshot, metric->field));
+    put_field(text, metric, input->snapshot);
 }
 
 static void write_http(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
 {
-    if (input->http != NULL)
-        put_value(text, metric, metric_field(input->http, metric->field));
+    put_field(text, metric, input->http);
 }
 
 static void write_process(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
 {
-    if (input->process != NULL)
-        put_value(text, metric, metric_field(input->process, metric->field));
+    put_field(text, metric, input->process);
 }
 
 static void write_build(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
 {
-    char format[METRIC_NUMBER_BYTES];
-    const struct metric_label labels[] = {{"version", RIP_VERSION}, {"ring_format", format}};
-
     (void)input;
-    metrics_text_number(format, RIP_FORMAT_VERSION, METRIC_COUNT);
-    metrics_text_sample(text, metric->name, "", labels, 2, 1, metric->unit);
+    put(text, "%s{version=\"%s\",ring_format=\"%u\"} 1\n", metric->name, RIP_VERSION, RIP_FORMAT_VERSION);
 }
 
 static void write_start(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
 {
     if (input->snapshot != NULL && input->snapshot->health.started_wall_ns != 0)
-        put_value(text, metric, input->snapshot->health.started_wall_ns);
+        put_sample(text, metric, NULL, input->snapshot->health.started_wall_ns);
 }
 
 static void write_age(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
 {
-    uint64_t scanned_ns;
+    uint64_t scanned_ns = input->snapshot == NULL ? 0 : input->snapshot->scanned_mono_ns;
 
-    if (input->snapshot == NULL)
-        return;
-    scanned_ns = input->snapshot->scanned_mono_ns;
-    put_value(text, metric, input->now_mono_ns > scanned_ns ? input->now_mono_ns - scanned_ns : 0);
+    if (input->snapshot != NULL)
+        put_sample(text, metric, NULL, input->now_mono_ns > scanned_ns ? input->now_mono_ns - scanned_ns : 0);
 }
 
 static void write_states(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
 {
-    for (int i = 0; input->snapshot != NULL && i < ID_STATE_COUNT; i++) {
-        const struct metric_label label = {metric->labels, id_state_name((enum id_state)i)};
-
-        metrics_text_sample(text, metric->name, "", &label, 1, input->snapshot->counts[i], metric->unit);
-    }
+    for (int i = 0; input->snapshot != NULL && i < ID_STATE_COUNT; i++)
+        put_sample(text, metric, id_state_name((enum id_state)i), input->snapshot->counts[i]);
 }
 
 static void put_causes(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input,
                        bool of_stops)
 {
-    for (int i = 0; input->snapshot != NULL && i < CAUSE_COUNT; i++) {
-        const char *name = i == CAUSE_NONE ? METRIC_CAUSE_NONE : id_cause_name((enum id_cause)i);
-        const struct metric_label label = {metric->labels, name};
-
+    for (int i = 0; input->snapshot != NULL && i < CAUSE_COUNT; i++)
         if (id_cause_stops((enum id_cause)i) == of_stops)
-            metrics_text_sample(text, metric->name, "", &label, 1,
-                                metric_field(&input->snapshot->health, metric->field + (size_t)i * sizeof(uint64_t)),
-                                metric->unit);
-    }
+            put_sample(text, metric, i == CAUSE_NONE ? METRIC_CAUSE_NONE : id_cause_name((enum id_cause)i),
+                       field_of(&input->snapshot->health, metric->field + (size_t)i * sizeof(uint64_t)));
 }
 
 static void write_stall_causes(struct metrics_text *text, const struct metric *metric,
@@ -109,13 +162,8 @@ static void write_stop_causes(struct metrics_text *text, const struct metric *me
 
 static void write_events(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
 {
-    const struct health *health = counted(input);
-
-    for (int i = 0; i < EVENT_KIND_COUNT; i++) {
-        const struct metric_label label = {metric->labels, event_kind_name((enum event_kind)i)};
-
-        metrics_text_sample(text, metric->name, "", &label, 1, health->event_counts[i], metric->unit);
-    }
+    for (int i = 0; i < EVENT_KIND_COUNT; i++)
+        put_sample(text, metric, event_kind_name((enum event_kind)i), counted(input)->event_counts[i]);
 }
 
 static void write_limits(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
@@ -123,100 +171,143 @@ static void write_limits(struct metrics_text *text, const struct metric *metric,
 #define X(name, label, meaning) label,
     static const char *const names[] = {HEALTH_LIMIT_TABLE(X)};
 #undef X
-    const struct health *health = counted(input);
 
-    for (int i = 0; i < HEALTH_LIMIT_COUNT; i++) {
-        const struct metric_label label = {metric->labels, names[i]};
-        uint64_t count = health->limit_counts[i] + (input->http != NULL ? input->http->limit_counts[i] : 0);
-
-        metrics_text_sample(text, metric->name, "", &label, 1, count, metric->unit);
-    }
+    for (int i = 0; i < HEALTH_LIMIT_COUNT; i++)
+        put_sample(text, metric, names[i],
+                   counted(input)->limit_counts[i] + (input->http != NULL ? input->http->limit_counts[i] : 0));
 }
 
 static void write_durations(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
 {
     static const uint64_t ends_us[] = HEALTH_SCAN_BUCKETS_US;
     const struct health *health = counted(input);
+    char number[NUMBER_BYTES];
     uint64_t count = 0;
 
     for (size_t i = 0; i <= HEALTH_SCAN_BUCKET_COUNT; i++) {
-        char end[METRIC_NUMBER_BYTES] = "+Inf";
-        const struct metric_label label = {"le", end};
-
         if (i < HEALTH_SCAN_BUCKET_COUNT)
-            metrics_text_number(end, ends_us[i], METRIC_SECONDS_OF_US);
+            format_number(number, ends_us[i], METRIC_SECONDS_OF_US);
         count += health->scan_buckets[i];
-        metrics_text_sample(text, metric->name, "_bucket", &label, 1, count, METRIC_COUNT);
+        put(text, "%s_bucket{le=\"%s\"} %" PRIu64 "\n", metric->name, i < HEALTH_SCAN_BUCKET_COUNT ? number : "+Inf",
+            count);
     }
-    metrics_text_sample(text, metric->name, "_sum", NULL, 0, health->scan_total_ns, metric->unit);
-    metrics_text_sample(text, metric->name, "_count", NULL, 0, count, METRIC_COUNT);
+    format_number(number, health->scan_total_ns, metric->unit);
+    put(text, "%s_sum %s\n%s_count %" PRIu64 "\n", metric->name, number, metric->name, count);
 }
 
-/* A counter whose label has few values: each with its field. */
-struct labelled_field {
-    const char *value;
+/* Counters whose label has few values: each with its field. */
+enum { PARTS_SYMBOLS, PARTS_SYMBOLIZER_FAILURES, PARTS_PROBE_FAILURES, PARTS_PROGRAMS };
+
+static const struct {
+    const char *label;
     size_t field;
+} parts[][3] = {
+    [PARTS_SYMBOLS] = {{"named", offsetof(struct health, names_found_count)},
+                       {"unnamed", offsetof(struct health, names_missing_count)},
+                       {"refused", offsetof(struct health, names_refused_count)}},
+    [PARTS_SYMBOLIZER_FAILURES] = {{"died", offsetof(struct health, symbolizer_died_count)},
+                                   {"hung", offsetof(struct health, symbolizer_hung_count)}},
+    [PARTS_PROBE_FAILURES] = {{"died", offsetof(struct health, probe_died_count)},
+                              {"hung", offsetof(struct health, probe_hung_count)}},
+    [PARTS_PROGRAMS] = {{"opened", offsetof(struct health, program_opened_count)},
+                        {"refused", offsetof(struct health, program_refused_count)},
+                        {"missed", offsetof(struct health, program_missed_count)}},
 };
 
-static void put_labelled(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input,
-                         const struct labelled_field *fields, size_t count)
+static void write_parts(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct metric_label label = {metric->labels, fields[i].value};
+    for (size_t i = 0; i < 3 && parts[metric->field][i].label != NULL; i++)
+        put_sample(text, metric, parts[metric->field][i].label,
+                   field_of(counted(input), parts[metric->field][i].field));
+}
 
-        metrics_text_sample(text, metric->name, "", &label, 1, metric_field(counted(input), fields[i].field),
-                            metric->unit);
+static void write_rings(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    uint64_t counts[RING_HEALTH_COUNT] = {0};
+
+    for (size_t i = 0; input->snapshot != NULL && i < input->snapshot->ring_count; i++)
+        counts[input->snapshot->rings[i].health]++;
+    for (int i = 0; input->snapshot != NULL && i < RING_HEALTH_COUNT; i++)
+        put_sample(text, metric, ring_health_name((enum ring_health)i), counts[i]);
+}
+
+/* Adds up, or takes the largest, of what each readable ring has; its value stops at UINT64_MAX. */
+static void put_of_rings(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input,
+                         const char *label, uint64_t (*value_of)(const struct ring_facts *ring, size_t field),
+                         size_t field, bool largest)
+{
+    uint64_t result = 0;
+
+    if (input->snapshot == NULL)
+        return;
+    for (size_t i = 0; i < input->snapshot->ring_count; i++) {
+        const struct ring_facts *ring = &input->snapshot->rings[i];
+        uint64_t value = ring->health == RING_READABLE ? value_of(ring, field) : 0;
+
+        if (largest)
+            result = value > result ? value : result;
+        else
+            result = result > UINT64_MAX - value ? UINT64_MAX : result + value;
     }
+    put_sample(text, metric, label, result);
 }
 
-static void write_symbols(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static uint64_t is_dead(const struct ring_facts *ring, size_t field)
 {
-    static const struct labelled_field fields[] = {
-        {"named", offsetof(struct health, names_found_count)},
-        {"unnamed", offsetof(struct health, names_missing_count)},
-        {"refused", offsetof(struct health, names_refused_count)},
-    };
-
-    put_labelled(text, metric, input, fields, sizeof(fields) / sizeof(fields[0]));
+    (void)field;
+    return ring->dead;
 }
 
-static void write_symbolizer_failures(struct metrics_text *text, const struct metric *metric,
-                                      const struct metrics_input *input)
+static uint64_t living_processes(const struct ring_facts *ring, size_t field)
 {
-    static const struct labelled_field fields[] = {
-        {"died", offsetof(struct health, symbolizer_died_count)},
-        {"hung", offsetof(struct health, symbolizer_hung_count)},
-    };
+    uint64_t count = 0;
 
-    put_labelled(text, metric, input, fields, sizeof(fields) / sizeof(fields[0]));
+    (void)field;
+    for (size_t i = 0; i < ring->process_count; i++)
+        count += !ring->processes[i]->dead;
+    return count;
 }
 
-static void write_probe_failures(struct metrics_text *text, const struct metric *metric,
-                                 const struct metrics_input *input)
+static uint64_t fill(const struct ring_facts *ring, size_t field)
 {
-    static const struct labelled_field fields[] = {
-        {"died", offsetof(struct health, probe_died_count)},
-        {"hung", offsetof(struct health, probe_hung_count)},
-    };
-
-    put_labelled(text, metric, input, fields, sizeof(fields) / sizeof(fields[0]));
+    (void)field;
+    if (ring->dead || ring->slot_capacity == 0)
+        return 0;
+    return ring->live_count >= ring->slot_capacity ? MILLION : ring->live_count * MILLION / ring->slot_capacity;
 }
 
-static void write_programs(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static uint64_t refused(const struct ring_facts *ring, size_t field)
 {
-    static const struct labelled_field fields[] = {
-        {"opened", offsetof(struct health, program_opened_count)},
-        {"refused", offsetof(struct health, program_refused_count)},
-        {"missed", offsetof(struct health, program_missed_count)},
-    };
+    return field_of(&ring->info, field);
+}
 
-    put_labelled(text, metric, input, fields, sizeof(fields) / sizeof(fields[0]));
+static void write_dead_rings(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    put_of_rings(text, metric, input, NULL, is_dead, 0, false);
+}
+
+static void write_processes(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    put_of_rings(text, metric, input, NULL, living_processes, 0, false);
+}
+
+static void write_fill(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+    put_of_rings(text, metric, input, NULL, fill, 0, true);
+}
+
+static void write_refused(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+{
+#define X(field, label) put_of_rings(text, metric, input, label, refused, offsetof(struct rip_ring_info, field), false);
+    RING_REFUSAL_TABLE(X)
+#undef X
 }
 
 #define COUNTER(name) name, METRIC_COUNTER, METRIC_COUNT
 #define GAUGE(name) name, METRIC_GAUGE, METRIC_COUNT
 #define SECONDS(name) name, METRIC_GAUGE, METRIC_SECONDS_OF_NS
 #define OF_HEALTH(field) write_health, offsetof(struct health, field)
+#define OF_PARTS(name) write_parts, PARTS_##name
 #define OF_HTTP(field) write_http, offsetof(struct health_http, field)
 #define OF_PROCESS(field) write_process, offsetof(struct health_process, field)
 
@@ -234,16 +325,16 @@ const struct metric metrics[] = {
      write_stop_causes, offsetof(struct health, stopped_by_cause)},
 
     {GAUGE("ripd_rings"), "health", "Rings found, by whether they can be read; unreadable ones are listed in /rings.",
-     metrics_write_rings, 0},
-    {GAUGE("ripd_rings_dead"), "", "Readable rings none of whose processes lives.", metrics_write_dead_rings, 0},
+     write_rings, 0},
+    {GAUGE("ripd_rings_dead"), "", "Readable rings none of whose processes lives.", write_dead_rings, 0},
     {GAUGE("ripd_ring_processes"), "", "Living processes in readable rings, once for each ring that they are in.",
-     metrics_write_processes, 0},
+     write_processes, 0},
     {"ripd_ring_fill_ratio", METRIC_GAUGE, METRIC_RATIO_OF_MILLIONTHS, "",
      "Share of its slots that the fullest ring with a living process has in use; at 1 it refuses registrations.",
-     metrics_write_fill, 0},
+     write_fill, 0},
     {GAUGE("ripd_refused_registrations"), "reason",
      "Registrations refused by the rings that are there now, for want of what; such threads are not traced.",
-     metrics_write_refused, 0},
+     write_refused, 0},
     {COUNTER("ripd_rings_damaged_total"), "", "Rings found damaged.", OF_HEALTH(damaged_ring_count)},
 
     {COUNTER("ripd_scans_total"), "", "Scans completed.", OF_HEALTH(scan_count)},
@@ -268,25 +359,25 @@ const struct metric metrics[] = {
     {COUNTER("ripd_hook_timeouts_total"), "", "Times that it was ended because it took too long.",
      OF_HEALTH(hook_timeout_count)},
     {COUNTER("ripd_symbols_total"), "result", "Places that were asked about: named, nothing known of them, not asked.",
-     write_symbols, 0},
+     OF_PARTS(SYMBOLS)},
     {GAUGE("ripd_symbols_memory_bytes"), "", "Memory of the names of places that are kept.", OF_HEALTH(names_bytes)},
     {GAUGE("ripd_symbols_memory_max_bytes"), "", "How much it may be; then other places stay without names.",
      OF_HEALTH(names_bytes_max)},
     {COUNTER("ripd_symbolizer_starts_total"), "", "Symbolizers started.", OF_HEALTH(symbolizer_start_count)},
     {COUNTER("ripd_symbolizer_failures_total"), "reason",
      "Symbolizers that ended, answered nonsense, or did not answer in time and were ended.",
-     write_symbolizer_failures, 0},
+     OF_PARTS(SYMBOLIZER_FAILURES)},
     {COUNTER("ripd_probe_starts_total"), "", "Processes started that read what threads wait for, or open programs.",
      OF_HEALTH(probe_start_count)},
     {COUNTER("ripd_probe_failures_total"), "reason",
      "Of these, those that ended, answered nonsense, or did not answer in time and were ended.",
-     write_probe_failures, 0},
+     OF_PARTS(PROBE_FAILURES)},
     {GAUGE("ripd_probe_ended"), "",
      "1 once ripd-probe itself has ended: what threads wait for stays unknown until ripd is restarted.",
      OF_HEALTH(probe_ended)},
     {COUNTER("ripd_probe_programs_total"), "result",
      "Programs that ripd could not open and ripd-probe was asked for: opened, refused, not answered or not asked for.",
-     write_programs, 0},
+     OF_PARTS(PROGRAMS)},
     {COUNTER("ripd_reloads_total"), "", "Times that the configuration was read anew.", OF_HEALTH(reload_count)},
     {COUNTER("ripd_reload_failures_total"), "", "Times that it could not be, and the old one went on.",
      OF_HEALTH(reload_failure_count)},
@@ -334,21 +425,22 @@ const char *metric_type_name(enum metric_type type)
 
 int metrics_render(const struct metrics_input *input, char **ret_text, size_t *ret_length)
 {
-    struct metrics_text text = {.text = malloc(METRICS_BYTES_MAX), .capacity = METRICS_BYTES_MAX};
+    struct metrics_text text = {.text = malloc(METRICS_BYTES_MAX)};
 
     if (text.text == NULL)
         return -ENOMEM;
-    text.text[0] = '\0';
     for (size_t i = 0; i < metrics_count; i++) {
         const struct metric *metric = &metrics[i];
         size_t family = text.length, samples;
 
-        metrics_text_family(&text, metric->name, metric_type_name(metric->type), metric->help);
+        put(&text, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name,
+            metric_type_name(metric->type));
         samples = text.length;
         metric->put(&text, metric, input);
         if (text.length == samples)
-            metrics_text_cut(&text, family);
+            text.length = family;
     }
+    text.text[text.length] = '\0';
     if (text.full) {
         free(text.text);
         return -ENOBUFS;

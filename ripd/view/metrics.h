@@ -18,7 +18,6 @@
 
 #include "cases/health.h"
 #include "cases/snapshot.h"
-#include "view/metrics_text.h"
 
 #define METRICS_BYTES_MAX 32768u
 #define METRIC_CAUSE_NONE "unexamined" /* of stalls whose cause has not been looked for yet */
@@ -31,9 +30,18 @@ struct metrics_input {
     uint64_t now_mono_ns;
 };
 
+/* How many digits of a number lie behind the decimal point. */
+enum metric_unit {
+    METRIC_COUNT = 0,
+    METRIC_SECONDS_OF_US = 6,
+    METRIC_RATIO_OF_MILLIONTHS = 6,
+    METRIC_SECONDS_OF_NS = 9
+};
+
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
 struct metric;
+struct metrics_text;
 typedef void metric_writer(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input);
 
 struct metric {
@@ -43,7 +51,7 @@ struct metric {
     const char *labels; /* names, separated by ", "; "" = none */
     const char *help;
     metric_writer *put; /* its samples; nothing where they are not known */
-    size_t field;       /* of what a plain writer shows: its offset in the value that the writer knows */
+    size_t field;       /* which part of what the writer knows */
 };
 
 /* The table, for the manual page. */

@@ -5,6 +5,13 @@
  * A query is NAME=VALUE pieces joined by '&'. Both sides are percent-encoded, and '+' is a space, as HTML forms and
  * every URL library have it: a plus sign is %2B. Empty pieces are skipped.
  *
+ * A cursor is a letter for the form and three fields of fixed width in lower-case hexadecimal, so that there is one
+ * text for one cursor and nothing in it needs quoting in a URL:
+ *
+ *   a SSSSSSSSSSSSSSSS RRRRRRRR TTTTTTTT     (without the blanks) frozen_since_ns, ring, slot
+ *
+ * That of a list of events is a sequence number in decimal.
+ *
  * Guarantees
  *   A. Nothing is ignored: a name that the path does not take, a name given twice, and a value that is not wholly
  *      understood are errors that name the parameter and say what was expected.
@@ -13,16 +20,75 @@
 #include "view/query_parse.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cases/event_kind.h"
-#include "view/percent.h"
 
+#define CURSOR_FORM "a%016" PRIx64 "%08" PRIx32 "%08" PRIx32
 #define PID_MAX INT32_MAX
 #define MIN_MS_MAX UINT64_C(1000000000000) /* 31 years */
 #define NS_PER_MS 1000000u
+
+void cursor_format(const struct query_cursor *cursor, char ret_text[CURSOR_TEXT_BYTES])
+{
+    if (cursor->sequence != 0)
+        snprintf(ret_text, CURSOR_TEXT_BYTES, "%" PRIu64, cursor->sequence);
+    else
+        snprintf(ret_text, CURSOR_TEXT_BYTES, CURSOR_FORM, cursor->frozen_since_ns, cursor->ring, cursor->slot);
+}
+
+int cursor_parse(const char *text, struct query_cursor *ret_cursor)
+{
+    struct query_cursor cursor = {.present = true};
+    char again[CURSOR_TEXT_BYTES];
+
+    if (sscanf(text, "a%16" SCNx64 "%8" SCNx32 "%8" SCNx32, &cursor.frozen_since_ns, &cursor.ring, &cursor.slot) != 3)
+        return -EINVAL;
+    cursor_format(&cursor, again);
+    if (strcmp(text, again) != 0) /* sscanf() also takes signs, blanks, capitals and what follows */
+        return -EINVAL;
+    *ret_cursor = cursor;
+    return 0;
+}
+
+static int hex_value(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    if (digit >= 'a' && digit <= 'f')
+        return digit - 'a' + 10;
+    if (digit >= 'A' && digit <= 'F')
+        return digit - 'A' + 10;
+    return -1;
+}
+
+int percent_decode(const char *text, size_t length, bool plus_is_space, char *ret_text, size_t capacity)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        char byte = text[i];
+
+        if (byte == '%') {
+            if (length - i < 3 || hex_value(text[i + 1]) < 0 || hex_value(text[i + 2]) < 0)
+                return -EINVAL;
+            byte = (char)(hex_value(text[i + 1]) << 4 | hex_value(text[i + 2]));
+            i += 2;
+        } else if (byte == '+' && plus_is_space) {
+            byte = ' ';
+        }
+        if (byte == '\0')
+            return -EINVAL;
+        if (count + 1 >= capacity)
+            return -ENAMETOOLONG;
+        ret_text[count++] = byte;
+    }
+    ret_text[count] = '\0';
+    return 0;
+}
 
 __attribute__((format(printf, 2, 3))) static int refuse(struct query_error *error, const char *format, ...)
 {

@@ -47,4 +47,11 @@ int query_parse(const char *text, unsigned allowed, struct query *ret_query, str
 void cursor_format(const struct query_cursor *cursor, char ret_text[CURSOR_TEXT_BYTES]);
 int cursor_parse(const char *text, struct query_cursor *ret_cursor);
 
+/*
+ * Decodes `length` bytes of text and terminates them. plus_is_space: as HTML forms do in a query; never in a path. A
+ * NUL would cut the text short of what the client meant, so it is refused. 0; -EINVAL: '%' without two hexadecimal
+ * digits, or a NUL byte; -ENAMETOOLONG: more than capacity - 1 bytes.
+ */
+int percent_decode(const char *text, size_t length, bool plus_is_space, char *ret_text, size_t capacity);
+
 #endif

@@ -32,12 +32,17 @@ static size_t check_character(const unsigned char *text, size_t length)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     struct json_writer writer;
-    size_t length;
+    size_t length, with_key_bytes;
     bool changed;
     char *text;
 
     json_init(&writer);
-    changed = json_bytes(&writer, bytes, size_bytes);
+    json_bytes(&writer, "k", bytes, size_bytes);
+    with_key_bytes = writer.length;
+    json_done(&writer);
+    json_init(&writer);
+    json_bytes(&writer, NULL, bytes, size_bytes);
+    changed = with_key_bytes != writer.length + strlen("\"k\":"); /* KEY_hex follows */
     if (json_finish(&writer, &text, &length) < 0)
         return 0;
     require(length >= 2 && text[0] == '"' && text[length - 1] == '"' && strlen(text) == length);

@@ -34,11 +34,6 @@ KNOWN_WIDE = {
     # ring
     "ripd/ring/registry.h",
     "ripd/ring/registry_state.h",
-    # view
-    "ripd/view/document_parts.h",
-    "ripd/view/documents.h",
-    "ripd/view/json_writer.h",
-    "ripd/view/metrics_parts.h",
     # librip
     "librip/writer.h",
     # librip/auto

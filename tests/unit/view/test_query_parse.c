@@ -14,7 +14,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "view/percent.h"
 #include "view/query_parse.h"
 
 #define ALL (0xffu | PARAMETER_TRAIL)

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* item.c - what is known of an id, field by field. Pure. */
+#include "view/item.h"
+
+#include <string.h>
+
+#include "cases/waits.h"
+
+static uint64_t ms_of(uint64_t ns)
+{
+    return ns == JSON_UNKNOWN ? JSON_UNKNOWN : ns / ITEM_NS_PER_MS;
+}
+
+/* What a process without /proc does not know is empty in its ring. */
+static const char *text_or_null(const char *text)
+{
+    return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
+void item_write_process(struct json_writer *writer, const struct process_facts *process)
+{
+    json_uint(writer, "pid", json_nonzero(process->pid));
+    json_name(writer, "comm", text_or_null(process->comm));
+    json_name(writer, "exe", text_or_null(process->exe));
+    json_time(writer, "started_at", process->started_wall_ns);
+    json_bool(writer, "attested", process->attested);
+}
+
+static void write_frame(struct json_writer *writer, const struct symbol_frame *frame)
+{
+    json_name(writer, "function", frame->function);
+    json_name(writer, "file", frame->file);
+    json_uint(writer, "line", json_nonzero(frame->line));
+}
+
+/*
+ * Function, file and line of a place; null where nothing is known, or not yet. Where it was inlined, "inlined_into" has
+ * the functions around it, inside out.
+ */
+static void write_source(struct json_writer *writer, const struct module_facts *module, uint64_t offset)
+{
+    static const struct symbol_frame unknown;
+    const struct symbol *symbol = module == NULL ? NULL : symbol_table_find(&module->symbols, offset);
+    size_t frame_count = symbol == NULL ? 0 : symbol->frame_count;
+
+    write_frame(writer, frame_count == 0 ? &unknown : &symbol->frames[0]);
+    if (frame_count < 2)
+        return;
+    json_open(writer, "inlined_into", '[');
+    for (size_t i = 1; i < frame_count; i++) {
+        json_open(writer, NULL, '{');
+        write_frame(writer, &symbol->frames[i]);
+        json_close(writer, '}');
+    }
+    json_close(writer, ']');
+}
+
+static void write_offset(struct json_writer *writer, const struct module_facts *module, uint64_t offset)
+{
+    if (module == NULL)
+        json_none(writer, "offset");
+    else
+        json_hex_number(writer, "offset", offset);
+}
+
+static void write_module(struct json_writer *writer, const struct module_facts *module)
+{
+    json_name(writer, "module", module == NULL ? NULL : text_or_null(module->name));
+}
+
+static void write_location(struct json_writer *writer, const struct module_facts *module, uint64_t offset, bool named)
+{
+    json_open(writer, "location", '{');
+    write_module(writer, module);
+    json_text(writer, "build_id", module == NULL ? NULL : text_or_null(module->build_id));
+    write_offset(writer, module, offset);
+    write_source(writer, named ? module : NULL, offset);
+    json_close(writer, '}');
+}
+
+static const struct module_facts *module_of(const struct item *item, uint64_t address, uint64_t *ret_offset)
+{
+    const struct module_facts *module = item->process == NULL ? NULL : process_facts_module(item->process, address);
+
+    *ret_offset = module == NULL ? 0 : address - module->bias;
+    return module;
+}
+
+/* Of the newest breadcrumb; item may be NULL. */
+static void write_last_location(struct json_writer *writer, const struct item *item, bool named)
+{
+    const struct module_facts *module;
+    uint64_t offset;
+
+    if (item == NULL || item->crumb_count == 0) {
+        json_none(writer, "location");
+        return;
+    }
+    module = module_of(item, item->crumbs[0].address, &offset);
+    write_location(writer, module, offset, named);
+}
+
+static void write_trail(struct json_writer *writer, const struct item *item, uint32_t trail_count)
+{
+    json_open(writer, "trail", '[');
+    for (size_t i = 0; i < item->crumb_count && i < trail_count; i++) {
+        uint64_t offset;
+        const struct module_facts *module = module_of(item, item->crumbs[i].address, &offset);
+
+        json_open(writer, NULL, '{');
+        json_uint(writer, "count", item->crumbs[i].snap - 1); /* snaps before it: the newest is snaps - 1 */
+        write_module(writer, module);
+        write_offset(writer, module, offset);
+        write_source(writer, module, offset);
+        json_close(writer, '}');
+    }
+    json_close(writer, ']');
+}
+
+static void write_holder(struct json_writer *writer, const struct kernel_facts *kernel)
+{
+    if (kernel->holder_pid == 0) {
+        json_none(writer, "holder");
+        return;
+    }
+    json_open(writer, "holder", '{');
+    json_uint(writer, "pid", kernel->holder_pid);
+    json_name(writer, "comm", kernel->holder_comm);
+    json_close(writer, '}');
+}
+
+/* What its thread waits for. */
+static void write_kernel(struct json_writer *writer, const struct kernel_facts *kernel)
+{
+    static const char *const modes[] = {
+        [KERNEL_MODE_UNKNOWN] = NULL, [KERNEL_MODE_USER] = "user", [KERNEL_MODE_SYSTEM] = "system"};
+    const char state[2] = {kernel != NULL ? kernel->state : '\0', '\0'};
+
+    if (kernel == NULL) {
+        json_none(writer, "kernel");
+        return;
+    }
+    json_open(writer, "kernel", '{');
+    json_text(writer, "state", state);
+    json_text(writer, "syscall", kernel->syscall);
+    json_uint(writer, "fd", (uint64_t)kernel->descriptor);
+    json_name(writer, "target", text_or_null(kernel->target));
+    write_holder(writer, kernel);
+    json_uint(writer, "asked_ms", ms_of(kernel->asked_ns));
+    json_text(writer, "wchan", text_or_null(kernel->wchan));
+    json_text(writer, "mode", modes[kernel->mode]);
+    json_uint(writer, "window_ms", ms_of(kernel->window_ns));
+    json_uint(writer, "cpu_ms", ms_of(kernel->cpu_ns));
+    json_uint(writer, "wait_ms", ms_of(kernel->wait_ns));
+    json_uint(writer, "voluntary_switches", kernel->voluntary);
+    json_uint(writer, "involuntary_switches", kernel->involuntary);
+    json_open(writer, "denied", '[');
+    for (int bit = 0; bit < KERNEL_DENIED_COUNT; bit++)
+        if ((kernel->denied & 1u << bit) != 0)
+            json_text(writer, NULL, kernel_denied_name((enum kernel_denied)bit));
+    json_close(writer, ']');
+    json_close(writer, '}');
+}
+
+/* holder, ring, id, tid, name, state: inside the caller's object. */
+static void write_node(struct json_writer *writer, const struct waits_node *node)
+{
+    json_text(writer, "holder", waits_kind_name(node->kind));
+    json_name(writer, "ring", node->ring_name);
+    json_uint(writer, "id", node->kind == WAITS_ID ? node->id : JSON_UNKNOWN);
+    json_uint(writer, "tid", json_nonzero(node->tid));
+    if (node->kind == WAITS_ID)
+        json_bytes(writer, "name", node->name, node->name_bytes);
+    else
+        json_none(writer, "name");
+    json_text(writer, "state", node->has_state ? id_state_name(node->state) : NULL);
+}
+
+/*
+ * The chain from a node on, and how many are left out of it; both null if waits is NULL. certain: of the step to a node
+ * from the one before; of the last one only if all are named.
+ */
+static void write_chain(struct json_writer *writer, const char *key, const char *left_out_key,
+                        const struct waits *waits, uint32_t node)
+{
+    uint32_t chain[WAITS_CHAIN_MAX];
+    uint32_t left_out = 0;
+    size_t count;
+
+    if (waits == NULL) {
+        json_none(writer, key);
+        json_none(writer, left_out_key);
+        return;
+    }
+    count = waits_chain(waits, node, chain, &left_out);
+    json_open(writer, key, '[');
+    for (size_t i = 0; i < count; node = chain[i++]) {
+        json_open(writer, NULL, '{');
+        write_node(writer, &waits->nodes[chain[i]]);
+        json_bool(writer, "certain", (left_out == 0 || i + 1 < count) && waits->nodes[node].certain);
+        json_close(writer, '}');
+    }
+    json_close(writer, ']');
+    json_uint(writer, left_out_key, left_out);
+}
+
+void item_write_cause(struct json_writer *writer, enum id_cause cause)
+{
+    json_text(writer, "cause", cause == CAUSE_NONE ? NULL : id_cause_name(cause));
+}
+
+void item_write_verdict(struct json_writer *writer, const struct sighting *sighting)
+{
+    bool frozen = sighting->since_wall_ns != 0;
+
+    json_text(writer, "state", id_state_name(sighting->state));
+    item_write_cause(writer, sighting->cause);
+    json_time(writer, "since", sighting->since_wall_ns);
+    json_uint(writer, "frozen_for_ms", frozen ? ms_of(sighting->frozen_for_ns) : JSON_UNKNOWN);
+    json_uint(writer, "frozen_for_max_ms", frozen ? ms_of(sighting->frozen_for_max_ns) : JSON_UNKNOWN);
+    json_uint(writer, "threshold_ms", ms_of(sighting->threshold_ns));
+}
+
+static void write_name(struct json_writer *writer, const struct item *item)
+{
+    json_bytes(writer, "name", item->name, item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES);
+}
+
+void item_write_who(struct json_writer *writer, const struct item *item)
+{
+    json_name(writer, "ring", item == NULL ? NULL : item->ring_name);
+    json_uint(writer, "id", item == NULL ? JSON_UNKNOWN : item->id);
+    json_uint(writer, "tid", item == NULL ? JSON_UNKNOWN : json_nonzero(item->tid));
+    if (item == NULL)
+        json_none(writer, "name");
+    else
+        write_name(writer, item);
+    json_none(writer, "note");
+    if (item == NULL || item->process == NULL) {
+        json_none(writer, "process");
+        return;
+    }
+    json_open(writer, "process", '{');
+    item_write_process(writer, item->process);
+    json_close(writer, '}');
+}
+
+void item_write_where(struct json_writer *writer, const struct sighting *sighting, bool named)
+{
+    json_uint(writer, "snaps", sighting->item == NULL ? JSON_UNKNOWN : sighting->item->snap_count);
+    write_last_location(writer, sighting->item, named);
+    write_kernel(writer, sighting->kernel);
+    write_chain(writer, "waits_for", "waits_for_left_out", sighting->waits, sighting->wait_node);
+}
+
+void item_write(struct json_writer *writer, const char *key, const struct sighting *sighting, uint32_t trail_count)
+{
+    json_open(writer, key, '{');
+    item_write_who(writer, sighting->item);
+    item_write_verdict(writer, sighting);
+    item_write_where(writer, sighting, true);
+    write_trail(writer, sighting->item, trail_count);
+    json_close(writer, '}');
+}
+
+static void write_example(struct json_writer *writer, const struct item *item)
+{
+    if (item == NULL) {
+        json_none(writer, "example");
+        return;
+    }
+    json_open(writer, "example", '{');
+    json_name(writer, "ring", item->ring_name);
+    json_uint(writer, "id", item->id);
+    json_uint(writer, "tid", json_nonzero(item->tid));
+    write_name(writer, item);
+    json_close(writer, '}');
+}
+
+void item_write_location_group(struct json_writer *writer, const struct location_group *group)
+{
+    json_open(writer, NULL, '{');
+    json_uint(writer, "count", group->count);
+    json_open(writer, "states", '{');
+    for (int state = 0; state < ID_STATE_COUNT; state++)
+        json_uint(writer, id_state_name((enum id_state)state), group->counts[state]);
+    json_close(writer, '}');
+    json_uint(writer, "longest_ms", ms_of(json_nonzero(group->longest_ns)));
+    if (group->snapped)
+        write_location(writer, group->module, group->offset, true);
+    else
+        json_none(writer, "location");
+    write_example(writer, group->example);
+    json_close(writer, '}');
+}
+
+void item_write_root_group(struct json_writer *writer, const struct waits *waits, const struct root_group *group)
+{
+    const struct waits_node *root = &waits->nodes[group->root];
+
+    json_open(writer, NULL, '{');
+    json_uint(writer, "count", group->count);
+    json_uint(writer, "longest_ms", ms_of(group->longest_ns));
+    json_open(writer, "root", '{');
+    write_node(writer, root);
+    item_write_cause(writer, root->has_state ? root->cause : CAUSE_NONE);
+    json_uint(writer, "frozen_for_ms", ms_of(json_nonzero(root->frozen_for_ns)));
+    write_last_location(writer, root->item, true);
+    write_kernel(writer, group->stalled != NULL ? group->stalled->kernel : NULL);
+    json_close(writer, '}');
+    /* the members of the deadlock that all of the group hang on; null where it hangs on none */
+    write_chain(writer, "deadlock", "deadlock_left_out", root->deadlocked ? waits : NULL, group->root);
+    json_close(writer, '}');
+}
