@@ -18,28 +18,30 @@
 /* Fields of "kernel", in their order, and what they say. */
 #define KERNEL_FIELD_TABLE(X)                                                                                          \
     X("state", "the letter of its state: S and D wait, R runs or could run, T and t are stopped")                      \
-    X("syscall", "the system call that it waits in; null for one that runs, whose call the kernel does not tell")      \
+    X("syscall", "the system call that it waits in; null while it runs, when the kernel does not report the call")     \
     X("fd", "the descriptor that it waits for")                                                                        \
     X("target",                                                                                                        \
-      "what that refers to, and of a socket its addresses and its state; the path that it opens or asks about, "       \
-      "OLD -> NEW where there are two, joined to where it begins, with links and dots as they are; the operation of "  \
-      "a futex, how many descriptors a poll has, or the one if it is one alone, which queue of messages, set of "      \
-      "semaphores or child is waited for; unix OWN -> PEER, each by its path, or as socket:[INODE] where it has "      \
-      "none, and what is certain besides: LISTEN, UNCONNECTED, CONNECTING to one that has no room, NOT_ACCEPTED by "   \
-      "the server yet, PEER_CLOSED of datagrams; ... at the end of what was cut")                                      \
+      "what that refers to, and for a socket its addresses and its state; the path that the call opens or examines, "  \
+      "OLD -> NEW for a call with two, made absolute, with links and dots as they are; the operation of "              \
+      "a futex; the number of descriptors of a poll, or the descriptor if it is one alone; the queue of messages, "    \
+      "set "                                                                                                           \
+      "of semaphores or child that it waits for; unix OWN -> PEER, each by its path, or as socket:[INODE] where it "   \
+      "has none, and its state: LISTEN, UNCONNECTED, CONNECTING to a server that has no room, NOT_ACCEPTED by "        \
+      "the server yet, PEER_CLOSED of datagrams; ... at the end of a text that was cut")                               \
     X("holder",                                                                                                        \
       "who holds the file lock; or who of the same user has the other end of the pipe, the FIFO or the "               \
       "unix socket open, or the socket at which it is not accepted yet: pid and comm; null if none was found")         \
     X("asked_ms", "how long it wants to sleep, or to wait at most")                                                    \
     X("wchan", "the function of the kernel that it waits in")                                                          \
-    X("mode", "where most of its CPU time goes by: user, or system, inside a system call")                             \
-    X("window_ms", "the time from its first examination to its last, of which the next four tell")                     \
+    X("mode", "where it spends most of its CPU time: user, or system, inside a system call")                           \
+    X("window_ms", "the time from its first examination to its last, to which the next four refer")                    \
     X("cpu_ms", "on a processor")                                                                                      \
     X("wait_ms", "ready to run, waiting for a processor; counted when it gets one")                                    \
     X("voluntary_switches", "times that it went to sleep")                                                             \
     X("involuntary_switches", "times that it was taken off its processor")                                             \
-    X("denied", "fields that are null because the kernel does not tell ripd: without privileges these are told of "    \
-                "processes of the same user alone")
+    X("denied",                                                                                                        \
+      "fields that are null because the kernel does not show them to ripd: without privileges it shows them "          \
+      "for processes of the same user alone")
 
 #define KERNEL_UNKNOWN UINT64_MAX
 #define KERNEL_WCHAN_BYTES 64u
