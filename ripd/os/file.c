@@ -13,7 +13,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -178,12 +180,20 @@ int file_list(int directory, size_t limit, int (*visit)(void *context, const cha
     return result;
 }
 
-ssize_t file_read_at(int directory, const char *name, char *buffer, size_t size)
+ssize_t file_read_at(int directory, char *buffer, size_t size, const char *format, ...)
 {
-    int descriptor = openat(directory, name, READ_FLAGS | O_NOFOLLOW);
+    char name[PATH_MAX];
+    va_list arguments;
     size_t length = 0;
     ssize_t bytes = 0;
+    int descriptor;
 
+    va_start(arguments, format);
+    bytes = vsnprintf(name, sizeof(name), format, arguments);
+    va_end(arguments);
+    if (bytes < 0 || (size_t)bytes >= sizeof(name))
+        return -ENAMETOOLONG;
+    descriptor = openat(directory, name, READ_FLAGS | O_NOFOLLOW);
     if (descriptor < 0)
         return -errno;
     while (length < size - 1) {

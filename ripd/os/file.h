@@ -45,8 +45,9 @@ bool file_is_in_memory(int descriptor);
 /* Names in a directory, except "." and "..", while visit returns 0; at most limit of them, then -EOVERFLOW. */
 int file_list(int directory, size_t limit, int (*visit)(void *context, const char *name), void *context);
 
-/* Reads a small file whole: at most size - 1 bytes, terminated. Returns the length or -errno. */
-ssize_t file_read_at(int directory, const char *name, char *buffer, size_t size);
+/* Reads a small file, whose name is formatted, whole: at most size - 1 bytes, terminated. The length or -errno. */
+__attribute__((format(printf, 4, 5))) ssize_t file_read_at(int directory, char *buffer, size_t size, const char *format,
+                                                           ...);
 
 /*
  * Who holds a write lock on byte offset, POSIX or open-file-description. *ret_pid: 0 nobody, else the pid in our

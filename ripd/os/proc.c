@@ -1,45 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * proc.c - files of a proc directory. Touches nothing but files below the descriptor it is given.
- *
- * Guarantees
- *   1. Only files that any user may read are read, except ns/pid of the caller itself.
- *   2. A process or thread that went away, before or while it was read, is -ESRCH.
- *   3. Work is bounded: PROC_THREADS_MAX threads of a process are listed.
- */
+/* proc.c - files of a proc directory, and of cgroups. Touches nothing but files below the directories it is given. */
 #include "os/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/file.h"
+#include "os/proc_parse.h"
+#include "util/text.h"
 
 enum {
     STAT_BYTES = 1024,   /* 52 numbers and a name of at most 64 bytes */
     STATUS_BYTES = 8192, /* 1.5 KB, and as much again for lists of groups and processors */
     NAME_BYTES = 64,
-    BOOT_ID_TEXT_BYTES = 36,
-    PROC_THREADS_MAX = 65536,
+    CGROUP_BYTES = 8192,
+    VALUE_BYTES = 256,
+    COUNTING_DESCRIPTORS = 2,  /* the folder, and file_list()'s own */
+    DESCRIPTORS_MAX = 1 << 20, /* NR_OPEN, unless somebody has raised it */
 };
 
-/* Reads PID/file, or PID/task/TID/file when tid is not 0. */
-static int read_text(int proc, uint32_t pid, uint32_t tid, const char *file, char *ret_text, size_t size)
+int proc_read(int proc, char *ret_text, size_t size, const char *format, ...)
 {
     char name[NAME_BYTES];
+    va_list arguments;
     ssize_t length;
 
-    if (tid != 0)
-        snprintf(name, sizeof(name), "%u/task/%u/%s", pid, tid, file);
-    else
-        snprintf(name, sizeof(name), "%u/%s", pid, file);
-    length = file_read_at(proc, name, ret_text, size);
-    if (length == -ENOENT || length == 0)
-        return -ESRCH;
-    return length < 0 ? (int)length : 0;
+    va_start(arguments, format);
+    vsnprintf(name, sizeof(name), format, arguments);
+    va_end(arguments);
+    length = file_read_at(proc, ret_text, size, "%s", name);
+    return length == -ENOENT || length == 0 ? -ESRCH : length < 0 ? (int)length : 0;
 }
 
 /*
@@ -54,27 +51,38 @@ int proc_stat(int proc, uint32_t pid, struct proc_stat *ret_stat)
 int proc_thread_stat(int proc, uint32_t pid, uint32_t tid, struct proc_stat *ret_stat)
 {
     char text[STAT_BYTES];
-    int result = tid != 0 ? read_text(proc, pid, tid, "stat", text, sizeof(text)) : -ESRCH;
+    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/stat", pid, tid);
 
     return result != 0 ? result : proc_parse_stat(text, ret_stat);
 }
 
-static int read_status(int proc, uint32_t pid, uint32_t tid, struct proc_status *ret_status)
+bool proc_stat_ended(const struct proc_stat *stat)
 {
-    char text[STATUS_BYTES];
-    int result = read_text(proc, pid, tid, "status", text, sizeof(text));
-
-    return result != 0 ? result : proc_parse_status(text, ret_status);
+    return (stat->state == 'Z' || stat->state == 'X' || stat->state == 'x') && stat->thread_count <= 1;
 }
 
 int proc_status(int proc, uint32_t pid, struct proc_status *ret_status)
 {
-    return read_status(proc, pid, 0, ret_status);
+    char text[STATUS_BYTES];
+    int result = proc_read(proc, text, sizeof(text), "%u/status", pid);
+
+    return result != 0 ? result : proc_parse_status(text, ret_status);
 }
 
 int proc_thread_status(int proc, uint32_t pid, uint32_t tid, struct proc_status *ret_status)
 {
-    return tid != 0 ? read_status(proc, pid, tid, ret_status) : -ESRCH;
+    char text[STATUS_BYTES];
+    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/status", pid, tid);
+
+    return result != 0 ? result : proc_parse_status(text, ret_status);
+}
+
+int proc_credentials(int proc, uint32_t pid, struct proc_credentials *ret_credentials)
+{
+    char text[STATUS_BYTES]; /* groups beyond hundreds are cut, and what comes after them */
+    int result = proc_read(proc, text, sizeof(text), "%u/status", pid);
+
+    return result != 0 ? result : proc_parse_credentials(text, ret_credentials);
 }
 
 bool proc_exists(int proc, uint32_t pid)
@@ -85,28 +93,34 @@ bool proc_exists(int proc, uint32_t pid)
     return faccessat(proc, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-/* Threads ---------------------------------------------------------------------------------------------------------- */
-
-static uint32_t parse_tid(const char *name)
+int proc_lock_holder(int proc, uint32_t pid, uint64_t inode, uint32_t *ret_holder)
 {
-    uint64_t value = 0;
+    char *text = malloc(PROC_LOCKS_BYTES);
+    ssize_t length;
+    int result;
 
-    for (; *name >= '0' && *name <= '9' && value <= UINT32_MAX; name++)
-        value = value * 10 + (uint64_t)(*name - '0');
-    return *name == '\0' && value <= UINT32_MAX ? (uint32_t)value : 0;
+    if (text == NULL)
+        return -ENOMEM;
+    length = file_read_at(proc, text, PROC_LOCKS_BYTES, "locks");
+    result = length < 0 ? (int)length : proc_parse_lock_holder(text, pid, inode, ret_holder);
+    if (result == -ESRCH && length == PROC_LOCKS_BYTES - 1)
+        result = -EFBIG;
+    free(text);
+    return result;
 }
 
-int proc_thread_inner_tid(int proc, uint32_t pid, uint32_t tid, uint32_t *ret_inner_tid)
-{
-    struct proc_status status;
-    int result = read_status(proc, pid, tid, &status);
+/* Directories ------------------------------------------------------------------------------------------------------ */
 
-    if (result != 0)
-        return result;
-    if (status.pid_in_namespace == 0)
-        return -ENOTSUP;
-    *ret_inner_tid = status.pid_in_namespace;
-    return 0;
+static int list(int proc, const char *name, size_t limit, int (*visit)(void *context, const char *name), void *context)
+{
+    int directory = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result;
+
+    if (directory < 0)
+        return errno == ENOENT ? -ESRCH : -errno;
+    result = file_list(directory, limit, visit, context);
+    close(directory);
+    return result;
 }
 
 struct thread_visit {
@@ -117,27 +131,49 @@ struct thread_visit {
 static int visit_name(void *context, const char *name)
 {
     const struct thread_visit *walk = context;
-    uint32_t tid = parse_tid(name);
+    uint64_t tid;
+    const char *end = text_decimal(name, UINT32_MAX, &tid);
 
-    return tid != 0 ? walk->visit(walk->context, tid) : 0;
+    return end != NULL && *end == '\0' && tid != 0 ? walk->visit(walk->context, (uint32_t)tid) : 0;
 }
 
 int proc_visit_threads(int proc, uint32_t pid, int (*visit)(void *context, uint32_t tid), void *context)
 {
     struct thread_visit walk = {.visit = visit, .context = context};
     char name[NAME_BYTES];
-    int tasks, result;
 
     snprintf(name, sizeof(name), "%u/task", pid);
-    tasks = openat(proc, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (tasks < 0)
-        return errno == ENOENT ? -ESRCH : -errno;
-    result = file_list(tasks, PROC_THREADS_MAX, visit_name, &walk);
-    close(tasks);
+    return list(proc, name, PROC_THREADS_MAX, visit_name, &walk);
+}
+
+static int count_one(void *context, const char *name)
+{
+    uint64_t *count = context;
+
+    (void)name;
+    ++*count;
+    return 0;
+}
+
+int proc_own_descriptors(int proc, uint64_t *ret_count)
+{
+    uint64_t count = 0;
+    int result = list(proc, "self/fd", DESCRIPTORS_MAX, count_one, &count);
+
+    if (result == 0)
+        *ret_count = count > COUNTING_DESCRIPTORS ? count - COUNTING_DESCRIPTORS : 0;
     return result;
 }
 
-/* The machine ------------------------------------------------------------------------------------------------------ */
+/* This process and machine ----------------------------------------------------------------------------------------- */
+
+int proc_own_memory(int proc, struct proc_memory *ret_memory)
+{
+    char text[VALUE_BYTES];
+    int result = proc_read(proc, text, sizeof(text), "self/statm");
+
+    return result != 0 ? result : proc_parse_statm(text, (uint64_t)sysconf(_SC_PAGESIZE), ret_memory);
+}
 
 int proc_own_pid_namespace(int proc, uint64_t *ret_inode)
 {
@@ -149,36 +185,97 @@ int proc_own_pid_namespace(int proc, uint64_t *ret_inode)
     return 0;
 }
 
-static int parse_hex_digit(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    if (digit >= 'a' && digit <= 'f')
-        return digit - 'a' + 10;
-    return -1;
-}
-
 int proc_boot_id(int proc, uint8_t ret_id[16])
 {
-    char text[64];
+    char text[VALUE_BYTES];
     uint8_t id[16];
     const char *next = text;
-    ssize_t length = file_read_at(proc, "sys/kernel/random/boot_id", text, sizeof(text));
+    ssize_t length = file_read_at(proc, text, sizeof(text), "sys/kernel/random/boot_id");
 
-    if (length < BOOT_ID_TEXT_BYTES)
-        return length < 0 ? (int)length : -EINVAL;
+    if (length < 0)
+        return (int)length;
     for (size_t i = 0; i < sizeof(id); i++) {
-        int high, low;
+        char digits[3] = "";
+        uint64_t byte;
 
-        if (*next == '-')
-            next++;
-        high = parse_hex_digit(next[0]);
-        low = high >= 0 ? parse_hex_digit(next[1]) : -1;
-        if (low < 0)
+        next += *next == '-';
+        strncpy(digits, next, 2);
+        if (text_hex(digits, UINT8_MAX, &byte) != digits + 2)
             return -EINVAL;
-        id[i] = (uint8_t)(high << 4 | low);
+        id[i] = (uint8_t)byte;
         next += 2;
     }
     memcpy(ret_id, id, sizeof(id));
+    return 0;
+}
+
+/* Cgroups ---------------------------------------------------------------------------------------------------------- */
+
+/* Where a hierarchy that can freeze may be mounted, and how a line begins that says that a group is frozen. */
+static const struct hierarchy {
+    bool is_v2;
+    const char *mount;
+    const char *file;
+    const char *frozen;
+} hierarchies[] = {
+    {false, "./freezer", "freezer.state", "FROZEN"},
+    {true, ".", "cgroup.events", "frozen 1"},
+    {true, "./unified", "cgroup.events", "frozen 1"},
+};
+
+static bool leaves_tree(const char *path)
+{
+    for (const char *next = strstr(path, "/.."); next != NULL; next = strstr(next + 1, "/.."))
+        if (next[3] == '/' || next[3] == '\0')
+            return true;
+    return false;
+}
+
+/* One line, "ID:CONTROLLERS:PATH". -ENOENT: of a hierarchy that cannot freeze, or not readable here. */
+static int read_group(int root, char *line, bool *ret_frozen)
+{
+    char controllers[VALUE_BYTES], text[VALUE_BYTES];
+    const char *id = strsep(&line, ":"), *list_text = strsep(&line, ":"), *path = line;
+    bool is_v2;
+
+    if (path == NULL || path[0] != '/' || leaves_tree(path))
+        return -ENOENT;
+    is_v2 = strcmp(id, "0") == 0 && *list_text == '\0';
+    snprintf(controllers, sizeof(controllers), ",%s,", list_text);
+    if (!is_v2 && strstr(controllers, ",freezer,") == NULL)
+        return -ENOENT;
+    for (size_t i = 0; i < sizeof(hierarchies) / sizeof(hierarchies[0]); i++) {
+        const struct hierarchy *hierarchy = &hierarchies[i];
+
+        if (hierarchy->is_v2 != is_v2 ||
+            file_read_at(root, text, sizeof(text), "%s%s/%s", hierarchy->mount, path, hierarchy->file) < 0)
+            continue;
+        *ret_frozen = text_find_line(text, hierarchy->frozen) != NULL;
+        return 0;
+    }
+    return -ENOENT;
+}
+
+int proc_cgroup_frozen(int proc, const char *cgroup_root, uint32_t pid, bool *ret_frozen)
+{
+    char text[CGROUP_BYTES], *rest = text, *line;
+    bool known = false, any = false, frozen;
+    int result = proc_read(proc, text, sizeof(text), "%u/cgroup", pid), root;
+
+    if (result != 0)
+        return result;
+    root = open(cgroup_root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return -errno;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        if (read_group(root, line, &frozen) != 0)
+            continue;
+        known = true;
+        any = any || frozen;
+    }
+    close(root);
+    if (!known)
+        return -ENOENT;
+    *ret_frozen = any;
     return 0;
 }

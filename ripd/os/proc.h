@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc.h - what /proc says of a process. Takes the descriptor of a proc directory, so that tests hand it a tree of
- * their own. Every function returns 0 or -errno; -ESRCH when the process or thread is gone.
+ * proc.h - what /proc says of a process, and of this machine. Takes the descriptor of a proc directory, so that tests
+ * hand it a tree of their own. Every function returns 0 or -errno; -ESRCH when the process or thread is gone.
+ *
+ * Guarantees
+ *   A. Only files that any user may read are read, except ns/pid of the caller itself.
+ *   B. A process or thread that went away, before or while it was read, is -ESRCH.
+ *   C. Work is bounded: PROC_THREADS_MAX threads of a process are listed, PROC_LOCKS_BYTES of locks are looked at.
  */
 #ifndef RIPD_OS_PROC_H
 #define RIPD_OS_PROC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#define PROC_THREADS_MAX 65536u
+#define PROC_LOCKS_BYTES (1u << 18)
+
+/* Reads the file of a formatted name below proc: at most size - 1 bytes, terminated. -ESRCH: none, or it is empty. */
+__attribute__((format(printf, 4, 5))) int proc_read(int proc, char *ret_text, size_t size, const char *format, ...);
 
 /* One line of PID/task/TID/stat. */
 struct proc_stat {
@@ -33,15 +45,23 @@ struct proc_status {
     uint32_t uid_real;
     uint32_t uid_effective;
     uint32_t uid_saved;
-    uint32_t pid_in_namespace; /* last field of NSpid; 0 = not known */
+    uint32_t pid_in_namespace; /* last field of NSpid, of a thread its tid there; 0 = not known */
     uint32_t namespace_count;  /* fields of NSpid; 1 = it lives in our own pid namespace */
     bool core_dumping;
 };
 int proc_status(int proc, uint32_t pid, struct proc_status *ret_status);
 int proc_thread_status(int proc, uint32_t pid, uint32_t tid, struct proc_status *ret_status); /* users are a thread's */
 
-/* The tid in its innermost pid namespace of a thread of pid, from NSpid; -ENOTSUP when the kernel does not tell. */
-int proc_thread_inner_tid(int proc, uint32_t pid, uint32_t tid, uint32_t *ret_inner_tid);
+/* With whose rights a process opens files. */
+#define PROC_GROUPS_MAX 64u /* more are left out */
+struct proc_credentials {
+    uint32_t uid;
+    uint32_t gid;
+    bool own_gid; /* real, effective and saved gid are the same: no program has lent it */
+    uint32_t groups[PROC_GROUPS_MAX];
+    uint32_t group_count;
+};
+int proc_credentials(int proc, uint32_t pid, struct proc_credentials *ret_credentials);
 
 /* Threads of a process while visit returns 0; returns what visit returned last. */
 int proc_visit_threads(int proc, uint32_t pid, int (*visit)(void *context, uint32_t tid), void *context);
@@ -50,12 +70,18 @@ int proc_visit_threads(int proc, uint32_t pid, int (*visit)(void *context, uint3
 bool proc_exists(int proc, uint32_t pid);
 
 /*
- * Whether the process's cgroup is frozen, by the v1 freezer or by cgroup.freeze of v2. cgroup_root: the path where
- * cgroups are mounted. -ENOENT: not known.
+ * Whether the process's cgroup, or any above it, is frozen, by the v1 freezer or by cgroup.freeze of v2. cgroup_root:
+ * the path where cgroups are mounted. -ENOENT: not known, as of a path that leaves the tree ("/..").
  */
 int proc_cgroup_frozen(int proc, const char *cgroup_root, uint32_t pid, bool *ret_frozen);
 
-/* Inode number of the caller's pid namespace; boot id as 16 bytes; boot time on the wall clock. */
+/*
+ * The process that holds the file lock that pid waits for; inode of the file, 0 = any. -ESRCH: it waits for none, or
+ * the holder has no pid here, as that of a lock of an open file description. -EFBIG: there are too many locks.
+ */
+int proc_lock_holder(int proc, uint32_t pid, uint64_t inode, uint32_t *ret_holder);
+
+/* Inode number of the caller's pid namespace; boot id as 16 bytes. */
 int proc_own_pid_namespace(int proc, uint64_t *ret_inode);
 int proc_boot_id(int proc, uint8_t ret_id[16]);
 
@@ -69,10 +95,5 @@ int proc_own_memory(int proc, struct proc_memory *ret_memory);
 
 /* How many descriptors the caller's own process has open, but for those that take part in counting. */
 int proc_own_descriptors(int proc, uint64_t *ret_count);
-
-/* Parsers of the above, pure on text. Fuzzed. */
-int proc_parse_stat(const char *text, struct proc_stat *ret_stat);
-int proc_parse_status(const char *text, struct proc_status *ret_status);
-int proc_parse_statm(const char *text, uint64_t page_bytes, struct proc_memory *ret_memory); /* -EINVAL as well */
 
 #endif

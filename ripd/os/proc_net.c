@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "os/proc_text.h"
+#include "util/text.h"
 
 enum { NAME_BYTES = 64, CHUNK_BYTES = 16384 };
 enum { UNIX_FLAG_LISTENS = 1 << 16, UNIX_UNCONNECTED = 1 }; /* __SO_ACCEPTCON, SS_UNCONNECTED of the kernel */
@@ -53,6 +53,8 @@ static const char *parse_address(const char *text, size_t words, struct proc_add
 {
     uint64_t port;
 
+    if (text == NULL)
+        return NULL;
     text = text_skip_blanks(text);
     for (size_t i = 0; i < words; i++) {
         char digits[9] = "";
@@ -85,12 +87,11 @@ static int parse_internet(const char *line, struct proc_socket *ret_socket)
     if (line == NULL || *line != ':')
         return -EINVAL;
     line = parse_address(line + 1, words, &ret_socket->local);
-    if (line != NULL)
-        line = parse_address(line, words, &ret_socket->remote);
-    if (line == NULL || text_hex(line, UINT8_MAX, &value) == NULL)
+    line = parse_address(line, words, &ret_socket->remote);
+    if (text_hex(line, UINT8_MAX, &value) == NULL)
         return -EINVAL;
     ret_socket->state = (uint8_t)value;
-    line = text_skip_fields(line, 0, 6); /* state, queues, timer, retransmits, uid, timeout */
+    line = text_skip_fields(line, 6); /* state, queues, timer, retransmits, uid, timeout */
     return text_decimal(line, UINT64_MAX, &ret_socket->inode) != NULL ? 0 : -EINVAL;
 }
 
@@ -103,13 +104,10 @@ static int parse_unix(const char *line, struct proc_socket *ret_socket)
     line = text_hex(line, UINT64_MAX, &flags);
     if (line == NULL || *line != ':')
         return -EINVAL;
-    line = text_hex(text_skip_fields(line + 1, 0, 2), UINT32_MAX, &flags); /* after references and protocol */
-    if (line != NULL)
-        line = text_hex(line, UINT8_MAX, &type);
-    if (line != NULL)
-        line = text_hex(line, UINT8_MAX, &state);
-    if (line != NULL)
-        line = text_decimal(line, UINT64_MAX, &ret_socket->inode);
+    line = text_hex(text_skip_fields(line + 1, 2), UINT32_MAX, &flags); /* after references and protocol */
+    line = text_hex(line, UINT8_MAX, &type);
+    line = text_hex(line, UINT8_MAX, &state);
+    line = text_decimal(line, UINT64_MAX, &ret_socket->inode);
     if (line == NULL)
         return -EINVAL;
     ret_socket->listens = (flags & UNIX_FLAG_LISTENS) != 0;

@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * proc_thread.c - files of one thread and links of descriptors. Touches nothing but files below the descriptor it is
- * given.
- *
- * Guarantees
- *   1. No file of another process is opened, and no link to one is followed: a file on a server that does not answer
- *      would hold up who asks.
- *   2. What was cut says so.
- */
+/* proc_thread.c - files of one thread and links of descriptors. Touches nothing but files below the proc directory. */
 #include "os/proc_thread.h"
 
 #include <errno.h>
@@ -17,8 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "os/file.h"
-#include "os/proc_text.h"
+#include "os/proc.h"
+#include "os/proc_parse.h"
+#include "util/text.h"
 
 enum {
     NAME_BYTES = 64,
@@ -26,22 +19,10 @@ enum {
     STATUS_BYTES = 8192,
 };
 
-static int read_text(int proc, uint32_t pid, uint32_t tid, const char *file, char *ret_text, size_t size)
-{
-    char name[NAME_BYTES];
-    ssize_t length;
-
-    snprintf(name, sizeof(name), "%u/task/%u/%s", pid, tid, file);
-    length = file_read_at(proc, name, ret_text, size);
-    if (length == -ENOENT)
-        return -ESRCH;
-    return length < 0 ? (int)length : 0;
-}
-
 int proc_thread_schedstat(int proc, uint32_t pid, uint32_t tid, struct proc_schedstat *ret_schedstat)
 {
     char text[LINE_BYTES];
-    int result = read_text(proc, pid, tid, "schedstat", text, sizeof(text));
+    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/schedstat", pid, tid);
 
     return result != 0 ? result : proc_parse_schedstat(text, ret_schedstat);
 }
@@ -49,7 +30,7 @@ int proc_thread_schedstat(int proc, uint32_t pid, uint32_t tid, struct proc_sche
 int proc_thread_switches(int proc, uint32_t pid, uint32_t tid, struct proc_switches *ret_switches)
 {
     char text[STATUS_BYTES];
-    int result = read_text(proc, pid, tid, "status", text, sizeof(text));
+    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/status", pid, tid);
 
     return result != 0 ? result : proc_parse_switches(text, ret_switches);
 }
@@ -57,7 +38,7 @@ int proc_thread_switches(int proc, uint32_t pid, uint32_t tid, struct proc_switc
 int proc_thread_wchan(int proc, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES])
 {
     char text[LINE_BYTES];
-    int result = read_text(proc, pid, tid, "wchan", text, sizeof(text));
+    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/wchan", pid, tid);
 
     return result != 0 ? result : proc_parse_wchan(text, ret_wchan);
 }
@@ -65,7 +46,7 @@ int proc_thread_wchan(int proc, uint32_t pid, uint32_t tid, char ret_wchan[PROC_
 int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscall *ret_syscall)
 {
     char text[LINE_BYTES];
-    int result = read_text(proc, pid, tid, "syscall", text, sizeof(text));
+    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/syscall", pid, tid);
 
     return result != 0 ? result : proc_parse_syscall(text, ret_syscall);
 }
@@ -94,19 +75,10 @@ int proc_thread_base(int proc, uint32_t pid, uint32_t tid, enum proc_base base, 
     return read_link(proc, name, ret_name->text, &ret_name->cut);
 }
 
-static void read_numbers(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *found)
-{
-    char name[NAME_BYTES], text[LINE_BYTES];
-
-    snprintf(name, sizeof(name), "%u/fdinfo/%u", pid, descriptor);
-    if (file_read_at(proc, name, text, sizeof(text)) > 0)
-        proc_parse_descriptor(text, &found->inode, &found->mount);
-}
-
 int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_descriptor *ret_descriptor)
 {
     struct proc_descriptor found = {.link_cut = false};
-    char name[NAME_BYTES];
+    char name[NAME_BYTES], text[LINE_BYTES];
     struct stat status;
     int result;
 
@@ -118,7 +90,8 @@ int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_des
         found.readable = (status.st_mode & S_IRUSR) != 0; /* of the link, which has the mode of the descriptor */
         found.writable = (status.st_mode & S_IWUSR) != 0;
     }
-    read_numbers(proc, pid, descriptor, &found);
+    if (proc_read(proc, text, sizeof(text), "%u/fdinfo/%u", pid, descriptor) == 0)
+        (void)proc_parse_descriptor(text, &found.inode, &found.mount);
     *ret_descriptor = found;
     return 0;
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * proc_thread.h - what /proc says of one thread and of its descriptors. Every function returns 0 or -errno; -ESRCH: the
- * thread is gone; -EACCES or -EPERM: the kernel does not tell us.
+ * thread is gone; -EACCES or -EPERM: we may not read it.
  *
- * Who is told, on Linux 6.18: stat (but for its addresses), schedstat and status anyone; wchan ("0" for others),
- * fd and fdinfo who has the rights to read the process (PTRACE_MODE_READ); syscall who may attach to it.
+ * On Linux 6.18 anyone may read stat (but for its addresses), schedstat and status; a process with PTRACE_MODE_READ
+ * wchan ("0" for others), fd and fdinfo; one that may attach, syscall.
+ *
+ * Guarantees
+ *   A. No file of another process is opened, and no link to one is followed: a file on a server that does not answer
+ *      would hold up the caller.
+ *   B. A name that was cut is marked so.
  */
 #ifndef RIPD_OS_PROC_THREAD_H
 #define RIPD_OS_PROC_THREAD_H
@@ -31,8 +36,7 @@ struct proc_switches {
 };
 int proc_thread_switches(int proc, uint32_t pid, uint32_t tid, struct proc_switches *ret_switches);
 
-/* The kernel function that it waits in. -ENODATA: it does not wait, or we are not told: the kernel says "0" for both.
- */
+/* The kernel function that it waits in. -ENODATA: it does not wait, or we may not read it: the kernel says "0" then. */
 int proc_thread_wchan(int proc, uint32_t pid, uint32_t tid, char ret_wchan[PROC_WCHAN_BYTES]);
 
 enum proc_syscall_kind {
@@ -71,12 +75,5 @@ int proc_descriptor(int proc, uint32_t pid, uint32_t descriptor, struct proc_des
 
 /* The number in "KIND:[number]", as sockets and pipes have it. False: it is not of that kind. */
 bool proc_link_inode(const char *link, const char *kind, uint64_t *ret_inode);
-
-/* Parsers of the above, pure on terminated text. -EINVAL: not of that form; output untouched. Fuzzed. */
-int proc_parse_schedstat(const char *text, struct proc_schedstat *ret_schedstat);
-int proc_parse_switches(const char *text, struct proc_switches *ret_switches);
-int proc_parse_wchan(const char *text, char ret_wchan[PROC_WCHAN_BYTES]); /* -ENODATA as well */
-int proc_parse_syscall(const char *text, struct proc_syscall *ret_syscall);
-int proc_parse_descriptor(const char *text, uint64_t *ret_inode, uint64_t *ret_mount);
 
 #endif

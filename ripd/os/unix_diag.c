@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unix_diag.c - questions over a netlink socket. Touches that socket alone.
+ * unix_diag.c - queries over a netlink socket, and the messages of their answers. Touches that socket alone.
  *
  * Guarantees
- *   1. At most PACKETS_MAX packets are taken in for a question, so that it ends whatever comes.
+ *   1. At most PACKETS_MAX packets are received for a query, so that it ends whatever comes.
+ *   2. The parser reads nothing beyond the bytes it is given, and leaves its output alone on failure. A name has no
+ *      zero byte before its end; it is somebody else's, and may hold any other.
  */
 #include "os/unix_diag.h"
 
@@ -11,17 +13,126 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "os/clock.h"
 
+#define ALIGN(count) (((count) + 3) & ~(size_t)3) /* NLMSG_ALIGN and NLA_ALIGN, without their signs */
+
 enum { PACKETS_MAX = 1024 }; /* of a list of sockets that listen, some hundreds are in each */
 
-struct question {
+/* Messages: bytes in, values out ----------------------------------------------------------------------------------- */
+
+void unix_diag_name(const unsigned char *bytes, size_t count, char ret_name[UNIX_DIAG_NAME_BYTES])
+{
+    size_t length = count < UNIX_DIAG_NAME_BYTES - 1 ? count : UNIX_DIAG_NAME_BYTES - 1;
+
+    if (count != 0 && bytes[0] != '\0')
+        length = strnlen((const char *)bytes, length);
+    memset(ret_name, 0, UNIX_DIAG_NAME_BYTES);
+    for (size_t i = 0; i < length; i++)
+        ret_name[i] = bytes[i] != '\0' ? (char)bytes[i] : '@';
+}
+
+static uint32_t take_word(const unsigned char *bytes)
+{
+    uint32_t word;
+
+    memcpy(&word, bytes, sizeof(word));
+    return word;
+}
+
+static void take_attribute(unsigned type, const unsigned char *bytes, size_t count, uint32_t queued,
+                           struct unix_diag *socket)
+{
+    switch (type & (unsigned)NLA_TYPE_MASK) {
+    case UNIX_DIAG_NAME:
+        unix_diag_name(bytes, count, socket->name);
+        break;
+    case UNIX_DIAG_PEER:
+        socket->has_peer = count == sizeof(uint32_t);
+        socket->peer_inode = socket->has_peer ? take_word(bytes) : 0;
+        break;
+    case UNIX_DIAG_ICONS:
+        for (size_t at = 0; queued != 0 && count - at >= sizeof(uint32_t); at += sizeof(uint32_t))
+            socket->queues |= take_word(bytes + at) == queued;
+        break;
+    case UNIX_DIAG_SHUTDOWN:
+        socket->has_shutdown = count == 1;
+        socket->shutdown = socket->has_shutdown ? bytes[0] : 0;
+        break;
+    default:
+        break;
+    }
+}
+
+static int take_socket(const unsigned char *bytes, size_t count, uint32_t queued, struct unix_diag *ret_socket)
+{
+    struct unix_diag socket = {0};
+    struct unix_diag_msg fixed;
+    size_t at = ALIGN(sizeof(fixed));
+
+    if (count < sizeof(fixed))
+        return -EINVAL;
+    memcpy(&fixed, bytes, sizeof(fixed));
+    if (fixed.udiag_family != AF_UNIX)
+        return -EINVAL;
+    socket.inode = fixed.udiag_ino;
+    socket.type = fixed.udiag_type;
+    socket.state = fixed.udiag_state;
+    while (at < count) {
+        struct nlattr attribute;
+
+        if (count - at < sizeof(attribute))
+            return -EINVAL;
+        memcpy(&attribute, bytes + at, sizeof(attribute));
+        if (attribute.nla_len < sizeof(attribute) || attribute.nla_len > count - at)
+            return -EINVAL;
+        take_attribute(attribute.nla_type, bytes + at + sizeof(attribute), attribute.nla_len - sizeof(attribute),
+                       queued, &socket);
+        at += ALIGN((size_t)attribute.nla_len);
+    }
+    *ret_socket = socket;
+    return 0;
+}
+
+int unix_diag_parse(const void *bytes, size_t count, uint32_t queued, struct unix_diag_message *ret_message)
+{
+    struct unix_diag_message message = {.kind = UNIX_DIAG_OTHER};
+    const unsigned char *body;
     struct nlmsghdr header;
-    struct unix_diag_req request;
-};
+    size_t length;
+    int result = 0;
+
+    if (count < sizeof(header))
+        return -EINVAL;
+    memcpy(&header, bytes, sizeof(header));
+    if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > count)
+        return -EINVAL;
+    body = (const unsigned char *)bytes + sizeof(header);
+    length = header.nlmsg_len - sizeof(header);
+    message.sequence = header.nlmsg_seq;
+    if (header.nlmsg_type == NLMSG_DONE) {
+        message.kind = UNIX_DIAG_END;
+    } else if (header.nlmsg_type == NLMSG_ERROR) {
+        message.kind = UNIX_DIAG_ERROR;
+        if (length < sizeof(message.error))
+            return -EINVAL;
+        memcpy(&message.error, body, sizeof(message.error));
+    } else if (header.nlmsg_type == SOCK_DIAG_BY_FAMILY) {
+        message.kind = UNIX_DIAG_SOCKET;
+        result = take_socket(body, length, queued, &message.socket);
+    }
+    if (result != 0)
+        return result;
+    *ret_message = message;
+    length = ALIGN((size_t)header.nlmsg_len);
+    return (int)(length < count ? length : count);
+}
+
+/* Queries over a socket -------------------------------------------------------------------------------------------- */
 
 int unix_diag_open(void)
 {
@@ -71,19 +182,24 @@ static int throw_away(int descriptor, void *buffer, size_t capacity)
     return bytes == -EAGAIN ? 0 : bytes < 0 ? (int)bytes : -EBUSY;
 }
 
-/* Sends a question; its answers have the sequence number that its header gets here. */
-static int ask(int descriptor, struct question *question)
+struct query {
+    struct nlmsghdr header;
+    struct unix_diag_req request;
+};
+
+/* Sends a query; its answers have the sequence number that its header gets here. */
+static int ask(int descriptor, struct query *query)
 {
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-    struct iovec part = {question, sizeof(*question)};
+    struct iovec part = {query, sizeof(*query)};
     struct msghdr message = {.msg_name = &kernel, .msg_namelen = sizeof(kernel), .msg_iov = &part, .msg_iovlen = 1};
     ssize_t bytes;
 
-    question->header.nlmsg_len = sizeof(*question);
-    question->header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-    question->header.nlmsg_seq = (uint32_t)clock_mono_ns(); /* another one than that of whoever asked before */
-    question->request.sdiag_family = AF_UNIX;
-    question->request.udiag_cookie[0] = question->request.udiag_cookie[1] = UINT32_MAX; /* any */
+    query->header.nlmsg_len = sizeof(*query);
+    query->header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+    query->header.nlmsg_seq = (uint32_t)clock_mono_ns(); /* another one than that of whoever asked before */
+    query->request.sdiag_family = AF_UNIX;
+    query->request.udiag_cookie[0] = query->request.udiag_cookie[1] = UINT32_MAX; /* any */
     do
         bytes = sendmsg(descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (bytes < 0 && errno == EINTR);
@@ -118,13 +234,13 @@ static int read_packet(const unsigned char *bytes, size_t count, uint32_t sequen
     return -EAGAIN;
 }
 
-static int find(int descriptor, struct question *question, uint32_t inode, bool list, struct unix_diag *ret_socket)
+static int find(int descriptor, struct query *query, uint32_t inode, bool list, struct unix_diag *ret_socket)
 {
     unsigned char buffer[UNIX_DIAG_BUFFER_BYTES];
     int result = throw_away(descriptor, buffer, sizeof(buffer));
 
     if (result == 0)
-        result = ask(descriptor, question);
+        result = ask(descriptor, query);
     if (result != 0)
         return result;
     result = -EAGAIN;
@@ -133,27 +249,27 @@ static int find(int descriptor, struct question *question, uint32_t inode, bool 
 
         if (bytes < 0)
             return (int)bytes;
-        result = read_packet(buffer, (size_t)bytes, question->header.nlmsg_seq, inode, list, ret_socket);
+        result = read_packet(buffer, (size_t)bytes, query->header.nlmsg_seq, inode, list, ret_socket);
     }
     return result;
 }
 
 int unix_diag_ask(int descriptor, uint32_t inode, struct unix_diag *ret_socket)
 {
-    struct question question = {
+    struct query query = {
         .header = {.nlmsg_flags = NLM_F_REQUEST},
         .request = {.udiag_ino = inode, .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_PEER},
     };
 
-    return inode == 0 ? -ENOENT : find(descriptor, &question, inode, false, ret_socket);
+    return inode == 0 ? -ENOENT : find(descriptor, &query, inode, false, ret_socket);
 }
 
 int unix_diag_find_listener(int descriptor, uint32_t inode, struct unix_diag *ret_listener)
 {
-    struct question question = {
+    struct query query = {
         .header = {.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
         .request = {.udiag_states = 1u << UNIX_DIAG_LISTENING, .udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_ICONS},
     };
 
-    return inode == 0 ? -ENOENT : find(descriptor, &question, inode, true, ret_listener);
+    return inode == 0 ? -ENOENT : find(descriptor, &query, inode, true, ret_listener);
 }

@@ -4,9 +4,9 @@
  * is told, of the sockets of the network namespace that the netlink socket was made in.
  *
  * Guarantees
- *   A. Nothing waits: the kernel has answered when the question has been sent, and an answer that is not there then is
+ *   A. Nothing waits: the kernel has answered when the query has been sent, and an answer that is not there then is
  *      not waited for.
- *   B. An answer is believed only if the kernel sent it, to this question; what is left of others is thrown away. So
+ *   B. An answer is believed only if the kernel sent it, to this query; what is left of others is thrown away. So
  *      one netlink socket can be used by one process after another, but by one at a time.
  */
 #ifndef RIPD_OS_UNIX_DIAG_H

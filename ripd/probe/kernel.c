@@ -15,7 +15,6 @@
 #include "cases/kernel.h"
 #include "cases/syscalls.h"
 #include "os/clock.h"
-#include "os/proc_locks.h"
 
 enum { ATTEMPTS = 4 };
 

@@ -129,14 +129,16 @@ struct listing {
 static int learn_thread(void *context, uint32_t tid)
 {
     struct listing *listing = context;
+    struct proc_status status;
     uint32_t inner;
 
     if (map_find(&listing->names->theirs, tid) != 0)
         return 0;
     if (clock_mono_ns() >= listing->deadline_mono_ns)
         return -EAGAIN;
-    if (proc_thread_inner_tid(listing->proc, listing->pid, tid, &inner) != 0)
+    if (proc_thread_status(listing->proc, listing->pid, tid, &status) != 0 || status.pid_in_namespace == 0)
         return 0; /* it has just ended */
+    inner = status.pid_in_namespace;
     if (map_set(&listing->names->theirs, tid, inner) != 0 || map_set(&listing->names->ours, inner, tid) != 0)
         return -ENOMEM;
     return 0;

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "os/proc.h"
-#include "os/proc_credentials.h"
+#include "os/proc_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {

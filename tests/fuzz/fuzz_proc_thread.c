@@ -4,9 +4,8 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "os/proc_locks.h"
 #include "os/proc_net.h"
-#include "os/proc_thread.h"
+#include "os/proc_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {

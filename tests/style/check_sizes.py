@@ -26,8 +26,6 @@ KNOWN_WIDE = {
     # detect
     "ripd/detect/detector.h",
     "ripd/detect/detector_inside.h",
-    # os
-    "ripd/os/proc.h",
     # probe
     "ripd/probe/kernel.h",
     "ripd/probe/probe_state.h",

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "os/proc_credentials.h"
+#include "os/proc.h"
 #include "os/proc_maps.h"
 #include "probe/child/walk.h"
 

@@ -110,7 +110,7 @@ static void test_links_are_not_followed(void **state)
     assert_int_equal(symlink("file", ring_stage_path(&fixture->stage, "link")), 0);
     assert_int_equal(file_identify_at(fixture->directory, "link", &identity), 0);
     assert_false(identity.regular);
-    assert_int_equal(file_read_at(fixture->directory, "link", text, sizeof(text)), -ELOOP);
+    assert_int_equal(file_read_at(fixture->directory, text, sizeof(text), "link"), -ELOOP);
 }
 
 /* Reading ---------------------------------------------------------------------------------------------------------- */
@@ -122,11 +122,11 @@ static void test_read_is_bounded(void **state)
 
     ring_stage_write(&fixture->stage, "file", "123456789", 9);
     ring_stage_write(&fixture->stage, "empty", "", 0);
-    assert_int_equal(file_read_at(fixture->directory, "file", text, sizeof(text)), 4);
+    assert_int_equal(file_read_at(fixture->directory, text, sizeof(text), "file"), 4);
     assert_string_equal(text, "1234");
-    assert_int_equal(file_read_at(fixture->directory, "empty", text, sizeof(text)), 0);
+    assert_int_equal(file_read_at(fixture->directory, text, sizeof(text), "empty"), 0);
     assert_string_equal(text, "");
-    assert_int_equal(file_read_at(fixture->directory, "absent", text, sizeof(text)), -ENOENT);
+    assert_int_equal(file_read_at(fixture->directory, text, sizeof(text), "absent"), -ENOENT);
 }
 
 /* Listing ---------------------------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_proc.c - what /proc says, real and made up: ripd/os/proc.c, proc_parse.c, proc_cgroup.c, pidfd.c. */
+/* test_proc.c - what /proc says, real and made up: ripd/os/proc.c, pidfd.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,7 +21,6 @@
 #include "os/file.h"
 #include "os/pidfd.h"
 #include "os/proc.h"
-#include "support/guarded_copy.h"
 #include "support/ring_stage.h"
 
 static int real_proc = -1;
@@ -30,137 +30,6 @@ static int open_proc(void **state)
     (void)state;
     real_proc = file_open_directory("/proc");
     return real_proc >= 0 ? 0 : -1;
-}
-
-/* Parsers ---------------------------------------------------------------------------------------------------------- */
-
-static void test_stat_lines(void **state)
-{
-    static const struct {
-        const char *text;
-        const char *comm;
-        char letter;
-        uint32_t flags;
-        uint32_t threads;
-        uint64_t start;
-    } good[] = {
-        {"1 (a) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 42 99 1\n", "a", 'S', 4194560, 9, 42},
-        {"1 (a) S 0 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551615", "a", 'S', 0, 1, UINT64_MAX},
-        {"1 () R 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "", 'R', 4, 1, 42},
-        {"1 (x) (y) Z 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "x) (y", 'Z', 4, 1, 42},
-        {"1 (a) R 1 1) t 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a) R 1 1", 't', 4, 1, 42},
-        {"1 (a\nb) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a\nb", 'D', 4, 1, 42},
-        {"1 (twenty characters ab) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "twenty character", 'D', 4, 1, 42},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        struct proc_stat stat;
-
-        assert_int_equal(proc_parse_stat(good[i].text, &stat), 0);
-        assert_string_equal(stat.comm, good[i].comm);
-        assert_int_equal(stat.state, good[i].letter);
-        assert_int_equal(stat.flags, good[i].flags);
-        assert_int_equal(stat.thread_count, good[i].threads);
-        assert_int_equal(stat.start_time_ticks, good[i].start);
-    }
-}
-
-static void test_bad_stat_lines(void **state)
-{
-    static const char *const bad[] = {
-        "",
-        "1",
-        "1 (",
-        ")(",
-        "1 (a",
-        "1 a) S",
-        "1 (a)",
-        "1 (a) ",
-        "1 (a) 7 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42",
-        "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0",
-        "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 -42",
-        "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551616",
-        "1 (a) S 0 1 1 0 -1 4294967296 1 2 3 4 5 6 7 8 20 0 1 0 42",
-        "1 (a) S 0 1 1 0 -1 x 1 2 3 4 5 6 7 8 20 0 1 0 42",
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct proc_stat stat = {.state = '?'};
-
-        assert_int_equal(proc_parse_stat(bad[i], &stat), -EINVAL);
-        assert_int_equal(stat.state, '?');
-    }
-}
-
-static void test_status(void **state)
-{
-    struct proc_status status;
-
-    (void)state;
-    assert_int_equal(proc_parse_status("Name:\ta\nUid:\t1\t2\t3\t4\nNSpid:\t77\t5\nCoreDumping:\t1\n", &status), 0);
-    assert_int_equal(status.uid_real, 1);
-    assert_int_equal(status.uid_effective, 2);
-    assert_int_equal(status.uid_saved, 3);
-    assert_int_equal(status.pid_in_namespace, 5);
-    assert_int_equal(status.namespace_count, 2);
-    assert_true(status.core_dumping);
-    assert_int_equal(proc_parse_status("Uid:\t0\t4294967295\t0\t0", &status), 0);
-    assert_int_equal(status.uid_effective, UINT32_MAX);
-    assert_int_equal(status.pid_in_namespace, 0); /* a kernel that does not tell */
-    assert_false(status.core_dumping);
-    /* a name cannot pretend to be a line: the kernel quotes its newlines */
-    assert_int_equal(proc_parse_status("Name:\tUid:\\nUid:\t5\t5\t5\nUid:\t1\t1\t1\t1\n", &status), 0);
-    assert_int_equal(status.uid_real, 1);
-}
-
-static void test_bad_status(void **state)
-{
-    static const char *const bad[] = {
-        "",
-        "\n",
-        "Uid:",
-        "Uid:\t1\t2",
-        "Uid:\t1\t2\tx",
-        "Uid:\t1\t2\t4294967296",
-        "XUid:\t1\t1\t1",
-        "Uid:\t1\t1\t1\nNSpid:\t\n",
-        "Uid:\t1\t1\t1\nCoreDumping:\t5\n",
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct proc_status status = {.uid_real = 12345};
-
-        assert_int_equal(proc_parse_status(bad[i], &status), -EINVAL);
-        assert_int_equal(status.uid_real, 12345);
-    }
-}
-
-/* Every text above cut anywhere, each with nothing readable behind its terminator. */
-static void test_parsers_stay_in_bounds(void **state)
-{
-    static const char *const texts[] = {
-        "1 (x) (y) Z 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42 99 1\n",
-        "Name:\ta\nUid:\t1\t2\t3\t4\nNSpid:\t77\t5\nCoreDumping:\t1\n",
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        for (size_t length = 0; length <= strlen(texts[i]); length++) {
-            char text[128] = "";
-            struct guarded_copy copy;
-            struct proc_status status;
-            struct proc_stat stat;
-
-            memcpy(text, texts[i], length);
-            guarded_copy_new(&copy, text, length + 1);
-            proc_parse_stat((const char *)copy.bytes, &stat);
-            proc_parse_status((const char *)copy.bytes, &status);
-            guarded_copy_free(&copy);
-        }
-    }
 }
 
 /* Real processes --------------------------------------------------------------------------------------------------- */
@@ -275,7 +144,8 @@ static int collect_tid(void *context, uint32_t tid)
 static void test_threads(void **state)
 {
     pid_t pid = ring_stage_start(end_first_thread, NULL, NULL);
-    uint32_t tids[2] = {0}, inner;
+    struct proc_status status;
+    uint32_t tids[2] = {0};
     struct proc_stat stat;
 
     (void)state;
@@ -284,10 +154,68 @@ static void test_threads(void **state)
     assert_true(tids[1] != 0);
     assert_int_equal(proc_thread_stat(real_proc, (uint32_t)pid, tids[1], &stat), 0);
     assert_int_equal(proc_thread_stat(real_proc, (uint32_t)getpid(), tids[1], &stat), -ESRCH); /* not one of ours */
-    assert_int_equal(proc_thread_inner_tid(real_proc, (uint32_t)pid, tids[1], &inner), 0);
-    assert_int_equal(inner, tids[1]);
+    assert_int_equal(proc_thread_status(real_proc, (uint32_t)pid, tids[1], &status), 0);
+    assert_int_equal(status.pid_in_namespace, tids[1]);
     ring_stage_end(pid);
     assert_int_equal(proc_visit_threads(real_proc, (uint32_t)pid, collect_tid, tids), -ESRCH);
+}
+
+/* Touching private pages grows anonymous memory, touching shared ones only what is resident. */
+static void test_memory(void **state)
+{
+    enum { BYTES = 32 << 20, SLACK = 8 << 20 };
+    struct proc_memory before, after;
+    static const int kinds[] = {MAP_PRIVATE, MAP_SHARED};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        uint8_t *pages = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, kinds[i] | MAP_ANONYMOUS, -1, 0);
+
+        assert_ptr_not_equal(pages, MAP_FAILED);
+        assert_int_equal(proc_own_memory(real_proc, &before), 0);
+        assert_int_equal(madvise(pages, BYTES, MADV_POPULATE_WRITE), 0); /* by the kernel: sanitizers keep no books */
+        assert_int_equal(proc_own_memory(real_proc, &after), 0);
+        assert_true(after.virtual_bytes >= BYTES && after.resident_bytes >= before.resident_bytes + BYTES - SLACK);
+        assert_int_equal(after.anonymous_bytes >= before.anonymous_bytes + BYTES - SLACK, kinds[i] == MAP_PRIVATE);
+        munmap(pages, BYTES);
+    }
+}
+
+static void test_descriptors(void **state)
+{
+    int descriptors[20];
+    uint64_t before, after;
+
+    (void)state;
+    assert_int_equal(proc_own_descriptors(real_proc, &before), 0);
+    for (size_t i = 0; i < 20; i++)
+        descriptors[i] = dup(real_proc);
+    assert_int_equal(proc_own_descriptors(real_proc, &after), 0);
+    assert_int_equal(after, before + 20);
+    for (size_t i = 0; i < 20; i++)
+        close(descriptors[i]);
+    before = 0;
+    for (int i = 0; i < 1024; i++)
+        before += fcntl(i, F_GETFD) >= 0;
+    assert_int_equal(proc_own_descriptors(real_proc, &after), 0);
+    assert_int_equal(after, before);
+}
+
+static void test_own_credentials(void **state)
+{
+    int count = getgroups(0, NULL);
+    struct proc_credentials credentials;
+    pid_t pid = fork();
+
+    (void)state;
+    if (pid == 0)
+        _exit(0);
+    assert_int_equal(proc_credentials(real_proc, (uint32_t)getpid(), &credentials), 0);
+    assert_int_equal(credentials.uid, geteuid());
+    assert_int_equal(credentials.gid, getegid());
+    assert_true(count > (int)PROC_GROUPS_MAX || credentials.group_count == (uint32_t)count);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(proc_credentials(real_proc, (uint32_t)pid, &credentials), -ESRCH);
 }
 
 static void test_machine(void **state)
@@ -347,23 +275,24 @@ static void put(const struct tree *tree, const char *name, const char *text)
 static void test_thread_of_another_namespace(void **state)
 {
     struct tree *tree = *state;
-    uint32_t tid;
+    struct proc_status status;
 
     put(tree, "500/status", "Uid:\t0\t0\t0\t0\nNSpid:\t500\t1\n");
-    put(tree, "500/task/500/status", "Uid:\t0\t0\t0\t0\nNSpid:\t500\t1\n");
     put(tree, "500/task/501/status", "Uid:\t0\t0\t0\t0\nNSpid:\t501\t7\n");
     put(tree, "500/task/7/status", "Uid:\t0\t0\t0\t0\nNSpid:\t7\t9\n"); /* the same number, another thread */
-    assert_int_equal(proc_thread_inner_tid(tree->proc, 500, 501, &tid), 0);
-    assert_int_equal(tid, 7);
-    assert_int_equal(proc_thread_inner_tid(tree->proc, 500, 7, &tid), 0);
-    assert_int_equal(tid, 9);
-    assert_int_equal(proc_thread_inner_tid(tree->proc, 500, 9, &tid), -ESRCH);
+    assert_int_equal(proc_thread_status(tree->proc, 500, 501, &status), 0);
+    assert_int_equal(status.pid_in_namespace, 7);
+    assert_int_equal(proc_thread_status(tree->proc, 500, 7, &status), 0);
+    assert_int_equal(status.pid_in_namespace, 9);
+    assert_int_equal(proc_thread_status(tree->proc, 500, 9, &status), -ESRCH);
 }
 
 static void test_empty_files_are_gone_processes(void **state)
 {
     struct tree *tree = *state;
+    struct proc_memory memory;
     struct proc_stat stat;
+    uint64_t count = 7;
     uint8_t id[16];
 
     put(tree, "500/task/500/stat", "");
@@ -372,6 +301,9 @@ static void test_empty_files_are_gone_processes(void **state)
     assert_int_equal(proc_stat(tree->proc, 500, &stat), -ESRCH);
     assert_int_equal(proc_stat(tree->proc, 501, &stat), -EINVAL);
     assert_int_equal(proc_boot_id(tree->proc, id), -EINVAL);
+    assert_int_equal(proc_own_memory(tree->proc, &memory), -ESRCH);
+    assert_int_equal(proc_own_descriptors(tree->proc, &count), -ESRCH);
+    assert_int_equal(count, 7);
 }
 
 /* cgroups ---------------------------------------------------------------------------------------------------------- */
@@ -431,15 +363,13 @@ static void test_cgroups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stat_lines),
-        cmocka_unit_test(test_bad_stat_lines),
-        cmocka_unit_test(test_status),
-        cmocka_unit_test(test_bad_status),
-        cmocka_unit_test(test_parsers_stay_in_bounds),
         cmocka_unit_test(test_real_process),
         cmocka_unit_test(test_zombies),
         cmocka_unit_test(test_pidfd),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_descriptors),
+        cmocka_unit_test(test_own_credentials),
         cmocka_unit_test(test_machine),
         cmocka_unit_test_setup_teardown(test_thread_of_another_namespace, plant, fell),
         cmocka_unit_test_setup_teardown(test_empty_files_are_gone_processes, plant, fell),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_proc_net.c - tables of sockets and of file locks: ripd/os/proc_net.c, proc_locks.c; ripd/probe/sockets.c. */
+/* test_proc_net.c - tables of sockets: ripd/os/proc_net.c; ripd/probe/sockets.c. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,6 @@
 #include <cmocka.h>
 
 #include "os/clock.h"
-#include "os/proc_locks.h"
 #include "os/proc_net.h"
 #include "probe/sockets.h"
 #include "support/guarded_copy.h"
@@ -27,16 +26,6 @@ static const char tcp_line[] =
 static const char tcp6_line[] = "  12: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0000 0A "
                                 "00000000:00000000 00:00000000 00000000  1000        0 99 1 0000000000000000 100 0";
 static const char unix_line[] = "00000000256fc0db: 00000003 00000000 00010000 0001 01 629 /run/a b.sock";
-static const char locks_text[] = "1: POSIX  ADVISORY  WRITE 100 00:1b:7 0 EOF\n"
-                                 "2: OFDLCK ADVISORY  WRITE -1 00:1b:8 0 EOF\n"
-                                 "2: -> OFDLCK ADVISORY  WRITE -1 00:1b:8 0 EOF\n"
-                                 "2: -> POSIX ADVISORY  WRITE 300 00:1b:8 0 EOF\n"
-                                 "5: FLOCK  ADVISORY  WRITE 101 fe:00:9 0 EOF\n"
-                                 "5: -> FLOCK  ADVISORY  WRITE 200 fe:00:9 0 EOF\n"
-                                 "5:  -> FLOCK  ADVISORY  WRITE 201 fe:00:9 0 EOF\n"
-                                 "6: POSIX  ADVISORY  READ 102 fe:00:10 0 EOF\n"
-                                 "6: -> POSIX  ADVISORY  WRITE 200 fe:00:10 0 EOF\n";
-
 /* Parsers ---------------------------------------------------------------------------------------------------------- */
 
 static void test_internet_sockets(void **state)
@@ -103,29 +92,9 @@ static void test_what_is_no_socket(void **state)
                 fail_msg("%s as %s", bad[i], proc_socket_kind_name((enum proc_socket_kind)kind));
 }
 
-static void test_lock_holders(void **state)
-{
-    uint32_t holder = 0;
-
-    (void)state;
-    assert_int_equal(proc_parse_lock_holder(locks_text, 200, 9, &holder), 0);
-    assert_int_equal(holder, 101);
-    assert_int_equal(proc_parse_lock_holder(locks_text, 201, 0, &holder), 0); /* behind another who waits */
-    assert_int_equal(holder, 101);
-    assert_int_equal(proc_parse_lock_holder(locks_text, 200, 10, &holder), 0);
-    assert_int_equal(holder, 102);
-    assert_int_equal(proc_parse_lock_holder(locks_text, 300, 8, &holder), -ESRCH); /* its holder has no pid */
-    assert_int_equal(proc_parse_lock_holder(locks_text, 100, 7, &holder), -ESRCH); /* it holds one */
-    assert_int_equal(proc_parse_lock_holder(locks_text, 200, 11, &holder), -ESRCH);
-    assert_int_equal(proc_parse_lock_holder(locks_text, 0, 0, &holder), -ESRCH);
-    assert_int_equal(proc_parse_lock_holder("5: -> FLOCK  ADVISORY  WRITE 200 fe:00:9 0 EOF\n", 200, 9, &holder),
-                     -ESRCH);
-    assert_int_equal(holder, 102);
-}
-
 static void test_no_parser_reads_beyond_the_end(void **state)
 {
-    static const char *const texts[] = {tcp_line, tcp6_line, unix_line, locks_text};
+    static const char *const texts[] = {tcp_line, tcp6_line, unix_line};
 
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -133,13 +102,11 @@ static void test_no_parser_reads_beyond_the_end(void **state)
             struct proc_socket socket;
             struct guarded_copy copy;
             char text[1024] = "";
-            uint32_t holder;
 
             memcpy(text, texts[i], length);
             guarded_copy_new(&copy, text, length + 1);
             for (int kind = 0; kind < PROC_SOCKET_KIND_COUNT; kind++)
                 proc_parse_socket((const char *)copy.bytes, (enum proc_socket_kind)kind, &socket);
-            proc_parse_lock_holder((const char *)copy.bytes, 200, 10, &holder);
             guarded_copy_free(&copy);
         }
     }
@@ -418,7 +385,6 @@ int main(void)
         cmocka_unit_test(test_internet_sockets),
         cmocka_unit_test(test_unix_sockets),
         cmocka_unit_test(test_what_is_no_socket),
-        cmocka_unit_test(test_lock_holders),
         cmocka_unit_test(test_no_parser_reads_beyond_the_end),
         cmocka_unit_test(test_sockets_of_our_own),
         cmocka_unit_test(test_a_name_with_a_row_in_it),

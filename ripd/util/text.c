@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc_text.c - blanks, numbers and lines. Pure. See proc_text.h. */
-#include "os/proc_text.h"
+/* text.c - blanks, numbers and lines. Pure. */
+#include "util/text.h"
 
 #include <string.h>
 
 const char *text_skip_blanks(const char *text)
 {
-    while (*text == ' ' || *text == '\t')
-        text++;
-    return text;
+    return text + strspn(text, " \t");
 }
 
-const char *text_skip_fields(const char *text, int at, int field)
+const char *text_skip_fields(const char *text, int count)
 {
-    for (; at < field; at++) {
+    if (text == NULL)
+        return NULL;
+    for (; count > 0; count--) {
         text = text_skip_blanks(text);
-        while (*text != '\0' && *text != ' ' && *text != '\n')
-            text++;
+        text += strcspn(text, " \n");
     }
     return text_skip_blanks(text);
 }
@@ -36,6 +35,8 @@ static const char *parse_number(const char *text, unsigned base, uint64_t limit,
 {
     uint64_t value = 0;
 
+    if (text == NULL)
+        return NULL;
     text = text_skip_blanks(text);
     if (digit_of(*text) >= base)
         return NULL;
@@ -56,6 +57,13 @@ const char *text_decimal(const char *text, uint64_t limit, uint64_t *ret_value)
 const char *text_hex(const char *text, uint64_t limit, uint64_t *ret_value)
 {
     return parse_number(text, 16, limit, ret_value);
+}
+
+const char *text_decimals(const char *text, uint64_t limit, uint64_t *ret_values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        text = text_decimal(text, limit, &ret_values[i]);
+    return text;
 }
 
 const char *text_next_line(const char *text)

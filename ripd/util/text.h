@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc_text.h - pieces of the parsers of /proc. Pure on terminated text: nothing beyond the terminator is read. For
- * ripd/os alone.
+ * text.h - numbers, fields and lines of the text that the kernel writes. Pure on terminated text: nothing beyond the
+ * terminator is read. A pointer that is returned is into the text, and NULL is passed on: calls can be chained.
  */
-#ifndef RIPD_OS_PROC_TEXT_H
-#define RIPD_OS_PROC_TEXT_H
+#ifndef RIPD_UTIL_TEXT_H
+#define RIPD_UTIL_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,12 +12,15 @@
 /* Past blanks and tabs. */
 const char *text_skip_blanks(const char *text);
 
-/* The start of field number `field`, where text is at the start of field number `at`. Never NULL. */
-const char *text_skip_fields(const char *text, int at, int field);
+/* The start of the field that is `count` fields further on. */
+const char *text_skip_fields(const char *text, int count);
 
 /* A number after blanks, and what follows it; NULL if there is none, or it exceeds limit. */
 const char *text_decimal(const char *text, uint64_t limit, uint64_t *ret_value);
 const char *text_hex(const char *text, uint64_t limit, uint64_t *ret_value); /* without 0x */
+
+/* So many decimal numbers, and what follows the last; NULL if one of them is missing or exceeds limit. */
+const char *text_decimals(const char *text, uint64_t limit, uint64_t *ret_values, size_t count);
 
 /* What follows key at the beginning of a line; NULL: no line begins with it. */
 const char *text_find_line(const char *text, const char *key);

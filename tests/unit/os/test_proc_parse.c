@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_proc_parse.c - texts of /proc as values: ripd/os/proc_parse.c. Each text is parsed as it is, and cut at each
+ * place, with nothing readable behind its terminator; where it is refused, the output is untouched.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "os/proc_parse.h"
+#include "support/guarded_copy.h"
+
+#define SHOWN_BYTES 512u
+#define UNTOUCHED 0xa5
+
+union parsed {
+    struct proc_stat stat;
+    struct proc_status status;
+    struct proc_memory memory;
+    struct proc_credentials credentials;
+    struct proc_schedstat schedstat;
+    struct proc_switches switches;
+    struct proc_syscall call;
+    char wchan[PROC_WCHAN_BYTES];
+    uint64_t numbers[2];
+};
+
+/* Each parses text into *parsed, and shows what came of it. */
+static int show_stat(const char *text, union parsed *parsed, char *shown)
+{
+    const struct proc_stat *stat = &parsed->stat;
+    int result = proc_parse_stat(text, &parsed->stat);
+
+    if (result == 0)
+        snprintf(shown, SHOWN_BYTES, "%s|%c %u %u %" PRIu64 "+%" PRIu64 " %" PRIu64, stat->comm, stat->state,
+                 stat->flags, stat->thread_count, stat->user_ticks, stat->system_ticks, stat->start_time_ticks);
+    return result;
+}
+
+static int show_status(const char *text, union parsed *parsed, char *shown)
+{
+    const struct proc_status *status = &parsed->status;
+    int result = proc_parse_status(text, &parsed->status);
+
+    if (result == 0)
+        snprintf(shown, SHOWN_BYTES, "%u %u %u, pid %u of %u%s", status->uid_real, status->uid_effective,
+                 status->uid_saved, status->pid_in_namespace, status->namespace_count,
+                 status->core_dumping ? ", dumps" : "");
+    return result;
+}
+
+static int show_statm(const char *text, union parsed *parsed, char *shown)
+{
+    const struct proc_memory *memory = &parsed->memory;
+    int result = proc_parse_statm(text, 4096, &parsed->memory);
+
+    if (result == 0)
+        snprintf(shown, SHOWN_BYTES, "%" PRIu64 " %" PRIu64 " %" PRIu64, memory->virtual_bytes / 4096,
+                 memory->resident_bytes / 4096, memory->anonymous_bytes / 4096);
+    return result;
+}
+
+static int show_credentials(const char *text, union parsed *parsed, char *shown)
+{
+    const struct proc_credentials *credentials = &parsed->credentials;
+    int result = proc_parse_credentials(text, &parsed->credentials), length;
+
+    if (result != 0)
+        return result;
+    length = snprintf(shown, SHOWN_BYTES, "%u:%u%s", credentials->uid, credentials->gid,
+                      credentials->own_gid ? "" : " lent");
+    for (uint32_t i = 0; i < credentials->group_count; i++)
+        length += snprintf(shown + length, SHOWN_BYTES - (size_t)length, " %u", credentials->groups[i]);
+    return 0;
+}
+
+static int show_schedstat(const char *text, union parsed *parsed, char *shown)
+{
+    const struct proc_schedstat *schedstat = &parsed->schedstat;
+    int result = proc_parse_schedstat(text, &parsed->schedstat);
+
+    if (result == 0)
+        snprintf(shown, SHOWN_BYTES, "%" PRIu64 " %" PRIu64 " %" PRIu64, schedstat->cpu_ns, schedstat->wait_ns,
+                 schedstat->slice_count);
+    return result;
+}
+
+static int show_switches(const char *text, union parsed *parsed, char *shown)
+{
+    int result = proc_parse_switches(text, &parsed->switches);
+
+    if (result == 0)
+        snprintf(shown, SHOWN_BYTES, "%" PRIu64 " %" PRIu64, parsed->switches.voluntary_count,
+                 parsed->switches.involuntary_count);
+    return result;
+}
+
+static int show_wchan(const char *text, union parsed *parsed, char *shown)
+{
+    int result = proc_parse_wchan(text, parsed->wchan);
+
+    if (result == 0)
+        snprintf(shown, SHOWN_BYTES, "%s", parsed->wchan);
+    return result;
+}
+
+static int show_syscall(const char *text, union parsed *parsed, char *shown)
+{
+    const struct proc_syscall *call = &parsed->call;
+    int result = proc_parse_syscall(text, &parsed->call);
+
+    if (result != 0)
+        return result;
+    if (call->kind == PROC_SYSCALL_RUNNING)
+        snprintf(shown, SHOWN_BYTES, "running");
+    else if (call->kind == PROC_SYSCALL_OUTSIDE)
+        snprintf(shown, SHOWN_BYTES, "outside, %" PRIx64, call->stack_pointer);
+    else
+        snprintf(shown, SHOWN_BYTES,
+                 "%" PRIu64 "(%" PRIx64 ",%" PRIx64 ",%" PRIx64 ",%" PRIx64 ",%" PRIx64 ",%" PRIx64 "), %" PRIx64,
+                 call->number, call->arguments[0], call->arguments[1], call->arguments[2], call->arguments[3],
+                 call->arguments[4], call->arguments[5], call->stack_pointer);
+    return 0;
+}
+
+static int show_descriptor(const char *text, union parsed *parsed, char *shown)
+{
+    int result = proc_parse_descriptor(text, &parsed->numbers[0], &parsed->numbers[1]);
+
+    if (result == 0)
+        snprintf(shown, SHOWN_BYTES, "%" PRIu64 " on %" PRIu64, parsed->numbers[0], parsed->numbers[1]);
+    return result;
+}
+
+static int show_inode(const char *text, union parsed *parsed, char *shown)
+{
+    if (!proc_link_inode(text, "socket", &parsed->numbers[0]))
+        return -EINVAL;
+    snprintf(shown, SHOWN_BYTES, "%" PRIu64, parsed->numbers[0]);
+    return 0;
+}
+
+#define IDS "Uid:\t1 1 1 1\nGid:\t1 1 1 1\nGroups:\t"
+#define LONGEST_WCHAN "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+/* shown: what the text means; NULL: it is refused. */
+static const struct {
+    int (*show)(const char *text, union parsed *parsed, char *shown);
+    const char *text;
+    const char *shown;
+    int error; /* 0: -EINVAL */
+} cases[] = {
+    {show_stat, "1 (a) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 42 99 1\n", "a|S 4194560 9 5+6 42", 0},
+    {show_stat, "1 (a) S 0 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551615",
+     "a|S 0 1 5+6 18446744073709551615", 0},
+    {show_stat, "1 () R 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "|R 4 1 5+6 42", 0},
+    {show_stat, "1 (x) (y) Z 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "x) (y|Z 4 1 5+6 42", 0},
+    {show_stat, "1 (a) R 1 1) t 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a) R 1 1|t 4 1 5+6 42", 0},
+    {show_stat, "1 (a\nb) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a\nb|D 4 1 5+6 42", 0},
+    {show_stat, "1 (twenty characters ab) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "twenty character|D 4 1 5+6 42",
+     0},
+    {show_stat, "", NULL, 0},
+    {show_stat, "1", NULL, 0},
+    {show_stat, "1 (", NULL, 0},
+    {show_stat, ")(", NULL, 0},
+    {show_stat, "1 (a", NULL, 0},
+    {show_stat, "1 a) S", NULL, 0},
+    {show_stat, "1 (a)", NULL, 0},
+    {show_stat, "1 (a) ", NULL, 0},
+    {show_stat, "1 (a) 7 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", NULL, 0},
+    {show_stat, "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0", NULL, 0},
+    {show_stat, "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 -42", NULL, 0},
+    {show_stat, "1 (a) S 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551616", NULL, 0},
+    {show_stat, "1 (a) S 0 1 1 0 -1 4294967296 1 2 3 4 5 6 7 8 20 0 1 0 42", NULL, 0},
+    {show_stat, "1 (a) S 0 1 1 0 -1 x 1 2 3 4 5 6 7 8 20 0 1 0 42", NULL, 0},
+
+    {show_status, "Name:\ta\nUid:\t1\t2\t3\t4\nNSpid:\t77\t5\nCoreDumping:\t1\n", "1 2 3, pid 5 of 2, dumps", 0},
+    {show_status, "Uid:\t0\t4294967295\t0\t0", "0 4294967295 0, pid 0 of 0", 0}, /* of a kernel without the others */
+    /* a name cannot pretend to be a line: the kernel quotes its newlines */
+    {show_status, "Name:\tUid:\\nUid:\t5\t5\t5\nUid:\t1\t1\t1\t1\n", "1 1 1, pid 0 of 0", 0},
+    {show_status, "\n", NULL, 0},
+    {show_status, "Uid:", NULL, 0},
+    {show_status, "Uid:\t1\t2", NULL, 0},
+    {show_status, "Uid:\t1\t2\tx", NULL, 0},
+    {show_status, "Uid:\t1\t2\t4294967296", NULL, 0},
+    {show_status, "XUid:\t1\t1\t1", NULL, 0},
+    {show_status, "Uid:\t1\t1\t1\nNSpid:\t\n", NULL, 0},
+    {show_status, "Uid:\t1\t1\t1\nCoreDumping:\t5\n", NULL, 0},
+
+    {show_statm, "82150 3127 1901 44 0 999 0\n", "82150 3127 1226", 0},
+    {show_statm, "1 1 2", "1 1 0", 0},
+    {show_statm, "\n", NULL, 0},
+    {show_statm, "1 2", NULL, 0},
+    {show_statm, "1 2 x", NULL, 0},
+    {show_statm, "1 2 -3", NULL, 0},
+    {show_statm, "4503599627370496 1 1", NULL, 0},
+
+    {show_credentials, "Name:\ta\nUid:\t1\t2\t3\t4\nGid:\t5\t5\t5\t5\nFDSize:\t64\nGroups:\t7 8 9 \nNStgid:\t12\n",
+     "4:5 7 8 9", 0},
+    {show_credentials, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t1\nGroups:\t \n", "0:1 lent", 0},
+    {show_credentials, IDS "10 20 12", "1:1 10 20", 0}, /* cut perhaps in the middle of a number */
+    {show_credentials, IDS "10 20 12 ", "1:1 10 20 12", 0},
+    {show_credentials, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\t1\n", NULL, 0},
+    {show_credentials, "Uid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL, 0},
+    {show_credentials, "Gid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL, 0},
+    {show_credentials, "Uid:\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL, 0},
+    {show_credentials, "Uid:\t1\t1\t1\t4294967296\nGid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL, 0},
+    {show_credentials, "Uid:\t-1\t1\t1\t1\nGid:\t1\t1\t1\t1\nGroups:\t1 \n", NULL, 0},
+    {show_credentials, "Uid:\t1\t1\t1\t1\nGid:\t1\t1\t1\tx\nGroups:\t1 \n", NULL, 0},
+
+    {show_schedstat, "1241344 11359471 2\n", "1241344 11359471 2", 0},
+    {show_schedstat, "18446744073709551615 0 0", "18446744073709551615 0 0", 0},
+    {show_schedstat, "18446744073709551616 0 0", NULL, 0},
+    {show_schedstat, "1 2", NULL, 0},
+    {show_schedstat, "1 -2 3", NULL, 0},
+
+    {show_switches, "Name:\tapp\nState:\tS\nvoluntary_ctxt_switches:\t17\nnonvoluntary_ctxt_switches:\t4\n", "17 4", 0},
+    {show_switches, "voluntary_ctxt_switches:\t17\n", NULL, 0},
+    {show_switches, "Name:\tvoluntary_ctxt_switches:\t17\n", NULL, 0},
+
+    {show_wchan, "poll_schedule_timeout.constprop.0\n", "poll_schedule_timeout.constprop.0", 0},
+    {show_wchan, LONGEST_WCHAN, LONGEST_WCHAN, 0},
+    {show_wchan, LONGEST_WCHAN "a", NULL, 0},
+    {show_wchan, "0", NULL, -ENODATA},
+    {show_wchan, "", NULL, 0},
+    {show_wchan, "a b", NULL, 0},
+    {show_wchan, "0xffffffff81000000?", NULL, 0},
+
+    {show_syscall, "230 0x0 0x1 0x7ffcc5ad5170 0x7ffcc5ad51b0 0x0 0xffffffffffffffff 0x7ffcc5ad5158 0x7ff0dfb19503\n",
+     "230(0,1,7ffcc5ad5170,7ffcc5ad51b0,0,ffffffffffffffff), 7ffcc5ad5158", 0},
+    {show_syscall, "-1 0x7ffcc5ad5158 0x7ff0dfb19503\n", "outside, 7ffcc5ad5158", 0},
+    {show_syscall, "running\n", "running", 0},
+    {show_syscall, "x", NULL, 0},
+    {show_syscall, "230", NULL, 0},
+    {show_syscall, "230 0x0", NULL, 0},
+    {show_syscall, "230 0 0 0 0 0 0 0 0", NULL, 0},
+    {show_syscall, "-1", NULL, 0},
+    {show_syscall, "-1 7", NULL, 0},
+    {show_syscall, "-2 0x1 0x2", NULL, 0},
+    {show_syscall, "230 0x0 0x1 0x2 0x3 0x4 0x5", NULL, 0},
+    {show_syscall, "4294967296 0x0 0x1 0x2 0x3 0x4 0x5 0x6 0x7", NULL, 0},
+    {show_syscall, "230 0x10000000000000000 0x1 0x2 0x3 0x4 0x5 0x6 0x7", NULL, 0},
+
+    {show_descriptor, "pos:\t0\nflags:\t02\nmnt_id:\t26\nino:\t77\n", "77 on 26", 0},
+    {show_descriptor, "pos:\t0\nmnt_id:\t27\n", NULL, 0},
+    {show_descriptor, "pos:\t0\nino:\t78\n", NULL, 0},
+
+    {show_inode, "socket:[5842546]", "5842546", 0},
+    {show_inode, "pipe:[5842546]", NULL, 0},
+    {show_inode, "socket:[5842546", NULL, 0},
+    {show_inode, "socket:[1] (deleted)", NULL, 0},
+    {show_inode, "socket:[]", NULL, 0},
+    {show_inode, "/tmp/socket:[1]", NULL, 0},
+};
+#define CASE_COUNT (sizeof(cases) / sizeof(cases[0]))
+
+/* Parses a copy behind whose end nothing can be read. */
+static int parse(size_t i, const char *text, size_t length, char shown[SHOWN_BYTES])
+{
+    union parsed parsed, untouched;
+    struct guarded_copy copy;
+    char cut[SHOWN_BYTES];
+    int result;
+
+    memset(&parsed, UNTOUCHED, sizeof(parsed));
+    memset(&untouched, UNTOUCHED, sizeof(untouched));
+    snprintf(cut, sizeof(cut), "%.*s", (int)length, text);
+    guarded_copy_new(&copy, cut, strlen(cut) + 1);
+    result = cases[i].show((const char *)copy.bytes, &parsed, shown);
+    guarded_copy_free(&copy);
+    if (result != 0)
+        assert_memory_equal(&parsed, &untouched, sizeof(parsed));
+    return result;
+}
+
+static void test_texts(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        char shown[SHOWN_BYTES] = "";
+        int result = parse(i, cases[i].text, strlen(cases[i].text), shown);
+        int expected = cases[i].shown != NULL ? 0 : cases[i].error != 0 ? cases[i].error : -EINVAL;
+
+        if (result != expected || (result == 0 && strcmp(shown, cases[i].shown) != 0))
+            fail_msg("case %zu, '%s': %d '%s'", i, cases[i].text, result, shown);
+    }
+}
+
+static void test_no_parser_reads_beyond_the_end(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CASE_COUNT; i++)
+        for (size_t length = 0; cases[i].shown != NULL && length < strlen(cases[i].text); length++)
+            (void)parse(i, cases[i].text, length, (char[SHOWN_BYTES]){""});
+}
+
+static const char locks_text[] = "1: POSIX  ADVISORY  WRITE 100 00:1b:7 0 EOF\n"
+                                 "2: OFDLCK ADVISORY  WRITE -1 00:1b:8 0 EOF\n"
+                                 "2: -> OFDLCK ADVISORY  WRITE -1 00:1b:8 0 EOF\n"
+                                 "2: -> POSIX ADVISORY  WRITE 300 00:1b:8 0 EOF\n"
+                                 "5: FLOCK  ADVISORY  WRITE 101 fe:00:9 0 EOF\n"
+                                 "5: -> FLOCK  ADVISORY  WRITE 200 fe:00:9 0 EOF\n"
+                                 "5:  -> FLOCK  ADVISORY  WRITE 201 fe:00:9 0 EOF\n"
+                                 "6: POSIX  ADVISORY  READ 102 fe:00:10 0 EOF\n"
+                                 "6: -> POSIX  ADVISORY  WRITE 200 fe:00:10 0 EOF\n";
+
+static void test_lock_holders(void **state)
+{
+    uint32_t holder = 0;
+
+    (void)state;
+    assert_int_equal(proc_parse_lock_holder(locks_text, 200, 9, &holder), 0);
+    assert_int_equal(holder, 101);
+    assert_int_equal(proc_parse_lock_holder(locks_text, 201, 0, &holder), 0); /* behind another who waits */
+    assert_int_equal(holder, 101);
+    assert_int_equal(proc_parse_lock_holder(locks_text, 200, 10, &holder), 0);
+    assert_int_equal(holder, 102);
+    assert_int_equal(proc_parse_lock_holder(locks_text, 300, 8, &holder), -ESRCH); /* its holder has no pid */
+    assert_int_equal(proc_parse_lock_holder(locks_text, 100, 7, &holder), -ESRCH); /* it holds one */
+    assert_int_equal(proc_parse_lock_holder(locks_text, 200, 11, &holder), -ESRCH);
+    assert_int_equal(proc_parse_lock_holder(locks_text, 0, 0, &holder), -ESRCH);
+    assert_int_equal(proc_parse_lock_holder("5: -> FLOCK  ADVISORY  WRITE 200 fe:00:9 0 EOF\n", 200, 9, &holder),
+                     -ESRCH);
+    assert_int_equal(holder, 102);
+    for (size_t length = 0; length < strlen(locks_text); length++) { /* what lies behind is no longer read */
+        struct guarded_copy copy;
+        char text[sizeof(locks_text)] = "";
+
+        memcpy(text, locks_text, length);
+        guarded_copy_new(&copy, text, length + 1);
+        (void)proc_parse_lock_holder((const char *)copy.bytes, 200, 10, &holder);
+        guarded_copy_free(&copy);
+    }
+}
+
+static void test_many_groups(void **state)
+{
+    struct proc_credentials credentials;
+    char text[4096] = IDS;
+    size_t length = strlen(text);
+
+    (void)state;
+    for (int i = 0; i < 300; i++)
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "%d ", 1000 + i);
+    assert_int_equal(proc_parse_credentials(text, &credentials), 0);
+    assert_int_equal(credentials.group_count, PROC_GROUPS_MAX);
+    assert_int_equal(credentials.groups[PROC_GROUPS_MAX - 1], 1000 + PROC_GROUPS_MAX - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_no_parser_reads_beyond_the_end),
+        cmocka_unit_test(test_lock_holders),
+        cmocka_unit_test(test_many_groups),
+    };
+
+    return cmocka_run_group_tests_name("proc_parse", tests, NULL, NULL);
+}

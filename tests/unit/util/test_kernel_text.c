@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_kernel_text.c - numbers, fields and lines: ripd/util/text.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "util/text.h"
+
+typedef const char *parser(const char *text, uint64_t limit, uint64_t *ret_value);
+
+/* What is behind the number; NULL: there is none. */
+static void test_numbers(void **state)
+{
+    static const struct {
+        parser *parse;
+        const char *text;
+        uint64_t limit;
+        const char *behind;
+        uint64_t value;
+    } cases[] = {
+        {text_hex, "g", UINT64_MAX, NULL, 0},
+        {text_hex, "100", 0xff, NULL, 0},
+        {text_hex, " \tfF:", 0xff, ":", 0xff},
+        {text_hex, "ffffffffffffffff", UINT64_MAX, "", UINT64_MAX},
+        {text_hex, "10000000000000000", UINT64_MAX, NULL, 0},
+        {text_decimal, "256", 255, NULL, 0},
+        {text_decimal, "255f", 255, "f", 255},
+        {text_decimal, "a", 255, NULL, 0},
+        {text_decimal, "-1", 255, NULL, 0},
+        {text_decimal, "", 255, NULL, 0},
+        {text_decimal, "18446744073709551616", UINT64_MAX, NULL, 0},
+        {text_decimal, NULL, 255, NULL, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint64_t value = 0;
+        const char *behind = cases[i].parse(cases[i].text, cases[i].limit, &value);
+
+        assert_int_equal(behind != NULL, cases[i].behind != NULL);
+        assert_int_equal(value, cases[i].value);
+        if (behind != NULL)
+            assert_string_equal(behind, cases[i].behind);
+    }
+}
+
+static void test_fields_and_lines(void **state)
+{
+    uint64_t values[3];
+
+    (void)state;
+    assert_string_equal(text_skip_fields("  a bc\td", 1), "bc\td");
+    assert_string_equal(text_skip_fields("a\nb", 3), "\nb"); /* not beyond a line */
+    assert_null(text_skip_fields(NULL, 1));
+    assert_string_equal(text_decimals("1 2\t3 4", 9, values, 3), " 4");
+    assert_int_equal(values[2], 3);
+    assert_null(text_decimals("1 2", 9, values, 3));
+    assert_null(text_next_line("a\n"));
+    assert_string_equal(text_next_line("a\nb"), "b");
+    assert_string_equal(text_find_line("Xkey:1\nkey:2\nkey:3", "key:"), "2\nkey:3");
+    assert_null(text_find_line("Xkey:1\n", "key:"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_fields_and_lines)};
+
+    return cmocka_run_group_tests_name("text", tests, NULL, NULL);
+}
