@@ -68,6 +68,16 @@ def in_first_pid_namespace():
     return os.stat("/proc/self/ns/pid").st_ino == 4026531836  # PROC_PID_INIT_INO of Linux
 
 
+CAPABILITIES = {"dac_read_search": 2, "ipc_lock": 14, "sys_ptrace": 19, "sys_admin": 21, "checkpoint_restore": 40}
+
+
+def lacking(*names):
+    """Those capabilities that we do not hold: an ordinary user none of them, root in a container not all."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        held = [int(line.split()[1], 16) for line in file if line.startswith("CapEff:")][0]
+    return [name for name in names if not held >> CAPABILITIES[name] & 1]
+
+
 def is_in_memory(path):
     """Whether path is on tmpfs or ramfs, where rings may be."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True, check=True).stdout.strip()

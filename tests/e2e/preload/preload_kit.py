@@ -12,6 +12,9 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from world import is_in_memory, lacking  # noqa: E402, F401
+
 BUILD = os.environ["RIP_BUILD"]
 HELPERS = os.environ["RIP_HELPERS"]
 RIP = os.path.join(BUILD, "bin", "rip")

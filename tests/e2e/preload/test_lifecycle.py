@@ -5,10 +5,9 @@ import resource
 import select
 import time
 
-from preload_kit import PATIENCE_S, PreloadTest, helper, main, wait_for
+from preload_kit import PATIENCE_S, PreloadTest, helper, lacking, main, wait_for
 
 LIVE = 3
-CAP_IPC_LOCK = 14
 LOCKED_BYTES = 256 << 20  # generously: all that a program under the preload library maps
 
 
@@ -272,10 +271,8 @@ class Lifecycle(PreloadTest):
 
     def test_locked_memory(self):
         """mlockall() makes the ring resident, as everything: 28 MB. What replaces it at the end is not."""
-        with open("/proc/self/status", encoding="ascii") as file:
-            capabilities = [int(line.split()[1], 16) for line in file if line.startswith("CapEff:")][0]
         limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
-        if not capabilities >> CAP_IPC_LOCK & 1 and 0 <= limit < LOCKED_BYTES:
+        if lacking("ipc_lock") and 0 <= limit < LOCKED_BYTES:
             self.skipTest(f"locking memory takes CAP_IPC_LOCK, or a limit above {limit} bytes")
         self.begin("locked_memory")
         with open(f"/proc/{self.process.pid}/status") as status:

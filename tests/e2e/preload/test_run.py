@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 
-from preload_kit import BUILD, PATIENCE_S, RIP, PreloadTest, helper, main, wait_for
+from preload_kit import BUILD, PATIENCE_S, PreloadTest, RIP, helper, is_in_memory, main, wait_for
 
 
 class Run(PreloadTest):
@@ -30,7 +30,7 @@ class Run(PreloadTest):
         self.check_refused(2, ["fly"], "fly")
 
     def test_bad_flags(self):
-        elsewhere = tempfile_on_disk(self.scratch)
+        elsewhere = None if is_in_memory(self.scratch) else self.scratch
         for wanted, arguments in (
             (["no command"], ["run"]),
             (["no command"], ["run", "--dir", self.rings]),
@@ -204,12 +204,6 @@ class Run(PreloadTest):
         done = subprocess.run([self.scratch + "/bin/rip", "run", "--dir", self.rings, "sh", "-c", "echo $LD_PRELOAD"],
                               env=self.environment, text=True, capture_output=True)
         self.assertEqual(done.stdout, self.scratch + "/lib/librip-preload.so\n")
-
-
-def tempfile_on_disk(scratch):
-    """The scratch directory if it is on no tmpfs, else None."""
-    kind = subprocess.run(["stat", "-f", "-c", "%T", scratch], text=True, capture_output=True).stdout.strip()
-    return None if kind in ("tmpfs", "ramfs") else scratch
 
 
 main()

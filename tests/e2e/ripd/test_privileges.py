@@ -456,8 +456,8 @@ def make_world():
 
 
 if __name__ == "__main__":
-    if os.geteuid() != 0 or not shutil.which("setpriv"):
-        print("skipped: several users take root, and setpriv")
+    if os.geteuid() != 0 or w.lacking("sys_ptrace", "dac_read_search") or not shutil.which("setpriv"):
+        print("skipped: takes root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
         sys.exit(77)
     TESTS = [claims_without_and_with_locks, program_of_another_user, number_of_the_locker_used_again,
              the_probe_believes_nobody,

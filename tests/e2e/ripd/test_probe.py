@@ -20,9 +20,11 @@ def children(pid):
 
 
 def name(pid):
+    """None if it has ended, whether its parent has taken note or not."""
     try:
-        with open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as file:
-            return file.read().strip()
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            before, _, after = file.read().rpartition(")")
+            return before.partition("(")[2] if after.split()[0] not in "ZX" else None
     except OSError:
         return None
 
