@@ -9,11 +9,12 @@
 #include <fcntl.h>
 #include <seccomp.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #include "os/capability.h"
 #include "os/sandbox.h"
 
-#define KEPT (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
+#define EVIDENCE (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
 
 enum { KEEPER = 1, WORKER = 2, FETCHER = 4, ALL = KEEPER | WORKER | FETCHER };
 
@@ -75,9 +76,22 @@ static int enter_child(int who)
     return result == 0 ? filter_calls(who) : result;
 }
 
+/*
+ * Without CAP_SYS_PTRACE, as root in a container, a process may read those of its own user that hold no capability more
+ * than itself: then the probe keeps all that root has there. The filter of calls bounds what it can do with them.
+ */
+static uint64_t kept_capabilities(void)
+{
+    uint64_t permitted;
+
+    if (geteuid() == 0 && capability_permitted(&permitted) == 0 && (permitted & CAPABILITY(CAP_SYS_PTRACE)) == 0)
+        return permitted;
+    return EVIDENCE;
+}
+
 int sandbox_enter_keeper(void)
 {
-    int result = sandbox_give_up(KEPT, SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX);
+    int result = sandbox_give_up(kept_capabilities(), SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX);
 
     return result == 0 ? filter_calls(KEEPER) : result;
 }

@@ -126,7 +126,7 @@ def without_ripd_probe(world):
     """Root has rights that makers of rings have not, and whether a ring lies takes the care of ripd-probe to tell."""
     assert "cannot start ripd-probe" in world.log_text()
     process, path = blocked(world, 1)
-    if os.geteuid() == 0:
+    if not w.lacking("sys_ptrace", "dac_read_search"):
         assert "evidence is what anyone is told" in world.log_text()
         assert_what_anyone_is_told(world, process)
     else:
