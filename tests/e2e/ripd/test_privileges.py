@@ -294,7 +294,7 @@ def number_of_the_locker_used_again(world):
 
 # The probe by itself, asked by what could be a ripd that has been taken over ------------------------------------------
 
-ASK, LINK, TOLD = 3, 1, 4
+WORKER, QUERY, ANSWER = 2, 4, 5
 THREADS_MAX = 32
 
 
@@ -313,23 +313,22 @@ class Probe:
         process.stdin = process.stdout = None
         world.processes.append(process)
         theirs.close()
-        self.meet()
+        self.start_worker()
 
-    def meet(self):
-        self.keeper.settimeout(w.PATIENCE_S)
-        message, descriptors, _, _ = socket.recv_fds(self.keeper, 64, 1)
-        assert struct.unpack("I", message) == (LINK,) and len(descriptors) == 1, message
-        self.worker = socket.socket(fileno=descriptors[0])
+    def start_worker(self):
+        self.worker, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        socket.send_fds(self.keeper, [struct.pack("I", WORKER)], [theirs.fileno()])
+        theirs.close()
         self.worker.settimeout(w.PATIENCE_S)
 
     def ask(self, descriptor, tid, process=0):
         """(status, pid, all bytes)"""
-        message = struct.pack("IIQII", ASK, 1, 9, process, 0) + struct.pack(f"{THREADS_MAX}I", tid,
+        message = struct.pack("IIQII", QUERY, 1, 9, process, 0) + struct.pack(f"{THREADS_MAX}I", tid,
                                                                             *[0] * (THREADS_MAX - 1))
         socket.send_fds(self.worker, [message], [descriptor] if descriptor is not None else [])
         answer = self.worker.recv(1 << 16)
         kind, status, number, count, pid = struct.unpack_from("IiQII", answer)
-        assert (kind, number) == (TOLD, 9) and count == (status == 0), answer[:24]
+        assert (kind, number) == (ANSWER, 9) and count == (status == 0), answer[:24]
         return status, pid, answer
 
 
@@ -379,7 +378,7 @@ def the_probe_believes_nobody(world):
     assert port and probe.ask(descriptor, thread)[0] == -errno.EINVAL
     probe.worker.send(b"nonsense")
     assert probe.worker.recv(64) == b""
-    probe.meet()  # another one
+    probe.start_worker()
     assert probe.ask(descriptor, thread)[0] == -errno.EINVAL
     os.close(descriptor)
 
