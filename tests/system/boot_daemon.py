@@ -27,7 +27,7 @@ def wait_replaced(machine, pid, seconds=PATIENCE_S):
 
 
 def test_set_up(machine):
-    """As in the README."""
+    """As in ripd(8)."""
     machine.run("systemd-sysusers", "ripd.conf")
     machine.run("systemd-tmpfiles", "--create", "ripd.conf")
     machine.run("systemctl", "daemon-reload")
