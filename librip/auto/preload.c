@@ -8,8 +8,8 @@
  *             and so on: in every container that shares the directory the first pid is 1. Where something stands at
  *             NAME that is no ring of ours, a link or a directory, NAME~2 and so on.
  *   RIP_MAX   ids alive at once; else RIP_PRELOAD_CAPACITY
- *   RIP_TOLD  the pid of `rip run`, which is ours then: what keeps us from the name that was asked for, or from any
- *             ring, is said in one line on standard error. Other processes say nothing.
+ *   RIP_RUN_PID  the pid of `rip run`. The process that has it reports in one line on standard error why it has no
+ *             ring, or one of another name. Other processes print nothing.
  *
  * Guarantees
  *   A. When no ring can be had the program runs untraced.
@@ -128,9 +128,9 @@ static bool make_ring(char ret_path[PATH_MAX], int *ret_error)
 /* In one write, past the wrappers. */
 static void report(bool made, const char *path, int error)
 {
-    const char *told = secure_getenv("RIP_TOLD");
+    const char *run_pid = secure_getenv("RIP_RUN_PID");
 
-    if (error == 0 || told == NULL || strtol(told, NULL, 10) != getpid())
+    if (error == 0 || run_pid == NULL || strtol(run_pid, NULL, 10) != getpid())
         return;
     if (made)
         dprintf(STDERR_FILENO, "rip: what stands at the ring's name cannot be replaced (%s): its name is %s\n",

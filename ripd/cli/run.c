@@ -2,8 +2,8 @@
 /*
  * run.c - `rip run`: starts a program with the preload library.
  *
- * Sets RIP_DIR, RIP_NAME, RIP_MAX, RIP_TOLD and LD_PRELOAD in the environment (librip/auto/preload.c) and replaces
- * itself with the program. What would make tracing fail is checked here; the rest the preload library says.
+ * Sets RIP_DIR, RIP_NAME, RIP_MAX, RIP_RUN_PID and LD_PRELOAD in the environment (librip/auto/preload.c) and replaces
+ * itself with the program. What would make tracing fail is checked here; the preload library reports the rest.
  *
  * Guarantees
  *   A. The program has the pid of `rip run`, and its exit status is the exit status of `rip run`.
@@ -289,13 +289,13 @@ static void warn_untraceable(const char *command)
 
 static int execute(const struct settings *settings, const char *dir, char **command)
 {
-    char library[PATH_MAX], told[16];
+    char library[PATH_MAX], pid[16];
     int error;
 
     if (!find_library(library))
         return RUN_FAILED;
-    snprintf(told, sizeof(told), "%d", (int)getpid());
-    if (set_preload(library) != 0 || setenv("RIP_DIR", dir, 1) != 0 || setenv("RIP_TOLD", told, 1) != 0 ||
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    if (set_preload(library) != 0 || setenv("RIP_DIR", dir, 1) != 0 || setenv("RIP_RUN_PID", pid, 1) != 0 ||
         set_or_unset("RIP_NAME", settings->name) != 0 || set_or_unset("RIP_MAX", settings->max) != 0) {
         cli_error("run: cannot set the environment: %s", strerror(errno));
         return RUN_FAILED;
