@@ -439,12 +439,11 @@ static int app_open_parts(struct app *app)
 {
     const struct config *config = app->config;
     struct detector_config detector = settings_detector(config);
-    struct registry_options registry = {(const char *const *)config->directories.items,
-                                        config->directories.count,
-                                        "/proc",
-                                        "/sys/fs/cgroup",
-                                        settings_judging_ns(config),
-                                        app->hash_key};
+    struct registry_options registry = {.directories = (const char *const *)config->directories.items,
+                                        .directory_count = config->directories.count,
+                                        .proc_path = "/proc",
+                                        .judging_ns = settings_judging_ns(config),
+                                        .hash_key = app->hash_key};
     struct probe_options probe = {"/proc",
                                   "/sys/fs/cgroup",
                                   settings_probe_budget_ns(config),

@@ -1,102 +1,111 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry.c - the set of rings, and one refresh of it from beginning to end. Touches directories, ring files and /proc
- * through the other registry_*.c files; logs nothing: what is worth a line becomes a notice.
+ * registry.c - the set of rings: files looked at and opened, named, dropped; and one refresh of it all. Touches ring
+ * files and their names. See registry.h for the guarantees; directories.c, known_files.c, processes.c, threads.c and
+ * modules.c are the parts of it, host.c is what they share.
  *
  * Guarantees
- *   1. A refresh never fails for a reason that lies in a file, a directory or a process.
- *   2. A damaged ring leaves the set at once, but its struct stays valid until the next refresh.
- *   3. A ring is dropped only when its file has no name here and nothing shows that somebody lives in it.
- *   4. Notices are bounded per refresh, and a limit is noticed once.
+ *   1. A file is opened again only after its change time or size has changed, or when it was so young at the last look
+ *      that a change could not show.
+ *   2. What cannot be read and seems meant to be a ring, or may be one, is listed with the reason and noticed once per
+ *      inode. What is not a ring is passed over in silence.
+ *   3. At most REGISTRY_FILES_MAX files are remembered, beside the rings; what is no longer there is forgotten at the
+ *      next full listing. Beyond that a file is looked at again each time it is listed: nobody can hide a ring by
+ *      making other files.
+ *   4. A ring whose file is renamed follows it; of several links to one file the first found counts, as long as it is
+ *      there.
+ *   5. A name is given once and kept until the file is renamed, whatever rings come and go meanwhile. Only a ring that
+ *      has lost its file gives way, to the one that has taken its place.
  */
 #include "ring/registry.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "os/proc.h"
-#include "ring/registry_state.h"
+#include "os/clock.h"
+#include "ring/directories.h"
+#include "ring/known_files.h"
+#include "ring/modules.h"
+#include "ring/processes.h"
+#include "ring/turns.h"
+#include "ring/unreadable.h"
 #include "util/array.h"
 #include "util/search.h"
 
-/* Notices ---------------------------------------------------------------------------------------------------------- */
+#define OPEN_NS UINT64_C(50000)         /* asked for to open a file */
+#define PUT_OFF_NS UINT64_C(1000000000) /* files that there was no time to open are looked at again after this */
+enum { SUFFIX_BYTES = sizeof("~4294967295") };
 
-void registry_notice(struct registry *registry, enum registry_notice_kind kind, const char *name, const char *reason)
+struct registry {
+    struct ring_host host;
+    struct directories *directories;
+    struct known_files known;
+    struct turns_memory *turns;
+    uint32_t pass; /* of full listings */
+    uint64_t listed_mono_ns;
+    bool looks_put_off;       /* files were not opened for want of time */
+    uint64_t descriptors_max; /* numbers below may be taken for rings */
+
+    struct ring **rings; /* ascending serial */
+    size_t ring_count;
+    size_t ring_capacity;
+    struct ring **retired; /* dropped since the last refresh: not in rings, freed by the next one */
+    size_t retired_count;
+    size_t retired_capacity;
+    uint32_t last_serial;
+
+    struct unreadable unreadable;
+};
+
+struct ring_host *registry_host(struct registry *registry)
 {
-    struct notice notice = {.kind = kind};
-    struct notice *notices;
-
-    if (registry->notice_count >= REGISTRY_NOTICES_MAX) {
-        registry->counters.notices_over_limit++;
-        return;
-    }
-    notices =
-        array_reserve(registry->notices, &registry->notice_capacity, registry->notice_count + 1, sizeof(*notices));
-    if (notices == NULL)
-        return;
-    registry->notices = notices;
-    notice.name = strdup(name);
-    notice.reason = reason != NULL ? strdup(reason) : NULL;
-    notices[registry->notice_count++] = notice;
+    return &registry->host;
 }
 
-void registry_notice_limit(struct registry *registry, enum registry_limit limit, const char *reason)
+int registry_proc(const struct registry *registry)
 {
-    if (!registry->limit_noticed[limit])
-        registry_notice(registry, NOTICE_LIMIT, "registry", reason);
-    registry->limit_noticed[limit] = true;
+    return registry->host.proc;
 }
 
-/* Forgets the first count notices. */
-static void drop_notices(struct registry *registry, size_t count)
+struct turns_memory *registry_turns(const struct registry *registry)
 {
-    for (size_t i = 0; i < count; i++) {
-        free(registry->notices[i].name);
-        free(registry->notices[i].reason);
-    }
-    registry->notice_count -= count;
-    if (registry->notice_count != 0)
-        memmove(registry->notices, registry->notices + count, registry->notice_count * sizeof(*registry->notices));
+    return registry->turns;
 }
 
-static int give_notices(struct registry *registry, const struct registry_notice **ret_notices, size_t *ret_count)
+static const char *name_of(const struct ring *ring)
 {
-    struct registry_notice *out = array_reserve(registry->notices_out, &registry->notice_out_capacity,
-                                                registry->notice_count, sizeof(*registry->notices_out));
-
-    if (out == NULL)
-        return -ENOMEM;
-    registry->notices_out = out;
-    for (size_t i = 0; i < registry->notice_count; i++) {
-        const struct notice *notice = &registry->notices[i];
-
-        out[i] = (struct registry_notice){notice->kind, notice->name != NULL ? notice->name : "", notice->reason};
-    }
-    registry->notices_returned = registry->notice_count;
-    *ret_notices = out;
-    *ret_count = registry->notice_count;
-    return 0;
+    return ring->name != NULL ? ring->name : ring->file_name;
 }
 
 /* The set ---------------------------------------------------------------------------------------------------------- */
 
-/* Nobody gets its file from here on. */
-static void close_ring(struct ring *ring)
+static void leave_account(struct registry *registry, struct ring *ring)
 {
+    if (!ring->accounted)
+        return;
+    work_give(registry->host.work, ring->user, WORK_RINGS, 1);
+    work_give(registry->host.work, ring->user, WORK_MAPPED_BYTES, ring->held_bytes);
+    ring->accounted = false;
+}
+
+/* Nobody gets its file from here on. */
+static void close_ring(struct registry *registry, struct ring *ring)
+{
+    leave_account(registry, ring);
     lease_end(ring->lease);
     lease_unref(ring->lease);
     ring->lease = NULL;
     mapping_close(&ring->mapping);
 }
 
-static void free_ring(struct ring *ring)
+static void free_ring(struct registry *registry, struct ring *ring)
 {
-    close_ring(ring);
-    registry_processes_done(ring);
-    registry_modules_done(ring);
+    close_ring(registry, ring);
+    processes_done(ring);
+    modules_free(ring->modules);
     free(ring->name);
     free(ring->file_name);
     free(ring);
@@ -113,8 +122,8 @@ static size_t find_index(const struct registry *registry, uint32_t serial)
     return search_first(&serial, registry->rings, registry->ring_count, sizeof(*registry->rings), compare_serial);
 }
 
-/* Whoever makes and removes files all day uses them up one day: then they begin anew, at those that are free. */
-uint32_t registry_new_serial(struct registry *registry)
+/* Not 0, and of no other ring. Serials wrap: skip those still in use. */
+static uint32_t new_serial(struct registry *registry)
 {
     do
         registry->last_serial++;
@@ -122,31 +131,34 @@ uint32_t registry_new_serial(struct registry *registry)
     return registry->last_serial;
 }
 
-int registry_add_ring(struct registry *registry, struct ring *ring)
-{
-    struct ring **rings =
-        array_reserve(registry->rings, &registry->ring_capacity, registry->ring_count + 1, sizeof(*rings));
-    size_t index;
-
-    if (rings == NULL) {
-        free_ring(ring);
-        return -ENOMEM;
-    }
-    registry->rings = rings;
-    ring->serial = registry_new_serial(registry);
-    index = find_index(registry, ring->serial);
-    memmove(&rings[index + 1], &rings[index], (registry->ring_count - index) * sizeof(*rings));
-    rings[index] = ring;
-    registry->ring_count++;
-    return 0;
-}
-
+/* The file is looked at again should it be listed again. */
 static void remove_ring(struct registry *registry, size_t index)
 {
-    registry_forget_ring_file(registry, registry->rings[index]);
+    struct ring *ring = registry->rings[index];
+    struct known_file *known = known_files_find(&registry->known, ring->mapping.file.device, ring->mapping.file.inode);
+
+    if (known != NULL && known->ring == ring) {
+        known->ring = NULL;
+        known->changed_ns = 0;
+    }
     registry->ring_count--;
     memmove(&registry->rings[index], &registry->rings[index + 1],
             (registry->ring_count - index) * sizeof(*registry->rings));
+}
+
+/* Without memory to keep it until later, the struct is left behind: a leak is better than a pointer to nothing. */
+static void retire_ring(struct registry *registry, size_t index)
+{
+    struct ring *ring = registry->rings[index];
+    struct ring **retired =
+        array_reserve(registry->retired, &registry->retired_capacity, registry->retired_count + 1, sizeof(*retired));
+
+    remove_ring(registry, index);
+    close_ring(registry, ring);
+    if (retired == NULL)
+        return;
+    registry->retired = retired;
+    retired[registry->retired_count++] = ring;
 }
 
 struct ring **registry_rings(struct registry *registry, size_t *ret_count)
@@ -175,19 +187,112 @@ struct lease *registry_lease(struct registry *registry, uint32_t serial)
 
 const struct registry_counters *registry_counters(const struct registry *registry)
 {
-    return &registry->counters;
+    return &registry->host.counters;
 }
 
-/* Without memory to keep it until later, the struct is left behind: a leak is better than a pointer to nothing. */
-static void retire_ring(struct registry *registry, struct ring *ring)
-{
-    struct ring **retired =
-        array_reserve(registry->retired, &registry->retired_capacity, registry->retired_count + 1, sizeof(*retired));
+/* Whose account ---------------------------------------------------------------------------------------------------- */
 
-    if (retired == NULL)
+static void drop_largest(struct registry *registry, uint32_t user)
+{
+    size_t largest = registry->ring_count;
+
+    for (size_t i = 0; i < registry->ring_count; i++)
+        if (registry->rings[i]->user == user &&
+            (largest == registry->ring_count ||
+             registry->rings[i]->mapping.size_bytes >= registry->rings[largest]->mapping.size_bytes))
+            largest = i;
+    if (largest == registry->ring_count)
         return;
-    registry->retired = retired;
-    retired[registry->retired_count++] = ring;
+    retire_ring(registry, largest);
+    registry->host.counters.rings_over_limit++;
+    host_notice_limit(&registry->host, LIMIT_WAY, "the user who holds most has to give up a ring for another user's");
+}
+
+/* Takes something from whoever holds most of a limit, if that leaves him more than user then has. False: there is none.
+ */
+static bool give_way(struct registry *registry, uint32_t user, enum work_limit limit, uint64_t amount)
+{
+    const struct work *work = registry->host.work;
+    uint32_t largest;
+
+    if (!work_largest(work, limit, &largest) || largest == user ||
+        work_held(work, largest, limit) <= work_held(work, user, limit) + amount)
+        return false;
+    work_refuse(registry->host.work, largest, limit, 1);
+    drop_largest(registry, largest);
+    return true;
+}
+
+/* False: the user may not have so much, which is counted. */
+static bool take_room(struct registry *registry, uint32_t user, enum work_limit limit, uint64_t amount)
+{
+    while (!work_has_room(registry->host.work, user, limit, amount) && give_way(registry, user, limit, amount))
+        continue;
+    if (work_take(registry->host.work, user, limit, amount))
+        return true;
+    registry->host.counters.rings_over_limit++;
+    host_notice_limit(&registry->host, LIMIT_RINGS, "a user has more rings than may be mapped at once");
+    return false;
+}
+
+/* Puts a ring on the account of its file's owner. False: he may not have it. */
+static bool take_account(struct registry *registry, struct ring *ring)
+{
+    ring->user = work_user(registry->host.work, ring->mapping.file.uid);
+    ring->held_bytes = ring->mapping.copied ? 0 : ring->mapping.size_bytes;
+    if (!take_room(registry, ring->user, WORK_RINGS, 1))
+        return false;
+    ring->accounted = take_room(registry, ring->user, WORK_MAPPED_BYTES, ring->held_bytes);
+    if (!ring->accounted)
+        work_give(registry->host.work, ring->user, WORK_RINGS, 1);
+    return ring->accounted;
+}
+
+/* Unreadable files ------------------------------------------------------------------------------------------------- */
+
+/* Remembers a file as it is now. False: no memory, or the limit is reached and it is no ring. */
+static bool remember(struct registry *registry, const struct file_identity *file, struct ring *ring)
+{
+    if (ring == NULL && registry->known.count >= REGISTRY_FILES_MAX &&
+        known_files_find(&registry->known, file->device, file->inode) == NULL) {
+        registry->host.counters.files_over_limit++;
+        host_notice_limit(&registry->host, LIMIT_FILES, "more files than can be remembered");
+        return false;
+    }
+    return known_files_set(&registry->known, file, ring, registry->pass) != NULL;
+}
+
+/* Lists a file with the reason. True: it is new in the list. */
+static bool list_unreadable(struct registry *registry, const struct file_identity *file, uint32_t directory,
+                            const char *name, enum ring_health health, const char *reason)
+{
+    struct unreadable_file entry = {.file = *file, .directory = directory, .health = health, .reason = reason};
+
+    if (!remember(registry, file, NULL))
+        return false;
+    if (unreadable_find(&registry->unreadable, file) == NULL)
+        entry.serial = new_serial(registry);
+    return unreadable_put(&registry->unreadable, &registry->host, &entry, name);
+}
+
+static void report_unreadable(struct registry *registry, const struct file_identity *file, uint32_t directory,
+                              const char *name, const char *reason)
+{
+    if (list_unreadable(registry, file, directory, name, RING_UNREADABLE, reason))
+        host_notice(&registry->host, NOTICE_RING_UNREADABLE, name, reason);
+}
+
+/* Forgets the files that the pass has not seen. */
+static void sweep_files(struct registry *registry)
+{
+    struct unreadable *unreadable = &registry->unreadable;
+
+    if (!known_files_sweep(&registry->known, registry->pass))
+        return;
+    for (size_t i = unreadable->count; i-- > 0;)
+        if (known_files_find(&registry->known, unreadable->files[i].file.device, unreadable->files[i].file.inode) ==
+            NULL)
+            unreadable_remove(unreadable, &unreadable->files[i]);
 }
 
 void registry_damage(struct registry *registry, struct ring *ring)
@@ -200,75 +305,319 @@ void registry_damage(struct registry *registry, struct ring *ring)
         return;
     if (ring->mapping.descriptor >= 0)
         file_identify(ring->mapping.descriptor, &file);
-    remove_ring(registry, index);
-    close_ring(ring);
-    retire_ring(registry, ring);
-    registry->counters.rings_damaged++;
-    registry_notice(registry, NOTICE_RING_DAMAGED, ring->name != NULL ? ring->name : ring->file_name, reason);
+    retire_ring(registry, index);
+    registry->host.counters.rings_damaged++;
+    host_notice(&registry->host, NOTICE_RING_DAMAGED, name_of(ring), reason);
     if (file.links != 0)
-        registry_list_unreadable(registry, &file, ring->directory, ring->name != NULL ? ring->name : ring->file_name,
-                                 RING_DAMAGED, reason);
+        list_unreadable(registry, &file, ring->directory, name_of(ring), RING_DAMAGED, reason);
 }
 
-bool registry_give_way(struct registry *registry, uint32_t uid)
+/* Names ------------------------------------------------------------------------------------------------------------ */
+
+/* Whether the name that the ring was last seen under still leads to it. */
+static bool name_holds(const struct registry *registry, const struct ring *ring)
 {
-    uint32_t largest;
+    const int directory = directories_at(registry->directories, ring->directory);
+    struct file_identity now;
 
-    if (!registry_largest_owner(registry, uid, &largest))
-        return false;
-    for (size_t i = registry->ring_count; i-- > 0;) {
-        struct ring *ring = registry->rings[i];
-
-        if (ring->mapping.file.uid != largest)
-            continue;
-        remove_ring(registry, i);
-        close_ring(ring);
-        retire_ring(registry, ring);
-        registry->counters.rings_over_limit++;
-        registry_notice_limit(registry, LIMIT_WAY,
-                              "the user with the most rings has to give one up for another user's");
-        return true;
-    }
-    return false;
+    return directory >= 0 && file_identify_at(directory, ring->file_name, &now) == 0 &&
+           now.device == ring->mapping.file.device && now.inode == ring->mapping.file.inode;
 }
 
-void registry_move_rings(struct registry *registry, const uint32_t *places)
+static void see_as(struct registry *registry, struct ring *ring, uint32_t directory, const char *name)
 {
-    for (size_t i = 0; i < registry->ring_count;) {
-        struct ring *ring = registry->rings[i];
+    bool same_name = strcmp(ring->file_name, name) == 0;
 
-        if (places[ring->directory] != REGISTRY_NOWHERE) {
-            ring->directory = places[ring->directory];
-            i++;
-            continue;
+    ring->pass = registry->pass;
+    if ((!same_name || ring->directory != directory) && !name_holds(registry, ring)) {
+        char *file_name = strdup(name);
+
+        if (file_name == NULL)
+            return;
+        free(ring->file_name);
+        ring->file_name = file_name;
+        ring->directory = directory;
+        if (!same_name) { /* called anew at the end of the refresh */
+            free(ring->name);
+            ring->name = NULL;
         }
-        registry_notice(registry, NOTICE_RING_GONE, ring->name != NULL ? ring->name : ring->file_name,
-                        "its directory is not watched any more");
-        remove_ring(registry, i);
-        close_ring(ring);
-        retire_ring(registry, ring);
+    }
+    ring->unlinked = false;
+}
+
+static struct ring *find_name(const struct registry *registry, const char *name)
+{
+    for (size_t i = 0; i < registry->ring_count; i++)
+        if (registry->rings[i]->name != NULL && strcmp(registry->rings[i]->name, name) == 0)
+            return registry->rings[i];
+    return NULL;
+}
+
+/* file_name with the first suffix that nobody has. NULL: no memory. */
+static char *suffixed_name(const struct registry *registry, const char *file_name)
+{
+    size_t size = strlen(file_name) + SUFFIX_BYTES;
+    char *name = malloc(size);
+
+    for (unsigned number = 2; name != NULL; number++) { /* ends: there are fewer rings than numbers */
+        snprintf(name, size, "%s~%u", file_name, number);
+        if (find_name(registry, name) == NULL)
+            break;
+    }
+    return name;
+}
+
+static void name_ring(struct registry *registry, struct ring *ring)
+{
+    struct ring *other = find_name(registry, ring->file_name);
+
+    if (other != NULL && other->unlinked && !ring->unlinked) {
+        char *suffixed = suffixed_name(registry, ring->file_name);
+
+        if (suffixed != NULL) {
+            ring->name = other->name;
+            other->name = suffixed;
+            return;
+        }
+    }
+    ring->name = other != NULL ? suffixed_name(registry, ring->file_name) : strdup(ring->file_name);
+}
+
+static void name_rings(struct registry *registry)
+{
+    for (size_t i = 0; i < registry->ring_count; i++) {
+        struct ring *ring = registry->rings[i];
+
+        if (ring->name != NULL)
+            continue;
+        name_ring(registry, ring);
+        if (ring->name == NULL)
+            continue;
+        if (!ring->announced)
+            host_notice(&registry->host, NOTICE_RING_FOUND, ring->name, NULL);
+        ring->announced = true;
     }
 }
 
-static void free_retired(struct registry *registry)
+/* Opening ---------------------------------------------------------------------------------------------------------- */
+
+/* What an error on the way to a mapping means. */
+static const struct open_error {
+    int error;
+    const char *unreadable; /* the file's own fault: listed with this reason */
+    const char *limit;      /* ours: looked at again at the next listing */
+} open_errors[] = {
+    {-EACCES, "permission denied", NULL},
+    {-EPERM, "operation not permitted", NULL},
+    {-EIO, "could not be read: input/output error", NULL},
+    {-EMFILE, NULL, "no descriptor left for a ring"},
+    {-ENFILE, NULL, "no descriptor left for a ring"},
+    {-ENOMEM, NULL, "no memory or address space left for a ring"},
+    {-EAGAIN, NULL, NULL}, /* somebody holds a lease on it, or its lock: later, perhaps */
+};
+
+/* What a look at a file came to. */
+enum look {
+    LOOK_RING,
+    LOOK_UNREADABLE, /* listed, with the reason */
+    LOOK_OTHER,      /* not a ring */
+    LOOK_LATER,      /* nothing is known: it went away, was replaced, or a limit is reached */
+};
+
+static enum look handle_open_error(struct registry *registry, const struct file_identity *file, uint32_t directory,
+                                   const char *name, int error)
 {
-    for (size_t i = 0; i < registry->retired_count; i++)
-        free_ring(registry->retired[i]);
-    registry->retired_count = 0;
+    for (size_t i = 0; i < sizeof(open_errors) / sizeof(open_errors[0]); i++) {
+        if (open_errors[i].error != error)
+            continue;
+        if (open_errors[i].unreadable != NULL) {
+            report_unreadable(registry, file, directory, name, open_errors[i].unreadable);
+            return LOOK_UNREADABLE;
+        }
+        if (open_errors[i].limit != NULL) {
+            registry->host.counters.rings_over_limit++;
+            host_notice_limit(&registry->host, LIMIT_RESOURCES, open_errors[i].limit);
+        }
+    }
+    return LOOK_LATER;
+}
+
+/* Takes a file that is a ring into the set; the mapping is taken over also on failure. */
+static enum look add_ring(struct registry *registry, const struct mapping *mapping, uint32_t directory,
+                          const char *name)
+{
+    struct ring **rings =
+        array_reserve(registry->rings, &registry->ring_capacity, registry->ring_count + 1, sizeof(*rings));
+    struct ring *ring = calloc(1, sizeof(*ring));
+    struct mapping closing = *mapping;
+    size_t index;
+
+    if (rings != NULL)
+        registry->rings = rings;
+    if (ring != NULL) {
+        ring->mapping = *mapping;
+        ring->directory = directory;
+        ring->pass = registry->pass;
+        ring->file_name = strdup(name);
+    }
+    if (rings == NULL || ring == NULL || ring->file_name == NULL || !take_account(registry, ring)) {
+        mapping_close(&closing);
+        if (ring != NULL)
+            free(ring->file_name);
+        free(ring);
+        return LOOK_LATER;
+    }
+    if (!remember(registry, &mapping->file, ring)) {
+        free_ring(registry, ring);
+        return LOOK_LATER;
+    }
+    ring->serial = new_serial(registry);
+    index = find_index(registry, ring->serial);
+    memmove(&rings[index + 1], &rings[index], (registry->ring_count - index) * sizeof(*rings));
+    rings[index] = ring;
+    registry->ring_count++;
+    return LOOK_RING;
+}
+
+/* As mapping_open(); for want of a descriptor or of address space another user's ring may have to go. */
+static int open_ring(struct registry *registry, uint32_t user, uint32_t directory, const char *name,
+                     struct mapping *ret_mapping, enum rip_status *ret_status)
+{
+    for (;;) {
+        int descriptor = file_open_regular_at(directories_at(registry->directories, directory), name);
+        int result = descriptor;
+
+        if (descriptor >= 0 && (uint64_t)descriptor >= registry->descriptors_max) {
+            close(descriptor);
+            result = -EMFILE;
+        } else if (descriptor >= 0) {
+            result = mapping_open(ret_mapping, descriptor, MAPPING_MAPPED, ret_status);
+        }
+        if ((result == -EMFILE && give_way(registry, user, WORK_RINGS, 1)) ||
+            (result == -ENOMEM && give_way(registry, user, WORK_MAPPED_BYTES, 1)))
+            continue;
+        return result;
+    }
+}
+
+/* Opens a file that is new or has changed. */
+static enum look open_file(struct registry *registry, const struct file_identity *file, uint32_t directory,
+                           const char *name)
+{
+    const uint32_t user = work_user(registry->host.work, file->uid);
+    enum rip_status status = RIP_OK;
+    struct mapping mapping;
+    int result = open_ring(registry, user, directory, name, &mapping, &status);
+
+    if (result < 0)
+        return handle_open_error(registry, file, directory, name, result);
+    if (result == 0 && (mapping.file.device != file->device || mapping.file.inode != file->inode)) {
+        mapping_close(&mapping); /* replaced since it was looked at; there is an event for that */
+        return LOOK_LATER;
+    }
+    if (result == 0)
+        return add_ring(registry, &mapping, directory, name);
+    if (status == RIP_NOT_A_RING)
+        return LOOK_OTHER;
+    report_unreadable(registry, file, directory, name, rip_status_text(status));
+    return LOOK_UNREADABLE;
+}
+
+/* Looks at a file that is not known as it is now, in the time of its owner. */
+static void look_anew(struct registry *registry, const struct file_identity *file, uint32_t directory, const char *name)
+{
+    struct ring_host *host = &registry->host;
+    const uint32_t user = work_user(host->work, file->uid);
+    const uint64_t began_mono_ns = clock_mono_ns();
+    enum look look = LOOK_OTHER;
+
+    if (!host->is_first && host_grant(host, user, WORK_READ_TIME, OPEN_NS) == 0) {
+        registry->looks_put_off = true;
+        return;
+    }
+    if (file->size_bytes != 0)
+        look = open_file(registry, file, directory, name);
+    host_use(host, user, WORK_READ_TIME, clock_mono_ns() - began_mono_ns);
+    if (look == LOOK_OTHER)
+        remember(registry, file, NULL);
+    if (look == LOOK_OTHER || look == LOOK_RING)
+        unreadable_remove(&registry->unreadable, unreadable_find(&registry->unreadable, file));
+}
+
+static void look_at(void *context, uint32_t directory, const char *name)
+{
+    struct registry *registry = context;
+    const int place = directories_at(registry->directories, directory);
+    struct file_identity file;
+    struct known_file *known;
+
+    if (place < 0 || file_identify_at(place, name, &file) != 0 || !file.regular)
+        return;
+    known = known_files_find(&registry->known, file.device, file.inode);
+    if (known != NULL)
+        known->pass = registry->pass;
+    if (known != NULL && known->ring != NULL)
+        see_as(registry, known->ring, directory, name);
+    else if (known == NULL || known->changed_ns != file.changed_ns || known->size_bytes != file.size_bytes)
+        look_anew(registry, &file, directory, name);
 }
 
 /* A refresh -------------------------------------------------------------------------------------------------------- */
+
+static bool any_name_is_lost(const struct registry *registry)
+{
+    for (size_t i = 0; i < registry->ring_count; i++)
+        if (!registry->rings[i]->unlinked && !name_holds(registry, registry->rings[i]))
+            return true;
+    return false;
+}
+
+/* Lists everything; afterwards a ring that was not seen has lost its name, unless the name is still its own. */
+static void list_all(struct registry *registry, uint64_t now_mono_ns)
+{
+    registry->pass++;
+    registry->looks_put_off = false;
+    registry->listed_mono_ns = now_mono_ns;
+    directories_list(registry->directories, now_mono_ns);
+    sweep_files(registry);
+    for (size_t i = 0; i < registry->ring_count; i++) {
+        struct ring *ring = registry->rings[i];
+
+        if (ring->pass != registry->pass)
+            ring->unlinked = !name_holds(registry, ring);
+    }
+}
+
+/* What directories and names have come to. Where they went, if anywhere, only a listing can tell. */
+static void find_files(struct registry *registry, uint64_t now_mono_ns)
+{
+    if (directories_watch(registry->directories) && any_name_is_lost(registry))
+        directories_want_listing(registry->directories);
+    if (registry->looks_put_off && now_mono_ns - registry->listed_mono_ns >= PUT_OFF_NS)
+        directories_want_listing(registry->directories);
+    if (directories_listing_is_due(registry->directories, now_mono_ns))
+        list_all(registry, now_mono_ns);
+}
 
 static bool is_same_boot(const struct registry *registry, const struct rip_ring_info *info)
 {
     static const uint8_t unknown[16];
 
     return memcmp(info->boot_id, unknown, sizeof(unknown)) == 0 ||
-           memcmp(registry->boot_id, unknown, sizeof(unknown)) == 0 ||
-           memcmp(info->boot_id, registry->boot_id, sizeof(unknown)) == 0;
+           memcmp(registry->host.boot_id, unknown, sizeof(unknown)) == 0 ||
+           memcmp(info->boot_id, registry->host.boot_id, sizeof(unknown)) == 0;
 }
 
-/* Looks at the files of all rings: damaged, or without a name? */
+/* Moves a ring to the account of another user: its file was given away, or subordinate ranges have changed. */
+static bool account_holds(struct registry *registry, struct ring *ring)
+{
+    if (work_user(registry->host.work, ring->mapping.file.uid) == ring->user)
+        return true;
+    leave_account(registry, ring);
+    return take_account(registry, ring);
+}
+
+/* Looks at the files of all rings: damaged, given away, or without a name? */
 static void check_rings(struct registry *registry)
 {
     for (size_t i = 0; i < registry->ring_count;) {
@@ -283,6 +632,26 @@ static void check_rings(struct registry *registry)
         ring->same_boot = is_same_boot(registry, &ring->info);
         i++;
     }
+    for (size_t i = 0; i < registry->ring_count;) {
+        struct ring *ring = registry->rings[i];
+        const uint32_t serial = ring->serial;
+
+        if (!account_holds(registry, ring)) /* which may have dropped others */
+            retire_ring(registry, find_index(registry, serial));
+        while (i < registry->ring_count && registry->rings[i]->serial <= serial)
+            i++;
+    }
+}
+
+static void judge_processes(struct registry *registry, uint64_t now_mono_ns)
+{
+    host_begin_turns(&registry->host, registry->rings, registry->ring_count);
+    for (size_t i = 0; i < registry->ring_count;) {
+        struct ring *ring = registry->rings[i];
+
+        processes_judge(registry, ring, now_mono_ns);
+        i += !ring->mapping.damaged; /* else it has left the array */
+    }
 }
 
 /* Drops the rings that nobody can find or needs any more. */
@@ -291,49 +660,174 @@ static void drop_rings(struct registry *registry)
     for (size_t i = 0; i < registry->ring_count;) {
         struct ring *ring = registry->rings[i];
 
-        if (!ring->unlinked || registry_ring_is_held(ring)) {
+        if (!ring->unlinked || processes_are_held(ring)) {
             i++;
             continue;
         }
-        registry_notice(registry, NOTICE_RING_GONE, ring->name != NULL ? ring->name : ring->file_name, NULL);
+        host_notice(&registry->host, NOTICE_RING_GONE, name_of(ring), NULL);
         remove_ring(registry, i);
-        free_ring(ring);
+        free_ring(registry, ring);
     }
+}
+
+static void free_retired(struct registry *registry)
+{
+    for (size_t i = 0; i < registry->retired_count; i++)
+        free_ring(registry, registry->retired[i]);
+    registry->retired_count = 0;
 }
 
 int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const struct registry_notice **ret_notices,
                      size_t *ret_count)
 {
-    drop_notices(registry, registry->notices_returned);
-    registry->notices_returned = 0;
-    registry->listing_ns = 0;
+    host_begin(&registry->host);
     free_retired(registry);
-    registry_directories_refresh(registry, now_mono_ns);
+    find_files(registry, now_mono_ns);
     check_rings(registry);
-    registry_name_rings(registry);
-    registry_owners_refresh(registry);
-    registry_judge_all(registry, now_mono_ns);
+    name_rings(registry);
+    turns_refresh(registry->turns, registry->rings, registry->ring_count);
+    judge_processes(registry, now_mono_ns);
     drop_rings(registry);
-    return give_notices(registry, ret_notices, ret_count);
+    registry->host.notices_returned = registry->host.notice_count;
+    *ret_notices = registry->host.notices;
+    *ret_count = registry->host.notice_count;
+    return 0;
+}
+
+/* Facts for snapshots ---------------------------------------------------------------------------------------------- */
+
+/* The facts that the last refresh has made. */
+static int fill_processes(const struct ring *ring, struct ring_facts *facts)
+{
+    facts->processes = calloc(ring->process_count != 0 ? ring->process_count : 1, sizeof(struct process_facts *));
+    if (facts->processes == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < ring->process_count; i++) {
+        const struct ring_process *process = &ring->processes[i];
+        struct process_facts *known = process->facts != NULL ? process->facts : process->brief;
+
+        if (process->present && known != NULL)
+            facts->processes[facts->process_count++] = process_facts_ref(known);
+    }
+    return 0;
+}
+
+static int fill_ring(const struct registry *registry, const struct ring *ring, struct ring_facts *facts)
+{
+    *facts = (struct ring_facts){
+        .name = strdup(name_of(ring)),
+        .directory = strdup(directories_path(registry->directories, ring->directory)),
+        .serial = ring->serial,
+        .health = RING_READABLE,
+        .dead = !processes_live(ring),
+        .unlinked = ring->unlinked,
+        .uid = ring->mapping.file.uid,
+        .slot_capacity = ring->info.slot_capacity,
+        .live_count = ring->live_count,
+        .file_bytes = ring->mapping.file.size_bytes,
+        .info = ring->info,
+    };
+    if (facts->name == NULL || facts->directory == NULL)
+        return -ENOMEM;
+    return fill_processes(ring, facts);
+}
+
+static int fill_unreadable(const struct registry *registry, const struct unreadable_file *file,
+                           struct ring_facts *facts)
+{
+    *facts = (struct ring_facts){
+        .name = strdup(file->name),
+        .directory = strdup(directories_path(registry->directories, file->directory)),
+        .serial = file->serial,
+        .health = file->health,
+        .reason = strdup(file->reason),
+        .uid = file->file.uid,
+        .file_bytes = file->file.size_bytes,
+    };
+    return facts->name != NULL && facts->directory != NULL && facts->reason != NULL ? 0 : -ENOMEM;
+}
+
+static int compare_facts(const void *left, const void *right)
+{
+    const struct ring_facts *a = left, *b = right;
+    int order = strcmp(a->name, b->name);
+
+    if (order == 0)
+        order = strcmp(a->directory, b->directory);
+    if (order != 0)
+        return order;
+    return a->serial < b->serial ? -1 : a->serial > b->serial;
+}
+
+int registry_facts(const struct registry *registry, struct ring_facts **ret_facts, size_t *ret_count)
+{
+    size_t room = registry->ring_count + registry->unreadable.count, count = 0;
+    struct ring_facts *facts = calloc(room != 0 ? room : 1, sizeof(*facts));
+    int result = facts != NULL ? 0 : -ENOMEM;
+
+    for (size_t i = 0; result == 0 && i < registry->ring_count; i++)
+        result = fill_ring(registry, registry->rings[i], &facts[count++]);
+    for (size_t i = 0; result == 0 && i < registry->unreadable.count; i++)
+        result = fill_unreadable(registry, &registry->unreadable.files[i], &facts[count++]);
+    if (result == 0) {
+        qsort(facts, count, sizeof(*facts), compare_facts);
+        *ret_facts = facts;
+        *ret_count = count;
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++)
+        ring_facts_done(&facts[i]);
+    free(facts);
+    return result;
 }
 
 /* Life ------------------------------------------------------------------------------------------------------------- */
 
-/* What is compared with claims; what cannot be had stays 0, which is "not known" throughout. */
-static void learn_machine(struct registry *registry, const struct registry_options *options)
+/* Rings in directories that are not watched any more are gone; the others follow. */
+static void move_rings(struct registry *registry, const uint32_t *places)
 {
-    registry->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    registry->proc_is_real = strcmp(options->proc_path, "/proc") == 0;
-    if (registry->proc < 0)
-        return;
-    proc_own_pid_namespace(registry->proc, &registry->pid_namespace);
-    proc_boot_id(registry->proc, registry->boot_id);
-    registry->processes_hidden = registry->proc_is_real && !proc_exists(registry->proc, 1);
+    for (size_t i = 0; i < registry->ring_count;) {
+        struct ring *ring = registry->rings[i];
+
+        if (places[ring->directory] != DIRECTORIES_NOWHERE) {
+            ring->directory = places[ring->directory];
+            i++;
+            continue;
+        }
+        host_notice(&registry->host, NOTICE_RING_GONE, name_of(ring), "its directory is not watched any more");
+        retire_ring(registry, i);
+    }
+    for (size_t i = registry->unreadable.count; i-- > 0;) {
+        struct unreadable_file *file = &registry->unreadable.files[i];
+        struct known_file *known = known_files_find(&registry->known, file->file.device, file->file.inode);
+
+        file->directory = places[file->directory];
+        if (file->directory != DIRECTORIES_NOWHERE)
+            continue;
+        if (known != NULL)
+            known->changed_ns = 0; /* should it be listed again, it is looked at again */
+        unreadable_remove(&registry->unreadable, file);
+    }
+}
+
+int registry_set_directories(struct registry *registry, const char *const *paths, size_t count)
+{
+    uint32_t places[REGISTRY_DIRECTORIES_MAX];
+    int result = directories_set(registry->directories, paths, count, places);
+
+    if (result == 0)
+        move_rings(registry, places);
+    return result;
+}
+
+bool registry_directory(const struct registry *registry, size_t number, uint64_t *ret_device, uint64_t *ret_inode)
+{
+    return directories_identify(registry->directories, number, ret_device, ret_inode);
 }
 
 void registry_set_judging(struct registry *registry, uint64_t judging_ns)
 {
-    registry->judging_ns = judging_ns != 0 ? judging_ns : REGISTRY_JUDGING_NS;
+    host_set_time(&registry->host, judging_ns);
 }
 
 /* For all but rings: half of what is not open from the start, REGISTRY_DESCRIPTORS_KEPT at most. */
@@ -347,17 +841,22 @@ static uint64_t kept_descriptors(uint64_t max)
 int registry_new(struct registry **ret_registry, const struct registry_options *options)
 {
     struct registry *registry = calloc(1, sizeof(*registry));
+    const uint64_t descriptors_max = file_descriptors_max();
     int result;
 
     if (registry == NULL)
         return -ENOMEM;
-    registry->inotify = -1;
-    registry->hash_key = registry->known.hash_key = options->hash_key;
-    registry_set_judging(registry, options->judging_ns);
-    registry->descriptors_max = file_descriptors_max();
-    registry->descriptors_max -= kept_descriptors(registry->descriptors_max);
-    learn_machine(registry, options);
-    result = registry->proc >= 0 ? registry_directories_init(registry, options) : -ENOENT;
+    registry->known.hash_key = options->hash_key;
+    registry->last_serial = options->last_serial;
+    registry->descriptors_max = descriptors_max - kept_descriptors(descriptors_max);
+    result = host_init(&registry->host, options);
+    if (result == 0)
+        result = turns_new(&registry->turns);
+    if (result == 0)
+        result = directories_new(&registry->directories, &registry->host, options->directories,
+                                 options->directory_count, look_at, registry);
+    if (result == 0)
+        work_set_total(registry->host.work, WORK_MAPPED_BYTES, REGISTRY_MAPPED_BYTES);
     if (result != 0) {
         registry_free(registry);
         return result;
@@ -372,16 +871,13 @@ void registry_free(struct registry *registry)
         return;
     free_retired(registry);
     for (size_t i = 0; i < registry->ring_count; i++)
-        free_ring(registry->rings[i]);
-    drop_notices(registry, registry->notice_count);
-    registry_files_done(registry);
-    registry_directories_done(registry);
-    if (registry->proc >= 0)
-        close(registry->proc);
+        free_ring(registry, registry->rings[i]);
+    unreadable_done(&registry->unreadable);
+    free(registry->known.entries);
+    directories_free(registry->directories);
+    turns_free(registry->turns);
     free(registry->rings);
     free(registry->retired);
-    free(registry->queue);
-    free(registry->notices);
-    free(registry->notices_out);
+    host_done(&registry->host);
     free(registry);
 }

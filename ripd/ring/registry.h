@@ -10,9 +10,14 @@
  *   A. Nothing but regular files is opened, no link is followed.
  *   B. A ring keeps its serial as long as it is mapped, whatever it is renamed to, and its name as long as its file has
  *      that name; the ring that comes second to a name is NAME~2. Several links to a file are one ring.
- *   C. Every limit has a name below, and a counter in registry_counters.
- *   D. What a refresh takes is bounded, whatever the rings claim, and rings take the time of their owner's other rings
- *      alone: a record that had no turn keeps its verdict until it has one.
+ *   C. Every limit has a name below or in work/work.h, and a counter.
+ *   D. What rings take of address space and time is on the account of the user who owns them. One who uses up his
+ *      share delays his own rings: a record or a ring that had no turn keeps what is known of it until it has one.
+ *   E. A user who may have no more rings gets none, unless another holds more than he would: that one's largest
+ *      mapping is dropped then.
+ *   F. A refresh never fails for a reason that lies in a file, a directory or a process.
+ *   G. A damaged ring leaves the set at once, but its struct stays valid until the next refresh.
+ *   H. A ring is dropped only when its file has no name here and nothing shows that somebody lives in it, or for E.
  */
 #ifndef RIPD_RING_REGISTRY_H
 #define RIPD_RING_REGISTRY_H
@@ -26,16 +31,14 @@
 #include "ring/identity.h"
 #include "ring/mapping.h"
 #include "util/hash.h"
+#include "work/work.h"
 
 #define REGISTRY_RESCAN_NS UINT64_C(10000000000)
-#define REGISTRY_RECHECK_NS UINT64_C(5000000000) /* /proc is asked at least this often about who holds its locks */
-#define REGISTRY_LISTING_NS                                                                                            \
-    UINT64_C(50000000) /* spent on listing threads of other pid namespaces, per refresh; an owner has half of what is  \
-                          left */
-#define REGISTRY_JUDGING_NS UINT64_C(50000000) /* spent on process records per refresh, in equal shares of owners */
-#define REGISTRY_RINGS_MAX 4096u               /* rings mapped at once; shared by owners where they are more */
-#define REGISTRY_FILES_MAX 65536u              /* names looked at per directory, and files remembered in all */
-#define REGISTRY_EVENTS_MAX 16384u             /* taken in per refresh; more are an overflow */
+#define REGISTRY_RECHECK_NS UINT64_C(5000000000)  /* /proc is asked at least this often about who holds its locks */
+#define REGISTRY_JUDGING_NS UINT64_C(50000000)    /* on process records and threads, per scan, of a user who is alone */
+#define REGISTRY_MAPPED_BYTES (UINT64_C(1) << 37) /* address space of all rings; page tables take a 512th at most */
+#define REGISTRY_FILES_MAX 65536u                 /* names looked at per directory, and files remembered in all */
+#define REGISTRY_EVENTS_MAX 16384u                /* taken in per refresh; more are an overflow */
 #define REGISTRY_DIRECTORIES_MAX 64u
 #define REGISTRY_UNREADABLE_MAX 1024u /* rings that cannot be read, listed with the reason */
 #define REGISTRY_NOTICES_MAX 8192u    /* per refresh; more are counted */
@@ -78,9 +81,11 @@ struct ring {
     uint8_t *dead;       /* [0, process_count): verdict is PROCESS_DEAD; for detector_ring() */
     uint64_t live_count; /* of the last scan */
     bool warned_unattested;
-    uint32_t owner;               /* index of the registry's owners; of this refresh */
+    uint32_t user;                /* whose account it is on: work_user() of its owner */
+    bool accounted;               /* it is on his account */
+    uint64_t held_bytes;          /* of his WORK_MAPPED_BYTES */
+    uint32_t owner;               /* see turns.h */
     uint32_t next_record;         /* whose turn it is to be judged */
-    uint32_t records_left;        /* to be judged in this refresh */
     struct module_table *modules; /* of its processes, shared; NULL = none asked for yet */
     struct lease *lease;          /* of its file's descriptor; NULL = none asked for yet */
 };
@@ -90,15 +95,16 @@ struct registry;
 struct registry_options {
     const char *const *directories;
     size_t directory_count;
-    const char *proc_path;   /* "/proc" */
-    const char *cgroup_path; /* "/sys/fs/cgroup" */
-    uint64_t judging_ns;     /* 0 = REGISTRY_JUDGING_NS */
+    const char *proc_path; /* "/proc" */
+    uint64_t judging_ns;   /* 0 = REGISTRY_JUDGING_NS */
     struct hash_key hash_key;
+    uint32_t last_serial; /* serials go on behind it; 0 = from 1 on */
+    struct work *work;    /* accounts of users; stays the caller's. NULL = the registry has one of its own */
 };
 
 struct registry_counters {
     uint64_t files_over_limit;
-    uint64_t rings_over_limit;
+    uint64_t rings_over_limit; /* refused, or dropped for another user's */
     uint64_t watch_overflows;
     uint64_t rings_damaged;
     uint64_t unreadable_over_limit;
@@ -133,8 +139,7 @@ void registry_free(struct registry *registry);
  * and names included; the others are gone. -E2BIG or -ENOMEM: nothing has changed.
  */
 int registry_set_directories(struct registry *registry, const char *const *paths, size_t count);
-void registry_set_judging(struct registry *registry,
-                          uint64_t judging_ns); /* as in the options; from the next refresh */
+void registry_set_judging(struct registry *registry, uint64_t judging_ns); /* as in the options */
 
 /*
  * Takes in what changed in the directories, re-reads process records, and judges every process (see ring/identity.h).
@@ -166,7 +171,7 @@ struct process_facts *registry_process_facts(struct registry *registry, struct r
 
 /*
  * tid in our namespace of a thread that its process calls tid. 0; -ESRCH: none; -EAGAIN: not found out before
- * deadline_mono_ns, or within REGISTRY_LISTING_NS since the last refresh; ask again after the next one.
+ * deadline_mono_ns, or within the time of its user; ask again after the next refresh.
  */
 int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t process, uint32_t tid,
                          uint64_t deadline_mono_ns, uint32_t *ret_tid);

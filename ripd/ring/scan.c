@@ -4,15 +4,23 @@
  *
  * Guarantees
  *   1. Nothing is allocated while a guard is on: a batch is read under its guard, then fed.
- *   2. A ring that faults is damaged at once and not named to the detector on later scans, which thereby forgets it;
+ *   2. A user's rings are read as long as his time and his share of memory last. The others are skipped, and come first
+ *      on the next scan; of a ring that has too many ids those that were reached are watched.
+ *   3. A ring that faults is damaged at once and not named to the detector on later scans, which thereby forgets it;
  *      the other rings are scanned as if nothing had happened.
  */
 #include "ring/scan.h"
 
 #include <errno.h>
 
+#include "os/clock.h"
+#include "ring/host.h"
+
+/* What the detector keeps of an id: 22 bytes, and as much again while its table grows. */
+#define ID_BYTES 32u
+
 /* -EIO: it faulted. -ENOMEM: the detector lacks memory for some of its ids. */
-static int scan_ring(struct ring *ring, struct detector *detector)
+static int scan_ring(struct ring_host *host, struct ring *ring, struct detector *detector)
 {
     struct rip_scan_position position = {0};
     struct rip_sample samples[SCAN_BATCH];
@@ -26,6 +34,10 @@ static int scan_ring(struct ring *ring, struct detector *detector)
         count = 0;
         if (mapping_scan(&ring->mapping, &position, samples, SCAN_BATCH, &count) != 0)
             return -EIO;
+        if (count != 0 && !work_take(host->work, ring->user, WORK_CHARGED_BYTES, count * ID_BYTES)) {
+            host_notice_limit(host, LIMIT_IDS, "a user has more ids than are watched at once");
+            break;
+        }
         if (detector_feed(detector, samples, count) != 0)
             result = -ENOMEM; /* what it knows already it goes on watching */
         live_count += count;
@@ -34,18 +46,39 @@ static int scan_ring(struct ring *ring, struct detector *detector)
     return result;
 }
 
+/* A ring that has no turn keeps its ids. */
+static int skip_ring(struct ring_host *host, const struct ring *ring, struct detector *detector)
+{
+    uint64_t bytes = ring->live_count * ID_BYTES;
+
+    if (work_has_room(host->work, ring->user, WORK_CHARGED_BYTES, bytes))
+        work_take(host->work, ring->user, WORK_CHARGED_BYTES, bytes);
+    return detector_skip(detector, ring->serial);
+}
+
 int scan_run(struct registry *registry, struct detector *detector)
 {
+    struct ring_host *host = registry_host(registry);
     struct ring **rings;
     size_t count;
     int result = 0;
 
+    work_reset(host->work, WORK_CHARGED_BYTES);
     rings = registry_rings(registry, &count);
     for (size_t i = 0; i < count;) {
-        int error = scan_ring(rings[i], detector);
+        struct ring *ring = rings[i];
+        uint64_t began_mono_ns;
+        int error;
 
+        if (!host_has_turn(host, ring, TURN_READ)) {
+            error = skip_ring(host, ring, detector);
+        } else {
+            began_mono_ns = clock_mono_ns();
+            error = scan_ring(host, ring, detector);
+            host_spend(host, ring, TURN_READ, clock_mono_ns() - began_mono_ns);
+        }
         if (error == -EIO) {
-            registry_damage(registry, rings[i]);
+            registry_damage(registry, ring);
             rings = registry_rings(registry, &count); /* without it: the next one is at i now */
             continue;
         }
@@ -53,5 +86,6 @@ int scan_run(struct registry *registry, struct detector *detector)
             result = error;
         i++;
     }
+    host->is_first = false;
     return result;
 }

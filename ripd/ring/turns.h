@@ -36,6 +36,13 @@ enum turns_kind {
 struct registry;
 struct ring;
 
+/* Of the registry. */
+struct turns_memory;
+int turns_new(struct turns_memory **ret_memory);
+void turns_free(struct turns_memory *memory);
+void turns_refresh(struct turns_memory *memory, struct ring *const *rings, size_t count);
+struct turns_memory *registry_turns(const struct registry *registry);
+
 struct turns {
     struct registry *registry;
     enum turns_kind kind;

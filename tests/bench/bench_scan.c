@@ -57,7 +57,7 @@ static void world_open(uint32_t capacity, uint32_t step)
 {
     const struct ring_geometry geometry = {.slot_capacity = capacity};
     const char *directories[1] = {stage.directory};
-    const struct registry_options options = {directories, 1, "/proc", "/sys/fs/cgroup", 0, {{0, 0}}};
+    const struct registry_options options = {.directories = directories, .directory_count = 1, .proc_path = "/proc"};
     const struct registry_notice *notices;
     struct ring **rings;
     size_t count;

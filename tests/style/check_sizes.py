@@ -31,7 +31,6 @@ KNOWN_WIDE = {
     "ripd/probe/probe_state.h",
     # ring
     "ripd/ring/registry.h",
-    "ripd/ring/registry_state.h",
     # librip
     "librip/writer.h",
     # librip/auto

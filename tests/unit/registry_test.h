@@ -44,7 +44,7 @@ static inline void scene_options(struct scene *scene, const struct registry_opti
 static inline void scene_watch(struct scene *scene, const char *first, const char *second, const char *proc_path)
 {
     const char *directories[2] = {ring_stage_path(&scene->stage, first), NULL};
-    struct registry_options options = {directories, 1, proc_path, "/sys/fs/cgroup", 0, {{0, 0}}};
+    struct registry_options options = {.directories = directories, .directory_count = 1, .proc_path = proc_path};
 
     if (second != NULL)
         directories[options.directory_count++] = ring_stage_path(&scene->stage, second);

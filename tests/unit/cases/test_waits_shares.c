@@ -77,7 +77,7 @@ static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     const char *directories[1];
-    struct registry_options options = {directories, 1, "/proc", "/sys/fs/cgroup", 0, {{0, 0}}};
+    struct registry_options options = {.directories = directories, .directory_count = 1, .proc_path = "/proc"};
     struct ring **rings;
     size_t count;
 

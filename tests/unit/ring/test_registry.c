@@ -5,8 +5,6 @@
 #include <sys/fsuid.h>
 #include <sys/resource.h>
 
-#include "ring/registry_state.h"
-
 /* Files ------------------------------------------------------------------------------------------------------------ */
 
 static void test_a_ring_is_found_by_its_content(void **state)
@@ -30,13 +28,16 @@ static void test_numbers_that_run_out(void **state)
 {
     static const char *const names[] = {"a", "b", "c", "d", "e"};
     struct scene *scene = *state;
+    const char *directories[] = {scene->stage.directory};
+    const struct registry_options options = {
+        .directories = directories, .directory_count = 1, .proc_path = "/proc", .last_serial = UINT32_MAX - 3};
     struct ring **rings;
     size_t count;
 
+    scene_options(scene, &options);
     make_ring(scene, "old", true);
     scene_refresh(scene);
-    assert_int_equal(ring_named(scene, "old")->serial, 1);
-    scene->registry->last_serial = UINT32_MAX - 2;
+    assert_int_equal(ring_named(scene, "old")->serial, UINT32_MAX - 2);
     for (size_t i = 0; i < 5; i++) {
         make_ring(scene, names[i], true);
         assert_int_equal(scene_refresh(scene), 1);
@@ -47,7 +48,8 @@ static void test_numbers_that_run_out(void **state)
         assert_true(rings[i]->serial > (i == 0 ? 0 : rings[i - 1]->serial));
         assert_ptr_equal(registry_find(scene->registry, rings[i]->serial), rings[i]);
     }
-    assert_int_equal(ring_named(scene, "old")->serial, 1);
+    assert_int_equal(ring_named(scene, "old")->serial, UINT32_MAX - 2);
+    assert_int_equal(ring_named(scene, "c")->serial, 1);
 }
 
 static void test_a_ring_that_is_linked_in(void **state)
@@ -484,8 +486,8 @@ static void test_options(void **state)
 {
     struct scene *scene = *state;
     const char *directories[REGISTRY_DIRECTORIES_MAX + 1];
-    struct registry_options options = {directories, REGISTRY_DIRECTORIES_MAX + 1, "/proc", "/sys/fs/cgroup", 0,
-                                       {{0, 0}}};
+    struct registry_options options = {
+        .directories = directories, .directory_count = REGISTRY_DIRECTORIES_MAX + 1, .proc_path = "/proc"};
     struct registry *registry = NULL;
 
     for (size_t i = 0; i <= REGISTRY_DIRECTORIES_MAX; i++)

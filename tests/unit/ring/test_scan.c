@@ -22,17 +22,22 @@ struct fixture {
     struct ring_stage stage;
     struct registry *registry;
     struct detector *detector;
+    struct work *work;
     uint64_t now_mono_ns;
 };
+
+enum { STRANGER = 65534 };
 
 static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     const char *directories[1];
-    struct registry_options options = {directories, 1, "/proc", "/sys/fs/cgroup", 0, {{0, 0}}};
+    struct registry_options options = {.directories = directories, .directory_count = 1, .proc_path = "/proc"};
     struct detector_config config = {.interval_ns = interval_ns, .stall_after_ns = 5 * interval_ns};
 
     assert_non_null(fixture);
+    fixture->work = work_new();
+    options.work = fixture->work;
     ring_stage_open(&fixture->stage);
     directories[0] = fixture->stage.directory;
     assert_int_equal(registry_new(&fixture->registry, &options), 0);
@@ -48,6 +53,7 @@ static int tear_down(void **state)
 
     registry_free(fixture->registry);
     detector_free(fixture->detector);
+    work_free(fixture->work);
     ring_stage_close(&fixture->stage);
     free(fixture);
     return 0;
@@ -220,6 +226,73 @@ static void test_a_ring_that_vouches_for_holes(void **state)
     ring_stage_release(&other);
 }
 
+/* One user's rings need more time than he has: they take turns, and another user's ring is read on every scan. */
+static void test_rings_that_have_no_turn(void **state)
+{
+    enum { RINGS = 9 };
+    struct fixture *fixture = *state;
+    struct ring_builder rings[RINGS];
+    size_t turns[RINGS] = {0}, count, read_count;
+    struct ring **list;
+    char name[8];
+
+    if (geteuid() != 0)
+        skip();
+    for (size_t i = 0; i < RINGS; i++) { /* one after the other, so that they stand in that order */
+        snprintf(name, sizeof(name), "%zu", i);
+        build(fixture, name, 1000, 1, &rings[i]);
+        if (i + 1 < RINGS)
+            assert_int_equal(chown(ring_stage_path(&fixture->stage, name), STRANGER, (gid_t)-1), 0);
+        assert_int_equal(scan(fixture).id_count, 1000 * (i + 1)); /* each was read in time, or before all others */
+    }
+    registry_set_judging(fixture->registry, 1); /* the time for one ring of each user, as there is always some left */
+    for (int i = 0; i < 5 * RINGS; i++) {
+        for (size_t j = 0; j < RINGS; j++)
+            ring_builder_slot(&rings[j], 0)->count++;
+        assert_int_equal(scan(fixture).id_count, 1000 * RINGS);
+        list = registry_rings(fixture->registry, &count);
+        read_count = 0;
+        for (size_t j = 0; j < RINGS; j++) {
+            const struct rip_slot *slot = ring_builder_slot(&rings[j], 0);
+            struct detector_id id;
+
+            assert_int_equal(detector_find(fixture->detector, list[j]->serial, 0, slot->generation, &id), 0);
+            turns[j] += id.progress == slot->count;
+            read_count += id.progress == slot->count;
+        }
+        assert_int_equal(read_count, 2);
+    }
+    for (size_t i = 0; i < RINGS; i++)
+        assert_in_range(turns[i], i + 1 < RINGS ? 5 : 5 * RINGS, i + 1 < RINGS ? 6 : 5 * RINGS);
+    assert_true(work_refused_count(fixture->work, WORK_READ_TIME) >= 5 * RINGS);
+    for (size_t i = 0; i < RINGS; i++)
+        ring_stage_release(&rings[i]);
+}
+
+/* A user has as many ids as his share of memory holds; another user's are all watched. */
+static void test_more_ids_than_are_watched(void **state)
+{
+    struct fixture *fixture = *state;
+    struct ring_builder many, few;
+    uint64_t count;
+
+    if (geteuid() != 0)
+        skip();
+    work_set_total(fixture->work, WORK_CHARGED_BYTES, 1 << 20);
+    build(fixture, "a-many", 100000, 1, &many);
+    build(fixture, "b-few", 1000, 1, &few);
+    assert_int_equal(chown(ring_stage_path(&fixture->stage, "a-many"), STRANGER, (gid_t)-1), 0);
+    count = scan(fixture).id_count;
+    assert_in_range(count, 10000, 30000);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(scan(fixture).id_count, count);
+    for (uint32_t serial = 1; serial <= 2; serial++)
+        assert_true(registry_find(fixture->registry, serial)->live_count >= 1000);
+    assert_true(work_refused_count(fixture->work, WORK_CHARGED_BYTES) >= 4);
+    ring_stage_release(&many);
+    ring_stage_release(&few);
+}
+
 static void test_ids_of_a_dead_process(void **state)
 {
     struct fixture *fixture = *state;
@@ -242,6 +315,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_ring_cut_while_it_is_scanned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_ring_cut_between_refresh_and_scan, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_ring_that_vouches_for_holes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_rings_that_have_no_turn, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_more_ids_than_are_watched, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ids_of_a_dead_process, set_up, tear_down),
     };
 

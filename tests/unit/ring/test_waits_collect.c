@@ -42,7 +42,7 @@ static int set_up(void **state)
     const struct detector_config config = {.interval_ns = SECOND, .stall_after_ns = 2 * SECOND};
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     const char *directories[1];
-    struct registry_options options = {directories, 1, "/proc", "/sys/fs/cgroup", 0, {{0, 0}}};
+    struct registry_options options = {.directories = directories, .directory_count = 1, .proc_path = "/proc"};
 
     assert_non_null(fixture);
     ring_stage_open(&fixture->stage);

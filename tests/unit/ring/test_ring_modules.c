@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_registry_module.c - modules as shared facts, and not more of them than a ring can have. */
+/* test_ring_modules.c - modules as shared facts, and not more of them than a ring can have. */
 #include "unit/registry_test.h"
 
-#include "ring/registry_state.h"
+#include "ring/modules.h"
 
 static struct rip_module_info module_named(const char *path, uint64_t start)
 {
@@ -16,84 +16,88 @@ static struct rip_module_info module_named(const char *path, uint64_t start)
 
 static void test_the_same_is_one_object(void **state)
 {
-    struct scene *scene = *state;
-    struct ring ring = {0};
+    struct ring_host host = {0};
+    struct module_table *table = NULL;
     struct rip_module_info info = module_named("/usr/lib/libc.so.6", 0x1000), other = module_named("/libc", 0x1000);
-    struct module_facts *first = registry_module(scene->registry, &ring, &info);
-    struct module_facts *again = registry_module(scene->registry, &ring, &info);
+    struct module_facts *first = modules_add(&table, &host, 7, &info);
+    struct module_facts *again = modules_add(&table, &host, 7, &info);
 
+    (void)state;
     assert_ptr_equal(first, again);
     assert_string_equal(first->name, "libc.so.6");
     assert_string_equal(first->build_id, "ab00");
-    again = registry_module(scene->registry, &ring, &other);
+    again = modules_add(&table, &host, 7, &other);
     assert_ptr_not_equal(first, again);
     assert_string_equal(again->name, "libc");
     info.bias++;
     module_facts_unref(again);
-    again = registry_module(scene->registry, &ring, &info);
+    again = modules_add(&table, &host, 7, &info);
     assert_ptr_not_equal(first, again);
     module_facts_unref(again);
     module_facts_unref(first);
-    registry_modules_done(&ring);
+    modules_free(table);
     assert_string_equal(first->path, "/usr/lib/libc.so.6"); /* the second reference was ours to keep */
     module_facts_unref(first);
 }
 
 static void test_hostile_paths(void **state)
 {
-    struct scene *scene = *state;
-    struct ring ring = {0};
+    struct ring_host host = {0};
+    struct module_table *table = NULL;
     struct rip_module_info info = module_named("/a\nb", 0);
     struct module_facts *facts;
 
+    (void)state;
     memset(info.path, 'x', sizeof(info.path)); /* not terminated */
     info.path_bytes = RIP_MODULE_PATH_BYTES;
-    facts = registry_module(scene->registry, &ring, &info);
+    facts = modules_add(&table, &host, 7, &info);
     assert_int_equal(strlen(facts->path), RIP_MODULE_PATH_BYTES);
     module_facts_unref(facts);
     memset(info.path, 0, sizeof(info.path));
     memcpy(info.path, "ab\0cd/", 6);
     info.path_bytes = 6;
-    facts = registry_module(scene->registry, &ring, &info);
+    facts = modules_add(&table, &host, 7, &info);
     assert_string_equal(facts->path, "ab");
     assert_string_equal(facts->name, "ab");
     module_facts_unref(facts);
     info.path_bytes = 0;
     info.build_id_bytes = 0;
-    facts = registry_module(scene->registry, &ring, &info);
+    facts = modules_add(&table, &host, 7, &info);
     assert_string_equal(facts->path, "");
     assert_string_equal(facts->build_id, "");
     module_facts_unref(facts);
-    registry_modules_done(&ring);
+    modules_free(table);
 }
 
 static void test_a_ring_that_changes_its_modules(void **state)
 {
-    struct scene *scene = *state;
-    struct ring ring = {0};
+    struct ring_host host = {0};
+    struct module_table *table = NULL;
     size_t refused = 0;
 
+    (void)state;
     for (uint64_t i = 0; i < 3 * RIP_MODULE_MAX; i++) {
         struct rip_module_info info = module_named("/lib", i * 4096);
-        struct module_facts *facts = registry_module(scene->registry, &ring, &info);
+        struct module_facts *facts = modules_add(&table, &host, 7, &info);
 
         refused += facts == NULL;
         module_facts_unref(facts);
     }
     assert_int_equal(refused, 2 * RIP_MODULE_MAX);
-    assert_int_equal(registry_counters(scene->registry)->modules_over_limit, refused);
-    scene_refresh(scene);
-    assert_int_equal(scene->noticed[NOTICE_LIMIT], 1);
-    registry_modules_done(&ring);
+    assert_int_equal(host.counters.modules_over_limit, refused);
+    assert_int_equal(host.notice_count, 1);
+    assert_int_equal(host.notices[0].kind, NOTICE_LIMIT);
+    host.proc = -1;
+    host_done(&host);
+    modules_free(table);
 }
 
 int main(void)
 {
-#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
     const struct CMUnitTest tests[] = {
-        SCENE_TEST(test_the_same_is_one_object),
-        SCENE_TEST(test_hostile_paths),
-        SCENE_TEST(test_a_ring_that_changes_its_modules),
+        cmocka_unit_test(test_the_same_is_one_object),
+        cmocka_unit_test(test_hostile_paths),
+        cmocka_unit_test(test_a_ring_that_changes_its_modules),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

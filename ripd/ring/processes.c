@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry_process.c - the process records of a ring: what they claim, what the kernel says, and the verdict, which is
- * ring/identity.c's. Touches the ring's descriptor (locks) and /proc.
+ * processes.c - the process records of a ring: what they claim, what the kernel says, the verdict, which is
+ * ring/identity.c's, and what snapshots say of them. Touches the ring's descriptor (locks), its mapping, and /proc.
  *
  * Guarantees
- *   1. Locks are asked about at every refresh, as long as there is time (registry_owner.c). /proc is asked about a
- *      process whose locks are as they were only every REGISTRY_RECHECK_NS: a lock goes when its process does. Without
- *      a lock /proc is asked every time.
- *   2. A pid found through a lock is looked up; where it cannot be the process of the record, the record is judged as
- * if nobody held the lock, so a stranger's lock changes no verdict.
+ *   1. Locks are asked about on every scan, as long as the user's time lasts. /proc is asked about a process whose
+ *      locks are as they were only every REGISTRY_RECHECK_NS: a lock goes when its process does. Without a lock /proc
+ *      is asked every time.
+ *   2. A pid found through a lock is looked up. Where it cannot be the process of the record, the record is judged as
+ *      if nobody held the lock: a stranger's lock changes no verdict.
  *   3. A zombie does not exist, unless only its first thread has ended. A process that /proc hides may exist.
  *   4. An embryo is no process, but keeps its ring from being dead for as long as its child may come to life.
+ *   5. Facts about a process are what the ring itself says, but for the pid: that is one that the kernel has named, or
+ *      that was found to have the claimed start time; else it is not known. Nothing is read from /proc for them, so a
+ *      ring that names somebody else's process discloses nothing of that.
+ *   6. Facts are made once and shared, until something in them changes.
  */
+#include "ring/processes.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,26 +27,150 @@
 #include "os/clock.h"
 #include "os/pidfd.h"
 #include "os/proc.h"
-#include "ring/registry_state.h"
-
-enum { RECORDS_PER_TURN = 64 }; /* of a ring, before its owner's other rings have theirs */
+#include "ring/host.h"
+#include "ring/modules.h"
+#include "ring/threads.h"
 
 #define EMBRYO_GRACE_NS UINT64_C(1000000000)  /* believed this long, whatever its parent does */
 #define EMBRYO_LIMIT_NS UINT64_C(60000000000) /* and this long while its parent lives */
 
-/* Facts ------------------------------------------------------------------------------------------------------------ */
+#define FACTS_NS UINT64_C(1000000) /* granted for the modules of a process */
 
-static bool is_own_namespace(const struct registry *registry, const struct rip_process_info *claim)
+/* Facts for snapshots -----------------------------------------------------------------------------------------------
+ */
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static void drop_facts(struct ring_process *process)
 {
-    return claim->pid_namespace == 0 || registry->pid_namespace == 0 || claim->pid_namespace == registry->pid_namespace;
+    process_facts_unref(process->facts);
+    process_facts_unref(process->brief);
+    process->facts = NULL;
+    process->brief = NULL;
+}
+
+/* The wall time of a moment on the boot clock: by today's clocks, or by those that an earlier boot left in the ring. */
+static uint64_t wall_of_boot(const struct ring *ring, uint64_t boot_ns)
+{
+    uint64_t wall_ns = ring->same_boot ? clock_wall_ns() : ring->info.created_wall_ns;
+    uint64_t base_ns = ring->same_boot ? clock_boot_ns() : ring->info.created_boot_ns;
+    uint64_t started_ns = wall_ns - base_ns + boot_ns; /* wraps back where the start lies before the base */
+
+    return started_ns - started_ns % (SECOND_NS / 100); /* no finer than the claim is */
+}
+
+static uint64_t started_wall_ns(const struct ring *ring, const struct rip_process_info *claim)
+{
+    uint64_t ticks = claim->start_time_ticks, per_second = clock_ticks_per_second();
+    uint64_t seconds = ticks / per_second;
+
+    if (ticks == 0 || seconds > UINT32_MAX)
+        return 0;
+    return wall_of_boot(ring, seconds * SECOND_NS + ticks % per_second * SECOND_NS / per_second);
+}
+
+static struct process_facts *new_facts(const struct ring *ring, const struct ring_process *process)
+{
+    const struct rip_process_info *claim = &process->claim;
+    struct process_facts *facts = calloc(1, sizeof(*facts));
+
+    if (facts == NULL)
+        return NULL;
+    atomic_init(&facts->references, 1);
+    facts->index = claim->index;
+    facts->generation = claim->generation;
+    facts->pid = process->pid;
+    facts->claimed_pid = claim->pid;
+    facts->attested = process->verdict == PROCESS_ATTESTED;
+    facts->dead = process->verdict == PROCESS_DEAD;
+    memcpy(facts->comm, claim->comm, RIP_COMM_BYTES);
+    facts->started_wall_ns = started_wall_ns(ring, claim);
+    facts->start_time_ticks = process->pid_start_time_ticks;
+    return facts;
+}
+
+/* Reads the process's modules into facts->modules, if that has been allocated, or up to the program itself. */
+static int read_modules(struct registry *registry, struct ring *ring, const struct ring_process *process,
+                        struct process_facts *facts)
+{
+    for (uint32_t i = 0; i < process->claim.module_count; i++) {
+        struct rip_module_info module;
+        int result = mapping_module(&ring->mapping, process->claim.index, i, &module);
+
+        if (result < 0)
+            return result;
+        if (result == 1)
+            continue;
+        if ((module.flags & RIP_MODULE_MAIN) != 0 && facts->exe == NULL)
+            facts->exe = strndup((const char *)module.path, module.path_bytes);
+        if (facts->modules == NULL && facts->exe != NULL)
+            return 0;
+        if (facts->modules == NULL)
+            continue;
+        facts->modules[facts->module_count] =
+            modules_add(&ring->modules, registry_host(registry), mapping_owner(&ring->mapping), &module);
+        facts->module_count += facts->modules[facts->module_count] != NULL;
+    }
+    return 0;
+}
+
+/* Facts with or without modules, or NULL. */
+static struct process_facts *make_facts(struct registry *registry, struct ring *ring,
+                                        const struct ring_process *process, bool with_modules)
+{
+    struct process_facts *facts = new_facts(ring, process);
+    int result = facts != NULL ? 0 : -ENOMEM;
+
+    if (result == 0 && with_modules && process->claim.module_count != 0) {
+        facts->modules = calloc(process->claim.module_count, sizeof(struct module_facts *));
+        if (facts->modules == NULL)
+            result = -ENOMEM;
+    }
+    if (result == 0) {
+        facts->without_modules = !with_modules;
+        result = read_modules(registry, ring, process, facts);
+    }
+    if (result == -EIO)
+        registry_damage(registry, ring);
+    if (result == 0)
+        return facts;
+    process_facts_unref(facts);
+    return NULL;
+}
+
+struct process_facts *registry_process_facts(struct registry *registry, struct ring *ring, uint32_t index)
+{
+    struct ring_host *host = registry_host(registry);
+    struct ring_process *process;
+
+    if (index >= ring->process_count)
+        return NULL;
+    process = &ring->processes[index];
+    if (!process->present && process->verdict != PROCESS_DEAD)
+        return NULL;
+    if (process->facts == NULL && host_grant(host, ring->user, WORK_PROCESS_TIME, FACTS_NS) != 0) {
+        uint64_t began_mono_ns = clock_mono_ns();
+
+        process->facts = make_facts(registry, ring, process, true);
+        host_use(host, ring->user, WORK_PROCESS_TIME, clock_mono_ns() - began_mono_ns);
+    }
+    return process_facts_ref(process->facts != NULL ? process->facts : process->brief);
+}
+
+/* Facts for judging ---------------------------------------------------------------------------------------------------
+ */
+
+static bool is_own_namespace(const struct ring_host *host, const struct rip_process_info *claim)
+{
+    return claim->pid_namespace == 0 || host->pid_namespace == 0 || claim->pid_namespace == host->pid_namespace;
 }
 
 /* Whether pid exists although /proc does not show it. */
-static bool is_hidden(const struct registry *registry, uint32_t pid)
+static bool is_hidden(const struct ring_host *host, uint32_t pid)
 {
     int descriptor;
 
-    if (!registry->processes_hidden)
+    if (!host->processes_hidden)
         return false;
     descriptor = pidfd_of(pid);
     if (descriptor >= 0)
@@ -48,18 +178,18 @@ static bool is_hidden(const struct registry *registry, uint32_t pid)
     return descriptor != -ESRCH;
 }
 
-static bool pid_exists(const struct registry *registry, uint32_t pid)
+static bool pid_exists(const struct ring_host *host, uint32_t pid)
 {
     struct proc_stat stat;
-    int result = proc_stat(registry->proc, pid, &stat);
+    int result = proc_stat(host->proc, pid, &stat);
 
     if (result == -ESRCH)
-        return is_hidden(registry, pid);
+        return is_hidden(host, pid);
     return result != 0 || !proc_stat_ended(&stat);
 }
 
 /* Asks /proc about facts->pid. */
-static void look_up_pid(const struct registry *registry, struct identity_facts *facts)
+static void look_up_pid(const struct ring_host *host, struct identity_facts *facts)
 {
     struct proc_status status;
     struct proc_stat stat;
@@ -69,10 +199,10 @@ static void look_up_pid(const struct registry *registry, struct identity_facts *
     facts->pid_readable = false;
     if (facts->pid == 0)
         return;
-    result = proc_stat(registry->proc, facts->pid, &stat);
+    result = proc_stat(host->proc, facts->pid, &stat);
     if (result == 0)
-        result = proc_stat_ended(&stat) ? -ESRCH : proc_status(registry->proc, facts->pid, &status);
-    else if (result == -ESRCH && is_hidden(registry, facts->pid))
+        result = proc_stat_ended(&stat) ? -ESRCH : proc_status(host->proc, facts->pid, &status);
+    else if (result == -ESRCH && is_hidden(host, facts->pid))
         result = -EACCES;
     facts->pid_exists = result != -ESRCH;
     if (result != 0)
@@ -91,7 +221,7 @@ static uint32_t candidate_without_lock(const struct identity_facts *facts, const
     return facts->same_pid_namespace ? facts->claimed_pid : process->pid;
 }
 
-static struct identity_facts claimed_facts(const struct registry *registry, const struct ring *ring,
+static struct identity_facts claimed_facts(const struct ring_host *host, const struct ring *ring,
                                            const struct ring_process *process)
 {
     const struct rip_process_info *claim = &process->claim;
@@ -102,7 +232,7 @@ static struct identity_facts claimed_facts(const struct registry *registry, cons
         .claims_holder_lock = (claim->flags & RIP_PROCESS_HAS_HOLDER_LOCK) != 0,
         .claims_life_lock = (claim->flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0,
         .same_boot = ring->same_boot,
-        .same_pid_namespace = is_own_namespace(registry, claim),
+        .same_pid_namespace = is_own_namespace(host, claim),
         .exited = claim->state == RIP_PROCESS_EXITED,
         .execing = claim->state == RIP_PROCESS_EXECING,
         .file_uid = mapping_owner(&ring->mapping),
@@ -125,14 +255,14 @@ static void ask_locks(const struct ring *ring, uint32_t index, struct identity_f
 /* Judging ---------------------------------------------------------------------------------------------------------- */
 
 /* What is left to be done after all facts are in. */
-static void judge(const struct registry *registry, struct ring_process *process, struct identity_facts *facts)
+static void judge(const struct ring_host *host, struct ring_process *process, struct identity_facts *facts)
 {
     facts->pid = facts->holder_pid != 0 ? facts->holder_pid : candidate_without_lock(facts, process);
-    look_up_pid(registry, facts);
+    look_up_pid(host, facts);
     if (facts->holder_pid != 0 && identity_holder_is_foreign(facts)) {
         facts->holder_pid = 0;
         facts->pid = candidate_without_lock(facts, process);
-        look_up_pid(registry, facts);
+        look_up_pid(host, facts);
     }
     process->verdict = identity_judge(facts, &process->memory);
     if (process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE) {
@@ -153,31 +283,32 @@ static bool locks_vouch(const struct ring_process *process, const struct identit
            now_mono_ns - process->checked_mono_ns < REGISTRY_RECHECK_NS;
 }
 
-static void notice_changes(struct registry *registry, struct ring *ring, const struct ring_process *process,
+static void notice_changes(struct ring_host *host, struct ring *ring, const struct ring_process *process,
                            enum process_verdict before)
 {
+    const char *name = ring->name != NULL ? ring->name : ring->file_name;
     char reason[64];
 
     snprintf(reason, sizeof(reason), "pid %u", process->pid != 0 ? process->pid : process->claim.pid);
     if (process->verdict == PROCESS_DEAD && before != PROCESS_DEAD && process->pid != 0)
-        registry_notice(registry, NOTICE_PROCESS_DEAD, ring->name != NULL ? ring->name : ring->file_name, reason);
+        host_notice(host, NOTICE_PROCESS_DEAD, name, reason);
     if (process->verdict == PROCESS_ALIVE && (process->claim.flags & RIP_PROCESS_HAS_HOLDER_LOCK) != 0 &&
         !ring->warned_unattested) {
-        registry_notice(registry, NOTICE_UNATTESTED, ring->name != NULL ? ring->name : ring->file_name, reason);
+        host_notice(host, NOTICE_UNATTESTED, name, reason);
         ring->warned_unattested = true;
     }
 }
 
-static void judge_process(struct registry *registry, struct ring *ring, uint32_t index, uint64_t now_mono_ns)
+static void judge_process(struct ring_host *host, struct ring *ring, uint32_t index, uint64_t now_mono_ns)
 {
     struct ring_process *process = &ring->processes[index];
-    struct identity_facts facts = claimed_facts(registry, ring, process);
+    struct identity_facts facts = claimed_facts(host, ring, process);
     enum process_verdict before = process->verdict;
     uint32_t holder, pid_before = process->pid;
 
     ask_locks(ring, index, &facts, &holder);
     if (!locks_vouch(process, &facts, holder, now_mono_ns)) {
-        judge(registry, process, &facts);
+        judge(host, process, &facts);
         process->checked_mono_ns = now_mono_ns;
     }
     process->holder_pid = holder;
@@ -186,16 +317,16 @@ static void judge_process(struct registry *registry, struct ring *ring, uint32_t
     process->present = !facts.exited;
     process->alive = !facts.exited && process->verdict != PROCESS_DEAD;
     if (process->verdict != before || process->pid != pid_before)
-        registry_drop_facts(process);
-    notice_changes(registry, ring, process, before);
+        drop_facts(process);
+    notice_changes(host, ring, process, before);
 }
 
 /* Whether the child that a record is kept for may still enter. */
-static bool embryo_may_live(const struct registry *registry, const struct ring *ring, uint32_t index)
+static bool embryo_may_live(const struct ring_host *host, const struct ring *ring, uint32_t index)
 {
     const struct ring_process *process = &ring->processes[index];
     const struct rip_process_info *claim = &process->claim;
-    struct identity_facts facts = claimed_facts(registry, ring, process);
+    struct identity_facts facts = claimed_facts(host, ring, process);
     uint64_t age_ns = clock_boot_ns() - claim->entered_boot_ns;
     uint32_t holder;
 
@@ -207,8 +338,8 @@ static bool embryo_may_live(const struct registry *registry, const struct ring *
     if (facts.claims_life_lock && facts.locks_known)
         return false;
     if (claim->pid != 0)
-        return age_ns < EMBRYO_LIMIT_NS && pid_exists(registry, claim->pid);
-    return age_ns < EMBRYO_GRACE_NS || (age_ns < EMBRYO_LIMIT_NS && pid_exists(registry, claim->parent_pid));
+        return age_ns < EMBRYO_LIMIT_NS && pid_exists(host, claim->pid);
+    return age_ns < EMBRYO_GRACE_NS || (age_ns < EMBRYO_LIMIT_NS && pid_exists(host, claim->parent_pid));
 }
 
 bool registry_process_holds(const struct registry *registry, const struct ring *ring, uint32_t process)
@@ -221,7 +352,7 @@ bool registry_process_holds(const struct registry *registry, const struct ring *
         (file_lock_holder(ring->mapping.descriptor, ring->mapping.view.lock_holder_offset + process, &holder) != 0 ||
          holder != owner->pid))
         return false;
-    return owner->pid != 0 && proc_stat(registry->proc, owner->pid, &stat) == 0 &&
+    return owner->pid != 0 && proc_stat(registry_proc(registry), owner->pid, &stat) == 0 &&
            stat.start_time_ticks == owner->pid_start_time_ticks;
 }
 
@@ -229,8 +360,8 @@ bool registry_process_holds(const struct registry *registry, const struct ring *
 
 static void clear_process(struct ring_process *process)
 {
-    registry_drop_facts(process);
-    registry_forget_threads(process);
+    drop_facts(process);
+    threads_free(process->threads);
     *process = (struct ring_process){0};
 }
 
@@ -243,7 +374,7 @@ static void take_claim(struct ring_process *process, const struct rip_process_in
         old->start_time_ticks != claim->start_time_ticks || old->pid_namespace != claim->pid_namespace)
         clear_process(process); /* another process's, whatever was known of the last one */
     else if (old->module_count != claim->module_count || memcmp(old->comm, claim->comm, sizeof(old->comm)) != 0)
-        registry_drop_facts(process);
+        drop_facts(process);
     process->claim = *claim;
 }
 
@@ -272,6 +403,7 @@ static int grow_processes(struct ring *ring, size_t count)
 static int refresh_record(struct registry *registry, struct ring *ring, uint32_t index, uint64_t now_mono_ns)
 {
     struct ring_process *process = &ring->processes[index];
+    struct ring_host *host = registry_host(registry);
     struct rip_process_info claim;
     int result = mapping_process(&ring->mapping, index, &claim);
 
@@ -282,50 +414,45 @@ static int refresh_record(struct registry *registry, struct ring *ring, uint32_t
     } else {
         take_claim(process, &claim);
         if (claim.state == RIP_PROCESS_EMBRYO)
-            process->alive = embryo_may_live(registry, ring, index);
+            process->alive = embryo_may_live(host, ring, index);
         else
-            judge_process(registry, ring, index, now_mono_ns);
+            judge_process(host, ring, index, now_mono_ns);
     }
     process->looked_at = true;
     ring->dead[index] = process->verdict == PROCESS_DEAD;
-    return process->present ? registry_make_brief(registry, ring, process) : 0;
+    if (process->present && process->facts == NULL && process->brief == NULL)
+        process->brief = make_facts(registry, ring, process, false);
+    return ring->mapping.damaged ? -EIO : 0;
 }
 
-void registry_processes_begin(struct ring *ring)
+void processes_judge(struct registry *registry, struct ring *ring, uint64_t now_mono_ns)
 {
+    struct ring_host *host = registry_host(registry);
     size_t count = ring->info.process_high_water;
+    bool has_time = host_has_turn(host, ring, TURN_JUDGE);
+    uint64_t began_mono_ns = clock_mono_ns();
 
     if (grow_processes(ring, count) != 0)
         count = ring->process_count < count ? ring->process_count : count; /* the others are not dead, just unknown */
-    ring->records_left = (uint32_t)count;
-}
-
-void registry_processes_judge(struct registry *registry, struct ring *ring, uint64_t now_mono_ns)
-{
-    size_t count =
-        ring->info.process_high_water < ring->process_count ? ring->info.process_high_water : ring->process_count;
-    uint64_t began_mono_ns = clock_mono_ns();
-
-    for (unsigned i = 0; i < RECORDS_PER_TURN && ring->records_left > 0 && registry_has_time(registry, ring); i++) {
+    for (size_t i = 0; i < count && has_time; i++) {
         uint64_t ended_mono_ns;
 
         if (ring->next_record >= count)
             ring->next_record = 0;
         if (refresh_record(registry, ring, ring->next_record, now_mono_ns) != 0) {
             registry_damage(registry, ring);
-            ring->records_left = 0;
             return;
         }
         ring->next_record++;
-        ring->records_left--;
         ended_mono_ns = clock_mono_ns();
-        registry_charge(registry, ring, ended_mono_ns - began_mono_ns);
+        host_spend(host, ring, TURN_JUDGE, ended_mono_ns - began_mono_ns);
         began_mono_ns = ended_mono_ns;
+        has_time = i + 1 == count || host_has_time(host, ring, TURN_JUDGE);
     }
+    host->counters.judgements_put_off += count != 0 && !has_time;
 }
 
-/* Whether a process lives in it, as far as is known. */
-bool registry_ring_lives(const struct ring *ring)
+bool processes_live(const struct ring *ring)
 {
     for (size_t i = 0; i < ring->process_count; i++)
         if (ring->processes[i].alive || !ring->processes[i].looked_at)
@@ -340,8 +467,7 @@ static bool is_held(const struct ring_process *process)
            process->claim.state == RIP_PROCESS_EMBRYO;
 }
 
-/* Whether it is to be kept after its file has been removed: who just names somebody else's process does not keep it. */
-bool registry_ring_is_held(const struct ring *ring)
+bool processes_are_held(const struct ring *ring)
 {
     for (size_t i = 0; i < ring->process_count; i++) {
         const struct ring_process *process = &ring->processes[i];
@@ -352,7 +478,7 @@ bool registry_ring_is_held(const struct ring *ring)
     return false;
 }
 
-void registry_processes_done(struct ring *ring)
+void processes_done(struct ring *ring)
 {
     for (size_t i = 0; i < ring->process_count; i++)
         clear_process(&ring->processes[i]);

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry_thread.c - threads of processes in other pid namespaces, by the numbers that they have there; which threads
+ * threads.c - threads of processes in other pid namespaces, by the numbers that they have there; which threads
  * there are, and whose they are. Touches /proc.
  *
  * A ring holds the tids of its writer's namespace. /proc tells the number of a thread in every namespace, but only from
  * our number to theirs, so the threads of such a process are listed and remembered.
  *
  * Guarantees
- *   1. Each thread is asked about once, and a listing stops at the caller's deadline and goes on from there next time.
- *      No owner of rings has more of the time for that than what is left for the others.
+ *   1. Each thread is asked about once. A listing stops at the caller's deadline, or when its user's time is spent, and
+ *      goes on from there next time.
  *   2. Nothing is remembered of processes in our own namespace, and at most THREADS_MAX threads of any other.
  */
+#include "ring/threads.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "os/clock.h"
 #include "os/proc.h"
-#include "ring/registry_state.h"
+#include "ring/host.h"
 
 enum {
     THREADS_MAX = 131072,
@@ -89,14 +90,13 @@ static int map_set(struct number_map *map, uint32_t key, uint32_t value)
 
 /* Threads ---------------------------------------------------------------------------------------------------------- */
 
-void registry_forget_threads(struct ring_process *process)
+void threads_free(struct thread_names *names)
 {
-    if (process->threads == NULL)
+    if (names == NULL)
         return;
-    free(process->threads->ours.pairs);
-    free(process->threads->theirs.pairs);
-    free(process->threads);
-    process->threads = NULL;
+    free(names->ours.pairs);
+    free(names->theirs.pairs);
+    free(names);
 }
 
 /* Whether its threads were listed to the end so recently that another listing would not tell more. */
@@ -145,52 +145,42 @@ static int learn_thread(void *context, uint32_t tid)
 }
 
 /* Makes room for what is to be learned. */
-static int prepare_names(const struct registry *registry, struct ring_process *process)
+static int prepare_names(const struct ring_host *host, struct ring_process *process)
 {
-    if (process->threads != NULL && process->threads->theirs.count >= THREADS_MAX)
-        registry_forget_threads(process); /* most of them must be gone */
+    if (process->threads != NULL && process->threads->theirs.count >= THREADS_MAX) {
+        threads_free(process->threads); /* most of them must be gone */
+        process->threads = NULL;
+    }
     if (process->threads != NULL)
         return 0;
     process->threads = calloc(1, sizeof(*process->threads));
     if (process->threads == NULL)
         return -ENOMEM;
-    process->threads->ours.hash_key = process->threads->theirs.hash_key = registry->hash_key;
+    process->threads->ours.hash_key = process->threads->theirs.hash_key = host->hash_key;
     return 0;
 }
 
-/* How long threads of an owner's processes may be listed: where there are others, something is left for the next one.
- */
-static uint64_t listing_left_ns(const struct registry *registry, const struct ring_owner *owner)
-{
-    uint64_t left_ns =
-        REGISTRY_LISTING_NS - (registry->listing_ns < REGISTRY_LISTING_NS ? registry->listing_ns : REGISTRY_LISTING_NS);
-
-    if (registry->owner_count <= 1)
-        return left_ns;
-    return left_ns > owner->listing_ns ? (left_ns - owner->listing_ns) / 2 : 0;
-}
-
 /* Lists the threads of a process within the time that is left. 0, or -EAGAIN. */
-static int list_threads(struct registry *registry, struct ring_owner *owner, struct ring_process *process,
+static int list_threads(struct ring_host *host, const struct ring *ring, struct ring_process *process,
                         uint64_t deadline_mono_ns)
 {
-    uint64_t now_mono_ns = clock_mono_ns(), left_ns = listing_left_ns(registry, owner), spent_ns;
-    struct listing listing = {.proc = registry->proc, .pid = process->pid, .deadline_mono_ns = deadline_mono_ns};
+    uint64_t now_mono_ns = clock_mono_ns(), granted_ns;
+    struct listing listing = {.proc = host->proc, .pid = process->pid};
     int result;
 
     if (is_listed(process, now_mono_ns))
         return 0;
-    if (left_ns == 0 || now_mono_ns >= deadline_mono_ns || prepare_names(registry, process) != 0)
+    if (now_mono_ns >= deadline_mono_ns || prepare_names(host, process) != 0)
         return -EAGAIN;
-    if (deadline_mono_ns - now_mono_ns > left_ns)
-        listing.deadline_mono_ns = now_mono_ns + left_ns;
+    granted_ns = host_grant(host, ring->user, WORK_PROCESS_TIME, deadline_mono_ns - now_mono_ns);
+    if (granted_ns == 0)
+        return -EAGAIN;
+    listing.deadline_mono_ns = now_mono_ns + granted_ns;
     listing.names = process->threads;
-    result = proc_visit_threads(registry->proc, process->pid, learn_thread, &listing);
+    result = proc_visit_threads(host->proc, process->pid, learn_thread, &listing);
     if (result == 0 || result == -EOVERFLOW)
         process->threads->listed_mono_ns = clock_mono_ns();
-    spent_ns = clock_mono_ns() - now_mono_ns;
-    registry->listing_ns += spent_ns;
-    owner->listing_ns += spent_ns;
+    host_use(host, ring->user, WORK_PROCESS_TIME, clock_mono_ns() - now_mono_ns);
     return result == -EAGAIN || result == -ENOMEM ? -EAGAIN : 0;
 }
 
@@ -210,7 +200,7 @@ int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t 
         return -ESRCH;
     found = owner->threads != NULL ? map_find(&owner->threads->ours, tid) : 0;
     if (found == 0) {
-        int result = list_threads(registry, &registry->owners[ring->owner], owner, deadline_mono_ns);
+        int result = list_threads(registry_host(registry), ring, owner, deadline_mono_ns);
 
         found = owner->threads != NULL ? map_find(&owner->threads->ours, tid) : 0;
         if (found == 0)
@@ -224,7 +214,7 @@ int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t 
 static int ask_thread(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid)
 {
     struct proc_stat stat;
-    int result = proc_thread_stat(registry->proc, ring->processes[process].pid, our_tid, &stat);
+    int result = proc_thread_stat(registry_proc(registry), ring->processes[process].pid, our_tid, &stat);
 
     return result == 0 && (stat.state == 'Z' || stat.state == 'X') ? -ESRCH : result;
 }
@@ -262,8 +252,8 @@ static bool is_of_the_same_user(const struct registry *registry, const struct ri
     if (mapping_owner(&ring->mapping) != mapping_owner(&other->mapping))
         return false;
     return mapping_owner(&ring->mapping) != 0 ||
-           (proc_status(registry->proc, ring->processes[process].pid, &one) == 0 &&
-            proc_status(registry->proc, other->processes[other_process].pid, &two) == 0 &&
+           (proc_status(registry_proc(registry), ring->processes[process].pid, &one) == 0 &&
+            proc_status(registry_proc(registry), other->processes[other_process].pid, &two) == 0 &&
             one.uid_real == two.uid_real && one.uid_effective == two.uid_effective && one.uid_saved == two.uid_saved);
 }
 
@@ -290,6 +280,9 @@ static uint32_t find_among(struct registry *registry, const struct ring *ring, u
 int registry_find_owner(struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid,
                         uint64_t deadline_mono_ns, uint32_t *ret_ring, uint32_t *ret_process)
 {
+    struct ring **rings;
+    size_t count;
+
     if (!shares_tids(ring, process))
         return -ESRCH;
     if (is_owner(registry, ring, process, tid)) {
@@ -297,8 +290,9 @@ int registry_find_owner(struct registry *registry, const struct ring *ring, uint
         *ret_process = process;
         return 0;
     }
-    for (size_t i = 0; i < registry->ring_count && clock_mono_ns() < deadline_mono_ns; i++) {
-        const struct ring *other = registry->rings[i];
+    rings = registry_rings(registry, &count);
+    for (size_t i = 0; i < count && clock_mono_ns() < deadline_mono_ns; i++) {
+        const struct ring *other = rings[i];
         const uint32_t found = find_among(registry, ring, process, other, tid, deadline_mono_ns);
 
         if (found == other->process_count)

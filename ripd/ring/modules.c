@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry_module.c - the modules of a ring as facts, one object for all processes that have them. Pure but for the
- * allocations.
+ * modules.c - the modules of a ring as facts, one object for all processes that have them. Pure but for allocations.
  *
  * A ring has one table of modules and a thousand processes that refer to it: facts of their own for each would take a
  * hundred times the memory of the ring.
- *
- * Guarantees
- *   1. A ring has at most RIP_MODULE_MAX modules, whatever it says from one look to the next.
- *   2. The objects are immutable; who holds a reference may outlive the ring.
  */
+#include "ring/modules.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "ring/registry_state.h"
 
 enum { CAPACITY_MIN = 64 };
 
@@ -96,42 +91,38 @@ static struct module_facts *new_module(const struct module_facts *like)
     return facts;
 }
 
-static struct module_table *new_table(const struct hash_key *hash_key)
+struct module_facts *modules_add(struct module_table **table_place, struct ring_host *host, uint32_t uid,
+                                 const struct rip_module_info *info)
 {
-    struct module_table *table = calloc(1, sizeof(*table));
-
-    if (table != NULL)
-        table->hash_key = *hash_key;
-    return table;
-}
-
-/* A reference. NULL: no memory, or the ring has too many. */
-struct module_facts *registry_module(struct registry *registry, struct ring *ring, const struct rip_module_info *info)
-{
-    struct module_facts facts = {.start = info->start,
-                                 .end = info->end,
-                                 .bias = info->bias,
-                                 .uid = mapping_owner(&ring->mapping),
-                                 .symbols = {.hash_key = registry->hash_key}};
+    struct module_table *table = *table_place;
     char path[RIP_MODULE_PATH_BYTES + 1];
-    struct module_table *table;
+    struct module_facts facts = {
+        .start = info->start,
+        .end = info->end,
+        .bias = info->bias,
+        .uid = uid,
+        .path = path,
+        .symbols = {.hash_key = host->hash_key},
+    };
     size_t place;
 
-    if (ring->modules == NULL)
-        ring->modules = new_table(&registry->hash_key);
-    table = ring->modules;
-    if (table == NULL || (2 * (table->count + 1) > table->capacity && !grow(table)))
+    if (table == NULL) {
+        *table_place = table = calloc(1, sizeof(*table));
+        if (table == NULL)
+            return NULL;
+        table->hash_key = host->hash_key;
+    }
+    if (2 * (table->count + 1) > table->capacity && !grow(table))
         return NULL;
     memcpy(path, info->path, info->path_bytes);
     path[info->path_bytes] = '\0'; /* or before: what follows a NUL is not taken */
-    facts.path = path;
     format_build_id(info, facts.build_id);
     place = place_of(table, &facts);
     if (table->entries[place] != NULL)
         return module_facts_ref(table->entries[place]);
     if (table->count >= RIP_MODULE_MAX) {
-        registry->counters.modules_over_limit++;
-        registry_notice_limit(registry, LIMIT_MODULES, "a ring that changes its modules");
+        host->counters.modules_over_limit++;
+        host_notice_limit(host, LIMIT_MODULES, "a ring that changes its modules");
         return NULL;
     }
     table->entries[place] = new_module(&facts);
@@ -139,13 +130,12 @@ struct module_facts *registry_module(struct registry *registry, struct ring *rin
     return module_facts_ref(table->entries[place]);
 }
 
-void registry_modules_done(struct ring *ring)
+void modules_free(struct module_table *table)
 {
-    if (ring->modules == NULL)
+    if (table == NULL)
         return;
-    for (size_t i = 0; i < ring->modules->capacity; i++)
-        module_facts_unref(ring->modules->entries[i]);
-    free(ring->modules->entries);
-    free(ring->modules);
-    ring->modules = NULL;
+    for (size_t i = 0; i < table->capacity; i++)
+        module_facts_unref(table->entries[i]);
+    free(table->entries);
+    free(table);
 }

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * directories.c - the directories: watched, listed, lost and found again. Touches inotify and the directories'
+ * descriptors.
+ */
+#include "ring/directories.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/file.h"
+
+#define WATCH_EVENTS                                                                                                   \
+    (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_ATTRIB | IN_ONLYDIR | IN_EXCL_UNLINK)
+
+enum { EVENT_BUFFER_BYTES = 65536 };
+
+struct directory {
+    char *path;
+    int descriptor; /* -1 = missing */
+    int watch;      /* -1 = none */
+    uint64_t device;
+    uint64_t inode;
+    uint64_t changed_ns; /* as of the last listing; tells when one without a watch has to be listed */
+    bool reported_missing;
+};
+
+struct directories {
+    struct ring_host *host;
+    directories_found *found;
+    void *context;
+    struct directory list[REGISTRY_DIRECTORIES_MAX];
+    size_t count;
+    int inotify; /* -1 = none */
+    bool listing_due;
+    bool name_lost; /* some name was taken away */
+    uint64_t listed_mono_ns;
+};
+
+/* Lost and found --------------------------------------------------------------------------------------------------- */
+
+/* Two paths to one directory have one watch. */
+static size_t count_watch(const struct directories *directories, int watch)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < directories->count; i++)
+        count += directories->list[i].watch == watch;
+    return count;
+}
+
+static void close_directory(struct directories *directories, struct directory *directory)
+{
+    if (directory->watch >= 0 && count_watch(directories, directory->watch) == 1)
+        inotify_rm_watch(directories->inotify, directory->watch);
+    if (directory->descriptor >= 0)
+        close(directory->descriptor);
+    directory->watch = -1;
+    directory->descriptor = -1;
+}
+
+static void notice_missing(struct directories *directories, struct directory *directory, int error)
+{
+    if (!directory->reported_missing)
+        host_notice(directories->host, NOTICE_DIRECTORY_MISSING, directory->path, strerror(-error));
+    directory->reported_missing = true;
+}
+
+/* The watch is set on what the descriptor refers to, in case the name has moved on. */
+static void watch_directory(struct directories *directories, struct directory *directory)
+{
+    char path[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
+
+    if (directories->inotify < 0)
+        return;
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", directory->descriptor);
+    directory->watch = inotify_add_watch(directories->inotify, path, WATCH_EVENTS);
+    if (directory->watch < 0 && errno != ENOSPC)
+        directory->watch = inotify_add_watch(directories->inotify, directory->path, WATCH_EVENTS);
+    if (directory->watch < 0)
+        host_notice_limit(directories->host, LIMIT_WATCHES, "no watch for a directory: new rings are found later");
+}
+
+static void open_directory(struct directories *directories, struct directory *directory)
+{
+    struct file_identity identity;
+    int descriptor = file_open_directory(directory->path);
+    int result = descriptor >= 0 ? file_identify(descriptor, &identity) : descriptor;
+
+    if (result != 0) {
+        if (descriptor >= 0)
+            close(descriptor);
+        notice_missing(directories, directory, result);
+        return;
+    }
+    directory->descriptor = descriptor;
+    directory->device = identity.device;
+    directory->inode = identity.inode;
+    directory->changed_ns = 0;
+    watch_directory(directories, directory);
+    if (directory->reported_missing)
+        host_notice(directories->host, NOTICE_DIRECTORY_FOUND, directory->path, NULL);
+    directory->reported_missing = false;
+    directories->listing_due = true;
+}
+
+/* Whether the path still leads to the directory that is open. The path may be a link: it is the user's own. */
+static bool is_still_there(const struct directory *directory)
+{
+    struct stat status;
+
+    return stat(directory->path, &status) == 0 && status.st_dev == directory->device &&
+           status.st_ino == directory->inode;
+}
+
+static void check_directory(struct directories *directories, struct directory *directory)
+{
+    if (directory->descriptor >= 0 && !is_still_there(directory)) {
+        close_directory(directories, directory);
+        directories->listing_due = true; /* its rings may have lost their names */
+    }
+    if (directory->descriptor < 0)
+        open_directory(directories, directory);
+}
+
+/* Two paths to the same directory are one: the later one is not listed. */
+static bool is_duplicate(const struct directories *directories, size_t index)
+{
+    const struct directory *directory = &directories->list[index];
+
+    for (size_t i = 0; i < index; i++)
+        if (directories->list[i].descriptor >= 0 && directories->list[i].device == directory->device &&
+            directories->list[i].inode == directory->inode)
+            return true;
+    return false;
+}
+
+/* Listing ---------------------------------------------------------------------------------------------------------- */
+
+struct listing {
+    const struct directories *directories;
+    uint32_t number;
+};
+
+static int visit_name(void *context, const char *name)
+{
+    const struct listing *listing = context;
+
+    listing->directories->found(listing->directories->context, listing->number, name);
+    return 0;
+}
+
+static void list_directory(struct directories *directories, uint32_t number)
+{
+    struct directory *directory = &directories->list[number];
+    struct listing listing = {directories, number};
+    struct file_identity identity;
+
+    if (directory->descriptor < 0 || is_duplicate(directories, number))
+        return;
+    if (file_identify(directory->descriptor, &identity) == 0)
+        directory->changed_ns = identity.changed_ns;
+    if (file_list(directory->descriptor, REGISTRY_FILES_MAX, visit_name, &listing) == -EOVERFLOW) {
+        directories->host->counters.files_over_limit++;
+        host_notice_limit(directories->host, LIMIT_FILES, "a directory holds more files than are looked at");
+    }
+}
+
+/* A directory without a watch tells by its change time that a name came or went. */
+static void list_unwatched(struct directories *directories)
+{
+    for (size_t i = 0; i < directories->count; i++) {
+        struct directory *directory = &directories->list[i];
+        struct file_identity identity;
+
+        if (directory->descriptor < 0 || directory->watch >= 0)
+            continue;
+        if (file_identify(directory->descriptor, &identity) == 0 && identity.changed_ns != directory->changed_ns) {
+            list_directory(directories, (uint32_t)i);
+            directories->name_lost = true;
+        }
+    }
+}
+
+/* Events ----------------------------------------------------------------------------------------------------------- */
+
+static void take_event(struct directories *directories, const struct inotify_event *event)
+{
+    if ((event->mask & IN_Q_OVERFLOW) != 0) {
+        directories->host->counters.watch_overflows++;
+        directories->listing_due = true;
+        return;
+    }
+    if ((event->mask & (IN_MOVED_FROM | IN_DELETE)) != 0)
+        directories->name_lost = true;
+    else if (event->len != 0 && (event->mask & IN_ISDIR) == 0)
+        for (size_t i = 0; i < directories->count; i++)
+            if (directories->list[i].watch == event->wd && !is_duplicate(directories, i))
+                directories->found(directories->context, (uint32_t)i, event->name);
+}
+
+/* Events in a buffer that the kernel filled. Returns how many. */
+static size_t take_events(struct directories *directories, const char *buffer, size_t length)
+{
+    size_t count = 0;
+
+    for (size_t at = 0; at + sizeof(struct inotify_event) <= length; count++) {
+        const struct inotify_event *event = (const void *)(buffer + at);
+
+        take_event(directories, event);
+        at += sizeof(*event) + event->len;
+    }
+    return count;
+}
+
+static void read_events(struct directories *directories)
+{
+    _Alignas(struct inotify_event) char buffer[EVENT_BUFFER_BYTES];
+    size_t count = 0;
+
+    while (directories->inotify >= 0) {
+        ssize_t length = read(directories->inotify, buffer, sizeof(buffer));
+
+        if (length < 0 && errno == EINTR)
+            continue;
+        if (length <= 0)
+            return;
+        count += take_events(directories, buffer, (size_t)length);
+        if (count < REGISTRY_EVENTS_MAX)
+            continue;
+        directories->host->counters
+            .watch_overflows++; /* a flood: the rest is left to the listing, and to the next refresh */
+        host_notice_limit(directories->host, LIMIT_EVENTS, "more events in a directory than are taken in at once");
+        directories->listing_due = true;
+        return;
+    }
+}
+
+bool directories_watch(struct directories *directories)
+{
+    bool name_lost;
+
+    for (size_t i = 0; i < directories->count; i++)
+        check_directory(directories, &directories->list[i]);
+    read_events(directories);
+    if (!directories->listing_due)
+        list_unwatched(directories);
+    name_lost = directories->name_lost;
+    directories->name_lost = false;
+    return name_lost;
+}
+
+void directories_want_listing(struct directories *directories)
+{
+    directories->listing_due = true;
+}
+
+bool directories_listing_is_due(const struct directories *directories, uint64_t now_mono_ns)
+{
+    return directories->listing_due || now_mono_ns - directories->listed_mono_ns >= REGISTRY_RESCAN_NS;
+}
+
+void directories_list(struct directories *directories, uint64_t now_mono_ns)
+{
+    directories->listing_due = false;
+    directories->listed_mono_ns = now_mono_ns;
+    for (size_t i = 0; i < directories->count; i++)
+        list_directory(directories, (uint32_t)i);
+}
+
+int directories_at(const struct directories *directories, uint32_t number)
+{
+    return directories->list[number].descriptor;
+}
+
+const char *directories_path(const struct directories *directories, uint32_t number)
+{
+    return directories->list[number].path;
+}
+
+bool directories_identify(const struct directories *directories, size_t number, uint64_t *ret_device,
+                          uint64_t *ret_inode)
+{
+    if (number >= directories->count || directories->list[number].descriptor < 0)
+        return false;
+    *ret_device = directories->list[number].device;
+    *ret_inode = directories->list[number].inode;
+    return true;
+}
+
+/* Life ------------------------------------------------------------------------------------------------------------- */
+
+/* Missing directories of these paths. 0, -E2BIG or -ENOMEM. */
+static int make_list(struct directory list[REGISTRY_DIRECTORIES_MAX], const char *const *paths, size_t count)
+{
+    if (count > REGISTRY_DIRECTORIES_MAX)
+        return -E2BIG;
+    for (size_t i = 0; i < count; i++) {
+        list[i] = (struct directory){.path = strdup(paths[i]), .descriptor = -1, .watch = -1};
+        if (list[i].path != NULL)
+            continue;
+        while (i-- > 0)
+            free(list[i].path);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+int directories_new(struct directories **ret_directories, struct ring_host *host, const char *const *paths,
+                    size_t count, directories_found *found, void *context)
+{
+    struct directories *directories = calloc(1, sizeof(*directories));
+    int result = directories != NULL ? make_list(directories->list, paths, count) : -ENOMEM;
+
+    if (result != 0) {
+        free(directories);
+        return result;
+    }
+    directories->host = host;
+    directories->found = found;
+    directories->context = context;
+    directories->count = count;
+    directories->listing_due = true;
+    directories->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (directories->inotify < 0)
+        host_notice_limit(host, LIMIT_WATCHES, "no watches at all: new rings are found later");
+    *ret_directories = directories;
+    return 0;
+}
+
+void directories_free(struct directories *directories)
+{
+    if (directories == NULL)
+        return;
+    for (size_t i = 0; i < directories->count; i++) {
+        close_directory(directories, &directories->list[i]);
+        free(directories->list[i].path);
+    }
+    if (directories->inotify >= 0)
+        close(directories->inotify);
+    free(directories);
+}
+
+/* A path that stays keeps its directory as it is, open and watched. Returns its place in the new list. */
+static uint32_t take_along(struct directory *old, struct directory *fresh, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fresh[i].descriptor < 0 && !fresh[i].reported_missing && strcmp(fresh[i].path, old->path) == 0) {
+            free(fresh[i].path);
+            fresh[i] = *old;
+            old->path = NULL; /* its watch still counts as one in use */
+            return (uint32_t)i;
+        }
+    return DIRECTORIES_NOWHERE;
+}
+
+static uint32_t find_directory(const struct directories *directories, uint64_t device, uint64_t inode)
+{
+    for (size_t i = 0; i < directories->count; i++)
+        if (directories->list[i].descriptor >= 0 && directories->list[i].device == device &&
+            directories->list[i].inode == inode)
+            return (uint32_t)i;
+    return DIRECTORIES_NOWHERE;
+}
+
+int directories_set(struct directories *directories, const char *const *paths, size_t count,
+                    uint32_t ret_places[REGISTRY_DIRECTORIES_MAX])
+{
+    struct directory fresh[REGISTRY_DIRECTORIES_MAX], old[REGISTRY_DIRECTORIES_MAX];
+    const size_t old_count = directories->count;
+    int result = make_list(fresh, paths, count);
+
+    if (result != 0)
+        return result;
+    for (size_t i = 0; i < old_count; i++)
+        ret_places[i] = take_along(&directories->list[i], fresh, count);
+    for (size_t i = 0; i < old_count; i++)
+        if (ret_places[i] == DIRECTORIES_NOWHERE)
+            close_directory(directories, &directories->list[i]);
+    memcpy(old, directories->list, sizeof(old));
+    memcpy(directories->list, fresh, count * sizeof(*fresh));
+    directories->count = count;
+    for (size_t i = 0; i < count; i++)
+        check_directory(directories, &directories->list[i]);
+    for (size_t i = 0; i < old_count; i++)
+        if (ret_places[i] == DIRECTORIES_NOWHERE) { /* by another path, perhaps */
+            ret_places[i] = find_directory(directories, old[i].device, old[i].inode);
+            free(old[i].path);
+        }
+    directories->listing_due = true;
+    return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * directories.h - the directories in which rings may be, and the names that appear in them. For ripd/ring alone.
+ *
+ * Guarantees
+ *   A. A directory is known by its inode: one that is moved away, replaced, or mounted over is noticed at the next
+ *      refresh, by one stat() each. A missing one is noticed once, and then costs one stat() per refresh.
+ *   B. A watch only makes things faster. Everything is listed again when it overflows, when a directory appears, and
+ *      every REGISTRY_RESCAN_NS; a directory that has no watch is listed when it has changed.
+ *   C. Where the list of directories changes, one that is in both lists, by whatever path, keeps its descriptor.
+ */
+#ifndef RIPD_RING_DIRECTORIES_H
+#define RIPD_RING_DIRECTORIES_H
+
+#include "ring/host.h"
+
+struct directories;
+
+/* A name that is new, has changed, or is listed. */
+typedef void directories_found(void *context, uint32_t directory, const char *name);
+
+/* 0, -E2BIG or -ENOMEM. host and context stay the caller's. */
+int directories_new(struct directories **ret_directories, struct ring_host *host, const char *const *paths,
+                    size_t count, directories_found *found, void *context);
+void directories_free(struct directories *directories);
+
+/* Other paths. Fills for each old directory its number in the new list. -E2BIG or -ENOMEM: nothing has changed. */
+#define DIRECTORIES_NOWHERE UINT32_MAX
+int directories_set(struct directories *directories, const char *const *paths, size_t count,
+                    uint32_t ret_places[REGISTRY_DIRECTORIES_MAX]);
+
+/* Takes in what has changed. True: a name was taken away; only a listing can tell whether it is elsewhere now. */
+bool directories_watch(struct directories *directories);
+
+void directories_want_listing(struct directories *directories);
+bool directories_listing_is_due(const struct directories *directories, uint64_t now_mono_ns);
+void directories_list(struct directories *directories, uint64_t now_mono_ns);
+
+int directories_at(const struct directories *directories, uint32_t number); /* descriptor; -1 = it is missing */
+const char *directories_path(const struct directories *directories, uint32_t number);
+
+/* False: it is missing, or there is none of that number. */
+bool directories_identify(const struct directories *directories, size_t number, uint64_t *ret_device,
+                          uint64_t *ret_inode);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* host.c - the host, notices, and turns by user. Touches /proc. See host.h for the guarantees. */
+#include "ring/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/proc.h"
+#include "util/array.h"
+#include "util/search.h"
+
+#define READ_FACTOR 10u /* of the time for judging */
+#define GRANT_LEAST_NS UINT64_C(20000)
+
+static const enum work_limit time_limits[TURN_COUNT] = {[TURN_READ] = WORK_READ_TIME, [TURN_JUDGE] = WORK_PROCESS_TIME};
+
+/* Life ------------------------------------------------------------------------------------------------------------- */
+
+void host_set_time(struct ring_host *host, uint64_t judging_ns)
+{
+    if (judging_ns == 0)
+        judging_ns = REGISTRY_JUDGING_NS;
+    work_set_total(host->work, WORK_PROCESS_TIME, 2 * judging_ns); /* half of a total is one user's */
+    work_set_total(host->work, WORK_READ_TIME, READ_FACTOR * judging_ns);
+}
+
+int host_init(struct ring_host *host, const struct registry_options *options)
+{
+    host->hash_key = options->hash_key;
+    host->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    host->is_first = true;
+    host->owns_work = options->work == NULL;
+    host->work = host->owns_work ? work_new() : options->work;
+    if (host->work == NULL)
+        return -ENOMEM;
+    if (host->proc < 0)
+        return -ENOENT;
+    host_set_time(host, options->judging_ns);
+    proc_own_pid_namespace(host->proc, &host->pid_namespace); /* what cannot be had stays 0: not known */
+    proc_boot_id(host->proc, host->boot_id);
+    host->processes_hidden = strcmp(options->proc_path, "/proc") == 0 && !proc_exists(host->proc, 1);
+    return 0;
+}
+
+/* Forgets the first count notices. */
+static void drop_notices(struct ring_host *host, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        free((char *)(uintptr_t)host->notices[i].name);
+        free((char *)(uintptr_t)host->notices[i].reason);
+    }
+    host->notice_count -= count;
+    if (host->notice_count != 0)
+        memmove(host->notices, host->notices + count, host->notice_count * sizeof(*host->notices));
+}
+
+void host_done(struct ring_host *host)
+{
+    drop_notices(host, host->notice_count);
+    free(host->notices);
+    free(host->users);
+    if (host->owns_work)
+        work_free(host->work);
+    if (host->proc >= 0)
+        close(host->proc);
+}
+
+/* Notices ---------------------------------------------------------------------------------------------------------- */
+
+void host_notice(struct ring_host *host, enum registry_notice_kind kind, const char *name, const char *reason)
+{
+    struct registry_notice *notices;
+
+    if (host->notice_count >= REGISTRY_NOTICES_MAX) {
+        host->counters.notices_over_limit++;
+        return;
+    }
+    notices = array_reserve(host->notices, &host->notice_capacity, host->notice_count + 1, sizeof(*notices));
+    if (notices == NULL)
+        return;
+    host->notices = notices;
+    notices[host->notice_count] = (struct registry_notice){kind, strdup(name), reason != NULL ? strdup(reason) : NULL};
+    host->notice_count += notices[host->notice_count].name != NULL;
+}
+
+void host_notice_limit(struct ring_host *host, enum host_limit limit, const char *reason)
+{
+    if (!host->limit_noticed[limit])
+        host_notice(host, NOTICE_LIMIT, "registry", reason);
+    host->limit_noticed[limit] = true;
+}
+
+/* Turns ------------------------------------------------------------------------------------------------------------ */
+
+void host_begin(struct ring_host *host)
+{
+    drop_notices(host, host->notices_returned);
+    host->notices_returned = 0;
+    for (size_t i = 0; i < TURN_COUNT; i++)
+        work_reset(host->work, time_limits[i]);
+}
+
+static int compare_user(const void *key, const void *item)
+{
+    return search_order(*(const uint32_t *)key, ((const struct host_user *)item)->user);
+}
+
+/* NULL: no memory, and his rings have a turn as long as there is time. */
+static struct host_user *user_of(struct ring_host *host, const struct ring *ring)
+{
+    size_t place = search_first(&ring->user, host->users, host->user_count, sizeof(*host->users), compare_user);
+    struct host_user *users = host->users;
+
+    if (place < host->user_count && users[place].user == ring->user)
+        return &users[place];
+    users = array_reserve(users, &host->user_capacity, host->user_count + 1, sizeof(*users));
+    if (users == NULL)
+        return NULL;
+    host->users = users;
+    memmove(&users[place + 1], &users[place], (host->user_count - place) * sizeof(*users));
+    users[place] = (struct host_user){.user = ring->user};
+    host->user_count++;
+    return &users[place];
+}
+
+void host_begin_turns(struct ring_host *host, struct ring *const *rings, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < host->user_count; i++)
+        host->users[i].last_serial = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct host_user *user = user_of(host, rings[i]);
+
+        if (user != NULL)
+            user->last_serial = rings[i]->serial;
+    }
+    for (size_t i = 0; i < host->user_count; i++) {
+        struct host_user user = host->users[i];
+
+        for (size_t turn = 0; turn < TURN_COUNT; turn++) {
+            user.from[turn] = user.stopped[turn] <= user.last_serial ? user.stopped[turn] : 0;
+            user.stopped[turn] = 0;
+        }
+        if (user.last_serial != 0)
+            host->users[kept++] = user;
+    }
+    host->user_count = kept;
+}
+
+/* The next scan begins with the ring of that serial. */
+static void stop(struct ring_host *host, struct host_user *user, const struct ring *ring, enum host_turn turn,
+                 uint32_t serial)
+{
+    if (user != NULL && user->stopped[turn] == 0)
+        user->stopped[turn] = serial;
+    work_refuse(host->work, ring->user, time_limits[turn], 1);
+    if (turn == TURN_READ)
+        host_notice_limit(host, LIMIT_READING, "more rings of a user than there is time to read at once");
+    else
+        host_notice_limit(host, LIMIT_TIME, "more process records than there is time for at once");
+}
+
+bool host_has_turn(struct ring_host *host, const struct ring *ring, enum host_turn turn)
+{
+    struct host_user *user = user_of(host, ring);
+
+    if (turn == TURN_READ && host->is_first)
+        return true;
+    if (user != NULL && (ring->serial < user->from[turn] || user->stopped[turn] != 0))
+        return false;
+    if (work_has_room(host->work, ring->user, time_limits[turn], 1))
+        return true;
+    stop(host, user, ring, turn, ring->serial);
+    return false;
+}
+
+bool host_has_time(struct ring_host *host, const struct ring *ring, enum host_turn turn)
+{
+    struct host_user *user = user_of(host, ring);
+
+    if (user != NULL && user->stopped[turn] != 0)
+        return false;
+    if (work_has_room(host->work, ring->user, time_limits[turn], 1))
+        return true;
+    stop(host, user, ring, turn, ring->serial + 1);
+    return false;
+}
+
+void host_spend(struct ring_host *host, const struct ring *ring, enum host_turn turn, uint64_t spent_ns)
+{
+    struct host_user *user = user_of(host, ring);
+
+    if (work_has_room(host->work, ring->user, time_limits[turn], spent_ns))
+        work_take(host->work, ring->user, time_limits[turn], spent_ns);
+    else
+        stop(host, user, ring, turn, ring->serial + 1);
+}
+
+uint64_t host_grant(struct ring_host *host, uint32_t user, enum work_limit limit, uint64_t wanted_ns)
+{
+    while (wanted_ns > GRANT_LEAST_NS && !work_has_room(host->work, user, limit, wanted_ns))
+        wanted_ns /= 2;
+    if (wanted_ns > GRANT_LEAST_NS || work_has_room(host->work, user, limit, wanted_ns))
+        return wanted_ns;
+    work_refuse(host->work, user, limit, 1);
+    return 0;
+}
+
+void host_use(struct ring_host *host, uint32_t user, enum work_limit limit, uint64_t spent_ns)
+{
+    while (spent_ns != 0 && !work_has_room(host->work, user, limit, spent_ns))
+        spent_ns /= 2; /* it has taken longer than granted: nearly all that is left */
+    if (spent_ns != 0)
+        work_take(host->work, user, limit, spent_ns);
+}

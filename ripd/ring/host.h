@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * host.h - what the modules of ripd/ring share beside the rings: the host as /proc shows it, notices for the log,
+ * counters, and whose rings have a turn. For ripd/ring alone.
+ *
+ * Guarantees
+ *   A. A user's rings have the time that his account allows (work/work.h). Where it does not suffice, the next scan
+ *      goes on with the ring that had no turn: each ring has one some time.
+ *   B. Notices are bounded per refresh, and a limit is noticed once.
+ */
+#ifndef RIPD_RING_HOST_H
+#define RIPD_RING_HOST_H
+
+#include "ring/registry.h"
+#include "work/work.h"
+
+enum host_limit {
+    LIMIT_FILES,
+    LIMIT_RINGS,
+    LIMIT_UNREADABLE,
+    LIMIT_EVENTS,
+    LIMIT_WATCHES,
+    LIMIT_RESOURCES, /* descriptors, memory, address space */
+    LIMIT_WAY,
+    LIMIT_TIME,
+    LIMIT_READING,
+    LIMIT_IDS,
+    LIMIT_MODULES,
+    LIMIT_COUNT,
+};
+
+/* What rings have turns of. */
+enum host_turn { TURN_READ, TURN_JUDGE, TURN_COUNT };
+
+/* A user who owns rings. */
+struct host_user {
+    uint32_t user;
+    uint32_t last_serial;         /* of his rings */
+    uint32_t from[TURN_COUNT];    /* serial with which this scan begins: the rings before had their turn on the last */
+    uint32_t stopped[TURN_COUNT]; /* serial with which the next one begins; 0 = his time has sufficed so far */
+};
+
+struct ring_host {
+    int proc;              /* -1 = none */
+    bool processes_hidden; /* /proc does not show everybody: who is not seen there may be alive */
+    uint64_t pid_namespace;
+    uint8_t boot_id[16];
+    struct hash_key hash_key;
+
+    struct work *work;
+    bool owns_work;
+    bool is_first;           /* refresh: whatever was open when ripd stopped has to be read on it */
+    struct host_user *users; /* ascending */
+    size_t user_count;
+    size_t user_capacity;
+
+    struct registry_notice *notices; /* with strings of their own */
+    size_t notice_count;
+    size_t notice_capacity;
+    size_t notices_returned;
+    bool limit_noticed[LIMIT_COUNT];
+    struct registry_counters counters;
+};
+
+/* The registry's, and its descriptor of /proc. */
+struct ring_host *registry_host(struct registry *registry);
+int registry_proc(const struct registry *registry);
+
+/* 0, -ENOMEM, or -ENOENT: there is no such /proc. Clean up with host_done() in any case. */
+int host_init(struct ring_host *host, const struct registry_options *options);
+void host_done(struct ring_host *host);
+
+/* Time for all users together, per scan: judging_ns for one who is alone, and ten times as much for reading. */
+void host_set_time(struct ring_host *host, uint64_t judging_ns);
+
+/* reason may be NULL. */
+void host_notice(struct ring_host *host, enum registry_notice_kind kind, const char *name, const char *reason);
+void host_notice_limit(struct ring_host *host, enum host_limit limit, const char *reason);
+
+/* A new refresh: forgets the notices that were returned. */
+void host_begin(struct ring_host *host);
+
+/* The turns begin, of these rings in ascending order of serial. */
+void host_begin_turns(struct ring_host *host, struct ring *const *rings, size_t count);
+
+/* Whether a ring has a turn on this scan. */
+bool host_has_turn(struct ring_host *host, const struct ring *ring, enum host_turn turn);
+
+/* Whether its user still has time for another part of it; if not, the next scan goes on behind the ring. */
+bool host_has_time(struct ring_host *host, const struct ring *ring, enum host_turn turn);
+void host_spend(struct ring_host *host, const struct ring *ring, enum host_turn turn, uint64_t spent_ns);
+
+/*
+ * Time that is asked for beside the turns: how much there is for a user, at most wanted_ns; 0 = none on this scan,
+ * which is counted. What was used of it is told to host_use().
+ */
+uint64_t host_grant(struct ring_host *host, uint32_t user, enum work_limit limit, uint64_t wanted_ns);
+void host_use(struct ring_host *host, uint32_t user, enum work_limit limit, uint64_t spent_ns);
+
+#endif

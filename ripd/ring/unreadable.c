@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unreadable.c - a list of files by inode. Pure but for allocations. */
+#include "ring/unreadable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+
+struct unreadable_file *unreadable_find(const struct unreadable *unreadable, const struct file_identity *file)
+{
+    for (size_t i = 0; i < unreadable->count; i++)
+        if (unreadable->files[i].file.inode == file->inode && unreadable->files[i].file.device == file->device)
+            return &unreadable->files[i];
+    return NULL;
+}
+
+/* A new line at the end, not counted yet. NULL: no memory, or the limit is reached. */
+static struct unreadable_file *add_line(struct unreadable *unreadable, struct ring_host *host)
+{
+    struct unreadable_file *files;
+
+    if (unreadable->count >= REGISTRY_UNREADABLE_MAX) {
+        host->counters.unreadable_over_limit++;
+        host_notice_limit(host, LIMIT_UNREADABLE, "more unreadable rings than are listed");
+        return NULL;
+    }
+    files = array_reserve(unreadable->files, &unreadable->capacity, unreadable->count + 1, sizeof(*files));
+    if (files == NULL)
+        return NULL;
+    unreadable->files = files;
+    files[unreadable->count] = (struct unreadable_file){0};
+    return &files[unreadable->count];
+}
+
+bool unreadable_put(struct unreadable *unreadable, struct ring_host *host, const struct unreadable_file *entry,
+                    const char *name)
+{
+    struct unreadable_file *line = unreadable_find(unreadable, &entry->file);
+    const bool is_new = line == NULL;
+    struct unreadable_file before;
+    char *copy;
+
+    if (is_new)
+        line = add_line(unreadable, host);
+    copy = line != NULL ? strdup(name) : NULL;
+    if (copy == NULL)
+        return false;
+    before = *line;
+    *line = *entry;
+    line->name = copy;
+    if (is_new) {
+        unreadable->count++;
+        return true;
+    }
+    free(before.name);
+    line->serial = before.serial;
+    line->health = before.health > entry->health ? before.health : entry->health;
+    return false;
+}
+
+void unreadable_remove(struct unreadable *unreadable, struct unreadable_file *file)
+{
+    if (file == NULL)
+        return;
+    free(file->name);
+    *file = unreadable->files[--unreadable->count];
+}
+
+void unreadable_done(struct unreadable *unreadable)
+{
+    while (unreadable->count > 0)
+        unreadable_remove(unreadable, &unreadable->files[unreadable->count - 1]);
+    free(unreadable->files);
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_registry_users.c - rings, address space and time, by user: ripd/ring/registry.c, processes.c, host.c. */
+#include "unit/registry_test.h"
+
+#include "ring/host.h"
+#include "ring/processes.h"
+
+enum { RECORDS = 200, STRANGER = 65534 };
+
+static struct work *work; /* of the test; the registry's own where it is NULL */
+
+static void watch(struct scene *scene, uint64_t judging_ns)
+{
+    const char *directories[] = {scene->stage.directory};
+    struct registry_options options = {
+        .directories = directories, .directory_count = 1, .proc_path = "/proc", .judging_ns = judging_ns, .work = work};
+
+    scene_options(scene, &options);
+}
+
+static int open_with_work(void **state)
+{
+    scene_open(state);
+    work = work_new();
+    assert_non_null(work);
+    watch(*state, 0);
+    return 0;
+}
+
+static int close_with_work(void **state)
+{
+    scene_close(state);
+    work_free(work);
+    work = NULL;
+    return 0;
+}
+
+/* A registry that has time for one record per user and refresh. */
+static void watch_without_time(struct scene *scene)
+{
+    watch(scene, 1);
+}
+
+/* A ring of records that all claim to be of pid; made elsewhere and renamed, so that it is found complete. */
+static void make_records(struct scene *scene, const char *name, pid_t pid, uint32_t count, uid_t owner)
+{
+    const struct ring_geometry geometry = {.slot_capacity = 64, .process_capacity = 1024};
+    struct ring_builder ring;
+
+    ring_stage_build(&scene->stage, name, &geometry, &ring);
+    for (uint32_t i = 0; i < count; i++) {
+        ring_builder_add_process(&ring, i, (uint32_t)pid, ring_stage_start_time(pid), "test");
+        ring_builder_process(&ring, i)->flags = 0;
+        ring_builder_process(&ring, i)->pid_namespace = ring_stage_pid_namespace();
+    }
+    ring_stage_release(&ring);
+    if (owner != geteuid())
+        assert_int_equal(chown(ring_stage_path(&scene->stage, name), owner, (gid_t)-1), 0);
+}
+
+static size_t looked_at(struct scene *scene, const char *name)
+{
+    const struct ring *ring = ring_named(scene, name);
+    size_t count = 0;
+
+    assert_non_null(ring);
+    for (size_t i = 0; i < ring->process_count; i++)
+        count += ring->processes[i].looked_at;
+    return count;
+}
+
+static void test_every_record_has_its_turn(void **state)
+{
+    struct scene *scene = *state;
+    struct ring *ring;
+
+    make_records(scene, "ring", getpid(), RECORDS, geteuid());
+    watch_without_time(scene);
+    for (size_t i = 1; i <= RECORDS; i++) {
+        scene_refresh(scene);
+        assert_int_equal(looked_at(scene, "ring"), i);
+        assert_true(processes_live(ring_named(scene, "ring"))); /* also while nothing is known */
+    }
+    assert_int_equal(registry_counters(scene->registry)->judgements_put_off, RECORDS);
+    assert_int_equal(scene->noticed[NOTICE_LIMIT], 1);
+    ring = ring_named(scene, "ring");
+    for (size_t i = 0; i < RECORDS; i++)
+        assert_int_equal(ring->processes[i].verdict, PROCESS_ALIVE);
+}
+
+static void test_rings_of_one_owner_take_turns(void **state)
+{
+    struct scene *scene = *state;
+
+    make_records(scene, "a", getpid(), RECORDS, geteuid());
+    watch_without_time(scene);
+    scene_refresh(scene);
+    make_records(scene, "b", getpid(), 1, geteuid());
+    for (int i = 0; i < 4 && (ring_named(scene, "b") == NULL || looked_at(scene, "b") == 0); i++)
+        scene_refresh(scene);
+    assert_int_equal(looked_at(scene, "b"), 1);
+    assert_in_range(looked_at(scene, "a"), 1, 5);
+}
+
+static void sleep_on(void *context)
+{
+    (void)context;
+}
+
+static void test_a_user_has_a_share_of_his_own(void **state)
+{
+    struct scene *scene = *state;
+    pid_t pid;
+
+    if (geteuid() != 0)
+        skip();
+    for (char name[] = "a"; *name < 'i'; ++*name)
+        make_records(scene, name, 1, RECORDS, 65534);
+    pid = ring_stage_start(sleep_on, NULL, NULL);
+    make_records(scene, "mine", pid, 1, 0);
+    watch_without_time(scene);
+    scene_refresh(scene);
+    assert_int_equal(ring_named(scene, "mine")->processes[0].verdict, PROCESS_ALIVE);
+    ring_stage_end(pid);
+    scene_refresh(scene);
+    scene_refresh(scene);
+    assert_int_equal(ring_named(scene, "mine")->processes[0].verdict, PROCESS_DEAD);
+}
+
+static void test_facts_without_modules_when_time_is_spent(void **state)
+{
+    struct scene *scene = *state;
+    struct process_facts *facts;
+    struct ring *ring;
+
+    make_records(scene, "ring", getpid(), 1, geteuid());
+    watch_without_time(scene);
+    scene_refresh(scene);
+    ring = ring_named(scene, "ring");
+    facts = registry_process_facts(scene->registry, ring, 0);
+    assert_true(facts->without_modules);
+    process_facts_unref(facts);
+}
+
+static void test_a_removed_ring_that_names_another_users_process(void **state)
+{
+    struct scene *scene = *state;
+
+    if (geteuid() != 0)
+        skip();
+    make_records(scene, "ring", 1, 1, 65534);
+    scene_refresh(scene);
+    assert_int_equal(ring_count(scene), 1);
+    assert_int_equal(unlink(ring_stage_path(&scene->stage, "ring")), 0);
+    scene_refresh(scene);
+    scene_refresh(scene);
+    assert_int_equal(ring_count(scene), 0);
+    assert_int_equal(scene->noticed[NOTICE_RING_GONE], 1);
+}
+
+/* A ring of so many slots of which nothing is backed but its header and summary. */
+static void make_sparse(struct scene *scene, const char *name, uint32_t capacity, uid_t owner)
+{
+    const struct ring_geometry geometry = {.slot_capacity = capacity};
+    struct ring_builder ring;
+
+    ring_stage_build(&scene->stage, name, &geometry, &ring);
+    ring_stage_release(&ring);
+    assert_int_equal(chown(ring_stage_path(&scene->stage, name), owner, (gid_t)-1), 0);
+}
+
+static size_t count_of(struct scene *scene, uid_t owner)
+{
+    size_t count, owned = 0;
+    struct ring **rings = registry_rings(scene->registry, &count);
+
+    for (size_t i = 0; i < count; i++)
+        owned += rings[i]->mapping.file.uid == owner;
+    return owned;
+}
+
+/* Files of a few pages that claim 24 GB each use up a user's address space, and keep out nobody else's rings. */
+static void test_sparse_files_use_up_address_space(void **state)
+{
+    struct scene *scene = *state;
+    char name[16];
+
+    if (geteuid() != 0)
+        skip();
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "sparse-%d", i);
+        make_sparse(scene, name, RIP_CAPACITY_MAX, STRANGER);
+    }
+    scene_refresh(scene);
+    assert_in_range(count_of(scene, STRANGER), 1, 4);
+    assert_true(work_held(work, STRANGER, WORK_MAPPED_BYTES) <= REGISTRY_MAPPED_BYTES / 2 + 1);
+    assert_true(work_refused_count(work, WORK_MAPPED_BYTES) >= 96);
+    make_ring(scene, "mine", true);
+    make_sparse(scene, "also mine", RIP_CAPACITY_MAX, 0);
+    scene_refresh(scene);
+    assert_non_null(ring_named(scene, "mine"));
+    assert_non_null(ring_named(scene, "also mine"));
+    assert_int_equal(work_held(work, 0, WORK_RINGS), 2);
+    unlink(ring_stage_path(&scene->stage, "also mine"));
+    scene_refresh(scene);
+    scene_refresh(scene);
+    assert_int_equal(work_held(work, 0, WORK_RINGS), 1);
+    assert_int_equal(work_held(work, 0, WORK_MAPPED_BYTES), ring_named(scene, "mine")->mapping.size_bytes);
+}
+
+/* Where less is free than another user needs, whoever holds most gives up his largest, and not his newest. */
+static void test_the_largest_mapping_gives_way(void **state)
+{
+    struct scene *scene = *state;
+
+    if (geteuid() != 0)
+        skip();
+    make_sparse(scene, "large", 1 << 20, STRANGER);
+    make_sparse(scene, "medium", 1 << 19, STRANGER);
+    scene_refresh(scene);
+    make_sparse(scene, "small", 64, STRANGER);
+    scene_refresh(scene);
+    assert_int_equal(count_of(scene, STRANGER), 3);
+    work_set_total(work, WORK_MAPPED_BYTES, work_held(work, STRANGER, WORK_MAPPED_BYTES) + 1000000);
+    make_sparse(scene, "mine", 1 << 18, 0);
+    scene_refresh(scene);
+    assert_non_null(ring_named(scene, "mine"));
+    assert_null(ring_named(scene, "large"));
+    assert_non_null(ring_named(scene, "medium"));
+    assert_non_null(ring_named(scene, "small"));
+    assert_int_equal(work_held(work, STRANGER, WORK_RINGS), 2);
+    for (int i = 0; i < 3; i++) { /* and they stay */
+        scene_rescan(scene);
+        assert_non_null(ring_named(scene, "mine"));
+        assert_int_equal(count_of(scene, STRANGER), 2);
+    }
+}
+
+/* A user with more rings than there is room for keeps out nobody else's, whatever the uids are that he has. */
+static void test_rings_of_a_subordinate_range(void **state)
+{
+    const struct work_range range = {.first = 100000, .count = 65536, .user = STRANGER};
+    struct scene *scene = *state;
+    char name[16];
+
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(work_set_ranges(work, &range, 1), 0);
+    work_set_total(work, WORK_RINGS, 20);
+    for (uint32_t i = 0; i < 30; i++) {
+        snprintf(name, sizeof(name), "many-%u", i);
+        make_sparse(scene, name, 64, 100000 + i);
+    }
+    scene_refresh(scene);
+    assert_int_equal(ring_count(scene), 10);
+    assert_int_equal(work_held(work, STRANGER, WORK_RINGS), 10);
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof(name), "mine-%d", i);
+        make_ring(scene, name, true);
+        scene_refresh(scene);
+        assert_non_null(ring_named(scene, name));
+    }
+    assert_true(work_refused_count(work, WORK_RINGS) >= 20);
+}
+
+/* A file that is given away goes to the account of its new owner. */
+static void test_a_ring_that_is_given_away(void **state)
+{
+    struct scene *scene = *state;
+
+    if (geteuid() != 0)
+        skip();
+    make_ring(scene, "ring", true);
+    scene_refresh(scene);
+    assert_int_equal(work_held(work, 0, WORK_RINGS), 1);
+    assert_int_equal(chown(ring_stage_path(&scene->stage, "ring"), STRANGER, (gid_t)-1), 0);
+    scene_refresh(scene);
+    assert_int_equal(ring_count(scene), 1);
+    assert_int_equal(work_held(work, 0, WORK_RINGS), 0);
+    assert_int_equal(work_held(work, 0, WORK_MAPPED_BYTES), 0);
+    assert_int_equal(work_held(work, STRANGER, WORK_RINGS), 1);
+}
+
+/* Time beside the turns, as for listing threads. */
+static void test_time_is_left_for_the_next_user(void **state)
+{
+    struct scene *scene = *state;
+    struct ring_host *host = registry_host(scene->registry);
+
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(host_grant(host, 1, WORK_PROCESS_TIME, REGISTRY_JUDGING_NS), REGISTRY_JUDGING_NS);
+        host_use(host, 1, WORK_PROCESS_TIME, 2 * REGISTRY_JUDGING_NS); /* longer than granted */
+        assert_int_equal(host_grant(host, 1, WORK_PROCESS_TIME, REGISTRY_JUDGING_NS), 0);
+        assert_in_range(host_grant(host, 2, WORK_PROCESS_TIME, UINT64_MAX), REGISTRY_JUDGING_NS / 4,
+                        REGISTRY_JUDGING_NS / 2);
+        scene_refresh(scene);
+    }
+    assert_int_equal(work_refused_count(work, WORK_PROCESS_TIME), 2);
+}
+
+int main(void)
+{
+#define SCENE_TEST(name) cmocka_unit_test_setup_teardown(name, scene_open, scene_close)
+#define WORK_TEST(name) cmocka_unit_test_setup_teardown(name, open_with_work, close_with_work)
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(test_every_record_has_its_turn),
+        SCENE_TEST(test_rings_of_one_owner_take_turns),
+        SCENE_TEST(test_a_user_has_a_share_of_his_own),
+        SCENE_TEST(test_facts_without_modules_when_time_is_spent),
+        SCENE_TEST(test_a_removed_ring_that_names_another_users_process),
+        WORK_TEST(test_sparse_files_use_up_address_space),
+        WORK_TEST(test_the_largest_mapping_gives_way),
+        WORK_TEST(test_rings_of_a_subordinate_range),
+        WORK_TEST(test_a_ring_that_is_given_away),
+        WORK_TEST(test_time_is_left_for_the_next_user),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
