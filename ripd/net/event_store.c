@@ -8,8 +8,6 @@
 
 #include "util/search.h"
 
-#define CAPACITY_FIRST 64u
-
 static size_t event_bytes(const struct event *event)
 {
     return sizeof(*event) + event->text_bytes + 1;
@@ -17,39 +15,17 @@ static size_t event_bytes(const struct event *event)
 
 struct event *event_store_at(const struct event_store *store, size_t i)
 {
-    return store->places[(store->first + i) % store->capacity];
+    return store->places[(store->first + i) % EVENT_STORE_COUNT_MAX];
 }
 
 static void drop_oldest(struct event_store *store)
 {
     struct event *event = event_store_at(store, 0);
 
-    store->first = (store->first + 1) % store->capacity;
+    store->first = (store->first + 1) % EVENT_STORE_COUNT_MAX;
     store->count--;
     store->bytes -= event_bytes(event);
     event_unref(event);
-}
-
-/* Room for one more, without moving the ring's end past the limit. */
-static int grow(struct event_store *store)
-{
-    size_t capacity = store->capacity == 0 ? CAPACITY_FIRST : store->capacity * 2;
-    struct event **places;
-
-    if (store->count < store->capacity)
-        return 0;
-    if (capacity > EVENT_STORE_COUNT_MAX)
-        capacity = EVENT_STORE_COUNT_MAX;
-    places = calloc(capacity, sizeof(struct event *));
-    if (places == NULL)
-        return -ENOMEM;
-    for (size_t i = 0; i < store->count; i++)
-        places[i] = event_store_at(store, i);
-    free(store->places);
-    store->places = places;
-    store->capacity = capacity;
-    store->first = 0;
-    return 0;
 }
 
 int event_store_add(struct event_store *store, struct event *event)
@@ -62,11 +38,13 @@ int event_store_add(struct event_store *store, struct event *event)
     }
     while (store->count != 0 && (store->count == EVENT_STORE_COUNT_MAX || store->bytes + bytes > EVENT_STORE_BYTES_MAX))
         drop_oldest(store);
-    if (grow(store) < 0) {
+    if (store->places == NULL) /* 80 KB, of which only what is used takes memory */
+        store->places = calloc(EVENT_STORE_COUNT_MAX, sizeof(struct event *));
+    if (store->places == NULL) {
         event_unref(event);
         return -ENOMEM;
     }
-    store->places[(store->first + store->count) % store->capacity] = event;
+    store->places[(store->first + store->count) % EVENT_STORE_COUNT_MAX] = event;
     store->count++;
     store->bytes += bytes;
     store->newest_sequence = event->sequence;
@@ -80,7 +58,7 @@ static int compare_sequence(const void *key, const void *item)
 
 size_t event_store_find(const struct event_store *store, uint64_t sequence)
 {
-    const size_t until_end = store->capacity - store->first;
+    const size_t until_end = EVENT_STORE_COUNT_MAX - store->first;
     const size_t before = store->count < until_end ? store->count : until_end; /* the rest is at the array's start */
     size_t i;
 

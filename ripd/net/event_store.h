@@ -18,8 +18,7 @@
 #define EVENT_STORE_BYTES_MAX (8u << 20)
 
 struct event_store {
-    struct event **places; /* a ring: the oldest at `first`; references */
-    size_t capacity;
+    struct event **places; /* EVENT_STORE_COUNT_MAX, a ring: the oldest at `first`; references. NULL: none yet */
     size_t first;
     size_t count;
     size_t bytes;             /* that the events held take */

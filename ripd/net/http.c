@@ -251,73 +251,70 @@ static void on_sweep(evutil_socket_t descriptor, short what, void *argument)
 
 /* The mailbox */
 
-static void wake(struct http *http)
+static struct mail *lock_mail(struct http *http)
 {
+    pthread_mutex_lock(&http->mailbox.mutex);
+    return &http->mailbox.mail;
+}
+
+static void unlock_mail(struct http *http)
+{
+    pthread_mutex_unlock(&http->mailbox.mutex);
     (void)eventfd_write(http->mailbox.descriptor, 1); /* fails only when the thread is awake anyway */
 }
 
 void http_publish(struct http *http, struct snapshot *snapshot)
 {
-    struct snapshot *replaced;
+    struct mail *mail = lock_mail(http);
+    struct snapshot *replaced = mail->snapshot;
 
-    snapshot_ref(snapshot);
-    pthread_mutex_lock(&http->mailbox.mutex);
-    replaced = http->mailbox.mail.snapshot;
-    http->mailbox.mail.snapshot = snapshot;
-    pthread_mutex_unlock(&http->mailbox.mutex);
+    mail->snapshot = snapshot_ref(snapshot);
+    unlock_mail(http);
     snapshot_unref(replaced);
-    wake(http);
 }
 
 void http_publish_event(struct http *http, struct event *event)
 {
-    event_ref(event);
-    pthread_mutex_lock(&http->mailbox.mutex);
-    (void)event_store_add(&http->mailbox.mail.events, event); /* without memory it is missing, and streams say so */
-    pthread_mutex_unlock(&http->mailbox.mutex);
-    wake(http);
+    (void)event_store_add(&lock_mail(http)->events,
+                          event_ref(event)); /* without memory there is a gap in the streams */
+    unlock_mail(http);
 }
 
 int http_allow_hosts(struct http *http, const char *const *names, size_t count)
 {
     const char *wrong;
     struct hosts hosts, replaced;
+    struct mail *mail;
     int status = hosts_copy(&hosts, names, count, &wrong);
 
     if (status < 0)
         return status;
-    pthread_mutex_lock(&http->mailbox.mutex);
-    replaced = http->mailbox.mail.hosts;
-    http->mailbox.mail.hosts = hosts;
-    pthread_mutex_unlock(&http->mailbox.mutex);
+    mail = lock_mail(http);
+    replaced = mail->hosts;
+    mail->hosts = hosts;
+    unlock_mail(http);
     hosts_done(&replaced);
-    wake(http);
     return 0;
 }
 
 void http_complete(struct http *http, uint64_t ticket, struct page *page)
 {
-    struct mail *mail = &http->mailbox.mail;
-    bool kept;
+    struct mail *mail = lock_mail(http);
 
-    pthread_mutex_lock(&http->mailbox.mutex);
-    kept = mail->completion_count < HTTP_QUERIES_AT_WORK_MAX; /* more were never asked */
-    if (kept)
+    if (mail->completion_count < HTTP_QUERIES_AT_WORK_MAX) { /* more were never asked */
         mail->completions[mail->completion_count++] = (struct completion){ticket, page};
-    pthread_mutex_unlock(&http->mailbox.mutex);
-    if (!kept)
-        page_unref(page);
-    wake(http);
+        page = NULL;
+    }
+    unlock_mail(http);
+    page_unref(page);
 }
 
 void http_stop(struct http *http)
 {
     if (!http->started)
         return;
-    pthread_mutex_lock(&http->mailbox.mutex);
-    http->mailbox.mail.stop = true;
-    pthread_mutex_unlock(&http->mailbox.mutex);
-    wake(http);
+    lock_mail(http)->stop = true;
+    unlock_mail(http);
     pthread_join(http->thread, NULL);
     http->started = false;
 }

@@ -29,20 +29,30 @@ static char to_lower(char letter)
     return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
 }
 
+bool span_same(struct span left, struct span right)
+{
+    if (left.length != right.length)
+        return false;
+    for (size_t i = 0; i < left.length; i++)
+        if (to_lower(left.bytes[i]) != to_lower(right.bytes[i]))
+            return false;
+    return true;
+}
+
 bool span_equals(struct span span, const char *lower_case)
 {
-    size_t i;
+    return span_same(span, (struct span){lower_case, strlen(lower_case)});
+}
 
-    for (i = 0; i < span.length && lower_case[i] != '\0'; i++)
-        if (to_lower(span.bytes[i]) != lower_case[i])
-            return false;
-    return i == span.length && lower_case[i] == '\0';
+static bool is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
 }
 
 /* tchar of RFC 9110. */
 static bool is_token_byte(char byte)
 {
-    return (byte >= '0' && byte <= '9') || (to_lower(byte) >= 'a' && to_lower(byte) <= 'z') ||
+    return is_digit(byte) || (to_lower(byte) >= 'a' && to_lower(byte) <= 'z') ||
            (byte != '\0' && strchr("!#$%&'*+-.^_`|~", byte) != NULL);
 }
 
@@ -103,26 +113,13 @@ static enum request_outcome head_length(const char *bytes, size_t length, size_t
     return REQUEST_INCOMPLETE;
 }
 
-/* Cuts the next line, without its CR LF, off the head. */
-static struct span next_line(struct span *head)
-{
-    const char *end = memchr(head->bytes, '\r', head->length);
-    struct span line = {head->bytes, end == NULL ? head->length : (size_t)(end - head->bytes)};
-    size_t taken = end == NULL ? head->length : line.length + 2;
-
-    head->bytes += taken;
-    head->length -= taken;
-    return line;
-}
-
 bool span_cut(struct span *rest, char separator, struct span *ret_before)
 {
     const char *at = rest->length == 0 ? NULL : memchr(rest->bytes, separator, rest->length);
+    size_t length = at == NULL ? rest->length : (size_t)(at - rest->bytes), taken = length + (at != NULL);
 
-    ret_before->bytes = rest->bytes;
-    ret_before->length = at == NULL ? rest->length : (size_t)(at - rest->bytes);
-    rest->bytes += ret_before->length + (at != NULL);
-    rest->length -= ret_before->length + (at != NULL);
+    *ret_before = (struct span){rest->bytes, length};
+    *rest = (struct span){rest->bytes + taken, rest->length - taken};
     return at != NULL;
 }
 
@@ -165,23 +162,6 @@ static int parse_target(struct span target, struct http_request *request, struct
     return 0;
 }
 
-static int parse_version(struct span version, struct http_request *request, struct request_fault *ret_fault)
-{
-    const char *bytes = version.bytes;
-
-    if (version.length != 8 || memcmp(bytes, "HTTP/", 5) != 0 || bytes[5] < '0' || bytes[5] > '9' || bytes[6] != '.' ||
-        bytes[7] < '0' || bytes[7] > '9') {
-        bad(ret_fault, 400, "The request line does not end in an HTTP version.");
-        return -1;
-    }
-    if (bytes[5] != '1') {
-        bad(ret_fault, 505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
-        return -1;
-    }
-    request->minor_version = (unsigned)(bytes[7] - '0');
-    return 0;
-}
-
 static int parse_request_line(struct span line, struct http_request *request, struct request_fault *ret_fault)
 {
     struct span method;
@@ -198,8 +178,16 @@ static int parse_request_line(struct span line, struct http_request *request, st
         request->method = REQUEST_HEAD;
     else
         request->method = REQUEST_OTHER;
-    if (parse_version(line, request, ret_fault) < 0)
+    if (line.length != 8 || memcmp(line.bytes, "HTTP/", 5) != 0 || !is_digit(line.bytes[5]) || line.bytes[6] != '.' ||
+        !is_digit(line.bytes[7])) {
+        bad(ret_fault, 400, "The request line does not end in an HTTP version.");
         return -1;
+    }
+    if (line.bytes[5] != '1') {
+        bad(ret_fault, 505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
+        return -1;
+    }
+    request->minor_version = (unsigned)(line.bytes[7] - '0');
     return parse_target(target, request, ret_fault);
 }
 
@@ -250,7 +238,7 @@ static int parse_length(struct http_request *request, struct request_fault *ret_
     }
     if (field->count == 0)
         return 0;
-    for (i = 0; i < value.length && value.bytes[i] >= '0' && value.bytes[i] <= '9' && i < 18; i++)
+    for (i = 0; i < value.length && is_digit(value.bytes[i]) && i < 18; i++)
         request->body_bytes = request->body_bytes * 10 + (uint64_t)(value.bytes[i] - '0');
     if (i == 0 || i != value.length || field->count > 1 || request->has_coding) {
         bad(ret_fault, 400, "The length of the request's body is not one number.");
@@ -266,19 +254,16 @@ enum request_outcome request_parse(const char *bytes, size_t length, size_t scan
     struct http_request request = {0};
     enum request_outcome outcome;
     size_t head_bytes = 0;
-    size_t field_count = 0;
-    struct span head;
+    struct span head, line;
 
     outcome = head_length(bytes, length, scanned_bytes, &head_bytes, ret_fault);
     if (outcome != REQUEST_COMPLETE)
         return outcome;
-    head = (struct span){bytes, head_bytes - 2}; /* without the empty line */
-    if (parse_request_line(next_line(&head), &request, ret_fault) < 0)
-        return REQUEST_BAD;
-    while (head.length != 0) {
-        if (++field_count > REQUEST_FIELDS_MAX)
+    head = (struct span){bytes, head_bytes - 2};                                         /* without the empty line */
+    for (size_t i = 0; span_cut(&head, '\r', &line); i++, head.bytes++, head.length--) { /* past the line feed */
+        if (i > REQUEST_FIELDS_MAX)
             return bad(ret_fault, 431, "The request has more than 100 fields.");
-        if (parse_field(next_line(&head), &request, ret_fault) < 0)
+        if ((i == 0 ? parse_request_line : parse_field)(line, &request, ret_fault) < 0)
             return REQUEST_BAD;
     }
     if (parse_length(&request, ret_fault) < 0)

@@ -89,6 +89,7 @@ struct span span_trim(struct span span);
 bool span_cut(struct span *rest, char separator, struct span *ret_before);
 
 /* Letters of ASCII compare without case. */
+bool span_same(struct span left, struct span right);
 bool span_equals(struct span span, const char *lower_case);
 
 #endif

@@ -115,6 +115,16 @@ static int parse_number(const char *value, uint64_t low, uint64_t high, uint64_t
     return 0;
 }
 
+static int parse_number32(const char *value, uint32_t low, uint32_t high, uint32_t *ret_number,
+                          struct query_error *error)
+{
+    uint64_t number = 0;
+    int status = parse_number(value, low, high, &number, error);
+
+    *ret_number = (uint32_t)number;
+    return status;
+}
+
 static int parse_ring(const char *value, struct query *query, struct query_error *error)
 {
     (void)error;
@@ -131,55 +141,33 @@ static int parse_name(const char *value, struct query *query, struct query_error
 
 static int parse_pid(const char *value, struct query *query, struct query_error *error)
 {
-    uint64_t number;
-    int status = parse_number(value, 1, PID_MAX, &number, error);
-
-    if (status == 0)
-        query->pid = (uint32_t)number;
-    return status;
-}
-
-static int parse_min_ms(const char *value, struct query *query, struct query_error *error)
-{
-    uint64_t number;
-    int status = parse_number(value, 0, MIN_MS_MAX, &number, error);
-
-    if (status == 0)
-        query->min_ns = number * NS_PER_MS;
-    return status;
+    return parse_number32(value, 1, PID_MAX, &query->pid, error);
 }
 
 static int parse_limit(const char *value, struct query *query, struct query_error *error)
 {
-    uint64_t number;
-    int status = parse_number(value, 1, QUERY_LIMIT_MAX, &number, error);
-
-    if (status == 0) {
-        query->has_limit = true;
-        query->limit = (uint32_t)number;
-    }
-    return status;
+    query->has_limit = true;
+    return parse_number32(value, 1, QUERY_LIMIT_MAX, &query->limit, error);
 }
 
 static int parse_trail(const char *value, struct query *query, struct query_error *error)
 {
-    uint64_t number;
-    int status = parse_number(value, 0, QUERY_TRAIL_MAX, &number, error);
+    query->has_trail = true;
+    return parse_number32(value, 0, QUERY_TRAIL_MAX, &query->trail_count, error);
+}
 
-    if (status == 0) {
-        query->has_trail = true;
-        query->trail_count = (uint32_t)number;
-    }
+static int parse_min_ms(const char *value, struct query *query, struct query_error *error)
+{
+    int status = parse_number(value, 0, MIN_MS_MAX, &query->min_ns, error);
+
+    query->min_ns *= NS_PER_MS;
     return status;
 }
 
 static int parse_after_event(const char *value, struct query *query, struct query_error *error)
 {
-    int status = parse_number(value, 1, UINT64_MAX / 10 - 1, &query->after.sequence, error);
-
-    if (status == 0)
-        query->after.present = true;
-    return status;
+    query->after.present = true;
+    return parse_number(value, 1, UINT64_MAX / 10 - 1, &query->after.sequence, error);
 }
 
 static int parse_after(const char *value, struct query *query, struct query_error *error)

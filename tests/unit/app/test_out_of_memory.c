@@ -241,7 +241,7 @@ static void store_story(void)
     event_store_move(&store, &from);
     for (size_t i = 1; i < store.count; i++)
         assert_true(event_store_at(&store, i)->sequence > event_store_at(&store, i - 1)->sequence);
-    assert_true(store.count >= 127); /* doubling failed once, at worst for what came next */
+    assert_true(store.count >= 199); /* one was lost at worst: the next tries again */
     event_store_done(&store);
     event_store_done(&from);
 }
@@ -249,7 +249,7 @@ static void store_story(void)
 static void test_store(void **state)
 {
     (void)state;
-    tell_again(store_story, 4);
+    tell_again(store_story, 2);
 }
 
 static void locations_story(void)
