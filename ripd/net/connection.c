@@ -296,6 +296,14 @@ void connection_problem(struct connection *connection, int status, const char *d
         connection_answer(connection, &answer);
 }
 
+struct span connection_key(const struct connection *connection)
+{
+    struct span path = connection->request.path, query = connection->request.query;
+
+    return (struct span){path.bytes,
+                         query.length == 0 ? path.length : (size_t)(query.bytes - path.bytes) + query.length};
+}
+
 void connection_wait(struct connection *connection)
 {
     enter_state(connection, CONNECTION_WAITING);

@@ -82,6 +82,9 @@ void connection_answer(struct connection *connection, const struct answer *answe
 void connection_problem(struct connection *connection, int status, const char *detail, const char *parameter,
                         const char *extra_fields);
 
+/* The path and the parameters of its request, as they were written. */
+struct span connection_key(const struct connection *connection);
+
 /* Its request is answered later, between connection_enter() and connection_leave(): what closes in between is freed at
    the end, and reading goes on there. */
 void connection_wait(struct connection *connection);

@@ -75,31 +75,40 @@ static bool scanned(struct server *server, struct connection *connection)
     return false;
 }
 
-/* True, and answered, if nothing needs to be built: there is no scan yet, or the client or the server has the list. */
-static bool answer_kept(struct server *server, struct connection *connection, enum document_kind kind, const char *key,
-                        uint64_t version)
+static uint64_t scan_of(const struct server *server)
 {
+    return server->snapshot == NULL ? 0 : server->snapshot->sequence;
+}
+
+/* True, and answered, if nothing needs to be built: there is no scan yet, or the client or the server has the list. */
+static bool answer_kept(struct server *server, struct connection *connection, enum document_kind kind, uint64_t version)
+{
+    struct span tags = connection->request.fields[FIELD_IF_NONE_MATCH].value;
     char tag[ETAG_TEXT_BYTES];
     struct list *list;
 
     if (!scanned(server, connection))
         return true;
-    list_tag(server->lists, key, version, tag);
-    list = lists_find(server->lists, key, server->snapshot->sequence);
-    if (preference_names_tag(connection->request.fields[FIELD_IF_NONE_MATCH].value, tag))
-        answer_not_modified(connection, kind, tag);
-    else if (list != NULL)
+    list = lists_find(server->lists, connection_key(connection), server->snapshot->sequence, version);
+    if (list != NULL) {
         answer_list(connection, list);
-    else
+        return true;
+    }
+    if (tags.length == 0)
         return false;
+    list_tag(server->lists, connection_key(connection), version, tag);
+    if (!preference_names_tag(tags, tag))
+        return false;
+    answer_not_modified(connection, kind, tag);
     return true;
 }
 
 /* Keeps a list just made, and answers with it. Takes over text. */
-static void answer_made(struct server *server, struct connection *connection, const char *key, uint64_t version,
-                        int status, const struct document_frame *frame, char *text, size_t length)
+static void answer_made(struct server *server, struct connection *connection, uint64_t version, int status,
+                        const struct document_frame *frame, char *text, size_t length)
 {
-    struct list *list = status < 0 ? NULL : lists_add(server->lists, key, version, frame, text, length);
+    struct list *list =
+        status < 0 ? NULL : lists_add(server->lists, connection_key(connection), version, frame, text, length);
 
     if (list == NULL) {
         connection_problem(connection, 500, NO_MEMORY, NULL, NULL);
@@ -114,22 +123,20 @@ static void answer_made(struct server *server, struct connection *connection, co
 static void answer_ids(struct server *server, struct connection *connection, const struct query *query,
                        enum document_kind kind, bool of_stalls)
 {
-    char key[LIST_KEY_BYTES];
     struct document_frame frame;
     struct page *page;
     size_t length;
     char *text;
     int status;
 
-    list_key(kind, query, key);
-    if (answer_kept(server, connection, kind, key, server->snapshot == NULL ? 0 : server->snapshot->sequence))
+    if (answer_kept(server, connection, kind, scan_of(server)))
         return;
     page = of_stalls ? query_stalls(query, server->snapshot) : NULL;
     if (page == NULL || page->count > HTTP_BUILD_ITEMS_AT_ONCE) {
         pending_join(connection, kind, query);
     } else {
         status = document_page_body(kind, page, query->trail_count, &frame, &text, &length);
-        answer_made(server, connection, key, page->snapshot->sequence, status, &frame, text, length);
+        answer_made(server, connection, page->snapshot->sequence, status, &frame, text, length);
     }
     page_unref(page);
 }
@@ -166,17 +173,15 @@ static void handle_locations(struct server *server, struct connection *connectio
 
 static void handle_rings(struct server *server, struct connection *connection, const struct query *query)
 {
-    char key[LIST_KEY_BYTES];
     struct document_frame frame;
     size_t length;
     char *text;
     int status;
 
-    list_key(DOCUMENT_RINGS, query, key);
-    if (answer_kept(server, connection, DOCUMENT_RINGS, key, server->snapshot == NULL ? 0 : server->snapshot->sequence))
+    if (answer_kept(server, connection, DOCUMENT_RINGS, scan_of(server)))
         return;
     status = document_rings_body(server->snapshot, query, &frame, &text, &length);
-    answer_made(server, connection, key, frame.sequence, status, &frame, text, length);
+    answer_made(server, connection, frame.sequence, status, &frame, text, length);
 }
 
 /* The events held that the query shows, newest first. Its array is the caller's to free. -ENOMEM. */
@@ -216,7 +221,6 @@ static int select_events(const struct server *server, const struct query *query,
 static void handle_events(struct server *server, struct connection *connection, const struct query *query)
 {
     uint64_t version = server->events.newest_sequence;
-    char key[LIST_KEY_BYTES];
     struct document_frame frame;
     struct event_page page;
     size_t length;
@@ -227,17 +231,14 @@ static void handle_events(struct server *server, struct connection *connection, 
         stream_open(connection, query);
         return;
     }
-    list_key(DOCUMENT_EVENTS, query, key); /* and of these events: they come between scans, too */
-    length = strlen(key);
-    snprintf(key + length, sizeof(key) - length, " %" PRIu64, version);
-    if (answer_kept(server, connection, DOCUMENT_EVENTS, key, version))
+    if (answer_kept(server, connection, DOCUMENT_EVENTS, version))
         return;
     status = select_events(server, query, &page);
     if (status == 0) {
         status = document_events_body(server->snapshot, &page, &frame, &text, &length);
         free(page.events);
     }
-    answer_made(server, connection, key, version, status, &frame, text, length);
+    answer_made(server, connection, version, status, &frame, text, length);
 }
 
 static int process_usage(struct health_process *ret_process)

@@ -2,15 +2,12 @@
 /* lists.c - a handful of lists; the least recently used one is dropped for a new one. */
 #include "net/lists.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct kept {
     struct list *list; /* NULL = free */
     uint64_t last_used;
-    char key[LIST_KEY_BYTES];
 };
 
 struct lists {
@@ -56,26 +53,12 @@ void list_unref(struct list *list)
     free(list);
 }
 
-void list_key(enum document_kind kind, const struct query *query, char ret_key[LIST_KEY_BYTES])
-{
-    int length = snprintf(
-        ret_key, LIST_KEY_BYTES, "%d %" PRIu32 " %d %d %d %d %d %" PRIu64 " %" PRIu32 " %" PRIu32 " %d %" PRIx32,
-        (int)kind, query->pid, query->has_cause, query->cause_excluded, (int)query->cause, query->has_state,
-        (int)query->state, query->min_ns, query->limit, query->trail_count, (int)query->group, query->kinds);
-
-    /* Lengths go first, so that no pattern can look like the end of another. */
-    snprintf(ret_key + length, LIST_KEY_BYTES - (size_t)length,
-             " %d %" PRIx64 " %" PRIx32 " %" PRIx32 " %" PRIx64 " %d %" PRIu32 " %zu %zu %s%s", query->after.present,
-             query->after.frozen_since_ns, query->after.ring, query->after.slot, query->after.sequence, query->one,
-             query->id, strlen(query->ring), strlen(query->name), query->ring, query->name);
-}
-
-void list_tag(const struct lists *lists, const char *key, uint64_t version, char ret_tag[ETAG_TEXT_BYTES])
+void list_tag(const struct lists *lists, struct span key, uint64_t version, char ret_tag[ETAG_TEXT_BYTES])
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
 
-    while (*key != '\0')
-        hash = (hash ^ (unsigned char)*key++) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < key.length; i++)
+        hash = (hash ^ (unsigned char)key.bytes[i]) * UINT64_C(0x100000001b3);
     etag_format(lists->instance, version, hash, ret_tag);
 }
 
@@ -85,15 +68,16 @@ static void drop(struct kept *kept)
     kept->list = NULL;
 }
 
-struct list *lists_find(struct lists *lists, const char *key, uint64_t sequence)
+struct list *lists_find(struct lists *lists, struct span key, uint64_t sequence, uint64_t version)
 {
     for (size_t i = 0; i < LISTS_KEPT_MAX; i++) {
-        struct kept *kept = &lists->kept[i];
+        struct list *list = lists->kept[i].list;
 
-        if (kept->list == NULL || kept->list->frame.sequence != sequence || strcmp(kept->key, key) != 0)
+        if (list == NULL || list->frame.sequence != sequence || list->version != version ||
+            list->key_length != key.length || memcmp(list->key, key.bytes, key.length) != 0)
             continue;
-        kept->last_used = ++lists->uses;
-        return kept->list;
+        lists->kept[i].last_used = ++lists->uses;
+        return list;
     }
     return NULL;
 }
@@ -122,23 +106,31 @@ static struct kept *make_room(struct lists *lists, size_t length)
     }
 }
 
-struct list *lists_add(struct lists *lists, const char *key, uint64_t version, const struct document_frame *frame,
+struct list *lists_add(struct lists *lists, struct span key, uint64_t version, const struct document_frame *frame,
                        char *text, size_t length)
 {
-    struct list *list = malloc(sizeof(*list));
+    struct list *list = malloc(sizeof(*list) + key.length);
     struct kept *kept;
 
     if (list == NULL) {
         free(text);
         return NULL;
     }
-    *list = (struct list){.references = 2, .lists = lists, .frame = *frame, .text = text, .length = length};
+    *list = (struct list){
+        .references = 2,
+        .lists = lists,
+        .version = version,
+        .frame = *frame,
+        .text = text,
+        .length = length,
+        .key_length = key.length,
+    };
+    memcpy(list->key, key.bytes, key.length);
     list_tag(lists, key, version, list->tag);
     lists->bytes += length;
     kept = make_room(lists, length);
     kept->list = list;
     kept->last_used = ++lists->uses;
-    snprintf(kept->key, sizeof(kept->key), "%s", key);
     return list;
 }
 

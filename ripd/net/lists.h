@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lists.h - bodies of list documents, kept by what was asked and by the scan they are of.
+ * lists.h - bodies of list documents, kept by what was asked and by the scan they are of. The key of a list is the path
+ * and the parameters of its request, as they were written.
  *
  * Guarantees
  *   A. A list is built at most once per scan while it is kept. At most LISTS_KEPT_MAX are kept, of LISTS_KEPT_BYTES_MAX
  *      together, except that the newest is kept whatever its size, until the next scan.
- *   B. Equal keys are equal questions.
  */
 #ifndef RIPD_NET_LISTS_H
 #define RIPD_NET_LISTS_H
@@ -18,7 +18,6 @@
 
 #define LISTS_KEPT_MAX 8u
 #define LISTS_KEPT_BYTES_MAX (16u << 20)
-#define LIST_KEY_BYTES (2u * QUERY_PATTERN_BYTES + 320u)
 
 struct lists;
 
@@ -26,25 +25,27 @@ struct lists;
 struct list {
     unsigned references;
     struct lists *lists;
+    uint64_t version; /* of the list of that key: its scan, or its newest event */
     char tag[ETAG_TEXT_BYTES];
     struct document_frame frame;
     char *text;
     size_t length;
+    size_t key_length;
+    char key[];
 };
 
 /* instance: of this run of the server, for the tags. NULL: no memory. */
 struct lists *lists_new(uint64_t instance);
 void lists_free(struct lists *lists); /* when no list is left */
 
-void list_key(enum document_kind kind, const struct query *query, char ret_key[LIST_KEY_BYTES]);
 /* The tag that the list of a key has, or would have. */
-void list_tag(const struct lists *lists, const char *key, uint64_t version, char ret_tag[ETAG_TEXT_BYTES]);
+void list_tag(const struct lists *lists, struct span key, uint64_t version, char ret_tag[ETAG_TEXT_BYTES]);
 
 /* Keeps a new list, with a reference for the caller. Takes over text, also when it fails. NULL: no memory. */
-struct list *lists_add(struct lists *lists, const char *key, uint64_t version, const struct document_frame *frame,
+struct list *lists_add(struct lists *lists, struct span key, uint64_t version, const struct document_frame *frame,
                        char *text, size_t length);
-/* The kept one of that scan, not referenced for the caller, or NULL. */
-struct list *lists_find(struct lists *lists, const char *key, uint64_t sequence);
+/* The kept one of that scan and version, not referenced for the caller, or NULL. */
+struct list *lists_find(struct lists *lists, struct span key, uint64_t sequence, uint64_t version);
 void lists_forget_before(struct lists *lists, uint64_t sequence);
 /* Of all lists, kept or being sent. */
 size_t lists_bytes(const struct lists *lists);

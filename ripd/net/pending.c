@@ -10,7 +10,6 @@
 #include "net/pending.h"
 
 #include <event2/event.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +30,9 @@ struct pending_query {
     struct query query;
     struct page *page;          /* when READY */
     struct connection *waiting; /* linked by next_waiting */
-    char key[LIST_KEY_BYTES];   /* "" = it is being answered, or was given up: nobody can join */
+    bool closed;                /* it is being answered, or was given up: nobody can join */
+    size_t key_length;
+    char key[];
 };
 
 struct pending_queries {
@@ -76,7 +77,7 @@ static void answer_all(struct pending_query *query, struct list *list, const cha
 {
     struct connection *connection;
 
-    query->key[0] = '\0';
+    query->closed = true;
     while ((connection = query->waiting) != NULL) {
         pending_leave(connection);
         connection_enter(connection);
@@ -109,7 +110,7 @@ static void ask_next(struct pending_queries *queries)
 
     for (struct pending_query *query = queries->oldest; query != NULL; query = next) {
         next = query->next;
-        if (query->waiting == NULL && query->state != PENDING_ASKED && query->key[0] != '\0')
+        if (query->waiting == NULL && query->state != PENDING_ASKED && !query->closed)
             remove_query(queries, query);
         else
             at_work += query->state != PENDING_QUEUED;
@@ -133,7 +134,8 @@ static void ask_next(struct pending_queries *queries)
 static void finish(struct pending_queries *queries, struct pending_query *query, const struct document_frame *frame,
                    char *text, size_t length)
 {
-    struct list *list = lists_add(queries->server->lists, query->key, frame->sequence, frame, text, length);
+    struct list *list = lists_add(queries->server->lists, (struct span){query->key, query->key_length}, frame->sequence,
+                                  frame, text, length);
 
     connections_drop_stalled(queries->server);
     answer_all(query, list, NO_MEMORY);
@@ -203,25 +205,25 @@ void pending_free(struct pending_queries *queries)
 }
 
 /* The pending one of the same key, or a new one. NULL: there are too many, or there is no memory. */
-static struct pending_query *find_or_add(struct pending_queries *queries, enum document_kind kind,
+static struct pending_query *find_or_add(struct pending_queries *queries, struct span key, enum document_kind kind,
                                          const struct query *asked)
 {
-    struct pending_query **link = &queries->oldest;
-    char key[LIST_KEY_BYTES];
+    struct pending_query **link = &queries->oldest, *query;
     size_t count = 0;
 
-    list_key(kind, asked, key);
-    for (; *link != NULL; link = &(*link)->next, count++)
-        if (strcmp((*link)->key, key) == 0)
-            return *link;
-    if (count == HTTP_QUERIES_MAX || (*link = calloc(1, sizeof(**link))) == NULL)
+    for (; (query = *link) != NULL; link = &query->next, count++)
+        if (!query->closed && query->key_length == key.length && memcmp(query->key, key.bytes, key.length) == 0)
+            return query;
+    if (count == HTTP_QUERIES_MAX || (query = calloc(1, sizeof(*query) + key.length)) == NULL)
         return NULL;
-    (*link)->ticket = ++queries->last_ticket;
-    (*link)->since_ns = clock_mono_ns();
-    (*link)->kind = kind;
-    (*link)->query = *asked;
-    memcpy((*link)->key, key, sizeof(key));
-    return *link;
+    query->ticket = ++queries->last_ticket;
+    query->since_ns = clock_mono_ns();
+    query->kind = kind;
+    query->query = *asked;
+    query->key_length = key.length;
+    memcpy(query->key, key.bytes, key.length);
+    *link = query;
+    return query;
 }
 
 void pending_join(struct connection *connection, enum document_kind kind, const struct query *asked)
@@ -230,7 +232,7 @@ void pending_join(struct connection *connection, enum document_kind kind, const 
     struct pending_query *query;
 
     ask_next(queries); /* which drops those that nobody waits for */
-    query = find_or_add(queries, kind, asked);
+    query = find_or_add(queries, connection_key(connection), kind, asked);
     if (query == NULL) {
         connection->server->health.limit_counts[HEALTH_LIMIT_QUESTIONS]++;
         connection_problem(connection, 503, "Too many queries are pending.", NULL, RETRY_SOON);

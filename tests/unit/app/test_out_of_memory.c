@@ -289,7 +289,7 @@ static void lists_story(void)
     struct lists *lists = lists_new(1);
 
     for (int i = 0; lists != NULL && i < 20; i++)
-        list_unref(lists_add(lists, i % 2 == 0 ? "a" : "b", 1, &frame, calloc(1, 10), 10));
+        list_unref(lists_add(lists, (struct span){i % 2 == 0 ? "a" : "b", 1}, 1, &frame, calloc(1, 10), 10));
     lists_free(lists);
 }
 
