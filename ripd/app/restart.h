@@ -17,7 +17,7 @@
 
 #include "cases/event.h"
 #include "detect/detector.h"
-#include "record/event_open.h"
+#include "record/event_load.h"
 #include "ring/registry.h"
 
 /* Whose stall it is, for knowing it again. ring: its ring, NULL = not known. */

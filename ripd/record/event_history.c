@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "os/file.h"
 #include "record/event_file.h"
 #include "record/event_line.h"
 #include "record/event_load.h"
@@ -99,6 +100,44 @@ static void history_free(struct event_history *history)
     free(history);
 }
 
+static int visit_line(void *context, const char *text, size_t length)
+{
+    return event_load_line(context, text, length);
+}
+
+/* A file without any line of ours is moved out of the way. *ret_complete_bytes: up to its last whole line. */
+static int load_file(struct event_history *history, const char *name, uint64_t *ret_complete_bytes)
+{
+    struct event_load *load = &history->load;
+    uint64_t lines_before = load->line_count, damaged_before = load->damaged_count;
+    struct file_identity identity;
+    int status;
+
+    *ret_complete_bytes = 0;
+    status = file_identify_at(history->file.directory, name, &identity);
+    if (status != 0)
+        return status == -ENOENT ? 0 : status;
+    status = event_file_read(&history->file, name, visit_line, load, ret_complete_bytes);
+    if (status != 0 || load->line_count != lines_before || identity.size_bytes == 0)
+        return status;
+    load->damaged_count = damaged_before;
+    *ret_complete_bytes = 0;
+    return event_file_set_aside(&history->file, name, history->aside);
+}
+
+/* Reads both files. A last line without an end is cut off. 0 or -errno. */
+static int load_files(struct event_history *history)
+{
+    struct event_file *file = &history->file;
+    uint64_t complete_bytes;
+    int status = load_file(history, EVENT_FILE_OLDER_NAME, &complete_bytes);
+
+    if (status == 0)
+        status = load_file(history, EVENT_FILE_NAME, &complete_bytes);
+    history->torn = status == 0 && file->descriptor >= 0 && complete_bytes < file->bytes;
+    return history->torn ? event_file_cut(file, complete_bytes) : status;
+}
+
 int event_history_open(struct event_history **ret_history, const char *path, uint64_t epoch, char **ret_error)
 {
     struct event_history *history = calloc(1, sizeof(*history));
@@ -111,7 +150,7 @@ int event_history_open(struct event_history **ret_history, const char *path, uin
     }
     status = event_file_open(&history->file, path, ret_error);
     if (status == 0) {
-        status = event_load_files(&history->load, &history->file, &history->torn, history->aside);
+        status = load_files(history);
         if (status != 0 &&
             asprintf(ret_error, "state directory '%s': cannot read its history: %s", path, strerror(-status)) < 0)
             *ret_error = NULL;

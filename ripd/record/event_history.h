@@ -20,12 +20,9 @@
 #include <stdint.h>
 
 #include "cases/event.h"
-#include "record/event_open.h"
-#include "record/event_subject.h"
+#include "record/event_load.h"
 
-#define EVENT_HISTORY_QUEUE_MAX 4096u            /* events that wait for the disk */
-#define EVENT_HISTORY_KEPT_MAX 10000u            /* newest events that loading gives */
-#define EVENT_HISTORY_KEPT_BYTES_MAX (16u << 20) /* of their texts */
+#define EVENT_HISTORY_QUEUE_MAX 4096u /* events that wait for the disk */
 #define EVENT_HISTORY_RETRY_NS UINT64_C(1000000000)
 #define EVENT_HISTORY_CLOSE_NS UINT64_C(2000000000) /* how long closing waits for what is still to be written */
 

@@ -2,31 +2,337 @@
 /*
  * event_line.c - lines through snprintf one way and jansson the other. Touches nothing.
  *
- * A line is compared with the forms literally but for what is in its objects: an event's text is needed byte for byte,
- * as it was made, with all that was escaped in it.
+ * What is around the objects of a line is compared literally: an event's text is needed byte for byte, as it was made.
  */
 #include "record/event_line.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <jansson.h>
 
 #include "cases/symbol.h"
-#include "record/event_parse.h"
 
 /* Most of an event can be the names of a location: a function and a file a frame, each byte escaped, and once more in
    hexadecimal. */
 _Static_assert(SYMBOL_FRAMES_MAX * 2 * SYMBOL_TEXT_BYTES_MAX * (6 + 2) + (256u << 10) <= EVENT_LINE_BYTES_MAX,
                "an event may not fit its line");
 
+#define NS_PER_MS UINT64_C(1000000)
+#define MS_MAX (INT64_MAX / NS_PER_MS)
+#define MODULE_BYTES_MAX PATH_MAX
+#define SUBJECT_KEY ",\"ring\":"
 #define SCHEMA "ripd/history/1"
 #define HEX_ID_BYTES (2 * EVENT_SUBJECT_ID_BYTES + 1)
 #define SUBJECT_TEXT_BYTES 512u
 #define FRAME_TEXT_BYTES 64u
+
+/* Values of JSON --------------------------------------------------------------------------------------------------- */
+
+/* A whole number from 0 to max; null is `none`. */
+static int parse_number(const json_t *value, uint64_t none, uint64_t max, uint64_t *ret_number)
+{
+    json_int_t number = json_integer_value(value);
+
+    if (!json_is_null(value) && (!json_is_integer(value) || number < 0 || (uint64_t)number > max))
+        return -EBADMSG;
+    *ret_number = json_is_null(value) ? none : (uint64_t)number;
+    return 0;
+}
+
+/* Milliseconds; null is not known. */
+static int parse_ms(const json_t *value, uint64_t *ret_ns)
+{
+    int status = parse_number(value, EVENT_UNKNOWN_NS, MS_MAX, ret_ns);
+
+    if (status == 0 && *ret_ns != EVENT_UNKNOWN_NS)
+        *ret_ns *= NS_PER_MS;
+    return status;
+}
+
+/* null is 0. */
+static int parse_32(const json_t *value, uint32_t *ret_number)
+{
+    uint64_t number;
+    int status = parse_number(value, 0, UINT32_MAX, &number);
+
+    if (status == 0)
+        *ret_number = (uint32_t)number;
+    return status;
+}
+
+static int digit_value(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
+}
+
+/* Up to 16 hexadecimal digits; returns where they end, NULL if there is none or too many. */
+static const char *take_hex(const char *text, uint64_t *ret_number)
+{
+    const char *at = text;
+    uint64_t number = 0;
+
+    for (; digit_value(*at) >= 0 && at - text < 16; at++)
+        number = number << 4 | (uint64_t)digit_value(*at);
+    if (at == text || digit_value(*at) >= 0)
+        return NULL;
+    *ret_number = number;
+    return at;
+}
+
+/* Pairs of digits up to the end of the text. */
+static int parse_pairs(const char *text, uint8_t *ret_bytes)
+{
+    for (; *text != '\0'; text += 2) {
+        int high = digit_value(text[0]), low = high >= 0 ? digit_value(text[1]) : -1;
+
+        if (low < 0)
+            return -EBADMSG;
+        *ret_bytes++ = (uint8_t)(high << 4 | low);
+    }
+    return 0;
+}
+
+/* Bytes as KEY shows them, or as KEY_hex has them where showing changed them. null is none. */
+static int parse_bytes(const json_t *object, const char *key, const char *key_hex, uint8_t *ret_buffer, size_t size,
+                       size_t *ret_bytes)
+{
+    const json_t *value = json_object_get(object, key), *hex = json_object_get(object, key_hex);
+
+    if (hex != NULL) {
+        if (!json_is_string(hex) || json_string_length(hex) > 2 * size ||
+            strlen(json_string_value(hex)) != json_string_length(hex))
+            return -EBADMSG;
+        *ret_bytes = json_string_length(hex) / 2;
+        return parse_pairs(json_string_value(hex), ret_buffer);
+    }
+    if (json_is_null(value)) {
+        *ret_bytes = 0;
+        return 0;
+    }
+    if (!json_is_string(value) || json_string_length(value) > size)
+        return -EBADMSG;
+    memcpy(ret_buffer, json_string_value(value), json_string_length(value));
+    *ret_bytes = json_string_length(value);
+    return 0;
+}
+
+/* "2026-11-20T09:41:07.120Z"; null is 0. */
+static int parse_time(const json_t *value, uint64_t *ret_wall_ns)
+{
+    static const char form[] = "dddd-dd-ddTdd:dd:dd.dddZ";
+    const char *text = json_string_value(value);
+    struct tm time = {0};
+    time_t seconds;
+    int ms;
+
+    if (json_is_null(value)) {
+        *ret_wall_ns = 0;
+        return 0;
+    }
+    if (text == NULL || json_string_length(value) != sizeof(form) - 1)
+        return -EBADMSG;
+    for (size_t i = 0; i < sizeof(form) - 1; i++)
+        if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
+            return -EBADMSG;
+    sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
+           &time.tm_min, &time.tm_sec, &ms);
+    if (time.tm_year < 1970 || time.tm_year > 2500)
+        return -EBADMSG;
+    time.tm_year -= 1900;
+    time.tm_mon -= 1;
+    seconds = timegm(&time);
+    if (seconds < 0)
+        return -EBADMSG;
+    *ret_wall_ns = (uint64_t)seconds * 1000 * NS_PER_MS + (uint64_t)ms * NS_PER_MS;
+    return 0;
+}
+
+/* Events ----------------------------------------------------------------------------------------------------------- */
+
+static int parse_end(json_t *object, struct event *event)
+{
+    const char *word;
+    json_int_t stalls;
+    int reason;
+
+    if (json_unpack(object, "{ss sI}", "reason", &word, "stalls", &stalls) != 0 ||
+        (reason = event_reason_from_name(word)) < 0 || stalls < 0 || stalls > UINT32_MAX)
+        return -EBADMSG;
+    event->reason = (enum event_reason)reason;
+    event->stall_count = (uint32_t)stalls;
+    return 0;
+}
+
+static int parse_verdict(json_t *object, struct event *event)
+{
+    json_t *at, *cause, *since, *threshold, *id, *tid;
+    json_int_t sequence, episode;
+    const char *word;
+    int kind, cause_number;
+    bool begins;
+
+    if (json_unpack(object, "{sI sI ss so so so so so so}", "sequence", &sequence, "episode", &episode, "kind", &word,
+                    "at", &at, "cause", &cause, "since", &since, "threshold_ms", &threshold, "id", &id, "tid",
+                    &tid) != 0 ||
+        sequence <= 0 || episode <= 0 || (kind = event_kind_from_name(word)) < 0)
+        return -EBADMSG;
+    begins = kind == EVENT_BEGIN;
+    cause_number = json_is_string(cause) ? id_cause_from_name(json_string_value(cause)) : CAUSE_NONE;
+    if (cause_number < 0 || !(json_is_string(cause) || json_is_null(cause)) ||
+        parse_time(at, &event->at_wall_ns) != 0 || parse_time(since, &event->since_wall_ns) != 0 ||
+        parse_ms(threshold, &event->threshold_ns) != 0 || parse_32(id, &event->id) != 0 ||
+        parse_32(tid, &event->tid) != 0 ||
+        parse_ms(json_object_get(object, begins ? "frozen_for_ms" : "lasted_ms"), &event->duration_ns) != 0 ||
+        parse_ms(json_object_get(object, begins ? "frozen_for_max_ms" : "lasted_max_ms"), &event->duration_max_ns) != 0)
+        return -EBADMSG;
+    event->kind = (enum event_kind)kind;
+    event->sequence = (uint64_t)sequence;
+    event->episode = (uint64_t)episode;
+    event->cause = (enum id_cause)cause_number;
+    return begins ? 0 : parse_end(object, event);
+}
+
+/* Bytes of an array that has room for a terminator. null is none. */
+static int parse_text(const json_t *object, const char *key, const char *key_hex, char *ret_text, size_t size)
+{
+    size_t bytes;
+
+    return parse_bytes(object, key, key_hex, (uint8_t *)ret_text, size - 1, &bytes);
+}
+
+static int parse_who(const json_t *object, struct event *event)
+{
+    const json_t *process = json_object_get(object, "process");
+    size_t name_bytes;
+
+    if (parse_text(object, "ring", "ring_hex", event->ring, sizeof(event->ring)) != 0 ||
+        parse_bytes(object, "name", "name_hex", event->name, sizeof(event->name), &name_bytes) != 0)
+        return -EBADMSG;
+    event->name_bytes = (uint8_t)name_bytes;
+    if (json_is_null(process))
+        return 0;
+    if (parse_text(process, "comm", "comm_hex", event->comm, sizeof(event->comm)) != 0)
+        return -EBADMSG;
+    return parse_32(json_object_get(process, "pid"), &event->pid);
+}
+
+/* What the place was called when it was written; nothing is lost where that cannot be understood. */
+static void parse_names(const json_t *location, struct event *event)
+{
+    const json_t *line = json_object_get(location, "line");
+    uint8_t text[SYMBOL_TEXT_BYTES_MAX];
+    size_t bytes;
+
+    if (parse_bytes(location, "function", "function_hex", text, sizeof(text), &bytes) == 0 && bytes != 0)
+        event->function = strndup((const char *)text, bytes);
+    if (parse_bytes(location, "file", "file_hex", text, sizeof(text), &bytes) == 0 && bytes != 0)
+        event->file = strndup((const char *)text, bytes);
+    if (json_is_integer(line) && json_integer_value(line) > 0 && json_integer_value(line) <= UINT32_MAX)
+        event->line = (uint32_t)json_integer_value(line);
+}
+
+static int parse_where(const json_t *object, struct event *event)
+{
+    const json_t *location = json_object_get(object, "location");
+    const char *offset = json_string_value(json_object_get(location, "offset")), *end;
+    uint8_t module[MODULE_BYTES_MAX + 1];
+    size_t bytes;
+
+    if (json_is_null(location) || json_is_null(json_object_get(location, "module")))
+        return 0;
+    if (parse_bytes(location, "module", "module_hex", module, sizeof(module) - 1, &bytes) != 0 || offset == NULL ||
+        strncmp(offset, "0x", 2) != 0 || (end = take_hex(offset + 2, &event->offset)) == NULL || *end != '\0')
+        return -EBADMSG;
+    event->module = strndup((const char *)module, bytes);
+    parse_names(location, event);
+    return event->module != NULL ? 0 : -ENOMEM;
+}
+
+/* Where the fields begin that an end takes over from its begin: they must make an object by themselves. */
+static int find_subject(struct event *event)
+{
+    char *found = strstr(event->text, SUBJECT_KEY);
+    json_t *object;
+
+    if (found == NULL)
+        return -EBADMSG;
+    *found = '{';
+    object = json_loads(found, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    *found = ',';
+    json_decref(object);
+    event->subject_at = (size_t)(found + 1 - event->text);
+    return object != NULL ? 0 : -EBADMSG;
+}
+
+/* From an object and its text, which the event gets a copy of. */
+static int parse_event(json_t *object, const char *text, size_t length, struct event **ret_event)
+{
+    struct event *event = event_make();
+    int status;
+
+    if (event == NULL)
+        return -ENOMEM;
+    event->text = strndup(text, length);
+    event->text_bytes = length;
+    status = event->text != NULL ? parse_verdict(object, event) : -ENOMEM;
+    if (status == 0)
+        status = parse_who(object, event);
+    if (status == 0)
+        status = parse_where(object, event);
+    if (status == 0 && event->kind == EVENT_BEGIN)
+        status = find_subject(event);
+    if (status != 0) {
+        event_unref(event);
+        return status;
+    }
+    *ret_event = event;
+    return 0;
+}
+
+static bool is_id(const char *text, uint8_t ret_id[EVENT_SUBJECT_ID_BYTES])
+{
+    return strlen(text) == 2 * (size_t)EVENT_SUBJECT_ID_BYTES && parse_pairs(text, ret_id) == 0;
+}
+
+static int parse_subject(json_t *object, struct event_subject *ret_subject)
+{
+    const char *boot_id, *ring_id, *directory, *progress;
+    json_t *slot, *generation, *stalls, *moved_after;
+    struct event_subject subject = {.episode = 0};
+    json_int_t episode, began, frozen;
+
+    if (json_unpack(object, "{sI ss ss ss so so sI so ss sI so}", "episode", &episode, "boot_id", &boot_id, "ring_id",
+                    &ring_id, "directory", &directory, "slot", &slot, "generation", &generation, "began_mono_ns",
+                    &began, "stalls", &stalls, "progress", &progress, "frozen_mono_ns", &frozen, "moved_after_mono_ns",
+                    &moved_after) != 0 ||
+        episode <= 0 || began < 0 || frozen < 0 || !is_id(boot_id, subject.boot_id) ||
+        !is_id(ring_id, subject.ring_id) || parse_32(slot, &subject.slot) != 0 ||
+        parse_32(generation, &subject.generation) != 0 || parse_32(stalls, &subject.stall_count) != 0 ||
+        subject.stall_count == 0 ||
+        parse_number(moved_after, EVENT_SUBJECT_UNKNOWN, INT64_MAX, &subject.moved_after_mono_ns) != 0)
+        return -EBADMSG;
+    subject.episode = (uint64_t)episode;
+    subject.began_mono_ns = (uint64_t)began;
+    subject.frozen_mono_ns = (uint64_t)frozen;
+    progress = take_hex(progress, &subject.progress);
+    directory = take_hex(directory, &subject.directory_device); /* "DEVICE:INODE" */
+    if (directory != NULL)
+        directory = *directory == ':' ? take_hex(directory + 1, &subject.directory_inode) : NULL;
+    if (progress == NULL || *progress != '\0' || directory == NULL || *directory != '\0')
+        return -EBADMSG;
+    *ret_subject = subject;
+    return 0;
+}
+
+/* Lines ------------------------------------------------------------------------------------------------------------ */
 
 /* What is left of a line while it is taken apart. */
 struct rest {
@@ -67,7 +373,7 @@ static int take_event(struct rest *rest, struct event **ret_event)
 {
     struct rest text;
     json_t *object = take_object(rest, &text);
-    int status = object != NULL ? event_parse(object, text.text, text.length, ret_event) : -EBADMSG;
+    int status = object != NULL ? parse_event(object, text.text, text.length, ret_event) : -EBADMSG;
 
     json_decref(object);
     return status;
@@ -77,7 +383,7 @@ static int take_subject(struct rest *rest, struct event_subject *ret_subject)
 {
     struct rest text;
     json_t *object = take_object(rest, &text);
-    int status = object != NULL ? event_parse_subject(object, ret_subject) : -EBADMSG;
+    int status = object != NULL ? parse_subject(object, ret_subject) : -EBADMSG;
 
     json_decref(object);
     return status;
@@ -85,16 +391,19 @@ static int take_subject(struct rest *rest, struct event_subject *ret_subject)
 
 static int take_history(struct rest *rest, struct event_line *line)
 {
+    json_int_t sequence = -1, episode = -1;
+    const char *schema, *epoch;
     struct rest text;
     json_t *object = take_object(rest, &text);
-    const char *schema = json_string_value(json_object_get(object, "schema"));
     int status = -EBADMSG;
 
-    if (schema != NULL && strcmp(schema, SCHEMA) == 0 &&
-        event_parse_hex(json_object_get(object, "epoch"), &line->epoch) == 0 && line->epoch != 0 &&
-        event_parse_number(json_object_get(object, "sequence"), INT64_MAX, &line->sequence) == 0 &&
-        event_parse_number(json_object_get(object, "episode"), INT64_MAX, &line->episode) == 0)
-        status = 0;
+    if (object != NULL &&
+        json_unpack(object, "{ss ss sI sI}", "schema", &schema, "epoch", &epoch, "sequence", &sequence, "episode",
+                    &episode) == 0 &&
+        strcmp(schema, SCHEMA) == 0 && (epoch = take_hex(epoch, &line->epoch)) != NULL && *epoch == '\0')
+        status = line->epoch != 0 && sequence >= 0 && episode >= 0 ? 0 : -EBADMSG;
+    line->sequence = (uint64_t)sequence;
+    line->episode = (uint64_t)episode;
     json_decref(object);
     return status;
 }

@@ -14,17 +14,39 @@
  * Guarantees
  *   A. Nothing is read but what lies within length; whatever it holds, the result is a line as above or -EBADMSG.
  *   B. A line that was formatted is parsed into the same values, times and durations to the millisecond.
+ *   C. Only fields that lists filter by, that the log shows, and that an end has of its begin are parsed. The others
+ * are
+ *      in the text, and nowhere else.
  */
 #ifndef RIPD_RECORD_EVENT_LINE_H
 #define RIPD_RECORD_EVENT_LINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "cases/event.h"
-#include "record/event_subject.h"
 
 #define EVENT_LINE_BYTES_MAX (2u << 20) /* longer ones are damaged; no event comes near, whatever its names are */
+
+/* What it takes to know the id of an open episode again when ripd has been away. */
+#define EVENT_SUBJECT_ID_BYTES 16u
+#define EVENT_SUBJECT_UNKNOWN UINT64_MAX
+
+struct event_subject {
+    uint64_t episode;
+    uint8_t boot_id[EVENT_SUBJECT_ID_BYTES]; /* the run of the system; monotonic times are of it */
+    uint8_t ring_id[EVENT_SUBJECT_ID_BYTES]; /* all zero = not known */
+    uint64_t directory_device;               /* of the directory in which the ring's file is */
+    uint64_t directory_inode;                /* 0 = not known */
+    uint32_t slot;
+    uint32_t generation;
+    uint64_t began_mono_ns;       /* first seen frozen in this episode */
+    uint32_t stall_count;         /* of the episode so far, at least 1; of the last of them is what follows */
+    uint64_t progress;            /* at which it stands still */
+    uint64_t frozen_mono_ns;      /* first seen frozen at it */
+    uint64_t moved_after_mono_ns; /* last seen at another; EVENT_SUBJECT_UNKNOWN = never */
+};
 
 enum event_line_kind { EVENT_LINE_HISTORY, EVENT_LINE_CARRIED, EVENT_LINE_EVENT, EVENT_LINE_SUBJECT };
 

@@ -1,16 +1,108 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_load.c - lines into state. Touches the files through event_file.h. See event_load.h for the guarantees. */
+/* event_load.c - lines into state; open episodes in a sorted array. Touches nothing. */
 #include "record/event_load.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "os/file.h"
-#include "record/event_history.h"
-#include "record/event_line.h"
 #include "util/array.h"
+#include "util/search.h"
+
+/* Open episodes ---------------------------------------------------------------------------------------------------- */
+
+void event_open_done(struct event_open_set *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        event_unref(set->episodes[i].begin);
+    free(set->episodes);
+    *set = (struct event_open_set){0};
+}
+
+static int compare_episode(const void *key, const void *item)
+{
+    return search_order(*(const uint64_t *)key, ((const struct event_open *)item)->subject.episode);
+}
+
+/* Where it is, or belongs. */
+static size_t place_of(const struct event_open_set *set, uint64_t episode)
+{
+    return search_first(&episode, set->episodes, set->count, sizeof(*set->episodes), compare_episode);
+}
+
+struct event_open *event_open_find(struct event_open_set *set, uint64_t episode)
+{
+    size_t place = place_of(set, episode);
+
+    return place < set->count && set->episodes[place].subject.episode == episode ? &set->episodes[place] : NULL;
+}
+
+int event_open_add(struct event_open_set *set, struct event *begin, const struct event_subject *subject)
+{
+    struct event_open *longer;
+    size_t place;
+
+    if (event_open_find(set, subject->episode) != NULL)
+        return -EEXIST;
+    longer = array_reserve(set->episodes, &set->capacity, set->count + 1, sizeof(*longer));
+    if (longer == NULL)
+        return -ENOMEM;
+    set->episodes = longer;
+    place = place_of(set, subject->episode);
+    memmove(&longer[place + 1], &longer[place], (set->count - place) * sizeof(*longer));
+    longer[place] = (struct event_open){.begin = event_ref(begin), .subject = *subject};
+    set->count++;
+    return 0;
+}
+
+void event_open_remove(struct event_open_set *set, uint64_t episode)
+{
+    struct event_open *found = event_open_find(set, episode);
+    size_t place;
+
+    if (found == NULL)
+        return;
+    place = (size_t)(found - set->episodes);
+    event_unref(found->begin);
+    set->count--;
+    memmove(found, found + 1, (set->count - place) * sizeof(*found));
+    set->episodes = array_trim(set->episodes, &set->capacity, set->count, sizeof(*found));
+}
+
+void event_open_forget(struct event_open_set *set, uint64_t sequence)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->episodes[i].end_sequence != 0 && set->episodes[i].end_sequence <= sequence)
+            event_unref(set->episodes[i].begin);
+        else
+            set->episodes[kept++] = set->episodes[i];
+    }
+    set->count = kept;
+    set->episodes = array_trim(set->episodes, &set->capacity, set->count, sizeof(*set->episodes));
+}
+
+int event_open_copy(const struct event_open_set *set, uint64_t sequence, struct event_open_set *ret_copy)
+{
+    struct event_open_set copy = {0};
+
+    for (size_t i = 0; i < set->count; i++) {
+        const struct event_open *open = &set->episodes[i];
+        int status = 0;
+
+        if (open->begin->sequence <= sequence && (open->end_sequence == 0 || open->end_sequence > sequence))
+            status = event_open_add(&copy, open->begin, &open->subject);
+        if (status != 0) {
+            event_open_done(&copy);
+            return status;
+        }
+    }
+    *ret_copy = copy;
+    return 0;
+}
+
+/* Lines ------------------------------------------------------------------------------------------------------------ */
 
 static size_t event_bytes(const struct event *event)
 {
@@ -100,15 +192,6 @@ static int take_event(struct event_load *load, const struct event_line *line)
     return status;
 }
 
-static int take_carried(struct event_load *load, const struct event_line *line)
-{
-    int status = open_once(load, line);
-
-    load->episode = max_of(load->episode, line->event->episode);
-    event_unref(line->event);
-    return status;
-}
-
 int event_load_line(struct event_load *load, const char *text, size_t length)
 {
     struct event_line line;
@@ -130,7 +213,10 @@ int event_load_line(struct event_load *load, const char *text, size_t length)
         load->episode = max_of(load->episode, line.episode);
         return 0;
     case EVENT_LINE_CARRIED:
-        return take_carried(load, &line);
+        status = open_once(load, &line);
+        load->episode = max_of(load->episode, line.event->episode);
+        event_unref(line.event);
+        return status;
     case EVENT_LINE_EVENT:
         return take_event(load, &line);
     case EVENT_LINE_SUBJECT:
@@ -140,49 +226,4 @@ int event_load_line(struct event_load *load, const char *text, size_t length)
     if (open != NULL)
         open->subject = line.subject;
     return 0;
-}
-
-static int visit_line(void *context, const char *text, size_t length)
-{
-    return event_load_line(context, text, length);
-}
-
-/* *ret_complete_bytes: up to its last whole line. */
-static int load_file(struct event_load *load, struct event_file *file, const char *name, uint64_t *ret_complete_bytes,
-                     char ret_aside[EVENT_FILE_ASIDE_BYTES])
-{
-    uint64_t lines_before = load->line_count, damaged_before = load->damaged_count;
-    struct file_identity identity;
-    int status;
-
-    *ret_complete_bytes = 0;
-    status = file_identify_at(file->directory, name, &identity);
-    if (status != 0)
-        return status == -ENOENT ? 0 : status;
-    status = event_file_read(file, name, visit_line, load, ret_complete_bytes);
-    if (status != 0 || load->line_count != lines_before || identity.size_bytes == 0)
-        return status;
-    load->damaged_count = damaged_before;
-    *ret_complete_bytes = 0;
-    return event_file_set_aside(file, name, ret_aside);
-}
-
-int event_load_files(struct event_load *load, struct event_file *file, bool *ret_torn,
-                     char ret_aside[EVENT_FILE_ASIDE_BYTES])
-{
-    uint64_t complete_bytes;
-    bool torn = false;
-    int status;
-
-    ret_aside[0] = '\0';
-    status = load_file(load, file, EVENT_FILE_OLDER_NAME, &complete_bytes, ret_aside);
-    if (status == 0)
-        status = load_file(load, file, EVENT_FILE_NAME, &complete_bytes, ret_aside);
-    if (status == 0 && file->descriptor >= 0 && complete_bytes < file->bytes) {
-        torn = true;
-        status = event_file_cut(file, complete_bytes);
-    }
-    if (status == 0)
-        *ret_torn = torn;
-    return status;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_load.h - what the files of a history come to, line by line.
+ * event_load.h - what the lines of a history come to: the newest events, and the episodes that are open. Touches
+ * nothing.
  *
  * Guarantees
  *   A. Any lines give a state in which sequences ascend and no episode is open twice; what does not fit is counted.
@@ -9,12 +10,47 @@
 #ifndef RIPD_RECORD_EVENT_LOAD_H
 #define RIPD_RECORD_EVENT_LOAD_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/event_file.h"
-#include "record/event_open.h"
+#include "record/event_line.h"
+
+#define EVENT_HISTORY_KEPT_MAX 10000u            /* newest events that loading gives */
+#define EVENT_HISTORY_KEPT_BYTES_MAX (16u << 20) /* of their texts */
+
+/*
+ * The episodes that have begun and not ended, in order of their numbers. One that has ended stays until its end is on
+ * disk: what is written in the meantime still counts it as open.
+ */
+struct event_open {
+    struct event *begin; /* a reference */
+    struct event_subject subject;
+    uint64_t end_sequence; /* of its end; 0 = it has not ended */
+};
+
+/* All zero = empty. */
+struct event_open_set {
+    struct event_open *episodes;
+    size_t count;
+    size_t capacity;
+};
+
+void event_open_done(struct event_open_set *set);
+
+/* NULL: there is none of that number. Valid until the set changes. */
+struct event_open *event_open_find(struct event_open_set *set, uint64_t episode);
+
+/* Takes a reference of its own. -EEXIST, -ENOMEM. */
+int event_open_add(struct event_open_set *set, struct event *begin, const struct event_subject *subject);
+
+/* Without effect if it is not there. */
+void event_open_remove(struct event_open_set *set, uint64_t episode);
+
+/* Removes all whose end has a sequence up to this one. */
+void event_open_forget(struct event_open_set *set, uint64_t sequence);
+
+/* Those that were open when this was the last event, with references of its own. -ENOMEM. */
+int event_open_copy(const struct event_open_set *set, uint64_t sequence, struct event_open_set *ret_copy);
 
 /* All zero = nothing read yet. */
 struct event_load {
@@ -36,12 +72,5 @@ void event_load_forget_events(struct event_load *load);
 
 /* Takes a line in, without its end. 0 or -ENOMEM. */
 int event_load_line(struct event_load *load, const char *text, size_t length);
-
-/*
- * Reads both files. A last line without an end is cut off (*ret_torn). A file without any line of ours is moved out of
- * the way, whose new name is in ret_aside then ("" if there was none). 0 or -errno.
- */
-int event_load_files(struct event_load *load, struct event_file *file, bool *ret_torn,
-                     char ret_aside[EVENT_FILE_ASIDE_BYTES]);
 
 #endif

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "record/event_history.h"
-#include "record/event_line.h"
 #include "record/event_load.h"
 #include "view/document_event.h"
 

@@ -19,7 +19,6 @@
 #include "net/lists.h"
 #include "record/event_line.h"
 #include "record/event_load.h"
-#include "record/event_open.h"
 #include "unit/event_samples.h"
 #include "unit/sample_event.h"
 

@@ -328,19 +328,43 @@ static void test_closing_while_it_hangs(void **state)
     event_history_close(history);
 }
 
+/* A last line without an end is cut off; a file without a line of ours is moved out of the way. */
+static void test_damaged_files(void **state)
+{
+    static const char head[] =
+        "{\"history\":{\"schema\":\"ripd/history/1\",\"epoch\":\"4d\",\"sequence\":7,\"episode\":2}}\n";
+    struct event_history *history = opened(*state);
+    struct event_history_found found;
+    char text[sizeof(head) + 8];
+    struct stat status;
+
+    event_history_found(history, &found);
+    assert_true(found.sequence == 0 && !found.torn && found.aside == NULL);
+    event_history_close(history);
+
+    snprintf(text, sizeof(text), "%storn", head);
+    state_write(*state, EVENT_FILE_NAME, text, strlen(text));
+    state_write(*state, EVENT_FILE_OLDER_NAME, "no line, and no end of one", 26);
+    history = opened(*state);
+    event_history_found(history, &found);
+    assert_true(found.torn);
+    assert_string_equal(found.aside, EVENT_FILE_OLDER_NAME ".damaged");
+    assert_int_equal(found.sequence, 7);
+    assert_int_equal(found.damaged_count, 0);
+    assert_int_equal(stat(state_path(*state, EVENT_FILE_NAME), &status), 0);
+    assert_int_equal(status.st_size, strlen(head));
+    event_history_close(history);
+}
+
 int main(void)
 {
 #define HISTORY_TEST(name) cmocka_unit_test_setup_teardown(name, state_directory_set_up, state_directory_tear_down)
     const struct CMUnitTest tests[] = {
-        HISTORY_TEST(test_there_and_back),
-        HISTORY_TEST(test_files_follow),
-        HISTORY_TEST(test_a_disk_that_hangs),
-        HISTORY_TEST(test_more_than_can_wait),
-        HISTORY_TEST(test_a_full_disk),
-        HISTORY_TEST(test_a_sync_that_fails),
-        HISTORY_TEST(test_a_head_that_is_lost),
-        HISTORY_TEST(test_closing_while_it_hangs),
-        HISTORY_TEST(test_closing_does_not_wait_in_vain),
+        HISTORY_TEST(test_there_and_back),         HISTORY_TEST(test_damaged_files),
+        HISTORY_TEST(test_files_follow),           HISTORY_TEST(test_a_disk_that_hangs),
+        HISTORY_TEST(test_more_than_can_wait),     HISTORY_TEST(test_a_full_disk),
+        HISTORY_TEST(test_a_sync_that_fails),      HISTORY_TEST(test_a_head_that_is_lost),
+        HISTORY_TEST(test_closing_while_it_hangs), HISTORY_TEST(test_closing_does_not_wait_in_vain),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_event_load.c - what the files of a history come to: ripd/record/event_load.c. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,11 +8,8 @@
 
 #include <cmocka.h>
 
-#include "record/event_history.h"
-#include "record/event_line.h"
 #include "record/event_load.h"
 #include "unit/event_samples.h"
-#include "unit/state_directory.h"
 
 static void take(struct event_load *load, const struct event_line *line)
 {
@@ -127,55 +125,88 @@ static void test_newest_are_kept(void **state)
     event_load_done(&load);
 }
 
-static void load_both(struct state_directory *directory, struct event_load *load, bool *ret_torn,
-                      char ret_aside[EVENT_FILE_ASIDE_BYTES])
-{
-    struct event_file file;
-    char *error = NULL;
+/* Open episodes ---------------------------------------------------------------------------------------------------- */
 
-    assert_int_equal(event_file_open(&file, directory->path, &error), 0);
-    assert_int_equal(event_load_files(load, &file, ret_torn, ret_aside), 0);
-    event_file_close(&file);
+static void add(struct event_open_set *set, uint64_t sequence, uint64_t episode)
+{
+    struct event *event = sample_begin(sequence, episode);
+    struct event_subject subject = {.episode = episode};
+
+    assert_int_equal(event_open_add(set, event, &subject), 0);
+    assert_int_equal(event_open_add(set, event, &subject), -EEXIST);
+    event_unref(event);
 }
 
-static void test_files(void **state)
+static void test_in_any_order(void **state)
 {
-    static const char head[] =
-        "{\"history\":{\"schema\":\"ripd/history/1\",\"epoch\":\"4d\",\"sequence\":7,\"episode\":2}}\n";
-    char aside[EVENT_FILE_ASIDE_BYTES], text[sizeof(head) + 8];
-    struct event_load load = {0};
-    struct stat status;
-    bool torn;
+    static const uint64_t episodes[] = {5, 9, 1, 7, 3};
+    struct event_open_set set = {0};
 
-    load_both(*state, &load, &torn, aside);
-    assert_int_equal(load.line_count, 0);
-    assert_false(torn);
-    snprintf(text, sizeof(text), "%storn", head);
-    state_write(*state, EVENT_FILE_NAME, text, strlen(text));
-    load_both(*state, &load, &torn, aside);
-    assert_true(torn);
-    assert_string_equal(aside, "");
-    assert_int_equal(load.sequence, 7);
-    assert_int_equal(stat(state_path(*state, EVENT_FILE_NAME), &status), 0);
-    assert_int_equal(status.st_size, strlen(head));
-    event_load_done(&load);
+    (void)state;
+    for (size_t i = 0; i < 5; i++)
+        add(&set, episodes[i], episodes[i]);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(set.episodes[i].subject.episode, 1 + 2 * i);
+    assert_null(event_open_find(&set, 4));
+    assert_int_equal(event_open_find(&set, 7)->begin->episode, 7);
+    event_open_remove(&set, 4);
+    event_open_remove(&set, 5);
+    assert_int_equal(set.count, 4);
+    assert_null(event_open_find(&set, 5));
+    event_open_done(&set);
+    event_open_done(&set);
+}
 
-    state_write(*state, EVENT_FILE_OLDER_NAME, "no line, and no end of one", 26);
-    load_both(*state, &load, &torn, aside);
-    assert_string_equal(aside, EVENT_FILE_OLDER_NAME ".damaged");
-    assert_int_equal(load.sequence, 7);
-    assert_int_equal(load.damaged_count, 0);
-    event_load_done(&load);
+/* What was open behind a certain event, though more has happened since. */
+static void test_as_of(void **state)
+{
+    struct event_open_set set = {0}, copy;
+
+    (void)state;
+    for (uint64_t i = 1; i <= 6; i++)
+        add(&set, i, i);
+    event_open_find(&set, 1)->end_sequence = 7;
+    event_open_find(&set, 2)->end_sequence = 9;
+    assert_int_equal(event_open_copy(&set, 5, &copy), 0); /* the sixth had not begun, nobody had ended */
+    assert_int_equal(copy.count, 5);
+    event_open_done(&copy);
+    assert_int_equal(event_open_copy(&set, 8, &copy), 0);
+    assert_int_equal(copy.count, 5);
+    assert_int_equal(copy.episodes[0].subject.episode, 2);
+    event_open_done(&copy);
+    event_open_forget(&set, 8);
+    assert_int_equal(set.count, 5);
+    assert_null(event_open_find(&set, 1));
+    assert_non_null(event_open_find(&set, 2));
+    event_open_done(&set);
+}
+
+/* Its memory goes with what it holds. */
+static void test_gives_back(void **state)
+{
+    struct event_open_set set = {0};
+
+    (void)state;
+    for (uint64_t i = 1; i <= 5000; i++)
+        add(&set, i, i);
+    for (uint64_t i = 2501; i <= 5000; i++)
+        event_open_find(&set, i)->end_sequence = 6000;
+    event_open_forget(&set, 6000);
+    assert_true(set.capacity < 4000);
+    for (uint64_t i = 1; i <= 2500; i++)
+        event_open_remove(&set, i);
+    assert_int_equal(set.count, 0);
+    assert_true(set.capacity < 1000);
+    event_open_done(&set);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_open_and_closed),
-        cmocka_unit_test(test_carried),
-        cmocka_unit_test(test_what_does_not_fit),
-        cmocka_unit_test(test_newest_are_kept),
-        cmocka_unit_test_setup_teardown(test_files, state_directory_set_up, state_directory_tear_down),
+        cmocka_unit_test(test_open_and_closed),   cmocka_unit_test(test_carried),
+        cmocka_unit_test(test_what_does_not_fit), cmocka_unit_test(test_newest_are_kept),
+        cmocka_unit_test(test_in_any_order),      cmocka_unit_test(test_as_of),
+        cmocka_unit_test(test_gives_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
