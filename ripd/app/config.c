@@ -3,15 +3,27 @@
  * config.c - the sources put together, the lowest first: defaults, the file, the command line. Each value that a higher
  * source gives takes the place of what was there.
  *
- * The command line is read twice: to know which file, and, over the file, for what it says.
+ * The command line is read twice: for the file's name, and again over the file. A flag that takes a value accepts
+ * "--flag value" and "--flag=value"; of two that are no list, the last one counts.
+ *
+ * A line of the file is KEY = VALUE, a comment if its first character is '#' or ';', or [ripd]. A value goes up to the
+ * end of the line: there are no comments behind it, no quotes, no continuation lines. A key that is not repeatable is
+ * given once. The first mistake is the one that is reported.
  */
 #include "app/config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "app/config_option.h"
+
+#define LINE_FORM "KEY = VALUE, [ripd], or a comment that begins with # or ;"
+#define NAME_SHOWN "%.200s" /* of a file */
 
 int config_error(char ret_error[CONFIG_ERROR_BYTES], const char *format, ...)
 {
@@ -25,6 +37,245 @@ int config_error(char ret_error[CONFIG_ERROR_BYTES], const char *format, ...)
             *at = '?';
     return -EINVAL;
 }
+
+/* The command line ------------------------------------------------------------------------------------------------- */
+
+static int value_take(const struct option *option, struct config *config, struct options_given *given,
+                      const char *value, char *ret_error)
+{
+    const char *expected = NULL;
+
+    if (value == NULL)
+        return config_error(ret_error, "--%s: needs a value (%s)", option->name, option->value_name);
+    switch (option_take(option, config, given, value, &expected)) {
+    case 0:
+        return 0;
+    case -ENOMEM:
+        return config_error(ret_error, "--%s: out of memory", option->name);
+    default:
+        return config_error(ret_error, "--%s: '%.64s' is not accepted; expected %s", option->name, value, expected);
+    }
+}
+
+/* One flag at argv[*index]; *index is left at its last word. */
+static int flag_take(int argc, char *const *argv, int *index, struct config *config, struct options_given *given,
+                     enum config_action *ret_action, char *ret_error)
+{
+    const char *word = argv[*index];
+    const char *name = word + 2;
+    const char *equals, *value;
+    const struct option *option;
+    size_t length;
+
+    if (strncmp(word, "--", 2) != 0)
+        return config_error(ret_error, "unexpected argument '%.64s'; see ripd --help", word);
+    equals = strchr(name, '=');
+    length = equals != NULL ? (size_t)(equals - name) : strlen(name);
+    option = option_find(name, length);
+    if (option == NULL)
+        return config_error(ret_error, "unknown flag '--%.*s'; see ripd --help", length > 64 ? 64 : (int)length, name);
+    if (option->kind == OPTION_ACTION) {
+        if (equals != NULL)
+            return config_error(ret_error, "--%s: takes no value", option->name);
+        *ret_action = option->action;
+        return 0;
+    }
+    value = equals != NULL ? equals + 1 : NULL;
+    if (value == NULL && *index + 1 < argc)
+        value = argv[++*index];
+    return value_take(option, config, given, value, ret_error);
+}
+
+/* The words of the command line into *config, which holds what lower sources left. 0 or -EINVAL. */
+static int take_words(int argc, char *const *argv, struct config *config, enum config_action *ret_action,
+                      char *ret_error)
+{
+    struct options_given given = {{false}};
+    enum config_action action = CONFIG_RUN;
+
+    for (int i = 1; i < argc; i++) {
+        enum config_action asked = CONFIG_RUN;
+        int status = flag_take(argc, argv, &i, config, &given, &asked, ret_error);
+
+        if (status < 0)
+            return status;
+        if (asked == CONFIG_CHECK)
+            action = asked; /* of all that stands on the line, before and after */
+        else if (asked != CONFIG_RUN) {
+            *ret_action = asked;
+            return 0;
+        }
+    }
+    *ret_action = action;
+    return 0;
+}
+
+/* The file --------------------------------------------------------------------------------------------------------- */
+
+struct file {
+    const char *name;
+    unsigned line_number;
+    char line[CONFIG_LINE_BYTES_MAX + 1]; /* without blanks around it */
+    struct config *config;
+    struct options_given given;
+    char *ret_error;
+};
+
+static bool is_blank(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\r';
+}
+
+static int refuse_line(struct file *file, const char *expected)
+{
+    return config_error(file->ret_error, NAME_SHOWN ":%u: '%.64s' is not accepted; expected %s", file->name,
+                        file->line_number, file->line, expected);
+}
+
+static int refuse_key(struct file *file, const char *name)
+{
+    char keys[CONFIG_ERROR_BYTES] = "";
+    size_t length = 0;
+
+    for (size_t i = 0; i < options_count && length < sizeof(keys); i++)
+        if (option_is_key(&options[i]))
+            length += (size_t)snprintf(keys + length, sizeof(keys) - length, " %s", options[i].name);
+    return config_error(file->ret_error, NAME_SHOWN ":%u: %.64s: the key is not known; expected one of%s", file->name,
+                        file->line_number, name, keys);
+}
+
+static int take_key(struct file *file, const char *name, const char *value)
+{
+    const struct option *option = option_find(name, strlen(name));
+    const char *expected = "the key once";
+    int status = -EINVAL;
+
+    if (option == NULL || !option_is_key(option))
+        return refuse_key(file, name);
+    if (option_repeats(option) || !option_is_given(&file->given, option))
+        status = option_take(option, file->config, &file->given, value, &expected);
+    if (status == -EINVAL)
+        return config_error(file->ret_error, NAME_SHOWN ":%u: %s: '%.64s' is not accepted; expected %s", file->name,
+                            file->line_number, name, value, expected);
+    if (status < 0)
+        return config_error(file->ret_error, NAME_SHOWN ": out of memory", file->name);
+    return 0;
+}
+
+static int take_line(struct file *file)
+{
+    char name[sizeof(file->line)];
+    size_t length = strcspn(file->line, "=:");
+    const char *value = file->line + length;
+
+    if (file->line[0] == '\0' || file->line[0] == '#' || file->line[0] == ';')
+        return 0;
+    if (file->line[0] == '[')
+        return strcmp(file->line, "[ripd]") == 0 ? 0 : refuse_line(file, "[ripd], or keys before any section");
+    while (length > 0 && is_blank(file->line[length - 1]))
+        length--;
+    if (length == 0 || *value != '=')
+        return refuse_line(file, LINE_FORM);
+    snprintf(name, sizeof(name), "%.*s", (int)length, file->line);
+    return take_key(file, name, value + 1 + strspn(value + 1, " \t"));
+}
+
+/* The next line into file->line. 0 or -EINVAL. */
+static int read_line(struct file *file, const char *line, size_t length)
+{
+    file->line_number++;
+    while (length > 0 && is_blank(line[length - 1]))
+        length--;
+    while (length > 0 && is_blank(line[0])) {
+        line++;
+        length--;
+    }
+    if (length > CONFIG_LINE_BYTES_MAX)
+        return config_error(file->ret_error, NAME_SHOWN ":%u: the line has %zu bytes; expected at most %u", file->name,
+                            file->line_number, length, CONFIG_LINE_BYTES_MAX);
+    for (size_t i = 0; i < length; i++)
+        if (((unsigned char)line[i] < 0x20 && line[i] != '\t') || line[i] == 0x7f)
+            return config_error(file->ret_error, NAME_SHOWN ":%u: a control byte is in the line; expected text",
+                                file->name, file->line_number);
+    memcpy(file->line, line, length);
+    file->line[length] = '\0';
+    return 0;
+}
+
+int config_file_parse(const char *name, const char *bytes, size_t length, struct config *config, char *ret_error)
+{
+    struct file file = {.name = name, .config = config, .ret_error = ret_error};
+    size_t at = length >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* an editor's mark of UTF-8 */
+    int status = 0;
+
+    while (status == 0 && at < length) {
+        const char *end = memchr(bytes + at, '\n', length - at);
+        size_t line_bytes = end != NULL ? (size_t)(end - bytes) - at : length - at;
+
+        status = read_line(&file, bytes + at, line_bytes);
+        if (status == 0)
+            status = take_line(&file);
+        at += line_bytes + 1;
+    }
+    return status;
+}
+
+/* Reads it whole. A FIFO or a device is not waited for. */
+static int read_file(const char *path, char **ret_bytes, size_t *ret_length)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+    char *bytes = NULL;
+    size_t length = 0;
+    ssize_t count = 0;
+    int error = 0;
+
+    if (descriptor < 0)
+        return -errno;
+    if (fstat(descriptor, &status) < 0)
+        error = -errno;
+    else if (!S_ISREG(status.st_mode))
+        error = -EISDIR;
+    else if ((bytes = malloc(CONFIG_FILE_BYTES_MAX + 1)) == NULL)
+        error = -ENOMEM;
+    while (error == 0 && length <= CONFIG_FILE_BYTES_MAX &&
+           (count = read(descriptor, bytes + length, CONFIG_FILE_BYTES_MAX + 1 - length)) > 0)
+        length += (size_t)count;
+    if (count < 0)
+        error = -errno;
+    else if (length > CONFIG_FILE_BYTES_MAX)
+        error = -EFBIG;
+    close(descriptor);
+    if (error != 0) {
+        free(bytes);
+        return error;
+    }
+    *ret_bytes = bytes;
+    *ret_length = length;
+    return 0;
+}
+
+/* The file config->file into *config. */
+static int take_file(struct config *config, char *ret_error)
+{
+    size_t length = 0;
+    char *bytes = NULL;
+    int status = read_file(config->file, &bytes, &length);
+
+    if (status == -EFBIG)
+        return config_error(ret_error, NAME_SHOWN ": too large; expected at most %u bytes", config->file,
+                            CONFIG_FILE_BYTES_MAX);
+    if (status == -EISDIR)
+        return config_error(ret_error, NAME_SHOWN ": not a file; expected a regular file", config->file);
+    if (status < 0)
+        return config_error(ret_error, NAME_SHOWN ": %s; expected a file that can be read", config->file,
+                            strerror(-status));
+    status = config_file_parse(config->file, bytes, length, config, ret_error);
+    free(bytes);
+    return status;
+}
+
+/* All of it -------------------------------------------------------------------------------------------------------- */
 
 static int set_defaults(struct config *config, char *ret_error)
 {
@@ -40,7 +291,7 @@ static int load(int argc, char *const *argv, struct config *config, enum config_
     int status = set_defaults(config, ret_error);
 
     if (status == 0)
-        status = config_line_take(argc, argv, config, ret_action, ret_error);
+        status = take_words(argc, argv, config, ret_action, ret_error);
     if (status < 0 || *ret_action == CONFIG_SHOW_HELP || *ret_action == CONFIG_SHOW_VERSION || config->file == NULL)
         return status;
     for (size_t i = 0; i < options_count; i++)
@@ -48,9 +299,9 @@ static int load(int argc, char *const *argv, struct config *config, enum config_
             option_done(&options[i], config);
     status = set_defaults(config, ret_error);
     if (status == 0)
-        status = config_file_take(config, ret_error);
+        status = take_file(config, ret_error);
     if (status == 0)
-        status = config_line_take(argc, argv, config, ret_action, ret_error);
+        status = take_words(argc, argv, config, ret_action, ret_error);
     return status;
 }
 

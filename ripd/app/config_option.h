@@ -76,16 +76,10 @@ void option_default_text(const struct option *option, char ret_text[OPTION_DEFAU
 /* Fills ret_error in printable ASCII, one line whatever was given. Returns -EINVAL. */
 int config_error(char ret_error[CONFIG_ERROR_BYTES], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* config_line.c: the words of the command line into *config, which holds what lower sources left. 0 or -EINVAL. */
-int config_line_take(int argc, char *const *argv, struct config *config, enum config_action *ret_action,
-                     char *ret_error);
-
 #define CONFIG_FILE_BYTES_MAX 65536u
 #define CONFIG_LINE_BYTES_MAX 4093u /* without its end, and without blanks around it */
 
-/* config_file.c: the file config->file into *config. 0, or -EINVAL with ret_error filled. */
-int config_file_take(struct config *config, char *ret_error);
-/* The same for the bytes of a file of that name. */
+/* The bytes of a file of that name into *config. 0, or -EINVAL with ret_error filled. */
 int config_file_parse(const char *name, const char *bytes, size_t length, struct config *config, char *ret_error);
 
 #endif

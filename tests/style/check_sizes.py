@@ -18,8 +18,6 @@ SHARED_INSIDE = re.compile(r"_(inside|state|parts)\.h$")
 # Headers that are too wide and wait for their module to be joined. The list only shrinks: an entry whose header is
 # gone is a fault.
 KNOWN_WIDE = {
-    # app
-    "ripd/app/config_option.h",
     # cases
     "ripd/cases/snapshot.h",
     "ripd/cases/waits.h",
