@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.c - log lines for notices and stalls. The kinds of notices are one table.
+ * report.c - log lines and journal fields for notices and stalls. The kinds of notices are one table.
  */
 #include "app/report.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "app/log.h"
-#include "app/report_fields.h"
 
 static const struct notice_line {
     enum log_level level;
@@ -26,6 +25,7 @@ static const struct notice_line {
     [NOTICE_LIMIT] = {LOG_LEVEL_WARNING, "limit reached"},
 };
 
+#define MS 1000000u
 #define SECOND_NS UINT64_C(1000000000)
 #define LINE_NS (SECOND_NS / REPORT_PER_SECOND)
 
@@ -87,85 +87,142 @@ void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const st
     }
 }
 
-static const char *cause_or_null(enum id_cause cause)
+/* Fields of the journal -------------------------------------------------------------------------------------------- */
+
+static const char *const field_names[REPORT_FIELD_COUNT] = {
+#define X(name, meaning) #name,
+    REPORT_FIELD_TABLE(X)
+#undef X
+};
+
+/* Nothing where there are no bytes. */
+static void give_bytes(struct report_fields *fields, enum report_field field, const void *bytes, size_t length)
 {
-    return cause == CAUSE_NONE ? "null" : id_cause_name(cause);
+    if (length != 0)
+        fields->fields[fields->count++] = (struct log_field){field_names[field], bytes, length};
 }
 
-#define WHERE_BYTES (3 * LOG_QUOTED_BYTES + 96u)
-
-/* " module= offset= function= file= line=", each as far as it is known. */
-static void format_where(const struct event *event, char ret_text[WHERE_BYTES])
+static void give_text(struct report_fields *fields, enum report_field field, const char *text)
 {
-    char quoted[LOG_QUOTED_BYTES];
-    size_t length = 0;
-
-    ret_text[0] = '\0';
-    if (event->module == NULL)
-        return;
-    length = (size_t)snprintf(ret_text, WHERE_BYTES, " module=%s offset=0x%" PRIx64,
-                              log_quote(event->module, strlen(event->module), quoted), event->offset);
-    if (event->function != NULL)
-        length += (size_t)snprintf(ret_text + length, WHERE_BYTES - length, " function=%s",
-                                   log_quote(event->function, strlen(event->function), quoted));
-    if (event->file != NULL)
-        length += (size_t)snprintf(ret_text + length, WHERE_BYTES - length, " file=%s",
-                                   log_quote(event->file, strlen(event->file), quoted));
-    if (event->line != 0)
-        snprintf(ret_text + length, WHERE_BYTES - length, " line=%" PRIu32, event->line);
+    give_bytes(fields, field, text, text != NULL ? strlen(text) : 0);
 }
 
-#define WAIT_BYTES (2 * LOG_QUOTED_BYTES + 96u)
-
-/* " syscall= target= waits_for=", each as far as it is known. */
-static void format_wait(const struct event *event, char ret_text[WAIT_BYTES])
+__attribute__((format(printf, 3, 4))) static void give_number(struct report_fields *fields, enum report_field field,
+                                                              const char *format, ...)
 {
-    char quoted[LOG_QUOTED_BYTES];
-    size_t length = 0;
+    char *number = fields->numbers[field];
+    va_list arguments;
 
-    ret_text[0] = '\0';
-    if (event->syscall != NULL)
-        length = (size_t)snprintf(ret_text, WAIT_BYTES, " syscall=%s", event->syscall);
-    if (event->target != NULL)
-        length += (size_t)snprintf(ret_text + length, WAIT_BYTES - length, " target=%s",
-                                   log_quote(event->target, strlen(event->target), quoted));
-    if (event->root_bytes != 0)
-        snprintf(ret_text + length, WAIT_BYTES - length, " waits_for=%s",
-                 log_quote(event->root, event->root_bytes, quoted));
+    va_start(arguments, format);
+    vsnprintf(number, REPORT_NUMBER_BYTES, format, arguments);
+    va_end(arguments);
+    give_text(fields, field, number);
 }
 
-#define WHO_BYTES (2 * LOG_QUOTED_BYTES + 64u)
-
-/* " ring= id= tid= name=", or nothing where it is not known who it is. */
-static void format_who(const struct event *event, char ret_text[WHO_BYTES])
+void report_fields_fill(struct report_fields *ret_fields, const struct event *event)
 {
-    char ring[LOG_QUOTED_BYTES], name[LOG_QUOTED_BYTES], tid[16] = "null";
+    const bool begins = event->kind == EVENT_BEGIN;
 
-    ret_text[0] = '\0';
-    if (event->ring[0] == '\0')
-        return;
+    ret_fields->count = 0;
+    give_text(ret_fields, REPORT_FIELD_MESSAGE_ID, begins ? REPORT_BEGIN_MESSAGE_ID : REPORT_END_MESSAGE_ID);
+    give_text(ret_fields, REPORT_FIELD_RIPD_EVENT, event_kind_name(event->kind));
+    give_number(ret_fields, REPORT_FIELD_RIPD_EPISODE, "%" PRIu64, event->episode);
+    give_text(ret_fields, REPORT_FIELD_RIPD_RING, event->ring);
+    if (event->ring[0] != '\0')
+        give_number(ret_fields, REPORT_FIELD_RIPD_ID, "%" PRIu32, event->id);
     if (event->tid != 0)
-        snprintf(tid, sizeof(tid), "%" PRIu32, event->tid);
-    snprintf(ret_text, WHO_BYTES, " ring=%s id=%" PRIu32 " tid=%s name=%s",
-             log_quote(event->ring, strlen(event->ring), ring), event->id, tid,
-             log_quote(event->name, event->name_bytes, name));
+        give_number(ret_fields, REPORT_FIELD_RIPD_TID, "%" PRIu32, event->tid);
+    give_bytes(ret_fields, REPORT_FIELD_RIPD_NAME, event->name, event->name_bytes);
+    if (event->pid != 0)
+        give_number(ret_fields, REPORT_FIELD_RIPD_PID, "%" PRIu32, event->pid);
+    give_text(ret_fields, REPORT_FIELD_RIPD_COMM, event->comm);
+    if (event->cause != CAUSE_NONE)
+        give_text(ret_fields, REPORT_FIELD_RIPD_CAUSE, id_cause_name(event->cause));
+    give_number(ret_fields, begins ? REPORT_FIELD_RIPD_FROZEN_FOR_MS : REPORT_FIELD_RIPD_LASTED_MS, "%" PRIu64,
+                event->duration_ns / MS);
+    give_text(ret_fields, REPORT_FIELD_RIPD_MODULE, event->module);
+    if (event->module != NULL)
+        give_number(ret_fields, REPORT_FIELD_RIPD_OFFSET, "0x%" PRIx64, event->offset);
+    give_text(ret_fields, REPORT_FIELD_RIPD_FUNCTION, event->function);
+    give_text(ret_fields, REPORT_FIELD_RIPD_FILE, event->file);
+    if (event->line != 0)
+        give_number(ret_fields, REPORT_FIELD_RIPD_LINE, "%" PRIu32, event->line);
+    give_text(ret_fields, REPORT_FIELD_RIPD_SYSCALL, event->syscall);
+    give_text(ret_fields, REPORT_FIELD_RIPD_TARGET, event->target);
+    if (!begins)
+        give_text(ret_fields, REPORT_FIELD_RIPD_REASON, event_reason_name(event->reason));
+}
+
+/* Log lines -------------------------------------------------------------------------------------------------------- */
+
+struct line {
+    char text[8 * LOG_QUOTED_BYTES + 512];
+    size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
+{
+    va_list arguments;
+    int length;
+
+    va_start(arguments, format);
+    length = vsnprintf(line->text + line->length, sizeof(line->text) - line->length, format, arguments);
+    va_end(arguments);
+    line->length += (size_t)length < sizeof(line->text) - line->length ? (size_t)length : 0;
+}
+
+static void add_quoted(struct line *line, const char *key, const void *bytes, size_t length)
+{
+    char quoted[LOG_QUOTED_BYTES];
+
+    add(line, " %s=%s", key, log_quote(bytes, length, quoted));
+}
+
+static void add_known(struct line *line, const char *key, const char *text)
+{
+    if (text != NULL)
+        add_quoted(line, key, text, strlen(text));
+}
+
+static void add_begin(struct line *line, const struct event *event)
+{
+    add(line, " cause=%s frozen_for_ms=%" PRIu64, event->cause == CAUSE_NONE ? "null" : id_cause_name(event->cause),
+        event->duration_ns / MS);
+    if (event->module != NULL) {
+        add_known(line, "module", event->module);
+        add(line, " offset=0x%" PRIx64, event->offset);
+        add_known(line, "function", event->function);
+        add_known(line, "file", event->file);
+        if (event->line != 0)
+            add(line, " line=%" PRIu32, event->line);
+    }
+    if (event->syscall != NULL)
+        add(line, " syscall=%s", event->syscall);
+    add_known(line, "target", event->target);
+    if (event->root_bytes != 0)
+        add_quoted(line, "waits_for", event->root, event->root_bytes);
 }
 
 void report_event(const struct event *event)
 {
-    char who[WHO_BYTES], where[WHERE_BYTES], wait[WAIT_BYTES];
+    struct line line = {.length = 0};
     struct report_fields fields;
 
     report_fields_fill(&fields, event);
-    format_who(event, who);
-    format_where(event, where);
-    format_wait(event, wait);
+    add(&line, "stall %s episode=%" PRIu64, event_kind_name(event->kind), event->episode);
+    if (event->ring[0] != '\0') {
+        add_quoted(&line, "ring", event->ring, strlen(event->ring));
+        add(&line, " id=%" PRIu32, event->id);
+        if (event->tid != 0)
+            add(&line, " tid=%" PRIu32, event->tid);
+        else
+            add(&line, " tid=null");
+        add_quoted(&line, "name", event->name, event->name_bytes);
+    }
     if (event->kind == EVENT_BEGIN)
-        log_event(LOG_LEVEL_WARNING, fields.fields, fields.count,
-                  "stall begin episode=%" PRIu64 "%s cause=%s frozen_for_ms=%" PRIu64 "%s%s", event->episode, who,
-                  cause_or_null(event->cause), event->duration_ns / 1000000, where, wait);
+        add_begin(&line, event);
     else
-        log_event(LOG_LEVEL_WARNING, fields.fields, fields.count,
-                  "stall end episode=%" PRIu64 "%s reason=%s lasted_ms=%" PRIu64 " stalls=%" PRIu32, event->episode,
-                  who, event_reason_name(event->reason), event->duration_ns / 1000000, event->stall_count);
+        add(&line, " reason=%s lasted_ms=%" PRIu64 " stalls=%" PRIu32, event_reason_name(event->reason),
+            event->duration_ns / MS, event->stall_count);
+    log_event(LOG_LEVEL_WARNING, fields.fields, fields.count, "%s", line.text);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.h - what a scan came to, as log lines. */
+/* report.h - stalls and notices as log lines, and as fields of the journal. */
 #ifndef RIPD_APP_REPORT_H
 #define RIPD_APP_REPORT_H
 
 #include <stddef.h>
 
+#include "app/log.h"
 #include "cases/event.h"
 #include "ring/registry.h"
 
@@ -33,5 +34,52 @@ void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const st
                     size_t count);
 
 void report_event(const struct event *event);
+
+/* MESSAGE_ID of the two kinds. They never change: journalctl MESSAGE_ID=..., alerts and catalogues go by them. */
+#define REPORT_BEGIN_MESSAGE_ID "3145ab467b3b494d8c68514563889660"
+#define REPORT_END_MESSAGE_ID "0ce3f47721c94e4eba64dad08f7a9b85"
+
+/*
+ * What the journal gets of the begin and the end of a stall besides the line: field, meaning. A field is left out where
+ * its value is not known. Names (of rings, threads, programs, modules) are raw bytes, not the escaped text of the line.
+ */
+#define REPORT_FIELD_TABLE(X)                                                                                          \
+    X(MESSAGE_ID, "which kind of event this is, for ever")                                                             \
+    X(RIPD_EVENT, "begin or end")                                                                                      \
+    X(RIPD_EPISODE, "the same number for a begin and its end")                                                         \
+    X(RIPD_RING, "name of the ring")                                                                                   \
+    X(RIPD_ID, "id in the ring")                                                                                       \
+    X(RIPD_TID, "its thread; left out for an id on no thread")                                                         \
+    X(RIPD_NAME, "its name, any bytes")                                                                                \
+    X(RIPD_PID, "its process")                                                                                         \
+    X(RIPD_COMM, "the name of its process, any bytes")                                                                 \
+    X(RIPD_CAUSE, "why it does not move; left out when it was not examined")                                           \
+    X(RIPD_FROZEN_FOR_MS, "of a begin: for how long it had not moved")                                                 \
+    X(RIPD_LASTED_MS, "of an end: for how long it had not moved")                                                      \
+    X(RIPD_MODULE, "program or library of its last location, any bytes")                                               \
+    X(RIPD_OFFSET, "of its last location in that module, hexadecimal with 0x")                                         \
+    X(RIPD_FUNCTION, "the function that is there")                                                                     \
+    X(RIPD_FILE, "its source file, as the debugging information has it")                                               \
+    X(RIPD_LINE, "the line in that file")                                                                              \
+    X(RIPD_SYSCALL, "of a begin: the system call that its thread waited in")                                           \
+    X(RIPD_TARGET, "of a begin: what it waited for there, any bytes")                                                  \
+    X(RIPD_REASON, "of an end: how it ended")
+
+enum report_field {
+#define X(name, meaning) REPORT_FIELD_##name,
+    REPORT_FIELD_TABLE(X)
+#undef X
+        REPORT_FIELD_COUNT
+};
+
+#define REPORT_NUMBER_BYTES 24u
+struct report_fields {
+    struct log_field fields[REPORT_FIELD_COUNT];
+    size_t count;
+    char numbers[REPORT_FIELD_COUNT][REPORT_NUMBER_BYTES]; /* written out */
+};
+
+/* The fields point into the event and *ret_fields itself, which must stay where it is. */
+void report_fields_fill(struct report_fields *ret_fields, const struct event *event);
 
 #endif

@@ -16,7 +16,6 @@
 #include "app/config_option.h"
 #include "app/hook.h"
 #include "app/report.h"
-#include "app/report_fields.h"
 #include "cases/cause.h"
 #include "cases/event_kind.h"
 #include "cases/event_log.h"
@@ -149,7 +148,7 @@ static void put_stop_causes(void)
     }
 #define OF_FIELD(name, meaning) put_item(name, meaning);
 #define OF_TEXT(name, text, meaning) put_item(text, meaning);
-#define OF_NAME(name, getter, meaning) put_item(#name, meaning);
+#define OF_NAME(name, meaning) put_item(#name, meaning);
 #define OF_NUMBER(number, unit, meaning)                                                                               \
     {                                                                                                                  \
         char item[64];                                                                                                 \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_report_fields.c - what the journal is told, through a journal of our own and a standard error that is connected
- * with it: ripd/app/report_fields.c, report.c, log.c.
+ * test_report_fields.c - fields of the journal, through a journal of our own and a standard error that is connected
+ * with it: ripd/app/report.c, log.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,6 @@
 
 #include "app/log.h"
 #include "app/report.h"
-#include "app/report_fields.h"
 #include "unit/journal_test.h"
 
 #define MS UINT64_C(1000000)
