@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config.h - what ripd was told, by its command line and its file. The flags are one table in config_table.c, from
+ * config.h - the settings of ripd, from its command line and its file. The flags are one table in config_table.c, from
  * which the keys of the file, --help and the manual page are made too.
  *
  * What the command line says outranks the file, and the file outranks the defaults. A list is not added to from one of

@@ -22,7 +22,7 @@
 #include "util/time_limit.h"
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define UNSEEN_NS UINT64_C(100000000) /* between looks at a command whose end no descriptor tells */
+#define UNSEEN_NS UINT64_C(100000000) /* between looks at a command that has no pidfd */
 #define DETAIL_BYTES 128u
 
 /* Lines about commands: what happened; behind it stand the details of the last time, and how often. */
@@ -92,7 +92,7 @@ int hook_new(struct hook **ret_hook, const struct hook_options *options)
         free(hook);
         return error;
     }
-    signal(SIGCHLD, SIG_DFL); /* whoever started us may have ignored it: children would be reaped unseen */
+    signal(SIGCHLD, SIG_DFL); /* our parent may have ignored it: children would be reaped unseen */
     *ret_hook = hook;
     return 0;
 }

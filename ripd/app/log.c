@@ -3,7 +3,7 @@
  * log.c - the only place that writes to standard error, and to the journal.
  *
  * A reader who does not read must not stop the daemon: the scanner would wait in write(2), and nobody would be watched,
- * nor SIGTERM be heard. A line that cannot be taken at once is dropped and counted; the next one tells.
+ * nor SIGTERM be heard. A line that cannot be written at once is dropped and counted; the next one says how many.
  */
 #include "app/log.h"
 
@@ -27,7 +27,7 @@
 static const char *const level_names[LOG_LEVEL_COUNT] = {"error", "warning", "info", "debug"};
 static const char priorities[LOG_LEVEL_COUNT] = {'3', '4', '6', '7'}; /* of syslog(3) */
 static struct journal journal = {.descriptor = -1};                   /* changes only before there are threads */
-static atomic_uint_fast64_t lost_count;                               /* nobody took them, and it has not been told */
+static atomic_uint_fast64_t lost_count;                               /* not written, and not reported yet */
 static atomic_uint_fast64_t missed_count;                             /* for whatever reason, since the start */
 static atomic_int level_shown = LOG_LEVEL_INFO;
 
@@ -115,7 +115,7 @@ static void write_line(enum log_level level, const char *text, size_t length)
     at += length;
     lines[at++] = '\n';
     if (write(STDERR_FILENO, lines, at) < 0)
-        return; /* nobody is left to tell */
+        return; /* nobody can read it */
 }
 
 static int send_entry(enum log_level level, const struct log_field *fields, size_t count, const char *text,

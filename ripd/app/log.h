@@ -43,7 +43,7 @@ struct log_field {
 void log_event(enum log_level level, const struct log_field *fields, size_t count, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* count lines were not even tried: somebody's budget of lines was spent. */
+/* count lines were left out because a budget of lines was spent. */
 void log_leave_out(uint64_t count);
 /* Lines since the start that were left out or that nobody took. From any thread, as log_line(). */
 uint64_t log_missed_count(void);

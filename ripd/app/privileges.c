@@ -66,12 +66,12 @@ int privileges_open(struct privileges *ret_privileges, int diag)
 void privileges_tell(const struct privileges *privileges)
 {
     if (privileges->remote == NULL && privileges->of_all_users)
-        log_line(LOG_LEVEL_INFO, "evidence is what anyone is told");
+        log_line(LOG_LEVEL_INFO, "evidence is what any user may read");
     else
         log_line(LOG_LEVEL_INFO, "evidence is read of the processes of %s",
                  privileges->of_all_users ? "all users" : "this user alone");
     if (privileges->diag < 0)
-        log_line(LOG_LEVEL_INFO, "peers of unix sockets are not told, there is no socket to ask the kernel over: %s",
+        log_line(LOG_LEVEL_INFO, "peers of unix sockets are not known, there is no netlink socket: %s",
                  strerror(privileges->diag_error));
 }
 
@@ -86,7 +86,7 @@ void privileges_close(struct privileges *privileges)
     privileges->diag = -1;
 }
 
-static void tell_denied(const struct item *item, const struct kernel_facts *kernel)
+static void log_denied(const struct item *item, const struct kernel_facts *kernel)
 {
     char ring[LOG_QUOTED_BYTES], comm[LOG_QUOTED_BYTES], fields[64] = "";
     size_t length = 0;
@@ -95,7 +95,8 @@ static void tell_denied(const struct item *item, const struct kernel_facts *kern
         if ((kernel->denied >> bit & 1) != 0 && length < sizeof(fields))
             length += (size_t)snprintf(fields + length, sizeof(fields) - length, "%s%s", length != 0 ? "," : "",
                                        kernel_denied_name((enum kernel_denied)bit));
-    log_line(LOG_LEVEL_INFO, "not told what threads of a process wait for: ring=%s pid=%" PRIu32 " comm=%s null=%s",
+    log_line(LOG_LEVEL_INFO,
+             "what threads of a process wait for may not be read: ring=%s pid=%" PRIu32 " comm=%s null=%s",
              log_quote(item->ring_name, strlen(item->ring_name), ring), item->process->pid,
              log_quote(item->process->comm, strlen(item->process->comm), comm), fields);
 }
@@ -110,11 +111,11 @@ void privileges_tell_denied(struct privileges *privileges, const struct snapshot
             continue;
         stall->item->process->denial_told = true;
         if (report_budget_lines(&privileges->budget, now_mono_ns) == 0) {
-            report_left_out(&privileges->budget, now_mono_ns, "processes that are not told of", 1);
+            report_left_out(&privileges->budget, now_mono_ns, "processes", 1);
             continue;
         }
         report_budget_spend(&privileges->budget, 1);
-        tell_denied(stall->item, stall->kernel);
+        log_denied(stall->item, stall->kernel);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privileges.h - ripd-probe, which may know more of processes than anyone is told, and ripd, which gives that up.
+ * privileges.h - ripd-probe, which may read more of processes than any user may, and ripd, which gives that up.
  *
  * Guarantees
  *   A. Where ripd is not root, it holds no capability once privileges_open() has returned; if it had any, it can get
@@ -37,13 +37,13 @@ struct privileges {
 int privileges_open(struct privileges *ret_privileges, int diag);
 void privileges_close(struct privileges *privileges);
 
-/* Tells the log whose processes are looked at, and what they wait for is not told of any. */
+/* Logs whose processes are examined. */
 void privileges_tell(const struct privileges *privileges);
 
-/* Tells the log of processes of whose stalls something is null because we may not know it: once of each. */
+/* Logs processes of whose stalls something is null because ripd may not read it: each once. */
 void privileges_tell_denied(struct privileges *privileges, const struct snapshot *snapshot, uint64_t now_mono_ns);
 
-/* Tells the log and the counters what has become of workers since the last time. */
+/* Logs and counts the ends of workers since the last call. */
 void privileges_report(struct privileges *privileges, struct health *health);
 
 #endif

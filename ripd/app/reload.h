@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reload.h - the configuration read anew while the daemon runs: what may change changes, what may not is told.
+ * reload.h - the configuration read anew while the daemon runs: what may change changes, what may not is reported.
  */
 #ifndef RIPD_APP_RELOAD_H
 #define RIPD_APP_RELOAD_H
@@ -22,7 +22,7 @@ struct reload {
  */
 int reload_config(struct config *config, struct reload *ret_reload);
 
-/* Says in the log what came of it. */
+/* Logs the result. */
 void reload_report(const struct config *config, int status, const struct reload *reload);
 
 #endif

@@ -10,8 +10,8 @@
 #include "ring/registry.h"
 
 /*
- * How many lines may still be written: a burst, and a steady trickle after it. Names and files are anybody's: whoever
- * makes and removes rings all day must not fill the disk with lines about them. One budget for notices, one for stalls.
+ * How many lines may still be written: a burst, and a steady trickle after it. A user who makes and removes rings all
+ * day must not fill the disk with lines about them. One budget for notices, one for stalls.
  */
 #define REPORT_BURST 1000u                      /* lines */
 #define REPORT_PER_SECOND 20u                   /* lines, in the long run */

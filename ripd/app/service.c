@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service.c - sends what is to be told. What could not be sent counts as not told.
+ * service.c - sends messages to the service manager. What could not be sent is sent again.
  */
 #include "app/service.h"
 
@@ -64,11 +64,11 @@ int service_open(struct service *service)
     error = notify_open(&service->notify);
     if (error == -EAFNOSUPPORT)
         log_line(LOG_LEVEL_WARNING, "NOTIFY_SOCKET is neither a path nor an abstract name: "
-                                    "the service manager is told nothing");
+                                    "nothing is sent to the service manager");
     else if (error == -EINVAL)
         log_line(LOG_LEVEL_WARNING, "WATCHDOG_USEC is not a number of microseconds: there is no watchdog");
     else if (error != 0)
-        log_line(LOG_LEVEL_WARNING, "NOTIFY_SOCKET: %s: the service manager is told nothing", strerror(-error));
+        log_line(LOG_LEVEL_WARNING, "NOTIFY_SOCKET: %s: nothing is sent to the service manager", strerror(-error));
     supervision_init(&service->supervision, service->notify.watchdog_ns);
     return 0;
 }
@@ -96,21 +96,21 @@ void service_report_sockets(const struct service *service, const struct http *ht
     }
 }
 
-static void complain(struct service *service, int error)
+static void log_failure(struct service *service, int error)
 {
     if (!service->complained)
-        log_line(LOG_LEVEL_WARNING, "the service manager cannot be told anything: %s", strerror(-error));
+        log_line(LOG_LEVEL_WARNING, "cannot send to the service manager: %s", strerror(-error));
     service->complained = true;
 }
 
 /* next: what the supervision will be when text has been sent. */
-static void tell(struct service *service, const struct supervision *next, const char *text, size_t length)
+static void send_text(struct service *service, const struct supervision *next, const char *text, size_t length)
 {
     uint64_t watchdog_ns = service->supervision.watchdog_ns;
     int error = length != 0 ? notify_send(&service->notify, text, length) : 0;
 
     if (error != 0) {
-        complain(service, error);
+        log_failure(service, error);
         return;
     }
     service->complained = service->complained && length == 0;
@@ -134,7 +134,7 @@ void service_scanned(struct service *service, const struct snapshot *snapshot)
     struct supervision next = service->supervision;
     char text[SUPERVISION_TEXT_BYTES];
 
-    tell(service, &next, text, supervision_scanned(&next, clock_mono_ns(), &scan, text));
+    send_text(service, &next, text, supervision_scanned(&next, clock_mono_ns(), &scan, text));
 }
 
 void service_reloading(struct service *service)
@@ -142,7 +142,7 @@ void service_reloading(struct service *service)
     struct supervision next = service->supervision;
     char text[SUPERVISION_TEXT_BYTES];
 
-    tell(service, &next, text, supervision_reloading(&next, clock_mono_ns(), text));
+    send_text(service, &next, text, supervision_reloading(&next, clock_mono_ns(), text));
 }
 
 void service_reloaded(struct service *service, uint64_t interval_ns)
@@ -150,7 +150,7 @@ void service_reloaded(struct service *service, uint64_t interval_ns)
     struct supervision next = service->supervision;
     char text[SUPERVISION_TEXT_BYTES];
 
-    tell(service, &next, text, supervision_reloaded(&next, interval_ns, text));
+    send_text(service, &next, text, supervision_reloaded(&next, interval_ns, text));
 }
 
 void service_stopping(struct service *service)
@@ -158,5 +158,5 @@ void service_stopping(struct service *service)
     struct supervision next = service->supervision;
     char text[SUPERVISION_TEXT_BYTES];
 
-    tell(service, &next, text, supervision_stopping(text));
+    send_text(service, &next, text, supervision_stopping(text));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service.h - ripd as somebody's service: takes the sockets that the manager passes, and tells it what
- * app/supervision.h decides. All on the scanner's thread. Where there is no manager, nothing happens.
+ * service.h - ripd as a service: takes the sockets that the manager passes, and sends it what app/supervision.h
+ * decides. All on the scanner's thread. Where there is no manager, nothing happens.
  */
 #ifndef RIPD_APP_SERVICE_H
 #define RIPD_APP_SERVICE_H
@@ -25,7 +25,7 @@ struct service {
     const struct activation_entry *diag; /* to ask about unix sockets over (os/unix_diag.h); NULL: none was passed */
     struct supervision supervision;
     uint64_t descriptors_before; /* soft limit before it was raised to the hard one; 0 = it was not */
-    bool complained;             /* the log has been told that the manager cannot be reached */
+    bool complained;             /* it is logged that the manager cannot be reached */
 };
 
 /*

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * supervision.h - what the service manager is told, and when: lines of the protocol of sd_notify(3). Pure.
+ * supervision.h - what is sent to the service manager, and when: lines of the protocol of sd_notify(3). Pure.
  *
  * Guarantees
- *   A. READY=1 is told with the first completed scan and after a reload, never before.
- *   B. WATCHDOG=1 is told with a completed scan alone, if the manager asked for it: a scanner that hangs is silent.
+ *   A. READY=1 is sent with the first completed scan and after a reload, never before.
+ *   B. WATCHDOG=1 is sent with a completed scan alone, if the manager asked for it: a scanner that hangs is silent.
  *      Scans that come close together leave it out, as long as an eighth of the watchdog's time has not passed.
  *   C. The watchdog is as it was configured, or three intervals where those are longer: twice the longest time that
- *      may lie between two scans of which the second is not late. The manager is told when that changes.
- *   D. STATUS= is told when the number of stalls has changed, but not twice within a second; what else it says is told
+ *      may lie between two scans of which the second is not late. The manager gets it when that changes.
+ *   D. STATUS= is sent when the number of stalls has changed, but not twice within a second; what else it says is sent
  *      every ten seconds, if it has changed.
  *
  * Each function changes *supervision to what it is once the manager has the text. If it could not be sent, go back to
- * the value from before: the next scan tells what is owed.
+ * the value from before: the next scan sends what is due.
  */
 #ifndef RIPD_APP_SUPERVISION_H
 #define RIPD_APP_SUPERVISION_H
@@ -26,11 +26,11 @@
 
 struct supervision {
     uint64_t configured_watchdog_ns; /* 0 = the manager does not watch */
-    uint64_t watchdog_ns;            /* what it watches with, as far as it has been told */
+    uint64_t watchdog_ns;            /* what it watches with, as far as it was sent */
     uint64_t pinged_mono_ns;
     uint64_t status_mono_ns;
     uint64_t status_stall_count;
-    char status[SUPERVISION_STATUS_BYTES]; /* as told */
+    char status[SUPERVISION_STATUS_BYTES]; /* as sent */
     bool ready;
 };
 
@@ -45,7 +45,7 @@ struct supervision_scan {
 
 void supervision_init(struct supervision *supervision, uint64_t watchdog_ns);
 
-/* Texts are lines, terminated; the functions return their length. 0: there is nothing to tell. */
+/* Texts are lines, terminated; the functions return their length. 0: there is nothing to send. */
 size_t supervision_scanned(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan,
                            char ret_text[SUPERVISION_TEXT_BYTES]);
 /* A reload begins, and has ended; scans are interval_ns apart from then on. */

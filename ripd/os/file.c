@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.c - opening, identifying and listing files that may be anybody's. Touches the file system through descriptors of
+ * file.c - opening, identifying and listing files of any user. Touches the file system through descriptors of
  * directories; decides nothing.
  *
  * Guarantees

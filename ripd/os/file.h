@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.h - directories and files that may be anybody's. Every function returns 0 (or a descriptor) or -errno.
+ * file.h - directories and files of any user. Every function returns 0 (or a descriptor) or -errno.
  */
 #ifndef RIPD_OS_FILE_H
 #define RIPD_OS_FILE_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What tells one file, and one state of it, from another. */
+/* What differs between files, and between states of one file. */
 struct file_identity {
     uint64_t device;
     uint64_t inode;

@@ -28,7 +28,7 @@ struct journal_entry {
     char bytes[JOURNAL_ENTRY_BYTES];
 };
 
-/* Whether the descriptor is the stream to the journal that $JOURNAL_STREAM tells of. */
+/* Whether the descriptor is the stream to the journal that $JOURNAL_STREAM names. */
 bool journal_is_stream(int descriptor);
 
 /* 0, or -ENAMETOOLONG or what the system says; *ret_journal is made then too, and closed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * notify.c - datagrams to the service manager. Touches that socket and the variables that tell of it.
+ * notify.c - datagrams to the service manager. Touches that socket and the variables that name it.
  *
  * The socket is not connected: a manager that makes its socket anew under the same name is heard from again. It knows
  * the sender by the credentials that the kernel adds.
@@ -62,7 +62,7 @@ int notify_open(struct notify *ret_notify)
         notify.descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         result = notify.descriptor < 0 ? -errno : watchdog;
     } else {
-        notify.watchdog_ns = 0; /* nobody is there to be told */
+        notify.watchdog_ns = 0; /* there is no manager */
     }
     *ret_notify = notify;
     return result == -ENOENT ? 0 : result;

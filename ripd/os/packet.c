@@ -103,6 +103,6 @@ bool packet_await(int socket, uint64_t deadline_mono_ns)
         if (ready >= 0)
             return ready != 0;
         if (errno != EINTR)
-            return true; /* the next call will tell why */
+            return true; /* the next call returns why */
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * proc_maps.h - what a process has mapped where, as /proc/PID/maps says. Takes the descriptor of /proc/PID: once that
- * process has ended it leads nowhere, whoever has its pid then.
+ * process has ended it leads nowhere, though another process may have its pid.
  */
 #ifndef RIPD_OS_PROC_MAPS_H
 #define RIPD_OS_PROC_MAPS_H
@@ -22,7 +22,7 @@ struct proc_mapping {
 
 /*
  * The mapping of a file that holds an address; its path is NULL. path: what that of the file has to fit, NULL = it may
- * be any. 0; -ENOENT: no file is mapped there; -ESTALE: its path does not fit; another -errno: it is not told.
+ * be any. 0; -ENOENT: no file is mapped there; -ESTALE: its path does not fit; another -errno: it may not be read.
  */
 int proc_maps_find(int process, uint64_t address, const char *path, struct proc_mapping *ret_mapping);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * proc_net.h - sockets of a network namespace, from PID/net/{tcp,tcp6,udp,udp6,unix}: those of the process's own
- * namespace. Anyone is told.
+ * namespace. Any user may read them.
  */
 #ifndef RIPD_OS_PROC_NET_H
 #define RIPD_OS_PROC_NET_H
@@ -57,7 +57,7 @@ void proc_socket_table_close(struct proc_socket_table *table); /* NULL is allowe
 int proc_socket_table_visit(struct proc_socket_table *table,
                             int (*visit)(void *context, const struct proc_socket *socket), void *context);
 
-/* A number that is the same for processes of one network namespace. -EACCES: we are not told. */
+/* A number that is the same for processes of one network namespace. -EACCES: we may not read it. */
 int proc_network_namespace(int proc, uint32_t pid, uint64_t *ret_inode);
 
 /* One line of such a file, terminated. -EINVAL: not a socket's. Pure, fuzzed. */

@@ -197,7 +197,7 @@ static int ask(int descriptor, struct query *query)
 
     query->header.nlmsg_len = sizeof(*query);
     query->header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-    query->header.nlmsg_seq = (uint32_t)clock_mono_ns(); /* another one than that of whoever asked before */
+    query->header.nlmsg_seq = (uint32_t)clock_mono_ns(); /* another one than that of the query before */
     query->request.sdiag_family = AF_UNIX;
     query->request.udiag_cookie[0] = query->request.udiag_cookie[1] = UINT32_MAX; /* any */
     do

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unix_diag.h - what the kernel tells of one unix socket, and of its peer: sock_diag(7), over a netlink socket. Anyone
- * is told, of the sockets of the network namespace that the netlink socket was made in.
+ * unix_diag.h - what the kernel says of one unix socket, and of its peer: sock_diag(7), over a netlink socket. Any user
+ * may query the sockets of the network namespace that the netlink socket was made in.
  *
  * Guarantees
  *   A. Nothing waits: the kernel has answered when the query has been sent, and an answer that is not there then is
  *      not waited for.
- *   B. An answer is believed only if the kernel sent it, to this query; what is left of others is thrown away. So
+ *   B. An answer is believed only if the kernel sent it, to this query; what others left is thrown away. So
  *      one netlink socket can be used by one process after another, but by one at a time.
  */
 #ifndef RIPD_OS_UNIX_DIAG_H
@@ -29,7 +29,7 @@ struct unix_diag {
     uint8_t state;                   /* 1 = established, also of a datagram socket that another one is connected to */
     bool has_peer;                   /* it is connected */
     uint32_t peer_inode;             /* 0: the peer has none, as nobody has accepted it yet, or has it open any more */
-    bool has_shutdown;               /* the kernel tells the next */
+    bool has_shutdown;               /* shutdown is known */
     uint8_t shutdown;                /* bits */
     bool queues;                     /* the socket that was asked for is among those that wait to be accepted here */
     char name[UNIX_DIAG_NAME_BYTES]; /* terminated; "@..." in the abstract namespace, '@' for zero bytes; "" = none */
@@ -41,7 +41,7 @@ int unix_diag_open(void);
 /* Whether a descriptor is a netlink socket to ask such things with. */
 bool unix_diag_is(int descriptor);
 
-/* One socket. 0; -ENOENT: there is none of that inode in that namespace; another -errno: not told. */
+/* One socket. 0; -ENOENT: there is none of that inode in that namespace; another -errno. */
 int unix_diag_ask(int descriptor, uint32_t inode, struct unix_diag *ret_socket);
 
 /* The socket that listens, and has the one of that inode wait to be accepted. -ENOENT: none that was found. */

@@ -5,7 +5,7 @@
  *   events.jsonl      lines are added at its end
  *   events.1.jsonl    the file before it
  *   events.new        the next one, while it is made
- *   ripd.lock         locked by whoever has the directory
+ *   ripd.lock         locked by the ripd that has the directory
  *
  * Guarantees
  *   A. A line is written by one write(2). What came of one that did not fit is cut off again; where even that fails,

@@ -9,7 +9,7 @@
  * The lock is held for moments only, never while a file is touched: the scanner waits for no disk.
  *
  * A gap between what is written and what comes next, because the queue was full for a while, or because a sync failed
- * (the kernel tells of that once, and may have dropped the pages), is bridged by a new file: its head tells the last
+ * (the kernel reports that once, and may have dropped the pages), is bridged by a new file: its head has the last
  * numbers and carries what was open at that point, which is all that has to survive.
  */
 #include "record/event_history.h"
@@ -47,7 +47,7 @@ struct event_history {
     int descriptor;
     pthread_t thread;
     bool started;
-    bool headless;         /* the present file does not tell the epoch: a new one is due; of the thread */
+    bool headless;         /* the present file has no epoch: a new one is due; of the thread */
     uint64_t turn_mono_ns; /* a file that is full is not followed by the next before this; of the thread */
 
     pthread_mutex_t mutex; /* of all that follows */
@@ -467,7 +467,7 @@ int event_history_descriptor(const struct event_history *history)
     return history->descriptor;
 }
 
-/* Tells the thread to end, and waits for that, however the time of day is set meanwhile. False: it has not in time. */
+/* Asks the thread to end, and waits for that on the monotonic clock. False: it has not ended in time. */
 static bool has_stopped(struct event_history *history)
 {
     const struct timespec until = instant(clock_mono_ns() + EVENT_HISTORY_CLOSE_NS);

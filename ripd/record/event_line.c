@@ -334,7 +334,7 @@ static int parse_subject(json_t *object, struct event_subject *ret_subject)
 
 /* Lines ------------------------------------------------------------------------------------------------------------ */
 
-/* What is left of a line while it is taken apart. */
+/* The rest of a line that is being parsed. */
 struct rest {
     const char *text;
     size_t length;

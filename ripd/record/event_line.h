@@ -14,8 +14,7 @@
  * Guarantees
  *   A. Nothing is read but what lies within length; whatever it holds, the result is a line as above or -EBADMSG.
  *   B. A line that was formatted is parsed into the same values, times and durations to the millisecond.
- *   C. Only fields that lists filter by, that the log shows, and that an end has of its begin are parsed. The others
- * are
+ *   C. Only fields that lists filter by, that the log shows, and that an end has of its begin are parsed. The rest is
  *      in the text, and nowhere else.
  */
 #ifndef RIPD_RECORD_EVENT_LINE_H

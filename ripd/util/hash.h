@@ -2,9 +2,9 @@
 /*
  * hash.h - a keyed hash, for tables whose keys others choose. Pure.
  *
- * Rings say what goes into our tables: offsets, paths, build ids, slots, numbers of threads. Whoever can tell where a
- * key goes can send all of his to one place, and each look then takes a walk through all of them. So where a key goes
- * depends on a number that nobody else has; whoever makes a table is given it.
+ * Rings choose the keys of our tables: offsets, paths, build ids, slots, numbers of threads. A user who can compute
+ * where a key goes can send all of his to one place, and each search then walks through all of them. So the place of a
+ * key depends on a secret number, which the owner of a table is given.
  *
  * It is SipHash-1-3: J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012, with one
  * round for each word and three at the end, as Rust, Python and Ruby have it in their tables. Nobody sees its values.

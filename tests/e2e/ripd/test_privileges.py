@@ -446,7 +446,7 @@ def without_capabilities(world):
     assert "syscall" in main["kernel"]["denied"], main
     world.wait_for(lambda: [s for s in world.stalls() if s["tid"] == process.pid][0]["kernel"]["window_ms"] is not None)
     assert world.log_text().count("of this user alone") == 1
-    told = f"not told what threads of a process wait for: ring=\"{main['ring']}\" pid={process.pid} "
+    told = f"what threads of a process wait for may not be read: ring=\"{main['ring']}\" pid={process.pid} "
     assert world.log_text().count(told) == 1, world.log_text()  # of both its threads
 
 

@@ -127,7 +127,7 @@ def without_ripd_probe(world):
     assert "cannot start ripd-probe" in world.log_text()
     process, path = blocked(world, 1)
     if not w.lacking("sys_ptrace", "dac_read_search"):
-        assert "evidence is what anyone is told" in world.log_text()
+        assert "evidence is what any user may read" in world.log_text()
         assert_what_anyone_is_told(world, process)
     else:
         assert "evidence is read of the processes of this user alone" in world.log_text()

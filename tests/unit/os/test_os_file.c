@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_os_file.c - files that may be anybody's: ripd/os/file.c. */
+/* test_os_file.c - files of any user: ripd/os/file.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -70,7 +70,7 @@ static void test_only_regular_files_are_opened(void **state)
     close(descriptor);
 }
 
-static void test_identity_tells_states_apart(void **state)
+static void test_identity_of_states(void **state)
 {
     struct fixture *fixture = *state;
     struct file_identity first, second;
@@ -230,7 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_only_regular_files_are_opened, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_identity_tells_states_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_identity_of_states, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_links_are_not_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_read_is_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_listing, set_up, tear_down),

@@ -80,7 +80,7 @@ static void test_nothing_unasked_for_stays_open(void **state)
     close(ends[1]);
 }
 
-static void test_full_queue_is_told(void **state)
+static void test_full_queue(void **state)
 {
     static const char text[4096];
     int ends[2], result = 0;
@@ -99,7 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_message_and_descriptor_cross),
         cmocka_unit_test(test_nothing_unasked_for_stays_open),
-        cmocka_unit_test(test_full_queue_is_told),
+        cmocka_unit_test(test_full_queue),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

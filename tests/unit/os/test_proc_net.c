@@ -199,7 +199,7 @@ static void test_a_name_with_a_row_in_it(void **state)
     sockets_free(sockets);
 }
 
-/* What has an address has no name, whatever one says, and whoever asks first. */
+/* What has an address has no name, in whatever order the tables are read. */
 static void test_a_name_with_a_row_of_another_kind_in_it(void **state)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};

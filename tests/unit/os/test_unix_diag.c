@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_unix_diag.c - what the kernel tells of unix sockets: ripd/os/unix_diag.c, unix_diag_parse.c. */
+/* test_unix_diag.c - what the kernel says of unix sockets: ripd/os/unix_diag.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/netlink.h>
@@ -78,7 +78,7 @@ static struct packet message_of_everything(void)
     return packet;
 }
 
-static void test_everything_that_is_told(void **state)
+static void test_every_field(void **state)
 {
     const struct packet packet = message_of_everything();
     struct unix_diag_message message;
@@ -102,7 +102,7 @@ static void test_everything_that_is_told(void **state)
     assert_false(message.socket.queues);
 }
 
-static void test_what_is_not_told(void **state)
+static void test_missing_fields(void **state)
 {
     const struct packet packet = message_of_socket();
     struct unix_diag_message message;
@@ -441,14 +441,14 @@ int main(void)
 {
     static int diag;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_everything_that_is_told),
-        cmocka_unit_test(test_what_is_not_told),
+        cmocka_unit_test(test_every_field),
+        cmocka_unit_test(test_missing_fields),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_other_messages),
         cmocka_unit_test(test_lengths_that_lie),
         cmocka_unit_test(test_no_byte_beyond_the_end),
     };
-    const struct CMUnitTest asking[] = {
+    const struct CMUnitTest queries[] = {
         cmocka_unit_test_prestate(test_a_pair, &diag),
         cmocka_unit_test_prestate(test_a_server, &diag),
         cmocka_unit_test_prestate(test_sockets_that_are_not_there, &diag),
@@ -462,10 +462,10 @@ int main(void)
     diag = unix_diag_open();
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ||
         unix_diag_ask(diag, inode_of(ends[0]), &socket) != 0) {
-        printf("the kernel tells nothing of unix sockets here\n");
+        printf("the kernel says nothing of unix sockets here\n");
         return failures;
     }
-    failures += cmocka_run_group_tests(asking, NULL, NULL);
+    failures += cmocka_run_group_tests(queries, NULL, NULL);
     close(diag);
     return failures;
 }
