@@ -25,7 +25,8 @@
 #define LINE_FORM "KEY = VALUE, [ripd], or a comment that begins with # or ;"
 #define NAME_SHOWN "%.200s" /* of a file */
 
-int config_error(char ret_error[CONFIG_ERROR_BYTES], const char *format, ...)
+/* Fills ret_error in printable ASCII, one line whatever was given. Returns -EINVAL. */
+__attribute__((format(printf, 2, 3))) static int fail(char ret_error[CONFIG_ERROR_BYTES], const char *format, ...)
 {
     va_list arguments;
 
@@ -46,14 +47,14 @@ static int value_take(const struct option *option, struct config *config, struct
     const char *expected = NULL;
 
     if (value == NULL)
-        return config_error(ret_error, "--%s: needs a value (%s)", option->name, option->value_name);
+        return fail(ret_error, "--%s: needs a value (%s)", option->name, option->value_name);
     switch (option_take(option, config, given, value, &expected)) {
     case 0:
         return 0;
     case -ENOMEM:
-        return config_error(ret_error, "--%s: out of memory", option->name);
+        return fail(ret_error, "--%s: out of memory", option->name);
     default:
-        return config_error(ret_error, "--%s: '%.64s' is not accepted; expected %s", option->name, value, expected);
+        return fail(ret_error, "--%s: '%.64s' is not accepted; expected %s", option->name, value, expected);
     }
 }
 
@@ -68,15 +69,15 @@ static int flag_take(int argc, char *const *argv, int *index, struct config *con
     size_t length;
 
     if (strncmp(word, "--", 2) != 0)
-        return config_error(ret_error, "unexpected argument '%.64s'; see ripd --help", word);
+        return fail(ret_error, "unexpected argument '%.64s'; see ripd --help", word);
     equals = strchr(name, '=');
     length = equals != NULL ? (size_t)(equals - name) : strlen(name);
     option = option_find(name, length);
     if (option == NULL)
-        return config_error(ret_error, "unknown flag '--%.*s'; see ripd --help", length > 64 ? 64 : (int)length, name);
+        return fail(ret_error, "unknown flag '--%.*s'; see ripd --help", length > 64 ? 64 : (int)length, name);
     if (option->kind == OPTION_ACTION) {
         if (equals != NULL)
-            return config_error(ret_error, "--%s: takes no value", option->name);
+            return fail(ret_error, "--%s: takes no value", option->name);
         *ret_action = option->action;
         return 0;
     }
@@ -128,8 +129,8 @@ static bool is_blank(char byte)
 
 static int refuse_line(struct file *file, const char *expected)
 {
-    return config_error(file->ret_error, NAME_SHOWN ":%u: '%.64s' is not accepted; expected %s", file->name,
-                        file->line_number, file->line, expected);
+    return fail(file->ret_error, NAME_SHOWN ":%u: '%.64s' is not accepted; expected %s", file->name, file->line_number,
+                file->line, expected);
 }
 
 static int refuse_key(struct file *file, const char *name)
@@ -140,8 +141,8 @@ static int refuse_key(struct file *file, const char *name)
     for (size_t i = 0; i < options_count && length < sizeof(keys); i++)
         if (option_is_key(&options[i]))
             length += (size_t)snprintf(keys + length, sizeof(keys) - length, " %s", options[i].name);
-    return config_error(file->ret_error, NAME_SHOWN ":%u: %.64s: the key is not known; expected one of%s", file->name,
-                        file->line_number, name, keys);
+    return fail(file->ret_error, NAME_SHOWN ":%u: %.64s: the key is not known; expected one of%s", file->name,
+                file->line_number, name, keys);
 }
 
 static int take_key(struct file *file, const char *name, const char *value)
@@ -155,10 +156,10 @@ static int take_key(struct file *file, const char *name, const char *value)
     if (option_repeats(option) || !option_is_given(&file->given, option))
         status = option_take(option, file->config, &file->given, value, &expected);
     if (status == -EINVAL)
-        return config_error(file->ret_error, NAME_SHOWN ":%u: %s: '%.64s' is not accepted; expected %s", file->name,
-                            file->line_number, name, value, expected);
+        return fail(file->ret_error, NAME_SHOWN ":%u: %s: '%.64s' is not accepted; expected %s", file->name,
+                    file->line_number, name, value, expected);
     if (status < 0)
-        return config_error(file->ret_error, NAME_SHOWN ": out of memory", file->name);
+        return fail(file->ret_error, NAME_SHOWN ": out of memory", file->name);
     return 0;
 }
 
@@ -191,12 +192,12 @@ static int read_line(struct file *file, const char *line, size_t length)
         length--;
     }
     if (length > CONFIG_LINE_BYTES_MAX)
-        return config_error(file->ret_error, NAME_SHOWN ":%u: the line has %zu bytes; expected at most %u", file->name,
-                            file->line_number, length, CONFIG_LINE_BYTES_MAX);
+        return fail(file->ret_error, NAME_SHOWN ":%u: the line has %zu bytes; expected at most %u", file->name,
+                    file->line_number, length, CONFIG_LINE_BYTES_MAX);
     for (size_t i = 0; i < length; i++)
         if (((unsigned char)line[i] < 0x20 && line[i] != '\t') || line[i] == 0x7f)
-            return config_error(file->ret_error, NAME_SHOWN ":%u: a control byte is in the line; expected text",
-                                file->name, file->line_number);
+            return fail(file->ret_error, NAME_SHOWN ":%u: a control byte is in the line; expected text", file->name,
+                        file->line_number);
     memcpy(file->line, line, length);
     file->line[length] = '\0';
     return 0;
@@ -263,13 +264,12 @@ static int take_file(struct config *config, char *ret_error)
     int status = read_file(config->file, &bytes, &length);
 
     if (status == -EFBIG)
-        return config_error(ret_error, NAME_SHOWN ": too large; expected at most %u bytes", config->file,
-                            CONFIG_FILE_BYTES_MAX);
+        return fail(ret_error, NAME_SHOWN ": too large; expected at most %u bytes", config->file,
+                    CONFIG_FILE_BYTES_MAX);
     if (status == -EISDIR)
-        return config_error(ret_error, NAME_SHOWN ": not a file; expected a regular file", config->file);
+        return fail(ret_error, NAME_SHOWN ": not a file; expected a regular file", config->file);
     if (status < 0)
-        return config_error(ret_error, NAME_SHOWN ": %s; expected a file that can be read", config->file,
-                            strerror(-status));
+        return fail(ret_error, NAME_SHOWN ": %s; expected a file that can be read", config->file, strerror(-status));
     status = config_file_parse(config->file, bytes, length, config, ret_error);
     free(bytes);
     return status;
@@ -281,7 +281,7 @@ static int set_defaults(struct config *config, char *ret_error)
 {
     for (size_t i = 0; i < options_count; i++)
         if (option_set_default(&options[i], config) < 0)
-            return config_error(ret_error, "out of memory");
+            return fail(ret_error, "out of memory");
     return 0;
 }
 

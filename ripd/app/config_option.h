@@ -73,9 +73,6 @@ void option_done(const struct option *option, struct config *config);
 #define OPTION_DEFAULT_BYTES 80u
 void option_default_text(const struct option *option, char ret_text[OPTION_DEFAULT_BYTES]);
 
-/* Fills ret_error in printable ASCII, one line whatever was given. Returns -EINVAL. */
-int config_error(char ret_error[CONFIG_ERROR_BYTES], const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 #define CONFIG_FILE_BYTES_MAX 65536u
 #define CONFIG_LINE_BYTES_MAX 4093u /* without its end, and without blanks around it */
 

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "app/log.h"
+
 static const struct notice_line {
     enum log_level level;
     const char *text;
@@ -89,6 +91,20 @@ void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const st
 
 /* Fields of the journal -------------------------------------------------------------------------------------------- */
 
+enum report_field {
+#define X(name, meaning) REPORT_FIELD_##name,
+    REPORT_FIELD_TABLE(X)
+#undef X
+        REPORT_FIELD_COUNT
+};
+
+#define NUMBER_BYTES 24u
+struct report_fields {
+    struct log_field fields[REPORT_FIELD_COUNT];
+    size_t count;
+    char numbers[REPORT_FIELD_COUNT][NUMBER_BYTES]; /* written out */
+};
+
 static const char *const field_names[REPORT_FIELD_COUNT] = {
 #define X(name, meaning) #name,
     REPORT_FIELD_TABLE(X)
@@ -114,12 +130,13 @@ __attribute__((format(printf, 3, 4))) static void give_number(struct report_fiel
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(number, REPORT_NUMBER_BYTES, format, arguments);
+    vsnprintf(number, NUMBER_BYTES, format, arguments);
     va_end(arguments);
     give_text(fields, field, number);
 }
 
-void report_fields_fill(struct report_fields *ret_fields, const struct event *event)
+/* The fields point into the event and *ret_fields itself, which must stay where it is. */
+static void fill_fields(struct report_fields *ret_fields, const struct event *event)
 {
     const bool begins = event->kind == EVENT_BEGIN;
 
@@ -208,7 +225,7 @@ void report_event(const struct event *event)
     struct line line = {.length = 0};
     struct report_fields fields;
 
-    report_fields_fill(&fields, event);
+    fill_fields(&fields, event);
     add(&line, "stall %s episode=%" PRIu64, event_kind_name(event->kind), event->episode);
     if (event->ring[0] != '\0') {
         add_quoted(&line, "ring", event->ring, strlen(event->ring));

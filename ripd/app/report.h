@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 
-#include "app/log.h"
 #include "cases/event.h"
 #include "ring/registry.h"
 
@@ -64,22 +63,5 @@ void report_event(const struct event *event);
     X(RIPD_SYSCALL, "of a begin: the system call that its thread waited in")                                           \
     X(RIPD_TARGET, "of a begin: what it waited for there, any bytes")                                                  \
     X(RIPD_REASON, "of an end: how it ended")
-
-enum report_field {
-#define X(name, meaning) REPORT_FIELD_##name,
-    REPORT_FIELD_TABLE(X)
-#undef X
-        REPORT_FIELD_COUNT
-};
-
-#define REPORT_NUMBER_BYTES 24u
-struct report_fields {
-    struct log_field fields[REPORT_FIELD_COUNT];
-    size_t count;
-    char numbers[REPORT_FIELD_COUNT][REPORT_NUMBER_BYTES]; /* written out */
-};
-
-/* The fields point into the event and *ret_fields itself, which must stay where it is. */
-void report_fields_fill(struct report_fields *ret_fields, const struct event *event);
 
 #endif

@@ -8,7 +8,7 @@
  *   B. Events are written in order of sequence. What could not be written is tried again; at most
  *      EVENT_HISTORY_QUEUE_MAX of them wait. Where more are lost, the next file begins with the numbers that were used
  *      and the episodes that are open: no number is used again, no begin or end published again.
- *   C. event_history_written(): up to here events are on disk, in the sense of fdatasync(2).
+ *   C. event_history_state(): up to "written" events are on disk, in the sense of fdatasync(2).
  *   D. The newest events and all open episodes survive: every file begins with the begins of the episodes that were
  *      open then, however old.
  */

@@ -21,6 +21,10 @@ static char directory[] = "/tmp/ripd-journal-XXXXXX";
 static char path[64];
 
 /* Standard error is a pipe, and $JOURNAL_STREAM names it. */
+#define X(name, meaning) +1
+enum { FIELD_COUNT = REPORT_FIELD_TABLE(X) };
+#undef X
+
 struct scene {
     int listening;
     int saved;
@@ -107,7 +111,7 @@ static void test_begin(void **state)
 
     report_event(&begin);
     assert_true(test_journal_receive(scene->listening, &entry));
-    assert_int_equal(entry.count, 4 + REPORT_FIELD_COUNT - 2);
+    assert_int_equal(entry.count, 4 + FIELD_COUNT - 2);
     assert_field(&entry, "MESSAGE",
                  "stall begin episode=7 ring=\"che\\x0ack=out\" id=17 tid=4711 "
                  "name=\"x\\x0aMESSAGE=evil\\x0a\\x1b[2J\\xff\\x00\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\x00\" "
