@@ -22,15 +22,15 @@ struct event_queue_entry event_queue_take(struct event_queue *queue, const struc
     return taken;
 }
 
-/* Takes out an event of the latest round, if that is after `round`; an end only for an end. False: there is none. */
-static bool make_room(struct event_queue *queue, bool for_end, uint64_t round, uint32_t *ret_user)
+/* Drops an event of the latest round after `round`, a begin unless of_ends. False: there is none. */
+static bool make_room(struct event_queue *queue, bool of_ends, uint64_t round, uint32_t *ret_user)
 {
     size_t last = queue->count;
 
     for (size_t i = 0; i < queue->count; i++) {
         const struct event_queue_entry *entry = &queue->entries[i];
 
-        if (entry->round > round && (for_end || entry->event->kind == EVENT_BEGIN)) {
+        if (entry->round > round && (of_ends || entry->event->kind == EVENT_BEGIN)) {
             round = entry->round;
             last = i;
         }
@@ -54,7 +54,7 @@ bool event_queue_push(struct event_queue *queue, struct event *event, uint32_t u
     round++;
     if (full)
         *ret_user = user;
-    if (!full || make_room(queue, end, round, ret_user))
+    if (!full || make_room(queue, end, round, ret_user) || make_room(queue, true, round, ret_user))
         queue->entries[queue->count++] = (struct event_queue_entry){event_ref(event), user, round};
     return !full;
 }

@@ -20,11 +20,11 @@
 static char directory[] = "/tmp/ripd-journal-XXXXXX";
 static char path[64];
 
-/* Standard error is a pipe, and $JOURNAL_STREAM names it. */
 #define X(name, meaning) +1
 enum { FIELD_COUNT = REPORT_FIELD_TABLE(X) };
 #undef X
 
+/* Standard error is a pipe, and $JOURNAL_STREAM names it. */
 struct scene {
     int listening;
     int saved;

@@ -150,6 +150,20 @@ static void test_who_has_most_gives_way(void **state)
     assert_int_equal(atomic_load(&begin.references), 1);
 }
 
+/* Ends may fill the queue; they are no less one user's for that. */
+static void test_ends_give_way_to_another_users_begin(void **state)
+{
+    struct event_queue queue = {.count = 0};
+
+    (void)state;
+    for (unsigned i = 1; i <= EVENT_QUEUE_MAX; i++)
+        assert_true(push(&queue, EVENT_END, i, ALICE));
+    assert_false(push(&queue, EVENT_BEGIN, 1000, BOB));
+    assert_int_equal(waiting_of(&queue, BOB), 1);
+    assert_int_equal(queue.count, EVENT_QUEUE_MAX);
+    event_queue_clear(&queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +171,7 @@ int main(void)
         cmocka_unit_test(test_users_take_turns),
         cmocka_unit_test(test_room_for_ends),
         cmocka_unit_test(test_who_has_most_gives_way),
+        cmocka_unit_test(test_ends_give_way_to_another_users_begin),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
