@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/text.h"
+
 #define NUMBER_BYTES 24u
 
 int environment_take(const char *name, char *ret_value, size_t size)
@@ -29,17 +31,15 @@ int environment_take(const char *name, char *ret_value, size_t size)
 
 int environment_take_number(const char *name, uint64_t *ret_value)
 {
-    char text[NUMBER_BYTES], *end;
+    char text[NUMBER_BYTES] = "";
     int length = environment_take(name, text, sizeof(text));
-    unsigned long long value;
+    uint64_t value;
+    const char *end;
 
-    if (length < 0)
-        return length == -ENOENT ? length : -EINVAL;
-    if (length == 0 || strspn(text, "0123456789") != (size_t)length)
-        return -EINVAL;
-    errno = 0;
-    value = strtoull(text, &end, 10);
-    if (errno != 0)
+    if (length == -ENOENT)
+        return length;
+    end = text[0] != ' ' && text[0] != '\t' ? text_decimal(text, UINT64_MAX, &value) : NULL;
+    if (length < 0 || end == NULL || *end != '\0')
         return -EINVAL;
     *ret_value = value;
     return 0;

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journal.c - datagrams to the journal. Touches its socket, and a file in memory for an entry that is too large for
- * one.
+ * journal.c - datagrams to the journal. Touches its socket. An entry fits a datagram: the protocol's file in memory,
+ * for larger ones, is not needed.
  *
  * The socket is not connected: a journal that was restarted is heard from again.
  */
 #include "os/journal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -84,50 +82,12 @@ bool journal_entry_add(struct journal_entry *entry, const char *name, const void
     return true;
 }
 
-static int send_message(const struct journal *journal, struct msghdr *message)
-{
-    struct sockaddr_un address = journal->address;
-
-    message->msg_name = &address;
-    message->msg_namelen = sizeof(address);
-    return sendmsg(journal->descriptor, message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
-}
-
-/* What is too large for a datagram goes as a file in memory that can no longer change. */
-static int send_file(const struct journal *journal, const struct journal_entry *entry)
-{
-    union {
-        struct cmsghdr header; /* for alignment */
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
-    struct msghdr message = {.msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    int file = memfd_create("ripd-journal", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    int result = 0;
-
-    if (file < 0)
-        return -errno;
-    if (write(file, entry->bytes, entry->length) != (ssize_t)entry->length ||
-        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
-        result = -EIO;
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(header), &file, sizeof(int));
-    if (result == 0)
-        result = send_message(journal, &message);
-    close(file);
-    return result;
-}
-
 int journal_send(const struct journal *journal, const struct journal_entry *entry)
 {
-    struct iovec part = {.iov_base = (char *)(uintptr_t)entry->bytes, .iov_len = entry->length};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    int result;
-
     if (journal->descriptor < 0)
         return -EBADF;
-    result = send_message(journal, &message);
-    return result == -EMSGSIZE || result == -ENOBUFS ? send_file(journal, entry) : result;
+    return sendto(journal->descriptor, entry->bytes, entry->length, MSG_NOSIGNAL | MSG_DONTWAIT,
+                  (const struct sockaddr *)&journal->address, sizeof(journal->address)) < 0
+               ? -errno
+               : 0;
 }

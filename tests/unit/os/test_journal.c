@@ -86,7 +86,6 @@ static void test_hostile_values(void **state)
         add_text(&entry, "PRIORITY", "4");
         assert_int_equal(journal_send(&journal, &entry), 0);
         assert_true(test_journal_receive(listening, &received));
-        assert_false(received.from_file);
         assert_int_equal(received.count, 3);
         assert_field(&received, "MESSAGE", "stall begin");
         assert_field_bytes(&received, "RIPD_NAME", bytes, length);
@@ -116,31 +115,6 @@ static void test_what_does_not_fit_is_left_out_whole(void **state)
     assert_int_equal(entry.length, JOURNAL_ENTRY_BYTES);
     assert_false(journal_entry_add(&entry, "B", NULL, 0));
     assert_memory_equal(entry.bytes, "MESSAGE=text\nA\n", 15);
-}
-
-/* A socket that takes small datagrams only. */
-static void test_a_large_entry_goes_as_a_file(void **state)
-{
-    static char large[7000];
-    int listening = test_journal_listen(path), smallest = 1;
-    struct journal_entry entry = {.length = 0};
-    struct test_entry received;
-    struct journal journal;
-
-    (void)state;
-    memset(large, 'x', sizeof(large));
-    assert_int_equal(journal_open(&journal, path), 0);
-    assert_int_equal(setsockopt(journal.descriptor, SOL_SOCKET, SO_SNDBUF, &smallest, sizeof(smallest)), 0);
-    add_text(&entry, "MESSAGE", "text");
-    assert_true(journal_entry_add(&entry, "LARGE", large, sizeof(large)));
-    assert_int_equal(journal_send(&journal, &entry), 0);
-    assert_true(test_journal_receive(listening, &received));
-    assert_true(received.from_file);
-    assert_field(&received, "MESSAGE", "text");
-    assert_field_bytes(&received, "LARGE", large, sizeof(large));
-    journal_close(&journal);
-    close(listening);
-    unlink(path);
 }
 
 static void test_nobody_and_nobody_in_time(void **state)
@@ -204,7 +178,6 @@ int main(void)
         cmocka_unit_test(test_an_entry),
         cmocka_unit_test(test_hostile_values),
         cmocka_unit_test(test_what_does_not_fit_is_left_out_whole),
-        cmocka_unit_test(test_a_large_entry_goes_as_a_file),
         cmocka_unit_test(test_nobody_and_nobody_in_time),
         cmocka_unit_test(test_is_stream),
     };
