@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "os/capability.h"
 #include "support/ring_stage.h"
 
 enum { LOCKER_DESCRIPTOR = 100, LOCKER_USER = 61001, LOCKER_STRANGER = 61002, LOCKER_PATIENCE_MS = 20000 };
@@ -207,6 +208,15 @@ static inline void locker_make_up_proc(const struct ring_stage *stage, pid_t pid
     snprintf(name, sizeof(name), "proc/%d/status", pid);
     snprintf(text, sizeof(text), "Uid:\t%u\t%u\t%u\t0\n%s", geteuid(), geteuid(), geteuid(), numbers);
     locker_write(stage, name, text);
+}
+
+/* Whether we are root and may look at the processes of all users; root in a container may not. */
+static inline bool is_root_of_all(void)
+{
+    uint64_t permitted = 0;
+
+    return geteuid() == 0 && capability_permitted(&permitted) == 0 && (permitted & CAPABILITY(CAP_SYS_PTRACE)) != 0 &&
+           (permitted & CAPABILITY(CAP_DAC_READ_SEARCH)) != 0;
 }
 
 static inline size_t count_descriptors(void)

@@ -378,8 +378,8 @@ static void it_is_another_user_now(struct scene *scene)
 static void test_another_user_in_between(void **state)
 {
     (void)state;
-    if (geteuid() != 0 || USERS_STAY) {
-        print_message("skipped: only root can be several users, and not under ThreadSanitizer\n");
+    if (!is_root_of_all() || USERS_STAY) {
+        print_message("skipped: takes root with CAP_SYS_PTRACE, and not under ThreadSanitizer\n");
         skip();
     }
     for (int when = 0; when < 3; when++) {
