@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* access.c - who may ask. Pure. */
+/* access.c - which requests are allowed. Pure. */
 #include "net/access.h"
 
 #include <arpa/inet.h>

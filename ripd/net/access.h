@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * access.h - who may ask: rules over Host, Origin and Sec-Fetch-*. Pure.
+ * access.h - which requests are allowed: rules over Host, Origin and Sec-Fetch-*. Pure.
  *
  * Any web page in a browser on this host can send requests to a loopback port, and with a name of its own that it
  * points at 127.0.0.1 (DNS rebinding) even read the answers. What gives such a request away is the name in Host, and

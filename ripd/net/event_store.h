@@ -3,7 +3,7 @@
  * event_store.h - the newest events, in order of their sequence. Pure; of one thread.
  *
  * Guarantees
- *   A. What is held is bounded in number and in bytes; the oldest give way. The newest is held whatever its size.
+ *   A. What is held is bounded in number and in bytes; the oldest are dropped. The newest is held whatever its size.
  *   B. Sequences only grow from one event to the next: what is not newer than the newest is refused.
  */
 #ifndef RIPD_NET_EVENT_STORE_H
@@ -35,7 +35,7 @@ size_t event_store_find(const struct event_store *store, uint64_t sequence);
 uint64_t event_store_oldest(const struct event_store *store);
 /* Adds all of `from`, which is empty afterwards. */
 void event_store_move(struct event_store *store, struct event_store *from);
-/* Lets go of all; the newest sequence is forgotten too. */
+/* Drops all, and the newest sequence. */
 void event_store_done(struct event_store *store);
 
 #endif

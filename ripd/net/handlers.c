@@ -223,8 +223,8 @@ static void handle_events(struct server *server, struct connection *connection, 
     uint64_t version = server->events.newest_sequence;
     struct document_frame frame;
     struct event_page page;
-    size_t length;
-    char *text;
+    size_t length = 0;
+    char *text = NULL;
     int status;
 
     if (preference_is_stream(connection->request.fields[FIELD_ACCEPT].value)) {

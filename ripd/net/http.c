@@ -90,18 +90,18 @@ struct mailbox {
     struct mail mail;
 };
 
-/* A listener and who may ask there. */
-struct door {
+/* A listener and which requests are allowed there. */
+struct http_listener {
     struct http *http;
-    struct listener listener;
+    struct listener socket;
     struct access_rules rules;
     struct event *event;
 };
 
 struct http {
     struct server server;
-    struct door doors[HTTP_LISTENERS_MAX];
-    size_t door_count;
+    struct http_listener listeners[HTTP_LISTENERS_MAX];
+    size_t listener_count;
     struct hosts hosts; /* further names that are ours */
     struct event *wake_event;
     struct event *sweep_event;
@@ -158,11 +158,11 @@ static int hosts_copy(struct hosts *ret_hosts, const char *const *names, size_t 
 
 static void set_accepting(struct http *http, bool on)
 {
-    for (size_t i = 0; i < http->door_count; i++) {
+    for (size_t i = 0; i < http->listener_count; i++) {
         if (on && !http->server.stopping)
-            event_add(http->doors[i].event, NULL);
+            event_add(http->listeners[i].event, NULL);
         else
-            event_del(http->doors[i].event);
+            event_del(http->listeners[i].event);
     }
 }
 
@@ -175,15 +175,15 @@ static void pause_accepting(struct http *http)
     event_add(http->resume_event, &pause);
 }
 
-static void admit(struct door *door, int descriptor)
+static void admit(struct http_listener *own, int descriptor)
 {
-    struct http *http = door->http;
+    struct http *http = own->http;
     struct server *server = &http->server;
     struct timeval sweep = timeval_of(server->limits.sweep_ns);
 
     if (server->connection_count - server->stream_count >= server->limits.connections_max)
         connections_drop_one(server);
-    if (connection_open(server, &door->rules, descriptor) < 0)
+    if (connection_open(server, &own->rules, descriptor) < 0)
         return;
     server->health.accepted_count++;
     if (!event_pending(http->sweep_event, EV_TIMEOUT, NULL))
@@ -216,15 +216,15 @@ static bool accept_failed(struct http *http, int error)
 
 static void on_connection(evutil_socket_t listening, short what, void *argument)
 {
-    struct door *door = argument;
+    struct http_listener *own = argument;
 
     (void)what;
     for (unsigned i = 0; i < HTTP_ACCEPTS_PER_TURN; i++) {
         int descriptor = accept4(listening, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (descriptor >= 0)
-            admit(door, descriptor);
-        else if (!accept_failed(door->http, errno))
+            admit(own, descriptor);
+        else if (!accept_failed(own->http, errno))
             return;
     }
 }
@@ -338,9 +338,9 @@ static void take_hosts(struct http *http, struct hosts hosts)
 {
     hosts_done(&http->hosts);
     http->hosts = hosts;
-    for (size_t i = 0; i < http->door_count; i++) {
-        http->doors[i].rules.allow_hosts = (const char *const *)hosts.names;
-        http->doors[i].rules.allow_host_count = hosts.count;
+    for (size_t i = 0; i < http->listener_count; i++) {
+        http->listeners[i].rules.allow_hosts = (const char *const *)hosts.names;
+        http->listeners[i].rules.allow_host_count = hosts.count;
     }
 }
 
@@ -410,51 +410,51 @@ static void on_wake(evutil_socket_t descriptor, short what, void *argument)
 
 /* Making it */
 
-static void add_door(struct http *http, const struct listener *listener)
+static void add_listener(struct http *http, const struct listener *listener)
 {
-    struct door *door = &http->doors[http->door_count++];
+    struct http_listener *own = &http->listeners[http->listener_count++];
 
-    door->http = http;
-    door->listener = *listener;
-    door->rules = (struct access_rules){
+    own->http = http;
+    own->socket = *listener;
+    own->rules = (struct access_rules){
         .allow_hosts = (const char *const *)http->hosts.names,
         .allow_host_count = http->hosts.count,
-        .own_address = listener->literal[0] == '\0' ? NULL : door->listener.literal,
+        .own_address = listener->literal[0] == '\0' ? NULL : own->socket.literal,
         .is_unix = listener->is_unix,
     };
 }
 
-static int open_door(struct http *http, const char *text, char **ret_error)
+static int open_listener(struct http *http, const char *text, char **ret_error)
 {
     struct listener listener;
-    int status = http->door_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_open(&listener, text);
+    int status = http->listener_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_open(&listener, text);
     const char *reason = status == -EINVAL  ? "expected ADDR:PORT, [ADDR6]:PORT or unix:PATH, with a numeric address"
                          : status == -E2BIG ? "too many addresses"
                                             : strerror(-status);
 
     if (status == 0)
-        add_door(http, &listener);
+        add_listener(http, &listener);
     else if (asprintf(ret_error, "--listen %s: %s", text, reason) < 0)
         *ret_error = NULL;
     return status;
 }
 
-static int open_passed_door(struct http *http, const struct http_passed *passed, char **ret_error)
+static int open_passed(struct http *http, const struct http_passed *passed, char **ret_error)
 {
     struct listener listener;
     const char *reason = "is one too many";
     int status =
-        http->door_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_adopt(&listener, passed->descriptor, &reason);
+        http->listener_count == HTTP_LISTENERS_MAX ? -E2BIG : listener_adopt(&listener, passed->descriptor, &reason);
 
     if (status == 0)
-        add_door(http, &listener);
+        add_listener(http, &listener);
     else if (asprintf(ret_error, "LISTEN_FDS: descriptor %d (%s) %s; expected a stream socket that listens",
                       passed->descriptor, passed->name, reason) < 0)
         *ret_error = NULL;
     return status;
 }
 
-static int open_doors(struct http *http, const struct http_options *options, char **ret_error)
+static int open_listeners(struct http *http, const struct http_options *options, char **ret_error)
 {
     const char *wrong = NULL;
     int status = hosts_copy(&http->hosts, options->allow_hosts, options->allow_host_count, &wrong);
@@ -462,9 +462,9 @@ static int open_doors(struct http *http, const struct http_options *options, cha
     if (status == -EINVAL && asprintf(ret_error, "--allow-host %s: not a host name", wrong) < 0)
         *ret_error = NULL;
     for (size_t i = 0; status == 0 && i < options->passed_count; i++)
-        status = open_passed_door(http, &options->passed[i], ret_error);
+        status = open_passed(http, &options->passed[i], ret_error);
     for (size_t i = 0; status == 0 && i < options->listen_count; i++)
-        status = open_door(http, options->listen[i], ret_error);
+        status = open_listener(http, options->listen[i], ret_error);
     return status;
 }
 
@@ -503,11 +503,11 @@ static int open_loop(struct http *http)
     if (http->wake_event == NULL || http->stop_event == NULL || http->resume_event == NULL ||
         http->sweep_event == NULL || server->queries == NULL || event_add(http->wake_event, NULL) < 0)
         return -ENOMEM;
-    for (size_t i = 0; i < http->door_count; i++) {
-        struct door *door = &http->doors[i];
+    for (size_t i = 0; i < http->listener_count; i++) {
+        struct http_listener *own = &http->listeners[i];
 
-        door->event = event_new(server->base, door->listener.descriptor, EV_READ | EV_PERSIST, on_connection, door);
-        if (door->event == NULL)
+        own->event = event_new(server->base, own->socket.descriptor, EV_READ | EV_PERSIST, on_connection, own);
+        if (own->event == NULL)
             return -ENOMEM;
     }
     set_accepting(http, true);
@@ -540,7 +540,7 @@ int http_new(struct http **ret_http, const struct http_options *options, const s
     http->server.limits = http_default_limits;
     http->server.epoch = random_number();
     http->server.lists = lists_new(http->server.epoch);
-    status = http->server.lists == NULL ? -ENOMEM : open_doors(http, options, &error);
+    status = http->server.lists == NULL ? -ENOMEM : open_listeners(http, options, &error);
     if (status == 0)
         status = open_loop(http);
     if (status < 0) {
@@ -566,7 +566,7 @@ void http_set_epoch(struct http *http, uint64_t epoch)
 
 const char *http_address(const struct http *http, size_t i)
 {
-    return i < http->door_count ? http->doors[i].listener.address : NULL;
+    return i < http->listener_count ? http->listeners[i].socket.address : NULL;
 }
 
 void server_health(const struct server *server, struct health_http *ret_health)
@@ -631,9 +631,9 @@ void http_free(struct http *http)
     server->stopping = false;
     while (server->connections != NULL)
         connection_close(server->connections);
-    for (size_t i = 0; i < http->door_count; i++) {
-        free_event(http->doors[i].event);
-        listener_close(&http->doors[i].listener);
+    for (size_t i = 0; i < http->listener_count; i++) {
+        free_event(http->listeners[i].event);
+        listener_close(&http->listeners[i].socket);
     }
     pending_free(server->queries);
     free_event(http->wake_event);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http.h - the HTTP server: listeners, the route table, who may ask. One thread of its own runs the loop.
+ * http.h - the HTTP server: listeners, the route table, which requests are allowed. One thread of its own runs the
+ * loop.
  *
  * It holds the last snapshot and answers from it. What a snapshot does not hold (/threads) it asks of the scanner
  * through http_source.threads, and answers when http_complete() brings the page.

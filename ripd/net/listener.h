@@ -5,7 +5,7 @@
  * Guarantees
  *   A. A socket file that somebody listens on, and a file that is no socket, is never removed; at the end ours is
  *      removed only if it is still the one that was made here.
- *   B. Who may ask is the same whether a socket was made here or passed.
+ *   B. The same requests are allowed whether a socket was made here or passed.
  */
 #ifndef RIPD_NET_LISTENER_H
 #define RIPD_NET_LISTENER_H
