@@ -87,20 +87,6 @@ int file_identify_at(int directory, const char *name, struct file_identity *ret_
     return 0;
 }
 
-/* Without /proc: opened by name after all, and kept only if it is still the file that was looked at. */
-static int reopen_by_name(int directory, const char *name, const struct stat *expected)
-{
-    struct stat status;
-    int descriptor = openat(directory, name, READ_FLAGS | O_NOFOLLOW);
-
-    if (descriptor < 0)
-        return -errno;
-    if (fstat(descriptor, &status) == 0 && status.st_dev == expected->st_dev && status.st_ino == expected->st_ino)
-        return descriptor;
-    close(descriptor);
-    return -ENOENT;
-}
-
 int file_open_regular_at(int directory, const char *name)
 {
     char path[sizeof("/proc/self/fd/") + 3 * sizeof(int)];
@@ -118,7 +104,7 @@ int file_open_regular_at(int directory, const char *name)
         snprintf(path, sizeof(path), "/proc/self/fd/%d", found);
         result = open(path, READ_FLAGS);
         if (result < 0)
-            result = errno == ENOENT ? reopen_by_name(directory, name, &status) : -errno;
+            result = -errno;
     }
     close(found);
     return result;

@@ -66,25 +66,17 @@ struct event_history {
 static int history_init(struct event_history *history)
 {
     pthread_condattr_t attributes;
-    int status = pthread_mutex_init(&history->mutex, NULL);
 
-    if (status != 0)
-        return -status;
+    history->descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (history->descriptor < 0)
+        return -errno;
+    history->file = (struct event_file){.directory = -1, .lock = -1, .descriptor = -1};
+    pthread_mutex_init(&history->mutex, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    status = pthread_cond_init(&history->changed, &attributes);
+    pthread_cond_init(&history->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    if (status != 0) {
-        pthread_mutex_destroy(&history->mutex);
-        return -status;
-    }
-    history->descriptor = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (history->descriptor >= 0)
-        return 0;
-    status = -errno;
-    pthread_cond_destroy(&history->changed);
-    pthread_mutex_destroy(&history->mutex);
-    return status;
+    return 0;
 }
 
 static void history_free(struct event_history *history)
@@ -149,14 +141,9 @@ int event_history_open(struct event_history **ret_history, const char *path, uin
         return status;
     }
     status = event_file_open(&history->file, path, ret_error);
-    if (status == 0) {
-        status = load_files(history);
-        if (status != 0 &&
-            asprintf(ret_error, "state directory '%s': cannot read its history: %s", path, strerror(-status)) < 0)
-            *ret_error = NULL;
-    } else {
-        history->file = (struct event_file){-1, -1, -1, 0, 0, false};
-    }
+    if (status == 0 && (status = load_files(history)) != 0 &&
+        asprintf(ret_error, "state directory '%s': cannot read its history: %s", path, strerror(-status)) < 0)
+        *ret_error = NULL;
     if (status != 0) {
         history_free(history);
         return status;
