@@ -64,7 +64,12 @@ extern RIP_API struct rip_ring *rip_ring;        /* the mapped ring; NULL before
  *
  * The same file again is true and changes nothing. An empty file at that name is replaced; a ring whose processes
  * are all gone is kept as FILE.prev, in place of an older one. A process forked from this one shares the ring and
- * enters itself at its first rip_init().
+ * enters itself at its first rip_init(). It inherits no descriptor of the file, and opens it by its path then: one that
+ * has dropped its uid before is traced, but ripd reads no privileged evidence of it ("attested": false).
+ *
+ * Processes that share a ring trust each other: whoever has the mapping can take its pages away (MADV_REMOVE), and on a
+ * full tmpfs that ends the others by SIGBUS. Do not run foreign code in a forked child, not even under another uid,
+ * without exec or munmap() of the ring. (Under `rip run` a process that leaves its user gets a ring of its own.)
  *
  * Returns true, or false with nothing left behind and errno
  *   EBUSY        the process has another ring, or a live process holds the ring at that name

@@ -6,11 +6,12 @@
  *   A. Another start time outweighs everything else: a reused pid, or a lock that outlived its owner through
  *      clone(CLONE_FILES) and now names a stranger, is never taken for the process of the record.
  *   B. PROCESS_ATTESTED takes all of: the kernel names the pid as the holder of the record's lock, the pid is the one
- *      claimed, its start time is the one claimed, and its real, effective and saved uid are the file's owner's (or
- *      the owner is root). A start time that is not known proves nothing.
- *   C. A lock can only protect from a verdict. Whoever may write the file can lock the LIFE byte too, and that lock
- *      names nobody: its absence, where the record claims it, says that the address space is gone; its presence
- *      says nothing.
+ *      claimed, its start time is the one claimed, its real, effective and saved uid are the file's owner's, and the
+ *      LIFE byte is locked: no exec since the process entered. Where the owner is root, the real uid is root's, or all
+ *      three are one other user's: not those of a set-user-id program. A start time that is not known proves nothing.
+ *   C. The LIFE byte by itself proves nothing: whoever may write the file can lock it, and that lock names nobody. Its
+ *      absence says that the address space is gone, or that nothing can be known of it. Who has to be certain, the
+ *      worker of ripd-probe, looks for the ring in the process's memory (probe/child/attest.h).
  *   D. A living process of another user than the file's is PROCESS_UNKNOWN: anybody can write somebody else's pid into
  *      a ring of his own, and must not learn anything about that process by it.
  *   E. PROCESS_DEAD takes two scans in a row that found the process gone, except where the record itself says
@@ -72,6 +73,15 @@ static bool is_owner(const struct identity_facts *facts)
            (facts->pid_uid_real == owner && facts->pid_uid_effective == owner && facts->pid_uid_saved == owner);
 }
 
+/* Its code has not changed since it entered; and it is no set-user-id program of root's that somebody else started. */
+static bool is_unchanged(const struct identity_facts *facts)
+{
+    const uint32_t real = facts->pid_uid_real;
+
+    return facts->life_locked &&
+           (facts->file_uid != 0 || real == 0 || (facts->pid_uid_effective == real && facts->pid_uid_saved == real));
+}
+
 static bool is_life_lost(const struct identity_facts *facts)
 {
     return (facts->claims_life_lock || facts->execing) && facts->locks_known && !facts->life_locked;
@@ -91,7 +101,7 @@ static unsigned facts_of(const struct identity_facts *facts)
     const bool number_unknown = !facts->same_pid_namespace && !facts->pid_in_namespace;
     const bool same_pid = claimed || number_unknown;
     const bool owner = read && is_owner(facts);
-    const bool attested = is_holder(facts) && start_known && start_equal && same_pid && owner;
+    const bool attested = is_holder(facts) && start_known && start_equal && same_pid && owner && is_unchanged(facts);
 
     return (facts->exited || !facts->same_boot ? FACT_ENDED : 0) | (is_life_lost(facts) ? FACT_LIFE_LOST : 0) |
            (facts->pid ? FACT_CANDIDATE : 0) | (facts->pid_exists ? FACT_EXISTS : 0) | (read ? FACT_READABLE : 0) |

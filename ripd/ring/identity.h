@@ -35,7 +35,7 @@ struct identity_facts {
     /* what the kernel says */
     bool locks_known;    /* F_GETLK could be asked */
     uint32_t holder_pid; /* of the HOLDER byte, in the reader's namespace; 0 = nobody, or not visible here */
-    bool life_locked;    /* somebody holds the LIFE byte */
+    bool life_locked;    /* somebody holds the LIFE byte; nothing is attested without */
 
     /* what /proc says of `pid`, the candidate the caller looked up: the holder if there is one, else the claimed pid
        where that means anything in this namespace, else the pid attested earlier */

@@ -6,6 +6,7 @@
 #ifndef TESTS_UNIT_LOCKER_H
 #define TESTS_UNIT_LOCKER_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <setjmp.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,7 +28,13 @@
 #include "os/capability.h"
 #include "support/ring_stage.h"
 
-enum { LOCKER_DESCRIPTOR = 100, LOCKER_USER = 61001, LOCKER_STRANGER = 61002, LOCKER_PATIENCE_MS = 20000 };
+enum {
+    LOCKER_DESCRIPTOR = 100,
+    LOCKER_LIFE = 101,
+    LOCKER_USER = 61001,
+    LOCKER_STRANGER = 61002,
+    LOCKER_PATIENCE_MS = 20000
+};
 
 /* Waits for a condition; what it never becomes fails the test. */
 #define WAIT_UNTIL(condition)                                                                                          \
@@ -44,12 +52,34 @@ struct locker {
     uid_t user;      /* to become, once it is locked; 0 = stay who we are */
 };
 
+/* The LIFE lock of the record, held as librip holds it: by a mapping. What maps no ring is told of by its users alone.
+ */
+static inline void locker_live(const struct locker *locker)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_len = 1};
+    int descriptor = open(locker->path, O_RDWR | O_CLOEXEC);
+
+    lock.l_start = (off_t)(locker->offset - RIP_LOCK_HOLDER_OFFSET + RIP_LOCK_LIFE_OFFSET);
+    if (fcntl(descriptor, F_OFD_SETLK, &lock) != 0 && errno != EAGAIN) /* who has lost the other lock has this one */
+        abort();
+    if (locker->user != 0) {
+        if (dup3(descriptor, LOCKER_LIFE, O_CLOEXEC) < 0)
+            abort();
+    } else if (mmap(NULL, 1, PROT_NONE, MAP_SHARED, descriptor, 0) == MAP_FAILED) {
+        abort();
+    }
+    close(descriptor);
+}
+
 static inline void locker_lock(void *context)
 {
     const struct locker *locker = context;
     struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)locker->offset, .l_len = 1};
-    int descriptor = open(locker->path, O_RDWR | O_CLOEXEC);
+    int descriptor;
 
+    if (locker->offset >= RIP_LOCK_HOLDER_OFFSET && locker->offset < RIP_LOCK_LIFE_OFFSET && locker->command == F_SETLK)
+        locker_live(locker);
+    descriptor = open(locker->path, O_RDWR | O_CLOEXEC);
     if (descriptor < 0 || dup3(descriptor, LOCKER_DESCRIPTOR, O_CLOEXEC) < 0 || close(descriptor) != 0 ||
         (locker->offset != 0 && fcntl(LOCKER_DESCRIPTOR, locker->command, &lock) != 0))
         abort();
@@ -195,6 +225,7 @@ static inline void locker_write(const struct ring_stage *stage, const char *name
    number that we choose by it. */
 static inline void locker_make_up_proc(const struct ring_stage *stage, pid_t pid, const char *numbers)
 {
+    static const char *const real[] = {"maps", "map_files"};
     uint64_t started = ring_stage_start_time(pid);
     char name[64], text[256];
 
@@ -208,6 +239,11 @@ static inline void locker_make_up_proc(const struct ring_stage *stage, pid_t pid
     snprintf(name, sizeof(name), "proc/%d/status", pid);
     snprintf(text, sizeof(text), "Uid:\t%u\t%u\t%u\t0\n%s", geteuid(), geteuid(), geteuid(), numbers);
     locker_write(stage, name, text);
+    for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++) {
+        snprintf(name, sizeof(name), "proc/%d/%s", pid, real[i]);
+        snprintf(text, sizeof(text), "/proc/%d/%s", pid, real[i]);
+        (void)!symlink(text, ring_stage_path(stage, name));
+    }
 }
 
 /* Whether we are root and may look at the processes of all users; root in a container may not. */

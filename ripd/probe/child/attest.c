@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attest.c - a lock, a record, a pidfd and two files of /proc, and ring/identity.c on what they say. See attest.h. */
+/* attest.c - locks, a record, a pidfd and files of /proc, and ring/identity.c on what they say. See attest.h. */
 #include "probe/child/attest.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "os/file.h"
@@ -12,20 +17,134 @@
 #include "os/proc.h"
 #include "ring/identity.h"
 
+enum { RANGE_BYTES = 40, REMEMBERED = 64 };
+
+/* Where a ring is mapped in a process, as far as it was found: a long list of mappings is read once. */
+struct place {
+    uint32_t pid;
+    uint64_t start_time_ticks;
+    struct file_identity ring;
+    char range[RANGE_BYTES];
+};
+
+static struct place places[REMEMBERED];
+
 /* Whether the kernel lets the process's own user read it: it gives the files of one that it does not to root. */
-static int check_readable(int proc, uint32_t pid, uint32_t owner)
+static bool is_readable_by(int proc, uint32_t pid, uint32_t user)
 {
     struct file_identity identity;
     char name[32];
-    int result;
 
-    if (owner == 0)
-        return 0;
     snprintf(name, sizeof(name), "%u/stat", pid);
-    result = file_identify_at(proc, name, &identity);
-    if (result != 0)
-        return result == -ENOENT ? -ESRCH : result;
-    return identity.uid == owner ? 0 : -EACCES;
+    return file_identify_at(proc, name, &identity) == 0 && identity.uid == user;
+}
+
+/* The page of the ring that librip maps without access, to hold the LIFE lock: nobody else maps a file like that. */
+static bool is_life_page(const char *line, const struct file_identity *ring, char ret_range[RANGE_BYTES])
+{
+    unsigned long long offset, inode;
+    unsigned int major_number, minor_number;
+    char permissions[8];
+
+    return sscanf(line, "%39[0-9a-f-] %7s %llx %x:%x %llu", ret_range, permissions, &offset, &major_number,
+                  &minor_number, &inode) == 6 &&
+           strcmp(permissions, "---s") == 0 && offset == 0 && inode == ring->inode &&
+           makedev(major_number, minor_number) == ring->device;
+}
+
+static bool find_life_page(int proc, const struct attested *attested, char ret_range[RANGE_BYTES])
+{
+    size_t capacity = 0;
+    char name[32], *line = NULL;
+    bool found = false;
+    FILE *maps;
+    int descriptor;
+
+    snprintf(name, sizeof(name), "%u/maps", attested->pid);
+    descriptor = openat(proc, name, O_RDONLY | O_CLOEXEC);
+    maps = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
+    if (maps == NULL) {
+        if (descriptor >= 0)
+            close(descriptor);
+        return false;
+    }
+    while (!found && getline(&line, &capacity, maps) > 0)
+        found = is_life_page(line, &attested->mapping.file, ret_range);
+    free(line);
+    fclose(maps);
+    return found;
+}
+
+/* The kernel lists each mapping of a file that was opened to read and write, as a ring's is and a program's are not. */
+static bool is_still_there(int proc, uint32_t pid, const char *range)
+{
+    struct stat status;
+    char name[32 + RANGE_BYTES];
+
+    snprintf(name, sizeof(name), "%u/map_files/%s", pid, range);
+    return fstatat(proc, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && (status.st_mode & 0600) == 0600;
+}
+
+/* Whether the ring is mapped in the process as by librip: its own code has done that, since the last exec. */
+static bool maps_ring(int proc, const struct attested *attested)
+{
+    const struct file_identity *ring = &attested->mapping.file;
+    struct place *place = &places[attested->pid % REMEMBERED];
+    struct place found = {.pid = attested->pid, .ring = *ring};
+    struct proc_stat stat;
+
+    if (proc_stat(proc, attested->pid, &stat) != 0)
+        return false;
+    found.start_time_ticks = stat.start_time_ticks;
+    if (place->pid == found.pid && place->start_time_ticks == found.start_time_ticks &&
+        place->ring.device == ring->device && place->ring.inode == ring->inode &&
+        is_still_there(proc, found.pid, place->range))
+        return true;
+    if (!find_life_page(proc, attested, found.range))
+        return false;
+    *place = found;
+    return true;
+}
+
+/* Whether it was root who executed the program that the process runs: what it dropped, it has dropped since. */
+static bool was_executed_by_root(int proc, uint32_t pid)
+{
+    Elf64_auxv_t vector[64] = {0};
+    unsigned int seen = 0;
+    char name[32];
+    int descriptor;
+    ssize_t bytes;
+
+    snprintf(name, sizeof(name), "%u/auxv", pid);
+    descriptor = openat(proc, name, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return false;
+    bytes = read(descriptor, vector, sizeof(vector));
+    close(descriptor);
+    for (size_t i = 0; i < sizeof(vector) / sizeof(vector[0]) && bytes > 0 && vector[i].a_type != AT_NULL; i++) {
+        const uint64_t type = vector[i].a_type;
+
+        if (type != AT_UID && type != AT_EUID && type != AT_SECURE)
+            continue;
+        if (vector[i].a_un.a_val != 0)
+            return false;
+        seen++;
+    }
+    return seen == 3;
+}
+
+/* Guarantee C. */
+static int check_consent(int proc, const struct attested *attested)
+{
+    const uint32_t owner = mapping_owner(&attested->mapping);
+
+    if (owner != 0) {
+        if (is_readable_by(proc, attested->pid, owner))
+            return 0;
+        if (!was_executed_by_root(proc, attested->pid))
+            return -EACCES;
+    }
+    return maps_ring(proc, attested) ? 0 : -EACCES;
 }
 
 /* What the record says, as far as it matters here; the rest is the registry's, which has found the ring. */
@@ -48,6 +167,16 @@ static int read_claim(struct attested *attested, int proc, struct identity_facts
         .file_uid = mapping_owner(&attested->mapping),
     };
     return 0;
+}
+
+/* The LIFE lock names nobody. */
+static bool is_life_locked(const struct attested *attested)
+{
+    uint32_t pid;
+
+    return file_lock_holder(attested->mapping.descriptor, attested->mapping.view.lock_life_offset + attested->process,
+                            &pid) == 0 &&
+           pid != 0;
 }
 
 static int ask_holder(const struct attested *attested, uint32_t *ret_pid)
@@ -81,6 +210,7 @@ static int judge_holder(struct attested *attested, int proc, uint32_t pid)
         return result;
     facts.locks_known = true;
     facts.holder_pid = facts.pid = pid;
+    facts.life_locked = is_life_locked(attested);
     facts.pid_exists = facts.pid_readable = true;
     facts.pid_start_time_ticks = stat.start_time_ticks;
     facts.pid_uid_real = status.uid_real;
@@ -89,7 +219,7 @@ static int judge_holder(struct attested *attested, int proc, uint32_t pid)
     facts.pid_in_namespace = status.pid_in_namespace;
     if (proc_stat_ended(&stat) || identity_judge(&facts, &memory) != PROCESS_ATTESTED)
         return -ESRCH;
-    return check_readable(proc, pid, facts.file_uid);
+    return check_consent(proc, attested);
 }
 
 int attest_open(struct attested *ret_attested, int proc, int descriptor, uint32_t process)
@@ -131,11 +261,10 @@ bool attest_thread(const struct attested *attested, int proc, const struct kerne
     struct kernel_times after;
     struct proc_status status;
 
-    if (owner == 0)
-        return true;
-    return proc_thread_status(proc, reading->pid, reading->tid, &status) == 0 && status.uid_real == owner &&
-           status.uid_effective == owner && status.uid_saved == owner &&
-           check_readable(proc, reading->pid, owner) == 0 && kernel_read_again(proc, reading, &after) == 0 &&
+    if (owner != 0 && (proc_thread_status(proc, reading->pid, reading->tid, &status) != 0 || status.uid_real != owner ||
+                       status.uid_effective != owner || status.uid_saved != owner))
+        return false;
+    return check_consent(proc, attested) == 0 && kernel_read_again(proc, reading, &after) == 0 &&
            kernel_has_not_run(&reading->times, &after);
 }
 

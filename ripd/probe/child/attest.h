@@ -5,16 +5,23 @@
  * Guarantees
  *   A. The ring is a regular file on tmpfs or ramfs. The process holds the record's HOLDER lock on it: it has had the
  *      file open to write.
- *   B. Its start time is the record's, and its real, effective and saved uid are the file's owner's, or the owner is
- *      root, and nobody else may write to the file.
- *   C. The kernel lets its own user read it: not one that runs a program with a set-group-id bit or capabilities, or
- *      one that its user may not read, or that has asked for it (prctl(2), PR_SET_DUMPABLE). Where the owner is root
- *      this is not asked.
+ *   B. It is PROCESS_ATTESTED by ring/identity.h: the record's pid and start time, its LIFE lock, the owner's users or
+ * an
+ *      owner that is root, and nobody else may write to the file.
+ *   C. The file's owner is not root and the kernel lets him read the process: not one that runs a program with a
+ *      set-group-id bit or capabilities, or one that its user may not read, or that has asked for it (prctl(2),
+ *      PR_SET_DUMPABLE). Or else the owner is root, or root has executed the program, which has then become the
+ *      owner's; and the ring is mapped in it as librip maps it. Exec drops that mapping, and no program maps a file
+ *      like that that it is given by another user:
+ *      so the process's own code has made it a process of the ring, and nothing was executed since. Neither the locks,
+ *      which survive exec with a descriptor, nor the users, which setresuid(2) makes equal, would prove that.
  *   D. attest_holds() says that all of that is so as it was at attest_open(), by a pidfd and by asking again: what was
  *      read in between is of this process.
  *   E. A process can become another user's in between, and come back: a set-user-id program that executes one of its
  *      caller's. attest_thread() says of a reading that the thread was its owner's while it was read, B and C, for it
  *      has not run from before that to after it was asked.
+ *   F. A list of mappings is read once. Later a mapping at the same addresses of a file that was opened to read and
+ *      write is enough: what is executed is laid out anew.
  */
 #ifndef RIPD_PROBE_CHILD_ATTEST_H
 #define RIPD_PROBE_CHILD_ATTEST_H

@@ -129,21 +129,27 @@ def publish(world, ring, name):
 
 LOCKER = """
 import fcntl, os, struct, sys
-ring = os.open(sys.argv[1], os.O_RDWR)
-os.set_inheritable(ring, True)
-for index in range(int(sys.argv[2])):
+path, count, user = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+life, ring = os.open(path, os.O_RDWR), os.open(path, os.O_RDWR)
+for index in range(count):  # POSIX of HOLDER, and of the open file of LIFE: both survive exec with their descriptors
     fcntl.fcntl(ring, fcntl.F_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, (1 << 60) + index, 1, 0))
+    fcntl.fcntl(life, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, (1 << 60) + (1 << 32) + index, 1, 0))
+os.set_inheritable(ring, True)
+os.set_inheritable(life, "--drop-life" not in sys.argv)
+os.setresgid(user, user, user)
+os.setresuid(user, user, user)
 print("locked", flush=True)
 sys.stdin.readline()
-if sys.argv[3:]:
-    os.execv(sys.argv[3], sys.argv[3:])
+argv = [argument for argument in sys.argv[4:] if argument != "--drop-life"]
+if argv:
+    os.execv(argv[0], argv)
 """
 
 
-def locker(world, path, count=1, argv=()):
+def locker(world, path, count=1, argv=(), start_as=USER_A):
     """A's process that holds the locks of the first records, and becomes argv when told a line."""
-    process = subprocess.Popen([PYTHON, "-c", LOCKER, path, str(count), *argv], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, text=True, **as_user(USER_A))
+    process = subprocess.Popen([PYTHON, "-c", LOCKER, path, str(count), str(USER_A), *argv], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True, **as_user(start_as))
     world.processes.append(process)
     assert process.stdout.readline() == "locked\n"
     return process
@@ -247,6 +253,42 @@ def program_of_another_user(world):
     before = world.sequence()
     world.wait_for(lambda: world.sequence() > before + 30)  # what was known of the holder before is 5 s old at most
     nothing_of_b(world, 0, ["set-user-id", "set-group-id"])
+
+
+def program_of_root(world):
+    """A's process, that has kept descriptors and locks of a ring of root's, executes a set-user-id program of root's.
+    One that makes all three of its users root's cannot be told by them from a process that root has started."""
+    if os.statvfs(world.made).f_flag & os.ST_NOSUID:
+        raise w.Skip("tmpfs is mounted nosuid")
+    os.mkdir(f"{world.made}/private", 0o700)
+    fifo = f"{world.made}/private/{SECRET}-fifo"
+    os.mkfifo(fifo, 0o600)
+    world.fifo = os.open(fifo, os.O_RDWR)
+    reader = shutil.copy("/bin/cat", f"{world.made}/{SECRET}-reader")
+    elevated = shutil.copy(f"{w.BIN}/elevated", f"{world.made}/{SECRET}-elevated")
+    holders = {}
+    for name, program, dropped in (("plain", reader, []), ("plain-kept", reader, ["keep"]), ("gone", elevated, []),
+                                   ("kept", elevated, ["keep"])):
+        os.chmod(program, 0o4755)
+        ring = h.Ring(f"{world.made}/{name}")  # root's
+        world.rings = [*getattr(world, "rings", ()), ring]
+        os.fchmod(ring.fd, 0o644)
+        argv = [program, fifo] + ([] if dropped else ["--drop-life"])
+        holders[name] = locker(world, ring.path + ".making", 1, argv, start_as=0)
+        ring.process(0, holders[name].pid, flags=1)
+        ring.slot(0, tid=holders[name].pid)
+        publish(world, ring, name)
+    for holder in holders.values():
+        holder.stdin.write("\n")
+        holder.stdin.flush()
+    world.wait_for(lambda: all(status(holder.pid)["Name"].startswith(SECRET) for holder in holders.values()))
+    for name, users in (("plain", [str(USER_A), "0", "0", "0"]), ("kept", ["0", "0", "0", "0"])):
+        world.wait_for(lambda name=name, users=users: status(holders[name].pid)["Uid"].split() == users)
+    before = world.sequence()
+    world.wait_for(lambda: world.sequence() > before + 30)
+    nothing_of_b(world, 0, holders)
+    attested = {name: world.thread(0, name)["process"]["attested"] for name in holders}
+    assert not any(attested[name] for name in ("plain", "plain-kept", "gone")), attested
 
 
 def number_of_the_locker_used_again(world):
@@ -458,7 +500,7 @@ if __name__ == "__main__":
     if os.geteuid() != 0 or w.lacking("sys_ptrace", "dac_read_search") or not shutil.which("setpriv"):
         print("skipped: takes root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
         sys.exit(77)
-    TESTS = [claims_without_and_with_locks, program_of_another_user, number_of_the_locker_used_again,
+    TESTS = [claims_without_and_with_locks, program_of_another_user, program_of_root, number_of_the_locker_used_again,
              the_probe_believes_nobody,
              own_process_is_told_of, ripd_itself_holds_nothing, without_capabilities]
     make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]

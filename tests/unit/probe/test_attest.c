@@ -5,11 +5,13 @@
  */
 #include "unit/locker.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 #include <linux/magic.h>
@@ -423,10 +425,96 @@ static void test_a_process_that_keeps_its_secrets(void **state)
     ring_stage_go(scene.pid);
     WAIT_UNTIL(locker_proc_owner(scene.pid) == 0);
     assert_int_equal(ask(&scene, 0), -EACCES);
-    if (geteuid() == 0) { /* of root nothing is kept */
-        assert_int_equal(chown(path_of(&scene), 0, 0), 0);
-        assert_int_equal(ask(&scene, 0), 0);
-    }
+    end(&scene);
+}
+
+static void execute_with_the_lock(void *context)
+{
+    fcntl(LOCKER_DESCRIPTOR, F_SETFD, 0);
+    locker_execute(context);
+}
+
+static bool has_executed(pid_t pid)
+{
+    char path[64], name[16] = "";
+    FILE *file;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    file = fopen(path, "re");
+    if (file == NULL || fgets(name, sizeof(name), file) == NULL)
+        return false;
+    fclose(file);
+    return strcmp(name, "sleep\n") == 0;
+}
+
+/* Both locks can be had by who has a descriptor, and the uids are root's: the program that runs now is not traced. */
+static void test_locks_and_users_survive_exec(void **state)
+{
+    char path[128];
+    struct locker life = {path, RIP_LOCK_LIFE_OFFSET, F_OFD_SETLK, 0};
+    struct scene scene;
+    pid_t sibling;
+
+    (void)state;
+    skip_unless_root();
+    begin(&scene, 0, execute_with_the_lock);
+    snprintf(path, sizeof(path), "%s", path_of(&scene));
+    assert_int_equal(ask_file(&scene, path, 0), 0);
+    ring_stage_go(scene.pid);
+    WAIT_UNTIL(has_executed(scene.pid));
+    assert_true(locker_is_locked(path, RIP_LOCK_HOLDER_OFFSET));
+    assert_false(attest_holds(&scene.attested, scene.proc));
+    sibling = ring_stage_start(locker_lock, NULL, &life);
+    assert_false(attest_holds(&scene.attested, scene.proc));
+    attest_close(&scene.attested);
+    assert_int_equal(ask(&scene, 0), -EACCES);
+    ring_stage_end(sibling);
+    end(&scene);
+}
+
+static void drop_users(void *context)
+{
+    (void)context;
+    if (setresuid(LOCKER_USER, LOCKER_USER, LOCKER_USER) != 0)
+        abort();
+}
+
+/* /proc says that this user has executed the program. */
+static void put_auxv(const struct scene *scene, uid_t user, uint64_t secure)
+{
+    const Elf64_auxv_t vector[] = {{AT_SECURE, {secure}}, {AT_UID, {user}}, {AT_EUID, {user}}, {AT_NULL, {0}}};
+    char name[64];
+
+    snprintf(name, sizeof(name), "proc/%d/auxv", scene->pid);
+    ring_stage_write(&scene->stage, name, vector, sizeof(vector));
+}
+
+/*
+ * One that has become the owner of its ring, whom the kernel does not let read it: it is told of if it was root who
+ * executed it, without a gain of privilege, and the ring is mapped in it.
+ */
+static void test_a_process_that_dropped_its_user(void **state)
+{
+    char name[64], users_text[64];
+    struct scene scene;
+
+    (void)state;
+    skip_unless_root();
+    begin(&scene, 0, drop_users);
+    assert_int_equal(chown(path_of(&scene), LOCKER_USER, LOCKER_USER), 0);
+    ring_stage_go(scene.pid);
+    WAIT_UNTIL(ask(&scene, 0) == 0);
+    assert_int_equal(locker_proc_owner(scene.pid), 0);
+    make_up_proc(&scene, scene.pid, "");
+    snprintf(name, sizeof(name), "proc/%d/status", scene.pid);
+    snprintf(users_text, sizeof(users_text), "Uid:\t%u\t%u\t%u\t0\n", LOCKER_USER, LOCKER_USER, LOCKER_USER);
+    ring_stage_write(&scene.stage, name, users_text, strlen(users_text));
+    put_auxv(&scene, 0, 0);
+    assert_int_equal(ask(&scene, 0), 0);
+    put_auxv(&scene, LOCKER_USER, 0);
+    assert_int_equal(ask(&scene, 0), -EACCES);
+    put_auxv(&scene, 0, 1);
+    assert_int_equal(ask(&scene, 0), -EACCES);
     end(&scene);
 }
 
@@ -554,6 +642,23 @@ static void test_ring_cut(void **state)
     end_held(&scene);
 }
 
+/* /proc says that the locker, which is gone, maps the ring; its LIFE lock is ours. */
+static void put_maps(const struct scene *scene)
+{
+    struct flock life = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_LIFE_OFFSET, .l_len = 1};
+    char name[64], text[128];
+    struct stat status;
+    int descriptor = open(path_of(scene), O_RDWR | O_CLOEXEC); /* until the test ends */
+
+    assert_int_equal(fcntl(descriptor, F_OFD_SETLK, &life), 0);
+    assert_int_equal(fstat(descriptor, &status), 0);
+    snprintf(name, sizeof(name), "proc/%d/maps", shared->locker);
+    assert_int_equal(unlink(ring_stage_path(&scene->stage, name)), 0);
+    snprintf(text, sizeof(text), "7f0000000000-7f0000001000 ---s 00000000 %02x:%02x %lu\n", major(status.st_dev),
+             minor(status.st_dev), (unsigned long)status.st_ino);
+    ring_stage_write(&scene->stage, name, text, strlen(text));
+}
+
 /* A number that is used again looks the same in /proc, and where descriptors are shared the lock names it still: only
    the hold on the process tells. The /proc is a made-up one, in which it lives on. */
 static void test_the_hold_alone_tells(void **state)
@@ -564,6 +669,7 @@ static void test_the_hold_alone_tells(void **state)
     begin(&scene, 0, NULL);
     start_sharer(&scene);
     make_up_proc(&scene, shared->locker, "");
+    put_maps(&scene);
     assert_int_equal(ask_file(&scene, path_of(&scene), 0), 0);
     assert_false(attest_holds(&scene.attested, scene.proc));
     munmap(shared, sizeof(*shared));
@@ -584,6 +690,8 @@ int main(void)
         cmocka_unit_test(test_a_lock_that_outlives_its_owner),
         cmocka_unit_test(test_users),
         cmocka_unit_test(test_a_process_that_keeps_its_secrets),
+        cmocka_unit_test(test_locks_and_users_survive_exec),
+        cmocka_unit_test(test_a_process_that_dropped_its_user),
         cmocka_unit_test(test_killed),
         cmocka_unit_test(test_lock_lost),
         cmocka_unit_test(test_executed_another_program),

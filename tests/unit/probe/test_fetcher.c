@@ -235,7 +235,7 @@ static void test_an_end_meanwhile(void **state)
     end_subject(&subject);
 }
 
-/* A process that is closed to its own user: nothing of it is opened. */
+/* A process that is closed to its own user: nothing of it is opened, unless root has executed it and it has a ring. */
 static void test_closed_to_its_user(void **state)
 {
     struct subject subject;
@@ -250,7 +250,10 @@ static void test_closed_to_its_user(void **state)
         assert_true(i < 20000);
         usleep(1000);
     }
-    assert_int_equal(fetch_of(&subject, subject.main->start, false, 0), -EACCES);
+    if (geteuid() != 0)
+        assert_int_equal(fetch_of(&subject, subject.main->start, false, 0), -EACCES);
+    else
+        close(fetch_of(&subject, subject.main->start, false, 0));
     end_subject(&subject);
 }
 

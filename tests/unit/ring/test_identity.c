@@ -172,11 +172,28 @@ static void every_uid_must_be_the_owners(void **context)
         *uids[i] = 0; /* a locker that executed a set-user-id program */
         assert_verdicts(facts, PROCESS_UNKNOWN, PROCESS_UNKNOWN);
         assert_true(identity_holder_is_foreign(&facts));
-        facts.file_uid = 0;
-        assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+        facts.file_uid = 0; /* of root's ring: a program that root started may be anybody for a while */
+        assert_verdicts(facts, i == 0 ? PROCESS_ATTESTED : PROCESS_ALIVE, i == 0 ? PROCESS_ATTESTED : PROCESS_ALIVE);
         facts.file_uid = USER;
         *uids[i] = USER;
     }
+    facts.file_uid = 0; /* one that has dropped its uid */
+    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+}
+
+/* The HOLDER lock survives exec with its descriptor, whatever the uids are then: the LIFE lock does not. */
+static void executed_since_is_not_attested(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.claims_life_lock = false; /* or it would be gone */
+    facts.life_locked = false;
+    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+    facts.file_uid = facts.pid_uid_real = facts.pid_uid_effective = facts.pid_uid_saved = 0;
+    assert_verdicts(facts, PROCESS_ALIVE, PROCESS_ALIVE);
+    facts.claims_life_lock = true;
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
 }
 
 /* Somebody who may write the file locks the byte, so as to have the daemon look at him, or at a victim's record. */
@@ -349,6 +366,7 @@ int main(void)
         cmocka_unit_test(unknown_start_time_is_never_attested),
         cmocka_unit_test(living_process_of_another_user_is_not_talked_about),
         cmocka_unit_test(every_uid_must_be_the_owners),
+        cmocka_unit_test(executed_since_is_not_attested),
         cmocka_unit_test(foreign_locker_is_ignored),
         cmocka_unit_test(foreign_locker_does_not_keep_an_exited_process_alive),
         cmocka_unit_test(other_namespace_goes_by_the_inner_pid),

@@ -231,13 +231,15 @@ static void test_a_child_is_a_process_of_its_own(void **state)
 
 /* Lies ------------------------------------------------------------------------------------------------------------- */
 
-/* Holds the byte of a record that is not its own. */
+/* Holds the bytes of a record that is not its own, of LIFE unless that is taken. */
 static void lock_foreign_byte(void *context)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_HOLDER_OFFSET, .l_len = 1};
+    struct flock life = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_LIFE_OFFSET, .l_len = 1};
     int descriptor = open(word->path, O_RDWR | O_CLOEXEC);
 
     (void)context;
+    (void)fcntl(open(word->path, O_RDWR | O_CLOEXEC), F_OFD_SETLK, &life);
     if (descriptor < 0 || fcntl(descriptor, F_SETLK, &lock) != 0)
         abort();
 }
