@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * describe.c - a slot as an item. Touches the mappings.
+ * describe.c - ids as items: one, a page of those that match a query, or all that match, counted by their last
+ * location. Touches the mappings.
  *
  * Guarantees
  *   1. An item is read from one registration of a slot: another generation is no item.
  *   2. A tid is one of our pid namespace, or not known.
+ *   3. The detector alone is asked about ids that the state, the cause or the ring already rule out; what is in the
+ *      ring is read only for a condition on it, and an id is described only when it is returned.
+ *   4. A ring that faults on the way is damaged and left; the others are walked as if nothing had happened.
  */
 #include "ring/describe.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/locations.h"
 #include "os/clock.h"
-#include "ring/describe_walk.h"
+#include "util/array.h"
+
+/* One id ----------------------------------------------------------------------------------------------------------- */
 
 /* For the tid of one item; the registry bounds what all of them may take. */
 #define TRANSLATE_NS UINT64_C(10000000)
@@ -56,7 +64,7 @@ static struct item *new_item(const struct ring *ring, const struct rip_id_info *
     return item;
 }
 
-struct item *describe_slot(struct registry *registry, struct ring *ring, uint32_t slot, uint32_t generation)
+static struct item *describe_slot(struct registry *registry, struct ring *ring, uint32_t slot, uint32_t generation)
 {
     struct rip_crumb crumbs[RIP_ENTRY_COUNT];
     struct rip_id_info info, after;
@@ -85,4 +93,264 @@ struct item *describe_id(struct registry *registry, uint32_t ring, uint32_t slot
     struct ring *found = registry_find(registry, ring);
 
     return found != NULL ? describe_slot(registry, found, slot, generation) : NULL;
+}
+
+/* Every id that a query allows ------------------------------------------------------------------------------------- */
+
+struct walk {
+    struct registry *registry;
+    const struct query *query;
+    const struct snapshot *snapshot; /* of the detector's last scan */
+    /* An id that matches; sighting has no item. 0, or -errno to end the walk. */
+    int (*take)(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting);
+    void *context;
+    struct ring *ring; /* the one being walked */
+    struct glob name;  /* of the query */
+};
+
+static struct sighting sighting_of(const struct walk *walk, const struct detector_id *id)
+{
+    struct sighting sighting = {.state = id->state, .cause = id->cause, .threshold_ns = id->threshold_ns};
+
+    if (id->state == ID_RUNNING || id->state == ID_IDLE)
+        return sighting;
+    sighting.since_wall_ns = wall_before_ns(walk->snapshot->scanned_wall_ns, id->frozen_for_ns);
+    sighting.frozen_since_ns = id->frozen_since_ns;
+    sighting.frozen_for_ns = id->frozen_for_ns;
+    sighting.frozen_for_max_ns = id->frozen_for_max_ns;
+    return sighting;
+}
+
+/* Whether what the query says of the ring's content holds, with a bare item that carries just that. */
+static bool content_matches(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
+{
+    struct process_facts process = {0};
+    struct sighting probe = *sighting;
+    struct rip_id_info info;
+    struct item item = {0};
+
+    if (mapping_id(&walk->ring->mapping, slot, &info) != 0 || info.generation != generation)
+        return false;
+    item.ring_name = walk->ring->name;
+    item.id = info.id;
+    item.name_bytes = info.name_bytes;
+    memcpy(item.name, info.name, info.name_bytes);
+    if (info.process < walk->ring->process_count) {
+        process.pid = walk->ring->processes[info.process].pid;
+        process.claimed_pid = walk->ring->processes[info.process].claim.pid;
+        item.process = &process;
+    }
+    probe.item = &item;
+    return query_matches(walk->query, &walk->name, &probe);
+}
+
+static bool matches(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
+{
+    const struct query *query = walk->query;
+    const bool reads_ring = query->name[0] != '\0' || query->pid != 0 || query->one;
+
+    return query_matches_verdict(query, sighting) && (!reads_ring || content_matches(walk, slot, generation, sighting));
+}
+
+static int visit_id(void *context, uint32_t slot, uint32_t generation, const struct detector_id *id)
+{
+    struct walk *walk = context;
+    struct sighting sighting = sighting_of(walk, id);
+
+    if (id->state == ID_STALLED)
+        sighting_set_wait(&sighting, walk->snapshot->waits, walk->ring->serial, slot, generation);
+    return matches(walk, slot, generation, &sighting) ? walk->take(walk, slot, generation, &sighting) : 0;
+}
+
+/* In order of ring serial and slot. 0, or what take returned. Cursor and limit of the query are not looked at. */
+static int walk_ids(struct walk *walk, const struct detector *detector)
+{
+    struct ring **rings;
+    size_t count;
+    int result = 0;
+
+    glob_make(&walk->name, walk->query->name);
+    for (size_t i = 0; result == 0; i++) {
+        rings = registry_rings(walk->registry, &count);
+        if (i >= count)
+            break;
+        walk->ring = rings[i];
+        if (walk->query->ring[0] != '\0' &&
+            (walk->ring->name == NULL || strcmp(walk->query->ring, walk->ring->name) != 0))
+            continue;
+        result = detector_visit(detector, walk->ring->serial, visit_id, walk);
+        if (walk->ring->mapping.damaged) {
+            registry_damage(walk->registry, walk->ring); /* if that is not yet done */
+            i--;                                         /* it has left the array; the next one has taken its place */
+        }
+    }
+    return result;
+}
+
+/* A page of ids ---------------------------------------------------------------------------------------------------- */
+
+struct threads {
+    struct page *page;
+    size_t capacity;
+};
+
+static bool is_after_cursor(const struct walk *walk, uint32_t slot)
+{
+    const struct query_cursor *after = &walk->query->after;
+
+    if (!after->present)
+        return true;
+    return walk->ring->serial != after->ring ? walk->ring->serial > after->ring : slot > after->slot;
+}
+
+static int append(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
+{
+    struct threads *threads = walk->context;
+    struct page *page = threads->page;
+    struct item *item = describe_slot(walk->registry, walk->ring, slot, generation);
+    struct sighting *sightings;
+
+    if (item == NULL)
+        return 0; /* it ended since the scan */
+    sightings = array_reserve(page->sightings, &threads->capacity, page->count + 1, sizeof(*sightings));
+    if (sightings == NULL) {
+        item_unref(item);
+        return -ENOMEM;
+    }
+    page->sightings = sightings;
+    sightings[page->count] = *sighting;
+    sightings[page->count].item = item;
+    if (sighting->since_wall_ns != 0)
+        sightings[page->count].frozen_for_max_ns =
+            item_frozen_max_ns(item, walk->snapshot, sighting->frozen_for_ns, sighting->frozen_for_max_ns);
+    page->count++;
+    page->next = (struct query_cursor){.present = true, .ring = walk->ring->serial, .slot = slot};
+    return 0;
+}
+
+static int take_thread(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
+{
+    struct threads *threads = walk->context;
+
+    threads->page->total++;
+    if (!is_after_cursor(walk, slot))
+        return 0;
+    if (threads->page->count >= walk->query->limit) {
+        threads->page->more = true;
+        return 0;
+    }
+    return append(walk, slot, generation, sighting);
+}
+
+struct page *describe_threads(struct registry *registry, const struct detector *detector, const struct query *query,
+                              struct snapshot *snapshot)
+{
+    struct threads threads = {.page = page_new(snapshot)};
+    struct walk walk = {
+        .registry = registry, .query = query, .snapshot = snapshot, .take = take_thread, .context = &threads};
+
+    if (threads.page == NULL)
+        return NULL;
+    if (walk_ids(&walk, detector) != 0) {
+        page_unref(threads.page);
+        return NULL;
+    }
+    return threads.page;
+}
+
+/* Counted by location ---------------------------------------------------------------------------------------------- */
+
+/*
+ * Of each id its last location is read, and nothing else; one id of each group that is returned is described. The facts
+ * of all processes met are held to the end, so that no pointer to them comes to mean another process.
+ */
+struct counting {
+    struct locations *locations;
+    struct process_facts **held; /* references; of the present ring's processes from first on */
+    size_t held_count;
+    size_t held_capacity;
+    size_t first;
+    uint32_t ring; /* serial of the present ring; 0 = none yet */
+};
+
+static int enter_ring(struct counting *counting, const struct ring *ring)
+{
+    size_t needed = counting->held_count + ring->process_count;
+    struct process_facts **held = array_reserve(counting->held, &counting->held_capacity, needed, sizeof(*held));
+
+    if (held == NULL)
+        return -ENOMEM;
+    counting->held = held;
+    counting->first = counting->held_count;
+    while (counting->held_count < needed)
+        held[counting->held_count++] = NULL;
+    counting->ring = ring->serial;
+    return 0;
+}
+
+/* NULL: not known. */
+static const struct process_facts *facts_of(struct counting *counting, const struct walk *walk, uint16_t process)
+{
+    struct process_facts **facts;
+
+    if (counting->first + process >= counting->held_count)
+        return NULL;
+    facts = &counting->held[counting->first + process];
+    if (*facts == NULL)
+        *facts = registry_process_facts(walk->registry, walk->ring, process);
+    return *facts;
+}
+
+static int take_location(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
+{
+    struct counting *counting = walk->context;
+    struct located_id id = {
+        .state = sighting->state,
+        .frozen_for_ns = sighting->frozen_for_ns,
+        .ring = walk->ring->serial,
+        .slot = slot,
+        .generation = generation,
+    };
+    struct rip_last_info last;
+
+    if (counting->ring != walk->ring->serial && enter_ring(counting, walk->ring) != 0)
+        return -ENOMEM;
+    if (mapping_last(&walk->ring->mapping, slot, &last) != 0 || last.generation != generation)
+        return 0; /* it ended since the scan */
+    id.snapped = last.crumb.snap != 0;
+    if (id.snapped) {
+        id.address = last.crumb.address;
+        id.process = facts_of(counting, walk, last.process);
+    }
+    return locations_add(counting->locations, &id);
+}
+
+static void describe_examples(struct registry *registry, const struct page *page)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        struct location_group *group = &page->locations->groups[page->first + i];
+
+        group->example = describe_id(registry, group->ring, group->slot, group->generation);
+    }
+}
+
+struct page *describe_locations(struct registry *registry, const struct detector *detector, const struct query *query,
+                                struct snapshot *snapshot)
+{
+    struct counting counting = {.locations = locations_new(&snapshot->hash_key)};
+    struct walk walk = {
+        .registry = registry, .query = query, .snapshot = snapshot, .take = take_location, .context = &counting};
+    struct page *page = NULL;
+
+    if (counting.locations != NULL && walk_ids(&walk, detector) == 0) {
+        page = page_of_locations(query, snapshot, counting.locations);
+        counting.locations = NULL;
+    }
+    if (page != NULL)
+        describe_examples(registry, page);
+    locations_free(counting.locations);
+    for (size_t i = 0; i < counting.held_count; i++)
+        process_facts_unref(counting.held[i]);
+    free(counting.held);
+    return page;
 }

@@ -216,7 +216,7 @@ static int copy_bytes(struct mapping *mapping, void *target, size_t size_bytes, 
 
 /* The copy as a ring: slot 0 is the first of a word of the live bitmap, record and module 0 are those that were copied.
  */
-static struct rip_view view_of_copy(const struct mapping *mapping, const struct copy *copy)
+static struct rip_view view_of_copy(const struct mapping *mapping, struct copy *copy)
 {
     struct rip_view view = mapping->view;
 
