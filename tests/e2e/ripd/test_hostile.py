@@ -125,6 +125,52 @@ def live_bits_that_move(world):
     ring.close()
 
 
+def sparse_files_that_claim_address_space(world):
+    """2,276 files of a few pages, 24 GB each by their headers: a user's own, whatever is left is for others."""
+    if os.geteuid() != 0:
+        raise w.Skip("giving files away takes root")
+    app = honest(world)
+    capacity = 1 << 26
+    for i in range(2276):
+        ring = h.Ring(world.ring(f"sparse-{i}"), capacity=capacity, backed=False)
+        give_away(ring)
+        ring.publish().close()
+    world.wait_for(lambda: "more rings than may be mapped" in world.log_text())
+    late = h.Ring(world.ring("late"))
+    late.slot(0)
+    late.publish().close()
+    world.wait_for(lambda: rings(world).get("late", {}).get("health") == "readable")
+    honest_stall_is_seen(world, app)
+    assert world.request("/readyz")[0] == 200
+    assert "out of memory" not in world.log_text() and "no memory" not in world.log_text()
+    assert status_kb(world, "VmSize") < 256 << 20, status_kb(world, "VmSize")
+
+
+def rings_that_take_the_time_of_a_scan(world):
+    """350 rings with a full bitmap over holes, made again as soon as they are dropped; and large ones that are real."""
+    if os.geteuid() != 0:
+        raise w.Skip("giving files away takes root")
+    app = honest(world)
+    world.wait_for(lambda: world.state(1, "honest") == "running")
+    for i in range(350):
+        ring = h.Ring(world.ring(f"full-{i}"), capacity=1 << 20)
+        ring.set_all_live()
+        give_away(ring)
+        ring.publish().close()
+    world.wait_for(lambda: world.get("/rings?limit=1")["total"] >= 351)
+    late = world.log_text().count("scan late")
+    answers_ready = []
+    for turn in range(20):
+        for i in range(350):
+            os.utime(world.ring(f"full-{i}"))  # it has changed: look at it again
+        answers_ready.append(world.request("/readyz")[0])
+        time.sleep(0.05)
+    assert set(answers_ready) == {200}, answers_ready
+    honest_stall_is_seen(world, app)
+    assert world.log_text().count("scan late") - late <= 2, world.log_text()
+    assert status_kb(world, "RssAnon") < 64 * 1024, status_kb(world, "RssAnon")
+
+
 def forbid_userfaultfd():
     """A filter of system calls, as in many containers: that one fails with EPERM."""
     number = {"x86_64": 323, "aarch64": 282}[os.uname().machine]
@@ -580,7 +626,8 @@ def two_users(world):
 
 
 if __name__ == "__main__":
-    w.run([records_that_name_others, live_bits_over_holes, live_bits_that_move, rings_are_copied_without_userfaultfd,
+    w.run([records_that_name_others, live_bits_over_holes, live_bits_that_move, sparse_files_that_claim_address_space,
+           rings_that_take_the_time_of_a_scan, rings_are_copied_without_userfaultfd,
            one_table_of_modules_for_a_thousand,
            removed_ring_of_nobody_is_dropped, pages_of_unreadable_rings, the_longest_name_twice,
            many_stalls_hide_nobody, churn, churn_of_claims, directory_comes_and_goes, thousands_of_foreign_files,
