@@ -112,7 +112,7 @@ static void keep_embryo(void)
     rip_store_relaxed(&process->parent_pid, (uint32_t)rip__writer.pid);
     rip_store_relaxed(&process->uid, geteuid());
     rip_store_relaxed(&process->module_count, 0);
-    rip_store_release(&process->state, RIP_PROCESS_EMBRYO); /* pairs with the acquire of the state in reader_copy.c */
+    rip_store_release(&process->state, RIP_PROCESS_EMBRYO); /* pairs with the acquire of the state in reader.c */
 }
 
 /* In the child: the embryo is this process from now on, and lives as long as this address space. */
@@ -130,7 +130,7 @@ static void be_born(void)
         return;
     fork_state.own = fork_state.kept;
     if (rip__process_take_life(fork_state.own.index))
-        rip_store_release(&process->flags, RIP_PROCESS_HAS_LIFE_LOCK); /* pairs with the fence in reader_copy.c */
+        rip_store_release(&process->flags, RIP_PROCESS_HAS_LIFE_LOCK); /* pairs with the fence in reader.c */
 }
 
 bool rip__fork_embryo(uint32_t *ret_index, uint32_t *ret_generation)

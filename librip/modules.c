@@ -218,12 +218,12 @@ static int add_entry(const struct rip_module *module, uint32_t *ret_index)
             rip__populate(rip__writer.geometry.module_offset + (uint64_t)index * RIP_MODULE_BYTES, RIP_MODULE_BYTES);
         if (result < 0)
             return result;
-        /* pairs with the acquire of module_high_water in reader_copy.c */
+        /* pairs with the acquire of module_high_water in reader.c */
     } while (!rip_compare_exchange(&ring->module_high_water, &index, index + 1));
     entry = rip__module_at(index);
     memcpy(&entry->bias, &module->bias, sizeof(*module) - offsetof(struct rip_module, bias));
     entry->start = module->start;
-    rip_store_release(&entry->end, module->end); /* pairs with the acquire of end in reader_copy.c */
+    rip_store_release(&entry->end, module->end); /* pairs with the acquire of end in reader.c */
     *ret_index = index;
     return 0;
 }
@@ -252,7 +252,7 @@ void rip__modules_write(void)
     for (uint32_t i = rip__writer.module_written; i < rip__writer.module_count; i++)
         rip_store_relaxed(&process->module_index[i], rip__writer.module_index[i]);
     rip__writer.module_written = rip__writer.module_count;
-    rip_store_release(&process->module_count, rip__writer.module_count); /* pairs with its acquire in reader_copy.c */
+    rip_store_release(&process->module_count, rip__writer.module_count); /* pairs with its acquire in reader.c */
 }
 
 static void list_module(const struct rip_module *module)

@@ -11,9 +11,15 @@
  *      the ring is opened or closed by us in this process.
  *   4. A record is given to another process only when it is FREE or EXITED, or its process is gone and the slots it
  *      left have been freed.
+ *   5. A process that holds a lock of its record is alive.
+ *   6. A record that had its LIFE lock and has it no longer is of an address space that is gone.
+ *   7. What cannot be known (a pid of another namespace, a hidden /proc) counts as alive: no ring is taken from a
+ *      living process for want of evidence.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -119,13 +125,146 @@ static bool take_holder(uint32_t index)
     return fcntl(writer->descriptor, F_SETLK, &lock) == 0;
 }
 
+/* Whether the process that a record names may still use the ring ------------------------------------------------- */
+
+enum { STAT_THREADS = 20, STAT_START_TIME = 22 }; /* fields of /proc/PID/stat */
+
+/* Facts ------------------------------------------------------------------------------------------------------------ */
+
+/* "pid (comm) state ppid ...": comm may hold anything, so the fields count from the last parenthesis. */
+static bool parse_stat(const char *text, struct rip_process_facts *ret_facts)
+{
+    const char *open_mark = strchr(text, '('), *close_mark = strrchr(text, ')');
+    struct rip_process_facts facts = {0};
+    const char *next;
+    size_t bytes;
+
+    if (open_mark == NULL || close_mark == NULL || close_mark < open_mark || close_mark[1] != ' ')
+        return false;
+    bytes = (size_t)(close_mark - open_mark - 1);
+    memcpy(facts.comm, open_mark + 1, bytes < sizeof(facts.comm) ? bytes : sizeof(facts.comm));
+    next = close_mark + 2;
+    facts.state = *next;
+    for (unsigned field = 3; field < STAT_START_TIME; field++) {
+        next = strchr(next, ' ');
+        if (next == NULL)
+            return false;
+        next++;
+        if (field + 1 == STAT_THREADS)
+            facts.thread_count = (uint32_t)strtoul(next, NULL, 10);
+    }
+    facts.start_time_ticks = strtoull(next, NULL, 10);
+    *ret_facts = facts;
+    return facts.start_time_ticks != 0;
+}
+
+int rip__process_facts(const char *path, struct rip_process_facts *ret_facts)
+{
+    char text[1024];
+    ssize_t bytes;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (descriptor < 0)
+        return -errno;
+    bytes = read(descriptor, text, sizeof(text) - 1);
+    close(descriptor);
+    if (bytes <= 0)
+        return -ESRCH;
+    text[bytes] = '\0';
+    return parse_stat(text, ret_facts) ? 0 : -EPROTO;
+}
+
+uint64_t rip__pid_namespace(void)
+{
+    struct stat status;
+
+    return stat("/proc/thread-self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+bool rip__locked(int descriptor, uint64_t offset, uint64_t bytes)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = (off_t)bytes};
+
+    return fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+/* Judging ---------------------------------------------------------------------------------------------------------- */
+
+void rip__evidence_of_ring(struct rip_evidence *ret_evidence)
+{
+    *ret_evidence = (struct rip_evidence){
+        .descriptor = rip__file_is_ring(rip__writer.descriptor) ? rip__writer.descriptor : -1,
+        .holder_offset = RIP_LOCK_HOLDER_OFFSET,
+        .life_offset = RIP_LOCK_LIFE_OFFSET,
+        .pid_namespace = rip__pid_namespace(),
+        .now_boot_ns = rip__boot_ns(),
+    };
+}
+
+/* Whether pid runs and was started in [first, last]; 0 ticks are not known and match anything. */
+static bool pid_started_within(uint32_t pid, uint64_t first_ticks, uint64_t last_ticks)
+{
+    struct rip_process_facts facts;
+    char path[32];
+    int result;
+
+    snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+    result = rip__process_facts(path, &facts);
+    if (result < 0) /* no such pid, or one that /proc hides */
+        return kill((pid_t)pid, 0) == 0 || errno == EPERM;
+    if ((facts.state == 'Z' || facts.state == 'X') && facts.thread_count <= 1) /* else only its main thread has ended */
+        return false;
+    return first_ticks == 0 || (facts.start_time_ticks >= first_ticks && facts.start_time_ticks <= last_ticks);
+}
+
+static uint64_t ticks_of_ns(uint64_t boot_ns)
+{
+    return boot_ns / (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* Unborn: by age and parent. Born without a lock: the pid must have been started when the embryo was kept. */
+static bool embryo_alive(const struct rip_evidence *evidence, const struct rip_process_info *info)
+{
+    uint64_t age_ns = evidence->now_boot_ns - info->entered_boot_ns;
+    uint64_t kept_ticks = ticks_of_ns(info->entered_boot_ns);
+
+    if (info->pid != 0)
+        return pid_started_within(info->pid, kept_ticks > 1 ? kept_ticks - 1 : 1,
+                                  kept_ticks + ticks_of_ns(RIP_EMBRYO_LIMIT_NS));
+    if (age_ns < RIP_EMBRYO_GRACE_NS)
+        return true;
+    return age_ns < RIP_EMBRYO_LIMIT_NS && pid_started_within(info->parent_pid, 0, 0);
+}
+
+/*
+ * A lock proves life. A record that had its LIFE lock and has it no longer is of an address space that is gone, even
+ * if the same pid runs on after exec. Without that the pid must do, which says nothing from another pid namespace.
+ */
+bool rip__process_alive(const struct rip_evidence *evidence, uint32_t index, const struct rip_process_info *info)
+{
+    if (info->state == RIP_PROCESS_EXITED)
+        return false;
+    if (evidence->descriptor >= 0) {
+        if (rip__locked(evidence->descriptor, evidence->life_offset + index, 1) ||
+            rip__locked(evidence->descriptor, evidence->holder_offset + index, 1))
+            return true;
+        if ((info->flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0)
+            return false;
+    }
+    if (evidence->pid_namespace != info->pid_namespace && info->pid_namespace != 0)
+        return true;
+    if (info->state == RIP_PROCESS_EMBRYO)
+        return embryo_alive(evidence, info);
+    return pid_started_within(info->pid, info->start_time_ticks, info->start_time_ticks);
+}
+
 /* Claiming --------------------------------------------------------------------------------------------------------- */
 
 static bool claim_from(struct rip_process *process, uint32_t state)
 {
     if (!rip_compare_exchange(&process->state, &state, RIP_PROCESS_CLAIMED))
         return false;
-    rip_fence_release(); /* pairs with the acquire fence after the copy of a record in reader_copy.c */
+    rip_fence_release(); /* pairs with the acquire fence after the copy of a record in reader.c */
     rip_add_relaxed(&process->generation, 1);
     return true;
 }
@@ -185,7 +324,7 @@ static int claim_new(uint32_t *ret_index)
             rip__populate(rip__writer.geometry.process_offset + (uint64_t)index * RIP_PROCESS_BYTES, RIP_PROCESS_BYTES);
         if (result < 0)
             return result;
-        /* pairs with the acquire of process_high_water in reader_copy.c */
+        /* pairs with the acquire of process_high_water in reader.c */
         if (rip_compare_exchange(&ring->process_high_water, &index, index + 1) &&
             claim_from(rip__process_at(index), RIP_PROCESS_FREE)) {
             *ret_index = index;
@@ -289,7 +428,7 @@ static int enter_once(void)
         flags |= RIP_PROCESS_HAS_HOLDER_LOCK;
     rip_store_relaxed(&process->flags, flags);
     writer->generation = rip_load_relaxed(&process->generation);
-    /* pairs with the acquire of the state in reader_copy.c */
+    /* pairs with the acquire of the state in reader.c */
     if (!rip_compare_exchange(&process->state, &state, RIP_PROCESS_LIVE)) {
         rip__process_drop_life();
         return -EAGAIN;

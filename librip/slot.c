@@ -13,6 +13,9 @@
  *   4. The lowest free slot is taken, so that live slots stay dense; a race costs density, never a slot.
  *   5. A slot left behind by a dead process is freed exactly once, and never one that a live process holds.
  *   6. count = progress + counter_bias and rip_ctr = low 8 bits of count, whatever counter a program starts with.
+ *   7. Memory comes from mmap, not from malloc: the library may be called from inside an allocator.
+ *   8. Failure is -ENOMEM and leaves the table as it was.
+ *   9. At most half of the cells are in use; a look-up ends at the first empty one.
  */
 #include <errno.h>
 #include <string.h>
@@ -51,7 +54,7 @@ static int back_live_word(uint32_t word)
         return 0;
     result = rip__populate(rip__writer.geometry.live_offset + (uint64_t)word * LIVE_WORD_BYTES, LIVE_WORD_BYTES);
     if (result == 0)
-        /* pairs with the acquire of the summary in reader_places.h */
+        /* pairs with the acquire of the summary in reader.c */
         rip_or_release(summary_word(word), UINT64_C(1) << (word % WORD_BITS));
     return result;
 }
@@ -86,12 +89,12 @@ static int back_slot(uint32_t slot)
 static void begin_change(struct rip_slot *slot)
 {
     rip_store_relaxed(&slot->generation, rip_load_relaxed(&slot->generation) | 1);
-    rip_fence_release(); /* pairs with the acquire fence after the copy of a slot in reader.c and reader_copy.c */
+    rip_fence_release(); /* pairs with the acquire fence after the copy of a slot in reader.c and reader.c */
 }
 
 static void end_change(struct rip_slot *slot)
 {
-    /* pairs with the acquire of the generation in reader.c and reader_copy.c */
+    /* pairs with the acquire of the generation in reader.c and reader.c */
     rip_store_release(&slot->generation, rip_load_relaxed(&slot->generation) + 1);
 }
 
@@ -265,7 +268,7 @@ static void publish(uint32_t index)
     struct rip_slot *slot = rip__slot_at(index);
 
     rip_store_release(&slot->state, RIP_SLOT_LIVE); /* pairs with the acquire in owner_of() */
-    /* pairs with the acquire of the live word in reader_places.h */
+    /* pairs with the acquire of the live word in reader.c */
     rip_or_release(live_word(index / WORD_BITS), UINT64_C(1) << (index % WORD_BITS));
 }
 
@@ -387,4 +390,120 @@ void rip__slot_sweep(uint32_t process)
         for (; wanted != 0; wanted &= wanted - 1)
             sweep_slot(&sweep, word * WORD_BITS + (uint32_t)__builtin_ctzll(wanted));
     }
+}
+
+/* Which slot an id of this process has: a hash table in private memory -------------------------------------------- */
+
+enum { CELLS_MIN = 512 }; /* one page */
+
+/* id in the high half, slot + 1 in the low; 0 = empty. */
+static struct {
+    uint64_t *cells;
+    uint32_t capacity; /* a power of two */
+    uint32_t used;
+} table;
+
+static uint32_t home_of(uint32_t id, uint32_t capacity)
+{
+    return (uint32_t)(((uint64_t)id * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & (capacity - 1);
+}
+
+static uint32_t id_of(uint64_t cell)
+{
+    return (uint32_t)(cell >> 32);
+}
+
+/* The cell of id, or the empty one where it would go. */
+static uint32_t place_of(const uint64_t *cells, uint32_t capacity, uint32_t id)
+{
+    uint32_t place = home_of(id, capacity);
+
+    while (cells[place] != 0 && id_of(cells[place]) != id)
+        place = (place + 1) & (capacity - 1);
+    return place;
+}
+
+static int grow(void)
+{
+    uint32_t capacity = table.capacity != 0 ? table.capacity * 2 : CELLS_MIN;
+    uint64_t *cells =
+        mmap(NULL, (size_t)capacity * sizeof(*cells), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (cells == MAP_FAILED)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < table.capacity; i++) {
+        if (table.cells[i] != 0)
+            cells[place_of(cells, capacity, id_of(table.cells[i]))] = table.cells[i];
+    }
+    if (table.cells != NULL)
+        munmap(table.cells, (size_t)table.capacity * sizeof(*table.cells));
+    table.cells = cells;
+    table.capacity = capacity;
+    return 0;
+}
+
+uint32_t rip__table_find(uint32_t id)
+{
+    uint64_t cell = table.capacity != 0 ? table.cells[place_of(table.cells, table.capacity, id)] : 0;
+
+    return cell != 0 ? (uint32_t)cell - 1 : RIP_NO_SLOT;
+}
+
+int rip__table_insert(uint32_t id, uint32_t slot)
+{
+    uint32_t place;
+
+    if (table.used * 2 >= table.capacity) {
+        int result = grow();
+
+        if (result < 0)
+            return result;
+    }
+    place = place_of(table.cells, table.capacity, id);
+    table.used += table.cells[place] == 0;
+    table.cells[place] = ((uint64_t)id << 32) | (slot + 1);
+    return 0;
+}
+
+/* Closes the gap: each later cell of the cluster moves up unless that would put it before its home. */
+void rip__table_remove(uint32_t id)
+{
+    uint32_t mask = table.capacity - 1;
+    uint32_t gap, next;
+
+    if (table.capacity == 0)
+        return;
+    gap = place_of(table.cells, table.capacity, id);
+    if (table.cells[gap] == 0)
+        return;
+    for (next = (gap + 1) & mask; table.cells[next] != 0; next = (next + 1) & mask) {
+        uint32_t home = home_of(id_of(table.cells[next]), table.capacity);
+
+        if (((next - home) & mask) >= ((next - gap) & mask)) {
+            table.cells[gap] = table.cells[next];
+            gap = next;
+        }
+    }
+    table.cells[gap] = 0;
+    table.used--;
+}
+
+uint32_t rip__table_next(uint32_t *position)
+{
+    while (*position < table.capacity) {
+        uint64_t cell = table.cells[(*position)++];
+
+        if (cell != 0)
+            return (uint32_t)cell - 1;
+    }
+    return RIP_NO_SLOT;
+}
+
+void rip__table_drop(void)
+{
+    if (table.cells != NULL)
+        munmap(table.cells, (size_t)table.capacity * sizeof(*table.cells));
+    table.cells = NULL;
+    table.capacity = 0;
+    table.used = 0;
 }

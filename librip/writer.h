@@ -2,11 +2,10 @@
 /*
  * writer.h - what the cold paths of the library share: the process's private state and one set of functions a file.
  *
- * file.c makes and publishes the ring, takeover.c decides about what stands at its name, process.c owns the process
- * records and their locks, liveness.c judges whether their processes are alive, slot.c the slots and bitmaps, table.c
- * the map from id to slot, thread.c the calls that put ids on threads, wait.c their waits for
- * locks, modules.c the module table, fork.c everything
- * that happens around fork().
+ * file.c makes and publishes the ring and decides about what stands at its name, process.c owns the process records and
+ * their locks and judges whether processes are alive, slot.c the slots, the bitmaps and the map from id to slot,
+ * thread.c the calls that put ids on threads and mark their waits, modules.c the module table, fork.c all that happens
+ * around fork().
  *
  * Guarantees
  *   A. Nothing here is installed or exported; names carry rip__ because a static library shares its namespace.
@@ -133,8 +132,6 @@ uint64_t rip__boot_ns(void);
 int rip__populate(uint64_t offset, uint64_t bytes);
 /* Maps bytes of descriptor (-1 = private memory) without access and unlocked, whatever mlockall() asked for. */
 int rip__map_bare(int descriptor, uint64_t bytes, void **ret_base);
-/* The boot id; all 0 if it cannot be read. */
-void rip__boot_id(uint8_t ret_boot_id[16]);
 /* True if descriptor is the ring. */
 bool rip__file_is_ring(int descriptor);
 /* Closes the ring's descriptor, which a child has inherited. Async-signal-safe. */
@@ -144,15 +141,7 @@ void rip__file_unlink(void);
 /* The kept descriptor's number for the preload library to shield, -1 if none. */
 int rip__ring_fd(void);
 
-/* --- takeover.c ------------------------------------------------------------------------------------------------- */
-
-/*
- * Makes name in directory free: an empty file is removed, a dead ring becomes name.prev. 0 = try to link again,
- * -EAGAIN = somebody else is at it, -EBUSY, -EEXIST or another -errno.
- */
-int rip__takeover(int directory, const char *name);
-
-/* --- liveness.c ------------------------------------------------------------------------------------------------- */
+/* --- process.c ------------------------------------------------------------------------------------------------- */
 
 /* What a judgement about a record rests on besides the record. */
 struct rip_evidence {
@@ -176,8 +165,6 @@ struct rip_process_facts {
     char comm[RIP_COMM_BYTES];
 };
 int rip__process_facts(const char *path, struct rip_process_facts *ret_facts);
-
-/* --- process.c: records and locks ------------------------------------------------------------------------------- */
 
 /* locked: makes this process's record LIVE if it is not. 0 or -errno. */
 int rip__process_enter(void);
@@ -228,8 +215,6 @@ void rip__slot_rename(uint32_t slot, const char *name, size_t name_bytes);
 uint64_t rip__slot_progress(const struct rip_slot *slot);
 /* Frees the slots of dead processes; of record process alone unless RIP_NO_PROCESS. */
 void rip__slot_sweep(uint32_t process);
-
-/* --- table.c: all locked ----------------------------------------------------------------------------------------- */
 
 uint32_t rip__table_find(uint32_t id);
 int rip__table_insert(uint32_t id, uint32_t slot);

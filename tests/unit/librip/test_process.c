@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_process.c - records, their locks, and who counts as alive: librip/process.c and librip/liveness.c. */
+/* test_process.c - records, their locks, and who counts as alive: librip/process.c. */
 #include "unit/writer_test.h"
 
 #include <pthread.h>

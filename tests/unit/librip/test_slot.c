@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_slot.c - slots among processes, and the table of ids: librip/slot.c and librip/table.c. */
+/* test_slot.c - slots among processes, and the table of ids: librip/slot.c. */
 #include "unit/writer_test.h"
 
 static void make_ring(uint32_t max_procs)

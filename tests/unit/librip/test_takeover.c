@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_takeover.c - what stands at the name that a ring wants: librip/takeover.c. */
+/* test_takeover.c - what stands at the name that a ring wants: librip/file.c. */
 #include "unit/writer_test.h"
 
 #include <sys/resource.h>

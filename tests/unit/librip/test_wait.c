@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_wait.c - marks of waits for locks, as librip/wait.c makes them and rip_view_wait() copies them. */
+/* test_wait.c - marks of waits for locks, as librip/thread.c makes them and rip_view_wait() copies them. */
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
