@@ -147,27 +147,30 @@ def sparse_files_that_claim_address_space(world):
 
 
 def rings_that_take_the_time_of_a_scan(world):
-    """350 rings with a full bitmap over holes, made again as soon as they are dropped; and large ones that are real."""
+    """350 rings with a full summary above a bitmap that is a hole; they change, and are looked at again."""
     if os.geteuid() != 0:
         raise w.Skip("giving files away takes root")
     app = honest(world)
     world.wait_for(lambda: world.state(1, "honest") == "running")
-    for i in range(350):
-        ring = h.Ring(world.ring(f"full-{i}"), capacity=1 << 20)
-        ring.set_all_live()
+    paths = [world.ring(f"full-{i}") for i in range(350)]
+    for path in paths:
+        ring = h.Ring(path, capacity=1 << 18)
+        ring.bytes[ring.summary:ring.summary + ring.capacity // 64 // 8] = b"\xff" * (ring.capacity // 64 // 8)
         give_away(ring)
         ring.publish().close()
+    before = sum(os.stat(path).st_blocks for path in paths)
     world.wait_for(lambda: world.get("/rings?limit=1")["total"] >= 351)
     late = world.log_text().count("scan late")
-    answers_ready = []
-    for turn in range(20):
-        for i in range(350):
-            os.utime(world.ring(f"full-{i}"))  # it has changed: look at it again
-        answers_ready.append(world.request("/readyz")[0])
+    statuses = []
+    for _ in range(20):
+        for path in paths:
+            os.utime(path)
+        statuses.append(world.request("/readyz")[0])
         time.sleep(0.05)
-    assert set(answers_ready) == {200}, answers_ready
+    assert sum(os.stat(path).st_blocks for path in paths) == before, "reading has filled them"
+    assert set(statuses) == {200}, statuses
     honest_stall_is_seen(world, app)
-    assert world.log_text().count("scan late") - late <= 2, world.log_text()
+    assert world.log_text().count("scan late") - late <= 3, world.log_text()
     assert status_kb(world, "RssAnon") < 64 * 1024, status_kb(world, "RssAnon")
 
 
