@@ -52,7 +52,7 @@ static int on_fetch(void *context, struct lease *ring, const struct process_fact
 
 static const char *text_of(const struct symbols_trouble *trouble)
 {
-    return trouble->error == 0 ? symbols_ending_name(trouble->ending) : strerror(-trouble->error);
+    return trouble->error == 0 ? child_end_name(trouble->end) : strerror(-trouble->error);
 }
 
 /* On the thread of the names. */
@@ -83,7 +83,6 @@ void naming_open(struct naming *ret_naming, struct registry *registry, struct fe
     char program[PATH_MAX];
     struct symbols_options options = {
         .program = program,
-        .proc_path = "/proc",
         .answer_ns = ANSWER_NS,
         .still_ns = STILL_NS,
         .restart_ns = RESTART_NS,
@@ -276,11 +275,11 @@ void naming_health(const struct naming *naming, struct health *health)
     health->names_missing_count = counters.unnamed_count;
     health->names_refused_count = counters.refused_count;
     health->names_bytes = counters.kept_bytes;
-    health->names_bytes_max = SYMBOL_BUDGET_BYTES;
+    health->names_bytes_max = SYMBOLS_BYTES_MAX;
     health->limit_counts[HEALTH_LIMIT_SYMBOLS] = counters.unkept_count;
-    health->symbolizer_start_count = counters.started_count;
-    health->symbolizer_hung_count = counters.ended_counts[SYMBOLS_ENDING_HUNG];
-    health->symbolizer_died_count = counters.ended_counts[SYMBOLS_ENDING_DIED] +
-                                    counters.ended_counts[SYMBOLS_ENDING_NONSENSE] +
-                                    counters.ended_counts[SYMBOLS_ENDING_IDLE];
+    health->symbolizer_start_count = counters.symbolizers.start_count;
+    health->symbolizer_hung_count = counters.symbolizers.end_counts[CHILD_HUNG];
+    health->symbolizer_died_count = counters.symbolizers.end_counts[CHILD_DIED] +
+                                    counters.symbolizers.end_counts[CHILD_NONSENSE] +
+                                    counters.symbolizers.end_counts[CHILD_IDLE];
 }

@@ -28,7 +28,7 @@ static void start_probe(struct privileges *privileges)
         log_line(LOG_LEVEL_WARNING, "cannot start ripd-probe, which reads what threads wait for: %s", strerror(-error));
 }
 
-/* Files of other users: where ripd-probe may look at their processes. */
+/* Files of processes: the fetcher may wait for one that never comes, where ripd may not. */
 static void start_fetching(struct privileges *privileges)
 {
     int keeper = privileges->remote != NULL ? remote_keeper(privileges->remote) : -ENOTCONN, error;
@@ -37,7 +37,7 @@ static void start_fetching(struct privileges *privileges)
         return;
     error = fetch_new(&privileges->fetch, keeper);
     if (error != 0)
-        log_line(LOG_LEVEL_WARNING, "programs that ripd cannot open stay without names: %s", strerror(-error));
+        log_line(LOG_LEVEL_WARNING, "programs without a build id stay without names: %s", strerror(-error));
 }
 
 int privileges_open(struct privileges *ret_privileges, int diag)
@@ -58,8 +58,7 @@ int privileges_open(struct privileges *ret_privileges, int diag)
         return error;
     }
     ret_privileges->of_all_users = (permitted & EVIDENCE) == EVIDENCE;
-    if (ret_privileges->of_all_users)
-        start_fetching(ret_privileges);
+    start_fetching(ret_privileges);
     return 0;
 }
 

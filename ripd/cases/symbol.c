@@ -89,20 +89,40 @@ void symbol_table_done(struct symbol_table *table)
         free(rows);
         rows = before;
     }
-    if (table->budget != NULL)
-        symbol_budget_refund(table->budget, table->uid, table->bytes);
-    symbol_budget_unref(table->budget);
+    if (table->charge != NULL)
+        symbol_charge_end(table->charge);
     atomic_store_explicit(&table->rows, NULL, memory_order_relaxed);
     atomic_store_explicit(&table->full, false, memory_order_relaxed);
-    table->budget = NULL;
+    table->charge = NULL;
     table->count = table->bytes = 0;
 }
 
-/* To the table, and to the budget. */
-static void charge(struct symbol_table *table, size_t bytes)
+void symbol_charge_end(struct symbol_charge *charge)
 {
-    table->bytes += bytes + MALLOC_BYTES;
-    symbol_budget_charge(table->budget, table->uid, bytes + MALLOC_BYTES);
+    /* acq_rel: pairs with itself, so that the later one frees after all that the other did */
+    if (atomic_fetch_add_explicit(&charge->end_count, 1, memory_order_acq_rel) == 1)
+        free(charge);
+}
+
+/* Of an array in which one more has room; 0: rows has it. */
+static size_t grown_capacity(const struct symbol_table *table, const struct symbol_rows *rows)
+{
+    if (rows == NULL)
+        return ROWS_MIN;
+    return 2 * (table->count + 1) > rows->capacity ? 2 * rows->capacity : 0;
+}
+
+static size_t rows_bytes(size_t capacity)
+{
+    return sizeof(struct symbol_rows) + capacity * sizeof(struct symbol_row);
+}
+
+size_t symbol_table_cost(const struct symbol_table *table, const struct symbol *symbol)
+{
+    size_t capacity = grown_capacity(table, atomic_load_explicit(&table->rows, memory_order_relaxed));
+
+    return symbol_bytes(symbol->frames, symbol->frame_count) + MALLOC_BYTES +
+           (capacity != 0 ? rows_bytes(capacity) + MALLOC_BYTES : 0);
 }
 
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t offset)
@@ -132,15 +152,12 @@ static void put(const struct symbol_table *table, struct symbol_rows *rows, uint
     atomic_store_explicit(&rows->rows[place].symbol, symbol, memory_order_release);
 }
 
-static struct symbol_rows *grow(struct symbol_table *table, struct symbol_rows *before)
+static struct symbol_rows *grow(struct symbol_table *table, struct symbol_rows *before, size_t capacity)
 {
-    size_t capacity = before == NULL ? ROWS_MIN : 2 * before->capacity;
-    size_t bytes = sizeof(struct symbol_rows) + capacity * sizeof(struct symbol_row);
-    struct symbol_rows *rows = calloc(1, bytes);
+    struct symbol_rows *rows = calloc(1, rows_bytes(capacity));
 
     if (rows == NULL)
         return NULL;
-    charge(table, bytes);
     rows->capacity = capacity;
     rows->before = before;
     for (size_t i = 0; before != NULL && i < before->capacity; i++) {
@@ -159,30 +176,27 @@ bool symbol_table_is_full(const struct symbol_table *table)
     return atomic_load_explicit(&table->full, memory_order_relaxed);
 }
 
-int symbol_table_add(struct symbol_table *table, struct symbol_budget *budget, uint32_t uid, uint64_t offset,
-                     struct symbol *symbol)
+int symbol_table_add(struct symbol_table *table, uint64_t offset, struct symbol *symbol)
 {
     struct symbol_rows *rows = atomic_load_explicit(&table->rows, memory_order_relaxed);
+    size_t capacity = grown_capacity(table, rows), bytes;
     int result = 0;
 
     if (symbol == NULL)
         return -ENOMEM;
-    if (table->budget == NULL) {
-        table->budget = symbol_budget_ref(budget);
-        table->uid = uid;
-    }
+    bytes = symbol_table_cost(table, symbol);
     if (symbol_table_find(table, offset) != NULL)
         result = -EEXIST;
-    else if (symbol_table_is_full(table) || symbol_budget_is_spent(budget, uid))
+    else if (symbol_table_is_full(table))
         result = -ENOSPC;
-    else if (rows == NULL || 2 * (table->count + 1) > rows->capacity)
-        result = (rows = grow(table, rows)) == NULL ? -ENOMEM : 0;
+    else if (capacity != 0 && (rows = grow(table, rows, capacity)) == NULL)
+        result = -ENOMEM;
     if (result != 0) {
         free(symbol);
         return result;
     }
-    charge(table, symbol_bytes(symbol->frames, symbol->frame_count));
     put(table, rows, offset, symbol);
+    table->bytes += bytes;
     if (++table->count == SYMBOL_TABLE_MAX || table->bytes >= SYMBOL_TABLE_BYTES_MAX)
         atomic_store_explicit(&table->full, true, memory_order_relaxed);
     return 0;

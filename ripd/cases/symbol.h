@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbol.h - what an offset in a module is called: function, file and line, and the functions it was inlined into.
- * Pure, apart from the atomics of a table.
+ * symbol.h - the name of an offset in a module: function, file and line, and the functions it was inlined into. Pure,
+ * apart from the atomics of a table.
  *
  * A module's symbols are found out one by one, by one thread, while others already show the module. So they stand in a
  * table beside it to which entries are only added.
@@ -10,8 +10,7 @@
  *   A. symbol_table_find() may be called by any thread at any time while the table lives; what it returns is constant
  *      and lives as long as the table.
  *   B. symbol_table_add() is called by one thread at a time. It never moves or changes what readers may hold.
- *   C. A table holds at most SYMBOL_TABLE_MAX entries, and takes none once it has SYMBOL_TABLE_BYTES_MAX; what it holds
- *      is charged to the budget of all tables (symbol_budget.h), and given back when it goes.
+ *   C. A table holds at most SYMBOL_TABLE_MAX entries, and takes none once it has SYMBOL_TABLE_BYTES_MAX.
  */
 #ifndef RIPD_CASES_SYMBOL_H
 #define RIPD_CASES_SYMBOL_H
@@ -22,7 +21,6 @@
 #include <stdint.h>
 
 #include "util/hash.h"
-#include "work/symbol_budget.h"
 
 #define SYMBOL_TABLE_MAX 16384u
 #define SYMBOL_TABLE_BYTES_MAX ((size_t)16 << 20) /* a kilobyte for each; most have a tenth of it */
@@ -44,6 +42,18 @@ struct symbol {
 /* A copy in one piece, for free(). NULL: no memory. Frames and texts beyond the limits are cut. */
 struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count);
 
+/*
+ * What a table takes, for the one who adds to it and accounts for it by user: both have it, and it goes with the later
+ * one. The first three are his.
+ */
+struct symbol_charge {
+    struct symbol_charge *next;
+    uint32_t user;
+    uint64_t bytes;
+    atomic_uint end_count; /* 1: the table is gone, and its bytes are free, or he is */
+};
+void symbol_charge_end(struct symbol_charge *charge); /* by him */
+
 struct symbol_rows; /* private */
 
 struct symbol_table {
@@ -52,8 +62,7 @@ struct symbol_table {
     atomic_bool full;             /* for good: nothing is ever taken out */
     size_t count;                 /* this and the rest are the adding thread's */
     size_t bytes;                 /* of its own, and of what is in it */
-    struct symbol_budget *budget; /* a reference; NULL while it is empty */
-    uint32_t uid;
+    struct symbol_charge *charge; /* set by the adding thread, if it wants one; NULL = none */
 };
 
 /* All zero is an empty table. */
@@ -65,11 +74,10 @@ const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_
 /* Whether an entry more will never be taken. Any thread. */
 bool symbol_table_is_full(const struct symbol_table *table);
 
-/*
- * Takes symbol over, also on failure. budget: the same one each time, charged to uid. -ENOMEM; -ENOSPC: the table is
- * full, or the budget spent; -EEXIST: it has that offset.
- */
-int symbol_table_add(struct symbol_table *table, struct symbol_budget *budget, uint32_t uid, uint64_t offset,
-                     struct symbol *symbol);
+/* Memory that adding this would take, its own included. */
+size_t symbol_table_cost(const struct symbol_table *table, const struct symbol *symbol);
+
+/* Takes symbol over, also on failure. -ENOMEM; -ENOSPC: the table is full; -EEXIST: it has that offset. */
+int symbol_table_add(struct symbol_table *table, uint64_t offset, struct symbol *symbol);
 
 #endif

@@ -146,6 +146,8 @@ static void stop(struct child *child, bool stays, uint32_t user, bool is_blamed)
         close(child->socket);
     if (child->pid != 0 || stays)
         child->leaving[child->leaving_count++] = leaving; /* child_start() leaves room for it */
+    if (child->pid != 0)
+        await_leaving(child, child->leaving_count - 1);
     child->socket = -1;
     child->pid = 0;
 }
@@ -155,8 +157,7 @@ void child_free(struct child *child)
     if (child == NULL)
         return;
     stop(child, false, 0, false);
-    if (child->program != NULL)
-        await_leaving(child, 0);
+    reap_leaving(child);
     while (child->leaving_count != 0)
         if (child->leaving[--child->leaving_count].socket >= 0)
             close(child->leaving[child->leaving_count].socket);
@@ -178,8 +179,7 @@ static const struct blamed *find_blamed(const struct child *child, uint32_t user
     return NULL;
 }
 
-/* Returns when it is queried again. */
-static uint64_t blame(struct child *child, uint32_t user, uint64_t key, unsigned ends_max)
+static void blame(struct child *child, uint32_t user, uint64_t key, unsigned ends_max)
 {
     const struct blamed *found = find_blamed(child, user, key);
     struct blamed *blamed = &child->blamed[0];
@@ -195,28 +195,38 @@ static uint64_t blame(struct child *child, uint32_t user, uint64_t key, unsigned
         *blamed = (struct blamed){.user = user, .key = key};
     blamed->last_ns = now_ns;
     if (++blamed->ends < ends_max)
-        return 0;
+        return;
     over = blamed->ends - ends_max < PAUSE_DOUBLES ? blamed->ends - ends_max : PAUSE_DOUBLES;
     pause_ns =
         child->options.pause_ns < CHILD_PAUSE_MAX_NS >> over ? child->options.pause_ns << over : CHILD_PAUSE_MAX_NS;
     blamed->until_ns = now_ns + pause_ns;
-    return blamed->until_ns;
 }
 
-static bool is_paused(const struct child *child, uint32_t user, uint64_t key)
+static uint64_t pause_end(const struct child *child, uint32_t user, uint64_t key)
 {
     const struct blamed *blamed = find_blamed(child, user, key);
 
-    return blamed != NULL && clock_mono_ns() < blamed->until_ns;
+    return blamed != NULL && clock_mono_ns() < blamed->until_ns ? blamed->until_ns : 0;
 }
 
-bool child_is_blamed(struct child *child, uint32_t user, uint64_t key)
+uint64_t child_pause_end(const struct child *child, uint32_t user)
+{
+    return pause_end(child, user, 0);
+}
+
+bool child_is_held_up(struct child *child, uint32_t user)
 {
     reap_leaving(child);
     for (size_t i = 0; i < child->leaving_count; i++)
         if (child->leaving[i].is_blamed && child->leaving[i].user == user)
             return true;
-    return is_paused(child, user, 0) || (key != 0 && is_paused(child, user, key));
+    return false;
+}
+
+bool child_is_blamed(struct child *child, uint32_t user, uint64_t key)
+{
+    return child_is_held_up(child, user) || pause_end(child, user, 0) != 0 ||
+           (key != 0 && pause_end(child, user, key) != 0);
 }
 
 unsigned child_user_ends(const struct child *child, uint32_t user)
@@ -226,21 +236,21 @@ unsigned child_user_ends(const struct child *child, uint32_t user)
     return blamed == NULL ? 0 : blamed->ends;
 }
 
-uint64_t child_drop(struct child *child, enum child_end end, uint32_t user, uint64_t key)
+void child_drop(struct child *child, enum child_end end, uint32_t user, uint64_t key)
 {
     stop(child, end == CHILD_HUNG, user, end == CHILD_HUNG);
     atomic_fetch_add_explicit(&child->end_counts[end], 1, memory_order_relaxed);
     if (end == CHILD_IDLE)
-        return 0;
+        return;
     if (key != 0 && child->options.key_ends != 0)
-        (void)blame(child, user, key, child->options.key_ends);
-    return blame(child, user, 0, child->options.user_ends);
+        blame(child, user, key, child->options.key_ends);
+    blame(child, user, 0, child->options.user_ends);
 }
 
 void child_check(struct child *child)
 {
     if (child_runs(child) && is_readable(child->socket))
-        (void)child_drop(child, CHILD_IDLE, 0, 0);
+        child_drop(child, CHILD_IDLE, 0, 0);
 }
 
 /* Starting --------------------------------------------------------------------------------------------------------- */
@@ -264,7 +274,7 @@ int child_start(struct child *child, int cancel)
         return 0;
     if (clock_mono_ns() < child->next_start_ns)
         return -EAGAIN;
-    await_leaving(child, child->program != NULL ? CHILD_LEAVING_MAX - 1 : CHILD_LEAVING_MAX);
+    reap_leaving(child);
     if (child->leaving_count == CHILD_LEAVING_MAX)
         return -EBUSY;
     result = packet_pair(ends);
@@ -361,12 +371,12 @@ ssize_t child_ask(struct child *child, const struct child_query *query, void *bu
     child_check(child);
     result = child_runs(child) ? child_send(child, query->bytes, query->count, query->descriptor) : -ENOTCONN;
     if (result == -EPIPE) {
-        (void)child_drop(child, CHILD_IDLE, 0, 0);
+        child_drop(child, CHILD_IDLE, 0, 0);
         return -ENOTCONN;
     }
     if (result == 0)
         result = child_receive(child, buffer, capacity, ret_descriptor, &query->wait);
-    if (result > 0 || result == -EMFILE || result == -ENOTCONN)
+    if (result > 0 || (result == -EMFILE && ret_descriptor != NULL) || result == -ENOTCONN)
         return result;
     if (result == -ECANCELED) {
         stop(child, false, query->user, false);
@@ -374,12 +384,12 @@ ssize_t child_ask(struct child *child, const struct child_query *query, void *bu
     }
     if (result == -EAGAIN) /* one query at a time always fits */
         result = -ETIMEDOUT;
-    if (result == -EMSGSIZE)
+    if (result == -EMSGSIZE || result == -EMFILE) /* a descriptor that nobody asked for */
         result = -EBADMSG;
-    (void)child_drop(child,
-                     result == -ETIMEDOUT ? CHILD_HUNG
-                     : result == -EBADMSG ? CHILD_NONSENSE
-                                          : CHILD_DIED,
-                     query->user, query->key);
+    child_drop(child,
+               result == -ETIMEDOUT ? CHILD_HUNG
+               : result == -EBADMSG ? CHILD_NONSENSE
+                                    : CHILD_DIED,
+               query->user, query->key);
     return result == -ETIMEDOUT || result == -EBADMSG ? result : -EPIPE;
 }

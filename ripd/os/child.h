@@ -15,7 +15,7 @@
  *      CHILD_PAUSE_MAX_NS. CHILD_FORGIVE_NS after the last end there are none.
  *   D. A child that the kernel does not let go (it waits for a disk that is gone) is not waited for. It holds up the
  *      user who is blamed for it. While CHILD_LEAVING_MAX are held up, no other is started.
- *   E. No call waits longer than its caller allows, child_free() for CHILD_REAP_NS.
+ *   E. No call waits longer than its caller allows, and CHILD_REAP_NS for a program that is killed.
  *   F. child_count() may be called by any thread, the rest by one at a time.
  */
 #ifndef RIPD_OS_CHILD_H
@@ -75,6 +75,8 @@ bool child_runs(const struct child *child);
 
 /* Whether that user or key is not queried now. key 0: the user alone. */
 bool child_is_blamed(struct child *child, uint32_t user, uint64_t key);
+bool child_is_held_up(struct child *child, uint32_t user);          /* by guarantee D */
+uint64_t child_pause_end(const struct child *child, uint32_t user); /* of the user alone; 0 = he is not paused */
 /* How many children ended on queries of that user, unless it is forgiven. */
 unsigned child_user_ends(const struct child *child, uint32_t user);
 
@@ -98,8 +100,8 @@ ssize_t child_receive(struct child *child, void *buffer, size_t capacity, int *r
 /* Notices a child that ended, or sent something, while there was no query. */
 void child_check(struct child *child);
 
-/* Ends a child for that reason. Returns when user is queried again, 0 = now. */
-uint64_t child_drop(struct child *child, enum child_end end, uint32_t user, uint64_t key);
+/* Ends a child for that reason. */
+void child_drop(struct child *child, enum child_end end, uint32_t user, uint64_t key);
 
 /*
  * Sends one query and waits for its answer, from a child that runs. On failure the child has been dropped: -EPIPE,

@@ -114,7 +114,7 @@ static int ask(struct fetch *fetch, int ring, const struct fetch_query *query, i
         return file >= 0 ? file : is_shortage(answer.status) ? -EAGAIN : answer.status;
     if (file >= 0)
         close(file);
-    (void)child_drop(fetch->child, CHILD_NONSENSE, query->uid, 0);
+    child_drop(fetch->child, CHILD_NONSENSE, query->uid, 0);
     return -EBUSY;
 }
 

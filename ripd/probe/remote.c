@@ -141,7 +141,7 @@ static void drop_worker(struct remote *remote, enum child_end end)
 
     if (remote->count == 0 || (remote->count == 1 && remote->open))
         end = CHILD_IDLE;
-    (void)child_drop(remote->worker, end, query->uid, key_of(query));
+    child_drop(remote->worker, end, query->uid, key_of(query));
     forget_queries(remote);
 }
 

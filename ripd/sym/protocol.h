@@ -22,7 +22,6 @@
 #define SYM_PATH_BYTES 512u
 #define SYM_BUILD_ID_BYTES 32u
 #define SYM_PACKET_BYTES 65536u
-#define SYM_DESCRIPTOR 3 /* the symbolizer's end */
 
 enum sym_kind { SYM_OPEN = 1, SYM_OPENED, SYM_LOOK, SYM_FOUND, SYM_READY };
 

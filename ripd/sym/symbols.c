@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbols.c - the thread that takes questions in turn, and what becomes of files that symbolizers end over.
+ * symbols.c - the thread that answers queries in turn, and what is remembered of files.
  *
- * The thread alone adds to the modules' symbol tables, and alone knows files and the link; the mutex guards the queue
- * and the counters.
+ * The thread alone adds to the modules' symbol tables, and alone knows files and the symbolizer; the mutex guards the
+ * queries, the accounts and the counters.
  */
 #include "sym/symbols.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,48 +17,208 @@
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "sym/files.h"
-#include "sym/link.h"
-#include "sym/opener.h"
-#include "sym/queue.h"
+#include "sym/protocol.h"
+#include "work/jobs.h"
 
 #define TRIES_MAX 4 /* a file that had to be opened again, one symbolizer that had gone, two that the file ended */
+#define BUCKETS 4096u
+#define FILE_BUCKETS 256u
+#define NO_QUERY UINT32_MAX
+
+struct query {
+    struct lease *ring;            /* a reference to that of the ring that names it, or NULL */
+    struct process_facts *process; /* a reference, or NULL */
+    struct module_facts *module;   /* a reference */
+    uint64_t offset;
+    uint32_t user;
+    uint32_t next; /* in its bucket, or of the free ones */
+};
+
+/*
+ * A file is known by the owner of the ring that names it, and its build id; without one, by its process, its path and
+ * where it is mapped. So a file that somebody made up does not lend its names to another owner's rings.
+ */
+struct file {
+    struct file *next;       /* in its bucket */
+    uint64_t key;            /* never used again for another */
+    uint32_t uid;            /* owner of the ring */
+    uint32_t pid;            /* 0 if it has a build id; as the next two */
+    uint64_t process_start;  /* in ticks: which process had that pid */
+    uint64_t start;          /* where it is mapped */
+    bool open;               /* the symbolizer has it, unless it had to close it */
+    unsigned strikes;        /* symbolizers that ended on it */
+    bool unavailable;        /* it was not to be had */
+    uint32_t unavailable_to; /* by way of the process of this pid: another one may have it */
+    uint64_t not_before_ns;  /* when it is tried again after a shortage */
+    char name[];             /* build id, or path */
+};
 
 struct symbols {
     struct symbols_options options;
-    char *program;
-    int proc;
     int stop; /* an eventfd: readable once the thread is to end */
     pthread_mutex_t mutex;
     pthread_cond_t condition;
-    struct sym_queue queue;
-    struct symbols_counters counters; /* but for what is taken from the budget */
-    struct symbol_budget *budget;
+    struct work *work;
+    struct query *queries;     /* SYMBOLS_QUERIES_MAX, by the subject of their job */
+    uint32_t buckets[BUCKETS]; /* first query of each */
+    uint32_t first_free;
+    uint64_t number;
+    struct symbol_charge *charges; /* of tables that hold names */
+    struct symbols_counters counters;
     bool idle;
     bool stopping;
     uint64_t down_until_ns; /* no symbolizer runs, and none is started before; only the thread changes it */
     pthread_t thread;
     bool started;
-    bool ended; /* the thread has nothing more to do; this and the next under the mutex */
-    bool left;  /* nobody waits for the thread any more: it frees all of this */
 
     /* the thread's */
-    struct sym_link link;
-    struct sym_files files;
+    struct child *child;
+    struct file *files[FILE_BUCKETS];
+    size_t file_count;
+    uint64_t last_key;
+    unsigned char packet[SYM_PACKET_BYTES];
 };
 
-const char *symbols_ending_name(enum symbols_ending ending)
+/* Queries; all under the mutex ------------------------------------------------------------------------------------- */
+
+static uint32_t *bucket_of(struct symbols *symbols, const struct module_facts *module, uint64_t offset)
 {
-#define X(name, text) text,
-    static const char *const names[] = {SYMBOLS_ENDING_TABLE(X)};
-#undef X
-    return names[ending];
+    const uint64_t parts[] = {(uintptr_t)module, offset};
+
+    return &symbols->buckets[hash_bytes(&symbols->options.hash_key, parts, sizeof(parts)) % BUCKETS];
 }
 
-/* Whether the answer could not be kept. */
-static bool has_no_room(const struct symbols *symbols, const struct module_facts *module)
+static bool is_pending(struct symbols *symbols, const struct module_facts *module, uint64_t offset)
 {
-    return symbol_table_is_full(&module->symbols) || symbol_budget_is_spent(symbols->budget, module->uid);
+    uint32_t at = *bucket_of(symbols, module, offset);
+
+    while (at != NO_QUERY && (symbols->queries[at].module != module || symbols->queries[at].offset != offset))
+        at = symbols->queries[at].next;
+    return at != NO_QUERY;
+}
+
+/* False: a limit, or no memory. */
+static bool push_query(struct symbols *symbols, struct lease *ring, struct process_facts *process,
+                       struct module_facts *module, uint64_t offset)
+{
+    uint32_t user = work_user(symbols->work, module->uid), at = symbols->first_free, *bucket;
+    const struct work_job job = {.order = symbols->number++, .subject = at};
+
+    if (!work_take(symbols->work, user, WORK_SYMBOL_QUERIES, 1))
+        return false;
+    if (at == NO_QUERY || work_push(symbols->work, user, job) != 0) {
+        work_give(symbols->work, user, WORK_SYMBOL_QUERIES, 1);
+        return false;
+    }
+    symbols->first_free = symbols->queries[at].next;
+    bucket = bucket_of(symbols, module, offset);
+    symbols->queries[at] = (struct query){
+        .ring = lease_ref(ring),
+        .process = process == NULL ? NULL : process_facts_ref(process),
+        .module = module_facts_ref(module),
+        .offset = offset,
+        .user = user,
+        .next = *bucket,
+    };
+    *bucket = at;
+    return true;
+}
+
+static void drop_query(struct symbols *symbols, uint32_t at)
+{
+    struct query *query = &symbols->queries[at];
+    uint32_t *link = bucket_of(symbols, query->module, query->offset);
+
+    while (*link != at)
+        link = &symbols->queries[*link].next;
+    *link = query->next;
+    work_give(symbols->work, query->user, WORK_SYMBOL_QUERIES, 1);
+    lease_unref(query->ring);
+    process_facts_unref(query->process);
+    module_facts_unref(query->module);
+    *query = (struct query){.next = symbols->first_free};
+    symbols->first_free = at;
+}
+
+static void drop_job(void *context, uint32_t user, const struct work_job *job)
+{
+    (void)user;
+    drop_query(context, job->subject);
+}
+
+/* Takes back what tables held that are gone; or what all hold. */
+static void settle_charges(struct symbols *symbols, bool all)
+{
+    struct symbol_charge **link = &symbols->charges;
+
+    while (*link != NULL) {
+        struct symbol_charge *charge = *link;
+
+        /* acquire: pairs with the release in symbol_charge_end() */
+        if (!all && atomic_load_explicit(&charge->end_count, memory_order_acquire) == 0) {
+            link = &charge->next;
+            continue;
+        }
+        work_give(symbols->work, charge->user, WORK_SYMBOL_BYTES, charge->bytes);
+        symbols->counters.kept_bytes -= charge->bytes;
+        *link = charge->next;
+        symbol_charge_end(charge);
+    }
+}
+
+/* Whether the answer could not be kept, whatever it is. */
+static bool has_no_room(struct symbols *symbols, const struct module_facts *module)
+{
+    uint32_t user = work_user(symbols->work, module->uid);
+
+    if (symbol_table_is_full(&module->symbols))
+        return true;
+    if (work_has_room(symbols->work, user, WORK_SYMBOL_BYTES, SYM_PACKET_BYTES))
+        return false;
+    settle_charges(symbols, false);
+    if (work_has_room(symbols->work, user, WORK_SYMBOL_BYTES, SYM_PACKET_BYTES))
+        return false;
+    work_refuse(symbols->work, user, WORK_SYMBOL_BYTES, 1);
+    return true;
+}
+
+/* The account of a module's names. NULL: no memory. By the thread. */
+static struct symbol_charge *charge_of(struct symbols *symbols, struct module_facts *module)
+{
+    struct symbol_charge *charge = module->symbols.charge;
+
+    if (charge != NULL)
+        return charge;
+    charge = calloc(1, sizeof(*charge));
+    if (charge == NULL)
+        return NULL;
+    charge->user = work_user(symbols->work, module->uid);
+    charge->next = symbols->charges;
+    symbols->charges = module->symbols.charge = charge;
+    return charge;
+}
+
+/* Takes symbol over. 0; -ENOSPC; -ENOMEM. By the thread. */
+static int keep_symbol(struct symbols *symbols, const struct query *query, struct symbol *symbol)
+{
+    struct symbol_charge *charge = charge_of(symbols, query->module);
+    uint64_t bytes = symbol_table_cost(&query->module->symbols, symbol);
+    int result = charge == NULL ? -ENOMEM : 0;
+
+    if (result == 0 && !work_take(symbols->work, charge->user, WORK_SYMBOL_BYTES, bytes))
+        result = -ENOSPC;
+    if (result != 0) {
+        free(symbol);
+        return result;
+    }
+    result = symbol_table_add(&query->module->symbols, query->offset, symbol);
+    if (result != 0) {
+        work_give(symbols->work, charge->user, WORK_SYMBOL_BYTES, bytes);
+        return result;
+    }
+    charge->bytes += bytes;
+    symbols->counters.kept_bytes += bytes;
+    return 0;
 }
 
 bool symbols_want(struct symbols *symbols, struct lease *ring, struct process_facts *process,
@@ -71,12 +230,12 @@ bool symbols_want(struct symbols *symbols, struct lease *ring, struct process_fa
     if (symbol_table_find(&module->symbols, offset) != NULL)
         return false;
     pthread_mutex_lock(&symbols->mutex);
-    waiting = queue_has(&symbols->queue, module, offset);
+    waiting = is_pending(symbols, module, offset);
     if (!waiting && has_no_room(symbols, module)) {
         symbols->counters.unkept_count++;
     } else if (!waiting) {
         waiting = !symbols->stopping && symbols->down_until_ns <= now_ns &&
-                  queue_push(&symbols->queue, now_ns, ring, process, module, offset) == 0;
+                  push_query(symbols, ring, process, module, offset);
         symbols->counters.refused_count += !waiting;
         symbols->idle = symbols->idle && !waiting;
         pthread_cond_signal(&symbols->condition);
@@ -85,174 +244,264 @@ bool symbols_want(struct symbols *symbols, struct lease *ring, struct process_fa
     return waiting;
 }
 
-/* Asking ----------------------------------------------------------------------------------------------------------- */
+/* Files; the thread's ---------------------------------------------------------------------------------------------- */
 
-static bool is_stopping(struct symbols *symbols)
+static void forget_files(struct symbols *symbols)
 {
-    bool stopping;
+    for (size_t i = 0; i < FILE_BUCKETS; i++) {
+        while (symbols->files[i] != NULL) {
+            struct file *file = symbols->files[i];
 
-    pthread_mutex_lock(&symbols->mutex);
-    stopping = symbols->stopping;
-    pthread_mutex_unlock(&symbols->mutex);
-    return stopping;
+            symbols->files[i] = file->next;
+            free(file);
+        }
+    }
+    symbols->file_count = 0;
 }
 
-static void tell(struct symbols *symbols, const struct symbols_trouble *trouble)
+/* The symbolizer is another one: it has none of them. */
+static void close_files(struct symbols *symbols)
 {
-    if (symbols->options.trouble != NULL && !is_stopping(symbols))
+    for (size_t i = 0; i < FILE_BUCKETS; i++)
+        for (struct file *file = symbols->files[i]; file != NULL; file = file->next)
+            file->open = false;
+}
+
+/* The file of a module, new if need be. NULL: no memory. */
+static struct file *find_file(struct symbols *symbols, const struct process_facts *process,
+                              const struct module_facts *module)
+{
+    const bool has_build_id = module->build_id[0] != '\0';
+    const char *name = has_build_id ? module->build_id : module->path;
+    const struct file like = {
+        .uid = module->uid,
+        .pid = has_build_id || process == NULL ? 0 : process->pid,
+        .process_start = has_build_id || process == NULL ? 0 : process->start_time_ticks,
+        .start = has_build_id ? 0 : module->start,
+    };
+    const struct hash_key *hash_key = &symbols->options.hash_key;
+    const uint64_t parts[] = {(uint64_t)like.uid << 32 | like.pid, like.process_start, like.start,
+                              hash_text(hash_key, name)};
+    struct file **bucket = &symbols->files[hash_bytes(hash_key, parts, sizeof(parts)) % FILE_BUCKETS], *file;
+
+    for (file = *bucket; file != NULL; file = file->next)
+        if (file->uid == like.uid && file->pid == like.pid && file->process_start == like.process_start &&
+            file->start == like.start && strcmp(file->name, name) == 0)
+            return file;
+    if (symbols->file_count == SYMBOLS_FILES_MAX)
+        forget_files(symbols);
+    file = malloc(sizeof(*file) + strlen(name) + 1);
+    if (file == NULL)
+        return NULL;
+    *file = like;
+    file->key = ++symbols->last_key;
+    memcpy(file->name, name, strlen(name) + 1);
+    file->next = *bucket;
+    *bucket = file;
+    symbols->file_count++;
+    return file;
+}
+
+/* The symbolizer; the thread's ------------------------------------------------------------------------------------- */
+
+static void report(const struct symbols *symbols, const struct symbols_trouble *trouble)
+{
+    if (symbols->options.trouble != NULL)
         symbols->options.trouble(symbols->options.context, trouble);
 }
 
-/* 0; -EAGAIN: there is none, and will not be for a while. */
-static int have_symbolizer(struct symbols *symbols, const struct link_patience *patience)
+/* Whether one runs. If not, none will for a while. */
+static bool have_symbolizer(struct symbols *symbols)
 {
     int result;
 
-    if (symbols->link.descriptor >= 0)
-        return 0;
+    if (child_runs(symbols->child))
+        return true;
     if (clock_mono_ns() < symbols->down_until_ns)
-        return -EAGAIN; /* questions that were waiting when it could not be started */
-    result = link_start(&symbols->link, symbols->program, patience);
-    files_close_all(&symbols->files);
-    if (result == -ECANCELED)
-        return -EAGAIN;
+        return false; /* queries that were waiting when it could not be started */
+    result = child_start(symbols->child, symbols->stop);
+    close_files(symbols);
+    if (result == 0 || result == -ECANCELED)
+        return result == 0;
     pthread_mutex_lock(&symbols->mutex);
-    symbols->counters.started_count += result == 0;
-    if (result != 0)
-        symbols->down_until_ns = clock_mono_ns() + symbols->options.restart_ns;
+    symbols->down_until_ns = clock_mono_ns() + symbols->options.restart_ns;
     pthread_mutex_unlock(&symbols->mutex);
-    if (result == 0)
-        return 0;
-    tell(symbols, &(struct symbols_trouble){.error = result});
-    return -EAGAIN;
+    report(symbols, &(struct symbols_trouble){.error = result});
+    return false;
 }
 
-/* Whether the symbolizer has ended, for a reason that is entered here. */
-static bool note_ending(struct symbols *symbols, const struct sym_question *question, struct sym_file *file, int result)
+/* A symbolizer ended for that reason; idle: on no file. */
+static void note_end(struct symbols *symbols, const struct query *query, struct file *file, enum child_end end)
 {
-    struct symbols_trouble trouble = {.path = question->module->path};
+    struct symbols_trouble trouble = {.end = end};
+    uint64_t until_ns;
 
-    if (result == -EPIPE)
-        trouble.ending = SYMBOLS_ENDING_DIED;
-    else if (result == -ETIMEDOUT)
-        trouble.ending = SYMBOLS_ENDING_HUNG;
-    else if (result == -EBADMSG)
-        trouble.ending = SYMBOLS_ENDING_NONSENSE;
-    else if (result == -ENOTCONN)
-        trouble = (struct symbols_trouble){.ending = SYMBOLS_ENDING_IDLE};
-    else
-        return false;
-    if (trouble.path != NULL)
+    if (end != CHILD_IDLE) {
+        trouble.path = query->module->path;
         trouble.given_up = ++file->strikes >= SYMBOLS_STRIKES_MAX;
-    pthread_mutex_lock(&symbols->mutex);
-    symbols->counters.ended_counts[trouble.ending]++;
-    if (trouble.path != NULL)
-        queue_strike(&symbols->queue, question->module->uid, clock_mono_ns(), symbols->options.restart_ns);
-    pthread_mutex_unlock(&symbols->mutex);
-    tell(symbols, &trouble);
-    return true;
+        until_ns = child_pause_end(symbols->child, query->user);
+        pthread_mutex_lock(&symbols->mutex);
+        work_pause(symbols->work, query->user, until_ns);
+        pthread_mutex_unlock(&symbols->mutex);
+    }
+    report(symbols, &trouble);
 }
 
-static struct link_patience patience_with(struct symbols *symbols, uint32_t uid)
+/* The bytes of an answer in symbols->packet; -ECANCELED: not now; -EPIPE: the symbolizer ended, which is noted. */
+static ssize_t ask(struct symbols *symbols, const struct query *query, struct file *file, const void *message,
+                   size_t count, int descriptor)
 {
-    struct link_patience patience = {symbols->options.answer_ns, symbols->options.still_ns, symbols->stop};
+    const bool in_haste = child_user_ends(symbols->child, query->user) != 0;
+    const struct child_query asked = {
+        .bytes = message,
+        .count = count,
+        .descriptor = descriptor,
+        .user = query->user,
+        .wait = {.limit_ns = symbols->options.answer_ns / (in_haste ? SYMBOLS_HASTE : 1),
+                 .still_ns = symbols->options.still_ns,
+                 .cancel = symbols->stop},
+    };
+    ssize_t bytes = child_ask(symbols->child, &asked, symbols->packet, sizeof(symbols->packet), NULL);
 
-    pthread_mutex_lock(&symbols->mutex);
-    if (queue_strikes(&symbols->queue, uid, clock_mono_ns()) != 0)
-        patience.answer_ns /= SYMBOLS_HASTE;
-    pthread_mutex_unlock(&symbols->mutex);
-    return patience;
+    if (bytes > 0 || bytes == -ECANCELED)
+        return bytes;
+    note_end(symbols, query, file,
+             bytes == -ETIMEDOUT  ? CHILD_HUNG
+             : bytes == -EBADMSG  ? CHILD_NONSENSE
+             : bytes == -ENOTCONN ? CHILD_IDLE
+                                  : CHILD_DIED);
+    return -EPIPE;
 }
 
-static uint32_t pid_of(const struct sym_question *question)
+static ssize_t drop_for_nonsense(struct symbols *symbols, const struct query *query, struct file *file)
 {
-    return question->process == NULL ? 0 : question->process->pid;
+    child_drop(symbols->child, CHILD_NONSENSE, query->user, 0);
+    note_end(symbols, query, file, CHILD_NONSENSE);
+    return -EPIPE;
 }
 
-/* descriptor: taken over; negative: the symbolizer shall open it itself, if it can tell whether it is the right one. */
-static int hand_over(struct symbols *symbols, const struct sym_question *question, const struct sym_file *file,
-                     int descriptor, const struct link_patience *patience)
+/* The build id of a module as bytes; returns how many, 0 = it has none. */
+static uint32_t build_id_bytes(const struct module_facts *module, uint8_t ret_bytes[SYM_BUILD_ID_BYTES])
+{
+    uint32_t count = 0;
+
+    for (const char *at = module->build_id; at[0] != '\0' && at[1] != '\0' && count < SYM_BUILD_ID_BYTES; at += 2) {
+        const char digits[] = {at[0], at[1], '\0'};
+
+        ret_bytes[count++] = (uint8_t)strtoul(digits, NULL, 16);
+    }
+    return count;
+}
+
+/*
+ * descriptor: taken over; negative: the symbolizer opens the path, if it can check that it is the right file. 0; the
+ * symbolizer's -errno; -ECANCELED: not now; -EPIPE.
+ */
+static int hand_over(struct symbols *symbols, const struct query *query, struct file *file, int descriptor)
 {
     struct sym_open message = {.kind = SYM_OPEN, .key = file->key};
-    size_t length = strlen(question->module->path);
-    int result;
+    size_t length = strlen(query->module->path);
+    struct sym_opened opened;
+    ssize_t bytes;
 
     if (length < sizeof(message.path))
-        memcpy(message.path, question->module->path, length + 1);
-    message.build_id_bytes = files_build_id(question->module, message.build_id);
-    result = descriptor < 0 && message.build_id_bytes == 0 ? -EACCES
-                                                           : link_open(&symbols->link, &message, descriptor, patience);
+        memcpy(message.path, query->module->path, length + 1);
+    message.build_id_bytes = build_id_bytes(query->module, message.build_id);
+    if (descriptor < 0 && message.build_id_bytes == 0)
+        return -EACCES;
+    bytes = ask(symbols, query, file, &message, sizeof(message), descriptor);
     if (descriptor >= 0)
         close(descriptor);
-    return result;
+    if (bytes < 0)
+        return (int)bytes;
+    memcpy(&opened, symbols->packet, sizeof(opened));
+    if (bytes != sizeof(opened) || opened.kind != SYM_OPENED || opened.key != file->key || opened.status > 0 ||
+        opened.status == -EPIPE || opened.status == -ECANCELED)
+        return (int)drop_for_nonsense(symbols, query, file);
+    return opened.status;
 }
 
-/* Whether somebody may open it who can more than we can; not what is no file, like the vdso. */
-static bool can_fetch(const struct symbols *symbols, const struct sym_question *question)
+/* What says nothing of the file. */
+static bool is_shortage(int error)
 {
-    return symbols->options.fetch != NULL && question->ring != NULL && question->process != NULL &&
-           question->process->attested && !question->process->dead && strchr(question->module->path, '/') != NULL;
+    return error == -EAGAIN || error == -EMFILE || error == -ENFILE || error == -ECANCELED;
 }
 
-/* By ourselves, else by the symbolizer itself, else by whoever can more. -ECANCELED: not now. */
-static int open_file(struct symbols *symbols, const struct sym_question *question, struct sym_file *file,
-                     const struct link_patience *patience)
+/* By the fetcher, else by the symbolizer itself. As hand_over(). */
+static int open_file(struct symbols *symbols, const struct query *query, struct file *file)
 {
-    int descriptor = opener_open(symbols->proc, question->process, question->module);
-    int result = hand_over(symbols, question, file, descriptor, patience);
+    const struct process_facts *process = query->process;
+    int result = -EACCES;
 
-    if (is_stopping(symbols))
-        return -ECANCELED; /* whoever would be called back may be gone */
-    if (result == 0 || symbols->link.descriptor < 0 || !can_fetch(symbols, question))
+    if (symbols->options.fetch != NULL && query->ring != NULL && process != NULL && process->attested &&
+        !process->dead && strchr(query->module->path, '/') != NULL) /* the vdso is no file */
+        result = symbols->options.fetch(symbols->options.context, query->ring, process, query->module, symbols->stop);
+    if (!is_shortage(result))
+        result = hand_over(symbols, query, file, result);
+    if (!is_shortage(result))
         return result;
-    descriptor = symbols->options.fetch(symbols->options.context, question->ring, question->process, question->module,
-                                        symbols->stop);
-    if (descriptor == -EAGAIN || descriptor == -ECANCELED) {
-        file->not_before_ns = clock_mono_ns() + symbols->options.restart_ns;
-        return -ECANCELED;
-    }
-    return descriptor >= 0 ? hand_over(symbols, question, file, descriptor, patience) : result;
+    file->not_before_ns = clock_mono_ns() + symbols->options.restart_ns;
+    return -ECANCELED;
 }
 
-/* One try. 0 and a symbol; -EAGAIN: try again; -ENOENT: the file is not to be had. */
-static int look_once(struct symbols *symbols, const struct sym_question *question, struct sym_file *file,
-                     struct symbol **ret_symbol)
-{
-    struct link_patience patience = patience_with(symbols, file->uid);
-    int result = have_symbolizer(symbols, &patience);
+/* Answers -----------------------------------------------------------------------------------------------------------*/
 
-    if (result != 0)
+static uint32_t pid_of(const struct query *query)
+{
+    return query->process == NULL ? 0 : query->process->pid;
+}
+
+/* One try. 0 and a symbol; -EAGAIN: try again; -ENOENT: the file is not to be had; -ECANCELED: not now. */
+static int look_once(struct symbols *symbols, const struct query *query, struct file *file, struct symbol **ret_symbol)
+{
+    const struct sym_look look = {.kind = SYM_LOOK, .key = file->key, .offset = query->offset};
+    struct sym_found found = {0};
+    ssize_t bytes;
+    int result;
+
+    if (child_is_held_up(symbols->child, query->user) || !have_symbolizer(symbols))
         return -ECANCELED;
-    result = file->open ? 0 : open_file(symbols, question, file, &patience);
-    if (result != 0 && result != -ECANCELED && !note_ending(symbols, question, file, result)) {
+    result = file->open ? 0 : open_file(symbols, query, file);
+    if (result != 0) {
+        if (result == -ECANCELED || result == -EPIPE)
+            return result == -EPIPE ? -EAGAIN : result;
         file->unavailable = true;
-        file->unavailable_to = pid_of(question);
+        file->unavailable_to = pid_of(query);
         return -ENOENT;
     }
-    if (result == 0) {
-        file->open = true;
-        file->unavailable = false;
-        result = link_look(&symbols->link, file->key, question->offset, &patience, ret_symbol);
-        if (result == 0 || result == -ECANCELED)
-            return result;
-        file->open = false; /* the symbolizer had to close it for others, or has ended */
-        (void)note_ending(symbols, question, file, result);
+    file->open = true;
+    file->unavailable = false;
+    bytes = ask(symbols, query, file, &look, sizeof(look), -1);
+    if (bytes == -ECANCELED)
+        return -ECANCELED;
+    file->open = false; /* unless there is a symbol: the symbolizer has ended, or had to close it for others */
+    if (bytes < 0)
+        return -EAGAIN;
+    if (bytes >= (ssize_t)sizeof(found))
+        memcpy(&found, symbols->packet, sizeof(found));
+    if (found.kind == SYM_FOUND && found.key == look.key && found.offset == look.offset && found.status == -ENOENT)
+        return -EAGAIN;
+    *ret_symbol = sym_found_parse(symbols->packet, (size_t)bytes, look.key, look.offset);
+    if (*ret_symbol == NULL) {
+        (void)drop_for_nonsense(symbols, query, file);
+        return -EAGAIN;
     }
-    return result == -ECANCELED ? result : -EAGAIN;
+    file->open = true;
+    return 0;
 }
 
 /* 0 and a symbol, perhaps an empty one; -EAGAIN: cannot be found out now. */
-static int look(struct symbols *symbols, const struct sym_question *question, struct symbol **ret_symbol)
+static int look(struct symbols *symbols, const struct query *query, struct symbol **ret_symbol)
 {
-    struct sym_file *file = files_find(&symbols->files, question->process, question->module);
+    struct file *file = find_file(symbols, query->process, query->module);
     int result = -EAGAIN;
 
     if (file == NULL || clock_mono_ns() < file->not_before_ns)
         return -EAGAIN;
-    if (file->unavailable && file->unavailable_to == pid_of(question))
+    if (file->unavailable && file->unavailable_to == pid_of(query))
         result = -ENOENT;
     for (int i = 0; i < TRIES_MAX && result == -EAGAIN && file->strikes < SYMBOLS_STRIKES_MAX; i++)
-        result = look_once(symbols, question, file, ret_symbol);
+        result = look_once(symbols, query, file, ret_symbol);
     if (result == 0)
         return 0;
     if (result == -ECANCELED)
@@ -261,30 +510,34 @@ static int look(struct symbols *symbols, const struct sym_question *question, st
     return *ret_symbol != NULL ? 0 : -EAGAIN;
 }
 
-static void answer(struct symbols *symbols, struct sym_question *question)
+/* Under the mutex, which it leaves meanwhile. */
+static void answer(struct symbols *symbols, uint32_t at)
 {
+    struct query *query = &symbols->queries[at]; /* stays: it is dropped below */
+    uint64_t before_ns = clock_mono_ns();
     struct symbol *symbol = NULL;
     bool named = false;
     int result = 0;
 
-    if (symbol_table_find(&question->module->symbols, question->offset) != NULL)
+    if (symbol_table_find(&query->module->symbols, query->offset) != NULL)
         result = -EEXIST;
-    else if (has_no_room(symbols, question->module)) /* by now: many have been asked at once */
+    else if (has_no_room(symbols, query->module)) /* by now: many have been asked at once */
         result = -ENOSPC;
-    else
-        result = look(symbols, question, &symbol);
+    if (result == 0) {
+        pthread_mutex_unlock(&symbols->mutex);
+        result = look(symbols, query, &symbol);
+        pthread_mutex_lock(&symbols->mutex);
+    }
     if (result == 0) {
         named = symbol->frame_count != 0;
-        result = symbol_table_add(&question->module->symbols, symbols->budget, question->module->uid, question->offset,
-                                  symbol);
+        result = keep_symbol(symbols, query, symbol);
     }
-    pthread_mutex_lock(&symbols->mutex);
     symbols->counters.named_count += result == 0 && named;
     symbols->counters.unnamed_count += result == 0 && !named;
     symbols->counters.unkept_count += result == -ENOSPC;
     symbols->counters.refused_count += result != 0 && result != -EEXIST && result != -ENOSPC;
-    queue_drop(&symbols->queue, question);
-    pthread_mutex_unlock(&symbols->mutex);
+    work_spend(symbols->work, query->user, clock_mono_ns() - before_ns);
+    drop_query(symbols, at);
 }
 
 /* Until something is asked, or a pause is over. Under the mutex. */
@@ -294,6 +547,8 @@ static void rest(struct symbols *symbols, uint64_t until_ns)
 
     if (!symbols->idle) {
         symbols->idle = true;
+        if (until_ns == UINT64_MAX)
+            work_begin(symbols->work);
         pthread_mutex_unlock(&symbols->mutex);
         if (symbols->options.idle != NULL)
             symbols->options.idle(symbols->options.context);
@@ -305,47 +560,23 @@ static void rest(struct symbols *symbols, uint64_t until_ns)
     }
 }
 
-static void release(struct symbols *symbols)
-{
-    link_done(&symbols->link);
-    files_done(&symbols->files);
-    if (symbols->proc >= 0)
-        close(symbols->proc);
-    if (symbols->stop >= 0)
-        close(symbols->stop);
-    pthread_cond_destroy(&symbols->condition);
-    pthread_mutex_destroy(&symbols->mutex);
-    symbol_budget_unref(symbols->budget);
-    free(symbols->program);
-    free(symbols);
-}
-
 static void *run(void *context)
 {
     struct symbols *symbols = context;
-    bool left;
 
     pthread_mutex_lock(&symbols->mutex);
     while (!symbols->stopping) {
-        uint64_t until_ns;
-        struct sym_question *question = queue_pop(&symbols->queue, clock_mono_ns(), &until_ns);
+        struct work_job job;
+        uint32_t user;
 
-        if (question == NULL) {
-            rest(symbols, until_ns);
-            continue;
+        if (work_next(symbols->work, clock_mono_ns(), UINT16_MAX, &job, &user)) {
+            symbols->idle = false;
+            answer(symbols, job.subject);
+        } else {
+            rest(symbols, work_next_due(symbols->work));
         }
-        symbols->idle = false;
-        pthread_mutex_unlock(&symbols->mutex);
-        answer(symbols, question);
-        pthread_mutex_lock(&symbols->mutex);
     }
-    queue_done(&symbols->queue);
-    symbols->ended = true;
-    left = symbols->left;
-    pthread_cond_broadcast(&symbols->condition);
     pthread_mutex_unlock(&symbols->mutex);
-    if (left)
-        release(symbols);
     return NULL;
 }
 
@@ -378,28 +609,38 @@ static void init_condition(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
+static int init_queries(struct symbols *symbols)
+{
+    symbols->work = work_new();
+    symbols->queries = calloc(SYMBOLS_QUERIES_MAX, sizeof(*symbols->queries));
+    if (symbols->work == NULL || symbols->queries == NULL)
+        return -ENOMEM;
+    work_set_total(symbols->work, WORK_SYMBOL_QUERIES, SYMBOLS_QUERIES_MAX);
+    work_set_total(symbols->work, WORK_SYMBOL_BYTES, SYMBOLS_BYTES_MAX);
+    for (uint32_t i = 0; i < SYMBOLS_QUERIES_MAX; i++)
+        symbols->queries[i].next = i + 1 < SYMBOLS_QUERIES_MAX ? i + 1 : NO_QUERY;
+    for (size_t i = 0; i < BUCKETS; i++)
+        symbols->buckets[i] = NO_QUERY;
+    return 0;
+}
+
 int symbols_new(struct symbols **ret_symbols, const struct symbols_options *options)
 {
+    const struct child_options child_options = {
+        .program = options->program, .ready = SYM_READY, .pause_ns = options->restart_ns, .user_ends = 1};
     struct symbols *symbols = calloc(1, sizeof(*symbols));
-    int result = 0;
+    int result;
 
     if (symbols == NULL)
         return -ENOMEM;
     symbols->options = *options;
-    symbols->queue.hash_key = symbols->files.hash_key = options->hash_key;
     symbols->idle = true;
     pthread_mutex_init(&symbols->mutex, NULL);
     init_condition(&symbols->condition);
-    symbols->budget = symbol_budget_new();
-    symbols->program = strdup(options->program);
-    symbols->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (symbols->proc < 0)
-        result = -errno;
     symbols->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (symbols->stop < 0)
-        result = -errno;
-    if (link_init(&symbols->link) != 0 || symbols->program == NULL || symbols->budget == NULL)
-        result = -ENOMEM;
+    result = symbols->stop < 0 ? -errno : init_queries(symbols);
+    if (result == 0)
+        result = child_new(&symbols->child, &child_options);
     if (result == 0)
         result = start_thread(symbols);
     if (result != 0) {
@@ -410,33 +651,30 @@ int symbols_new(struct symbols **ret_symbols, const struct symbols_options *opti
     return 0;
 }
 
-/* Whether the thread has ended. Else it is on its own, and frees everything when it does. */
-static bool stop_thread(struct symbols *symbols)
-{
-    const uint64_t until_ns = clock_mono_ns() + SYMBOLS_STOP_NS;
-    const struct timespec until = {(time_t)(until_ns / 1000000000), (long)(until_ns % 1000000000)};
-    bool ended;
-
-    pthread_mutex_lock(&symbols->mutex);
-    symbols->stopping = true;
-    (void)eventfd_write(symbols->stop, 1);
-    pthread_cond_signal(&symbols->condition);
-    while (!symbols->ended && clock_mono_ns() < until_ns)
-        pthread_cond_timedwait(&symbols->condition, &symbols->mutex, &until);
-    ended = symbols->ended;
-    symbols->left = !ended;
-    if (!ended)
-        pthread_detach(symbols->thread);
-    pthread_mutex_unlock(&symbols->mutex);
-    if (ended)
-        pthread_join(symbols->thread, NULL);
-    return ended;
-}
-
 void symbols_free(struct symbols *symbols)
 {
-    if (symbols != NULL && (!symbols->started || stop_thread(symbols)))
-        release(symbols);
+    if (symbols == NULL)
+        return;
+    pthread_mutex_lock(&symbols->mutex);
+    symbols->stopping = true;
+    pthread_cond_signal(&symbols->condition);
+    pthread_mutex_unlock(&symbols->mutex);
+    if (symbols->stop >= 0)
+        (void)eventfd_write(symbols->stop, 1);
+    if (symbols->started)
+        pthread_join(symbols->thread, NULL);
+    if (symbols->work != NULL)
+        work_clear(symbols->work, drop_job, symbols);
+    settle_charges(symbols, true);
+    child_free(symbols->child);
+    forget_files(symbols);
+    if (symbols->stop >= 0)
+        close(symbols->stop);
+    pthread_cond_destroy(&symbols->condition);
+    pthread_mutex_destroy(&symbols->mutex);
+    work_free(symbols->work);
+    free(symbols->queries);
+    free(symbols);
 }
 
 bool symbols_are_idle(struct symbols *symbols)
@@ -452,7 +690,28 @@ bool symbols_are_idle(struct symbols *symbols)
 void symbols_count(struct symbols *symbols, struct symbols_counters *ret_counters)
 {
     pthread_mutex_lock(&symbols->mutex);
+    settle_charges(symbols, false);
     *ret_counters = symbols->counters;
     pthread_mutex_unlock(&symbols->mutex);
-    ret_counters->kept_bytes = symbol_budget_bytes(symbols->budget);
+    child_count(symbols->child, &ret_counters->symbolizers);
+}
+
+int symbols_set_ranges(struct symbols *symbols, const struct work_range *ranges, size_t count)
+{
+    int result;
+
+    pthread_mutex_lock(&symbols->mutex);
+    result = work_set_ranges(symbols->work, ranges, count);
+    pthread_mutex_unlock(&symbols->mutex);
+    return result;
+}
+
+bool symbols_account(struct symbols *symbols, size_t index, struct work_account *ret_account)
+{
+    bool found;
+
+    pthread_mutex_lock(&symbols->mutex);
+    found = work_account(symbols->work, index, ret_account);
+    pthread_mutex_unlock(&symbols->mutex);
+    return found;
 }

@@ -56,19 +56,15 @@ static uint64_t address_of(uint64_t number)
 
 static void name_places(struct process_facts *process)
 {
-    struct symbol_budget *budget = symbol_budget_new();
-
     for (uint64_t number = 0; number < PLACES; number++) {
         struct module_facts *module = process_facts_module(process, address_of(number));
         char function[64];
         struct symbol_frame frame = {function, "/build/part-1.2.3/source/part_queue.c", 100 + (uint32_t)number};
 
         snprintf(function, sizeof(function), "part_queue_take_%llu", (unsigned long long)number);
-        need(symbol_table_add(&module->symbols, budget, 0, address_of(number) - module->bias, symbol_new(&frame, 1)) ==
-                 0,
+        need(symbol_table_add(&module->symbols, address_of(number) - module->bias, symbol_new(&frame, 1)) == 0,
              "symbol_table_add");
     }
-    symbol_budget_unref(budget);
 }
 
 static struct kernel_facts *new_kernel(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake_symbolizer.h - the other end of a link, as bad as it gets. A test's program runs itself as one: main() begins
- * with fake_symbolizer(). How it answers is told by the path of the file that it is asked about.
+ * fake_symbolizer.h - a symbolizer as bad as it gets. A test's program runs itself as one: main() begins with
+ * fake_symbolizer(). The path of a file says how it answers.
  *
  *   /fine                 f, at the line of its own pid
  *   /slow                 the same after 50 ms
@@ -11,6 +11,7 @@
  *   /missing, /stale      cannot be opened
  *   /fetched              only with a descriptor
  *   /appears:FILE         cannot be opened until FILE exists
+ *   /lacks:FILE           there is no descriptor for it until FILE exists
  *   /forgets              is open for one question
  *   /dies, /open-dies     ends
  *   /dies-once:FILE       ends, unless FILE exists, which it makes
@@ -31,6 +32,7 @@
 #include <unistd.h>
 
 #include "os/packet.h"
+#include "os/spawn.h"
 #include "sym/protocol.h"
 
 static struct {
@@ -46,7 +48,7 @@ static inline bool fake_is(const char *path, const char *name)
 
 static inline void fake_send(const void *bytes, size_t count)
 {
-    if (send(SYM_DESCRIPTOR, bytes, count, MSG_NOSIGNAL) < 0)
+    if (send(SPAWN_SOCKET, bytes, count, MSG_NOSIGNAL) < 0)
         _exit(1);
 }
 
@@ -84,6 +86,8 @@ static inline void fake_open(const struct sym_open *message, int descriptor)
     if (fake_is(message->path, "/missing") ||
         (fake_is(message->path, appears) && access(message->path + sizeof(appears) - 1, F_OK) != 0))
         answer.status = -ENOENT;
+    if (fake_is(message->path, "/lacks:") && access(message->path + strlen("/lacks:"), F_OK) != 0)
+        answer.status = -EMFILE;
     if (message->path[0] != '/')
         answer.status = -EINVAL;
     if (fake_is(message->path, "/stale"))
@@ -133,7 +137,7 @@ static inline void fake_look(const struct sym_look *message)
         bytes = sizeof(packet);
     fake_send(packet, bytes);
     for (int i = 0; fake_is(path, "/floods") && i < 100; i++)
-        (void)!send(SYM_DESCRIPTOR, packet, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)!send(SPAWN_SOCKET, packet, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 /* Returns at once in a test; never in the symbolizer that it plays. */
@@ -148,11 +152,11 @@ static inline void fake_symbolizer(void)
     socklen_t bytes = sizeof(int);
     int type = 0, descriptor;
 
-    if (environ[0] != NULL || getsockopt(SYM_DESCRIPTOR, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 ||
+    if (environ[0] != NULL || getsockopt(SPAWN_SOCKET, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 ||
         type != SOCK_SEQPACKET)
         return;
     fake_send(&ready, sizeof(ready));
-    while (packet_receive(SYM_DESCRIPTOR, &message, sizeof(message), true, &descriptor) > 0) {
+    while (packet_receive(SPAWN_SOCKET, &message, sizeof(message), true, &descriptor) > 0) {
         if (message.kind == SYM_OPEN)
             fake_open(&message.open, descriptor);
         else

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +41,7 @@ static void run_child(const struct worker_sources *sources, uint32_t kind, int s
     int result;
 
     close(SPAWN_SOCKET);
+    (void)prctl(PR_SET_NAME, kind == PROBE_FETCHER ? "ripd-fetcher" : "ripd-worker", 0, 0, 0);
     if (kind == PROBE_FETCHER && sources->diag >= 0)
         close(sources->diag);
     result = kind == PROBE_FETCHER ? sandbox_enter_fetcher() : sandbox_enter_worker();

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * module_file.c - a record of the ring, three files of /proc/PID, and a walk. See module_file.h.
+ * module_file.c - a record of the ring, links and files of /proc/PID, and a walk. See module_file.h.
  *
- * map_files would lead to what is mapped even where it has been deleted, but following its links takes
- * CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN (proc_map_files_get_link() in the kernel's fs/proc/base.c), and either is a
- * key to far more than this. So a shared object that has been deleted or replaced is not to be had; an executable is,
- * by /proc/PID/exe, which takes no more than the right to look at the process.
+ * /proc/PID/map_files leads to what is mapped even where it has been deleted or replaced. To follow its links takes
+ * CAP_CHECKPOINT_RESTORE (proc_map_files_get_link() in the kernel's fs/proc/base.c), which is a key to far more than
+ * this: the service does not have it, a ripd that root starts by hand does. Without, a shared object that has been
+ * deleted is not to be had; an executable is, by /proc/PID/exe, which takes no more than the right to look at the
+ * process.
  */
 #include "probe/child/module_file.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,7 +23,7 @@
 #include "os/proc_maps.h"
 #include "probe/child/walk.h"
 
-#define NAME_BYTES 16u
+#define NAME_BYTES 64u
 
 /* What is known of a module, and of whose it is. */
 struct wanted {
@@ -71,9 +73,10 @@ static int find_user(int proc, const struct attested *attested, struct proc_cred
     return 0;
 }
 
-static int find_executable(int process, const struct wanted *wanted)
+/* By one of the kernel's links to what is mapped. */
+static int find_link(int process, const char *name, const struct wanted *wanted)
 {
-    int found = openat(process, "exe", O_PATH | O_CLOEXEC), result;
+    int found = openat(process, name, O_PATH | O_CLOEXEC), result;
 
     if (found < 0)
         return -errno;
@@ -114,8 +117,14 @@ static bool may_be_mapped(int found, const struct wanted *wanted)
 /* What is surely the file that is mapped; else what may be. */
 static int find_file(int process, const struct wanted *wanted)
 {
-    int executable = find_executable(process, wanted), found, result;
+    char name[NAME_BYTES];
+    int executable, found, result;
 
+    snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, wanted->mapping.start, wanted->mapping.end);
+    found = find_link(process, name, wanted);
+    if (found >= 0)
+        return found;
+    executable = find_link(process, "exe", wanted);
     if (is_mapped(executable, wanted))
         return executable;
     result = found = find_path(process, wanted);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * main.c - ripd-symbolizer: opens the ELF files it is told of and answers what addresses in them are called.
+ * main.c - ripd-symbolizer: opens the ELF files it is sent, and answers what addresses in them are called.
  *
- * It is started by ripd, talks over descriptor 3 (see sym/protocol.h), and believes nothing it reads. When libdw
+ * It is started by ripd, talks over SPAWN_SOCKET (see sym/protocol.h), and believes nothing it reads. When libdw
  * crashes on a file, runs out of memory or loops, this process is killed and another is started.
  */
 #include <errno.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "os/packet.h"
+#include "os/spawn.h"
 #include "sym/child/lookup.h"
 #include "sym/child/open_files.h"
 #include "sym/child/sandbox.h"
@@ -24,11 +25,17 @@
 
 #define IDLE_SECONDS 60
 
+union request {
+    uint32_t kind;
+    struct sym_open open;
+    struct sym_look look;
+};
+
 static struct open_files files;
 
 static void answer(const void *packet, size_t bytes)
 {
-    if (packet_send(SYM_DESCRIPTOR, packet, bytes, -1, true) != 0)
+    if (packet_send(SPAWN_SOCKET, packet, bytes, -1, true) != 0)
         exit(EXIT_FAILURE);
 }
 
@@ -57,6 +64,8 @@ static int take_open(const struct sym_open *message, int descriptor)
     }
     if (descriptor < 0)
         descriptor = open_by_path(message->path);
+    if (descriptor == -EMFILE)
+        open_files_close(&files); /* it may try again */
     if (descriptor < 0)
         return descriptor;
     return open_files_add(&files, message->key, descriptor, message->path, message->build_id, message->build_id_bytes);
@@ -92,39 +101,41 @@ static void answer_look(const struct sym_look *message)
 }
 
 /* The next request; -errno: ripd is gone, or talks nonsense. */
-static ssize_t receive(void *packet, size_t capacity, int *ret_descriptor)
+static ssize_t receive(union request *request, int *ret_descriptor)
 {
-    ssize_t bytes;
+    for (;;) {
+        ssize_t bytes = packet_receive(SPAWN_SOCKET, request, sizeof(*request), true, ret_descriptor);
 
-    while ((bytes = packet_receive(SYM_DESCRIPTOR, packet, capacity, true, ret_descriptor)) == -EAGAIN)
-        open_files_close(&files); /* nothing was asked for a while */
-    return bytes;
+        if (bytes != -EAGAIN && bytes != -EMFILE)
+            return bytes;
+        open_files_close(
+            &files); /* nothing was asked for a while; or they take all descriptors, and it may try again */
+        if (bytes == -EMFILE)
+            answer(&(struct sym_opened){.kind = SYM_OPENED, .status = -EMFILE, .key = request->open.key},
+                   sizeof(struct sym_opened));
+    }
 }
 
 int main(void)
 {
-    union {
-        uint32_t kind;
-        struct sym_open open;
-        struct sym_look look;
-    } packet;
+    union request request;
     ssize_t bytes;
     const struct sym_ready ready = {.kind = SYM_READY};
     const struct timeval idle = {.tv_sec = IDLE_SECONDS};
     int descriptor, result;
 
-    (void)setsockopt(SYM_DESCRIPTOR, SOL_SOCKET, SO_RCVTIMEO, &idle, sizeof(idle));
+    (void)setsockopt(SPAWN_SOCKET, SOL_SOCKET, SO_RCVTIMEO, &idle, sizeof(idle));
     result = sandbox_enter();
     if (result != 0) {
         fprintf(stderr, "ripd-symbolizer: cannot give up privileges: %s\n", strerror(-result));
         return EXIT_FAILURE;
     }
     answer(&ready, sizeof(ready));
-    while ((bytes = receive(&packet, sizeof(packet), &descriptor)) > 0) {
-        if (bytes == sizeof(packet.open) && packet.kind == SYM_OPEN)
-            answer_open(&packet.open, descriptor);
-        else if (bytes == sizeof(packet.look) && packet.kind == SYM_LOOK && descriptor < 0)
-            answer_look(&packet.look);
+    while ((bytes = receive(&request, &descriptor)) > 0) {
+        if (bytes == sizeof(request.open) && request.kind == SYM_OPEN)
+            answer_open(&request.open, descriptor);
+        else if (bytes == sizeof(request.look) && request.kind == SYM_LOOK && descriptor < 0)
+            answer_look(&request.look);
         else
             return EXIT_FAILURE;
     }

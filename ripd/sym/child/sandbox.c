@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "os/sandbox.h"
-#include "sym/protocol.h"
+#include "os/spawn.h"
 
 /* Besides what os/sandbox.c allows to all: what libdw looks for files with. */
 static const int allowed[] = {
@@ -42,7 +42,7 @@ int sandbox_enter(void)
     int result;
 
     offer_to_die();
-    (void)close_range(SYM_DESCRIPTOR + 1, ~0U, 0); /* ripd's are closed on exec anyway */
+    (void)close_range(SPAWN_SOCKET + 1, ~0U, 0); /* ripd's are closed on exec anyway */
     result = give_up_root();
     if (result == 0) /* dying with the parent is forgotten when the user changes: after it */
         result = sandbox_give_up(0, SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX);

@@ -99,7 +99,7 @@ def one_of_each_kind(keeper):
     worker = keeper.children()[0]
     for _ in range(2 * CHILDREN_MAX):
         keeper.start(FETCHER)
-    wait_for(lambda: len(keeper.children()) == 2)
+        wait_for(lambda: len(keeper.children()) == 2)
     assert worker in keeper.children()
 
 

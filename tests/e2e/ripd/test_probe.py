@@ -34,7 +34,7 @@ def keeper(world):
 
 
 def worker(world):
-    return children(keeper(world))[0]
+    return [pid for pid in children(keeper(world)) if name(pid) == "ripd-worker"][0]
 
 
 def count(world, what):

@@ -347,14 +347,15 @@ def a_file_that_never_comes(world):
 
 
 def without_capabilities(world):
-    """Nobody opens what is closed to ripd, and nobody is asked."""
+    """Nobody opens what is closed to ripd: the fetcher has no more rights than that."""
     builder = kit.Builder(world)
     path = f"{home(world, B, 'home')}/closed"
     shutil.move(builder.program("closed", "-g"), path)
     start(world, path, "closed")
     unnamed(world, "closed")
     world.wait_scans(2)
-    assert not fetchers(world) and programs(world, "missed") == 0
+    world.wait_for(lambda: programs(world, "refused") >= 1)
+    assert programs(world, "opened") == 0 and programs(world, "missed") == 0
 
 
 def make_world():

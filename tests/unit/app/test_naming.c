@@ -24,7 +24,7 @@ static char script[] = "/tmp/test_naming-XXXXXX";
 static void open_silent(struct naming *naming)
 {
     const struct symbols_options options = {
-        .program = script, .proc_path = "/proc", .answer_ns = LONG_NS, .still_ns = 0, .restart_ns = LONG_NS};
+        .program = script, .answer_ns = LONG_NS, .still_ns = 0, .restart_ns = LONG_NS};
 
     *naming = (struct naming){.descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     assert_int_equal(symbols_new(&naming->symbols, &options), 0);
@@ -100,14 +100,13 @@ static void test_no_room(void **state)
 {
     struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
     struct module_facts *module = snapshot->stalls[0].item->process->modules[0];
-    struct symbol_budget *budget = symbol_budget_new();
     struct page *page = page_of(snapshot);
     struct health health = {0};
     struct naming naming;
 
     (void)state;
     for (uint64_t i = UINT64_MAX; !symbol_table_is_full(&module->symbols); i--)
-        assert_int_equal(symbol_table_add(&module->symbols, budget, 0, i, symbol_new(NULL, 0)), 0);
+        assert_int_equal(symbol_table_add(&module->symbols, i, symbol_new(NULL, 0)), 0);
     open_silent(&naming);
     naming_stalls(&naming, snapshot);
     for (size_t i = 0; i < snapshot->stall_count; i++)
@@ -117,10 +116,9 @@ static void test_no_room(void **state)
     assert_true(health.limit_counts[HEALTH_LIMIT_SYMBOLS] >= snapshot->stall_count);
     assert_int_equal(health.names_refused_count, 0);
     assert_int_equal(health.names_bytes, 0);
-    assert_int_equal(health.names_bytes_max, SYMBOL_BUDGET_BYTES);
+    assert_int_equal(health.names_bytes_max, SYMBOLS_BYTES_MAX);
     page_unref(page);
     naming_close(&naming);
-    symbol_budget_unref(budget);
     snapshot_unref(snapshot);
 }
 
@@ -137,8 +135,7 @@ static uint64_t refused_on_a_scan(struct naming *naming, const struct snapshot *
 /* Where nothing can be asked now, a scan does not ask for each place of each trail to be told so. */
 static void test_refused(void **state)
 {
-    const struct symbols_options options = {
-        .program = "/nonexistent", .proc_path = "/proc", .answer_ns = LONG_NS, .restart_ns = LONG_NS};
+    const struct symbols_options options = {.program = "/nonexistent", .answer_ns = LONG_NS, .restart_ns = LONG_NS};
     struct snapshot *snapshot = sample_snapshot(1, 1000, 1);
     struct item **item = &snapshot->stalls[0].item;
     struct process_facts *process = process_facts_ref((*item)->process);

@@ -59,26 +59,28 @@ static void test_limits(void **state)
 
 static void test_table(void **state)
 {
-    struct symbol_budget *budget = symbol_budget_new();
     struct symbol_table table = {.count = 0};
+    size_t cost = 0;
 
     (void)state;
     assert_false(symbol_table_is_full(&table));
     assert_null(symbol_table_find(&table, 5));
-    for (uint64_t i = 0; i < SYMBOL_TABLE_MAX; i++)
-        assert_int_equal(symbol_table_add(&table, budget, 7, i * 4096, numbered(i)), 0);
-    assert_int_equal(symbol_table_add(&table, budget, 7, 1, numbered(1)), -ENOSPC);
-    assert_int_equal(symbol_table_add(&table, budget, 7, 4096, numbered(1)), -EEXIST);
-    assert_int_equal(symbol_table_add(&table, budget, 7, 1, NULL), -ENOMEM);
+    for (uint64_t i = 0; i < SYMBOL_TABLE_MAX; i++) {
+        struct symbol *symbol = numbered(i);
+
+        cost += symbol_table_cost(&table, symbol);
+        assert_int_equal(symbol_table_add(&table, i * 4096, symbol), 0);
+    }
+    assert_int_equal(symbol_table_add(&table, 1, numbered(1)), -ENOSPC);
+    assert_int_equal(symbol_table_add(&table, 4096, numbered(1)), -EEXIST);
+    assert_int_equal(symbol_table_add(&table, 1, NULL), -ENOMEM);
     for (uint64_t i = 0; i < SYMBOL_TABLE_MAX; i++)
         assert_int_equal(symbol_table_find(&table, i * 4096)->frames[0].line, i);
     assert_null(symbol_table_find(&table, 1));
     assert_true(symbol_table_is_full(&table));
-    assert_true(symbol_budget_bytes(budget) > /* of the symbols, and of a table that is half full */
+    assert_true(cost > /* of the symbols, and of a table that is half full */
                 SYMBOL_TABLE_MAX * (sizeof(struct symbol) + sizeof(struct symbol_frame) + 2 * (2 * sizeof(void *))));
     symbol_table_done(&table);
-    assert_int_equal(symbol_budget_bytes(budget), 0);
-    symbol_budget_unref(budget);
 }
 
 /* As large as an answer can be. */
@@ -96,45 +98,38 @@ static struct symbol *largest(void)
 static void test_bytes_of_a_table(void **state)
 {
     const size_t one = 2 * SYMBOL_FRAMES_MAX * SYMBOL_TEXT_BYTES_MAX;
-    struct symbol_budget *budget = symbol_budget_new();
     struct symbol_table table = {.count = 0};
     uint64_t count = 0;
 
     (void)state;
-    while (symbol_table_add(&table, budget, 7, count, largest()) == 0)
+    while (symbol_table_add(&table, count, largest()) == 0)
         count++;
     assert_true(symbol_table_is_full(&table));
     assert_in_range(count, SYMBOL_TABLE_BYTES_MAX / one - 2, SYMBOL_TABLE_BYTES_MAX / one + 1);
-    assert_int_equal(symbol_table_add(&table, budget, 7, count, numbered(1)), -ENOSPC);
-    assert_int_equal(symbol_table_add(&table, budget, 7, 0, numbered(1)), -EEXIST);
+    assert_int_equal(symbol_table_add(&table, count, numbered(1)), -ENOSPC);
+    assert_int_equal(symbol_table_add(&table, 0, numbered(1)), -EEXIST);
     assert_non_null(symbol_table_find(&table, count - 1));
     symbol_table_done(&table);
-    assert_int_equal(symbol_budget_bytes(budget), 0);
-    symbol_budget_unref(budget);
 }
 
-/* A hundred tables of one user stop at half of what there is; others have room, and all of it comes back. */
-static void test_bytes_of_a_user(void **state)
+/* A charge goes with the later of its two ends; an address sanitizer sees one that is left, or used after. */
+static void test_charges(void **state)
 {
-    enum { TABLES = 100 };
-    static struct symbol_table tables[TABLES];
-    struct symbol_budget *budget = symbol_budget_new();
-    struct symbol_table other = {.count = 0};
-
     (void)state;
-    for (size_t i = 0; i < TABLES; i++)
-        for (uint64_t k = 0; symbol_table_add(&tables[i], budget, 7, k, largest()) == 0; k++)
-            assert_true(k < SYMBOL_TABLE_MAX);
-    assert_in_range(symbol_budget_bytes(budget), SYMBOL_BUDGET_BYTES / 2, SYMBOL_BUDGET_BYTES / 2 + (1 << 20));
-    assert_false(symbol_table_is_full(&tables[TABLES - 1])); /* it may go on when others have gone */
-    assert_int_equal(symbol_table_add(&tables[TABLES - 1], budget, 7, 1, numbered(1)), -ENOSPC);
-    assert_int_equal(symbol_table_add(&other, budget, 8, 1, numbered(1)), 0);
-    symbol_table_done(&tables[0]);
-    assert_int_equal(symbol_table_add(&tables[TABLES - 1], budget, 7, 1, numbered(1)), 0);
-    symbol_budget_unref(budget); /* tables outlive who made it */
-    for (size_t i = 1; i < TABLES; i++)
-        symbol_table_done(&tables[i]);
-    symbol_table_done(&other);
+    for (int first = 0; first < 2; first++) {
+        struct symbol_charge *charge = calloc(1, sizeof(*charge));
+        struct symbol_table table = {.charge = charge};
+
+        assert_int_equal(symbol_table_add(&table, 1, numbered(1)), 0);
+        if (first == 0)
+            symbol_charge_end(charge);
+        symbol_table_done(&table);
+        if (first == 1) {
+            assert_int_equal(atomic_load(&charge->end_count), 1);
+            symbol_charge_end(charge);
+        }
+        assert_null(table.charge);
+    }
 }
 
 #define RACE_COUNT 4000u
@@ -169,29 +164,26 @@ static void *read_while_it_grows(void *context)
 
 static void test_readers_of_a_growing_table(void **state)
 {
-    struct symbol_budget *budget = symbol_budget_new();
     struct symbol_table table = {.count = 0};
     pthread_t reader;
 
     (void)state;
     assert_int_equal(pthread_create(&reader, NULL, read_while_it_grows, &table), 0);
     for (uint64_t i = 0; i < RACE_COUNT; i++)
-        assert_int_equal(symbol_table_add(&table, budget, 7, i, numbered(i)), 0);
+        assert_int_equal(symbol_table_add(&table, i, numbered(i)), 0);
     pthread_join(reader, NULL);
     assert_null(fault);
     symbol_table_done(&table);
-    symbol_budget_unref(budget);
 }
 
 /* CPU time that it takes to find all in a table of that many offsets so far apart: the least of a few times. */
 static uint64_t finding_ns(uint64_t distance, size_t count)
 {
-    struct symbol_budget *budget = symbol_budget_new();
     struct symbol_table table = {.count = 0};
     uint64_t least_ns = UINT64_MAX;
 
     for (uint64_t i = 1; i <= count; i++)
-        assert_int_equal(symbol_table_add(&table, budget, 7, i * distance, symbol_new(NULL, 0)), 0);
+        assert_int_equal(symbol_table_add(&table, i * distance, symbol_new(NULL, 0)), 0);
     for (int turn = 0; turn < 3; turn++) {
         struct timespec begun, ended;
         uint64_t ns;
@@ -204,7 +196,6 @@ static uint64_t finding_ns(uint64_t distance, size_t count)
         least_ns = ns < least_ns ? ns : least_ns;
     }
     symbol_table_done(&table);
-    symbol_budget_unref(budget);
     return least_ns;
 }
 
@@ -226,7 +217,7 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_bytes_of_a_table),
-        cmocka_unit_test(test_bytes_of_a_user),
+        cmocka_unit_test(test_charges),
         cmocka_unit_test(test_readers_of_a_growing_table),
         cmocka_unit_test(test_offsets_that_would_collide),
     };

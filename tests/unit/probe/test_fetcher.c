@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,7 +38,8 @@ static char folder[64];
 static uid_t own_uid;
 static int proc;
 
-static char mapped_path[192]; /* of a file that the next process maps; "" = none */
+static bool map_files_allowed; /* in the next query; where we may at all */
+static char mapped_path[192];  /* of a file that the next process maps; "" = none */
 
 /* A process that has a ring, and the ring, for writing. */
 struct subject {
@@ -144,14 +146,30 @@ static void end_subject(struct subject *subject)
     unlink(subject->path);
 }
 
+/* To follow links of map_files takes one of these; the service has neither, root has both. */
+static void allow_map_files(bool allowed)
+{
+    const uint64_t links = CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_CHECKPOINT_RESTORE);
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+    assert_int_equal(syscall(SYS_capget, &header, data), 0);
+    for (int i = 0; i < 2; i++)
+        data[i].effective = data[i].permitted & (allowed ? UINT32_MAX : ~(uint32_t)(links >> (32 * i)));
+    assert_int_equal(syscall(SYS_capset, &header, data), 0);
+}
+
 /* The descriptor, or what the answer says. */
 static int fetch_of(const struct subject *subject, uint64_t start, bool exact, uint32_t process)
 {
     const struct probe_fetch fetch = {
         .kind = PROBE_FETCH, .exact = exact, .number = 7, .start = start, .process = process};
     struct probe_fetched fetched;
-    int file = fetcher_answer(proc, &fetch, open(subject->path, O_RDONLY | O_CLOEXEC), &fetched);
+    int ring = open(subject->path, O_RDONLY | O_CLOEXEC), file;
 
+    allow_map_files(map_files_allowed);
+    file = fetcher_answer(proc, &fetch, ring, &fetched);
+    allow_map_files(true);
     assert_true(probe_fetched_is_sound(&fetched, sizeof(fetched), &fetch));
     assert_int_equal(fetched.status == 0, file >= 0);
     return file >= 0 ? file : fetched.status;
@@ -409,6 +427,40 @@ static void test_what_may_be_mapped_is_not_exact(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* A file that has been deleted, where the kernel's own links may be followed; and nothing that the user may not read.
+ */
+static void test_what_is_deleted(void **state)
+{
+    struct subject subject;
+    struct stat mapped, about;
+    uint64_t start;
+    int file;
+
+    (void)state;
+    snprintf(mapped_path, sizeof(mapped_path), "%s", make_copy("deleted", own_uid, 0444));
+    assert_int_equal(stat(mapped_path, &mapped), 0);
+    start_subject(&subject);
+    if (subject.library == NULL || geteuid() != 0) {
+        end_subject(&subject);
+        mapped_path[0] = '\0';
+        skip();
+    }
+    subject.library->start = start = find_mapped(subject.pid, mapped_path);
+    subject.library->end = start + 4096;
+    claim_path(subject.library, mapped_path);
+    assert_int_equal(unlink(mapped_path), 0);
+    assert_int_equal(fetch_of(&subject, start, false, 0), -ENOENT);
+    map_files_allowed = true;
+    file = fetch_of(&subject, start, false, 0);
+    assert_true(file >= 0 && fstat(file, &about) == 0 && about.st_ino == mapped.st_ino);
+    assert_int_equal(fchmod(file, 0) | fchown(file, STRANGER, STRANGER), 0);
+    close(file);
+    assert_true(fetch_of(&subject, start, false, 0) < 0);
+    map_files_allowed = false;
+    mapped_path[0] = '\0';
+    end_subject(&subject);
+}
+
 /* With whose rights: those of the process, whoever owns the ring. */
 static void test_whose_rights(void **state)
 {
@@ -522,6 +574,7 @@ int main(void)
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_other_files),
         cmocka_unit_test(test_what_may_be_mapped_is_not_exact),
+        cmocka_unit_test(test_what_is_deleted),
         cmocka_unit_test(test_whose_rights),
         cmocka_unit_test(test_run),
     };

@@ -28,6 +28,7 @@
 #include "os/capability.h"
 #include "os/packet.h"
 #include "os/sandbox.h"
+#include "os/spawn.h"
 #include "sym/child/sandbox.h"
 #include "sym/protocol.h"
 
@@ -136,17 +137,17 @@ static long try_kill_thread(void)
 
 static long try_signal_by_owner(void)
 {
-    return fcntl(SYM_DESCRIPTOR, F_SETOWN, parent);
+    return fcntl(SPAWN_SOCKET, F_SETOWN, parent);
 }
 
 static long try_signal_number(void)
 {
-    return fcntl(SYM_DESCRIPTOR, F_SETSIG, SIGKILL);
+    return fcntl(SPAWN_SOCKET, F_SETSIG, SIGKILL);
 }
 
 static long try_signal_flags(void)
 {
-    return fcntl(SYM_DESCRIPTOR, F_SETFL, O_ASYNC);
+    return fcntl(SPAWN_SOCKET, F_SETFL, O_ASYNC);
 }
 
 static long try_code(void)
@@ -165,7 +166,7 @@ static long try_control(void)
 {
     int count;
 
-    return ioctl(SYM_DESCRIPTOR, FIONREAD, &count);
+    return ioctl(SPAWN_SOCKET, FIONREAD, &count);
 }
 
 static long try_io_uring(void)
@@ -216,7 +217,7 @@ static int run_inside_after(int (*before)(void), int (*work)(void))
         int ends[2];
 
         if ((before != NULL && before() != 0) || socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) != 0 ||
-            dup2(ends[0], SYM_DESCRIPTOR) < 0 || sandbox_enter() != 0)
+            dup2(ends[0], SPAWN_SOCKET) < 0 || sandbox_enter() != 0)
             _exit(255);
         _exit(work());
     }
@@ -273,7 +274,7 @@ static int do_the_work(void)
     free(memory);
     if (getuid() == 0 || geteuid() == 0 || getgid() == 0 || getgroups(0, NULL) > 0)
         return 3;
-    return packet_send(SYM_DESCRIPTOR, "x", 1, -1, true) == -EPIPE ? 0 : 4; /* the other end was closed by it */
+    return packet_send(SPAWN_SOCKET, "x", 1, -1, true) == -EPIPE ? 0 : 4; /* the other end was closed by it */
 }
 
 static void test_what_is_left(void **state)
@@ -416,13 +417,13 @@ static void test_it_dies_with_its_parent(void **state)
     middle = fork();
     if (middle == 0) {
         if (fork() == 0) {
-            (void)dup2(ends[1], SYM_DESCRIPTOR); /* what is open above is closed */
-            if (ends[1] != SYM_DESCRIPTOR)
+            (void)dup2(ends[1], SPAWN_SOCKET); /* what is open above is closed */
+            if (ends[1] != SPAWN_SOCKET)
                 close(ends[1]);
             if (sandbox_enter() != 0)
                 _exit(255);
             for (;;)
-                (void)recv(SYM_DESCRIPTOR, NULL, 0, 0); /* not a socket: fails at once, for ever */
+                (void)recv(SPAWN_SOCKET, NULL, 0, 0); /* not a socket: fails at once, for ever */
         }
         usleep(200000);
         _exit(0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_symbolizer.c - ripd-symbolizer itself, as ripd would talk to it or would not: ripd/sym/child/main.c. */
+/* test_symbolizer.c - ripd-symbolizer itself, with messages that ripd sends, and others: ripd/sym/child/main.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,13 +11,16 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,9 +28,8 @@
 #include "os/sandbox.h"
 #include "os/spawn.h"
 #include "sym/child/open_files.h"
-#include "sym/link.h"
+#include "sym/protocol.h"
 
-static const struct link_patience patience = {UINT64_C(60000000000), 0, -1};
 static char folder[] = "/tmp/test_symbolizer-XXXXXX", copy[64];
 static char program[PATH_MAX];
 static uint8_t build_id[SYM_BUILD_ID_BYTES];
@@ -55,10 +57,74 @@ static uint64_t sought_address(void)
     return (uint64_t)(uintptr_t)sought - bias;
 }
 
-static void start(struct sym_link *link)
+/* A symbolizer that runs. */
+struct running {
+    pid_t pid;
+    int socket;
+};
+
+/* Returns its end of the socket. */
+static int start_keeping(struct running *running)
 {
-    assert_int_equal(link_init(link), 0);
-    assert_int_equal(link_start(link, program, &patience), 0);
+    struct sym_ready ready;
+    int ends[2];
+
+    assert_int_equal(packet_pair(ends), 0);
+    assert_int_equal(spawn_program(program, ends[1], &running->pid), 0);
+    running->socket = ends[0];
+    assert_int_equal(packet_receive(ends[0], &ready, sizeof(ready), true, NULL), sizeof(ready));
+    assert_int_equal(ready.kind, SYM_READY);
+    return ends[1];
+}
+
+static void start(struct running *running)
+{
+    close(start_keeping(running));
+}
+
+static void stop(const struct running *running)
+{
+    close(running->socket);
+    kill(running->pid, SIGKILL);
+    assert_int_equal(waitpid(running->pid, NULL, 0), running->pid);
+}
+
+static unsigned char packet[SYM_PACKET_BYTES];
+
+static ssize_t ask(const struct running *running, const void *message, size_t bytes, int descriptor)
+{
+    assert_int_equal(packet_send(running->socket, message, bytes, descriptor, true), 0);
+    return packet_receive(running->socket, packet, sizeof(packet), true, NULL);
+}
+
+/* The status of its answer, or -errno. */
+static int ask_open(const struct running *running, const struct sym_open *message, int descriptor)
+{
+    ssize_t bytes = ask(running, message, sizeof(*message), descriptor);
+    struct sym_opened opened;
+
+    if (bytes < 0)
+        return (int)bytes;
+    assert_int_equal(bytes, sizeof(opened));
+    memcpy(&opened, packet, sizeof(opened));
+    assert_int_equal(opened.kind, SYM_OPENED);
+    assert_int_equal(opened.key, message->key);
+    return opened.status;
+}
+
+static int ask_look(const struct running *running, uint64_t key, uint64_t offset, struct symbol **ret_symbol)
+{
+    const struct sym_look look = {.kind = SYM_LOOK, .key = key, .offset = offset};
+    ssize_t bytes = ask(running, &look, sizeof(look), -1);
+    struct sym_found found;
+
+    assert_true(bytes >= (ssize_t)sizeof(found));
+    memcpy(&found, packet, sizeof(found));
+    if (found.status != 0)
+        return found.status;
+    *ret_symbol = sym_found_parse(packet, (size_t)bytes, key, offset);
+    assert_non_null(*ret_symbol);
+    return 0;
 }
 
 static struct sym_open message_for(uint64_t key, const char *path, bool with_build_id)
@@ -71,28 +137,28 @@ static struct sym_open message_for(uint64_t key, const char *path, bool with_bui
     return message;
 }
 
-static int open_path(struct sym_link *link, const char *path)
+static int open_path(const struct running *running, const char *path)
 {
     const struct sym_open message = message_for(7, path, true);
 
-    return link_open(link, &message, -1, &patience);
+    return ask_open(running, &message, -1);
 }
 
-static int open_own(struct sym_link *link, uint64_t key, bool with_build_id)
+static int open_own(const struct running *running, uint64_t key, bool with_build_id)
 {
     const struct sym_open message = message_for(key, "/nowhere", with_build_id);
     int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    int result = link_open(link, &message, descriptor, &patience);
+    int result = ask_open(running, &message, descriptor);
 
     close(descriptor);
     return result;
 }
 
-static void assert_sought(struct sym_link *link, uint64_t key)
+static void assert_sought(const struct running *running, uint64_t key)
 {
     struct symbol *symbol = NULL;
 
-    assert_int_equal(link_look(link, key, sought_address(), &patience, &symbol), 0);
+    assert_int_equal(ask_look(running, key, sought_address(), &symbol), 0);
     assert_int_equal(symbol->frame_count, 1);
     assert_string_equal(symbol->frames[0].function, "sought");
     free(symbol);
@@ -101,39 +167,39 @@ static void assert_sought(struct sym_link *link, uint64_t key)
 static void test_by_descriptor(void **state)
 {
     struct symbol *symbol = NULL;
-    struct sym_link link;
+    struct running running;
 
     (void)state;
     assert_int_equal(sought(1), 2);
-    start(&link);
-    assert_int_equal(open_own(&link, 1, true), 0);
-    assert_int_equal(open_own(&link, 2, false), 0);
-    assert_sought(&link, 1);
-    assert_sought(&link, 2);
-    assert_int_equal(link_look(&link, 1, UINT64_MAX, &patience, &symbol), 0);
+    start(&running);
+    assert_int_equal(open_own(&running, 1, true), 0);
+    assert_int_equal(open_own(&running, 2, false), 0);
+    assert_sought(&running, 1);
+    assert_sought(&running, 2);
+    assert_int_equal(ask_look(&running, 1, UINT64_MAX, &symbol), 0);
     assert_int_equal(symbol->frame_count, 0);
     free(symbol);
-    assert_int_equal(link_look(&link, 3, 0, &patience, &symbol), -ENOENT);
-    link_done(&link);
+    assert_int_equal(ask_look(&running, 3, 0, &symbol), -ENOENT);
+    stop(&running);
 }
 
 static void test_another_build_id(void **state)
 {
-    struct sym_link link;
+    struct running running;
 
     (void)state;
-    start(&link);
+    start(&running);
     for (size_t i = 0; i < build_id_bytes; i++) {
         build_id[i] ^= 1;
-        assert_int_equal(open_own(&link, 1, true), -ESTALE);
-        assert_int_equal(open_path(&link, copy), -ESTALE);
+        assert_int_equal(open_own(&running, 1, true), -ESTALE);
+        assert_int_equal(open_path(&running, copy), -ESTALE);
         build_id[i] ^= 1;
     }
     build_id_bytes--;
-    assert_int_equal(open_own(&link, 1, true), -ESTALE);
+    assert_int_equal(open_own(&running, 1, true), -ESTALE);
     build_id_bytes++;
-    assert_int_equal(open_own(&link, 1, true), 0);
-    link_done(&link);
+    assert_int_equal(open_own(&running, 1, true), 0);
+    stop(&running);
 }
 
 /* Without a descriptor only what has the build id, and only a file that anybody may read. */
@@ -141,112 +207,116 @@ static void test_by_path(void **state)
 {
     char path[96];
     struct sym_open message = message_for(1, copy, false);
-    struct sym_link link;
+    struct running running;
 
     (void)state;
-    start(&link);
-    assert_int_equal(open_path(&link, copy), 0);
-    assert_sought(&link, 7);
-    assert_int_equal(link_open(&link, &message, -1, &patience), -EINVAL);
-    assert_int_equal(open_path(&link, copy + 1), -EINVAL); /* relative */
-    assert_int_equal(open_path(&link, ""), -EINVAL);
-    assert_int_equal(open_path(&link, "/nowhere"), -ENOENT);
-    assert_int_equal(open_path(&link, folder), -ENOTSUP);
-    assert_int_equal(open_path(&link, "/dev/zero"), -ENOTSUP);
+    start(&running);
+    assert_int_equal(open_path(&running, copy), 0);
+    assert_sought(&running, 7);
+    assert_int_equal(ask_open(&running, &message, -1), -EINVAL);
+    assert_int_equal(open_path(&running, copy + 1), -EINVAL); /* relative */
+    assert_int_equal(open_path(&running, ""), -EINVAL);
+    assert_int_equal(open_path(&running, "/nowhere"), -ENOENT);
+    assert_int_equal(open_path(&running, folder), -ENOTSUP);
+    assert_int_equal(open_path(&running, "/dev/zero"), -ENOTSUP);
     snprintf(path, sizeof(path), "%s/fifo", folder);
     assert_int_equal(mkfifo(path, 0644), 0);
-    assert_int_equal(open_path(&link, path), -ENOTSUP);
+    assert_int_equal(open_path(&running, path), -ENOTSUP);
     unlink(path);
     if (geteuid() == 0) {
         assert_int_equal(chmod(copy, 0600), 0);
-        assert_int_equal(open_path(&link, copy), -EACCES);
+        assert_int_equal(open_path(&running, copy), -EACCES);
         assert_int_equal(chmod(copy, 0644), 0);
     }
-    assert_sought(&link, 7); /* what was open is */
-    link_done(&link);
+    assert_sought(&running, 7); /* what was open is */
+    stop(&running);
 }
 
 static void test_too_many_files(void **state)
 {
     struct symbol *symbol = NULL;
-    struct sym_link link;
+    struct running running;
 
     (void)state;
-    start(&link);
+    start(&running);
     for (uint64_t key = 1; key <= OPEN_FILES_MAX + 1; key++)
-        assert_int_equal(open_own(&link, key, true), 0);
-    assert_int_equal(link_look(&link, 1, sought_address(), &patience, &symbol), -ENOENT);
-    assert_sought(&link, 2);
-    assert_sought(&link, OPEN_FILES_MAX + 1);
-    link_done(&link);
+        assert_int_equal(open_own(&running, key, true), 0);
+    assert_int_equal(ask_look(&running, 1, sought_address(), &symbol), -ENOENT);
+    assert_sought(&running, 2);
+    assert_sought(&running, OPEN_FILES_MAX + 1);
+    stop(&running);
 }
 
-/* Its end of the link is ours, too: how long it waits for a question can be seen there, and changed. */
-static int start_by_hand(struct sym_link *link)
-{
-    struct sym_ready ready;
-    int ends[2];
-
-    assert_int_equal(link_init(link), 0);
-    assert_int_equal(packet_pair(ends), 0);
-    assert_int_equal(spawn_program(program, ends[1], &link->pid), 0);
-    assert_int_equal(clock_getcpuclockid(link->pid, &link->clock), 0);
-    link->descriptor = ends[0];
-    assert_int_equal(packet_receive(ends[0], &ready, sizeof(ready), true, NULL), sizeof(ready));
-    assert_int_equal(ready.kind, SYM_READY);
-    return ends[1];
-}
-
-/* When nothing is asked for a minute, what is open goes; with the next question it is opened anew. */
+/* When nothing is asked for a minute, what is open goes; with the next query it is opened anew. */
 static void test_idle_files_are_closed(void **state)
 {
     struct timeval patient = {0}, impatient = {.tv_usec = 20000};
     socklen_t length = sizeof(patient);
     struct symbol *symbol = NULL;
-    struct sym_link link;
-    int theirs = start_by_hand(&link), result = 0;
+    struct running running;
+    int theirs = start_keeping(&running), result = 0;
 
     (void)state;
     assert_int_equal(getsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &patient, &length), 0);
     assert_int_equal(patient.tv_sec, 60);
     assert_int_equal(setsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &impatient, sizeof(impatient)), 0);
-    assert_int_equal(open_own(&link, 1, true), 0);
+    assert_int_equal(open_own(&running, 1, true), 0);
     for (int i = 0; i < 100 && result == 0; i++) {
         usleep(50000);
-        result = link_look(&link, 1, sought_address(), &patience, &symbol);
+        result = ask_look(&running, 1, sought_address(), &symbol);
         free(symbol);
         symbol = NULL;
     }
     assert_int_equal(result, -ENOENT);
     assert_int_equal(setsockopt(theirs, SOL_SOCKET, SO_RCVTIMEO, &patient, sizeof(patient)), 0);
-    assert_int_equal(open_own(&link, 1, true), 0);
-    assert_sought(&link, 1);
+    assert_int_equal(open_own(&running, 1, true), 0);
+    assert_sought(&running, 1);
     close(theirs);
-    link_done(&link);
+    stop(&running);
+}
+
+/* One that has no descriptor left says so, gives back those it has, and goes on. */
+static void test_no_descriptors(void **state)
+{
+    const struct rlimit few = {SPAWN_SOCKET + 1, SPAWN_SOCKET + 1}, enough = {SPAWN_SOCKET + 2, SPAWN_SOCKET + 2};
+    struct running running;
+
+    (void)state;
+    start(&running);
+    assert_int_equal(open_own(&running, 1, true), 0);
+    if (prlimit(running.pid, RLIMIT_NOFILE, &few, NULL) != 0) {
+        stop(&running);
+        skip();
+    }
+    assert_int_equal(open_own(&running, 2, true), -EMFILE);
+    assert_int_equal(open_path(&running, copy), -EMFILE);
+    (void)prlimit(running.pid, RLIMIT_NOFILE, &enough, NULL); /* only root may raise it */
+    if (geteuid() == 0)
+        assert_int_equal(open_own(&running, 2, true), 0);
+    stop(&running);
 }
 
 static void test_messages_that_are_none(void **state)
 {
     struct sym_open message = message_for(1, "/nowhere", true);
     int descriptor = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    struct sym_link link;
+    struct running running;
 
     (void)state;
-    start(&link);
+    start(&running);
     message.build_id_bytes = SYM_BUILD_ID_BYTES + 1;
-    assert_int_equal(link_open(&link, &message, descriptor, &patience), -EINVAL);
+    assert_int_equal(ask_open(&running, &message, descriptor), -EINVAL);
     message = message_for(1, "", true);
     memset(message.path, '/', sizeof(message.path));
-    assert_int_equal(link_open(&link, &message, descriptor, &patience), -EINVAL);
-    assert_int_equal(open_own(&link, 1, true), 0);
+    assert_int_equal(ask_open(&running, &message, descriptor), -EINVAL);
+    assert_int_equal(open_own(&running, 1, true), 0);
     message.kind = SYM_LOOK; /* of another length */
-    assert_int_equal(link_open(&link, &message, -1, &patience), -EPIPE);
-    assert_int_equal(link.pid, 0);
+    assert_int_equal(ask_open(&running, &message, -1), -EPIPE);
     close(descriptor);
-    link_done(&link);
+    stop(&running);
 }
 
-/* A question with a file, half a question, none. */
+/* A query with a file, half a query, none. */
 static void test_it_ends_at_nonsense(void **state)
 {
     const struct sym_look look = {.kind = SYM_LOOK, .key = 1};
@@ -255,17 +325,17 @@ static void test_it_ends_at_nonsense(void **state)
 
     (void)state;
     for (int i = 0; i < 3; i++) {
-        struct sym_link link;
+        struct running running;
 
-        start(&link);
+        start(&running);
         if (i == 2)
-            assert_int_equal(shutdown(link.descriptor, SHUT_WR), 0);
+            assert_int_equal(shutdown(running.socket, SHUT_WR), 0);
         else
-            assert_int_equal(packet_send(link.descriptor, &look, i == 0 ? sizeof(look) : sizeof(look) / 2,
+            assert_int_equal(packet_send(running.socket, &look, i == 0 ? sizeof(look) : sizeof(look) / 2,
                                          i == 0 ? descriptor : -1, true),
                              0);
-        assert_int_equal(packet_receive(link.descriptor, answer, sizeof(answer), true, NULL), -EPIPE);
-        link_done(&link);
+        assert_int_equal(packet_receive(running.socket, answer, sizeof(answer), true, NULL), -EPIPE);
+        stop(&running);
     }
     close(descriptor);
 }
@@ -290,24 +360,24 @@ static void assert_status(pid_t pid, const char *line)
 static void test_what_it_is(void **state)
 {
     char path[64], text[64];
-    struct sym_link link;
+    struct running running;
     int descriptor;
 
     (void)state;
     setenv("DEBUGINFOD_URLS", "http://127.0.0.1:9", 1); /* it would be asked, and waited for */
-    start(&link);
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)link.pid);
+    start(&running);
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)running.pid);
     descriptor = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(descriptor < 0 || read(descriptor, text, sizeof(text)) <= 0);
     if (descriptor >= 0)
         close(descriptor);
-    assert_status(link.pid, "NoNewPrivs:\t1\n");
-    assert_status(link.pid, "CapPrm:\t0000000000000000\n");
+    assert_status(running.pid, "NoNewPrivs:\t1\n");
+    assert_status(running.pid, "CapPrm:\t0000000000000000\n");
     if (!SANDBOX_FOR_SANITIZER)
-        assert_status(link.pid, "Seccomp:\t2\n");
+        assert_status(running.pid, "Seccomp:\t2\n");
     if (geteuid() == 0)
-        assert_status(link.pid, "Uid:\t65534\t65534\t65534\t65534\n");
-    link_done(&link);
+        assert_status(running.pid, "Uid:\t65534\t65534\t65534\t65534\n");
+    stop(&running);
     unsetenv("DEBUGINFOD_URLS");
 }
 
@@ -353,6 +423,7 @@ int main(void)
         cmocka_unit_test(test_by_path),
         cmocka_unit_test(test_too_many_files),
         cmocka_unit_test(test_idle_files_are_closed),
+        cmocka_unit_test(test_no_descriptors),
         cmocka_unit_test(test_messages_that_are_none),
         cmocka_unit_test(test_it_ends_at_nonsense),
         cmocka_unit_test(test_what_it_is),

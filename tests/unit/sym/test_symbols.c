@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 
 #include "os/clock.h"
-#include "sym/queue.h"
 #include "sym/symbols.h"
 #include "unit/fake_symbolizer.h"
 #include "unit/sym_samples.h"
@@ -62,7 +61,6 @@ static int on_fetch(void *context, struct lease *ring, const struct process_fact
 static struct symbols *new_symbols(const char *program, uint64_t answer_ns, uint64_t restart_ns)
 {
     const struct symbols_options options = {.program = program,
-                                            .proc_path = "/proc",
                                             .answer_ns = answer_ns,
                                             .restart_ns = restart_ns,
                                             .fetch = on_fetch,
@@ -110,7 +108,7 @@ static void test_names(void **state)
     symbols_count(symbols, &counters);
     assert_int_equal(counters.named_count, 6);
     assert_int_equal(counters.unnamed_count, 2);
-    assert_int_equal(counters.started_count, 1);
+    assert_int_equal(counters.symbolizers.start_count, 1);
     assert_int_equal(counters.refused_count, 0);
     assert_true(atomic_load(&idle_count) > 0);
     symbols_free(symbols);
@@ -127,7 +125,7 @@ static void test_a_place_is_asked_for_once(void **state)
     struct symbols_counters counters;
 
     (void)state;
-    for (unsigned i = 0; i < 2 * QUEUE_LANE_MAX; i++)
+    for (unsigned i = 0; i < SYMBOLS_QUERIES_MAX; i++)
         assert_true(symbols_want(symbols, NULL, NULL, slow, 1) || symbol_table_find(&slow->symbols, 1) != NULL);
     wait_idle(symbols);
     symbols_count(symbols, &counters);
@@ -144,7 +142,7 @@ static void test_too_many_questions(void **state)
     struct symbols_counters counters;
 
     (void)state;
-    for (uint64_t i = 0; i < QUEUE_LANE_MAX + 1000; i++)
+    for (uint64_t i = 0; i < SYMBOLS_QUERIES_MAX / 2 + 1000; i++)
         symbols_want(symbols, NULL, NULL, slow, i);
     symbols_count(symbols, &counters);
     assert_in_range(counters.refused_count, 500, 1000);
@@ -193,13 +191,13 @@ static void test_a_deadly_file(void **state)
         struct symbols_counters counters;
 
         assert_int_equal(answer_to(symbols, deadly, 1)->frame_count, 0);
-        assert_null(answer_to(symbols, deadly, 2)); /* its user pauses */
+        assert_null(answer_to(symbols, deadly, 2)); /* its user pauses: it waits */
         assert_non_null(answer_to(symbols, fine, i));
         symbols_count(symbols, &counters);
-        assert_int_equal(counters.ended_counts[SYMBOLS_ENDING_DIED] + counters.ended_counts[SYMBOLS_ENDING_NONSENSE],
+        assert_int_equal(counters.symbolizers.end_counts[CHILD_DIED] + counters.symbolizers.end_counts[CHILD_NONSENSE],
                          SYMBOLS_STRIKES_MAX);
-        assert_int_equal(counters.started_count, SYMBOLS_STRIKES_MAX + 1);
-        assert_int_equal(counters.refused_count, 1);
+        assert_int_equal(counters.symbolizers.start_count, SYMBOLS_STRIKES_MAX + 1);
+        assert_int_equal(counters.refused_count, 0);
         assert_int_equal(atomic_load(&trouble_count), SYMBOLS_STRIKES_MAX);
         assert_int_equal(atomic_load(&given_up_count), 1);
         symbols_free(symbols);
@@ -220,7 +218,7 @@ static void test_a_bad_file_is_remembered(void **state)
         usleep(100); /* pauses of nanoseconds */
     }
     symbols_count(symbols, &counters);
-    assert_int_equal(counters.started_count, SYMBOLS_STRIKES_MAX);
+    assert_int_equal(counters.symbolizers.start_count, SYMBOLS_STRIKES_MAX);
     symbols_free(symbols);
     module_facts_unref(deadly);
 }
@@ -257,8 +255,8 @@ static void test_killed_by_somebody(void **state)
     }
     symbols_count(symbols, &counters);
     assert_int_equal(counters.named_count, 20);
-    assert_int_equal(counters.ended_counts[SYMBOLS_ENDING_IDLE], 19);
-    assert_int_equal(counters.ended_counts[SYMBOLS_ENDING_HUNG], 0);
+    assert_int_equal(counters.symbolizers.end_counts[CHILD_IDLE], 19);
+    assert_int_equal(counters.symbolizers.end_counts[CHILD_HUNG], 0);
     symbols_free(symbols);
     module_facts_unref(fine);
 }
@@ -274,7 +272,7 @@ static void test_a_hanging_file(void **state)
     assert_int_equal(answer_to(symbols, stops, 1)->frame_count, 0);
     assert_int_equal(answer_to(symbols, fine, 1)->frame_count, 1);
     symbols_count(symbols, &counters);
-    assert_int_equal(counters.ended_counts[SYMBOLS_ENDING_HUNG], SYMBOLS_STRIKES_MAX);
+    assert_int_equal(counters.symbolizers.end_counts[CHILD_HUNG], SYMBOLS_STRIKES_MAX);
     symbols_free(symbols);
     module_facts_unref(stops);
     module_facts_unref(fine);
@@ -294,7 +292,7 @@ static void test_haste(void **state)
     usleep(100); /* pauses of nanoseconds */
     assert_int_equal(answer_to(symbols, late, 1)->frame_count, 0);
     symbols_count(symbols, &counters);
-    assert_int_equal(counters.ended_counts[SYMBOLS_ENDING_HUNG], SYMBOLS_STRIKES_MAX);
+    assert_int_equal(counters.symbolizers.end_counts[CHILD_HUNG], SYMBOLS_STRIKES_MAX);
     symbols_free(symbols);
     module_facts_unref(dies);
     module_facts_unref(late);
@@ -482,29 +480,119 @@ static void test_not_to_be_had(void **state)
     scene_close(&scene);
 }
 
-/* What cannot be had now is asked for again, but not at once, and nothing is said of it until then. */
+/* What cannot be had now is asked for again, but not at once, and nothing is known of it until then. */
 static void test_not_now(void **state)
 {
-    struct symbols_counters counters;
-    struct scene scene;
-    uint64_t before_ns;
+    static const int results[] = {-EAGAIN, -EMFILE, -ENFILE};
 
     (void)state;
-    scene_open(&scene, SHORT_NS);
-    fetching.result = -EAGAIN;
-    before_ns = clock_mono_ns();
-    for (uint64_t i = 0; i < 5; i++)
-        assert_null(fetched(&scene, i));
-    if (clock_mono_ns() - before_ns < SHORT_NS)
-        assert_int_equal(atomic_load(&fetching.count), 1);
-    symbols_count(scene.symbols, &counters);
-    assert_int_equal(counters.refused_count, 5);
-    assert_int_equal(counters.unnamed_count, 0);
-    fetching.result = 0;
-    while (clock_mono_ns() - before_ns < 2 * SHORT_NS)
+    for (size_t i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
+        struct symbols_counters counters;
+        struct scene scene;
+        uint64_t before_ns;
+
+        scene_open(&scene, SHORT_NS);
+        fetching.result = results[i];
+        before_ns = clock_mono_ns();
+        for (uint64_t k = 0; k < 5; k++)
+            assert_null(fetched(&scene, k));
+        if (clock_mono_ns() - before_ns < SHORT_NS)
+            assert_int_equal(atomic_load(&fetching.count), 1);
+        symbols_count(scene.symbols, &counters);
+        assert_int_equal(counters.refused_count, 5);
+        assert_int_equal(counters.unnamed_count, 0);
+        fetching.result = 0;
+        while (clock_mono_ns() - before_ns < 2 * SHORT_NS)
+            usleep(10000);
+        assert_int_equal(fetched(&scene, 0)->frame_count, 1);
+        scene_close(&scene);
+    }
+}
+
+/* The symbolizer has no descriptor left for it; later it has. */
+static void test_no_descriptors(void **state)
+{
+    char mark[64], path[96];
+    struct module_facts *module;
+    struct symbols *symbols = new_symbols(self, LONG_NS, SHORT_NS);
+    const struct symbol *symbol;
+
+    (void)state;
+    snprintf(mark, sizeof(mark), "/tmp/test_symbols-%d", (int)getpid());
+    snprintf(path, sizeof(path), "/lacks:%s", mark);
+    module = sample_module(path, "aa", 1);
+    assert_null(answer_to(symbols, module, 1));
+    close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    while ((symbol = answer_to(symbols, module, 1)) == NULL)
         usleep(10000);
-    assert_int_equal(fetched(&scene, 0)->frame_count, 1);
-    scene_close(&scene);
+    assert_int_equal(symbol->frame_count, 1);
+    unlink(mark);
+    symbols_free(symbols);
+    module_facts_unref(module);
+}
+
+/* Users -------------------------------------------------------------------------------------------------------------*/
+
+/* Uids of a subordinate range pause with their user, and have no share of their own. */
+static void test_subordinate_uids(void **state)
+{
+    const struct work_range range = {100000, 65536, 1};
+    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+    struct module_facts *deadly = sample_module("/dies", "aa", 100001);
+    struct module_facts *of_user = sample_module("/fine", "bb", 1), *of_range = sample_module("/fine", "bb", 100002);
+    struct module_facts *of_other = sample_module("/fine", "bb", 2);
+    struct work_account account;
+
+    (void)state;
+    assert_int_equal(symbols_set_ranges(symbols, &range, 1), 0);
+    assert_int_equal(answer_to(symbols, deadly, 1)->frame_count, 0);
+    assert_null(answer_to(symbols, of_user, 1));
+    assert_null(answer_to(symbols, of_range, 1));
+    assert_int_equal(answer_to(symbols, of_other, 1)->frame_count, 1);
+    assert_true(symbols_account(symbols, 0, &account));
+    assert_int_equal(account.user, 1);
+    assert_int_equal(account.held[WORK_SYMBOL_QUERIES], 2);
+    assert_true(symbols_account(symbols, 1, &account));
+    assert_int_equal(account.user, 2);
+    assert_false(symbols_account(symbols, 2, &account));
+    symbols_free(symbols);
+    module_facts_unref(deadly);
+    module_facts_unref(of_user);
+    module_facts_unref(of_range);
+    module_facts_unref(of_other);
+}
+
+/* One user's names take half of what there is; others have room, and all of it comes back. */
+static void test_bytes_of_a_user(void **state)
+{
+    enum { MODULES = SYMBOLS_BYTES_MAX / 2 / SYMBOL_TABLE_BYTES_MAX + 1 };
+    const uint64_t asked = SYMBOL_TABLE_BYTES_MAX / SYM_PACKET_BYTES + 50; /* an answer is a little smaller */
+    struct symbols *symbols = new_symbols(self, LONG_NS, LONG_NS);
+    struct module_facts *modules[MODULES], *of_other = sample_module("/large", "aa", 2);
+    struct symbols_counters counters;
+    struct work_account account;
+
+    (void)state;
+    for (size_t i = 0; i < MODULES; i++) {
+        modules[i] = sample_module("/large", "aa", 1);
+        for (uint64_t k = 0; k < asked; k++)
+            symbols_want(symbols, NULL, NULL, modules[i], k);
+        wait_idle(symbols);
+    }
+    symbols_count(symbols, &counters);
+    assert_in_range(counters.kept_bytes, SYMBOLS_BYTES_MAX / 2 - 2 * SYM_PACKET_BYTES, SYMBOLS_BYTES_MAX / 2);
+    assert_false(symbol_table_is_full(&modules[MODULES - 1]->symbols)); /* it may go on when others have gone */
+    assert_true(symbols_account(symbols, 0, &account));
+    assert_int_equal(account.held[WORK_SYMBOL_BYTES], counters.kept_bytes);
+    assert_true(account.refused[WORK_SYMBOL_BYTES] != 0);
+    assert_null(answer_to(symbols, modules[MODULES - 1], asked));
+    assert_int_equal(answer_to(symbols, of_other, 1)->frame_count > 1, 1);
+    module_facts_unref(modules[0]);
+    assert_non_null(answer_to(symbols, modules[MODULES - 1], asked));
+    for (size_t i = 1; i < MODULES; i++)
+        module_facts_unref(modules[i]);
+    symbols_free(symbols); /* tables outlive it */
+    module_facts_unref(of_other);
 }
 
 /* Nobody is asked for what is no file, or not of a process that is vouched for. */
@@ -525,10 +613,12 @@ static void test_not_fetched(void **state)
     assert_int_equal(fetched(&scene, 4)->frame_count, 0);
     scene.process->dead = false;
     symbols_want(scene.symbols, scene.ring, scene.process, vdso, 1);
-    symbols_want(scene.symbols, scene.ring, scene.process, fine, 1); /* is to be had without */
+    wait_idle(scene.symbols);
+    assert_int_equal(atomic_load(&fetching.count), 0);
+    symbols_want(scene.symbols, scene.ring, scene.process, fine, 1);
     wait_idle(scene.symbols);
     assert_int_equal(symbol_table_find(&fine->symbols, 1)->frame_count, 1);
-    assert_int_equal(atomic_load(&fetching.count), 0);
+    assert_int_equal(atomic_load(&fetching.count), 1); /* the very file, before one of that name */
     scene_close(&scene);
     module_facts_unref(vdso);
     module_facts_unref(fine);
@@ -547,13 +637,6 @@ static void test_an_end_while_it_is_fetched(void **state)
         usleep(1000);
     scene_close(&scene);
     assert_true(clock_mono_ns() - before_ns < 60 * UINT64_C(1000000000));
-}
-
-static void test_words(void **state)
-{
-    (void)state;
-    assert_string_equal(symbols_ending_name(SYMBOLS_ENDING_DIED), "died");
-    assert_string_equal(symbols_ending_name(SYMBOLS_ENDING_IDLE), "idle");
 }
 
 int main(void)
@@ -579,7 +662,9 @@ int main(void)
         cmocka_unit_test(test_not_now),
         cmocka_unit_test(test_not_fetched),
         cmocka_unit_test(test_an_end_while_it_is_fetched),
-        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_subordinate_uids),
+        cmocka_unit_test(test_bytes_of_a_user),
     };
 
     fake_symbolizer();

@@ -107,7 +107,6 @@ static void test_unknown_is_null(void **state)
 static struct event *begin_at(const char *function, size_t frame_count)
 {
     struct symbol_frame frames[SYMBOL_FRAMES_MAX];
-    struct symbol_budget *budget = symbol_budget_new();
     struct process_facts *process = sample_process("/usr/bin/checkout", 4690);
     struct item *item = sample_item(process, "checkout", 1, 17, "worker-17", 9, 1);
     struct sighting sighting = sample_stall(item, 1000);
@@ -115,9 +114,7 @@ static struct event *begin_at(const char *function, size_t frame_count)
 
     for (size_t i = 0; i < frame_count; i++)
         frames[i] = (struct symbol_frame){function, "a.c", 7};
-    assert_int_equal(
-        symbol_table_add(&process->modules[0]->symbols, budget, 0, 0x1234, symbol_new(frames, frame_count)), 0);
-    symbol_budget_unref(budget);
+    assert_int_equal(symbol_table_add(&process->modules[0]->symbols, 0x1234, symbol_new(frames, frame_count)), 0);
     event->sequence = event->episode = 1;
     assert_int_equal(document_event_begin(event, &sighting), 0);
     item_unref(item);
