@@ -2,8 +2,7 @@
 /*
  * symbol.c - symbols and their tables. Pure, apart from the atomics.
  *
- * A table is an array of rows with open addressing. When it is half full a larger copy takes its place; the old arrays
- * stay for readers that still walk them, and go with the table: together they are smaller than the last one.
+ * A table is a fixed number of lists; a symbol that is added becomes the first of its list and never moves.
  */
 #include "cases/symbol.h"
 
@@ -11,18 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_MIN 16u
+#define BUCKETS 128u
 #define MALLOC_BYTES 16u /* what an allocation takes besides */
 
-struct symbol_row {
-    _Atomic(struct symbol *) symbol; /* NULL = empty; stored last */
-    uint64_t offset;
-};
-
-struct symbol_rows {
-    struct symbol_rows *before; /* smaller, retired */
-    size_t capacity;            /* a power of two */
-    struct symbol_row rows[];
+struct symbol_buckets {
+    _Atomic(struct symbol *) first[BUCKETS];
 };
 
 static size_t text_bytes(const char *text)
@@ -72,26 +64,30 @@ struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count)
 }
 
 /* Offsets come from rings. */
-static size_t place_of(const struct symbol_table *table, uint64_t offset, size_t capacity)
+static _Atomic(struct symbol *) *bucket_of(const struct symbol_table *table, struct symbol_buckets *buckets,
+                                           uint64_t offset)
 {
-    return (size_t)hash_bytes(&table->hash_key, &offset, sizeof(offset)) & (capacity - 1);
+    return &buckets->first[hash_bytes(&table->hash_key, &offset, sizeof(offset)) % BUCKETS];
 }
 
 void symbol_table_done(struct symbol_table *table)
 {
-    struct symbol_rows *rows = atomic_load_explicit(&table->rows, memory_order_relaxed);
+    struct symbol_buckets *buckets = atomic_load_explicit(&table->buckets, memory_order_relaxed);
 
-    for (size_t i = 0; rows != NULL && i < rows->capacity; i++)
-        free(atomic_load_explicit(&rows->rows[i].symbol, memory_order_relaxed));
-    while (rows != NULL) {
-        struct symbol_rows *before = rows->before;
+    for (size_t i = 0; buckets != NULL && i < BUCKETS; i++) {
+        struct symbol *symbol = atomic_load_explicit(&buckets->first[i], memory_order_relaxed);
 
-        free(rows);
-        rows = before;
+        while (symbol != NULL) {
+            struct symbol *next = symbol->next;
+
+            free(symbol);
+            symbol = next;
+        }
     }
+    free(buckets);
     if (table->charge != NULL)
         symbol_charge_end(table->charge);
-    atomic_store_explicit(&table->rows, NULL, memory_order_relaxed);
+    atomic_store_explicit(&table->buckets, NULL, memory_order_relaxed);
     atomic_store_explicit(&table->full, false, memory_order_relaxed);
     table->charge = NULL;
     table->count = table->bytes = 0;
@@ -104,71 +100,26 @@ void symbol_charge_end(struct symbol_charge *charge)
         free(charge);
 }
 
-/* Of an array in which one more has room; 0: rows has it. */
-static size_t grown_capacity(const struct symbol_table *table, const struct symbol_rows *rows)
-{
-    if (rows == NULL)
-        return ROWS_MIN;
-    return 2 * (table->count + 1) > rows->capacity ? 2 * rows->capacity : 0;
-}
-
-static size_t rows_bytes(size_t capacity)
-{
-    return sizeof(struct symbol_rows) + capacity * sizeof(struct symbol_row);
-}
-
 size_t symbol_table_cost(const struct symbol_table *table, const struct symbol *symbol)
 {
-    size_t capacity = grown_capacity(table, atomic_load_explicit(&table->rows, memory_order_relaxed));
+    size_t bytes = symbol_bytes(symbol->frames, symbol->frame_count) + MALLOC_BYTES;
 
-    return symbol_bytes(symbol->frames, symbol->frame_count) + MALLOC_BYTES +
-           (capacity != 0 ? rows_bytes(capacity) + MALLOC_BYTES : 0);
+    if (atomic_load_explicit(&table->buckets, memory_order_relaxed) == NULL)
+        bytes += sizeof(struct symbol_buckets) + MALLOC_BYTES;
+    return bytes;
 }
 
 const struct symbol *symbol_table_find(const struct symbol_table *table, uint64_t offset)
 {
-    /* acquire: pairs with the release in grow() */
-    const struct symbol_rows *rows = atomic_load_explicit(&table->rows, memory_order_acquire);
+    /* acquire, twice: pairs with the releases in symbol_table_add() */
+    struct symbol_buckets *buckets = atomic_load_explicit(&table->buckets, memory_order_acquire);
     const struct symbol *symbol = NULL;
 
-    for (size_t place = rows == NULL ? 0 : place_of(table, offset, rows->capacity); rows != NULL;
-         place = (place + 1) & (rows->capacity - 1)) {
-        /* acquire: pairs with the release in put() */
-        symbol = atomic_load_explicit(&rows->rows[place].symbol, memory_order_acquire);
-        if (symbol == NULL || rows->rows[place].offset == offset)
-            break;
-    }
+    if (buckets != NULL)
+        symbol = atomic_load_explicit(bucket_of(table, buckets, offset), memory_order_acquire);
+    while (symbol != NULL && symbol->offset != offset)
+        symbol = symbol->next;
     return symbol;
-}
-
-static void put(const struct symbol_table *table, struct symbol_rows *rows, uint64_t offset, struct symbol *symbol)
-{
-    size_t place = place_of(table, offset, rows->capacity);
-
-    while (atomic_load_explicit(&rows->rows[place].symbol, memory_order_relaxed) != NULL)
-        place = (place + 1) & (rows->capacity - 1);
-    rows->rows[place].offset = offset;
-    /* release: pairs with the acquire in symbol_table_find() */
-    atomic_store_explicit(&rows->rows[place].symbol, symbol, memory_order_release);
-}
-
-static struct symbol_rows *grow(struct symbol_table *table, struct symbol_rows *before, size_t capacity)
-{
-    struct symbol_rows *rows = calloc(1, rows_bytes(capacity));
-
-    if (rows == NULL)
-        return NULL;
-    rows->capacity = capacity;
-    rows->before = before;
-    for (size_t i = 0; before != NULL && i < before->capacity; i++) {
-        struct symbol *symbol = atomic_load_explicit(&before->rows[i].symbol, memory_order_relaxed);
-
-        if (symbol != NULL)
-            put(table, rows, before->rows[i].offset, symbol);
-    }
-    /* release: pairs with the acquire in symbol_table_find() */
-    atomic_store_explicit(&table->rows, rows, memory_order_release);
-    return rows;
 }
 
 bool symbol_table_is_full(const struct symbol_table *table)
@@ -178,25 +129,29 @@ bool symbol_table_is_full(const struct symbol_table *table)
 
 int symbol_table_add(struct symbol_table *table, uint64_t offset, struct symbol *symbol)
 {
-    struct symbol_rows *rows = atomic_load_explicit(&table->rows, memory_order_relaxed);
-    size_t capacity = grown_capacity(table, rows), bytes;
+    struct symbol_buckets *buckets = atomic_load_explicit(&table->buckets, memory_order_relaxed);
+    _Atomic(struct symbol *) *bucket;
     int result = 0;
 
     if (symbol == NULL)
         return -ENOMEM;
-    bytes = symbol_table_cost(table, symbol);
     if (symbol_table_find(table, offset) != NULL)
         result = -EEXIST;
     else if (symbol_table_is_full(table))
         result = -ENOSPC;
-    else if (capacity != 0 && (rows = grow(table, rows, capacity)) == NULL)
+    else if (buckets == NULL && (buckets = calloc(1, sizeof(*buckets))) == NULL)
         result = -ENOMEM;
     if (result != 0) {
         free(symbol);
         return result;
     }
-    put(table, rows, offset, symbol);
-    table->bytes += bytes;
+    table->bytes += symbol_table_cost(table, symbol);
+    bucket = bucket_of(table, buckets, offset);
+    symbol->offset = offset;
+    symbol->next = atomic_load_explicit(bucket, memory_order_relaxed);
+    /* release, twice: pairs with the acquires in symbol_table_find() */
+    atomic_store_explicit(bucket, symbol, memory_order_release);
+    atomic_store_explicit(&table->buckets, buckets, memory_order_release);
     if (++table->count == SYMBOL_TABLE_MAX || table->bytes >= SYMBOL_TABLE_BYTES_MAX)
         atomic_store_explicit(&table->full, true, memory_order_relaxed);
     return 0;

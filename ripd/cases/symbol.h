@@ -35,6 +35,8 @@ struct symbol_frame {
 
 /* An offset: frames[0] is where it is, the others are what that was inlined into, inside out. */
 struct symbol {
+    struct symbol *next; /* this and the next one are its table's */
+    uint64_t offset;
     size_t frame_count; /* 0: it was looked up, and nothing is known */
     struct symbol_frame frames[];
 };
@@ -54,11 +56,11 @@ struct symbol_charge {
 };
 void symbol_charge_end(struct symbol_charge *charge); /* by him */
 
-struct symbol_rows; /* private */
+struct symbol_buckets; /* private */
 
 struct symbol_table {
     struct hash_key hash_key; /* set before anything is added */
-    _Atomic(struct symbol_rows *) rows;
+    _Atomic(struct symbol_buckets *) buckets;
     atomic_bool full;             /* for good: nothing is ever taken out */
     size_t count;                 /* this and the rest are the adding thread's */
     size_t bytes;                 /* of its own, and of what is in it */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch.h - ripd's end of the process that opens programs which ripd itself cannot (probe/child/fetcher.h): one query
+ * fetch.h - ripd's end of the process that opens programs which ripd itself cannot (probe/child/worker.h): one query
  * at a time, for one thread, which waits.
  *
  * Guarantees

@@ -2,69 +2,67 @@
 /* protocol.c - frames into a packet and out of it. Pure. */
 #include "sym/protocol.h"
 
-#include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 
-/* A text of the packet, terminated in *at; NULL for an empty one. */
-static const char *take_text(const unsigned char **from, size_t *left, size_t bytes, char **at)
-{
-    char *text = *at;
+/* What is left of a packet. */
+struct rest {
+    const unsigned char *at;
+    size_t bytes;
+};
 
-    if (bytes == 0)
-        return NULL;
-    memcpy(text, *from, bytes);
-    text[bytes] = '\0';
-    *from += bytes;
-    *left -= bytes;
-    *at += bytes + 1;
-    return text;
+static bool take(struct rest *rest, void *ret_bytes, size_t count)
+{
+    if (rest->bytes < count)
+        return false;
+    memcpy(ret_bytes, rest->at, count);
+    *rest = (struct rest){rest->at + count, rest->bytes - count};
+    return true;
+}
+
+/* A text with its terminator, where it stands; NULL for an empty one. False: there is none. */
+static bool take_text(struct rest *rest, size_t count, const char **ret_text)
+{
+    if (rest->bytes < count || (count != 0 && rest->at[count - 1] != '\0'))
+        return false;
+    *ret_text = count <= 1 ? NULL : (const char *)rest->at;
+    *rest = (struct rest){rest->at + count, rest->bytes - count};
+    return true;
 }
 
 struct symbol *sym_found_parse(const void *packet, size_t bytes, uint64_t key, uint64_t offset)
 {
     struct symbol_frame frames[SYMBOL_FRAMES_MAX];
+    struct rest rest = {packet, bytes};
     struct sym_found found;
-    const unsigned char *from = packet;
-    size_t left = bytes;
-    struct symbol *symbol = NULL;
-    char *texts, *at;
 
-    if (bytes < sizeof(found) || bytes > SYM_PACKET_BYTES)
+    if (!take(&rest, &found, sizeof(found)) || found.kind != SYM_FOUND || found.status != 0 || found.key != key ||
+        found.offset != offset || found.frame_count > SYMBOL_FRAMES_MAX)
         return NULL;
-    memcpy(&found, packet, sizeof(found));
-    if (found.kind != SYM_FOUND || found.status != 0 || found.key != key || found.offset != offset ||
-        found.frame_count > SYMBOL_FRAMES_MAX)
-        return NULL;
-    from += sizeof(found);
-    left -= sizeof(found);
-    texts = malloc(left + (size_t)2 * SYMBOL_FRAMES_MAX); /* and a terminator for each */
-    if (texts == NULL)
-        return NULL;
-    at = texts;
     for (uint32_t i = 0; i < found.frame_count; i++) {
         struct sym_frame frame;
 
-        if (left < sizeof(frame))
-            goto done;
-        memcpy(&frame, from, sizeof(frame));
-        from += sizeof(frame);
-        left -= sizeof(frame);
-        if ((size_t)frame.function_bytes + frame.file_bytes > left)
-            goto done;
-        frames[i].function = take_text(&from, &left, frame.function_bytes, &at);
-        frames[i].file = take_text(&from, &left, frame.file_bytes, &at);
+        if (!take(&rest, &frame, sizeof(frame)) || !take_text(&rest, frame.function_bytes, &frames[i].function) ||
+            !take_text(&rest, frame.file_bytes, &frames[i].file))
+            return NULL;
         frames[i].line = frame.line;
     }
-    if (left == 0)
-        symbol = symbol_new(frames, found.frame_count);
-done:
-    free(texts);
-    return symbol;
+    return rest.bytes == 0 ? symbol_new(frames, found.frame_count) : NULL;
 }
 
+/* With its terminator; 0: it is empty. */
 static uint16_t text_bytes(const char *text)
 {
-    return text == NULL ? 0 : (uint16_t)strnlen(text, SYMBOL_TEXT_BYTES_MAX);
+    return text == NULL || text[0] == '\0' ? 0 : (uint16_t)(strnlen(text, SYMBOL_TEXT_BYTES_MAX) + 1);
+}
+
+static unsigned char *put_text(unsigned char *at, const char *text, size_t bytes)
+{
+    if (bytes == 0)
+        return at;
+    memcpy(at, text, bytes - 1);
+    at[bytes - 1] = '\0';
+    return at + bytes;
 }
 
 size_t sym_found_format(void *packet, size_t capacity, uint64_t key, uint64_t offset, const struct symbol_frame *frames,
@@ -75,18 +73,12 @@ size_t sym_found_format(void *packet, size_t capacity, uint64_t key, uint64_t of
 
     for (size_t i = 0; i < frame_count && i < SYMBOL_FRAMES_MAX; i++) {
         struct sym_frame frame = {frames[i].line, text_bytes(frames[i].function), text_bytes(frames[i].file)};
-        size_t room = capacity - (size_t)(at - (unsigned char *)packet);
 
-        if (sizeof(frame) + frame.function_bytes + frame.file_bytes > room)
+        if (sizeof(frame) + frame.function_bytes + frame.file_bytes > capacity - (size_t)(at - (unsigned char *)packet))
             break;
         memcpy(at, &frame, sizeof(frame));
-        at += sizeof(frame);
-        if (frame.function_bytes != 0)
-            memcpy(at, frames[i].function, frame.function_bytes);
-        at += frame.function_bytes;
-        if (frame.file_bytes != 0)
-            memcpy(at, frames[i].file, frame.file_bytes);
-        at += frame.file_bytes;
+        at = put_text(at + sizeof(frame), frames[i].function, frame.function_bytes);
+        at = put_text(at, frames[i].file, frame.file_bytes);
         found.frame_count++;
     }
     memcpy(packet, &found, sizeof(found));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * protocol.h - what ripd and its symbolizer say to each other: one message a packet, over a socket pair of type
- * SOCK_SEQPACKET. Both ends are of one build, so structs cross as they are; neither believes a length it has not
- * checked against the packet.
+ * protocol.h - messages between ripd and its symbolizer, one a packet (os/packet.h). Both ends are of one build, so
+ * structs cross as they are; neither believes a length it has not checked against the packet.
  *
  *   ripd                             symbolizer
  *                                    SYM_READY
@@ -52,7 +51,7 @@ struct sym_look {
     uint64_t offset;
 };
 
-/* Followed by frames: each a sym_frame and its two texts, without terminators. */
+/* Followed by frames: each a sym_frame and its two texts, with terminators. */
 struct sym_found {
     uint32_t kind;
     int32_t status; /* 0; -ENOENT: that file is not open */

@@ -22,7 +22,6 @@
 
 #define TRIES_MAX 4 /* a file that had to be opened again, one symbolizer that had gone, two that the file ended */
 #define BUCKETS 4096u
-#define FILE_BUCKETS 256u
 #define NO_QUERY UINT32_MAX
 
 struct query {
@@ -34,23 +33,13 @@ struct query {
     uint32_t next; /* in its bucket, or of the free ones */
 };
 
-/*
- * A file is known by the owner of the ring that names it, and its build id; without one, by its process, its path and
- * where it is mapped. So a file that somebody made up does not lend its names to another owner's rings.
- */
 struct file {
-    struct file *next;       /* in its bucket */
-    uint64_t key;            /* never used again for another */
-    uint32_t uid;            /* owner of the ring */
-    uint32_t pid;            /* 0 if it has a build id; as the next two */
-    uint64_t process_start;  /* in ticks: which process had that pid */
-    uint64_t start;          /* where it is mapped */
+    uint64_t key;            /* see key_of() */
     bool open;               /* the symbolizer has it, unless it had to close it */
-    unsigned strikes;        /* symbolizers that ended on it */
     bool unavailable;        /* it was not to be had */
     uint32_t unavailable_to; /* by way of the process of this pid: another one may have it */
+    unsigned strikes;        /* symbolizers that ended on it */
     uint64_t not_before_ns;  /* when it is tried again after a shortage */
-    char name[];             /* build id, or path */
 };
 
 struct symbols {
@@ -73,9 +62,8 @@ struct symbols {
 
     /* the thread's */
     struct child *child;
-    struct file *files[FILE_BUCKETS];
+    struct file files[SYMBOLS_FILES_MAX];
     size_t file_count;
-    uint64_t last_key;
     unsigned char packet[SYM_PACKET_BYTES];
 };
 
@@ -246,60 +234,39 @@ bool symbols_want(struct symbols *symbols, struct lease *ring, struct process_fa
 
 /* Files; the thread's ---------------------------------------------------------------------------------------------- */
 
-static void forget_files(struct symbols *symbols)
+/*
+ * A file is known by the owner of the ring that names it, and its build id; without one, by its process, its path and
+ * where it is mapped. So a file that somebody made up does not lend its names to another owner's rings. Who does not
+ * have the hash key cannot choose two files of one key.
+ */
+static uint64_t key_of(const struct symbols *symbols, const struct process_facts *process,
+                       const struct module_facts *module)
 {
-    for (size_t i = 0; i < FILE_BUCKETS; i++) {
-        while (symbols->files[i] != NULL) {
-            struct file *file = symbols->files[i];
+    const struct hash_key *hash_key = &symbols->options.hash_key;
+    const bool has_build_id = module->build_id[0] != '\0', is_of_process = !has_build_id && process != NULL;
+    const uint64_t parts[] = {
+        (uint64_t)module->uid << 32 | (is_of_process ? process->pid : 0),
+        is_of_process ? process->start_time_ticks : 0,
+        has_build_id ? 0 : module->start,
+        hash_text(hash_key, has_build_id ? module->build_id : module->path),
+    };
 
-            symbols->files[i] = file->next;
-            free(file);
-        }
-    }
-    symbols->file_count = 0;
+    return hash_bytes(hash_key, parts, sizeof(parts));
 }
 
-/* The symbolizer is another one: it has none of them. */
-static void close_files(struct symbols *symbols)
-{
-    for (size_t i = 0; i < FILE_BUCKETS; i++)
-        for (struct file *file = symbols->files[i]; file != NULL; file = file->next)
-            file->open = false;
-}
-
-/* The file of a module, new if need be. NULL: no memory. */
+/* The file of a module, new if need be. */
 static struct file *find_file(struct symbols *symbols, const struct process_facts *process,
                               const struct module_facts *module)
 {
-    const bool has_build_id = module->build_id[0] != '\0';
-    const char *name = has_build_id ? module->build_id : module->path;
-    const struct file like = {
-        .uid = module->uid,
-        .pid = has_build_id || process == NULL ? 0 : process->pid,
-        .process_start = has_build_id || process == NULL ? 0 : process->start_time_ticks,
-        .start = has_build_id ? 0 : module->start,
-    };
-    const struct hash_key *hash_key = &symbols->options.hash_key;
-    const uint64_t parts[] = {(uint64_t)like.uid << 32 | like.pid, like.process_start, like.start,
-                              hash_text(hash_key, name)};
-    struct file **bucket = &symbols->files[hash_bytes(hash_key, parts, sizeof(parts)) % FILE_BUCKETS], *file;
+    const uint64_t key = key_of(symbols, process, module);
 
-    for (file = *bucket; file != NULL; file = file->next)
-        if (file->uid == like.uid && file->pid == like.pid && file->process_start == like.process_start &&
-            file->start == like.start && strcmp(file->name, name) == 0)
-            return file;
+    for (size_t i = 0; i < symbols->file_count; i++)
+        if (symbols->files[i].key == key)
+            return &symbols->files[i];
     if (symbols->file_count == SYMBOLS_FILES_MAX)
-        forget_files(symbols);
-    file = malloc(sizeof(*file) + strlen(name) + 1);
-    if (file == NULL)
-        return NULL;
-    *file = like;
-    file->key = ++symbols->last_key;
-    memcpy(file->name, name, strlen(name) + 1);
-    file->next = *bucket;
-    *bucket = file;
-    symbols->file_count++;
-    return file;
+        symbols->file_count = 0;
+    symbols->files[symbols->file_count] = (struct file){.key = key};
+    return &symbols->files[symbols->file_count++];
 }
 
 /* The symbolizer; the thread's ------------------------------------------------------------------------------------- */
@@ -320,7 +287,8 @@ static bool have_symbolizer(struct symbols *symbols)
     if (clock_mono_ns() < symbols->down_until_ns)
         return false; /* queries that were waiting when it could not be started */
     result = child_start(symbols->child, symbols->stop);
-    close_files(symbols);
+    for (size_t i = 0; i < symbols->file_count; i++)
+        symbols->files[i].open = false;
     if (result == 0 || result == -ECANCELED)
         return result == 0;
     pthread_mutex_lock(&symbols->mutex);
@@ -496,7 +464,7 @@ static int look(struct symbols *symbols, const struct query *query, struct symbo
     struct file *file = find_file(symbols, query->process, query->module);
     int result = -EAGAIN;
 
-    if (file == NULL || clock_mono_ns() < file->not_before_ns)
+    if (clock_mono_ns() < file->not_before_ns)
         return -EAGAIN;
     if (file->unavailable && file->unavailable_to == pid_of(query))
         result = -ENOENT;
@@ -667,7 +635,6 @@ void symbols_free(struct symbols *symbols)
         work_clear(symbols->work, drop_job, symbols);
     settle_charges(symbols, true);
     child_free(symbols->child);
-    forget_files(symbols);
     if (symbols->stop >= 0)
         close(symbols->stop);
     pthread_cond_destroy(&symbols->condition);

@@ -22,7 +22,6 @@
 #include "os/packet.h"
 #include "os/sigbus.h"
 #include "os/spawn.h"
-#include "probe/child/fetcher.h"
 #include "probe/child/sandbox.h"
 #include "probe/child/worker.h"
 
@@ -49,10 +48,8 @@ static void run_child(const struct worker_sources *sources, uint32_t kind, int s
         result = sigbus_install();
     if (result != 0)
         fprintf(stderr, "ripd-probe: cannot give up privileges: %s\n", strerror(-result));
-    else if (kind == PROBE_FETCHER)
-        fetcher_run(sources->proc, socket);
     else
-        worker_run(sources, socket);
+        worker_run(sources, kind, socket);
 }
 
 static void reap_children(struct keeper *keeper)

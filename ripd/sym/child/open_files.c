@@ -83,21 +83,18 @@ void open_files_close(struct open_files *files)
             close_file(&files->files[i]);
     malloc_trim(0);
     files->seen_bytes = bytes_in_use();
+    files->grown_bytes = 0;
 }
 
-/* What the last look has added. */
+/* Adds what the last look has added. */
 static void take_in_growth(struct open_files *files)
 {
-    struct open_file *file = find_file(files, files->looked_key);
-    uint64_t bytes = bytes_in_use(), grown_bytes = 0;
+    uint64_t bytes = bytes_in_use();
 
-    if (file != NULL && bytes > files->seen_bytes)
-        file->grown_bytes += bytes - files->seen_bytes;
+    if (bytes > files->seen_bytes)
+        files->grown_bytes += bytes - files->seen_bytes;
     files->seen_bytes = bytes;
-    for (size_t i = 0; i < OPEN_FILES_MAX; i++)
-        if (files->files[i].lookup != NULL)
-            grown_bytes += files->files[i].grown_bytes;
-    if (grown_bytes > OPEN_FILES_GROWTH_BYTES)
+    if (files->grown_bytes > OPEN_FILES_GROWTH_BYTES)
         open_files_close(files);
 }
 
@@ -128,6 +125,5 @@ struct lookup *open_files_find(struct open_files *files, uint64_t key)
     if (file == NULL)
         return NULL;
     file->last_used = ++files->uses;
-    files->looked_key = key;
     return file->lookup;
 }

@@ -8,8 +8,7 @@
  * Guarantees
  *   A. At most OPEN_FILES_MAX are open. Another one makes those used least go, until at most OPEN_FILES_CROWDED_BYTES
  *      are in use, or but one of them is left: so two large files that are asked about in turn both stay.
- *   B. What comes on top of that by looking things up is at most OPEN_FILES_GROWTH_BYTES, and what one look adds: then
- *      all are closed.
+ *   B. When looking things up has added OPEN_FILES_GROWTH_BYTES, all are closed.
  */
 #ifndef RIPD_SYM_CHILD_OPEN_FILES_H
 #define RIPD_SYM_CHILD_OPEN_FILES_H
@@ -29,11 +28,10 @@ struct open_files {
         struct lookup *lookup; /* NULL = free */
         uint64_t key;
         uint64_t last_used;
-        uint64_t grown_bytes; /* by looking up what is in it */
     } files[OPEN_FILES_MAX];
     uint64_t uses;
-    uint64_t seen_bytes; /* in use when that was looked at last */
-    uint64_t looked_key; /* of the file that was found last: what has come since is of its doing */
+    uint64_t seen_bytes;  /* in use when that was looked at last */
+    uint64_t grown_bytes; /* that looks have added since all were closed */
 };
 
 /* To look something up in it. NULL: it is not open, or not any more. */

@@ -8,6 +8,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -206,14 +207,16 @@ class Users:
         os.chmod(self.nursery, 0o777)
         os.chmod(world.dir, 0o777)
 
-    def start(self, program, name, user, claim=None, shift=False):
+    def start(self, program, name, user, claim=None, shift=False, prepare=None):
         """program runs as user; its ring claims (path, build id)."""
         ring = os.path.join(self.nursery, name)
         process = subprocess.Popen([program, ring], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, user=user,
-                                   group=user, extra_groups=[])
+                                   group=user, extra_groups=[], bufsize=1)
         self.world.processes.append(process)
         assert process.stdout.readline() == "ready\n"
         self.world.wait_for(lambda: live_ids(ring) == 2)
+        if prepare:
+            prepare(process)
         if claim:
             forge(ring, *claim, shift)
         os.chmod(ring, 0o644)
@@ -293,6 +296,25 @@ def forged_files_stay_with_their_owner(world):
     expect_all(world, "of-b")
 
 
+def a_file_that_makes_others_wait(world):
+    """A has a lease on it: who opens it waits until that is broken, root too. The names of B's places do not."""
+    users = Users(world)
+    with open("/proc/sys/fs/lease-break-time", encoding="ascii") as file:
+        if int(file.read()) < 40:
+            raise Skip("leases are broken so soon here that nobody waits for long")
+    program = users.builder.program("program", "-g")
+    leased = shutil.copy(program, users.builder.path("leased"))
+    os.chown(leased, USER_A, USER_A)
+    users.start(program, "of-a", USER_A, (leased, build_id_of(program)), True, lambda process:
+                tell(process, f"lease {leased}"))
+    world.wait_for(lambda: world.stalls("?ring=of-a"))
+    location_of(world, "of-a")
+    users.start(program, "of-b", USER_B)
+    begun = time.monotonic()
+    expect_all(world, "of-b")
+    assert time.monotonic() - begun < 30
+
+
 def make_world():
     from world import World # pylint: disable=import-outside-toplevel
 
@@ -317,4 +339,4 @@ def make_world():
 
 if __name__ == "__main__":
     run([killed, stopped, hostile_debug_files, hostile_debug_information, cut_while_it_is_read, nothing_of_others,
-         forged_files_stay_with_their_owner], make_world)
+         forged_files_stay_with_their_owner, a_file_that_makes_others_wait], make_world)

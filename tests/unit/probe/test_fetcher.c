@@ -28,8 +28,8 @@
 
 #include "os/capability.h"
 #include "os/packet.h"
-#include "probe/child/fetcher.h"
 #include "probe/child/module_file.h"
+#include "probe/child/worker.h"
 #include "rip/ring.h"
 
 enum { STRANGER = 61002 };
@@ -168,7 +168,7 @@ static int fetch_of(const struct subject *subject, uint64_t start, bool exact, u
     int ring = open(subject->path, O_RDONLY | O_CLOEXEC), file;
 
     allow_map_files(map_files_allowed);
-    file = fetcher_answer(proc, &fetch, ring, &fetched);
+    file = worker_fetch(&(struct worker_sources){proc, -1}, &fetch, ring, &fetched);
     allow_map_files(true);
     assert_true(probe_fetched_is_sound(&fetched, sizeof(fetched), &fetch));
     assert_int_equal(fetched.status == 0, file >= 0);
@@ -218,9 +218,10 @@ static void test_not_attested(void **state)
     int status;
 
     (void)state;
-    assert_int_equal(fetcher_answer(proc, &fetch, -1, &fetched), -1);
+    assert_int_equal(worker_fetch(&(struct worker_sources){proc, -1}, &fetch, -1, &fetched), -1);
     assert_int_equal(fetched.status, -EINVAL);
-    assert_int_equal(fetcher_answer(proc, &fetch, open("/bin/sh", O_RDONLY | O_CLOEXEC), &fetched), -1);
+    assert_int_equal(
+        worker_fetch(&(struct worker_sources){proc, -1}, &fetch, open("/bin/sh", O_RDONLY | O_CLOEXEC), &fetched), -1);
     assert_int_equal(fetched.status, -EINVAL);
     start_subject(&subject);
     if (geteuid() == 0) {
@@ -514,7 +515,7 @@ static void test_run(void **state)
     pid = fork();
     if (pid == 0) {
         close(ends[0]);
-        fetcher_run(proc, ends[1]);
+        worker_run(&(struct worker_sources){proc, -1}, PROBE_FETCHER, ends[1]);
         _exit(0);
     }
     close(ends[1]);

@@ -456,7 +456,7 @@ static struct worker start_worker(const struct scene *scene)
     if (worker.pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[0]);
-        worker_run(&scene->sources, ends[1]);
+        worker_run(&scene->sources, PROBE_WORKER, ends[1]);
         _exit(7);
     }
     close(ends[1]);

@@ -14,7 +14,7 @@
 
 static unsigned char packet[SYM_PACKET_BYTES];
 static const struct symbol_frame sample[] = {
-    {"db_wait", "src/db.c", 120}, {NULL, NULL, 0}, {"main", NULL, 3}, {NULL, "x.c", UINT32_MAX}};
+    {"db_wait", "src/db.c", 120}, {NULL, NULL, 0}, {"main", NULL, 3}, {"", "x.c", UINT32_MAX}};
 
 static void test_there_and_back(void **state)
 {
@@ -29,6 +29,7 @@ static void test_there_and_back(void **state)
     assert_int_equal(symbol->frames[0].line, 120);
     assert_null(symbol->frames[1].function);
     assert_null(symbol->frames[2].file);
+    assert_null(symbol->frames[3].function); /* empty */
     assert_int_equal(symbol->frames[3].line, UINT32_MAX);
     free(symbol);
     bytes = sym_found_format(packet, sizeof(packet), 7, 0x1234, NULL, 0);

@@ -2,15 +2,18 @@
 /*
  * target.c - a program that stops at known lines: built in every way that a program can be built, by test_symbols.py.
  *
- *   target RING [LIBRARY]    answers "ready"; then commands on stdin: "load PATH", "unload", "quit"
+ *   target RING              answers "ready"; then commands on stdin: "load PATH", "lease PATH", "quit"
  *
  * Ids: 1 in plain_work, 2 in inlined_work by way of inner, 3 in a library's library_work, 10 and up in further ones.
  */
+#include <fcntl.h>
 #include <librip.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #ifndef WITHOUT_LIBRARIES
 #include <dlfcn.h>
@@ -76,6 +79,23 @@ static void load(const char *path)
     start(worker);
     puts("ok");
 }
+
+extern const char __executable_start[];
+
+/* Maps a file of its user's right below the program, and makes who opens it wait. */
+static void lease(const char *path)
+{
+    int file = open(path, O_RDWR | O_CLOEXEC);
+
+    signal(SIGIO, SIG_IGN);
+    if (file < 0 ||
+        mmap((void *)(uintptr_t)(__executable_start - 4096), 4096, PROT_READ, MAP_SHARED | MAP_FIXED_NOREPLACE, file,
+             0) == MAP_FAILED ||
+        fcntl(file, F_SETLEASE, F_WRLCK) != 0)
+        perror(path);
+    else
+        puts("ok");
+}
 #endif
 
 int main(int count, char **arguments)
@@ -94,6 +114,8 @@ int main(int count, char **arguments)
         line[strcspn(line, "\n")] = '\0';
         if (strncmp(line, "load ", 5) == 0)
             load(line + 5);
+        if (strncmp(line, "lease ", 6) == 0)
+            lease(line + 6);
 #endif
     }
     return 0;
