@@ -11,12 +11,12 @@ size_t probe_answer_bytes(uint32_t count)
     return offsetof(struct probe_answer, threads) + count * sizeof(struct probe_thread);
 }
 
-bool probe_query_is_sound(const struct probe_query *ask, size_t bytes)
+bool probe_query_is_sound(const struct probe_query *query, size_t bytes)
 {
-    if (bytes != sizeof(*ask) || ask->kind != PROBE_QUERY || ask->count == 0 || ask->count > PROBE_BATCH_MAX)
+    if (bytes != sizeof(*query) || query->kind != PROBE_QUERY || query->count == 0 || query->count > PROBE_BATCH_MAX)
         return false;
-    for (uint32_t i = 0; i < ask->count; i++)
-        if (ask->tids[i] == 0)
+    for (uint32_t i = 0; i < query->count; i++)
+        if (query->tids[i] == 0)
             return false;
     return true;
 }
@@ -60,18 +60,18 @@ static bool is_sound_reading(const struct kernel_reading *reading)
             reading->lock_look.begun_mono_ns <= reading->lock_look.ended_mono_ns);
 }
 
-bool probe_answer_is_sound(const struct probe_answer *told, size_t bytes, const struct probe_query *ask)
+bool probe_answer_is_sound(const struct probe_answer *answer, size_t bytes, const struct probe_query *query)
 {
-    if (bytes < probe_answer_bytes(0) || told->kind != PROBE_ANSWER || told->number != ask->number ||
-        told->status > 0 || (told->count != 0 && told->count != ask->count) ||
-        bytes != probe_answer_bytes(told->count) || (told->status == 0) != (told->count != 0))
+    if (bytes < probe_answer_bytes(0) || answer->kind != PROBE_ANSWER || answer->number != query->number ||
+        answer->status > 0 || (answer->count != 0 && answer->count != query->count) ||
+        bytes != probe_answer_bytes(answer->count) || (answer->status == 0) != (answer->count != 0))
         return false;
-    for (uint32_t i = 0; i < told->count; i++) {
-        const struct probe_thread *thread = &told->threads[i];
+    for (uint32_t i = 0; i < answer->count; i++) {
+        const struct probe_thread *thread = &answer->threads[i];
 
-        if (thread->tid != ask->tids[i] || thread->status > 0)
+        if (thread->tid != query->tids[i] || thread->status > 0)
             return false;
-        if (thread->status == 0 && (thread->reading.tid != thread->tid || thread->reading.pid != told->pid ||
+        if (thread->status == 0 && (thread->reading.tid != thread->tid || thread->reading.pid != answer->pid ||
                                     !is_sound_reading(&thread->reading)))
             return false;
     }

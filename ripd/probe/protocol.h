@@ -89,13 +89,13 @@ struct probe_fetched {
 size_t probe_answer_bytes(uint32_t count);
 
 /* Whether bytes are a query, and all of it in bounds. Pure. */
-bool probe_query_is_sound(const struct probe_query *ask, size_t bytes);
+bool probe_query_is_sound(const struct probe_query *query, size_t bytes);
 
 /*
  * Whether bytes are an answer to that query: whole, its numbers in bounds, its texts terminated. Pure: the worker
- * reads what anybody's processes are called and have open, and is not believed either.
+ * reads names and open files of hostile processes, and is not believed either.
  */
-bool probe_answer_is_sound(const struct probe_answer *told, size_t bytes, const struct probe_query *ask);
+bool probe_answer_is_sound(const struct probe_answer *answer, size_t bytes, const struct probe_query *query);
 
 /* The same for files. */
 bool probe_fetch_is_sound(const struct probe_fetch *fetch, size_t bytes);

@@ -15,7 +15,7 @@
 #include "os/spawn.h"
 #include "probe/protocol.h"
 
-#define KEY_ENDS 2u /* one end is nobody's fault */
+#define KEY_ENDS 2u /* one end may be an accident */
 
 struct pending {
     struct probe_query message;
@@ -163,7 +163,7 @@ void remote_look(struct remote *remote)
     (void)have_worker(remote);
 }
 
-/* Asking ----------------------------------------------------------------------------------------------------------- */
+/* Queries ---------------------------------------------------------------------------------------------------------- */
 
 static struct pending *pending_at(struct remote *remote, size_t nth)
 {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* What is left of a packet. */
+/* The unread end of a packet. */
 struct rest {
     const unsigned char *at;
     size_t bytes;

@@ -2,8 +2,8 @@
 /*
  * symbols.h - names of places in modules, found out by a process of its own, while nobody waits.
  *
- * Whoever shows a place calls symbols_want() for it; the answer appears in the module's symbol table (cases/symbol.h)
- * later. One thread of this takes the queries in turn, has files opened, and queries the symbolizer.
+ * A view that shows a place calls symbols_want() for it; the answer appears in the module's symbol table
+ * (cases/symbol.h) later. One thread of this takes the queries in turn, has files opened, and queries the symbolizer.
  *
  * Guarantees
  *   A. symbols_want() never waits and never fails: what cannot be asked now is counted, and may be asked again.

@@ -106,7 +106,7 @@ static bool is_mapped(int found, const struct wanted *wanted)
     return found >= 0 && fstat(found, &about) == 0 && proc_maps_is(&wanted->mapping, &about);
 }
 
-/* Whether it may be, as far as can be told, and that will do. */
+/* Whether it may be, and that suffices. */
 static bool may_be_mapped(int found, const struct wanted *wanted)
 {
     struct stat about;

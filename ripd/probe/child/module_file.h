@@ -7,11 +7,11 @@
  *   A. Capabilities serve to reach the process, and to go where its user may: what is opened is a regular file that the
  *      user with whose rights the process opens files may read (walk.h), as far as its owner, mode and groups say.
  *   B. A module is one that the process's record in the ring names, at an address where the kernel says that a file is
- *      mapped. Who asks names no path.
+ *      mapped. The caller names no path.
  *   C. It begins as a program does (ELF), and has at most MODULE_FILE_BYTES_MAX: nothing else is of use.
- *   D. It is the very file that is mapped, wherever that can be told. Where file systems show other numbers in maps
- * than elsewhere it may be another of that name, and is opened only if it need not be exact: who reads it has to
- * compare its build id.
+ *   D. It is the very file that is mapped, wherever that can be checked. Where file systems show other numbers in maps
+ *      than elsewhere it may be another of that name, and is opened only if it need not be exact: who reads it has to
+ *      compare its build id.
  */
 #ifndef RIPD_PROBE_CHILD_MODULE_FILE_H
 #define RIPD_PROBE_CHILD_MODULE_FILE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sandbox.h - what the processes of ripd-probe give up before they do anything: every capability but those that
- * tell about other users' processes, new privileges, writing, other programs, and every system call without a use.
+ * reading other users' processes takes, new privileges, writing, other programs, and every system call without a use.
  */
 #ifndef RIPD_PROBE_CHILD_SANDBOX_H
 #define RIPD_PROBE_CHILD_SANDBOX_H

@@ -25,7 +25,7 @@ struct walk {
     size_t at;
 };
 
-/* File systems that hold nobody's files: the kernel makes up what is read in them. */
+/* File systems without files: the kernel makes up what is read in them. */
 static bool is_kernels_own(int found)
 {
     static const unsigned long kinds[] = {
@@ -48,7 +48,7 @@ static void name_link(int found, char ret_name[LINK_BYTES])
     snprintf(ret_name, LINK_BYTES, "/proc/self/fd/%d", found);
 }
 
-/* True also where it cannot be told. */
+/* True also where the kernel does not say. */
 static bool has_list(int found)
 {
     char name[LINK_BYTES];

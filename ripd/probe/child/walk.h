@@ -2,7 +2,7 @@
 /*
  * walk.h - from a path of a process to a file, by somebody who may go anywhere, only where the process's user may.
  *
- * Paths are anybody's claims. Who holds CAP_DAC_READ_SEARCH is refused nothing by the kernel, so each step is judged
+ * A path is a claim. Who holds CAP_DAC_READ_SEARCH is refused nothing by the kernel, so each step is judged
  * here, by probe/permission.h, before it is taken.
  *
  * Guarantees
@@ -12,7 +12,7 @@
  *      acts.
  *   C. The way stays below root: ".." leads no further up, and links are followed as the process itself would, by their
  *      text.
- *   D. The kernel's own file systems (proc and such) are not entered: their files and links are answers to who asks.
+ *   D. The kernel's own file systems (proc and such) are not entered: their files and links depend on who reads them.
  *   E. At most WALK_DEPTH_MAX directories deep, and by WALK_LINKS_MAX links.
  */
 #ifndef RIPD_PROBE_CHILD_WALK_H

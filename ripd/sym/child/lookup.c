@@ -476,7 +476,7 @@ static size_t find_in_dwarf(struct lookup *lookup, Dwarf_Addr address, struct sy
     take_line(lookup, &unit, address, &first);
     part = part_with_functions(&unit);
     count = frames_of_scopes(lookup, &unit, scopes, find_scopes(&part, address, scopes), first, ret_frames);
-    if (count == 0 && first.file != NULL && !is_our_file(first.file)) /* no function is told that it could be of */
+    if (count == 0 && first.file != NULL && !is_our_file(first.file)) /* a line of no known function */
         ret_frames[count++] = first;
     return count;
 }

@@ -2,7 +2,7 @@
 /*
  * lookup.h - one ELF file: from an address in it to function, file, line and inlining functions, by elfutils libdw.
  *
- * For the symbolizer's process alone: the file is anybody's, and libdw may crash on it or loop.
+ * For the symbolizer's process alone: the file is hostile, and libdw may crash on it or loop.
  *
  * Guarantees
  *   A. An address is one of the file, as addr2line takes it.
@@ -11,7 +11,7 @@
  *   C. A name comes from the debug information if there is some (in the file, or found by build id or debug link under
  *      /usr/lib/debug), else from the symbol tables (of .gnu_debugdata too); else nothing.
  *   D. Debug information in other files is believed only if they are of the same build: by build id, checksum, or the
- * id of a unit that was split off.
+ *      id of a unit that was split off.
  */
 #ifndef RIPD_SYM_CHILD_LOOKUP_H
 #define RIPD_SYM_CHILD_LOOKUP_H

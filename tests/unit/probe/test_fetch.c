@@ -257,7 +257,7 @@ static void test_cancelled(void **state)
     (void)state;
     assert_int_equal(ask_cancelled(fetch), -ECANCELED);
     assert_true(clock_mono_ns() - before_mono_ns < FETCH_LIMIT_NS);
-    assert_shell(ask_again(fetch, 1, GOOD)); /* it is nobody's fault */
+    assert_shell(ask_again(fetch, 1, GOOD)); /* nobody is blamed */
     fetch_count(fetch, &counters);
     assert_int_equal(counters.died_count + counters.hung_count + counters.missed_count, 0);
     stop(fetch);
@@ -279,7 +279,7 @@ static void test_hung(void **state)
     stop(fetch);
 }
 
-/* A lack of descriptors or memory says nothing of the file, and is nobody's fault. */
+/* A lack of descriptors or memory says nothing of the file, and blames nobody. */
 static void test_shortages(void **state)
 {
     static const uint32_t shortages[] = {NO_DESCRIPTORS, NO_FILES, NO_MEMORY};

@@ -334,7 +334,7 @@ static void test_paths(void **state)
 }
 
 /*
- * Another file by a library's address, on a file system whose numbers tell nothing: opened if its user may read it and
+ * Another file by a library's address, on a file system whose numbers say nothing: opened if its user may read it and
  * it looks like a program. It is for who reads it to compare build ids.
  */
 static void test_other_files(void **state)
@@ -394,7 +394,7 @@ static uint64_t find_mapped(pid_t pid, const char *path)
 }
 
 /*
- * A file of that path, seen from another root, where the numbers tell nothing: it may be what is mapped, and will do if
+ * A file of that path, seen from another root, where the numbers say nothing: it may be what is mapped, and will do if
  * it need not be.
  */
 static void test_what_may_be_mapped_is_not_exact(void **state)
@@ -420,7 +420,7 @@ static void test_what_may_be_mapped_is_not_exact(void **state)
         assert_is(fetch_of(&subject, subject.library->start, false, 0), path);
         assert_int_equal(fetch_of(&subject, subject.library->start, true, 0), -ESTALE);
     } else {
-        print_message("skipped: a static program, or the file systems tell files from each other\n");
+        print_message("skipped: a static program, or the file systems keep files apart by number\n");
     }
     end_subject(&subject);
     mapped_path[0] = '\0';
@@ -462,7 +462,7 @@ static void test_what_is_deleted(void **state)
     end_subject(&subject);
 }
 
-/* With whose rights: those of the process, whoever owns the ring. */
+/* With whose rights: those of the process, not of the ring's owner. */
 static void test_whose_rights(void **state)
 {
     struct subject subject;
@@ -478,7 +478,7 @@ static void test_whose_rights(void **state)
     }
     claim_path(subject.library, make_copy("of-root", 0, 0600));
     assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
-    assert_int_equal(chown(subject.path, 0, 0), 0); /* root's ring tells of anybody's process */
+    assert_int_equal(chown(subject.path, 0, 0), 0); /* root's ring may name every process */
     assert_int_equal(fetch_of(&subject, subject.library->start, false, 0), -EACCES);
     claim_path(subject.library, make_copy("of-its-group", 0, 0750));
     snprintf(path, sizeof(path), "%s/of-its-group", folder);

@@ -193,7 +193,7 @@ static void test_only_so_many_are_under_way(void **state)
     remote_free(remote);
 }
 
-static void test_refusal_is_told(void **state)
+static void test_refusal_is_answered(void **state)
 {
     struct remote *remote = start("fake-refuses");
     struct remote_answer answer;
@@ -324,7 +324,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers_come_in_order),
         cmocka_unit_test(test_only_so_many_are_under_way),
-        cmocka_unit_test(test_refusal_is_told),
+        cmocka_unit_test(test_refusal_is_answered),
         cmocka_unit_test(test_nonsense_ends_a_worker),
         cmocka_unit_test(test_once_is_nobodys_fault),
         cmocka_unit_test(test_who_ends_them_is_left_alone),

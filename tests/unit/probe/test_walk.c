@@ -192,11 +192,11 @@ static void test_rights(void **state)
 {
     static const struct {
         const char *path;
-        int others; /* what somebody else is told */
+        int others; /* what another user gets */
     } rows[] = {
         {"/private/file", -EACCES},         /* closed */
         {"/private/readable", -EACCES},     /* in a folder that is closed */
-        {"/private/none", -EACCES},         /* and whether there is one is not told either */
+        {"/private/none", -EACCES},         /* nor does it say whether there is one */
         {"/private/link", -EACCES},         /* to a file that is not */
         {"/private/../open/file", -EACCES}, /* whether there is such a folder */
         {"/private/deep/../../open/file", -EACCES},
@@ -205,7 +205,7 @@ static void test_rights(void **state)
         {"/shared/private", -EACCES},
         {"/shared/executable", -EACCES}, /* may be executed, and not read */
         {"/shared/readable", 0},
-        {"/shared/to-private", -EACCES}, /* a link of anybody's */
+        {"/shared/to-private", -EACCES}, /* a link that all may follow */
         {"/shared/to-closed", -EACCES},
         {"/shared/of-nobody", -EACCES},
     };
@@ -279,7 +279,7 @@ static void test_lists(void **state)
     assert_found(OTHER, "/lists/folder/file", "/lists/folder/file");
 }
 
-/* The kernel's own files and links, which answer to whoever asks. */
+/* The kernel's own files and links, which depend on the reader. */
 static void test_proc(void **state)
 {
     static const char *const paths[] = {"/proc/self/mem",    "/proc/self/exe", "/proc/self/root/etc/passwd",

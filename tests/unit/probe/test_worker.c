@@ -26,13 +26,13 @@ struct scene {
     pid_t pid;
     pid_t other; /* another of the same ring, in record 1; 0 = none */
     struct worker_sources sources;
-    struct probe_answer told;
+    struct probe_answer answer;
 };
 
 static void begin(struct scene *scene, uid_t user, void (*then)(void *context))
 {
     memset(scene, 0, sizeof(*scene));
-    memset(&scene->told, 0xee, sizeof(scene->told)); /* all of it is to be filled in */
+    memset(&scene->answer, 0xee, sizeof(scene->answer)); /* all of it is to be filled in */
     assert_int_equal(sigbus_install(), 0);
     scene->sources = (struct worker_sources){open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC), -1};
     ring_stage_open(&scene->stage);
@@ -68,22 +68,22 @@ static void answer(struct scene *scene, const struct probe_query *ask)
 {
     size_t descriptors = count_descriptors();
 
-    worker_answer(&scene->sources, ask, open_ring(scene), &scene->told);
+    worker_answer(&scene->sources, ask, open_ring(scene), &scene->answer);
     assert_int_equal(count_descriptors(), descriptors);
-    assert_int_equal(scene->told.kind, PROBE_ANSWER);
-    assert_int_equal(scene->told.number, ask->number);
-    assert_true(probe_answer_is_sound(&scene->told, probe_answer_bytes(scene->told.count), ask));
+    assert_int_equal(scene->answer.kind, PROBE_ANSWER);
+    assert_int_equal(scene->answer.number, ask->number);
+    assert_true(probe_answer_is_sound(&scene->answer, probe_answer_bytes(scene->answer.count), ask));
 }
 
 /* Not a byte about any thread. */
-static void assert_nothing_told(const struct scene *scene, int status)
+static void assert_nothing_answered(const struct scene *scene, int status)
 {
     static const struct probe_thread nothing[PROBE_BATCH_MAX];
 
-    assert_int_equal(scene->told.status, status);
-    assert_int_equal(scene->told.count, 0);
-    assert_int_equal(scene->told.pid, 0);
-    assert_memory_equal(scene->told.threads, nothing, sizeof(nothing));
+    assert_int_equal(scene->answer.status, status);
+    assert_int_equal(scene->answer.count, 0);
+    assert_int_equal(scene->answer.pid, 0);
+    assert_memory_equal(scene->answer.threads, nothing, sizeof(nothing));
 }
 
 /* Answers ---------------------------------------------------------------------------------------------------------- */
@@ -99,14 +99,14 @@ static void test_threads_of_that_process_alone(void **state)
     ask = ask_of((uint32_t)scene.pid);
     ask.tids[ask.count++] = (uint32_t)getpid(); /* there, but of other processes */
     ask.tids[ask.count++] = (uint32_t)scene.other;
-    ask.tids[ask.count++] = 1u << 22; /* nobody's */
+    ask.tids[ask.count++] = 1u << 22; /* no process's */
     ask.tids[ask.count++] = (uint32_t)scene.pid;
     answer(&scene, &ask);
-    assert_int_equal(scene.told.status, 0);
-    assert_int_equal(scene.told.pid, scene.pid);
-    assert_int_equal(scene.told.count, 5);
+    assert_int_equal(scene.answer.status, 0);
+    assert_int_equal(scene.answer.pid, scene.pid);
+    assert_int_equal(scene.answer.count, 5);
     for (uint32_t i = 0; i < ask.count; i++) {
-        const struct probe_thread *thread = &scene.told.threads[i];
+        const struct probe_thread *thread = &scene.answer.threads[i];
 
         assert_int_equal(thread->tid, ask.tids[i]);
         assert_int_equal(thread->status, i == 0 || i == 4 ? 0 : -ESRCH);
@@ -116,11 +116,11 @@ static void test_threads_of_that_process_alone(void **state)
     }
     ask = ask_of((uint32_t)scene.other);
     answer(&scene, &ask); /* of record 0 */
-    assert_int_equal(scene.told.threads[0].status, -ESRCH);
+    assert_int_equal(scene.answer.threads[0].status, -ESRCH);
     ask.process = 1;
     answer(&scene, &ask);
-    assert_int_equal(scene.told.pid, scene.other);
-    assert_int_equal(scene.told.threads[0].status, 0);
+    assert_int_equal(scene.answer.pid, scene.other);
+    assert_int_equal(scene.answer.threads[0].status, 0);
     end(&scene);
 }
 
@@ -132,19 +132,19 @@ static void test_refusals(void **state)
     (void)state;
     begin(&scene, 0, NULL);
     ask = ask_of((uint32_t)scene.pid);
-    memset(&scene.told, 0xee, sizeof(scene.told));
-    worker_answer(&scene.sources, &ask, -1, &scene.told); /* it brought no ring */
-    assert_int_equal(scene.told.number, 77);
-    assert_nothing_told(&scene, -EINVAL);
-    memset(&scene.told, 0xee, sizeof(scene.told));
-    ask.process = 3; /* nobody's */
+    memset(&scene.answer, 0xee, sizeof(scene.answer));
+    worker_answer(&scene.sources, &ask, -1, &scene.answer); /* it brought no ring */
+    assert_int_equal(scene.answer.number, 77);
+    assert_nothing_answered(&scene, -EINVAL);
+    memset(&scene.answer, 0xee, sizeof(scene.answer));
+    ask.process = 3; /* no process's */
     answer(&scene, &ask);
-    assert_nothing_told(&scene, -ESRCH);
+    assert_nothing_answered(&scene, -ESRCH);
     ask.process = 0;
     ring_builder_process(&scene.ring, 0)->start_time_ticks++;
-    memset(&scene.told, 0xee, sizeof(scene.told));
+    memset(&scene.answer, 0xee, sizeof(scene.answer));
     answer(&scene, &ask);
-    assert_nothing_told(&scene, -ESRCH);
+    assert_nothing_answered(&scene, -ESRCH);
     end(&scene);
 }
 
@@ -158,15 +158,15 @@ static void sleep_an_hour(void *context)
     syscall(SYS_nanosleep, &hour, NULL);
 }
 
-/* False: the kernel does not tell. */
+/* False: the kernel does not say. */
 static bool answer_in_call(struct scene *scene, long number)
 {
-    const struct kernel_reading *reading = &scene->told.threads[0].reading;
+    const struct kernel_reading *reading = &scene->answer.threads[0].reading;
     struct probe_query ask = ask_of((uint32_t)scene->pid);
 
     for (int i = 0; i < LOCKER_PATIENCE_MS; i++) {
         answer(scene, &ask);
-        assert_int_equal(scene->told.status, 0);
+        assert_int_equal(scene->answer.status, 0);
         if ((reading->denied & KERNEL_DENIED(SYSCALL)) != 0)
             return false;
         if ((reading->has & KERNEL_HAS_SYSCALL) != 0 && (reading->has & KERNEL_HAS_WCHAN) != 0 &&
@@ -186,9 +186,9 @@ static void test_how_long_it_sleeps(void **state)
     begin(&scene, 0, sleep_an_hour);
     ring_stage_go(scene.pid);
     if (answer_in_call(&scene, SYS_nanosleep)) {
-        assert_string_equal(scene.told.threads[0].reading.wchan, "hrtimer_nanosleep");
-        assert_int_equal(scene.told.threads[0].reading.has & KERNEL_HAS_TIMEOUT, KERNEL_HAS_TIMEOUT);
-        assert_int_equal(scene.told.threads[0].reading.timeout_ns, 3600 * SECOND_NS + 5);
+        assert_string_equal(scene.answer.threads[0].reading.wchan, "hrtimer_nanosleep");
+        assert_int_equal(scene.answer.threads[0].reading.has & KERNEL_HAS_TIMEOUT, KERNEL_HAS_TIMEOUT);
+        assert_int_equal(scene.answer.threads[0].reading.timeout_ns, 3600 * SECOND_NS + 5);
     }
     end(&scene);
 }
@@ -215,7 +215,7 @@ static void test_who_has_the_other_end(void **state)
     begin(&scene, 0, read_the_pipe);
     ring_stage_go(scene.pid);
     if (answer_in_call(&scene, SYS_read)) {
-        const struct kernel_holder *holder = &scene.told.threads[0].reading.holder;
+        const struct kernel_holder *holder = &scene.answer.threads[0].reading.holder;
         struct probe_query ask = ask_of((uint32_t)scene.pid);
 
         for (int i = 0; i < 1000 && holder->pid == 0; i++) /* it is not searched for long */
@@ -227,7 +227,7 @@ static void test_who_has_the_other_end(void **state)
         begin(&scene, LOCKER_USER, read_the_pipe);
         ring_stage_go(scene.pid);
         if (answer_in_call(&scene, SYS_read))
-            assert_int_equal(scene.told.threads[0].reading.holder.pid, 0);
+            assert_int_equal(scene.answer.threads[0].reading.holder.pid, 0);
         end(&scene);
     }
     close(pipe_ends[0]);
@@ -318,7 +318,7 @@ static void it_keeps_its_secrets(struct scene *scene)
     WAIT_UNTIL(locker_proc_owner(scene->pid) == 0);
 }
 
-/* Whatever was read before, or is still readable after: nothing of it is told. */
+/* Whatever was read before, or is still readable after: nothing of it is answered. */
 static void test_what_happens_while_it_is_read(void **state)
 {
     const uid_t user = geteuid() == 0 ? LOCKER_USER : 0;
@@ -348,9 +348,9 @@ static void test_what_happens_while_it_is_read(void **state)
         meanwhile = rows[i].meanwhile;
         answer(&scene, &ask);
         assert_null(meanwhile);
-        if (scene.told.status == 0)
-            print_message("told all the same: %s\n", rows[i].what);
-        assert_nothing_told(&scene, -ESRCH);
+        if (scene.answer.status == 0)
+            print_message("answered all the same: %s\n", rows[i].what);
+        assert_nothing_answered(&scene, -ESRCH);
         end(&scene);
     }
 }
@@ -400,11 +400,11 @@ static void test_another_user_in_between(void **state)
         later = when == 2 ? it_is_another_user_now : NULL;
         ask = ask_of((uint32_t)scene.pid);
         answer(&scene, &ask);
-        reading = &scene.told.threads[0].reading;
+        reading = &scene.answer.threads[0].reading;
         for (int i = 0; i < 1000 && when == 0 && reading->has == 0; i++)
             answer(&scene, &ask); /* it may still have been on its way into its wait */
-        assert_int_equal(scene.told.status, 0);
-        assert_int_equal(scene.told.threads[0].status, 0);
+        assert_int_equal(scene.answer.status, 0);
+        assert_int_equal(scene.answer.threads[0].status, 0);
         assert_int_equal(reading->has != 0 || reading->wchan[0] != '\0' || reading->call.number != 0, when == 0);
         end(&scene);
     }
@@ -418,7 +418,7 @@ static void the_time_passes(struct scene *scene)
     nanosleep(&long_enough, NULL);
 }
 
-/* One thread that takes all the time leaves none for the next, which is told so. */
+/* One thread that takes all the time leaves none for the next, which the answer says. */
 static void test_no_time_for_the_next(void **state)
 {
     struct probe_query ask;
@@ -430,10 +430,10 @@ static void test_no_time_for_the_next(void **state)
     ask.tids[ask.count++] = (uint32_t)scene.pid;
     meanwhile = the_time_passes;
     answer(&scene, &ask);
-    assert_int_equal(scene.told.status, 0);
-    assert_int_equal(scene.told.threads[0].status, 0);
-    assert_int_equal(scene.told.threads[1].status, -EAGAIN);
-    assert_int_equal(scene.told.threads[1].tid, scene.pid);
+    assert_int_equal(scene.answer.status, 0);
+    assert_int_equal(scene.answer.threads[0].status, 0);
+    assert_int_equal(scene.answer.threads[1].status, -EAGAIN);
+    assert_int_equal(scene.answer.threads[1].tid, scene.pid);
     end(&scene);
 }
 
@@ -480,12 +480,12 @@ static void send_ask(struct worker *worker, const struct probe_query *ask, size_
         close(descriptor);
 }
 
-static void receive_told(struct worker *worker, struct scene *scene, const struct probe_query *ask)
+static void receive_answer(struct worker *worker, struct scene *scene, const struct probe_query *ask)
 {
-    ssize_t bytes = packet_receive(worker->socket, &scene->told, sizeof(scene->told), true, NULL);
+    ssize_t bytes = packet_receive(worker->socket, &scene->answer, sizeof(scene->answer), true, NULL);
 
     assert_true(bytes > 0);
-    assert_true(probe_answer_is_sound(&scene->told, (size_t)bytes, ask));
+    assert_true(probe_answer_is_sound(&scene->answer, (size_t)bytes, ask));
 }
 
 static void test_one_question_after_another(void **state)
@@ -505,8 +505,8 @@ static void test_one_question_after_another(void **state)
     }
     for (uint64_t i = 0; i < 5; i++) {
         ask.number = i;
-        receive_told(&worker, &scene, &ask);
-        assert_int_equal(scene.told.status, i == 2 ? -ESRCH : i == 3 ? -EINVAL : 0);
+        receive_answer(&worker, &scene, &ask);
+        assert_int_equal(scene.answer.status, i == 2 ? -ESRCH : i == 3 ? -EINVAL : 0);
     }
     shutdown(worker.socket, SHUT_WR); /* nothing more comes */
     assert_int_equal(wait_for_worker(&worker), 7 << 8);
@@ -557,7 +557,7 @@ static void test_a_question_without_end(void **state)
     ask = ask_of((uint32_t)scene.pid);
     patient = start_worker(&scene);
     send_ask(&patient, &ask, sizeof(ask), open_ring(&scene));
-    receive_told(&patient, &scene, &ask);
+    receive_answer(&patient, &scene, &ask);
     meanwhile = it_takes_for_ever;
     stuck = start_worker(&scene);
     meanwhile = NULL;
@@ -567,8 +567,8 @@ static void test_a_question_without_end(void **state)
     assert_int_equal(packet_receive(stuck.socket, &byte, 1, true, NULL), -EPIPE);
     assert_int_equal(wait_for_worker(&stuck), SIGALRM);
     send_ask(&patient, &ask, sizeof(ask), open_ring(&scene));
-    receive_told(&patient, &scene, &ask);
-    assert_int_equal(scene.told.status, 0);
+    receive_answer(&patient, &scene, &ask);
+    assert_int_equal(scene.answer.status, 0);
     shutdown(patient.socket, SHUT_WR);
     assert_int_equal(wait_for_worker(&patient), 7 << 8);
     end(&scene);
