@@ -20,9 +20,11 @@
  *   9. The old file is never mapped: it is copied by pread into private memory and judged there by the validating
  *      reader, so that whoever cuts it cannot kill this process.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -609,6 +611,60 @@ static int takeover(int directory, const char *name)
     }
     close(descriptor);
     return result;
+}
+
+/* Dead rings of a family ------------------------------------------------------------------------------------------- */
+
+/* "STEM.PID" or "STEM.PID~NUMBER" of a process that is not there, for all that its number says. */
+static bool is_left_behind(const char *name, const char *stem)
+{
+    size_t bytes = strlen(stem);
+    char *end;
+    long pid;
+
+    if (strncmp(name, stem, bytes) != 0 || name[bytes] != '.' || name[bytes + 1] < '1' || name[bytes + 1] > '9')
+        return false;
+    pid = strtol(name + bytes + 1, &end, 10);
+    return (*end == '\0' || *end == '~') && kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+/* Removes name if it is a dead ring. */
+static void remove_dead(int directory, const char *name)
+{
+    struct stat status;
+    int descriptor;
+
+    if (open_locked(directory, name, &descriptor, &status) < 0)
+        return;
+    if (judge(descriptor) == VERDICT_DEAD)
+        unlinkat(directory, name, 0);
+    close(descriptor);
+}
+
+void rip__file_bound_dead(const char *path, const char *stem, unsigned keep)
+{
+    char oldest[NAME_MAX + 1] = "";
+    struct timespec oldest_time = {0};
+    DIR *directory = opendir(path);
+    struct dirent *entry;
+    unsigned count = 0;
+
+    while (directory != NULL && (entry = readdir(directory)) != NULL) {
+        struct stat status;
+
+        if (!is_left_behind(entry->d_name, stem) ||
+            fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 || status.st_uid != geteuid())
+            continue;
+        if (count++ == 0 || status.st_mtim.tv_sec < oldest_time.tv_sec ||
+            (status.st_mtim.tv_sec == oldest_time.tv_sec && status.st_mtim.tv_nsec < oldest_time.tv_nsec)) {
+            oldest_time = status.st_mtim;
+            snprintf(oldest, sizeof(oldest), "%s", entry->d_name);
+        }
+    }
+    if (count >= keep)
+        remove_dead(dirfd(directory), oldest);
+    if (directory != NULL)
+        closedir(directory);
 }
 
 /* Publishing ------------------------------------------------------------------------------------------------------- */

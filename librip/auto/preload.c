@@ -18,6 +18,7 @@
  *   C. A thread that still runs when the process leaves snaps into private memory: the ring's mapping is replaced, so
  *      a slot that another process takes over is not written to.
  *   D. Only a process that is in the ring leaves it: never a vfork() child.
+ *   E. A crash loop leaves at most DEAD_KEPT rings NAME.PID of one user, the latest.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -35,6 +36,7 @@
 #define DEFAULT_DIR "/run/librip"
 #define FALLBACK_DIR "/dev/shm"
 #define NUMBER_MAX 1000u /* names that are tried */
+#define DEAD_KEPT 8u     /* rings NAME.PID of a crash loop */
 
 struct preload_state preload_state;
 
@@ -110,6 +112,8 @@ static bool make_ring(char ret_path[PATH_MAX], int *ret_error)
     }
     *ret_error = 0;
     for (unsigned int number = 1; number <= NUMBER_MAX;) {
+        if (with_pid && number == 1)
+            rip__file_bound_dead(ring_dir(), name, DEAD_KEPT);
         errno = ENAMETOOLONG;
         if (format_path(ret_path, name, with_pid, number) && rip_create_ring(ret_path, capacity))
             return true;

@@ -145,6 +145,19 @@ class Run(PreloadTest):
                                      "sleep 0.01"], env=self.environment, text=True, capture_output=True, check=True)
         self.assertRegex(in_the_way.stderr, r"^rip: .*/sleep\.\d+~2\n$")
 
+    def test_crash_loop(self):
+        """It leaves a bounded number of rings, the latest, and none of a process that lives is touched."""
+        living = self.start("sleep", "60")
+        self.wait_ring(f"sleep.{living.pid}")
+        crashed = []
+        for _ in range(12):
+            process = self.start("sleep", "60")
+            self.wait_ring(f"sleep.{process.pid}")
+            process.kill()
+            process.wait()
+            crashed.append(f"sleep.{process.pid}")
+        self.assertEqual(self.ring_names(), sorted([f"sleep.{living.pid}", *crashed[-8:]]))
+
     def test_no_room(self):
         """No ring can be made: the program runs, and one line says that it is not traced."""
         done = subprocess.run(["prlimit", "--fsize=4096", *self.command("sh", "-c", "echo out; ls >&2")], text=True,
