@@ -19,12 +19,22 @@
 /* What the detector keeps of an id: 22 bytes, and as much again while its table grows. */
 #define ID_BYTES 32u
 
+/* How many ids more its user may have: as many as on the last scan, or those of a batch; 0 = none. */
+static uint64_t grant_ids(struct ring_host *host, const struct ring *ring, uint64_t granted, size_t batch)
+{
+    uint64_t wanted = granted == 0 && ring->live_count > batch ? ring->live_count : batch;
+
+    if (wanted > batch && !work_has_room(host->work, ring->user, WORK_CHARGED_BYTES, wanted * ID_BYTES))
+        wanted = batch;
+    return work_take(host->work, ring->user, WORK_CHARGED_BYTES, wanted * ID_BYTES) ? wanted : 0;
+}
+
 /* -EIO: it faulted. -ENOMEM: the detector lacks memory for some of its ids. */
 static int scan_ring(struct ring_host *host, struct ring *ring, struct detector *detector)
 {
     struct rip_scan_position position = {0};
     struct rip_sample samples[SCAN_BATCH];
-    uint64_t live_count = 0;
+    uint64_t live_count = 0, granted = 0;
     size_t count;
     int result = detector_ring(detector, ring->serial, ring->dead, ring->process_count);
 
@@ -34,7 +44,9 @@ static int scan_ring(struct ring_host *host, struct ring *ring, struct detector 
         count = 0;
         if (mapping_scan(&ring->mapping, &position, samples, SCAN_BATCH, &count) != 0)
             return -EIO;
-        if (count != 0 && !work_take(host->work, ring->user, WORK_CHARGED_BYTES, count * ID_BYTES)) {
+        if (live_count + count > granted)
+            granted += grant_ids(host, ring, granted, count);
+        if (live_count + count > granted) {
             host_notice_limit(host, LIMIT_IDS, "a user has more ids than are watched at once");
             break;
         }

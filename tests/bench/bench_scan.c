@@ -102,6 +102,10 @@ static void detector_start(void)
 /* What happens between two scans. */
 static void make_moves(void)
 {
+    const struct registry_notice *notices;
+    size_t count;
+
+    registry_refresh(registry, INTERVAL_NS, &notices, &count); /* each scan has time of its own */
     for (uint32_t slot = 0; slot < live_count; slot++) {
         if (population == IDLE || (population == MIXED && slot % 10 == 3))
             ring_builder_idle(&writer, slot);
