@@ -18,6 +18,7 @@
 
 #include "app/events.h"
 #include "app/hook.h"
+#include "app/listing.h"
 #include "app/naming.h"
 #include "app/privileges.h"
 #include "app/reload.h"
@@ -25,8 +26,8 @@
 #include "app/requests.h"
 #include "app/service.h"
 #include "app/settings.h"
-#include "app/stalls.h"
 #include "app/tally.h"
+#include "cases/case.h"
 #include "cases/waits.h"
 #include "detect/detector.h"
 #include "detect/schedule.h"
@@ -36,6 +37,7 @@
 #include "os/memory.h"
 #include "os/random.h"
 #include "os/sigbus.h"
+#include "os/subuid.h"
 #include "probe/evidence.h"
 #include "ring/describe.h"
 #include "ring/newcomers.h"
@@ -43,6 +45,7 @@
 #include "ring/scan.h"
 #include "ring/waits_collect.h"
 #include "rip/ring.h"
+#include "work/jobs.h"
 
 #define GIVE_BACK_STALLS 4096u /* so many described stalls that are over are worth giving their memory back */
 #define REQUESTS_PER_TURN 4u   /* then a look at the signals */
@@ -53,12 +56,15 @@ struct app {
     struct registry *registry;
     struct detector *detector;
     struct newcomers *newcomers;
+    struct work *work; /* the scanner's accounts and queue */
+    struct cases *cases;
     struct privileges privileges;
     struct probe *probe;
     struct events *events;
     struct hook *hook;
     struct report_budget notice_budget;
-    struct stalls stalls;
+    struct report_budget left_out_budget; /* of lines about stalls without events */
+    uint64_t suppressed_count;            /* of those, logged */
     struct naming naming;
     struct snapshot *snapshot; /* the last one */
     struct requests *requests;
@@ -83,7 +89,7 @@ static void app_announce(void *context, struct event *event)
     http_publish_event(app->http, event);
 }
 
-/* An event of a former run, for who asks now; those who are told have been told. */
+/* An event of a former run: for lists and streams; the log and the command had it then. */
 static void app_remember(void *context, struct event *event)
 {
     struct app *app = context;
@@ -91,10 +97,46 @@ static void app_remember(void *context, struct event *event)
     http_publish_event(app->http, event);
 }
 
+/* Whose account a ring is on. */
+static uint32_t app_user_of(void *context, uint32_t serial)
+{
+    struct app *app = context;
+    const struct ring *ring = registry_find(app->registry, serial);
+
+    return ring != NULL ? ring->user : MAPPING_NOBODY;
+}
+
+/*
+ * Evidence, locks and verdicts of the suspects, as far as their users' shares reach. What looks like a deadlock, or an
+ * owner that has ended, is examined twice. Returns who waits for whom, a reference; NULL: no memory.
+ */
+static struct waits *app_advance_cases(struct app *app, struct detector_suspect *suspects, size_t count,
+                                       size_t *ret_unexamined_count)
+{
+    struct waits_source source = {app->registry, app->cases, app->work, app->sequence,
+                                  app->snapshot != NULL ? app->snapshot->waits : NULL};
+    struct waits *first, *waits;
+
+    if (cases_begin(app->cases, suspects, count, app_user_of, app) != 0)
+        log_line(LOG_LEVEL_ERROR, "out of memory: %zu suspects are not examined", count);
+    *ret_unexamined_count = probe_examine(app->probe, app->registry, app->cases, app->work);
+    waits = waits_collect(&source);
+    if (probe_confirm(app->probe)) {
+        first = waits;
+        source.before = first != NULL ? first : source.before;
+        waits = waits_collect(&source);
+        waits_unref(first);
+    }
+    probe_end(app->probe);
+    cases_judge(app->cases, suspects, count);
+    return waits;
+}
+
 /* Takes over waits. */
 static struct snapshot *app_build_snapshot(struct app *app, const struct detector_update *update, struct waits *waits,
                                            uint64_t now_mono_ns, uint64_t now_wall_ns)
 {
+    const struct listing listing = {app->registry, app->cases, app->work, settings_probe_budget_ns(app->config)};
     struct snapshot *snapshot = snapshot_new();
 
     if (snapshot == NULL) {
@@ -103,24 +145,23 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
     }
     snapshot->hash_key = app->hash_key;
     snapshot->waits = waits;
-    snapshot->sequence = ++app->sequence;
+    snapshot->sequence = app->sequence;
     snapshot->scanned_mono_ns = now_mono_ns;
     snapshot->scanned_wall_ns = now_wall_ns;
     snapshot->scanned_boot_ns = clock_boot_ns();
     snapshot->interval_ns = app->config->interval_ns;
     snapshot->late_scan_count = update->late_count;
     memcpy(snapshot->counts, update->counts, sizeof(snapshot->counts));
-    if (stalls_collect(&app->stalls, app->registry, update, snapshot) != 0)
-        log_line(LOG_LEVEL_ERROR, "out of memory for %zu stalls", update->suspect_count);
-    if (registry_facts(app->registry, &snapshot->rings, &snapshot->ring_count) != 0)
-        log_line(LOG_LEVEL_ERROR, "out of memory for the list of rings");
+    listing_describe(&listing);
+    if (listing_fill(&listing, update, snapshot) != 0)
+        log_line(LOG_LEVEL_ERROR, "out of memory for the lists of this scan");
     snapshot->scan_duration_ns = clock_mono_ns() - now_mono_ns;
-    naming_stalls(&app->naming, snapshot);
+    naming_cases(&app->naming, app->cases, snapshot);
     privileges_tell_denied(&app->privileges, snapshot, now_mono_ns);
     return snapshot;
 }
 
-/* Last of all that a scan does before it is published: what was counted on the way is in its snapshot. */
+/* The last step before a scan is published: what was counted on the way is in its snapshot. */
 static void app_tally(struct app *app, const struct detector_update *update, size_t unexamined_count,
                       struct snapshot *snapshot)
 {
@@ -131,24 +172,26 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
         .update = update,
         .counters = registry_counters(app->registry),
         .unexamined_count = unexamined_count,
-        .sockets_cut_count = evidence_sockets_cut_count(app->probe),
-        .ends_cut_count = evidence_ends_cut_count(app->probe),
         .left_out_count = snapshot->stalls_left_out_count,
         .waits_left_out_count = snapshot->waits != NULL ? snapshot->waits->left_out_count : 0,
-        .suppressed_count = events_suppressed_count(app->events),
         .unnoted_count = events_unnoted_count(app->events),
         .lines_missed_count = log_missed_count(),
     };
 
+    probe_count(app->probe, &scan.probe);
+    cases_count(app->cases, &scan.cases);
     tally_add(&app->tally, &scan);
     app->tally.health.history_error_count = events_error_count(app->events);
     hook_health(app->hook, &app->tally.health);
     privileges_report(&app->privileges, &app->tally.health);
     naming_health(&app->naming, &app->tally.health);
     snapshot->health = app->tally.health;
+    report_left_out(&app->left_out_budget, snapshot->scanned_mono_ns, "stalls",
+                    scan.cases.suppressed_count - app->suppressed_count);
+    app->suppressed_count = scan.cases.suppressed_count;
 }
 
-/* What a crowd of stalls took lies between what stays. By the last scan but one: nobody holds what was before it. */
+/* Memory of a crowd of stalls lies between what stays. By the last scan but one: nobody holds what was before it. */
 static void app_give_back(struct app *app)
 {
     size_t count = app->snapshot != NULL ? app->snapshot->stall_count : 0;
@@ -161,57 +204,60 @@ static void app_give_back(struct app *app)
     app->described_most = count;
 }
 
-/* What looks like a deadlock, or an owner that has ended, is looked at twice. A new reference, or NULL: no memory. */
-static struct waits *app_find_waits(struct app *app, struct detector_suspect *suspects, size_t count)
+/* Which rings there are, and what their counters say: the detector's suspects. */
+static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_ns, size_t *ret_count)
 {
-    const struct waits *before = app->snapshot != NULL ? app->snapshot->waits : NULL;
-    struct waits *first = waits_collect(app->registry, suspects, count, before), *second;
-
-    if (evidence_doubt(app->probe, app->registry, first) == 0)
-        return first;
-    evidence_confirm(app->probe, app->registry, suspects, count);
-    second = waits_collect(app->registry, suspects, count, first);
-    waits_unref(first);
-    evidence_doubt(app->probe, app->registry, second); /* whoever is still in doubt, on the next scan */
-    return second;
-}
-
-static void app_scan(struct app *app)
-{
-    uint64_t now_mono_ns = clock_mono_ns(), now_wall_ns = clock_wall_ns(), uncounted_ns;
     const struct registry_notice *notices;
     struct detector_newcomer *newcomers;
-    struct detector_suspect *suspects;
-    struct detector_update update;
-    struct snapshot *snapshot;
-    struct waits *waits;
-    size_t count, unexamined_count;
     bool refreshed;
+    size_t count;
+    uint64_t uncounted_ns;
 
     refreshed = registry_refresh(app->registry, now_mono_ns, &notices, &count) == 0;
     if (refreshed)
         report_notices(&app->notice_budget, now_mono_ns, notices, count);
-    events_adopt(app->events, app->registry, refreshed, app->detector); /* on the first scan: stalls of before */
+    events_adopt(app->events, app->registry, refreshed, app->detector); /* on the first scan: episodes of before */
     uncounted_ns = detector_begin(app->detector, now_mono_ns);
+    if (uncounted_ns != 0)
+        log_line(LOG_LEVEL_WARNING, "scan late, nobody is accused on it: uncounted_ms=%" PRIu64,
+                 uncounted_ns / 1000000);
     if (scan_run(app->registry, app->detector) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
     newcomers = detector_newcomers(app->detector, &count); /* none without rules */
     newcomers_find_rules(app->newcomers, app->registry, newcomers, count, settings_newcomers_ns(app->config));
-    suspects = detector_suspects(app->detector, &count);
-    unexamined_count = evidence_collect(app->probe, app->registry, suspects, count); /* within a budget */
-    waits = app_find_waits(app, suspects, count);                                    /* who waits for whom */
-    detector_end(app->detector, &update);
-    waits_describe(waits, app->registry, app->detector);
-    if (update.late)
-        log_line(LOG_LEVEL_WARNING, "scan late, nobody is accused on it: uncounted_ms=%" PRIu64,
-                 uncounted_ns / 1000000);
+    return detector_suspects(app->detector, ret_count);
+}
+
+static void app_describe_waits(struct app *app, struct waits *waits)
+{
+    const struct waits_source source = {app->registry, app->cases, app->work, app->sequence, NULL};
+
+    waits_describe(waits, &source, app->detector);
+}
+
+static void app_scan(struct app *app)
+{
+    uint64_t now_mono_ns = clock_mono_ns(), now_wall_ns = clock_wall_ns();
+    struct detector_suspect *suspects;
+    struct detector_update update;
+    size_t count, unexamined_count;
+    struct snapshot *snapshot;
+    struct waits *waits;
+
+    app->sequence++;
+    work_begin(app->work);
+    suspects = app_observe(app, now_mono_ns, &count);                   /* registry, scan, detector */
+    waits = app_advance_cases(app, suspects, count, &unexamined_count); /* evidence, locks, verdicts */
+    detector_end(app->detector, &update);                               /* states, and what began or ended */
+    events_resume(app->events, &update);                                /* on the first scan */
+    cases_end(app->cases, &update, now_mono_ns);                        /* episodes */
+    app_describe_waits(app, waits);
     snapshot = app_build_snapshot(app, &update, waits, now_mono_ns, now_wall_ns); /* immutable, generation n */
-    events_step(app->events, &(struct events_scan){app->registry, &update, &app->stalls, now_mono_ns, now_wall_ns,
-                                                   clock_boot_ns(), snapshot != NULL ? snapshot->waits : NULL});
     if (snapshot == NULL) {
         log_line(LOG_LEVEL_ERROR, "out of memory for the answer of this scan");
         return;
     }
+    events_step(app->events, &(struct events_scan){app->registry, &update, snapshot});
     app_tally(app, &update, unexamined_count, snapshot);
     http_publish(app->http, snapshot);
     service_scanned(&app->service, snapshot); /* ready, and the watchdog: because a scan has completed */
@@ -232,14 +278,14 @@ static int app_threads(void *context, uint64_t ticket, const struct query *query
 static struct kernel_facts *app_kernel(const struct app *app, const struct sighting *sighting)
 {
     const struct item *item = sighting->item;
-    struct kernel_facts *facts;
+    const struct stall_case *stall;
 
     if (sighting->state != ID_STALLED && sighting->state != ID_STOPPED)
         return NULL;
-    facts = evidence_kernel(app->probe, item->ring, item->slot, item->generation);
-    if (facts == NULL && sighting->cause == CAUSE_SIGNAL && item->tid != 0)
-        facts = evidence_kernel_stopped(app->probe);
-    return facts;
+    stall = cases_find(app->cases, item->ring, item->slot, item->generation);
+    if (stall != NULL && stall->kernel != NULL)
+        return stall->kernel;
+    return sighting->cause == CAUSE_SIGNAL && item->tid != 0 ? probe_stopped_facts(app->probe) : NULL;
 }
 
 static struct page *app_describe(struct app *app, const struct query *query)
@@ -293,7 +339,7 @@ static void app_configure(struct app *app)
     log_set_level(config->log_level);
     detector_configure(app->detector, &detector);
     newcomers_set_rules(app->newcomers, &config->rules);
-    events_set_hysteresis(app->events, settings_hysteresis_ns(config));
+    cases_set_hysteresis(app->cases, settings_hysteresis_ns(config));
     error = registry_set_directories(app->registry, (const char *const *)config->directories.items,
                                      config->directories.count);
     if (error != 0)
@@ -337,8 +383,8 @@ static bool app_take_signal(struct app *app)
     return true;
 }
 
-/* How long nothing is due, if nothing comes in. */
-static struct timespec app_leisure(struct app *app)
+/* How long until something is due, if nothing comes in. */
+static struct timespec app_next_timeout(struct app *app)
 {
     uint64_t now_mono_ns = clock_mono_ns();
     uint64_t wait_ns = schedule_wait_ns(&app->schedule, now_mono_ns);
@@ -369,7 +415,7 @@ static bool app_wait(struct app *app)
 
         events_flush(app->events, clock_mono_ns());
         hook_step(app->hook, clock_mono_ns());
-        timeout = app_leisure(app);
+        timeout = app_next_timeout(app);
         if (ppoll(descriptors, sizeof(descriptors) / sizeof(descriptors[0]), &timeout, NULL) < 0 && errno != EINTR) {
             log_line(LOG_LEVEL_ERROR, "poll: %s", strerror(errno));
             app->failed = true;
@@ -424,13 +470,43 @@ static int app_open_signals(struct app *app)
     return 0;
 }
 
+/* Uids of a user's subordinate ranges count as that user. */
+static void app_read_subordinate_uids(struct app *app)
+{
+    struct subuid_range *found;
+    size_t count;
+    struct work_range *ranges;
+    int error = subuid_read("/etc/subuid", "/etc/passwd", &found, &count);
+
+    if (error != 0) {
+        if (error != -ENOENT)
+            log_line(LOG_LEVEL_WARNING, "/etc/subuid: %s: subordinate uids count as users of their own",
+                     strerror(-error));
+        return;
+    }
+    ranges = calloc(count != 0 ? count : 1, sizeof(*ranges));
+    for (size_t i = 0; ranges != NULL && i < count; i++)
+        ranges[i] = (struct work_range){found[i].first, found[i].count, found[i].uid};
+    if (ranges == NULL || work_set_ranges(app->work, ranges, count) != 0)
+        log_line(LOG_LEVEL_WARNING, "out of memory: subordinate uids count as users of their own");
+    free(ranges);
+    free(found);
+}
+
 static int app_open_events(struct app *app)
 {
-    struct events_options options = {
-        settings_hysteresis_ns(app->config), {app->config->state_directory, app_announce, app}, app->hash_key};
-    int error = events_new(&app->events, &options, clock_mono_ns());
+    struct events_options options = {.chronicle = {app->config->state_directory, app_announce, app}};
+    int error = -ENOMEM;
 
-    if (error == -ENOMEM) /* whatever else it is, the log has been told */
+    options.work = app->work = work_new();
+    if (app->work != NULL)
+        options.cases = app->cases = cases_new(app->work, settings_hysteresis_ns(app->config));
+    if (app->cases != NULL) {
+        app_read_subordinate_uids(app);
+        error = events_new(&app->events, &options, clock_mono_ns());
+    }
+
+    if (error == -ENOMEM) /* any other error is logged already */
         log_line(LOG_LEVEL_ERROR, "cannot start: %s", strerror(-error));
     return error;
 }
@@ -443,7 +519,8 @@ static int app_open_parts(struct app *app)
                                         .directory_count = config->directories.count,
                                         .proc_path = "/proc",
                                         .judging_ns = settings_judging_ns(config),
-                                        .hash_key = app->hash_key};
+                                        .hash_key = app->hash_key,
+                                        .work = app->work};
     struct probe_options probe = {"/proc",
                                   "/sys/fs/cgroup",
                                   settings_probe_budget_ns(config),
@@ -515,14 +592,15 @@ static void app_close(struct app *app)
     naming_close(&app->naming);
     requests_free(app->requests);
     snapshot_unref(app->snapshot);
-    stalls_done(&app->stalls);
     events_free(app->events);
+    cases_free(app->cases);
     hook_free(app->hook);
     newcomers_free(app->newcomers);
     detector_free(app->detector);
     probe_free(app->probe);
     privileges_close(&app->privileges);
     registry_free(app->registry);
+    work_free(app->work);
     service_close(&app->service);
     if (app->signal_descriptor >= 0)
         close(app->signal_descriptor);
@@ -545,6 +623,7 @@ int app_run(struct config *config)
     schedule_init(&app.schedule, config->interval_ns, clock_wall_ns());
     tally_init(&app.tally, clock_wall_ns());
     report_budget_init(&app.notice_budget, clock_mono_ns());
+    report_budget_init(&app.left_out_budget, clock_mono_ns());
     error = service_open(&app.service); /* before any descriptor could pass for one that was handed over */
     if (error == 0)                     /* before there are threads, and anything is read */
         error = privileges_open(&app.privileges, app.service.diag != NULL ? app.service.diag->number : -1);

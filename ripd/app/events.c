@@ -1,41 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events.c - reports of the event log as events. An episode carries its begin event, which tells of its end who it was
- * when the id is long gone.
+ * events.c - begins and ends of episodes as events: made from cases, numbered, handed to the chronicle. A case carries
+ * its begin event, of which the end is made when the id is long gone.
  */
 #include "app/events.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "app/event_making.h"
+#include "app/listing.h"
 #include "app/log.h"
 #include "app/report.h"
 #include "app/restart.h"
-#include "cases/event_log.h"
+#include "cases/waits.h"
 #include "os/file.h"
 #include "os/proc.h"
+#include "view/document_event.h"
 
 struct events {
     struct chronicle *chronicle;
-    struct event_log *log;
-    struct restart restart; /* until the first scan */
-    struct report_budget budget;
-    struct report_budget restall_budget; /* of lines that say only where an id of an open episode stands now */
+    struct cases *cases;
+    struct work *work;
+    struct restart restart;              /* until the first scan */
+    struct report_budget restart_budget; /* of ends that came while no ripd ran */
+    struct report_budget restall_budget; /* of lines that only say where an id of an open episode stands now */
     uint64_t unnoted_count;
-    uint64_t suppressed_count; /* of which the log has been told */
-    uint64_t sequence;         /* of the last event */
-    uint64_t episode;          /* of the last begin */
+    uint64_t sequence; /* of the last event */
     uint8_t boot_id[EVENT_SUBJECT_ID_BYTES];
 };
-
-static void release_event(void *event)
-{
-    event_unref(event);
-}
 
 /* All zero where it cannot be had: then no episode outlives the daemon. */
 static void read_boot_id(uint8_t ret_id[EVENT_SUBJECT_ID_BYTES])
@@ -56,8 +52,6 @@ int events_new(struct events **ret_events, const struct events_options *options,
 
     if (error == 0)
         error = chronicle_new(&events->chronicle, &options->chronicle);
-    if (error == 0)
-        error = event_log_new(&events->log, options->hysteresis_ns, REPORT_BURST, &options->hash_key);
     if (error == 0) {
         chronicle_found(events->chronicle, &found);
         error = restart_init(&events->restart, found.open, found.open_count);
@@ -66,10 +60,11 @@ int events_new(struct events **ret_events, const struct events_options *options,
         events_free(events);
         return error;
     }
+    events->cases = options->cases;
+    events->work = options->work;
     events->sequence = found.sequence;
-    events->episode = found.episode;
-    event_log_set_next(events->log, found.episode + 1);
-    report_budget_init(&events->budget, now_mono_ns);
+    cases_set_last_episode(events->cases, found.episode);
+    report_budget_init(&events->restart_budget, now_mono_ns);
     report_budget_init(&events->restall_budget, now_mono_ns);
     read_boot_id(events->boot_id);
     *ret_events = events;
@@ -81,7 +76,6 @@ void events_free(struct events *events)
     if (events == NULL)
         return;
     chronicle_free(events->chronicle);
-    event_log_free(events->log, release_event);
     restart_done(&events->restart);
     free(events);
 }
@@ -96,66 +90,250 @@ int events_start(struct events *events, void (*tell)(void *context, struct event
     return chronicle_start(events->chronicle);
 }
 
-/* Takes over the event. */
-static void tell(struct events *events, struct event *event, const struct event_subject *subject, uint64_t now_mono_ns)
+/* Making ----------------------------------------------------------------------------------------------------------- */
+
+static char *copy_or_null(const char *text)
 {
-    events->sequence = event->sequence;
-    if (event->kind == EVENT_BEGIN)
-        events->episode = event->episode;
-    chronicle_add(events->chronicle, event, subject, now_mono_ns);
+    return text != NULL ? strdup(text) : NULL;
 }
 
-/* How the id is known again after a restart. */
-static struct event_subject subject_of(const struct events *events, const struct events_scan *scan,
-                                       const struct report *report, uint64_t episode)
+/* What its place is called, as far as that is known by now. */
+static void fill_names(struct event *event, const struct module_facts *module)
 {
+    const struct symbol *symbol = symbol_table_find(&module->symbols, event->offset);
+
+    if (symbol == NULL || symbol->frame_count == 0)
+        return;
+    event->function = copy_or_null(symbol->frames[0].function);
+    event->file = copy_or_null(symbol->frames[0].file);
+    event->line = symbol->frames[0].line;
+}
+
+static void fill_subject(struct event *event, const struct item *item)
+{
+    const struct module_facts *module;
+
+    event->id = item->id;
+    event->tid = item->tid;
+    event->pid = item->process != NULL ? item->process->pid : 0;
+    strncpy(event->ring, item->ring_name, sizeof(event->ring) - 1);
+    event->name_bytes = item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES;
+    memcpy(event->name, item->name, event->name_bytes);
+    if (item->process != NULL)
+        memcpy(event->comm, item->process->comm, sizeof(event->comm));
+    if (item->crumb_count == 0 || item->process == NULL)
+        return;
+    module = process_facts_module(item->process, item->crumbs[0].address);
+    if (module == NULL)
+        return;
+    event->module = strdup(module->name);
+    event->offset = event->module != NULL ? item->crumbs[0].address - module->bias : 0;
+    fill_names(event, module);
+}
+
+/* Whom the line in the log names; all of the chain is in the event's text. */
+static void fill_root(struct event *event, const struct sighting *sighting)
+{
+    const struct waits_node *nodes = sighting->waits != NULL ? sighting->waits->nodes : NULL;
+    const struct waits_node *root;
+
+    if (nodes == NULL || nodes[sighting->wait_node].next == WAITS_NONE)
+        return;
+    root = &nodes[nodes[sighting->wait_node].deadlocked ? nodes[sighting->wait_node].next
+                                                        : nodes[sighting->wait_node].last];
+    event->root_bytes = root->name_bytes < RIP_NAME_BYTES ? root->name_bytes : RIP_NAME_BYTES;
+    memcpy(event->root, root->name, event->root_bytes);
+    if (root->kind == WAITS_GONE)
+        event->root_bytes =
+            (uint8_t)snprintf((char *)event->root, RIP_NAME_BYTES, "thread %" PRIu32 ", which is gone", root->owner);
+}
+
+/* The begin of an episode, as of the scan on which it began. */
+static struct event *make_begin(const struct events *events, const struct events_scan *scan,
+                                const struct stall_case *stall)
+{
+    const struct episode *episode = &stall->episode;
+    const uint64_t ago_ns = scan->moment->scanned_mono_ns - episode->begun_mono_ns;
+    const struct snapshot moment = {.scanned_wall_ns = wall_before_ns(scan->moment->scanned_wall_ns, ago_ns),
+                                    .scanned_boot_ns = scan->moment->scanned_boot_ns - ago_ns,
+                                    .waits = ago_ns == 0 ? scan->moment->waits : NULL};
+    struct sighting sighting = listing_sighting(stall, &moment);
+    struct event *event = event_make();
+
+    if (event == NULL)
+        return NULL;
+    sighting.frozen_for_ns = episode->begun_mono_ns - episode->frozen_mono_ns;
+    sighting.since_wall_ns = wall_before_ns(moment.scanned_wall_ns, sighting.frozen_for_ns);
+    sighting.state = ID_STALLED;
+    sighting.cause = episode->cause;
+    if (ago_ns != 0 && sighting.frozen_for_max_ns != UINT64_MAX)
+        sighting.frozen_for_max_ns = episode->moved_after_mono_ns != DETECTOR_UNKNOWN_NS
+                                         ? episode->begun_mono_ns - episode->moved_after_mono_ns
+                                         : UINT64_MAX;
+    event->sequence = events->sequence + 1;
+    event->kind = EVENT_BEGIN;
+    event->episode = episode->number;
+    event->uid = stall->user;
+    event->at_wall_ns = moment.scanned_wall_ns;
+    event->duration_ns = sighting.frozen_for_ns;
+    event->duration_max_ns = sighting.frozen_for_max_ns;
+    event->since_wall_ns = sighting.since_wall_ns;
+    event->threshold_ns = sighting.threshold_ns;
+    event->cause = sighting.cause;
+    if (stall->item != NULL)
+        fill_subject(event, stall->item);
+    fill_root(event, &sighting);
+    if (sighting.kernel != NULL) {
+        event->syscall = sighting.kernel->syscall;
+        event->target = sighting.kernel->target[0] != '\0' ? strdup(sighting.kernel->target) : NULL;
+    }
+    if (document_event_begin(event, &sighting) == 0)
+        return event;
+    event_unref(event);
+    return NULL;
+}
+
+static enum event_reason reason_of(enum detector_event_kind kind)
+{
+    switch (kind) {
+    case DETECTOR_MOVED:
+        return EVENT_REASON_MOVED;
+    case DETECTOR_STOPPED:
+        return EVENT_REASON_STOPPED;
+    case DETECTOR_EXCUSED:
+        return EVENT_REASON_EXCUSED;
+    case DETECTOR_STALLED:
+    case DETECTOR_GONE:
+        break;
+    }
+    return EVENT_REASON_GONE;
+}
+
+/* The fields of an end that its begin has, too. */
+static struct event *end_new(const struct event *begin, uint64_t sequence)
+{
+    struct event *event = event_make();
+
+    if (event == NULL)
+        return NULL;
+    event->sequence = sequence;
+    event->kind = EVENT_END;
+    event->episode = begin->episode;
+    event->uid = begin->uid;
+    event->since_wall_ns = begin->since_wall_ns;
+    event->threshold_ns = begin->threshold_ns;
+    event->id = begin->id;
+    event->tid = begin->tid;
+    event->pid = begin->pid;
+    memcpy(event->ring, begin->ring, sizeof(event->ring));
+    event->name_bytes = begin->name_bytes;
+    memcpy(event->name, begin->name, sizeof(event->name));
+    memcpy(event->comm, begin->comm, sizeof(event->comm));
+    event->module = copy_or_null(begin->module);
+    event->offset = begin->offset;
+    event->function = copy_or_null(begin->function);
+    event->file = copy_or_null(begin->file);
+    event->line = begin->line;
+    return event;
+}
+
+/* The longest that it may have lasted, if it was first seen frozen lasted_ns before its end. */
+static uint64_t other_end_of(uint64_t lasted_ns, const struct event *begin)
+{
+    if (begin->duration_max_ns == EVENT_UNKNOWN_NS || begin->duration_max_ns < begin->duration_ns)
+        return EVENT_UNKNOWN_NS;
+    return lasted_ns + (begin->duration_max_ns - begin->duration_ns);
+}
+
+static struct event *make_end(const struct events *events, const struct events_scan *scan,
+                              const struct episode *episode)
+{
+    const uint64_t lasted_ns = episode->moved_mono_ns - episode->frozen_mono_ns;
+    struct event *event = end_new(episode->begin, events->sequence + 1);
+
+    if (event == NULL)
+        return NULL;
+    event->at_wall_ns =
+        wall_before_ns(scan->moment->scanned_wall_ns, scan->moment->scanned_mono_ns - episode->moved_mono_ns);
+    event->duration_ns = lasted_ns;
+    event->duration_max_ns = other_end_of(lasted_ns, episode->begin);
+    event->cause = episode->cause;
+    event->reason = reason_of(episode->reason);
+    event->stall_count = episode->stall_count;
+    if (document_event_end(event, episode->begin) == 0)
+        return event;
+    event_unref(event);
+    return NULL;
+}
+
+/* The end of an episode of a former run, which came while nobody watched. */
+static struct event *make_end_unseen(const struct events *events, const struct events_scan *scan,
+                                     const struct restart_episode *episode)
+{
+    const uint64_t now_mono_ns = scan->moment->scanned_mono_ns;
+    const struct event *begin = episode->begin;
+    const struct event_subject *subject = &episode->subject;
+    bool same_clock = memcmp(subject->boot_id, events->boot_id, sizeof(subject->boot_id)) == 0 &&
+                      subject->began_mono_ns <= now_mono_ns;
+    struct event *event = end_new(begin, events->sequence + 1);
+
+    if (event == NULL)
+        return NULL;
+    event->at_wall_ns = scan->moment->scanned_wall_ns;
+    event->duration_ns = begin->duration_ns;
+    event->duration_max_ns = EVENT_UNKNOWN_NS;
+    if (same_clock)
+        event->duration_max_ns = other_end_of(now_mono_ns - subject->began_mono_ns, begin);
+    event->cause = begin->cause;
+    event->reason = episode->reason;
+    event->stall_count = subject->stall_count;
+    if (document_event_end(event, begin) == 0)
+        return event;
+    event_unref(event);
+    return NULL;
+}
+
+/* Publishing ------------------------------------------------------------------------------------------------------- */
+
+/* Takes over the event, which may be NULL. */
+static void publish(struct events *events, struct event *event, const struct event_subject *subject,
+                    const struct events_scan *scan)
+{
+    if (event == NULL) {
+        log_line(LOG_LEVEL_ERROR, "out of memory for an event: the begin or end of a stall is not published");
+        return;
+    }
+    events->sequence = event->sequence;
+    chronicle_add(events->chronicle, event, subject, scan->moment->scanned_mono_ns);
+}
+
+/* By what the id is recognised after a restart. */
+static struct event_subject subject_of(const struct events *events, const struct events_scan *scan,
+                                       const struct stall_case *stall)
+{
+    const struct episode *episode = &stall->episode;
     struct event_subject subject = {
-        .episode = episode,
-        .slot = report->slot,
-        .generation = report->generation,
-        .began_mono_ns = scan->now_mono_ns - report->lasted_ns,
-        .stall_count = 1,
-        .progress = report->progress,
-        .frozen_mono_ns = scan->now_mono_ns - report->lasted_ns,
-        .moved_after_mono_ns = report->moved_after_mono_ns,
+        .episode = episode->number,
+        .slot = stall->slot,
+        .generation = stall->generation,
+        .began_mono_ns = episode->frozen_mono_ns,
+        .stall_count = episode->stall_count,
+        .progress = episode->progress,
+        .frozen_mono_ns = episode->frozen_mono_ns,
+        .moved_after_mono_ns = episode->moved_after_mono_ns,
     };
 
     if (scan->registry != NULL)
-        restart_identify(scan->registry, registry_find(scan->registry, report->ring), events->boot_id, &subject);
+        restart_identify(scan->registry, registry_find(scan->registry, stall->ring), events->boot_id, &subject);
     return subject;
 }
 
-static void take_begin(struct events *events, const struct events_scan *scan, const struct report *report)
+static void publish_begin(struct events *events, const struct events_scan *scan, struct stall_case *stall)
 {
-    struct event *event = event_make_begin(scan, report, events->sequence + 1, events->episode + 1);
-    struct event_subject subject;
-    struct ring *ring;
+    struct event_subject subject = subject_of(events, scan, stall);
 
-    if (event == NULL) {
-        log_line(LOG_LEVEL_ERROR, "out of memory for an event: a stall is not reported");
-        return;
-    }
-    ring = scan->registry != NULL ? registry_find(scan->registry, report->ring) : NULL;
-    event->uid = ring != NULL ? mapping_owner(&ring->mapping) : 0;
-    if (event_log_tag(events->log, report->ring, report->slot, report->generation, event_ref(event)) != 0)
-        event_unref(event);
-    subject = subject_of(events, scan, report, event->episode);
-    tell(events, event, &subject, scan->now_mono_ns);
-}
-
-static void take_end(struct events *events, const struct events_scan *scan, const struct report *report)
-{
-    struct event *begin = report->tag;
-    struct event *event;
-
-    if (begin == NULL)
-        return; /* there was no memory for its begin */
-    event = event_make_end(scan, report, begin, events->sequence + 1);
-    event_unref(begin);
-    if (event != NULL)
-        tell(events, event, NULL, scan->now_mono_ns);
-    else
-        log_line(LOG_LEVEL_ERROR, "out of memory for an event: the end of a stall is not reported");
+    stall->episode.begin = make_begin(events, scan, stall);
+    publish(events, stall->episode.begin != NULL ? event_ref(stall->episode.begin) : NULL, &subject, scan);
 }
 
 void events_adopt(struct events *events, struct registry *registry, bool refreshed, struct detector *detector)
@@ -164,82 +342,72 @@ void events_adopt(struct events *events, struct registry *registry, bool refresh
 
     if (events->restart.count == 0 || events->restart.settled)
         return;
-    error = restart_prepare(&events->restart, registry, refreshed, events->boot_id, detector);
+    error = restart_prepare(&events->restart, registry, refreshed, events->boot_id, events->work, detector);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "stalls from before the start cannot be taken up: %s", strerror(-error));
 }
 
-/* It is one episode still, under its number; its end, when it comes, is of the begin that was. */
-static void go_on(void *context, const struct restart_episode *episode)
+/* It is the same episode, under its number; its end, when it comes, is made of the begin that was. */
+static void go_on(void *context, const struct restart_episode *restarted)
 {
-    const struct event_subject *subject = &episode->subject;
-    const struct episode_adoption adoption = {
-        .ring = episode->ring,
-        .slot = subject->slot,
-        .generation = subject->generation,
-        .cause = episode->begin->cause,
-        .episode = subject->episode,
+    const struct event_subject *subject = &restarted->subject;
+    const struct episode episode = {
+        .number = subject->episode,
+        .begin = restarted->begin,
         .frozen_mono_ns = subject->began_mono_ns,
+        .begun_mono_ns = subject->began_mono_ns,
+        .progress = subject->progress,
+        .moved_after_mono_ns = subject->moved_after_mono_ns,
         .stall_count = subject->stall_count,
+        .cause = restarted->begin->cause,
     };
     struct events *events = context;
-    int error = event_log_adopt(events->log, &adoption);
 
-    if (error == 0)
-        error = event_log_tag(events->log, episode->ring, subject->slot, subject->generation, episode->begin);
-    if (error == 0)
-        event_ref(episode->begin);
-    else
+    if (cases_adopt(events->cases, restarted->ring, subject->slot, subject->generation, restarted->user, &episode) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory for the stall of episode %" PRIu64, subject->episode);
 }
 
-/* What came to its end while nobody watched: as many as there may be now, the others later. */
-static void tell_restart(struct events *events, const struct events_scan *scan)
+/* Ends that came while no ripd ran: as many as the budget allows now, the others on later scans. */
+static void publish_unseen_ends(struct events *events, const struct events_scan *scan)
 {
-    size_t room = report_budget_lines(&events->budget, scan->now_mono_ns);
+    size_t room = report_budget_lines(&events->restart_budget, scan->moment->scanned_mono_ns);
     const struct restart_episode *episode;
 
     for (; room != 0 && (episode = restart_next(&events->restart)) != NULL; room--) {
-        struct event *event = event_make_end_unseen(scan, episode, events->boot_id, events->sequence + 1);
-
-        report_budget_spend(&events->budget, 1);
-        if (event != NULL)
-            tell(events, event, NULL, scan->now_mono_ns);
-        else
-            log_line(LOG_LEVEL_ERROR, "out of memory for an event: the end of a stall is not reported");
+        report_budget_spend(&events->restart_budget, 1);
+        publish(events, make_end_unseen(events, scan, episode), NULL, scan);
     }
 }
 
-static void settle_restart(struct events *events, const struct events_scan *scan)
+void events_resume(struct events *events, const struct detector_update *update)
 {
-    if (events->restart.count != 0 && !events->restart.settled) {
-        size_t on_count = restart_settle(&events->restart, scan->update, go_on, events);
+    size_t on_count;
 
-        log_line(LOG_LEVEL_INFO, "stalls from before the start: going on=%zu over=%zu", on_count,
-                 events->restart.count);
-    }
-    if (events->restart.count != 0)
-        tell_restart(events, scan);
+    if (events->restart.count == 0 || events->restart.settled)
+        return;
+    on_count = restart_settle(&events->restart, update, go_on, events);
+    log_line(LOG_LEVEL_INFO, "stalls from before the start: going on=%zu over=%zu", on_count, events->restart.count);
 }
 
 /*
- * An id that moved and stalled again within one episode stands elsewhere now: after a restart it is known by that. As
- * often as there may be events: ids that flicker must not fill the disk, nor the queue in front of it.
+ * An id that moved and stalled again within one episode stands elsewhere now: after a restart it is recognised by that.
+ * Within a budget: ids that flicker must not fill the disk, nor the queue in front of it.
  */
 static void note_stalls_again(struct events *events, const struct events_scan *scan)
 {
-    size_t room = report_budget_lines(&events->restall_budget, scan->now_mono_ns);
+    const uint64_t now_mono_ns = scan->moment->scanned_mono_ns;
+    size_t room = report_budget_lines(&events->restall_budget, now_mono_ns);
 
     if (!chronicle_is_kept(events->chronicle))
         return;
     for (size_t i = 0; i < scan->update->event_count; i++) {
         const struct detector_event *change = &scan->update->events[i];
-        const struct event *begin;
+        const struct stall_case *stall;
 
         if (change->kind != DETECTOR_STALLED)
             continue;
-        begin = event_log_find_tag(events->log, change->ring, change->slot, change->generation);
-        if (begin == NULL)
+        stall = cases_find(events->cases, change->ring, change->slot, change->generation);
+        if (stall == NULL || stall->episode.number == 0 || stall->episode.stall_count < 2)
             continue;
         if (room == 0) {
             events->unnoted_count++;
@@ -247,33 +415,29 @@ static void note_stalls_again(struct events *events, const struct events_scan *s
         }
         room--;
         report_budget_spend(&events->restall_budget, 1);
-        chronicle_stall_again(events->chronicle, begin->episode, change->progress,
-                              scan->now_mono_ns - change->frozen_for_ns, change->moved_after_mono_ns);
+        chronicle_stall_again(events->chronicle, stall->episode.number, change->progress,
+                              now_mono_ns - change->frozen_for_ns, change->moved_after_mono_ns);
     }
 }
 
 void events_step(struct events *events, const struct events_scan *scan)
 {
-    const struct detector_update *update = scan->update;
-    uint64_t suppressed_count;
-    const struct report *reports;
-    int count;
+    const struct case_report *reports;
+    size_t count;
 
-    settle_restart(events, scan);
+    if (events->restart.count != 0)
+        publish_unseen_ends(events, scan);
     note_stalls_again(events, scan);
-    event_log_set_limit(events->log, report_budget_lines(&events->budget, scan->now_mono_ns));
-    count = event_log_step(events->log, scan->now_mono_ns, update->events, update->event_count, &reports);
-    report_budget_spend(&events->budget, (size_t)count);
-    suppressed_count = event_log_suppressed_count(events->log);
-    report_left_out(&events->budget, scan->now_mono_ns, "stalls", suppressed_count - events->suppressed_count);
-    events->suppressed_count = suppressed_count;
-    for (int i = 0; i < count; i++) {
-        if (reports[i].kind == REPORT_BEGIN)
-            take_begin(events, scan, &reports[i]);
-        else
-            take_end(events, scan, &reports[i]);
+    count = cases_publish(events->cases, &reports);
+    for (size_t i = 0; i < count; i++) {
+        struct stall_case *stall = reports[i].stall;
+
+        if (reports[i].kind == EVENT_BEGIN)
+            publish_begin(events, scan, stall);
+        else if (stall->episode.begin != NULL) /* else there was no memory for its begin */
+            publish(events, make_end(events, scan, &stall->episode), NULL, scan);
     }
-    chronicle_step(events->chronicle, scan->now_mono_ns);
+    chronicle_step(events->chronicle, scan->moment->scanned_mono_ns);
 }
 
 void events_flush(struct events *events, uint64_t now_mono_ns)
@@ -301,11 +465,6 @@ uint64_t events_error_count(const struct events *events)
     return chronicle_error_count(events->chronicle);
 }
 
-void events_set_hysteresis(struct events *events, uint64_t hysteresis_ns)
-{
-    event_log_set_hysteresis(events->log, hysteresis_ns);
-}
-
 uint64_t events_epoch(const struct events *events)
 {
     return chronicle_epoch(events->chronicle);
@@ -314,9 +473,4 @@ uint64_t events_epoch(const struct events *events)
 uint64_t events_unnoted_count(const struct events *events)
 {
     return events->unnoted_count;
-}
-
-uint64_t events_suppressed_count(const struct events *events)
-{
-    return event_log_suppressed_count(events->log);
 }

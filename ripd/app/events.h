@@ -5,11 +5,10 @@
  * Guarantees
  *   A. Sequence and episode numbers begin at 1 and have no gap within one epoch; events are announced in order of
  *      sequence, each once.
- *   B. An episode whose begin was announced has its end announced once, unless there is no memory for it, which the log
- *      tells. With a state directory this holds whatever
- *      kills the daemon, at any moment: what was announced is on disk (app/chronicle.h), and on the first scan each
- *      episode that was open goes on or is ended (app/restart.h).
- *   C. Rings that begin more stalls than there is room for share it; what is left out is counted and told in the log.
+ *   B. An episode whose begin was announced has its end announced once, unless there is no memory for it, which is
+ *      logged. With a state directory this holds whatever kills the daemon, at any moment: what was announced is on
+ *      disk (app/chronicle.h), and on the first scan each episode that was open goes on or is ended (app/restart.h).
+ *   C. Which begins and ends are published, and when, is decided in cases/case.h, by user.
  *
  * Of the scanner's thread.
  */
@@ -20,24 +19,21 @@
 #include <stdint.h>
 
 #include "app/chronicle.h"
-#include "app/stalls.h"
-#include "cases/event.h"
+#include "cases/case.h"
+#include "cases/snapshot.h"
 #include "detect/detector.h"
 #include "ring/registry.h"
 
 struct events_options {
-    uint64_t hysteresis_ns; /* an id that stalls again within this time after it moved is in the same episode */
+    struct cases *cases; /* the caller's; an adopted episode is put into it */
+    struct work *work;   /* whose accounts the cases are on */
     struct chronicle_options chronicle;
-    struct hash_key hash_key;
 };
 
 struct events;
 /* now_mono_ns: of the beginning, for the budget of events. What fails on account of the state directory is logged. */
 int events_new(struct events **ret_events, const struct events_options *options, uint64_t now_mono_ns);
 void events_free(struct events *events);
-
-/* Another hysteresis for the episodes that are open and those to come. */
-void events_set_hysteresis(struct events *events, uint64_t hysteresis_ns);
 
 /* Random, not 0. Sequence numbers of different epochs have nothing to do with one another. */
 uint64_t events_epoch(const struct events *events);
@@ -54,17 +50,20 @@ int events_start(struct events *events, void (*tell)(void *context, struct event
  */
 void events_adopt(struct events *events, struct registry *registry, bool refreshed, struct detector *detector);
 
-/* What a scan came to. stalls: the items of the ids that are stalled as of this scan. registry: the rings they are of;
-   NULL: not known, and no episode is known again after a restart. */
+/*
+ * Between detector_end() and cases_end(); does something on the first scan: the episodes whose ids stand where they
+ * stood go on, and may end on that very scan.
+ */
+void events_resume(struct events *events, const struct detector_update *update);
+
+/* What a scan came to. registry: the rings; NULL: not known, and no episode is recognised after a restart. */
 struct events_scan {
     struct registry *registry;
     const struct detector_update *update;
-    const struct stalls *stalls;
-    uint64_t now_mono_ns;
-    uint64_t now_wall_ns;
-    uint64_t now_boot_ns;
-    struct waits *waits; /* of the same scan; NULL = there are none */
+    const struct snapshot *moment; /* its times and waits are read */
 };
+
+/* After cases_end(): publishes what cases_publish() lets through, and ends that came while no ripd ran. */
 void events_step(struct events *events, const struct events_scan *scan);
 
 /* Announces what has got to disk. Due when the descriptor is readable (-1: never), or after this time. */
@@ -79,7 +78,5 @@ void events_stop(struct events *events);
 uint64_t events_error_count(const struct events *events);
 /* Stalls since the start within an episode, of which the history has no line. */
 uint64_t events_unnoted_count(const struct events *events);
-/* Stalls since the start that became no event. */
-uint64_t events_suppressed_count(const struct events *events);
 
 #endif

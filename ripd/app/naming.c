@@ -181,19 +181,18 @@ static void wait_idle(struct naming *naming, uint64_t limit_ns)
     }
 }
 
-void naming_stalls(struct naming *naming, const struct snapshot *snapshot)
+void naming_cases(struct naming *naming, const struct cases *cases, const struct snapshot *snapshot)
 {
     uint64_t limit_ns = snapshot->interval_ns / INTERVAL_DIVISOR;
-    bool waiting = false;
+    bool waiting = false, refused;
+    size_t count;
+    struct stall_case *const *stalls = cases_all(cases, &count);
 
     if (naming->symbols == NULL)
         return;
-    for (size_t i = 0; i < snapshot->stall_count; i++) {
-        const struct item *item = snapshot->stalls[i].item;
-
-        if (!item->names_asked && item->crumb_count != 0)
-            waiting = ask_crumb(naming, item, 0) == ASKED_WAITING || waiting;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (stalls[i]->item != NULL && !stalls[i]->names_asked && stalls[i]->item->crumb_count != 0)
+            waiting = ask_crumb(naming, stalls[i]->item, 0) == ASKED_WAITING || waiting;
     for (size_t i = 0; snapshot->waits != NULL && i < snapshot->waits->count; i++) {
         const struct item *item = snapshot->waits->nodes[i].item;
 
@@ -202,14 +201,11 @@ void naming_stalls(struct naming *naming, const struct snapshot *snapshot)
     }
     if (waiting)
         wait_idle(naming, limit_ns < NAMING_STALLS_NS ? limit_ns : NAMING_STALLS_NS);
-    for (size_t i = 0; i < snapshot->stall_count; i++) {
-        struct item *item = snapshot->stalls[i].item;
-        bool refused;
-
-        if (item->names_asked)
+    for (size_t i = 0; i < count; i++) {
+        if (stalls[i]->item == NULL || stalls[i]->names_asked)
             continue;
-        ask_trail(naming, item, &refused);
-        item->names_asked = !refused;
+        ask_trail(naming, stalls[i]->item, &refused);
+        stalls[i]->names_asked = !refused;
     }
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "app/report.h"
+#include "cases/case.h"
 #include "cases/health.h"
 #include "cases/query.h"
 #include "cases/snapshot.h"
@@ -44,8 +45,8 @@ void naming_open(struct naming *ret_naming, struct registry *registry, struct fe
                  const struct hash_key *hash_key);
 void naming_close(struct naming *naming); /* pages still held are released */
 
-/* Asks for the places of stalls that were not asked for yet, and waits for their locations. */
-void naming_stalls(struct naming *naming, const struct snapshot *snapshot);
+/* Asks for the places of described cases that were not asked for yet, and waits briefly for their locations. */
+void naming_cases(struct naming *naming, const struct cases *cases, const struct snapshot *snapshot);
 
 /* Takes the page over if it has to be waited for; false: it can be shown, and stays the caller's. */
 bool naming_hold(struct naming *naming, uint64_t ticket, struct page *page);

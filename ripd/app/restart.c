@@ -54,7 +54,7 @@ static const struct ring *find_ring(struct ring *const *rings, size_t count, con
     for (size_t i = 0; i < count; i++) {
         if (memcmp(rings[i]->info.ring_id, episode->subject.ring_id, sizeof(unknown_id)) != 0)
             continue;
-        if (strcmp(rings[i]->name, episode->begin->ring) == 0)
+        if (rings[i]->name != NULL && strcmp(rings[i]->name, episode->begin->ring) == 0)
             return rings[i];
         if (found == NULL)
             found = rings[i];
@@ -101,7 +101,8 @@ static bool is_same_boot(const struct event_subject *subject, const uint8_t boot
            memcmp(boot_id, unknown_id, sizeof(unknown_id)) != 0;
 }
 
-static void find_fates(struct restart *restart, struct registry *registry, bool refreshed, const uint8_t boot_id[16])
+static void find_fates(struct restart *restart, struct registry *registry, bool refreshed, const uint8_t boot_id[16],
+                       const struct work *work)
 {
     struct ring_facts *facts = NULL;
     struct ring **rings;
@@ -119,6 +120,7 @@ static void find_fates(struct restart *restart, struct registry *registry, bool 
         } else if (ring != NULL) {
             episode->fate = RESTART_ASKED;
             episode->ring = ring->serial;
+            episode->user = work_user(work, mapping_owner(&ring->mapping));
         } else {
             episode->fate = refreshed ? fate_without_ring(registry, episode, facts, fact_count) : RESTART_UNWATCHED;
         }
@@ -170,13 +172,13 @@ static size_t leave_out_doubles(struct restart *restart)
 }
 
 int restart_prepare(struct restart *restart, struct registry *registry, bool refreshed, const uint8_t boot_id[16],
-                    struct detector *detector)
+                    const struct work *work, struct detector *detector)
 {
     struct detector_adoption *adoptions;
     size_t count;
     int status;
 
-    find_fates(restart, registry, refreshed, boot_id);
+    find_fates(restart, registry, refreshed, boot_id, work);
     count = leave_out_doubles(restart);
     adoptions = calloc(count != 0 ? count : 1, sizeof(*adoptions));
     for (size_t i = 0; adoptions != NULL && i < count; i++) {

@@ -19,6 +19,7 @@
 #include "detect/detector.h"
 #include "record/event_load.h"
 #include "ring/registry.h"
+#include "work/work.h"
 
 /* Whose stall it is, for knowing it again. ring: its ring, NULL = not known. */
 void restart_identify(const struct registry *registry, const struct ring *ring, const uint8_t boot_id[16],
@@ -35,6 +36,7 @@ struct restart_episode {
     struct event_subject subject;
     enum restart_fate fate;
     uint32_t ring;            /* serial, where the detector was asked */
+    uint32_t user;            /* the account that ring is on */
     enum event_reason reason; /* once it is known to be over */
 };
 
@@ -55,7 +57,7 @@ void restart_done(struct restart *restart);
  * look at all. 0 or -errno of detector_adopt(): then they are unwatched.
  */
 int restart_prepare(struct restart *restart, struct registry *registry, bool refreshed, const uint8_t boot_id[16],
-                    struct detector *detector);
+                    const struct work *work, struct detector *detector);
 
 /*
  * Finds out which of them go on, and takes these out: go_on is called for each, in no order, and gets a reference of

@@ -42,11 +42,12 @@ void tally_add(struct tally *tally, const struct tally_scan *scan)
             *(const uint64_t *)((const char *)scan->counters + counter_limits[i].offset);
     health->limit_counts[HEALTH_LIMIT_NAMES] += scan->update->unnamed_count;
     health->limit_counts[HEALTH_LIMIT_EVIDENCE] += scan->unexamined_count;
-    health->limit_counts[HEALTH_LIMIT_SOCKETS] = scan->sockets_cut_count;
-    health->limit_counts[HEALTH_LIMIT_ENDS] = scan->ends_cut_count;
+    health->limit_counts[HEALTH_LIMIT_SOCKETS] = scan->probe.sockets_cut_count;
+    health->limit_counts[HEALTH_LIMIT_ENDS] = scan->probe.ends_cut_count;
     health->limit_counts[HEALTH_LIMIT_STALLS] += scan->left_out_count;
     health->limit_counts[HEALTH_LIMIT_WAITS] += scan->waits_left_out_count;
-    health->limit_counts[HEALTH_LIMIT_EPISODES] = scan->suppressed_count;
+    health->limit_counts[HEALTH_LIMIT_EPISODES] = scan->cases.suppressed_count;
+    health->limit_counts[HEALTH_LIMIT_BELATED] = scan->cases.belated_count;
     health->limit_counts[HEALTH_LIMIT_RESTALLS] = scan->unnoted_count;
     health->limit_counts[HEALTH_LIMIT_LOG_LINES] = scan->lines_missed_count;
 }

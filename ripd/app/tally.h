@@ -11,8 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cases/case.h"
 #include "cases/health.h"
 #include "detect/detector.h"
+#include "probe/evidence.h"
 #include "ring/registry.h"
 
 struct tally {
@@ -28,12 +30,11 @@ struct tally_scan {
     uint64_t interval_ns; /* until the next */
     const struct detector_update *update;
     const struct registry_counters *counters;
-    uint64_t unexamined_count;     /* suspects, on this scan */
-    uint64_t sockets_cut_count;    /* tables of sockets not read to their end, since the start */
-    uint64_t ends_cut_count;       /* other ends not found in time, since the start */
+    uint64_t unexamined_count; /* suspects, on this scan */
+    struct probe_counters probe;
+    struct cases_counters cases;
     uint64_t left_out_count;       /* stalls not described, on this scan */
     uint64_t waits_left_out_count; /* waits not followed, on this scan */
-    uint64_t suppressed_count;     /* episodes not reported, since the start */
     uint64_t unnoted_count;        /* stalls within an episode that the history has no line of, since the start */
     uint64_t lines_missed_count;   /* log lines not written, since the start */
 };

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "detect/state.h"
+#include "detect/detector.h"
 
 /* What a thread that is not on a processor waits for. */
 enum evidence_wait {
@@ -49,11 +49,6 @@ struct evidence {
     enum evidence_cpu cpu;
     char thread_state;  /* letter of /proc/PID/task/TID/stat; 0 = not known */
     char process_state; /* the same of the thread group's leader, for an id on no thread; 0 = not known */
-};
-
-struct verdict {
-    enum id_state state; /* ID_STALLED, ID_STOPPED or ID_EXITED */
-    enum id_cause cause;
 };
 
 /* The first row of the table in cause.c that matches. Not examined: stalled, CAUSE_NONE. */

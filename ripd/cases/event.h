@@ -38,9 +38,9 @@ struct event {
     enum event_reason reason; /* of an end */
     uint32_t stall_count;     /* of an end: stalls merged into the episode, at least 1 */
     uint32_t id;
-    uint32_t tid;                   /* 0 = on no thread, or not known */
-    uint32_t pid;                   /* 0 = not known */
-    uint32_t uid;                   /* owner of the ring; 0 also of an event of a former run */
+    uint32_t tid; /* 0 = on no thread, or not known */
+    uint32_t pid; /* 0 = not known */
+    uint32_t uid; /* the user whose account the ring is on (work/work.h); 0 also of an event of a former run */
     char ring[QUERY_PATTERN_BYTES]; /* "" = it could not be read whose stall it is, and id means nothing */
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES];

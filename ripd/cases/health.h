@@ -39,6 +39,7 @@
     X(WAITS, "waits", "ids in a wait for a lock of which it was not found out for whom they wait")                     \
     X(SYMBOLS, "symbols", "places without names: what their file, their user or all have takes too much memory")       \
     X(EPISODES, "episodes", "stalls not reported as events")                                                           \
+    X(BELATED, "belated", "stalls whose begin was published with their end: their user had no room for it before")     \
     X(RESTALLS, "restalls", "stalls within an episode not noted in the history: it ends at the next restart")          \
     X(LOG_LINES, "log_lines", "log lines not written")                                                                 \
     X(HOOKS, "hooks", "events not given to the --on-stall command")                                                    \

@@ -94,6 +94,26 @@ struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts); /* wit
 struct kernel_facts *kernel_facts_ref(struct kernel_facts *facts);
 void kernel_facts_unref(struct kernel_facts *facts); /* both: NULL is allowed */
 
+/* One look at a thread: what the kernel tells anyone. Numbers grow; those without their KERNEL_HAS_ bit are 0. */
+struct kernel_times {
+    uint64_t read_mono_ns;
+    uint32_t has; /* KERNEL_HAS_ of probe/kernel.h */
+    uint32_t flags;
+    uint64_t start_time_ticks;
+    uint64_t user_ticks;
+    uint64_t system_ticks;
+    struct {
+        uint64_t cpu_ns;
+        uint64_t wait_ns;
+        uint64_t slice_count;
+    } schedstat;
+    struct {
+        uint64_t voluntary_count;
+        uint64_t involuntary_count;
+    } switches;
+    char state;
+};
+
 /* What it waits for, by the name of the kernel function that it waits in. */
 enum kernel_wait {
     KERNEL_WAIT_UNKNOWN,

@@ -72,7 +72,6 @@ struct item {
     uint64_t snap_count;
     uint64_t registered_boot_ns;   /* as the ring says; 0 = not known */
     struct process_facts *process; /* a reference */
-    bool names_asked;              /* the scanner's alone: what its places are called has been asked */
     size_t crumb_count;
     struct rip_crumb crumbs[]; /* newest first */
 };
@@ -153,7 +152,7 @@ struct snapshot {
     uint64_t counts[ID_STATE_COUNT];
     struct sighting *stalls; /* longest first */
     size_t stall_count;
-    uint64_t stalls_left_out_count; /* beyond SNAPSHOT_STALLS_MAX */
+    uint64_t stalls_left_out_count; /* of counts[ID_STALLED], not in the list */
     struct ring_facts *rings;       /* in order of name */
     size_t ring_count;
     struct limited_user *limited;
@@ -177,8 +176,6 @@ uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snap
  * first there can be, for 0 is "not known", and what lies before 0 would be five centuries ahead.
  */
 uint64_t wall_before_ns(uint64_t wall_ns, uint64_t ago_ns);
-
-#define SNAPSHOT_STALLS_MAX 65536u
 
 /* What a sighting of this id says of its wait. */
 void sighting_set_wait(struct sighting *sighting, const struct waits *waits, uint32_t ring, uint32_t slot,

@@ -28,9 +28,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cases/cause.h"
-#include "cases/kernel.h"
-#include "cases/lock_wait.h"
 #include "detect/rules.h"
 #include "detect/state.h"
 #include "rip/reader.h"
@@ -122,7 +119,13 @@ struct detector_newcomer {
  */
 struct detector_newcomer *detector_newcomers(struct detector *detector, size_t *ret_count);
 
-/* An id that is frozen beyond its threshold. The caller fills evidence, or leaves it all zero: not examined now. */
+/* What the caller makes of a suspect. */
+struct verdict {
+    enum id_state state; /* ID_STALLED, ID_STOPPED or ID_EXITED; ID_RUNNING counts as stalled, not examined */
+    enum id_cause cause;
+};
+
+/* An id that is frozen beyond its threshold. The caller fills in its verdict. */
 struct detector_suspect {
     uint32_t ring;
     uint32_t slot;
@@ -135,11 +138,9 @@ struct detector_suspect {
     uint64_t frozen_for_ns;
     uint64_t frozen_for_max_ns; /* DETECTOR_UNKNOWN_NS: its progress has been the same ever since it was first seen */
     uint64_t threshold_ns;      /* DETECTOR_UNKNOWN_NS: which rule applies now has not been found out yet */
-    enum id_state state; /* as of the last scan: ID_RUNNING for a new suspect, else ID_STALLED, _STOPPED, _EXITED */
-    enum id_cause cause; /* as of the last scan */
-    struct evidence evidence;
-    struct kernel_facts *kernel;  /* what is known of its thread: whose it is, and for how long, the caller knows */
-    const struct lock_wait *lock; /* the same of the lock that it waits for, by its memory; NULL = nothing */
+    enum id_state state;    /* as of the last scan: ID_RUNNING for a new suspect, else ID_STALLED, _STOPPED, _EXITED */
+    enum id_cause cause;    /* as of the last scan */
+    struct verdict verdict; /* the caller's answer */
 };
 
 /* All suspects of this scan, in order of ring and slot. Owned by the detector; valid until detector_end(). */

@@ -3,28 +3,17 @@
  * detector_settle.c - from suspects and their evidence to states. Pure.
  *
  * Guarantees
- *   A. A suspect that was not examined keeps the state and cause of the last scan; a new one is stalled, not examined.
- *      So does one that was caught between two states, of which nothing can be said: what an earlier look at the same
- *      standstill told is worth more. (A deadlock is told as long as it is seen.)
- *   B. Time spent stopped is not held against an id: one that was stopped and is not any more starts afresh, running.
- *   C. A stall begins only after room has been made for the events of its beginning and of its end.
- *   D. No stall begins on a late scan.
+ *   A. Time spent stopped is not held against an id: one that was stopped and is not any more starts afresh, running.
+ *   B. A stall begins only after room has been made for the events of its beginning and of its end.
+ *   C. No stall begins on a late scan.
  */
 #include "detect/detector_inside.h"
 #include "util/array.h"
 
+/* One that has no verdict is stalled, not examined. */
 static struct verdict verdict_on(const struct detector_suspect *suspect)
 {
-    const struct verdict before = {suspect->state, suspect->cause};
-    struct verdict verdict;
-
-    if (!suspect->evidence.examined && suspect->state != ID_RUNNING)
-        return before;
-    verdict = cause_judge(&suspect->evidence);
-    if (verdict.state == ID_STALLED && verdict.cause == CAUSE_UNKNOWN && before.state == ID_STALLED &&
-        before.cause != CAUSE_NONE && before.cause != CAUSE_DEADLOCK)
-        return before;
-    return verdict;
+    return suspect->verdict.state != ID_RUNNING ? suspect->verdict : (struct verdict){ID_STALLED, CAUSE_NONE};
 }
 
 /* On this scan one more event per stalled id is still possible: rings may be dropped. On the next one, one each. */

@@ -18,7 +18,6 @@
 #include "app/report.h"
 #include "cases/cause.h"
 #include "cases/event_kind.h"
-#include "cases/event_log.h"
 #include "cases/event_queue.h"
 #include "cases/health.h"
 #include "cases/kernel.h"
@@ -30,6 +29,7 @@
 #include "view/document_event.h"
 #include "view/metrics.h"
 #include "view/query_parse.h"
+#include "work/work.h"
 
 #define LINE_BYTES 1024u
 #define WIDTH 76u /* of a line of text */
@@ -164,6 +164,21 @@ LIST(put_limits, HEALTH_LIMIT_TABLE, OF_TEXT)
 LIST(put_journal_fields, REPORT_FIELD_TABLE, OF_NAME)
 LIST(put_http_limits, HTTP_LIMIT_TABLE, OF_NUMBER)
 
+/* What a user may have who is alone: half of the total. */
+static void put_shares(void)
+{
+    char text[256];
+
+#define X(name, label, total, meaning)                                                                                 \
+    if ((uint64_t)(total) == UINT64_MAX)                                                                               \
+        snprintf(text, sizeof(text), "%s", meaning);                                                                   \
+    else                                                                                                               \
+        snprintf(text, sizeof(text), "%s: %" PRIu64, meaning, (uint64_t)(total) / 2);                                  \
+    put_item(label, text);
+    WORK_LIMIT_TABLE(X)
+#undef X
+}
+
 static void put_metrics(void)
 {
     for (size_t i = 0; i < metrics_count; i++) {
@@ -190,6 +205,7 @@ static const struct {
     {"@HTTP_LIMITS@", put_http_limits},
     {"@METRICS@", put_metrics},
     {"@LIMITS@", put_limits},
+    {"@SHARES@", put_shares},
     {"@JOURNAL_FIELDS@", put_journal_fields},
 };
 
@@ -205,15 +221,13 @@ static const struct {
     {"@END_MESSAGE_ID@", REPORT_END_MESSAGE_ID, 0},
     {"@CONFIG_FILE_BYTES_MAX@", NULL, CONFIG_FILE_BYTES_MAX},
     {"@CONFIG_LINE_BYTES_MAX@", NULL, CONFIG_LINE_BYTES_MAX},
+    {"@WORK_EVENTS_PER_SCAN@", NULL, WORK_EVENTS_PER_SCAN},
     {"@RULES_MAX@", NULL, RULES_MAX},
     {"@HOOK_RUNNING_MAX@", NULL, HOOK_RUNNING_MAX},
     {"@HOOK_USER_RUNNING_MAX@", NULL, HOOK_USER_RUNNING_MAX},
     {"@HOOK_TIME_LIMIT_S@", NULL, HOOK_TIME_LIMIT_NS / 1000000000},
     {"@HOOK_GRACE_S@", NULL, HOOK_GRACE_NS / 1000000000},
     {"@HOOK_WAITING_MAX@", NULL, EVENT_QUEUE_MAX},
-    {"@REPORT_BURST@", NULL, REPORT_BURST},
-    {"@REPORT_PER_SECOND@", NULL, REPORT_PER_SECOND},
-    {"@EVENTS_OPEN_MAX@", NULL, EVENT_LOG_TOLD_MAX},
     {"@EVENT_NAMED_BYTES_MAX@", NULL, EVENT_NAMED_BYTES_MAX},
     {"@EVENT_FILE_MIB@", NULL, EVENT_FILE_BYTES_MAX >> 20},
     {"@HISTORY_PATIENCE_S@", NULL, CHRONICLE_PATIENCE_NS / 1000000000},

@@ -1,392 +1,881 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evidence.c - what the kernel says about suspects. Touches /proc through os/proc.h and the registry; decides only whom
- * to look at next.
+ * evidence.c - processes of suspects, then their threads: each a job in the queue, read, compared with what the case
+ * knows, decoded into facts and evidence. Touches /proc, the cgroup tree, pidfds and the registry.
  *
  * Guarantees
- *   1. What stops a whole process is told of all its suspects, however many, by one look at the process: half the
- *      budget is kept for that, in which the processes of one owner of rings after the other's have a turn; one has it
- *      however late it is. An id on no thread needs no more either.
- *   2. The threads of the others are looked at one by one, always one of the owner for whom least has been spent. Of
- *      his those never examined come first, the longest frozen of them
- *      first, until the budget is spent, then those in what may be a deadlock, then the others in turn, until a quarter
- *      of it is. What is left of that quarter is for threads of stopped processes, which were in some wait too. The
- *      doubted have another quarter when they turn out to be in doubt. The budget is for reading /proc: the
- *      bookkeeping, some 25 ns for each suspect, is not taken out of it, or a million of them would leave nothing for
- *      any.
- *   3. A process is asked about again after its threads; if it is not the same any more, nothing that was read counts.
- *   4. Only numbers that the ring itself gives are looked up, below the pid that it is known to be of.
+ *   1. A process is asked about once per scan, and held by a pidfd meanwhile (HOLDS_MAX of them), so that its pid
+ * cannot
+ *      become another's unnoticed.
+ *   2. A thread that has not run since it was last asked what it waits for is not asked again for REFRESH_NS: it waits
+ *      for the same, though by then somebody else may hold the lock. One that is doubted is asked each time.
+ *   3. Whether CPU time moves takes two looks. A new thread that is ready to run is queued again, LOOK_AGAIN_NS later;
+ *      where the budget ends before that it is examined on the next scan.
+ *   4. Where there is a worker (probe/remote.h) it is asked what a thread waits for, and the answer is taken in when it
+ *      comes, on this scan or a later one, if it is still about the same standstill. Until then a new suspect is not
+ *      examined.
+ *   5. Only numbers that the ring itself gives are looked up, below the pid that its process is known to have.
  */
 #include "probe/evidence.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "cases/waits.h"
 #include "os/clock.h"
-#include "probe/probe_state.h"
+#include "os/pidfd.h"
+#include "os/proc.h"
+#include "probe/kernel.h"
+#include "probe/kernel_decode.h"
 #include "probe/remote.h"
-#include "ring/turns.h"
+#include "probe/sockets.h"
 #include "util/array.h"
+#include "util/hash.h"
+#include "work/jobs.h"
 
-#define KNOWN_BUDGET_PART 4u /* of the budget, for those examined before: ten thousand stalls are not news for ever */
+#define SECOND_NS UINT64_C(1000000000)
+#define LOOK_AGAIN_NS UINT64_C(25000000) /* two ticks and more of the slowest clocks (100 Hz) */
+#define REFRESH_NS UINT64_C(5000000000)
+#define SOCKETS_BUDGET_PART 3u /* of a scan's budget, at most, for tables of sockets of one namespace */
+#define SEARCH_BUDGET_PART 4u  /* and for the other ends of pipes and unix sockets */
+#define KNOWN_BUDGET_PART 4u   /* and for those examined before: ten thousand stalls are no news for ever */
+#define NO_INDEX UINT32_MAX
 
-static bool is_doubted(const struct probe *probe, size_t index)
+enum { HOLDS_MAX = 256, PLACES_MIN = 64 };
+
+enum job_kind { JOB_PROCESS, JOB_THREAD };
+
+enum job_class {
+    CLASS_NEW,     /* processes, and threads never examined */
+    CLASS_DOUBTED, /* in what may be a deadlock */
+    CLASS_KNOWN,
+    CLASS_STOPPED, /* their verdict is known; what they waited in is not */
+};
+
+/* Threads of a process come before the next process: their order is below this. */
+#define PROCESS_ORDER (UINT64_C(1) << 62)
+
+/* What can be said of a process without its threads. */
+enum process_kind {
+    KIND_ALIVE,   /* may be asked about */
+    KIND_GONE,    /* it is missing or dead */
+    KIND_UNKNOWN, /* no verdict: must not be asked about */
+};
+
+/* A process of suspects, during one scan. */
+struct process {
+    uint64_t key; /* ring serial and record */
+    struct ring *ring;
+    uint32_t record;
+    uint32_t user;
+    uint32_t first_index; /* of its cases, chained by next_index */
+    enum process_kind kind;
+    bool asked;
+    bool lost;     /* it is not the one of the record any more: what was read of it does not count */
+    bool attested; /* only then more is asked than the kernel tells anyone */
+    bool core_dumping;
+    bool frozen;
+    char leader_state;
+    int hold; /* pidfd, -1 = none */
+};
+
+struct probe {
+    int proc;
+    char *cgroup_path;
+    uint64_t budget_ns;
+    uint64_t tick_ns;
+    struct remote *remote; /* NULL = none */
+    bool anyones;
+    int diag;
+    struct hash_key hash_key;
+    struct sockets *sockets;
+    struct kernel_facts *stopped_facts;
+    uint64_t ends_cut_count;
+
+    /* of this scan */
+    struct registry *registry;
+    struct cases *cases;
+    struct stall_case *const *stalls;
+    size_t stall_count;
+    struct work *work;
+    uint64_t deadline_mono_ns;
+    uint64_t searched_ns; /* spent on other ends of what threads wait for */
+    struct process *processes;
+    size_t process_count;
+    size_t process_capacity;
+    uint32_t *places; /* of processes by key, hashed; index + 1, 0 = empty */
+    size_t place_capacity;
+    size_t hold_count;
+};
+
+/* Life ------------------------------------------------------------------------------------------------------------- */
+
+int probe_new(struct probe **ret_probe, const struct probe_options *options)
 {
-    const struct watch *watch = watches_known(&probe->watches, index);
+    struct probe *probe = calloc(1, sizeof(*probe));
+    int result;
 
-    return watch != NULL && watch->doubted;
+    if (probe == NULL)
+        return -ENOMEM;
+    probe->budget_ns = options->budget_ns;
+    probe->remote = options->remote;
+    probe->anyones = options->anyones;
+    probe->diag = options->diag;
+    probe->hash_key = options->hash_key;
+    probe->tick_ns = SECOND_NS / clock_ticks_per_second();
+    probe->cgroup_path = strdup(options->cgroup_path);
+    probe->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    result = probe->proc < 0 ? -errno : 0;
+    probe->sockets = sockets_new();
+    probe->stopped_facts = kernel_facts_new("");
+    if (probe->cgroup_path == NULL || probe->sockets == NULL || probe->stopped_facts == NULL)
+        result = -ENOMEM;
+    else
+        probe->stopped_facts->state = 'T';
+    if (result != 0) {
+        probe_free(probe);
+        return result;
+    }
+    *ret_probe = probe;
+    return 0;
+}
+
+void probe_set_budget(struct probe *probe, uint64_t budget_ns)
+{
+    probe->budget_ns = budget_ns;
+}
+
+void probe_free(struct probe *probe)
+{
+    if (probe == NULL)
+        return;
+    probe_end(probe);
+    sockets_free(probe->sockets);
+    kernel_facts_unref(probe->stopped_facts);
+    if (probe->proc >= 0)
+        close(probe->proc);
+    free(probe->cgroup_path);
+    free(probe->processes);
+    free(probe);
+}
+
+void probe_end(struct probe *probe)
+{
+    for (size_t i = 0; i < probe->process_count; i++)
+        if (probe->processes[i].hold >= 0)
+            close(probe->processes[i].hold);
+    probe->hold_count = 0;
+    probe->process_count = 0;
+    probe->searched_ns = 0;
+    if (probe->sockets != NULL)
+        sockets_end_pass(probe->sockets);
+    free(probe->places);
+    probe->places = NULL;
+    probe->place_capacity = 0;
+    probe->processes = array_trim(probe->processes, &probe->process_capacity, 0, sizeof(*probe->processes));
+}
+
+struct kernel_facts *probe_stopped_facts(const struct probe *probe)
+{
+    return probe->stopped_facts;
+}
+
+void probe_count(const struct probe *probe, struct probe_counters *ret_counters)
+{
+    *ret_counters = (struct probe_counters){sockets_cut_count(probe->sockets), probe->ends_cut_count};
 }
 
 /* Processes -------------------------------------------------------------------------------------------------------- */
 
-/* Finds the process of each suspect, or of those alone that are doubted; they come in order of ring. */
-static int attach_suspects(struct probe *probe, struct registry *registry, const struct detector_suspect *suspects,
-                           size_t count, bool doubted)
+static uint32_t *find_place(const struct probe *probe, uint64_t key)
 {
-    uint32_t *owners = array_reserve(probe->owners, &probe->owner_capacity, count, sizeof(*owners));
-    struct ring *ring = NULL;
+    size_t place = (size_t)hash_bytes(&probe->hash_key, &key, sizeof(key)) & (probe->place_capacity - 1);
 
-    if (owners == NULL)
+    while (probe->places[place] != 0 && probe->processes[probe->places[place] - 1].key != key)
+        place = (place + 1) & (probe->place_capacity - 1);
+    return &probe->places[place];
+}
+
+static int grow_places(struct probe *probe)
+{
+    size_t capacity = probe->place_capacity != 0 ? 2 * probe->place_capacity : PLACES_MIN;
+    uint32_t *places = calloc(capacity, sizeof(*places));
+
+    if (places == NULL)
         return -ENOMEM;
-    probe->owners = owners;
-    for (size_t i = 0; i < count; i++) {
-        owners[i] = NO_SUBJECT;
-        if (doubted && !is_doubted(probe, i))
-            continue;
-        if (ring == NULL || ring->serial != suspects[i].ring)
-            ring = registry_find(registry, suspects[i].ring);
-        owners[i] = ring != NULL ? probe_subject(probe, ring, suspects[i].process) : NO_SUBJECT;
-    }
+    free(probe->places);
+    probe->places = places;
+    probe->place_capacity = capacity;
+    for (size_t i = 0; i < probe->process_count; i++)
+        *find_place(probe, probe->processes[i].key) = (uint32_t)i + 1;
     return 0;
 }
 
-/* Fills what is known without the thread. True if nothing more is needed, or can be had. */
-static bool settle_suspect(const struct subject *subject, struct detector_suspect *suspect)
+static enum process_kind kind_of(const struct ring *ring, uint32_t record)
 {
-    struct evidence *evidence = &suspect->evidence;
+    static const enum process_kind kinds[] = {
+        [PROCESS_UNKNOWN] = KIND_UNKNOWN, [PROCESS_ATTESTED] = KIND_ALIVE, [PROCESS_ALIVE] = KIND_ALIVE,
+        [PROCESS_MISSING] = KIND_GONE,    [PROCESS_DEAD] = KIND_GONE,
+    };
 
-    if (subject->kind == SUBJECT_ALIVE && !subject->asked)
+    return record < ring->process_count ? kinds[ring->processes[record].verdict] : KIND_UNKNOWN;
+}
+
+/* Index of the process of a case, NO_INDEX: no memory. */
+static uint32_t find_process(struct probe *probe, struct ring *ring, const struct stall_case *stall)
+{
+    const uint64_t key = (uint64_t)ring->serial << 32 | stall->suspect.process;
+    struct process *processes;
+    uint32_t *place;
+
+    if (2 * (probe->process_count + 1) > probe->place_capacity && grow_places(probe) != 0)
+        return NO_INDEX;
+    place = find_place(probe, key);
+    if (*place != 0)
+        return *place - 1;
+    processes = array_reserve(probe->processes, &probe->process_capacity, probe->process_count + 1, sizeof(*processes));
+    if (processes == NULL)
+        return NO_INDEX;
+    probe->processes = processes;
+    processes[probe->process_count] = (struct process){.key = key,
+                                                       .ring = ring,
+                                                       .record = stall->suspect.process,
+                                                       .user = stall->user,
+                                                       .first_index = NO_INDEX,
+                                                       .kind = kind_of(ring, stall->suspect.process),
+                                                       .hold = -1};
+    *place = (uint32_t)++probe->process_count;
+    return *place - 1;
+}
+
+static struct ring_process *record_of(const struct process *process)
+{
+    return &process->ring->processes[process->record];
+}
+
+/* Whether something stops the process as a whole: its suspects need no look for their verdict. */
+static bool is_stopped(const struct process *process)
+{
+    return process->core_dumping || process->frozen || process->leader_state == 'T';
+}
+
+static void ask_process(struct probe *probe, struct process *process)
+{
+    struct ring_process *record = record_of(process);
+    struct proc_status status;
+    struct proc_stat stat;
+
+    record->examined_mono_ns = clock_mono_ns();
+    if (probe->hold_count < HOLDS_MAX && (process->hold = pidfd_of(record->pid)) >= 0)
+        probe->hold_count++;
+    if (proc_stat(probe->proc, record->pid, &stat) != 0 || proc_status(probe->proc, record->pid, &status) != 0 ||
+        stat.start_time_ticks != record->pid_start_time_ticks) {
+        process->lost = true; /* it is on its way out: the next scan will tell */
+        return;
+    }
+    process->attested = record->verdict == PROCESS_ATTESTED && !probe->anyones;
+    process->leader_state = stat.state;
+    process->core_dumping = status.core_dumping;
+    if (proc_cgroup_frozen(probe->proc, probe->cgroup_path, record->pid, &process->frozen) != 0)
+        process->frozen = false;
+    process->asked = true;
+}
+
+static bool process_holds(const struct probe *probe, const struct process *process)
+{
+    if (process->hold >= 0 && pidfd_ended(process->hold))
+        return false;
+    return registry_process_holds(probe->registry, process->ring, process->record);
+}
+
+/* The process of a case on this scan; NULL: it has none. */
+static struct process *process_of(struct probe *probe, const struct stall_case *stall)
+{
+    return stall->process_index != NO_INDEX ? &probe->processes[stall->process_index] : NULL;
+}
+
+/* Queue ------------------------------------------------------------------------------------------------------------ */
+
+/* What is known of a thread in a stopped process is nothing, or old. */
+static bool is_due(const struct stall_case *stall)
+{
+    return clock_mono_ns() - stall->decoded_mono_ns >= REFRESH_NS;
+}
+
+static void queue_thread(struct probe *probe, const struct stall_case *stall, uint32_t index, bool stopped)
+{
+    const struct detector_suspect *suspect = &stall->suspect;
+    const bool is_new = suspect->state == ID_RUNNING || (suspect->state == ID_STALLED && suspect->cause == CAUSE_NONE);
+    struct work_job job = {.kind = JOB_THREAD, .subject = index, .order = stall->examined_mono_ns};
+
+    if (stopped) {
+        job.class = CLASS_STOPPED;
+    } else if (is_new) {
+        job.class = CLASS_NEW;
+        job.order = suspect->frozen_since_ns;
+    } else {
+        job.class = stall->doubted ? CLASS_DOUBTED : CLASS_KNOWN;
+    }
+    (void)work_push(probe->work, stall->user, job); /* without memory it is not examined on this scan */
+}
+
+/* Fills in what is known without the thread. True if nothing more is needed, or can be had. */
+static bool settle(const struct process *process, struct stall_case *stall)
+{
+    struct evidence *evidence = &stall->evidence;
+    const bool on_no_thread = stall->suspect.tid == 0;
+
+    if (process->kind == KIND_ALIVE && !process->asked)
         return true;
-    evidence->examined = true;
-    evidence->on_no_thread = suspect->tid == 0;
-    if (subject->kind != SUBJECT_ALIVE) {
-        evidence->thread_gone = subject->kind == SUBJECT_GONE;
+    *evidence = (struct evidence){.examined = true, .on_no_thread = on_no_thread};
+    if (process->kind != KIND_ALIVE) {
+        evidence->thread_gone = process->kind == KIND_GONE;
         return true;
     }
-    evidence->core_dumping = subject->core_dumping;
-    evidence->frozen = subject->frozen;
-    evidence->process_state = subject->leader_state;
-    if (suspect->tid != 0 && subject->leader_state == 'T')
+    evidence->core_dumping = process->core_dumping;
+    evidence->frozen = process->frozen;
+    evidence->process_state = process->leader_state;
+    if (!on_no_thread && process->leader_state == 'T')
         evidence->thread_state = 'T'; /* a stop is the whole process's */
-    if (suspect->tid == 0 || probe_is_stopped(subject))
+    if (on_no_thread || is_stopped(process))
         return true;
     *evidence = (struct evidence){0}; /* until its thread has been looked at */
     return false;
 }
 
-/* Threads to look at ----------------------------------------------------------------------------------------------- */
-
-/* Those behind the last one come first, then the others. */
-static struct pending pending_doubted(const struct probe *probe, const struct detector_suspect *suspect, size_t index)
-{
-    return (struct pending){
-        .class = PENDING_DOUBTED,
-        .suspect = (uint32_t)index,
-        .order = probe_key(suspect->ring, suspect->slot) - probe->last_doubted[pending_owner(probe, index)] - 1,
-    };
-}
-
-static struct pending pending_of(const struct probe *probe, const struct detector_suspect *suspect, size_t index)
-{
-    uint64_t key = probe_key(suspect->ring, suspect->slot);
-    bool is_new = suspect->state == ID_RUNNING || (suspect->state == ID_STALLED && suspect->cause == CAUSE_NONE);
-
-    if (!is_new && is_doubted(probe, index))
-        return pending_doubted(probe, suspect, index);
-    return (struct pending){
-        .class = is_new                                                    ? PENDING_NEW
-                 : key > probe->last_suspects[pending_owner(probe, index)] ? PENDING_NEXT
-                                                                           : PENDING_LATER,
-        .suspect = (uint32_t)index,
-        .order = is_new ? suspect->frozen_since_ns : key,
-    };
-}
-
-static struct pending pending_stopped(const struct probe *probe, const struct detector_suspect *suspect, size_t index)
-{
-    uint64_t key = probe_key(suspect->ring, suspect->slot);
-
-    return (struct pending){
-        .class = key > probe->last_stopped[pending_owner(probe, index)] ? PENDING_STOPPED_NEXT : PENDING_STOPPED_LATER,
-        .suspect = (uint32_t)index,
-        .order = key,
-    };
-}
-
-/* What was seen of a thread before it was stopped is not how it is now, nor what was seen while it was. */
-static void forget_other_times(struct probe *probe, const struct subject *subject,
-                               const struct detector_suspect *suspect, size_t index)
-{
-    bool was_stopped = suspect->state == ID_STOPPED && suspect->cause != CAUSE_TRACER;
-
-    if (subject->asked && was_stopped != probe_is_stopped(subject))
-        watches_drop(&probe->watches, index);
-}
-
-/* A thread that was looked at in this scan, in a process that has not stopped since. */
-static bool can_be_confirmed(const struct subject *subject, const struct detector_suspect *suspect)
-{
-    return subject->kind == SUBJECT_ALIVE && subject->asked && suspect->tid != 0 && !probe_is_stopped(subject);
-}
-
-static int gather_doubted(struct probe *probe, const struct detector_suspect *suspects, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct pending *pending;
-
-        if (probe->owners[i] == NO_SUBJECT || !can_be_confirmed(&probe->subjects[probe->owners[i]], &suspects[i]))
-            continue;
-        pending = array_reserve(probe->pending, &probe->pending_capacity, probe->pending_count + 1, sizeof(*pending));
-        if (pending == NULL)
-            return -ENOMEM;
-        probe->pending = pending;
-        pending[probe->pending_count++] = pending_doubted(probe, &suspects[i], i);
-    }
-    pending_sort(probe);
-    return 0;
-}
-
-/* Settles those who need no look at a thread for their verdict, and makes lanes of all that are to be looked at. */
-static int gather_pending(struct probe *probe, struct detector_suspect *suspects, size_t count)
-{
-    struct pending *pending = array_reserve(probe->pending, &probe->pending_capacity, count, sizeof(*pending));
-
-    for (size_t i = 0; i < count; i++) {
-        const struct subject *subject = probe->owners[i] != NO_SUBJECT ? &probe->subjects[probe->owners[i]] : NULL;
-        bool settled;
-
-        if (subject == NULL)
-            continue;
-        forget_other_times(probe, subject, &suspects[i], i);
-        settled = settle_suspect(subject, &suspects[i]);
-        if (pending == NULL || (settled && (!subject->asked || suspects[i].tid == 0 || !examine_is_due(probe, i))))
-            continue;
-        pending[probe->pending_count++] =
-            settled ? pending_stopped(probe, &suspects[i], i) : pending_of(probe, &suspects[i], i);
-    }
-    if (pending == NULL)
-        return -ENOMEM;
-    probe->pending = pending;
-    pending_sort(probe);
-    return 0;
-}
-
-/* Threads ---------------------------------------------------------------------------------------------------------- */
-
-/* Where the owner's turns go on the next time. */
-static void remember_turn(struct probe *probe, const struct pending *pending, const struct detector_suspect *suspect)
-{
-    const uint32_t owner = pending_owner(probe, pending->suspect);
-    const uint64_t key = probe_key(suspect->ring, suspect->slot);
-
-    if (pending->class >= PENDING_STOPPED_NEXT)
-        probe->last_stopped[owner] = key;
-    else if (pending->class >= PENDING_NEXT)
-        probe->last_suspects[owner] = key;
-    else if (pending->class == PENDING_DOUBTED)
-        probe->last_doubted[owner] = key;
-}
-
-static void examine_pending(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
-                            size_t count, uint64_t deadline_mono_ns)
-{
-    uint64_t known_mono_ns, now_mono_ns;
-    struct lane *lane;
-
-    examine_told(probe, registry, suspects, count, 0, true); /* what was asked on the last call */
-    now_mono_ns = clock_mono_ns();
-    known_mono_ns = now_mono_ns + probe->budget_ns / KNOWN_BUDGET_PART;
-
-    while (now_mono_ns + examine_again_ns(probe) < deadline_mono_ns &&
-           (lane = pending_turn(probe, now_mono_ns < known_mono_ns)) != NULL) {
-        const uint64_t began_mono_ns = now_mono_ns;
-
-        examine_again_if_due(probe, registry, suspects, deadline_mono_ns);
-        if (!examine_has_room(probe, &suspects[probe->pending[lane->first].suspect])) {
-            examine_told(probe, registry, suspects, count, deadline_mono_ns - examine_again_ns(probe), false);
-        } else {
-            struct pending next = pending_pop(probe, lane);
-
-            examine_suspect(probe, registry, suspects, next.suspect, deadline_mono_ns);
-            remember_turn(probe, &next, &suspects[next.suspect]);
-        }
-        now_mono_ns = clock_mono_ns();
-        lane->spent_ns += now_mono_ns - began_mono_ns;
-    }
-    examine_told(probe, registry, suspects, count, 0, true);
-    examine_again(probe, registry, suspects, deadline_mono_ns);
-    examine_told(probe, registry, suspects, count, deadline_mono_ns, true);
-}
-
-/* The whole -------------------------------------------------------------------------------------------------------- */
-
-/*
- * Takes back what was read of processes that are not the same any more. Of one for which there was no time nothing was
- * read now: what was found before stands.
+/* All cases of a process, once what can be said of it is known: they have their verdict, or their threads are queued.
  */
-static void confirm_subjects(struct probe *probe, const struct registry *registry, struct detector_suspect *suspects,
-                             size_t count)
+static void settle_process(struct probe *probe, const struct process *process)
 {
-    for (size_t i = 0; i < probe->subject_count; i++) {
-        struct subject *subject = &probe->subjects[i];
+    for (uint32_t i = process->first_index; i != NO_INDEX; i = probe->stalls[i]->next_index) {
+        struct stall_case *stall = probe->stalls[i];
+        const bool was_stopped = stall->suspect.state == ID_STOPPED && stall->suspect.cause != CAUSE_TRACER;
 
-        subject->lost |= subject->asked && !probe_subject_holds(registry, subject);
+        if (process->asked && was_stopped != is_stopped(process))
+            case_forget_evidence(stall); /* it is of another time */
+        if (!settle(process, stall))
+            queue_thread(probe, stall, i, false);
+        else if (process->asked && stall->suspect.tid != 0 && is_due(stall))
+            queue_thread(probe, stall, i, true);
     }
-    for (size_t i = 0; i < count; i++) {
-        const struct subject *subject = probe->owners[i] != NO_SUBJECT ? &probe->subjects[probe->owners[i]] : NULL;
+}
 
-        if (subject == NULL || !subject->lost)
+/* The processes of the suspects, queued; the longest unasked comes first. */
+static void queue_processes(struct probe *probe)
+{
+    struct ring *ring = NULL;
+
+    for (uint32_t i = 0; i < probe->stall_count; i++) {
+        struct stall_case *stall = probe->stalls[i];
+        struct process *process;
+
+        stall->process_index = NO_INDEX;
+        if (!stall->is_suspect)
             continue;
-        suspects[i].evidence = (struct evidence){0};
-        watches_drop(&probe->watches, i);
+        if (ring == NULL || ring->serial != stall->ring)
+            ring = registry_find(probe->registry, stall->ring);
+        if (ring == NULL || (stall->process_index = find_process(probe, ring, stall)) == NO_INDEX)
+            continue;
+        process = &probe->processes[stall->process_index];
+        stall->next_index = process->first_index;
+        process->first_index = i;
+    }
+    for (uint32_t i = 0; i < probe->process_count; i++) {
+        const struct process *process = &probe->processes[i];
+
+        if (process->kind == KIND_ALIVE)
+            (void)work_push(probe->work, process->user,
+                            (struct work_job){.kind = JOB_PROCESS,
+                                              .class = CLASS_NEW,
+                                              .subject = i,
+                                              .order = PROCESS_ORDER + record_of(process)->examined_mono_ns});
+        else
+            settle_process(probe, process);
     }
 }
 
-static size_t count_unexamined(const struct detector_suspect *suspects, size_t count)
-{
-    size_t unexamined = 0;
+/* Readings --------------------------------------------------------------------------------------------------------- */
 
-    for (size_t i = 0; i < count; i++)
-        unexamined += !suspects[i].evidence.examined;
-    return unexamined;
+/* Whether the thread was started after the id had been registered: then it is not the one that the id was put on. */
+static bool is_replaced(const struct probe *probe, const struct process *process, const struct stall_case *stall,
+                        const struct kernel_times *times)
+{
+    struct rip_id_info info;
+    int result = mapping_id(&process->ring->mapping, stall->slot, &info);
+
+    if (result < 0)
+        registry_damage(probe->registry, process->ring);
+    if (result != 0 || info.generation != stall->generation || info.kind != RIP_KIND_THREAD)
+        return false; /* a coroutine may be on a younger thread */
+    return info.registered_boot_ns != 0 && times->start_time_ticks > info.registered_boot_ns / probe->tick_ns + 1;
 }
 
-size_t evidence_collect(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count)
+/* What a look has read. */
+enum depth {
+    DEPTH_TIMES,  /* all that is new */
+    DEPTH_WHOLE,  /* and what it waits for */
+    DEPTH_ASKING, /* what it waits for has to be asked for */
+};
+
+/* Reads as much as is new. 0; -ESRCH: the thread is gone; another -errno: not now. */
+static int read_new(const struct probe *probe, const struct process *process, uint32_t tid,
+                    const struct stall_case *stall, struct kernel_reading *ret_reading, enum depth *ret_depth)
 {
-    uint64_t started_mono_ns, asked_ns;
+    const uint32_t pid = record_of(process)->pid;
+    int result = -EAGAIN;
+
+    *ret_depth = DEPTH_TIMES;
+    if (!process->attested)
+        return kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
+    if (stall->kernel != NULL && !stall->doubted && !is_due(stall)) {
+        result = kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
+        if (result != 0 || kernel_has_not_run(&stall->last, &ret_reading->times))
+            return result;
+    }
+    if (probe->remote == NULL) {
+        *ret_depth = DEPTH_WHOLE;
+        return kernel_read(probe->proc, pid, tid, KERNEL_WHOLE, ret_reading);
+    }
+    if (result == -EAGAIN)
+        result = kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
+    if (result == 0 && ret_reading->times.state != 'R') /* which waits for nothing */
+        *ret_depth = DEPTH_ASKING;
+    return result;
+}
+
+static int read_thread(const struct probe *probe, const struct process *process, const struct stall_case *stall,
+                       struct kernel_reading *ret_reading, enum depth *ret_depth)
+{
+    uint32_t tid;
+    int result = -ESRCH;
+
+    for (int attempt = 0; attempt < 2 && result == -ESRCH; attempt++) {
+        result = registry_find_thread(probe->registry, process->ring, process->record, stall->suspect.tid,
+                                      probe->deadline_mono_ns, &tid);
+        if (result != 0)
+            return result;
+        result = read_new(probe, process, tid, stall, ret_reading, ret_depth);
+        if (record_of(process)->own_pid_namespace)
+            break;
+        if (result == -ESRCH)
+            registry_forget_thread(process->ring, process->record, tid);
+    }
+    return result;
+}
+
+/* Who is at the other end of what it waits for. Where there is a worker, it has found out. */
+static void read_other_end(struct probe *probe, const struct process *process, struct kernel_reading *reading)
+{
+    uint64_t began_mono_ns = clock_mono_ns(), left_ns = probe->budget_ns / SEARCH_BUDGET_PART;
 
     if (probe->remote != NULL)
-        remote_look(probe->remote);
-    if (watches_begin(&probe->watches, suspects, count) != 0)
-        return count;
-    if (count != 0 && attach_suspects(probe, registry, suspects, count, false) == 0) {
-        started_mono_ns = clock_mono_ns();
-        probe_ask_subjects(probe, started_mono_ns + probe->budget_ns / 2);
-        asked_ns = clock_mono_ns() - started_mono_ns;
-        if (gather_pending(probe, suspects, count) == 0 && asked_ns < probe->budget_ns)
-            examine_pending(probe, registry, suspects, count, clock_mono_ns() + probe->budget_ns - asked_ns);
-        confirm_subjects(probe, registry, suspects, count);
-    }
-    watches_end(&probe->watches, suspects, count);
-    probe_forget(probe);
-    return count_unexamined(suspects, count);
-}
-
-struct kernel_facts *evidence_kernel(const struct probe *probe, uint32_t ring, uint32_t slot, uint32_t generation)
-{
-    return watches_find(&probe->watches, ring, slot, generation);
-}
-
-struct kernel_facts *evidence_kernel_stopped(const struct probe *probe)
-{
-    return probe->stopped_facts;
-}
-
-static size_t doubt_sweep(struct probe *probe, struct turns *turns, const struct waits *waits, unsigned sweep)
-{
-    const struct ring *ring = NULL;
-    size_t count = 0;
-
-    for (size_t i = 0; i < waits->waiting_count; i++) {
-        const struct waits_node *node = &waits->nodes[i];
-        const uint64_t key = turns_key(node->ring, node->slot);
-
-        if (!node->doubted)
-            continue;
-        if (ring == NULL || ring->serial != node->ring)
-            ring = registry_find(turns->registry, node->ring);
-        if (ring == NULL || !turns_due(turns, ring, key, sweep) || turns_left(turns, ring, key) == 0 ||
-            !watches_doubt(&probe->watches, node->ring, node->slot, node->generation))
-            continue;
-        turns_spend(turns, ring, 1);
-        count++;
-    }
-    return count;
-}
-
-size_t evidence_doubt(struct probe *probe, struct registry *registry, const struct waits *waits)
-{
-    struct turns turns;
-    size_t count = 0;
-
-    turns_begin(&turns, registry, TURNS_DOUBTS);
-    for (size_t i = 0; waits != NULL && i < waits->waiting_count; i++) {
-        const struct waits_node *node = &waits->nodes[i];
-        const struct ring *ring = node->doubted ? registry_find(registry, node->ring) : NULL;
-
-        if (ring != NULL)
-            turns_wish(&turns, ring);
-    }
-    turns_share(&turns, EVIDENCE_DOUBTS_MAX);
-    for (unsigned sweep = 0; waits != NULL && sweep < TURNS_SWEEPS; sweep++)
-        count += doubt_sweep(probe, &turns, waits, sweep);
-    turns_end(&turns);
-    return count;
-}
-
-/* Of a process for which there was no time nothing was read now: what was found before stands. */
-static void leave_unasked(struct probe *probe, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (probe->owners[i] != NO_SUBJECT && !probe->subjects[probe->owners[i]].asked)
-            probe->owners[i] = NO_SUBJECT;
-}
-
-/* After every owner has been read: all were in their waits when each was, in whatever order that happened. */
-static void examine_all_stand(struct probe *probe, struct registry *registry, struct detector_suspect *suspects,
-                              size_t count)
-{
-    const uint64_t deadline_mono_ns = clock_mono_ns() + probe->budget_ns / KNOWN_BUDGET_PART;
-
-    for (size_t i = 0; i < count; i++) {
-        if (probe->owners[i] == NO_SUBJECT)
-            continue;
-        if (clock_mono_ns() >= deadline_mono_ns)
-            return;
-        examine_stands(probe, registry, suspects, i, deadline_mono_ns);
-    }
-}
-
-void evidence_confirm(struct probe *probe, struct registry *registry, struct detector_suspect *suspects, size_t count)
-{
-    const uint64_t budget_ns = probe->budget_ns / KNOWN_BUDGET_PART;
-    uint64_t last_subjects[REGISTRY_OWNERS_MAX], deadline_mono_ns;
-
-    if (watches_begin(&probe->watches, suspects, count) != 0)
         return;
-    memcpy(last_subjects, probe->last_subjects, sizeof(last_subjects));
-    deadline_mono_ns = clock_mono_ns() + budget_ns;
-    if (attach_suspects(probe, registry, suspects, count, true) == 0) {
-        probe_ask_subjects(probe, deadline_mono_ns - budget_ns / 2);
-        leave_unasked(probe, count);
-        if (gather_doubted(probe, suspects, count) == 0)
-            examine_pending(probe, registry, suspects, count, deadline_mono_ns);
-        examine_all_stand(probe, registry, suspects, count);
-        confirm_subjects(probe, registry, suspects, count);
+    left_ns = left_ns > probe->searched_ns ? left_ns - probe->searched_ns : 0;
+    kernel_read_unix(probe->diag, began_mono_ns + left_ns, reading);
+    kernel_read_holders(probe->proc, mapping_owner(&process->ring->mapping), began_mono_ns + left_ns, &reading, 1);
+    probe->searched_ns += clock_mono_ns() - began_mono_ns;
+}
+
+/* What the thread waits for could not be read, for want of rights. */
+static void deny(struct kernel_reading *reading)
+{
+    reading->denied = KERNEL_DENIED(SYSCALL) | KERNEL_DENIED(WCHAN) | KERNEL_DENIED(DESCRIPTORS);
+}
+
+/* *ret_whole: false if there was no time for some of it, which the next scan may have. */
+static struct kernel_facts *decode(struct probe *probe, const struct process *process, struct kernel_reading *reading,
+                                   bool *ret_whole)
+{
+    const struct proc_socket *socket = NULL;
+    uint64_t socket_inode;
+
+    if (!process->attested)
+        deny(reading);
+    read_other_end(probe, process, reading);
+    probe->ends_cut_count += (reading->has & KERNEL_HAS_NO_TIME) != 0;
+    socket_inode = kernel_decode_socket(reading);
+    *ret_whole =
+        socket_inode == 0 || sockets_find(probe->sockets, probe->proc, reading->pid, socket_inode,
+                                          clock_mono_ns() + probe->budget_ns / SOCKETS_BUDGET_PART, &socket) != -EAGAIN;
+    return kernel_decode(reading, socket);
+}
+
+/*
+ * A search that ran out of time found nobody. Who was found before, while the thread has not run since, still has the
+ * other end as far as anybody knows.
+ */
+static void keep_holder(const struct stall_case *stall, const struct kernel_reading *reading,
+                        struct kernel_facts *facts)
+{
+    if (facts->holder_pid != 0 || (reading->has & KERNEL_HAS_NO_TIME) == 0 || stall->kernel->holder_pid == 0 ||
+        !kernel_has_not_run(&stall->last, &reading->times) || strcmp(facts->target, stall->kernel->target) != 0)
+        return;
+    facts->holder_pid = stall->kernel->holder_pid;
+    memcpy(facts->holder_comm, stall->kernel->holder_comm, sizeof(facts->holder_comm));
+}
+
+/* Takes a reading into the case as facts. */
+static void take_facts(struct probe *probe, const struct process *process, struct stall_case *stall,
+                       struct kernel_reading *reading, bool whole)
+{
+    struct kernel_facts *facts;
+    bool is_whole;
+
+    if (whole || stall->kernel == NULL || !process->attested) {
+        facts = decode(probe, process, reading, &is_whole);
+        stall->wait = kernel_decode_wait(reading);
+        stall->decoded_mono_ns = is_whole ? reading->times.read_mono_ns : 0;
+        if (facts != NULL && stall->kernel != NULL)
+            keep_holder(stall, reading, facts);
+    } else {
+        facts = kernel_facts_copy(stall->kernel);
+        if (facts != NULL)
+            facts->state = reading->times.state;
     }
-    watches_end(&probe->watches, suspects, count);
-    probe_forget(probe);
-    memcpy(probe->last_subjects, last_subjects, sizeof(last_subjects)); /* the turns of all go on as before */
+    if (facts == NULL)
+        return;
+    kernel_decode_window(facts, &stall->first, &reading->times, probe->tick_ns);
+    kernel_facts_unref(stall->kernel);
+    stall->kernel = facts;
 }
 
-uint64_t evidence_sockets_cut_count(const struct probe *probe)
+/*
+ * Who owns the lock that it waits for, by a reading; before stall->last becomes that of the reading, which may be the
+ * older one: answers come late. whole: it was asked what it waits for.
+ */
+static void take_lock(struct stall_case *stall, const struct kernel_reading *reading, bool whole)
 {
-    return sockets_cut_count(probe->sockets);
+    const bool same = kernel_has_not_run(&stall->last, &reading->times);
+    const bool outdated = !same && reading->times.read_mono_ns < stall->last.read_mono_ns;
+
+    if (whole && (reading->has & KERNEL_HAS_LOCK) != 0 && !outdated)
+        lock_wait_seen(&stall->lock, &reading->lock_owner, &reading->lock_look, same);
+    else if (whole || !same)
+        stall->lock = (struct lock_wait){.until_mono_ns = 0};
+    else
+        stall->lock.until_mono_ns = reading->times.read_mono_ns;
+    stall->doubted &= !whole;
 }
 
-uint64_t evidence_ends_cut_count(const struct probe *probe)
+/* The evidence of a thread that is there. False: it takes another look. */
+static bool weigh(struct probe *probe, const struct process *process, struct stall_case *stall,
+                  struct kernel_reading *reading, bool whole, struct evidence *evidence)
 {
-    return probe->ends_cut_count;
+    const struct kernel_times *times = &reading->times;
+
+    evidence->thread_state = times->state;
+    if (stall->first.read_mono_ns == 0)
+        stall->first = stall->last = *times;
+    evidence->cpu = kernel_decode_cpu(&stall->last, times, probe->tick_ns);
+    take_facts(probe, process, stall, reading, whole);
+    if (!is_stopped(process)) /* a stopped one holds up others, but nobody it */
+        take_lock(stall, reading, whole);
+    evidence->wait = stall->wait;
+    if (times->state == 'R' && times->read_mono_ns < stall->last.read_mono_ns + KERNEL_LOOKS_NS)
+        return is_stopped(process);
+    if (times->read_mono_ns >= stall->last.read_mono_ns + KERNEL_LOOKS_NS)
+        stall->last = *times;
+    return true;
+}
+
+/* One thread ------------------------------------------------------------------------------------------------------- */
+
+/* Its process has just been stopped by a signal, and it will be: what it does now is no news of the stop. */
+static bool is_about_to_stop(const struct process *process, const struct kernel_times *times)
+{
+    return process->leader_state == 'T' && !process->frozen && !process->core_dumping && times->state != 'T' &&
+           times->state != 't';
+}
+
+/* What the times say of the thread itself. False: it cannot be weighed, for it is not the suspect's any more. */
+static bool is_there(const struct probe *probe, const struct process *process, const struct stall_case *stall,
+                     const struct kernel_times *times, struct evidence *evidence)
+{
+    evidence->thread_gone = (times->flags & PROC_FLAG_EXITING) != 0 || times->state == 'Z' || times->state == 'X';
+    evidence->thread_replaced = is_replaced(probe, process, stall, times);
+    return !evidence->thread_gone && !evidence->thread_replaced && !is_about_to_stop(process, times);
+}
+
+/* Asks the worker what it waits for, unless that is under way. */
+static enum remote_asked ask_worker(struct probe *probe, const struct process *process, const struct stall_case *stall,
+                                    uint32_t tid)
+{
+    const struct remote_query query = {
+        .ring = stall->ring,
+        .process = process->record,
+        .uid = process->ring->mapping.file.uid,
+        .slot = stall->slot,
+        .generation = stall->generation,
+        .ring_tid = stall->suspect.tid,
+        .tid = tid,
+        .progress = stall->suspect.progress,
+        .stopped = is_stopped(process),
+    };
+
+    if (remote_is_asked(probe->remote, query.ring, query.slot))
+        return REMOTE_ASKED;
+    return remote_ask(probe->remote, process->ring->mapping.descriptor, &query);
+}
+
+/* Asks for what the reading lacks. False: nothing is known so far, and the answer has to be waited for. */
+static bool can_go_on(struct probe *probe, const struct process *process, struct stall_case *stall,
+                      struct kernel_reading *reading)
+{
+    if (ask_worker(probe, process, stall, reading->tid) == REMOTE_REFUSED) {
+        deny(reading);
+        return true;
+    }
+    if (stall->first.read_mono_ns == 0)
+        stall->first = stall->last = reading->times;
+    return stall->kernel != NULL;
+}
+
+/* The verdict's part of a look: none, where the whole process is stopped. */
+static void conclude(const struct process *process, struct stall_case *stall, const struct evidence *evidence)
+{
+    if (!is_stopped(process))
+        stall->evidence = *evidence;
+}
+
+/* False: it was ready to run, and takes another look. */
+static bool look(struct probe *probe, struct stall_case *stall)
+{
+    const struct process *process = process_of(probe, stall);
+    struct evidence evidence = {.examined = true, .process_state = process->leader_state};
+    struct kernel_reading reading;
+    enum depth depth = DEPTH_TIMES;
+    int result = read_thread(probe, process, stall, &reading, &depth);
+
+    stall->examined_mono_ns = clock_mono_ns();
+    if (result == -EAGAIN || result == -EMFILE || result == -ENFILE || result == -ENOMEM)
+        return true;
+    evidence.thread_gone = result == -ESRCH;
+    if (result != 0 || !is_there(probe, process, stall, &reading.times, &evidence)) {
+        case_forget_evidence(stall);
+    } else {
+        if (depth == DEPTH_ASKING && !can_go_on(probe, process, stall, &reading))
+            return true;
+        if (!weigh(probe, process, stall, &reading, depth == DEPTH_WHOLE, &evidence))
+            return false;
+    }
+    conclude(process, stall, &evidence);
+    return true;
+}
+
+/* Answers of the worker -------------------------------------------------------------------------------------------- */
+
+/* The case that an answer is about, if it is still what was asked for. */
+static struct stall_case *case_of(const struct probe *probe, const struct remote_query *query)
+{
+    struct stall_case *stall = cases_find(probe->cases, query->ring, query->slot, query->generation);
+
+    if (stall == NULL || !stall->is_suspect || stall->process_index == NO_INDEX ||
+        stall->suspect.tid != query->ring_tid || stall->suspect.process != query->process ||
+        stall->suspect.progress != query->progress)
+        return NULL;
+    return stall;
+}
+
+/* What an answer without a reading leaves: what the kernel tells anyone. */
+static bool read_denied(const struct probe *probe, const struct process *process, const struct remote_answer *answer,
+                        struct kernel_reading *ret_reading)
+{
+    if (answer->attested ||
+        kernel_read(probe->proc, record_of(process)->pid, answer->query.tid, KERNEL_TIMES, ret_reading) != 0)
+        return false; /* it has just ended, or there was no time: the next look will tell */
+    deny(ret_reading);
+    return true;
+}
+
+static void take_answer(struct probe *probe, struct remote_answer *answer)
+{
+    struct stall_case *stall = case_of(probe, &answer->query);
+    struct evidence evidence = {.examined = true};
+    const struct process *process = stall != NULL ? process_of(probe, stall) : NULL;
+
+    if (process == NULL || !process->asked || !process->attested || answer->query.stopped != is_stopped(process) ||
+        (answer->attested && answer->pid != record_of(process)->pid) ||
+        (answer->status != 0 && !read_denied(probe, process, answer, &answer->reading)))
+        return;
+    evidence.process_state = process->leader_state;
+    if (!is_there(probe, process, stall, &answer->reading.times, &evidence))
+        case_forget_evidence(stall);
+    else if (!weigh(probe, process, stall, &answer->reading, true, &evidence))
+        return; /* it is ready to run by now: that takes looks at its times */
+    conclude(process, stall, &evidence);
+}
+
+/* Takes in answers until the deadline: all that were asked for, or as many as make room. */
+static void take_answers(struct probe *probe, uint64_t deadline_mono_ns, bool all)
+{
+    struct remote_answer answer;
+
+    if (probe->remote == NULL)
+        return;
+    remote_flush(probe->remote);
+    while ((all || remote_is_full(probe->remote)) && remote_next(probe->remote, deadline_mono_ns, &answer))
+        take_answer(probe, &answer);
+}
+
+/* The run ---------------------------------------------------------------------------------------------------------- */
+
+static void run_thread(struct probe *probe, const struct work_job *job)
+{
+    struct stall_case *stall = probe->stalls[job->subject];
+
+    while (probe->remote != NULL && !remote_has_room(probe->remote, stall->ring, stall->suspect.process)) {
+        take_answers(probe, probe->deadline_mono_ns, false);
+        if (clock_mono_ns() >= probe->deadline_mono_ns)
+            return;
+    }
+    if (!look(probe, stall)) {
+        struct work_job again = *job;
+
+        again.class = CLASS_NEW;
+        again.order = 0;
+        (void)work_push_at(probe->work, stall->user, again, clock_mono_ns() + LOOK_AGAIN_NS);
+    }
+}
+
+static void run_job(struct probe *probe, const struct work_job *job, uint32_t user)
+{
+    const uint64_t began_mono_ns = clock_mono_ns();
+
+    if (job->kind == JOB_PROCESS) {
+        struct process *process = &probe->processes[job->subject];
+
+        ask_process(probe, process);
+        settle_process(probe, process);
+    } else {
+        run_thread(probe, job);
+    }
+    work_spend(probe->work, user, clock_mono_ns() - began_mono_ns);
+}
+
+static void sleep_until(uint64_t mono_ns)
+{
+    struct timespec until = {.tv_sec = (time_t)(mono_ns / SECOND_NS), .tv_nsec = (long)(mono_ns % SECOND_NS)};
+
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+        ;
+}
+
+static void count_refused(void *context, uint32_t user, const struct work_job *job)
+{
+    struct probe *probe = context;
+
+    if (job->kind == JOB_PROCESS || job->class <= CLASS_DOUBTED)
+        work_refuse(probe->work, user, WORK_EVIDENCE_TIME, 1);
+}
+
+/* Runs jobs until none is left, or budget_ns is over. One job is run however late a busy machine let it begin. */
+static void run(struct probe *probe, uint64_t budget_ns)
+{
+    const uint64_t began_mono_ns = clock_mono_ns(), known_mono_ns = began_mono_ns + budget_ns / KNOWN_BUDGET_PART;
+    uint64_t now_mono_ns = began_mono_ns;
+    struct work_job job;
+    uint32_t user;
+
+    probe->deadline_mono_ns = began_mono_ns + budget_ns;
+    take_answers(probe, 0, true); /* what was asked for earlier */
+    do {
+        uint64_t until_mono_ns;
+
+        if (work_next(probe->work, now_mono_ns, now_mono_ns < known_mono_ns ? CLASS_STOPPED : CLASS_DOUBTED, &job,
+                      &user)) {
+            run_job(probe, &job, user);
+        } else {
+            until_mono_ns = work_delayed_until(probe->work);
+            if (until_mono_ns >= probe->deadline_mono_ns)
+                break;
+            take_answers(probe, until_mono_ns, true);
+            sleep_until(until_mono_ns);
+        }
+        now_mono_ns = clock_mono_ns();
+    } while (now_mono_ns < probe->deadline_mono_ns);
+    take_answers(probe, probe->deadline_mono_ns, true);
+    work_clear(probe->work, count_refused, probe);
+}
+
+/* Takes back what was read of processes that are not the same any more. */
+static void confirm_processes(struct probe *probe)
+{
+    for (size_t i = 0; i < probe->process_count; i++) {
+        struct process *process = &probe->processes[i];
+
+        process->lost |= process->asked && !process_holds(probe, process);
+        if (!process->lost)
+            continue;
+        for (uint32_t at = process->first_index; at != NO_INDEX; at = probe->stalls[at]->next_index) {
+            case_forget_evidence(probe->stalls[at]);
+            probe->stalls[at]->evidence = (struct evidence){0};
+        }
+    }
+}
+
+size_t probe_examine(struct probe *probe, struct registry *registry, struct cases *cases, struct work *work)
+{
+    size_t unexamined_count = 0;
+
+    probe->registry = registry;
+    probe->cases = cases;
+    probe->stalls = cases_all(cases, &probe->stall_count);
+    probe->work = work;
+    if (probe->remote != NULL)
+        remote_look(probe->remote);
+    queue_processes(probe);
+    if (probe->process_count != 0)
+        run(probe, probe->budget_ns);
+    confirm_processes(probe);
+    for (size_t i = 0; i < probe->stall_count; i++)
+        unexamined_count += probe->stalls[i]->is_suspect && !probe->stalls[i]->evidence.examined;
+    return unexamined_count;
+}
+
+/* Whether one that waits for a lock has not run since: nothing else of it is looked at. */
+static void look_whether_stands(const struct probe *probe, struct stall_case *stall, const struct process *process)
+{
+    struct kernel_reading reading;
+    uint32_t tid;
+
+    if (stall->lock.owner.address == 0 ||
+        registry_find_thread(probe->registry, process->ring, process->record, stall->suspect.tid,
+                             probe->deadline_mono_ns, &tid) != 0 ||
+        kernel_read(probe->proc, record_of(process)->pid, tid, KERNEL_TIMES, &reading) != 0)
+        return;
+    if (kernel_has_not_run(&stall->last, &reading.times))
+        stall->lock.until_mono_ns = reading.times.read_mono_ns;
+}
+
+bool probe_confirm(struct probe *probe)
+{
+    size_t count = 0;
+
+    for (uint32_t i = 0; i < probe->stall_count; i++) {
+        struct stall_case *stall = probe->stalls[i];
+        const struct process *process = stall->doubted && stall->is_suspect ? process_of(probe, stall) : NULL;
+
+        stall->is_confirming = process != NULL && process->kind == KIND_ALIVE && process->asked &&
+                               stall->suspect.tid != 0 && !is_stopped(process);
+        if (!stall->is_confirming)
+            continue;
+        count++;
+        (void)work_push(
+            probe->work, stall->user,
+            (struct work_job){
+                .kind = JOB_THREAD, .class = CLASS_DOUBTED, .subject = i, .order = stall->examined_mono_ns});
+    }
+    if (count == 0)
+        return false;
+    run(probe, probe->budget_ns / KNOWN_BUDGET_PART);
+    /* After every owner has been read: all were in their waits when each was, in whatever order that happened. */
+    probe->deadline_mono_ns = clock_mono_ns() + probe->budget_ns / KNOWN_BUDGET_PART;
+    for (uint32_t i = 0; i < probe->stall_count && clock_mono_ns() < probe->deadline_mono_ns; i++)
+        if (probe->stalls[i]->is_confirming)
+            look_whether_stands(probe, probe->stalls[i], process_of(probe, probe->stalls[i]));
+    confirm_processes(probe);
+    return true;
 }

@@ -24,9 +24,23 @@ static bool is_denied(int result)
 }
 
 /* What anyone is told. */
+static int read_schedstat(int proc, uint32_t pid, uint32_t tid, struct kernel_times *times)
+{
+    struct proc_schedstat schedstat;
+    int result = proc_thread_schedstat(proc, pid, tid, &schedstat);
+
+    if (result != 0)
+        return result;
+    times->schedstat.cpu_ns = schedstat.cpu_ns;
+    times->schedstat.wait_ns = schedstat.wait_ns;
+    times->schedstat.slice_count = schedstat.slice_count;
+    return 0;
+}
+
 static int read_times(int proc, uint32_t pid, uint32_t tid, struct kernel_times *ret_times)
 {
     struct kernel_times times = {.has = 0};
+    struct proc_switches switches;
     struct proc_stat stat;
     int result = proc_thread_stat(proc, pid, tid, &stat);
 
@@ -38,10 +52,13 @@ static int read_times(int proc, uint32_t pid, uint32_t tid, struct kernel_times 
     times.start_time_ticks = stat.start_time_ticks;
     times.user_ticks = stat.user_ticks;
     times.system_ticks = stat.system_ticks;
-    if (proc_thread_schedstat(proc, pid, tid, &times.schedstat) == 0 && times.schedstat.slice_count != 0)
+    if (read_schedstat(proc, pid, tid, &times) == 0 && times.schedstat.slice_count != 0)
         times.has |= KERNEL_HAS_SCHEDSTAT;
-    if (proc_thread_switches(proc, pid, tid, &times.switches) == 0)
+    if (proc_thread_switches(proc, pid, tid, &switches) == 0) {
         times.has |= KERNEL_HAS_SWITCHES;
+        times.switches.voluntary_count = switches.voluntary_count;
+        times.switches.involuntary_count = switches.involuntary_count;
+    }
     *ret_times = times;
     return 0;
 }
@@ -51,7 +68,7 @@ int kernel_read_again(int proc, const struct kernel_reading *reading, struct ker
     if ((reading->times.has & KERNEL_HAS_SCHEDSTAT) == 0)
         return read_times(proc, reading->pid, reading->tid, ret_times);
     *ret_times = (struct kernel_times){.has = KERNEL_HAS_SCHEDSTAT, .state = reading->times.state};
-    return proc_thread_schedstat(proc, reading->pid, reading->tid, &ret_times->schedstat);
+    return read_schedstat(proc, reading->pid, reading->tid, ret_times);
 }
 
 static void read_wchan(int proc, struct kernel_reading *reading)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cases/kernel.h"
 #include "cases/lock_wait.h"
 #include "cases/syscalls.h"
 #include "os/proc.h"
@@ -50,19 +51,6 @@ struct kernel_unix {
     bool listening;
     char name[UNIX_DIAG_NAME_BYTES];      /* its own; "" = none */
     char peer_name[UNIX_DIAG_NAME_BYTES]; /* "" = none, or not known */
-};
-
-/* What anyone is told. Numbers grow; those without their KERNEL_HAS_ bit are 0. */
-struct kernel_times {
-    uint64_t read_mono_ns;
-    uint32_t has; /* KERNEL_HAS_ */
-    uint32_t flags;
-    uint64_t start_time_ticks;
-    uint64_t user_ticks;
-    uint64_t system_ticks;
-    struct proc_schedstat schedstat;
-    struct proc_switches switches;
-    char state;
 };
 
 struct kernel_reading {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waits_collect.c - reads the marks of suspects twice, adds what their memory says, finds holders among the live ids of
- * their rings and the threads of their processes. Touches the mappings, the clock, and /proc through the registry. What
- * follows from it is decided in cases/waits.c.
+ * waits_collect.c - reads the marks of suspects twice, adds what their memory holds, finds holders among the live ids
+ * of their rings and the threads of their processes. Touches the mappings, the clock, and /proc through the registry.
+ * What follows from it is decided in cases/waits.c.
  */
 #include "ring/waits_collect.h"
 
@@ -11,12 +11,12 @@
 
 #include "os/clock.h"
 #include "ring/describe.h"
-#include "ring/turns.h"
-#include "work/share.h"
+#include "work/jobs.h"
 
 #define BATCH 128u
-#define TRANSLATE_NS UINT64_C(10000000) /* for the tids of all of them together, twice; the registry bounds it too */
-#define ROOTS_DESCRIBED_MAX 1024u       /* items made of those who hold others up, per scan */
+#define LOOKUPS_MAX 65536u              /* ids of one ring read in search of holders that are given as ids */
+#define SEARCH_NS UINT64_C(50000000)    /* for the searches of all rings together */
+#define TRANSLATE_NS UINT64_C(10000000) /* for the thread ids of all nodes together; the registry bounds it too */
 #define STALE_NS UINT64_C(1000000000)
 
 /* The ring of a node; last: that of another one, or NULL. NULL: it is gone. */
@@ -31,8 +31,8 @@ static struct ring *ring_of(struct registry *registry, struct ring *last, const 
  * A mark is told from older ones by 8 bits of the count. One that a thread left behind (a long jump out of the wait, a
  * wait that was never ended) and that fits by chance is older than the last scan that saw another count.
  */
-static bool is_of_this_stand(const struct rip_wait_info *wait, const struct detector_suspect *suspect,
-                             uint64_t now_mono_ns)
+static bool is_of_this_standstill(const struct rip_wait_info *wait, const struct detector_suspect *suspect,
+                                  uint64_t now_mono_ns)
 {
     uint64_t age_ns = now_mono_ns > wait->begun_mono_ns ? now_mono_ns - wait->begun_mono_ns : 0;
 
@@ -43,46 +43,46 @@ static bool read_mark(struct ring *ring, const struct detector_suspect *suspect,
                       struct rip_wait_info *ret_wait)
 {
     return mapping_wait(&ring->mapping, suspect->slot, ret_wait) == 0 && ret_wait->generation == suspect->generation &&
-           ret_wait->progress == suspect->progress && is_of_this_stand(ret_wait, suspect, now_mono_ns);
+           ret_wait->progress == suspect->progress && is_of_this_standstill(ret_wait, suspect, now_mono_ns);
 }
 
-/* Without memory to note it, it waits for nobody that we know. room: of its ring. */
-static void add_suspect(struct waits *waits, struct ring *ring, const struct detector_suspect *suspect,
-                        uint64_t now_mono_ns, size_t *room)
+/* Without memory to note it, it waits for nobody that is known. */
+static void add_case(struct waits *waits, struct work *work, struct ring *ring, const struct stall_case *stall,
+                     uint64_t now_mono_ns)
 {
+    const struct lock_wait *lock = stall->lock.owner.address != 0 ? &stall->lock : NULL;
     struct rip_wait_info wait;
     struct rip_id_info id;
-    const bool marked = read_mark(ring, suspect, now_mono_ns, &wait);
+    const bool marked = read_mark(ring, &stall->suspect, now_mono_ns, &wait);
 
-    if (!marked && (suspect->lock == NULL || mapping_id(&ring->mapping, suspect->slot, &id) != 0 ||
-                    id.generation != suspect->generation || id.progress != suspect->progress))
+    if (!marked && (lock == NULL || mapping_id(&ring->mapping, stall->slot, &id) != 0 ||
+                    id.generation != stall->generation || id.progress != stall->suspect.progress))
         return;
-    if (*room == 0) {
+    if (!work_take(work, stall->user, WORK_WAITS, 1)) {
         waits->left_out_count++;
         return;
     }
-    if (marked && waits_add(waits, ring->serial, &wait) == 0 && suspect->lock != NULL)
-        waits_add_lock(waits, suspect->lock);
+    if (marked && waits_add(waits, ring->serial, &wait) == 0 && lock != NULL)
+        waits_add_lock(waits, lock);
     else if (!marked)
-        waits_add_thread(waits, ring->serial, &id, suspect->lock);
-    (*room)--;
+        waits_add_thread(waits, ring->serial, &id, lock);
 }
 
-static void read_first(struct waits *waits, struct registry *registry, const struct detector_suspect *suspects,
-                       size_t count)
+static void read_first(struct waits *waits, const struct waits_source *source)
 {
-    const size_t share = share_of_ring(suspects, count, NULL, WAITS_NODES_MAX);
     uint64_t now_mono_ns = clock_mono_ns();
     struct ring *ring = NULL;
-    size_t room = share;
+    size_t count;
+    struct stall_case *const *stalls = cases_all(source->cases, &count);
 
+    work_reset(source->work, WORK_WAITS);
     for (size_t i = 0; i < count; i++) {
-        if (ring == NULL || ring->serial != suspects[i].ring) {
-            ring = registry_find(registry, suspects[i].ring);
-            room = share;
-        }
+        if (!stalls[i]->is_suspect)
+            continue;
+        if (ring == NULL || ring->serial != stalls[i]->ring)
+            ring = registry_find(source->registry, stalls[i]->ring);
         if (ring != NULL)
-            add_suspect(waits, ring, &suspects[i], now_mono_ns, &room);
+            add_case(waits, source->work, ring, stalls[i], now_mono_ns);
     }
 }
 
@@ -109,6 +109,56 @@ static void read_again(struct waits *waits, struct registry *registry)
         if (ring != NULL)
             read_node_again(node, ring);
     }
+}
+
+/* Turns ------------------------------------------------------------------------------------------------------------ */
+
+/* Something that is done for nodes while there is time for it. */
+struct service {
+    uint64_t budget_ns;
+    bool (*applies)(const struct waits *waits, size_t node);
+    void (*serve)(const struct waits_source *source, struct waits *waits, struct ring *ring, size_t node,
+                  uint64_t deadline_mono_ns);
+};
+
+static void count_refused(void *context, uint32_t user, const struct work_job *job)
+{
+    const struct waits_source *source = context;
+
+    (void)job;
+    work_refuse(source->work, user, WORK_PROCESS_TIME, 1);
+}
+
+/* Serves the nodes from first on, in turns of users. Where the queue begins differs from scan to scan. */
+static void serve_nodes(const struct waits_source *source, struct waits *waits, size_t first,
+                        const struct service *service)
+{
+    const uint64_t deadline_mono_ns = clock_mono_ns() + service->budget_ns;
+    struct waits_source refused = *source;
+    uint64_t now_mono_ns = 0;
+    struct ring *ring = NULL;
+    struct work_job job;
+    uint32_t user;
+
+    for (size_t i = first; i < waits->count; i++) {
+        const struct waits_node *node = &waits->nodes[i];
+        const uint64_t key = (uint64_t)node->ring << 32 | (uint32_t)(i - first);
+
+        if (!service->applies(waits, i) || (ring = ring_of(source->registry, ring, node)) == NULL)
+            continue;
+        job = (struct work_job){.subject = (uint32_t)i, .order = key + source->sequence * UINT64_C(0x9e3779b97f4a7c15)};
+        (void)work_push(source->work, work_user(source->work, mapping_owner(&ring->mapping)), job);
+    }
+    while (now_mono_ns < deadline_mono_ns && work_next(source->work, 0, UINT16_MAX, &job, &user)) {
+        const uint64_t began_mono_ns = clock_mono_ns();
+
+        ring = registry_find(source->registry, waits->nodes[job.subject].ring);
+        if (ring != NULL)
+            service->serve(source, waits, ring, job.subject, deadline_mono_ns);
+        now_mono_ns = clock_mono_ns();
+        work_spend(source->work, user, now_mono_ns - began_mono_ns);
+    }
+    work_clear(source->work, count_refused, &refused);
 }
 
 /* Holders ---------------------------------------------------------------------------------------------------------- */
@@ -156,120 +206,33 @@ static void take_sample(struct search *search, const struct rip_sample *sample)
     }
 }
 
-/* How many ids were read. */
-static uint64_t search_ring(struct search *search)
+/* Holders stand in order of ring: the first of each ring stands for all of them. */
+static bool is_first_of_ring(const struct waits *waits, size_t node)
 {
-    const uint64_t lookups = search->lookups;
+    return node == waits->waiting_count || waits->nodes[node - 1].ring != waits->nodes[node].ring;
+}
+
+static void search_ring(const struct waits_source *source, struct waits *waits, struct ring *ring, size_t node,
+                        uint64_t deadline_mono_ns)
+{
+    struct search search = {.waits = waits, .ring = ring, .lookups = LOOKUPS_MAX};
     struct rip_scan_position position = {0};
     struct rip_sample samples[BATCH];
-    size_t count;
+    size_t count = BATCH;
 
-    do {
+    (void)source;
+    (void)deadline_mono_ns;
+    for (; node < waits->count && waits->nodes[node].ring == ring->serial; node++) {
+        search.left += waits->nodes[node].kind == WAITS_THREAD;
+        search.by_id |= waits->nodes[node].kind == WAITS_THREAD && waits->nodes[node].owner_is_id;
+    }
+    while (count == BATCH && search.left != 0) {
         count = 0;
-        if (mapping_scan(&search->ring->mapping, &position, samples, BATCH, &count) != 0)
-            break;
-        for (size_t i = 0; i < count && search->left != 0; i++)
-            take_sample(search, &samples[i]);
-    } while (count == BATCH && search->left != 0);
-    return lookups - search->lookups;
-}
-
-/* The search for the holders of a ring, from the first of them on; *holder becomes the first one of another ring. */
-static struct search search_of(struct waits *waits, struct registry *registry, size_t *holder)
-{
-    const uint32_t serial = waits->nodes[*holder].ring;
-    struct search search = {.waits = waits, .ring = registry_find(registry, serial)};
-
-    for (; *holder < waits->count && waits->nodes[*holder].ring == serial; (*holder)++) {
-        search.left += waits->nodes[*holder].kind == WAITS_THREAD;
-        search.by_id |= waits->nodes[*holder].kind == WAITS_THREAD && waits->nodes[*holder].owner_is_id;
+        if (mapping_scan(&ring->mapping, &position, samples, BATCH, &count) != 0)
+            return;
+        for (size_t i = 0; i < count && search.left != 0; i++)
+            take_sample(&search, &samples[i]);
     }
-    return search;
-}
-
-/* Holders stand in order of ring. */
-static void find_holders(struct waits *waits, struct registry *registry)
-{
-    struct turns turns;
-
-    turns_begin(&turns, registry, TURNS_LOOKUPS);
-    for (size_t i = waits->waiting_count; i < waits->count;) {
-        const struct search search = search_of(waits, registry, &i);
-
-        if (search.ring != NULL && search.by_id)
-            turns_wish(&turns, search.ring);
-    }
-    turns_share(&turns, WAITS_LOOKUPS_MAX);
-    for (unsigned sweep = 0; sweep < TURNS_SWEEPS; sweep++) {
-        for (size_t i = waits->waiting_count; i < waits->count;) {
-            struct search search = search_of(waits, registry, &i);
-            const uint64_t key = search.ring != NULL ? turns_key(search.ring->serial, 0) : 0;
-
-            if (search.ring == NULL || search.left == 0 || !turns_due(&turns, search.ring, key, sweep))
-                continue;
-            search.lookups = search.by_id ? turns_left(&turns, search.ring, key) : 0;
-            turns_spend(&turns, search.ring, search_ring(&search));
-        }
-    }
-    turns_end(&turns);
-}
-
-/*
- * Something that is asked of /proc for nodes, in turns. wishes: of which; serve: asks for one. It begins with the node
- * at first.
- */
-struct service {
-    enum turns_kind kind;
-    bool (*wishes)(const struct waits_node *node);
-    void (*serve)(const struct service *service, struct registry *registry, struct ring *ring, struct waits_node *node,
-                  uint64_t deadline_mono_ns);
-    const struct waits *before; /* see waits_collect() */
-};
-
-/* NULL: nothing is wished for it, or it has no ring. */
-static struct ring *wishing_ring(const struct service *service, struct registry *registry, struct ring *last,
-                                 const struct waits_node *node)
-{
-    return service->wishes(node) ? ring_of(registry, last, node) : NULL;
-}
-
-static void serve_sweep(struct waits *waits, size_t first, struct turns *turns, const struct service *service,
-                        unsigned sweep)
-{
-    struct ring *ring = NULL;
-    size_t first_of_ring = first;
-
-    for (size_t i = first; i < waits->count; i++) {
-        struct waits_node *node = &waits->nodes[i];
-        uint64_t key, left_ns, now_mono_ns;
-
-        first_of_ring = node->ring == waits->nodes[first_of_ring].ring ? first_of_ring : i;
-        key = turns_key(node->ring, (uint32_t)(i - first_of_ring));
-        ring = wishing_ring(service, turns->registry, ring, node);
-        left_ns = ring != NULL && turns_due(turns, ring, key, sweep) ? turns_left(turns, ring, key) : 0;
-        if (left_ns == 0)
-            continue;
-        now_mono_ns = clock_mono_ns();
-        service->serve(service, turns->registry, ring, node, now_mono_ns + left_ns);
-        turns_spend(turns, ring, clock_mono_ns() - now_mono_ns);
-    }
-}
-
-static void serve_in_turns(struct waits *waits, size_t first, struct registry *registry, const struct service *service)
-{
-    struct ring *ring = NULL;
-    struct turns turns;
-
-    turns_begin(&turns, registry, service->kind);
-    for (size_t i = first; i < waits->count; i++) {
-        ring = wishing_ring(service, registry, ring, &waits->nodes[i]);
-        if (ring != NULL)
-            turns_wish(&turns, ring);
-    }
-    turns_share(&turns, TRANSLATE_NS);
-    for (unsigned sweep = 0; sweep < TURNS_SWEEPS; sweep++)
-        serve_sweep(waits, first, &turns, service, sweep);
-    turns_end(&turns);
 }
 
 /* Since when it is certain that an owner has ended; 0 = it is not. Such a one does not come back. */
@@ -284,31 +247,34 @@ static uint64_t gone_since(struct registry *registry, const struct ring *ring, c
     return since_ns != 0 ? since_ns : clock_mono_ns();
 }
 
-/* What looks like an owner in memory may be a number of something else: then there is hardly a thread of that number.
- */
-static bool may_be_absent(const struct waits_node *node)
+/* What looks like an owner in memory may be a number of something else: then there is hardly such a thread. */
+static bool may_be_absent(const struct waits *waits, size_t node)
 {
-    return node->kind == WAITS_THREAD && !node->owner_is_id;
+    return waits->nodes[node].kind == WAITS_THREAD && !waits->nodes[node].owner_is_id;
 }
 
-static void look_for_thread(const struct service *service, struct registry *registry, struct ring *ring,
-                            struct waits_node *node, uint64_t deadline_mono_ns)
+static void look_for_thread(const struct waits_source *source, struct waits *waits, struct ring *ring, size_t index,
+                            uint64_t deadline_mono_ns)
 {
+    struct waits_node *node = &waits->nodes[index];
     uint32_t tid;
 
-    node->absent = registry_find_thread(registry, ring, node->process, node->owner, deadline_mono_ns, &tid) != 0 ||
-                   !registry_has_thread(registry, ring, node->process, tid);
+    node->absent =
+        registry_find_thread(source->registry, ring, node->process, node->owner, deadline_mono_ns, &tid) != 0 ||
+        !registry_has_thread(source->registry, ring, node->process, tid);
     if (node->absent && clock_mono_ns() < deadline_mono_ns)
-        node->gone_since_ns = gone_since(registry, ring, node, service->before);
+        node->gone_since_ns = gone_since(source->registry, ring, node, source->before);
 }
 
-static void find_absent(struct waits *waits, struct registry *registry, const struct waits *before)
+static void find_holders(const struct waits_source *source, struct waits *waits)
 {
-    const struct service service = {TURNS_OWNERS, may_be_absent, look_for_thread, before};
+    static const struct service search = {SEARCH_NS, is_first_of_ring, search_ring};
+    static const struct service presence = {TRANSLATE_NS, may_be_absent, look_for_thread};
 
+    serve_nodes(source, waits, waits->waiting_count, &search);
     for (size_t i = waits->waiting_count; i < waits->count; i++)
-        waits->nodes[i].absent = may_be_absent(&waits->nodes[i]); /* until it is found */
-    serve_in_turns(waits, waits->waiting_count, registry, &service);
+        waits->nodes[i].absent = may_be_absent(waits, i); /* until it is found */
+    serve_nodes(source, waits, waits->waiting_count, &presence);
 }
 
 /* Of locks that processes share ------------------------------------------------------------------------------------ */
@@ -360,22 +326,27 @@ static void find_shared_owners(struct waits *waits, struct registry *registry)
 
 /* The whole -------------------------------------------------------------------------------------------------------- */
 
-static void fill_evidence(const struct waits *waits, struct detector_suspect *suspects, size_t count)
+/* The case of each suspect as the graph has it; waits may be NULL: nobody is known to wait. */
+static void fill_evidence(const struct waits *waits, struct cases *cases)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint32_t found = waits_find(waits, suspects[i].ring, suspects[i].slot, suspects[i].generation);
-        const struct waits_node *node;
+    size_t count;
+    struct stall_case *const *stalls = cases_all(cases, &count);
 
-        suspects[i].evidence.deadlocked = false; /* as it was told before, if it was */
-        suspects[i].evidence.lock = (struct evidence_lock){.known = false};
-        if (found == WAITS_NONE)
+    for (size_t i = 0; i < count; i++) {
+        struct stall_case *stall = stalls[i];
+        uint32_t found = waits_find(waits, stall->ring, stall->slot, stall->generation);
+        const struct waits_node *node = found != WAITS_NONE ? &waits->nodes[found] : NULL;
+        const bool was_examined = stall->suspect.state == ID_STALLED && stall->suspect.cause != CAUSE_NONE;
+
+        if (!stall->is_suspect)
             continue;
-        node = &waits->nodes[found];
-        suspects[i].evidence.deadlocked = node->deadlocked;
-        /* who was examined once need not have a turn again to be told of a deadlock */
-        suspects[i].evidence.examined |=
-            node->deadlocked && suspects[i].state == ID_STALLED && suspects[i].cause != CAUSE_NONE;
-        suspects[i].evidence.lock = (struct evidence_lock){
+        stall->evidence.deadlocked = node != NULL && node->deadlocked;
+        stall->evidence.lock = (struct evidence_lock){.known = false};
+        stall->doubted = node != NULL && node->doubted && stall->kernel != NULL;
+        if (node == NULL)
+            continue;
+        stall->evidence.examined |= node->deadlocked && was_examined; /* it needs no other turn for that */
+        stall->evidence.lock = (struct evidence_lock){
             .known = node->again,
             .certain = node->certain,
             .owner_tid = waits_owner(node),
@@ -384,28 +355,35 @@ static void fill_evidence(const struct waits *waits, struct detector_suspect *su
     }
 }
 
-struct waits *waits_collect(struct registry *registry, struct detector_suspect *suspects, size_t count,
-                            const struct waits *before)
+static struct waits *build(const struct waits_source *source)
 {
     struct waits *waits = waits_new();
 
     if (waits == NULL)
         return NULL;
-    read_first(waits, registry, suspects, count);
+    read_first(waits, source);
     if (waits->waiting_count == 0)
         return waits;
-    find_shared_owners(waits, registry);
+    find_shared_owners(waits, source->registry);
     if (waits_link(waits) != 0) {
         waits_unref(waits);
         return NULL;
     }
-    find_holders(waits, registry);
-    find_absent(waits, registry, before);
-    read_again(waits, registry);
+    find_holders(source, waits);
+    read_again(waits, source->registry);
     waits_settle(waits);
-    fill_evidence(waits, suspects, count);
     return waits;
 }
+
+struct waits *waits_collect(const struct waits_source *source)
+{
+    struct waits *waits = build(source);
+
+    fill_evidence(waits, source->cases);
+    return waits;
+}
+
+/* Description ------------------------------------------------------------------------------------------------------ */
 
 /* As its process has it; 0 = it is on none, or none is known. */
 static uint32_t ring_tid_of(const struct waits_node *node)
@@ -415,19 +393,19 @@ static uint32_t ring_tid_of(const struct waits_node *node)
     return node->kind == WAITS_THREAD && !node->owner_is_id ? node->owner : 0;
 }
 
-static bool has_ring_tid(const struct waits_node *node)
+static bool has_ring_tid(const struct waits *waits, size_t node)
 {
-    return ring_tid_of(node) != 0;
+    return ring_tid_of(&waits->nodes[node]) != 0;
 }
 
-static void find_number(const struct service *service, struct registry *registry, struct ring *ring,
-                        struct waits_node *node, uint64_t deadline_mono_ns)
+static void find_tid(const struct waits_source *source, struct waits *waits, struct ring *ring, size_t index,
+                     uint64_t deadline_mono_ns)
 {
+    struct waits_node *node = &waits->nodes[index];
     uint32_t tid;
 
-    (void)service;
-    if (registry_find_thread(registry, ring, node->process, ring_tid_of(node), deadline_mono_ns, &tid) != 0 ||
-        (node->kind == WAITS_THREAD && !registry_has_thread(registry, ring, node->process, tid)))
+    if (registry_find_thread(source->registry, ring, node->process, ring_tid_of(node), deadline_mono_ns, &tid) != 0 ||
+        (node->kind == WAITS_THREAD && !registry_has_thread(source->registry, ring, node->process, tid)))
         return; /* or it has ended: its lock is held by nobody now */
     node->tid = tid;
 }
@@ -453,46 +431,29 @@ static void describe_node(struct waits_node *node, struct ring *ring, const stru
     node->frozen_for_ns = id.state == ID_RUNNING || id.state == ID_IDLE ? 0 : id.frozen_for_ns;
 }
 
-/* Those at the end of somebody's chain; of a deadlock, the one that stands for it. */
-static void describe_roots_sweep(struct waits *waits, struct turns *turns, unsigned sweep)
+/* Whether it hangs on a root that is an id and is not described yet; of a deadlock one member stands for all. */
+static bool wants_root(const struct waits *waits, size_t node)
 {
-    struct ring *ring = NULL;
+    const struct waits_node *root = node < waits->waiting_count ? &waits->nodes[waits->nodes[node].root] : NULL;
 
-    for (size_t i = 0; i < waits->waiting_count; i++) {
-        const struct waits_node *node = &waits->nodes[i];
-        struct waits_node *root = &waits->nodes[node->root];
-        const uint64_t key = turns_key(node->ring, node->slot);
-
-        if (node->next == WAITS_NONE || root->kind != WAITS_ID || root->item != NULL)
-            continue;
-        ring = ring_of(turns->registry, ring, node);
-        if (ring == NULL || !turns_due(turns, ring, key, sweep) || turns_left(turns, ring, key) == 0)
-            continue;
-        root->item = describe_id(turns->registry, root->ring, root->slot, root->generation);
-        turns_spend(turns, ring, 1);
-    }
+    return root != NULL && waits->nodes[node].next != WAITS_NONE && root->kind == WAITS_ID && root->item == NULL;
 }
 
-static void describe_roots(struct waits *waits, struct registry *registry)
+static void describe_root(const struct waits_source *source, struct waits *waits, struct ring *ring, size_t node,
+                          uint64_t deadline_mono_ns)
 {
-    struct ring *ring = NULL;
-    struct turns turns;
+    struct waits_node *root = &waits->nodes[waits->nodes[node].root];
 
-    turns_begin(&turns, registry, TURNS_ROOTS);
-    for (size_t i = 0; i < waits->waiting_count; i++) {
-        ring = ring_of(registry, ring, &waits->nodes[i]);
-        if (ring != NULL && waits->nodes[i].next != WAITS_NONE)
-            turns_wish(&turns, ring);
-    }
-    turns_share(&turns, ROOTS_DESCRIBED_MAX);
-    for (unsigned sweep = 0; sweep < TURNS_SWEEPS; sweep++)
-        describe_roots_sweep(waits, &turns, sweep);
-    turns_end(&turns);
+    (void)ring;
+    (void)deadline_mono_ns;
+    if (root->item == NULL)
+        root->item = describe_id(source->registry, root->ring, root->slot, root->generation);
 }
 
-void waits_describe(struct waits *waits, struct registry *registry, const struct detector *detector)
+void waits_describe(struct waits *waits, const struct waits_source *source, const struct detector *detector)
 {
-    static const struct service service = {TURNS_NUMBERS, has_ring_tid, find_number, NULL};
+    static const struct service numbers = {TRANSLATE_NS, has_ring_tid, find_tid};
+    static const struct service roots = {TRANSLATE_NS, wants_root, describe_root};
     struct ring *ring = NULL;
 
     if (waits == NULL)
@@ -500,12 +461,12 @@ void waits_describe(struct waits *waits, struct registry *registry, const struct
     for (size_t i = 0; i < waits->count; i++) {
         struct waits_node *node = &waits->nodes[i];
 
-        ring = ring_of(registry, ring, node);
+        ring = ring_of(source->registry, ring, node);
         if (ring == NULL)
             continue;
         node->ring_name = waits_ring_name(waits, ring->name != NULL ? ring->name : ring->file_name);
         describe_node(node, ring, detector);
     }
-    serve_in_turns(waits, 0, registry, &service);
-    describe_roots(waits, registry);
+    serve_nodes(source, waits, 0, &numbers);
+    serve_nodes(source, waits, 0, &roots);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waits_collect.h - who waits for whom among the suspects of a scan, from what they say in their rings and what their
- * memory says (suspect->lock).
+ * waits_collect.h - who waits for whom among the suspects of a scan, from the marks in their rings and from what their
+ * memory holds (stall_case.lock).
  *
  * Guarantees
- *   A. Only suspects are asked for what they wait for; other ids are looked at only to find those who hold locks.
+ *   A. Only suspects are read for what they wait for; other ids are read only to find those who hold locks.
  *   B. What a ring says of a wait counts only if the id stands where the scan saw it, and has stood there since.
- *   C. Whom memory names as an owner is told only if there is such a thread, or if it is certain that it has ended.
+ *   C. Whom memory names as an owner is reported only if there is such a thread, or if it is certain that it has ended.
+ *   D. Users have their shares of the nodes (WORK_WAITS) and turns for everything that costs time. What has no turn is
+ *      not known on this scan, and other nodes come first on the next one.
  */
 #ifndef RIPD_RING_WAITS_COLLECT_H
 #define RIPD_RING_WAITS_COLLECT_H
@@ -14,21 +16,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cases/case.h"
 #include "cases/waits.h"
-#include "detect/detector.h"
 #include "ring/registry.h"
+#include "work/work.h"
 
-#define WAITS_LOOKUPS_MAX 65536u /* ids read in search of holders that are given as ids, per scan */
+/* What the graph is made from. */
+struct waits_source {
+    struct registry *registry;
+    struct cases *cases;
+    struct work *work;          /* its queue is empty before and after */
+    uint64_t sequence;          /* of the scan */
+    const struct waits *before; /* of the scan before, or of the first look of this one; NULL = none */
+};
 
 /*
- * Between detector_suspects() and detector_end(), after other evidence has been collected: fills evidence.lock and
- * evidence.deadlocked. before: what this said last, or NULL. A new reference, or NULL: no memory, and nothing is filled
- * in.
+ * Between cases_begin() and cases_judge(), after the probe: fills in evidence.lock, evidence.deadlocked and doubted of
+ * all suspects with a case. A new reference, or NULL: no memory.
  */
-struct waits *waits_collect(struct registry *registry, struct detector_suspect *suspects, size_t count,
-                            const struct waits *before);
+struct waits *waits_collect(const struct waits_source *source);
 
-/* After detector_end(): who they are, what they do; an item for each who holds others up. waits may be NULL. */
-void waits_describe(struct waits *waits, struct registry *registry, const struct detector *detector);
+/* After detector_end(): names, states and thread ids of the nodes, and an item for each root. waits may be NULL. */
+void waits_describe(struct waits *waits, const struct waits_source *source, const struct detector *detector);
 
 #endif

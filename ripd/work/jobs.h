@@ -4,7 +4,7 @@
  *
  * Guarantees
  *   A. The next job is one of the user for whom the least time was spent; among his jobs the lowest class comes first,
- *      then the lowest order. Whatever one user queues costs another user at most one turn.
+ *      then the lowest order, then the lowest subject. Whatever one user queues costs another user at most one turn.
  *   B. A job that is queued again after a time (a second look) is the same job, not another mechanism.
  */
 #ifndef RIPD_WORK_JOBS_H
@@ -14,7 +14,7 @@
 
 struct work_job {
     uint64_t order;   /* within its class: lower first */
-    uint32_t subject; /* the caller's: an index */
+    uint32_t subject; /* the caller's: an index; among equals lower first */
     uint16_t class;   /* lower first, within its user */
     uint16_t kind;    /* the caller's */
 };
@@ -33,9 +33,15 @@ int work_push_at(struct work *work, uint32_t user, struct work_job job, uint64_t
 bool work_next(struct work *work, uint64_t now_ns, uint16_t class_max, struct work_job *ret_job, uint32_t *ret_user);
 uint64_t work_next_due(const struct work *work);
 
+/* When the first of the jobs that wait for their time is due; UINT64_MAX = none waits. */
+uint64_t work_delayed_until(const struct work *work);
+
 /* Drops all queued jobs, those that wait for their time included; calls dropped for each if it is not NULL. */
 void work_clear(struct work *work, void (*dropped)(void *context, uint32_t user, const struct work_job *job),
                 void *context);
+
+/* Drops the jobs of a user that can be next; returns how many. */
+size_t work_drop(struct work *work, uint32_t user);
 
 /* Time that was spent for a user. Every job costs something: 0 counts as 1. */
 void work_spend(struct work *work, uint32_t user, uint64_t spent_ns);

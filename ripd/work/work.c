@@ -259,7 +259,9 @@ bool work_largest(const struct work *work, enum work_limit limit, uint32_t *ret_
 
 static bool comes_before(const struct work_job *a, const struct work_job *b)
 {
-    return a->class != b->class ? a->class < b->class : a->order < b->order;
+    if (a->class != b->class)
+        return a->class < b->class;
+    return a->order != b->order ? a->order < b->order : a->subject < b->subject;
 }
 
 static int heap_push(struct heap *heap, struct work_job job)
@@ -376,9 +378,14 @@ bool work_next(struct work *work, uint64_t now_ns, uint16_t class_max, struct wo
     return true;
 }
 
+uint64_t work_delayed_until(const struct work *work)
+{
+    return work->delayed_count != 0 ? work->delayed[0].due_ns : UINT64_MAX;
+}
+
 uint64_t work_next_due(const struct work *work)
 {
-    uint64_t due_ns = work->delayed_count != 0 ? work->delayed[0].due_ns : UINT64_MAX;
+    uint64_t due_ns = work_delayed_until(work);
 
     for (size_t i = 0; i < work->count; i++)
         if (work->accounts[i].heap.count != 0 && work->accounts[i].paused_until_ns < due_ns)
@@ -399,6 +406,16 @@ void work_clear(struct work *work, void (*dropped)(void *context, uint32_t user,
     for (size_t i = 0; dropped != NULL && i < work->delayed_count; i++)
         dropped(context, work->delayed[i].user, &work->delayed[i].job);
     work->delayed_count = 0;
+}
+
+size_t work_drop(struct work *work, uint32_t user)
+{
+    struct account *account = find(work, user);
+    size_t count = account != NULL ? account->heap.count : 0;
+
+    if (account != NULL)
+        account->heap.count = 0;
+    return count;
 }
 
 void work_spend(struct work *work, uint32_t user, uint64_t spent_ns)

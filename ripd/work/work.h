@@ -32,7 +32,7 @@
     X(READ_TIME, "read_time", UINT64_MAX, "time to read rings in one scan")                                            \
     X(PROCESS_TIME, "process_time", UINT64_MAX, "time to judge processes in one scan")                                 \
     X(EVIDENCE_TIME, "evidence_time", UINT64_MAX, "time to examine suspects in one scan")                              \
-    X(STALLS, "stalls", 131072, "stalls listed by one scan")                                                           \
+    X(STALLS, "stalls", 196608, "stalls listed by one scan")                                                           \
     X(WAITS, "waits", 131072, "ids in the graph of waits of one scan")                                                 \
     X(EPISODES, "episodes", 32768, "open stalls whose begin was published")                                            \
     X(EVENTS, "events", 1024, "stalls published at once; WORK_EVENTS_PER_SCAN more by each scan")                      \
@@ -103,8 +103,10 @@ void work_leak(struct work *work, enum work_limit limit, uint64_t amount);
 /* Counts a refusal that was decided elsewhere, such as a time that ran out. */
 void work_refuse(struct work *work, uint32_t user, enum work_limit limit, uint64_t count);
 
+/* Refusals of all users, those without an account included. */
+uint64_t work_refused_count(const struct work *work, enum work_limit limit);
+
 uint64_t work_held(const struct work *work, uint32_t user, enum work_limit limit);
-uint64_t work_refused_count(const struct work *work, enum work_limit limit); /* of all users, forgotten ones included */
 
 /* Who holds most of a limit, for a caller that takes something back. False: nobody holds any. */
 bool work_largest(const struct work *work, enum work_limit limit, uint32_t *ret_user);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim.h - a seeded world of fake processes around the real detector, identity, causes, event log and schedule.
+ * sim.h - a seeded world of fake processes around the real detector, identity, cases, accounts and schedule.
  *
- * The world has a clock of its own, in milliseconds for the tests and nanoseconds inside. Ids are named RING/SLOT, a
- * ring belongs to one process. Time passes in sim_run() and in what holds up ripd or the host; what happens is written
- * into a transcript, which SIM_TRACE() compares and clears:
+ * The world has a clock of its own, in milliseconds for the tests and nanoseconds inside. Ids are named RING/SLOT; a
+ * ring belongs to one process, and rings 0 to 9 to user 0, 10 to 19 to user 1, and so on. Time passes in sim_run() and
+ * in what delays ripd or the host; what happens is written into a transcript, which SIM_TRACE() compares and clears:
  *
  *     sim_freeze(world, "7/71");
  *     sim_run(world, 7000);
  *     SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n");
  *
  * Guarantees
- *   1. The same seed and calls give the same transcript.
- *   2. Whoever is accused is frozen, and has not moved for its threshold: the world knows, and fails the test
- *      otherwise.
- *   3. Counts of every scan add up to the ids there are.
- *   4. Every episode begins once and ends at most once, whatever ripd was restarted for, under a number of its own.
+ *   A. The same seed and calls give the same transcript.
+ *   B. An id that is reported as stalled is frozen, and has not moved for its threshold: the world knows, and fails the
+ *      test otherwise.
+ *   C. Counts of every scan add up to the ids there are.
+ *   D. Every episode begins once and ends at most once, however often ripd is restarted, under a number of its own.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -28,7 +28,7 @@
 
 #include <cmocka.h>
 
-#include "detect/detector.h"
+#include "cases/case.h"
 
 #define SIM_MS UINT64_C(1000000)
 #define SIM_INTERVAL_MS 1000u
@@ -39,7 +39,7 @@ struct sim_options {
     uint64_t seed;
     bool jitter;           /* scans 0.9 to 1 interval apart; otherwise exactly one */
     unsigned evidence_max; /* suspects examined per scan; 0 = all */
-    unsigned reports_max;  /* reports per scan; 0 = plenty */
+    unsigned events_max;   /* published by a scan for all users together, one user half of it; 0 = as in ripd */
 };
 
 struct sim_world;
@@ -51,22 +51,27 @@ int sim_set_up(void **state);
 int sim_tear_down(void **state);
 #define SIM_TEST(name) cmocka_unit_test_setup_teardown(name, sim_set_up, sim_tear_down)
 
-/* Who lives in it. An id moves every period_ms, a random part of the first one after it was added. */
-void sim_add(struct sim_world *world, const char *who, uint64_t period_ms);
-void sim_alias(struct sim_world *world, const char *who,
-               uint64_t step);                                         /* from now on it moves by step between scans */
-void sim_freeze(struct sim_world *world, const char *who);             /* its thread moves no more */
-void sim_block(struct sim_world *world, const char *who, char letter); /* the same, with a state letter */
-void sim_park(struct sim_world *world, const char *who);               /* the same, on no thread */
-void sim_thaw(struct sim_world *world, const char *who);               /* it moves again */
-void sim_idle(struct sim_world *world, const char *who);               /* it waits for work */
-void sim_end_thread(struct sim_world *world, const char *who);         /* its thread ends and leaves the slot live */
-void sim_exit(struct sim_world *world, const char *who);               /* rip_exit() */
-void sim_reuse(struct sim_world *world, const char *who, uint64_t period_ms); /* another id in the same slot */
+/* RING/SLOT. */
+struct sim_place {
+    char text[24];
+};
+struct sim_place sim_place(uint32_t ring, uint32_t slot);
 
-void sim_name(struct sim_world *world, const char *who, const char *name); /* "worker" otherwise */
+/* Ids. One moves every period_ms, a random part of the first one after it was added. */
+void sim_add(struct sim_world *world, const char *id, uint64_t period_ms);
+void sim_alias(struct sim_world *world, const char *id, uint64_t step); /* now it moves by step between scans */
+void sim_freeze(struct sim_world *world, const char *id);               /* its thread moves no more */
+void sim_block(struct sim_world *world, const char *id, char letter);   /* the same, with a state letter */
+void sim_park(struct sim_world *world, const char *id);                 /* the same, on no thread */
+void sim_thaw(struct sim_world *world, const char *id);                 /* it moves again */
+void sim_idle(struct sim_world *world, const char *id);                 /* it waits for work */
+void sim_end_thread(struct sim_world *world, const char *id);           /* its thread ends and leaves the slot live */
+void sim_exit(struct sim_world *world, const char *id);                 /* rip_exit() */
+void sim_reuse(struct sim_world *world, const char *id, uint64_t period_ms); /* another id in the same slot */
+void sim_name(struct sim_world *world, const char *id, const char *name);    /* "worker" otherwise */
+uint64_t sim_moved_at_ns(struct sim_world *world, const char *id);           /* when it last did */
 
-/* What happens to the process of a ring. */
+/* The process of a ring. */
 void sim_stop(struct sim_world *world, uint32_t ring, char letter); /* 'T' signal, 't' tracer */
 void sim_freezer(struct sim_world *world, uint32_t ring);
 void sim_core_dump(struct sim_world *world, uint32_t ring);
@@ -74,28 +79,36 @@ void sim_continue(struct sim_world *world, uint32_t ring);
 void sim_kill(struct sim_world *world, uint32_t ring);   /* no such pid any more */
 void sim_exec(struct sim_world *world, uint32_t ring);   /* same pid, another program: its address space is gone */
 void sim_unlink(struct sim_world *world, uint32_t ring); /* the ring is gone */
+bool sim_is_held(struct sim_world *world, uint32_t ring);
 
-/* What happens to all. */
+/* Time. */
 void sim_run(struct sim_world *world, uint64_t ms);
+void sim_run_scan(struct sim_world *world);                                /* until the next scan has been made */
 void sim_stop_ripd(struct sim_world *world, uint64_t ms);                  /* SIGSTOP: the others run on */
-void sim_suspend(struct sim_world *world, uint64_t ms);                    /* nobody runs; the clock goes on */
-void sim_starve(struct sim_world *world, unsigned scans, uint64_t gap_ms); /* ripd gets round only every gap_ms */
+void sim_suspend(struct sim_world *world, uint64_t ms);                    /* none runs; the clock goes on */
+void sim_starve(struct sim_world *world, unsigned scans, uint64_t gap_ms); /* ripd scans only every gap_ms */
+uint64_t sim_now_ns(const struct sim_world *world);
 
 /* What is done to ripd. rules: "GLOB=DUR GLOB=DUR", in this order; "" for none. */
 void sim_configure(struct sim_world *world, uint64_t interval_ms, uint64_t stall_after_ms, const char *rules);
-void sim_restart(struct sim_world *world,
-                 uint64_t ms); /* it is down for so long, and takes its open episodes up again */
+void sim_restart(struct sim_world *world, uint64_t ms); /* it is down for so long, and adopts its open episodes */
 
 /* Into the transcript: the state of an id, or the counts of the last scan. */
-void sim_look(struct sim_world *world, const char *who);
+void sim_look(struct sim_world *world, const char *id);
 void sim_counts(struct sim_world *world);
-
-uint64_t sim_open_count(const struct sim_world *world);       /* episodes */
-uint64_t sim_suppressed_count(const struct sim_world *world); /* reports */
-uint64_t sim_now_ms(const struct sim_world *world);
 
 void sim_trace(struct sim_world *world, const char *expected, const char *file, int line);
 #define SIM_TRACE(world, expected) sim_trace(world, expected, __FILE__, __LINE__)
+
+/* Clears the transcript; it is valid until the next call for this world. */
+const char *sim_take_trace(struct sim_world *world);
+
+/* Fails the test if the detector does not know each id for what it is; when nothing has changed for a while. */
+void sim_check_states(struct sim_world *world);
+
+struct cases_counters sim_cases(const struct sim_world *world);
+uint64_t sim_id_count(const struct sim_world *world);  /* of the last scan */
+size_t sim_begun_count(const struct sim_world *world); /* begins published whose end is not */
 
 /* Uniform below bound; the tests' own choices. */
 uint64_t sim_random(uint64_t *state, uint64_t bound);

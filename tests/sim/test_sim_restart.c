@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_sim_restart.c - ripd is started again in the middle of stalls: none begins twice, each ends once, as long as it
- * was, and nobody is accused for the time in which nobody looked.
+ * test_sim_restart.c - ripd is started again in the middle of stalls: none begins twice, each ends once with its whole
+ * length, and the time without a daemon makes no other id a stall.
  */
 #include "sim/sim.h"
 
@@ -88,16 +88,16 @@ static void those_that_are_gone_are_over(void **state)
     sim_restart(world, 1000);
     sim_run(world, 20000);
     SIM_TRACE(world, "[ 6000] 7/71 > stalled, unknown\n"
+                     "[ 6000] 8/1 > stalled, unknown\n" /* rings take turns */
                      "[ 6000] 7/72 > stalled, unknown\n"
-                     "[ 6000] 8/1 > stalled, unknown\n"
                      "[ 7500] ripd > restarted after 1 s\n"
                      "[ 8500] 7/71 > over: gone at 8500 after 7500 ms, 1 stall\n"
                      "[ 8500] 7/72 > over: gone at 8500 after 7500 ms, 1 stall\n"
                      "[ 8500] 8/1 > over: gone at 8500 after 7500 ms, 1 stall\n");
 }
 
-/* Only what was open is taken up: others have their whole threshold, for nobody looked. */
-static void nobody_else_is_accused(void **state)
+/* Only what was open is adopted. Other ids have their whole threshold, for no scan has seen them meanwhile. */
+static void no_other_id_is_accused(void **state)
 {
     struct sim_world *world = *state;
 
@@ -162,7 +162,7 @@ int main(void)
         SIM_TEST(one_that_moved_meanwhile_is_over),
         SIM_TEST(one_that_moved_and_froze_again_is_the_same_episode),
         SIM_TEST(those_that_are_gone_are_over),
-        SIM_TEST(nobody_else_is_accused),
+        SIM_TEST(no_other_id_is_accused),
         SIM_TEST(restarts_come_in_rows),
         SIM_TEST(a_longer_threshold_after_the_restart),
     };

@@ -4,7 +4,6 @@
  */
 #include "sim/sim.h"
 
-/* Nobody of the named is anything but running or idle. */
 static void the_first_stall(void **state)
 {
     struct sim_world *world = *state;
@@ -41,7 +40,7 @@ static void trap_1_aliasing(void **state)
     SIM_TRACE(world, "[600000] ripd > 3 running\n");
 }
 
-/* The lid closes; and nobody is accused. */
+/* The lid closes; no id is a stall for that. */
 static void trap_14_suspended_for_an_hour(void **state)
 {
     struct sim_world *world = *state;
@@ -83,8 +82,7 @@ static void trap_14_ripd_stopped_for_a_minute(void **state)
     SIM_TRACE(world, "[73500] 7/72 > is running\n");
 }
 
-/* One that was due while ripd was away is looked at twice before it is accused; one that only waited its turn is not.
- */
+/* An id that fell due while ripd was stopped is seen twice before it is a stall. */
 static void trap_14_due_while_ripd_was_away(void **state)
 {
     struct sim_world *world = *state;
@@ -105,7 +103,7 @@ static void trap_14_due_while_ripd_was_away(void **state)
     SIM_TRACE(world, "[65450] 7/71 > stalled, unknown\n");
 }
 
-/* Every scan comes late, for long: nobody is accused by such a scan; after the first that is on time, the guilty is. */
+/* No stall begins on a late scan, however many are late; it begins on the first that is on time. */
 static void trap_14_starved(void **state)
 {
     struct sim_world *world = *state;
@@ -166,7 +164,7 @@ static void trap_15_idle_is_not_stuck(void **state)
     sim_run(world, 86400000);
     sim_counts(world);
     SIM_TRACE(world, "[86400500] ripd > 1 running 1 idle\n");
-    sim_freeze(world, "7/71"); /* work came, and it got stuck at once */
+    sim_freeze(world, "7/71"); /* work comes, and it is stuck at once */
     sim_run(world, 10000);
     SIM_TRACE(world, "[86406000] 7/71 > stalled, unknown\n");
     sim_idle(world, "7/71");

@@ -7,9 +7,9 @@ import tree
 # layer: the layers whose headers it may include, besides its own
 MAY_USE = {
     "ripd/util": {"rip"},
-    "ripd/detect": {"util", "cases", "rip"},
+    "ripd/detect": {"util", "rip"},
     "ripd/cases": {"util", "detect", "work", "rip"},
-    "ripd/work": {"util", "detect"},
+    "ripd/work": {"util"},
     "ripd/os": {"util"},
     "ripd/ring": {"util", "detect", "cases", "work", "os", "rip"},
     "ripd/probe": {"util", "detect", "cases", "work", "os", "ring", "rip"},
@@ -19,7 +19,7 @@ MAY_USE = {
     "ripd/net": {"util", "detect", "cases", "view", "os", "rip"},
     "ripd/app": {"util", "detect", "cases", "work", "os", "ring", "probe", "record", "sym", "view", "net", "rip"},
     "ripd/cli": {"util", "detect", "cases", "os", "ring", "view", "rip"},
-    "ripd/man": {"app", "util", "detect", "cases", "record", "view", "net", "rip"},
+    "ripd/man": {"app", "util", "detect", "cases", "work", "record", "view", "net", "rip"},
     "ripd": {"app", "rip"},
 }
 # system headers that a pure layer may include

@@ -26,7 +26,6 @@ KNOWN_WIDE = {
     "ripd/detect/detector_inside.h",
     # probe
     "ripd/probe/kernel.h",
-    "ripd/probe/probe_state.h",
     # ring
     "ripd/ring/registry.h",
     # librip

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "cases/cause.h"
 #include "detect/detector.h"
 
 #define INTERVAL UINT64_C(1000)
@@ -32,6 +33,17 @@ static inline struct rip_sample sample_of(uint32_t slot, uint64_t progress)
     return (struct rip_sample){.progress = progress, .slot = slot, .generation = 2, .tid = 1000 + slot};
 }
 
+/* What the daemon makes of evidence (cases_judge()); NULL = the suspect is not examined. */
+static inline void detector_answer(struct detector_suspect *suspect, const struct evidence *evidence)
+{
+    const bool examined = evidence != NULL && evidence->examined;
+
+    suspect->verdict = examined ? cause_judge(evidence) : (struct verdict){suspect->state, suspect->cause};
+    if (suspect->verdict.cause == CAUSE_UNKNOWN && suspect->state == ID_STALLED && suspect->cause != CAUSE_NONE &&
+        suspect->cause != CAUSE_DEADLOCK)
+        suspect->verdict.cause = suspect->cause;
+}
+
 /* A scan of RING; evidence goes to every suspect, NULL = none is examined. */
 static inline struct detector_update scan_with(struct detector *detector, uint64_t now,
                                                const struct rip_sample *samples, size_t count,
@@ -45,8 +57,8 @@ static inline struct detector_update scan_with(struct detector *detector, uint64
     assert_int_equal(detector_ring(detector, RING, NULL, 0), 0);
     assert_int_equal(detector_feed(detector, samples, count), 0);
     suspects = detector_suspects(detector, &suspect_count);
-    for (size_t i = 0; evidence && i < suspect_count; i++)
-        suspects[i].evidence = *evidence;
+    for (size_t i = 0; i < suspect_count; i++)
+        detector_answer(&suspects[i], evidence);
     detector_end(detector, &update);
     return update;
 }

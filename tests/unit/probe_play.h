@@ -15,6 +15,7 @@
 
 #include "os/clock.h"
 #include "probe/evidence.h"
+#include "work/jobs.h"
 
 enum { PLAY_PROCESSES = 2, PLAY_THREADS_MAX = 128, PLAY_SUSPECTS_MAX = 1024 };
 
@@ -24,6 +25,8 @@ struct play {
     struct scene *scene;
     struct ring_builder ring; /* "ring" */
     struct probe *probe;
+    struct work *work;
+    struct cases *cases; /* new with each probe: it knows nothing yet */
     struct detector_suspect suspects[PLAY_SUSPECTS_MAX];
     size_t count;
     pid_t pids[PLAY_PROCESSES]; /* by record; 0 = none */
@@ -64,6 +67,9 @@ static inline void play_open_probe(struct play *play, const struct probe_options
 {
     probe_free(play->probe);
     play->probe = NULL;
+    cases_free(play->cases);
+    play->cases = cases_new(play->work, 0);
+    assert_non_null(play->cases);
     assert_int_equal(probe_new(&play->probe, options), 0);
 }
 
@@ -121,6 +127,8 @@ static inline struct play *play_new(void)
     play_tids =
         mmap(NULL, PLAY_THREADS_MAX * sizeof(*play_tids), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(play_tids, MAP_FAILED);
+    play->work = work_new();
+    assert_non_null(play->work);
     scene_open(&scene);
     play->scene = scene;
     ring_stage_build(&play->scene->stage, "ring", &geometry, &play->ring);
@@ -137,6 +145,8 @@ static inline int play_free(void **state)
         if (play->pids[i] != 0)
             ring_stage_end(play->pids[i]);
     probe_free(play->probe);
+    cases_free(play->cases);
+    work_free(play->work);
     ring_stage_release(&play->ring);
     scene_close(&scene);
     munmap(play_tids, PLAY_THREADS_MAX * sizeof(*play_tids));
@@ -144,19 +154,45 @@ static inline int play_free(void **state)
     return 0;
 }
 
-/* What is left unexamined. */
+/* The case of a suspect; an empty one if it has none. */
+static inline struct stall_case *play_case(const struct play *play, size_t suspect)
+{
+    static struct stall_case none;
+    const struct detector_suspect *wanted = &play->suspects[suspect];
+    struct stall_case *found = cases_find(play->cases, wanted->ring, wanted->slot, wanted->generation);
+
+    none = (struct stall_case){0};
+    return found != NULL ? found : &none;
+}
+
+static inline uint32_t play_user_of(void *context, uint32_t ring)
+{
+    (void)context;
+    return ring;
+}
+
+/* One scan's evidence of the first count suspects. Returns how many are left unexamined. */
+static inline size_t play_examine(struct play *play, size_t count)
+{
+    work_begin(play->work);
+    assert_int_equal(cases_begin(play->cases, play->suspects, count, play_user_of, NULL), 0);
+    return probe_examine(play->probe, play->scene->registry, play->cases, play->work);
+}
+
+/* The same of all suspects, and the end of the scan for the probe. */
 static inline size_t play_collect(struct play *play)
 {
-    for (size_t i = 0; i < play->count; i++)
-        play->suspects[i].evidence = (struct evidence){0};
-    return evidence_collect(play->probe, play->scene->registry, play->suspects, play->count);
+    size_t left = play_examine(play, play->count);
+
+    probe_end(play->probe);
+    return left;
 }
 
 /* What is made of the evidence is known the next time. */
 static inline void play_take_verdicts(struct play *play)
 {
     for (size_t i = 0; i < play->count; i++) {
-        struct verdict verdict = cause_judge(&play->suspects[i].evidence);
+        struct verdict verdict = cause_judge(&play_case(play, i)->evidence);
 
         play->suspects[i].state = verdict.state;
         play->suspects[i].cause = verdict.cause;

@@ -18,11 +18,13 @@
 #define WALL_NS SAMPLE_SCANNED_WALL_NS
 #define IDS_MAX 2000u
 
-/* Ids 1 .. count of ring 1, frozen all the time; what has been announced. */
+/* Ids of ring 1, those that are stalled in order of slot; what has been announced. */
 struct world {
+    struct work *work;
+    struct cases *cases;
     struct events *events;
-    struct stalls stalls;
-    struct detector_suspect suspects[IDS_MAX];
+    struct item *items[IDS_MAX]; /* by slot; NULL = cannot be described */
+    bool stalled[IDS_MAX];
     struct detector_event changes[IDS_MAX];
     size_t change_count;
     struct event *announced[2 * IDS_MAX];
@@ -38,18 +40,26 @@ static void on_announce(void *context, struct event *event)
     world->announced[world->announced_count++] = event_ref(event);
 }
 
+static void open_events(struct world *world, const char *state_directory)
+{
+    struct events_options options = {world->cases, world->work, {state_directory, on_announce, world}};
+
+    assert_int_equal(events_new(&world->events, &options, world->now_ns), 0);
+}
+
 static int set_up(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
-    struct events_options options = {6 * SECOND_NS, {NULL, on_announce, world}, {{0, 0}}};
 
     log_set_level(LOG_LEVEL_ERROR);
     assert_non_null(world);
     world->now_ns = 1000 * SECOND_NS;
     world->wall_ns = WALL_NS;
-    world->stalls.keys = calloc(IDS_MAX, sizeof(*world->stalls.keys));
-    world->stalls.items = calloc(IDS_MAX, sizeof(*world->stalls.items));
-    assert_int_equal(events_new(&world->events, &options, world->now_ns), 0);
+    world->work = work_new();
+    assert_non_null(world->work);
+    world->cases = cases_new(world->work, 6 * SECOND_NS);
+    assert_non_null(world->cases);
+    open_events(world, NULL);
     *state = world;
     return 0;
 }
@@ -60,46 +70,72 @@ static int tear_down(void **state)
 
     for (size_t i = 0; i < world->announced_count; i++)
         event_unref(world->announced[i]);
+    for (size_t i = 0; i < IDS_MAX; i++)
+        item_unref(world->items[i]);
     events_free(world->events);
-    stalls_done(&world->stalls);
+    cases_free(world->cases);
+    work_free(world->work);
     free(world);
     return 0;
 }
 
+/* One that can be described. */
 static void add_id(struct world *world, uint32_t slot)
 {
-    size_t i = world->stalls.count++;
-
-    world->stalls.keys[i] = (struct stall_key){.ring = 1, .slot = slot, .generation = 2};
-    world->stalls.items[i] = sample_item(sample_process("/usr/bin/checkout", 4690), "checkout", 1, slot, "w", 1, 1);
-    world->suspects[i] = (struct detector_suspect){
-        .ring = 1,
-        .slot = slot,
-        .generation = 2,
-        .state = ID_STALLED,
-        .cause = CAUSE_BLOCKED,
-        .frozen_for_ns = 6 * SECOND_NS,
-        .frozen_for_max_ns = 7 * SECOND_NS,
-        .threshold_ns = 5 * SECOND_NS,
-    };
+    world->items[slot] = sample_item(sample_process("/usr/bin/checkout", 4690), "checkout", 1, slot, "w", 1, 1);
 }
 
 static void change(struct world *world, enum detector_event_kind kind, uint32_t slot)
 {
+    world->stalled[slot] = kind == DETECTOR_STALLED;
     world->changes[world->change_count++] = (struct detector_event){
         .kind = kind, .ring = 1, .slot = slot, .generation = 2, .cause = CAUSE_BLOCKED, .frozen_for_ns = 6 * SECOND_NS};
 }
 
+static uint32_t user_of(void *context, uint32_t ring)
+{
+    (void)context;
+    return ring;
+}
+
+static size_t list_suspects(const struct world *world, struct detector_suspect suspects[IDS_MAX])
+{
+    size_t count = 0;
+
+    for (uint32_t slot = 0; slot < IDS_MAX; slot++)
+        if (world->stalled[slot])
+            suspects[count++] = (struct detector_suspect){
+                .ring = 1,
+                .slot = slot,
+                .generation = 2,
+                .state = ID_STALLED,
+                .cause = CAUSE_BLOCKED,
+                .frozen_for_ns = 6 * SECOND_NS,
+                .frozen_for_max_ns = world->items[slot] != NULL ? 7 * SECOND_NS : DETECTOR_UNKNOWN_NS,
+                .threshold_ns = 5 * SECOND_NS,
+            };
+    return count;
+}
+
 static void scan(struct world *world)
 {
-    const struct detector_update update = {.suspects = world->suspects,
-                                           .suspect_count = world->stalls.count,
-                                           .events = world->changes,
-                                           .event_count = world->change_count};
+    static struct detector_suspect suspects[IDS_MAX];
+    struct detector_update update = {.suspects = suspects, .events = world->changes};
+    struct snapshot moment;
 
     world->now_ns += SECOND_NS;
-    events_step(world->events, &(struct events_scan){NULL, &update, &world->stalls, world->now_ns,
-                                                     world->wall_ns + world->now_ns, 0, NULL});
+    moment = (struct snapshot){.scanned_mono_ns = world->now_ns, .scanned_wall_ns = world->wall_ns + world->now_ns};
+    update.suspect_count = list_suspects(world, suspects);
+    update.event_count = world->change_count;
+    assert_int_equal(cases_begin(world->cases, suspects, update.suspect_count, user_of, NULL), 0);
+    for (size_t i = 0; i < update.suspect_count; i++) {
+        struct stall_case *stall = cases_find(world->cases, 1, suspects[i].slot, 2);
+
+        if (stall->item == NULL)
+            stall->item = item_ref(world->items[suspects[i].slot]);
+    }
+    cases_end(world->cases, &update, world->now_ns);
+    events_step(world->events, &(struct events_scan){NULL, &update, &moment});
     world->change_count = 0;
 }
 
@@ -244,52 +280,82 @@ static void test_ids_that_flicker(void **state)
 
     assert_int_equal(state_directory_set_up(&directory), 0);
     events_free(world->events);
-    assert_int_equal(
-        events_new(&world->events,
-                   &(struct events_options){
-                       6 * SECOND_NS, {((struct state_directory *)directory)->path, on_announce, world}, {{0, 0}}},
-                   world->now_ns),
-        0);
+    open_events(world, ((struct state_directory *)directory)->path);
     assert_int_equal(events_start(world->events, NULL, NULL), 0);
-    for (uint32_t i = 0; i < 600; i++) {
+    for (uint32_t i = 0; i < 500; i++) {
         add_id(world, i);
         change(world, DETECTOR_STALLED, i);
     }
     scan(world);
     for (int round = 0; round < 3; round++) {
-        for (uint32_t i = 0; i < 600; i++)
+        for (uint32_t i = 0; i < 500; i++)
             change(world, DETECTOR_MOVED, i);
         scan(world);
-        for (uint32_t i = 0; i < 600; i++)
+        for (uint32_t i = 0; i < 500; i++)
             change(world, DETECTOR_STALLED, i);
         scan(world);
     }
     events_stop(world->events);
-    assert_int_equal(world->announced_count, 600);
+    assert_int_equal(world->announced_count, 500);
     text = state_read(directory, EVENT_FILE_NAME);
     assert_true(count_of(text, "\n{\"subject\":") <= REPORT_BURST + 10 * REPORT_PER_SECOND);
-    assert_int_equal(count_of(text, "\n{\"subject\":"), 1800 - events_unnoted_count(world->events));
+    assert_int_equal(count_of(text, "\n{\"subject\":"), 1500 - events_unnoted_count(world->events));
     free(text);
     assert_int_equal(state_directory_tear_down(&directory), 0);
 }
 
+/* A user's flood is published bit by bit; nothing of it is lost, and each end comes with or after its begin. */
 static void test_a_flood_has_no_gap(void **state)
 {
     struct world *world = *state;
+    struct cases_counters counters;
 
     for (uint32_t i = 0; i < 1500; i++) {
         add_id(world, i);
         change(world, DETECTOR_STALLED, i);
     }
     scan(world);
+    assert_int_equal(world->announced_count, 512); /* what one user may have at once */
     for (uint32_t i = 0; i < 1500; i++)
         change(world, DETECTOR_GONE, i);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 200; i++)
         scan(world);
-    assert_int_equal(world->announced_count, 2000); /* a burst of begins, and all of their ends */
-    assert_int_equal(events_suppressed_count(world->events), 500);
+    assert_int_equal(world->announced_count, 3000);
+    cases_count(world->cases, &counters);
+    assert_int_equal(counters.suppressed_count, 0);
+    assert_int_equal(counters.belated_count, 1500 - 512);
     for (size_t i = 0; i < world->announced_count; i++)
         assert_int_equal(world->announced[i]->sequence, i + 1);
+}
+
+/* A begin that is published late is of the moment at which it was. */
+static void test_a_belated_begin(void **state)
+{
+    struct world *world = *state;
+    const struct event *begin, *end;
+
+    work_set_total(world->work, WORK_EVENTS, 1);
+    assert_true(work_take(world->work, 1, WORK_EVENTS, 1)); /* no room */
+    work_set_total(world->work, WORK_EVENTS, 2 * (2 * WORK_EVENTS_PER_SCAN + 3));
+    assert_true(work_take(world->work, 1, WORK_EVENTS, 2 * WORK_EVENTS_PER_SCAN + 2));
+    add_id(world, 17);
+    change(world, DETECTOR_STALLED, 17);
+    work_set_total(world->work, WORK_EVENTS, 1);
+    scan(world);
+    change(world, DETECTOR_GONE, 17);
+    scan(world);
+    assert_int_equal(world->announced_count, 0);
+    work_set_total(world->work, WORK_EVENTS, 1024);
+    scan(world);
+    assert_int_equal(world->announced_count, 2);
+    begin = world->announced[0];
+    end = world->announced[1];
+    assert_int_equal(begin->kind, EVENT_BEGIN);
+    assert_int_equal(begin->at_wall_ns, WALL_NS + world->now_ns - 2 * SECOND_NS);
+    assert_int_equal(begin->duration_ns, 6 * SECOND_NS);
+    assert_int_equal(begin->duration_max_ns, 7 * SECOND_NS);
+    assert_int_equal(end->at_wall_ns, WALL_NS + world->now_ns - SECOND_NS);
+    assert_int_equal(end->duration_ns, 7 * SECOND_NS);
 }
 
 int main(void)
@@ -298,6 +364,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD_TEST(test_begin_and_end),    WORLD_TEST(test_reasons),          WORLD_TEST(test_nobody_known),
         WORLD_TEST(test_a_clock_set_back), WORLD_TEST(test_ids_that_flicker), WORLD_TEST(test_a_flood_has_no_gap),
+        WORLD_TEST(test_a_belated_begin),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,24 +74,70 @@ static void test_pages(void **state)
     snapshot_unref(snapshot);
 }
 
+static uint32_t user_of(void *context, uint32_t ring)
+{
+    (void)context;
+    return ring;
+}
+
+/* A described case for each stall of a snapshot. */
+struct scan_cases {
+    struct work *work;
+    struct cases *cases;
+};
+
+static struct scan_cases cases_of(const struct snapshot *snapshot)
+{
+    struct detector_suspect suspects[8] = {{.slot = 0}};
+    struct scan_cases made = {.work = work_new()};
+
+    assert_non_null(made.work);
+    made.cases = cases_new(made.work, 0);
+    assert_non_null(made.cases);
+    assert_true(snapshot->stall_count <= 8);
+    for (uint32_t i = 0; i < snapshot->stall_count; i++)
+        suspects[i] = (struct detector_suspect){.ring = 1, .slot = i, .state = ID_STALLED};
+    assert_int_equal(cases_begin(made.cases, suspects, snapshot->stall_count, user_of, NULL), 0);
+    for (uint32_t i = 0; i < snapshot->stall_count; i++)
+        cases_find(made.cases, 1, i, 0)->item = item_ref(snapshot->stalls[i].item);
+    return made;
+}
+
+static void cases_done(struct scan_cases *made)
+{
+    cases_free(made->cases);
+    work_free(made->work);
+}
+
+static bool are_names_asked(const struct scan_cases *made)
+{
+    size_t count, asked = 0;
+    struct stall_case *const *stalls = cases_all(made->cases, &count);
+
+    for (size_t i = 0; i < count; i++)
+        asked += stalls[i]->names_asked;
+    return asked == count;
+}
+
 /* A scan does not wait longer than it may, and asks for each place once. */
 static void test_stalls(void **state)
 {
     struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
     uint64_t before_ns = clock_mono_ns();
+    struct scan_cases made = cases_of(snapshot);
     struct naming naming;
 
     (void)state;
     open_silent(&naming);
     snapshot->interval_ns = LONG_NS;
-    naming_stalls(&naming, snapshot);
+    naming_cases(&naming, made.cases, snapshot);
     assert_true(clock_mono_ns() - before_ns >= NAMING_STALLS_NS);
-    for (size_t i = 0; i < snapshot->stall_count; i++)
-        assert_true(snapshot->stalls[i].item->names_asked);
+    assert_true(are_names_asked(&made));
     for (int i = 0; i < 100; i++) /* nothing to ask for: nothing to wait for */
-        naming_stalls(&naming, snapshot);
+        naming_cases(&naming, made.cases, snapshot);
     assert_true(clock_mono_ns() - before_ns < PATIENCE_NS);
     naming_close(&naming);
+    cases_done(&made);
     snapshot_unref(snapshot);
 }
 
@@ -102,15 +148,15 @@ static void test_no_room(void **state)
     struct module_facts *module = snapshot->stalls[0].item->process->modules[0];
     struct page *page = page_of(snapshot);
     struct health health = {0};
+    struct scan_cases made = cases_of(snapshot);
     struct naming naming;
 
     (void)state;
     for (uint64_t i = UINT64_MAX; !symbol_table_is_full(&module->symbols); i--)
         assert_int_equal(symbol_table_add(&module->symbols, i, symbol_new(NULL, 0)), 0);
     open_silent(&naming);
-    naming_stalls(&naming, snapshot);
-    for (size_t i = 0; i < snapshot->stall_count; i++)
-        assert_true(snapshot->stalls[i].item->names_asked);
+    naming_cases(&naming, made.cases, snapshot);
+    assert_true(are_names_asked(&made));
     assert_false(naming_hold(&naming, 1, page));
     naming_health(&naming, &health);
     assert_true(health.limit_counts[HEALTH_LIMIT_SYMBOLS] >= snapshot->stall_count);
@@ -119,15 +165,16 @@ static void test_no_room(void **state)
     assert_int_equal(health.names_bytes_max, SYMBOLS_BYTES_MAX);
     page_unref(page);
     naming_close(&naming);
+    cases_done(&made);
     snapshot_unref(snapshot);
 }
 
-static uint64_t refused_on_a_scan(struct naming *naming, const struct snapshot *snapshot)
+static uint64_t refused_on_a_scan(struct naming *naming, const struct cases *cases, const struct snapshot *snapshot)
 {
     struct health before = {0}, after = {0};
 
     naming_health(naming, &before);
-    naming_stalls(naming, snapshot);
+    naming_cases(naming, cases, snapshot);
     naming_health(naming, &after);
     return after.names_refused_count - before.names_refused_count;
 }
@@ -139,19 +186,22 @@ static void test_refused(void **state)
     struct snapshot *snapshot = sample_snapshot(1, 1000, 1);
     struct item **item = &snapshot->stalls[0].item;
     struct process_facts *process = process_facts_ref((*item)->process);
+    struct scan_cases made;
     struct naming naming = {.descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 
     (void)state;
     item_unref(*item);
     *item = sample_item(process, "checkout", 1, 17, "worker-17", 9, 32);
+    made = cases_of(snapshot);
     assert_int_equal(symbols_new(&naming.symbols, &options), 0);
-    naming_stalls(&naming, snapshot);
+    naming_cases(&naming, made.cases, snapshot);
     for (uint64_t before_ns = clock_mono_ns(); !symbols_are_idle(naming.symbols); usleep(1000))
         assert_true(clock_mono_ns() - before_ns < PATIENCE_NS); /* until it is known that there is none to ask */
-    (*item)->names_asked = false;
-    assert_in_range(refused_on_a_scan(&naming, snapshot), 1, 2);
-    assert_false((*item)->names_asked); /* on a later scan, all of them */
+    cases_find(made.cases, 1, 0, 0)->names_asked = false;
+    assert_in_range(refused_on_a_scan(&naming, made.cases, snapshot), 1, 2);
+    assert_false(are_names_asked(&made)); /* on a later scan, all of them */
     naming_close(&naming);
+    cases_done(&made);
     snapshot_unref(snapshot);
 }
 
@@ -159,15 +209,17 @@ static void test_without(void **state)
 {
     struct naming naming = {.descriptor = -1};
     struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
+    struct scan_cases made = cases_of(snapshot);
     struct page *page = page_of(snapshot);
     struct health health = {.reload_count = 7};
 
     (void)state;
-    naming_stalls(&naming, snapshot);
+    naming_cases(&naming, made.cases, snapshot);
     assert_false(naming_hold(&naming, 1, page));
     naming_health(&naming, &health);
     assert_int_equal(health.reload_count, 7);
     page_unref(page);
+    cases_done(&made);
     snapshot_unref(snapshot);
     naming_close(&naming);
 }
@@ -177,16 +229,18 @@ static void test_the_real_one(void **state)
 {
     struct snapshot *snapshot = sample_snapshot(1, 1000, 3);
     struct health health = {0};
+    struct scan_cases made = cases_of(snapshot);
     struct naming naming;
 
     (void)state;
     naming_open(&naming, NULL, NULL, &(struct hash_key){{0, 0}});
     if (naming.symbols == NULL) {
+        cases_done(&made);
         snapshot_unref(snapshot);
         skip();
     }
     snapshot->interval_ns = LONG_NS;
-    naming_stalls(&naming, snapshot);
+    naming_cases(&naming, made.cases, snapshot);
     for (uint64_t before_ns = clock_mono_ns(); !symbols_are_idle(naming.symbols); usleep(1000))
         assert_true(clock_mono_ns() - before_ns < PATIENCE_NS);
     naming_health(&naming, &health);
@@ -194,6 +248,7 @@ static void test_the_real_one(void **state)
     assert_true(health.names_missing_count != 0);
     assert_int_equal(health.symbolizer_start_count, 1);
     naming_close(&naming);
+    cases_done(&made);
     snapshot_unref(snapshot);
 }
 

@@ -13,7 +13,7 @@
 
 #include "app/events.h"
 #include "app/log.h"
-#include "cases/event_log.h"
+#include "cases/case.h"
 #include "cases/locations.h"
 #include "net/event_store.h"
 #include "net/lists.h"
@@ -128,44 +128,57 @@ static void on_announce(void *context, struct event *event)
     heard.open[i] = heard.open[--heard.open_count];
 }
 
-static void step_events(struct events *events, struct stalls *stalls, const struct detector_suspect *suspects,
+static uint32_t user_of(void *context, uint32_t ring)
+{
+    (void)context;
+    return ring;
+}
+
+/* A scan on which the ids of the slots are stalled, and something became of one more. */
+static void step_events(struct events *events, struct cases *cases, const uint32_t *slots, size_t count,
                         enum detector_event_kind kind, uint32_t slot, uint64_t now_ns)
 {
     const struct detector_event change = {
         .kind = kind, .ring = 1, .slot = slot, .generation = 2, .cause = CAUSE_BLOCKED, .frozen_for_ns = SECOND_NS};
-    const struct detector_update update = {
-        .suspects = suspects, .suspect_count = stalls->count, .events = &change, .event_count = 1};
+    const struct snapshot moment = {.scanned_mono_ns = now_ns, .scanned_wall_ns = SAMPLE_SCANNED_WALL_NS};
+    struct detector_suspect suspects[2];
+    struct detector_update update = {.suspects = suspects, .suspect_count = count, .events = &change, .event_count = 1};
 
-    events_step(events, &(struct events_scan){NULL, &update, stalls, now_ns, SAMPLE_SCANNED_WALL_NS, 0, NULL});
+    for (size_t i = 0; i < count; i++)
+        suspects[i] = (struct detector_suspect){
+            .ring = 1, .slot = slots[i], .generation = 2, .state = ID_STALLED, .frozen_for_ns = SECOND_NS};
+    (void)cases_begin(cases, suspects, count, user_of, NULL);
+    cases_judge(cases, suspects, count);
+    cases_end(cases, &update, now_ns);
+    events_step(events, &(struct events_scan){NULL, &update, &moment});
 }
 
 static void events_story(void)
 {
-    static const struct events_options options = {SECOND_NS, {NULL, on_announce, NULL}, {{0, 0}}};
-    static const struct detector_suspect suspect = {
-        .ring = 1, .slot = 1, .generation = 2, .state = ID_STALLED, .frozen_for_ns = SECOND_NS};
+    static const uint32_t both[] = {1, 7}, last[] = {9};
     long left = with_memory();
-    struct item *item = sample_item(sample_process("/usr/bin/checkout", 4690), "checkout", 1, 1, "w", 1, 1);
-    struct stall_key key = {.ring = 1, .slot = 1, .generation = 2};
-    struct stalls stalls = {.keys = &key, .items = &item, .count = 1};
+    struct work *work = work_new();
+    struct events_options options = {NULL, work, {NULL, on_announce, NULL}};
     struct events *events = NULL;
 
     memset(&heard, 0, sizeof(heard));
     until_failure = left;
-    if (events_new(&events, &options, 0) == 0) {
-        step_events(events, &stalls, &suspect, DETECTOR_STALLED, 1, SECOND_NS);
-        step_events(events, &stalls, &suspect, DETECTOR_STALLED, 7, 2 * SECOND_NS);
-        step_events(events, &stalls, &suspect, DETECTOR_GONE, 1, 3 * SECOND_NS);
+    options.cases = cases_new(work, SECOND_NS);
+    if (options.cases != NULL && events_new(&events, &options, 0) == 0) {
+        step_events(events, options.cases, both, 1, DETECTOR_STALLED, 1, SECOND_NS);
+        step_events(events, options.cases, both, 2, DETECTOR_STALLED, 7, 2 * SECOND_NS);
+        step_events(events, options.cases, both + 1, 1, DETECTOR_GONE, 1, 3 * SECOND_NS);
         left = with_memory();
-        step_events(events, &stalls, &suspect, DETECTOR_GONE, 7, 4 * SECOND_NS);
-        step_events(events, &stalls, &suspect, DETECTOR_STALLED, 9, 5 * SECOND_NS);
-        step_events(events, &stalls, &suspect, DETECTOR_GONE, 9, 6 * SECOND_NS);
+        step_events(events, options.cases, NULL, 0, DETECTOR_GONE, 7, 4 * SECOND_NS);
+        step_events(events, options.cases, last, 1, DETECTOR_STALLED, 9, 5 * SECOND_NS);
+        step_events(events, options.cases, NULL, 0, DETECTOR_GONE, 9, 6 * SECOND_NS);
         assert_true(heard.announced >= 2 && heard.open_count <= 1); /* of the one whose end there was no memory for */
         until_failure = left;
     }
     left = with_memory();
     events_free(events);
-    item_unref(item);
+    cases_free(options.cases);
+    work_free(work);
     until_failure = left;
 }
 

@@ -83,11 +83,14 @@ static size_t run(struct fixture *fixture, bool refreshed, enum event_reason ret
     struct restart restart = {0};
     struct detector *detector;
     struct detector_update update;
+    struct work *work = work_new();
     size_t suspect_count, on_count, over_count = 0, number = 0;
 
+    assert_non_null(work);
     assert_int_equal(detector_new(&detector, &config), 0);
     assert_int_equal(restart_init(&restart, fixture->open, fixture->count), 0);
-    assert_int_equal(restart_prepare(&restart, fixture->scene->registry, refreshed, fixture->boot_id, detector), 0);
+    assert_int_equal(restart_prepare(&restart, fixture->scene->registry, refreshed, fixture->boot_id, work, detector),
+                     0);
     detector_begin(detector, 1000000000000);
     assert_int_equal(scan_run(fixture->scene->registry, detector), 0);
     detector_suspects(detector, &suspect_count);
@@ -103,6 +106,7 @@ static size_t run(struct fixture *fixture, bool refreshed, enum event_reason ret
     assert_int_equal(restart.count, 0);
     assert_null(restart.episodes);
     detector_free(detector);
+    work_free(work);
     return over_count;
 }
 

@@ -29,7 +29,8 @@ static void test_scans(void **state)
         .counters = &counters,
         .unexamined_count = 10,
         .left_out_count = 20,
-        .suppressed_count = 30,
+        .cases = {.suppressed_count = 30, .belated_count = 33},
+        .probe = {.sockets_cut_count = 51, .ends_cut_count = 52},
         .unnoted_count = 35,
         .lines_missed_count = 40,
     };
@@ -57,6 +58,9 @@ static void test_scans(void **state)
     assert_int_equal(health->stalls_by_cause[CAUSE_PARKED], 1);
     assert_int_equal(health->longest_ns_by_cause[CAUSE_PARKED], 11);
     assert_int_equal(health->damaged_ring_count, 4);
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_BELATED], 33);
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_SOCKETS], 51);
+    assert_int_equal(health->limit_counts[HEALTH_LIMIT_ENDS], 52);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_FILES], 1);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_RINGS], 2);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_WATCH_OVERFLOWS], 3);

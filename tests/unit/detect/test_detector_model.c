@@ -273,13 +273,10 @@ static void model_settle(struct model *model, struct detector_suspect *suspect)
 {
     const uint32_t ring = suspect->ring - 1, slot = suspect->slot / 3;
     struct model_id *id = &model->ids[ring][slot];
-    struct verdict verdict = cause_judge(&suspect->evidence);
+    struct verdict verdict = suspect->verdict;
 
-    if (!suspect->evidence.examined && id->state != ID_RUNNING)
-        verdict = (struct verdict){id->state, id->cause};
-    if (verdict.state == ID_STALLED && verdict.cause == CAUSE_UNKNOWN && id->state == ID_STALLED &&
-        id->cause != CAUSE_NONE && id->cause != CAUSE_DEADLOCK)
-        verdict.cause = id->cause;
+    if (verdict.state == ID_RUNNING)
+        verdict = (struct verdict){ID_STALLED, CAUSE_NONE};
     if (verdict.state == ID_STALLED && id->state == ID_STOPPED) {
         id->state = ID_RUNNING;
         id->cause = CAUSE_NONE;
@@ -351,11 +348,9 @@ static void give_evidence(struct detector_suspect *suspects, size_t count)
     static const char letters[] = {'S', 'S', 'S', 'T', 'D', 'Z'};
 
     for (size_t i = 0; i < count; i++)
-        suspects[i].evidence = (struct evidence){
-            .examined = random_below(3) != 0,
-            .thread_state = letters[random_below(sizeof letters)],
-            .frozen = random_below(20) == 0,
-        };
+        detector_answer(&suspects[i], &(struct evidence){.examined = random_below(3) != 0,
+                                                         .thread_state = letters[random_below(sizeof letters)],
+                                                         .frozen = random_below(20) == 0});
 }
 
 static int compare_events(const void *left, const void *right)
@@ -443,7 +438,6 @@ static void compare_suspects(const struct detector_suspect *a, const struct dete
     assert_true(a->threshold_ns == b->threshold_ns);
     assert_int_equal(a->state, b->state);
     assert_int_equal(a->cause, b->cause);
-    assert_false(a->evidence.examined);
 }
 
 static void scan_both(struct detector *detector, struct model *model, struct world *world, uint64_t now)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_evidence.c - suspects that sleep, are stopped, traced, frozen or gone: ripd/probe/evidence.c and probe.c. */
+/* test_evidence.c - suspects that sleep, are stopped, traced, frozen or gone: ripd/probe/evidence.c. */
 #include "unit/probe_play.h"
 
 #include <sys/prctl.h>
@@ -27,13 +27,13 @@ static int set_up(void **state)
 
 static struct verdict judge(const struct play *play, size_t suspect)
 {
-    return cause_judge(&play->suspects[suspect].evidence);
+    return cause_judge(&play_case(play, suspect)->evidence);
 }
 
 static void assert_all(const struct play *play, enum id_state state, enum id_cause cause)
 {
     for (size_t i = 0; i < play->count; i++) {
-        assert_true(play->suspects[i].evidence.examined);
+        assert_true(play_case(play, i)->evidence.examined);
         assert_int_equal(judge(play, i).state, state);
         assert_int_equal(judge(play, i).cause, cause);
     }
@@ -47,12 +47,12 @@ static void test_sleeping(void **state)
 
     assert_int_equal(play_collect(play), 0);
     for (size_t i = 0; i < play->count; i++) {
-        assert_true(play->suspects[i].evidence.examined);
-        assert_int_equal(play->suspects[i].evidence.thread_state, 'S');
-        assert_int_equal(play->suspects[i].evidence.process_state, 'S');
-        assert_false(play->suspects[i].evidence.thread_gone);
-        assert_false(play->suspects[i].evidence.thread_replaced);
-        assert_false(play->suspects[i].evidence.frozen);
+        assert_true(play_case(play, i)->evidence.examined);
+        assert_int_equal(play_case(play, i)->evidence.thread_state, 'S');
+        assert_int_equal(play_case(play, i)->evidence.process_state, 'S');
+        assert_false(play_case(play, i)->evidence.thread_gone);
+        assert_false(play_case(play, i)->evidence.thread_replaced);
+        assert_false(play_case(play, i)->evidence.frozen);
         assert_int_equal(judge(play, i).state, ID_STALLED);
     }
 }
@@ -65,7 +65,7 @@ static void test_stopped(void **state)
     play_await(play->pids[0], 'T');
     play_add_suspect(play, 0, 0);
     assert_int_equal(play_collect(play), 0);
-    assert_int_equal(play->suspects[3].evidence.thread_state, 'T');
+    assert_int_equal(play_case(play, 3)->evidence.thread_state, 'T');
     assert_all(play, ID_STOPPED, CAUSE_SIGNAL);
     kill(play->pids[0], SIGCONT);
     play_await(play->pids[0], 'S');
@@ -158,8 +158,8 @@ static void test_on_no_thread(void **state)
 
     play_add_suspect(play, 0, 0);
     assert_int_equal(play_collect(play), 0);
-    assert_true(play->suspects[THREADS].evidence.on_no_thread);
-    assert_int_equal(play->suspects[THREADS].evidence.process_state, 'S');
+    assert_true(play_case(play, THREADS)->evidence.on_no_thread);
+    assert_int_equal(play_case(play, THREADS)->evidence.process_state, 'S');
     assert_int_equal(judge(play, THREADS).cause, CAUSE_PARKED);
 }
 
@@ -175,11 +175,11 @@ static void test_threads_that_are_gone_or_not_the_same(void **state)
     ring_builder_slot(&play->ring, 3)->registered_boot_ns = 1;
     ring_builder_slot(&play->ring, 3)->kind = RIP_KIND_COROUTINE; /* may be on a younger thread */
     assert_int_equal(play_collect(play), 0);
-    assert_true(play->suspects[THREADS].evidence.thread_gone);
-    assert_true(play->suspects[THREADS + 1].evidence.thread_gone);
-    assert_true(play->suspects[2].evidence.thread_replaced);
+    assert_true(play_case(play, THREADS)->evidence.thread_gone);
+    assert_true(play_case(play, THREADS + 1)->evidence.thread_gone);
+    assert_true(play_case(play, 2)->evidence.thread_replaced);
     assert_int_equal(judge(play, 2).state, ID_EXITED);
-    assert_false(play->suspects[3].evidence.thread_replaced);
+    assert_false(play_case(play, 3)->evidence.thread_replaced);
 }
 
 static void test_a_process_that_is_missing(void **state)
@@ -216,12 +216,12 @@ static void test_a_process_without_a_verdict(void **state)
     play_add_suspect(play, 0, 0);
     assert_int_equal(play_collect(play), 0);
     for (size_t i = 0; i < play->count; i++) {
-        assert_int_equal(play->suspects[i].evidence.thread_state, 0);
-        assert_int_equal(play->suspects[i].evidence.process_state, 0);
+        assert_int_equal(play_case(play, i)->evidence.thread_state, 0);
+        assert_int_equal(play_case(play, i)->evidence.process_state, 0);
         assert_int_equal(judge(play, i).cause, i == THREADS ? CAUSE_PARKED : CAUSE_UNKNOWN);
     }
-    play->suspects[0].process = 7; /* of no process at all */
-    play->suspects[1].ring = 77;   /* of a ring that is gone */
+    play->suspects[0].process = 7;     /* of no process at all */
+    play->suspects[THREADS].ring = 77; /* of a ring that is gone */
     assert_int_equal(play_collect(play), 1);
 }
 
@@ -255,13 +255,14 @@ static void test_core_dump(void **state)
     assert_all(play, ID_STOPPED, CAUSE_CORE_DUMP);
 }
 
-/* Holds the lock of record 0 of the ring. */
+/* Holds both locks of record 0 of the ring, as a process that is in it does. */
 static void lock_record(void *context)
 {
-    struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_HOLDER_OFFSET, .l_len = 1};
+    struct flock holder = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_HOLDER_OFFSET, .l_len = 1};
+    struct flock life = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_LIFE_OFFSET, .l_len = 1};
     int descriptor = open(context, O_RDWR | O_CLOEXEC);
 
-    if (descriptor < 0 || fcntl(descriptor, F_SETLK, &lock) != 0)
+    if (descriptor < 0 || fcntl(descriptor, F_SETLK, &holder) != 0 || fcntl(descriptor, F_OFD_SETLK, &life) != 0)
         abort();
 }
 
@@ -290,7 +291,7 @@ static void test_the_lock_is_asked_about_again(void **state)
     assert_all(play, ID_STOPPED, CAUSE_SIGNAL);
     ring_stage_end(pid);
     assert_int_equal(play_collect(play), play->count);
-    assert_int_equal(play->suspects[0].evidence.thread_state, 0);
+    assert_int_equal(play_case(play, 0)->evidence.thread_state, 0);
 }
 
 /* Budget ----------------------------------------------------------------------------------------------------------- */
@@ -307,7 +308,8 @@ static void test_no_time_at_all(void **state)
 
     play_open_own_probe(play, "/proc", 0);
     assert_int_equal(play_collect(play), play->count);
-    assert_int_equal(evidence_collect(play->probe, play->scene->registry, NULL, 0), 0);
+    assert_int_equal(play_examine(play, 0), 0);
+    probe_end(play->probe);
 }
 
 static void test_everyone_gets_a_turn(void **state)
@@ -331,8 +333,8 @@ static void test_everyone_gets_a_turn(void **state)
         if (clock_mono_ns() - started_ns > longest_ns)
             longest_ns = clock_mono_ns() - started_ns;
         for (size_t i = 0; i < play->count; i++) {
-            seen_count += play->suspects[i].evidence.examined && !seen[i];
-            seen[i] = seen[i] || play->suspects[i].evidence.examined;
+            seen_count += play_case(play, i)->evidence.examined && !seen[i];
+            seen[i] = seen[i] || play_case(play, i)->evidence.examined;
         }
     }
     assert_true(rounds > 1);
@@ -360,12 +362,12 @@ static void test_the_longest_frozen_of_the_new_come_first(void **state)
     for (size_t i = 0; i < play->count; i++) {
         uint64_t since_ns = play->suspects[i].frozen_since_ns;
 
-        assert_false(i % 2 != 0 && play->suspects[i].evidence.examined);
+        assert_false(i % 2 != 0 && play_case(play, i)->evidence.examined);
         if (i % 2 != 0)
             continue;
-        if (play->suspects[i].evidence.examined && since_ns > youngest_examined)
+        if (play_case(play, i)->evidence.examined && since_ns > youngest_examined)
             youngest_examined = since_ns;
-        if (!play->suspects[i].evidence.examined && since_ns < oldest_left)
+        if (!play_case(play, i)->evidence.examined && since_ns < oldest_left)
             oldest_left = since_ns;
     }
     assert_true(youngest_examined < oldest_left);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_evidence_stopped.c - what is told of threads whose whole process is stopped, and that nobody else waits for it:
- * ripd/probe/evidence.c, examine.c. Two processes, one of which is stopped; tests/e2e/zoo has what root is told. The
+ * ripd/probe/evidence.c. Two processes, one of which is stopped; tests/e2e/zoo has what root is told. The
  * clock is real, or one by which each look at it takes a while, so that budgets end at the same point each time.
  */
 #include "unit/probe_play.h"
-
-#include "cases/waits.h"
 
 enum { THREADS = 100, RUNS = 0, STOPS = 1, COUNT = 2 * THREADS }; /* those of the process that stops come first */
 
@@ -71,7 +69,7 @@ static void all_wait(struct play *play)
         collect(play);
         waiting = 0;
         for (size_t j = 0; j < COUNT; j++)
-            waiting += play->suspects[j].evidence.examined && play->suspects[j].evidence.thread_state == 'S';
+            waiting += play_case(play, j)->evidence.examined && play_case(play, j)->evidence.thread_state == 'S';
     }
     assert_int_equal(waiting, COUNT);
 }
@@ -85,9 +83,9 @@ static void all_stopped_told(struct play *play)
         collect(play);
         told = 0;
         for (size_t j = 0; j < THREADS; j++)
-            told += play->suspects[j].kernel != NULL && play->suspects[j].kernel->state == 'T';
+            told += play_case(play, j)->kernel != NULL && play_case(play, j)->kernel->state == 'T';
         for (size_t j = 0; j < THREADS; j++)
-            assert_true(play->suspects[j].kernel == NULL || play->suspects[j].kernel->state == 'T');
+            assert_true(play_case(play, j)->kernel == NULL || play_case(play, j)->kernel->state == 'T');
     }
 }
 
@@ -95,10 +93,8 @@ static void assert_told(const struct play *play, size_t first, enum id_state sta
 {
     for (size_t i = first; i < first + THREADS; i++) {
         assert_int_equal(play->suspects[i].state, state);
-        assert_non_null(play->suspects[i].kernel);
-        assert_int_equal(play->suspects[i].kernel->state, letter);
-        assert_ptr_equal(play->suspects[i].kernel,
-                         evidence_kernel(play->probe, 1, play->suspects[i].slot, play->suspects[i].generation));
+        assert_non_null(play_case(play, i)->kernel);
+        assert_int_equal(play_case(play, i)->kernel->state, letter);
     }
 }
 
@@ -132,11 +128,11 @@ static void test_not_looked_at(void **state)
     collect(play);
     for (size_t i = 0; i < THREADS; i++) {
         assert_int_equal(play->suspects[i].state, ID_STOPPED);
-        assert_true(play->suspects[i].kernel == NULL || play->suspects[i].kernel->state == 'T');
+        assert_true(play_case(play, i)->kernel == NULL || play_case(play, i)->kernel->state == 'T');
     }
-    assert_null(play->suspects[3].kernel);
-    assert_int_equal(evidence_kernel_stopped(play->probe)->state, 'T');
-    assert_null(evidence_kernel_stopped(play->probe)->syscall);
+    assert_null(play_case(play, 3)->kernel);
+    assert_int_equal(probe_stopped_facts(play->probe)->state, 'T');
+    assert_null(probe_stopped_facts(play->probe)->syscall);
 }
 
 /* However late a busy machine lets it begin, a call asks about one process, and calls take turns. */
@@ -160,7 +156,7 @@ static size_t count_known(const struct play *play)
     size_t count = 0;
 
     for (size_t i = 0; i < THREADS; i++)
-        count += play->suspects[i].kernel != NULL;
+        count += play_case(play, i)->kernel != NULL;
     return count;
 }
 
@@ -185,7 +181,7 @@ static void test_the_stopped_come_last(void **state)
         collect(play);
         known = count_known(play);
         for (size_t i = THREADS; i < COUNT; i++)
-            examined += play->suspects[i].evidence.examined;
+            examined += play_case(play, i)->evidence.examined;
         short_calls += examined < THREADS;
         assert_true(known == before || examined == THREADS);
     }
@@ -203,35 +199,33 @@ static void test_seldom(void **state)
     stop(play, SIGSTOP, 'T');
     all_stopped_told(play);
     assert_told(play, 0, ID_STOPPED, 'T');
-    facts = play->suspects[5].kernel;
+    facts = play_case(play, 5)->kernel;
     usleep(20000);
     collect(play);
-    assert_ptr_equal(play->suspects[5].kernel, facts);
+    assert_ptr_equal(play_case(play, 5)->kernel, facts);
     assert_int_equal(facts->window_ns, KERNEL_UNKNOWN);
 }
 
-/* Who is looked at again, because there are doubts, loses nothing where there is no time for it. */
+/* Those that are examined again, because they are doubted, lose nothing where there is no time for it. */
 static void test_no_time_for_doubts(void **state)
 {
     struct play *play = *state;
-    struct waits_node nodes[COUNT] = {{.kind = WAITS_ID}};
-    struct waits waits = {.nodes = nodes, .count = COUNT, .waiting_count = COUNT};
 
     all_wait(play);
+    play_examine(play, COUNT);
     for (size_t i = 0; i < COUNT; i++)
-        nodes[i] = (struct waits_node){
-            .ring = 1, .slot = (uint32_t)i, .generation = play->suspects[i].generation, .doubted = true};
-    assert_int_equal(evidence_doubt(play->probe, play->scene->registry, &waits), COUNT);
+        play_case(play, i)->doubted = true;
     step_ns = PLAY_AMPLE_NS;
-    evidence_confirm(play->probe, play->scene->registry, play->suspects, COUNT);
+    assert_true(probe_confirm(play->probe));
     step_ns = 0;
     for (size_t i = 0; i < COUNT; i++) {
-        assert_true(play->suspects[i].evidence.examined);
-        assert_non_null(play->suspects[i].kernel);
+        assert_true(play_case(play, i)->evidence.examined);
+        assert_non_null(play_case(play, i)->kernel);
     }
-    evidence_confirm(play->probe, play->scene->registry, play->suspects, COUNT); /* they are still to be looked at */
+    assert_true(probe_confirm(play->probe)); /* they are still doubted */
     for (size_t i = 0; i < COUNT; i++)
-        assert_true(play->suspects[i].evidence.examined);
+        assert_true(play_case(play, i)->evidence.examined);
+    probe_end(play->probe);
 }
 
 /* Nor does who is not asked about, because there is no time even for the processes. */
@@ -242,13 +236,13 @@ static void test_no_time_for_processes(void **state)
 
     all_wait(play);
     for (size_t i = 0; i < COUNT; i++)
-        facts[i] = play->suspects[i].kernel;
+        facts[i] = play_case(play, i)->kernel;
     step_ns = PLAY_AMPLE_NS;
     collect(play);
     step_ns = 0;
     for (size_t i = 0; i < COUNT; i++) {
-        assert_false(play->suspects[i].evidence.examined);
-        assert_ptr_equal(play->suspects[i].kernel, facts[i]);
+        assert_false(play_case(play, i)->evidence.examined);
+        assert_ptr_equal(play_case(play, i)->kernel, facts[i]);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_examine.c - threads that are ready to run, and threads that wait, over several calls: ripd/probe/examine.c. The
+ * test_examine.c - threads that are ready to run, and threads that wait, over several calls: ripd/probe/evidence.c. The
  * process holds no lock of its ring, so only what anyone is told is asked of it; tests/e2e/zoo has the rest.
  */
 #include "unit/probe_play.h"
@@ -37,7 +37,7 @@ static int set_up(void **state)
 
 static enum id_cause cause_of(const struct play *play, size_t suspect)
 {
-    return cause_judge(&play->suspects[suspect].evidence).cause;
+    return cause_judge(&play_case(play, suspect)->evidence).cause;
 }
 
 /* One call is enough to tell, though on a busy machine it may have got no processor meanwhile. */
@@ -47,9 +47,9 @@ static void test_a_verdict_at_the_first_call(void **state)
     const struct kernel_facts *facts;
 
     assert_int_equal(play_collect(play), 0);
-    assert_int_equal(play->suspects[SPINNER].evidence.thread_state, 'R');
+    assert_int_equal(play_case(play, SPINNER)->evidence.thread_state, 'R');
     assert_true(cause_of(play, SPINNER) == CAUSE_SPINNING || cause_of(play, SPINNER) == CAUSE_STARVED);
-    facts = play->suspects[SPINNER].kernel;
+    facts = play_case(play, SPINNER)->kernel;
     assert_non_null(facts);
     assert_true(facts->window_ns != KERNEL_UNKNOWN && facts->window_ns >= 12 * MS);
     assert_null(facts->syscall);
@@ -58,7 +58,7 @@ static void test_a_verdict_at_the_first_call(void **state)
         assert_int_equal(play_collect(play), 0);
     }
     assert_int_equal(cause_of(play, SPINNER), CAUSE_SPINNING);
-    assert_true(play->suspects[SPINNER].kernel->cpu_ns > 0);
+    assert_true(play_case(play, SPINNER)->kernel->cpu_ns > 0);
 }
 
 /* No time for a second look: not examined yet, rather than a guess; on the next call it is. */
@@ -103,13 +103,13 @@ static void test_nothing_is_guessed(void **state)
     const struct kernel_facts *facts;
 
     assert_int_equal(play_collect(play), 0);
-    facts = play->suspects[SLEEPER].kernel;
+    facts = play_case(play, SLEEPER)->kernel;
     assert_non_null(facts);
     assert_int_equal(facts->state, 'S');
     assert_true((facts->denied & KERNEL_DENIED(SYSCALL)) != 0 && (facts->denied & KERNEL_DENIED(WCHAN)) != 0);
     assert_null(facts->syscall);
     assert_string_equal(facts->wchan, "");
-    assert_int_equal(play->suspects[SLEEPER].evidence.wait, WAIT_UNKNOWN);
+    assert_int_equal(play_case(play, SLEEPER)->evidence.wait, WAIT_UNKNOWN);
     assert_int_equal(cause_of(play, SLEEPER), CAUSE_UNKNOWN);
 }
 
@@ -122,15 +122,14 @@ static void test_the_window_grows(void **state)
     play_collect(play);
     usleep(50000);
     play_collect(play);
-    window_ns = play->suspects[SLEEPER].kernel->window_ns;
+    window_ns = play_case(play, SLEEPER)->kernel->window_ns;
     assert_true(window_ns != KERNEL_UNKNOWN && window_ns >= 50 * MS);
-    assert_ptr_equal(evidence_kernel(play->probe, 1, SLEEPER, play->suspects[SLEEPER].generation),
-                     play->suspects[SLEEPER].kernel);
     play->suspects[SLEEPER].progress++; /* another stall */
     play_collect(play);
-    assert_int_equal(play->suspects[SLEEPER].kernel->window_ns, KERNEL_UNKNOWN);
-    evidence_collect(play->probe, play->scene->registry, play->suspects, 0);
-    assert_null(evidence_kernel(play->probe, 1, SLEEPER, play->suspects[SLEEPER].generation));
+    assert_int_equal(play_case(play, SLEEPER)->kernel->window_ns, KERNEL_UNKNOWN);
+    play_examine(play, 0);
+    probe_end(play->probe);
+    assert_null(play_case(play, SLEEPER)->kernel);
 }
 
 int main(void)

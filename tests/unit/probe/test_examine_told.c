@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_examine_told.c - what a worker tells of threads, when it is told late, and what it takes to be sure of a
- * deadlock: ripd/probe/examine.c and evidence.c with ripd/probe/remote.c. The worker reads as that of ripd-probe does,
+ * deadlock: ripd/probe/evidence.c with ripd/probe/remote.c. The worker reads as that of ripd-probe does,
  * in a process of its own (this program, by another name), and keeps an answer back for as long as a test wants.
  */
 #include "unit/locker.h"
@@ -195,7 +195,7 @@ static void collect(struct play *play)
 static bool all_told(const struct play *play, char state)
 {
     for (size_t i = 0; i < play->count; i++)
-        if (play->suspects[i].kernel == NULL || play->suspects[i].kernel->state != state)
+        if (play_case(play, i)->kernel == NULL || play_case(play, i)->kernel->state != state)
             return false;
     return true;
 }
@@ -232,7 +232,7 @@ static void assert_thrown_away(struct play *play)
     for (int i = 0; i < ATTEMPTS && asked_count() == before; i++) {
         collect(play);
         for (size_t j = 0; j < play->count; j++)
-            assert_null(play->suspects[j].kernel);
+            assert_null(play_case(play, j)->kernel);
     }
     assert_int_equal(asked_count(), before + 1);
 }
@@ -268,25 +268,28 @@ static bool are_both_known(struct play *play, bool turned)
         play->suspects[i].state = ID_RUNNING;
         play->suspects[i].frozen_since_ns = 1000 + (turned ? play->count - i : i);
     }
-    collect(play);
-    return play->suspects[1].lock != NULL && play->suspects[2].lock != NULL;
+    play_examine(play, play->count);
+    return play_case(play, 1)->lock.owner.address != 0 && play_case(play, 2)->lock.owner.address != 0;
 }
 
 static bool is_told(const struct play *play)
 {
-    const struct kernel_facts *facts = play->suspects[1].kernel;
+    const struct kernel_facts *facts = play_case(play, 1)->kernel;
 
     return facts == NULL || (facts->denied & (KERNEL_DENIED(SYSCALL) | KERNEL_DENIED(MEMORY))) == 0;
 }
 
 static uint64_t count_deadlocked(struct play *play, size_t *ret_doubted)
 {
-    struct waits *waits = waits_collect(play->scene->registry, play->suspects, play->count, NULL);
+    const struct waits_source source = {play->scene->registry, play->cases, play->work, 1, NULL};
+    struct waits *waits = waits_collect(&source);
     uint64_t count;
 
     assert_non_null(waits);
     count = waits->deadlocked_count;
-    *ret_doubted = evidence_doubt(play->probe, play->scene->registry, waits);
+    *ret_doubted = 0;
+    for (size_t i = 0; i < play->count; i++)
+        *ret_doubted += play_case(play, i)->doubted;
     waits_unref(waits);
     return count;
 }
@@ -300,7 +303,7 @@ static bool is_confirmed(struct play *play, bool turned)
         return false;
     assert_int_equal(count_deadlocked(play, &doubted), 0); /* one look at each proves nothing */
     assert_int_equal(doubted, THREADS - 1);
-    evidence_confirm(play->probe, play->scene->registry, play->suspects, play->count);
+    assert_true(probe_confirm(play->probe));
     return count_deadlocked(play, &doubted) == THREADS - 1 && doubted == 0;
 }
 

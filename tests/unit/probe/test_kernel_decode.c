@@ -403,7 +403,7 @@ static void test_cpu_time(void **state)
     assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_UNKNOWN);
     after = times_at(1100, 120, 3);
     after.has = KERNEL_HAS_SWITCHES; /* a kernel without schedstat: by ticks */
-    after.schedstat = (struct proc_schedstat){0};
+    after.schedstat.cpu_ns = after.schedstat.wait_ns = after.schedstat.slice_count = 0;
     assert_int_equal(kernel_cpu_between(&before, &after, TICK_NS), 50 * MS);
     assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_MOST);
 }

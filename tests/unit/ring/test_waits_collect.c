@@ -17,6 +17,7 @@
 #include "ring/scan.h"
 #include "ring/waits_collect.h"
 #include "support/ring_stage.h"
+#include "work/jobs.h"
 
 #define SECOND UINT64_C(1000000000)
 
@@ -27,6 +28,9 @@ struct fixture {
     struct ring_builder ring;
     struct registry *registry;
     struct detector *detector;
+    struct work *work;
+    struct cases *cases;
+    uint64_t sequence;
     uint64_t now_mono_ns;
     struct waits *waits;
     bool without_turn; /* nobody is examined */
@@ -55,6 +59,10 @@ static int set_up(void **state)
         ring_builder_add_id(&fixture->ring, slot, slot + 1, TID + slot, 0, "worker");
     assert_int_equal(registry_new(&fixture->registry, &options), 0);
     assert_int_equal(detector_new(&fixture->detector, &config), 0);
+    fixture->work = work_new();
+    assert_non_null(fixture->work);
+    fixture->cases = cases_new(fixture->work, 0);
+    assert_non_null(fixture->cases);
     fixture->now_mono_ns = clock_mono_ns();
     *state = fixture;
     return 0;
@@ -65,6 +73,8 @@ static int tear_down(void **state)
     struct fixture *fixture = *state;
 
     waits_unref(fixture->waits);
+    cases_free(fixture->cases);
+    work_free(fixture->work);
     registry_free(fixture->registry);
     detector_free(fixture->detector);
     ring_stage_release(&fixture->ring);
@@ -86,11 +96,26 @@ static void mark(struct fixture *fixture, uint32_t slot, uint32_t owner, uint8_t
     bytes->idle_mark = clock_mono_ns();
 }
 
+static uint32_t user_of(void *context, uint32_t ring)
+{
+    (void)context;
+    return ring;
+}
+
+/* The case of a suspect of this scan. */
+static struct stall_case *case_at(const struct fixture *fixture, size_t suspect)
+{
+    const struct detector_suspect *wanted = &fixture->suspects[suspect];
+
+    return cases_find(fixture->cases, wanted->ring, wanted->slot, wanted->generation);
+}
+
 /* One scan; those in slots [0, moving) have snapped before it. */
 static void scan(struct fixture *fixture, uint32_t moving)
 {
     const struct registry_notice *notices;
     struct detector_update update;
+    struct waits_source source;
     struct waits *before;
     size_t count;
 
@@ -102,22 +127,24 @@ static void scan(struct fixture *fixture, uint32_t moving)
     detector_begin(fixture->detector, fixture->now_mono_ns);
     assert_int_equal(scan_run(fixture->registry, fixture->detector), 0);
     fixture->suspects = detector_suspects(fixture->detector, &fixture->suspect_count);
-    for (size_t i = 0; i < fixture->suspect_count; i++) {
-        struct detector_suspect *suspect = &fixture->suspects[i];
-
-        if (fixture->locks[suspect->slot].owner.address != 0)
-            suspect->lock = &fixture->locks[suspect->slot];
-    }
+    assert_int_equal(cases_begin(fixture->cases, fixture->suspects, fixture->suspect_count, user_of, NULL), 0);
+    for (size_t i = 0; i < fixture->suspect_count; i++)
+        case_at(fixture, i)->lock = fixture->locks[fixture->suspects[i].slot];
     if (fixture->meanwhile != NULL)
         fixture->meanwhile(fixture);
     before = fixture->waits;
-    fixture->waits = waits_collect(fixture->registry, fixture->suspects, fixture->suspect_count, before);
+    work_begin(fixture->work);
+    source = (struct waits_source){fixture->registry, fixture->cases, fixture->work, ++fixture->sequence, before};
+    fixture->waits = waits_collect(&source);
     assert_non_null(fixture->waits);
     waits_unref(before);
+    source.before = NULL;
     for (size_t i = 0; i < fixture->suspect_count; i++)
-        fixture->suspects[i].evidence.examined |= !fixture->without_turn;
+        case_at(fixture, i)->evidence.examined |= !fixture->without_turn;
+    cases_judge(fixture->cases, fixture->suspects, fixture->suspect_count);
     detector_end(fixture->detector, &update);
-    waits_describe(fixture->waits, fixture->registry, fixture->detector);
+    cases_end(fixture->cases, &update, fixture->now_mono_ns);
+    waits_describe(fixture->waits, &source, fixture->detector);
 }
 
 /* What the memory of the one in a slot says from now on. */
@@ -135,6 +162,15 @@ static const struct waits_node *node_of(const struct fixture *fixture, uint32_t 
     for (size_t i = 0; i < fixture->waits->count; i++)
         if (fixture->waits->nodes[i].kind == WAITS_ID && fixture->waits->nodes[i].slot == slot)
             return &fixture->waits->nodes[i];
+    return NULL;
+}
+
+static const struct stall_case *case_of(const struct fixture *fixture, uint32_t slot)
+{
+    for (size_t i = 0; i < fixture->suspect_count; i++)
+        if (fixture->suspects[i].slot == slot)
+            return case_at(fixture, i);
+    fail_msg("no suspect in slot %u", slot);
     return NULL;
 }
 
@@ -174,9 +210,9 @@ static void test_a_holder_that_runs_is_found_and_described(void **state)
     assert_non_null(holder->item);
     assert_int_equal(holder->item->slot, 7);
     assert_null(waiting->item);
-    assert_true(suspect_of(fixture, 200)->evidence.lock.known && !suspect_of(fixture, 200)->evidence.lock.certain);
-    assert_int_equal(suspect_of(fixture, 200)->evidence.lock.owner_tid, TID + 7);
-    assert_false(suspect_of(fixture, 202)->evidence.lock.known);
+    assert_true(case_of(fixture, 200)->evidence.lock.known && !case_of(fixture, 200)->evidence.lock.certain);
+    assert_int_equal(case_of(fixture, 200)->evidence.lock.owner_tid, TID + 7);
+    assert_false(case_of(fixture, 202)->evidence.lock.known);
 }
 
 static void test_a_deadlock_is_a_cause(void **state)
@@ -188,8 +224,8 @@ static void test_a_deadlock_is_a_cause(void **state)
     mark(fixture, 201, TID + 200, 3, 0);
     mark(fixture, 202, TID + 200, 3, 0);
     scan(fixture, 100);
-    assert_true(suspect_of(fixture, 200)->evidence.deadlocked && suspect_of(fixture, 201)->evidence.deadlocked);
-    assert_false(suspect_of(fixture, 202)->evidence.deadlocked);
+    assert_true(case_of(fixture, 200)->evidence.deadlocked && case_of(fixture, 201)->evidence.deadlocked);
+    assert_false(case_of(fixture, 202)->evidence.deadlocked);
     assert_int_equal(suspect_of(fixture, 200)->cause, CAUSE_DEADLOCK);
     assert_int_equal(node_of(fixture, 200)->cause, CAUSE_DEADLOCK);
 }
@@ -304,8 +340,8 @@ static void test_what_memory_says(void **state)
     assert_ptr_equal(&fixture->waits->nodes[node_of(fixture, 202)->next], node_of(fixture, 7));
     assert_int_equal(fixture->waits->nodes[node_of(fixture, 203)->next].tid, (uint32_t)getpid());
     assert_int_equal(node_of(fixture, 204)->next, WAITS_NONE);
-    assert_true(suspect_of(fixture, 202)->evidence.lock.known);
-    assert_int_equal(suspect_of(fixture, 202)->evidence.lock.owner_tid, TID + 7);
+    assert_true(case_of(fixture, 202)->evidence.lock.known);
+    assert_int_equal(case_of(fixture, 202)->evidence.lock.owner_tid, TID + 7);
 }
 
 static void *say_tid(void *tid)
@@ -343,13 +379,13 @@ static void test_an_owner_that_has_ended(void **state)
     remember(fixture, 201, tid, clock_mono_ns());
     scan(fixture, 100);
     assert_int_equal(node_of(fixture, 200)->next, WAITS_NONE);
-    assert_true(node_of(fixture, 200)->doubted && !suspect_of(fixture, 200)->evidence.lock.certain);
+    assert_true(node_of(fixture, 200)->doubted && !case_of(fixture, 200)->evidence.lock.certain);
     remember(fixture, 200, tid, clock_mono_ns());
     scan(fixture, 100);
     holder = &fixture->waits->nodes[node_of(fixture, 200)->next];
     assert_true(holder->kind == WAITS_GONE && holder->tid == tid && !holder->has_state);
     assert_string_equal(holder->ring_name, "ring");
-    assert_true(suspect_of(fixture, 200)->evidence.lock.certain && !suspect_of(fixture, 200)->evidence.deadlocked);
+    assert_true(case_of(fixture, 200)->evidence.lock.certain && !case_of(fixture, 200)->evidence.deadlocked);
     assert_int_equal(suspect_of(fixture, 200)->cause, node_of(fixture, 200)->cause);
     assert_int_equal(node_of(fixture, 201)->next, WAITS_NONE);
     scan(fixture, 100); /* as long as it lasts */

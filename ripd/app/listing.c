@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* listing.c - see listing.h. */
+#include "app/listing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "os/clock.h"
+#include "ring/describe.h"
+#include "work/jobs.h"
+
+static bool is_listed(const struct stall_case *stall)
+{
+    return stall->is_suspect && stall->suspect.state == ID_STALLED;
+}
+
+/* The facts that a description made now would refer to; NULL if they have not been asked for. */
+static const struct process_facts *facts_now(struct registry *registry, const struct stall_case *stall)
+{
+    struct ring *ring = registry_find(registry, stall->ring);
+
+    if (ring == NULL || stall->suspect.process >= ring->process_count)
+        return NULL;
+    return ring->processes[stall->suspect.process].facts;
+}
+
+/* What could not be found out when the case was described may be now: its thread id, or its modules. */
+static bool is_described(struct registry *registry, const struct stall_case *stall)
+{
+    const struct item *item = stall->item;
+
+    return item != NULL && stall->item_progress == stall->suspect.progress && stall->item_tid == stall->suspect.tid &&
+           stall->item_process == facts_now(registry, stall) && (item->tid != 0 || stall->suspect.tid == 0) &&
+           (item->process == NULL || !item->process->without_modules);
+}
+
+static void describe(const struct listing *listing, struct stall_case *stall)
+{
+    struct item *item = describe_id(listing->registry, stall->ring, stall->slot, stall->generation);
+
+    if (item == NULL)
+        return; /* it has gone, or there is no memory: the next scan tries again */
+    item_unref(stall->item);
+    stall->item = item;
+    stall->item_progress = stall->suspect.progress;
+    stall->item_tid = stall->suspect.tid;
+    stall->item_process = facts_now(listing->registry, stall);
+    stall->names_asked = false;
+}
+
+static void count_refused(void *context, uint32_t user, const struct work_job *job)
+{
+    const struct listing *listing = context;
+
+    (void)job;
+    work_refuse(listing->work, user, WORK_STALLS, 1);
+}
+
+void listing_describe(const struct listing *listing)
+{
+    const uint64_t deadline_mono_ns = clock_mono_ns() + listing->budget_ns;
+    struct listing refused = *listing;
+    uint64_t now_mono_ns = 0;
+    struct work_job job;
+    size_t count, of_ring_count = 0;
+    uint32_t user;
+    struct stall_case *const *stalls = cases_all(listing->cases, &count);
+
+    for (size_t i = 0; i < count; i++) { /* a user's rings take turns */
+        of_ring_count = i != 0 && stalls[i - 1]->ring == stalls[i]->ring ? of_ring_count + 1 : 0;
+        if (!is_listed(stalls[i]) || is_described(listing->registry, stalls[i]))
+            continue;
+        job = (struct work_job){.subject = (uint32_t)i, .class = stalls[i]->item != NULL, .order = of_ring_count};
+        (void)work_push(listing->work, stalls[i]->user, job);
+    }
+    while (now_mono_ns < deadline_mono_ns && work_next(listing->work, 0, UINT16_MAX, &job, &user)) {
+        const uint64_t began_mono_ns = clock_mono_ns();
+
+        describe(listing, stalls[job.subject]);
+        now_mono_ns = clock_mono_ns();
+        work_spend(listing->work, user, now_mono_ns - began_mono_ns);
+    }
+    work_clear(listing->work, count_refused, &refused);
+}
+
+struct sighting listing_sighting(const struct stall_case *stall, const struct snapshot *moment)
+{
+    const struct detector_suspect *suspect = &stall->suspect;
+    uint64_t max_ns = suspect->frozen_for_max_ns;
+    struct sighting sighting = {
+        .item = stall->item,
+        .kernel = stall->kernel,
+        .state = suspect->state,
+        .cause = suspect->cause,
+        .since_wall_ns = wall_before_ns(moment->scanned_wall_ns, suspect->frozen_for_ns),
+        .frozen_since_ns = suspect->frozen_since_ns,
+        .frozen_for_ns = suspect->frozen_for_ns,
+        .frozen_for_max_ns =
+            stall->item != NULL ? item_frozen_max_ns(stall->item, moment, suspect->frozen_for_ns, max_ns) : max_ns,
+        .threshold_ns = suspect->threshold_ns,
+    };
+
+    sighting_set_wait(&sighting, moment->waits, stall->ring, stall->slot, stall->generation);
+    return sighting;
+}
+
+static int list_stalls(const struct listing *listing, struct snapshot *snapshot)
+{
+    size_t count, listed = 0;
+    struct stall_case *const *stalls = cases_all(listing->cases, &count);
+
+    for (size_t i = 0; i < count; i++)
+        listed += is_listed(stalls[i]) && stalls[i]->item != NULL;
+    snapshot->stalls = malloc((listed != 0 ? listed : 1) * sizeof(*snapshot->stalls));
+    if (snapshot->stalls == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_listed(stalls[i]) || stalls[i]->item == NULL)
+            continue;
+        item_ref(stalls[i]->item);
+        kernel_facts_ref(stalls[i]->kernel);
+        snapshot->stalls[snapshot->stall_count++] = listing_sighting(stalls[i], snapshot);
+    }
+    snapshot_sort(snapshot);
+    return 0;
+}
+
+static int list_limited(const struct listing *listing, struct snapshot *snapshot)
+{
+    struct work_account account;
+    size_t count = 0;
+
+    for (size_t i = 0; work_account(listing->work, i, &account); i++)
+        for (size_t limit = 0; limit < WORK_LIMIT_COUNT; limit++)
+            count += account.refused[limit] != 0;
+    if (count == 0)
+        return 0;
+    snapshot->limited = malloc(count * sizeof(*snapshot->limited));
+    if (snapshot->limited == NULL)
+        return -ENOMEM;
+    for (size_t i = 0; work_account(listing->work, i, &account); i++)
+        for (size_t limit = 0; limit < WORK_LIMIT_COUNT; limit++)
+            if (account.refused[limit] != 0)
+                snapshot->limited[snapshot->limited_count++] = (struct limited_user){
+                    account.user, work_limit_name((enum work_limit)limit), account.refused[limit], account.held[limit]};
+    return 0;
+}
+
+int listing_fill(const struct listing *listing, const struct detector_update *update, struct snapshot *snapshot)
+{
+    int result = list_stalls(listing, snapshot), error;
+
+    snapshot->stalls_left_out_count = update->counts[ID_STALLED] - snapshot->stall_count;
+    error = registry_facts(listing->registry, &snapshot->rings, &snapshot->ring_count);
+    result = error != 0 ? error : result;
+    error = list_limited(listing, snapshot);
+    return error != 0 ? error : result;
+}

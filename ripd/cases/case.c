@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* case.c - cases in order of ring and slot, merged with the suspects of each scan. Pure. See case.h. */
+#include "cases/case.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases/snapshot.h"
+#include "util/array.h"
+#include "util/search.h"
+#include "work/jobs.h"
+
+struct cases {
+    struct work *work;
+    uint64_t hysteresis_ns;
+    struct stall_case **items;
+    size_t count;
+    size_t capacity;
+    struct stall_case **spare; /* the array that the next merge fills */
+    size_t spare_capacity;
+    struct case_report *reports;
+    size_t report_capacity;
+    uint64_t last_episode;
+    struct cases_counters counters;
+};
+
+struct cases *cases_new(struct work *work, uint64_t hysteresis_ns)
+{
+    struct cases *cases = calloc(1, sizeof(*cases));
+
+    if (cases != NULL) {
+        cases->work = work;
+        cases->hysteresis_ns = hysteresis_ns;
+    }
+    return cases;
+}
+
+void case_forget_evidence(struct stall_case *stall)
+{
+    kernel_facts_unref(stall->kernel);
+    stall->kernel = NULL;
+    stall->first = stall->last = (struct kernel_times){0};
+    stall->decoded_mono_ns = stall->examined_mono_ns = 0;
+    stall->wait = WAIT_UNKNOWN;
+    stall->lock = (struct lock_wait){0};
+    stall->doubted = false;
+}
+
+static void case_free(struct cases *cases, struct stall_case *stall)
+{
+    work_give(cases->work, stall->user, WORK_STALLS, 1);
+    if (stall->episode.number != 0 && stall->episode.stage != EPISODE_NONE)
+        work_give(cases->work, stall->user, WORK_EPISODES, 1);
+    case_forget_evidence(stall);
+    item_unref(stall->item);
+    event_unref(stall->episode.begin);
+    free(stall);
+}
+
+void cases_free(struct cases *cases)
+{
+    if (cases == NULL)
+        return;
+    for (size_t i = 0; i < cases->count; i++)
+        case_free(cases, cases->items[i]);
+    free(cases->items);
+    free(cases->spare);
+    free(cases->reports);
+    free(cases);
+}
+
+void cases_set_hysteresis(struct cases *cases, uint64_t hysteresis_ns)
+{
+    cases->hysteresis_ns = hysteresis_ns;
+}
+
+void cases_set_last_episode(struct cases *cases, uint64_t number)
+{
+    if (number > cases->last_episode)
+        cases->last_episode = number;
+}
+
+/* The set ---------------------------------------------------------------------------------------------------------- */
+
+struct key {
+    uint32_t ring;
+    uint32_t slot;
+    uint32_t generation;
+};
+
+static int compare_keys(struct key a, struct key b)
+{
+    if (a.ring != b.ring)
+        return a.ring < b.ring ? -1 : 1;
+    if (a.slot != b.slot)
+        return a.slot < b.slot ? -1 : 1;
+    return (a.generation > b.generation) - (a.generation < b.generation);
+}
+
+static struct key key_of(const struct stall_case *stall)
+{
+    return (struct key){stall->ring, stall->slot, stall->generation};
+}
+
+static int compare_item(const void *key, const void *item)
+{
+    return compare_keys(*(const struct key *)key, key_of(*(struct stall_case *const *)item));
+}
+
+struct stall_case *const *cases_all(const struct cases *cases, size_t *ret_count)
+{
+    *ret_count = cases->count;
+    return cases->items;
+}
+
+struct stall_case *cases_find(const struct cases *cases, uint32_t ring, uint32_t slot, uint32_t generation)
+{
+    const struct key key = {ring, slot, generation};
+    size_t i = search_equal(&key, cases->items, cases->count, sizeof(struct stall_case *), compare_item);
+
+    return i < cases->count ? cases->items[i] : NULL;
+}
+
+/* NULL: no memory, or the user has as many as he may. */
+static struct stall_case *case_new(struct cases *cases, struct key key, uint32_t user)
+{
+    struct stall_case *stall;
+
+    if (!work_take(cases->work, user, WORK_STALLS, 1))
+        return NULL;
+    stall = calloc(1, sizeof(*stall));
+    if (stall == NULL) {
+        work_give(cases->work, user, WORK_STALLS, 1);
+        return NULL;
+    }
+    stall->ring = key.ring;
+    stall->slot = key.slot;
+    stall->generation = key.generation;
+    stall->user = user;
+    return stall;
+}
+
+/* The id is a suspect on this scan. */
+static void case_renew(struct stall_case *stall, const struct detector_suspect *suspect)
+{
+    if (stall->suspect.progress != suspect->progress || stall->suspect.tid != suspect->tid)
+        case_forget_evidence(stall);
+    if (stall->episode.stage == EPISODE_NONE) { /* an episode that is over has been published */
+        event_unref(stall->episode.begin);
+        stall->episode = (struct episode){0};
+    }
+    stall->evidence = (struct evidence){0};
+    stall->is_new = stall->examined_mono_ns == 0;
+    stall->is_suspect = true;
+    stall->suspect = *suspect;
+}
+
+/* Whether there is nothing left to do for one that is no suspect. */
+static bool case_is_over(const struct stall_case *stall)
+{
+    return !stall->is_suspect && stall->episode.stage == EPISODE_NONE;
+}
+
+/* Takes over, or frees, a case that has no suspect on this scan. */
+static void keep_without_suspect(struct cases *cases, struct stall_case *stall, size_t *kept)
+{
+    stall->is_suspect = false;
+    if (case_is_over(stall))
+        case_free(cases, stall);
+    else
+        cases->spare[(*kept)++] = stall;
+}
+
+int cases_begin(struct cases *cases, const struct detector_suspect *suspects, size_t count,
+                uint32_t (*user_of)(void *context, uint32_t ring), void *context)
+{
+    struct stall_case **spare =
+        array_reserve(cases->spare, &cases->spare_capacity, cases->count + count, sizeof(*spare));
+    size_t kept = 0, at = 0, of_ring_count = 0;
+    uint32_t ring = 0, user = 0;
+
+    if (spare == NULL) {
+        for (size_t i = 0; i < cases->count; i++) {
+            cases->items[i]->is_suspect = false;
+            cases->items[i]->evidence = (struct evidence){0};
+        }
+        return -ENOMEM;
+    }
+    cases->spare = spare;
+    for (size_t i = 0; i < count; i++) {
+        const struct key key = {suspects[i].ring, suspects[i].slot, suspects[i].generation};
+        struct stall_case *stall = NULL;
+
+        if (i == 0 || ring != key.ring) {
+            ring = key.ring;
+            user = user_of(context, ring);
+            of_ring_count = 0;
+        }
+        while (at < cases->count && compare_keys(key_of(cases->items[at]), key) < 0)
+            keep_without_suspect(cases, cases->items[at++], &kept);
+        if (at < cases->count && compare_keys(key_of(cases->items[at]), key) == 0) {
+            stall = cases->items[at++];
+        } else if (of_ring_count < CASES_PER_RING_MAX) {
+            stall = case_new(cases, key, user);
+        } else {
+            work_refuse(cases->work, user, WORK_STALLS, 1);
+        }
+        if (stall == NULL)
+            continue;
+        of_ring_count++;
+        case_renew(stall, &suspects[i]);
+        cases->spare[kept++] = stall;
+    }
+    while (at < cases->count)
+        keep_without_suspect(cases, cases->items[at++], &kept);
+    cases->spare = cases->items;
+    cases->items = spare;
+    at = cases->capacity;
+    cases->capacity = cases->spare_capacity;
+    cases->spare_capacity = at;
+    cases->count = kept;
+    cases->items = array_trim(cases->items, &cases->capacity, kept, sizeof(struct stall_case *));
+    cases->spare = array_trim(cases->spare, &cases->spare_capacity, kept, sizeof(struct stall_case *));
+    return 0;
+}
+
+/* Verdicts --------------------------------------------------------------------------------------------------------- */
+
+/*
+ * A suspect that was not examined keeps the verdict of the last scan. So does one whose evidence says nothing: an
+ * earlier look at the same standstill said more. A deadlock is reported only while it is seen.
+ */
+static struct verdict judge(const struct stall_case *stall, const struct detector_suspect *suspect)
+{
+    const struct verdict before = {suspect->state, suspect->cause};
+    struct verdict verdict;
+
+    if (stall == NULL || !stall->evidence.examined)
+        return before.state == ID_RUNNING ? (struct verdict){ID_STALLED, CAUSE_NONE} : before;
+    verdict = cause_judge(&stall->evidence);
+    if (verdict.state == ID_STALLED && verdict.cause == CAUSE_UNKNOWN && before.state == ID_STALLED &&
+        before.cause != CAUSE_NONE && before.cause != CAUSE_DEADLOCK)
+        return before;
+    return verdict;
+}
+
+void cases_judge(const struct cases *cases, struct detector_suspect *suspects, size_t count)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct key key = {suspects[i].ring, suspects[i].slot, suspects[i].generation};
+        int order = -1;
+
+        while (at < cases->count && (order = compare_keys(key_of(cases->items[at]), key)) < 0)
+            at++;
+        suspects[i].verdict = judge(at < cases->count && order == 0 ? cases->items[at] : NULL, &suspects[i]);
+    }
+}
+
+/* Episodes --------------------------------------------------------------------------------------------------------- */
+
+/* The id is stalled on this scan. */
+static void episode_goes_on(struct episode *episode, const struct detector_suspect *suspect, uint64_t now_mono_ns)
+{
+    const bool goes_on = episode->stage == EPISODE_OPEN;
+
+    if (episode->stage == EPISODE_NONE)
+        *episode = (struct episode){
+            .frozen_mono_ns = now_mono_ns > suspect->frozen_for_ns ? now_mono_ns - suspect->frozen_for_ns : 0,
+            .begun_mono_ns = now_mono_ns,
+            .progress = suspect->progress,
+            .moved_after_mono_ns = suspect->frozen_for_max_ns <= now_mono_ns ? now_mono_ns - suspect->frozen_for_max_ns
+                                                                             : DETECTOR_UNKNOWN_NS,
+        };
+    episode->stage = EPISODE_OPEN;
+    episode->stall_count += !goes_on;
+    if (!goes_on || episode->number == 0)
+        episode->cause = suspect->cause;
+}
+
+static void episode_ends(struct episode *episode, const struct detector_event *event, uint64_t now_mono_ns)
+{
+    if (episode->stage == EPISODE_OPEN) {
+        episode->stage = EPISODE_ENDING;
+        episode->moved_mono_ns = now_mono_ns;
+        episode->reason = event->kind;
+        if (event->kind != DETECTOR_STOPPED)
+            episode->cause = event->cause;
+    }
+    if (episode->stage == EPISODE_ENDING && event->kind == DETECTOR_GONE)
+        episode->stage = EPISODE_OVER;
+}
+
+void cases_end(struct cases *cases, const struct detector_update *update, uint64_t now_mono_ns)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < update->event_count; i++) {
+        const struct detector_event *event = &update->events[i];
+        struct stall_case *stall = cases_find(cases, event->ring, event->slot, event->generation);
+
+        if (stall == NULL)
+            cases->counters.suppressed_count += event->kind == DETECTOR_STALLED;
+        else if (event->kind != DETECTOR_STALLED)
+            episode_ends(&stall->episode, event, now_mono_ns);
+    }
+    for (size_t i = 0; i < update->suspect_count; i++) {
+        const struct detector_suspect *suspect = &update->suspects[i];
+        const struct key key = {suspect->ring, suspect->slot, suspect->generation};
+
+        while (at < cases->count && compare_keys(key_of(cases->items[at]), key) < 0)
+            at++;
+        if (at == cases->count || compare_keys(key_of(cases->items[at]), key) != 0)
+            continue;
+        cases->items[at]->suspect = *suspect;
+        if (suspect->state == ID_STALLED)
+            episode_goes_on(&cases->items[at]->episode, suspect, now_mono_ns);
+    }
+    for (size_t i = 0; i < cases->count; i++) {
+        struct episode *episode = &cases->items[i]->episode;
+
+        if (episode->stage == EPISODE_ENDING && now_mono_ns - episode->moved_mono_ns >= cases->hysteresis_ns)
+            episode->stage = EPISODE_OVER;
+    }
+}
+
+int cases_adopt(struct cases *cases, uint32_t ring, uint32_t slot, uint32_t generation, uint32_t user,
+                const struct episode *episode)
+{
+    const struct key key = {ring, slot, generation};
+    size_t at = search_first(&key, cases->items, cases->count, sizeof(struct stall_case *), compare_item);
+    struct stall_case *stall = at < cases->count ? cases->items[at] : NULL, **items;
+
+    if (stall == NULL || compare_keys(key_of(stall), key) != 0) {
+        items = array_reserve(cases->items, &cases->capacity, cases->count + 1, sizeof(*items));
+        if (items != NULL)
+            cases->items = items;
+        stall = items != NULL ? case_new(cases, key, user) : NULL;
+        if (stall == NULL)
+            return -ENOMEM;
+        memmove(&items[at + 1], &items[at], (cases->count - at) * sizeof(*items));
+        items[at] = stall;
+        cases->count++;
+    }
+    if (stall->episode.stage != EPISODE_NONE)
+        return -EEXIST;
+    (void)work_take(cases->work, stall->user, WORK_EPISODES, 1); /* its end is published whatever the user holds */
+    stall->episode = *episode;
+    stall->episode.stage = EPISODE_OPEN;
+    stall->episode.begin = episode->begin != NULL ? event_ref(episode->begin) : NULL;
+    cases_set_last_episode(cases, episode->number);
+    return 0;
+}
+
+/* Publication ------------------------------------------------------------------------------------------------------ */
+
+/* BELATED: begin and end together. Behind the first job for which a user has no room, none of his others has any. */
+enum { CLASS_END, CLASS_BELATED, CLASS_BEGIN };
+
+static uint16_t class_of(const struct episode *episode)
+{
+    if (episode->stage == EPISODE_OPEN)
+        return CLASS_BEGIN;
+    return episode->number != 0 ? CLASS_END : CLASS_BELATED;
+}
+
+/* Takes what the publication costs. False: the user has no room for it. */
+static bool take_room(struct work *work, uint32_t user, uint16_t class)
+{
+    if (!work_take(work, user, WORK_EVENTS, class == CLASS_BELATED ? 2 : 1))
+        return false;
+    if (class == CLASS_END)
+        work_give(work, user, WORK_EPISODES, 1);
+    if (class != CLASS_BEGIN || work_take(work, user, WORK_EPISODES, 1))
+        return true;
+    work_give(work, user, WORK_EVENTS, 1);
+    return false;
+}
+
+/* Queues what is to be published; returns how many that are. Begins are in order of their number within their ring. */
+static size_t push_jobs(struct cases *cases)
+{
+    size_t pushed = 0, of_ring_count = 0;
+    uint32_t ring = 0;
+
+    work_clear(cases->work, NULL, NULL);
+    for (size_t i = 0; i < cases->count; i++) {
+        const struct episode *episode = &cases->items[i]->episode;
+
+        if (episode->stage != EPISODE_OVER && (episode->stage != EPISODE_OPEN || episode->number != 0))
+            continue;
+        of_ring_count = pushed != 0 && ring == cases->items[i]->ring ? of_ring_count + 1 : 0;
+        ring = cases->items[i]->ring;
+        (void)work_push(cases->work, cases->items[i]->user,
+                        (struct work_job){
+                            .order = episode->stage == EPISODE_OVER ? episode->moved_mono_ns : of_ring_count,
+                            .subject = (uint32_t)i,
+                            .class = class_of(episode),
+                        }); /* without memory it waits for the next scan */
+        pushed++;
+    }
+    return pushed;
+}
+
+static void publish(struct cases *cases, struct stall_case *stall, uint16_t class, size_t *count)
+{
+    if (class != CLASS_END) {
+        stall->episode.number = ++cases->last_episode;
+        cases->reports[(*count)++] = (struct case_report){EVENT_BEGIN, stall};
+    }
+    if (class != CLASS_BEGIN) {
+        cases->reports[(*count)++] = (struct case_report){EVENT_END, stall};
+        stall->episode.stage = EPISODE_NONE;
+    }
+    cases->counters.belated_count += class == CLASS_BELATED;
+}
+
+size_t cases_publish(struct cases *cases, const struct case_report **ret_reports)
+{
+    struct case_report *reports =
+        array_reserve(cases->reports, &cases->report_capacity, 2 * cases->count, sizeof(*reports));
+    size_t count = 0;
+    struct work_job job;
+    uint32_t user;
+
+    *ret_reports = reports;
+    work_leak(cases->work, WORK_EVENTS, WORK_EVENTS_PER_SCAN);
+    cases->counters.waiting_count = push_jobs(cases);
+    if (reports == NULL)
+        return 0; /* all wait for the next scan */
+    cases->reports = reports;
+    while (work_next(cases->work, UINT64_MAX, CLASS_BEGIN, &job, &user)) {
+        if (take_room(cases->work, user, job.class)) {
+            publish(cases, cases->items[job.subject], job.class, &count);
+            cases->counters.waiting_count--;
+        } else {
+            work_drop(cases->work, user);
+        }
+    }
+    return count;
+}
+
+void cases_count(const struct cases *cases, struct cases_counters *ret_counters)
+{
+    *ret_counters = cases->counters;
+    ret_counters->count = cases->count;
+    for (size_t i = 0; i < cases->count; i++)
+        ret_counters->open_count += cases->items[i]->episode.stage != EPISODE_NONE;
+}
