@@ -56,6 +56,8 @@ struct app {
     struct registry *registry;
     struct detector *detector;
     struct newcomers *newcomers;
+    struct work_range *subordinate_uids; /* whose account they count on */
+    size_t subordinate_uid_count;
     struct work *work; /* the scanner's accounts and queue */
     struct cases *cases;
     struct privileges privileges;
@@ -136,7 +138,8 @@ static struct waits *app_advance_cases(struct app *app, struct detector_suspect 
 static struct snapshot *app_build_snapshot(struct app *app, const struct detector_update *update, struct waits *waits,
                                            uint64_t now_mono_ns, uint64_t now_wall_ns)
 {
-    const struct listing listing = {app->registry, app->cases, app->work, settings_probe_budget_ns(app->config)};
+    const struct listing listing = {app->registry, app->cases, app->work, app->naming.symbols,
+                                    settings_probe_budget_ns(app->config)};
     struct snapshot *snapshot = snapshot_new();
 
     if (snapshot == NULL) {
@@ -208,7 +211,7 @@ static void app_give_back(struct app *app)
 static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_ns, size_t *ret_count)
 {
     const struct registry_notice *notices;
-    struct detector_newcomer *newcomers;
+    struct detector_unclassified *newcomers;
     bool refreshed;
     size_t count;
     uint64_t uncounted_ns;
@@ -223,7 +226,7 @@ static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_n
                  uncounted_ns / 1000000);
     if (scan_run(app->registry, app->detector) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
-    newcomers = detector_newcomers(app->detector, &count); /* none without rules */
+    newcomers = detector_unclassified(app->detector, &count); /* none without rules */
     newcomers_find_rules(app->newcomers, app->registry, newcomers, count, settings_newcomers_ns(app->config));
     return detector_suspects(app->detector, ret_count);
 }
@@ -475,7 +478,6 @@ static void app_read_subordinate_uids(struct app *app)
 {
     struct subuid_range *found;
     size_t count;
-    struct work_range *ranges;
     int error = subuid_read("/etc/subuid", "/etc/passwd", &found, &count);
 
     if (error != 0) {
@@ -484,13 +486,13 @@ static void app_read_subordinate_uids(struct app *app)
                      strerror(-error));
         return;
     }
-    ranges = calloc(count != 0 ? count : 1, sizeof(*ranges));
-    for (size_t i = 0; ranges != NULL && i < count; i++)
-        ranges[i] = (struct work_range){found[i].first, found[i].count, found[i].uid};
-    if (ranges == NULL || work_set_ranges(app->work, ranges, count) != 0)
-        log_line(LOG_LEVEL_WARNING, "out of memory: subordinate uids count as users of their own");
-    free(ranges);
+    app->subordinate_uids = calloc(count != 0 ? count : 1, sizeof(*app->subordinate_uids));
+    for (size_t i = 0; app->subordinate_uids != NULL && i < count; i++)
+        app->subordinate_uids[app->subordinate_uid_count++] =
+            (struct work_range){found[i].first, found[i].count, found[i].uid};
     free(found);
+    if (app->subordinate_uids == NULL || work_set_ranges(app->work, app->subordinate_uids, count) != 0)
+        log_line(LOG_LEVEL_WARNING, "out of memory: subordinate uids count as users of their own");
 }
 
 static int app_open_events(struct app *app)
@@ -528,7 +530,7 @@ static int app_open_parts(struct app *app)
                                   app->privileges.diag,
                                   app->privileges.remote == NULL && app->privileges.of_all_users,
                                   app->hash_key};
-    struct hook_options hook = {.descriptors_max = app->service.descriptors_before};
+    struct hook_options hook = {.descriptors_max = app->service.descriptors_before, .work = app->work};
     int error = sigbus_install();
 
     if (error == 0)
@@ -601,6 +603,7 @@ static void app_close(struct app *app)
     privileges_close(&app->privileges);
     registry_free(app->registry);
     work_free(app->work);
+    free(app->subordinate_uids);
     service_close(&app->service);
     if (app->signal_descriptor >= 0)
         close(app->signal_descriptor);
@@ -635,6 +638,7 @@ int app_run(struct config *config)
         error = app_open_parts(&app);
     if (error == 0) {
         naming_open(&app.naming, app.registry, app.privileges.fetch, &app.hash_key);
+        naming_set_ranges(&app.naming, app.subordinate_uids, app.subordinate_uid_count);
         error = app_open_http(&app);
     }
     if (error == 0) {

@@ -7,6 +7,7 @@
 
 #include "os/clock.h"
 #include "ring/describe.h"
+#include "util/array.h"
 #include "work/jobs.h"
 
 static bool is_listed(const struct stall_case *stall)
@@ -125,25 +126,36 @@ static int list_stalls(const struct listing *listing, struct snapshot *snapshot)
     return 0;
 }
 
+/* What the user of an account was refused. 0 or -ENOMEM. */
+static int list_refusals(struct snapshot *snapshot, size_t *capacity, const struct work_account *account)
+{
+    for (size_t limit = 0; limit < WORK_LIMIT_COUNT; limit++) {
+        struct limited_user *longer;
+
+        if (account->refused[limit] == 0)
+            continue;
+        longer = array_reserve(snapshot->limited, capacity, snapshot->limited_count + 1, sizeof(*longer));
+        if (longer == NULL)
+            return -ENOMEM;
+        snapshot->limited = longer;
+        longer[snapshot->limited_count++] = (struct limited_user){
+            account->user, work_limit_name((enum work_limit)limit), account->refused[limit], account->held[limit]};
+    }
+    return 0;
+}
+
+/* By the accounts of the scanner and those of the names. */
 static int list_limited(const struct listing *listing, struct snapshot *snapshot)
 {
     struct work_account account;
-    size_t count = 0;
+    size_t capacity = 0;
+    int error = 0;
 
-    for (size_t i = 0; work_account(listing->work, i, &account); i++)
-        for (size_t limit = 0; limit < WORK_LIMIT_COUNT; limit++)
-            count += account.refused[limit] != 0;
-    if (count == 0)
-        return 0;
-    snapshot->limited = malloc(count * sizeof(*snapshot->limited));
-    if (snapshot->limited == NULL)
-        return -ENOMEM;
-    for (size_t i = 0; work_account(listing->work, i, &account); i++)
-        for (size_t limit = 0; limit < WORK_LIMIT_COUNT; limit++)
-            if (account.refused[limit] != 0)
-                snapshot->limited[snapshot->limited_count++] = (struct limited_user){
-                    account.user, work_limit_name((enum work_limit)limit), account.refused[limit], account.held[limit]};
-    return 0;
+    for (size_t i = 0; error == 0 && work_account(listing->work, i, &account); i++)
+        error = list_refusals(snapshot, &capacity, &account);
+    for (size_t i = 0; error == 0 && listing->symbols != NULL && symbols_account(listing->symbols, i, &account); i++)
+        error = list_refusals(snapshot, &capacity, &account);
+    return error;
 }
 
 int listing_fill(const struct listing *listing, const struct detector_update *update, struct snapshot *snapshot)

@@ -13,12 +13,14 @@
 #include "cases/snapshot.h"
 #include "detect/detector.h"
 #include "ring/registry.h"
+#include "sym/symbols.h"
 #include "work/work.h"
 
 struct listing {
     struct registry *registry;
     struct cases *cases;
-    struct work *work; /* its queue is empty before and after */
+    struct work *work;       /* its queue is empty before and after */
+    struct symbols *symbols; /* whose accounts are listed too; NULL = none */
     uint64_t budget_ns;
 };
 

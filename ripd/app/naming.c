@@ -106,6 +106,12 @@ void naming_open(struct naming *ret_naming, struct registry *registry, struct fe
         log_line(LOG_LEVEL_WARNING, "no symbolizer, functions and lines stay unknown: %s", strerror(-error));
 }
 
+void naming_set_ranges(struct naming *naming, const struct work_range *ranges, size_t count)
+{
+    if (naming->symbols != NULL)
+        (void)symbols_set_ranges(naming->symbols, ranges, count);
+}
+
 void naming_close(struct naming *naming)
 {
     symbols_free(naming->symbols);

@@ -40,7 +40,7 @@ void tally_add(struct tally *tally, const struct tally_scan *scan)
     for (size_t i = 0; i < sizeof(counter_limits) / sizeof(counter_limits[0]); i++)
         health->limit_counts[counter_limits[i].limit] =
             *(const uint64_t *)((const char *)scan->counters + counter_limits[i].offset);
-    health->limit_counts[HEALTH_LIMIT_NAMES] += scan->update->unnamed_count;
+    health->limit_counts[HEALTH_LIMIT_NAMES] += scan->update->unclassified_count;
     health->limit_counts[HEALTH_LIMIT_EVIDENCE] += scan->unexamined_count;
     health->limit_counts[HEALTH_LIMIT_SOCKETS] = scan->probe.sockets_cut_count;
     health->limit_counts[HEALTH_LIMIT_ENDS] = scan->probe.ends_cut_count;

@@ -141,19 +141,31 @@ static struct stall_case *case_new(struct cases *cases, struct key key, uint32_t
     return stall;
 }
 
+/* Of a ring that was not read tid and process are those of the last scan that read it. */
+static void take_suspect(struct stall_case *stall, const struct detector_suspect *suspect)
+{
+    const uint32_t tid = stall->suspect.tid;
+    const uint16_t process = stall->suspect.process;
+
+    stall->suspect = *suspect;
+    if (suspect->unread) {
+        stall->suspect.tid = tid;
+        stall->suspect.process = process;
+    }
+}
+
 /* The id is a suspect on this scan. */
 static void case_renew(struct stall_case *stall, const struct detector_suspect *suspect)
 {
-    if (stall->suspect.progress != suspect->progress || stall->suspect.tid != suspect->tid)
+    if (stall->suspect.progress != suspect->progress || (!suspect->unread && stall->suspect.tid != suspect->tid))
         case_forget_evidence(stall);
     if (stall->episode.stage == EPISODE_NONE) { /* an episode that is over has been published */
         event_unref(stall->episode.begin);
         stall->episode = (struct episode){0};
     }
     stall->evidence = (struct evidence){0};
-    stall->is_new = stall->examined_mono_ns == 0;
     stall->is_suspect = true;
-    stall->suspect = *suspect;
+    take_suspect(stall, suspect);
 }
 
 /* Whether there is nothing left to do for one that is no suspect. */
@@ -201,6 +213,8 @@ int cases_begin(struct cases *cases, const struct detector_suspect *suspects, si
             keep_without_suspect(cases, cases->items[at++], &kept);
         if (at < cases->count && compare_keys(key_of(cases->items[at]), key) == 0) {
             stall = cases->items[at++];
+        } else if (suspects[i].unread) {
+            continue; /* nothing is known of its thread */
         } else if (of_ring_count < CASES_PER_RING_MAX) {
             stall = case_new(cases, key, user);
         } else {
@@ -286,8 +300,7 @@ static void episode_ends(struct episode *episode, const struct detector_event *e
         episode->stage = EPISODE_ENDING;
         episode->moved_mono_ns = now_mono_ns;
         episode->reason = event->kind;
-        if (event->kind != DETECTOR_STOPPED)
-            episode->cause = event->cause;
+        episode->cause = event->cause;
     }
     if (episode->stage == EPISODE_ENDING && event->kind == DETECTOR_GONE)
         episode->stage = EPISODE_OVER;
@@ -314,7 +327,7 @@ void cases_end(struct cases *cases, const struct detector_update *update, uint64
             at++;
         if (at == cases->count || compare_keys(key_of(cases->items[at]), key) != 0)
             continue;
-        cases->items[at]->suspect = *suspect;
+        take_suspect(cases->items[at], suspect);
         if (suspect->state == ID_STALLED)
             episode_goes_on(&cases->items[at]->episode, suspect, now_mono_ns);
     }

@@ -74,7 +74,6 @@ struct stall_case {
     uint32_t user; /* whose account it is on */
 
     bool is_suspect;                 /* on this scan */
-    bool is_new;                     /* this standstill has not been examined yet */
     struct detector_suspect suspect; /* as of the last scan on which it was one */
 
     /* The probe's; of one standstill. */
@@ -108,7 +107,7 @@ void cases_free(struct cases *cases);
 void cases_set_hysteresis(struct cases *cases, uint64_t hysteresis_ns); /* from the next cases_end() on */
 
 /*
- * Cases for the suspects of a scan, which are in order of ring and slot. user_of tells whose account a ring is on.
+ * Cases for the suspects of a scan, which are in order of ring and slot. user_of says whose account a ring is on.
  * 0, or -ENOMEM: some suspects have no case.
  */
 int cases_begin(struct cases *cases, const struct detector_suspect *suspects, size_t count,

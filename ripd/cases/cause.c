@@ -5,8 +5,8 @@
  * Guarantees
  *   A. The first row whose conditions all hold decides; the last row has none, so every evidence has a verdict.
  *   B. What stops a process as a whole outranks the state of one thread: a thread that dumps core sleeps in D.
- *   C. Nothing is concluded from evidence that was not gathered: a letter that is not known matches no row. A thread
- *      in S waits, but where we are not told for what, it may as well sleep by its own wish: that is unknown.
+ *   C. Nothing is concluded from evidence that is missing: a letter that is not known matches no row. A thread in S
+ *      waits; where it is not known for what, it may as well sleep for a time it asked for: that is unknown.
  */
 #include "cases/cause.h"
 
@@ -29,8 +29,8 @@
 struct cause_row {
     unsigned all_of;            /* EVIDENCE_*: each must be there */
     unsigned none_of;           /* none may */
-    const char *thread_states;  /* the thread's letter is one of these; NULL = whatever it is */
-    const char *process_states; /* the same of the leader's */
+    const char *thread_states;  /* the thread's letter is one of these; NULL = any */
+    const char *process_states; /* the same for the leader's */
     struct verdict verdict;
 };
 

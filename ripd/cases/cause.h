@@ -14,7 +14,7 @@
 enum evidence_wait {
     WAIT_UNKNOWN,
     WAIT_OTHERS, /* something that others have to do */
-    WAIT_SLEEP,  /* time alone, by its own wish */
+    WAIT_SLEEP,  /* time alone: a time that it asked for */
     WAIT_COUNT
 };
 
@@ -31,11 +31,11 @@ enum evidence_cpu {
 struct evidence_lock {
     bool known;
     bool certain;       /* the owner holds it: that was read when the owner was in a wait that lasts */
-    uint32_t owner_tid; /* as its process has it; 0 = nobody, or not known. An id where the ring says so */
-    uint64_t address;   /* in its address space; to be compared, never told */
+    uint32_t owner_tid; /* as its process has it; 0 = none, or not known. An id where the ring says so */
+    uint64_t address;   /* in its address space; compared, never shown */
 };
 
-/* What the probe found out about one suspect. All zero = not examined. */
+/* What the probe knows of one suspect. All zero = not examined. */
 struct evidence {
     bool examined;
     bool on_no_thread;    /* the id is on no thread: a coroutine switched out */
@@ -43,7 +43,7 @@ struct evidence {
     bool thread_replaced; /* its tid now belongs to a thread started after the id was registered */
     bool core_dumping;    /* the process is writing a core file */
     bool frozen;          /* its cgroup is frozen */
-    bool deadlocked;      /* it waits for one who waits for it, perhaps by way of others: for certain */
+    bool deadlocked;      /* it waits for a thread that waits for it, directly or through others: for certain */
     struct evidence_lock lock;
     enum evidence_wait wait;
     enum evidence_cpu cpu;

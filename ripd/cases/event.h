@@ -3,7 +3,7 @@
  * event.h - the begin or the end of a stall, as it is kept, listed, streamed and handed to a command. Immutable and
  * shared. Pure.
  *
- * An event carries its JSON text, made once; what lists filter by stands beside it.
+ * An event carries its JSON text, made once, and what lists filter by.
  *
  * Guarantees
  *   A. An event is constant from the moment it has a sequence number to the last unref; the count of references is
@@ -41,20 +41,19 @@ struct event {
     uint32_t tid; /* 0 = on no thread, or not known */
     uint32_t pid; /* 0 = not known */
     uint32_t uid; /* the user whose account the ring is on (work/work.h); 0 also of an event of a former run */
-    char ring[QUERY_PATTERN_BYTES]; /* "" = it could not be read whose stall it is, and id means nothing */
+    char ring[QUERY_PATTERN_BYTES]; /* "" = the id could not be read, and id means nothing */
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES];
     char comm[RIP_COMM_BYTES + 1]; /* "" = not known */
     char *module;                  /* of its last location; NULL = not known, and offset means nothing */
     uint64_t offset;               /* in that module */
-    char *function;                /* what is there; NULL = not known */
+    char *function;                /* at that offset; NULL = not known */
     char *file;                    /* NULL = not known */
     uint32_t line;                 /* 0 = not known */
-    uint8_t root_bytes;            /* of root; 0 = nobody known holds it up, or who does has no name */
-    uint8_t
-        root[RIP_NAME_BYTES]; /* name of the last of its chain, or that it is gone; of a deadlock, of the next one */
-    const char *syscall;      /* of a begin: that its thread waited in, static; NULL = none, or not known */
-    char *target;             /* of a begin: and for what; NULL = not known */
+    uint8_t root_bytes;            /* of root; 0 = no holder is known, or it has no name */
+    uint8_t root[RIP_NAME_BYTES];  /* name of the last of its chain, or that it is gone; in a deadlock of the next */
+    const char *syscall;           /* of a begin: that its thread waited in, static; NULL = none, or not known */
+    char *target;                  /* of a begin: what it waited for; NULL = not known */
     size_t text_bytes;
     char *text;        /* one JSON object on one line, without a newline behind it; terminated */
     size_t subject_at; /* where in text the fields begin that a begin and its end have in common, up to its last byte */
@@ -69,8 +68,10 @@ struct event *event_make(void);
 struct event *event_ref(struct event *event);
 void event_unref(struct event *event); /* NULL is allowed */
 
-/* Whether a list or stream with these filters shows it: ring, name, pid, cause, kinds, min_ns of its duration. name is
- * made of query->name, once for all events. */
+/*
+ * Whether the query selects it: by ring, name, pid, cause, kinds, min_ns of its duration. name: made of query->name,
+ * once for all events.
+ */
 bool query_matches_event(const struct query *query, const struct glob *name, const struct event *event);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event_kind.h - the words for what an event tells, each list once. The names are those of the HTTP interface. Pure. */
+/* event_kind.h - the words for what happens to a stall, each list once. The names are those of the HTTP interface.
+ * Pure. */
 #ifndef RIPD_CASES_EVENT_KIND_H
 #define RIPD_CASES_EVENT_KIND_H
 
@@ -18,9 +19,9 @@ enum event_kind {
 #define EVENT_REASON_TABLE(X)                                                                                          \
     X(MOVED, "moved", "it snapped again, or declared itself idle")                                                     \
     X(STOPPED, "stopped", "it was stopped: by a signal, a tracer, the freezer, a core dump")                           \
-    X(GONE, "gone", "its thread, its process, its ring or the whole system's run has ended")                           \
-    X(EXCUSED, "excused", "its threshold was made longer, and it has not stood still for as long as that")             \
-    X(UNWATCHED, "unwatched", "ripd came back to find its ring where it cannot be read, or no longer looked for")
+    X(GONE, "gone", "its thread or process has ended, its ring is gone, or the system was started anew")               \
+    X(EXCUSED, "excused", "its threshold was made longer, and it has not stood still for so long")                     \
+    X(UNWATCHED, "unwatched", "after a restart of ripd its ring cannot be read, or is in no watched directory")
 
 enum event_reason {
 #define X(name, text, meaning) EVENT_REASON_##name,

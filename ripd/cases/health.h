@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * health.h - ripd's own condition, as values: what /metrics tells besides the stalls. Pure.
+ * health.h - the condition of ripd itself, as values: what /metrics has besides the stalls. Pure.
  *
  * Counters only grow, from the daemon's start. Every limit that can be hit is a row of HEALTH_LIMIT_TABLE.
  */
@@ -23,24 +23,25 @@
 
 /* name, label value in metrics, what was given up when it was hit */
 #define HEALTH_LIMIT_TABLE(X)                                                                                          \
-    X(FILES, "files", "directory entries not looked at")                                                               \
+    X(FILES, "files", "directory entries not read")                                                                    \
     X(RINGS, "rings", "rings not mapped")                                                                              \
     X(WATCH_OVERFLOWS, "watch_overflows", "times that changes in directories came faster than they were read")         \
     X(UNREADABLE, "unreadable", "unreadable rings not listed")                                                         \
     X(NOTICES, "notices", "notices dropped")                                                                           \
-    X(JUDGEMENTS, "judgements", "looks at a ring's processes put off to a later scan")                                 \
+    X(JUDGEMENTS, "judgements", "checks of a ring's processes put off to a later scan")                                \
     X(MODULES, "modules", "modules of processes not read")                                                             \
-    X(STALLS, "stalls", "stalls beyond those described, on the last scan and those before")                            \
-    X(NAMES, "names", "new ids left unnamed on a scan for want of time: which rule applies was found later")           \
-    X(EVIDENCE, "evidence", "suspects left unexamined on a scan for want of time")                                     \
+    X(STALLS, "stalls", "stalls not listed, on the last scan and those before")                                        \
+    X(NAMES, "names", "ids left unclassified on a scan for lack of time: their rule was found later")                  \
+    X(EVIDENCE, "evidence", "suspects left unexamined on a scan for lack of time")                                     \
     X(SOCKETS, "sockets",                                                                                              \
-      "tables of sockets not read to their end in one scan: what a thread waits for is a number meanwhile")            \
-    X(ENDS, "ends", "threads of which it was not found out in time who holds the other end of what they wait for")     \
-    X(WAITS, "waits", "ids in a wait for a lock of which it was not found out for whom they wait")                     \
-    X(SYMBOLS, "symbols", "places without names: what their file, their user or all have takes too much memory")       \
+      "tables of sockets not read to their end in one scan: until then a socket's target is its number")               \
+    X(ENDS, "ends", "threads for which the holder of the other end was not found in time")                             \
+    X(WAITS, "waits", "ids that wait for a lock whose holder was not found in time")                                   \
+    X(SYMBOLS, "symbols",                                                                                              \
+      "locations without names: those of their file, their user or all users take too much memory")                    \
     X(EPISODES, "episodes", "stalls not reported as events")                                                           \
     X(BELATED, "belated", "stalls whose begin was published with their end: their user had no room for it before")     \
-    X(RESTALLS, "restalls", "stalls within an episode not noted in the history: it ends at the next restart")          \
+    X(RESTALLS, "restalls", "stalls within an episode not written to the history: it ends at the next restart")        \
     X(LOG_LINES, "log_lines", "log lines not written")                                                                 \
     X(HOOKS, "hooks", "events not given to the --on-stall command")                                                    \
     X(CONNECTIONS, "connections", "clients dropped for newer ones")                                                    \
@@ -78,9 +79,9 @@ struct health {
     uint64_t hook_run_count;
     uint64_t hook_failure_count; /* did not start, or another exit status than 0 */
     uint64_t hook_timeout_count;
-    uint64_t names_found_count;   /* places in modules for which the symbolizer found a name, or a line */
+    uint64_t names_found_count;   /* locations for which the symbolizer found a name, or a line */
     uint64_t names_missing_count; /* for which it found nothing */
-    uint64_t names_refused_count; /* questions not asked: too many, or there is no symbolizer for now */
+    uint64_t names_refused_count; /* not looked up: too many, or there is no symbolizer for now */
     uint64_t names_bytes;         /* kept now */
     uint64_t names_bytes_max;
     uint64_t symbolizer_start_count;
@@ -89,13 +90,12 @@ struct health {
     uint64_t probe_start_count; /* workers and fetchers of ripd-probe */
     uint64_t probe_died_count;
     uint64_t probe_hung_count;
-    uint64_t
-        probe_ended; /* 1 = ripd-probe itself has ended: there will be no other; 0 = it runs, or was never started */
+    uint64_t probe_ended;           /* 1 = ripd-probe itself has ended, for good; 0 = it runs, or was never started */
     uint64_t program_opened_count;  /* programs that ripd-probe was asked for, because ripd could not open them */
     uint64_t program_refused_count; /* that it did not open */
-    uint64_t program_missed_count;  /* of which nothing was heard, or for which it was not asked */
+    uint64_t program_missed_count;  /* for which no answer came, or no request was sent */
     uint64_t reload_count;
-    uint64_t reload_failure_count;             /* the old configuration went on */
+    uint64_t reload_failure_count;             /* the old configuration stayed */
     uint64_t limit_counts[HEALTH_LIMIT_COUNT]; /* those of the scanner's side; 0 for the server's */
 };
 
@@ -118,7 +118,7 @@ struct health_http {
     uint64_t accepted_count;     /* connections since the start */
     uint64_t request_count;      /* requests since the start, those that were refused included */
     uint64_t not_modified_count; /* of them answered with 304 */
-    uint64_t list_bytes;         /* of lists kept or being sent, and left for the next one */
+    uint64_t list_bytes;         /* of lists kept or being sent */
     uint64_t list_bytes_max;
     uint64_t event_count; /* events held for /events */
     uint64_t events_max;
@@ -137,7 +137,7 @@ void health_scan_add(struct health *health, uint64_t duration_ns);
  */
 void health_gap_add(struct health *health, uint64_t gap_ns, uint64_t interval_ns);
 
-/* What is stuck as of one scan, in place of what was before; count suspects after judgement. */
+/* What is stuck as of one scan, in place of what was before. suspects: with the verdicts of that scan. */
 void health_set_suspects(struct health *health, const struct detector_suspect *suspects, size_t count);
 
 #endif

@@ -1,29 +1,970 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * detector.c - the course of one scan. Pure.
+ * detector.c - samples against what is known of each id. Pure.
  *
  * The detector keeps its own clock, the credit: each scan adds the gap since the last one, at most one interval. An
  * id is frozen from the scan that first saw its present progress, and due when the credit has grown by its threshold
- * since. So nothing that keeps the daemon from looking (a stopped daemon, a suspended host, a starved one) ages
- * anybody by more than one interval.
+ * since. So nothing that keeps the daemon from scanning (a stopped daemon, a suspended host, a busy one) makes an id
+ * older by more than one interval.
+ *
+ * Each rule is a level, and so is having none. A level knows which stamps are due on this scan, so an id costs one
+ * comparison whatever its threshold. The unclassified are a level too, with the shortest of all thresholds: one that no
+ * rule could make a suspect needs no closer look, and one that some rule could is a suspect until its rule is known.
+ *
+ * An adopted stall has a record in the history like that of a scan, of the time since when it stands still. So there is
+ * nothing special about its id once the first scan has seen it.
  *
  * Guarantees, besides those of detector.h
- *   F. After a late scan everybody has at least a quarter of an interval to show that it runs, before the scan that
- *      detector_next_due() asks for.
- *   G. No event of the end of a stall is ever lost for want of memory. A stall whose event there is no room for
- *      begins on a later scan.
- *   H. Without memory a scan still takes in every id it knew.
+ *   H. No event of the end of a stall is lost for lack of memory. A stall for whose events there is no room begins on a
+ *      later scan.
+ *   I. Without memory a scan still takes in every id it knew.
+ *   J. The loop of feed_run() reads samples and columns in order, calls nothing, and writes only of ids that moved.
+ *   K. Samples that do not ascend are matched to the wrong ids or ignored, and do no other harm.
+ *   L. Without rules, rules cost nothing by the id, except in detector_configure().
+ *   M. A change of thresholds keeps since when an id stands still.
+ *   N. The time for which it was stopped does not count for an id: it starts afresh, running.
+ *   O. A stall is adopted only with the same generation and progress, alive and not idle. Each other has one event.
  */
+#include "detect/detector.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "detect/detector_inside.h"
+#include "detect/history.h"
+#include "detect/table.h"
 #include "util/array.h"
 #include "util/search.h"
 
-/* What a scan that comes late leaves undecided is looked at again after this part of the interval. */
-#define DETECTOR_RECHECK_DIVISOR 4u
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* What a late scan leaves undecided is scanned again after this part of the interval. */
+#define RECHECK_DIVISOR 4u
+
+#define NO_STAMP HISTORY_STAMP_MAX /* no scan has it */
+
+_Static_assert(HISTORY_STAMP_MAX == UINT32_MAX >> MARK_STAMP_SHIFT, "a stamp does not fit a mark");
+
+/* A threshold, and the ids it applies to. */
+struct level {
+    uint64_t threshold_ns;
+    uint32_t due_count;    /* stamps below this one have been frozen for the threshold */
+    uint32_t oldest_stamp; /* of its ids that run and are not due yet; NO_STAMP = there is none */
+};
+
+/* By the byte in the table's column: no rule, each rule, unclassified. */
+#define LEVEL_COUNT (TABLE_RULE_PENDING + 1u)
+
+struct ring_ids {
+    uint32_t serial;
+    bool seen;             /* on this scan */
+    uint32_t stamp;        /* of what moved until it was read last, and not before */
+    uint64_t read_mono_ns; /* when it was read last, on both clocks */
+    uint64_t read_credit_ns;
+    uint64_t before_credit_ns; /* when it was read before that */
+    struct table table;
+};
+
+struct detector {
+    struct detector_config config;
+    uint64_t gap_interval_ns; /* by which the gap to the next scan is judged: the interval from before a change */
+
+    struct history history;
+    uint64_t now_mono_ns;
+    uint64_t credit_ns;
+    bool started;
+    bool late;
+    uint64_t late_count;
+    uint32_t stamp; /* of this scan */
+    struct level levels[LEVEL_COUNT];
+    bool held_back; /* an id would have been a suspect, had the scan not been late */
+
+    struct ring_ids *rings; /* ascending by serial */
+    size_t ring_count;
+    size_t ring_capacity;
+    size_t ring_next;         /* where the search for the next ring starts */
+    struct ring_ids *current; /* the ring being fed; NULL = none */
+    const uint8_t *dead;
+    size_t process_count;
+    bool any_dead;
+    size_t position;      /* in the table of the current ring */
+    size_t removed_count; /* ids of it marked TABLE_REMOVED so far */
+    struct table added;   /* ids of it that are new */
+
+    struct detector_unclassified *unclassified;
+    size_t unclassified_count;
+    size_t unclassified_capacity;
+    uint64_t unanswered_count; /* of them; and those there was no memory for */
+    bool undecided;            /* an unclassified id is among the suspects */
+
+    /* Until the first scan; then what became of them, until the second. In order of ring and slot. */
+    struct detector_adoption *adoptions;
+    size_t adoption_count;
+    bool adopting; /* this is the first scan */
+
+    struct detector_suspect *suspects;
+    size_t suspect_count;
+    size_t suspect_capacity;
+
+    struct detector_event *events; /* with room for one of every stalled id and every adoption */
+    size_t event_count;
+    size_t event_capacity;
+
+    uint64_t counts[ID_STATE_COUNT];
+    uint64_t id_count;
+};
+
+/* Thresholds ------------------------------------------------------------------------------------------------------- */
+
+static void set_levels(struct detector *detector)
+{
+    const struct detector_config *config = &detector->config;
+    uint64_t shortest = config->stall_after_ns;
+
+    if (config->rule_count > RULES_MAX)
+        detector->config.rule_count = RULES_MAX;
+    for (size_t i = 0; i < LEVEL_COUNT; i++)
+        detector->levels[i] = (struct level){.oldest_stamp = NO_STAMP};
+    detector->levels[TABLE_RULE_NONE].threshold_ns = config->stall_after_ns;
+    for (size_t i = 0; i < config->rule_count; i++) {
+        detector->levels[i + 1].threshold_ns = config->rule_thresholds_ns[i];
+        if (config->rule_thresholds_ns[i] < shortest)
+            shortest = config->rule_thresholds_ns[i];
+    }
+    detector->levels[TABLE_RULE_PENDING].threshold_ns = shortest;
+}
+
+/* The level of an id whose rule is not known yet. */
+static uint8_t first_rule(const struct detector *detector)
+{
+    return detector->config.rule_count ? TABLE_RULE_PENDING : TABLE_RULE_NONE;
+}
+
+void detector_configure(struct detector *detector, const struct detector_config *config)
+{
+    if (detector->gap_interval_ns < config->interval_ns)
+        detector->gap_interval_ns = config->interval_ns;
+    detector->config = *config;
+    set_levels(detector);
+    for (size_t i = 0; i < detector->ring_count; i++)
+        memset(detector->rings[i].table.rules, first_rule(detector), detector->rings[i].table.count);
+}
+
+static void begin_level(struct detector *detector, struct level *level)
+{
+    level->oldest_stamp = NO_STAMP;
+    level->due_count = 0;
+    if (detector->credit_ns >= level->threshold_ns)
+        level->due_count = history_count_until(&detector->history, detector->credit_ns - level->threshold_ns);
+}
+
+/* An id of that level runs and is not due: it will be when the threshold has passed since its stamp. */
+static void expect(struct detector *detector, uint8_t rule, uint32_t stamp)
+{
+    if (stamp < detector->levels[rule].oldest_stamp)
+        detector->levels[rule].oldest_stamp = stamp;
+}
+
+/* How long until the first of a level's ids falls due. */
+static uint64_t level_wait(const struct detector *detector, const struct level *level)
+{
+    if (level->oldest_stamp == NO_STAMP)
+        return UINT64_MAX;
+    return level->threshold_ns - (detector->credit_ns - detector->history.scans[level->oldest_stamp].credit_ns);
+}
+
+uint64_t detector_next_due(const struct detector *detector)
+{
+    const uint64_t recheck = detector->config.interval_ns / RECHECK_DIVISOR;
+    uint64_t wait = UINT64_MAX;
+
+    if (detector->config.rule_count == 0 && detector->counts[ID_RUNNING])
+        wait = detector->config.stall_after_ns; /* of those that moved on this scan, or came */
+    for (size_t i = 0; i <= detector->config.rule_count; i++) {
+        const uint64_t level = level_wait(detector, &detector->levels[i]);
+
+        wait = level < wait ? level : wait;
+    }
+    if (detector->held_back || (detector->late && wait < recheck))
+        wait = recheck;
+    return wait > UINT64_MAX - detector->now_mono_ns ? UINT64_MAX : detector->now_mono_ns + wait;
+}
+
+/* Ids -------------------------------------------------------------------------------------------------------------- */
+
+/* As of the last time its ring was read. */
+static struct detector_id id_at(const struct detector *detector, const struct ring_ids *ring, const struct table *table,
+                                size_t index)
+{
+    const uint32_t mark = table->marks[index];
+    const uint8_t rule = table->rules[index];
+    const struct history_scan *seen = &detector->history.scans[mark_stamp(mark)];
+    struct detector_id id = {
+        .state = mark_state(mark),
+        .cause = mark_cause(mark),
+        .progress = table->progress[index],
+        .frozen_since_ns = detector->credit_ns,
+        .threshold_ns = rule == TABLE_RULE_PENDING ? DETECTOR_UNKNOWN_NS : detector->levels[rule].threshold_ns,
+    };
+
+    if (id.state == ID_IDLE)
+        return id;
+    id.frozen_since_ns = seen->credit_ns;
+    id.frozen_for_ns = ring->read_credit_ns - seen->credit_ns;
+    id.frozen_for_max_ns = mark & MARK_NEVER_MOVED ? DETECTOR_UNKNOWN_NS : ring->read_mono_ns - seen->previous_mono_ns;
+    return id;
+}
+
+static void set_mark(struct detector *detector, struct table *table, size_t index, uint32_t mark)
+{
+    detector->counts[mark_state(table->marks[index])]--;
+    detector->counts[mark_state(mark)]++;
+    table->marks[index] = mark;
+}
+
+/* On this scan one more event per stalled id is still possible: rings may be dropped. On the next one, one each. */
+static bool reserve_events(struct detector *detector)
+{
+    const size_t open = detector->counts[ID_STALLED] + 1 + detector->adoption_count;
+    struct detector_event *events =
+        array_reserve(detector->events, &detector->event_capacity, detector->event_count + 1 + open, sizeof *events);
+
+    if (!events)
+        return false;
+    detector->events = events;
+    return true;
+}
+
+/* The id begins or ends to stall: with its cause, and its time as observed at credit_ns. */
+static void emit(struct detector *detector, const struct ring_ids *ring, const struct table *table, size_t index,
+                 enum detector_event_kind kind, uint64_t credit_ns)
+{
+    const uint32_t mark = table->marks[index];
+    const struct history_scan *seen = &detector->history.scans[mark_stamp(mark)];
+
+    detector->events[detector->event_count++] = (struct detector_event){
+        .kind = kind,
+        .ring = ring->serial,
+        .slot = table->slots[index],
+        .generation = table->generations[index],
+        .cause = mark_cause(mark),
+        .progress = table->progress[index],
+        .frozen_for_ns = credit_ns - seen->credit_ns,
+        .moved_after_mono_ns = mark & MARK_NEVER_MOVED ? DETECTOR_UNKNOWN_NS : seen->previous_mono_ns,
+    };
+}
+
+/* The id is gone, last observed at credit_ns. */
+static void forget(struct detector *detector, const struct ring_ids *ring, const struct table *table, size_t index,
+                   uint64_t credit_ns)
+{
+    const enum id_state state = mark_state(table->marks[index]);
+
+    if (state == ID_STALLED)
+        emit(detector, ring, table, index, DETECTOR_GONE, credit_ns);
+    detector->counts[state]--;
+    detector->id_count--;
+}
+
+/* A stalled id is not beyond its threshold any more: it runs, and stands still since when it did. */
+static void excuse(struct detector *detector, const struct ring_ids *ring, struct table *table, size_t index)
+{
+    const uint32_t mark = table->marks[index];
+
+    emit(detector, ring, table, index, DETECTOR_EXCUSED, detector->credit_ns);
+    set_mark(detector, table, index, mark_make(mark_stamp(mark), ID_RUNNING, CAUSE_NONE) | (mark & MARK_NEVER_MOVED));
+    expect(detector, table->rules[index], mark_stamp(mark));
+}
+
+/* What a suspect has of its id. */
+static void refresh(struct detector_suspect *suspect, const struct detector_id id)
+{
+    suspect->progress = id.progress;
+    suspect->frozen_since_ns = id.frozen_since_ns;
+    suspect->frozen_for_ns = id.frozen_for_ns;
+    suspect->frozen_for_max_ns = id.frozen_for_max_ns;
+    suspect->threshold_ns = id.threshold_ns;
+    suspect->state = id.state;
+    suspect->cause = id.cause;
+}
+
+/* sample: NULL = its ring is not read. */
+static int add_suspect(struct detector *detector, const struct ring_ids *ring, const struct table *table, size_t index,
+                       const struct rip_sample *sample)
+{
+    struct detector_suspect *suspects =
+        array_reserve(detector->suspects, &detector->suspect_capacity, detector->suspect_count + 1, sizeof *suspects);
+
+    if (!suspects)
+        return -ENOMEM;
+    detector->suspects = suspects;
+    suspects[detector->suspect_count] = (struct detector_suspect){
+        .ring = ring->serial,
+        .slot = table->slots[index],
+        .generation = table->generations[index],
+        .tid = sample ? sample->tid : 0,
+        .process = sample ? sample->process : UINT16_MAX,
+        .unread = !sample,
+    };
+    refresh(&suspects[detector->suspect_count++], id_at(detector, ring, table, index));
+    return 0;
+}
+
+/* Adoption --------------------------------------------------------------------------------------------------------- */
+
+static int compare_places(const void *left, const void *right)
+{
+    const struct detector_adoption *a = left, *b = right;
+    const int order = search_order_pair(a->ring, a->slot, b->ring, b->slot);
+
+    return order != 0 ? order : search_order(a->generation, b->generation);
+}
+
+static int compare_times(const void *left, const void *right)
+{
+    const struct detector_adoption *a = left, *b = right;
+
+    return search_order(a->frozen_since_mono_ns, b->frozen_since_mono_ns);
+}
+
+int detector_adopt(struct detector *detector, const struct detector_adoption *adoptions, size_t count)
+{
+    struct detector_adoption *copy;
+
+    if (detector->started || detector->adoption_count)
+        return -EBUSY;
+    if (count == 0)
+        return 0;
+    copy = calloc(count, sizeof *copy);
+    detector->adoption_count = count; /* there is room for their events from now on, or they are not adopted */
+    if (!copy || !reserve_events(detector)) {
+        detector->adoption_count = 0;
+        free(copy);
+        return -ENOMEM;
+    }
+    memcpy(copy, adoptions, count * sizeof *copy);
+    detector->adoptions = copy;
+    return 0;
+}
+
+/* The clock begins with the time of the first scan, so that what was frozen before has its place on it. */
+static void begin_first(struct detector *detector, uint64_t now_mono_ns)
+{
+    const size_t count = detector->adoption_count;
+
+    detector->started = true;
+    detector->now_mono_ns = detector->credit_ns = now_mono_ns;
+    detector->adopting = count != 0;
+    if (count == 0)
+        return;
+    qsort(detector->adoptions, count, sizeof *detector->adoptions, compare_times);
+    for (size_t i = 0; i < count; i++) {
+        struct detector_adoption *adoption = &detector->adoptions[i];
+        const uint64_t since =
+            adoption->frozen_since_mono_ns < now_mono_ns ? adoption->frozen_since_mono_ns : now_mono_ns;
+        const uint64_t before = adoption->moved_after_mono_ns < since ? adoption->moved_after_mono_ns : since;
+
+        adoption->result = ADOPTION_GONE;
+        adoption->stamp = history_push(&detector->history, (struct history_scan){since, before});
+    }
+    qsort(detector->adoptions, count, sizeof *detector->adoptions, compare_places);
+}
+
+/* Of a sample on the first scan, if a stall of that id can be adopted: its mark, stalled. 0 otherwise. */
+static uint32_t adopted_mark(struct detector *detector, const struct rip_sample *sample, enum id_state state)
+{
+    const struct detector_adoption place = {
+        .ring = detector->current->serial, .slot = sample->slot, .generation = sample->generation};
+    struct detector_adoption *adoption =
+        detector->adoptions + search_equal(&place, detector->adoptions, detector->adoption_count,
+                                           sizeof *detector->adoptions, compare_places);
+
+    if (adoption == detector->adoptions + detector->adoption_count || state == ID_DEAD)
+        return 0;
+    adoption->result = ADOPTION_MOVED;
+    if (state != ID_RUNNING || adoption->progress != sample->progress)
+        return 0;
+    adoption->result = ADOPTION_ADOPTED;
+    return mark_make(adoption->stamp, ID_STALLED, adoption->cause) |
+           (adoption->moved_after_mono_ns == DETECTOR_UNKNOWN_NS ? MARK_NEVER_MOVED : 0);
+}
+
+/* Events of the adoptions that came to nothing. */
+static void end_adoptions(struct detector *detector)
+{
+    for (size_t i = 0; i < detector->adoption_count; i++) {
+        const struct detector_adoption *adoption = &detector->adoptions[i];
+
+        if (adoption->result == ADOPTION_ADOPTED)
+            continue;
+        detector->events[detector->event_count++] = (struct detector_event){
+            .kind = adoption->result == ADOPTION_MOVED ? DETECTOR_MOVED : DETECTOR_GONE,
+            .ring = adoption->ring,
+            .slot = adoption->slot,
+            .generation = adoption->generation,
+            .cause = adoption->cause,
+            .progress = adoption->progress,
+            .frozen_for_ns = detector->now_mono_ns - detector->history.scans[adoption->stamp].credit_ns,
+            .moved_after_mono_ns = adoption->moved_after_mono_ns,
+        };
+    }
+}
+
+/* Samples ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_dead(const struct detector *detector, uint16_t process)
+{
+    return process < detector->process_count && detector->dead[process];
+}
+
+static enum id_state state_of(const struct detector *detector, const struct rip_sample *sample)
+{
+    if (is_dead(detector, sample->process))
+        return ID_DEAD;
+    return sample->idle ? ID_IDLE : ID_RUNNING;
+}
+
+/* Offers an id to the caller for its rule. Without memory it is offered on the next scan. */
+static void offer(struct detector *detector, const struct rip_sample *sample)
+{
+    struct detector_unclassified *ids = array_reserve(detector->unclassified, &detector->unclassified_capacity,
+                                                      detector->unclassified_count + 1, sizeof *ids);
+
+    if (!ids) {
+        detector->unanswered_count++;
+        return;
+    }
+    detector->unclassified = ids;
+    ids[detector->unclassified_count++] = (struct detector_unclassified){
+        .ring = detector->current->serial,
+        .slot = sample->slot,
+        .generation = sample->generation,
+        .rule = DETECTOR_RULE_UNKNOWN,
+    };
+}
+
+/* An id as of its first sight. */
+static void set_new(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
+{
+    const enum id_state state = state_of(detector, sample);
+    const uint32_t stamp = detector->current->stamp;
+
+    table->progress[index] = sample->progress;
+    table->slots[index] = sample->slot;
+    table->generations[index] = sample->generation;
+    table->marks[index] = mark_make(stamp, state, CAUSE_NONE) | MARK_NEVER_MOVED;
+    table->rules[index] = first_rule(detector);
+    if (state == ID_RUNNING)
+        expect(detector, table->rules[index], stamp);
+    if (detector->config.rule_count)
+        offer(detector, sample);
+    detector->counts[state]++;
+    detector->id_count++;
+}
+
+/*
+ * An id of a living process did not move: it is not due yet, or due on a late scan, or a suspect. An unclassified one
+ * is a suspect if any rule could make it one; detector_suspects() knows more.
+ */
+static int watch(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
+{
+    const uint32_t stamp = mark_stamp(table->marks[index]);
+    const enum id_state state = mark_state(table->marks[index]);
+    const bool pending = table->rules[index] == TABLE_RULE_PENDING;
+    const bool due = stamp < detector->levels[table->rules[index]].due_count;
+
+    if (state == ID_STALLED && !due && !pending)
+        excuse(detector, detector->current, table, index);
+    else if (state == ID_RUNNING && !due)
+        expect(detector, table->rules[index], stamp);
+    else if (state == ID_RUNNING && detector->late && !pending)
+        detector->held_back = true;
+    else {
+        detector->undecided |= pending;
+        return add_suspect(detector, detector->current, table, index, sample);
+    }
+    return 0;
+}
+
+static int add_id(struct detector *detector, const struct rip_sample *sample)
+{
+    const struct table *table = &detector->current->table;
+    struct table *added = &detector->added;
+    uint32_t mark;
+
+    if (detector->position && table->slots[detector->position - 1] >= sample->slot)
+        return 0;
+    if (added->count && added->slots[added->count - 1] >= sample->slot)
+        return 0;
+    if (table_reserve(added, added->count + 1) < 0)
+        return -ENOMEM;
+    set_new(detector, added, added->count++, sample);
+    mark = detector->adopting ? adopted_mark(detector, sample, state_of(detector, sample)) : 0;
+    if (!mark)
+        return 0;
+    set_mark(detector, added, added->count - 1, mark);
+    return watch(detector, added, added->count - 1, sample);
+}
+
+static int update(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
+{
+    const struct ring_ids *ring = detector->current;
+    const enum id_state state = state_of(detector, sample);
+    const enum id_state before = mark_state(table->marks[index]);
+
+    if (table->rules[index] == TABLE_RULE_PENDING)
+        offer(detector, sample);
+    if (state == ID_RUNNING && before != ID_IDLE && before != ID_DEAD && table->progress[index] == sample->progress)
+        return watch(detector, table, index, sample);
+    if (before == ID_STALLED)
+        emit(detector, ring, table, index, state == ID_DEAD ? DETECTOR_GONE : DETECTOR_MOVED, ring->before_credit_ns);
+    table->progress[index] = sample->progress;
+    set_mark(detector, table, index, mark_make(ring->stamp, state, CAUSE_NONE));
+    if (state == ID_RUNNING)
+        expect(detector, table->rules[index], ring->stamp);
+    return 0;
+}
+
+/* There is no sample of the id at the present position. */
+static void remove_id(struct detector *detector, struct table *table)
+{
+    const size_t index = detector->position++;
+
+    forget(detector, detector->current, table, index, detector->current->before_credit_ns);
+    table->marks[index] = TABLE_REMOVED;
+    detector->removed_count++;
+}
+
+/* A sample of which something is remarkable, or may be. */
+static __attribute__((noinline)) int feed_one(struct detector *detector, const struct rip_sample *sample)
+{
+    struct table *table = &detector->current->table;
+    size_t index;
+
+    while (detector->position < table->count && table->slots[detector->position] < sample->slot)
+        remove_id(detector, table);
+    if (detector->position == table->count || table->slots[detector->position] != sample->slot)
+        return add_id(detector, sample);
+    index = detector->position++;
+    if (table->generations[index] == sample->generation)
+        return update(detector, table, index, sample);
+    forget(detector, detector->current, table, index, detector->current->before_credit_ns);
+    set_new(detector, table, index, sample);
+    return 0;
+}
+
+/* How many samples meet ids of the same slots, one by one, from the present position on. */
+static size_t matching_count(const struct detector *detector, const struct rip_sample *samples, size_t count)
+{
+    const struct table *table = &detector->current->table;
+    const uint32_t *slots;
+    size_t i = 0;
+
+    if (count > table->count - detector->position)
+        count = table->count - detector->position;
+    if (count == 0)
+        return 0;
+    slots = table->slots + detector->position;
+    /* Both ascend: with the same first and the same last as far from it as they can be near, all are the same. */
+    if (slots[0] == samples[0].slot && slots[count - 1] == samples[count - 1].slot &&
+        slots[count - 1] - slots[0] == count - 1)
+        return count;
+    while (i < count && slots[i] == samples[i].slot)
+        i++;
+    return i;
+}
+
+/* How many samples from the first on are of living processes. */
+static size_t living_count(const struct detector *detector, const struct rip_sample *samples, size_t count)
+{
+    size_t i = detector->any_dead ? 0 : count;
+
+    while (i < count && !is_dead(detector, samples[i].process))
+        i++;
+    return i;
+}
+
+/*
+ * The daemon's only work for an id that does nothing remarkable: it moved, it is idle as before, or it has not moved
+ * and is not due. Takes samples that meet the ids at the present position, up to the first that is remarkable; returns
+ * how many. As before: running and not idle, or idle and idle. ID_RUNNING is 0 and ID_IDLE is 1, as sample->idle is.
+ */
+static __attribute__((noinline)) size_t feed_run(struct detector *detector, const struct rip_sample *samples,
+                                                 size_t count)
+{
+    const struct table *table = &detector->current->table;
+    uint64_t *progress = table->progress + detector->position;
+    uint32_t *marks = table->marks + detector->position;
+    const uint32_t *generations = table->generations + detector->position;
+    const uint32_t now = mark_make(detector->current->stamp, ID_RUNNING, CAUSE_NONE);
+    struct level *level = &detector->levels[TABLE_RULE_NONE];
+    const uint32_t due = mark_make(level->due_count, ID_RUNNING, CAUSE_NONE);
+    uint32_t oldest = mark_make(level->oldest_stamp, ID_RUNNING, CAUSE_NONE);
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        const struct rip_sample *sample = &samples[i];
+        const uint32_t mark = marks[i];
+
+        if (UNLIKELY((generations[i] ^ sample->generation) | (mark_state(mark) ^ sample->idle)))
+            break;
+        if (progress[i] != sample->progress) {
+            progress[i] = sample->progress;
+            marks[i] = now | sample->idle;
+        } else if (!sample->idle) {
+            if (UNLIKELY(mark < due))
+                break;
+            if (UNLIKELY(mark < oldest))
+                oldest = mark;
+        }
+    }
+    level->oldest_stamp = mark_stamp(oldest);
+    detector->position += i;
+    return i;
+}
+
+/* The same where there are rules: each id has a level of its own, and an unclassified one is remarkable. */
+static __attribute__((noinline)) size_t feed_run_rules(struct detector *detector, const struct rip_sample *samples,
+                                                       size_t count)
+{
+    const struct table *table = &detector->current->table;
+    uint64_t *progress = table->progress + detector->position;
+    uint32_t *marks = table->marks + detector->position;
+    const uint32_t *generations = table->generations + detector->position;
+    const uint8_t *rules = table->rules + detector->position;
+    const uint32_t now = mark_make(detector->current->stamp, ID_RUNNING, CAUSE_NONE);
+    size_t i;
+
+    for (i = 0; i < count; i++) {
+        const struct rip_sample *sample = &samples[i];
+        struct level *level = &detector->levels[rules[i]];
+        uint32_t mark = marks[i];
+
+        if (UNLIKELY((generations[i] ^ sample->generation) | (mark_state(mark) ^ sample->idle) |
+                     (rules[i] == TABLE_RULE_PENDING)))
+            break;
+        if (progress[i] != sample->progress) {
+            progress[i] = sample->progress;
+            marks[i] = mark = now | sample->idle;
+        } else if (!sample->idle && UNLIKELY(mark_stamp(mark) < level->due_count)) {
+            break;
+        }
+        if (!sample->idle && mark_stamp(mark) < level->oldest_stamp)
+            level->oldest_stamp = mark_stamp(mark);
+    }
+    detector->position += i;
+    return i;
+}
+
+int detector_feed(struct detector *detector, const struct rip_sample *samples, size_t count)
+{
+    const size_t next_count = count; /* a guess */
+    const bool with_rules = detector->config.rule_count != 0;
+    int result = 0;
+
+    if (!detector->current)
+        return -EINVAL;
+    while (count) {
+        size_t matching = matching_count(detector, samples, count), done = 0;
+
+        while (done < matching) {
+            const size_t living = living_count(detector, samples + done, matching - done);
+
+            done += with_rules ? feed_run_rules(detector, samples + done, living)
+                               : feed_run(detector, samples + done, living);
+            if (done < matching && feed_one(detector, &samples[done++]) < 0)
+                result = -ENOMEM;
+        }
+        if (done < count && feed_one(detector, &samples[done++]) < 0)
+            result = -ENOMEM;
+        samples += done;
+        count -= done;
+    }
+    table_prefetch(&detector->current->table, detector->position, next_count, with_rules); /* for the next batch */
+    return result;
+}
+
+/* Rings ------------------------------------------------------------------------------------------------------------ */
+
+static int compare_serial(const void *key, const void *item)
+{
+    return search_order(*(const uint32_t *)key, ((const struct ring_ids *)item)->serial);
+}
+
+static size_t ring_index(const struct detector *detector, size_t from, uint32_t serial)
+{
+    const size_t count = detector->ring_count - from;
+
+    return count == 0
+               ? from
+               : from + search_first(&serial, &detector->rings[from], count, sizeof(*detector->rings), compare_serial);
+}
+
+static struct ring_ids *ring_of(const struct detector *detector, uint32_t serial)
+{
+    size_t i = ring_index(detector, 0, serial);
+
+    return i < detector->ring_count && detector->rings[i].serial == serial ? &detector->rings[i] : NULL;
+}
+
+/* The end of the current ring's samples: merges the ids that came, drops those that went. -ENOMEM: without the new. */
+static int finish_ring(struct detector *detector)
+{
+    struct ring_ids *ring = detector->current;
+    struct table *added = &detector->added;
+    int result = 0;
+
+    if (!ring)
+        return 0;
+    while (detector->position < ring->table.count)
+        remove_id(detector, &ring->table);
+    if (detector->removed_count)
+        table_compact(&ring->table);
+    if (added->count && table_merge(&ring->table, added) < 0) {
+        for (size_t i = 0; i < added->count; i++) /* they are new again on the next scan */
+            forget(detector, ring, added, i, ring->read_credit_ns);
+        added->count = 0;
+        result = -ENOMEM;
+    }
+    detector->current = NULL;
+    return result;
+}
+
+/* Finishes the ring before, and takes one that is known for seen. *ret_ring: NULL = it is not known. */
+static int next_ring(struct detector *detector, uint32_t serial, struct ring_ids **ret_ring)
+{
+    int result = finish_ring(detector);
+    size_t index;
+
+    *ret_ring = NULL;
+    if (detector->ring_next && detector->rings[detector->ring_next - 1].serial >= serial)
+        return -EINVAL;
+    index = ring_index(detector, detector->ring_next, serial);
+    detector->ring_next = index;
+    if (index < detector->ring_count && detector->rings[index].serial == serial) {
+        *ret_ring = &detector->rings[detector->ring_next++];
+        (*ret_ring)->seen = true;
+    }
+    return result;
+}
+
+static struct ring_ids *insert_ring(struct detector *detector, uint32_t serial)
+{
+    struct ring_ids *rings =
+        array_reserve(detector->rings, &detector->ring_capacity, detector->ring_count + 1, sizeof *rings);
+    const size_t index = detector->ring_next;
+
+    if (!rings)
+        return NULL;
+    detector->rings = rings;
+    memmove(&rings[index + 1], &rings[index], (detector->ring_count - index) * sizeof *rings);
+    rings[index] = (struct ring_ids){
+        .serial = serial, .seen = true, .read_mono_ns = detector->history.scans[detector->stamp].previous_mono_ns};
+    detector->ring_count++;
+    return &rings[detector->ring_next++];
+}
+
+/*
+ * The stamp of this scan for a ring that was read last at read_mono_ns. There are few of them: one, and one more for
+ * each earlier scan after which rings were skipped until now.
+ */
+static uint32_t stamp_after(struct detector *detector, uint64_t read_mono_ns)
+{
+    const struct history *history = &detector->history;
+    uint32_t stamp = detector->stamp;
+
+    while (stamp < history->count && history->scans[stamp].previous_mono_ns != read_mono_ns)
+        stamp++;
+    return stamp < history->count
+               ? stamp
+               : history_push(&detector->history, (struct history_scan){detector->credit_ns, read_mono_ns});
+}
+
+int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *dead, size_t process_count)
+{
+    struct ring_ids *ring;
+    int result = next_ring(detector, serial, &ring);
+
+    if (result == -EINVAL)
+        return result;
+    if (!ring)
+        ring = insert_ring(detector, serial);
+    if (!ring)
+        return -ENOMEM;
+    detector->current = ring;
+    ring->stamp = stamp_after(detector, ring->read_mono_ns);
+    ring->before_credit_ns = ring->read_credit_ns;
+    ring->read_credit_ns = detector->credit_ns;
+    ring->read_mono_ns = detector->now_mono_ns;
+    detector->dead = dead;
+    detector->process_count = process_count;
+    detector->any_dead = false;
+    for (size_t i = 0; i < process_count; i++)
+        detector->any_dead |= dead[i] != 0;
+    detector->position = 0;
+    detector->removed_count = 0;
+    return result;
+}
+
+int detector_skip(struct detector *detector, uint32_t serial)
+{
+    struct ring_ids *ring;
+    int result = next_ring(detector, serial, &ring);
+
+    if (!ring)
+        return result;
+    for (size_t i = 0; i < ring->table.count; i++) {
+        const enum id_state state = mark_state(ring->table.marks[i]);
+
+        if ((state == ID_STALLED || state == ID_STOPPED || state == ID_EXITED) &&
+            add_suspect(detector, ring, &ring->table, i, NULL) < 0)
+            result = -ENOMEM;
+    }
+    return result;
+}
+
+/* Rings that were not named on this scan go, with all their ids. */
+static void drop_rings(struct detector *detector)
+{
+    size_t kept = 0;
+
+    for (size_t r = 0; r < detector->ring_count; r++) {
+        struct ring_ids *ring = &detector->rings[r];
+
+        if (ring->seen) {
+            detector->rings[kept++] = *ring;
+            continue;
+        }
+        for (size_t i = 0; i < ring->table.count; i++)
+            forget(detector, ring, &ring->table, i, ring->read_credit_ns);
+        table_done(&ring->table);
+    }
+    detector->ring_count = kept;
+    detector->rings = array_trim(detector->rings, &detector->ring_capacity, kept, sizeof *detector->rings);
+}
+
+/* Rules and verdicts ----------------------------------------------------------------------------------------------- */
+
+/* A walk over ids in order of ring and slot. */
+struct place {
+    struct ring_ids *ring;
+    size_t index;
+};
+
+/* False: that id is not there. */
+static bool place_seek(const struct detector *detector, struct place *place, uint32_t ring, uint32_t slot,
+                       uint32_t generation)
+{
+    if (!place->ring || place->ring->serial != ring)
+        *place = (struct place){.ring = ring_of(detector, ring)};
+    if (!place->ring)
+        return false;
+    place->index = table_seek(&place->ring->table, place->index, slot);
+    return place->index < place->ring->table.count && place->ring->table.slots[place->index] == slot &&
+           place->ring->table.generations[place->index] == generation;
+}
+
+struct detector_unclassified *detector_unclassified(struct detector *detector, size_t *ret_count)
+{
+    finish_ring(detector);
+    *ret_count = detector->unclassified_count;
+    return detector->unclassified;
+}
+
+static void take_answers(struct detector *detector)
+{
+    struct place place = {0};
+
+    for (size_t i = 0; i < detector->unclassified_count; i++) {
+        const struct detector_unclassified *id = &detector->unclassified[i];
+        uint8_t rule = TABLE_RULE_NONE;
+        uint32_t mark;
+
+        if (id->rule == DETECTOR_RULE_UNKNOWN) {
+            detector->unanswered_count++;
+            continue;
+        }
+        if (!place_seek(detector, &place, id->ring, id->slot, id->generation))
+            continue;
+        if (id->rule >= 0 && (size_t)id->rule < detector->config.rule_count)
+            rule = (uint8_t)(id->rule + 1);
+        place.ring->table.rules[place.index] = rule;
+        mark = place.ring->table.marks[place.index];
+        if (mark_state(mark) == ID_RUNNING && mark_stamp(mark) >= detector->levels[rule].due_count)
+            expect(detector, rule, mark_stamp(mark));
+    }
+}
+
+/* Whether a suspect is still one, now that more rules are known. */
+static bool stays_suspect(struct detector *detector, const struct place *place, struct detector_suspect *suspect)
+{
+    struct table *table = &place->ring->table;
+    const uint8_t rule = table->rules[place->index];
+    const bool due = mark_stamp(table->marks[place->index]) < detector->levels[rule].due_count;
+
+    refresh(suspect, id_at(detector, place->ring, table, place->index));
+    if (rule == TABLE_RULE_PENDING)
+        return suspect->state != ID_RUNNING;
+    if (suspect->state == ID_RUNNING) {
+        detector->held_back |= due && detector->late;
+        return due && !detector->late;
+    }
+    if (suspect->state == ID_STALLED && !due) {
+        excuse(detector, place->ring, table, place->index);
+        return false;
+    }
+    return true;
+}
+
+struct detector_suspect *detector_suspects(struct detector *detector, size_t *ret_count)
+{
+    struct place place = {0};
+    size_t kept = 0;
+
+    finish_ring(detector);
+    if (detector->unclassified_count || detector->undecided) {
+        take_answers(detector);
+        for (size_t i = 0; i < detector->suspect_count; i++) {
+            struct detector_suspect *suspect = &detector->suspects[i];
+
+            if (suspect->unread || (place_seek(detector, &place, suspect->ring, suspect->slot, suspect->generation) &&
+                                    stays_suspect(detector, &place, suspect)))
+                detector->suspects[kept++] = *suspect;
+        }
+        detector->suspect_count = kept;
+        detector->unclassified_count = 0;
+        detector->undecided = false;
+    }
+    *ret_count = detector->suspect_count;
+    return detector->suspects;
+}
+
+/* The verdict on a suspect becomes its state. An event has the cause of the stall that begins or ends. */
+static void settle(struct detector *detector, const struct place *place, struct detector_suspect *suspect)
+{
+    struct table *table = &place->ring->table;
+    const uint32_t mark = table->marks[place->index];
+    const bool was_stalled = mark_state(mark) == ID_STALLED;
+    const struct verdict verdict = suspect->verdict;
+    const bool stalls = verdict.state == ID_STALLED || verdict.state == ID_RUNNING;
+
+    if (stalls && mark_state(mark) == ID_STOPPED) { /* it starts afresh */
+        set_mark(detector, table, place->index, mark_make(place->ring->stamp, ID_RUNNING, CAUSE_NONE));
+        expect(detector, table->rules[place->index], place->ring->stamp);
+    } else if (was_stalled || !stalls || (!detector->late && reserve_events(detector))) {
+        if (was_stalled && !stalls)
+            emit(detector, place->ring, table, place->index,
+                 verdict.state == ID_EXITED ? DETECTOR_GONE : DETECTOR_STOPPED, detector->credit_ns);
+        set_mark(detector, table, place->index,
+                 mark_make(mark_stamp(mark), stalls ? ID_STALLED : verdict.state, verdict.cause) |
+                     (mark & MARK_NEVER_MOVED));
+        if (stalls && !was_stalled)
+            emit(detector, place->ring, table, place->index, DETECTOR_STALLED, detector->credit_ns);
+    }
+    refresh(suspect, id_at(detector, place->ring, table, place->index));
+}
+
+/* Scans ------------------------------------------------------------------------------------------------------------ */
 
 int detector_new(struct detector **ret_detector, const struct detector_config *config)
 {
@@ -37,7 +978,7 @@ int detector_new(struct detector **ret_detector, const struct detector_config *c
     }
     detector->config = *config;
     detector->gap_interval_ns = config->interval_ns;
-    detector_set_levels(detector);
+    set_levels(detector);
     *ret_detector = detector;
     return 0;
 }
@@ -51,15 +992,14 @@ void detector_free(struct detector *detector)
     table_done(&detector->added);
     history_done(&detector->history);
     free(detector->rings);
-    free(detector->newcomers);
+    free(detector->unclassified);
     free(detector->adoptions);
-    free(detector->adoption_stamps);
     free(detector->suspects);
     free(detector->events);
     free(detector);
 }
 
-/* Renumbers the stamps so that scans to which nobody refers take no memory. Every few thousand scans, one pass. */
+/* Renumbers the stamps so that scans to which no id refers take no memory. Every few thousand scans, one pass. */
 static void prune_history(struct detector *detector)
 {
     uint32_t *in_use = history_prune_begin(&detector->history);
@@ -93,38 +1033,21 @@ static void clear_scan(struct detector *detector)
     detector->events = array_trim(detector->events, &detector->event_capacity,
                                   detector->event_count + detector->counts[ID_STALLED] + detector->adoption_count,
                                   sizeof *detector->events);
-    detector->newcomers = array_trim(detector->newcomers, &detector->newcomer_capacity, detector->newcomer_count,
-                                     sizeof *detector->newcomers);
-    table_done(&detector->added);
+    detector->unclassified = array_trim(detector->unclassified, &detector->unclassified_capacity,
+                                        detector->unclassified_count, sizeof *detector->unclassified);
     for (size_t i = 0; i < detector->ring_count; i++)
         detector->rings[i].seen = false;
+    detector->ring_next = 0;
     detector->suspect_count = 0;
     detector->event_count = 0;
-    detector->newcomer_count = 0;
-    detector->unnamed_count = 0;
-    detector->ring_next = 0;
-    detector->current = NULL;
+    detector->unanswered_count = 0;
     detector->held_back = false;
-}
-
-/* The own clock begins with the time of the first scan, so that what was frozen before has its place on it. */
-static void begin_first(struct detector *detector, uint64_t now_mono_ns)
-{
-    detector->started = true;
-    detector->now_mono_ns = detector->credit_ns = now_mono_ns;
-    detector->adopting = detector->adoption_count != 0;
-    detector_stamp_adoptions(detector);
-}
-
-/* The second scan: what became of the adoptions has been told. */
-static void forget_adoptions(struct detector *detector)
-{
-    free(detector->adoptions);
-    free(detector->adoption_stamps);
-    detector->adoptions = NULL;
-    detector->adoption_stamps = NULL;
-    detector->adoption_count = 0;
-    detector->adopting = false;
+    if (detector->adopting) {
+        free(detector->adoptions);
+        detector->adoptions = NULL;
+        detector->adoption_count = 0;
+        detector->adopting = false;
+    }
 }
 
 uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns)
@@ -132,8 +1055,6 @@ uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns)
     const uint64_t interval = detector->gap_interval_ns;
     uint64_t previous, gap, counted;
 
-    if (detector->adopting)
-        forget_adoptions(detector);
     clear_scan(detector);
     if (history_is_full(&detector->history))
         prune_history(detector);
@@ -146,176 +1067,21 @@ uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns)
     detector->late = gap - counted > interval / 2;
     detector->late_count += detector->late;
     detector->now_mono_ns = previous + gap;
-    detector->previous_credit_ns = detector->credit_ns;
     detector->credit_ns += counted;
-    detector->scan_stamp = history_push(&detector->history, (struct history_scan){detector->credit_ns, previous});
-    detector->stamp = detector->scan_stamp;
-    detector_begin_levels(detector);
+    detector->stamp = history_push(&detector->history, (struct history_scan){detector->credit_ns, previous});
+    for (size_t i = 0; i <= detector->config.rule_count; i++)
+        begin_level(detector, &detector->levels[i]);
+    begin_level(detector, &detector->levels[TABLE_RULE_PENDING]);
     return detector->late ? gap - counted : 0;
-}
-
-static int compare_serial(const void *key, const void *item)
-{
-    return search_order(*(const uint32_t *)key, ((const struct detector_ring *)item)->serial);
-}
-
-static size_t ring_index(const struct detector *detector, size_t from, uint32_t serial)
-{
-    const size_t count = detector->ring_count - from;
-
-    if (count == 0)
-        return from;
-    return from + search_first(&serial, &detector->rings[from], count, sizeof(*detector->rings), compare_serial);
-}
-
-struct detector_ring *detector_ring_of(const struct detector *detector, uint32_t serial)
-{
-    size_t i = ring_index(detector, 0, serial);
-
-    return i < detector->ring_count && detector->rings[i].serial == serial ? &detector->rings[i] : NULL;
-}
-
-static int ring_insert(struct detector *detector, size_t index, uint32_t serial)
-{
-    struct detector_ring *rings =
-        array_reserve(detector->rings, &detector->ring_capacity, detector->ring_count + 1, sizeof *rings);
-
-    if (!rings)
-        return -ENOMEM;
-    detector->rings = rings;
-    memmove(&rings[index + 1], &rings[index], (detector->ring_count - index) * sizeof *rings);
-    rings[index] = (struct detector_ring){.serial = serial};
-    detector->ring_count++;
-    return 0;
-}
-
-int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *dead, size_t process_count)
-{
-    int result = detector_finish_ring(detector);
-    size_t index;
-
-    if (detector->ring_next && detector->rings[detector->ring_next - 1].serial >= serial)
-        return -EINVAL;
-    index = ring_index(detector, detector->ring_next, serial);
-    if ((index == detector->ring_count || detector->rings[index].serial != serial) &&
-        ring_insert(detector, index, serial) < 0)
-        return -ENOMEM;
-    detector->ring_next = index + 1;
-    detector->current = &detector->rings[index];
-    detector->current->seen = true;
-    if (detector->current->skipped)
-        detector->stamp = history_push(&detector->history,
-                                       (struct history_scan){detector->credit_ns, detector->current->read_mono_ns});
-    detector->current->skipped = false;
-    detector->current->read_mono_ns = detector->now_mono_ns;
-    detector->current->read_credit_ns = detector->credit_ns;
-    detector->dead = dead;
-    detector->process_count = process_count;
-    detector->any_dead = false;
-    for (size_t i = 0; i < process_count; i++)
-        detector->any_dead |= dead[i] != 0;
-    detector->position = 0;
-    detector->removed_count = 0;
-    return result;
-}
-
-/* An id of a ring that is not read, as it was when it was read last. */
-static int add_unread(struct detector *detector, const struct detector_ring *ring, size_t index)
-{
-    const uint32_t mark = ring->table.marks[index];
-    const struct history_scan *seen = &detector->history.scans[mark_stamp(mark)];
-    struct detector_suspect *suspects =
-        array_reserve(detector->suspects, &detector->suspect_capacity, detector->suspect_count + 1, sizeof *suspects);
-
-    if (!suspects)
-        return -ENOMEM;
-    detector->suspects = suspects;
-    suspects[detector->suspect_count++] = (struct detector_suspect){
-        .ring = ring->serial,
-        .slot = ring->table.slots[index],
-        .generation = ring->table.generations[index],
-        .process = UINT16_MAX,
-        .unread = true,
-        .progress = ring->table.progress[index],
-        .frozen_since_ns = seen->credit_ns,
-        .frozen_for_ns = ring->read_credit_ns - seen->credit_ns,
-        .frozen_for_max_ns =
-            mark & MARK_NEVER_MOVED ? DETECTOR_UNKNOWN_NS : ring->read_mono_ns - seen->previous_mono_ns,
-        .threshold_ns = detector_threshold_ns(detector, ring->table.rules[index]),
-        .state = mark_state(mark),
-        .cause = mark_cause(mark),
-    };
-    return 0;
-}
-
-int detector_skip(struct detector *detector, uint32_t serial)
-{
-    int result = detector_finish_ring(detector);
-    struct detector_ring *ring;
-    size_t index;
-
-    if (detector->ring_next && detector->rings[detector->ring_next - 1].serial >= serial)
-        return -EINVAL;
-    index = ring_index(detector, detector->ring_next, serial);
-    if (index == detector->ring_count || detector->rings[index].serial != serial)
-        return result; /* it was never read */
-    ring = &detector->rings[index];
-    detector->ring_next = index + 1;
-    ring->seen = true;
-    ring->skipped = true;
-    for (size_t i = 0; i < ring->table.count; i++) {
-        const enum id_state state = mark_state(ring->table.marks[i]);
-
-        if ((state == ID_STALLED || state == ID_STOPPED || state == ID_EXITED) && add_unread(detector, ring, i) < 0)
-            result = -ENOMEM;
-    }
-    return result;
-}
-
-struct detector_newcomer *detector_newcomers(struct detector *detector, size_t *ret_count)
-{
-    detector_finish_ring(detector);
-    *ret_count = detector->newcomer_count;
-    return detector->newcomers;
-}
-
-struct detector_suspect *detector_suspects(struct detector *detector, size_t *ret_count)
-{
-    detector_finish_ring(detector);
-    detector_take_rules(detector);
-    *ret_count = detector->suspect_count;
-    return detector->suspects;
-}
-
-/* Rings that were not named on this scan go, with all their ids. */
-static void drop_rings(struct detector *detector)
-{
-    size_t kept = 0;
-
-    for (size_t r = 0; r < detector->ring_count; r++) {
-        struct detector_ring *ring = &detector->rings[r];
-
-        if (ring->seen) {
-            detector->rings[kept++] = *ring;
-            continue;
-        }
-        for (size_t i = 0; i < ring->table.count; i++)
-            detector_forget(detector, ring->serial, &ring->table, i);
-        table_done(&ring->table);
-    }
-    detector->ring_count = kept;
-    detector->ring_next = 0;
-    detector->rings = array_trim(detector->rings, &detector->ring_capacity, kept, sizeof *detector->rings);
 }
 
 static uint64_t memory_bytes(const struct detector *detector)
 {
-    uint64_t bytes = sizeof *detector + detector->history.capacity * sizeof *detector->history.scans +
-                     detector->ring_capacity * sizeof *detector->rings +
-                     detector->suspect_capacity * sizeof *detector->suspects +
-                     detector->newcomer_capacity * sizeof *detector->newcomers +
-                     detector->adoption_count * (sizeof *detector->adoptions + sizeof *detector->adoption_stamps) +
-                     detector->event_capacity * sizeof *detector->events;
+    uint64_t bytes =
+        sizeof *detector + detector->history.capacity * sizeof *detector->history.scans +
+        detector->ring_capacity * sizeof *detector->rings + detector->suspect_capacity * sizeof *detector->suspects +
+        detector->unclassified_capacity * sizeof *detector->unclassified +
+        detector->adoption_count * sizeof *detector->adoptions + detector->event_capacity * sizeof *detector->events;
 
     for (size_t i = 0; i < detector->ring_count; i++)
         bytes += detector->rings[i].table.capacity * TABLE_ID_BYTES;
@@ -324,16 +1090,21 @@ static uint64_t memory_bytes(const struct detector *detector)
 
 void detector_end(struct detector *detector, struct detector_update *ret_update)
 {
-    detector_finish_ring(detector);
-    detector_take_rules(detector);
-    detector_settle(detector);
+    struct place place = {0};
+    size_t count;
+    struct detector_suspect *suspects = detector_suspects(detector, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (!suspects[i].unread &&
+            place_seek(detector, &place, suspects[i].ring, suspects[i].slot, suspects[i].generation))
+            settle(detector, &place, &suspects[i]);
     drop_rings(detector);
     if (detector->adopting)
-        detector_settle_adoptions(detector);
+        end_adoptions(detector);
     table_done(&detector->added);
     *ret_update = (struct detector_update){
-        .suspects = detector->suspects,
-        .suspect_count = detector->suspect_count,
+        .suspects = suspects,
+        .suspect_count = count,
         .events = detector->events,
         .event_count = detector->event_count,
         .adoptions = detector->adoptions,
@@ -341,38 +1112,36 @@ void detector_end(struct detector *detector, struct detector_update *ret_update)
         .late = detector->late,
         .late_count = detector->late_count,
         .id_count = detector->id_count,
-        .unnamed_count = detector->unnamed_count,
+        .unclassified_count = detector->unanswered_count,
         .memory_bytes = memory_bytes(detector),
     };
     memcpy(ret_update->counts, detector->counts, sizeof detector->counts);
 }
 
-static uint64_t add_saturated(uint64_t a, uint64_t b)
+/* Views ------------------------------------------------------------------------------------------------------------ */
+
+int detector_find(const struct detector *detector, uint32_t ring, uint32_t slot, uint32_t generation,
+                  struct detector_id *ret_id)
 {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+    struct place place = {0};
+
+    if (!place_seek(detector, &place, ring, slot, generation))
+        return -ENOENT;
+    *ret_id = id_at(detector, place.ring, &place.ring->table, place.index);
+    return 0;
 }
 
-/* How long until the first of a level's ids falls due. */
-static uint64_t level_wait(const struct detector *detector, const struct detector_level *level)
+int detector_visit(const struct detector *detector, uint32_t ring,
+                   int (*visit)(void *context, uint32_t slot, uint32_t generation, const struct detector_id *id),
+                   void *context)
 {
-    if (level->oldest_stamp == DETECTOR_NO_STAMP)
-        return UINT64_MAX;
-    return level->threshold_ns - (detector->credit_ns - detector->history.scans[level->oldest_stamp].credit_ns);
-}
+    const struct ring_ids *found = ring_of(detector, ring);
+    int result = 0;
 
-uint64_t detector_next_due(const struct detector *detector)
-{
-    const uint64_t recheck = detector->config.interval_ns / DETECTOR_RECHECK_DIVISOR;
-    uint64_t wait = UINT64_MAX;
+    for (size_t i = 0; found && i < found->table.count && result == 0; i++) {
+        const struct detector_id id = id_at(detector, found, &found->table, i);
 
-    if (detector->config.rule_count == 0 && detector->counts[ID_RUNNING])
-        wait = detector->config.stall_after_ns; /* whoever moved on this scan, or came */
-    for (size_t i = 0; i <= detector->config.rule_count; i++) {
-        const uint64_t level = level_wait(detector, &detector->levels[i]);
-
-        wait = level < wait ? level : wait;
+        result = visit(context, found->table.slots[i], found->table.generations[i], &id);
     }
-    if (detector->held_back || (detector->late && wait < recheck))
-        wait = recheck;
-    return add_saturated(detector->now_mono_ns, wait);
+    return result;
 }

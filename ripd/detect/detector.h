@@ -2,24 +2,28 @@
 /*
  * detector.h - which ids have stopped moving. Pure: time is an argument, nothing is read, nothing is logged.
  *
- * One scan is: detector_begin, then for each ring in ascending order of serial detector_ring and detector_feed any
- * number of times, then detector_newcomers and finding their rules, then detector_suspects, judgement of each suspect
- * by the caller, and detector_end. Before the first scan detector_adopt, and between scans detector_configure.
+ * A scan is: detector_begin(); for each ring in ascending order of serial detector_ring() and detector_feed() any
+ * number of times, or detector_skip(); detector_unclassified() and finding the rules of those ids; detector_suspects()
+ * and a verdict on each; detector_end(). detector_adopt() comes before the first scan, detector_configure() between
+ * scans.
  *
  * Guarantees
  *   A. frozen_for_ns is what was observed: from the first scan that saw the present progress, counting at most one
  *      interval for each gap between scans. frozen_for_max_ns is the other end: real time since the last scan that
- *      saw an older progress. A stall that was adopted counts from when it was first seen frozen, before the daemon
- *      was started again, and the time without a daemon counts in full: the progress is a count of 64 bits that only
- *      grows, so finding it unchanged proves that the id has not moved in between.
- *   B. Nobody begins to stall on a scan that came late (a gap of more than 1.5 intervals): whatever held up the
- *      daemon may have held up the others.
+ *      saw an older progress. An adopted stall counts from when it was first seen frozen, before the daemon was started
+ *      again, and the time without a daemon counts in full: the progress is a count of 64 bits that only grows, so
+ *      finding it unchanged proves that the id has not moved in between.
+ *   B. No id begins to stall on a scan that came late (a gap of more than 1.5 intervals): what held up the daemon may
+ *      have held up the others.
  *   C. An id whose progress changed, or that declared itself idle, is not a suspect. An id leaves the stalled state at
  *      the first scan that sees either.
  *   D. Memory is at most 64 bytes per live id, and is given back when ids go.
  *   E. detector_next_due() is the instant at which the earliest suspect falls due if nothing moves; after a late scan
- *      it is at least a quarter of an interval away, so that everybody has had a chance to run.
- *   F. An id whose rule has not been found out is not accused. Its rule is asked for on every scan until it is known.
+ *      it is at least a quarter of an interval away, so that every id has had a chance to run.
+ *   F. An id whose rule is not known does not begin to stall. It is unclassified on every scan until its rule is known.
+ *   G. The ids of a ring that is skipped keep what is known of them as of the last time it was read: none becomes a
+ *      suspect, leaves, or gets older. When the ring is read again, an id that is unchanged has stood still all the
+ *      time, by the same proof as in A; one that moved did so after the ring was read last.
  */
 #ifndef RIPD_DETECT_DETECTOR_H
 #define RIPD_DETECT_DETECTOR_H
@@ -37,7 +41,7 @@
 struct detector_config {
     uint64_t interval_ns;
     uint64_t stall_after_ns;                /* of ids to which no rule applies */
-    size_t rule_count;                      /* at most RULES_MAX; 0: nobody is a newcomer */
+    size_t rule_count;                      /* at most RULES_MAX; 0: no id is unclassified */
     uint64_t rule_thresholds_ns[RULES_MAX]; /* by number of the rule */
 };
 
@@ -48,9 +52,8 @@ void detector_free(struct detector *detector);
 
 /*
  * Other intervals, thresholds and rules, from the next scan on; between detector_end() and detector_begin(). What is
- * known of the ids stays; their rules are asked for anew. On the next scan those that are beyond a threshold that is
- * shorter now begin to stall, and those that are not beyond one that is longer now do not stall any more
- * (DETECTOR_EXCUSED).
+ * known of the ids stays; all are unclassified. On the next scan those that are beyond a threshold that is shorter now
+ * begin to stall, and those that are not beyond one that is longer now do not stall any more (DETECTOR_EXCUSED).
  */
 void detector_configure(struct detector *detector, const struct detector_config *config);
 
@@ -70,10 +73,11 @@ struct detector_adoption {
     uint64_t frozen_since_mono_ns; /* of the clock of detector_begin(), which has not been set back since: same boot */
     uint64_t moved_after_mono_ns;  /* as in struct detector_event */
     enum adoption_result result;   /* output, see struct detector_update */
+    uint32_t stamp;                /* the detector's own */
 };
 
 /*
- * Stalls to take up on the first scan: before the first detector_begin(), at most once, when the rings have got their
+ * Stalls to adopt on the first scan: before the first detector_begin(), at most once, when the rings have got their
  * serials. The list is copied; no id may be in it twice. On the first scan those whose progress and generation are
  * unchanged are stalled at once, with their whole age, without a DETECTOR_STALLED event; of the others there is an
  * event DETECTOR_MOVED or DETECTOR_GONE, as if this daemon had seen them stalled. -EBUSY: a scan has begun; -ENOMEM.
@@ -85,17 +89,16 @@ int detector_adopt(struct detector *detector, const struct detector_adoption *ad
 uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns);
 
 /*
- * The ring whose samples follow. serial is the caller's and never used again for another ring. dead[] tells for each
+ * The ring whose samples follow. serial is the caller's and never used again for another ring. dead[] says for each
  * of process_count records whether its process is dead (an index beyond it is not dead). A ring that is not named in
- * a scan is forgotten, with its ids.
+ * a scan is forgotten, with its ids. -EINVAL: not in order; -ENOMEM: without some of the new ids of the ring before,
+ * or without this ring.
  */
 int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *dead, size_t process_count);
 
 /*
- * In place of detector_ring(): the ring is not read on this scan. Its ids keep their states, and no time is counted for
- * them until it is read again; those that are stalled, stopped or exited are among the suspects, marked unread. An id
- * that is then found unchanged has stood still all the time: its count of 64 bits only grows. Not on the first scan
- * after detector_adopt(). -EINVAL: not in order.
+ * In place of detector_ring(): the ring is not read on this scan, see guarantee G. Its ids that are stalled, stopped or
+ * exited are among the suspects, marked unread. Not on the first scan after detector_adopt(). -EINVAL: not in order.
  */
 int detector_skip(struct detector *detector, uint32_t serial);
 
@@ -105,25 +108,18 @@ int detector_feed(struct detector *detector, const struct rip_sample *samples, s
 #define DETECTOR_RULE_UNKNOWN (-2)
 
 /* An id of which it is not known which rule applies: a new one, or any after detector_configure(). */
-struct detector_newcomer {
+struct detector_unclassified {
     uint32_t ring;
     uint32_t slot;
     uint32_t generation;
-    int rule; /* the caller's answer: a number, or RULES_NONE; DETECTOR_RULE_UNKNOWN = asked for again on the next scan
-               */
+    int rule; /* the caller's answer: a number, or RULES_NONE; DETECTOR_RULE_UNKNOWN = unclassified on the next scan */
 };
 
 /*
- * All newcomers of this scan, in order of ring and slot; none where there are no rules. Owned by the detector; valid
- * until detector_suspects(), which takes the answers.
+ * All unclassified ids of this scan, in order of ring and slot; none where there are no rules. Owned by the detector;
+ * valid until detector_suspects(), which takes the answers.
  */
-struct detector_newcomer *detector_newcomers(struct detector *detector, size_t *ret_count);
-
-/* What the caller makes of a suspect. */
-struct verdict {
-    enum id_state state; /* ID_STALLED, ID_STOPPED or ID_EXITED; ID_RUNNING counts as stalled, not examined */
-    enum id_cause cause;
-};
+struct detector_unclassified *detector_unclassified(struct detector *detector, size_t *ret_count);
 
 /* An id that is frozen beyond its threshold. The caller fills in its verdict. */
 struct detector_suspect {
@@ -132,15 +128,15 @@ struct detector_suspect {
     uint32_t generation;
     uint32_t tid;
     uint16_t process;
-    bool unread; /* its ring was skipped on this scan: tid and process are not known, and nothing is to be examined */
+    bool unread; /* its ring was skipped: tid and process are not known, nothing is examined, its verdict is ignored */
     uint64_t progress;
     uint64_t frozen_since_ns; /* on the detector's own clock, which counts gaps as guarantee A says; a key for order */
     uint64_t frozen_for_ns;
     uint64_t frozen_for_max_ns; /* DETECTOR_UNKNOWN_NS: its progress has been the same ever since it was first seen */
-    uint64_t threshold_ns;      /* DETECTOR_UNKNOWN_NS: which rule applies now has not been found out yet */
+    uint64_t threshold_ns;      /* DETECTOR_UNKNOWN_NS: it is unclassified */
     enum id_state state;    /* as of the last scan: ID_RUNNING for a new suspect, else ID_STALLED, _STOPPED, _EXITED */
     enum id_cause cause;    /* as of the last scan */
-    struct verdict verdict; /* the caller's answer */
+    struct verdict verdict; /* the caller's: ID_STALLED, _STOPPED or _EXITED; ID_RUNNING counts as stalled, no cause */
 };
 
 /* All suspects of this scan, in order of ring and slot. Owned by the detector; valid until detector_end(). */
@@ -174,11 +170,11 @@ struct detector_update {
     size_t event_count;
     const struct detector_adoption *adoptions; /* of the first scan: all that detector_adopt() took, by ring and slot */
     size_t adoption_count;
-    bool late;              /* nobody was accused, because the scan came late */
-    uint64_t late_count;    /* late scans since the start */
-    uint64_t id_count;      /* live ids known */
-    uint64_t unnamed_count; /* of them those whose rule is still not known */
-    uint64_t memory_bytes;  /* what the table takes */
+    bool late;                   /* no stall began, because the scan came late */
+    uint64_t late_count;         /* late scans since the start */
+    uint64_t id_count;           /* live ids known */
+    uint64_t unclassified_count; /* of them those whose rule is still not known */
+    uint64_t memory_bytes;       /* what the table takes */
 };
 void detector_end(struct detector *detector, struct detector_update *ret_update);
 
@@ -186,7 +182,7 @@ void detector_end(struct detector *detector, struct detector_update *ret_update)
  */
 uint64_t detector_next_due(const struct detector *detector);
 
-/* One id as the detector knows it, for views. */
+/* One id as the detector knows it, for views. An idle one is frozen for no time at all, since now. */
 struct detector_id {
     enum id_state state;
     enum id_cause cause;
@@ -194,7 +190,7 @@ struct detector_id {
     uint64_t frozen_since_ns;
     uint64_t frozen_for_ns;
     uint64_t frozen_for_max_ns;
-    uint64_t threshold_ns; /* DETECTOR_UNKNOWN_NS: which rule applies has not been found out yet */
+    uint64_t threshold_ns; /* DETECTOR_UNKNOWN_NS: it is unclassified */
 };
 /* -ENOENT if that generation of that slot is not known. */
 int detector_find(const struct detector *detector, uint32_t ring, uint32_t slot, uint32_t generation,

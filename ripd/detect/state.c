@@ -11,53 +11,54 @@
 #include <stddef.h>
 #include <string.h>
 
-static const char *const state_names[ID_STATE_COUNT] = {
-#define X(name, text, meaning) [ID_##name] = text,
+struct word {
+    const char *name;
+    const char *meaning;
+};
+
+static const struct word states[ID_STATE_COUNT] = {
+#define X(name, text, meaning) [ID_##name] = {text, meaning},
     ID_STATE_TABLE(X)
 #undef X
 };
 
-static const char *const cause_names[CAUSE_COUNT] = {
-#define X(name, text, meaning) [CAUSE_##name] = text,
+static const struct word causes[CAUSE_COUNT] = {
+#define X(name, text, meaning) [CAUSE_##name] = {text, meaning},
     ID_CAUSE_TABLE(X)
 #undef X
 };
 
-static const char *const state_meanings[ID_STATE_COUNT] = {
-#define X(name, text, meaning) [ID_##name] = meaning,
-    ID_STATE_TABLE(X)
-#undef X
-};
-
-static const char *const cause_meanings[CAUSE_COUNT] = {
-#define X(name, text, meaning) [CAUSE_##name] = meaning,
-    ID_CAUSE_TABLE(X)
-#undef X
-};
-
-static const char *name_of(const char *const *names, int count, int value)
+static struct word word_of(const struct word *words, int count, int value)
 {
-    return value >= 0 && value < count ? names[value] : "";
+    return value >= 0 && value < count ? words[value] : (struct word){"", ""};
 }
 
-static int value_of(const char *const *names, int count, const char *name)
+static int value_of(const struct word *words, int count, const char *name)
 {
-    if (!name || !*name)
-        return -1;
-    for (int i = 0; i < count; i++)
-        if (!strcmp(names[i], name))
+    for (int i = 0; name && *name && i < count; i++)
+        if (!strcmp(words[i].name, name))
             return i;
     return -1;
 }
 
 const char *id_state_name(enum id_state state)
 {
-    return name_of(state_names, ID_STATE_COUNT, (int)state);
+    return word_of(states, ID_STATE_COUNT, (int)state).name;
 }
 
 const char *id_cause_name(enum id_cause cause)
 {
-    return name_of(cause_names, CAUSE_COUNT, (int)cause);
+    return word_of(causes, CAUSE_COUNT, (int)cause).name;
+}
+
+const char *id_state_meaning(enum id_state state)
+{
+    return word_of(states, ID_STATE_COUNT, (int)state).meaning;
+}
+
+const char *id_cause_meaning(enum id_cause cause)
+{
+    return word_of(causes, CAUSE_COUNT, (int)cause).meaning;
 }
 
 bool id_cause_stops(enum id_cause cause)
@@ -65,22 +66,12 @@ bool id_cause_stops(enum id_cause cause)
     return cause >= CAUSE_SIGNAL && cause < CAUSE_COUNT;
 }
 
-const char *id_state_meaning(enum id_state state)
-{
-    return name_of(state_meanings, ID_STATE_COUNT, (int)state);
-}
-
-const char *id_cause_meaning(enum id_cause cause)
-{
-    return name_of(cause_meanings, CAUSE_COUNT, (int)cause);
-}
-
 int id_state_from_name(const char *name)
 {
-    return value_of(state_names, ID_STATE_COUNT, name);
+    return value_of(states, ID_STATE_COUNT, name);
 }
 
 int id_cause_from_name(const char *name)
 {
-    return value_of(cause_names, CAUSE_COUNT, name);
+    return value_of(causes, CAUSE_COUNT, name);
 }

@@ -12,9 +12,9 @@
     X(RUNNING, "running", "its counter moves, or has not stood still for as long as its threshold")                    \
     X(IDLE, "idle", "it declared that it waits for work; its next snap ends that")                                     \
     X(STALLED, "stalled", "its counter has stood still for longer than its threshold")                                 \
-    X(STOPPED, "stopped", "somebody has stopped its thread, which is no stall")                                        \
+    X(STOPPED, "stopped", "its thread was stopped, which is no stall")                                                 \
     X(EXITED, "exited", "its thread is gone, its process lives")                                                       \
-    X(DEAD, "dead", "its process is gone; the ring still tells where it was")
+    X(DEAD, "dead", "its process is gone; the ring still has where it was")
 
 enum id_state {
 #define X(name, text, meaning) ID_##name,
@@ -28,12 +28,12 @@ enum id_state {
 #define ID_CAUSE_TABLE(X)                                                                                              \
     X(NONE, "", "not examined yet")                                                                                    \
     X(SPINNING, "spinning", "it uses CPU time without coming to a snap")                                               \
-    X(BLOCKED, "blocked", "it waits in a system call for somebody else")                                               \
-    X(SLEEPING, "sleeping", "it sleeps by its own wish")                                                               \
+    X(BLOCKED, "blocked", "it waits in a system call for another thread, process, host or device")                     \
+    X(SLEEPING, "sleeping", "it sleeps for a time that it asked for")                                                  \
     X(UNINTERRUPTIBLE, "uninterruptible",                                                                              \
       "it waits in the kernel where no signal reaches it, mostly for a disk or a network file system")                 \
     X(STARVED, "starved", "it is ready to run and gets no processor")                                                  \
-    X(DEADLOCK, "deadlock", "it waits for one who waits for it, maybe by way of others")                               \
+    X(DEADLOCK, "deadlock", "it waits for a thread that waits for it, directly or through others")                     \
     X(PARKED, "parked", "it is on no thread: a coroutine that was switched out and has not been resumed")              \
     X(UNKNOWN, "unknown", "it was examined, and none of the other causes could be found")                              \
     X(SIGNAL, "signal", "a stop signal such as SIGSTOP")                                                               \
@@ -48,11 +48,17 @@ enum id_cause {
         CAUSE_COUNT
 };
 
-/* Static strings; never NULL for a value of the enumeration. */
+/* What an id is doing, and why. */
+struct verdict {
+    enum id_state state;
+    enum id_cause cause;
+};
+
+/* Static strings; "" for a value outside the enumeration. */
 const char *id_state_name(enum id_state state);
 const char *id_cause_name(enum id_cause cause);
 
-/* What it says of an id, a phrase without a capital or a full stop. Static strings. */
+/* What it means for an id: a phrase without a capital or a full stop. Static strings. */
 const char *id_state_meaning(enum id_state state);
 const char *id_cause_meaning(enum id_cause cause);
 

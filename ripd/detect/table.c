@@ -81,16 +81,6 @@ size_t table_seek(const struct table *table, size_t from, uint32_t slot)
     return low + search_first(&slot, &table->slots[low], high - low, sizeof(slot), compare_slot);
 }
 
-bool table_find(const struct table *table, uint32_t slot, size_t *ret_index)
-{
-    size_t i = table_seek(table, 0, slot);
-
-    if (i == table->count || table->slots[i] != slot)
-        return false;
-    *ret_index = i;
-    return true;
-}
-
 #define TABLE_LINE_BYTES 64u
 
 /* Into the second-level cache, for it may be a while. */

@@ -93,9 +93,6 @@ int table_reserve(struct table *table, size_t count);
 /* Index of the first id at or behind `from` whose slot is not below slot; fast where that is near `from`. */
 size_t table_seek(const struct table *table, size_t from, uint32_t slot);
 
-/* True: the id is there, and *ret_index is its index. */
-bool table_find(const struct table *table, uint32_t slot, size_t *ret_index);
-
 /* Has the processor fetch what a scan will read of the `count` ids from `from` on. */
 void table_prefetch(const struct table *table, size_t from, size_t count, bool with_rules);
 

@@ -373,7 +373,7 @@ static void queue_processes(struct probe *probe)
         struct process *process;
 
         stall->process_index = NO_INDEX;
-        if (!stall->is_suspect)
+        if (!stall->is_suspect || stall->suspect.unread)
             continue;
         if (ring == NULL || ring->serial != stall->ring)
             ring = registry_find(probe->registry, stall->ring);
@@ -606,7 +606,7 @@ static enum remote_asked ask_worker(struct probe *probe, const struct process *p
     const struct remote_query query = {
         .ring = stall->ring,
         .process = process->record,
-        .uid = process->ring->mapping.file.uid,
+        .uid = process->ring->user,
         .slot = stall->slot,
         .generation = stall->generation,
         .ring_tid = stall->suspect.tid,
@@ -831,7 +831,8 @@ size_t probe_examine(struct probe *probe, struct registry *registry, struct case
         run(probe, probe->budget_ns);
     confirm_processes(probe);
     for (size_t i = 0; i < probe->stall_count; i++)
-        unexamined_count += probe->stalls[i]->is_suspect && !probe->stalls[i]->evidence.examined;
+        unexamined_count +=
+            probe->stalls[i]->is_suspect && !probe->stalls[i]->suspect.unread && !probe->stalls[i]->evidence.examined;
     return unexamined_count;
 }
 

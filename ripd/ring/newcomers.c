@@ -41,14 +41,14 @@ void newcomers_set_rules(struct newcomers *newcomers, const struct rules *rules)
 
 static int compare_place(const void *key, const void *item)
 {
-    const struct detector_newcomer *a = key, *b = item;
+    const struct detector_unclassified *a = key, *b = item;
 
     return search_order_pair(a->ring, a->slot, b->ring, b->slot);
 }
 
 /* Its ring may have been damaged since it was scanned, or be damaged now. */
 static void find_rule(struct registry *registry, struct ring **ring, const struct rules_table *rules,
-                      struct detector_newcomer *newcomer)
+                      struct detector_unclassified *newcomer)
 {
     struct rip_id_info info;
     int result;
@@ -66,11 +66,11 @@ static void find_rule(struct registry *registry, struct ring **ring, const struc
     }
 }
 
-void newcomers_find_rules(struct newcomers *newcomers, struct registry *registry, struct detector_newcomer *list,
+void newcomers_find_rules(struct newcomers *newcomers, struct registry *registry, struct detector_unclassified *list,
                           size_t count, uint64_t budget_ns)
 {
     const uint64_t began_mono_ns = count != 0 ? clock_mono_ns() : 0;
-    const struct detector_newcomer next = {.ring = newcomers->next_ring, .slot = newcomers->next_slot};
+    const struct detector_unclassified next = {.ring = newcomers->next_ring, .slot = newcomers->next_slot};
     const size_t first = search_first(&next, list, count, sizeof(*list), compare_place);
     struct ring *ring = NULL;
     size_t done = 0;

@@ -23,7 +23,7 @@ void newcomers_free(struct newcomers *newcomers);
 void newcomers_set_rules(struct newcomers *newcomers, const struct rules *rules);
 
 /* Fills the rule of as many of the list, which is in order of ring and slot, as the budget allows. */
-void newcomers_find_rules(struct newcomers *newcomers, struct registry *registry, struct detector_newcomer *list,
+void newcomers_find_rules(struct newcomers *newcomers, struct registry *registry, struct detector_unclassified *list,
                           size_t count, uint64_t budget_ns);
 
 #endif

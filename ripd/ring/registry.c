@@ -30,7 +30,6 @@
 #include "ring/known_files.h"
 #include "ring/modules.h"
 #include "ring/processes.h"
-#include "ring/turns.h"
 #include "ring/unreadable.h"
 #include "util/array.h"
 #include "util/search.h"
@@ -43,7 +42,6 @@ struct registry {
     struct ring_host host;
     struct directories *directories;
     struct known_files known;
-    struct turns_memory *turns;
     uint32_t pass; /* of full listings */
     uint64_t listed_mono_ns;
     bool looks_put_off;       /* files were not opened for want of time */
@@ -68,11 +66,6 @@ struct ring_host *registry_host(struct registry *registry)
 int registry_proc(const struct registry *registry)
 {
     return registry->host.proc;
-}
-
-struct turns_memory *registry_turns(const struct registry *registry)
-{
-    return registry->turns;
 }
 
 static const char *name_of(const struct ring *ring)
@@ -685,7 +678,6 @@ int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const stru
     find_files(registry, now_mono_ns);
     check_rings(registry);
     name_rings(registry);
-    turns_refresh(registry->turns, registry->rings, registry->ring_count);
     judge_processes(registry, now_mono_ns);
     drop_rings(registry);
     registry->host.notices_returned = registry->host.notice_count;
@@ -851,8 +843,6 @@ int registry_new(struct registry **ret_registry, const struct registry_options *
     registry->descriptors_max = descriptors_max - kept_descriptors(descriptors_max);
     result = host_init(&registry->host, options);
     if (result == 0)
-        result = turns_new(&registry->turns);
-    if (result == 0)
         result = directories_new(&registry->directories, &registry->host, options->directories,
                                  options->directory_count, look_at, registry);
     if (result == 0)
@@ -875,7 +865,6 @@ void registry_free(struct registry *registry)
     unreadable_done(&registry->unreadable);
     free(registry->known.entries);
     directories_free(registry->directories);
-    turns_free(registry->turns);
     free(registry->rings);
     free(registry->retired);
     host_done(&registry->host);

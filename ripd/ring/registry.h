@@ -40,9 +40,8 @@
 #define REGISTRY_FILES_MAX 65536u                 /* names looked at per directory, and files remembered in all */
 #define REGISTRY_EVENTS_MAX 16384u                /* taken in per refresh; more are an overflow */
 #define REGISTRY_DIRECTORIES_MAX 64u
-#define REGISTRY_UNREADABLE_MAX 1024u /* rings that cannot be read, listed with the reason */
-#define REGISTRY_NOTICES_MAX 8192u    /* per refresh; more are counted */
-#define REGISTRY_OWNERS_MAX 64u /* users whose rings have a share of time of their own; others have one together */
+#define REGISTRY_UNREADABLE_MAX 1024u  /* rings that cannot be read, listed with the reason */
+#define REGISTRY_NOTICES_MAX 8192u     /* per refresh; more are counted */
 #define REGISTRY_DESCRIPTORS_KEPT 800u /* for connections, pidfds and /proc, not rings; at most half */
 #define REGISTRY_DESCRIPTORS_BASE 16u  /* that ripd has open from its start, more or less */
 
@@ -85,7 +84,6 @@ struct ring {
     uint32_t user;                /* whose account it is on: work_user() of its owner */
     bool accounted;               /* it is on his account */
     uint64_t held_bytes;          /* of his WORK_MAPPED_BYTES */
-    uint32_t owner;               /* see turns.h */
     uint32_t next_record;         /* whose turn it is to be judged */
     struct module_table *modules; /* of its processes, shared; NULL = none asked for yet */
     struct lease *lease;          /* of its file's descriptor; NULL = none asked for yet */

@@ -77,7 +77,7 @@ static void read_first(struct waits *waits, const struct waits_source *source)
 
     work_reset(source->work, WORK_WAITS);
     for (size_t i = 0; i < count; i++) {
-        if (!stalls[i]->is_suspect)
+        if (!stalls[i]->is_suspect || stalls[i]->suspect.unread)
             continue;
         if (ring == NULL || ring->serial != stalls[i]->ring)
             ring = registry_find(source->registry, stalls[i]->ring);

@@ -142,13 +142,13 @@ static void run_samples(uint64_t count)
 
 static struct detector_update scan_within(uint64_t naming_ns)
 {
-    struct detector_newcomer *newcomers;
+    struct detector_unclassified *newcomers;
     struct detector_update update;
     size_t suspect_count, newcomer_count;
 
     detector_begin(detector, ++scan_number * INTERVAL_NS);
     need(scan_run(registry, detector) == 0, "scan_run");
-    newcomers = detector_newcomers(detector, &newcomer_count);
+    newcomers = detector_unclassified(detector, &newcomer_count);
     newcomers_find_rules(finder, registry, newcomers, newcomer_count, naming_ns);
     detector_suspects(detector, &suspect_count);
     detector_end(detector, &update);
@@ -227,7 +227,7 @@ static void bench_rules(uint32_t count)
         detector_start();
         for (scans = 0, left = 1; left; scans++) {
             make_moves();
-            left = scan_within(INTERVAL_NS / 20).unnamed_count;
+            left = scan_within(INTERVAL_NS / 20).unclassified_count;
         }
         printf("with a twentieth of a second for naming: %u scans until all are named\n", scans);
         detector_free(detector);

@@ -511,13 +511,13 @@ static int rule_of(const struct sim_world *world, const struct sim_id *id)
 static void find_rules(struct sim_world *world)
 {
     size_t count;
-    struct detector_newcomer *newcomers = detector_newcomers(world->detector, &count);
+    struct detector_unclassified *ids = detector_unclassified(world->detector, &count);
 
     for (size_t i = 0; i < count; i++) {
-        const struct sim_id *id = find(world, newcomers[i].ring, newcomers[i].slot);
+        const struct sim_id *id = find(world, ids[i].ring, ids[i].slot);
 
-        assert_int_equal(newcomers[i].generation, id->generation);
-        newcomers[i].rule = rule_of(world, id);
+        assert_int_equal(ids[i].generation, id->generation);
+        ids[i].rule = rule_of(world, id);
     }
 }
 
@@ -547,7 +547,7 @@ static void collect_evidence(struct sim_world *world)
     struct stall_case *const *cases = cases_all(world->cases, &count);
 
     for (size_t i = 0; i < count && budget; i++)
-        if (cases[i]->is_suspect && cases[i]->is_new) {
+        if (cases[i]->is_suspect && cases[i]->examined_mono_ns == 0) {
             examine(world, cases[i]);
             budget--;
         }

@@ -21,9 +21,6 @@ KNOWN_WIDE = {
     # cases
     "ripd/cases/snapshot.h",
     "ripd/cases/waits.h",
-    # detect
-    "ripd/detect/detector.h",
-    "ripd/detect/detector_inside.h",
     # probe
     "ripd/probe/kernel.h",
     # ring

@@ -69,7 +69,7 @@ static struct snapshot *list(struct fixture *fixture, const struct detector_susp
                              uint64_t budget_ns)
 {
     struct detector_update update = {.suspects = suspects, .suspect_count = count};
-    const struct listing listing = {fixture->scene->registry, fixture->cases, fixture->work, budget_ns};
+    const struct listing listing = {fixture->scene->registry, fixture->cases, fixture->work, NULL, budget_ns};
     struct snapshot *snapshot = snapshot_new();
 
     assert_non_null(snapshot);

@@ -18,7 +18,7 @@ static void test_scans(void **state)
                                            .suspect_count = 1,
                                            .late_count = 3,
                                            .id_count = 1204,
-                                           .unnamed_count = 17,
+                                           .unclassified_count = 17,
                                            .memory_bytes = 48000};
     const struct registry_counters counters = {1, 2, 3, 4, 5, 6, 7, 8};
     struct tally_scan scan = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_case.c - the guarantees of cases/case.h, by letter, with a detector that does what a test says and a real struct
- * work. Episodes are told as transcripts of what is published.
+ * work. Episodes are transcripts of what is published.
  */
 #include "cases/case.h"
 
@@ -261,7 +261,7 @@ static void test_evidence_is_of_one_standstill(void **state)
         stall(daemon, 1, i, 2);
         begin(daemon);
         found = cases_find(daemon->cases, 1, i, 2);
-        assert_true(found->is_new);
+        assert_int_equal(found->examined_mono_ns, 0);
         found->kernel = kernel_facts_new("pipe");
         found->first.read_mono_ns = found->last.read_mono_ns = 1000;
         found->examined_mono_ns = found->decoded_mono_ns = 1000;
@@ -276,7 +276,7 @@ static void test_evidence_is_of_one_standstill(void **state)
         begin(daemon);
         assert_ptr_equal(cases_find(daemon->cases, 1, i, 2), found);
         assert_false(found->evidence.examined); /* of this scan there is none yet */
-        assert_int_equal(found->is_new, !rows[i].stays);
+        assert_int_equal(found->examined_mono_ns == 0, !rows[i].stays);
         assert_int_equal(found->kernel != NULL, rows[i].stays);
         assert_int_equal(found->first.read_mono_ns != 0, rows[i].stays);
         assert_int_equal(found->last.read_mono_ns != 0, rows[i].stays);
@@ -287,6 +287,38 @@ static void test_evidence_is_of_one_standstill(void **state)
         judge(daemon);
         finish(daemon, 1010);
     }
+}
+
+/* A ring that was not read takes nothing of what is known, nor does the case go. */
+static void test_a_ring_that_was_not_read(void **state)
+{
+    struct daemon *daemon = *state;
+    struct stall_case *found;
+
+    daemon->evidence = (struct evidence){.examined = true, .thread_state = 'D'};
+    stall(daemon, 1, 7, 2)->process = 3;
+    scan(daemon, 1000);
+    found = cases_find(daemon->cases, 1, 7, 2);
+    found->examined_mono_ns = 1000;
+    daemon->evidence = (struct evidence){0};
+    daemon->suspects[0].unread = true;
+    daemon->suspects[0].tid = 0;
+    daemon->suspects[0].process = UINT16_MAX;
+    stall(daemon, 1, 8, 2)->unread = true; /* one that had no case gets none */
+    scan(daemon, 1010);
+    assert_string_equal(daemon->trace, "");
+    assert_null(cases_find(daemon->cases, 1, 8, 2));
+    assert_int_equal(work_refused_count(daemon->work, WORK_STALLS), 0);
+    assert_ptr_equal(cases_find(daemon->cases, 1, 7, 2), found);
+    assert_true(found->suspect.unread);
+    assert_int_equal(found->suspect.tid, 1007);
+    assert_int_equal(found->suspect.process, 3);
+    assert_int_equal(found->examined_mono_ns, 1000);
+    assert_int_equal(daemon->suspects[0].verdict.cause, CAUSE_UNINTERRUPTIBLE);
+    daemon->suspects[0].unread = false;
+    daemon->suspects[0].tid = 1007;
+    scan(daemon, 1020);
+    assert_int_equal(found->examined_mono_ns, 1000);
 }
 
 /* One that was not examined keeps its verdict; "unknown" does not replace what an earlier look said. */
@@ -406,7 +438,7 @@ static void take_all_events(struct daemon *daemon)
     work_set_total(daemon->work, WORK_EVENTS, 1);
 }
 
-/* A begin carries the cause that is known when it is published, an end that of the end; to be stopped is none. */
+/* A begin carries the cause that is known when it is published, an end the last one. */
 static void test_the_cause_of_an_episode(void **state)
 {
     struct daemon *daemon = *state;
@@ -425,11 +457,9 @@ static void test_the_cause_of_an_episode(void **state)
     scan(daemon, 1020);
     assert_int_equal(published->cause, CAUSE_UNINTERRUPTIBLE);
     assert_int_equal(waiting->cause, CAUSE_PARKED);
-    end(daemon, DETECTOR_MOVED, 1, 7, 2); /* with CAUSE_BLOCKED */
-    end(daemon, DETECTOR_STOPPED, 1, 8, 2);
+    end(daemon, DETECTOR_STOPPED, 1, 7, 2); /* with CAUSE_BLOCKED */
     scan(daemon, 1030);
     assert_int_equal(published->cause, CAUSE_BLOCKED);
-    assert_int_equal(waiting->cause, CAUSE_PARKED);
 }
 
 static size_t count_of(const struct daemon *daemon, enum event_kind kind, uint32_t user)
@@ -723,6 +753,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_an_id_has_one_case),
         TEST(test_evidence_is_of_one_standstill),
+        TEST(test_a_ring_that_was_not_read),
         TEST(test_verdicts),
         TEST(test_episodes),
         TEST(test_the_hysteresis_can_be_changed),

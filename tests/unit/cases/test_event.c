@@ -25,7 +25,7 @@ static void test_names(void **state)
 
 static void test_references(void **state)
 {
-    struct event *event = sample_begin(1, 1); /* what is left over, AddressSanitizer tells */
+    struct event *event = sample_begin(1, 1); /* AddressSanitizer reports what is not freed */
 
     (void)state;
     assert_ptr_equal(event_ref(event), event);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_detector_model.c - the detector against a model of it that keeps two full times for every slot of every ring
- * and looks at each on every scan. Random worlds: ids come, go, move, rest, stop and die, rings come and go, evidence
- * is there or not, scans are late or early, samples are fed in pieces of any size, rules are there or not, are found
- * out soon or late, and change; and each world begins with stalls from before. After every scan both must agree on
- * every state, every newcomer, every suspect, every event, every count, and when the next scan is wanted.
+ * and goes through all of them on every scan. Random worlds: ids come, go, move, rest, stop and die, rings come, go and
+ * are skipped, verdicts are any, scans are late or early, samples are fed in pieces of any size, rules are there or
+ * not, are found soon or late, and change; and each world begins with stalls to adopt. After every scan both must agree
+ * on every state, every unclassified id, every suspect, every event, every count, and when the next scan is due.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -31,19 +31,22 @@ struct model {
     const struct detector_adoption *adoptions; /* on the first scan */
     size_t adoption_count;
     struct model_id ids[RINGS][SLOTS];
-    uint64_t now, previous, credit, previous_credit;
+    uint64_t read[RINGS], read_credit[RINGS]; /* when each ring was read last */
+    uint64_t read_before[RINGS], read_credit_before[RINGS];
+    uint64_t now, previous, credit;
     bool started, late, held_back;
     struct detector_event events[2 * RINGS * SLOTS];
     size_t event_count;
     struct detector_suspect suspects[RINGS * SLOTS];
     size_t suspect_count;
-    uint64_t unnamed_count;
+    uint64_t unclassified_count;
 };
 
 /* What is really there. */
 struct world {
     struct rip_sample samples[RINGS][SLOTS];
     bool ring_present[RINGS];
+    bool ring_skipped[RINGS];
     bool present[RINGS][SLOTS];
     uint8_t dead[RINGS][2];
     unsigned liveliness; /* of 100, how many move between two scans */
@@ -83,6 +86,8 @@ static void world_step(struct world *world)
     for (uint32_t ring = 0; ring < RINGS; ring++) {
         if (random_below(60) == 0)
             world->ring_present[ring] = !world->ring_present[ring];
+        if (random_below(world->ring_skipped[ring] ? 3 : 30) == 0)
+            world->ring_skipped[ring] = !world->ring_skipped[ring];
         if (random_below(100) == 0)
             world->dead[ring][random_below(2)] ^= 1;
         for (uint32_t slot = 0; slot < SLOTS; slot++)
@@ -110,7 +115,7 @@ static void model_emit(struct model *model, enum detector_event_kind kind, uint3
 static void model_leave(struct model *model, enum detector_event_kind kind, uint32_t ring, uint32_t slot)
 {
     if (model->ids[ring][slot].present && model->ids[ring][slot].state == ID_STALLED)
-        model_emit(model, kind, ring, slot, model->previous_credit);
+        model_emit(model, kind, ring, slot, model->read_credit_before[ring]);
 }
 
 static uint64_t model_threshold(const struct model *model, const struct model_id *id)
@@ -125,28 +130,33 @@ static bool model_is_due(const struct model *model, const struct model_id *id)
     return model->credit - id->frozen_since >= model_threshold(model, id);
 }
 
-static void model_suspect(struct model *model, uint32_t ring, uint32_t slot)
+static uint64_t model_frozen_max(const struct model *model, uint32_t ring, const struct model_id *id)
+{
+    return id->never_moved ? DETECTOR_UNKNOWN_NS : model->read[ring] - id->moved_after;
+}
+
+static void model_suspect(struct model *model, uint32_t ring, uint32_t slot, bool unread)
 {
     const struct model_id *id = &model->ids[ring][slot];
-    const struct rip_sample *sample = id->still;
 
     model->suspects[model->suspect_count++] = (struct detector_suspect){
         .ring = ring + 1,
-        .slot = sample->slot,
+        .slot = 3 * slot + slot % 2,
         .generation = id->generation,
-        .tid = sample->tid,
-        .process = sample->process,
+        .tid = unread ? 0 : id->still->tid,
+        .process = unread ? UINT16_MAX : id->still->process,
+        .unread = unread,
         .progress = id->progress,
         .frozen_since_ns = id->frozen_since,
-        .frozen_for_ns = model->credit - id->frozen_since,
-        .frozen_for_max_ns = id->never_moved ? DETECTOR_UNKNOWN_NS : model->now - id->moved_after,
+        .frozen_for_ns = model->read_credit[ring] - id->frozen_since,
+        .frozen_for_max_ns = model_frozen_max(model, ring, id),
         .threshold_ns = model_threshold(model, id),
         .state = id->state,
         .cause = id->cause,
     };
 }
 
-/* A stall from before, of an id that is seen for the first time on the first scan. */
+/* A stall to adopt, of an id that is seen for the first time on the first scan. */
 static void model_adopt(struct model *model, uint32_t ring, uint32_t slot, const struct rip_sample *sample, bool dead)
 {
     struct model_id *id = &model->ids[ring][slot];
@@ -185,7 +195,7 @@ static void model_see(struct model *model, uint32_t ring, uint32_t slot, const s
                                 .generation = sample->generation,
                                 .progress = sample->progress,
                                 .frozen_since = model->credit,
-                                .moved_after = model->previous,
+                                .moved_after = model->read_before[ring],
                                 .state = state,
                                 .cause = CAUSE_NONE,
                                 .rule = rule};
@@ -197,12 +207,15 @@ static void model_see(struct model *model, uint32_t ring, uint32_t slot, const s
 }
 
 /* When the rules are known, as far as they are. */
-static void model_accuse(struct model *model, uint32_t ring, uint32_t slot)
+static void model_find_suspects(struct model *model, const struct world *world, uint32_t ring, uint32_t slot)
 {
     struct model_id *id = &model->ids[ring][slot];
     const bool unknown = id->rule == DETECTOR_RULE_UNKNOWN;
     const bool due = !unknown && model_is_due(model, id);
 
+    if (id->present && world->ring_present[ring] && world->ring_skipped[ring] &&
+        (id->state == ID_STALLED || id->state == ID_STOPPED || id->state == ID_EXITED))
+        model_suspect(model, ring, slot, true);
     if (!id->present || !id->still)
         return;
     if (id->state == ID_RUNNING && due && model->late) {
@@ -212,7 +225,7 @@ static void model_accuse(struct model *model, uint32_t ring, uint32_t slot)
         id->state = ID_RUNNING;
         id->cause = CAUSE_NONE;
     } else if (id->state != ID_RUNNING || due) {
-        model_suspect(model, ring, slot);
+        model_suspect(model, ring, slot, false);
     }
 }
 
@@ -222,15 +235,22 @@ static void model_scan(struct model *model, uint64_t now, const struct world *wo
         model->credit = now;
     model->previous = model->started ? model->now : now;
     model->now = now;
-    model->previous_credit = model->credit;
     model->late = 2 * (now - model->previous) > 3 * INTERVAL;
     model->credit += now - model->previous < INTERVAL ? now - model->previous : INTERVAL;
     model->started = true;
     model->held_back = false;
     model->event_count = model->suspect_count = 0;
     for (uint32_t ring = 0; ring < RINGS; ring++) {
+        const bool skipped = world->ring_present[ring] && world->ring_skipped[ring];
+
+        model->read_before[ring] = model->read[ring];
+        model->read_credit_before[ring] = model->read_credit[ring];
+        model->read[ring] = skipped ? model->read[ring] : now;
+        model->read_credit[ring] = skipped ? model->read_credit[ring] : model->credit;
         for (uint32_t slot = 0; slot < SLOTS; slot++) {
-            if (world->ring_present[ring] && world->present[ring][slot]) {
+            if (skipped) {
+                model->ids[ring][slot].still = NULL;
+            } else if (world->ring_present[ring] && world->present[ring][slot]) {
                 model_see(model, ring, slot, world);
             } else {
                 model_leave(model, DETECTOR_GONE, ring, slot);
@@ -240,7 +260,7 @@ static void model_scan(struct model *model, uint64_t now, const struct world *wo
     }
 }
 
-/* What the adoptions came to: an event for those that were not taken up. */
+/* An event for each stall that was not adopted. */
 static void model_end_adoptions(struct model *model, const struct detector_update *update)
 {
     assert_int_equal(update->adoption_count, model->adoption_count);
@@ -273,27 +293,26 @@ static void model_settle(struct model *model, struct detector_suspect *suspect)
 {
     const uint32_t ring = suspect->ring - 1, slot = suspect->slot / 3;
     struct model_id *id = &model->ids[ring][slot];
-    struct verdict verdict = suspect->verdict;
+    const struct verdict verdict =
+        suspect->verdict.state == ID_RUNNING ? (struct verdict){ID_STALLED, CAUSE_NONE} : suspect->verdict;
 
-    if (verdict.state == ID_RUNNING)
-        verdict = (struct verdict){ID_STALLED, CAUSE_NONE};
+    if (suspect->unread)
+        return;
     if (verdict.state == ID_STALLED && id->state == ID_STOPPED) {
         id->state = ID_RUNNING;
         id->cause = CAUSE_NONE;
         id->frozen_since = model->credit;
-        id->moved_after = model->previous;
+        id->moved_after = model->read_before[ring];
         id->never_moved = false;
         return;
     }
     if (verdict.state == ID_STALLED && id->state != ID_STALLED && model->late)
         return;
-    if (verdict.state == ID_EXITED && id->state == ID_STALLED)
-        model_emit(model, DETECTOR_GONE, ring, slot, model->credit);
+    if (verdict.state != ID_STALLED && id->state == ID_STALLED)
+        model_emit(model, verdict.state == ID_EXITED ? DETECTOR_GONE : DETECTOR_STOPPED, ring, slot, model->credit);
     id->cause = verdict.cause;
     if (verdict.state == ID_STALLED && id->state != ID_STALLED)
         model_emit(model, DETECTOR_STALLED, ring, slot, model->credit);
-    if (verdict.state == ID_STOPPED && id->state == ID_STALLED)
-        model_emit(model, DETECTOR_STOPPED, ring, slot, model->credit);
     id->state = verdict.state;
 }
 
@@ -314,43 +333,44 @@ static void feed_ring(struct detector *detector, const struct world *world, uint
     }
 }
 
-/* Answers some; the rest is asked for again. */
-static void answer_newcomers(struct detector *detector, struct model *model)
+/* Answers for some; the rest is unclassified again on the next scan. */
+static void answer(struct detector *detector, struct model *model, const struct world *world)
 {
-    struct detector_newcomer *newcomers;
     size_t count, next = 0, unknown = 0;
+    struct detector_unclassified *ids = detector_unclassified(detector, &count);
 
-    newcomers = detector_newcomers(detector, &count);
     for (uint32_t ring = 0; ring < RINGS; ring++) {
         for (uint32_t slot = 0; slot < SLOTS; slot++) {
             struct model_id *id = &model->ids[ring][slot];
 
-            if (!id->present || id->rule != DETECTOR_RULE_UNKNOWN)
+            if (!id->present || id->rule != DETECTOR_RULE_UNKNOWN || world->ring_skipped[ring])
                 continue;
             assert_true(next < count);
-            assert_int_equal(newcomers[next].ring, ring + 1);
-            assert_int_equal(newcomers[next].slot, 3 * slot + slot % 2);
-            assert_int_equal(newcomers[next].generation, id->generation);
-            assert_int_equal(newcomers[next].rule, DETECTOR_RULE_UNKNOWN);
+            assert_int_equal(ids[next].ring, ring + 1);
+            assert_int_equal(ids[next].slot, 3 * slot + slot % 2);
+            assert_int_equal(ids[next].generation, id->generation);
+            assert_int_equal(ids[next].rule, DETECTOR_RULE_UNKNOWN);
             if (random_below(3))
-                id->rule = newcomers[next].rule = (int)random_below((uint32_t)model->config.rule_count + 1) - 1;
+                id->rule = ids[next].rule = (int)random_below((uint32_t)model->config.rule_count + 1) - 1;
             else
                 unknown++;
             next++;
         }
     }
     assert_int_equal(next, count);
-    model->unnamed_count = unknown;
+    model->unclassified_count = unknown;
 }
 
-static void give_evidence(struct detector_suspect *suspects, size_t count)
+static void give_verdicts(struct detector_suspect *suspects, size_t count)
 {
-    static const char letters[] = {'S', 'S', 'S', 'T', 'D', 'Z'};
+    static const struct verdict verdicts[] = {
+        {ID_RUNNING, CAUSE_NONE},     {ID_STALLED, CAUSE_BLOCKED}, {ID_STALLED, CAUSE_UNKNOWN},
+        {ID_STALLED, CAUSE_SPINNING}, {ID_STOPPED, CAUSE_SIGNAL},  {ID_EXITED, CAUSE_NONE},
+    };
 
     for (size_t i = 0; i < count; i++)
-        detector_answer(&suspects[i], &(struct evidence){.examined = random_below(3) != 0,
-                                                         .thread_state = letters[random_below(sizeof letters)],
-                                                         .frozen = random_below(20) == 0});
+        suspects[i].verdict = random_below(3) ? verdicts[random_below(sizeof verdicts / sizeof verdicts[0])]
+                                              : verdict_before(&suspects[i]);
 }
 
 static int compare_events(const void *left, const void *right)
@@ -386,16 +406,19 @@ static void compare_known(const struct model *model, const struct detector *dete
             assert_int_equal(known.progress, id->progress);
             if (id->state != ID_IDLE) {
                 assert_int_equal(known.frozen_since_ns, id->frozen_since);
-                assert_true(known.frozen_for_max_ns ==
-                            (id->never_moved ? DETECTOR_UNKNOWN_NS : model->now - id->moved_after));
+                assert_int_equal(known.frozen_for_ns, model->read_credit[ring] - id->frozen_since);
+                assert_true(known.frozen_for_max_ns == model_frozen_max(model, ring, id));
                 assert_true(known.frozen_for_max_ns >= known.frozen_for_ns);
             }
             assert_true(known.threshold_ns == model_threshold(model, id));
-            if (id->state == ID_RUNNING && id->rule != DETECTOR_RULE_UNKNOWN && !model_is_due(model, id) &&
+            if (id->state == ID_RUNNING && model->read[ring] == model->now && id->rule != DETECTOR_RULE_UNKNOWN &&
+                !model_is_due(model, id) &&
                 model->now + model_threshold(model, id) - (model->credit - id->frozen_since) < due)
                 due = model->now + model_threshold(model, id) - (model->credit - id->frozen_since);
         }
     }
+    if (model->config.rule_count == 0 && counts[ID_RUNNING] && model->now + model->config.stall_after_ns < due)
+        due = model->now + model->config.stall_after_ns; /* those of rings that are skipped count as having moved */
     if (model->held_back || (model->late && due < model->now + INTERVAL / 4))
         due = model->now + INTERVAL / 4;
     assert_true(detector_next_due(detector) == due);
@@ -438,6 +461,7 @@ static void compare_suspects(const struct detector_suspect *a, const struct dete
     assert_true(a->threshold_ns == b->threshold_ns);
     assert_int_equal(a->state, b->state);
     assert_int_equal(a->cause, b->cause);
+    assert_int_equal(a->unread, b->unread);
 }
 
 static void scan_both(struct detector *detector, struct model *model, struct world *world, uint64_t now)
@@ -447,30 +471,34 @@ static void scan_both(struct detector *detector, struct model *model, struct wor
     size_t count;
 
     world_step(world);
+    if (!model->started)
+        memset(world->ring_skipped, 0, sizeof world->ring_skipped); /* on the first scan rings are read */
     model_scan(model, now, world);
     detector_begin(detector, now);
     for (uint32_t ring = 0; ring < RINGS; ring++)
-        if (world->ring_present[ring])
+        if (world->ring_present[ring] && world->ring_skipped[ring])
+            assert_int_equal(detector_skip(detector, ring + 1), 0);
+        else if (world->ring_present[ring])
             feed_ring(detector, world, ring);
-    answer_newcomers(detector, model);
+    answer(detector, model, world);
     for (uint32_t ring = 0; ring < RINGS; ring++)
         for (uint32_t slot = 0; slot < SLOTS; slot++)
-            model_accuse(model, ring, slot);
+            model_find_suspects(model, world, ring, slot);
     suspects = detector_suspects(detector, &count);
     assert_int_equal(count, model->suspect_count);
     for (size_t i = 0; i < count; i++)
         compare_suspects(&suspects[i], &model->suspects[i]);
-    give_evidence(suspects, count);
+    give_verdicts(suspects, count);
     for (size_t i = 0; i < count; i++)
         model_settle(model, &suspects[i]);
     detector_end(detector, &update);
-    assert_int_equal(update.unnamed_count, model->unnamed_count);
+    assert_int_equal(update.unclassified_count, model->unclassified_count);
     model_end_adoptions(model, &update);
     compare_lists(model, &update);
     compare_known(model, detector, &update);
 }
 
-/* Other thresholds and rules, or none: ids that were known are newcomers again. */
+/* Other thresholds and rules, or none: all ids are unclassified again. */
 static void configure_both(struct detector *detector, struct model *model)
 {
     struct detector_config *config = &model->config;
@@ -485,7 +513,7 @@ static void configure_both(struct detector *detector, struct model *model)
             model->ids[ring][slot].rule = config->rule_count ? DETECTOR_RULE_UNKNOWN : RULES_NONE;
 }
 
-/* Stalls from before: some of what will be there as it will be, some of it changed since, some of it gone. */
+/* Stalls to adopt: of some ids as they will be, of some that have moved since, of some that are gone. */
 static size_t make_adoptions(const struct world *world, uint64_t now, struct detector_adoption *adoptions)
 {
     size_t count = 0;

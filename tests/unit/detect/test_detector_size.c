@@ -33,7 +33,7 @@ static struct detector_update scan_many(struct detector *detector, uint64_t now,
     return update;
 }
 
-/* What the heap holds, where the allocator can tell: not under a sanitizer. */
+/* What the heap holds, where the allocator knows: not under a sanitizer. */
 static size_t heap_bytes(void)
 {
     struct mallinfo2 info = mallinfo2();
@@ -60,7 +60,7 @@ static void a_million_ids_take_at_most_64_bytes_each(void **context)
     detector_free(detector);
 }
 
-/* Every one a newcomer, and again after a change of the rules. */
+/* All are unclassified, and again after a change of the rules. */
 static void rules_do_not_take_more(void **context)
 {
     const struct detector_config config = {
@@ -76,7 +76,7 @@ static void rules_do_not_take_more(void **context)
         if (i == 3)
             detector_configure(detector, &config);
         update = scan_many(detector, now += INTERVAL, 0, MILLION, 1, i);
-        assert_int_equal(update.unnamed_count, MILLION);
+        assert_int_equal(update.unclassified_count, MILLION);
         assert_true(update.memory_bytes <= (uint64_t)MILLION * BYTES_PER_ID);
         assert_true(heap_bytes() - before <= (size_t)MILLION * BYTES_PER_ID + 65536);
     }
@@ -144,7 +144,7 @@ static void old_scans_are_forgotten_but_not_those_in_use(void **context)
     for (uint64_t s = 0; s < 50000; s++) {
         for (uint32_t i = 0; i < 39; i++) /* id i moves until scan 1000 i, and freezes then */
             samples[i].progress += s <= 1000 * (uint64_t)i;
-        update = scan_with(detector, s * INTERVAL, samples, 40, NULL);
+        update = scan_with(detector, s * INTERVAL, samples, 40);
         assert_true(update.memory_bytes < 200000);
     }
     for (uint32_t i = 0; i < 39; i++) {

@@ -23,7 +23,7 @@ struct fixture {
     struct rules rules;
     struct ring_builder first, second; /* by serial */
     const char *first_name;
-    struct detector_newcomer newcomers[2 * SLOTS]; /* all ids of both, in order */
+    struct detector_unclassified newcomers[2 * SLOTS]; /* all ids of both, in order */
     struct newcomers *finder;
 };
 
@@ -76,7 +76,7 @@ static int set_up(void **state)
     add_rule(fixture, "nobody=1h");
     add_rule(fixture, "batch-*=10m");
     for (uint32_t i = 0; i < 2 * SLOTS; i++)
-        fixture->newcomers[i] = (struct detector_newcomer){
+        fixture->newcomers[i] = (struct detector_unclassified){
             .ring = rings[i / SLOTS]->serial,
             .slot = i % SLOTS,
             .generation = ring_builder_slot(&fixture->first, i % SLOTS)->generation,
