@@ -6,14 +6,15 @@
  * The command line is read twice: for the file's name, and again over the file. A flag that takes a value accepts
  * "--flag value" and "--flag=value"; of two that are no list, the last one counts.
  *
- * A line of the file is KEY = VALUE, a comment if its first character is '#' or ';', or [ripd]. A value goes up to the
- * end of the line: there are no comments behind it, no quotes, no continuation lines. A key that is not repeatable is
- * given once. The first mistake is the one that is reported.
+ * inih parses the file. A line is KEY = VALUE, a comment if its first character is '#' or ';', or [ripd]. A value goes
+ * up to the end of the line: there are no comments behind it, no quotes, no continuation lines. A key that is not
+ * repeatable is given once. The first mistake is the one that is reported.
  */
 #include "app/config.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ini.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 
 #define LINE_FORM "KEY = VALUE, [ripd], or a comment that begins with # or ;"
 #define NAME_SHOWN "%.200s" /* of a file */
+#define LINE_ENDS_BYTES 3   /* inih wants them free behind a line */
 
 /* Fills ret_error in printable ASCII, one line whatever was given. Returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) static int fail(char ret_error[CONFIG_ERROR_BYTES], const char *format, ...)
@@ -115,8 +117,11 @@ static int take_words(int argc, char *const *argv, struct config *config, enum c
 
 struct file {
     const char *name;
+    const char *rest, *end; /* the bytes that are not read yet */
+    const char *line;       /* without blanks around it, and without a terminator */
+    size_t line_bytes;
     unsigned line_number;
-    char line[CONFIG_LINE_BYTES_MAX + 1]; /* without blanks around it */
+    int status; /* -EINVAL: ret_error is filled */
     struct config *config;
     struct options_given given;
     char *ret_error;
@@ -129,8 +134,8 @@ static bool is_blank(char byte)
 
 static int refuse_line(struct file *file, const char *expected)
 {
-    return fail(file->ret_error, NAME_SHOWN ":%u: '%.64s' is not accepted; expected %s", file->name, file->line_number,
-                file->line, expected);
+    return fail(file->ret_error, NAME_SHOWN ":%u: '%.*s' is not accepted; expected %s", file->name, file->line_number,
+                file->line_bytes > 64 ? 64 : (int)file->line_bytes, file->line, expected);
 }
 
 static int refuse_key(struct file *file, const char *name)
@@ -163,62 +168,77 @@ static int take_key(struct file *file, const char *name, const char *value)
     return 0;
 }
 
-static int take_line(struct file *file)
+/* inih's handler: nonzero is success. */
+static int on_key(void *context, const char *section, const char *name, const char *value)
 {
-    char name[sizeof(file->line)];
-    size_t length = strcspn(file->line, "=:");
-    const char *value = file->line + length;
+    struct file *file = context;
 
-    if (file->line[0] == '\0' || file->line[0] == '#' || file->line[0] == ';')
-        return 0;
-    if (file->line[0] == '[')
-        return strcmp(file->line, "[ripd]") == 0 ? 0 : refuse_line(file, "[ripd], or keys before any section");
-    while (length > 0 && is_blank(file->line[length - 1]))
-        length--;
-    if (length == 0 || *value != '=')
-        return refuse_line(file, LINE_FORM);
-    snprintf(name, sizeof(name), "%.*s", (int)length, file->line);
-    return take_key(file, name, value + 1 + strspn(value + 1, " \t"));
+    (void)section; /* check_line() accepts only [ripd] */
+    /* inih splits at ':' too. */
+    if (name[0] == '\0' || file->line[strcspn(file->line, "=:")] != '=')
+        file->status = refuse_line(file, LINE_FORM);
+    else
+        file->status = take_key(file, name, value);
+    return file->status == 0;
 }
 
-/* The next line into file->line. 0 or -EINVAL. */
-static int read_line(struct file *file, const char *line, size_t length)
+/* What inih misreads or skips without a report: 0 or -EINVAL. */
+static int check_line(struct file *file, size_t max_bytes)
 {
-    file->line_number++;
-    while (length > 0 && is_blank(line[length - 1]))
-        length--;
-    while (length > 0 && is_blank(line[0])) {
-        line++;
-        length--;
-    }
-    if (length > CONFIG_LINE_BYTES_MAX)
-        return fail(file->ret_error, NAME_SHOWN ":%u: the line has %zu bytes; expected at most %u", file->name,
-                    file->line_number, length, CONFIG_LINE_BYTES_MAX);
-    for (size_t i = 0; i < length; i++)
-        if (((unsigned char)line[i] < 0x20 && line[i] != '\t') || line[i] == 0x7f)
+    if (file->line_bytes > max_bytes)
+        return fail(file->ret_error, NAME_SHOWN ":%u: the line has %zu bytes; expected at most %zu", file->name,
+                    file->line_number, file->line_bytes, max_bytes);
+    for (size_t i = 0; i < file->line_bytes; i++)
+        if (((unsigned char)file->line[i] < 0x20 && file->line[i] != '\t') || file->line[i] == 0x7f)
             return fail(file->ret_error, NAME_SHOWN ":%u: a control byte is in the line; expected text", file->name,
                         file->line_number);
-    memcpy(file->line, line, length);
-    file->line[length] = '\0';
+    if (file->line_bytes > 0 && file->line[0] == '[' &&
+        (file->line_bytes != strlen("[ripd]") || memcmp(file->line, "[ripd]", file->line_bytes) != 0))
+        return refuse_line(file, "[ripd], or keys before any section");
     return 0;
+}
+
+/* inih's fgets(). NULL: the file ends, or the line is refused. */
+static char *read_line(char *buffer, int size, void *stream)
+{
+    struct file *file = stream;
+    const char *end;
+
+    if (file->rest == file->end)
+        return NULL;
+    end = memchr(file->rest, '\n', (size_t)(file->end - file->rest));
+    if (end == NULL)
+        end = file->end;
+    file->line = file->rest;
+    file->rest = end < file->end ? end + 1 : end;
+    file->line_number++;
+    while (file->line < end && is_blank(end[-1]))
+        end--;
+    while (file->line < end && is_blank(file->line[0]))
+        file->line++;
+    file->line_bytes = (size_t)(end - file->line);
+    file->status = check_line(file, (size_t)size - LINE_ENDS_BYTES);
+    if (file->status < 0)
+        return NULL;
+    memcpy(buffer, file->line, file->line_bytes);
+    buffer[file->line_bytes] = '\0';
+    return buffer;
 }
 
 int config_file_parse(const char *name, const char *bytes, size_t length, struct config *config, char *ret_error)
 {
-    struct file file = {.name = name, .config = config, .ret_error = ret_error};
-    size_t at = length >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* an editor's mark of UTF-8 */
-    int status = 0;
+    size_t mark_bytes = length >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* an editor's mark of UTF-8 */
+    struct file file = {
+        .name = name, .rest = bytes + mark_bytes, .end = bytes + length, .config = config, .ret_error = ret_error};
 
-    while (status == 0 && at < length) {
-        const char *end = memchr(bytes + at, '\n', length - at);
-        size_t line_bytes = end != NULL ? (size_t)(end - bytes) - at : length - at;
-
-        status = read_line(&file, bytes + at, line_bytes);
-        if (status == 0)
-            status = take_line(&file);
-        at += line_bytes + 1;
-    }
-    return status;
+    ini_max_line = CONFIG_LINE_BYTES_MAX + LINE_ENDS_BYTES;
+    ini_allow_bom = false; /* it would hide a section from check_line() */
+    ini_allow_inline_comments = false;
+    ini_allow_multiline = false;
+    ini_stop_on_first_error = true;
+    if (ini_parse_stream(read_line, &file, on_key, &file) != 0 && file.status == 0)
+        return refuse_line(&file, LINE_FORM); /* neither a key with a value nor a comment */
+    return file.status;
 }
 
 /* Reads it whole. A FIFO or a device is not waited for. */
