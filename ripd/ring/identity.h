@@ -3,7 +3,7 @@
  * identity.h - is the process that a record claims alive, and may we believe it is that one? Pure.
  *
  * A record's pid is a claim. What decides is what the kernel says of locks, of the pid, and of its start time (see
- * trust in ripd/ARCHITECTURE.md).
+ * ripd/ring/README.md).
  */
 #ifndef RIPD_RING_IDENTITY_H
 #define RIPD_RING_IDENTITY_H
