@@ -24,7 +24,7 @@
  * because a read fault on a hole of a tmpfs mapping allocates the page.
  *
  * Guarantees
- *   A. All integers are in host byte order; rip_ring.byte_order tells which.
+ *   A. All integers are in host byte order; rip_ring.byte_order says which.
  *   B. Reserved bytes and unused flag bits are 0 in format 1.
  *   C. A file that carries rip_ring.magic is complete: every other header field was stored before it.
  *   D. Offsets and strides live in the file; a reader uses those, bounded by the file's size, never sizeof().
@@ -139,7 +139,7 @@ struct rip_ring {
 
 /* States of a process record. */
 enum rip_process_state {
-    RIP_PROCESS_FREE = 0,    /* nobody's */
+    RIP_PROCESS_FREE = 0,    /* of no process */
     RIP_PROCESS_EMBRYO = 1,  /* kept by a parent for the child it is about to fork */
     RIP_PROCESS_CLAIMED = 2, /* being written */
     RIP_PROCESS_LIVE = 3,    /* complete; its fields do not change until it is EXITED */
@@ -190,7 +190,7 @@ enum rip_kind {
     RIP_KIND_COROUTINE = 1, /* has been switched on or off a thread */
 };
 
-/* States of a slot. Whether it is live is told by the bitmap alone; this word is how writers claim it. */
+/* States of a slot. Writers claim it by this word; the bitmap alone says whether it is live. */
 enum rip_slot_state {
     RIP_SLOT_FREE = 0,
     RIP_SLOT_CLAIMED = 1,
@@ -225,7 +225,7 @@ struct rip_slot {
     uint8_t kind;                    /* enum rip_kind */
     uint8_t wait_tag;                /* low 8 bits of the count that the wait belongs to */
     uint8_t wait_flags;              /* RIP_WAIT_* */
-    uint8_t wait_age_s;              /* the wait was at least this old when wait_owner was read; at most 255 is told */
+    uint8_t wait_age_s;              /* least age of the wait when wait_owner was read; 255 = that or more */
     uint64_t entry[RIP_ENTRY_COUNT]; /* [n & 31] = (n << 56) | address, of the snap that made count n */
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES]; /* not terminated */

@@ -14,7 +14,7 @@
  *   D. Nothing here logs, aborts, starts a thread, installs a signal handler, or changes errno, except that a
  *      function that returns false says why in errno.
  *   E. When tracing cannot be had (ring full, memory gone, process table full) the caller runs on untraced; a
- *      counter in the ring tells how often that was.
+ *      counter in the ring says how often.
  *
  * Compiles as C11 or later and C++17 or later, with gcc and clang, for Linux.
  */
@@ -67,7 +67,7 @@ extern RIP_API struct rip_ring *rip_ring;        /* the mapped ring; NULL before
  * enters itself at its first rip_init(). It inherits no descriptor of the file, and opens it by its path then: one that
  * has dropped its uid before is traced, but ripd reads no privileged evidence of it ("attested": false).
  *
- * Processes that share a ring trust each other: whoever has the mapping can take its pages away (MADV_REMOVE), and on a
+ * Processes that share a ring trust each other: each can remove the pages of the mapping (MADV_REMOVE), and on a
  * full tmpfs that ends the others by SIGBUS. Do not run foreign code in a forked child, not even under another uid,
  * without exec or munmap() of the ring. (Under `rip run` a process that leaves its user gets a ring of its own.)
  *
@@ -111,7 +111,7 @@ RIP_API void rip_exit(void);
 RIP_API void rip_snap_at(const void *address);
 
 /*
- * What a lock's own code tells of a wait, so that who holds up whom can be seen from outside. The preload library does
+ * What a lock's own code records of a wait, so that a reader of the ring sees who blocks whom. The preload library does
  * it for mutexes and rwlocks; a runtime with locks of its own calls these around its wait, only when it has to wait:
  *
  *     rip_snap();
@@ -139,7 +139,7 @@ RIP_API void rip_wait_look(const uint32_t *owner);
 RIP_API void rip_wait_end(void);
 
 /*
- * Tells the ring about modules loaded or unloaded since the process entered it. rip_init() does so by itself; call
+ * Records in the ring the modules loaded or unloaded since the process entered it. rip_init() does so itself; call
  * this after dlopen() when threads that registered earlier run code of the new module.
  */
 RIP_API void rip_refresh_modules(void);

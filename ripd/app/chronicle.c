@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chronicle.c - a queue of events that wait for the disk, and what the log is told of it. See chronicle.h. */
+/* chronicle.c - a queue of events that wait for the disk, and its log messages. See chronicle.h. */
 #include "app/chronicle.h"
 
 #include <errno.h>
@@ -25,9 +25,9 @@ struct chronicle {
     size_t capacity;
     uint64_t sequence; /* of the last event that was added */
     uint64_t error_count;
-    uint64_t lost_count; /* of which the log has been told */
-    int error;           /* as the log has been told */
-    bool late;           /* the log has been told that the disk takes long */
+    uint64_t lost_count; /* logged so far */
+    int error;           /* as last logged */
+    bool late;           /* the log says that the disk is slow */
 };
 
 static void report_found(const struct chronicle *chronicle)

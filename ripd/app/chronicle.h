@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * chronicle.h - events on their way to everybody: to disk first, then announced.
+ * chronicle.h - publishes events: writes each to disk first, then announces it.
  *
  * Guarantees
  *   A. Events are announced in order of sequence, each once.
- *   B. With a state directory an event is announced when it is on disk, so that whatever kills ripd, nothing that was
- *      announced is forgotten. A disk that refuses, or that takes longer than CHRONICLE_PATIENCE_NS, holds nothing up:
- *      then events are announced without, which is counted and told in the log, and are written as soon as they can be.
- *      Should ripd end before that, its next run may use their numbers again.
+ *   B. With a state directory an event is announced when it is on disk, so that ripd forgets nothing that it has
+ *      announced, whatever kills it. A disk that fails, or takes longer than CHRONICLE_PATIENCE_NS, delays no event
+ *      further: ripd announces it before it is on disk, counts and logs that, and writes it as soon as the disk takes
+ *      it. If ripd ends before that, its next run may use the event's number again.
  *   C. No call waits for the disk but chronicle_stop(), for two seconds at most.
  *
  * Of the scanner's thread.
@@ -25,7 +25,7 @@
 
 struct chronicle_options {
     const char *state_directory; /* NULL = none */
-    /* Tells everybody. The event is the caller's: take a reference to keep it. */
+    /* Hands the event to its readers. The reference stays the caller's: take another to keep the event. */
     void (*announce)(void *context, struct event *event);
     void *context;
 };
@@ -38,7 +38,7 @@ void chronicle_free(struct chronicle *chronicle); /* NULL is allowed */
 
 uint64_t chronicle_epoch(const struct chronicle *chronicle);
 
-/* What was there; valid until chronicle_start(). All zero without a state directory, but for the epoch. */
+/* What the state directory held; valid until chronicle_start(). Without one all is zero but the epoch. */
 void chronicle_found(const struct chronicle *chronicle, struct event_history_found *ret_found);
 
 /* From here on events are taken. 0 or -errno. */
@@ -61,7 +61,7 @@ void chronicle_step(struct chronicle *chronicle, uint64_t now_mono_ns);
 int chronicle_descriptor(const struct chronicle *chronicle);
 uint64_t chronicle_wait_ns(const struct chronicle *chronicle, uint64_t now_mono_ns);
 
-/* Writes what is left, within two seconds, and announces it. */
+/* Writes the events still queued, within two seconds, and announces them. */
 void chronicle_stop(struct chronicle *chronicle);
 
 /* Events that were announced before they were on disk, if they ever are. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events.c - begins and ends of episodes as events: made from cases, numbered, handed to the chronicle. A case carries
- * its begin event, of which the end is made when the id is long gone.
+ * events.c - makes the begin and end events of episodes from cases, numbers them and queues them for the disk. A case
+ * keeps its begin event: the end event is made from it, even when the id has gone.
  */
 #include "app/events.h"
 

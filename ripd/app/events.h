@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events.h - from a scan's stalls to events: numbered, told in JSON, kept, announced in order.
+ * events.h - makes events of a scan's stalls: numbers them, writes their JSON, keeps them, announces them in order.
  *
  * Guarantees
  *   A. Sequence and episode numbers begin at 1 and have no gap within one epoch; events are announced in order of
@@ -39,8 +39,8 @@ void events_free(struct events *events);
 uint64_t events_epoch(const struct events *events);
 
 /*
- * Hands the events of former runs to tell, oldest first, and from then on writes to the state directory. Once, before
- * the first scan. 0 or -errno.
+ * Passes the events of former runs to the callback, oldest first; from then on events are written to the state
+ * directory. Call it once, before the first scan. 0 or -errno.
  */
 int events_start(struct events *events, void (*tell)(void *context, struct event *event), void *context);
 
@@ -71,7 +71,7 @@ void events_flush(struct events *events, uint64_t now_mono_ns);
 int events_descriptor(const struct events *events);
 uint64_t events_wait_ns(const struct events *events, uint64_t now_mono_ns);
 
-/* Writes and announces what is left, within two seconds. */
+/* Writes and announces the events still queued, within two seconds. */
 void events_stop(struct events *events);
 
 /* Events since the start that were announced without being on disk. */

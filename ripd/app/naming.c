@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming.c - which questions to ask of the symbolizer, and how long to wait.
+ * naming.c - which queries go to the symbolizer, and how long a scan or a page waits for the answers.
  *
- * Locations are asked for before trails: they are what a begin is told with.
+ * Queries for locations go before those for trails, because a begin event carries the name of its location.
  */
 #include "app/naming.h"
 
@@ -123,7 +123,7 @@ void naming_close(struct naming *naming)
     naming->descriptor = -1;
 }
 
-/* Asking ----------------------------------------------------------------------------------------------------------- */
+/* Queries ---------------------------------------------------------------------------------------------------------- */
 
 enum asked { ASKED_SETTLED, ASKED_WAITING, ASKED_REFUSED };
 

@@ -3,8 +3,8 @@
  * naming.h - has the places of stalls and pages called by their names before they are shown, within limits of time.
  *
  * Names come from a process of their own (sym/symbols.h) and may take a while the first time a file is met. A new stall
- * is waited for briefly, so that its begin can be told with a name; a page is held back, while scans go on. What has no
- * name by then is shown without one, and has it on the next answer.
+ * waits briefly for its name, so that its begin event has one; a page is held back, while scans go on. A place that has
+ * no name by then is shown without one, and has it in the next answer.
  */
 #ifndef RIPD_APP_NAMING_H
 #define RIPD_APP_NAMING_H

@@ -44,7 +44,7 @@ struct restart_episode {
 struct restart {
     struct restart_episode *episodes;
     size_t count;
-    size_t told_count; /* the first of them: their ends have been told */
+    size_t told_count; /* the first of them: restart_next() has returned these */
     bool settled;      /* all that are left are over */
 };
 

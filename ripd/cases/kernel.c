@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel.c - references, words, and the kernel functions that tell a sleep from a wait. Pure. See kernel.h. */
+/* kernel.c - references, words, and which kernel function is a sleep and which a wait. Pure. See kernel.h. */
 #include "cases/kernel.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ void kernel_facts_unref(struct kernel_facts *facts)
         free(facts);
 }
 
-/* Where the name alone does not tell, as in poll() of no descriptors, it is not known. */
+/* UNKNOWN: the name serves sleeps and waits, as that of poll() does, which sleeps when it has no descriptors. */
 static const struct wchan_row {
     const char *name;
     enum kernel_wait wait;

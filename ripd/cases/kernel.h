@@ -78,7 +78,7 @@ struct kernel_facts {
     uint64_t asked_ns;      /* how long it wants to sleep or wait at most; KERNEL_UNKNOWN: for ever, or not known */
     enum kernel_mode mode;  /* of one that uses CPU time */
     uint32_t holder_pid;    /* who holds the lock, or the other end; 0 = not known, or none */
-    unsigned denied;        /* KERNEL_DENIED() of what we may not be told */
+    unsigned denied;        /* KERNEL_DENIED() of what the kernel does not let us read */
     uint64_t window_ns; /* since when the next four are counted, back from the last look; KERNEL_UNKNOWN: one look */
     uint64_t cpu_ns;    /* on a processor; each KERNEL_UNKNOWN if not known */
     uint64_t wait_ns;   /* ready to run, on none */
@@ -94,7 +94,7 @@ struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts); /* wit
 struct kernel_facts *kernel_facts_ref(struct kernel_facts *facts);
 void kernel_facts_unref(struct kernel_facts *facts); /* both: NULL is allowed */
 
-/* One look at a thread: what the kernel tells anyone. Numbers grow; those without their KERNEL_HAS_ bit are 0. */
+/* One reading of a thread that needs no privilege. Numbers grow; those without their KERNEL_HAS_ bit are 0. */
 struct kernel_times {
     uint64_t read_mono_ns;
     uint32_t has; /* KERNEL_HAS_ of probe/kernel.h */

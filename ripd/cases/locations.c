@@ -53,7 +53,7 @@ void locations_free(struct locations *locations)
     free(locations);
 }
 
-/* What tells a module from others: its build id, or its path. */
+/* The identity of a module: its build id, or its path where it has none. */
 static const char *identity_of(const struct module_facts *module)
 {
     return module->build_id[0] != '\0' ? module->build_id : module->path;

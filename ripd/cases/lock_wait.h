@@ -6,15 +6,15 @@
  * The locks are those of the GNU C library in a program of 64 bits: mutexes of every type (normal, recursive,
  * error-checking, adaptive, robust, with priority inheritance) and rwlocks. Their layout is part of that library's
  * binary interface (struct __pthread_mutex_s and struct __pthread_rwlock_arch_t in its headers bits/struct_mutex.h and
- * bits/struct_rwlock.h); what the words mean is told in its nptl/pthread_mutex_lock.c and
+ * bits/struct_rwlock.h); the meaning of the words is in its nptl/pthread_mutex_lock.c and
  * nptl/pthread_rwlock_common.c.
  *
  * Guarantees
  *   A. A futex word does not say what it is part of. It is taken for a lock only if the call is one that waiting for
  *      such a lock makes, and everything in its bytes is as such a lock has it. Whether the owner is a thread of the
  *      process at all has to be asked besides.
- *   B. A lock that is held for reading has no owner. That of another library, a condition, a semaphore, a barrier, a
- *      lock of 32 bits: nothing is told.
+ *   B. A lock that is held for reading has no single holder. Of a lock of another library, a condition, a semaphore, a
+ *      barrier or a lock of 32 bits nothing is reported.
  */
 #ifndef RIPD_CASES_LOCK_WAIT_H
 #define RIPD_CASES_LOCK_WAIT_H
@@ -27,8 +27,9 @@
 #define LOCK_WAIT_LOOKS 3u
 
 /*
- * Whoever lets the lock go makes one of those who wait its owner, before that one runs: a thread that owns what it
- * seems to wait for has been given it, and does not wait. One that owns a lock of another kind does wait for itself.
+ * The thread that releases the lock makes one of the waiting threads its holder, before that one runs: a thread that
+ * holds what it seems to wait for has just received it, and does not wait. With a lock of another kind it waits for
+ * itself.
  */
 #define LOCK_WAIT_HANDED_ON 128u
 
@@ -68,7 +69,7 @@ struct lock_wait_owner {
     uint8_t flags;    /* RIP_WAIT_SHARABLE, RIP_WAIT_ENDS of rip/ring.h, LOCK_WAIT_ */
 };
 
-/* bytes: what lies at the place that lock_wait_next_place() told last; next: what *kind became. False: no such lock. */
+/* bytes: read at the place that lock_wait_next_place() gave last; next: what *kind became. False: no such lock. */
 bool lock_wait_owner_of(const struct lock_wait_call *call, size_t next, const uint8_t *bytes,
                         struct lock_wait_owner *ret_owner);
 

@@ -3,7 +3,7 @@
  * snapshot.c - references, and the order of stalls. Pure.
  *
  * Guarantees, besides those of snapshot.h
- *   C. The last unref of anything frees it and drops the references it holds, whoever's thread that is. The decrement
+ *   C. The last unref of anything, on any thread, frees it and drops the references it holds. The decrement
  *      is acquire and release: what other holders did with the value has happened before it is freed.
  */
 #include "cases/snapshot.h"

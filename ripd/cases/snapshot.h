@@ -51,7 +51,7 @@ struct process_facts {
     struct module_facts **modules; /* references; oldest first, the newest wins an overlap */
     size_t module_count;
     bool without_modules; /* they were not read: there was no time */
-    bool denial_told;     /* the scanner's alone: the log knows that it is not told all of this process */
+    bool denial_told;     /* the scanner's alone: it has logged that the kernel denies it evidence of this process */
 };
 
 /* NULL if the address lies in none of its modules. */
@@ -164,9 +164,9 @@ struct snapshot {
 };
 
 /*
- * The other end of frozen_for_ns. Where the detector has never seen the id at another count and so cannot tell
- * (UINT64_MAX), it is the time since the id was registered: it has not been frozen for longer than it exists.
- * UINT64_MAX if the ring does not tell either.
+ * The upper bound of frozen_for_ns. Where the detector has never seen the id at another count and so knows none
+ * (UINT64_MAX), it is the time since the id was registered: an id is not frozen for longer than it exists. UINT64_MAX
+ * if the ring does not say that either.
  */
 uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snapshot, uint64_t frozen_for_ns,
                             uint64_t frozen_for_max_ns);

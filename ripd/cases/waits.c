@@ -353,7 +353,7 @@ size_t waits_missing(struct waits *waits, uint32_t ring, uint32_t process, uint3
     return count;
 }
 
-/* Asking ----------------------------------------------------------------------------------------------------------- */
+/* Queries ---------------------------------------------------------------------------------------------------------- */
 
 static int compare_with_waiting(const void *wanted, const void *item)
 {

@@ -11,22 +11,22 @@
  * nodes are filled in, and it is shared, immutable.
  *
  * Guarantees
- *   A. Nobody is called deadlocked who is not, as far as its process tells the truth: no wait of the cycle has a time
- *      limit, all were in force at one instant, and every edge is certain, which is that the owner was read while the
- *      owner itself was in its wait: so it could not let the lock go, then or later.
- *      A wait that is marked is in force from its beginning to its second reading, and its owner was read before the
+ *   A. No id is called deadlocked that is not, if its process writes the truth: no wait of the cycle has a time limit,
+ *      all were in force at one instant, and every edge is certain. An edge is certain if the holder was read while the
+ *      holder itself was in its wait: so it could not release the lock, then or later.
+ *      A wait that is marked is in force from its beginning to its second reading, and its holder was read before the
  *      first (see WAITS in librip/ABI.md). One known from memory is in force between the first and the last look that
- *      found that the thread had not run, and each time the owner was read is known.
- *   B. Edges stay within the process of a ring: what a ring claims concerns its own ids alone. But of a lock that
- *      processes share, by what memory says, the caller tells between waits_add_lock() and waits_link() whose thread
- *      the owner is, or that it is not known. A mark proves nothing of a thread of another process, whose clock may be
+ *      found that the thread had not run, and the time of each reading of the holder is known.
+ *   B. Edges stay within the process of a ring: what a ring claims concerns its own ids alone. But for a lock that
+ *      processes share, by what memory says, the caller sets between waits_add_lock() and waits_link() whose thread
+ *      the holder is, or that it is not known. A mark proves nothing of a thread of another process, whose clock may be
  *      another.
  *   C. Time is that of sorting the nodes, whatever the edges: a chain or a cycle of all ids, all ids behind one lock.
- *   D. A cycle that is not certain is no cycle: its uncertain edges are not told. Its members are marked as doubted: a
- *      later look at them may tell.
- *   E. That the owner of a lock has ended is told only if the lock was its own at a time at which the process had no
- *      such thread any more. One that was its own before that may be another's by now. A lock that processes share is
- *      never told of in that way: its owner may be a thread of any of them.
+ *   D. A cycle that is not certain is no cycle: its uncertain edges are not reported. Its members are marked as
+ *      doubted: a later look at them may decide.
+ *   E. The holder of a lock is reported as ended only if it still held the lock at a time at which the process had no
+ *      such thread any more. A lock that it held before that may have another holder by now. This is never reported of
+ *      a lock that processes share: its holder may be a thread of any of them.
  */
 #ifndef RIPD_CASES_WAITS_H
 #define RIPD_CASES_WAITS_H
@@ -88,7 +88,7 @@ struct waits_node {
     uint32_t root;             /* who holds it up; of a cycle one member for all */
     uint32_t length;           /* of its chain */
 
-    /* For who is told, filled in by the caller after waits_settle(). */
+    /* For the views; the caller fills them in after waits_settle(). */
     const char *ring_name; /* of waits_ring_name() */
     uint32_t tid;          /* in the daemon's pid namespace; 0 = on no thread, or not known */
     bool has_state;
@@ -164,7 +164,7 @@ void waits_settle(struct waits *waits);
 uint32_t waits_find(const struct waits *waits, uint32_t ring, uint32_t slot, uint32_t generation);
 
 /*
- * Who stands between a node and whoever holds everybody up: the holder of its lock, the holder of that one's, and so on
+ * The chain from a node to the one that blocks all of it: the holder of its lock, the holder of that one's, and so on
  * to the end; of a cycle every member once, of a member the cycle up to the member itself. Returns how many there are
  * in ret_nodes, at most WAITS_CHAIN_MAX; where the chain is longer, *ret_left_out stand between the last and the one
  * before.

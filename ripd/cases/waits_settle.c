@@ -78,7 +78,7 @@ static bool is_certain_by_memory(const struct waits_node *node, const struct wai
     return within && node->by_memory && (node->lock.owner.flags & RIP_WAIT_ENDS) == 0;
 }
 
-/* Whether the holder may be told to have ended: see guarantee E. One whose lock the kernel hands on never is. */
+/* Whether the holder may be reported as ended: see guarantee E. Never for a lock that the kernel hands on. */
 static bool can_be_gone(const struct waits_node *node, const struct waits_node *holder)
 {
     return holder->kind != WAITS_ID && holder->gone_since_ns != 0 && node->by_memory &&
@@ -218,7 +218,7 @@ static void settle_chain(struct waits *waits, uint32_t start, const uint32_t *be
     }
 }
 
-/* Nothing is told of a wait that is over, nor of a holder that is nobody, or whose lock may be another's by now. */
+/* Drops the edge of a wait that is over, and one to an absent thread that did not certainly end as the holder. */
 static void judge_edge(struct waits *waits, struct waits_node *node)
 {
     struct waits_node *holder = node->next != WAITS_NONE ? &waits->nodes[node->next] : NULL;
@@ -243,7 +243,7 @@ void waits_settle(struct waits *waits)
 
     for (size_t i = 0; i < waits->count; i++) {
         if (scratch == NULL)
-            waits->nodes[i].next = WAITS_NONE; /* nothing is told without room for it */
+            waits->nodes[i].next = WAITS_NONE; /* no memory: no edge is reported */
         judge_edge(waits, &waits->nodes[i]);
     }
     find_cycles(waits);

@@ -392,7 +392,7 @@ static void work_input(struct connection *connection)
             break;
     }
     if (connection->ended && connection->state == CONNECTION_READING)
-        connection_close(connection); /* what is left is no request, and will not become one */
+        connection_close(connection); /* the rest of the input is no whole request, and never will be */
 }
 
 void connection_enter(struct connection *connection)

@@ -514,7 +514,7 @@ static int open_loop(struct http *http)
     return 0;
 }
 
-/* Tells this run of the server from others. */
+/* Distinguishes this run of the server from others. */
 static uint64_t random_number(void)
 {
     uint64_t number;

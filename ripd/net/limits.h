@@ -51,7 +51,7 @@
     X(EVENT_STORE_BYTES_MAX, "bytes", "of events held")                                                                \
     X(HTTP_HEARTBEAT_S, "seconds", "between the signs of life of a stream in which nothing happens")
 
-/* What of this the server is told when it is made. */
+/* The limits that the maker of the server passes to it. */
 struct http_limits {
     size_t connections_max; /* without event streams */
     size_t streams_max;

@@ -62,7 +62,7 @@ struct http_request {
     struct span query;      /* after the '?'; empty if there is none */
     struct field fields[FIELD_COUNT];
     bool keep_alive;     /* what the client would like */
-    bool has_coding;     /* Transfer-Encoding: how much follows is told by the body itself */
+    bool has_coding;     /* Transfer-Encoding: the body itself says where it ends */
     uint64_t body_bytes; /* Content-Length */
 };
 

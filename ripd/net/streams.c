@@ -5,8 +5,8 @@
  * anything, and gets a gap event when the store has dropped what it missed.
  *
  * The answer has no length and ends with the connection, in HTTP/1.1 as in 1.0: the stream ends only when the daemon
- * or the client goes, the format itself tells a whole event from one cut short, and chunks would add bytes and say
- * nothing more.
+ * or the client goes, the format itself shows whether an event is whole or cut short, and chunks would add bytes and
+ * say nothing more.
  */
 #include "net/streams.h"
 

@@ -9,10 +9,10 @@
  *      only events that it does not want have gone by. So a client that reconnects misses nothing.
  *   C. One stream takes at most HTTP_STREAM_OUTPUT_BYTES_MAX and an event of memory, HTTP_STREAM_SOCKET_BYTES of its
  *      socket's, and matches HTTP_STREAM_EVENTS_PER_TURN events before others have their turn.
- *   D. A new stream is always opened. Where there are http_limits.streams_max, it ends the oldest one of the client
- * that
- *      has most: so of n clients each can have an n-th of them. A client is a user at a Unix socket, and an address
- *      otherwise; all of loopback is one, since there a client chooses its address. An ended client may reconnect (B).
+ *   D. A new stream is always opened. Where http_limits.streams_max are open, it ends the oldest stream of the client
+ *      that has most: so each of n clients can have an n-th of them. A client is a user at a Unix socket, and an
+ *      address otherwise; all of loopback is one, since there a client chooses its address. An ended client may
+ *      reconnect (B).
  */
 #ifndef RIPD_NET_STREAMS_H
 #define RIPD_NET_STREAMS_H

@@ -10,11 +10,9 @@
  *   B. A name is of the very file that the process has mapped: the same device and inode as the kernel names them, or
  *      the same build id. Where neither can be checked nothing is named.
  *   C. A file is read on behalf of a ring only if the symbolizer, which has no privilege, may read it, or if the
- * fetcher
- *      (probe/fetch.h) opens it, which does so for processes of the ring's owner alone.
- *   D. A symbolizer that dies, hangs or answers nonsense is replaced. The file that it ended on is tried once more,
- * then
- *      not again. The user whose ring named it pauses, longer each time; other users do not.
+ *      fetcher (probe/fetch.h) opens it, which does so for processes of the ring's owner alone.
+ *   D. A symbolizer that dies, hangs or answers nonsense is replaced. The file that it ended on is tried once more and
+ *      then not again. The user whose ring named it pauses, longer each time; other users do not.
  *   E. The next query is of the user for whom least time was spent (work/work.h).
  *   F. What is known of a file is lasting; what a lack of descriptors, memory or time kept back is asked for again.
  *   G. symbols_free() does not wait for an answer.

@@ -63,7 +63,7 @@ int document_event_end(struct event *event, const struct event *begin)
     int status;
 
     write_head(&writer, event);
-    /* of a stall that is over what it was is known; what the id does now is not told here */
+    /* an end repeats what the stall was; it does not say what the id does now */
     json_none(&writer, "state");
     item_write_cause(&writer, event->cause);
     json_time(&writer, "since", event->since_wall_ns);

@@ -5,9 +5,9 @@
  * Guarantees
  *   A. Every field is there in every event; what is not known, or does not belong to its kind, is null. Only KEY_hex
  *      comes and goes.
- *   B. What an end says of the id it is about (from "ring" on) is word for word what the begin said: who it was, and
- *      where it stood. So an end can be told when the id is long gone, and when it was another run of the daemon that
- *      told the begin.
+ *   B. What an end says of its id (from "ring" on) is word for word what the begin said: who it was, and where it
+ *      stood. So an end can be published when the id is long gone, and when another run of the daemon published the
+ *      begin.
  *   C. Names of functions and files, which are of any length, make no text of more than EVENT_NAMED_BYTES_MAX: there
  *      they are null. It is kept in memory as long as the stall lasts, written and sent to many.
  *   D. The text holds no line break, no control character and no absolute address.

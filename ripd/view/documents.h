@@ -5,7 +5,7 @@
  * Guarantees
  *   A. No absolute address is written: an address is a module and an offset in its file, or null.
  *   B. What is not known is null.
- *   C. Every document ends in a newline, for whoever reads it on a terminal.
+ *   C. Every document ends in a newline, for those who read it on a terminal.
  */
 #ifndef RIPD_VIEW_DOCUMENTS_H
 #define RIPD_VIEW_DOCUMENTS_H
@@ -18,8 +18,8 @@
 #include "cases/snapshot.h"
 
 /*
- * A list document is a head, which tells the time of the request, and a body, which does not change while the scan
- * does not: whoever answers often keeps the body. The document is the one followed by the other.
+ * A list document is a head, which has the time of the request, followed by a body, which changes only with the scan:
+ * a server that answers often keeps the body.
  */
 enum document_kind {
     DOCUMENT_STALLS,

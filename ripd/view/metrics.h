@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metrics.h - what Prometheus is told. The table is in metrics.c; documents, rules and dashboards are tested against
- * it.
+ * metrics.h - the metrics for Prometheus. Their table is in metrics.c; tests compare documents, rules and dashboards
+ * with it.
  *
  * Guarantees
  *   A. The number of series is a constant of the program: no id, name, ring or address is a label. Label values are
  *      those of the tables of detect/ and cases/, and all of them are always there, so that rates and absent() work.
- *   B. What is not known is left out: before the first scan, whatever only a scan can tell. Counters are there at once,
- *      from 0 on.
+ *   B. What is not known is left out: before the first scan, everything that only a scan can know. Counters are there
+ *      at once, from 0 on.
  *   C. The text is never longer than METRICS_BYTES_MAX.
  */
 #ifndef RIPD_VIEW_METRICS_H
