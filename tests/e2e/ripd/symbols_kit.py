@@ -2,11 +2,14 @@
 """What the tests of names share: programs built in many ways, and what ripd calls the places where they are stuck.
 
 The program stops at lines that are marked in its source; nothing here knows a line number."""
+import functools
 import glob
 import os
 import re
 import shutil
 import subprocess
+import tempfile
+import weakref
 
 from world import Skip
 
@@ -37,6 +40,24 @@ def line_of(mark, *files):
     raise KeyError(mark)
 
 
+class Folder:
+    """Goes when the script ends."""
+
+    def __init__(self):
+        self.path = tempfile.mkdtemp(prefix="rip-e2e-", dir="/dev/shm")
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+@functools.cache
+def librip_folder():
+    """An archive of the library without debug information: of the sources, whatever the build tree is built for."""
+    folder = Folder()
+    sh("gcc", "-c", "-O2", "-fPIC", "-std=gnu17", "-D_GNU_SOURCE", f"-I{TOP}/include", f"-I{TOP}/librip",
+       *glob.glob(f"{TOP}/librip/*.c"), cwd=folder.path)
+    sh("ar", "rcs", f"{folder.path}/librip.a", *glob.glob(f"{folder.path}/*.o"))
+    return folder
+
+
 class Builder:
     """Builds programs into a folder of the world that others may enter, as programs usually are."""
 
@@ -45,22 +66,12 @@ class Builder:
         os.chmod(world.made, 0o755)
         self.folder = os.path.join(world.made, "programs")
         os.mkdir(self.folder)
-        self.library = None
 
     def path(self, name):
         return os.path.join(self.folder, name)
 
     def librip(self):
-        """An archive of the library without debug information: of the sources, whatever the build tree is built for."""
-        if self.library is None:
-            self.library = self.path("librip.a")
-            work = self.path("objects")
-            os.mkdir(work)
-            sources = [path for path in glob.glob(f"{TOP}/librip/*.c")]
-            sh("gcc", "-c", "-O2", "-fPIC", "-std=gnu17", "-D_GNU_SOURCE", f"-I{TOP}/include", f"-I{TOP}/librip",
-               *sources, cwd=work)
-            sh("ar", "rcs", self.library, *glob.glob(f"{work}/*.o"))
-        return self.library
+        return f"{librip_folder().path}/librip.a"
 
     def program(self, name, *flags, compiler="gcc", source="target.c"):
         path = self.path(name)
