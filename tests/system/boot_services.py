@@ -84,20 +84,26 @@ def test_redis_server(machine):
     assert end["RIPD_EPISODE"] == begin["RIPD_EPISODE"] and end["MESSAGE_ID"] != begin["MESSAGE_ID"], (begin, end)
 
 
+def nginx_workers(machine):
+    """Pids of live processes, by the ring that is theirs alone."""
+    return {r["ring"]: [p["pid"] for p in r["processes"] if not p["dead"]]
+            for r in machine.get("/rings")["rings"] if r["ring"].startswith("nginx.")}
+
+
 def test_nginx(machine):
-    """A unit that forks, whose workers are another user's than the ring."""
+    """A unit whose workers are another user's than itself: each leaves its ring and has one of its own."""
     need(machine, "nginx.service")
     trace(machine, "nginx.service")
     wait_ring(machine, "nginx")
-    machine.wait_for("main process and workers", lambda: len(ring(machine, "nginx")["processes"]) >= 2)
-    pids = {p["pid"] for p in ring(machine, "nginx")["processes"]}
-    assert machine.main_pid("nginx.service") in pids, pids
+    workers = machine.wait_for("workers", lambda: nginx_workers(machine))
+    assert all(pids == [int(name.rpartition(".")[2])] for name, pids in workers.items()), workers
+    assert [p["pid"] for p in ring(machine, "nginx")["processes"]] == [machine.main_pid("nginx.service")]
     assert machine.run("curl", "-s", "-o", "/dev/null", "http://127.0.0.1:80/").returncode == 0
     machine.run("systemctl", "reload", "nginx")
-    machine.wait_for("new workers in the same ring", lambda: {p["pid"] for p in ring(machine, "nginx")["processes"]
-                                                              if not p["dead"]} - pids)
+    machine.wait_for("new workers", lambda: nginx_workers(machine).keys() - workers.keys())
+    machine.wait_for("the end of the old", lambda: not nginx_workers(machine).keys() & workers.keys())
     machine.run("systemctl", "stop", "nginx")
-    machine.wait_for("the end of the ring", lambda: machine.run("ls", "/run/librip/nginx", check=False).returncode)
+    machine.wait_for("the end of the rings", lambda: not machine.text("find", "/run/librip", "-name", "nginx*"))
 
 
 def test_dynamic_user(machine):
