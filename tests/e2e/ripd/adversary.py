@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A user who wants ripd to be of no use to others:  adversary.py DIR UID [FIRST COUNT]
+
+Fills DIR with rings of UID, or of UID and of COUNT uids of his subordinate range from FIRST on. Prints "ready" when all
+are there, goes on with what changes, and ends when standard input does. Needs root, to be those users.
+"""
+import ctypes
+import fcntl
+import os
+import select
+import signal
+import struct
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import hostile_ring as h  # noqa: E402
+
+LARGEST = 1 << 26  # slots: what readers take at most, 25 GB of address space
+SPARSE, HOLES, STALLING = 2276, 350, 800
+
+
+class Adversary:
+    def __init__(self, directory, uids):
+        self.directory, self.uids = directory, uids
+        self.children = []
+
+    def ring(self, number, name, **options):
+        ring = h.Ring(f"{self.directory}/{name}-{number}", **options)
+        owner = self.uids[number % len(self.uids)]
+        os.fchown(ring.fd, owner, owner)
+        return ring
+
+    def sparse_files(self):
+        """Address space: 4 kB of memory for 25 GB each."""
+        for i in range(SPARSE):
+            self.ring(i, "sparse", capacity=LARGEST, backed=False).publish().close()
+
+    def bits_over_holes(self):
+        """Memory and time: every word of the bitmap is said to have a bit, and the bitmap is a hole."""
+        for i in range(HOLES):
+            ring = self.ring(i, "holes", capacity=LARGEST, backed=False)
+            ring.bytes[ring.summary:ring.live] = b"\xff" * (ring.live - ring.summary)
+            ring.publish().close()
+
+    def moving_bits(self):
+        ring = self.ring(0, "moving", capacity=1 << 20)
+        ring.process(0, os.getpid())
+        ring.slot(0)
+        ring.publish()
+        return ring
+
+    def move(self, ring, turn):
+        """Few bits at a time, others before each scan."""
+        ring.bytes[ring.live:ring.live + ring.capacity // 8] = bytes(ring.capacity // 8)
+        for slot in range(turn * 11 % 4000, ring.capacity, 4000):
+            ring.set_live(slot)
+
+    def stalling_rings(self):
+        """Each is a ring of a process that lives and holds its lock."""
+        rings = [self.ring(i, "stalling", capacity=1024) for i in range(max(STALLING, len(self.uids)))]
+        for number, uid in enumerate(self.uids):
+            pid = os.fork()
+            if pid == 0:
+                self.hold(rings[number::len(self.uids)], uid)
+            self.children.append(pid)
+            for ring in rings[number::len(self.uids)]:
+                ring.process(0, pid, flags=1)
+        for ring in rings:
+            ring.publish()
+        return rings
+
+    def hold(self, rings, uid):
+        """In a child: takes the rings' locks as that user, and waits for its end."""
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # a change of user resets it
+        for ring in rings:
+            fcntl.fcntl(ring.fd, fcntl.F_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, h.LOCK_HOLDER, 1, 0))
+        while True:
+            signal.pause()
+
+    def attack(self):
+        moving, stalling = self.moving_bits(), self.stalling_rings()
+        self.bits_over_holes()
+        self.sparse_files()  # last: the limit that these hit would keep the others out
+        print("ready", flush=True)
+        turn, second, began = 0, 0, time.monotonic()
+        while not select.select([sys.stdin], [], [], 0.05)[0]:
+            turn += 1
+            self.move(moving, turn)
+            if time.monotonic() - began >= second < 1000:  # a new stall of each ring in each second
+                for ring in stalling:
+                    ring.slot(second, tid=0, name=b"%d" % second)
+                second += 1
+
+
+def main():
+    directory, uid, *more = sys.argv[1:]
+    first, count = map(int, more) if more else (0, 0)
+    adversary = Adversary(directory, [int(uid), *range(first, first + count)])
+    try:
+        adversary.attack()
+    finally:
+        for pid in adversary.children:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+main()
