@@ -4,16 +4,14 @@
  * knows, decoded into facts and evidence. Touches /proc, the cgroup tree, pidfds and the registry.
  *
  * Guarantees
- *   1. A process is asked about once per scan, and held by a pidfd meanwhile (HOLDS_MAX of them), so that its pid
- * cannot
- *      become another's unnoticed.
- *   2. A thread that has not run since it was last asked what it waits for is not asked again for REFRESH_NS: it waits
- *      for the same, though by then somebody else may hold the lock. One that is doubted is asked each time.
- *   3. Whether CPU time moves takes two looks. A new thread that is ready to run is queued again, LOOK_AGAIN_NS later;
- *      where the budget ends before that it is examined on the next scan.
- *   4. Where there is a worker (probe/remote.h) it is asked what a thread waits for, and the answer is taken in when it
- *      comes, on this scan or a later one, if it is still about the same standstill. Until then a new suspect is not
- *      examined.
+ *   1. A process is examined once per scan, and held by a pidfd meanwhile (HOLDS_MAX of them), so that its pid cannot
+ *      be reused unnoticed.
+ *   2. What a thread waits for is not read again for REFRESH_NS if the thread has not run since: it waits for the same,
+ *      though the lock may have another holder by then. For a doubted thread it is read each time.
+ *   3. It takes two looks to see whether CPU time moves. A new thread that is ready to run is queued again,
+ *      LOOK_AGAIN_NS later; where the budget ends before that it is examined on the next scan.
+ *   4. Where there is a worker (probe/remote.h), it reads what a thread waits for. Its answer is used when it comes, on
+ *      this scan or a later one, if it is still about the same standstill. Until then a new suspect is not examined.
  *   5. Only numbers that the ring itself gives are looked up, below the pid that its process is known to have.
  */
 #include "probe/evidence.h"
@@ -75,7 +73,7 @@ struct process {
     enum process_kind kind;
     bool asked;
     bool lost;     /* it is not the one of the record any more: what was read of it does not count */
-    bool attested; /* only then more is asked than the kernel tells anyone */
+    bool attested; /* only then more is read than any user may read */
     bool core_dumping;
     bool frozen;
     char leader_state;
@@ -273,7 +271,7 @@ static void ask_process(struct probe *probe, struct process *process)
         probe->hold_count++;
     if (proc_stat(probe->proc, record->pid, &stat) != 0 || proc_status(probe->proc, record->pid, &status) != 0 ||
         stat.start_time_ticks != record->pid_start_time_ticks) {
-        process->lost = true; /* it is on its way out: the next scan will tell */
+        process->lost = true; /* it is exiting: the next scan decides */
         return;
     }
     process->attested = record->verdict == PROCESS_ATTESTED && !probe->anyones;
@@ -417,7 +415,7 @@ static bool is_replaced(const struct probe *probe, const struct process *process
 enum depth {
     DEPTH_TIMES,  /* all that is new */
     DEPTH_WHOLE,  /* and what it waits for */
-    DEPTH_ASKING, /* what it waits for has to be asked for */
+    DEPTH_ASKING, /* the worker has to read what it waits for */
 };
 
 /* Reads as much as is new. 0; -ESRCH: the thread is gone; another -errno: not now. */
@@ -504,8 +502,8 @@ static struct kernel_facts *decode(struct probe *probe, const struct process *pr
 }
 
 /*
- * A search that ran out of time found nobody. Who was found before, while the thread has not run since, still has the
- * other end as far as anybody knows.
+ * A search that ran out of time found nobody. The holder found before is still the best answer while the thread has not
+ * run.
  */
 static void keep_holder(const struct stall_case *stall, const struct kernel_reading *reading,
                         struct kernel_facts *facts)
@@ -543,8 +541,8 @@ static void take_facts(struct probe *probe, const struct process *process, struc
 }
 
 /*
- * Who owns the lock that it waits for, by a reading; before stall->last becomes that of the reading, which may be the
- * older one: answers come late. whole: it was asked what it waits for.
+ * The owner of the lock that it waits for, by a reading. Call it before stall->last is set from the reading, which may
+ * be the older one: answers come late. whole: the reading has what it waits for.
  */
 static void take_lock(struct stall_case *stall, const struct kernel_reading *reading, bool whole)
 {
@@ -583,14 +581,14 @@ static bool weigh(struct probe *probe, const struct process *process, struct sta
 
 /* One thread ------------------------------------------------------------------------------------------------------- */
 
-/* Its process has just been stopped by a signal, and it will be: what it does now is no news of the stop. */
+/* A signal has stopped its process, but not yet this thread: its present state says nothing of the stop. */
 static bool is_about_to_stop(const struct process *process, const struct kernel_times *times)
 {
     return process->leader_state == 'T' && !process->frozen && !process->core_dumping && times->state != 'T' &&
            times->state != 't';
 }
 
-/* What the times say of the thread itself. False: it cannot be weighed, for it is not the suspect's any more. */
+/* What the times say of the thread itself. False: nothing else of it counts. */
 static bool is_there(const struct probe *probe, const struct process *process, const struct stall_case *stall,
                      const struct kernel_times *times, struct evidence *evidence)
 {
@@ -679,13 +677,13 @@ static struct stall_case *case_of(const struct probe *probe, const struct remote
     return stall;
 }
 
-/* What an answer without a reading leaves: what the kernel tells anyone. */
+/* After an answer without a reading: only what any user may read counts. */
 static bool read_denied(const struct probe *probe, const struct process *process, const struct remote_answer *answer,
                         struct kernel_reading *ret_reading)
 {
     if (answer->attested ||
         kernel_read(probe->proc, record_of(process)->pid, answer->query.tid, KERNEL_TIMES, ret_reading) != 0)
-        return false; /* it has just ended, or there was no time: the next look will tell */
+        return false; /* it has just ended, or there was no time: the next look decides */
     deny(ret_reading);
     return true;
 }
@@ -872,7 +870,7 @@ bool probe_confirm(struct probe *probe)
     if (count == 0)
         return false;
     run(probe, probe->budget_ns / KNOWN_BUDGET_PART);
-    /* After every owner has been read: all were in their waits when each was, in whatever order that happened. */
+    /* After all owners were read: a thread that has not run by now was waiting at each read. */
     probe->deadline_mono_ns = clock_mono_ns() + probe->budget_ns / KNOWN_BUDGET_PART;
     for (uint32_t i = 0; i < probe->stall_count && clock_mono_ns() < probe->deadline_mono_ns; i++)
         if (probe->stalls[i]->is_confirming)

@@ -4,13 +4,14 @@
  * stop, no ptrace.
  *
  * Guarantees
- *   A. A process is asked about only if its verdict is PROCESS_ATTESTED or PROCESS_ALIVE; more than /proc tells anyone
- *      is asked of attested ones alone. Without privileges the kernel tells less, and each fact names what was denied.
- *   B. At most budget_ns of time is spent per scan, and some 25 ns per suspect besides. Whose turn it is decides
- *      work/jobs.h, by user. Of one user's threads those never examined come first, the longest frozen of them first,
- *      then those in what may be a deadlock, then the others, the longest unexamined first.
- *   C. What stops a whole process is found out by one look at the process, for all its suspects.
- *   D. A process is asked about again after its threads. If it is not the same any more, nothing that was read counts.
+ *   A. A process is examined only if its verdict is PROCESS_ATTESTED or PROCESS_ALIVE; only of attested ones is more
+ *      read than /proc shows to any user. Without privileges the kernel shows less, and each fact names what was
+ *      denied.
+ *   B. At most budget_ns of time is spent per scan, and some 25 ns per suspect besides. work/jobs.h decides whose turn
+ *      it is, by user. Of one user's threads those never examined come first, the longest frozen of them first, then
+ *      those in what may be a deadlock, then the others, the longest unexamined first.
+ *   C. One look at a process finds what stops it as a whole, for all its suspects.
+ *   D. A process is checked again after its threads. If it is not the same any more, nothing that was read counts.
  */
 #ifndef RIPD_PROBE_EVIDENCE_H
 #define RIPD_PROBE_EVIDENCE_H
@@ -31,7 +32,7 @@ struct probe_options {
     uint64_t budget_ns;
     struct remote *remote; /* the worker of ripd-probe, see probe/remote.h; NULL: the probe reads by itself */
     int diag;     /* then the netlink socket for unix sockets, see os/unix_diag.h; -1 = none; stays the caller's */
-    bool anyones; /* ask only for what the kernel tells anyone: the daemon is root, and has no worker */
+    bool anyones; /* read only what any user may read: the daemon is root, and has no worker */
     struct hash_key hash_key;
 };
 

@@ -23,7 +23,7 @@ static bool is_denied(int result)
     return result == -EACCES || result == -EPERM;
 }
 
-/* What anyone is told. */
+/* Any user may read this. */
 static int read_schedstat(int proc, uint32_t pid, uint32_t tid, struct kernel_times *times)
 {
     struct proc_schedstat schedstat;
@@ -78,7 +78,7 @@ static void read_wchan(int proc, struct kernel_reading *reading)
     if (result == 0)
         reading->has |= KERNEL_HAS_WCHAN;
     else if (result == -ENODATA)
-        reading->denied |= KERNEL_DENIED(WCHAN); /* whoever waits does so somewhere */
+        reading->denied |= KERNEL_DENIED(WCHAN); /* a thread that waits has one: it is hidden */
 }
 
 static void read_holder(int proc, struct kernel_reading *reading)
@@ -152,7 +152,7 @@ static bool is_awake(const struct kernel_reading *reading)
     return (reading->has & KERNEL_HAS_SYSCALL) != 0 && reading->call.kind == PROC_SYSCALL_RUNNING;
 }
 
-/* Takes out what it waits for: it does not wait for that any more. */
+/* Removes the wait from the reading: it has ended. */
 static void forget_wait(struct kernel_reading *reading)
 {
     *reading = (struct kernel_reading){.times = reading->times, .pid = reading->pid, .tid = reading->tid};
@@ -168,7 +168,7 @@ int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, s
         forget_wait(&reading);
         result = read_times(proc, pid, tid, &reading.times);
         if (result != 0 || depth == KERNEL_TIMES || reading.times.state == 'R')
-            break; /* which waits for nothing: if it goes to sleep now, that is another look's to tell */
+            break; /* it waits for nothing; a sleep that begins now belongs to the next look */
         read_wchan(proc, &reading);
         read_call(proc, &reading);
         result = kernel_read_again(proc, &reading, &after);

@@ -3,7 +3,7 @@
  * kernel.h - one look at one thread: what the kernel says of it, as bytes.
  *
  * kernel_read() asks; everything that decodes and decides works on what it has filled in. The reading has no pointer
- * and no descriptor, so it may come from another process, one that is told more than we are.
+ * and no descriptor, so it may come from another process, one with more privileges.
  */
 #ifndef RIPD_PROBE_KERNEL_H
 #define RIPD_PROBE_KERNEL_H
@@ -73,7 +73,7 @@ struct kernel_reading {
 
 /* How much to ask. */
 enum kernel_depth {
-    KERNEL_TIMES, /* state, CPU time, run queue, switches: what anyone is told, and what tells whether it has run */
+    KERNEL_TIMES, /* state, CPU time, run queue, switches: any user may read them, and they show whether it has run */
     KERNEL_WHOLE, /* and what it waits for */
 };
 
@@ -84,14 +84,14 @@ enum kernel_depth {
  */
 int kernel_read(int proc, uint32_t pid, uint32_t tid, enum kernel_depth depth, struct kernel_reading *ret_reading);
 
-/* As much of the times as tells whether the thread has run since. As kernel_read(). */
+/* As much of the times as shows whether the thread has run since. As kernel_read(). */
 int kernel_read_again(int proc, const struct kernel_reading *reading, struct kernel_times *ret_times);
 
 /*
  * What the thread's memory says of its wait: how long it asked for, the descriptor that it polls, if it is one alone,
  * the paths or the address that it passed, and who owns the lock that it waits for. Left as it was where there is no
- * such thing, or the thread has run since. The process can make the caller wait, for its memory may be a file that
- * somebody else serves: only for a caller that may be ended for it.
+ * such thing, or the thread has run since. The process can make the caller wait, since its memory may be a file that
+ * another process serves: only for a caller that may be killed for it.
  */
 void kernel_read_memory(int proc, struct kernel_reading *reading);
 
@@ -103,7 +103,7 @@ uint64_t kernel_cpu_between(const struct kernel_times *before, const struct kern
 
 /*
  * For one that waits at a unix socket: asks who its peer is over diag (os/unix_diag.h), -1 = there is none to ask over.
- * Left as it was when it is not told, or the time is over.
+ * Unchanged when the kernel does not answer, or the time is over.
  */
 void kernel_read_unix(int diag, uint64_t deadline_mono_ns, struct kernel_reading *reading);
 

@@ -3,7 +3,7 @@
  * kernel_decode.c - what a thread waits for, in words. Pure.
  *
  * Guarantees
- *   1. No address of memory leaves: of a futex its operation is told, of a set of descriptors its size.
+ *   1. No address of memory is shown: of a futex only the operation is, of a set of descriptors only the size.
  *   2. A system call of another architecture's table, as a program of 32 bits on a machine of 64 makes, has no name.
  */
 #include "probe/kernel_decode.h"
@@ -35,7 +35,7 @@ static const struct syscall_shape *shape_of(const struct kernel_reading *reading
 
 /* Waiting --------------------------------------------------------------------------------------------------------- */
 
-/* Whether it has an end of its own, as far as the arguments tell. */
+/* Whether the wait ends by itself, as far as the arguments show. */
 static bool has_timeout(const struct kernel_reading *reading, const struct syscall_shape *shape)
 {
     uint64_t argument = shape->timeout != SYSCALL_NO_ARGUMENT ? reading->call.arguments[shape->timeout] : 0;
@@ -155,7 +155,7 @@ static void write_unix(const struct kernel_unix *known, const char *link, const 
     write_ends("unix ", own, peer, known->listening ? "LISTEN" : word_of(shape, given, words[known->peer]), text, size);
 }
 
-/* What /proc/net/unix tells, which names no peers. */
+/* The socket as /proc/net/unix has it, without a peer. */
 static void write_unix_row(const struct proc_socket *socket, const char *link, const struct syscall_shape *shape,
                            const char *given, char *text, size_t size)
 {
@@ -173,7 +173,7 @@ static void write_file(const struct kernel_reading *reading, const struct syscal
     size_t length = strlen(link), skip = sizeof(anonymous) - 1;
 
     if (shape->address_form == SYSCALL_ADDRESS_CONNECT && given_of(reading)[0] != '\0')
-        write_ends("", link, given_of(reading), "CONNECTING", text, size); /* a socket of which no table tells */
+        write_ends("", link, given_of(reading), "CONNECTING", text, size); /* a socket that is in no table */
     else if (strncmp(link, anonymous, skip) == 0 && link[skip] == '[' && link[length - 1] == ']')
         snprintf(text, size, "%.*s", (int)(length - skip - 2), link + skip + 1);
     else if (strncmp(link, anonymous, skip) == 0 && link[skip] != '\0' && link[skip] != '[')

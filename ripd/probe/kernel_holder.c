@@ -5,7 +5,7 @@
  *
  * Guarantees
  *   1. Only processes of one user are looked into: who may trace one of them may trace the others, and nothing of
- *      anybody else's is told.
+ *      another user's is disclosed.
  *   2. At most PROCESSES_MAX processes and DESCRIPTORS_MAX descriptors in each are looked at, until a deadline; one
  *      walk looks for all that are wanted, first in the process itself.
  */
@@ -29,7 +29,7 @@ enum {
 
 enum end_kind { END_PIPE, END_FIFO, END_SOCKET };
 
-/* What a descriptor is, as far as its name tells. */
+/* What a descriptor is, as far as its name shows. */
 struct end {
     enum end_kind kind;
     uint64_t inode;   /* but of a FIFO, */

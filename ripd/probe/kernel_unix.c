@@ -3,7 +3,7 @@
  * kernel_unix.c - whom a unix socket is connected to. Touches a netlink socket of os/unix_diag.h, which does not wait.
  *
  * Guarantees
- *   1. Nothing is guessed. Sockets are told apart by their inodes, which no two sockets of the host have, whatever
+ *   1. Nothing is guessed. Sockets are distinguished by their inodes, which no two sockets of the host have, whatever
  *      network namespaces they are in (until 2^32 more have been made while one lives). Of a pair each end is asked for
  *      the other, and both must agree.
  *   2. Names and peers are the kernel's own answers, not lines of /proc/net/unix, in which a name can have line feeds
@@ -30,7 +30,7 @@ static void read_peer(int diag, const struct unix_diag *socket, struct kernel_un
     if (result != 0 && result != -ENOENT)
         return;
     if (result == 0 && is_pair(socket) && (!peer.has_peer || peer.peer_inode != socket->inode))
-        return; /* they have been parted meanwhile */
+        return; /* they were disconnected meanwhile */
     known->peer = KERNEL_PEER_SOCKET;
     known->peer_inode = socket->peer_inode;
     if (result == 0) /* else it is in another network namespace */

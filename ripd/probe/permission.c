@@ -28,6 +28,6 @@ bool permission_allows(const struct permission_user *user, const struct permissi
         return owner; /* no list takes precedence over that */
     if (file->has_list)
         return false; /* the bits of the group are its mask, and it may name the user */
-    /* A member is told by the group's bits alone; one that is not known to be may be one, and is held to both. */
+    /* The group's bits alone decide for a member. A user who may be a member needs both the group's and the others'. */
     return group && (others || is_member(user, file->gid));
 }

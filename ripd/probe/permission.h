@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * permission.h - whether a user may read a file, or go through a directory, judged by somebody who could do either
- * himself. Pure.
+ * permission.h - whether a user may read a file, or go through a directory, judged by a process that could do both
+ * itself. Pure.
  *
  * Guarantees
  *   A. What is allowed here the kernel would allow that user, whatever groups he is in that are not known here, and
  *      whatever else an access control list says. The reverse does not hold: a user whose rights come from such a list,
  *      or from a capability, is refused.
- *   B. The user with the number 0 is one like others: what he may beyond the mode he may by capabilities, which
+ *   B. The user with the number 0 is one like others: what root may do beyond the mode comes from capabilities, which
  *      containers take away.
  */
 #ifndef RIPD_PROBE_PERMISSION_H

@@ -162,7 +162,7 @@ static struct socket_space *space_of(struct sockets *sockets, int proc, uint32_t
     uint64_t key;
 
     if (proc_network_namespace(proc, pid, &key) != 0)
-        key = UINT64_C(1) << 32 | pid; /* inodes of namespaces have 32 bits: its own, as far as we are told */
+        key = UINT64_C(1) << 32 | pid; /* not known: its own; namespace inodes have 32 bits, so no clash */
     for (size_t i = 0; i < sockets->count; i++)
         if (sockets->spaces[i].key == key)
             return &sockets->spaces[i];

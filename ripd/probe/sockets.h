@@ -5,8 +5,8 @@
  *
  * Guarantees
  *   A. At most SOCKET_SPACES_MAX namespaces, SOCKETS_MAX sockets of each: what is beyond is not found, and counted.
- *   B. Reading ends at a deadline, once in a pass for each namespace, and is counted. It goes on from there in the next
- *      pass in which somebody asks: each comes further, so everybody is told in the end.
+ *   B. Reading ends at a deadline, once in a pass for each namespace, and is counted. The next pass with a lookup
+ *      continues from there: each gets further, so every lookup is answered in the end.
  *   C. What is known of a namespace goes at the end of the pass in which all was read, or after SOCKETS_PATIENCE passes
  *      in which nobody asked.
  */
@@ -26,12 +26,12 @@ struct sockets;
 struct sockets *sockets_new(void);          /* NULL: no memory */
 void sockets_free(struct sockets *sockets); /* NULL is allowed */
 
-/* What is looked for from now on is read anew, but for what was not read to its end. */
+/* Lookups read tables anew from now on, except those that were not read to their end. */
 void sockets_end_pass(struct sockets *sockets);
 
 /*
- * 0; -ENOENT: there is none in the process's namespace, or no telling; -EAGAIN: not all was read, ask in the next pass.
- * The socket is valid until the next call.
+ * 0; -ENOENT: there is none in the process's namespace, or it cannot be known; -EAGAIN: not all was read, ask in the
+ * next pass. The socket is valid until the next call.
  */
 int sockets_find(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode, uint64_t deadline_mono_ns,
                  const struct proc_socket **ret_socket);

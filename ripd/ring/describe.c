@@ -4,11 +4,11 @@
  * location. Touches the mappings.
  *
  * Guarantees
- *   1. An item is read from one registration of a slot: another generation is no item.
+ *   1. An item comes from one registration of a slot: if the generation has changed, there is no item.
  *   2. A tid is one of our pid namespace, or not known.
- *   3. The detector alone is asked about ids that the state, the cause or the ring already rule out; what is in the
- *      ring is read only for a condition on it, and an id is described only when it is returned.
- *   4. A ring that faults on the way is damaged and left; the others are walked as if nothing had happened.
+ *   3. Conditions on the state, the cause and the ring are checked with the detector alone. The ring's content is read
+ *      only for a condition on it, and an id is described only when it is returned.
+ *   4. A ring that faults is marked damaged and skipped; the walk continues with the next ring.
  */
 #include "ring/describe.h"
 
@@ -22,7 +22,7 @@
 
 /* One id ----------------------------------------------------------------------------------------------------------- */
 
-/* For the tid of one item; the registry bounds what all of them may take. */
+/* Time limit for the tid of one item; the registry limits the sum. */
 #define TRANSLATE_NS UINT64_C(10000000)
 
 /* The thread's number here; 0 = on none, or not known. */
@@ -121,7 +121,7 @@ static struct sighting sighting_of(const struct walk *walk, const struct detecto
     return sighting;
 }
 
-/* Whether what the query says of the ring's content holds, with a bare item that carries just that. */
+/* Checks the query's conditions on the ring's content, with an item that has only the fields they need. */
 static bool content_matches(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
 {
     struct process_facts process = {0};
@@ -162,7 +162,7 @@ static int visit_id(void *context, uint32_t slot, uint32_t generation, const str
     return matches(walk, slot, generation, &sighting) ? walk->take(walk, slot, generation, &sighting) : 0;
 }
 
-/* In order of ring serial and slot. 0, or what take returned. Cursor and limit of the query are not looked at. */
+/* In order of ring serial and slot. 0, or what take returned. Ignores the query's cursor and limit. */
 static int walk_ids(struct walk *walk, const struct detector *detector)
 {
     struct ring **rings;
@@ -261,8 +261,8 @@ struct page *describe_threads(struct registry *registry, const struct detector *
 /* Counted by location ---------------------------------------------------------------------------------------------- */
 
 /*
- * Of each id its last location is read, and nothing else; one id of each group that is returned is described. The facts
- * of all processes met are held to the end, so that no pointer to them comes to mean another process.
+ * Reads only the last location of each id, and describes one id of each returned group. Holds references to the facts
+ * of all processes to the end: a freed pointer could come to mean another process.
  */
 struct counting {
     struct locations *locations;

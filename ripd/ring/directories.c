@@ -26,7 +26,7 @@ struct directory {
     int watch;      /* -1 = none */
     uint64_t device;
     uint64_t inode;
-    uint64_t changed_ns; /* as of the last listing; tells when one without a watch has to be listed */
+    uint64_t changed_ns; /* as of the last listing; without a watch, a change means list again */
     bool reported_missing;
 };
 
@@ -171,7 +171,7 @@ static void list_directory(struct directories *directories, uint32_t number)
     }
 }
 
-/* A directory without a watch tells by its change time that a name came or went. */
+/* Without a watch, a directory's change time shows that a name came or went. */
 static void list_unwatched(struct directories *directories)
 {
     for (size_t i = 0; i < directories->count; i++) {
@@ -233,8 +233,7 @@ static void read_events(struct directories *directories)
         count += take_events(directories, buffer, (size_t)length);
         if (count < REGISTRY_EVENTS_MAX)
             continue;
-        directories->host->counters
-            .watch_overflows++; /* a flood: the rest is left to the listing, and to the next refresh */
+        directories->host->counters.watch_overflows++; /* a flood: the listing and the next refresh find the rest */
         host_notice_limit(directories->host, LIMIT_EVENTS, "more events in a directory than are taken in at once");
         directories->listing_due = true;
         return;

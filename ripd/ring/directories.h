@@ -3,10 +3,10 @@
  * directories.h - the directories in which rings may be, and the names that appear in them. For ripd/ring alone.
  *
  * Guarantees
- *   A. A directory is known by its inode: one that is moved away, replaced, or mounted over is noticed at the next
- *      refresh, by one stat() each. A missing one is noticed once, and then costs one stat() per refresh.
- *   B. A watch only makes things faster. Everything is listed again when it overflows, when a directory appears, and
- *      every REGISTRY_RESCAN_NS; a directory that has no watch is listed when it has changed.
+ *   A. A directory is identified by its inode: the next refresh notices, with one stat() each, that one was moved away,
+ *      replaced, or mounted over. A missing one is reported once, and then costs one stat() per refresh.
+ *   B. A watch only saves time. Everything is listed again when it overflows, when a directory appears, and every
+ *      REGISTRY_RESCAN_NS; a directory that has no watch is listed when it has changed.
  *   C. Where the list of directories changes, one that is in both lists, by whatever path, keeps its descriptor.
  */
 #ifndef RIPD_RING_DIRECTORIES_H
@@ -29,7 +29,7 @@ void directories_free(struct directories *directories);
 int directories_set(struct directories *directories, const char *const *paths, size_t count,
                     uint32_t ret_places[REGISTRY_DIRECTORIES_MAX]);
 
-/* Takes in what has changed. True: a name was taken away; only a listing can tell whether it is elsewhere now. */
+/* Reads the pending events. True: a name was removed; only a listing can show whether it is elsewhere now. */
 bool directories_watch(struct directories *directories);
 
 void directories_want_listing(struct directories *directories);

@@ -39,7 +39,7 @@ int host_init(struct ring_host *host, const struct registry_options *options)
     if (host->proc < 0)
         return -ENOENT;
     host_set_time(host, options->judging_ns);
-    proc_own_pid_namespace(host->proc, &host->pid_namespace); /* what cannot be had stays 0: not known */
+    proc_own_pid_namespace(host->proc, &host->pid_namespace); /* stays 0 (not known) on failure */
     proc_boot_id(host->proc, host->boot_id);
     host->processes_hidden = strcmp(options->proc_path, "/proc") == 0 && !proc_exists(host->proc, 1);
     return 0;
@@ -213,7 +213,7 @@ uint64_t host_grant(struct ring_host *host, uint32_t user, enum work_limit limit
 void host_use(struct ring_host *host, uint32_t user, enum work_limit limit, uint64_t spent_ns)
 {
     while (spent_ns != 0 && !work_has_room(host->work, user, limit, spent_ns))
-        spent_ns /= 2; /* it has taken longer than granted: nearly all that is left */
+        spent_ns /= 2; /* more than granted: take nearly all the room there is */
     if (spent_ns != 0)
         work_take(host->work, user, limit, spent_ns);
 }

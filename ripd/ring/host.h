@@ -4,8 +4,8 @@
  * counters, and whose rings have a turn. For ripd/ring alone.
  *
  * Guarantees
- *   A. A user's rings have the time that his account allows (work/work.h). Where it does not suffice, the next scan
- *      goes on with the ring that had no turn: each ring has one some time.
+ *   A. A user's rings have the time that his account allows (work/work.h). When it runs out, the next scan continues
+ *      with the first ring that had no turn, so each ring gets one in the end.
  *   B. Notices are bounded per refresh, and a limit is noticed once.
  */
 #ifndef RIPD_RING_HOST_H
@@ -29,7 +29,7 @@ enum host_limit {
     LIMIT_COUNT,
 };
 
-/* What rings have turns of. */
+/* The kinds of work for which rings have turns. */
 enum host_turn { TURN_READ, TURN_JUDGE, TURN_COUNT };
 
 /* A user who owns rings. */
@@ -42,7 +42,7 @@ struct host_user {
 
 struct ring_host {
     int proc;              /* -1 = none */
-    bool processes_hidden; /* /proc does not show everybody: who is not seen there may be alive */
+    bool processes_hidden; /* /proc hides processes: one that it does not show may be alive */
     uint64_t pid_namespace;
     uint8_t boot_id[16];
     struct hash_key hash_key;
@@ -86,13 +86,13 @@ void host_begin_turns(struct ring_host *host, struct ring *const *rings, size_t 
 /* Whether a ring has a turn on this scan. */
 bool host_has_turn(struct ring_host *host, const struct ring *ring, enum host_turn turn);
 
-/* Whether its user still has time for another part of it; if not, the next scan goes on behind the ring. */
+/* Whether its user still has time for another part of it; if not, the next scan continues behind the ring. */
 bool host_has_time(struct ring_host *host, const struct ring *ring, enum host_turn turn);
 void host_spend(struct ring_host *host, const struct ring *ring, enum host_turn turn, uint64_t spent_ns);
 
 /*
- * Time that is asked for beside the turns: how much there is for a user, at most wanted_ns; 0 = none on this scan,
- * which is counted. What was used of it is told to host_use().
+ * Grants a user time beside the turns, at most wanted_ns; 0 = none on this scan, which is counted. The caller reports
+ * with host_use() how much it used.
  */
 uint64_t host_grant(struct ring_host *host, uint32_t user, enum work_limit limit, uint64_t wanted_ns);
 void host_use(struct ring_host *host, uint32_t user, enum work_limit limit, uint64_t spent_ns);

@@ -9,15 +9,14 @@
  *      claimed, its start time is the one claimed, its real, effective and saved uid are the file's owner's, and the
  *      LIFE byte is locked: no exec since the process entered. Where the owner is root, the real uid is root's, or all
  *      three are one other user's: not those of a set-user-id program. A start time that is not known proves nothing.
- *   C. The LIFE byte by itself proves nothing: whoever may write the file can lock it, and that lock names nobody. Its
- *      absence says that the address space is gone, or that nothing can be known of it. Who has to be certain, the
- *      worker of ripd-probe, looks for the ring in the process's memory (probe/child/attest.h).
- *   D. A living process of another user than the file's is PROCESS_UNKNOWN: anybody can write somebody else's pid into
- *      a ring of his own, and must not learn anything about that process by it.
- *   E. PROCESS_DEAD takes two scans in a row that found the process gone, except where the record itself says
- *      EXITED or the machine has been booted since. Meanwhile it is PROCESS_MISSING: the registry hands the
- *      detector only the dead, so that the ids of a missing process are watched as before, and it is for the probe
- *      not to ask about them.
+ *   C. The LIFE byte alone proves nothing: every process that may write the file can lock it, and the lock names no
+ *      holder. An unlocked byte says that the address space is gone, or that nothing can be known of it. The worker of
+ *      ripd-probe, which must be certain, looks for the ring in the process's memory (probe/child/attest.h).
+ *   D. A living process of another user than the file's is PROCESS_UNKNOWN: a user can write any pid into a ring of his
+ *      own, and must not learn anything about that process.
+ *   E. PROCESS_DEAD takes two scans in a row that found the process gone, except where the record itself says EXITED or
+ *      the machine has been booted since. Meanwhile it is PROCESS_MISSING: the registry gives the detector only the
+ *      dead, so the ids of a missing process are still watched, and the probe must not examine them.
  */
 #include "ring/identity.h"
 
@@ -29,9 +28,9 @@
 #define FACT_LIFE_LOST 0x2u   /* the address space that the record was made in is gone */
 #define FACT_CANDIDATE 0x4u   /* there was a pid to look up */
 #define FACT_EXISTS 0x8u      /* and it exists */
-#define FACT_READABLE 0x10u   /* and tells its start time */
-#define FACT_SAME_START 0x20u /* which is not another than the one claimed */
-#define FACT_SAME_PID 0x40u   /* and its number is not another than the one claimed */
+#define FACT_READABLE 0x10u   /* and its start time can be read */
+#define FACT_SAME_START 0x20u /* which is the one claimed, or none is claimed */
+#define FACT_SAME_PID 0x40u   /* and its number is the one claimed, or not known */
 #define FACT_ATTESTED 0x80u   /* guarantee B */
 #define FACT_FOREIGN 0x100u   /* the candidate is the holder, is not attested, and is not the pid claimed */
 #define FACT_OWNER 0x200u     /* and all its uids are those of the file's owner, or the owner is root */

@@ -2,7 +2,7 @@
 /*
  * identity.h - is the process that a record claims alive, and may we believe it is that one? Pure.
  *
- * A record's pid is a claim. What decides is what the kernel says of locks, of the pid, and of its start time (see
+ * A record's pid is a claim. The kernel's answers about locks, the pid and its start time decide (see
  * ripd/ring/README.md).
  */
 #ifndef RIPD_RING_IDENTITY_H
@@ -19,7 +19,7 @@ enum process_verdict {
     PROCESS_DEAD,
 };
 
-/* All that was asked on one scan about one process record. */
+/* Everything read on one scan about one process record. */
 struct identity_facts {
     /* what the record says */
     uint32_t claimed_pid;
@@ -30,7 +30,7 @@ struct identity_facts {
     bool same_pid_namespace; /* the record's namespace is the reader's, or not known */
     bool exited;             /* the record says EXITED */
     bool execing;            /* the record says EXECING */
-    uint32_t file_uid;       /* owner of the ring file; nobody's, if it is root's and others may write to it */
+    uint32_t file_uid;       /* as mapping_owner() says */
 
     /* what the kernel says */
     bool locks_known;    /* F_GETLK could be asked */

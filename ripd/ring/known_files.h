@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* known_files.h - the files that were looked at, so that none is opened again before it changes. For ripd/ring alone.
+/* known_files.h - the files already examined; none is opened again before it changes. For ripd/ring alone.
  */
 #ifndef RIPD_RING_KNOWN_FILES_H
 #define RIPD_RING_KNOWN_FILES_H

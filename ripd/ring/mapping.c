@@ -105,7 +105,7 @@ static int map_file(struct mapping *mapping)
         munmap(base, mapping->size_bytes);
         return result == -ENOMEM ? -EINVAL : result; /* it may still be copied */
     }
-    madvise(base, mapping->size_bytes, MADV_DONTDUMP); /* it is not ours to put into a core file */
+    madvise(base, mapping->size_bytes, MADV_DONTDUMP); /* the ring's data does not belong in a core dump of ripd */
     mapping->base = base;
     mapping->view.base = base;
     mapping->view.size_bytes = mapping->size_bytes;

@@ -2,8 +2,8 @@
 /*
  * mapping.h - one ring file, read through rip/reader.h.
  *
- * A ring is mapped privately, with its holes refused (os/holes.h). Where that is not to be had - another file system,
- * an old kernel, a filter of system calls - the parts that a read needs are copied with pread(), at half a microsecond
+ * A ring is mapped privately, with its holes refused (os/holes.h). Where this is not possible (another file system, an
+ * old kernel, a filter of system calls), the parts that a read needs are copied with pread(), at half a microsecond
  * each. Callers see no difference.
  *
  * Guarantees
@@ -50,7 +50,7 @@ void mapping_close(struct mapping *mapping);
 
 /*
  * The user that the ring belongs to: its file's owner. Root is believed more than others (ring/identity.h), so a file
- * that is root's and that others may write to is MAPPING_NOBODY's, which no process is of.
+ * of root's that others may write to belongs to MAPPING_NOBODY, a uid that no process has.
  */
 #define MAPPING_NOBODY UINT32_MAX
 uint32_t mapping_owner(const struct mapping *mapping);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * newcomers.c - one read of the mapping for each newcomer, until the time is over. Touches the mappings.
+ * newcomers.c - one read of the mapping for each unclassified id, until the time is over. Touches the mappings.
  */
 #include "ring/newcomers.h"
 

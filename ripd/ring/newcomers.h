@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * newcomers.h - which rule applies to each newcomer of the detector, by the name in its slot. Touches the mappings.
+ * newcomers.h - finds the rule for each unclassified id of the detector by the name in its slot. Touches the mappings.
  *
  * Guarantees
- *   A. An answer is of the registration that was asked about: a slot that has changed hands gets none.
- *   B. At most about budget_ns is spent per call. Who is left is asked about again on the next scan, and it is then
- *      first the turn of those behind the last one that was looked at: no ring, however many ids it registers anew,
- *      keeps the ids of another from being named.
+ *   A. A rule is for the registration in the list: a slot that has a new id by now gets none.
+ *   B. A call takes about budget_ns at most. The next one begins behind the last id that was read: no ring, however
+ *      many ids it registers anew, can keep the ids of another without a rule.
  */
 #ifndef RIPD_RING_NEWCOMERS_H
 #define RIPD_RING_NEWCOMERS_H

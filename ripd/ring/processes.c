@@ -4,16 +4,16 @@
  * ring/identity.c's, and what snapshots say of them. Touches the ring's descriptor (locks), its mapping, and /proc.
  *
  * Guarantees
- *   1. Locks are asked about on every scan, as long as the user's time lasts. /proc is asked about a process whose
- *      locks are as they were only every REGISTRY_RECHECK_NS: a lock goes when its process does. Without a lock /proc
- *      is asked every time.
+ *   1. Locks are queried on every scan, as long as the user's time lasts. While the locks of a process are unchanged,
+ *      /proc is read only every REGISTRY_RECHECK_NS: a lock ends with its process. Without a lock /proc is read every
+ *      time.
  *   2. A pid found through a lock is looked up. Where it cannot be the process of the record, the record is judged as
  *      if nobody held the lock: a stranger's lock changes no verdict.
  *   3. A zombie does not exist, unless only its first thread has ended. A process that /proc hides may exist.
  *   4. An embryo is no process, but keeps its ring from being dead for as long as its child may come to life.
  *   5. Facts about a process are what the ring itself says, but for the pid: that is one that the kernel has named, or
  *      that was found to have the claimed start time; else it is not known. Nothing is read from /proc for them, so a
- *      ring that names somebody else's process discloses nothing of that.
+ *      ring that names another user's process discloses nothing about it.
  *   6. Facts are made once and shared, until something in them changes.
  */
 #include "ring/processes.h"
@@ -239,7 +239,7 @@ static struct identity_facts claimed_facts(const struct ring_host *host, const s
     };
 }
 
-/* A lock that does not name a visible pid is nobody's as far as the HOLDER byte goes. */
+/* A HOLDER lock whose pid is not visible here counts as one without a holder. */
 static void ask_locks(const struct ring *ring, uint32_t index, struct identity_facts *facts, uint32_t *ret_holder)
 {
     const struct rip_view *view = &ring->mapping.view;
@@ -254,7 +254,7 @@ static void ask_locks(const struct ring *ring, uint32_t index, struct identity_f
 
 /* Judging ---------------------------------------------------------------------------------------------------------- */
 
-/* What is left to be done after all facts are in. */
+/* Judges the record once the locks are known; a foreign holder counts as none. */
 static void judge(const struct ring_host *host, struct ring_process *process, struct identity_facts *facts)
 {
     facts->pid = facts->holder_pid != 0 ? facts->holder_pid : candidate_without_lock(facts, process);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* processes.h - the process records of a ring, judged. For ripd/ring alone; what others ask is in registry.h. */
+/* processes.h - the process records of a ring, judged. For ripd/ring alone; the public functions are in registry.h. */
 #ifndef RIPD_RING_PROCESSES_H
 #define RIPD_RING_PROCESSES_H
 

@@ -5,13 +5,12 @@
  * modules.c are the parts of it, host.c is what they share.
  *
  * Guarantees
- *   1. A file is opened again only after its change time or size has changed, or when it was so young at the last look
- *      that a change could not show.
+ *   1. A file is opened again only after its change time or size has changed, or if it was too new at the last look for
+ *      a change to show.
  *   2. What cannot be read and seems meant to be a ring, or may be one, is listed with the reason and noticed once per
  *      inode. What is not a ring is passed over in silence.
- *   3. At most REGISTRY_FILES_MAX files are remembered, beside the rings; what is no longer there is forgotten at the
- *      next full listing. Beyond that a file is looked at again each time it is listed: nobody can hide a ring by
- *      making other files.
+ *   3. At most REGISTRY_FILES_MAX files are remembered, beside the rings; removed files are forgotten at the next full
+ *      listing. Files beyond the limit are examined at each listing: nobody can hide a ring by making other files.
  *   4. A ring whose file is renamed follows it; of several links to one file the first found counts, as long as it is
  *      there.
  *   5. A name is given once and kept until the file is renamed, whatever rings come and go meanwhile. Only a ring that
@@ -201,7 +200,7 @@ static void drop_largest(struct registry *registry, uint32_t user)
     host_notice_limit(&registry->host, LIMIT_WAY, "the user who holds most has to give up a ring for another user's");
 }
 
-/* Takes something from whoever holds most of a limit, if that leaves him more than user then has. False: there is none.
+/* Drops a ring of the user who holds the most, if he holds more than user would with amount. False: none is dropped.
  */
 static bool give_way(struct registry *registry, uint32_t user, enum work_limit limit, uint64_t amount)
 {
@@ -581,7 +580,7 @@ static void list_all(struct registry *registry, uint64_t now_mono_ns)
     }
 }
 
-/* What directories and names have come to. Where they went, if anywhere, only a listing can tell. */
+/* Applies what changed in directories and names. Only a listing can show where a missing name went. */
 static void find_files(struct registry *registry, uint64_t now_mono_ns)
 {
     if (directories_watch(registry->directories) && any_name_is_lost(registry))

@@ -11,13 +11,13 @@
  *   B. A ring keeps its serial as long as it is mapped, whatever it is renamed to, and its name as long as its file has
  *      that name; the ring that comes second to a name is NAME~2. Several links to a file are one ring.
  *   C. Every limit has a name below or in work/work.h, and a counter.
- *   D. What rings take of address space and time is on the account of the user who owns them. One who uses up his
- *      share delays his own rings: a record or a ring that had no turn keeps what is known of it until it has one.
+ *   D. The address space and time that rings take are on their owner's account. An owner who uses up his share delays
+ *      only his own rings: a record or a ring without a turn keeps its last known state until it has one.
  *   E. A user who may have no more rings gets none, unless another holds more than he would: that one's largest
  *      mapping is dropped then.
  *   F. A refresh never fails for a reason that lies in a file, a directory or a process.
  *   G. A damaged ring leaves the set at once, but its struct stays valid until the next refresh.
- *   H. A ring is dropped only when its file has no name here and nothing shows that somebody lives in it, or for E.
+ *   H. A ring is dropped only when its file has no name here and there is no sign of a living process in it, or for E.
  */
 #ifndef RIPD_RING_REGISTRY_H
 #define RIPD_RING_REGISTRY_H
@@ -50,7 +50,7 @@ struct ring_process {
     struct rip_process_info claim;
     bool looked_at; /* what follows is known */
     bool present;   /* a process: not an embryo, not an exited one */
-    bool alive;     /* it, or an embryo, may still come to register ids */
+    bool alive;     /* it, or an embryo, may still register ids */
     enum process_verdict verdict;
     struct identity_memory memory;
     uint32_t pid; /* in our namespace; 0 = not known */
@@ -84,7 +84,7 @@ struct ring {
     uint32_t user;                /* whose account it is on: work_user() of its owner */
     bool accounted;               /* it is on his account */
     uint64_t held_bytes;          /* of his WORK_MAPPED_BYTES */
-    uint32_t next_record;         /* whose turn it is to be judged */
+    uint32_t next_record;         /* the next one to be judged */
     struct module_table *modules; /* of its processes, shared; NULL = none asked for yet */
     struct lease *lease;          /* of its file's descriptor; NULL = none asked for yet */
 };
@@ -151,11 +151,11 @@ int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const stru
 struct ring **registry_rings(struct registry *registry, size_t *ret_count);
 struct ring *registry_find(struct registry *registry, uint32_t serial);
 
-/* A lease of a ring's file, for who is not on this thread: the ring's, until the next refresh. NULL: no such ring, or
- * no memory. */
+/* A lease of a ring's file, for other threads; it is the ring's own, until the next refresh. NULL: none, or no memory.
+ */
 struct lease *registry_lease(struct registry *registry, uint32_t serial);
 
-/* Which directory that of a number is, from 0 on. False: it is missing now, or there is none of that number. */
+/* The directory of that number, from 0 on. False: it is missing now, or there is none. */
 bool registry_directory(const struct registry *registry, size_t number, uint64_t *ret_device, uint64_t *ret_inode);
 
 /* A ring whose mapping is damaged is unmapped, and stays in the list of rings with the reason. */
@@ -177,27 +177,27 @@ int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t 
 
 /*
  * Whether there is such a thread now: tid as registry_find_thread() gave it, which need not have asked.
- * registry_is_gone is not the opposite: that there is none any more, for certain, of a process that is still the one it
- * was judged to be. Of one in another pid namespace it never is, for a list of threads may lack some when others end. A
- * first thread that has ended before the others is none.
+ * registry_is_gone() is not the opposite: it says that the thread has certainly ended, in a process that is still the
+ * one it was judged to be. It is never true in another pid namespace: a list of threads may lack some when others end.
+ * A first thread that has ended before the others counts as gone.
  */
 bool registry_has_thread(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid);
 bool registry_is_gone(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid);
 
 /*
- * Whose thread it is that a process calls tid: its own, or another's of the same user. Only processes that are attested
- * and live in our own pid namespace, as it has to itself, come into question: a tid means the same to all of them. 0;
- * -ESRCH: nobody's of these; -EAGAIN: not found out before deadline_mono_ns.
+ * Finds the process of the thread that a process calls tid: itself, or another of the same user. All of them must be
+ * attested and live in our own pid namespace, where a tid means the same to each. 0; -ESRCH: none of these has it;
+ * -EAGAIN: not found out before deadline_mono_ns.
  */
 int registry_find_owner(struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid,
                         uint64_t deadline_mono_ns, uint32_t *ret_ring, uint32_t *ret_process);
 
-/* The number in our namespace that registry_find_thread() gave turned out to be nobody's. */
+/* The number in our namespace that registry_find_thread() gave belongs to no thread. */
 void registry_forget_thread(struct ring *ring, uint32_t process, uint32_t our_tid);
 
 /*
  * Whether a process that is alive is still the one it was judged to be: it holds the lock that attests it, and its
- * start time is the same. Asked after reading anything about its pid.
+ * start time is the same. Call it after reading anything about its pid.
  */
 bool registry_process_holds(const struct registry *registry, const struct ring *ring, uint32_t process);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.c - every ring's live slots through the detector. Touches the mappings, and the detector's table.
+ * scan.c - feeds every ring's live slots to the detector. Touches the mappings, and the detector's table.
  *
  * Guarantees
  *   1. Nothing is allocated while a guard is on: a batch is read under its guard, then fed.
@@ -51,7 +51,7 @@ static int scan_ring(struct ring_host *host, struct ring *ring, struct detector 
             break;
         }
         if (detector_feed(detector, samples, count) != 0)
-            result = -ENOMEM; /* what it knows already it goes on watching */
+            result = -ENOMEM; /* the ids that it already knows are still watched */
         live_count += count;
     } while (count == SCAN_BATCH);
     ring->live_count = live_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.h - every ring's live slots through the detector, in batches that stay in the first-level cache.
+ * scan.h - feeds every ring's live slots to the detector, in batches that stay in the first-level cache.
  */
 #ifndef RIPD_RING_SCAN_H
 #define RIPD_RING_SCAN_H

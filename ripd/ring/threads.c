@@ -3,12 +3,12 @@
  * threads.c - threads of processes in other pid namespaces, by the numbers that they have there; which threads
  * there are, and whose they are. Touches /proc.
  *
- * A ring holds the tids of its writer's namespace. /proc tells the number of a thread in every namespace, but only from
- * our number to theirs, so the threads of such a process are listed and remembered.
+ * A ring holds the tids of its writer's namespace. /proc shows the number of a thread in every namespace, but only for
+ * a number of ours, so the threads of such a process are listed and remembered.
  *
  * Guarantees
- *   1. Each thread is asked about once. A listing stops at the caller's deadline, or when its user's time is spent, and
- *      goes on from there next time.
+ *   1. Each thread is read once. A listing stops at the caller's deadline, or when its user's time is spent, and
+ *      continues from there next time.
  *   2. Nothing is remembered of processes in our own namespace, and at most THREADS_MAX threads of any other.
  */
 #include "ring/threads.h"
@@ -99,7 +99,7 @@ void threads_free(struct thread_names *names)
     free(names);
 }
 
-/* Whether its threads were listed to the end so recently that another listing would not tell more. */
+/* Whether the last complete listing is so recent that another one would show nothing new. */
 static bool is_listed(const struct ring_process *process, uint64_t now_mono_ns)
 {
     return process->threads != NULL && process->threads->listed_mono_ns != 0 &&

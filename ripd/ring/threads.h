@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* threads.h - what is remembered of a process's threads. For ripd/ring alone; what others ask is in registry.h. */
+/* threads.h - the known numbers of a process's threads. For ripd/ring alone; the public functions are in registry.h. */
 #ifndef RIPD_RING_THREADS_H
 #define RIPD_RING_THREADS_H
 

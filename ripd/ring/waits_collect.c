@@ -28,7 +28,7 @@ static struct ring *ring_of(struct registry *registry, struct ring *last, const 
 /* Readings --------------------------------------------------------------------------------------------------------- */
 
 /*
- * A mark is told from older ones by 8 bits of the count. One that a thread left behind (a long jump out of the wait, a
+ * 8 bits of the count distinguish a mark from older ones. One that a thread left behind (a long jump out of the wait, a
  * wait that was never ended) and that fits by chance is older than the last scan that saw another count.
  */
 static bool is_of_this_standstill(const struct rip_wait_info *wait, const struct detector_suspect *suspect,
@@ -113,7 +113,7 @@ static void read_again(struct waits *waits, struct registry *registry)
 
 /* Turns ------------------------------------------------------------------------------------------------------------ */
 
-/* Something that is done for nodes while there is time for it. */
+/* A step that is done for nodes while there is time. */
 struct service {
     uint64_t budget_ns;
     bool (*applies)(const struct waits *waits, size_t node);
@@ -305,8 +305,8 @@ static void find_shared_owner(struct registry *registry, const struct waits_node
 }
 
 /*
- * What is not found out in time is not known, and tried again on the next scan. In another pid namespace nobody's is
- * known: whoever shares the lock may have its number from a third one.
+ * What is not found out in time is unknown, and tried again on the next scan. In another pid namespace all are unknown:
+ * a process that shares the lock may have written the number that it has in a third one.
  */
 static void find_shared_owners(struct waits *waits, struct registry *registry)
 {

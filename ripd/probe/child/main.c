@@ -3,9 +3,9 @@
  * main.c - ripd-probe: the keeper, which holds the privileges that ripd has given up, and forks the children that use
  * them: a worker and a fetcher, when ripd sends it their sockets (see probe/protocol.h).
  *
- * It is started by ripd, once, before ripd gives up its privileges. It reads nothing of any other process, so nothing
- * makes it end but its own end. A child that is replaced is killed; it may wait for a file that never comes, so nobody
- * waits for its end.
+ * It is started by ripd, once, before ripd gives up its privileges. It reads nothing of any other process, so none can
+ * make it end. A child that is replaced is killed; it may wait for a file that never comes, so nobody waits for its
+ * end.
  */
 #include <errno.h>
 #include <fcntl.h>

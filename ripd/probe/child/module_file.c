@@ -4,9 +4,8 @@
  *
  * /proc/PID/map_files leads to what is mapped even where it has been deleted or replaced. To follow its links takes
  * CAP_CHECKPOINT_RESTORE (proc_map_files_get_link() in the kernel's fs/proc/base.c), which is a key to far more than
- * this: the service does not have it, a ripd that root starts by hand does. Without, a shared object that has been
- * deleted is not to be had; an executable is, by /proc/PID/exe, which takes no more than the right to look at the
- * process.
+ * this: the service does not have it, a ripd that root starts by hand does. Without, a deleted shared object cannot be
+ * opened; an executable can, by /proc/PID/exe, which takes no more than the right to look at the process.
  */
 #include "probe/child/module_file.h"
 

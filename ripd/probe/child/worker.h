@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker.h - the processes that do what only a few may: one query after another, no memory of the last. The worker
- * reads of processes, the fetcher opens programs. They are two because a file may lie on a file system that never
- * answers, and a process that waits for it then cannot even be killed.
+ * worker.h - the processes that do what only a few may: one query after another, with no state kept in between. The
+ * worker reads of processes, the fetcher opens programs. They are two because a file may lie on a file system that
+ * never answers, and a process that waits for it then cannot even be killed.
  *
  * Guarantees
  *   A. What is read or opened is of processes that attest.h vouches for, from before the reading to after it, and of
