@@ -2,7 +2,7 @@
 /*
  * file.c - the ring file: made under no name, filled, locked, and only then published.
  *
- * Touches the file system, the address space and one descriptor. Who is in a ring is process.c's to judge.
+ * Touches the file system, the address space and one descriptor. process.c judges which processes are in a ring.
  *
  * Guarantees
  *   1. The file appears complete: every byte a reader may look at is stored, and this process's locks are held, before
@@ -18,7 +18,7 @@
  *   8. Of several processes that find the same dead ring one renames it: the TAKEOVER byte of the old file is locked,
  *      and under the lock the name is looked at again.
  *   9. The old file is never mapped: it is copied by pread into private memory and judged there by the validating
- *      reader, so that whoever cuts it cannot kill this process.
+ *      reader, so that truncating it cannot kill this process.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -356,7 +356,7 @@ static int map_file(const struct creation *creation)
     return rip__slots_open(0);
 }
 
-/* All of what every reader may look at; later pages are populated by whoever first needs them. */
+/* Everything that every reader may look at; later pages are populated on first use. */
 static int populate_sections(const struct rip_geometry *geometry)
 {
     int result = rip__populate(0, geometry->live_offset + sizeof(uint64_t)); /* header, summary, first of live */
@@ -447,7 +447,8 @@ static bool any_process_alive(int descriptor, const struct rip_view *view)
 
 /*
  * Copies the records that count, and of each only what the reader looks at: a header may lay a thousand records
- * gigabytes apart, which costs whoever wrote it nothing (the file is sparse) and whoever copies all of it his memory.
+ * gigabytes apart, which costs its writer nothing (the file is sparse), while copying all of it would take all our
+ * memory.
  */
 static bool copy_records(int descriptor, unsigned char *base, uint64_t size_bytes, const struct rip_view *view)
 {
@@ -510,7 +511,7 @@ static bool name_is(int directory, const char *name, const struct stat *status)
            now.st_ino == status->st_ino;
 }
 
-/* What an open() that failed says of the name: without descriptors or memory, nothing. */
+/* What a failed open() says of the name; for want of descriptors or memory it says nothing. */
 static int refusal_of_open(int error)
 {
     return error == ENOENT || error == EMFILE || error == ENFILE || error == ENOMEM ? -error : -EEXIST;
@@ -686,7 +687,7 @@ static int give_name(const struct creation *creation)
     return linkat(creation->descriptor, "", creation->directory, creation->name, AT_EMPTY_PATH) == 0 ? 0 : -errno;
 }
 
-/* Several processes may want the name at once: whoever links first has it, the others find it live. */
+/* Several processes may want the name at once: the first that links it has it, the others find it live. */
 static int publish(const struct creation *creation)
 {
     const struct timespec pause = {.tv_nsec = PUBLISH_PAUSE_NS};
@@ -826,7 +827,7 @@ bool rip_create_ring_with(const struct rip_options *options)
     const unsigned char *bytes = (const unsigned char *)options;
     bool known = options != NULL && options->size_bytes >= sizeof(*options) && options->flags == 0;
 
-    /* A longer struct comes from a newer program: what it asks for beyond our fields must be nothing. */
+    /* A longer struct comes from a newer program: everything beyond our fields must be zero. */
     for (size_t i = sizeof(*options); known && i < options->size_bytes; i++)
         known = i < RIP_PAGE_BYTES && bytes[i] == 0;
     if (!known) {

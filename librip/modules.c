@@ -8,8 +8,8 @@
  *   2. A record's list only grows. Of modules that overlap (one unloaded, another loaded in its place) the newest
  *      entry of the list is the one that is mapped now.
  *   3. The loader is asked outside the library's mutex, by one thread at a time, and nobody waits for that thread but
- *      fork(): its child would find the loader's lock taken for good. Who finds it at work leaves it a note to look
- * again.
+ *      fork(): its child would find the loader's lock taken for good. A thread that finds it busy sets look_again
+ *      instead of waiting.
  *   4. Notes of a module are read within its mapped segment only.
  */
 #include <elf.h>
@@ -27,7 +27,7 @@ static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER; /* taken before rip__
 static uint32_t look_again;
 static __thread bool is_asking __attribute__((tls_model("initial-exec")));
 
-/* Modules as the loader tells them, in the form they have in the ring. */
+/* Modules as the loader lists them, in the form they have in the ring. */
 struct collection {
     struct rip_module *modules;
     uint32_t count;
@@ -36,7 +36,7 @@ struct collection {
     uint64_t subs;
 };
 
-/* Asking the loader ------------------------------------------------------------------------------------------------ */
+/* Querying the loader ---------------------------------------------------------------------------------------------- */
 
 static int read_generation(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -127,7 +127,7 @@ static void read_segments(struct rip_module *module, const struct dl_phdr_info *
     }
 }
 
-/* Of a path that is too long the end says more than the beginning. */
+/* The end of a path that is too long says more than its beginning. */
 static void set_path(struct rip_module *module, const char *path, size_t bytes)
 {
     if (bytes > RIP_MODULE_PATH_BYTES) {
@@ -139,7 +139,7 @@ static void set_path(struct rip_module *module, const char *path, size_t bytes)
     module->path_bytes = (uint16_t)bytes;
 }
 
-/* Where there is no /proc, as after chroot(), it is what it was before, or what the program was started as. */
+/* Without /proc, as after chroot(), the earlier path stays, or the name that the program was started as. */
 static void set_program_path(struct rip_module *module)
 {
     static char path[PATH_MAX]; /* both guarded by `asking`; too large for a coroutine's stack */

@@ -270,8 +270,8 @@ static bool claim_from(struct rip_process *process, uint32_t state)
 }
 
 /*
- * An embryo of ours that came to nothing: its child has ended or exec'ed, or the fork failed. One that has no LIFE lock
- * yet may be of a child that has not run at all, so it gets its time.
+ * An embryo of ours that no child will use: its child has ended or exec'ed, or the fork failed. One that has no LIFE
+ * lock yet may be of a child that has not run at all, so it gets its time.
  */
 static bool is_stillborn(const struct rip_evidence *evidence, uint32_t index)
 {
@@ -473,7 +473,7 @@ static bool others_alive(void)
     return false;
 }
 
-/* Lets go of both locks, so that whoever takes the record next can have them while this process still exits. */
+/* Releases both locks, so that the next process with this record can take them while this one still exits. */
 static void drop_locks(void)
 {
     struct flock lock = {.l_type = F_UNLCK, .l_start = (off_t)RIP_LOCK_HOLDER_OFFSET, .l_len = RIP_PROCESS_MAX};

@@ -13,8 +13,8 @@
  *      a module entry only below its high-water mark. The header and the summary are backed from the start.
  *   3. Idle is never seen of a thread that has snapped since: idle_mark is loaded before count, counts never go back,
  *      so idle_mark == ~count says that nothing was counted between the declaration and the load of count.
- *   4. A crumb is returned only if its entry names the snap that was the newest of its place when it was loaded, and
- *      the count moved too little around that load for the 8-bit tag to come round again.
+ *   4. A breadcrumb is returned only if its entry names the snap that was the newest of its place when it was loaded,
+ *      and the count moved too little around that load for the 8-bit tag to repeat.
  *   5. Work is bounded: a scan looks at each summary word, live word and slot at most once; retries are counted.
  *
  * Every acquire names its partner in the writer. Words without one are relaxed: each is checked by itself.
@@ -63,7 +63,7 @@ static inline uint64_t summary_word(const struct rip_view *view, uint32_t index)
     return rip_load_acquire(&words[index]);
 }
 
-/* Bits of the word that stand for slots; those past the last slot are nobody's. */
+/* Bits of the word that stand for slots; those past the last slot mean nothing. */
 static inline uint64_t valid_bits(const struct rip_view *view, uint32_t word)
 {
     uint32_t rest = view->slot_capacity - word * RIP_WORD_BITS;
@@ -115,7 +115,7 @@ const char *rip_status_text(enum rip_status status)
 
 /* Opening ---------------------------------------------------------------------------------------------------------- */
 
-/* Who may read on at all: answers that do not depend on the geometry. */
+/* Checks that do not depend on the geometry come first. */
 static enum rip_status check_identity(const struct rip_ring *ring, uint64_t size_bytes)
 {
     uint64_t magic;
@@ -358,7 +358,7 @@ enum rip_status rip_view_id(const struct rip_view *view, uint32_t slot_index, st
 
 /* Waits ------------------------------------------------------------------------------------------------------------ */
 
-/* The highest bit tells a declaration of idleness from the time of a mark; see idle_mark in ring.h. */
+/* The highest bit is set in a declaration of idleness, and not in the time of a mark; see idle_mark in ring.h. */
 static bool marks_wait(uint64_t idle_mark)
 {
     return idle_mark != 0 && idle_mark >> 63 == 0;
@@ -743,7 +743,7 @@ static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, stru
     return true;
 }
 
-/* Never faults and never allocates: a place that is nobody's, a hole or beyond the end does no harm. */
+/* Never faults and never allocates: an unused slot, a hole or a place beyond the end does no harm. */
 static inline void prefetch(const void *place)
 {
     __builtin_prefetch(place, 0, 2);
@@ -794,7 +794,7 @@ static bool is_dense(const struct live_word *word)
  * where more requests can be under way, though some are forgotten, and one word ahead in the first, as one that is read
  * once and need not push others out. Both in leaps and not in order: the processor takes ascending order for a
  * sequence, and fetches lines that nobody wants. What is under way keeps the memory busy while the caller digests what
- * it got. For a million slots a fifth less time than by asking once and in order.
+ * it got. A million slots take a fifth less time than with one prefetch each, in order.
  */
 static size_t sample_dense(struct live_word *current, const struct live_word *next, const struct live_word *after,
                            uint64_t stride_bytes, struct rip_sample *ret_samples, size_t room)

@@ -3,7 +3,7 @@
  * slot.c - slots and the two bitmaps that say which are live: claim, fill, publish, free, sweep.
  *
  * Several processes work on the same bitmaps at once; the mutex orders only the threads of one. Between processes a
- * slot belongs to whoever moved its state from FREE to CLAIMED.
+ * slot belongs to the one that moved its state from FREE to CLAIMED.
  *
  * Guarantees
  *   1. A summary bit is set after the page of its live word is backed, a live bit after its slot is complete: a reader
@@ -89,12 +89,12 @@ static int back_slot(uint32_t slot)
 static void begin_change(struct rip_slot *slot)
 {
     rip_store_relaxed(&slot->generation, rip_load_relaxed(&slot->generation) | 1);
-    rip_fence_release(); /* pairs with the acquire fence after the copy of a slot in reader.c and reader.c */
+    rip_fence_release(); /* pairs with the acquire fence after each copy of a slot in reader.c */
 }
 
 static void end_change(struct rip_slot *slot)
 {
-    /* pairs with the acquire of the generation in reader.c and reader.c */
+    /* pairs with the acquires of the generation in reader.c */
     rip_store_release(&slot->generation, rip_load_relaxed(&slot->generation) + 1);
 }
 
@@ -225,7 +225,7 @@ static uint32_t claimed_by_us(void)
     return RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT;
 }
 
-/* 0 = claimed; -EBUSY = somebody else was faster; otherwise no memory. */
+/* 0 = claimed; -EBUSY = another process or thread was faster; otherwise no memory. */
 static int try_claim(uint32_t slot)
 {
     uint32_t expected = RIP_SLOT_FREE;
@@ -386,7 +386,7 @@ void rip__slot_sweep(uint32_t process)
 
         if (!is_word_backed(word))
             continue;
-        wanted = back_slots_of(word) ? UINT64_MAX : live_bits(word); /* not live: perhaps claimed by one who died */
+        wanted = back_slots_of(word) ? UINT64_MAX : live_bits(word); /* not live: perhaps claimed by a dead process */
         for (; wanted != 0; wanted &= wanted - 1)
             sweep_slot(&sweep, word * WORD_BITS + (uint32_t)__builtin_ctzll(wanted));
     }

@@ -7,8 +7,8 @@
  *      one mutex of the library while it works on the ring.
  *   2. While the id on a thread changes, a signal handler's snaps go nowhere: the slot pointer is NULL until the
  *      globals and the slot agree.
- *   3. A refused thread runs on untraced, with the globals it asked for.
- *   4. An id is ended only by the thread that it is on: what moved to another thread stays.
+ *   3. A refused thread runs on untraced, with the globals that it requested.
+ *   4. Only the thread that an id is on can end it: an id that moved to another thread stays.
  *   5. A reader sees one mark whole or none: idle_mark, which is the time of the mark, is 0 while the rest changes, and
  *      never the same for two marks.
  *   6. The time of a mark lies before the look at the owner: of two marks, the one whose time is later than the other's
@@ -113,7 +113,7 @@ void rip__thread_clear(void)
     rip__ctr = 0;
 }
 
-/* True if the slot is on this thread, and not moved on to another or given to somebody else. */
+/* True if the slot is on this thread, and has not moved to another thread or another id. */
 static bool is_on_this_thread(const struct rip_slot *slot)
 {
     return slot != NULL && rip_load_relaxed(&slot->tid) == rip__thread.tid &&
@@ -224,7 +224,7 @@ void rip_init(uint32_t id, const char *name, size_t namelen, uint8_t idx, uint8_
     rip_signal_fence();
     rip__thread.slot = index != RIP_NO_SLOT ? rip__slot_at(index) : NULL;
     rip__unlock(&guard);
-    if (was_entered) /* a child has its parent's list; asking the loader in it at once may wait for a thread it lacks */
+    if (was_entered) /* a child has its parent's list; the loader's lock may be held by a thread it lacks */
         rip__modules_refresh();
 }
 
@@ -386,7 +386,7 @@ void rip_wait_look(const uint32_t *owner)
         return;
     last_ns = rip_load_relaxed(&slot->idle_mark);
     now_ns = time_after(last_ns);
-    begun_ns = now_ns; /* for all that is known, if a signal handler has made the mark void */
+    begun_ns = now_ns; /* not known better, if a signal handler has made the mark void */
     if (is_time(last_ns) && rip_load_relaxed(&slot->wait_tag) == (uint8_t)rip_load_relaxed(&slot->count))
         begun_ns = last_ns - rip_load_relaxed(&slot->wait_age_s) * SECOND_NS;
     void_mark(slot);

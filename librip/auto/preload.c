@@ -14,7 +14,7 @@
  * Guarantees
  *   A. When no ring can be had the program runs untraced.
  *   B. The ring is left in order at exit(), behind all of the program's handlers and destructors (ours is the first
- *      registered), and at quick_exit(), _exit() and _Exit(). A signal's death leaves it to be read.
+ *      registered), and at quick_exit(), _exit() and _Exit(). After death by a signal it stays, to be read.
  *   C. A thread that still runs when the process leaves snaps into private memory: the ring's mapping is replaced, so
  *      a slot that another process takes over is not written to.
  *   D. Only a process that is in the ring leaves it: never a vfork() child.
@@ -97,7 +97,7 @@ static bool format_path(char ret_path[PATH_MAX], const char *name, bool with_pid
     return snprintf(ret_path, PATH_MAX, "%s/%s%s%s", ring_dir(), name, pid, suffix) < PATH_MAX;
 }
 
-/* The first name that can be had. *ret_error is what stood in the way of the first that was no live ring; 0 = nothing.
+/* The first name that can be had. *ret_error is the error of the first that was no live ring; 0 = none.
  */
 static bool make_ring(char ret_path[PATH_MAX], int *ret_error)
 {

@@ -70,14 +70,14 @@ struct preload_state {
     bool active; /* this process has a ring */
     pid_t pid;   /* whose state this is; another getpid() = a child that shares or copied our memory */
     dev_t device;
-    ino_t inode;          /* of the ring, to tell its descriptor from a file that got the same number */
+    ino_t inode;          /* of the ring; another file may have got its descriptor's number */
     uid_t owner;          /* of the ring */
     bool loader_may_hang; /* see preload_own.c */
 };
 extern struct preload_state preload_state;
 
 /*
- * True if this process has a ring that may be worked on: this is nobody's vfork() child, and no signal handler in the
+ * True if this process has a ring that may be worked on: it is no vfork() child, and this is no signal handler in the
  * middle of fork(). Async-signal-safe.
  */
 bool preload_is_ours(void);
@@ -143,8 +143,8 @@ static inline void preload_record(struct rip_slot *slot, uintptr_t address)
  * A breadcrumb at the caller, for the wrapper whose frame is given. The address is that of the call's last byte: a
  * return address may belong to the next line, or after a call that does not return to the next function.
  *
- * Returns the frame of the idle call that a signal handler interrupted to get here, or 0. A snap ends idleness, and
- * the kernel restarts the wait without us; so whoever gets a frame declares it idle again when he is done. A frame
+ * Returns the frame of the idle call that a signal handler interrupted to get here, or 0. A snap ends idleness, and the
+ * kernel restarts the wait without us; so a caller that gets a frame declares it idle again when it is done. A frame
  * that is not above ours was left by longjmp().
  */
 static inline uintptr_t preload_snap(const void *return_address, const void *frame)

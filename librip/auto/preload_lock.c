@@ -4,8 +4,8 @@
  * says which lock it waits for and who holds it.
  *
  * The lock is tried first, by glibc's own trylock. Where that succeeds, or fails for another reason than EBUSY, it has
- * done what lock does: it takes a free lock, counts up a recursive one, and tells EOWNERDEAD, ENOTRECOVERABLE, EAGAIN
- * and EINVAL. After EBUSY comes the call that was asked for, which decides by itself: lock may say EDEADLK there.
+ * done what lock does: it takes a free lock, counts up a recursive one, and returns EOWNERDEAD, ENOTRECOVERABLE, EAGAIN
+ * and EINVAL. After EBUSY comes the wrapped call itself, whose result counts: lock may return EDEADLK there.
  *
  * A wait without a time limit is made in pieces, of UNMARKED_NS, 1 s, 2 s, 4 s ... PIECE_MAX_S, by the clock form of
  * the same call, with a look at the owner between them: an owner read before the owner itself got stuck may have let go
@@ -36,12 +36,12 @@
 #define MUTEX_IS_SHARED 128 /* or robust */
 
 /*
- * One lock, as it is waited for. Of one that processes share no owner is told: its number may be of another pid
- * namespace, and be somebody else's here.
+ * One lock, as it is waited for. No owner is given for a lock that processes share: its number may be of another pid
+ * namespace, and name another thread here.
  */
 struct lock_wait {
     void *lock;
-    const int *owner; /* NULL = not told */
+    const int *owner; /* NULL = not given */
     uint32_t flags;
     bool in_one_piece;
 };
@@ -87,7 +87,7 @@ static int wait_in_pieces(const struct lock_wait *wait, clock_function *lock_unt
     return outcome;
 }
 
-/* Until it is had, however long that takes. */
+/* Waits until the lock is taken, without a limit. */
 static int wait_for(const struct lock_wait *wait, lock_function *lock, clock_function *lock_until)
 {
     int outcome = -1;
@@ -250,7 +250,7 @@ static struct lock_wait rwlock_wait(pthread_rwlock_t *lock)
     return (struct lock_wait){
         .lock = lock,
         .owner = is_shared ? NULL : &lock->__data.__cur_writer,
-        .flags = is_shared ? 0 : RIP_WAIT_SHARABLE, /* nobody's would be readers' */
+        .flags = is_shared ? 0 : RIP_WAIT_SHARABLE, /* no owner is given for a shared one, which would mean readers */
         .in_one_piece = lock->__data.__flags != PTHREAD_RWLOCK_PREFER_READER_NP,
     };
 }

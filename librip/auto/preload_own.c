@@ -4,10 +4,10 @@
  *
  * Guarantees
  *   A. Each calls the function behind the wrapper, with the same arguments, and does nothing else.
- *   B. The forked child of a process with several threads never asks the dynamic linker what is mapped. glibc resets
- *      most of the linker's locks in the child, but not the one that dl_iterate_phdr() takes (2.36, sysdeps/nptl/fork.h
- *      and posix/fork.c): if another thread held it at the fork, the child would hang for ever. It has the parent's
- *      list of modules.
+ *   B. The forked child of a process with several threads never queries the dynamic linker for what is mapped. glibc
+ *      resets most of the linker's locks in the child, but not the one that dl_iterate_phdr() takes (2.36,
+ *      sysdeps/nptl/fork.h and posix/fork.c): if another thread held it at the fork, the child would hang for ever. It
+ *      has the parent's list of modules.
  */
 #include <stdarg.h>
 

@@ -3,7 +3,7 @@
  * preload_process.c - the process becomes two, becomes another program, or becomes another user's.
  *
  * Exec: the next program inherits LD_PRELOAD and RIP_* and makes a ring of its own, or it is one that cannot be traced
- * (static, set-user-id, without our environment). In either case nobody would ever remove the ring of the program
+ * (static, set-user-id, without our environment). In either case no process would ever remove the ring of the program
  * before it. So the process leaves its ring before the exec, and makes a new one if the exec fails.
  *
  * User: a process that leaves the user whom its ring belongs to keeps neither descriptor nor mapping of it: with
@@ -426,7 +426,7 @@ static int return_as(bool left, int result)
     return result;
 }
 
-/* Of the superuser all three change, of others the effective one: those stay whoever they were. */
+/* All three change for the superuser, only the effective one for others, whose other two stay. */
 PRELOAD_WRAPPER(int, setuid, (uid_t user))
 {
     bool all = geteuid() == 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_shield.c - the ring's descriptor stays open, and out of the program's sight.
+ * preload_shield.c - keeps the ring's descriptor open, and hides it from the program.
  *
  * Closing it, or any copy of it, drops the POSIX lock by which a reader knows the process. So a program that
  * closes all it does not know (a daemon, a shell) finds nothing at that number: EBADF, as if it were not open.
@@ -9,7 +9,7 @@
  *   A. A number that has become some other file's (closed by a raw system call, say) is the program's: the descriptor
  *      is ours only while it is the ring.
  *   B. dup2() and dup3() onto the number work: ours moves out of the way.
- *   C. In a child of vfork() or clone() without a ring of its own nothing is held back: it has its own descriptors.
+ *   C. A child of vfork() or clone() without a ring of its own may close everything: it has its own descriptors.
  */
 #include <errno.h>
 #include <fcntl.h>

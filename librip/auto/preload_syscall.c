@@ -3,8 +3,8 @@
  * preload_syscall.c - waits that are made by syscall(), because glibc has no function for them.
  *
  * The locks, channels and parked threads of Rust, and what C++20 waits for (atomics, latches, futures, semaphores), are
- * futexes by that name. What a futex stands for only its owner knows: a wait for it is idle, as one for the condition
- * or the semaphore is that others make their locks of.
+ * futexes by that name. Only the program knows what a futex stands for: a wait for it counts as idle, like a wait for a
+ * condition or a semaphore.
  *
  * Guarantees
  *   A. Every system call is made with the arguments given, and nothing is done after one that is not a wait: it may

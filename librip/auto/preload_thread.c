@@ -12,9 +12,10 @@
  * Guarantees
  *   A. Without memory for a node the thread is created all the same and registers at its first wrapped call.
  *   B. A rename reaches the slot whether it comes before, while or after the thread registers: the thread enters its
- *      node first and then asks the kernel for its name; who renames tells the kernel first and then looks for the
- * node. C. A node's slot is written only under the table's lock while the node is in the table, and the thread takes
- * the node out before the library frees the slot: its key is older, and keys are destroyed in that order.
+ *      node first and then reads its name from the kernel; a renaming thread sets the name in the kernel first and then
+ *      looks for the node.
+ *   C. A node's slot is written only under the table's lock while the node is in the table, and the thread takes the
+ *      node out before the library frees the slot: its key is older, and keys are destroyed in that order.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -77,7 +77,7 @@ struct detector {
     uint64_t late_count;
     uint32_t stamp; /* of this scan */
     struct level levels[LEVEL_COUNT];
-    bool held_back; /* an id would have been a suspect, had the scan not been late */
+    bool held_back; /* an id would be a suspect if the scan were not late */
 
     struct ring_ids *rings; /* ascending by serial */
     size_t ring_count;
@@ -535,7 +535,7 @@ static void remove_id(struct detector *detector, struct table *table)
     detector->removed_count++;
 }
 
-/* A sample of which something is remarkable, or may be. */
+/* A sample that needs more than the fast loop does. */
 static __attribute__((noinline)) int feed_one(struct detector *detector, const struct rip_sample *sample)
 {
     struct table *table = &detector->current->table;
@@ -565,7 +565,7 @@ static size_t matching_count(const struct detector *detector, const struct rip_s
     if (count == 0)
         return 0;
     slots = table->slots + detector->position;
-    /* Both ascend: with the same first and the same last as far from it as they can be near, all are the same. */
+    /* Both ascend strictly: if the first are the same, and the last are, with no gaps between, all are the same. */
     if (slots[0] == samples[0].slot && slots[count - 1] == samples[count - 1].slot &&
         slots[count - 1] - slots[0] == count - 1)
         return count;
@@ -587,7 +587,8 @@ static size_t living_count(const struct detector *detector, const struct rip_sam
 /*
  * The daemon's only work for an id that does nothing remarkable: it moved, it is idle as before, or it has not moved
  * and is not due. Takes samples that meet the ids at the present position, up to the first that is remarkable; returns
- * how many. As before: running and not idle, or idle and idle. ID_RUNNING is 0 and ID_IDLE is 1, as sample->idle is.
+ * how many. "As before" is running and not idle, or idle and idle. ID_RUNNING is 0 and ID_IDLE is 1, as sample->idle
+ * is.
  */
 static __attribute__((noinline)) size_t feed_run(struct detector *detector, const struct rip_sample *samples,
                                                  size_t count)

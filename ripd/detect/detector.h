@@ -161,7 +161,7 @@ struct detector_event {
     uint64_t moved_after_mono_ns; /* the last scan that saw an older progress; DETECTOR_UNKNOWN_NS: none did */
 };
 
-/* What a scan came to. The arrays are the detector's, valid until the next detector_begin(). */
+/* The result of a scan. The arrays are the detector's, valid until the next detector_begin(). */
 struct detector_update {
     uint64_t counts[ID_STATE_COUNT];
     const struct detector_suspect *suspects; /* state and cause are now this scan's */

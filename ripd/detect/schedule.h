@@ -5,9 +5,9 @@
  * Guarantees
  *   A. Scans are 0.9 to 1 interval apart, at random, so that no periodic program hides between them: never more, or a
  *      stall could be reported later than its threshold, one interval and one scan.
- *   B. A suspect that falls due earlier brings the scan forward to that instant, but not closer to the last one than
- *      a sixteenth of an interval: a stream of suspects cannot make the daemon scan without pause. A scan that would
- *      come just before such an instant, and so stand in its way, is moved ahead by up to that distance.
+ *   B. A suspect that falls due earlier brings the scan forward to that instant, but not closer to the last one than a
+ *      sixteenth of an interval: a stream of suspects cannot make the daemon scan without pause. A scan that would come
+ *      just before such an instant, and so delay it, is moved ahead by up to that distance.
  */
 #ifndef RIPD_DETECT_SCHEDULE_H
 #define RIPD_DETECT_SCHEDULE_H

@@ -2,11 +2,11 @@
 /*
  * table.h - what the detector remembers of the ids of one ring: five columns in order of slot. Pure.
  *
- * A scan walks it from front to back beside the samples and changes it where it is. Ids that are new are collected by
- * the caller and merged in, ids that are gone are marked and squeezed out, both at the ring's end.
+ * A scan walks it from front to back beside the samples and changes it in place. The caller collects new ids and merges
+ * them in, marks ids that are gone and squeezes them out, both at the end of the ring.
  *
- * Columns and not rows, because memory traffic is what a scan of a million ids waits for: where slots follow one
- * another without a gap, the first and the last of a run say so for all, and the column of slots is not read.
+ * Columns and not rows, because memory traffic limits a scan of a million ids: where slots follow one another without a
+ * gap, the first and the last of a run prove it for all between, and the column of slots is not read.
  *
  * Guarantees
  *   A. An id takes 21 bytes, of which a scan reads 16 or 20 in sequence, and one more where there are rules.

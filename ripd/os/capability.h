@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * capability.h - what of root's rights the calling thread has, and giving them up for good. Threads that it makes later
- * inherit what is left: call it before there are such.
+ * capability.h - which of root's rights the calling thread has, and how it gives them up for good. Threads that it
+ * makes later inherit the rest: call it before it makes any.
  */
 #ifndef RIPD_OS_CAPABILITY_H
 #define RIPD_OS_CAPABILITY_H

@@ -118,7 +118,7 @@ static void reap_leaving(struct child *child)
     child->leaving_count = kept;
 }
 
-/* A killed process of gigabytes takes a while to be taken down. */
+/* The kernel needs a while to free the memory of a large process. */
 static void await_leaving(struct child *child, size_t count_max)
 {
     const struct timespec step = {0, REAP_STEP_NS};

@@ -7,7 +7,7 @@
 
 uint64_t clock_mono_ns(void); /* CLOCK_MONOTONIC */
 uint64_t clock_wall_ns(void); /* CLOCK_REALTIME */
-uint64_t clock_boot_ns(void); /* CLOCK_BOOTTIME: goes on while the machine is suspended */
+uint64_t clock_boot_ns(void); /* CLOCK_BOOTTIME: runs while the machine is suspended */
 
 uint64_t clock_cpu_ns(void); /* CLOCK_PROCESS_CPUTIME_ID: what all threads of this process have used */
 

@@ -10,9 +10,9 @@
 #include <stddef.h>
 
 /*
- * From here on a read of a page that the file has no memory for raises SIGBUS and allocates nothing. The range is a
- * whole private mapping of a tmpfs file; pages that its writers fill later are seen as in a shared one.
- * 0; -EINVAL: another file system; -ENOSYS, -EPERM: not to be had on this kernel or under this filter; or -errno.
+ * After this call a read of a page that the file has no memory for raises SIGBUS and allocates nothing. The range is a
+ * whole private mapping of a tmpfs file; pages that its writers fill later are seen as in a shared one. 0; -EINVAL:
+ * another file system; -ENOSYS, -EPERM: this kernel or this filter does not allow it; or -errno.
  */
 int holes_refuse(const void *base, size_t size_bytes);
 

@@ -3,7 +3,7 @@
  * journal.c - datagrams to the journal. Touches its socket. An entry fits a datagram: the protocol's file in memory,
  * for larger ones, is not needed.
  *
- * The socket is not connected: a journal that was restarted is heard from again.
+ * The socket is not connected, so datagrams reach a journal that was restarted.
  */
 #include "os/journal.h"
 

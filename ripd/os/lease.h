@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lease.h - a descriptor whose owner may close it while other threads still know of it: they get duplicates, as long as
- * it is there.
+ * lease.h - a descriptor whose owner may close it while other threads still refer to it: they get duplicates until
+ * then.
  *
  * Every function may be called by any thread.
  */

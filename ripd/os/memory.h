@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.h - what the process has and does not use, back to the system. */
+/* memory.h - returns unused memory of the process to the system. */
 #ifndef RIPD_OS_MEMORY_H
 #define RIPD_OS_MEMORY_H
 

@@ -2,8 +2,8 @@
 /*
  * notify.c - datagrams to the service manager. Touches that socket and the variables that name it.
  *
- * The socket is not connected: a manager that makes its socket anew under the same name is heard from again. It knows
- * the sender by the credentials that the kernel adds.
+ * The socket is not connected, so datagrams reach a manager that makes its socket anew under the same name. It
+ * identifies the sender by the credentials that the kernel adds.
  */
 #include "os/notify.h"
 

@@ -25,7 +25,7 @@ struct notify {
 /*
  * Before there are threads. 0, also where there is no manager. -EAFNOSUPPORT: the address is neither a path nor an
  * abstract name; -ENAMETOOLONG; -EINVAL: $WATCHDOG_USEC is no time; or what the system says. *ret_notify is made then
- * too: it is closed, or (-EINVAL) does not know of a watchdog.
+ * too: it is closed, or (-EINVAL) has no watchdog.
  */
 int notify_open(struct notify *ret_notify);
 void notify_close(struct notify *notify);

@@ -3,7 +3,7 @@
  * proc_net.c - tables of sockets, a line at a time. Touches files below the descriptor it is given.
  *
  * Guarantees
- *   1. Memory is a constant, however long a table is; who visits decides when to stop, and may go on later.
+ *   1. Memory is constant, however long a table is; the visitor decides when to stop, and may continue later.
  *   2. The parser reads nothing beyond the terminator, and leaves its output alone where it fails.
  */
 #include "os/proc_net.h"

@@ -50,9 +50,9 @@ int proc_socket_table_open(int proc, uint32_t pid, enum proc_socket_kind kind, s
 void proc_socket_table_close(struct proc_socket_table *table); /* NULL is allowed */
 
 /*
- * Goes on behind the socket that was visited last, while visit returns 0; returns what visit returned last, 0 at the
- * end, or -errno. A line that is not understood is passed over. Of sockets that come and go in between, one that is
- * there all the time may be visited twice or not at all, but few are: the kernel knows its place by the list it is in.
+ * Continues behind the socket that was visited last, while visit returns 0; returns what visit returned last, 0 at the
+ * end, or -errno. A line of another form is skipped. Of sockets that come and go in between, one that is there all the
+ * time may be visited twice or not at all, but few are: the kernel knows its place by the list it is in.
  */
 int proc_socket_table_visit(struct proc_socket_table *table,
                             int (*visit)(void *context, const struct proc_socket *socket), void *context);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random.h - numbers that nobody else has. */
+/* random.h - unique numbers. */
 #ifndef RIPD_OS_RANDOM_H
 #define RIPD_OS_RANDOM_H
 

@@ -54,7 +54,7 @@ int sandbox_give_up(uint64_t capabilities, uint64_t memory_bytes, uint64_t descr
     return result;
 }
 
-/* What each of them needs: to answer, to read files, memory, and to end badly. */
+/* What each of them needs: to answer, to read files, to have memory, and to abort. */
 static const int common_calls[] = {
     SCMP_SYS(recvmsg),      SCMP_SYS(sendmsg),      SCMP_SYS(close),          SCMP_SYS(exit),
     SCMP_SYS(exit_group),   SCMP_SYS(read),         SCMP_SYS(pread64),        SCMP_SYS(lseek),

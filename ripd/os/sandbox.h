@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandbox.h - what a process of ripd's that reads hostile bytes gives up: capabilities, limits, and system calls. How
- * much it keeps is for its own sandbox.c to say. Linked with libseccomp, into such processes alone.
+ * sandbox.h - what a process of ripd's that reads hostile bytes gives up: capabilities, limits, and system calls. Its
+ * own sandbox.c says how much it keeps. Linked with libseccomp, into such processes alone.
  */
 #ifndef RIPD_OS_SANDBOX_H
 #define RIPD_OS_SANDBOX_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A sanitizer maps terabytes, and makes calls of its own to start, and to say what it found. */
+/* A sanitizer maps terabytes, and makes calls of its own to start and to report. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANDBOX_FOR_SANITIZER true
 #elif defined(__has_feature)

@@ -5,7 +5,7 @@
  *
  * Guarantees
  *   1. The handler runs with SIGBUS unblocked (SA_NODEFER), so leaving it by siglongjmp needs no mask to be restored
- * and the guard costs no system call.
+ *      and the guard costs no system call.
  *   2. The guard is off before the jump: a second fault on the way is a foreign one.
  *   3. A foreign SIGBUS gets its default effect: the disposition is reset and the access faults again, so the core dump
  *      shows the culprit; one that was sent by somebody is sent again, since nothing would fault.

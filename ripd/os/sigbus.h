@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sigbus.h - surviving a mapped file that is cut short by somebody else.
+ * sigbus.h - surviving a mapped file that another process truncates.
  *
  *     if (SIGBUS_GUARD(base, size)) {
  *         ... reads of the mapping ...

@@ -5,7 +5,7 @@
  * Guarantees
  *   1. At most PACKETS_MAX packets are received for a query, so that it ends whatever comes.
  *   2. The parser reads nothing beyond the bytes it is given, and leaves its output alone on failure. A name has no
- *      zero byte before its end; it is somebody else's, and may hold any other.
+ *      zero byte before its end; another process chose it, and it may hold any other byte.
  */
 #include "os/unix_diag.h"
 
@@ -172,7 +172,7 @@ static ssize_t receive(int descriptor, void *buffer, size_t capacity)
     return message.msg_namelen == sizeof(sender) && sender.nl_pid == 0 ? bytes : 0;
 }
 
-/* What somebody before us left unread. */
+/* Drops what an earlier user of the socket left unread. */
 static int throw_away(int descriptor, void *buffer, size_t capacity)
 {
     ssize_t bytes = 0;

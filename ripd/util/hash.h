@@ -3,15 +3,16 @@
  * hash.h - a keyed hash, for tables whose keys others choose. Pure.
  *
  * Rings choose the keys of our tables: offsets, paths, build ids, slots, numbers of threads. A user who can compute
- * where a key goes can send all of his to one place, and each search then walks through all of them. So the place of a
- * key depends on a secret number, which the owner of a table is given.
+ * where a key goes can send all of his to one place, and each search then walks through all of them. So the position of
+ * a key in the table depends on a secret number.
  *
- * It is SipHash-1-3: J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT 2012, with one
- * round for each word and three at the end, as Rust, Python and Ruby have it in their tables. Nobody sees its values.
+ * The hash is SipHash-1-3 (Jean-Philippe Aumasson and Daniel Bernstein, "SipHash: a fast short-input PRF", INDOCRYPT
+ * 2012), with one round for each word and three at the end, as in the tables of Rust, Python and Ruby. Its values are
+ * never shown.
  *
  * Guarantees
  *   A. The same key and bytes give the same value: the published one, where numbers begin with their lowest byte.
- *   B. Who does not know the key cannot choose bytes whose values have anything in common.
+ *   B. Without the key nobody can choose bytes whose values have anything in common.
  */
 #ifndef RIPD_UTIL_HASH_H
 #define RIPD_UTIL_HASH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* time_limit.c - asked, then killed. Pure. */
+/* time_limit.c - SIGTERM, then SIGKILL. Pure. */
 #include "util/time_limit.h"
 
 void time_limit_init(struct time_limit *limit, uint64_t now_mono_ns, uint64_t limit_ns, uint64_t grace_ns)
