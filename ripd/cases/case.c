@@ -399,11 +399,17 @@ static size_t push_jobs(struct cases *cases)
     uint32_t ring = 0;
 
     work_clear(cases->work, NULL, NULL);
+    work_reset(cases->work, WORK_BELATED);
     for (size_t i = 0; i < cases->count; i++) {
-        const struct episode *episode = &cases->items[i]->episode;
+        struct episode *episode = &cases->items[i]->episode;
 
         if (episode->stage != EPISODE_OVER && (episode->stage != EPISODE_OPEN || episode->number != 0))
             continue;
+        if (class_of(episode) == CLASS_BELATED && !work_take(cases->work, cases->items[i]->user, WORK_BELATED, 1)) {
+            episode->stage = EPISODE_NONE; /* a crowd that has gone must not hold its memory for hours */
+            cases->counters.suppressed_count++;
+            continue;
+        }
         of_ring_count = pushed != 0 && ring == cases->items[i]->ring ? of_ring_count + 1 : 0;
         ring = cases->items[i]->ring;
         (void)work_push(cases->work, cases->items[i]->user,

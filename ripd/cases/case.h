@@ -18,7 +18,8 @@
  *   B. Evidence is of one standstill: when the id has another progress or another thread, nothing of it is left.
  *   C. The begin of an episode is published at once where its user has room for it (WORK_EVENTS, WORK_EPISODES),
  *      otherwise it waits in the case. If the episode is over first, begin and end are published together, which is
- *      counted. No end is published without its begin, and none is lost.
+ *      counted. No end is published without its begin. Of those that are over and wait, a user has as many as
+ *      WORK_BELATED gives him; the others are counted as suppressed.
  *   D. The end of an episode is published when the id has not stalled again for the hysteresis time, and carries the
  *      moment at which it moved; a stall before that belongs to the same episode. An id that is gone ends it at once.
  *   E. A user has as many cases as WORK_STALLS gives him, and CASES_PER_RING_MAX of one ring, so that one of his rings

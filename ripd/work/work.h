@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #define WORK_USERS_MAX 1024u
-#define WORK_EVENTS_PER_SCAN 16u
+#define WORK_EVENTS_PER_SCAN 32u
 
 /* name, text in /rings, total over all users, what it bounds. */
 #define WORK_LIMIT_TABLE(X)                                                                                            \
@@ -35,6 +35,7 @@
     X(STALLS, "stalls", 196608, "stalls listed by one scan")                                                           \
     X(WAITS, "waits", 131072, "ids in the graph of waits of one scan")                                                 \
     X(EPISODES, "episodes", 32768, "open stalls whose begin was published")                                            \
+    X(BELATED, "belated", 2048, "stalls that are over while their begin waits for room")                               \
     X(EVENTS, "events", 1024, "stalls published at once; WORK_EVENTS_PER_SCAN more by each scan")                      \
     X(LOG_LINES, "log_lines", 64, "log lines about stalls of one scan")                                                \
     X(HOOK_RUNS, "hook_runs", 64, "events that wait for the --on-stall command")                                       \

@@ -82,7 +82,7 @@ def check_peers(machine):
     machine.run("systemctl", "start", "ripd")
     machine.wait_for("what it waits for", lambda: kernel(machine, TALKER)["target"])
     assert re.fullmatch(r"unix socket:\[\d+\]", kernel(machine, TALKER)["target"]), kernel(machine, TALKER)
-    assert machine.journal("-u", "ripd.service", "--grep", "peers of unix sockets are not told")
+    assert machine.journal("-u", "ripd.service", "--grep", "peers of unix sockets are not known")
     machine.run("systemctl", "unmask", "ripd-diag.socket")
     machine.run("systemctl", "stop", TALKER)
 
