@@ -100,8 +100,7 @@ static inline void play_add_suspect(struct play *play, uint16_t record, uint32_t
     };
 }
 
-/* Starts a child of that record, which has so many threads and holds no lock unless it says so. body tells their tids.
- */
+/* Starts a child for that record, with so many threads; it holds no lock unless flags say so. body reports the tids. */
 static inline void play_add_process(struct play *play, uint16_t record, size_t thread_count, uint32_t flags,
                                     void (*body)(void *context), void *context)
 {

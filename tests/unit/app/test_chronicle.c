@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_chronicle.c - to disk first, then announced, and not at any price: ripd/app/chronicle.c. */
+/* test_chronicle.c - an event is announced when it is on disk, unless the disk fails or hangs: ripd/app/chronicle.c. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,7 +114,7 @@ static void test_patience_ends(void **state)
     chronicle_step(chronicle, now_ns + CHRONICLE_PATIENCE_NS);
     assert_int_equal(announced, 3);
     disk_set_hanging(false);
-    chronicle_stop(chronicle); /* announces what is left */
+    chronicle_stop(chronicle); /* announces the event still queued */
     assert_int_equal(announced, 4);
     chronicle_free(chronicle);
 }

@@ -95,7 +95,7 @@ static void test_mistakes(void **state)
         {"[]\n", "c:1: '[]' is not accepted; expected [ripd], or keys before any section"},
         {"[ripd] interval = 5s\n",
          "c:1: '[ripd] interval = 5s' is not accepted; expected [ripd], or keys before any section"},
-        {"x = 1\ninterval = 5\n", "c:1: x: the key is not known; expected one of"}, /* the first is told */
+        {"x = 1\ninterval = 5\n", "c:1: x: the key is not known; expected one of"}, /* the first fault is reported */
         {"--interval = 5s\n", "c:1: --interval: the key is not known; expected one of"},
         {"Interval = 5s\n", "c:1: Interval: the key is not known; expected one of"},
         {"config = /etc/x\n", "c:1: config: the key is not known; expected one of"},

@@ -176,7 +176,7 @@ static void test_begin_and_end(void **state)
     assert_int_equal(end->reason, EVENT_REASON_MOVED);
     assert_int_equal(end->duration_ns, 7 * SECOND_NS);
     assert_int_equal(end->duration_max_ns, 8 * SECOND_NS);
-    assert_int_equal(end->at_wall_ns, begin->at_wall_ns + SECOND_NS); /* when it moved, not when it was told */
+    assert_int_equal(end->at_wall_ns, begin->at_wall_ns + SECOND_NS); /* when it moved, not when it was published */
     assert_string_equal(end->text + end->subject_at, begin->text + begin->subject_at);
 }
 

@@ -179,7 +179,7 @@ static uint64_t refused_on_a_scan(struct naming *naming, const struct cases *cas
     return after.names_refused_count - before.names_refused_count;
 }
 
-/* Where nothing can be asked now, a scan does not ask for each place of each trail to be told so. */
+/* While the symbolizer takes no query, a scan stops at the first refusal and does not try each place of each trail. */
 static void test_refused(void **state)
 {
     const struct symbols_options options = {.program = "/nonexistent", .answer_ns = LONG_NS, .restart_ns = LONG_NS};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_out_of_memory.c - stories of values, told again and again: each time another allocation fails. Nothing is lost
- * but what there was no memory for, nothing is leaked (the sanitizers look), and it goes on when there is memory again.
+ * test_out_of_memory.c - runs each sequence of calls again and again; each time another allocation fails. Only what
+ * there was no memory for is lost, nothing is leaked (the sanitizers look), and work goes on with memory again.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -78,7 +78,7 @@ char *__wrap_strndup(const char *text, size_t bytes)
     return fails() ? NULL : __real_strndup(text, bytes);
 }
 
-/* Tells it with its first allocation failing, then its second, until none fails. At least min_count have failed. */
+/* Runs it with its first allocation failing, then its second, until none fails. At least min_count must fail. */
 static void tell_again(void (*story)(void), long min_count)
 {
     long number = 0;

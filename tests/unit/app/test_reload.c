@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_reload.c - what a reload changes, what it leaves as it is, and what it tells. */
+/* test_reload.c - what a reload changes, what it leaves as it is, and what it reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void test_applied_and_refused(void **state)
 
     write_config(path, "rule = a=1s\ndir = /a\non-stall = b\nstate-dir = /c\nlog-level = debug\nstall-after = "
                        "9s\ninterval = 2s\nlisten = 127.0.0.1:2\nallow-host = a\nallow-host = b\n");
-    for (int i = 0; i < 2; i++) { /* what takes a restart is told again, for it still does */
+    for (int i = 0; i < 2; i++) { /* a key that needs a restart is reported each time */
         assert_int_equal(reload_config(&config, &reload), 0);
         assert_string_equal(reload.applied, i == 0 ? LIVE : "");
         assert_string_equal(reload.refused, "listen, state-dir");

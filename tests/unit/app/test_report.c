@@ -117,7 +117,7 @@ static void test_a_flood_of_notices(void **state)
         lines += lines_of(taken(*state));
     }
     assert_in_range(lines, 100 * REPORT_PER_SECOND, 100 * REPORT_PER_SECOND + 11);
-    report_notices(&budget, now_ns += 3600 * SECOND_NS, notices, 1); /* what is owed is told when it is over */
+    report_notices(&budget, now_ns += 3600 * SECOND_NS, notices, 1); /* logs how many were left out */
     assert_int_equal(budget.left_out_count, 0);
     assert_int_equal(report_budget_lines(&budget, now_ns), REPORT_BURST - 1);
     free(notices);

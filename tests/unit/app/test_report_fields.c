@@ -221,7 +221,7 @@ static void test_the_stream_instead(void **state)
     assert_int_equal(scene->text[0], '<');
 }
 
-/* Neither way is open: the lines are counted, and the next entry tells. */
+/* Neither way is open: lost lines are counted, and an entry reports the count as soon as the journal is back. */
 static void test_lost_lines_are_told(void **state)
 {
     struct scene *scene = *state;

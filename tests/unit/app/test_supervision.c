@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_supervision.c - what the service manager is told, as transcripts: ripd/app/supervision.c. */
+/* test_supervision.c - what the service manager receives, as transcripts: ripd/app/supervision.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -120,7 +120,7 @@ static void test_status_is_fresh_but_not_noisy(void **state)
                 "18,446,744,073,709,551,615 rings; last scan 18446744072709.6 ms\n");
 }
 
-/* What could not be sent is owed: the value from before tells it again. */
+/* A text that could not be sent is made again from the state before it. */
 static void test_what_was_not_sent(void **state)
 {
     struct supervision_scan scan = usual();

@@ -139,7 +139,7 @@ static size_t longest_run(const struct locations *locations)
     return longest;
 }
 
-/* Whoever chooses offsets cannot choose where they meet. */
+/* The hash is keyed: a program that chooses its offsets cannot make them collide. */
 static void test_offsets_that_would_collide(void **state)
 {
     struct process_facts *process = sample_process("/usr/bin/checkout", 1);

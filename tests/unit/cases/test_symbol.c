@@ -198,7 +198,7 @@ static uint64_t finding_ns(uint64_t distance, size_t count)
     return least_ns;
 }
 
-/* Whoever chooses offsets cannot choose where they meet. */
+/* The hash is keyed: a program that chooses its offsets cannot make them collide. */
 static void test_offsets_that_would_collide(void **state)
 {
     uint64_t near_ns = finding_ns(16, SYMBOL_TABLE_MAX - 1),

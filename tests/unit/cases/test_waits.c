@@ -85,7 +85,7 @@ static void test_certainty(void **state)
     }
 }
 
-/* Of a cycle that is not certain the edges that are not are taken away: what is left may be so. */
+/* A cycle that is not certain loses its uncertain edges: the certain ones stay and can all be true. */
 static void test_what_cannot_all_be_true_is_not_told(void **state)
 {
     struct waits *waits = waits_new();

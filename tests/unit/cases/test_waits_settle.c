@@ -211,7 +211,7 @@ static void test_an_owner_that_has_ended(void **state)
 
         lock.owner.flags = ends[i].flags;
         add_thread(waits, 1, &lock);
-        add(waits, 2, 9, 10 * SECOND, 11 * SECOND, 0); /* a mark tells of a moment before it was read */
+        add(waits, 2, 9, 10 * SECOND, 11 * SECOND, 0); /* a mark proves a moment before its reading */
         add(waits, 3, 1, 10 * SECOND, 11 * SECOND, 0);
         assert_int_equal(waits_link(waits), 0);
         assert_int_equal(waits->count, 4);
@@ -275,7 +275,7 @@ static void test_a_deadlock_across_processes(void **state)
     assert_true(waits->nodes[0].deadlocked && waits->nodes[1].deadlocked);
     assert_int_equal(waits->nodes[0].next, 1);
     waits_unref(waits);
-    waits = across(true, true, false); /* one of them is nobody's that is known */
+    waits = across(true, true, false); /* the holder of one lock is not known */
     assert_int_equal(waits->deadlocked_count, 0);
     assert_int_equal(waits->nodes[0].next, WAITS_NONE);
     assert_int_equal(waits->nodes[1].next, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_attest.c - which process a record is believed to be of, by real locks, processes and /proc, and what is not
- * believed whoever says so: ripd/probe/child/attest.c. What takes several users is skipped where we are not root.
+ * test_attest.c - which process a record is believed to be of, by real locks, processes and /proc, and which claims
+ * are never believed: ripd/probe/child/attest.c. Tests that need several users are skipped where we are not root.
  */
 #include "unit/locker.h"
 
@@ -490,8 +490,8 @@ static void put_auxv(const struct scene *scene, uid_t user, uint64_t secure)
 }
 
 /*
- * One that has become the owner of its ring, whom the kernel does not let read it: it is told of if it was root who
- * executed it, without a gain of privilege, and the ring is mapped in it.
+ * A process that root started and that has dropped to the user of its ring, who may not read its /proc: it is attested
+ * only if root executed it, without a gain of privilege, and the ring is mapped in it.
  */
 static void test_a_process_that_dropped_its_user(void **state)
 {
@@ -525,7 +525,7 @@ static void begin_held(struct scene *scene, uid_t user, void (*then)(void *conte
     begin(scene, user, then);
     assert_int_equal(ask_file(scene, path_of(scene), 0), 0);
     assert_true(attest_holds(&scene->attested, scene->proc));
-    assert_true(attest_holds(&scene->attested, scene->proc)); /* asking changes nothing */
+    assert_true(attest_holds(&scene->attested, scene->proc)); /* a query changes nothing */
 }
 
 static void end_held(struct scene *scene)
@@ -659,8 +659,8 @@ static void put_maps(const struct scene *scene)
     ring_stage_write(&scene->stage, name, text, strlen(text));
 }
 
-/* A number that is used again looks the same in /proc, and where descriptors are shared the lock names it still: only
-   the hold on the process tells. The /proc is a made-up one, in which it lives on. */
+/* A number that is used again looks the same in /proc, and where descriptors are shared the lock still names it: only
+   the hold on the process shows the difference. The /proc is a made-up one, in which the process lives on. */
 static void test_the_hold_alone_tells(void **state)
 {
     struct scene scene;

@@ -196,7 +196,7 @@ static void test_a_process_that_is_missing(void **state)
     assert_all(play, ID_EXITED, CAUSE_NONE);
 }
 
-/* It ends after it was judged: nothing can be told, and the next scan will know. */
+/* The process ends after its verdict: its ids get no evidence on this scan; the next one finds it dead. */
 static void test_a_process_that_ends_meanwhile(void **state)
 {
     struct play *play = *state;

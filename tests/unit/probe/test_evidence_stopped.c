@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_evidence_stopped.c - what is told of threads whose whole process is stopped, and that nobody else waits for it:
- * ripd/probe/evidence.c. Two processes, one of which is stopped; tests/e2e/zoo has what root is told. The
+ * test_evidence_stopped.c - the evidence of threads whose whole process is stopped, and that no other id waits for it:
+ * ripd/probe/evidence.c. Two processes, one of which is stopped; tests/e2e/zoo has the evidence that takes root. The
  * clock is real, or one by which each look at it takes a while, so that budgets end at the same point each time.
  */
 #include "unit/probe_play.h"
@@ -74,7 +74,7 @@ static void all_wait(struct play *play)
     assert_int_equal(waiting, COUNT);
 }
 
-/* The same for those that are stopped, of which nothing else is told meanwhile. */
+/* Collects until every thread has evidence; until then none has any but that it is stopped. */
 static void all_stopped_told(struct play *play)
 {
     size_t told = 0;
@@ -190,7 +190,7 @@ static void test_the_stopped_come_last(void **state)
     assert_true(short_calls >= 10);
 }
 
-/* Once looked at they are left alone for a while: whoever is stopped does nothing. */
+/* After one look the probe leaves them alone for a while, since a stopped thread does nothing. */
 static void test_seldom(void **state)
 {
     struct play *play = *state;

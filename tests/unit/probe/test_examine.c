@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_examine.c - threads that are ready to run, and threads that wait, over several calls: ripd/probe/evidence.c. The
- * process holds no lock of its ring, so only what anyone is told is asked of it; tests/e2e/zoo has the rest.
+ * process holds no lock of its ring, so the probe reads only what takes no privilege; tests/e2e/zoo has the rest.
  */
 #include "unit/probe_play.h"
 
@@ -40,7 +40,7 @@ static enum id_cause cause_of(const struct play *play, size_t suspect)
     return cause_judge(&play_case(play, suspect)->evidence).cause;
 }
 
-/* One call is enough to tell, though on a busy machine it may have got no processor meanwhile. */
+/* One call is enough for a verdict, though on a busy machine the thread may have had no processor meanwhile. */
 static void test_a_verdict_at_the_first_call(void **state)
 {
     struct play *play = *state;
@@ -96,7 +96,7 @@ static void test_a_call_keeps_to_its_budget(void **state)
     assert_true(shortest_ns < 25 * MS);
 }
 
-/* One that waits has its verdict at once; without being told for what, that is none. */
+/* A thread that waits is judged at once; where the kernel denies what it waits for, the cause is unknown. */
 static void test_nothing_is_guessed(void **state)
 {
     struct play *play = *state;

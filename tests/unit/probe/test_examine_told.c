@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_examine_told.c - what a worker tells of threads, when it is told late, and what it takes to be sure of a
- * deadlock: ripd/probe/evidence.c with ripd/probe/remote.c. The worker reads as that of ripd-probe does,
+ * test_examine_told.c - what a worker reports of threads, what happens if its answer is late, and when a deadlock is
+ * certain: ripd/probe/evidence.c with ripd/probe/remote.c. The worker reads as that of ripd-probe does,
  * in a process of its own (this program, by another name), and keeps an answer back for as long as a test wants.
  */
 #include "unit/locker.h"
@@ -223,7 +223,7 @@ static void ask_and_keep(struct play *play)
     assert_int_equal(asked_count(), before + 1);
 }
 
-/* Lets the answer come, until it has been taken in: then they are asked about again. Nothing is told of it. */
+/* Lets the answer come: the probe drops it, so that no suspect has evidence of it, and queries again. */
 static void assert_thrown_away(struct play *play)
 {
     uint64_t before = asked_count();
@@ -260,7 +260,7 @@ static void test_answers_of_another_time(void **state)
 
 /* Doubts ----------------------------------------------------------------------------------------------------------- */
 
-/* Looks at them for the first time, in that order. False: the kernel does not tell, or they do not wait yet. */
+/* Looks at them for the first time, in that order. False: the kernel denies it, or they do not wait yet. */
 static bool are_both_known(struct play *play, bool turned)
 {
     open_told_probe(play, PLAY_AMPLE_NS);

@@ -170,7 +170,7 @@ static void test_other_calls(void **state)
     assert_facts(&reading, NULL, "ppoll", -1, "3 descriptors");
     reading.call.arguments[1] = 1;
     assert_facts(&reading, NULL, "ppoll", -1, "1 descriptor");
-    reading.has |= KERNEL_HAS_DESCRIPTOR; /* which one, its memory told */
+    reading.has |= KERNEL_HAS_DESCRIPTOR; /* which one: read from its memory */
     reading.descriptor_number = 7;
     strcpy(reading.descriptor.link, "pipe:[17]");
     assert_facts(&reading, NULL, "ppoll", 7, "pipe:[17]");
@@ -346,7 +346,7 @@ static void test_waits(void **state)
     assert_int_equal(kernel_decode_wait(&reading), WAIT_UNKNOWN);
 }
 
-/* Where the system call may not be read but the kernel function may, that tells as much as it can. */
+/* Where only the kernel function may be read, not the system call, the wait is decided by that. */
 static void test_waits_by_kernel_function(void **state)
 {
     static const struct {
@@ -425,7 +425,7 @@ static void test_has_not_run(void **state)
     after.state = 'D';
     assert_false(kernel_has_not_run(&before, &after));
     after = before;
-    after.has = 0; /* nothing that would tell */
+    after.has = 0; /* nothing to compare */
     assert_false(kernel_has_not_run(&before, &after));
 }
 

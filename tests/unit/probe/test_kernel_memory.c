@@ -4,7 +4,7 @@
  * is in test_kernel_read.c.
  *
  * The child waits for nothing all the time. It is a copy of this program, so what lies at an address here lies there,
- * too; the call and the arguments of its reading are made up. What the kernel does not tell here is skipped.
+ * too; the call and the arguments of its reading are made up. What the kernel denies here is skipped.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ struct thread {
     struct kernel_reading reading;
 };
 
-/* root: where absolute paths begin; NULL = where they begin here. False: the kernel does not tell. */
+/* root: where absolute paths begin; NULL = where they begin here. False: the kernel denies it. */
 static bool thread_start(struct thread *thread, const char *current, const char *root)
 {
     struct kernel_reading *reading = &thread->reading;

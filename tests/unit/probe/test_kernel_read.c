@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_kernel_read.c - looks at real threads of a child: ripd/probe/kernel.c, kernel_holder.c, kernel_memory.c (but for
- * paths and addresses, which are in test_kernel_memory.c). What the kernel does not tell here, because tests may not
+ * paths and addresses, which are in test_kernel_memory.c). What the kernel denies here, because tests may not
  * run as root and children may not be traced, is skipped.
  */
 #include <errno.h>
@@ -100,7 +100,7 @@ static void end_child(uint32_t pid)
     waitpid((pid_t)pid, NULL, 0);
 }
 
-/* Waits until the child is in that system call. False: the kernel does not tell. */
+/* Waits until the child is in that system call. False: the kernel denies reading it. */
 static bool read_in_call(uint32_t pid, long number, struct kernel_reading *ret_reading)
 {
     for (int i = 0; i < 10000; i++) {
@@ -330,7 +330,7 @@ int __wrap_proc_thread_wchan(int directory, uint32_t pid, uint32_t tid, char ret
     return result;
 }
 
-/* It is read anew until it has not run meanwhile; one that runs each time is told without what it waits for. */
+/* A reading is repeated until the thread has not run meanwhile; if it runs each time, its wait is left out. */
 static void test_one_that_runs_meanwhile(void **state)
 {
     enum { LOOKS = 4 };
@@ -409,7 +409,7 @@ static void test_who_has_the_other_end(void **state)
         assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
         reading.holder = (struct kernel_holder){0};
         kernel_read_holders(proc, (uint32_t)geteuid() + 1, clock_mono_ns() + 10 * SECOND_NS, &wanted, 1);
-        assert_int_equal(reading.holder.pid, 0); /* of others nothing is told */
+        assert_int_equal(reading.holder.pid, 0); /* nothing is reported of other users' processes */
         assert_int_equal(reading.has & KERNEL_HAS_NO_TIME, 0);
         kernel_read_holders(proc, (uint32_t)geteuid(), 0, &wanted, 1);
         assert_int_equal(reading.holder.pid, 0); /* no time */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_kernel_unix.c - whom real sockets are connected to, and who holds the other ends: ripd/probe/kernel_unix.c,
- * kernel_holder.c. What the kernel does not tell here is skipped.
+ * kernel_holder.c. What the kernel denies here is skipped.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -251,7 +251,7 @@ static void end_child(uint32_t pid)
     waitpid((pid_t)pid, NULL, 0);
 }
 
-/* Pipes and sockets, one of ours alone, one of nobody's, in one search. */
+/* One search for pipes and sockets, one that only this process holds, and one that has no other end. */
 static void test_many_in_one_search(void **state)
 {
     struct kernel_reading readings[4], *wanted[] = {&readings[0], &readings[1], &readings[2], &readings[3]};
@@ -285,7 +285,7 @@ static void test_many_in_one_search(void **state)
         readings[i].has &= ~KERNEL_HAS_NO_TIME;
     }
     kernel_read_holders(proc, (uint32_t)geteuid() + 1, SOON, wanted, 2);
-    assert_int_equal(readings[0].holder.pid, 0); /* of others nothing is told */
+    assert_int_equal(readings[0].holder.pid, 0); /* nothing is reported of other users' processes */
     assert_int_equal(readings[0].has & KERNEL_HAS_NO_TIME, 0);
     kernel_read_holders(proc, (uint32_t)geteuid(), 0, wanted, 2);
     assert_int_equal(readings[0].holder.pid, 0);
@@ -298,7 +298,7 @@ static void test_many_in_one_search(void **state)
     close(own[1]);
 }
 
-/* A FIFO's ends have the name of a file: it is told by where its thread waits, and is that one alone. */
+/* A FIFO's ends have a file's name: where the thread waits shows that it is a FIFO, and mount and inode which one. */
 static void test_ends_of_a_fifo(void **state)
 {
     char directory[] = "/tmp/test_kernel_unix-XXXXXX", path[sizeof(directory) + 8];
@@ -345,7 +345,7 @@ static void test_ends_of_a_fifo(void **state)
     rmdir(directory);
 }
 
-/* A peer whose number is not known is nobody's, and the number of a socket is no pipe's. */
+/* A peer whose number is not known has no holder, and the number of a pipe is not that of a socket. */
 static void test_nobody_to_look_for(void **state)
 {
     int server = serving(SOCK_DGRAM, "rip-test-alone"), ends[2];

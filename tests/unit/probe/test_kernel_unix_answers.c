@@ -96,7 +96,7 @@ static void test_nobody_at_the_other_end(void **state)
     world.own.shutdown = 3;
     assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
     world.own.shutdown = 0;
-    world.own.has_shutdown = false; /* an older kernel, which does not tell the two apart */
+    world.own.has_shutdown = false; /* an older kernel, which reports no shutdown */
     assert_peer(KERNEL_PEER_UNKNOWN, 0, "");
     world.own.type = SOCK_DGRAM;
     assert_peer(KERNEL_PEER_CLOSED, 0, "");

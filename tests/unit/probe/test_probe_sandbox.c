@@ -52,7 +52,7 @@ static bool may_make(void)
            !is_refused(open("/dev/null", O_WRONLY));
 }
 
-/* Asking about locks is what the worker is for. */
+/* The sandbox permits queries about locks: the worker exists for them. */
 static bool can_ask(void)
 {
     uint32_t pid;

@@ -114,7 +114,7 @@ static void reused_pid_is_not_the_process(void **context)
     facts.holder_pid = 0;
     facts.life_locked = false;
     assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
-    facts.life_locked = true; /* somebody's lock proves nothing */
+    facts.life_locked = true; /* a lock without its process proves nothing */
     assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
 }
 

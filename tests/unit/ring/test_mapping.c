@@ -414,7 +414,7 @@ static void test_each_read_survives(void **state)
     }
 }
 
-/* Only slots that nobody reads are cut off: the size tells. */
+/* The cut takes only slots that are not read: the size shows it. */
 static void test_a_cut_that_is_not_touched_is_noticed(void **state)
 {
     struct rip_ring_info info;

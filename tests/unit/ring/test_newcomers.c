@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_newcomers.c - newcomers' rules by the names in their slots: ripd/ring/newcomers.c. */
+/* test_newcomers.c - the rule of each unclassified id, by the name in its slot: ripd/ring/newcomers.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

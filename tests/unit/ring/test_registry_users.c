@@ -208,7 +208,7 @@ static void test_sparse_files_use_up_address_space(void **state)
     assert_int_equal(work_held(work, 0, WORK_MAPPED_BYTES), ring_named(scene, "mine")->mapping.size_bytes);
 }
 
-/* Where less is free than another user needs, whoever holds most gives up his largest, and not his newest. */
+/* Where less is free than another user needs, the user that holds most gives up his largest ring, not his newest. */
 static void test_the_largest_mapping_gives_way(void **state)
 {
     struct scene *scene = *state;

@@ -75,7 +75,7 @@ static struct detector_update scan(struct fixture *fixture)
     return update;
 }
 
-/* A ring whose one process is this one, as far as can be told. */
+/* A ring whose one process record is that of this process. */
 static void build(struct fixture *fixture, const char *name, uint32_t slots, uint32_t step, struct ring_builder *ring)
 {
     const struct ring_geometry geometry = {.slot_capacity = slots};

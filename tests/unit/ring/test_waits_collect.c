@@ -230,7 +230,7 @@ static void test_a_deadlock_is_a_cause(void **state)
     assert_int_equal(node_of(fixture, 200)->cause, CAUSE_DEADLOCK);
 }
 
-/* The probe has no time for them on that scan: the deadlock is told all the same, of those that it knows as stalls. */
+/* A deadlock of known stalls is reported even on a scan on which the probe has no time for them. */
 static void test_a_deadlock_needs_no_turn(void **state)
 {
     struct fixture *fixture = *state;
