@@ -73,7 +73,7 @@ struct lock_wait_owner {
 bool lock_wait_owner_of(const struct lock_wait_call *call, size_t next, const uint8_t *bytes,
                         struct lock_wait_owner *ret_owner);
 
-/* Between which instants somebody read something. */
+/* A reading of the holder happened between these two instants. */
 struct lock_wait_look {
     uint64_t begun_mono_ns;
     uint64_t ended_mono_ns;

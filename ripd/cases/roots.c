@@ -39,7 +39,7 @@ static void count_stall(struct roots *roots, const struct sighting *stall)
         group->longest_ns = stall->frozen_for_ns;
 }
 
-/* Leaves the groups that have somebody. */
+/* Drops the empty groups. */
 static void close_up(struct roots *roots, size_t node_count)
 {
     for (size_t i = 0; i < node_count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * syscalls.h - system calls of this machine: what they are called, and which of their arguments matter to somebody who
- * asks what a thread waits for. Pure.
+ * syscalls.h - system calls of this machine: their names, and which of their arguments show what a thread waits for.
+ * Pure.
  */
 #ifndef RIPD_CASES_SYSCALLS_H
 #define RIPD_CASES_SYSCALLS_H

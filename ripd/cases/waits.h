@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waits.h - who waits for whom: chains, the one at the end of each who holds everybody up, and deadlocks. Pure.
+ * waits.h - who waits for whom: chains, the holder at the end of each that blocks all of it, and deadlocks. Pure.
  *
  * There are two sources. What an id says of its wait for a lock in its ring, its mark (rip/reader.h), is read twice.
  * What the memory of a thread says of the lock that it waits for (cases/lock_wait.h) comes from looks at it, of this

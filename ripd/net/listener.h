@@ -3,8 +3,8 @@
  * listener.h - sockets that listen: ADDR:PORT, [ADDR6]:PORT, unix:PATH.
  *
  * Guarantees
- *   A. A socket file that somebody listens on, and a file that is no socket, is never removed; at the end ours is
- *      removed only if it is still the one that was made here.
+ *   A. A socket file that has a listener, and a file that is no socket, is never removed; at the end ours is removed
+ *      only if it is still the one that was made here.
  *   B. The same requests are allowed whether a socket was made here or passed.
  */
 #ifndef RIPD_NET_LISTENER_H

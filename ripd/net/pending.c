@@ -5,7 +5,7 @@
  *      QUEUED --> ASKED (of the scanner) --> READY (its page is here; the oldest of these is built)
  *      QUEUED --------------------------> READY: a list of the snapshot's stalls
  *
- * A query stays ASKED until the scanner has answered, also when nobody waits any more: the scanner is at work on it.
+ * A query stays ASKED until the scanner has answered, even when no connection waits any more: the scanner works on it.
  */
 #include "net/pending.h"
 
@@ -101,7 +101,7 @@ static bool is_local(const struct pending_query *query)
            query->kind == DOCUMENT_STALLS_BY_ROOT;
 }
 
-/* Drops queries that nobody waits for and nobody works on, and asks as many of the others as may be at work. */
+/* Drops queries without a connection that are not at work, and asks as many of the others as may be at work. */
 static void ask_next(struct pending_queries *queries)
 {
     struct server *server = queries->server;
@@ -231,7 +231,7 @@ void pending_join(struct connection *connection, enum document_kind kind, const 
     struct pending_queries *queries = connection->server->queries;
     struct pending_query *query;
 
-    ask_next(queries); /* which drops those that nobody waits for */
+    ask_next(queries); /* which drops those that no connection waits for */
     query = find_or_add(queries, connection_key(connection), kind, asked);
     if (query == NULL) {
         connection->server->health.limit_counts[HEALTH_LIMIT_QUESTIONS]++;

@@ -7,8 +7,8 @@
  *      HTTP_QUERIES_AT_WORK_MAX of them with the scanner, or answered by it and not yet built; the others wait, the
  *      oldest first.
  *   B. A long list is built in slices of about HTTP_BUILD_BYTES_PER_TURN, one in a turn of the loop, and one list at a
- *      time; short ones go ahead of it. It is given up when nobody waits for it any more.
- *   C. Nobody waits longer than http_limits.wait_ns before its list is being built.
+ *      time; short ones go ahead of it. It is dropped when no connection waits for it any more.
+ *   C. No connection waits longer than http_limits.wait_ns before its list is being built.
  */
 #ifndef RIPD_NET_PENDING_H
 #define RIPD_NET_PENDING_H
@@ -17,7 +17,7 @@
 
 /* NULL: no memory. */
 struct pending_queries *pending_new(struct server *server);
-/* Answers everybody who waits with a problem first; NULL is allowed. */
+/* Answers each waiting connection with a problem first; NULL is allowed. */
 void pending_free(struct pending_queries *queries);
 void pending_abandon(struct pending_queries *queries);
 

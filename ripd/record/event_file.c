@@ -39,7 +39,7 @@ static int open_checked(int directory, const char *name, int flags)
     if (status == 0 && !identity.regular)
         status = -ENOTSUP;
     if (status == 0 && (flags & O_CREAT) != 0 && fchmod(descriptor, FILE_MODE) != 0)
-        status = errno == EPERM ? 0 : -errno; /* somebody else's: it is used as it is */
+        status = errno == EPERM ? 0 : -errno; /* another user's file: it is used as it is */
     if (status == 0)
         return descriptor;
     close(descriptor);

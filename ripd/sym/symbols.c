@@ -236,8 +236,8 @@ bool symbols_want(struct symbols *symbols, struct lease *ring, struct process_fa
 
 /*
  * A file is known by the owner of the ring that names it, and its build id; without one, by its process, its path and
- * where it is mapped. So a file that somebody made up does not lend its names to another owner's rings. Who does not
- * have the hash key cannot choose two files of one key.
+ * where it is mapped. So a forged file does not lend its names to another owner's rings. Without
+ * the hash key a user cannot choose two files of one key.
  */
 static uint64_t key_of(const struct symbols *symbols, const struct process_facts *process,
                        const struct module_facts *module)
