@@ -121,7 +121,7 @@ static void test_todays_header_means_the_same_bytes(void **state)
 static void test_ids_read_as_they_did(void **state)
 {
     struct rip_scan_position position = {0};
-    struct rip_crumb crumbs[32];
+    struct rip_crumb entries[32];
     struct rip_sample samples[16];
     struct rip_id_info info;
     struct rip_view view;
@@ -138,15 +138,15 @@ static void test_ids_read_as_they_did(void **state)
     assert_int_equal(info.snap_count, 918273);
     assert_int_equal(info.name_bytes, 9);
     assert_memory_equal(info.name, "worker-17", 9);
-    assert_int_equal(rip_view_trail(&view, 1, crumbs, &count), RIP_OK);
+    assert_int_equal(rip_view_trail(&view, 1, entries, &count), RIP_OK);
     assert_int_equal(count, 32);
-    assert_int_equal(crumbs[0].snap, 918273);
-    assert_int_equal(crumbs[0].address, 0x401234);
-    assert_int_equal(crumbs[31].snap, 918242);
+    assert_int_equal(entries[0].snap, 918273);
+    assert_int_equal(entries[0].address, 0x401234);
+    assert_int_equal(entries[31].snap, 918242);
 
     assert_int_equal(rip_view_id(&view, 0, &info), RIP_OK);
     assert_int_equal(info.idle, 1);
-    assert_int_equal(rip_view_trail(&view, 0, crumbs, &count), RIP_OK);
+    assert_int_equal(rip_view_trail(&view, 0, entries, &count), RIP_OK);
     assert_int_equal(count, 0);
     assert_int_equal(rip_view_id(&view, 3, &info), RIP_OK);
     assert_true(info.id == 4000000000u && info.kind == 1 && info.tid == 0);

@@ -29,13 +29,13 @@ class Puppet:
         self.pid = self.process.pid
         world.processes.append(self.process)
 
-    def tell(self, line):
+    def send(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         return self.process.stdout.readline().strip()
 
     def do(self, line):
-        answer = self.tell(line)
+        answer = self.send(line)
         assert answer == "ok", f"{line}: {answer}"
 
     def kill(self, number=signal.SIGKILL):

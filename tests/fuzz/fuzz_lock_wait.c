@@ -6,7 +6,7 @@
 #include "cases/lock_wait.h"
 #include "fuzz.h"
 
-/* The arguments of the call, then the memory of every place that it tells to read. */
+/* The arguments of the call, then the memory of every address that it asks to read. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
     struct lock_wait_owner owner;

@@ -6,14 +6,14 @@
 #include "fuzz.h"
 #include "probe/protocol.h"
 
-static void check_told(const struct probe_answer *told, const struct probe_query *ask)
+static void check_answer(const struct probe_answer *answer, const struct probe_query *ask)
 {
-    require(told->count <= PROBE_BATCH_MAX && told->count <= ask->count);
-    for (uint32_t i = 0; i < told->count; i++) {
-        const struct kernel_reading *reading = &told->threads[i].reading;
+    require(answer->count <= PROBE_BATCH_MAX && answer->count <= ask->count);
+    for (uint32_t i = 0; i < answer->count; i++) {
+        const struct kernel_reading *reading = &answer->threads[i].reading;
 
-        require(told->threads[i].tid == ask->tids[i]);
-        if (told->threads[i].status != 0)
+        require(answer->threads[i].tid == ask->tids[i]);
+        if (answer->threads[i].status != 0)
             continue;
         for (size_t j = 0; j < SYSCALL_PATHS_MAX; j++)
             require(strlen(reading->names[j].text) < sizeof(reading->names[j].text));
@@ -43,23 +43,23 @@ static void check_files(const uint8_t *bytes, size_t size_bytes)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
-    static struct probe_answer told;
+    static struct probe_answer answer;
     struct probe_query ask = {.kind = PROBE_QUERY};
 
     check_files(bytes, size_bytes);
     /* An answer in a buffer of the size that the other end may fill, and a question that could have been its own. */
-    if (size_bytes > sizeof(told))
+    if (size_bytes > sizeof(answer))
         return 0;
-    memset(&told, 0, sizeof(told));
+    memset(&answer, 0, sizeof(answer));
     if (size_bytes != 0)
-        memcpy(&told, bytes, size_bytes);
-    ask.number = told.number;
-    ask.count = told.count >= 1 && told.count <= PROBE_BATCH_MAX ? told.count : 1;
+        memcpy(&answer, bytes, size_bytes);
+    ask.number = answer.number;
+    ask.count = answer.count >= 1 && answer.count <= PROBE_BATCH_MAX ? answer.count : 1;
     for (uint32_t i = 0; i < ask.count; i++)
-        ask.tids[i] = told.threads[i].tid != 0 ? told.threads[i].tid : 1;
+        ask.tids[i] = answer.threads[i].tid != 0 ? answer.threads[i].tid : 1;
     require(probe_query_is_sound(&ask, sizeof(ask)));
-    if (probe_answer_is_sound(&told, size_bytes, &ask))
-        check_told(&told, &ask);
+    if (probe_answer_is_sound(&answer, size_bytes, &ask))
+        check_answer(&answer, &ask);
     if (size_bytes >= sizeof(ask)) {
         memcpy(&ask, bytes, sizeof(ask));
         if (probe_query_is_sound(&ask, size_bytes))

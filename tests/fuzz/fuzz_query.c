@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 
     if (size_bytes == 0)
         return 0;
-    text = strndup((const char *)bytes + 1, size_bytes - 1); /* the first byte tells which parameters are taken */
+    text = strndup((const char *)bytes + 1, size_bytes - 1); /* the first byte selects which parameters are taken */
     if (text == NULL)
         return 0;
     if (query_parse(text, bytes[0], &query, &error) == 0) {

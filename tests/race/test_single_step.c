@@ -128,36 +128,36 @@ static const int handler_snaps[] = {1, 2, 5, 31, 32, 33, 64, 255, 256, 257};
 static const int snaps_before[] = {0, 1, 31, 32, 255};
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The crumbs as a reader has them now. */
-static size_t read_trail(struct rip_crumb *crumbs)
+/* The entries as a reader has them now. */
+static size_t read_trail(struct rip_crumb *entries)
 {
     struct rip_scan_position position = {0};
     struct rip_sample sample;
     size_t count;
 
     assert_int_equal(rip_view_scan(&view, &position, &sample, 1), 1);
-    assert_int_equal(rip_view_trail(&view, sample.slot, crumbs, &count), RIP_OK);
+    assert_int_equal(rip_view_trail(&view, sample.slot, entries, &count), RIP_OK);
     return count;
 }
 
 static void check_newest(enum subject subject, int before, int snaps, int at, int steps)
 {
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
-    size_t count = read_trail(crumbs);
+    struct rip_crumb entries[RIP_ENTRY_COUNT];
+    size_t count = read_trail(entries);
     uint64_t total = (uint64_t)before + 1 + (uint64_t)snaps;
     bool wrapped = snaps % (int)RIP_ENTRY_COUNT == 0;
 
     assert_true(count >= 1);
-    assert_true(crumbs[0].snap == total || (wrapped && crumbs[0].snap == total - 1));
-    assert_int_not_equal(crumbs[0].address, 0x777); /* never one from before the snap or its handler */
+    assert_true(entries[0].snap == total || (wrapped && entries[0].snap == total - 1));
+    assert_int_not_equal(entries[0].address, 0x777); /* never one from before the snap or its handler */
     for (size_t i = 1; i < count; i++)
-        assert_true(crumbs[i].snap < crumbs[i - 1].snap);
+        assert_true(entries[i].snap < entries[i - 1].snap);
     if (subject != SUBJECT_SNAP_AT)
         return;
     if (at == 0) /* handler first, then the whole snap */
-        assert_int_equal(crumbs[0].address, marked_address);
+        assert_int_equal(entries[0].address, marked_address);
     if (at == steps - 1) /* the whole snap, then the handler */
-        assert_int_not_equal(crumbs[0].address, marked_address);
+        assert_int_not_equal(entries[0].address, marked_address);
 }
 
 static void check_subject(enum subject subject, unsigned *ret_boundaries)

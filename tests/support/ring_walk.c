@@ -34,23 +34,23 @@ static void walk_last(const struct rip_view *view, uint32_t slot, enum rip_statu
 
 static void walk_trail(const struct rip_view *view, uint32_t slot, struct ring_walk *walk)
 {
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_crumb entries[RIP_ENTRY_COUNT];
     size_t count = RIP_ENTRY_COUNT + 1;
-    enum rip_status status = rip_view_trail(view, slot, crumbs, &count);
+    enum rip_status status = rip_view_trail(view, slot, entries, &count);
 
     PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
-    walk_last(view, slot, status, status == RIP_OK && count != 0 ? &crumbs[0] : NULL);
+    walk_last(view, slot, status, status == RIP_OK && count != 0 ? &entries[0] : NULL);
     if (status != RIP_OK) {
         PROMISE(count == RIP_ENTRY_COUNT + 1);
         return;
     }
     PROMISE(count <= RIP_ENTRY_COUNT);
     for (size_t i = 0; i < count; i++) {
-        PROMISE(crumbs[i].snap >= 1);
-        PROMISE(crumbs[i].address != 0 && crumbs[i].address <= RIP_ENTRY_ADDRESS_MASK);
-        PROMISE(i == 0 || crumbs[i].snap < crumbs[i - 1].snap);
+        PROMISE(entries[i].snap >= 1);
+        PROMISE(entries[i].address != 0 && entries[i].address <= RIP_ENTRY_ADDRESS_MASK);
+        PROMISE(i == 0 || entries[i].snap < entries[i - 1].snap);
     }
-    walk->crumbs += count;
+    walk->entries += count;
 }
 
 static void walk_wait(const struct rip_view *view, uint32_t slot, struct ring_walk *walk)

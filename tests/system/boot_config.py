@@ -49,8 +49,8 @@ def test_reload_refused(machine):
     number = machine.text("cat", CONFIG).count("\n")
     assert reload(machine, check=False).returncode != 0
     assert machine.main_pid("ripd.service") == pid and is_ready(machine)
-    told = machine.journal("-u", "ripd.service", "--grep", f"ripd.conf:{number}:.*stall-after")
-    assert told, "nothing in the journal names the line"
+    entries = machine.journal("-u", "ripd.service", "--grep", f"ripd.conf:{number}:.*stall-after")
+    assert entries, "nothing in the journal names the line"
     configure(machine)
     reload(machine)
 
@@ -61,7 +61,7 @@ def test_start_refused(machine):
     machine.run("systemctl", "restart", "ripd", check=False)
     machine.wait_for("giving up", lambda: machine.property("ripd.service", "ActiveState") == "failed")
     assert machine.property("ripd.service", "ExecMainStatus") == "2"
-    assert machine.request("/readyz")[0] == 0  # who asks makes systemd try again, until it gives up the socket, too
+    assert machine.request("/readyz")[0] == 0  # a request makes systemd try again, until it gives up the socket, too
     machine.wait_for("that", lambda: machine.property("ripd.socket", "ActiveState") == "failed")
     configure(machine)
     machine.run("systemctl", "restart", "ripd")

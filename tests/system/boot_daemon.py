@@ -5,7 +5,7 @@ import re
 
 from machine import PATIENCE_S, Stopper, Tracer
 
-ANSWERS = (200, 503)  # ready, and not ready yet: nobody is refused, who asks too early waits
+ANSWERS = (200, 503)  # ready, and not ready yet: no request is refused, one that comes too early waits
 SOCKET = "/run/ripd/ripd.sock"
 # What ripd may still write to: its state, and what the kernel makes for each process anew.
 WRITABLE = {"/var/lib/ripd", "/proc", "/dev/pts", "/dev/mqueue"}
@@ -110,7 +110,7 @@ def hang_and_wait(machine, hang):
 
 
 def test_hung_scanner(machine):
-    """One thread hangs, the others are well: ripd still answers. Only the silence of its scans tells."""
+    """One thread hangs, the others are well: ripd still answers. Only the silence of its scans shows it."""
     machine.drop_in("ripd.service", "[Service]\nWatchdogSec=4s\n")
     machine.run("systemctl", "restart", "ripd")
     hang_and_wait(machine, Tracer)
@@ -138,7 +138,7 @@ def test_crashes_for_a_while(machine):
 
 
 def test_other_address(machine):
-    """As ripd.socket tells it; ripd is restarted with its sockets."""
+    """As ripd.socket says; ripd is restarted with its sockets."""
     machine.drop_in("ripd.socket", "[Socket]\nListenStream=\nListenStream=/run/ripd/other.sock\n")
     machine.run("systemctl", "restart", "ripd.socket")
     machine.wait_for("an answer", lambda: machine.request("/readyz", "/run/ripd/other.sock")[0] == 200)

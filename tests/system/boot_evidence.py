@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ripd.service tells of other users' threads: by itself what anyone is told; with the drop-in what they wait for.
-Either way ripd holds no capability, and its probe those of the drop-in alone."""
+"""What ripd.service reports of other users' threads: by itself what any user may read; with the drop-in what they wait
+for. Either way ripd holds no capability, and its probe those of the drop-in alone.
+"""
 import os
 import re
 
@@ -61,8 +62,8 @@ def location(machine):
 
 def test_without(machine):
     looks.start_sleeper(machine, NAME, f"/run/librip/{NAME}", NAME.encode(), *AS_DAEMON)
-    told = kernel(machine)
-    assert told["state"] == "S" and told["syscall"] is None and "syscall" in told["denied"], told
+    found = kernel(machine)
+    assert found["state"] == "S" and found["syscall"] is None and "syscall" in found["denied"], found
     assert capabilities(machine) == [(0, 0, 0, 0)] * 3
     start_closed(machine)
     assert location(machine)["function"] is None, location(machine)
@@ -72,9 +73,9 @@ def check_peers(machine):
     """ripd has no network, but a socket of the machine to ask over, which triggers nothing; and goes on without."""
     looks.start(machine, TALKER, AS_DAEMON, looks.TALKER, f"/run/librip/{TALKER}")
     machine.wait_for("its peer", lambda: kernel(machine, TALKER)["holder"])
-    told = kernel(machine, TALKER)
-    assert re.fullmatch(r"unix socket:\[\d+\] -> socket:\[\d+\]", told["target"]), told
-    assert told["holder"]["comm"] == "python3", told
+    found = kernel(machine, TALKER)
+    assert re.fullmatch(r"unix socket:\[\d+\] -> socket:\[\d+\]", found["target"]), found
+    assert found["holder"]["comm"] == "python3", found
     machine.run("systemctl", "stop", "ripd.socket", "ripd.service")
     assert machine.property("ripd-diag.socket", "ActiveState") == "active"
     assert machine.property("ripd.service", "ActiveState") == "inactive"
@@ -94,8 +95,8 @@ def test_with(machine):
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "restart", "ripd")
     machine.wait_for("what it waits for", lambda: kernel(machine)["syscall"])
-    told = kernel(machine)
-    assert told["syscall"] == "clock_nanosleep" and told["denied"] == [], told
+    found = kernel(machine)
+    assert found["syscall"] == "clock_nanosleep" and found["denied"] == [], found
     assert looks.stall_of(machine, NAME)["cause"] == "sleeping"
     assert capabilities(machine) == [(0, 0, 0, 0), (0, EVIDENCE, EVIDENCE, 0), (0, EVIDENCE, EVIDENCE, 0)]
     machine.wait_for("a name", lambda: location(machine)["function"] == "rip_init")

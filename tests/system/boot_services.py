@@ -180,7 +180,7 @@ def test_hidden_processes(machine):
 
 
 def test_shared_memory_of_others(machine):
-    """In /dev/shm a ring has its owner's group: what ripd may not read is told, with the reason."""
+    """In /dev/shm a ring has its owner's group: what ripd may not read is reported, with the reason."""
     for unit, mode in (("closed", "0640"), ("open", "0644")):
         start_sleeper(machine, unit, f"/dev/shm/{unit}", unit.encode(), "-p", "User=nobody")
         machine.wait_for("the file", lambda path=f"/dev/shm/{unit}", mode=mode: machine.run("chmod", mode, path))

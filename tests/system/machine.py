@@ -248,7 +248,7 @@ class Tracer:
         os.waitpid(tid, WALL)
 
     def reap(self):
-        """To be called now and then: whoever traces a dead thread has to look at it before its parent can."""
+        """To be called now and then: the tracer of a dead thread has to wait for it before its parent can."""
         try:
             os.waitpid(self.tid, WALL | os.WNOHANG)
         except ChildProcessError:
@@ -262,4 +262,4 @@ class Stopper:
         os.kill(pid, signal.SIGSTOP)
 
     def reap(self):
-        """Nothing to do: it is nobody's but its parent's."""
+        """Nothing to do: its parent waits for it."""

@@ -17,7 +17,7 @@
         }                                                                                                              \
     } while (0)
 
-/* Tells the test to look, and waits until it has. */
+/* Prints "ready" for the test, and waits until it has looked. */
 void ready(void);
 /* A thread that is idle until it is cancelled. */
 void *wait_for_ever(void *unused);

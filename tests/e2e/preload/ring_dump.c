@@ -69,12 +69,12 @@ static void print_address(const struct rip_view *view, uint16_t process, uint64_
 static void print_id(const struct rip_view *view, const struct rip_sample *sample)
 {
     struct rip_id_info info;
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_crumb entries[RIP_ENTRY_COUNT];
     size_t count = 0;
 
     if (rip_view_id(view, sample->slot, &info) != RIP_OK)
         return;
-    (void)rip_view_trail(view, sample->slot, crumbs, &count);
+    (void)rip_view_trail(view, sample->slot, entries, &count);
     printf("{\"slot\":%u,\"id\":%u,\"tid\":%u,\"process\":%u,\"idle\":%u,\"progress\":%llu,\"name\":", info.slot,
            info.id, info.tid, info.process, info.idle, (unsigned long long)info.progress);
     print_string(info.name, info.name_bytes);
@@ -82,7 +82,7 @@ static void print_id(const struct rip_view *view, const struct rip_sample *sampl
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
             putchar(',');
-        print_address(view, info.process, crumbs[i].address);
+        print_address(view, info.process, entries[i].address);
     }
     fputs("]},", stdout);
 }

@@ -47,7 +47,7 @@ def idle(port, count):
 
 
 def slow_heads(port, count):
-    """A byte of a head each second, each on a connection of its own; whoever is dropped comes again."""
+    """A byte of a head each second, each on a connection of its own; a connection that is dropped comes again."""
     held = [connect(port, i) for i in range(count)]
     sent = [0] * count
 

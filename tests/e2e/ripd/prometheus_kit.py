@@ -76,7 +76,7 @@ class PagerHandler(http.server.BaseHTTPRequestHandler):
 
 
 class Watchers:
-    """Prometheus scrapes world's ripd and tells Alertmanager, which tells the pager."""
+    """Prometheus scrapes world's ripd and alerts go to Alertmanager, and from there to the pager."""
 
     def __init__(self, world):
         for program in ("prometheus", "prometheus-alertmanager"):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * puppet.c - a traced program that does what it is told: one command a line on stdin, one line of answer on stdout.
+ * puppet.c - a traced program that obeys: one command a line on stdin, one line of answer on stdout.
  *
  *   ring FILE MAX            rip_create_ring: "ok" or the errno's name
  *   spawn ID NAME MODE       a thread with that id: snap | idle | never | burst (256 snaps at a time) | once
@@ -65,7 +65,7 @@ static void pause_for(long ms)
 static pthread_mutex_t thaw_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t thawed = PTHREAD_COND_INITIALIZER;
 
-/* Stuck in a system call: not asleep by its own wish. */
+/* Stuck in a system call: it did not ask to sleep. */
 static void stay_frozen(struct worker *worker)
 {
     pthread_mutex_lock(&thaw_mutex);

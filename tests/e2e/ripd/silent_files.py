@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file system in user space (FUSE) with one program in it, that stops answering when it is told to.
+"""A file system in user space (FUSE) with one program in it, that stops answering on a signal.
 
     silent_files.py FOLDER PROGRAM    says "ready"; then, after a line on stdin, "silent"
 
@@ -61,8 +61,8 @@ class Silent:
             _, code, unique, node = struct.unpack_from("<IIQQ", message)
             if code in (FORGET, BATCH_FORGET) or self.silent.is_set():
                 continue
-            told = self.answer(code, node, message[40:])
-            error, data = (-told, b"") if isinstance(told, int) else (0, told)
+            result = self.answer(code, node, message[40:])
+            error, data = (-result, b"") if isinstance(result, int) else (0, result)
             os.write(self.device, struct.pack("<IiQ", 16 + len(data), error, unique) + data)
 
 

@@ -96,7 +96,7 @@ def start(world, path, ring=None, **options):
     return process
 
 
-def tell(process, line):
+def command(process, line):
     process.stdin.write(line + "\n")
     answer = process.stdout.readline()
     assert answer == "ok\n", f"{line}: {answer}"

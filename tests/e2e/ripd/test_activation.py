@@ -79,7 +79,7 @@ def diagnosing():
 
 
 def test_one_to_ask_over(world):
-    """It is told from those to listen on by what it is, wherever it stands; a second one is of no use."""
+    """Its kind distinguishes it from those to listen on, wherever it stands; a second one is of no use."""
     with listening() as inet, diagnosing() as diag, diagnosing() as more:
         world.serve(environment=variables(3, LISTEN_FDNAMES="sock-diag:http:sock-diag"), passed=(diag, inet, more),
                     flags=())

@@ -95,7 +95,7 @@ def shapes(world):
         assert document["total"] == document["returned"] == len(document[key])
     holds(world.get("/threads/app/17"), {**FRAME, "thread": ITEM})
     stall = world.wait_for(lambda: [item for item in [world.thread(17)] if item["cause"] is not None][0])
-    assert stall["cause"] in ("blocked", "unknown")  # unknown where what it waits for is not told
+    assert stall["cause"] in ("blocked", "unknown")  # unknown where evidence is denied
     assert stall["process"]["attested"] and stall["process"]["pid"] == app.pid
     assert stall["frozen_for_ms"] <= stall["frozen_for_max_ms"] and stall["threshold_ms"] == world.STALL_AFTER_MS
     assert stall["trail"][0]["count"] == stall["snaps"] - 1

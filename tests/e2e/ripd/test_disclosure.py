@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What else a user might make ripd tell of another: files of root's that anybody writes, owners of locks that are made
-up, holders and peers that are somebody else's. The users, the service and the secrets are those of test_privileges.py.
+"""What else a user might make ripd disclose of another: files of root's that anybody writes, owners of locks that are
+made up, holders and peers that are of other users. The users, the service and the secrets are those of
+test_privileges.py.
 """
 import os
 import shutil
@@ -14,7 +15,7 @@ import world as w  # noqa: E402
 
 
 def set_user_id(world):
-    """A program that runs as B whoever starts it."""
+    """A program that runs as B for every user who starts it."""
     path = f"{world.made}/{p.SECRET}-set-user-id"
     shutil.copy("/bin/cat", path)
     os.chown(path, p.USER_B, p.USER_B)
@@ -25,7 +26,7 @@ def set_user_id(world):
 
 
 def a_file_of_roots_that_anybody_writes(world):
-    """Its owner says nothing: whoever is named in it, or holds its lock, is not root's choice."""
+    """Its owner says nothing: what it names, and who holds its lock, is not root's choice."""
     program, fifo = set_user_id(world), p.secret_fifo(world)
     process, thread, port = p.victim(world)
     holders = []
@@ -96,33 +97,33 @@ def run(world, code, *arguments):
 
 
 def stall_of(world, program, holds):
-    """Once what is told of its thread is that."""
+    """Once the evidence of its thread is that."""
     return world.wait_for(lambda: [stall for stall in world.stalls()
                                    if stall["tid"] == program.pid and holds(stall["kernel"])][0])
 
 
 def an_owner_of_a_lock_that_is_made_up(world):
     """A mutex of A's says that a thread of B's holds it, by memory and by the mark in the ring: nobody is named. That
-    none of A's process has that number is told, and just so of a number that nobody has."""
+    no thread of A's process has that number is reported, and so is a number that no process has."""
     process, thread, port = p.victim(world)
     nobody = next(number for number in range((1 << 22) - 1, 0, -1) if not os.path.exists(f"/proc/{number}"))
     numbers = [thread, process.pid, nobody]
     programs = [run(world, MADE_UP_OWNER, str(number))[0] for number in numbers]
 
-    def told():
+    def named():
         stalls = [stall_of(world, program, lambda kernel: kernel["syscall"] == "futex") for program in programs]
         return [[(one.pop("tid"), one.pop("ring") and one) for one in stall["waits_for"]] for stall in stalls]
 
     gone = {"holder": "gone", "id": None, "name": None, "state": None, "certain": True}
-    world.wait_for(lambda: told() == [[(number, gone)] for number in numbers])
+    world.wait_for(lambda: named() == [[(number, gone)] for number in numbers])
     world.wait_scans(30)
     for path, text in p.all_texts(world).items():
         assert p.SECRET not in text and f":{port}" not in text, (path, text)
-    world.wait_for(lambda: told() == [[(number, gone)] for number in numbers])
+    world.wait_for(lambda: named() == [[(number, gone)] for number in numbers])
 
 
 def who_holds_a_file_of_his_own(world):
-    """That B holds a lock is told anyone, and so is what its process is called; nothing else of it is."""
+    """That B holds a lock is reported to anyone, and so is what its process is called; nothing else of it is."""
     path = f"{world.made}/open-to-all"
     with open(path, "w", encoding="ascii"):
         os.chown(path, p.USER_B, p.USER_B)

@@ -91,7 +91,7 @@ def full_tmpfs(world):
             pass
         app.do("spawn-many 500")  # more than fit into pages that are there already
         world.wait_for(lambda: world.get("/rings")["rings"][0]["refused"]["memory"] > 0)
-        assert app.tell("pid") == str(app.pid)
+        assert app.send("pid") == str(app.pid)
         live = world.get("/rings")["rings"][0]["live"]
         assert 0 < live < 500, live
         world.wait_scans(3)

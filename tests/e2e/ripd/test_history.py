@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events on disk: a restart loses nothing and tells nothing twice, whatever ended ripd and whatever is on the disk."""
+"""Events on disk: a restart loses nothing and repeats nothing, whatever ended ripd and whatever is on the disk."""
 import json
 import os
 import random
@@ -76,8 +76,8 @@ def check_story(events):
     kinds = {}
     for event in events:
         kinds.setdefault(event["episode"], []).append(event["kind"])
-    for episode, told in kinds.items():
-        assert told in (["begin"], ["begin", "end"]), (episode, told)
+    for episode, seen in kinds.items():
+        assert seen in (["begin"], ["begin", "end"]), (episode, seen)
     assert sorted(kinds) == list(range(1, len(kinds) + 1))
 
 
@@ -320,7 +320,7 @@ def a_full_disk(world):
                     file.write(b"x" * 1000)
             except OSError:
                 pass
-        with open(world.file(), "ab", buffering=0) as file:  # what is left in the file's last page
+        with open(world.file(), "ab", buffering=0) as file:  # the rest of the file's last page
             try:
                 while True:
                     file.write(b"\n")

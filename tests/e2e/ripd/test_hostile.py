@@ -300,7 +300,7 @@ def many_stalls_hide_nobody(world):
 def churn(world):
     """Files cut, grown, renamed, removed, linked and replaced under the scans; then all is given back."""
     app = honest(world)
-    honest_stall_is_seen(world, app)  # whoever helps ripd to look at a stall has been started
+    honest_stall_is_seen(world, app)  # the processes that examine a stall have been started
     app.do("thaw 1")
     world.wait_for(lambda: world.state(1, "honest") == "running")
     world.wait_scans(3)
@@ -380,7 +380,7 @@ def directory_comes_and_goes(world):
     world.stop()
     world.flags += ["--dir", second]
     world.start()
-    honest_stall_is_seen(world, app)  # whoever helps ripd to look at a stall has been started
+    honest_stall_is_seen(world, app)  # the processes that examine a stall have been started
     app.do("thaw 1")
     world.wait_for(lambda: world.state(1, "honest") == "running")
     before = descriptors(world)
@@ -614,7 +614,7 @@ def two_users(world):
     assert len(stolen) == 2 and all(item["process"]["pid"] is None and not item["process"]["attested"] and
                                     item["cause"] in (None, "unknown") for item in stolen), stolen
     victim.send_signal(signal.SIGSTOP)
-    world.wait_for(lambda: world.state(0, "shared") == "stopped")  # its own user's ring may tell
+    world.wait_for(lambda: world.state(0, "shared") == "stopped")  # its own user's ring may show it
     world.wait_scans(3)
     assert world.state(0, "thief") == "stalled"  # nothing of the other user's stop
     victim.send_signal(signal.SIGCONT)

@@ -18,7 +18,7 @@ import world as w  # noqa: E402
 JOURNALD = "/lib/systemd/systemd-journald"
 BEGIN, END = "3145ab467b3b494d8c68514563889660", "0ce3f47721c94e4eba64dad08f7a9b85"
 HOSTILE = b'x\nMESSAGE=evil\nPRIORITY=0\n\x1b[2J\xff<b>"""'
-# One id with that name, which snaps whenever it is told to.
+# One id with that name, which snaps on each line that it reads.
 TRACED = """
 import ctypes, sys
 rip = ctypes.CDLL(sys.argv[1])

@@ -76,7 +76,7 @@ def daemon_lives_on(world):
 def child_has_a_slot_of_its_own(world):
     app = world.puppet()
     app.do("spawn 1 mute once")
-    child = int(app.tell("child"))
+    child = int(app.send("child"))
     world.pids.append(child)
     world.wait_for(lambda: world.state(800) == "running")
     assert world.thread(800)["process"]["pid"] == child

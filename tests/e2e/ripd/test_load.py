@@ -21,7 +21,7 @@ CROWD = os.path.join(os.path.dirname(os.path.abspath(__file__)), "crowd.py")
 TRIES = 8
 REQUESTS = 500
 PAUSE_S = 0.0005
-FLOOR_S = 0.002  # below this a percentile tells of the scheduler
+FLOOR_S = 0.002  # below this a percentile measures the scheduler
 STALLED = 10000
 DESCRIPTORS = 10000 + 300
 

@@ -58,8 +58,8 @@ def test_status_follows_the_stalls(world):
     world.wait_for(lambda: world.manager.last("STATUS").startswith("1 stalled of 1 id in 1 ring; "))
     puppet.kill()
     world.wait_for(lambda: world.manager.last("STATUS").startswith("0 stalled of "))
-    told = [m["STATUS"].split(";")[0] for m in world.manager.listen() if "STATUS" in m]
-    assert len(told) <= 2 + time.monotonic() - begun, told
+    messages = [m["STATUS"].split(";")[0] for m in world.manager.listen() if "STATUS" in m]
+    assert len(messages) <= 2 + time.monotonic() - begun, messages
 
 
 def test_a_watchdog_too_short_is_lengthened(world):
@@ -105,10 +105,10 @@ def test_a_reload(world):
         before_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
         world.ripd.send_signal(signal.SIGHUP)
         world.wait_for(lambda n=count: world.manager.count("READY") == 1 + n)
-        told = [m for m in world.manager.heard[heard:] if {"READY", "RELOADING"} & m.keys()]
-        assert ["RELOADING" in message for message in told] == [True, False], told
+        messages = [m for m in world.manager.heard[heard:] if {"READY", "RELOADING"} & m.keys()]
+        assert ["RELOADING" in message for message in messages] == [True, False], messages
         now_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
-        assert before_us <= int(told[0]["MONOTONIC_USEC"]) <= now_us
+        assert before_us <= int(messages[0]["MONOTONIC_USEC"]) <= now_us
         assert "reload: " in world.log_text()
 
 

@@ -89,12 +89,12 @@ def traced(world, code, *arguments, prefix=(), **options):
     return process
 
 
-def kernel(world, process, holds=lambda told: True):
-    """Of its main thread, once something is told of its target, and that holds: all of it takes several looks."""
-    def told():
+def kernel(world, process, holds=lambda facts: True):
+    """Of its main thread, once its target is known and the condition holds: it takes several scans."""
+    def facts():
         found = [s["kernel"] for s in world.stalls() if s["tid"] == process.pid][0]
         return found["target"] and holds(found) and found
-    return world.wait_for(told)
+    return world.wait_for(facts)
 
 
 def number_of_peer(target):
@@ -110,16 +110,16 @@ def has_open(pid, inode):
     return f"socket:[{inode}]" in links
 
 
-def assert_told(world, process):
+def assert_peer_found(world, process):
     child = int(process.stdout.readline())
-    told = kernel(world, process, lambda told: told["holder"]["pid"] == child)
-    assert has_open(child, number_of_peer(told["target"])), told
+    facts = kernel(world, process, lambda facts: facts["holder"]["pid"] == child)
+    assert has_open(child, number_of_peer(facts["target"])), facts
 
 
-def assert_not_told(world, process):
+def assert_peer_unknown(world, process):
     """Its own number, and that it is a unix socket, as soon as the tables of sockets have been read."""
-    told = kernel(world, process, lambda told: told["target"].startswith("unix"))
-    assert re.fullmatch(r"unix socket:\[\d+\]", told["target"]) and told["holder"] is None, told
+    facts = kernel(world, process, lambda facts: facts["target"].startswith("unix"))
+    assert re.fullmatch(r"unix socket:\[\d+\]", facts["target"]) and facts["holder"] is None, facts
 
 
 # Network namespaces -------------------------------------------------------------------------------------------------
@@ -127,8 +127,8 @@ def assert_not_told(world, process):
 def another_network_is_not_guessed_at(world):
     needs_root()
     process = traced(world, PAIR, prefix=UNSHARE)
-    assert_not_told(world, process)
-    assert_told(world, traced(world, PAIR))
+    assert_peer_unknown(world, process)
+    assert_peer_found(world, traced(world, PAIR))
 
 
 def sockets_keep_their_network(world):
@@ -137,8 +137,8 @@ def sockets_keep_their_network(world):
     ours, theirs = socket.socketpair()
     with ours, theirs:
         process = traced(world, INHERITED, theirs.fileno(), prefix=UNSHARE, pass_fds=(theirs.fileno(),))
-        told = kernel(world, process, lambda told: told["holder"]["pid"] == os.getpid())
-        assert number_of_peer(told["target"]) == os.fstat(ours.fileno()).st_ino, told
+        facts = kernel(world, process, lambda facts: facts["holder"]["pid"] == os.getpid())
+        assert number_of_peer(facts["target"]) == os.fstat(ours.fileno()).st_ino, facts
 
 
 class Enclosed(managed.Managed):
@@ -159,15 +159,15 @@ def ripd_without_network(world):
     with listening() as http:
         world.serve_with(http)
         process = traced(world, PAIR)
-        assert_not_told(world, process)
+        assert_peer_unknown(world, process)
 
 
 def ripd_without_network_but_with_that_socket(world):
     needs_root()
     with listening() as http, socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, SOCK_DIAG) as diag:
         world.serve_with(diag, http)
-        assert_told(world, traced(world, PAIR))
-        assert_not_told(world, traced(world, PAIR, prefix=UNSHARE))
+        assert_peer_found(world, traced(world, PAIR))
+        assert_peer_unknown(world, traced(world, PAIR, prefix=UNSHARE))
         assert 'name="unknown" address=netlink:sock-diag\n' in world.log_text(), world.log_text()
         # Whatever is left in it is of no harm to the next one.
         world.ripd.kill()
@@ -176,13 +176,13 @@ def ripd_without_network_but_with_that_socket(world):
                                 "05000000" "ffffffff" "ffffffff"))
         world.serve_with(diag, http)
         world.wait_for(lambda: world.request("/readyz")[0] == 200)
-        assert_told(world, traced(world, PAIR))
+        assert_peer_found(world, traced(world, PAIR))
 
 
 # Users --------------------------------------------------------------------------------------------------------------
 
 def of_another_user_its_path_alone(world):
-    """Which who connects to it has given, or is told anyone; no pid, and no name of a process."""
+    """The client has named it itself, or any user may read it; no pid, and no name of a process."""
     needs_root()
     path = f"{world.made}/server.sock"
     os.chmod(world.made, 0o777)
@@ -191,10 +191,10 @@ def of_another_user_its_path_alone(world):
     world.processes.append(server)
     server.stdout.readline()
     user = {"user": USER_A, "group": USER_A, "extra_groups": []}
-    told = kernel(world, traced(world, CLIENT, path, **user),
-                  lambda told: re.fullmatch(rf"unix socket:\[\d+\] -> {re.escape(path)}", told["target"]))
-    assert told["holder"] is None, told
-    assert_told(world, traced(world, PAIR, **user))
+    facts = kernel(world, traced(world, CLIENT, path, **user),
+                  lambda facts: re.fullmatch(rf"unix socket:\[\d+\] -> {re.escape(path)}", facts["target"]))
+    assert facts["holder"] is None, facts
+    assert_peer_found(world, traced(world, PAIR, **user))
 
 
 # Many ---------------------------------------------------------------------------------------------------------------
@@ -207,12 +207,12 @@ def many_at_once(world):
 
     found = {}  # by thread; a busy machine has not the time to find all of them again whenever they are looked at
 
-    def told():
+    def facts():
         time.sleep(0.5)
         found.update((stall["tid"], number_of_peer(stall["kernel"]["target"])) for stall in world.stalls("?limit=10000")
                      if stall["kernel"] and stall["kernel"]["holder"] and stall["kernel"]["holder"]["pid"] == child)
         return len(found) > count
-    world.wait_for(told, 2 * w.PATIENCE_S)
+    world.wait_for(facts, 2 * w.PATIENCE_S)
     numbers = set(found.values())
     assert None not in numbers and len(numbers) == count, len(numbers)
 

@@ -147,7 +147,7 @@ if argv:
 
 
 def locker(world, path, count=1, argv=(), start_as=USER_A):
-    """A's process that holds the locks of the first records, and becomes argv when told a line."""
+    """A's process that holds the locks of the first records, and becomes argv when it reads a line."""
     process = subprocess.Popen([PYTHON, "-c", LOCKER, path, str(count), str(USER_A), *argv], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True, **as_user(start_as))
     world.processes.append(process)
@@ -176,8 +176,8 @@ def nothing_of_b(world, port, names):
     for stall in world.stalls():
         kernel = stall["kernel"]
         if stall["ring"] in names and kernel is not None:
-            told = {key: kernel[key] for key in ("syscall", "fd", "target", "holder", "asked_ms", "wchan")}
-            assert not any(told.values()), stall
+            known = {key: kernel[key] for key in ("syscall", "fd", "target", "holder", "asked_ms", "wchan")}
+            assert not any(known.values()), stall
     assert SECRET not in world.log_text()
 
 
@@ -257,7 +257,7 @@ def program_of_another_user(world):
 
 def program_of_root(world):
     """A's process, that has kept descriptors and locks of a ring of root's, executes a set-user-id program of root's.
-    One that makes all three of its users root's cannot be told by them from a process that root has started."""
+    One that makes all three of its users root's looks by them like a process that root has started."""
     if os.statvfs(world.made).f_flag & os.ST_NOSUID:
         raise w.Skip("tmpfs is mounted nosuid")
     os.mkdir(f"{world.made}/private", 0o700)
@@ -321,7 +321,7 @@ def number_of_the_locker_used_again(world):
         process.kill()
     if process.pid != number:
         raise w.Skip("the number was taken by somebody else")
-    ring.process(0, number, flags=1)  # with B's start time: anyone is told that
+    ring.process(0, number, flags=1)  # with B's start time: any user may read that
     ring.slot(0, tid=number)
     ring.slot(1, tid=thread)
     publish(world, ring, "reused")
@@ -447,16 +447,16 @@ def own(world):
     return process, fifo
 
 
-def own_process_is_told_of(world):
+def own_process_is_shown(world):
     process, fifo = own(world)
 
-    def told():
+    def evidence():
         by_id = {stall["tid"]: stall for stall in world.stalls()}
         main, others = by_id.pop(process.pid), [(other["cause"], other["kernel"]["target"]) for other in by_id.values()]
         return (main["cause"], main["kernel"]["syscall"], main["kernel"]["target"]) == ("blocked", "read", fifo) and (
             set(others) == {("blocked", fifo + "-alone"), ("sleeping", None)}) and main
 
-    main = world.wait_for(told)
+    main = world.wait_for(evidence)
     assert main["kernel"]["denied"] == [] and main["kernel"]["wchan"], main
 
 
@@ -474,7 +474,7 @@ def ripd_itself_holds_nothing(world):
 
 
 def without_capabilities(world):
-    """What nobody tells is null and named; whether CPU time moves is told all the same."""
+    """What is denied is null and named; whether CPU time moves is reported all the same."""
     process, _ = own(world)
     spinning = spawn(world, [f"{w.BIN}/rip", "run", "--dir", world.dir, "--", PYTHON, "-c",
                              "import time\ntime.sleep(0.01)\nwhile True: pass"], **as_user(USER_A))
@@ -488,8 +488,8 @@ def without_capabilities(world):
     assert "syscall" in main["kernel"]["denied"], main
     world.wait_for(lambda: [s for s in world.stalls() if s["tid"] == process.pid][0]["kernel"]["window_ms"] is not None)
     assert world.log_text().count("of this user alone") == 1
-    told = f"what threads of a process wait for may not be read: ring=\"{main['ring']}\" pid={process.pid} "
-    assert world.log_text().count(told) == 1, world.log_text()  # of both its threads
+    line = f"what threads of a process wait for may not be read: ring=\"{main['ring']}\" pid={process.pid} "
+    assert world.log_text().count(line) == 1, world.log_text()  # of both its threads
 
 
 def make_world():
@@ -502,6 +502,6 @@ if __name__ == "__main__":
         sys.exit(77)
     TESTS = [claims_without_and_with_locks, program_of_another_user, program_of_root, number_of_the_locker_used_again,
              the_probe_believes_nobody,
-             own_process_is_told_of, ripd_itself_holds_nothing, without_capabilities]
+             own_process_is_shown, ripd_itself_holds_nothing, without_capabilities]
     make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
     w.run(TESTS, make_world)

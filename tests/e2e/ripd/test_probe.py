@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ripd-probe in bad times: killed, stopped, gone. Answers keep coming, what is not told is null, counters move."""
+"""ripd-probe in bad times: killed, stopped, gone. Answers keep coming, what is denied is null, counters move."""
 import os
 import re
 import shutil
@@ -57,12 +57,12 @@ def stall_of(world, process):
     return next((stall for stall in world.stalls() if stall["tid"] == process.pid), None)
 
 
-def told(world, number):
+def target_is_read(world, number):
     process, path = blocked(world, number)
     world.wait_for(lambda: stall_of(world, process)["kernel"]["target"] == path)
 
 
-def assert_what_anyone_is_told(world, process):
+def assert_public_evidence(world, process):
     """Once it waits: a busy machine takes its time until it does."""
     stall = world.wait_for(lambda: [stall for stall in [stall_of(world, process)] if stall["cause"] == "unknown"][0])
     assert stall["kernel"]["state"] == "S", stall
@@ -70,10 +70,10 @@ def assert_what_anyone_is_told(world, process):
 
 
 def worker_killed(world):
-    told(world, 1)
+    target_is_read(world, 1)
     for number in (2, 3):
         os.kill(world.wait_for(lambda: worker(world)), signal.SIGKILL)
-        told(world, number)
+        target_is_read(world, number)
     world.wait_for(lambda: count(world, 'failures_total{reason="died"}') >= 2)
     assert count(world, "starts_total") >= 3
     world.wait_for(lambda: world.log_text().count("ripd-probe's worker ended") >= 2)
@@ -82,7 +82,7 @@ def worker_killed(world):
 
 def worker_that_hangs(world):
     """A stopped one, which no alarm of its own ends."""
-    told(world, 1)
+    target_is_read(world, 1)
     hung = world.wait_for(lambda: worker(world))
     os.kill(hung, signal.SIGSTOP)
     process = blocked(world, 2)[0]
@@ -92,17 +92,17 @@ def worker_that_hangs(world):
     world.wait_scans(3)  # nobody waits for it
     world.wait_for(lambda: count(world, 'failures_total{reason="hung"}') >= 1)
     world.wait_for(lambda: name(hung) is None and worker(world) != hung)
-    told(world, 3)
+    target_is_read(world, 3)
 
 
 def keeper_killed(world):
-    """There is no other: what anyone is told is told on."""
-    told(world, 1)
+    """There is no other: what any user may read is still reported."""
+    target_is_read(world, 1)
     assert count(world, "ended") == 0
     ended = keeper(world)
     os.kill(ended, signal.SIGKILL)
     world.wait_for(lambda: "ripd-probe has ended" in world.log_text())
-    assert_what_anyone_is_told(world, blocked(world, 2)[0])
+    assert_public_evidence(world, blocked(world, 2)[0])
     assert world.log_text().count("ripd-probe has ended") == 1
     world.wait_for(lambda: count(world, "ended") == 1)
     assert name(ended) is None  # not even a zombie
@@ -123,12 +123,12 @@ class Alone(w.World):
 
 
 def without_ripd_probe(world):
-    """Root has rights that makers of rings have not, and whether a ring lies takes the care of ripd-probe to tell."""
+    """Root has rights that makers of rings have not, and only ripd-probe checks whether a ring lies."""
     assert "cannot start ripd-probe" in world.log_text()
     process, path = blocked(world, 1)
     if not w.lacking("sys_ptrace", "dac_read_search"):
         assert "evidence is what any user may read" in world.log_text()
-        assert_what_anyone_is_told(world, process)
+        assert_public_evidence(world, process)
     else:
         assert "evidence is read of the processes of this user alone" in world.log_text()
         stall = world.wait_for(lambda: [stall for stall in [stall_of(world, process)] if stall["cause"]][0])
@@ -136,7 +136,7 @@ def without_ripd_probe(world):
 
 
 def ends_with_ripd(world):
-    told(world, 1)
+    target_is_read(world, 1)
     mine = [keeper(world), worker(world)]
     world.ripd.kill()
     world.ripd.wait()

@@ -95,9 +95,9 @@ def libraries(world):
     for number, name in enumerate(("closed.so", "deleted.so", "replaced-no-id")):
         shutil.move(builder.shared(name, *flags_of(name), f"-Dlibrary_sink=sink_{number}"), f"{folder}/lib/{name}")
     process = start(world, f"{folder}/app", "app")
-    kit.tell(process, f"load {folder}/lib/deep/../link/closed.so")
-    kit.tell(process, f"load {folder}/lib/deleted.so")
-    kit.tell(process, f"load {folder}/lib/replaced-no-id")
+    kit.command(process, f"load {folder}/lib/deep/../link/closed.so")
+    kit.command(process, f"load {folder}/lib/deleted.so")
+    kit.command(process, f"load {folder}/lib/replaced-no-id")
     os.remove(f"{folder}/lib/deleted.so")
     shutil.move(builder.shared("other", "-g", "-Wl,--build-id=none", "-Dlibrary_work=wrong_work"),
                 f"{folder}/lib/replaced-no-id")
@@ -139,7 +139,7 @@ def of_another_root(world):
                                text=True, bufsize=1)
     world.processes.append(process)
     assert process.stdout.readline() == "ready\n"
-    kit.tell(process, f"load {library}")
+    kit.command(process, f"load {library}")
     shutil.rmtree(tree)
     os.chmod(world.ring("inside"), 0o644)
     kit.expect_all(world, "inside")
@@ -226,7 +226,7 @@ def closed_to_b(world, secret):
 
 def rings_that_lie(world):
     """B's process has a library loaded; its ring claims that to be a file that is closed to B. The library is not on
-    the file system of the others: device and inode cannot tell that it is none of them."""
+    the file system of the others: device and inode do not show that it is none of them."""
     builder = kit.Builder(world)
     honest = builder.program("honest", "-g", "-rdynamic")
     folder = tempfile.mkdtemp(prefix="rip-e2e-", dir="/var/tmp")
@@ -250,7 +250,7 @@ def have_rings_lie(world, builder, honest, library):
     rings = home(world, B, "making")
     for name, path in claims.items():
         process = kit.start(world, honest, f"../making/{name}", **privileges.as_user(B))
-        kit.tell(process, f"load {library}")
+        kit.command(process, f"load {library}")
         world.wait_for(lambda name=name: place_of(f"{rings}/{name}", library) > 0)
         claim(f"{rings}/{name}", library, path, build_id(path if name == "open" else secret))
         os.chmod(f"{rings}/{name}", 0o644)
@@ -291,7 +291,7 @@ def a_fetcher_that_ends(world):
     before = fetchers(world)
     os.kill(before[0], signal.SIGKILL)
     world.wait_for(lambda: not fetchers(world))
-    start(world, paths["second"], "second")  # nothing was asked of it: that is nobody's fault
+    start(world, paths["second"], "second")  # nothing was asked of it: no user is blamed for that
     kit.expect_all(world, "second")
     hung = fetchers(world)
     assert hung != before
@@ -309,7 +309,7 @@ def a_fetcher_that_ends(world):
 
 
 def serve_silent_files(world, folder, program):
-    """The process that serves it. Whoever opens a file then waits until that process ends."""
+    """The process that serves it. A process that opens a file then waits until it ends."""
     os.mkdir(folder)
     server = subprocess.Popen([sys.executable, f"{os.path.dirname(os.path.abspath(__file__))}/silent_files.py", folder,
                                program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGHUP reads the configuration file anew: what can change changes, what cannot is told, a mistake changes nothing."""
+"""SIGHUP reads the configuration file again: what can change does, what cannot is logged, a mistake changes nothing."""
 import os
 import re
 import signal

@@ -65,7 +65,7 @@ def they_change_while_it_runs(world):
 
 
 def on_the_command_line(world):
-    """The first that matches, there too, and whoever none matches has the common threshold."""
+    """The first that matches, there too, and an id that none matches has the common threshold."""
     app = world.puppet()
     for number, name in ((1, "batch-7"), (2, "batch-8"), (3, "worker")):
         app.do(f"spawn {number} {name} snap")

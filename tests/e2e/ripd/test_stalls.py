@@ -29,8 +29,8 @@ def three_of_a_thousand(world):
         app.do(f"thaw {number}")
     world.wait_for(lambda: world.stalled_ids() == [])
     world.wait_for(lambda: world.log_text().count("stall end") == 3)
-    for told in re.findall(r"stall begin .* frozen_for_ms=(\d+)", world.log_text()):
-        assert int(told) >= world.STALL_AFTER_MS
+    for found in re.findall(r"stall begin .* frozen_for_ms=(\d+)", world.log_text()):
+        assert int(found) >= world.STALL_AFTER_MS
     for number in (17, 500, 999):
         assert len(re.findall(rf"stall begin .*id={number} .*\"worker-{number}\"", world.log_text())) == 1
         assert len(re.findall(rf"stall end .*id={number} .*\"worker-{number}\"", world.log_text())) == 1
@@ -48,7 +48,7 @@ def frozen_time_grows(world):
     second = world.stalls()[0]
     assert second["frozen_for_ms"] > first["frozen_for_ms"]
     # names come when they come
-    places = [[(crumb["count"], crumb["module"], crumb["offset"]) for crumb in stall["trail"]]
+    places = [[(entry["count"], entry["module"], entry["offset"]) for entry in stall["trail"]]
               for stall in (first, second)]
     assert second["snaps"] == first["snaps"] and places[0] == places[1] != []
 

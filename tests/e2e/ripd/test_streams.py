@@ -139,7 +139,7 @@ def filters(world):
 
 
 def resumed(world):
-    """Whoever goes and comes back has had everything once, in order; also when nothing had come before it went."""
+    """A client that comes back has had everything once, in order; also when nothing had come before it went."""
     app = app_with(world, [b"worker"] * 6)
     source = Source(world)
     place = source.place()

@@ -12,7 +12,8 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from symbols_kit import SOURCES, Builder, expect, expect_all, location_of, named_location, sh, start, tell  # noqa: E402
+from symbols_kit import (SOURCES, Builder, command, expect, expect_all, location_of, named_location,  # noqa: E402
+                         sh, start)
 from world import Skip, lacking, run  # noqa: E402
 
 USER_A, USER_B = 61001, 61002
@@ -55,7 +56,7 @@ def killed(world):
     for i, library in enumerate(libraries):
         for pid, _ in symbolizers(world):
             os.kill(pid, signal.SIGKILL)
-        tell(process, f"load {library}")
+        command(process, f"load {library}")
         expect(world, "app", 3 if i == 0 else 9 + i, "library_work")
     world.wait_for(lambda: len(symbolizers(world)) == 1)
     world.wait_for(lambda: len(os.listdir(f"/proc/{world.ripd.pid}/fd")) <= descriptors)
@@ -70,7 +71,7 @@ def stopped(world):
     process, libraries = app_with_libraries(world, builder, 1)
     expect_all(world, "app")
     os.kill(symbolizers(world)[0][0], signal.SIGSTOP)
-    tell(process, f"load {libraries[0]}")
+    command(process, f"load {libraries[0]}")
     world.wait_for(lambda: len(world.stalls("?ring=app")) == 3)
     before = world.sequence()
     world.wait_for(lambda: world.get("/threads?ring=app") and failures(world, "hung") == 1)
@@ -117,7 +118,7 @@ def hostile_debug_files(world):
         path = builder.path(f"bad{i}")
         shutil.copy(original, path)
         sh("strip", path)
-        sh("objcopy", "--remove-section=.note.gnu.build-id", path) # each is a file of its own, told by its place
+        sh("objcopy", "--remove-section=.note.gnu.build-id", path) # each is a file of its own, known by its path
         with open(f"{path}.debug", "wb") as file:
             file.write(data)
         sh("objcopy", f"--add-gnu-debuglink={path}.debug", path)
@@ -127,7 +128,7 @@ def hostile_debug_files(world):
     world.wait_for(lambda: len(world.stalls("?limit=1000")) == 2 * (len(variants) + 1))
     world.get("/threads?limit=1000") # asks for all their names
     library = builder.shared("late.so", "-g")
-    tell(good, f"load {library}")
+    command(good, f"load {library}")
     expect(world, "good", 3, "library_work")
     world.wait_for(lambda: len(symbolizers(world)) == 1)
 
@@ -162,7 +163,7 @@ def cut_while_it_is_read(world):
     expect_all(world, "cut")
     os.truncate(debug, 4096)
     library = builder.shared("late.so", "-g")
-    tell(process, f"load {library}")
+    command(process, f"load {library}")
     expect(world, "good", 3, "library_work")
     expect_all(world, "good")
 
@@ -306,7 +307,7 @@ def a_file_that_makes_others_wait(world):
     leased = shutil.copy(program, users.builder.path("leased"))
     os.chown(leased, USER_A, USER_A)
     users.start(program, "of-a", USER_A, (leased, build_id_of(program)), True, lambda process:
-                tell(process, f"lease {leased}"))
+                command(process, f"lease {leased}"))
     world.wait_for(lambda: world.stalls("?ring=of-a"))
     location_of(world, "of-a")
     users.start(program, "of-b", USER_B)

@@ -7,8 +7,8 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from symbols_kit import (Builder, expect, expect_all, line_of, location_of, named_location, need, sh,  # noqa: E402
-                         start, tell)
+from symbols_kit import (Builder, command, expect, expect_all, line_of, location_of, named_location, need,  # noqa: E402
+                         sh, start)
 from world import Skip, lacking, run  # noqa: E402
 
 # name: flags of the compiler
@@ -136,7 +136,7 @@ def split_debug_files_of_another_build(world):
     shutil.copy(builder.path("first"), program)
     os.rename(files["second"], files["first"])
     start(world, program)
-    expect_all(world, "again", lines=False) # the line table stays in the program, but it tells of rip_snap() alone
+    expect_all(world, "again", lines=False) # the line table stays in the program, but it covers rip_snap() alone
 
 
 def debug_files_by_build_id(world):
@@ -166,7 +166,7 @@ def loaded_later(world):
     builder = Builder(world)
     process = start(world, builder.program("app", "-g", "-rdynamic"))
     library = builder.shared("library.so", "-g")
-    tell(process, f"load {library}")
+    command(process, f"load {library}")
     expect(world, "app", 3, "library_work")
     assert location_of(world, "app", 3)["module"] == "library.so"
 
@@ -195,7 +195,7 @@ def deleted(world):
         process = start(world, path)
         if name == "gone":
             library = builder.shared("gone.so", "-g")
-            tell(process, f"load {library}")
+            command(process, f"load {library}")
             os.remove(library)
         os.remove(path)
     expect_all(world, "gone")

@@ -180,7 +180,7 @@ ANIMAL_STALL receive_from_anybody(void)
     recv(server, bytes, 1, 0);
 }
 
-/* Nobody tells who receives datagrams that the peer is gone. */
+/* A receiver of datagrams does not learn that the peer is gone. */
 ANIMAL_STALL receive_from_nobody(void)
 {
     int server = serve(SOCK_DGRAM), client = reach(SOCK_DGRAM);

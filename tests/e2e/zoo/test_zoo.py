@@ -40,7 +40,7 @@ def stop(_zoo, animal):
 
 
 def trace(zoo, animal):
-    """Whoever seizes a thread must stay: the kernel lets go when the tracer's thread ends."""
+    """The thread that seizes another must stay: the kernel lets go when the tracer's thread ends."""
     outcome, done = [], threading.Event()
 
     def tracer():
@@ -178,10 +178,10 @@ class Zoo(World):
                                   env=environment, **self.animals_are)
         self.processes.append(animal)
         self.animals[kind.name] = animal
-        animal.told = {}
+        animal.numbers = {}
         if "port" in (kind.target or "") or "peer" in (kind.target or "") or kind.holder:
             word, number = animal.stdout.readline().split()
-            animal.told[word] = int(number)
+            animal.numbers[word] = int(number)
         if kind.bring_about:
             self.wait_for(lambda: self.item(kind)["snaps"] == 1)
             kind.bring_about(self, animal)
@@ -204,10 +204,10 @@ class Zoo(World):
                     time.sleep(0.01)
 
 
-def matches(pattern, text, told):
+def matches(pattern, text, numbers):
     if pattern is None or text is None:
         return pattern is None and text is None
-    for word, number in told.items():
+    for word, number in numbers.items():
         pattern = pattern.replace("{" + word + "}", str(number))
     return re.fullmatch(pattern, text) is not None
 
@@ -218,7 +218,7 @@ def holders_of(item):
     return [holder["id"] if holder["holder"] == "id" else holder["holder"] for holder in item["waits_for"]]
 
 
-def faults_of(kind, item, told, lines):
+def faults_of(kind, item, numbers, lines):
     """What is wrong with an answer, as a list of (field, value)."""
     location, kernel = item["location"] or {}, item["kernel"] or {}
     file, line = lines[kind.marker]
@@ -230,11 +230,11 @@ def faults_of(kind, item, told, lines):
         "line": location.get("line") == line,
         "waits_for": holders_of(item) == kind.waits,
     }
-    holder = {"pid": told["peer"], "comm": "animal"} if kind.holder else None
+    holder = {"pid": numbers["peer"], "comm": "animal"} if kind.holder else None
     holds |= {
         "kernel.state": matches(kind.state, kernel.get("state"), {}),
-        "kernel.syscall": matches(kind.syscall, kernel.get("syscall"), told),
-        "kernel.target": matches(kind.target, kernel.get("target"), told),
+        "kernel.syscall": matches(kind.syscall, kernel.get("syscall"), numbers),
+        "kernel.target": matches(kind.target, kernel.get("target"), numbers),
         "kernel.holder": kernel.get("holder") == holder,
         "kernel.fd": (kernel.get("fd") is not None) == kind.fd,
         "kernel.mode": kind.mode is None or kernel.get("mode") == kind.mode,
@@ -247,7 +247,7 @@ def faults_of(kind, item, told, lines):
 
 def every_kind(zoo):
     if os.geteuid() != 0:
-        raise Skip("system calls of others are told to root alone")
+        raise Skip("only root may read the system calls of others")
     expect(zoo, KINDS)
     stalls = zoo.stalls("?limit=10000")
     threads = {(kind.name, number + 1) for kind in KINDS for number in range(kind.count)
@@ -266,7 +266,7 @@ def every_kind(zoo):
 def a_deadlock_begins_as_one(zoo):
     """It is proven on the scan that finds it, if that has the time, which it has now and then on any machine."""
     if os.geteuid() != 0:
-        raise Skip("system calls of others are told to root alone")
+        raise Skip("only root may read the system calls of others")
     for number in range(20):
         ring = f"deadlock-{number}"
         zoo.processes.append(subprocess.Popen([f"{BIN}/animal", "deadlock-2", zoo.ring(ring)],
@@ -280,7 +280,7 @@ def a_deadlock_begins_as_one(zoo):
 
 def a_deadlock_of_two_rings(zoo):
     if os.geteuid() != 0:
-        raise Skip("system calls of others are told to root alone")
+        raise Skip("only root may read the system calls of others")
     rings = ["one", "other"]
     for ring in rings:
         zoo.processes.append(subprocess.Popen(
@@ -297,7 +297,7 @@ def a_deadlock_of_two_rings(zoo):
 
 
 def locks_of_two_users(zoo):
-    """Whoever names a thread of another user's as the owner of a lock says nothing of it."""
+    """A ring that names a thread of another user's as the holder of a lock discloses nothing of it."""
     if os.geteuid() != 0:
         raise Skip("only root can be others")
     path = pathlib.Path(zoo.dir, "file-shared")
@@ -326,17 +326,17 @@ def expect(zoo, kinds):
     for kind in kinds:
         if kind in absent:
             continue
-        told = zoo.animals[kind.name].told
+        numbers = zoo.animals[kind.name].numbers
         try:
-            zoo.wait_for(lambda kind=kind, told=told: not faults_of(kind, zoo.item(kind), told, lines))
+            zoo.wait_for(lambda kind=kind, numbers=numbers: not faults_of(kind, zoo.item(kind), numbers, lines))
         except AssertionError:
-            wrong = faults_of(kind, zoo.item(kind), told, lines)
+            wrong = faults_of(kind, zoo.item(kind), numbers, lines)
             faults.append(f"{kind.name}: {[field for field, _ in wrong]} in {wrong[0][1] if wrong else 'flapping'}")
     assert not faults, "\n".join(faults)
     print(f"        {len(kinds) - len(absent)} kinds")
 
 
-# What is told anyone -------------------------------------------------------------------------------------------------
+# What any user may read ---------------------------------------------------------------------------------------------
 
 PLAIN = {"user-spin": "spinning", "starved": "starved", "vfork": "uninterruptible", "sleep": "unknown",
          "tcp-recv": "unknown", "unix-recv": "unknown", "futex": "unknown", "sigstop": "signal"}
@@ -366,7 +366,7 @@ class Stranger(Zoo):
 
 
 def without_privileges(zoo):
-    """Causes that are told by CPU time and state are the same; the rest says what is denied, and nothing is guessed."""
+    """Causes that follow from CPU time and state are the same; the rest says what is denied, and nothing is guessed."""
     if zoo.missing:
         raise Skip(zoo.missing)
     for kind in KINDS:
@@ -403,7 +403,7 @@ class Neighbour(Stranger):
 
 
 def among_the_same_user(zoo):
-    """Of one's own programs everything is told without any privilege."""
+    """Of one's own programs everything is reported without any privilege."""
     if zoo.missing:
         raise Skip(zoo.missing)
     expect(zoo, [kind for kind in KINDS if kind.bring_about in (None, stop)])

@@ -68,7 +68,7 @@ static void test_a_ring_opens_and_tells_of_itself(void **state)
     assert_int_equal(ring_walk(builder.bytes, builder.size_bytes, &walk), RIP_OK);
     assert_int_equal(walk.samples, 5); /* seven registered, one ended, one half made */
     assert_int_equal(walk.ids, 5);
-    assert_int_equal(walk.crumbs, 32 + 5 + 32 + 32);
+    assert_int_equal(walk.entries, 32 + 5 + 32 + 32);
     assert_int_equal(walk.processes, 2);
     assert_int_equal(walk.modules, 4);
     ring_builder_free(&builder);
@@ -175,7 +175,7 @@ static void test_the_end_of_the_file_is_the_end(void **state)
         guarded_copy_new(&copy, builder.bytes, builder.ring->file_bytes);
         assert_int_equal(ring_walk(copy.bytes, builder.ring->file_bytes, &walk), RIP_OK);
         assert_int_equal(walk.samples, capacity);
-        assert_int_equal(walk.crumbs, capacity * builder.ring->entry_count);
+        assert_int_equal(walk.entries, capacity * builder.ring->entry_count);
         assert_int_equal(open_bytes(copy.bytes, builder.ring->file_bytes - 8), RIP_TRUNCATED);
         ((struct rip_ring *)(void *)copy.bytes)->file_bytes -= 8;
         assert_int_equal(open_bytes(copy.bytes, builder.ring->file_bytes), RIP_DAMAGED);
