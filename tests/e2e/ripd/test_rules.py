@@ -29,14 +29,20 @@ class RulesWorld(w.World):
         self.wait_for(lambda: 'changed="rule"' in self.log_text()[logged:])
 
 
-def each_by_its_own(world):
-    world.reload("batch-7=1h", "batch-*=100ms")
+def all_but_one_stall(world):
+    """Three freeze; the first has a rule that lets it."""
     app = world.puppet()
     for number, name in ((1, "batch-7"), (2, "batch-8"), (3, "worker")):
         app.do(f"spawn {number} {name} snap")
         app.do(f"freeze {number}")
     world.wait_for(lambda: world.stalled_ids() == [2, 3])
     world.well_past_threshold()
+    return app
+
+
+def each_by_its_own(world):
+    world.reload("batch-7=1h", "batch-*=100ms")
+    app = all_but_one_stall(world)
     assert world.stalled_ids() == [2, 3]
     thresholds = {number: world.thread(number)["threshold_ms"] for number in (1, 2, 3)}
     assert thresholds == {1: HOUR_MS, 2: 100, 3: world.STALL_AFTER_MS}
@@ -66,12 +72,7 @@ def they_change_while_it_runs(world):
 
 def on_the_command_line(world):
     """The first that matches, there too, and an id that none matches has the common threshold."""
-    app = world.puppet()
-    for number, name in ((1, "batch-7"), (2, "batch-8"), (3, "worker")):
-        app.do(f"spawn {number} {name} snap")
-        app.do(f"freeze {number}")
-    world.wait_for(lambda: world.stalled_ids() == [2, 3])
-    world.well_past_threshold()
+    all_but_one_stall(world)
     assert {stall["id"]: stall["threshold_ms"] for stall in world.stalls()} == {2: 100, 3: world.STALL_AFTER_MS}
     assert world.thread(1)["threshold_ms"] == HOUR_MS and world.state(1) == "running"
 
