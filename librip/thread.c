@@ -40,6 +40,7 @@ bool rip__is_inside(void)
 bool rip__lock(struct rip_guard *ret_guard)
 {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    bool forked;
 
     ret_guard->saved_errno = errno;
     if (is_inside)
@@ -47,13 +48,15 @@ bool rip__lock(struct rip_guard *ret_guard)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ret_guard->cancel_state);
     rip_signal_fence(); /* not before: a thread that is cancelled asynchronously has to end its id */
     is_inside = true;
-    if (rip__fork_notice()) { /* nobody has the mutex, and if it is locked nobody will unlock it */
+    forked = rip__fork_notice();
+    if (forked) { /* nobody has the mutex, and if it is locked nobody will unlock it */
         rip__writer.mutex = unlocked;
         rip__modules_after_fork(false);
         rip__fork_reset();
-        rip__file_drop_descriptor();
     }
     pthread_mutex_lock(&rip__writer.mutex);
+    if (forked)
+        rip__file_drop_descriptor();
     return true;
 }
 

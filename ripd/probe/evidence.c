@@ -772,19 +772,20 @@ static void count_refused(void *context, uint32_t user, const struct work_job *j
 /* Runs jobs until none is left, or budget_ns is over. One job is run however late a busy machine let it begin. */
 static void run(struct probe *probe, uint64_t budget_ns)
 {
-    const uint64_t began_mono_ns = clock_mono_ns(), known_mono_ns = began_mono_ns + budget_ns / KNOWN_BUDGET_PART;
-    uint64_t now_mono_ns = began_mono_ns;
+    const uint64_t began_mono_ns = clock_mono_ns();
+    uint64_t now_mono_ns = began_mono_ns, known_left_ns = budget_ns / KNOWN_BUDGET_PART;
     struct work_job job;
     uint32_t user;
 
     probe->deadline_mono_ns = began_mono_ns + budget_ns;
     take_answers(probe, 0, true); /* what was asked for earlier */
     do {
-        uint64_t until_mono_ns;
+        uint64_t until_mono_ns, spent_ns;
 
-        if (work_next(probe->work, now_mono_ns, now_mono_ns < known_mono_ns ? CLASS_STOPPED : CLASS_DOUBTED, &job,
-                      &user)) {
+        if (work_next(probe->work, now_mono_ns, known_left_ns != 0 ? CLASS_STOPPED : CLASS_DOUBTED, &job, &user)) {
             run_job(probe, &job, user);
+            spent_ns = job.class > CLASS_DOUBTED ? clock_mono_ns() - now_mono_ns : 0;
+            known_left_ns -= spent_ns < known_left_ns ? spent_ns : known_left_ns;
         } else {
             until_mono_ns = work_delayed_until(probe->work);
             if (until_mono_ns >= probe->deadline_mono_ns)
