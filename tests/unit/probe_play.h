@@ -8,6 +8,7 @@
 
 #include "unit/registry_test.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -198,22 +199,53 @@ static inline void play_take_verdicts(struct play *play)
     }
 }
 
-/* Waits until the first thread of a process is in that state. */
-static inline void play_await(pid_t pid, char letter)
+static inline char play_state(const char *path)
 {
-    char path[64], text[512] = "", state = 0;
+    char text[512] = "";
+    FILE *file = fopen(path, "re");
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof(text), file));
+    fclose(file);
+    return strrchr(text, ')')[2];
+}
+
+static inline void play_await_file(const char *path, char letter)
+{
+    char state = 0;
+
     for (int i = 0; i < 10000 && state != letter; i++) {
-        FILE *file = fopen(path, "re");
-
-        assert_non_null(file);
-        assert_non_null(fgets(text, sizeof(text), file));
-        fclose(file);
-        state = strrchr(text, ')')[2];
+        state = play_state(path);
         usleep(1000);
     }
     assert_int_equal(state, letter);
+}
+
+/* Waits until the first thread of a process is in that state. */
+static inline void play_await(pid_t pid, char letter)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    play_await_file(path, letter);
+}
+
+/* All of its threads: each stops by itself, some time after the signal was sent. */
+static inline void play_await_threads(pid_t pid, char letter)
+{
+    char path[64];
+    DIR *threads;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", pid);
+    threads = opendir(path);
+    assert_non_null(threads);
+    for (struct dirent *entry = readdir(threads); entry != NULL; entry = readdir(threads)) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", pid, entry->d_name);
+        play_await_file(path, letter);
+    }
+    closedir(threads);
 }
 
 #endif

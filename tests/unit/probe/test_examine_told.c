@@ -245,14 +245,14 @@ static void test_answers_of_another_time(void **state)
     collect_until_told(play, 'S');
     ask_and_keep(play);
     kill(play->pids[0], SIGSTOP);
-    play_await(play->pids[0], 'T');
+    play_await_threads(play->pids[0], 'T');
     assert_thrown_away(play);
     allow(UINT64_MAX);
     collect_until_told(play, 'T');
 
     ask_and_keep(play);
     kill(play->pids[0], SIGCONT);
-    play_await(play->pids[0], 'S');
+    play_await_threads(play->pids[0], 'S');
     assert_thrown_away(play);
     allow(UINT64_MAX);
     collect_until_told(play, 'S');
