@@ -61,6 +61,23 @@ void module_facts_unref(struct module_facts *module)
     free(module);
 }
 
+struct process_origin *process_origin_ref(struct process_origin *origin)
+{
+    if (origin)
+        reference_add(&origin->references);
+    return origin;
+}
+
+void process_origin_unref(struct process_origin *origin)
+{
+    if (!origin || !reference_drop(&origin->references))
+        return;
+    free(origin->command_line);
+    free(origin->unit);
+    free(origin->container);
+    free(origin);
+}
+
 struct process_facts *process_facts_ref(struct process_facts *process)
 {
     if (process)
@@ -75,6 +92,7 @@ void process_facts_unref(struct process_facts *process)
     for (size_t i = 0; i < process->module_count; i++)
         module_facts_unref(process->modules[i]);
     free(process->modules);
+    process_origin_unref(process->origin);
     free(process->exe);
     free(process);
 }

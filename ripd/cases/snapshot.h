@@ -35,6 +35,15 @@ struct module_facts {
     struct symbol_table symbols;               /* grows while others look: see symbol.h */
 };
 
+/* What the kernel said of a process when it was first seen alive. Shared by all facts about it. */
+struct process_origin {
+    atomic_uint references;
+    uint32_t uid;
+    char *command_line; /* NULL = not known, or it has none; likewise below */
+    char *unit;         /* of systemd */
+    char *container;
+};
+
 /* A process of a ring as of its last change. Shared by the ids it owns. */
 struct process_facts {
     atomic_uint references;
@@ -46,6 +55,7 @@ struct process_facts {
     bool dead;
     char comm[RIP_COMM_BYTES + 1];
     char *exe;                     /* NULL = not known */
+    struct process_origin *origin; /* a reference; NULL = not known, or not the owner's own */
     uint64_t started_wall_ns;      /* 0 = not known */
     uint64_t start_time_ticks;     /* of pid, as /proc/PID/stat has it; 0 = not known */
     struct module_facts **modules; /* references; oldest first, the newest wins an overlap */
@@ -183,6 +193,8 @@ void sighting_set_wait(struct sighting *sighting, const struct waits *waits, uin
 
 struct module_facts *module_facts_ref(struct module_facts *module);
 void module_facts_unref(struct module_facts *module);
+struct process_origin *process_origin_ref(struct process_origin *origin);
+void process_origin_unref(struct process_origin *origin);
 struct process_facts *process_facts_ref(struct process_facts *process);
 void process_facts_unref(struct process_facts *process); /* NULL is allowed, as in all of these */
 struct item *item_ref(struct item *item);

@@ -85,6 +85,54 @@ int proc_credentials(int proc, uint32_t pid, struct proc_credentials *ret_creden
     return result != 0 ? result : proc_parse_credentials(text, ret_credentials);
 }
 
+/* Drops the first bytes of a character whose last ones have been cut off. */
+static size_t whole_characters(const char *text, size_t length)
+{
+    size_t last = length;
+
+    while (last > 0 && length - last < 3 && ((unsigned char)text[last - 1] & 0xc0) == 0x80)
+        last--;
+    if (last == 0 || (unsigned char)text[last - 1] < 0xc0)
+        return length;
+    last--;
+    return length - last < ((unsigned char)text[last] >= 0xf0   ? 4u
+                            : (unsigned char)text[last] >= 0xe0 ? 3u
+                                                                : 2u)
+               ? last
+               : length;
+}
+
+int proc_command_line(int proc, uint32_t pid, char *ret_text, size_t size)
+{
+    ssize_t length = file_read_at(proc, ret_text, size, "%u/cmdline", pid);
+    size_t count;
+
+    if (length < 0)
+        return length == -ENOENT ? -ESRCH : (int)length;
+    count = (size_t)length;
+    if (count == size - 1)
+        count = whole_characters(ret_text, count);
+    while (count > 0 && ret_text[count - 1] == '\0')
+        count--;
+    if (count == 0)
+        return -ESRCH;
+    for (size_t i = 0; i < count; i++)
+        if (ret_text[i] == '\0')
+            ret_text[i] = ' ';
+    ret_text[count] = '\0';
+    return 0;
+}
+
+int proc_group(int proc, uint32_t pid, struct proc_group *ret_group)
+{
+    char text[CGROUP_BYTES];
+    int result = proc_read(proc, text, sizeof(text), "%u/cgroup", pid);
+
+    if (result == 0)
+        proc_parse_group(text, ret_group);
+    return result;
+}
+
 bool proc_exists(int proc, uint32_t pid)
 {
     char name[NAME_BYTES];

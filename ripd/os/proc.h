@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "os/proc_group.h"
+
 #define PROC_THREADS_MAX 65536u
 #define PROC_LOCKS_BYTES (1u << 18)
 
@@ -62,6 +64,15 @@ struct proc_credentials {
     uint32_t group_count;
 };
 int proc_credentials(int proc, uint32_t pid, struct proc_credentials *ret_credentials);
+
+/*
+ * With what it was started, or what it calls itself now: arguments with a blank between them, at most size - 1 bytes,
+ * and no character of UTF-8 cut in two. -ESRCH also if there is none, as of a process that has ended.
+ */
+int proc_command_line(int proc, uint32_t pid, char *ret_text, size_t size);
+
+/* Its unit and container. */
+int proc_group(int proc, uint32_t pid, struct proc_group *ret_group);
 
 /* Threads of a process while visit returns 0; returns what visit returned last. */
 int proc_visit_threads(int proc, uint32_t pid, int (*visit)(void *context, uint32_t tid), void *context);

@@ -11,9 +11,11 @@
  *      if nobody held the lock: a stranger's lock changes no verdict.
  *   3. A zombie does not exist, unless only its first thread has ended. A process that /proc hides may exist.
  *   4. An embryo is no process, but keeps its ring from being dead for as long as its child may come to life.
- *   5. Facts about a process are what the ring itself says, but for the pid: that is one that the kernel has named, or
- *      that was found to have the claimed start time; else it is not known. Nothing is read from /proc for them, so a
- *      ring that names another user's process discloses nothing about it.
+ *   5. Facts about a process are what the ring itself says, but for the pid, which is one that the kernel has named, or
+ *      that was found to have the claimed start time, and for its origin (user, command line, unit, container). That is
+ *      read from files that every user may read, once, while the process is judged to be that of the record, and kept
+ *      only if it still was afterwards, and all its users are the ring's owner: so a ring that names another user's
+ *      process discloses nothing about it.
  *   6. Facts are made once and shared, until something in them changes.
  */
 #include "ring/processes.h"
@@ -33,6 +35,8 @@
 
 #define EMBRYO_GRACE_NS UINT64_C(1000000000)  /* believed this long, whatever its parent does */
 #define EMBRYO_LIMIT_NS UINT64_C(60000000000) /* and this long while its parent lives */
+
+#define COMMAND_LINE_BYTES 513u /* what comes after that many is left out */
 
 #define FACTS_NS UINT64_C(1000000) /* granted for the modules of a process */
 
@@ -86,6 +90,7 @@ static struct process_facts *new_facts(const struct ring *ring, const struct rin
     memcpy(facts->comm, claim->comm, RIP_COMM_BYTES);
     facts->started_wall_ns = started_wall_ns(ring, claim);
     facts->start_time_ticks = process->pid_start_time_ticks;
+    facts->origin = process_origin_ref(process->origin);
     return facts;
 }
 
@@ -252,6 +257,63 @@ static void ask_locks(const struct ring *ring, uint32_t index, struct identity_f
     *ret_holder = holder;
 }
 
+/* Where it comes from ---------------------------------------------------------------------------------------------- */
+
+/* "" is not known, and stays NULL. False: no memory. */
+static bool copy_known(const char *text, char **ret_copy)
+{
+    *ret_copy = text[0] != '\0' ? strdup(text) : NULL;
+    return text[0] == '\0' || *ret_copy != NULL;
+}
+
+/* NULL: no memory. */
+static struct process_origin *new_origin(uint32_t uid, const char *command_line, const struct proc_group *group)
+{
+    struct process_origin *origin = calloc(1, sizeof(*origin));
+
+    if (origin == NULL)
+        return NULL;
+    atomic_init(&origin->references, 1);
+    origin->uid = uid;
+    if (copy_known(command_line, &origin->command_line) && copy_known(group->unit, &origin->unit) &&
+        copy_known(group->container, &origin->container))
+        return origin;
+    process_origin_unref(origin);
+    return NULL;
+}
+
+/* Whether pid is the process of the record, and no user but the ring's owner takes part in it. */
+static bool is_owners_own(const struct ring_host *host, const struct ring *ring, const struct ring_process *process,
+                          uint32_t *ret_uid)
+{
+    const uint32_t owner = mapping_owner(&ring->mapping);
+    struct proc_status status;
+    struct proc_stat stat;
+
+    if (proc_stat(host->proc, process->pid, &stat) != 0 || stat.start_time_ticks != process->pid_start_time_ticks ||
+        proc_status(host->proc, process->pid, &status) != 0)
+        return false;
+    *ret_uid = status.uid_real;
+    return status.uid_real == status.uid_effective && status.uid_real == status.uid_saved &&
+           (owner == 0 || owner == status.uid_real);
+}
+
+/* Once it is known, it is kept. Asked for whenever the process has just been looked up. */
+static void read_origin(const struct ring_host *host, const struct ring *ring, struct ring_process *process)
+{
+    char command_line[COMMAND_LINE_BYTES] = "";
+    struct proc_group group = {.unit = ""};
+    uint32_t uid;
+
+    if (proc_command_line(host->proc, process->pid, command_line, sizeof(command_line)) != 0)
+        command_line[0] = '\0';
+    (void)proc_group(host->proc, process->pid, &group);
+    if (!is_owners_own(host, ring, process, &uid))
+        return;
+    process->origin = new_origin(uid, command_line, &group);
+    drop_facts(process); /* if there are any, they lack it */
+}
+
 /* Judging ---------------------------------------------------------------------------------------------------------- */
 
 /* Judges the record once the locks are known; a foreign holder counts as none. */
@@ -318,6 +380,9 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
     process->alive = !facts.exited && process->verdict != PROCESS_DEAD;
     if (process->verdict != before || process->pid != pid_before)
         drop_facts(process);
+    if (process->origin == NULL && process->alive && process->checked_mono_ns == now_mono_ns &&
+        (process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE))
+        read_origin(host, ring, process);
     notice_changes(host, ring, process, before);
 }
 
@@ -361,6 +426,7 @@ bool registry_process_holds(const struct registry *registry, const struct ring *
 static void clear_process(struct ring_process *process)
 {
     drop_facts(process);
+    process_origin_unref(process->origin);
     threads_free(process->threads);
     *process = (struct ring_process){0};
 }

@@ -55,14 +55,15 @@ struct ring_process {
     struct identity_memory memory;
     uint32_t pid; /* in our namespace; 0 = not known */
     uint64_t pid_start_time_ticks;
-    bool own_pid_namespace;       /* its tids are numbers of ours */
-    uint32_t holder_pid;          /* of the last scan, as file_lock_holder() has it */
-    bool life_locked;             /* of the last scan */
-    uint64_t checked_mono_ns;     /* when /proc was last asked about it; 0 = never */
-    uint64_t examined_mono_ns;    /* when the probe last asked about it; 0 = never */
-    struct thread_names *threads; /* of a process in another pid namespace; NULL = none known */
-    struct process_facts *facts;  /* a reference; NULL until asked for, and again when anything in it has changed */
-    struct process_facts *brief;  /* the same without modules, made when it is judged */
+    bool own_pid_namespace;        /* its tids are numbers of ours */
+    uint32_t holder_pid;           /* of the last scan, as file_lock_holder() has it */
+    bool life_locked;              /* of the last scan */
+    uint64_t checked_mono_ns;      /* when /proc was last asked about it; 0 = never */
+    uint64_t examined_mono_ns;     /* when the probe last asked about it; 0 = never */
+    struct thread_names *threads;  /* of a process in another pid namespace; NULL = none known */
+    struct process_origin *origin; /* a reference; NULL = not known yet */
+    struct process_facts *facts;   /* a reference; NULL until asked for, and again when anything in it has changed */
+    struct process_facts *brief;   /* the same without modules, made when it is judged */
 };
 
 struct ring {

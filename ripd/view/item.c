@@ -19,9 +19,16 @@ static const char *text_or_null(const char *text)
 
 void item_write_process(struct json_writer *writer, const struct process_facts *process)
 {
+    static const struct process_origin unknown;
+    const struct process_origin *origin = process->origin != NULL ? process->origin : &unknown;
+
     json_uint(writer, "pid", json_nonzero(process->pid));
     json_name(writer, "comm", text_or_null(process->comm));
     json_name(writer, "exe", text_or_null(process->exe));
+    json_name(writer, "cmdline", origin->command_line);
+    json_uint(writer, "uid", process->origin != NULL ? origin->uid : JSON_UNKNOWN);
+    json_name(writer, "unit", origin->unit);
+    json_name(writer, "container", origin->container);
     json_time(writer, "started_at", process->started_wall_ns);
     json_bool(writer, "attested", process->attested);
 }

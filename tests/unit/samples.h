@@ -27,6 +27,11 @@ static inline struct process_facts *sample_process(const char *exe, uint32_t pid
     process->attested = true;
     memcpy(process->comm, "checkout", sizeof("checkout"));
     process->exe = strdup(exe);
+    process->origin = calloc(1, sizeof(*process->origin));
+    atomic_init(&process->origin->references, 1);
+    process->origin->uid = 998;
+    process->origin->command_line = strdup("checkout --port 80");
+    process->origin->unit = strdup("checkout.service");
     process->started_wall_ns = UINT64_C(1795161600000000000); /* 2026-11-20T08:00:00Z */
     process->module_count = 1;
     process->modules = calloc(1, sizeof(*process->modules));

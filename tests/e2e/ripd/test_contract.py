@@ -14,8 +14,8 @@ TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
 COUNT = int
 LOCATION = {"module": str, "build_id": (str, None), "offset": re.compile("0x[0-9a-f]+"), "function": (str, None),
             "file": (str, None), "line": (int, None)}
-PROCESS = {"pid": (int, None), "comm": (str, None), "exe": (str, None), "started_at": (re.compile(TIME), None),
-           "attested": bool}
+PROCESS = {"pid": (int, None), "comm": (str, None), "exe": (str, None), "cmdline": (str, None), "uid": (int, None),
+           "unit": (str, None), "container": (str, None), "started_at": (re.compile(TIME), None), "attested": bool}
 ITEM = {"ring": str, "id": int, "tid": (int, None), "name": str, "note": (str, None), "process": (PROCESS, None),
         "state": str, "cause": (str, None), "since": (re.compile(TIME), None), "frozen_for_ms": (int, None),
         "frozen_for_max_ms": (int, None), "threshold_ms": int, "snaps": int, "location": (LOCATION, None),

@@ -360,6 +360,69 @@ static void test_cgroups(void **state)
     assert_int_equal(proc_cgroup_frozen(tree->proc, tree->stage.directory, 9999, &(bool){false}), -ESRCH);
 }
 
+/* What a process calls itself, and to what it belongs -------------------------------------------------------------- */
+
+#define EURO "\xe2\x82\xac"
+#define CLEF "\xf0\x9d\x84\x9e"
+
+/* size: of the buffer; shown: NULL is -ESRCH. */
+static const struct {
+    const char *file;
+    size_t file_bytes;
+    size_t size;
+    const char *shown;
+} command_lines[] = {
+    {"checkout\0--port\00080\0", 19, 64, "checkout --port 80"},
+    {"nginx: worker process\0\0\0\0", 25, 64, "nginx: worker process"}, /* as setproctitle() leaves it */
+    {"", 0, 64, NULL},
+    {"\0\0", 2, 64, NULL},
+    {"checkout\0--port\0", 16, 12, "checkout --"},
+    {"checkout\0--port\0", 16, 10, "checkout"},
+    {"ab" EURO, 5, 6, "ab" EURO}, /* cut behind, in, and before a character */
+    {"ab" EURO "c", 6, 6, "ab" EURO},
+    {"ab" EURO, 5, 5, "ab"},
+    {"ab" EURO, 5, 4, "ab"},
+    {"ab" EURO, 5, 3, "ab"},
+    {CLEF CLEF, 8, 9, CLEF CLEF},
+    {CLEF CLEF, 8, 8, CLEF},
+    {CLEF CLEF, 8, 6, CLEF},
+    {"a\xc3\xa9", 3, 3, "a"},
+    {"a\xff\xfe\xfd", 4, 4, "a\xff"},
+    {"\x80\x80\x80\x80\x80\x80", 6, 6, "\x80\x80\x80\x80\x80"}, /* no character at all: shown as it is */
+};
+
+static void test_command_lines(void **state)
+{
+    struct tree *tree = *state;
+
+    assert_int_equal(mkdir(ring_stage_path(&tree->stage, "500"), 0700), 0);
+    for (size_t i = 0; i < sizeof(command_lines) / sizeof(command_lines[0]); i++) {
+        char text[64];
+        int result;
+
+        ring_stage_write(&tree->stage, "500/cmdline", command_lines[i].file, command_lines[i].file_bytes);
+        result = proc_command_line(tree->proc, 500, text, command_lines[i].size);
+        assert_int_equal(result, command_lines[i].shown != NULL ? 0 : -ESRCH);
+        if (result == 0)
+            assert_string_equal(text, command_lines[i].shown);
+    }
+    assert_int_equal(proc_command_line(tree->proc, 501, (char[64]){""}, 64), -ESRCH);
+}
+
+static void test_group(void **state)
+{
+    static const char text[] = "0::/system.slice/checkout.service\n";
+    struct tree *tree = *state;
+    struct proc_group group;
+
+    assert_int_equal(mkdir(ring_stage_path(&tree->stage, "500"), 0700), 0);
+    ring_stage_write(&tree->stage, "500/cgroup", text, sizeof(text) - 1);
+    assert_int_equal(proc_group(tree->proc, 500, &group), 0);
+    assert_string_equal(group.unit, "checkout.service");
+    assert_string_equal(group.container, "");
+    assert_int_equal(proc_group(tree->proc, 501, &group), -ESRCH);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +437,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_thread_of_another_namespace, plant, fell),
         cmocka_unit_test_setup_teardown(test_empty_files_are_gone_processes, plant, fell),
         cmocka_unit_test_setup_teardown(test_cgroups, plant, fell),
+        cmocka_unit_test_setup_teardown(test_command_lines, plant, fell),
+        cmocka_unit_test_setup_teardown(test_group, plant, fell),
     };
 
     return cmocka_run_group_tests(tests, open_proc, NULL);

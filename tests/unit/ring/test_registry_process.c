@@ -334,6 +334,124 @@ static void test_a_reused_pid(void **state)
     ring_stage_release(&ring);
 }
 
+/* Where it comes from ---------------------------------------------------------------------------------------------- */
+
+static void put_origin(struct scene *scene, uint32_t pid, const char *command_line, const char *groups)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "proc/%u/cmdline", pid);
+    ring_stage_write(&scene->stage, name, command_line, strlen(command_line) + 1);
+    snprintf(name, sizeof(name), "proc/%u/cgroup", pid);
+    ring_stage_write(&scene->stage, name, groups, strlen(groups));
+}
+
+static struct process_facts *facts_of_first(struct scene *scene)
+{
+    struct process_facts *facts = registry_process_facts(scene->registry, ring_named(scene, "ring"), 0);
+
+    assert_non_null(facts);
+    return facts;
+}
+
+static void assert_origin(struct scene *scene, const char *command_line)
+{
+    struct process_facts *facts = facts_of_first(scene);
+
+    assert_non_null(facts->origin);
+    assert_int_equal(facts->origin->uid, getuid());
+    assert_string_equal(facts->origin->command_line, command_line);
+    assert_string_equal(facts->origin->unit, "checkout.service");
+    assert_string_equal(facts->origin->container, "web1");
+    process_facts_unref(facts);
+}
+
+static void test_the_origin_of_a_process(void **state)
+{
+    struct scene *scene = *state;
+    struct ring_builder ring;
+
+    claim(scene, 500, 1000, 0, &ring);
+    put_process(scene, 500, 1000, getuid());
+    put_origin(scene, 500, "checkout", "0::/lxc/web1/system.slice/checkout.service\n");
+    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
+    scene_refresh(scene);
+    assert_origin(scene, "checkout");
+    put_origin(scene, 500, "another", "0::/\n"); /* it is read once */
+    scene->now_mono_ns += REGISTRY_RECHECK_NS;
+    scene_refresh(scene);
+    assert_origin(scene, "checkout");
+    put_process(scene, 500, 1001, getuid()); /* the number has become another process's */
+    assert_dies(scene);
+    assert_origin(scene, "checkout");
+    ring_stage_release(&ring);
+}
+
+/* What comes to be known later is in the facts from then on. */
+static void test_an_origin_that_comes_late(void **state)
+{
+    struct scene *scene = *state;
+    struct ring_builder ring;
+    struct process_facts *facts;
+
+    claim(scene, 500, 1000, 0, &ring);
+    ring_stage_put_stat(&scene->stage, 500, "500 (x) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 1000 0");
+    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
+    scene_refresh(scene); /* its status cannot be read: it is not known whose it is */
+    facts = facts_of_first(scene);
+    assert_null(facts->origin);
+    process_facts_unref(facts);
+    put_process(scene, 500, 1000, getuid());
+    put_origin(scene, 500, "checkout", "0::/lxc/web1/system.slice/checkout.service\n");
+    scene_refresh(scene);
+    assert_origin(scene, "checkout");
+    ring_stage_release(&ring);
+}
+
+/* A ring of root's may name every process; of a program that runs with another user's rights nothing is shown. */
+static void test_nothing_of_a_set_user_id_program(void **state)
+{
+    static const char status[] = "Name:\tx\nUid:\t1234\t0\t0\t0\nNSpid:\t500\n";
+    struct scene *scene = *state;
+    struct ring_builder ring;
+    struct process_facts *facts;
+
+    claim(scene, 500, 1000, 0, &ring);
+    put_process(scene, 500, 1000, getuid());
+    put_origin(scene, 500, "secret", "0::/system.slice/secret.service\n");
+    ring_stage_write(&scene->stage, "proc/500/status", status, sizeof(status) - 1);
+    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
+    scene_refresh(scene);
+    assert_int_equal(verdict_of(scene, 0), getuid() == 0 ? PROCESS_ALIVE : PROCESS_UNKNOWN);
+    facts = facts_of_first(scene);
+    assert_null(facts->origin);
+    process_facts_unref(facts);
+    ring_stage_release(&ring);
+}
+
+static void test_nothing_of_another_users_process(void **state)
+{
+    struct scene *scene = *state;
+    struct ring_builder ring;
+    struct process_facts *facts;
+
+    claim(scene, 500, 1000, 0, &ring);
+    if (chown(word->path, 1234, 1234) != 0) {
+        ring_stage_release(&ring);
+        print_message("skipped: needs root to make files of somebody else\n");
+        skip();
+    }
+    put_process(scene, 500, 1000, 0);
+    put_origin(scene, 500, "secret", "0::/system.slice/secret.service\n");
+    scene_watch(scene, "", NULL, ring_stage_path(&scene->stage, "proc"));
+    scene_refresh(scene);
+    facts = facts_of_first(scene);
+    assert_null(facts->origin);
+    assert_int_equal(facts->pid, 0);
+    process_facts_unref(facts);
+    ring_stage_release(&ring);
+}
+
 static void do_nothing(void *context)
 {
     (void)context;
@@ -564,6 +682,10 @@ int main(void)
         SCENE_TEST(test_a_foreign_lock_changes_no_verdict),
         SCENE_TEST(test_a_lock_that_outlives_its_owner),
         SCENE_TEST(test_a_reused_pid),
+        SCENE_TEST(test_the_origin_of_a_process),
+        SCENE_TEST(test_an_origin_that_comes_late),
+        SCENE_TEST(test_nothing_of_a_set_user_id_program),
+        SCENE_TEST(test_nothing_of_another_users_process),
         SCENE_TEST(test_a_zombie_without_locks),
         SCENE_TEST(test_a_reused_pid_under_a_lock),
         SCENE_TEST(test_another_users_process_is_not_attested),

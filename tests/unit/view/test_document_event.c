@@ -14,6 +14,7 @@
 #define SUBJECT                                                                                                        \
     "\"ring\":\"checkout\",\"id\":17,\"tid\":4711,\"name\":\"worker-17\",\"note\":null,"                               \
     "\"process\":{\"pid\":4690,\"comm\":\"checkout\",\"exe\":\"/usr/bin/checkout\","                                   \
+    "\"cmdline\":\"checkout --port 80\",\"uid\":998,\"unit\":\"checkout.service\",\"container\":null,"                 \
     "\"started_at\":\"2026-11-20T08:00:00.000Z\",\"attested\":true},"                                                  \
     "\"snaps\":918273,"                                                                                                \
     "\"location\":{\"module\":\"checkout\",\"build_id\":\"" SAMPLE_BUILD_ID "\",\"offset\":\"0x1234\","                \

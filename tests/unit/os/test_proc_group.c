@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_proc_group.c - lines of PID/cgroup as units and containers: ripd/os/proc_group.c. Each text is parsed as it is,
+ * and cut at each place, with nothing readable behind its terminator.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "os/proc_group.h"
+#include "support/guarded_copy.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define OTHER_ID "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
+#define NAME_64 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa_"
+#define NAME_256 NAME_64 NAME_64 NAME_64 NAME_64
+
+static const struct {
+    const char *text;
+    const char *unit;
+    const char *container;
+} cases[] = {
+    /* version 2 */
+    {"0::/system.slice/checkout.service\n", "checkout.service", ""},
+    {"0::/system.slice/checkout.service", "checkout.service", ""},
+    {"0::/system.slice/system-getty.slice/getty@tty1.service\n", "getty@tty1.service", ""},
+    {"0::/system.slice/dev\\x2dmaker.service\n", "dev\\x2dmaker.service", ""},
+    {"0::/user.slice/user-1000.slice/session-2.scope\n", "session-2.scope", ""},
+    {"0::/user.slice/user-1000.slice/user@1000.service/app.slice/editor.service\n", "editor.service", ""},
+    {"0::/user.slice/user-1000.slice/user@1000.service/app.slice/app-a.slice/run-r1.scope\n", "run-r1.scope", ""},
+    {"0::/user.slice/user-1000.slice/user@1000.service/init.scope\n", "user@1000.service", ""},
+    {"0::/init.scope\n", "init.scope", ""},
+    {"0::/system.slice/checkout.service/workers/7\n", "checkout.service", ""}, /* delegated to it */
+    {"0::/system.slice/_cgroup.service\n", "cgroup.service", ""},
+    {"0::/system.slice/checkout.service (deleted)\n", "checkout.service", ""},
+    {"0::/../../system.slice/checkout.service\n", "checkout.service", ""}, /* seen from another namespace */
+    {"0::/\n", "", ""},
+    {"0::/system.slice\n", "", ""},
+    {"0::/system.slice/.service\n", "", ""},
+    {"0::/system.slice/checkout.services\n", "", ""},
+    /* version 1, and both */
+    {"5:cpu,cpuacct:/system.slice/checkout.service\n1:name=systemd:/system.slice/checkout.service\n",
+     "checkout.service", ""},
+    {"4:pids:/system.slice/other.service\n1:name=systemd:/system.slice/checkout.service\n0::/system.slice/"
+     "third.service\n",
+     "checkout.service", ""},
+    {"4:pids:/system.slice/other.service\n0::/system.slice/third.service\n", "third.service", ""},
+    {"4:pids:/system.slice/other.service\n1:name=systemd:/\n0::/\n", "other.service", ""},
+    /* containers: systemd's driver, and files */
+    {"0::/system.slice/docker-" ID ".scope\n", "docker-" ID ".scope", ID},
+    {"0::/docker/" ID "\n", "", ID},
+    {"11:memory:/docker/" ID "\n1:name=systemd:/docker/" ID "\n0::/\n", "", ID},
+    {"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod7.slice/cri-containerd-" ID ".scope\n",
+     "cri-containerd-" ID ".scope", ID},
+    {"0::/kubepods/burstable/pod7b0e8c0c-4f0e-4b1d-9c35-0d3f8f3f0a11/" ID "\n", "", ID},
+    {"0::/system.slice/containerd.service/kubepods-burstable-pod7.slice:cri-containerd:" ID "\n", "containerd.service",
+     ID},
+    {"0::/kubepods.slice/kubepods-pod7.slice/crio-" ID ".scope/container\n", "crio-" ID ".scope", ID},
+    {"0::/machine.slice/libpod-" ID ".scope/container\n", "libpod-" ID ".scope", ID},
+    {"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n", "libpod-" ID ".scope", ID},
+    {"0::/libpod_parent/libpod-" ID "\n", "", ID},
+    {"0::/machine.slice/libpod-conmon-" ID ".scope\n", "libpod-conmon-" ID ".scope", ""},
+    {"0::/kubepods.slice/crio-conmon-" ID ".scope\n", "crio-conmon-" ID ".scope", ""},
+    {"0::/system.slice/docker-" ID ".scope/system.slice/nginx.service\n", "nginx.service", ID},
+    {"0::/docker/" ID "/docker/" OTHER_ID "\n", "", OTHER_ID}, /* one in the other */
+    {"0::/lxc/web1\n", "", "web1"},
+    {"0::/lxc/web1/system.slice/nginx.service\n", "nginx.service", "web1"},
+    {"0::/lxc.payload.web1/init.scope\n", "init.scope", "web1"},
+    {"0::/lxc.payload/web1\n", "", "web1"},
+    {"0::/lxc.monitor.web1\n", "", ""},
+    {"0::/lxc.payload.\n", "", ""},
+    {"0::/lxc\n", "", ""},
+    /* what looks like one and is none */
+    {"0::/a" ID "\n", "", ""},
+    {"0::/docker/0123456789abcdef\n", "", ""},
+    {"0::/docker/" ID "0\n", "", ""},
+    {"0::/docker/0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF\n", "", ""},
+    /* a name is whole or missing */
+    {"0::/system.slice/" NAME_256 ".service\n", "", ""},
+    {"0::/lxc/" NAME_64 NAME_64 "\n", "", NAME_64 NAME_64},
+    {"0::/lxc/" NAME_64 NAME_64 "a\n", "", ""},
+    /* no such lines */
+    {"", "", ""},
+    {"\n\n", "", ""},
+    {"0\n0:\n0::\n::\n:\n", "", ""},
+    {"checkout.service\n0:/checkout.service\n", "", ""},
+    {"0:://a.service//\n", "a.service", ""},
+    {"0::a.service\n", "a.service", ""},
+};
+
+static void test_lines(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct proc_group group;
+
+        proc_parse_group(cases[i].text, &group);
+        if (strcmp(group.unit, cases[i].unit) != 0 || strcmp(group.container, cases[i].container) != 0)
+            fail_msg("%s: \"%s\" \"%s\"", cases[i].text, group.unit, group.container);
+    }
+}
+
+static void test_cut_anywhere(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (size_t length = 0; length <= strlen(cases[i].text); length++) {
+            struct proc_group group;
+            struct guarded_copy copy;
+            char text[1024] = "";
+
+            memcpy(text, cases[i].text, length);
+            guarded_copy_new(&copy, text, length + 1);
+            proc_parse_group((const char *)copy.bytes, &group);
+            assert_true(memchr(group.unit, 0, sizeof(group.unit)) != NULL);
+            assert_true(memchr(group.container, 0, sizeof(group.container)) != NULL);
+            guarded_copy_free(&copy);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_cut_anywhere),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
