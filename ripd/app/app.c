@@ -138,8 +138,8 @@ static struct waits *app_advance_cases(struct app *app, struct detector_suspect 
 static struct snapshot *app_build_snapshot(struct app *app, const struct detector_update *update, struct waits *waits,
                                            uint64_t now_mono_ns, uint64_t now_wall_ns)
 {
-    const struct listing listing = {app->registry, app->cases, app->work, app->naming.symbols,
-                                    settings_probe_budget_ns(app->config)};
+    const struct listing listing = {app->registry, app->detector,       app->cases,
+                                    app->work,     app->naming.symbols, settings_probe_budget_ns(app->config)};
     struct snapshot *snapshot = snapshot_new();
 
     if (snapshot == NULL) {
@@ -295,6 +295,8 @@ static struct page *app_describe(struct app *app, const struct query *query)
 {
     struct page *page;
 
+    if (query->list == QUERY_LIST_STALLS)
+        return describe_stalls(app->registry, app->detector, query, app->snapshot);
     if (query->group == QUERY_GROUP_LOCATION)
         return describe_locations(app->registry, app->detector, query, app->snapshot);
     page = describe_threads(app->registry, app->detector, query, app->snapshot);

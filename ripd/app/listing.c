@@ -164,6 +164,8 @@ int listing_fill(const struct listing *listing, const struct detector_update *up
 
     snapshot->stalls_left_out_count = update->counts[ID_STALLED] - snapshot->stall_count;
     error = registry_facts(listing->registry, &snapshot->rings, &snapshot->ring_count);
+    for (size_t i = 0; i < snapshot->ring_count; i++)
+        detector_ring_counts(listing->detector, snapshot->rings[i].serial, snapshot->rings[i].counts);
     result = error != 0 ? error : result;
     error = list_limited(listing, snapshot);
     return error != 0 ? error : result;

@@ -18,6 +18,7 @@
 
 struct listing {
     struct registry *registry;
+    const struct detector *detector;
     struct cases *cases;
     struct work *work;       /* its queue is empty before and after */
     struct symbols *symbols; /* whose accounts are listed too; NULL = none */

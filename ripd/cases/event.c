@@ -80,11 +80,13 @@ void event_unref(struct event *event)
     free(event);
 }
 
-bool query_matches_event(const struct query *query, const struct glob *name, const struct event *event)
+bool query_matches_event(const struct query_filter *filter, const struct event *event)
 {
-    return (query->ring[0] == '\0' || strcmp(query->ring, event->ring) == 0) &&
+    const struct query *query = filter->query;
+
+    return query_selects_ring(filter, event->ring) && event->at_wall_ns >= query->since_wall_ns &&
            (query->pid == 0 || query->pid == event->pid) &&
            (!query->has_cause || (query->cause == event->cause) != query->cause_excluded) &&
            (query->kinds == 0 || (query->kinds & 1u << event->kind) != 0) && event->duration_ns >= query->min_ns &&
-           (query->name[0] == '\0' || glob_matches(name, event->name, event->name_bytes));
+           (query->name[0] == '\0' || glob_matches(&filter->name, event->name, event->name_bytes));
 }

@@ -68,10 +68,7 @@ struct event *event_make(void);
 struct event *event_ref(struct event *event);
 void event_unref(struct event *event); /* NULL is allowed */
 
-/*
- * Whether the query selects it: by ring, name, pid, cause, kinds, min_ns of its duration. name: made of query->name,
- * once for all events.
- */
-bool query_matches_event(const struct query *query, const struct glob *name, const struct event *event);
+/* Whether the query selects it: by ring, name, pid, cause, kinds, since_wall_ns, min_ns of its duration. */
+bool query_matches_event(const struct query_filter *filter, const struct event *event);
 
 #endif

@@ -25,19 +25,77 @@ bool query_matches_verdict(const struct query *query, const struct sighting *sig
            sighting->frozen_for_ns >= query->min_ns;
 }
 
-bool query_matches(const struct query *query, const struct glob *name, const struct sighting *sighting)
+struct query query_at(const struct query *query, uint64_t now_wall_ns)
 {
-    const struct item *item = sighting->item;
+    struct query result = *query;
 
-    if (!query_matches_verdict(query, sighting))
+    if (query->since_ago_ns)
+        result.since_wall_ns = wall_before_ns(now_wall_ns, query->since_ago_ns);
+    return result;
+}
+
+void query_filter_make(struct query_filter *ret_filter, const struct query *query)
+{
+    ret_filter->query = query;
+    glob_make(&ret_filter->ring, query->ring);
+    glob_make(&ret_filter->name, query->name);
+}
+
+bool query_selects_ring(const struct query_filter *filter, const char *ring_name)
+{
+    const struct query *query = filter->query;
+
+    if (!query->ring[0])
+        return true;
+    if (!ring_name)
         return false;
+    /* A file's name may hold what means something in a glob, and be longer than a glob can be. */
+    return strcmp(query->ring, ring_name) == 0 ||
+           (!query->one && glob_matches(&filter->ring, (const unsigned char *)ring_name, strlen(ring_name)));
+}
+
+bool query_reads_ids(const struct query *query)
+{
+    return query->one || query->pid || query->name[0];
+}
+
+bool query_is_local(const struct query *query)
+{
+    return query->list == QUERY_LIST_STALLS && !query_reads_ids(query);
+}
+
+bool query_selects(const struct query_filter *filter, const struct item *item)
+{
+    const struct query *query = filter->query;
+
     if (query->one && item->id != query->id)
         return false;
     if (query->pid && (!item->process || item->process->pid != query->pid))
         return false;
-    if (query->ring[0] && strcmp(query->ring, item->ring_name) != 0)
-        return false;
-    return !query->name[0] || glob_matches(name, item->name, item->name_bytes);
+    return query_selects_ring(filter, item->ring_name) &&
+           (!query->name[0] || glob_matches(&filter->name, item->name, item->name_bytes));
+}
+
+bool query_matches(const struct query_filter *filter, const struct sighting *sighting)
+{
+    return query_matches_verdict(filter->query, sighting) && query_selects(filter, sighting->item);
+}
+
+void query_count(const struct query_filter *filter, const struct snapshot *snapshot,
+                 uint64_t ret_counts[ID_STATE_COUNT])
+{
+    memcpy(ret_counts, snapshot->counts, sizeof snapshot->counts);
+    if (!filter->query->ring[0])
+        return;
+    memset(ret_counts, 0, sizeof snapshot->counts);
+    for (size_t i = 0; i < snapshot->ring_count; i++) {
+        const struct ring_facts *ring = &snapshot->rings[i];
+
+        if (!query_selects_ring(filter, ring->name))
+            continue;
+        for (int state = 0; state < ID_STATE_COUNT; state++)
+            ret_counts[state] += ring->counts[state];
+    }
 }
 
 struct page *page_new(struct snapshot *snapshot)
@@ -95,16 +153,15 @@ static void page_add(struct page *page, const struct sighting *stall)
     };
 }
 
-static struct page *list_stalls(const struct query *query, struct snapshot *snapshot)
+static struct page *list_stalls(const struct query_filter *filter, struct snapshot *snapshot)
 {
+    const struct query *query = filter->query;
     const size_t limit = query->limit < QUERY_LIMIT_MAX ? query->limit : QUERY_LIMIT_MAX;
     const size_t room = limit < snapshot->stall_count ? limit : snapshot->stall_count;
     struct page *page = page_new(snapshot);
-    struct glob name;
 
     if (!page)
         return NULL;
-    glob_make(&name, query->name);
     page->sightings = calloc(room ? room : 1, sizeof *page->sightings);
     if (!page->sightings) {
         page_unref(page);
@@ -114,7 +171,7 @@ static struct page *list_stalls(const struct query *query, struct snapshot *snap
     for (size_t i = 0; i < snapshot->stall_count; i++) {
         const struct sighting *stall = &snapshot->stalls[i];
 
-        if (!query_matches(query, &name, stall))
+        if (!query_matches(filter, stall))
             continue;
         page->total++;
         if (!is_after(stall, &query->after))
@@ -167,19 +224,17 @@ static void take_examples(const struct page *page, const struct snapshot *snapsh
     }
 }
 
-static struct page *group_stalls(const struct query *query, struct snapshot *snapshot)
+static struct page *group_stalls(const struct query_filter *filter, struct snapshot *snapshot)
 {
     struct locations *locations = locations_new(&snapshot->hash_key);
     struct page *page = NULL;
     int result = locations ? 0 : -1;
-    struct glob name;
 
-    glob_make(&name, query->name);
     for (size_t i = 0; i < snapshot->stall_count && result == 0; i++) {
         const struct sighting *stall = &snapshot->stalls[i];
         const struct item *item = stall->item;
 
-        if (!query_matches(query, &name, stall))
+        if (!query_matches(filter, stall))
             continue;
         result = locations_add(locations, &(struct located_id){
                                               .process = item->process,
@@ -191,7 +246,7 @@ static struct page *group_stalls(const struct query *query, struct snapshot *sna
                                           });
     }
     if (result == 0)
-        page = page_of_locations(query, snapshot, locations);
+        page = page_of_locations(filter->query, snapshot, locations);
     else
         locations_free(locations);
     if (page)
@@ -199,44 +254,47 @@ static struct page *group_stalls(const struct query *query, struct snapshot *sna
     return page;
 }
 
-struct wanted {
-    const struct query *query;
-    struct glob name;
-};
-
 static bool is_wanted(const void *context, const struct sighting *stall)
 {
-    const struct wanted *wanted = context;
-
-    return query_matches(wanted->query, &wanted->name, stall);
+    return query_matches(context, stall);
 }
 
-static struct page *root_stalls(const struct query *query, struct snapshot *snapshot)
+static struct page *root_stalls(const struct query_filter *filter, struct snapshot *snapshot)
 {
     struct page *page = page_new(snapshot);
-    struct wanted wanted = {.query = query};
 
     if (!page)
         return NULL;
-    glob_make(&wanted.name, query->name);
-    page->roots = roots_of(snapshot, is_wanted, &wanted);
+    page->roots = roots_of(snapshot, is_wanted, filter);
     if (!page->roots) {
         page_unref(page);
         return NULL;
     }
-    turn_to_page(page, query, page->roots->count);
+    turn_to_page(page, filter->query, page->roots->count);
     return page;
+}
+
+static struct page *stalls_of_group(const struct query_filter *filter, struct snapshot *snapshot)
+{
+    switch (filter->query->group) {
+    case QUERY_GROUP_LOCATION:
+        return group_stalls(filter, snapshot);
+    case QUERY_GROUP_ROOT:
+        return root_stalls(filter, snapshot);
+    case QUERY_GROUP_NONE:
+        break;
+    }
+    return list_stalls(filter, snapshot);
 }
 
 struct page *query_stalls(const struct query *query, struct snapshot *snapshot)
 {
-    switch (query->group) {
-    case QUERY_GROUP_LOCATION:
-        return group_stalls(query, snapshot);
-    case QUERY_GROUP_ROOT:
-        return root_stalls(query, snapshot);
-    case QUERY_GROUP_NONE:
-        break;
-    }
-    return list_stalls(query, snapshot);
+    struct query_filter filter;
+    struct page *page;
+
+    query_filter_make(&filter, query);
+    page = stalls_of_group(&filter, snapshot);
+    if (page)
+        query_count(&filter, snapshot, page->counts);
+    return page;
 }

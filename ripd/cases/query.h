@@ -31,8 +31,12 @@ struct query_cursor {
 /* What one item of the list is. */
 enum query_group { QUERY_GROUP_NONE, QUERY_GROUP_LOCATION, QUERY_GROUP_ROOT };
 
+/* What is listed. */
+enum query_list { QUERY_LIST_IDS, QUERY_LIST_STALLS };
+
 struct query {
-    char ring[QUERY_PATTERN_BYTES]; /* exact name; "" = any */
+    enum query_list list;
+    char ring[QUERY_PATTERN_BYTES]; /* glob over its name, or with `one` the name itself; "" = any */
     char name[QUERY_PATTERN_BYTES]; /* glob over the bytes of the name; "" = any */
     uint32_t pid;                   /* 0 = any */
     bool has_cause;
@@ -42,6 +46,8 @@ struct query {
     enum id_state state;
     uint32_t kinds; /* of events: bit 1 << kind; 0 = any */
     uint64_t min_ns;
+    uint64_t since_wall_ns; /* of events: not before that; 0 = any */
+    uint64_t since_ago_ns;  /* of events: as long before the answer; 0 = not given. See query_at() */
     bool has_limit;
     uint32_t limit; /* QUERY_LIMIT_DEFAULT when not given */
     bool has_trail;
@@ -54,21 +60,49 @@ struct query {
 
 void query_init(struct query *query);
 
-/* Of query_matches() what needs no item: state, cause, min_ns. */
+/* One that was asked for at that time: what it says relative to the time of its answer is absolute. */
+struct query query_at(const struct query *query, uint64_t now_wall_ns);
+
+/* A query with its patterns made ready, once for all that they are matched against. */
+struct query_filter {
+    const struct query *query; /* the caller's; it outlives the filter */
+    struct glob ring;
+    struct glob name;
+};
+void query_filter_make(struct query_filter *ret_filter, const struct query *query);
+
+/* Whether it selects rings of that name. A name that is no glob of 63 elements at most matches itself alone. */
+bool query_selects_ring(const struct query_filter *filter, const char *ring_name);
+
+/* Whether a snapshot has all of the answer: a list of stalls whose counts it has. */
+bool query_is_local(const struct query *query);
+
+/* Whether it has a condition on what stands in a ring, not only on which ring that is. */
+bool query_reads_ids(const struct query *query);
+
+/* The conditions on an id itself: all but state, cause and min_ns. */
+bool query_selects(const struct query_filter *filter, const struct item *item);
+
+/* Those on what it does: state, cause, min_ns. */
 bool query_matches_verdict(const struct query *query, const struct sighting *sighting);
 
-/* Without regard to cursor and limit. name is made of query->name, once for all sightings. */
-bool query_matches(const struct query *query, const struct glob *name, const struct sighting *sighting);
+/* Both, without regard to cursor and limit. */
+bool query_matches(const struct query_filter *filter, const struct sighting *sighting);
+
+/* The ids, by state, of the rings of a snapshot that it selects. */
+void query_count(const struct query_filter *filter, const struct snapshot *snapshot,
+                 uint64_t ret_counts[ID_STATE_COUNT]);
 
 /* Some matching sightings in order, and how many match in all. */
 struct page {
     atomic_uint references;
-    struct snapshot *snapshot;   /* a reference: frame values */
-    struct sighting *sightings;  /* NULL in a page of groups */
-    struct locations *locations; /* all groups, sorted; NULL in a page of ids */
-    struct roots *roots;         /* the same, by who holds them up */
-    size_t first;                /* group of this page */
-    size_t count;                /* ids, or groups */
+    struct snapshot *snapshot;       /* a reference: frame values */
+    struct sighting *sightings;      /* NULL in a page of groups */
+    struct locations *locations;     /* all groups, sorted; NULL in a page of ids */
+    struct roots *roots;             /* the same, by who holds them up */
+    uint64_t counts[ID_STATE_COUNT]; /* of the ids that the query selects, whatever they do */
+    size_t first;                    /* group of this page */
+    size_t count;                    /* ids, or groups */
     uint64_t total;
     bool more;
     struct query_cursor next; /* where the next page begins */
@@ -77,7 +111,10 @@ struct page *page_new(struct snapshot *snapshot);
 struct page *page_ref(struct page *page);
 void page_unref(struct page *page);
 
-/* Page of the stalls of a snapshot, or of groups of them. NULL: no memory. */
+/*
+ * Page of the stalls of a snapshot, or of groups of them. NULL: no memory. Its counts are of the selected rings: where
+ * query_reads_ids(), who has the ids has to count.
+ */
 struct page *query_stalls(const struct query *query, struct snapshot *snapshot);
 
 /*

@@ -150,6 +150,15 @@ uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snap
     return age_ns > frozen_for_ns ? age_ns : frozen_for_ns;
 }
 
+uint64_t snapshot_unreadable_count(const struct snapshot *snapshot)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < snapshot->ring_count; i++)
+        count += snapshot->rings[i].health != RING_READABLE;
+    return count;
+}
+
 struct snapshot *snapshot_new(void)
 {
     struct snapshot *snapshot = calloc(1, sizeof *snapshot);

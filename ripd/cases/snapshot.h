@@ -137,6 +137,7 @@ struct ring_facts {
     uint32_t uid;
     uint32_t slot_capacity;
     uint64_t live_count;
+    uint64_t counts[ID_STATE_COUNT]; /* its ids by state, as the detector has them */
     uint64_t file_bytes;
     struct rip_ring_info info;
     struct process_facts **processes; /* references */
@@ -186,6 +187,9 @@ uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snap
  * first there can be, for 0 is "not known", and what lies before 0 would be five centuries ahead.
  */
 uint64_t wall_before_ns(uint64_t wall_ns, uint64_t ago_ns);
+
+/* Rings that are there and not watched: unreadable, or damaged. What happens in them is not known. */
+uint64_t snapshot_unreadable_count(const struct snapshot *snapshot);
 
 /* What a sighting of this id says of its wait. */
 void sighting_set_wait(struct sighting *sighting, const struct waits *waits, uint32_t ring, uint32_t slot,

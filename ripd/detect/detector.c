@@ -61,7 +61,8 @@ struct ring_ids {
     uint32_t stamp;        /* of what moved until it was read last, and not before */
     uint64_t read_mono_ns; /* when it was read last, on both clocks */
     uint64_t read_credit_ns;
-    uint64_t before_credit_ns; /* when it was read before that */
+    uint64_t before_credit_ns;       /* when it was read before that */
+    uint32_t counts[ID_STATE_COUNT]; /* its ids by state */
     struct table table;
 };
 
@@ -215,10 +216,22 @@ static struct detector_id id_at(const struct detector *detector, const struct ri
     return id;
 }
 
-static void set_mark(struct detector *detector, struct table *table, size_t index, uint32_t mark)
+static void count_in(struct detector *detector, struct ring_ids *ring, enum id_state state)
 {
-    detector->counts[mark_state(table->marks[index])]--;
-    detector->counts[mark_state(mark)]++;
+    detector->counts[state]++;
+    ring->counts[state]++;
+}
+
+static void count_out(struct detector *detector, struct ring_ids *ring, enum id_state state)
+{
+    detector->counts[state]--;
+    ring->counts[state]--;
+}
+
+static void set_mark(struct detector *detector, struct ring_ids *ring, struct table *table, size_t index, uint32_t mark)
+{
+    count_out(detector, ring, mark_state(table->marks[index]));
+    count_in(detector, ring, mark_state(mark));
     table->marks[index] = mark;
 }
 
@@ -255,24 +268,25 @@ static void emit(struct detector *detector, const struct ring_ids *ring, const s
 }
 
 /* The id is gone, last observed at credit_ns. */
-static void forget(struct detector *detector, const struct ring_ids *ring, const struct table *table, size_t index,
+static void forget(struct detector *detector, struct ring_ids *ring, const struct table *table, size_t index,
                    uint64_t credit_ns)
 {
     const enum id_state state = mark_state(table->marks[index]);
 
     if (state == ID_STALLED)
         emit(detector, ring, table, index, DETECTOR_GONE, credit_ns);
-    detector->counts[state]--;
+    count_out(detector, ring, state);
     detector->id_count--;
 }
 
 /* A stalled id is not beyond its threshold any more: it runs, and stands still since when it did. */
-static void excuse(struct detector *detector, const struct ring_ids *ring, struct table *table, size_t index)
+static void excuse(struct detector *detector, struct ring_ids *ring, struct table *table, size_t index)
 {
     const uint32_t mark = table->marks[index];
 
     emit(detector, ring, table, index, DETECTOR_EXCUSED, detector->credit_ns);
-    set_mark(detector, table, index, mark_make(mark_stamp(mark), ID_RUNNING, CAUSE_NONE) | (mark & MARK_NEVER_MOVED));
+    set_mark(detector, ring, table, index,
+             mark_make(mark_stamp(mark), ID_RUNNING, CAUSE_NONE) | (mark & MARK_NEVER_MOVED));
     expect(detector, table->rules[index], mark_stamp(mark));
 }
 
@@ -458,7 +472,7 @@ static void set_new(struct detector *detector, struct table *table, size_t index
         expect(detector, table->rules[index], stamp);
     if (detector->config.rule_count)
         offer(detector, sample);
-    detector->counts[state]++;
+    count_in(detector, detector->current, state);
     detector->id_count++;
 }
 
@@ -502,13 +516,13 @@ static int add_id(struct detector *detector, const struct rip_sample *sample)
     mark = detector->adopting ? adopted_mark(detector, sample, state_of(detector, sample)) : 0;
     if (!mark)
         return 0;
-    set_mark(detector, added, added->count - 1, mark);
+    set_mark(detector, detector->current, added, added->count - 1, mark);
     return watch(detector, added, added->count - 1, sample);
 }
 
 static int update(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
-    const struct ring_ids *ring = detector->current;
+    struct ring_ids *ring = detector->current;
     const enum id_state state = state_of(detector, sample);
     const enum id_state before = mark_state(table->marks[index]);
 
@@ -519,7 +533,7 @@ static int update(struct detector *detector, struct table *table, size_t index, 
     if (before == ID_STALLED)
         emit(detector, ring, table, index, state == ID_DEAD ? DETECTOR_GONE : DETECTOR_MOVED, ring->before_credit_ns);
     table->progress[index] = sample->progress;
-    set_mark(detector, table, index, mark_make(ring->stamp, state, CAUSE_NONE));
+    set_mark(detector, ring, table, index, mark_make(ring->stamp, state, CAUSE_NONE));
     if (state == ID_RUNNING)
         expect(detector, table->rules[index], ring->stamp);
     return 0;
@@ -950,13 +964,13 @@ static void settle(struct detector *detector, const struct place *place, struct 
     const bool stalls = verdict.state == ID_STALLED || verdict.state == ID_RUNNING;
 
     if (stalls && mark_state(mark) == ID_STOPPED) { /* it starts afresh */
-        set_mark(detector, table, place->index, mark_make(place->ring->stamp, ID_RUNNING, CAUSE_NONE));
+        set_mark(detector, place->ring, table, place->index, mark_make(place->ring->stamp, ID_RUNNING, CAUSE_NONE));
         expect(detector, table->rules[place->index], place->ring->stamp);
     } else if (was_stalled || !stalls || (!detector->late && reserve_events(detector))) {
         if (was_stalled && !stalls)
             emit(detector, place->ring, table, place->index,
                  verdict.state == ID_EXITED ? DETECTOR_GONE : DETECTOR_STOPPED, detector->credit_ns);
-        set_mark(detector, table, place->index,
+        set_mark(detector, place->ring, table, place->index,
                  mark_make(mark_stamp(mark), stalls ? ID_STALLED : verdict.state, verdict.cause) |
                      (mark & MARK_NEVER_MOVED));
         if (stalls && !was_stalled)
@@ -1130,6 +1144,14 @@ int detector_find(const struct detector *detector, uint32_t ring, uint32_t slot,
         return -ENOENT;
     *ret_id = id_at(detector, place.ring, &place.ring->table, place.index);
     return 0;
+}
+
+void detector_ring_counts(const struct detector *detector, uint32_t ring, uint64_t ret_counts[ID_STATE_COUNT])
+{
+    const struct ring_ids *found = ring_of(detector, ring);
+
+    for (int state = 0; state < ID_STATE_COUNT; state++)
+        ret_counts[state] = found ? found->counts[state] : 0;
 }
 
 int detector_visit(const struct detector *detector, uint32_t ring,

@@ -196,6 +196,9 @@ struct detector_id {
 int detector_find(const struct detector *detector, uint32_t ring, uint32_t slot, uint32_t generation,
                   struct detector_id *ret_id);
 
+/* The known ids of a ring by state; all 0 if there is no such ring. */
+void detector_ring_counts(const struct detector *detector, uint32_t ring, uint64_t ret_counts[ID_STATE_COUNT]);
+
 /* Every known id of a ring in order of slot, while visit returns 0; returns what visit returned last. */
 int detector_visit(const struct detector *detector, uint32_t ring,
                    int (*visit)(void *context, uint32_t slot, uint32_t generation, const struct detector_id *id),

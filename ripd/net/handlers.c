@@ -119,9 +119,9 @@ static void answer_made(struct server *server, struct connection *connection, ui
     list_unref(list);
 }
 
-/* A list of ids, or of groups of them, which the scanner has unless it is one of stalls. */
+/* A list of ids, or of groups of them, which the scanner has unless query_is_local(). */
 static void answer_ids(struct server *server, struct connection *connection, const struct query *query,
-                       enum document_kind kind, bool of_stalls)
+                       enum document_kind kind)
 {
     struct document_frame frame;
     struct page *page;
@@ -131,7 +131,7 @@ static void answer_ids(struct server *server, struct connection *connection, con
 
     if (answer_kept(server, connection, kind, scan_of(server)))
         return;
-    page = of_stalls ? query_stalls(query, server->snapshot) : NULL;
+    page = query_is_local(query) ? query_stalls(query, server->snapshot) : NULL;
     if (page == NULL || page->count > HTTP_BUILD_ITEMS_AT_ONCE) {
         pending_join(connection, kind, query);
     } else {
@@ -149,18 +149,21 @@ static void handle_stalls(struct server *server, struct connection *connection, 
         [QUERY_GROUP_ROOT] = DOCUMENT_STALLS_BY_ROOT,
     };
 
-    answer_ids(server, connection, query, kinds[query->group], true);
+    struct query stalls = *query;
+
+    stalls.list = QUERY_LIST_STALLS;
+    answer_ids(server, connection, &stalls, kinds[query->group]);
 }
 
 static void handle_threads(struct server *server, struct connection *connection, const struct query *query)
 {
     answer_ids(server, connection, query,
-               query->group == QUERY_GROUP_LOCATION ? DOCUMENT_THREADS_BY_LOCATION : DOCUMENT_THREADS, false);
+               query->group == QUERY_GROUP_LOCATION ? DOCUMENT_THREADS_BY_LOCATION : DOCUMENT_THREADS);
 }
 
 static void handle_thread(struct server *server, struct connection *connection, const struct query *query)
 {
-    answer_ids(server, connection, query, DOCUMENT_THREAD, false);
+    answer_ids(server, connection, query, DOCUMENT_THREAD);
 }
 
 static void handle_locations(struct server *server, struct connection *connection, const struct query *query)
@@ -168,7 +171,7 @@ static void handle_locations(struct server *server, struct connection *connectio
     struct query grouped = *query;
 
     grouped.group = QUERY_GROUP_LOCATION;
-    answer_ids(server, connection, &grouped, DOCUMENT_LOCATIONS, false);
+    answer_ids(server, connection, &grouped, DOCUMENT_LOCATIONS);
 }
 
 static void handle_rings(struct server *server, struct connection *connection, const struct query *query)
@@ -196,15 +199,16 @@ static int select_events(const struct server *server, const struct query *query,
         .newest_sequence = store->newest_sequence,
         .suppressed_count = server->snapshot->health.limit_counts[HEALTH_LIMIT_EPISODES],
     };
-    struct glob name;
+    const struct query asked = query_at(query, server->snapshot->scanned_wall_ns);
+    struct query_filter filter;
 
     if (page.events == NULL)
         return -ENOMEM;
-    glob_make(&name, query->name);
+    query_filter_make(&filter, &asked);
     for (size_t i = store->count; i-- != 0;) {
         struct event *event = event_store_at(store, i);
 
-        if (!query_matches_event(query, &name, event))
+        if (!query_matches_event(&filter, event))
             continue;
         page.total++;
         if (query->after.present && event->sequence >= query->after.sequence)
@@ -220,7 +224,8 @@ static int select_events(const struct server *server, const struct query *query,
 
 static void handle_events(struct server *server, struct connection *connection, const struct query *query)
 {
-    uint64_t version = server->events.newest_sequence;
+    /* of a time that ends with the scan, events leave the list without a new one */
+    uint64_t version = server->events.newest_sequence + (query->since_ago_ns != 0 ? scan_of(server) : 0);
     struct document_frame frame;
     struct event_page page;
     size_t length = 0;
@@ -235,7 +240,7 @@ static void handle_events(struct server *server, struct connection *connection, 
         return;
     status = select_events(server, query, &page);
     if (status == 0) {
-        status = document_events_body(server->snapshot, &page, &frame, &text, &length);
+        status = document_events_body(server->snapshot, query, &page, &frame, &text, &length);
         free(page.events);
     }
     answer_made(server, connection, version, status, &frame, text, length);
@@ -328,7 +333,7 @@ static void handle_version(struct server *server, struct connection *connection,
      PARAMETER_AFTER)
 #define EVENTS                                                                                                         \
     (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_KIND |           \
-     PARAMETER_LIMIT | PARAMETER_AFTER_EVENT)
+     PARAMETER_SINCE | PARAMETER_LIMIT | PARAMETER_AFTER_EVENT)
 
 const struct route routes[] = {
     {"/stalls", IDS | PARAMETER_TRAIL | PARAMETER_GROUP_STALLS, 4, handle_stalls, "ids stalled now, longest first"},

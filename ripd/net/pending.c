@@ -97,8 +97,7 @@ static void give_up(struct pending_queries *queries, struct pending_query *query
 
 static bool is_local(const struct pending_query *query)
 {
-    return query->kind == DOCUMENT_STALLS || query->kind == DOCUMENT_STALLS_BY_LOCATION ||
-           query->kind == DOCUMENT_STALLS_BY_ROOT;
+    return query_is_local(&query->query);
 }
 
 /* Drops queries without a connection that are not at work, and asks as many of the others as may be at work. */

@@ -38,11 +38,11 @@ struct stream {
     struct connection *connection;
     struct peer peer;
     struct query query;
-    struct glob name;        /* of the query */
-    uint64_t next_sequence;  /* all before it have been sent or filtered out */
-    uint64_t shown_sequence; /* the place that the client got last */
-    uint64_t written_ns;     /* when something was last put into the output */
-    bool failed;             /* no memory: something may be cut short in the output */
+    struct query_filter filter; /* of the query */
+    uint64_t next_sequence;     /* all before it have been sent or filtered out */
+    uint64_t shown_sequence;    /* the place that the client got last */
+    uint64_t written_ns;        /* when something was last put into the output */
+    bool failed;                /* no memory: something may be cut short in the output */
 };
 
 enum gap_reason {
@@ -117,7 +117,7 @@ static void fill(struct stream *stream)
             stream->next_sequence = event->sequence;
             put_gap(stream, GAP_FORGOTTEN, expected, event->sequence - 1);
         }
-        if (query_matches_event(&stream->query, &stream->name, event))
+        if (query_matches_event(&stream->filter, event))
             put_event(stream, event);
         stream->next_sequence = event->sequence + 1;
     }
@@ -272,8 +272,8 @@ void stream_open(struct connection *connection, const struct query *query)
         return;
     }
     stream->connection = connection;
-    stream->query = *query;
-    glob_make(&stream->name, query->name);
+    stream->query = query_at(query, clock_wall_ns());
+    query_filter_make(&stream->filter, &stream->query);
     enlist(connection->server, stream);
     bound_socket(connection);
     begin(stream, &last);

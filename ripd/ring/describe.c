@@ -7,7 +7,8 @@
  *   1. An item comes from one registration of a slot: if the generation has changed, there is no item.
  *   2. A tid is one of our pid namespace, or not known.
  *   3. Conditions on the state, the cause and the ring are checked with the detector alone. The ring's content is read
- *      only for a condition on it, and an id is described only when it is returned.
+ *      only for a condition on it, of all ids since all that it selects are counted; an id is described only when it is
+ *      returned.
  *   4. A ring that faults is marked damaged and skipped; the walk continues with the next ring.
  */
 #include "ring/describe.h"
@@ -105,7 +106,8 @@ struct walk {
     int (*take)(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting);
     void *context;
     struct ring *ring; /* the one being walked */
-    struct glob name;  /* of the query */
+    struct query_filter filter;
+    uint64_t counts[ID_STATE_COUNT]; /* of the selected ids, those left out for what they do included */
 };
 
 static struct sighting sighting_of(const struct walk *walk, const struct detector_id *id)
@@ -122,10 +124,9 @@ static struct sighting sighting_of(const struct walk *walk, const struct detecto
 }
 
 /* Checks the query's conditions on the ring's content, with an item that has only the fields they need. */
-static bool content_matches(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
+static bool is_selected(const struct walk *walk, uint32_t slot, uint32_t generation)
 {
     struct process_facts process = {0};
-    struct sighting probe = *sighting;
     struct rip_id_info info;
     struct item item = {0};
 
@@ -140,26 +141,23 @@ static bool content_matches(struct walk *walk, uint32_t slot, uint32_t generatio
         process.claimed_pid = walk->ring->processes[info.process].claim.pid;
         item.process = &process;
     }
-    probe.item = &item;
-    return query_matches(walk->query, &walk->name, &probe);
-}
-
-static bool matches(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
-{
-    const struct query *query = walk->query;
-    const bool reads_ring = query->name[0] != '\0' || query->pid != 0 || query->one;
-
-    return query_matches_verdict(query, sighting) && (!reads_ring || content_matches(walk, slot, generation, sighting));
+    return query_selects(&walk->filter, &item);
 }
 
 static int visit_id(void *context, uint32_t slot, uint32_t generation, const struct detector_id *id)
 {
     struct walk *walk = context;
-    struct sighting sighting = sighting_of(walk, id);
+    struct sighting sighting;
 
+    if (query_reads_ids(walk->query) && !is_selected(walk, slot, generation))
+        return 0;
+    walk->counts[id->state]++;
+    sighting = sighting_of(walk, id);
+    if (!query_matches_verdict(walk->query, &sighting))
+        return 0;
     if (id->state == ID_STALLED)
         sighting_set_wait(&sighting, walk->snapshot->waits, walk->ring->serial, slot, generation);
-    return matches(walk, slot, generation, &sighting) ? walk->take(walk, slot, generation, &sighting) : 0;
+    return walk->take(walk, slot, generation, &sighting);
 }
 
 /* In order of ring serial and slot. 0, or what take returned. Ignores the query's cursor and limit. */
@@ -169,14 +167,13 @@ static int walk_ids(struct walk *walk, const struct detector *detector)
     size_t count;
     int result = 0;
 
-    glob_make(&walk->name, walk->query->name);
+    query_filter_make(&walk->filter, walk->query);
     for (size_t i = 0; result == 0; i++) {
         rings = registry_rings(walk->registry, &count);
         if (i >= count)
             break;
         walk->ring = rings[i];
-        if (walk->query->ring[0] != '\0' &&
-            (walk->ring->name == NULL || strcmp(walk->query->ring, walk->ring->name) != 0))
+        if (!query_selects_ring(&walk->filter, walk->ring->name))
             continue;
         result = detector_visit(detector, walk->ring->serial, visit_id, walk);
         if (walk->ring->mapping.damaged) {
@@ -255,7 +252,32 @@ struct page *describe_threads(struct registry *registry, const struct detector *
         page_unref(threads.page);
         return NULL;
     }
+    memcpy(threads.page->counts, walk.counts, sizeof(walk.counts));
     return threads.page;
+}
+
+/* A page of stalls, which a snapshot has ------------------------------------------------------------------------------
+ */
+
+static int take_none(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
+{
+    (void)walk;
+    (void)slot;
+    (void)generation;
+    (void)sighting;
+    return 0;
+}
+
+struct page *describe_stalls(struct registry *registry, const struct detector *detector, const struct query *query,
+                             struct snapshot *snapshot)
+{
+    struct walk walk = {.registry = registry, .query = query, .snapshot = snapshot, .take = take_none};
+    struct page *page = query_stalls(query, snapshot);
+
+    if (page == NULL || walk_ids(&walk, detector) != 0)
+        return page;
+    memcpy(page->counts, walk.counts, sizeof(walk.counts));
+    return page;
 }
 
 /* Counted by location ---------------------------------------------------------------------------------------------- */
@@ -346,8 +368,10 @@ struct page *describe_locations(struct registry *registry, const struct detector
         page = page_of_locations(query, snapshot, counting.locations);
         counting.locations = NULL;
     }
-    if (page != NULL)
+    if (page != NULL) {
+        memcpy(page->counts, walk.counts, sizeof(walk.counts));
         describe_examples(registry, page);
+    }
     locations_free(counting.locations);
     for (size_t i = 0; i < counting.held_count; i++)
         process_facts_unref(counting.held[i]);

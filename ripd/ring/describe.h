@@ -20,6 +20,10 @@ struct item *describe_id(struct registry *registry, uint32_t ring, uint32_t slot
 struct page *describe_threads(struct registry *registry, const struct detector *detector, const struct query *query,
                               struct snapshot *snapshot);
 
+/* query_stalls(), with the counts of all ids that the query selects. */
+struct page *describe_stalls(struct registry *registry, const struct detector *detector, const struct query *query,
+                             struct snapshot *snapshot);
+
 /* The same ids counted by their last location, as a page of groups. */
 struct page *describe_locations(struct registry *registry, const struct detector *detector, const struct query *query,
                                 struct snapshot *snapshot);

@@ -3,7 +3,8 @@
  * documents.c - the frame that every list document has, the lists, and the documents that are no list. Pure.
  *
  * Guarantees, besides those of documents.h
- *   D. The keys of the frame come in one order: schema, generated_at, scan, counts, total, returned, next, the list.
+ *   D. The keys of the frame come in one order: schema, generated_at, scan, counts, unreadable_rings, total, returned,
+ *      next, the list.
  *   E. "next" is there only when more follow; it names the last item returned.
  *   F. A problem may quote what a client sent: its detail and parameter are shown like any bytes of unknown origin.
  */
@@ -31,8 +32,13 @@ static const struct {
     [DOCUMENT_EVENTS] = {"ripd/events/1", "events"},
 };
 
-static void write_counts(struct json_writer *writer, const uint64_t counts[ID_STATE_COUNT])
+/* counts: NULL = not known. */
+static void write_counts(struct json_writer *writer, const uint64_t *counts)
 {
+    if (counts == NULL) {
+        json_none(writer, "counts");
+        return;
+    }
     json_open(writer, "counts", '{');
     for (int state = 0; state < ID_STATE_COUNT; state++)
         json_uint(writer, id_state_name((enum id_state)state), counts[state]);
@@ -56,6 +62,7 @@ int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint
     json_uint(&writer, "interval_ms", frame->interval_ns / ITEM_NS_PER_MS);
     json_close(&writer, '}');
     write_counts(&writer, frame->counts);
+    json_uint(&writer, "unreadable_rings", frame->unreadable_ring_count);
     json_uint(&writer, "total", frame->total);
     json_uint(&writer, "returned", frame->returned);
     if (frame->more) {
@@ -65,16 +72,18 @@ int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint
     return json_finish(&writer, ret_text, ret_length); /* the object is ended by the body */
 }
 
-static struct document_frame frame_of(enum document_kind kind, const struct snapshot *snapshot)
+static struct document_frame frame_of(enum document_kind kind, const struct snapshot *snapshot,
+                                      const uint64_t counts[ID_STATE_COUNT])
 {
     struct document_frame frame = {
         .kind = kind,
         .sequence = snapshot->sequence,
         .scanned_mono_ns = snapshot->scanned_mono_ns,
         .interval_ns = snapshot->interval_ns,
+        .unreadable_ring_count = snapshot_unreadable_count(snapshot),
     };
 
-    memcpy(frame.counts, snapshot->counts, sizeof(frame.counts));
+    memcpy(frame.counts, counts, sizeof(frame.counts));
     return frame;
 }
 
@@ -108,7 +117,7 @@ struct document_build {
 struct document_build *document_build_new(enum document_kind kind, struct page *page, uint32_t trail_count,
                                           struct document_frame *ret_frame)
 {
-    struct document_frame frame = frame_of(kind, page->snapshot);
+    struct document_frame frame = frame_of(kind, page->snapshot, page->counts);
     struct document_build *build = calloc(1, sizeof(*build));
 
     if (build == NULL)
@@ -237,6 +246,7 @@ static void write_ring(struct json_writer *writer, const struct ring_facts *ring
     json_uint(writer, "file_bytes", ring->file_bytes);
     json_uint(writer, "capacity", readable ? ring->slot_capacity : JSON_UNKNOWN);
     json_uint(writer, "live", readable ? ring->live_count : JSON_UNKNOWN);
+    write_counts(writer, readable ? ring->counts : NULL);
     json_uint(writer, "modules_dropped", readable ? ring->info.modules_dropped_count : JSON_UNKNOWN);
     json_uint(writer, "registered", readable ? ring->info.registered_count : JSON_UNKNOWN);
     if (readable)
@@ -270,10 +280,9 @@ static bool has_process(const struct ring_facts *ring, uint32_t pid)
     return false;
 }
 
-static bool ring_matches(const struct ring_facts *ring, const struct query *query)
+static bool ring_matches(const struct ring_facts *ring, const struct query_filter *filter)
 {
-    return (query->ring[0] == '\0' || (ring->name != NULL && strcmp(ring->name, query->ring) == 0)) &&
-           (query->pid == 0 || has_process(ring, query->pid));
+    return query_selects_ring(filter, ring->name) && (filter->query->pid == 0 || has_process(ring, filter->query->pid));
 }
 
 /* A cursor names the last ring returned by its serial and, should that ring be gone, by its place. */
@@ -290,18 +299,23 @@ static size_t first_index(const struct snapshot *snapshot, const struct query_cu
 int document_rings_body(const struct snapshot *snapshot, const struct query *query, struct document_frame *ret_frame,
                         char **ret_text, size_t *ret_length)
 {
-    struct document_frame frame = frame_of(DOCUMENT_RINGS, snapshot);
+    static const uint64_t none[ID_STATE_COUNT];
+    struct document_frame frame = frame_of(DOCUMENT_RINGS, snapshot, none);
     size_t first = first_index(snapshot, &query->after);
+    struct query_filter filter;
     struct json_writer writer;
 
+    query_filter_make(&filter, query);
     begin_body(&writer);
     write_limited(&writer, snapshot);
     json_open(&writer, "rings", '[');
     for (size_t i = 0; i < snapshot->ring_count; i++) {
         const struct ring_facts *ring = &snapshot->rings[i];
 
-        if (!ring_matches(ring, query))
+        if (!ring_matches(ring, &filter))
             continue;
+        for (int state = 0; state < ID_STATE_COUNT; state++)
+            frame.counts[state] += ring->counts[state];
         frame.total++;
         if (i < first)
             continue;
@@ -323,13 +337,19 @@ int document_rings_body(const struct snapshot *snapshot, const struct query *que
  * sequence numbers between which events are held, `forgotten` how many there were before them, `suppressed` the stalls
  * that became no event.
  */
-int document_events_body(const struct snapshot *snapshot, const struct event_page *page,
+int document_events_body(const struct snapshot *snapshot, const struct query *query, const struct event_page *page,
                          struct document_frame *ret_frame, char **ret_text, size_t *ret_length)
 {
     bool none_held = page->oldest_sequence > page->newest_sequence;
-    struct document_frame frame = frame_of(DOCUMENT_EVENTS, snapshot);
+    uint64_t counts[ID_STATE_COUNT];
     char epoch[EVENT_EPOCH_BYTES];
+    struct document_frame frame;
+    struct query_filter filter;
     struct json_writer writer;
+
+    query_filter_make(&filter, query);
+    query_count(&filter, snapshot, counts);
+    frame = frame_of(DOCUMENT_EVENTS, snapshot, counts);
 
     frame.total = page->total;
     frame.returned = page->count;

@@ -41,6 +41,7 @@ struct document_frame {
     uint64_t scanned_mono_ns;
     uint64_t interval_ns;
     uint64_t counts[ID_STATE_COUNT];
+    uint64_t unreadable_ring_count;
     uint64_t total;
     uint64_t returned;
     bool more;
@@ -68,7 +69,8 @@ int document_page_body(enum document_kind kind, struct page *page, uint32_t trai
 int document_rings_body(const struct snapshot *snapshot, const struct query *query, struct document_frame *ret_frame,
                         char **ret_text, size_t *ret_length);
 
-int document_events_body(const struct snapshot *snapshot, const struct event_page *page,
+/* Counts are of the rings that the query selects. */
+int document_events_body(const struct snapshot *snapshot, const struct query *query, const struct event_page *page,
                          struct document_frame *ret_frame, char **ret_text, size_t *ret_length);
 
 /*

@@ -26,6 +26,8 @@
 #include <string.h>
 
 #include "cases/event_kind.h"
+#include "util/duration.h"
+#include "util/rfc3339.h"
 
 #define CURSOR_FORM "a%016" PRIx64 "%08" PRIx32 "%08" PRIx32
 #define PID_MAX INT32_MAX
@@ -125,9 +127,14 @@ static int parse_number32(const char *value, uint32_t low, uint32_t high, uint32
     return status;
 }
 
+/* A glob is of so many elements at most; a name without anything that is one in it may be longer. */
 static int parse_ring(const char *value, struct query *query, struct query_error *error)
 {
-    (void)error;
+    struct glob glob;
+
+    glob_make(&glob, value);
+    if (glob.end == 0 && strpbrk(value, "*?[\\") != NULL)
+        return refuse(error, "has more than %u elements; a pattern that long matches nothing", GLOB_ELEMENTS_MAX);
     memcpy(query->ring, value, strlen(value) + 1);
     return 0;
 }
@@ -199,6 +206,19 @@ static const char known_causes[] = ID_CAUSE_TABLE(X) " " CAUSE_NONE_TEXT; /* the
 static const char known_states[] = ID_STATE_TABLE(X);
 #undef X
 
+/* An instant, or how long before the answer. */
+static int parse_since(const char *value, struct query *query, struct query_error *error)
+{
+    if (rfc3339_parse(value, &query->since_wall_ns) == 0)
+        return 0;
+    if (duration_parse(value, &query->since_ago_ns) == 0) {
+        query->since_ago_ns += query->since_ago_ns == 0; /* 0 is "not given" */
+        return 0;
+    }
+    return refuse(error, "is \"%.40s\"; expected a time such as 2026-11-20T09:41:07Z, or a duration such as 10m",
+                  value);
+}
+
 static int parse_cause(const char *value, struct query *query, struct query_error *error)
 {
     const char *name = value[0] == '!' ? value + 1 : value;
@@ -240,7 +260,7 @@ static int parse_group_of_stalls(const char *value, struct query *query, struct 
 }
 
 const struct query_parameter query_parameters[] = {
-    {"ring", PARAMETER_RING, parse_ring, "RING", "of this ring"},
+    {"ring", PARAMETER_RING, parse_ring, "GLOB", "of this ring, or of rings whose names match"},
     {"pid", PARAMETER_PID, parse_pid, "PID", "of this process"},
     {"name", PARAMETER_NAME, parse_name, "GLOB", "of ids with such a name; * and ? and [...] stand for other bytes"},
     {"cause", PARAMETER_CAUSE, parse_cause, "CAUSE", "with this cause, or with ! before it any other; null is one too"},
@@ -254,6 +274,8 @@ const struct query_parameter query_parameters[] = {
     {"group", PARAMETER_GROUP_STALLS, parse_group_of_stalls, "WAY",
      "counted by location, or by root: who holds them up; instead of listed"},
     {"kind", PARAMETER_KIND, parse_kind, "KIND", "events of this kind"},
+    {"since", PARAMETER_SINCE, parse_since, "TIME",
+     "events from then on: 2026-11-20T09:41:07Z, or 10m for those of the last ten minutes"},
     {"after", PARAMETER_AFTER_EVENT, parse_after_event, "NUMBER", "events older than that one; an earlier \"next\""},
 };
 const size_t query_parameters_count = sizeof(query_parameters) / sizeof(query_parameters[0]);

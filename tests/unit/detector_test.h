@@ -190,6 +190,7 @@ static inline void play_scan(struct detector *detector, const struct step *step,
     struct detector_unclassified *ids;
     struct detector_suspect *suspects;
     struct detector_update update;
+    uint64_t counts[ID_STATE_COUNT];
     size_t id_count, count;
     uint64_t total = 0;
 
@@ -218,6 +219,8 @@ static inline void play_scan(struct detector *detector, const struct step *step,
     for (size_t i = 0; i < ID_STATE_COUNT; i++)
         total += update.counts[i];
     assert_int_equal(total, update.id_count);
+    detector_ring_counts(detector, RING, counts);
+    assert_memory_equal(counts, update.counts, sizeof counts);
     assert_int_equal(update.late, late_by != 0);
     assert_int_equal(update.unclassified_count, id_count && step->rule == NO_ANSWER);
     describe(text, detector, &update, sample.generation, late_by, id_count);

@@ -40,20 +40,25 @@ static struct detector_suspect suspect(uint32_t ring, uint32_t slot, uint64_t si
 struct fixture {
     struct scene *scene;
     struct work *work;
+    struct detector *detector;
     struct cases *cases;
 };
 
 static void fixture_init(struct fixture *fixture, struct scene *scene)
 {
+    const struct detector_config config = {.interval_ns = 1000000000, .stall_after_ns = 5000000000};
+
     fixture->scene = scene;
     fixture->work = work_new();
     assert_non_null(fixture->work);
     fixture->cases = cases_new(fixture->work, 0);
     assert_non_null(fixture->cases);
+    assert_int_equal(detector_new(&fixture->detector, &config), 0);
 }
 
 static void fixture_done(struct fixture *fixture)
 {
+    detector_free(fixture->detector);
     cases_free(fixture->cases);
     work_free(fixture->work);
 }
@@ -69,7 +74,8 @@ static struct snapshot *list(struct fixture *fixture, const struct detector_susp
                              uint64_t budget_ns)
 {
     struct detector_update update = {.suspects = suspects, .suspect_count = count};
-    const struct listing listing = {fixture->scene->registry, fixture->cases, fixture->work, NULL, budget_ns};
+    const struct listing listing = {
+        fixture->scene->registry, fixture->detector, fixture->cases, fixture->work, NULL, budget_ns};
     struct snapshot *snapshot = snapshot_new();
 
     assert_non_null(snapshot);

@@ -37,10 +37,10 @@ static void test_references(void **state)
 
 static bool shows(const struct query *query, const struct event *event)
 {
-    struct glob name;
+    struct query_filter filter;
 
-    glob_make(&name, query->name);
-    return query_matches_event(query, &name, event);
+    query_filter_make(&filter, query);
+    return query_matches_event(&filter, event);
 }
 
 static void test_query(void **state)
@@ -60,6 +60,11 @@ static void test_query(void **state)
     } while (0)
     SHOWS(strcpy(query.ring, "checkout"), true);
     SHOWS(strcpy(query.ring, "checkout~2"), false);
+    SHOWS(strcpy(query.ring, "check*"), true);
+    SHOWS(query.since_wall_ns = event->at_wall_ns, true);
+    SHOWS(query.since_wall_ns = event->at_wall_ns + 1, false);
+    SHOWS((query.since_ago_ns = 1000, query = query_at(&query, event->at_wall_ns + 1000)), true);
+    SHOWS((query.since_ago_ns = 1000, query = query_at(&query, event->at_wall_ns + 1001)), false);
     SHOWS(query.pid = 4690, true);
     SHOWS(query.pid = 4691, false);
     SHOWS((query.has_cause = true, query.cause = CAUSE_BLOCKED), true);

@@ -50,10 +50,10 @@ static struct sighting sighting_of(const char *ring_name, uint32_t ring, uint32_
 
 static bool matches(const struct query *query, const struct sighting *sighting)
 {
-    struct glob name;
+    struct query_filter filter;
 
-    glob_make(&name, query->name);
-    return query_matches(query, &name, sighting);
+    query_filter_make(&filter, query);
+    return query_matches(&filter, sighting);
 }
 
 static void each_condition_excludes(void **context)
@@ -69,6 +69,11 @@ static void each_condition_excludes(void **context)
     memcpy(query.ring, "checkout", 9);
     assert_true(matches(&query, &sighting));
     memcpy(query.ring, "check", 6); /* a name, not a beginning */
+    assert_false(matches(&query, &sighting));
+    memcpy(query.ring, "check*", 7);
+    assert_true(matches(&query, &sighting));
+    query.one = true; /* the name in a path is no pattern */
+    query.id = 107;
     assert_false(matches(&query, &sighting));
 
     query_init(&query);
@@ -123,6 +128,39 @@ static void states_and_causes(void **context)
     query.cause_excluded = false;
     assert_true(matches(&query, &sighting));
     sighting_done(&sighting);
+}
+
+/* What is a name and a pattern matches as a name too; one that is too long for a pattern as a name alone. */
+static void names_of_rings(void **context)
+{
+    static const struct {
+        const char *pattern;
+        const char *name;
+        bool selects;
+    } rows[] = {
+        {"", "checkout", true},
+        {"", NULL, true},
+        {"*", NULL, false},
+        {"nginx.*", "nginx.4711", true},
+        {"nginx.*", "nginx", false},
+        {"[ab]", "a", true},
+        {"[ab]", "[ab]", true},
+        {"aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggg",
+         "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggg", true},
+        {"aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggggggggg",
+         "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggggggggg", false},
+    };
+
+    (void)context;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct query_filter filter;
+        struct query query;
+
+        query_init(&query);
+        memcpy(query.ring, rows[i].pattern, strlen(rows[i].pattern) + 1);
+        query_filter_make(&filter, &query);
+        assert_int_equal(query_selects_ring(&filter, rows[i].name), rows[i].selects);
+    }
 }
 
 static void unknown_process_has_no_pid(void **context)
@@ -236,6 +274,45 @@ static void a_cursor_outlives_its_item(void **context)
     snapshot_unref(after);
 }
 
+/* Of all ids, or of the rings that are selected, whatever their ids do; a condition on ids is for who has them. */
+static void counts_are_of_what_is_selected(void **context)
+{
+    struct snapshot *snapshot = snapshot_of(8);
+    struct query query;
+    struct page *page;
+
+    (void)context;
+    snapshot->rings = calloc(3, sizeof *snapshot->rings);
+    snapshot->ring_count = 3;
+    for (uint32_t i = 0; i < 3; i++) {
+        snapshot->rings[i] = (struct ring_facts){.name = strdup(i == 0 ? "a" : i == 1 ? "ab" : "c"), .serial = i};
+        snapshot->rings[i].counts[ID_IDLE] = 10 + i;
+        snapshot->counts[ID_IDLE] += 10 + i;
+    }
+    snapshot->counts[ID_STALLED] = 8;
+    query_init(&query);
+    query.list = QUERY_LIST_STALLS;
+    query.has_cause = true;
+    query.cause = CAUSE_SPINNING;
+    page = query_stalls(&query, snapshot);
+    assert_int_equal(page->total, 0);
+    assert_int_equal(page->counts[ID_IDLE], 33);
+    assert_int_equal(page->counts[ID_STALLED], 8);
+    page_unref(page);
+    memcpy(query.ring, "a*", 3);
+    for (int group = QUERY_GROUP_NONE; group <= QUERY_GROUP_ROOT; group++) {
+        query.group = (enum query_group)group;
+        page = query_stalls(&query, snapshot);
+        assert_int_equal(page->counts[ID_IDLE], 21);
+        assert_int_equal(page->counts[ID_STALLED], 0);
+        page_unref(page);
+    }
+    assert_true(query_is_local(&query));
+    query.pid = 1;
+    assert_false(query_is_local(&query));
+    snapshot_unref(snapshot);
+}
+
 static void the_limit_is_bounded(void **context)
 {
     struct snapshot *snapshot = snapshot_of(QUERY_LIMIT_MAX + 5);
@@ -286,10 +363,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_condition_excludes),
         cmocka_unit_test(states_and_causes),
+        cmocka_unit_test(names_of_rings),
         cmocka_unit_test(unknown_process_has_no_pid),
         cmocka_unit_test(pages_name_every_stall_once),
         cmocka_unit_test(total_counts_what_matches_whatever_the_cursor),
         cmocka_unit_test(a_cursor_outlives_its_item),
+        cmocka_unit_test(counts_are_of_what_is_selected),
         cmocka_unit_test(the_limit_is_bounded),
         cmocka_unit_test(a_page_keeps_what_it_needs),
     };

@@ -144,7 +144,7 @@ static void test_parameters(void **state)
         json_decref(root);
         free(reply.body);
     }
-    assert_int_equal(ask(&world, GET("/stalls?limit=10000&cause=!sleeping&min_ms=0&name=work*&pid=4690")), 200);
+    assert_int_equal(ask(&world, GET("/stalls?limit=10000&cause=!sleeping&min_ms=0&ring=check*")), 200);
     assert_int_equal(ask(&world, GET("/rings?ring=checkout&pid=4690&limit=1")), 200);
     world_close(&world);
 }

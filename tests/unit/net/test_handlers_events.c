@@ -111,6 +111,11 @@ static void test_filters(void **state)
         {"?ring=checkout&kind=end&cause=blocked", 2, 12},
         {"?ring=other", 0, UINT64_MAX},
         {"?after=5", 12, 4},
+        {"?ring=check*", 12, 12},
+        {"?since=2026-11-20T09:41:10Z", 3, 12},
+        {"?since=2026-11-20T09:41:12.001Z", 0, UINT64_MAX},
+        {"?since=1s", 7, 12}, /* before the scan, which was at 09:41:06.940 */
+        {"?since=10m&kind=begin", 6, 11},
     };
     struct world world;
 

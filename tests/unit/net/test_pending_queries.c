@@ -83,6 +83,42 @@ static void test_several(void **state)
     world_close(&world);
 }
 
+/* The snapshot has the stalls, and the scanner alone knows how many ids of other states there are besides. */
+static void test_stalls_selected_by_id(void **state)
+{
+    static const char *const requests[] = {GET("/stalls?pid=4690"), GET("/stalls?name=work*"),
+                                           GET("/stalls?group=root&pid=4690")};
+    struct world world;
+    struct client client;
+    struct reply reply;
+
+    (void)state;
+    world_open(&world);
+    publish_and_wait(&world, 1, 2);
+    assert_int_equal(ask(&world, GET("/stalls?ring=check*&cause=blocked")), 200);
+    assert_int_equal(tickets_of(&world), 0);
+    client_open(&client, world.address);
+    for (size_t i = 0; i < COUNT_OF(requests); i++) {
+        struct snapshot *snapshot = sample_snapshot(1, clock_mono_ns(), 2);
+        struct query query;
+        struct page *page;
+
+        query_init(&query);
+        query.group = i == 2 ? QUERY_GROUP_ROOT : QUERY_GROUP_NONE;
+        page = query_stalls(&query, snapshot);
+        page->counts[ID_IDLE] = 77 + i;
+        client_send(&client, requests[i]);
+        http_complete(world.http, wait_for_ticket(&world, i), page);
+        client_receive(&client, &reply);
+        assert_int_equal(reply.status, 200);
+        assert_non_null(strstr(reply.body, i == 0 ? "\"idle\":77," : i == 1 ? "\"idle\":78," : "\"idle\":79,"));
+        free(reply.body);
+        snapshot_unref(snapshot);
+    }
+    client_close(&client);
+    world_close(&world);
+}
+
 static void test_one_thread(void **state)
 {
     struct world world;
@@ -403,6 +439,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_several),
+        cmocka_unit_test(test_stalls_selected_by_id),
         cmocka_unit_test(test_one_thread),
         cmocka_unit_test(test_threads_gone_wrong),
         cmocka_unit_test(test_a_window_of_questions),

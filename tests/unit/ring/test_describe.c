@@ -102,12 +102,12 @@ static uint64_t total_of(struct world *world, const struct query *query)
 {
     struct page *page = page_of(world, query);
     uint64_t total = page->total;
-    struct glob name;
+    struct query_filter filter;
 
-    glob_make(&name, query->name);
+    query_filter_make(&filter, query);
     assert_int_equal(page->count, total < query->limit ? total : query->limit);
     for (size_t i = 0; i < page->count; i++)
-        assert_true(query_matches(query, &name, &page->sightings[i])); /* what was left out early is left out by this */
+        assert_true(query_matches(&filter, &page->sightings[i])); /* what was left out early is left out by this */
     page_unref(page);
     return total;
 }
@@ -265,6 +265,37 @@ static void test_conditions(void **state)
     assert_int_equal(total_of(world, &query), 150);
 }
 
+static void assert_counts(struct page *page, uint64_t running, uint64_t idle)
+{
+    assert_non_null(page);
+    assert_int_equal(page->counts[ID_RUNNING], running);
+    assert_int_equal(page->counts[ID_IDLE], idle);
+    page_unref(page);
+}
+
+/* Of the ids that the query selects, also where it lists none of them for what they do. */
+static void test_counts(void **state)
+{
+    struct world *world = *state;
+    struct registry *registry = world->scene->registry;
+    struct query query;
+
+    query_init(&query);
+    query.has_state = true;
+    query.state = ID_STALLED;
+    assert_counts(page_of(world, &query), 135, 15);
+    strcpy(query.ring, "[b]");
+    assert_counts(page_of(world, &query), 45, 5);
+    assert_counts(describe_locations(registry, world->detector, &query, world->snapshot), 45, 5);
+    strcpy(query.name, "odd");
+    assert_counts(page_of(world, &query), 25, 0);
+    assert_counts(describe_locations(registry, world->detector, &query, world->snapshot), 25, 0);
+    query.list = QUERY_LIST_STALLS;
+    assert_counts(describe_stalls(registry, world->detector, &query, world->snapshot), 25, 0);
+    strcpy(query.name, "even");
+    assert_counts(describe_stalls(registry, world->detector, &query, world->snapshot), 20, 5);
+}
+
 static void test_frozen_values(void **state)
 {
     struct world *world = *state;
@@ -338,6 +369,7 @@ int main(void)
         WORLD_TEST(test_everything_in_order),
         WORLD_TEST(test_page_after_page),
         WORLD_TEST(test_conditions),
+        WORLD_TEST(test_counts),
         WORLD_TEST(test_frozen_values),
         WORLD_TEST(test_cut_rings),
         WORLD_TEST(test_a_large_ring),

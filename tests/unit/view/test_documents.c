@@ -77,7 +77,7 @@ static void test_example(void **state)
         "{\"schema\":\"ripd/stalls/1\",\"generated_at\":\"2026-11-20T09:41:07.120Z\","
         "\"scan\":{\"sequence\":421,\"age_ms\":180,\"interval_ms\":1000},"
         "\"counts\":{\"running\":9120,\"idle\":871,\"stalled\":1,\"stopped\":0,\"exited\":0,\"dead\":0},"
-        "\"total\":1,\"returned\":1,"
+        "\"unreadable_rings\":0,\"total\":1,\"returned\":1,"
         "\"stalls\":[\n{\"ring\":\"checkout\",\"id\":17,\"tid\":4711,\"name\":\"worker-17\",\"note\":null,"
         "\"process\":{\"pid\":4690,\"comm\":\"checkout\",\"exe\":\"/usr/bin/checkout\",\"cmdline\":\"checkout --port "
         "80\","
@@ -108,8 +108,8 @@ static void test_example(void **state)
 
 static void test_next(void **state)
 {
-    static const char *const with_next[] = {"schema",   "generated_at", "scan",   "counts", "total",
-                                            "returned", "next",         "stalls", NULL};
+    static const char *const with_next[] = {"schema", "generated_at", "scan", "counts", "unreadable_rings",
+                                            "total",  "returned",     "next", "stalls", NULL};
     struct query query;
     json_t *root;
 
@@ -396,7 +396,9 @@ static void test_rings(void **state)
     assert_string_equal(json_string_value(json_object_get(ring, "health")), "damaged");
     assert_string_equal(json_string_value(json_object_get(ring, "reason")), "is shorter than its header says");
     assert_true(json_is_null(json_object_get(ring, "capacity")) && json_is_null(json_object_get(ring, "live")) &&
-                json_is_null(json_object_get(ring, "refused")) && json_is_null(json_object_get(ring, "dead")));
+                json_is_null(json_object_get(ring, "refused")) && json_is_null(json_object_get(ring, "dead")) &&
+                json_is_null(json_object_get(ring, "counts")));
+    assert_int_equal(json_integer_value(json_object_get(root, "unreadable_rings")), 1);
     json_decref(root);
     snapshot_unref(snapshot);
 }
@@ -435,8 +437,16 @@ static void test_ring_pages(void **state)
     free(text);
     snprintf(query.ring, sizeof(query.ring), "b");
     query.after.present = false;
+    snapshot->rings[0].counts[ID_IDLE] = 5;
+    snapshot->rings[1].counts[ID_IDLE] = 7;
     assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
     assert_int_equal(frame.total, 1);
+    assert_int_equal(frame.counts[ID_IDLE], 7);
+    free(text);
+    snprintf(query.ring, sizeof(query.ring), "[ab]");
+    assert_int_equal(document_rings_body(snapshot, &query, &frame, &text, &length), 0);
+    assert_int_equal(frame.total, 2);
+    assert_int_equal(frame.counts[ID_IDLE], 12); /* of both, though a page holds one */
     free(text);
     snapshot_unref(snapshot);
 }

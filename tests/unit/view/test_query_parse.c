@@ -76,6 +76,43 @@ static void test_everything(void **state)
     assert_int_equal(query.after.slot, 17);
 }
 
+static void test_since(void **state)
+{
+    struct query_error error = {0};
+    struct query query;
+
+    (void)state;
+    assert_int_equal(query_parse("since=2026-11-20T10:41:07%2B01:00", PARAMETER_SINCE, &query, &error), 0);
+    assert_int_equal(query.since_wall_ns, UINT64_C(1795167667000000000));
+    assert_int_equal(query.since_ago_ns, 0);
+    assert_int_equal(query_parse("since=2026-11-20T10:41:07+01:00", PARAMETER_SINCE, &query, &error), 0);
+    assert_int_equal(query.since_wall_ns, UINT64_C(1795167667000000000));
+    assert_int_equal(query_parse("since=10m", PARAMETER_SINCE, &query, &error), 0);
+    assert_int_equal(query.since_ago_ns, UINT64_C(600000000000));
+    assert_int_equal(query_parse("since=0s", PARAMETER_SINCE, &query, &error), 0);
+    assert_int_equal(query.since_ago_ns, 1);
+    refuse_query("since=yesterday", PARAMETER_SINCE, "since", "or a duration such as 10m");
+    refuse_query("since=5", PARAMETER_SINCE, "since", "\"5\"");
+}
+
+/* A name may be longer than a pattern can be. */
+static void test_long_ring(void **state)
+{
+    char text[128] = "ring=";
+    struct query query;
+
+    (void)state;
+    memset(text + 5, 'a', 100);
+    accept_query(text, &query);
+    text[104] = '?';
+    refuse_query(text, ALL, "ring", "more than 63 elements");
+    text[104] = '*';
+    refuse_query(text, ALL, "ring", "more than 63 elements");
+    text[5 + 64] = '\0';
+    text[5 + 63] = '*';
+    accept_query(text, &query);
+}
+
 static void test_causes(void **state)
 {
     struct query query;
@@ -215,13 +252,9 @@ static void test_percent_guard_page(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_everything),
-        cmocka_unit_test(test_causes),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_long),
-        cmocka_unit_test(test_cursor),
-        cmocka_unit_test(test_percent_guard_page),
+        cmocka_unit_test(test_nothing),   cmocka_unit_test(test_everything), cmocka_unit_test(test_since),
+        cmocka_unit_test(test_long_ring), cmocka_unit_test(test_causes),     cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_long),      cmocka_unit_test(test_cursor),     cmocka_unit_test(test_percent_guard_page),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
