@@ -300,7 +300,7 @@ static struct page *app_describe(struct app *app, const struct query *query)
     if (query->group == QUERY_GROUP_LOCATION)
         return describe_locations(app->registry, app->detector, query, app->snapshot);
     page = describe_threads(app->registry, app->detector, query, app->snapshot);
-    for (size_t i = 0; page != NULL && i < page->count; i++) {
+    for (size_t i = 0; page != NULL && page->sightings != NULL && i < page->count; i++) {
         struct sighting *sighting = &page->sightings[i];
 
         sighting->kernel = kernel_facts_ref(app_kernel(app, sighting));

@@ -221,6 +221,8 @@ static bool ask_page(struct naming *naming, const struct page *page)
 {
     bool waiting = false, refused;
 
+    if (page->locations == NULL && page->sightings == NULL)
+        return false; /* what it has is named with the stalls of its snapshot, or needs no name */
     for (size_t i = 0; i < page->count; i++) {
         if (page->locations != NULL) {
             const struct location_group *group = &page->locations->groups[page->first + i];

@@ -48,6 +48,9 @@ def cycles(world):
         groups = world.get("/stalls?group=root")
         assert groups["schema"] == "ripd/stalls-by-root/1" and groups["total"] == 1 and groups["alone"] == 0, groups
         group = groups["stalls"][0]
+        of_process = world.get(f"/stalls?group=root&pid={process.pid}")
+        assert of_process["counts"]["stalled"] == count and len(of_process["stalls"]) == 1, of_process
+        assert world.get(f"/stalls?group=location&pid={process.pid}")["total"] >= 1
         assert group["count"] == count and group["root"]["cause"] == "deadlock" and group["longest_ms"] >= 1000
         assert sorted(step["name"] for step in group["deadlock"]) == sorted(items)
         assert not re.search("0x7f[0-9a-f]{8}", str(world.get("/stalls?group=root"))), "an address"
