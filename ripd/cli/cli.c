@@ -40,6 +40,18 @@ static void print_help(const struct cli_syntax *syntax)
     fputs(syntax->notes, stdout);
 }
 
+/* False after an error message. */
+static bool add_to_list(const struct cli_syntax *syntax, const struct cli_flag *flag, struct cli_list *list,
+                        const char *value)
+{
+    if (list->count == CLI_LIST_MAX) {
+        cli_error("%s: %s: given too often; expected at most %u", syntax->name, flag->name, CLI_LIST_MAX);
+        return false;
+    }
+    list->values[list->count++] = value;
+    return true;
+}
+
 /* How many words of argv the flag at argv[0] takes: 1 or 2; 0 after an error message. */
 static int take_flag(const struct cli_syntax *syntax, int argc, char **argv, void *settings)
 {
@@ -61,9 +73,11 @@ static int take_flag(const struct cli_syntax *syntax, int argc, char **argv, voi
             cli_error("%s: %s: expected a value: %s %s", syntax->name, flag->name, flag->name, flag->value);
             return 0;
         }
+        if (flag->list && !add_to_list(syntax, flag, (struct cli_list *)(void *)field, value))
+            return 0;
         if (flag->value == NULL)
             *(bool *)field = true;
-        else
+        else if (!flag->list)
             memcpy(field, &value, sizeof(value));
         return flag->value != NULL && equals == NULL ? 2 : 1;
     }
@@ -72,30 +86,65 @@ static int take_flag(const struct cli_syntax *syntax, int argc, char **argv, voi
     return 0;
 }
 
-bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *ret_next, int *ret_status)
+/* Reads the flags from argv[*next] on. *ret_ended: a "--" came after them. False: as for cli_parse(). */
+static bool take_flags(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *next,
+                       bool *ret_ended, int *ret_status)
 {
-    int next = 1;
-
-    while (next < argc && argv[next][0] == '-') {
+    while (*next < argc && argv[*next][0] == '-') {
         int taken;
 
-        if (strcmp(argv[next], "--") == 0) {
-            next++;
+        if (strcmp(argv[*next], "--") == 0) {
+            *ret_ended = true;
+            (*next)++;
             break;
         }
-        if (strcmp(argv[next], "--help") == 0 || strcmp(argv[next], "-h") == 0) {
+        if (strcmp(argv[*next], "--help") == 0 || strcmp(argv[*next], "-h") == 0) {
             print_help(syntax);
             *ret_status = CLI_OK;
             return false;
         }
-        taken = take_flag(syntax, argc - next, argv + next, settings);
+        taken = take_flag(syntax, argc - *next, argv + *next, settings);
         if (taken == 0) {
             *ret_status = CLI_USAGE;
             return false;
         }
-        next += taken;
+        *next += taken;
     }
+    return true;
+}
+
+bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *ret_next, int *ret_status)
+{
+    bool ended = false;
+    int next = 1;
+
+    if (!take_flags(syntax, argc, argv, settings, &next, &ended, ret_status))
+        return false;
     *ret_next = next;
+    return true;
+}
+
+bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, void *settings, const char **words,
+                     size_t words_max, size_t *ret_count, int *ret_status)
+{
+    bool ended = false;
+    size_t count = 0;
+    int next = 1;
+
+    for (;;) {
+        if (!ended && !take_flags(syntax, argc, argv, settings, &next, &ended, ret_status))
+            return false;
+        if (next == argc)
+            break;
+        if (count == words_max) {
+            cli_error("%s: %.100s: unexpected word; `rip %s --help` shows what it takes", syntax->name, argv[next],
+                      syntax->name);
+            *ret_status = CLI_USAGE;
+            return false;
+        }
+        words[count++] = argv[next++];
+    }
+    *ret_count = count;
     return true;
 }
 

@@ -29,10 +29,18 @@ enum cli_status {
 /* A subcommand: argv[0] is its name. Returns the exit status. */
 typedef int cli_function(int argc, char **argv);
 
-#define CLIENT_COMMAND_TABLE(X) X(events, "begins and ends of stalls, as a list or as they happen")
+#define CLIENT_COMMAND_TABLE(X)                                                                                        \
+    X(stalls, "what is stuck now: a line an incident")                                                                 \
+    X(check, "the same as a check for Nagios and its like")                                                            \
+    X(events, "begins and ends of stalls, as a list or as they happen")
 
 cli_function cli_run;
 #define X(name, summary) cli_function cli_##name;
+CLIENT_COMMAND_TABLE(X)
+#undef X
+
+/* What `rip NAME --help` and the manual page say of it. */
+#define X(name, summary) extern const struct cli_syntax cli_##name##_syntax;
 CLIENT_COMMAND_TABLE(X)
 #undef X
 
@@ -44,6 +52,14 @@ struct cli_flag {
     const char *value; /* what the help calls it; NULL: the flag takes none */
     size_t offset;     /* in the settings: of a bool if the flag takes no value, else of a const char * */
     const char *help;
+    bool list; /* it can be given several times; at offset is a struct cli_list */
+};
+
+#define CLI_LIST_MAX 1000u
+
+struct cli_list {
+    const char *values[CLI_LIST_MAX];
+    size_t count;
 };
 
 /* Flags and help text of a subcommand. */
@@ -60,6 +76,13 @@ struct cli_syntax {
  * that. False: there was a mistake, or --help was answered; *ret_status is the exit status.
  */
 bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *settings, int *ret_next, int *ret_status);
+
+/*
+ * The same where words and flags come in any order: words that are no flags into words, at most words_max of them, and
+ * all that follow "--".
+ */
+bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, void *settings, const char **words,
+                     size_t words_max, size_t *ret_count, int *ret_status);
 
 /* Runs argv[1] if the table holds it. Used by main() of both programs: returns the exit status, with output flushed. */
 struct cli_command {

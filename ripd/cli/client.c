@@ -16,10 +16,10 @@
 
 #define URL_BYTES 2048u
 #define TARGET_BYTES 4096u
-#define ERROR_BYTES 2560u
 #define TYPE_BYTES 64u
 #define REFUSAL_BYTES_MAX 65536u /* of what comes instead of a stream */
 #define POLL_MS 1000             /* how often silence is checked */
+#define CONNECTIONS_MAX 200L     /* at once; further requests wait for their turn */
 
 struct client {
     CURL *handle;
@@ -32,7 +32,10 @@ struct client {
 struct exchange {
     struct client *client;
     const struct client_stream *stream; /* NULL: a document is expected */
-    char *text;                         /* of the answer, unless it streams */
+    long answer_ms;
+    struct curl_slist *fields;      /* of its header */
+    struct client_request *request; /* NULL: it is one of perform() */
+    char *text;                     /* of the answer, unless it streams */
     size_t bytes;
     size_t room;
     size_t bytes_max;
@@ -42,7 +45,7 @@ struct exchange {
     char type[TYPE_BYTES];
 };
 
-static char error_text[ERROR_BYTES];
+static char error_text[CLIENT_ERROR_BYTES];
 
 const char *client_error(void)
 {
@@ -130,6 +133,11 @@ void client_free(struct client *client)
     free(client);
 }
 
+const char *client_shown(const struct client *client)
+{
+    return client->shown;
+}
+
 static void read_head(struct exchange *exchange)
 {
     const char *type = NULL;
@@ -170,7 +178,7 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
     return count;
 }
 
-static bool prepare(struct exchange *exchange, const char *target, const struct curl_slist *fields)
+static bool prepare(struct exchange *exchange, const char *target)
 {
     const struct client *client = exchange->client;
     char url[URL_BYTES + TARGET_BYTES];
@@ -186,11 +194,15 @@ static bool prepare(struct exchange *exchange, const char *target, const struct 
            curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
            curl_easy_setopt(handle, CURLOPT_USERAGENT, "rip/" RIP_VERSION) == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, CLIENT_CONNECT_MS) == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, exchange->stream != NULL ? 0 : CLIENT_ANSWER_MS) == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_HTTPHEADER, fields) == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
+                            exchange->answer_ms < CLIENT_CONNECT_MS ? exchange->answer_ms : CLIENT_CONNECT_MS) ==
+               CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, exchange->stream != NULL ? 0 : exchange->answer_ms) ==
+               CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_HTTPHEADER, exchange->fields) == CURLE_OK &&
            curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, receive) == CURLE_OK &&
-           curl_easy_setopt(handle, CURLOPT_WRITEDATA, exchange) == CURLE_OK;
+           curl_easy_setopt(handle, CURLOPT_WRITEDATA, exchange) == CURLE_OK &&
+           curl_easy_setopt(handle, CURLOPT_PRIVATE, exchange) == CURLE_OK;
 }
 
 /* What the answer says instead of what was expected. */
@@ -216,6 +228,8 @@ static enum client_result refusal(const struct exchange *exchange)
 static enum client_result conclude(const struct exchange *exchange, CURLcode code)
 {
     const char *shown = exchange->client->shown, *reason = curl_easy_strerror(code);
+    const char *server =
+        exchange->request != NULL && exchange->request->server != NULL ? exchange->request->server : "ripd";
     long error = 0;
 
     if (exchange->stopped)
@@ -226,8 +240,10 @@ static enum client_result conclude(const struct exchange *exchange, CURLcode cod
         error != 0)
         reason = strerror((int)error);
     if (code != CURLE_OK)
-        return fail(CLIENT_UNREACHABLE, "ripd does not answer on %s (%c%s)%s", shown, tolower((unsigned char)*reason),
-                    reason + 1, code == CURLE_COULDNT_CONNECT ? ". Is it running? systemctl status ripd" : "");
+        return fail(CLIENT_UNREACHABLE, "%s does not answer on %s (%c%s)%s%s", server, shown,
+                    tolower((unsigned char)*reason), reason + 1,
+                    code == CURLE_COULDNT_CONNECT ? ". Is it running? systemctl status " : "",
+                    code == CURLE_COULDNT_CONNECT ? server : "");
     if (exchange->stream != NULL && is_answer(exchange, "text/event-stream"))
         return fail(CLIENT_UNREACHABLE, "ripd on %s has ended the stream", shown);
     if (exchange->stream != NULL || !is_answer(exchange, "application/json"))
@@ -260,51 +276,144 @@ static enum client_result turn(struct exchange *exchange, CURLM *multi)
     }
 }
 
-/* fields, the header's, are freed. NULL: there was no memory for them. */
-static enum client_result perform(struct exchange *exchange, const char *target, struct curl_slist *fields)
+/* exchange->fields are freed. NULL: there was no memory for them. */
+static enum client_result perform(struct exchange *exchange, const char *target)
 {
     CURLM *multi = curl_multi_init();
     enum client_result result = fail_for_memory();
 
     exchange->heard_mono_ns = clock_mono_ns();
-    if (multi != NULL && fields != NULL && prepare(exchange, target, fields) &&
+    if (multi != NULL && exchange->fields != NULL && prepare(exchange, target) &&
         curl_multi_add_handle(multi, exchange->client->handle) == CURLM_OK) {
         result = turn(exchange, multi);
         curl_multi_remove_handle(multi, exchange->client->handle);
     }
     if (multi != NULL)
         curl_multi_cleanup(multi);
-    curl_slist_free_all(fields);
+    curl_slist_free_all(exchange->fields);
     return result;
+}
+
+/* Turns what has been received into the document of its request. */
+static enum client_result read_document(const struct exchange *exchange)
+{
+    struct client_request *request = exchange->request;
+    json_t *document = json_loadb(exchange->text, exchange->bytes, JSON_ALLOW_NUL, NULL);
+    const char *schema = json_string_value(json_object_get(document, "schema"));
+
+    if (json_is_object(document) &&
+        (request->schema == NULL || (schema != NULL && strcmp(schema, request->schema) == 0)) &&
+        (request->list == NULL || json_is_array(json_object_get(document, request->list)))) {
+        request->document = document;
+        return CLIENT_OK;
+    }
+    json_decref(document);
+    if (request->schema == NULL)
+        return fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is not a JSON object", exchange->client->shown);
+    return fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is not one of ripd's: expected the schema %s",
+                exchange->client->shown, request->schema);
+}
+
+/* Sets the result of a request, whose error text is that of the last failure. */
+static void settle(struct exchange *exchange, enum client_result result)
+{
+    exchange->request->result = result;
+    if (result != CLIENT_OK)
+        snprintf(exchange->request->error, sizeof(exchange->request->error), "%s", error_text);
+    free(exchange->text);
+    exchange->text = NULL;
+    curl_slist_free_all(exchange->fields);
+    exchange->fields = NULL;
+}
+
+/* Those that have ended since it was last called. */
+static void take_ended(CURLM *multi)
+{
+    const CURLMsg *message;
+    int left;
+
+    while ((message = curl_multi_info_read(multi, &left)) != NULL) {
+        struct exchange *exchange = NULL;
+        CURLcode code = message->data.result;
+        enum client_result result;
+
+        if (message->msg != CURLMSG_DONE ||
+            curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &exchange) != CURLE_OK || exchange == NULL)
+            continue;
+        read_head(exchange);
+        result = conclude(exchange, code);
+        if (result == CLIENT_OK)
+            result = read_document(exchange);
+        curl_multi_remove_handle(multi, exchange->client->handle);
+        settle(exchange, result);
+    }
+}
+
+static void perform_all(CURLM *multi, struct exchange *exchanges, size_t count)
+{
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, CONNECTIONS_MAX);
+    int running = 1;
+
+    for (size_t i = 0; i < count; i++) {
+        struct exchange *exchange = &exchanges[i];
+
+        exchange->fields = curl_slist_append(NULL, "Accept: application/json");
+        if (exchange->fields == NULL || !prepare(exchange, exchange->request->target) ||
+            curl_multi_add_handle(multi, exchange->client->handle) != CURLM_OK)
+            settle(exchange, fail_for_memory());
+    }
+    while (running != 0 && code == CURLM_OK) {
+        code = curl_multi_perform(multi, &running);
+        take_ended(multi);
+        if (running != 0 && code == CURLM_OK)
+            code = curl_multi_poll(multi, NULL, 0, POLL_MS, NULL);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (exchanges[i].fields != NULL) {
+            curl_multi_remove_handle(multi, exchanges[i].client->handle);
+            settle(&exchanges[i],
+                   fail(CLIENT_UNREACHABLE, "%s: %s", exchanges[i].client->shown, curl_multi_strerror(code)));
+        }
+}
+
+void client_get_all(struct client_request *requests, size_t count, long answer_ms)
+{
+    CURLM *multi = curl_multi_init();
+    struct exchange *exchanges = calloc(count != 0 ? count : 1, sizeof(*exchanges));
+
+    for (size_t i = 0; i < count; i++) {
+        requests[i].document = NULL;
+        requests[i].error[0] = '\0';
+        requests[i].result = multi != NULL && exchanges != NULL ? CLIENT_OK : fail_for_memory();
+        if (requests[i].result == CLIENT_OK)
+            exchanges[i] = (struct exchange){.client = requests[i].client,
+                                             .request = &requests[i],
+                                             .answer_ms = answer_ms,
+                                             .bytes_max = CLIENT_ANSWER_BYTES_MAX};
+    }
+    if (multi != NULL && exchanges != NULL)
+        perform_all(multi, exchanges, count);
+    free(exchanges);
+    if (multi != NULL)
+        curl_multi_cleanup(multi);
 }
 
 enum client_result client_get_list(struct client *client, const char *target, const char *name, json_t **ret_document)
 {
-    struct exchange exchange = {.client = client, .bytes_max = CLIENT_ANSWER_BYTES_MAX};
-    enum client_result result = perform(&exchange, target, curl_slist_append(NULL, "Accept: application/json"));
-    char expected[64];
-    const char *schema;
-    json_t *document = NULL;
+    char schema[64];
+    struct client_request request = {.client = client, .target = target, .schema = schema, .list = name};
 
-    if (result == CLIENT_OK) {
-        document = json_loadb(exchange.text, exchange.bytes, JSON_ALLOW_NUL, NULL);
-        snprintf(expected, sizeof(expected), "ripd/%s/1", name);
-        if (json_unpack(document, "{s:s}", "schema", &schema) != 0 || strcmp(schema, expected) != 0 ||
-            !json_is_array(json_object_get(document, name))) {
-            json_decref(document);
-            result = fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is not one of ripd's: expected the schema %s",
-                          client->shown, expected);
-        }
-    }
-    if (result == CLIENT_OK)
-        *ret_document = document;
-    free(exchange.text);
-    return result;
+    snprintf(schema, sizeof(schema), "ripd/%s/1", name);
+    client_get_all(&request, 1, CLIENT_ANSWER_MS);
+    if (request.result == CLIENT_OK)
+        *ret_document = request.document;
+    return request.result;
 }
 
 enum client_result client_follow(struct client *client, const struct client_stream *stream)
 {
-    struct exchange exchange = {.client = client, .stream = stream, .bytes_max = REFUSAL_BYTES_MAX};
+    struct exchange exchange = {
+        .client = client, .stream = stream, .answer_ms = CLIENT_CONNECT_MS, .bytes_max = REFUSAL_BYTES_MAX};
     struct curl_slist *fields = curl_slist_append(NULL, "Accept: text/event-stream"), *more;
     enum client_result result;
     char text[128];
@@ -316,7 +425,8 @@ enum client_result client_follow(struct client *client, const struct client_stre
             curl_slist_free_all(fields);
         fields = more;
     }
-    result = perform(&exchange, stream->target, fields);
+    exchange.fields = fields;
+    result = perform(&exchange, stream->target);
     free(exchange.text);
     return result;
 }

@@ -20,6 +20,7 @@
 #define CLIENT_ANSWER_BYTES_MAX (256u << 20)
 #define CLIENT_CONNECT_MS 5000L
 #define CLIENT_ANSWER_MS 60000L
+#define CLIENT_ERROR_BYTES 2560u
 #define CLIENT_URL_DEFAULT "http://127.0.0.1:7470"
 
 struct client;
@@ -38,6 +39,24 @@ void client_free(struct client *client);
 
 /* What went wrong last, in this or any other client. */
 const char *client_error(void);
+
+/* What errors and tables call the server: its address without "http://". */
+const char *client_shown(const struct client *client);
+
+/* One of several documents that are asked for side by side, each from a client of its own. */
+struct client_request {
+    struct client *client;
+    const char *target;
+    const char *schema; /* its "schema" has to be this; NULL: it need not have one */
+    const char *list;   /* this member has to be an array; NULL: none */
+    const char *server; /* what errors call it, the name of its unit; NULL: ripd */
+    enum client_result result;
+    json_t *document;               /* the caller's; NULL unless result is CLIENT_OK */
+    char error[CLIENT_ERROR_BYTES]; /* as client_error(); "" if result is CLIENT_OK */
+};
+
+/* Returns when each has its result, after answer_ms at the latest: nobody waits for one that hangs. */
+void client_get_all(struct client_request *requests, size_t count, long answer_ms);
 
 /*
  * The list document at target, such as "/events?limit=5": its "schema" is "ripd/NAME/1" and its member NAME an array.

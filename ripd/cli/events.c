@@ -25,6 +25,7 @@
 #include "cli/client.h"
 #include "cli/event_id.h"
 #include "cli/event_stream.h"
+#include "cli/item.h"
 #include "cli/table.h"
 #include "os/clock.h"
 #include "os/spawn.h"
@@ -59,22 +60,23 @@ struct settings {
 
 #define IN(field) offsetof(struct settings, field)
 static const struct cli_flag flags[] = {
-    {"--url", "URL", IN(url), "http://HOST:PORT or unix:/PATH; else $RIPD_URL, else " CLIENT_URL_DEFAULT},
-    {"--json", NULL, IN(json), "one JSON object on a line for each event"},
-    {"--limit", "N", IN(values[LIMIT]), "at most the newest N (default 100, at most 10000); not with --follow"},
-    {"--follow", NULL, IN(follow), "events as they happen, from now on or after --since-id; reconnects"},
-    {"--since-id", "ID", IN(since_id), "only events after EPOCH-SEQUENCE"},
-    {"--exec", "CMD", IN(command), "with --follow: run by /bin/sh for each event, its JSON on standard input"},
-    {"--state", "FILE", IN(state), "with --follow: keeps the last ID there, and continues after it when run again"},
-    {"--ring", "NAME", IN(values[RING]), "of this ring"},
-    {"--name", "GLOB", IN(values[NAME]), "of ids whose name matches"},
-    {"--pid", "PID", IN(values[PID]), "of this process"},
-    {"--cause", "CAUSE", IN(values[CAUSE]), "of this cause; with a leading '!', of any other"},
-    {"--min-ms", "MS", IN(values[MIN_MS]), "of stalls at least that long"},
-    {"--kind", "KIND", IN(values[KIND]), "begin or end"},
+    {"--url", "URL", IN(url), "http://HOST:PORT or unix:/PATH; else $RIPD_URL, else " CLIENT_URL_DEFAULT, false},
+    {"--json", NULL, IN(json), "one JSON object on a line for each event", false},
+    {"--limit", "N", IN(values[LIMIT]), "at most the newest N (default 100, at most 10000); not with --follow", false},
+    {"--follow", NULL, IN(follow), "events as they happen, from now on or after --since-id; reconnects", false},
+    {"--since-id", "ID", IN(since_id), "only events after EPOCH-SEQUENCE", false},
+    {"--exec", "CMD", IN(command), "with --follow: run by /bin/sh for each event, its JSON on standard input", false},
+    {"--state", "FILE", IN(state), "with --follow: keeps the last ID there, and continues after it when run again",
+     false},
+    {"--ring", "NAME", IN(values[RING]), "of this ring", false},
+    {"--name", "GLOB", IN(values[NAME]), "of ids whose name matches", false},
+    {"--pid", "PID", IN(values[PID]), "of this process", false},
+    {"--cause", "CAUSE", IN(values[CAUSE]), "of this cause; with a leading '!', of any other", false},
+    {"--min-ms", "MS", IN(values[MIN_MS]), "of stalls at least that long", false},
+    {"--kind", "KIND", IN(values[KIND]), "begin or end", false},
 };
 
-static const struct cli_syntax syntax = {
+const struct cli_syntax cli_events_syntax = {
     .name = "events",
     .usage = "usage: rip events [FLAG...]\n"
              "\n"
@@ -192,60 +194,21 @@ static void fill_event(struct table_cell *cell, const json_t *event)
 
 static void fill_duration(struct table_cell *cell, const json_t *event)
 {
-    const json_t *lasted = json_object_get(event, "lasted_ms");
-    const json_t *value = json_is_integer(lasted) ? lasted : json_object_get(event, "frozen_for_ms");
-    long long ms = json_integer_value(value), seconds = ms / 1000;
+    long long lasted_ms = item_number(event, "lasted_ms");
 
-    if (!json_is_integer(value) || ms < 0)
-        table_cell_format(cell, "-");
-    else if (seconds < 60)
-        table_cell_format(cell, "%lld.%llds", seconds, ms % 1000 / 100);
-    else if (seconds < 3600)
-        table_cell_format(cell, "%lldm%02llds", seconds / 60, seconds % 60);
-    else
-        table_cell_format(cell, "%lldh%02lldm", seconds / 3600, seconds / 60 % 60);
-}
-
-static void fill_where(struct table_cell *cell, const json_t *location)
-{
-    const char *function = json_string_value(json_object_get(location, "function"));
-    const char *file = json_string_value(json_object_get(location, "file"));
-    const char *module = json_string_value(json_object_get(location, "module"));
-    const char *offset = json_string_value(json_object_get(location, "offset"));
-    const json_t *line = json_object_get(location, "line");
-
-    if (function != NULL && file != NULL && json_is_integer(line))
-        table_cell_format(cell, "%s, %s:%" JSON_INTEGER_FORMAT, function, file, json_integer_value(line));
-    else if (function != NULL)
-        table_cell_format(cell, "%s (%s)", function, module != NULL ? module : "-");
-    else if (module != NULL && offset != NULL)
-        table_cell_format(cell, "%s+%s", module, offset);
-    else
-        table_cell_format(cell, "-");
+    item_fill_duration(cell, lasted_ms != ITEM_UNKNOWN ? lasted_ms : item_number(event, "frozen_for_ms"));
 }
 
 static void fill_row(struct table_cell cells[COLUMN_COUNT], const json_t *event)
 {
-    const json_t *id = json_object_get(event, "id");
-
     fill_time(&cells[COLUMN_TIME], json_object_get(event, "at"));
     fill_event(&cells[COLUMN_EVENT], event);
     table_cell_string(&cells[COLUMN_RING], json_object_get(event, "ring"));
-    table_cell_format(&cells[COLUMN_ID], json_is_integer(id) ? "%" JSON_INTEGER_FORMAT : "-", json_integer_value(id));
+    item_fill_number(&cells[COLUMN_ID], event, "id");
     table_cell_string(&cells[COLUMN_NAME], json_object_get(event, "name"));
     table_cell_string(&cells[COLUMN_CAUSE], json_object_get(event, "cause"));
     fill_duration(&cells[COLUMN_FOR], event);
-    fill_where(&cells[COLUMN_WHERE], json_object_get(event, "location"));
-}
-
-/* For jansson, which escapes every control character but this one. */
-static int print_escaped(const char *bytes, size_t count, void *context)
-{
-    (void)context;
-    for (size_t i = 0; i < count; i++)
-        if ((bytes[i] == 0x7f ? fputs("\\u007f", stdout) : putchar(bytes[i])) == EOF)
-            return -1;
-    return 0;
+    item_fill_where(&cells[COLUMN_WHERE], json_object_get(event, "location"), false);
 }
 
 static void print_event(const struct table *table, const json_t *event, bool json)
@@ -257,10 +220,7 @@ static void print_event(const struct table *table, const json_t *event, bool jso
         table_print(table, cells);
         return;
     }
-    /* Characters that are harmless in a file may not be on a terminal. */
-    json_dump_callback(event, print_escaped, NULL,
-                       JSON_COMPACT | (table->style.columns != TEXT_ANY_COLUMNS ? JSON_ENSURE_ASCII : 0));
-    putchar('\n');
+    table_print_json(&table->style, event);
 }
 
 /* ---- the list ---- */
@@ -304,6 +264,7 @@ static int list(struct client *client, const struct settings *settings, const ch
         fill_row(cells, json_array_get(events, i));
         table_fit(&table, cells);
     }
+    table_settle(&table);
     if (!settings->json && json_array_size(events) != 0)
         table_print_titles(&table);
     for (size_t i = json_array_size(events); i-- > 0;) /* the list is newest first */
@@ -613,7 +574,7 @@ int cli_events(int argc, char **argv)
     enum client_result result;
     int next, status;
 
-    if (!cli_parse(&syntax, argc, argv, &settings, &next, &status))
+    if (!cli_parse(&cli_events_syntax, argc, argv, &settings, &next, &status))
         return status;
     if (next < argc) {
         cli_error("events: %.100s: unexpected word; `rip events --help` lists the flags", argv[next]);

@@ -50,10 +50,10 @@ struct settings {
 
 static const struct cli_flag flags[] = {
     {"--dir", "DIR", offsetof(struct settings, dir),
-     "directory of the ring, on tmpfs; else $RIP_DIR, else /run/librip, else /dev/shm"},
+     "directory of the ring, on tmpfs; else $RIP_DIR, else /run/librip, else /dev/shm", false},
     {"--name", "NAME", offsetof(struct settings, name),
-     "file name of the ring; a further process of the same tree gets NAME.PID (default: COMM.PID)"},
-    {"--max", "N", offsetof(struct settings, max), "ids alive at once (default: 65536)"},
+     "file name of the ring; a further process of the same tree gets NAME.PID (default: COMM.PID)", false},
+    {"--max", "N", offsetof(struct settings, max), "ids alive at once (default: 65536)", false},
 };
 
 static const struct cli_syntax syntax = {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define LAST_COLUMNS_MIN 12u
+#define SHRUNK_COLUMNS_MIN 4u
 #define SEPARATOR_COLUMNS 2u
 #define SHOWN_BYTES (TABLE_CELL_BYTES * 2)
 
@@ -34,29 +35,58 @@ void table_fit(struct table *table, const struct table_cell *cells)
     }
 }
 
-/* Columns of the terminal that are left for the last column of the table. */
-static unsigned width_of_last(const struct table *table)
+void table_settle(struct table *table)
 {
-    unsigned taken = 0;
+    size_t last = table->count - 1;
 
-    for (size_t i = 0; i + 1 < table->count; i++)
-        taken += table->widths[i] + SEPARATOR_COLUMNS;
-    return table->style.columns > taken + LAST_COLUMNS_MIN ? table->style.columns - taken : LAST_COLUMNS_MIN;
+    if (!on_terminal(table))
+        return;
+    for (;;) {
+        unsigned taken = LAST_COLUMNS_MIN;
+        size_t widest = last;
+
+        for (size_t i = 0; i < last; i++) {
+            bool can_shrink = table->widths[i] > SHRUNK_COLUMNS_MIN && table->widths[i] > table->columns[i].least;
+
+            taken += table->widths[i] + SEPARATOR_COLUMNS;
+            if (can_shrink && (widest == last || table->widths[i] > table->widths[widest]))
+                widest = i;
+        }
+        if (taken <= table->style.columns || widest == last)
+            return;
+        table->widths[widest]--;
+    }
+}
+
+/* How a cell is shown: within its column, and within the rest of the line. */
+static unsigned cell_width_max(const struct table *table, size_t column, unsigned left)
+{
+    bool last = column + 1 == table->count;
+
+    if (!on_terminal(table))
+        return TEXT_ANY_COLUMNS;
+    return last || table->widths[column] > left ? left : table->widths[column];
 }
 
 void table_print(const struct table *table, const struct table_cell *cells)
 {
-    for (size_t i = 0; i < table->count; i++) {
+    unsigned left = table->style.columns;
+
+    for (size_t i = 0; i < table->count && left > 0; i++) {
         char text[SHOWN_BYTES];
         bool last = i + 1 == table->count, right = table->columns[i].right;
         const char *colour = table->style.colours ? cells[i].colour : NULL;
-        unsigned most = !on_terminal(table) ? TEXT_ANY_COLUMNS : last ? width_of_last(table) : table->widths[i];
+        unsigned most = cell_width_max(table, i, left);
         unsigned width = text_fit(&table->style, cells[i].text, cells[i].bytes, most, text, sizeof(text));
-        int padding = width < table->widths[i] && !last ? (int)(table->widths[i] - width) : 0;
+        unsigned room = table->widths[i] < left ? table->widths[i] : left;
+        unsigned padding = width < room && !last ? room - width : 0;
+        unsigned gap = last ? 0 : left - width - padding < SEPARATOR_COLUMNS ? 0 : SEPARATOR_COLUMNS;
 
-        printf("%*s%s%s%s%*s%s", right ? padding : 0, "", colour != NULL ? colour : "", text,
-               colour != NULL ? "\x1b[0m" : "", right ? 0 : padding, "", last ? "\n" : "  ");
+        printf("%*s%s%s%s%*s%*s", right ? (int)padding : 0, "", colour != NULL ? colour : "", text,
+               colour != NULL ? "\x1b[0m" : "", right ? 0 : (int)padding, "", (int)gap, "");
+        left = gap == 0 ? 0 : left - width - padding - gap;
     }
+    putchar('\n');
 }
 
 void table_print_titles(const struct table *table)
@@ -89,4 +119,22 @@ void table_cell_format(struct table_cell *cell, const char *format, ...)
     cell->text = cell->made;
     cell->bytes = strlen(cell->made);
     cell->colour = NULL;
+}
+
+/* For jansson, which escapes every control character but this one. */
+static int print_escaped(const char *bytes, size_t count, void *context)
+{
+    (void)context;
+    for (size_t i = 0; i < count; i++)
+        if ((bytes[i] == 0x7f ? fputs("\\u007f", stdout) : putchar(bytes[i])) == EOF)
+            return -1;
+    return 0;
+}
+
+void table_print_json(const struct text_style *style, const json_t *object)
+{
+    /* Characters that are harmless in a file may not be on a terminal. */
+    json_dump_callback(object, print_escaped, NULL,
+                       JSON_COMPACT | (style->columns != TEXT_ANY_COLUMNS ? JSON_ENSURE_ASCII : 0));
+    putchar('\n');
 }

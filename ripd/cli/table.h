@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h - rows of text in columns, on standard output.
+ * table.h - rows of text in columns, on standard output; and the same as JSON, an object a line.
  *
  * Guarantees
- *   A. On a terminal a line is as wide as the terminal at most: the last column is cut, to LAST_COLUMNS_MIN at least.
+ *   A. On a terminal no line is wider than the terminal: columns are cut, the last one first and the widest next.
  *      Elsewhere nothing is cut.
  *   B. What a cell holds is harmless on a terminal (text.h).
  */
@@ -21,7 +21,7 @@
 
 struct table_column {
     const char *title;
-    unsigned least; /* width where the rows are not known in advance */
+    unsigned least; /* width where the rows are not known in advance, and when there is no room */
     unsigned most;  /* width on a terminal */
     bool right;     /* aligned to the right */
 };
@@ -34,6 +34,7 @@ struct table_cell {
 };
 #define TABLE_RED "\x1b[31m"
 #define TABLE_GREEN "\x1b[32m"
+#define TABLE_YELLOW "\x1b[33m"
 
 struct table {
     struct text_style style;
@@ -42,14 +43,18 @@ struct table {
     unsigned widths[TABLE_COLUMNS_MAX];
 };
 
-/* rows_known: table_fit() is called with each row before the first is printed. */
+/* rows_known: table_fit() is called with each row before the first is printed, then table_settle(). */
 void table_init(struct table *table, const struct table_column *columns, size_t count, bool rows_known);
 void table_fit(struct table *table, const struct table_cell *cells);
+void table_settle(struct table *table);
 void table_print_titles(const struct table *table);
 void table_print(const struct table *table, const struct table_cell *cells);
 
 /* A string of a document, with every byte in it; "-" for any other value. */
 void table_cell_string(struct table_cell *cell, const json_t *value);
 __attribute__((format(printf, 2, 3))) void table_cell_format(struct table_cell *cell, const char *format, ...);
+
+/* The object on a line, with nothing in it that acts on a terminal. */
+void table_print_json(const struct text_style *style, const json_t *object);
 
 #endif

@@ -16,19 +16,23 @@
 #define REPLACEMENT 0xfffdu
 #define REPLACEMENT_UTF8 "\xef\xbf\xbd"
 #define COLUMNS_DEFAULT 80u
+#define ROWS_DEFAULT 24u
 
 struct text_style text_style_of_output(void)
 {
     const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
     struct text_style style = {.columns = TEXT_ANY_COLUMNS};
-    struct winsize size;
+    struct winsize size = {.ws_col = 0};
 
     setlocale(LC_CTYPE, "");
     style.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     if (!isatty(STDOUT_FILENO))
         return style;
     style.colours = (no_colour == NULL || no_colour[0] == '\0') && term != NULL && strcmp(term, "dumb") != 0;
-    style.columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0 ? size.ws_col : COLUMNS_DEFAULT;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0)
+        size.ws_col = size.ws_row = 0;
+    style.columns = size.ws_col != 0 ? size.ws_col : COLUMNS_DEFAULT;
+    style.rows = size.ws_row != 0 ? size.ws_row : ROWS_DEFAULT;
     return style;
 }
 

@@ -19,6 +19,7 @@ struct text_style {
     bool utf8;        /* the output is read as UTF-8; else everything beyond ASCII is replaced */
     bool colours;     /* escape sequences may be written */
     unsigned columns; /* of the terminal; TEXT_ANY_COLUMNS: not a terminal, nothing is cut */
+    unsigned rows;    /* of the terminal; 0: not a terminal */
 };
 
 /* How to write to standard output, from the locale, the terminal, NO_COLOR and TERM. */

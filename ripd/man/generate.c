@@ -21,6 +21,7 @@
 #include "cases/event_queue.h"
 #include "cases/health.h"
 #include "cases/kernel.h"
+#include "cli/cli.h"
 #include "detect/state.h"
 #include "net/handlers.h"
 #include "net/limits.h"
@@ -188,11 +189,34 @@ static void put_metrics(void)
     }
 }
 
+/* The flags of a command of rip. */
+static void put_flags_of(const struct cli_syntax *syntax)
+{
+    for (size_t i = 0; i < syntax->flags_count; i++) {
+        const struct cli_flag *flag = &syntax->flags[i];
+
+        printf(".It Fl \\-%s%s%s\n", flag->name + strlen("--"), flag->value != NULL ? " Ar " : "",
+               flag->value != NULL ? flag->value : "");
+        put_sentence(flag->help);
+    }
+}
+
+#define X(name, summary)                                                                                               \
+    static void put_flags_of_##name(void)                                                                              \
+    {                                                                                                                  \
+        put_flags_of(&cli_##name##_syntax);                                                                            \
+    }
+CLIENT_COMMAND_TABLE(X)
+#undef X
+
 static const struct {
     const char *name;
     void (*put)(void);
 } lists[] = {
-    {"@FLAGS@", put_flags},
+#define X(name, summary) {"@FLAGS_OF_" #name "@", put_flags_of_##name},
+    CLIENT_COMMAND_TABLE(X)
+#undef X
+        {"@FLAGS@", put_flags},
     {"@ENDPOINTS@", put_endpoints},
     {"@PARAMETERS@", put_parameters},
     {"@STATES@", put_states},

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rip` beside a ripd, and names that nobody should trust."""
+import fcntl
+import http.server
+import json
 import os
+import pty
+import struct
 import subprocess
 import sys
+import termios
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -32,6 +38,37 @@ class CliWorld(w.World):
         return subprocess.run([RIP, "events", *arguments], env={**self.environment, **variables}, text=True,
                               capture_output=True, timeout=w.PATIENCE_S, check=False)
 
+    def command(self, *arguments, **variables):
+        """Any command of rip; the variables are of its environment."""
+        return subprocess.run([RIP, *arguments], env={**self.environment, **variables}, text=True,
+                              capture_output=True, timeout=w.PATIENCE_S, check=False)
+
+    def on_terminal(self, columns, *arguments, **variables):
+        """What a command writes to a terminal of that width."""
+        parent, child = pty.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = subprocess.Popen([RIP, *arguments], stdout=child, stderr=subprocess.DEVNULL,
+                                   env={**self.environment, "TERM": "xterm", **variables})
+        self.processes.append(process)
+        os.close(child)
+        text = b""
+        try:
+            while chunk := os.read(parent, 65536):
+                text += chunk
+        except OSError:  # the terminal is gone: end of file
+            pass
+        os.close(parent)
+        process.wait(timeout=w.PATIENCE_S)
+        return text.decode()
+
+    def play(self, *words, program="locks", name="app"):
+        """Threads that hold each other up, under the preload library."""
+        process = subprocess.Popen([RIP, "run", "--dir", self.dir, "--name", name, "--", f"{w.BIN}/{program}", *words],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.processes.append(process)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
     def stall(self, app, number):
         """One that begins and ends; returns when both are events."""
         before = self.get("/events")["total"]
@@ -50,6 +87,43 @@ class CliWorld(w.World):
         ring.publish()
         self.wait_for(lambda: self.get("/events")["total"] == len(HOSTILE))
         return ring
+
+
+class Impostor(http.server.ThreadingHTTPServer):
+    """Answers each path with the document, or (status, document), that a test has put there."""
+
+    def __init__(self, documents, address="127.0.0.1"):
+        self.documents, self.asked = documents, []
+        super().__init__((address, 0), ImpostorHandler)
+        self.url = f"http://{address}:{self.server_port}"
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
+
+
+class ImpostorHandler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):  # pylint: disable=invalid-name
+        self.server.asked.append(self.path)
+        found = self.server.documents.get(self.path.split("?")[0], (404, {"detail": "nothing here"}))
+        status, document = found if isinstance(found, tuple) else (200, found)
+        body = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json" if status == 200 else "application/problem+json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments):  # pylint: disable=arguments-differ
+        pass
+
+
+def stalls_document(*stalls, **frame):
+    """An answer of /stalls as a ripd gives it, or as nobody should."""
+    return {"schema": "ripd/stalls/1", "scan": {"sequence": 1, "age_ms": 100, "interval_ms": 1000},
+            "counts": {"running": 7, "stalled": len(stalls)}, "total": len(stalls), "returned": len(stalls),
+            "stalls": list(stalls), **frame}
 
 
 class Follower:

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * check.c - `rip check`: a plugin for Nagios, Icinga and what speaks their convention.
+ *
+ * Guarantees
+ *   A. One line on standard output, whatever happens, and an exit status of the convention: 0 OK, 1 WARNING,
+ *      2 CRITICAL, 3 UNKNOWN. A wrong flag is UNKNOWN, too: nothing was checked.
+ *   B. UNKNOWN outranks OK and WARNING, not CRITICAL: what is known to be stuck is reported although a host is silent.
+ *   C. A ripd that does not answer, does not scan, or cannot read a ring is never OK.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/filters.h"
+#include "cli/frame.h"
+#include "cli/hosts.h"
+#include "cli/item.h"
+#include "cli/table.h"
+#include "util/duration.h"
+#include "view/query_parse.h"
+
+#define NS_PER_MS 1000000u
+#define DETAIL_BYTES 1024u
+#define CAUSE_DEFAULT "!sleeping"
+#define PARAMETERS                                                                                                     \
+    (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_LIMIT |          \
+     PARAMETER_TRAIL)
+
+enum severity { SEVERITY_OK, SEVERITY_WARNING, SEVERITY_CRITICAL, SEVERITY_UNKNOWN };
+static const char *const severity_names[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+
+struct settings {
+    struct hosts_options hosts;
+    struct filters filters;
+    const char *warning;
+    const char *critical;
+};
+
+static const struct cli_flag flags[] = {
+    {"--warning", "DUR", offsetof(struct settings, warning),
+     "WARNING if anything is stalled for so long (default 0ms: anything that ripd calls stalled)", false},
+    {"--critical", "DUR", offsetof(struct settings, critical), "CRITICAL if so (default 1m)", false},
+    HOSTS_FLAGS(struct settings),
+#define X(name, flag, value, parameter, help) FILTER_FLAG(struct settings, name, flag, value, help),
+    FILTER_TABLE(X)
+#undef X
+};
+
+const struct cli_syntax cli_check_syntax = {
+    .name = "check",
+    .usage = "usage: rip check [FLAG...]\n"
+             "\n"
+             "Whether anything is stalled, as one line and an exit status of the Nagios convention.\n"
+             "Without --cause those that sleep of their own accord are left out, as with --cause '" CAUSE_DEFAULT "'.\n"
+             "\n",
+    .notes =
+        "\n"
+        "exit status: 0 OK; 1 WARNING; 2 CRITICAL; 3 UNKNOWN: ripd does not answer or does not scan, or a flag is\n"
+        "wrong\n",
+    .flags = flags,
+    .flags_count = sizeof(flags) / sizeof(flags[0]),
+};
+
+/* What was found on all hosts together. */
+struct finding {
+    long long stalled; /* that the filters select */
+    long long longest_ms;
+    const json_t *longest; /* NULL: none is stalled */
+    long long ids;
+    long long unreadable;
+    size_t silent;
+    char detail[DETAIL_BYTES]; /* of the first that is UNKNOWN */
+};
+
+/* A duration as milliseconds, or the default. False after an error message. */
+static bool take_duration(const char *flag, const char *text, long long default_ms, long long *ret_ms)
+{
+    uint64_t ns;
+
+    *ret_ms = default_ms;
+    if (text == NULL)
+        return true;
+    if (duration_parse(text, &ns) != 0) {
+        cli_error("check: %s: '%.64s': expected a duration, such as 500ms, 5s, 2m or 1h", flag, text);
+        return false;
+    }
+    *ret_ms = (long long)(ns / NS_PER_MS);
+    return true;
+}
+
+static void look_at(struct finding *finding, const struct hosts *hosts, size_t i)
+{
+    const json_t *document = hosts_document(hosts, i);
+    const json_t *first = json_array_get(json_object_get(document, "stalls"), 0); /* the longest */
+    long long age_ms = 0, total = item_number(document, "total");
+
+    if (document == NULL || frame_is_late(document, &age_ms)) {
+        if (finding->silent++ != 0)
+            return;
+        if (document == NULL)
+            snprintf(finding->detail, sizeof(finding->detail), "%s", hosts_error(hosts, i));
+        else
+            snprintf(finding->detail, sizeof(finding->detail), "ripd on %s does not scan: the last scan is %lld s old",
+                     hosts_name(hosts, i), age_ms / 1000);
+        return;
+    }
+    finding->stalled += total != ITEM_UNKNOWN ? total : 0;
+    finding->ids += frame_count(document, NULL);
+    finding->unreadable += frame_unreadable(document);
+    if (json_is_object(first) &&
+        (finding->longest == NULL || item_number(first, "frozen_for_ms") > finding->longest_ms)) {
+        finding->longest_ms = item_number(first, "frozen_for_ms");
+        finding->longest = first;
+    }
+}
+
+static enum severity judge(const struct finding *finding, long long warning_ms, long long critical_ms)
+{
+    if (finding->longest != NULL && finding->longest_ms >= critical_ms)
+        return SEVERITY_CRITICAL;
+    if (finding->silent != 0 || (finding->unreadable != 0 && finding->longest == NULL))
+        return SEVERITY_UNKNOWN;
+    if (finding->longest != NULL && (finding->longest_ms >= warning_ms || warning_ms == 0))
+        return SEVERITY_WARNING;
+    return SEVERITY_OK;
+}
+
+/* In what a plugin prints, '|' begins the numbers. */
+static void print_text(const char *text, size_t bytes)
+{
+    const struct text_style style = {.utf8 = text_style_of_output().utf8, .columns = TEXT_ANY_COLUMNS};
+    char shown[DETAIL_BYTES * 3];
+
+    text_fit(&style, text, bytes, TEXT_ANY_COLUMNS, shown, sizeof(shown));
+    for (char *at = shown; *at != '\0'; at++)
+        if (*at == '|')
+            *at = '/';
+    fputs(shown, stdout);
+}
+
+/* The one that is stalled longest: its summary, or what a table would show. */
+static void print_longest(const json_t *item)
+{
+    const json_t *summary = json_object_get(item, "summary");
+    struct table_cell cells[4];
+
+    if (json_is_string(summary)) {
+        print_text(json_string_value(summary), json_string_length(summary));
+        return;
+    }
+    item_fill_thread(&cells[0], item);
+    item_fill_process(&cells[1], item);
+    item_fill_cause(&cells[2], item);
+    item_fill_where(&cells[3], json_object_get(item, "location"), true);
+    for (size_t i = 0; i < 4; i++) {
+        static const char *const before[] = {"", " of ", " is stalled, ", ", in "};
+
+        fputs(before[i], stdout);
+        print_text(cells[i].text, cells[i].bytes);
+    }
+}
+
+static int print_finding(const struct finding *finding, size_t host_count, long long warning_ms, long long critical_ms)
+{
+    enum severity severity = judge(finding, warning_ms, critical_ms);
+    long long ms = finding->longest_ms > 0 ? finding->longest_ms : 0;
+
+    printf("RIP %s - ", severity_names[severity]);
+    if (finding->longest != NULL) {
+        printf("%lld stalled, the longest for %lld.%lld s: ", finding->stalled, ms / 1000, ms % 1000 / 100);
+        print_longest(finding->longest);
+    } else if (finding->silent == 0) {
+        printf("nothing is stalled among %lld ids", finding->ids);
+    }
+    if (finding->unreadable != 0)
+        printf("%s%lld rings cannot be read", finding->longest != NULL || finding->silent == 0 ? "; " : "",
+               finding->unreadable);
+    if (finding->silent != 0) {
+        if (finding->longest != NULL || finding->unreadable != 0)
+            fputs("; ", stdout);
+        if (finding->silent > 1)
+            printf("%zu of %zu hosts: ", finding->silent, host_count);
+        print_text(finding->detail, strlen(finding->detail));
+    }
+    printf(" | stalled=%lld;;;0 longest=%lld.%03llds;%lld.%03lld;%lld.%03lld;0 unreadable_rings=%lld;;;0\n",
+           finding->stalled, ms / 1000, ms % 1000, warning_ms / 1000, warning_ms % 1000, critical_ms / 1000,
+           critical_ms % 1000, finding->unreadable);
+    return (int)severity;
+}
+
+static void print_finding_json(enum severity severity, const struct finding *finding)
+{
+    const struct text_style style = text_style_of_output();
+    json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:O?}", "check", severity_names[severity], "stalled",
+                               (json_int_t)finding->stalled, "longest_ms",
+                               (json_int_t)(finding->longest_ms > 0 ? finding->longest_ms : 0), "ids",
+                               (json_int_t)finding->ids, "unreadable_rings", (json_int_t)finding->unreadable,
+                               "silent_hosts", (json_int_t)finding->silent, "longest", finding->longest);
+
+    table_print_json(&style, object);
+    json_decref(object);
+}
+
+/* The exit status that hosts_open() and cli_parse() have, as the convention has it. */
+static int unknown(void)
+{
+    puts("RIP UNKNOWN - nothing was checked");
+    return SEVERITY_UNKNOWN;
+}
+
+static int check(struct hosts *hosts, const struct settings *settings, const char *target, long long warning_ms,
+                 long long critical_ms)
+{
+    struct finding finding = {.longest_ms = ITEM_UNKNOWN};
+
+    hosts_get(hosts, target, "ripd/stalls/1", "stalls");
+    for (size_t i = 0; i < hosts_count(hosts); i++)
+        look_at(&finding, hosts, i);
+    if (settings->hosts.json) {
+        enum severity severity = judge(&finding, warning_ms, critical_ms);
+
+        print_finding_json(severity, &finding);
+        return (int)severity;
+    }
+    return print_finding(&finding, hosts_count(hosts), warning_ms, critical_ms);
+}
+
+int cli_check(int argc, char **argv)
+{
+    static struct settings settings = {.filters.values[FILTER_CAUSE] = CAUSE_DEFAULT};
+    char target[FILTERS_TARGET_BYTES];
+    long long warning_ms, critical_ms;
+    struct hosts *hosts = NULL;
+    size_t count = 0;
+    int status;
+
+    if (!cli_parse_words(&cli_check_syntax, argc, argv, &settings, NULL, 0, &count, &status))
+        return status == CLI_OK ? status : unknown();
+    if (!take_duration("--warning", settings.warning, 0, &warning_ms) ||
+        !take_duration("--critical", settings.critical, 60000, &critical_ms) ||
+        !filters_target(&settings.filters, "check", "/stalls?trail=0&limit=1", PARAMETERS, target))
+        return unknown();
+    if (warning_ms > critical_ms) {
+        cli_error("check: --warning: expected no longer than --critical");
+        return unknown();
+    }
+    if (hosts_open(&hosts, &settings.hosts, "check") != CLI_OK)
+        return unknown();
+    status = check(hosts, &settings, target, warning_ms, critical_ms);
+    hosts_close(hosts);
+    return status;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * filters.h - flags that select ids, each a parameter of the endpoint that is asked, and refused before it is asked by
+ * the rules of ripd itself.
+ */
+#ifndef RIP_CLI_FILTERS_H
+#define RIP_CLI_FILTERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define FILTERS_TARGET_BYTES 4096u
+
+/* Flag, its value, the parameter, help. */
+#define FILTER_TABLE(X)                                                                                                \
+    X(RING, "--ring", "RING", "ring", "of this ring")                                                                  \
+    X(PID, "--pid", "PID", "pid", "of this process")                                                                   \
+    X(NAME, "--name", "GLOB", "name", "of ids whose name matches")                                                     \
+    X(CAUSE, "--cause", "CAUSE", "cause", "of this cause; with a leading '!', of any other")                           \
+    X(MIN, "--min", "DUR", "min_ms", "that have not moved for so long: 500ms, 5s, 2m, 1h")
+
+enum filter {
+#define X(name, flag, value, parameter, help) FILTER_##name,
+    FILTER_TABLE(X)
+#undef X
+        FILTER_COUNT
+};
+
+/* NULL: not given. */
+struct filters {
+    const char *values[FILTER_COUNT];
+};
+
+/* A row of a flag table, for settings of this type with a member `filters`. */
+#define FILTER_FLAG(type, name, flag, value, help)                                                                     \
+    {                                                                                                                  \
+        flag, value, offsetof(type, filters.values[FILTER_##name]), help, false                                        \
+    }
+
+/*
+ * path with its parameters, and with those given, into target. allowed: PARAMETER_* that the path takes. False after an
+ * error message: ripd would refuse a value.
+ */
+bool filters_target(const struct filters *filters, const char *command, const char *path, unsigned allowed,
+                    char target[FILTERS_TARGET_BYTES]);
+
+#endif

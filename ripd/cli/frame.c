@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* frame.c - reads the frame of list documents. Writes warnings. */
+#include "cli/frame.h"
+
+#include "cli/item.h"
+
+#define LATE_INTERVALS 3
+
+long long frame_count(const json_t *document, const char *state)
+{
+    json_t *counts = json_object_get(document, "counts"), *value;
+    long long sum = 0;
+    const char *key;
+
+    if (state != NULL) {
+        long long count = item_number(counts, state);
+
+        return count != ITEM_UNKNOWN ? count : 0;
+    }
+    json_object_foreach(counts, key, value)
+    {
+        long long count = item_number(counts, key);
+
+        if (count != ITEM_UNKNOWN && sum < ITEM_NUMBER_MAX)
+            sum += count;
+    }
+    return sum;
+}
+
+long long frame_unreadable(const json_t *document)
+{
+    long long count = item_number(document, "unreadable_rings");
+
+    return count != ITEM_UNKNOWN ? count : 0;
+}
+
+bool frame_is_late(const json_t *document, long long *ret_age_ms)
+{
+    const json_t *scan = json_object_get(document, "scan");
+    long long age_ms = item_number(scan, "age_ms"), interval_ms = item_number(scan, "interval_ms");
+
+    *ret_age_ms = age_ms;
+    return age_ms != ITEM_UNKNOWN && interval_ms != ITEM_UNKNOWN && age_ms > LATE_INTERVALS * interval_ms;
+}
+
+void frame_warn(const struct hosts *hosts, const char *command, const char *list)
+{
+    for (size_t i = 0; i < hosts_count(hosts); i++) {
+        const json_t *document = hosts_document(hosts, i);
+        long long total = item_number(document, "total"), age_ms;
+        long long shown = (long long)json_array_size(json_object_get(document, list));
+
+        if (document == NULL)
+            continue;
+        if (frame_unreadable(document) != 0)
+            cli_error("%s: ripd on %s cannot read %lld rings: there may be more; `rip ls` names them", command,
+                      hosts_name(hosts, i), frame_unreadable(document));
+        if (frame_is_late(document, &age_ms))
+            cli_error("%s: ripd on %s does not scan: this was %lld s ago", command, hosts_name(hosts, i),
+                      age_ms / 1000);
+        if (total > shown)
+            cli_error("%s: ripd on %s has %lld, of which the first %lld were read", command, hosts_name(hosts, i),
+                      total, shown);
+    }
+}

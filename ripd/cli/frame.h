@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * frame.h - what the frame of an answer says of the scan behind it: how many ids it saw, and whether it can be
+ * trusted to have seen them.
+ */
+#ifndef RIP_CLI_FRAME_H
+#define RIP_CLI_FRAME_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "cli/hosts.h"
+
+/* Of the ids in a state; NULL: in all states together. 0 where the document does not say. */
+long long frame_count(const json_t *document, const char *state);
+
+/* Rings that ripd found and cannot read. */
+long long frame_unreadable(const json_t *document);
+
+/* Whether the scan is older than three intervals, as /readyz has it; *ret_age_ms: how old it is. */
+bool frame_is_late(const json_t *document, long long *ret_age_ms);
+
+/* Messages for each host whose answer has less than there is: list names its member with the ids. */
+void frame_warn(const struct hosts *hosts, const char *command, const char *list);
+
+#endif

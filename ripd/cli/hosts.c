@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hosts.c - clients, their last answers, and who Prometheus says they are. Touches the network through client.h. */
+#include "cli/hosts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/duration.h"
+
+#define TIMEOUT_MIN_NS UINT64_C(10000000)
+#define TIMEOUT_MAX_NS UINT64_C(3600000000000)
+#define NS_PER_MS 1000000u
+#define URL_BYTES 512u
+#define QUERY_BYTES 512u
+
+/* Instances with stalls; and those whose ripd was seen in the last day and is not now. */
+#define STALLED_QUERY "ripd_ids{state=\"stalled\"} > 0"
+#define LOST_QUERY "last_over_time(ripd_ids{state=\"stalled\"}[1d]) unless ripd_ids{state=\"stalled\"}"
+
+struct hosts {
+    const char *command;
+    long answer_ms;
+    bool named;
+    size_t count;
+    size_t lost_count; /* instances that Prometheus itself does not reach; named once */
+    struct client_request *requests;
+};
+
+static int status_of(enum client_result result)
+{
+    return result == CLIENT_OK               ? CLI_OK
+           : result == CLIENT_REFUSED        ? CLI_USAGE
+           : result == CLIENT_NOT_UNDERSTOOD ? CLI_ANSWER
+                                             : CLI_UNREACHABLE;
+}
+
+static int add_host(struct hosts *hosts, const char *url)
+{
+    enum client_result result = client_new(&hosts->requests[hosts->count].client, url);
+
+    if (result == CLIENT_OK)
+        hosts->count++;
+    else
+        cli_error("%s: %s", hosts->command, client_error());
+    return status_of(result);
+}
+
+static bool set_timeout(struct hosts *hosts, const char *text)
+{
+    uint64_t ns;
+
+    if (text == NULL)
+        text = HOSTS_TIMEOUT_DEFAULT;
+    if (duration_parse(text, &ns) == 0 && ns >= TIMEOUT_MIN_NS && ns <= TIMEOUT_MAX_NS) {
+        hosts->answer_ms = (long)(ns / NS_PER_MS);
+        return true;
+    }
+    cli_error("%s: --timeout: '%.64s': expected a duration from 10ms to 1h, such as 500ms or 5s", hosts->command, text);
+    return false;
+}
+
+/* The label "instance" of each series of an answer of Prometheus. */
+static int take_instances(struct hosts *hosts, const json_t *result, int (*take)(struct hosts *, const char *))
+{
+    size_t i;
+    json_t *series;
+
+    json_array_foreach(result, i, series)
+    {
+        const char *instance = json_string_value(json_object_get(json_object_get(series, "metric"), "instance"));
+        int status = instance != NULL ? take(hosts, instance) : CLI_OK;
+
+        if (status != CLI_OK)
+            return status;
+    }
+    return CLI_OK;
+}
+
+static int take_stalled(struct hosts *hosts, const char *instance)
+{
+    char url[URL_BYTES];
+
+    for (size_t i = 0; i < hosts->count; i++)
+        if (strcmp(hosts_name(hosts, i), instance) == 0)
+            return CLI_OK; /* one series a job */
+    if (hosts->count == CLI_LIST_MAX) {
+        cli_error("%s: --prometheus: more than %u hosts report stalls; the others are left out", hosts->command,
+                  CLI_LIST_MAX);
+        return CLI_OK;
+    }
+    if (snprintf(url, sizeof(url), "%s%s", strstr(instance, "://") != NULL ? "" : "http://", instance) >=
+        (int)URL_BYTES) {
+        cli_error("%s: --prometheus: '%.100s': not the address of a host", hosts->command, instance);
+        return CLI_ANSWER;
+    }
+    return add_host(hosts, url) == CLI_OK ? CLI_OK : CLI_ANSWER;
+}
+
+static int take_lost(struct hosts *hosts, const char *instance)
+{
+    cli_error("%s: %.200s: Prometheus gets no answer from the ripd there", hosts->command, instance);
+    hosts->lost_count++;
+    return CLI_OK;
+}
+
+static int ask_prometheus(struct hosts *hosts, const char *url, const char *query,
+                          int (*take)(struct hosts *, const char *))
+{
+    char target[QUERY_BYTES] = "/api/v1/query";
+    struct client_request request = {.target = target, .server = "prometheus"};
+    json_t *result;
+    int status;
+
+    if (client_target_add(target, sizeof(target), "query", query) != 0)
+        return CLI_ANSWER;
+    if (client_new(&request.client, url) != CLIENT_OK) {
+        cli_error("%s: --prometheus: '%.100s': expected http://HOST:PORT or https://HOST:PORT", hosts->command, url);
+        return CLI_USAGE;
+    }
+    client_get_all(&request, 1, hosts->answer_ms);
+    result = json_object_get(json_object_get(request.document, "data"), "result");
+    status = status_of(request.result);
+    if (status != CLI_OK) {
+        cli_error("%s: --prometheus: %s", hosts->command, request.error);
+    } else if (!json_is_array(result)) {
+        cli_error("%s: --prometheus: %s: the answer is not one of Prometheus's", hosts->command,
+                  client_shown(request.client));
+        status = CLI_ANSWER;
+    } else {
+        status = take_instances(hosts, result, take);
+    }
+    json_decref(request.document);
+    client_free(request.client);
+    return status;
+}
+
+static int find_hosts(struct hosts *hosts, const struct hosts_options *options)
+{
+    int status = CLI_OK;
+
+    if (options->prometheus != NULL) {
+        hosts->named = true;
+        status = ask_prometheus(hosts, options->prometheus, STALLED_QUERY, take_stalled);
+        if (status == CLI_OK)
+            status = ask_prometheus(hosts, options->prometheus, LOST_QUERY, take_lost);
+        return status;
+    }
+    hosts->named = options->urls.count > 1;
+    if (options->urls.count == 0)
+        return add_host(hosts, NULL);
+    for (size_t i = 0; i < options->urls.count && status == CLI_OK; i++)
+        status = add_host(hosts, options->urls.values[i]);
+    return status;
+}
+
+int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, const char *command)
+{
+    struct hosts *hosts = calloc(1, sizeof(*hosts));
+    int status = CLI_UNREACHABLE;
+
+    if (hosts != NULL)
+        hosts->requests = calloc(CLI_LIST_MAX, sizeof(*hosts->requests));
+    if (hosts == NULL || hosts->requests == NULL) {
+        cli_error("%s: out of memory", command);
+        free(hosts);
+        return status;
+    }
+    hosts->command = command;
+    status = CLI_USAGE;
+    if (options->prometheus != NULL && options->urls.count != 0)
+        cli_error("%s: --prometheus: expected without --url", command);
+    else if (set_timeout(hosts, options->timeout))
+        status = find_hosts(hosts, options);
+    if (status == CLI_OK)
+        *ret_hosts = hosts;
+    else
+        hosts_close(hosts);
+    return status;
+}
+
+static void forget(struct client_request *request)
+{
+    json_decref(request->document);
+    request->document = NULL;
+}
+
+void hosts_close(struct hosts *hosts)
+{
+    if (hosts == NULL)
+        return;
+    for (size_t i = 0; i < hosts->count; i++) {
+        forget(&hosts->requests[i]);
+        client_free(hosts->requests[i].client);
+    }
+    free(hosts->requests);
+    free(hosts);
+}
+
+size_t hosts_count(const struct hosts *hosts)
+{
+    return hosts->count;
+}
+
+const char *hosts_name(const struct hosts *hosts, size_t i)
+{
+    return client_shown(hosts->requests[i].client);
+}
+
+bool hosts_named(const struct hosts *hosts)
+{
+    return hosts->named;
+}
+
+void hosts_get(struct hosts *hosts, const char *target, const char *schema, const char *list)
+{
+    for (size_t i = 0; i < hosts->count; i++) {
+        struct client_request *request = &hosts->requests[i];
+
+        forget(request);
+        request->target = target;
+        request->schema = schema;
+        request->list = list;
+    }
+    client_get_all(hosts->requests, hosts->count, hosts->answer_ms);
+}
+
+json_t *hosts_document(const struct hosts *hosts, size_t i)
+{
+    return hosts->requests[i].document;
+}
+
+const char *hosts_error(const struct hosts *hosts, size_t i)
+{
+    return hosts->requests[i].error;
+}
+
+int hosts_report(const struct hosts *hosts)
+{
+    int worst = hosts->lost_count != 0 ? CLI_UNREACHABLE : CLI_OK;
+
+    for (size_t i = 0; i < hosts->count; i++) {
+        int status = status_of(hosts->requests[i].result);
+
+        if (status == CLI_OK)
+            continue;
+        cli_error("%s: %s", hosts->command, hosts_error(hosts, i));
+        if (status > worst)
+            worst = status;
+    }
+    return worst;
+}

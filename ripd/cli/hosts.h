@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hosts.h - one question to several ripd, asked side by side: what --url, --prometheus and --timeout mean to every
+ * command that shows a list.
+ *
+ * Guarantees
+ *   A. The answer of one host does not wait for another that hangs longer than --timeout.
+ *   B. A host that did not answer is named on standard error, and in the exit status.
+ *   C. What Prometheus says is not believed: an instance is a URL like one of --url, or it is refused.
+ */
+#ifndef RIP_CLI_HOSTS_H
+#define RIP_CLI_HOSTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/cli.h"
+#include "cli/client.h"
+
+#define HOSTS_TIMEOUT_DEFAULT "10s"
+
+/* NULL: not given. */
+struct hosts_options {
+    struct cli_list urls;
+    const char *prometheus;
+    const char *timeout;
+    bool json;
+};
+
+/* Rows of a flag table, for settings of this type with a member `hosts`. */
+#define HOSTS_FLAGS(type)                                                                                              \
+    {"--url", "URL", offsetof(type, hosts.urls),                                                                       \
+     "http://HOST:PORT or unix:/PATH, several times for several hosts; else $RIPD_URL, else " CLIENT_URL_DEFAULT,      \
+     true},                                                                                                            \
+        {"--prometheus", "URL", offsetof(type, hosts.prometheus),                                                      \
+         "asks this Prometheus which hosts report stalls, and then those", false},                                     \
+        {"--timeout", "DUR", offsetof(type, hosts.timeout),                                                            \
+         "how long a host may take to answer (default " HOSTS_TIMEOUT_DEFAULT ")", false},                             \
+    {                                                                                                                  \
+        "--json", NULL, offsetof(type, hosts.json), "one JSON object a line, as ripd has it", false                    \
+    }
+
+struct hosts;
+
+/*
+ * Who is to be asked. CLI_OK, or the exit status after an error message: a flag is wrong, or Prometheus does not
+ * answer. command: for messages.
+ */
+int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, const char *command);
+void hosts_close(struct hosts *hosts);
+
+size_t hosts_count(const struct hosts *hosts);
+const char *hosts_name(const struct hosts *hosts, size_t i);
+
+/* More than one was asked for, or they are Prometheus's: tables say which host a line is of. */
+bool hosts_named(const struct hosts *hosts);
+
+/* Asks all of them; see struct client_request. The documents of the question before are freed. */
+void hosts_get(struct hosts *hosts, const char *target, const char *schema, const char *list);
+
+/* What a host answered last; NULL: it did not, and why. */
+json_t *hosts_document(const struct hosts *hosts, size_t i);
+const char *hosts_error(const struct hosts *hosts, size_t i);
+
+/* After error messages for those that did not answer: CLI_OK if all did, else the exit status. */
+int hosts_report(const struct hosts *hosts);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * incidents.h - stalls that hang together: who waits for whom, directly or through others, is one incident. Pure.
+ *
+ * Guarantees
+ *   A. Each stall is in one incident. One that waits for nobody and that nobody waits for is an incident alone.
+ *   B. Incidents come in the order of the list, by the first of their stalls: longest first if the list is.
+ *   C. It takes time proportional to the links of all chains, whatever they name.
+ */
+#ifndef RIP_CLI_INCIDENTS_H
+#define RIP_CLI_INCIDENTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct incident {
+    const json_t *shown;  /* the stall that stands for it: who holds up the others, if that is a stall */
+    size_t waiting_count; /* other stalls of it, without the members of a deadlock */
+    size_t member_count;  /* all stalls of it */
+    long long longest_ms; /* of them; ITEM_UNKNOWN: not known */
+    bool is_root;         /* shown holds up the others; false: it waits with them for somebody who is no stall */
+};
+
+/* All of an array of stalls; they refer to it. The caller frees *ret_incidents. 0 or -ENOMEM. */
+int incidents_of(const json_t *stalls, struct incident **ret_incidents, size_t *ret_count);
+
+#endif

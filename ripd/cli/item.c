@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* item.c - from JSON to cells. Touches nothing. */
+#include "cli/item.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_BYTES 512u
+
+long long item_number(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+    long long number = json_integer_value(value);
+
+    if (!json_is_integer(value) || number < 0)
+        return ITEM_UNKNOWN;
+    return number < ITEM_NUMBER_MAX ? number : ITEM_NUMBER_MAX;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+void item_fill_duration(struct table_cell *cell, long long ms)
+{
+    long long seconds = ms / 1000;
+
+    if (ms < 0)
+        table_cell_format(cell, "-");
+    else if (seconds < 60)
+        table_cell_format(cell, "%lld.%llds", seconds, ms % 1000 / 100);
+    else if (seconds < 3600)
+        table_cell_format(cell, "%lldm%02llds", seconds / 60, seconds % 60);
+    else if (seconds < 86400)
+        table_cell_format(cell, "%lldh%02lldm", seconds / 3600, seconds / 60 % 60);
+    else
+        table_cell_format(cell, "%lldd%02lldh", seconds / 86400, seconds / 3600 % 24);
+}
+
+void item_fill_number(struct table_cell *cell, const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    table_cell_format(cell, json_is_integer(value) ? "%" JSON_INTEGER_FORMAT : "-", json_integer_value(value));
+}
+
+/* Where the last `parts` parts of a path begin. */
+static const char *last_parts(const char *path, unsigned parts)
+{
+    const char *at = path + strlen(path);
+
+    while (at > path && (at[-1] != '/' || --parts > 0))
+        at--;
+    return at;
+}
+
+void item_fill_where(struct table_cell *cell, const json_t *location, bool brief)
+{
+    const char *function = text_of(location, "function"), *file = text_of(location, "file");
+    const char *module = text_of(location, "module"), *offset = text_of(location, "offset");
+    const json_t *line = json_object_get(location, "line");
+
+    if (function != NULL && file != NULL && json_is_integer(line))
+        table_cell_format(cell, "%s, %s:%" JSON_INTEGER_FORMAT, function, brief ? last_parts(file, 2) : file,
+                          json_integer_value(line));
+    else if (function != NULL)
+        table_cell_format(cell, "%s (%s)", function, module != NULL ? module : "-");
+    else if (module != NULL && offset != NULL)
+        table_cell_format(cell, "%s+%s", module, offset);
+    else
+        table_cell_format(cell, "-");
+}
+
+void item_fill_cause(struct table_cell *cell, const json_t *item)
+{
+    static const char *const urgent[] = {"deadlock", "blocked", "spinning", "uninterruptible", "starved"};
+    const char *state = text_of(item, "state"), *cause = text_of(item, "cause");
+
+    if (cause != NULL)
+        table_cell_string(cell, json_object_get(item, "cause"));
+    else if (state != NULL && strcmp(state, "stalled") != 0)
+        table_cell_string(cell, json_object_get(item, "state"));
+    else
+        table_cell_format(cell, state != NULL ? "examining" : "-"); /* stalled, and not examined yet */
+    for (size_t i = 0; cause != NULL && i < sizeof(urgent) / sizeof(urgent[0]); i++)
+        if (strcmp(cause, urgent[i]) == 0)
+            cell->colour = TABLE_RED;
+}
+
+void item_fill_thread(struct table_cell *cell, const json_t *item)
+{
+    const char *name = text_of(item, "name"), *note = text_of(item, "note");
+    const json_t *id = json_object_get(item, "id");
+    char number[32] = "-";
+
+    if (json_is_integer(id))
+        snprintf(number, sizeof(number), "%" JSON_INTEGER_FORMAT, json_integer_value(id));
+    if (json_string_length(json_object_get(item, "name")) != 0 && (note == NULL || *note == '\0')) {
+        table_cell_string(cell, json_object_get(item, "name"));
+        return;
+    }
+    if (name == NULL || *name == '\0')
+        name = number;
+    if (note != NULL && *note != '\0')
+        table_cell_format(cell, "%s \"%s\"", name, note);
+    else
+        table_cell_format(cell, "%s", name);
+}
+
+void item_fill_process(struct table_cell *cell, const json_t *item)
+{
+    const json_t *process = json_object_get(item, "process"), *pid = json_object_get(process, "pid");
+    const char *unit = text_of(process, "unit"), *comm = text_of(process, "comm");
+    const char *name = unit != NULL && *unit != '\0' ? unit : comm;
+    size_t length = name != NULL ? strlen(name) : 0;
+
+    if (length > strlen(".service") && strcmp(name + length - strlen(".service"), ".service") == 0)
+        length -= strlen(".service");
+    if (name == NULL && !json_is_integer(pid))
+        table_cell_format(cell, "-");
+    else if (!json_is_integer(pid))
+        table_cell_format(cell, "%.*s", (int)(length < TEXT_BYTES ? length : TEXT_BYTES), name);
+    else
+        table_cell_format(cell, "%.*s[%" JSON_INTEGER_FORMAT "]", (int)(length < TEXT_BYTES ? length : TEXT_BYTES),
+                          name != NULL ? name : "", json_integer_value(pid));
+}
+
+bool item_same_id(const json_t *a, const json_t *b)
+{
+    const char *ring = text_of(a, "ring"), *other = text_of(b, "ring");
+    const json_t *id = json_object_get(a, "id"), *other_id = json_object_get(b, "id");
+
+    return ring != NULL && other != NULL && strcmp(ring, other) == 0 && json_is_integer(id) &&
+           json_is_integer(other_id) && json_integer_value(id) == json_integer_value(other_id);
+}
+
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size, const char *format, ...)
+{
+    size_t length = strlen(text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text + length, size - length, format, arguments);
+    va_end(arguments);
+}
+
+/* Who holds a lock: an id has a name, others have none. */
+static void append_member(char *text, size_t size, const json_t *member)
+{
+    const char *name = text_of(member, "name"), *holder = text_of(member, "holder");
+    const json_t *id = json_object_get(member, "id"), *tid = json_object_get(member, "tid");
+
+    if (name != NULL && *name != '\0')
+        append(text, size, "%s", name);
+    else if (json_is_integer(id))
+        append(text, size, "id %" JSON_INTEGER_FORMAT, json_integer_value(id));
+    else if (json_is_integer(tid))
+        append(text, size, "%s %" JSON_INTEGER_FORMAT, holder != NULL ? holder : "thread", json_integer_value(tid));
+    else
+        append(text, size, "%s", holder != NULL ? holder : "-");
+}
+
+void item_fill_member(struct table_cell *cell, const json_t *member)
+{
+    char text[TEXT_BYTES] = "";
+
+    append_member(text, sizeof(text), member);
+    table_cell_format(cell, "%s", text);
+}
+
+void item_format_chain(char *text, size_t size, const json_t *chain, const json_t *own, size_t most)
+{
+    size_t named = 0, count = json_array_size(chain), left_out = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        const json_t *member = json_array_get(chain, i);
+
+        if (own != NULL && item_same_id(member, own))
+            continue;
+        if (named == most) {
+            left_out++;
+            continue;
+        }
+        append(text, size, "%s", named++ != 0 ? ", " : "");
+        append_member(text, size, member);
+    }
+    if (left_out != 0)
+        append(text, size, " and %zu more", left_out);
+}
+
+/* Of the time from its first examination to its last, in percent; if it is known. */
+static void append_share(char *text, size_t size, const json_t *kernel, const char *key, const char *what)
+{
+    long long window_ms = item_number(kernel, "window_ms"), part_ms = item_number(kernel, key);
+
+    if (window_ms > 0 && part_ms > 0)
+        append(text, size, "%s %lld %% of the time", what, part_ms * 100 / window_ms);
+}
+
+static void append_kernel(char *text, size_t size, const json_t *kernel)
+{
+    const char *call = text_of(kernel, "syscall"), *target = text_of(kernel, "target");
+    const json_t *holder = json_object_get(kernel, "holder");
+    long long asked_ms = item_number(kernel, "asked_ms");
+
+    /* "futex wait private" and the like begin with the call */
+    if (call != NULL && (target == NULL || strncmp(target, call, strlen(call)) != 0))
+        append(text, size, "%s%s", call, target != NULL ? " on " : "");
+    if (target != NULL)
+        append(text, size, "%s", target);
+    if (text_of(holder, "comm") != NULL && item_number(holder, "pid") != ITEM_UNKNOWN)
+        append(text, size, ", other end %s[%lld]", text_of(holder, "comm"), item_number(holder, "pid"));
+    if (asked_ms != ITEM_UNKNOWN)
+        append(text, size, ", for %lld.%lld s", asked_ms / 1000, asked_ms % 1000 / 100);
+}
+
+void item_fill_on(struct table_cell *cell, const json_t *item)
+{
+    const json_t *chain = json_object_get(item, "waits_for"), *kernel = json_object_get(item, "kernel");
+    const char *cause = text_of(item, "cause");
+    char text[TEXT_BYTES] = "", names[TEXT_BYTES];
+
+    if (json_array_size(chain) != 0) {
+        bool deadlock = cause != NULL && strcmp(cause, "deadlock") == 0;
+
+        item_format_chain(names, sizeof(names), chain, deadlock ? item : NULL, ITEM_CHAIN_NAMES);
+        if (deadlock)
+            append(text, sizeof(text), "%s%s", names[0] != '\0' ? "deadlock with " : "a lock that it holds itself",
+                   names);
+        else
+            append(text, sizeof(text), "waits for %s", names);
+    } else if (cause != NULL && strcmp(cause, "spinning") == 0) {
+        append_share(text, sizeof(text), kernel, "cpu_ms", "on a processor");
+    } else if (cause != NULL && strcmp(cause, "starved") == 0) {
+        append_share(text, sizeof(text), kernel, "wait_ms", "ready, without a processor");
+    } else {
+        append_kernel(text, sizeof(text), kernel);
+    }
+    table_cell_format(cell, "%s", text[0] != '\0' ? text : "-");
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * item.h - the cells that a table shows of an id: from the JSON of an answer, which may be a liar's.
+ *
+ * Guarantees
+ *   A. A member that is missing, null or of another type is "-"; nothing is assumed of it.
+ *   B. Numbers are clamped where they are read: sums of them do not overflow.
+ */
+#ifndef RIP_CLI_ITEM_H
+#define RIP_CLI_ITEM_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "cli/table.h"
+
+#define ITEM_UNKNOWN (-1)
+#define ITEM_CHAIN_NAMES 4u             /* as many as a line has room for */
+#define ITEM_NUMBER_MAX 1000000000000LL /* as milliseconds 31 years */
+
+/* A member as a number between 0 and ITEM_NUMBER_MAX; ITEM_UNKNOWN: it is none, or negative. */
+long long item_number(const json_t *object, const char *key);
+
+/* "13.8s", "4m05s", "3h12m", "12d03h". */
+void item_fill_duration(struct table_cell *cell, long long ms);
+void item_fill_number(struct table_cell *cell, const json_t *object, const char *key);
+
+/* Function, file and line; else module and offset. brief: of the file's path the last two parts. */
+void item_fill_where(struct table_cell *cell, const json_t *location, bool brief);
+
+/* Its cause, in the colour of what has to be looked at; the state of one that is not stalled. */
+void item_fill_cause(struct table_cell *cell, const json_t *item);
+/* Its name, or its number; and its note. */
+void item_fill_thread(struct table_cell *cell, const json_t *item);
+/* The unit, else the command; and the pid. */
+void item_fill_process(struct table_cell *cell, const json_t *item);
+/* What it waits for: whom, else what the kernel says. */
+void item_fill_on(struct table_cell *cell, const json_t *item);
+
+/* A member of a chain: its name, else its number and what it is. */
+void item_fill_member(struct table_cell *cell, const json_t *member);
+
+/* The chain of locks as "a, b, c", at most so many names; own, an item of its own, is left out. */
+void item_format_chain(char *text, size_t size, const json_t *chain, const json_t *own, size_t most);
+
+/* Whether two objects, items or members of a chain, are the same id. */
+bool item_same_id(const json_t *a, const json_t *b);
+
+#endif

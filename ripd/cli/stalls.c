@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stalls.c - `rip stalls`: what is stuck now, a line an incident; from one ripd or from many.
+ *
+ * Guarantees
+ *   A. "no stalls" is said only of what was read: rings that ripd cannot read, scans that are late, and hosts that do
+ *      not answer are reported beside it.
+ *   B. A wrong flag or value is refused before ripd is asked.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/filters.h"
+#include "cli/frame.h"
+#include "cli/hosts.h"
+#include "cli/incidents.h"
+#include "cli/item.h"
+#include "cli/table.h"
+#include "util/array.h"
+#include "view/query_parse.h"
+
+#define LINES_DEFAULT 100u
+#define LINES_MAX 10000u
+#define ROWS_OF_FRAME 4u /* on a terminal that is watched: title, summary, lines left out */
+#define WATCH_S 2u
+#define ASKED "10000" /* ids or groups of one host: as many as it gives */
+#define PARAMETERS                                                                                                     \
+    (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_LIMIT |          \
+     PARAMETER_TRAIL | PARAMETER_GROUP_STALLS)
+
+struct settings {
+    struct hosts_options hosts;
+    struct filters filters;
+    const char *group;
+    const char *limit;
+    bool all;
+    bool watch;
+};
+
+static const struct cli_flag flags[] = {
+    HOSTS_FLAGS(struct settings),
+#define X(name, flag, value, parameter, help) FILTER_FLAG(struct settings, name, flag, value, help),
+    FILTER_TABLE(X)
+#undef X
+        {"--group", "WAY", offsetof(struct settings, group), "counted by location, or by root: who holds them up",
+         false},
+    {"--all", NULL, offsetof(struct settings, all), "a line a stall, also of those that wait for one another", false},
+    {"--limit", "N", offsetof(struct settings, limit), "at most N lines (default 100, at most 10000)", false},
+    {"--watch", NULL, offsetof(struct settings, watch), "again every 2 s, until it is interrupted", false},
+};
+
+const struct cli_syntax cli_stalls_syntax = {
+    .name = "stalls",
+    .usage = "usage: rip stalls [FLAG...]\n"
+             "\n"
+             "What is stuck now, longest first: a line an incident, which is a stall and all that wait for it.\n"
+             "\n",
+    .notes = "\n"
+             "exit status: 0, with stalls or without; 1 a ripd does not answer; 2 wrong flag, or a request that ripd\n"
+             "refuses; 3 an answer is not one of ripd's; 4 output could not be written\n",
+    .flags = flags,
+    .flags_count = sizeof(flags) / sizeof(flags[0]),
+};
+
+/* One line to come: an incident, or a group that ripd made. */
+struct line {
+    size_t host;
+    struct incident incident; /* of a group: shown is the group */
+};
+
+struct lines {
+    struct line *items;
+    size_t count;
+    size_t capacity;
+    long long stall_count;
+    long long id_count;
+};
+
+enum way { WAY_INCIDENTS, WAY_LOCATION, WAY_ROOT, WAY_COUNT };
+
+/* What is asked for, and its columns. HOST is left out where there is one host. */
+static const struct way_facts {
+    const char *name;
+    const char *path;
+    const char *schema;
+    struct table_column columns[7];
+    size_t count;
+} ways[] = {
+    [WAY_INCIDENTS] = {NULL,
+                       "/stalls?trail=0&limit=" ASKED,
+                       "ripd/stalls/1",
+                       {{"HOST", 8, 30, false},
+                        {"AGE", 5, 8, true},
+                        {"CAUSE", 8, 15, false},
+                        {"THREAD", 8, 28, false},
+                        {"PROCESS", 8, 28, false},
+                        {"WHERE", 16, 60, false},
+                        {"ON", 0, TEXT_ANY_COLUMNS, false}},
+                       7},
+    [WAY_LOCATION] = {"location",
+                      "/stalls?group=location&limit=" ASKED,
+                      "ripd/stalls-by-location/1",
+                      {{"HOST", 8, 30, false},
+                       {"COUNT", 5, 10, true},
+                       {"LONGEST", 7, 8, true},
+                       {"FOR EXAMPLE", 8, 28, false},
+                       {"WHERE", 16, TEXT_ANY_COLUMNS, false}},
+                      5},
+    [WAY_ROOT] = {"root",
+                  "/stalls?group=root&limit=" ASKED,
+                  "ripd/stalls-by-root/1",
+                  {{"HOST", 8, 30, false},
+                   {"COUNT", 5, 10, true},
+                   {"LONGEST", 7, 8, true},
+                   {"CAUSE", 8, 15, false},
+                   {"WAIT FOR", 8, 28, false},
+                   {"WHERE", 16, 60, false},
+                   {"ON", 0, TEXT_ANY_COLUMNS, false}},
+                  7},
+};
+#define COLUMNS_MAX 7u
+
+/* ---- flags ---- */
+
+/* False after an error message. */
+static bool take_way(const struct settings *settings, enum way *ret_way)
+{
+    *ret_way = WAY_INCIDENTS;
+    if (settings->group == NULL)
+        return true;
+    for (int i = WAY_LOCATION; i < WAY_COUNT; i++)
+        if (strcmp(settings->group, ways[i].name) == 0)
+            *ret_way = (enum way)i;
+    if (*ret_way == WAY_INCIDENTS)
+        cli_error("stalls: --group: '%.64s': expected location or root", settings->group);
+    else if (settings->all)
+        cli_error("stalls: --all: expected without --group");
+    return *ret_way != WAY_INCIDENTS && !settings->all;
+}
+
+static bool take_limit(const struct settings *settings, size_t *ret_limit)
+{
+    char *end = NULL;
+    unsigned long limit = 0;
+
+    *ret_limit = settings->hosts.json ? LINES_MAX : LINES_DEFAULT;
+    if (settings->limit == NULL)
+        return true;
+    if (settings->limit[0] >= '0' && settings->limit[0] <= '9')
+        limit = strtoul(settings->limit, &end, 10);
+    if (end == NULL || *end != '\0' || limit == 0 || limit > LINES_MAX) {
+        cli_error("stalls: --limit: '%.64s': expected a whole number from 1 to %u", settings->limit, LINES_MAX);
+        return false;
+    }
+    *ret_limit = limit;
+    return true;
+}
+
+/* ---- from answers to lines ---- */
+
+static bool add_line(struct lines *lines, size_t host, const struct incident *incident)
+{
+    struct line *grown = array_reserve(lines->items, &lines->capacity, lines->count + 1, sizeof(*grown));
+
+    if (grown == NULL)
+        return false;
+    lines->items = grown;
+    grown[lines->count++] = (struct line){.host = host, .incident = *incident};
+    return true;
+}
+
+static bool add_incidents(struct lines *lines, size_t host, const json_t *stalls)
+{
+    struct incident *incidents = NULL;
+    size_t count = 0;
+    bool added = incidents_of(stalls, &incidents, &count) == 0;
+
+    for (size_t i = 0; added && i < count; i++)
+        added = add_line(lines, host, &incidents[i]);
+    free(incidents);
+    return added;
+}
+
+static bool add_each(struct lines *lines, size_t host, const json_t *items, const char *age)
+{
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(items, i, item)
+    {
+        const struct incident alone = {
+            .shown = item, .member_count = 1, .is_root = true, .longest_ms = item_number(item, age)};
+
+        if (!add_line(lines, host, &alone))
+            return false;
+    }
+    return true;
+}
+
+/* Longest first, whichever host it is of; what a group counts first where groups are shown. */
+static int compare_lines(const void *left, const void *right)
+{
+    const struct line *a = left, *b = right;
+    long long count_a = item_number(a->incident.shown, "count"), count_b = item_number(b->incident.shown, "count");
+
+    if (count_a != count_b)
+        return count_a > count_b ? -1 : 1;
+    if (a->incident.longest_ms != b->incident.longest_ms)
+        return a->incident.longest_ms > b->incident.longest_ms ? -1 : 1;
+    if (a->host != b->host)
+        return a->host < b->host ? -1 : 1;
+    return 0;
+}
+
+static bool collect(struct lines *lines, const struct hosts *hosts, enum way way, bool all)
+{
+    bool added = true;
+
+    for (size_t i = 0; added && i < hosts_count(hosts); i++) {
+        const json_t *document = hosts_document(hosts, i), *stalls = json_object_get(document, "stalls");
+
+        if (document == NULL)
+            continue;
+        lines->stall_count += frame_count(document, "stalled");
+        lines->id_count += frame_count(document, NULL);
+        if (way == WAY_INCIDENTS && !all)
+            added = add_incidents(lines, i, stalls);
+        else
+            added = add_each(lines, i, stalls, way == WAY_INCIDENTS ? "frozen_for_ms" : "longest_ms");
+    }
+    if (lines->count > 1)
+        qsort(lines->items, lines->count, sizeof(*lines->items), compare_lines);
+    return added;
+}
+
+/* ---- what is printed ---- */
+
+/* What it waits for, and how many wait with it or for it: that first, so that it is never cut. */
+static void fill_on(struct table_cell *cell, const struct incident *incident)
+{
+    struct table_cell on;
+
+    item_fill_on(&on, incident->shown);
+    if (incident->is_root && incident->waiting_count != 0)
+        table_cell_format(cell, "and %zu wait for it: %.*s", incident->waiting_count, (int)on.bytes, on.text);
+    else if (incident->waiting_count > 1)
+        table_cell_format(cell, "and %zu more: %.*s", incident->waiting_count - 1, (int)on.bytes, on.text);
+    else
+        table_cell_format(cell, "%.*s", (int)on.bytes, on.text);
+}
+
+static void fill_incident(struct table_cell *cells, const struct incident *incident, bool brief)
+{
+    item_fill_duration(&cells[0], incident->longest_ms);
+    item_fill_cause(&cells[1], incident->shown);
+    item_fill_thread(&cells[2], incident->shown);
+    item_fill_process(&cells[3], incident->shown);
+    item_fill_where(&cells[4], json_object_get(incident->shown, "location"), brief);
+    fill_on(&cells[5], incident);
+}
+
+static void fill_location(struct table_cell *cells, const json_t *group, bool brief)
+{
+    item_fill_number(&cells[0], group, "count");
+    item_fill_duration(&cells[1], item_number(group, "longest_ms"));
+    item_fill_thread(&cells[2], json_object_get(group, "example"));
+    item_fill_where(&cells[3], json_object_get(group, "location"), brief);
+}
+
+/* A root is like an item, and a deadlock like the chain of one. */
+static void fill_root(struct table_cell *cells, const json_t *group, bool brief)
+{
+    const json_t *root = json_object_get(group, "root"), *deadlock = json_object_get(group, "deadlock");
+    char names[256];
+
+    item_fill_number(&cells[0], group, "count");
+    item_fill_duration(&cells[1], item_number(group, "longest_ms"));
+    item_fill_cause(&cells[2], root);
+    item_fill_member(&cells[3], root);
+    item_fill_where(&cells[4], json_object_get(root, "location"), brief);
+    item_fill_on(&cells[5], root);
+    if (json_array_size(deadlock) != 0) {
+        item_format_chain(names, sizeof(names), deadlock, root, ITEM_CHAIN_NAMES);
+        table_cell_format(&cells[5], "deadlock with %s", names);
+    }
+}
+
+static void fill_row(struct table_cell *cells, const struct hosts *hosts, enum way way, const struct line *line,
+                     bool brief)
+{
+    if (hosts_named(hosts))
+        table_cell_format(&cells[0], "%s", hosts_name(hosts, line->host));
+    cells += hosts_named(hosts);
+    if (way == WAY_INCIDENTS)
+        fill_incident(cells, &line->incident, brief);
+    else if (way == WAY_LOCATION)
+        fill_location(cells, line->incident.shown, brief);
+    else
+        fill_root(cells, line->incident.shown, brief);
+}
+
+static void print_table(const struct hosts *hosts, enum way way, const struct lines *lines, size_t limit)
+{
+    struct table_cell cells[COLUMNS_MAX];
+    const bool skip = !hosts_named(hosts);
+    struct table table;
+    bool brief;
+
+    table_init(&table, ways[way].columns + skip, ways[way].count - skip, true);
+    brief = table.style.columns != TEXT_ANY_COLUMNS;
+    for (size_t i = 0; i < lines->count && i < limit; i++) {
+        fill_row(cells, hosts, way, &lines->items[i], brief);
+        table_fit(&table, cells);
+    }
+    table_settle(&table);
+    if (lines->count != 0)
+        table_print_titles(&table);
+    for (size_t i = 0; i < lines->count && i < limit; i++) {
+        fill_row(cells, hosts, way, &lines->items[i], brief);
+        table_print(&table, cells);
+    }
+}
+
+static void print_json(const struct hosts *hosts, const struct lines *lines, size_t limit)
+{
+    struct text_style style = text_style_of_output();
+
+    for (size_t i = 0; i < lines->count && i < limit; i++) {
+        json_t *copy = json_copy((json_t *)(uintptr_t)lines->items[i].incident.shown);
+
+        if (copy != NULL && hosts_named(hosts))
+            json_object_set_new(copy, "host", json_string(hosts_name(hosts, lines->items[i].host)));
+        table_print_json(&style, copy);
+        json_decref(copy);
+    }
+}
+
+static void print_summary(enum way way, const struct lines *lines, size_t limit)
+{
+    const char *what = way == WAY_INCIDENTS ? "incident" : "group";
+
+    if (lines->count > limit)
+        printf("%zu more lines; --limit shows more\n", lines->count - limit);
+    if (lines->stall_count == 0)
+        printf("no stalls among %lld ids\n", lines->id_count);
+    else if (lines->count == 0)
+        printf("no such stalls; %lld of %lld ids are stalled\n", lines->stall_count, lines->id_count);
+    else
+        printf("%lld of %lld ids are stalled, %zu %s%s\n", lines->stall_count, lines->id_count, lines->count, what,
+               lines->count == 1 ? "" : "s");
+}
+
+/* ---- one question ---- */
+
+static size_t answered_count(const struct hosts *hosts)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < hosts_count(hosts); i++)
+        count += hosts_document(hosts, i) != NULL;
+    return count;
+}
+
+/* Warnings come last: on a terminal they stand where eyes are. */
+static int show(struct hosts *hosts, const struct settings *settings, enum way way, size_t limit)
+{
+    struct lines lines = {.count = 0};
+    int status;
+
+    if (!collect(&lines, hosts, way, settings->all || settings->hosts.json)) {
+        cli_error("stalls: out of memory");
+        free(lines.items);
+        return CLI_UNREACHABLE;
+    }
+    if (settings->hosts.json) {
+        print_json(hosts, &lines, limit);
+    } else {
+        print_table(hosts, way, &lines, limit);
+        if (answered_count(hosts) != 0)
+            print_summary(way, &lines, limit);
+        else if (hosts_count(hosts) == 0)
+            puts("no host reports stalls to Prometheus");
+    }
+    fflush(stdout);
+    status = hosts_report(hosts);
+    frame_warn(hosts, "stalls", "stalls");
+    free(lines.items);
+    return status;
+}
+
+static int watch(struct hosts *hosts, const struct settings *settings, const char *target, enum way way, size_t limit)
+{
+    for (;;) {
+        struct text_style style = text_style_of_output();
+        size_t rows = style.rows > ROWS_OF_FRAME + 1 ? style.rows - ROWS_OF_FRAME : 1;
+
+        hosts_get(hosts, target, ways[way].schema, "stalls");
+        if (style.columns != TEXT_ANY_COLUMNS && !settings->hosts.json)
+            fputs("\x1b[H\x1b[J", stdout); /* from the top, and nothing of the last time */
+        show(hosts, settings, way, style.rows != 0 && !settings->hosts.json && rows < limit ? rows : limit);
+        if (ferror(stdout))
+            return CLI_OUTPUT;
+        sleep(WATCH_S);
+    }
+}
+
+int cli_stalls(int argc, char **argv)
+{
+    static struct settings settings;
+    char target[FILTERS_TARGET_BYTES];
+    struct hosts *hosts = NULL;
+    size_t limit = 0, count = 0;
+    enum way way;
+    int status;
+
+    if (!cli_parse_words(&cli_stalls_syntax, argc, argv, &settings, NULL, 0, &count, &status))
+        return status;
+    if (!take_way(&settings, &way) || !take_limit(&settings, &limit) ||
+        !filters_target(&settings.filters, "stalls", ways[way].path, PARAMETERS, target))
+        return CLI_USAGE;
+    signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
+    status = hosts_open(&hosts, &settings.hosts, "stalls");
+    if (status != CLI_OK)
+        return status;
+    if (settings.watch) {
+        status = watch(hosts, &settings, target, way, limit);
+    } else {
+        hosts_get(hosts, target, ways[way].schema, "stalls");
+        status = show(hosts, &settings, way, limit);
+    }
+    hosts_close(hosts);
+    return status;
+}

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rip check`: one line and an exit status, as Nagios and its like expect it, whatever happens."""
+import json
+import re
+
+import cli_kit as k
+from cli_kit import w
+
+OK, WARNING, CRITICAL, UNKNOWN = range(4)
+NAMES = ["OK", "WARNING", "CRITICAL", "UNKNOWN"]
+STALL = {"ring": "r", "id": 1, "name": "w|1\x1b", "state": "stalled", "cause": "blocked", "frozen_for_ms": 5000}
+PERFDATA = re.compile(r" \| stalled=\d+;;;0 longest=\d+\.\d{3}s;\d+\.\d{3};\d+\.\d{3};0 unreadable_rings=\d+;;;0$")
+
+
+def expect(world, status, *arguments, words=(), **variables):
+    done = world.command("check", *arguments, **variables)
+    assert done.returncode == status and done.stdout.count("\n") == 1, (arguments, done)
+    assert done.stdout.startswith(f"RIP {NAMES[status]} - ") and "\x1b" not in done.stdout, done
+    for word in words:
+        assert word in done.stdout, (word, done)
+    return done.stdout[:-1]
+
+
+def a_stall_comes_and_goes(world):
+    assert PERFDATA.search(expect(world, OK, words=["nothing is stalled"]))
+    app = world.puppet()
+    app.do("spawn 5 name-5 snap")
+    app.do("freeze 5")
+    world.wait_for(lambda: world.stalled_ids() == [5] and world.stalls()[0]["cause"])
+    line = expect(world, WARNING, words=["1 stalled", "name-5"])
+    assert PERFDATA.search(line) and line.count("|") == 1, line
+    expect(world, CRITICAL, "--critical", "500ms")
+    expect(world, OK, "--warning=1h", "--critical=2h")
+    expect(world, OK, "--cause", "spinning")
+    expect(world, OK, "--name", "other*")
+    assert json.loads(world.command("check", "--json").stdout)["check"] == "WARNING"
+    app.do("thaw 5")
+    world.wait_for(lambda: not world.stalls())
+    expect(world, OK)
+
+
+def what_cannot_be_known(world):
+    """Never OK; and what is known to be critical is critical, even if a host is silent."""
+    silent = ["--url", "http://127.0.0.1:1"]
+    expect(world, UNKNOWN, *silent, words=["ripd does not answer on 127.0.0.1:1", "systemctl status ripd"])
+    expect(world, UNKNOWN, "--url", world.url, *silent)
+    for status, document in ((UNKNOWN, k.stalls_document(scan={"age_ms": 60000, "interval_ms": 1000})),
+                             (UNKNOWN, k.stalls_document(STALL, scan={"age_ms": 60000, "interval_ms": 1000})),
+                             (UNKNOWN, k.stalls_document(unreadable_rings=1)),
+                             (WARNING, k.stalls_document(STALL, unreadable_rings=1)),
+                             (UNKNOWN, {"schema": "ripd/stalls/2"}), (UNKNOWN, (503, {"detail": "no scan | yet"})),
+                             (WARNING, k.stalls_document(STALL)), (OK, k.stalls_document())):
+        server = k.Impostor({"/stalls": document})
+        line = expect(world, status, "--url", server.url)
+        assert line.count("|") == 1 and PERFDATA.search(line), line
+        server.close()
+    server = k.Impostor({"/stalls": k.stalls_document(STALL)})
+    expect(world, CRITICAL, "--url", server.url, *silent, "--critical", "5s", words=["127.0.0.1:1"])
+    expect(world, UNKNOWN, "--url", server.url, *silent, "--critical", "6s")
+    server.close()
+
+
+def wrong_flags(world):
+    for arguments in (["--warning", "x"], ["--critical", "5"], ["--warning=2m", "--critical=1m"], ["--cause", "x"],
+                      ["--no"], ["word"], ["--url", "x"], ["--timeout", "x"]):
+        done = world.command("check", *arguments, RIPD_URL="http://127.0.0.1:1")
+        assert done.returncode == UNKNOWN and done.stdout == "RIP UNKNOWN - nothing was checked\n", (arguments, done)
+        assert done.stderr.count("\n") == 1 and arguments[0].split("=")[0] in done.stderr, done
+    assert world.command("check", "--help").returncode == OK
+
+
+if __name__ == "__main__":
+    w.run([a_stall_comes_and_goes, what_cannot_be_known, wrong_flags], k.CliWorld)
