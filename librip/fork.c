@@ -49,8 +49,9 @@ static __thread bool fork_is_nested __attribute__((tls_model("initial-exec")));
 
 void rip__fork_mark(void)
 {
-    rip_store_relaxed(&rip__writer.pid, getpid());
-    if (fork_state.wiped_in_child == NULL) {
+    if (!rip__is_filtered())
+        rip_store_relaxed(&rip__writer.pid, getpid());
+    if (fork_state.wiped_in_child == NULL && !rip__is_filtered()) {
         void *page = mmap(NULL, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
         if (page == MAP_FAILED)
@@ -61,7 +62,9 @@ void rip__fork_mark(void)
         }
         fork_state.wiped_in_child = page;
     }
-    rip_store_release(fork_state.wiped_in_child, MARK_IS_OURS); /* pairs with the acquire in rip__fork_unnoticed() */
+    if (fork_state.wiped_in_child != NULL)
+        /* pairs with the acquire in rip__fork_unnoticed() */
+        rip_store_release(fork_state.wiped_in_child, MARK_IS_OURS);
 }
 
 bool rip__fork_unnoticed(void)
@@ -71,7 +74,7 @@ bool rip__fork_unnoticed(void)
     if (pid == 0)
         return false;
     if (fork_state.wiped_in_child == NULL)
-        return pid != getpid();
+        return !rip__is_filtered() && pid != getpid();
     /* pairs with the release in rip__fork_mark(): what another thread has reset is seen */
     return rip_load_acquire(fork_state.wiped_in_child) != MARK_IS_OURS;
 }
@@ -96,7 +99,7 @@ static void keep_embryo(void)
     struct rip_process *process;
 
     fork_state.kept.index = RIP_NO_PROCESS;
-    if (rip__writer.base == NULL || rip__writer.left || rip_ring == NULL)
+    if (rip__writer.base == NULL || rip__writer.left || rip_ring == NULL || rip__is_filtered())
         return;
     if (rip__process_claim(&fork_state.kept.index) < 0) {
         fork_state.kept.index = RIP_NO_PROCESS;
@@ -157,6 +160,8 @@ void rip__fork_reset(void)
     writer->process = RIP_NO_PROCESS;
     writer->entered = false;
     writer->module_written = 0;
+    if (rip__is_filtered()) /* its record and its locks would take system calls */
+        writer->left = true;
     rip__fork_mark();
 }
 

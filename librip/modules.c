@@ -311,7 +311,7 @@ void rip__modules_refresh(void)
 {
     int saved_errno = errno, cancel_state;
 
-    if (rip_load_acquire(&rip_ring) == NULL) /* pairs with the release in file.c */
+    if (rip_load_acquire(&rip_ring) == NULL || rip__is_filtered()) /* pairs with the release in file.c */
         return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* `asking` would stay locked, and fork() hang */
     rip_store_release(&look_again, 1); /* pairs with the exchange, here or in another thread */

@@ -445,6 +445,8 @@ int rip__process_enter(void)
 
     if (rip__writer.entered)
         return 0;
+    if (rip__is_filtered())
+        return -EPERM;
     result = enter_once();
     if (result == -EAGAIN) /* the embryo was taken away at the last moment */
         result = enter_once();
@@ -495,12 +497,13 @@ static void leave(bool remove_file_if_last)
         rip__writer.process = index;
         rip__writer.generation = generation;
     }
-    drop_locks();
+    if (!rip__is_filtered())
+        drop_locks();
     if (rip__writer.process != RIP_NO_PROCESS &&
         rip_load_relaxed(&rip__process_at(rip__writer.process)->generation) == rip__writer.generation)
         /* pairs with the acquire in claim_idle(): our slots are free */
         rip_store_release(&rip__process_at(rip__writer.process)->state, RIP_PROCESS_EXITED);
-    if (remove_file_if_last && !others_alive())
+    if (remove_file_if_last && !rip__is_filtered() && !others_alive())
         rip__file_unlink();
 }
 

@@ -16,6 +16,7 @@
  *   7. Memory comes from mmap, not from malloc: the library may be called from inside an allocator.
  *   8. Failure is -ENOMEM and leaves the table as it was.
  *   9. At most half of the cells are in use; a look-up ends at the first empty one.
+ *  10. Under a seccomp filter slots come from the reserved words alone, and nothing is mapped, unmapped or backed.
  */
 #include <errno.h>
 #include <string.h>
@@ -218,6 +219,16 @@ void rip__slot_rename(uint32_t index, const char *name, size_t name_bytes)
     end_change(slot);
 }
 
+void rip__slot_name(const struct rip_slot *slot, char *ret_name, size_t capacity)
+{
+    size_t bytes = rip_load_relaxed(&slot->name_bytes);
+
+    if (bytes > capacity - 1)
+        bytes = capacity - 1;
+    memcpy(ret_name, slot->name, bytes);
+    ret_name[bytes] = '\0';
+}
+
 /* Claiming --------------------------------------------------------------------------------------------------------- */
 
 static uint32_t claimed_by_us(void)
@@ -225,14 +236,23 @@ static uint32_t claimed_by_us(void)
     return RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT;
 }
 
+/* The words of the live bitmap whose slots are all backed, for rip__slot_reserve(). Guarded by the mutex. */
+static struct {
+    uint32_t first;
+    uint32_t count;
+} reserved;
+
 /* 0 = claimed; -EBUSY = another process or thread was faster; otherwise no memory. */
 static int try_claim(uint32_t slot)
 {
     uint32_t expected = RIP_SLOT_FREE;
-    int result = back_slot(slot);
+    int result = 0;
 
-    if (result == 0)
-        result = back_live_word(slot / WORD_BITS);
+    if (!rip__is_filtered()) {
+        result = back_slot(slot);
+        if (result == 0)
+            result = back_live_word(slot / WORD_BITS);
+    }
     if (result < 0)
         return -ENOMEM;
     /* pairs with the release of state FREE in rip__slot_free() */
@@ -243,8 +263,13 @@ static int claim(uint32_t *ret_slot)
 {
     uint32_t word_count = rip__writer.geometry.slot_capacity / WORD_BITS;
     uint32_t first = rip_load_relaxed(&rip__header()->slot_hint) / WORD_BITS % word_count;
+    uint32_t tried = word_count;
 
-    for (uint32_t i = 0; i < word_count; i++) {
+    if (rip__is_filtered()) {
+        first = reserved.first;
+        tried = reserved.count;
+    }
+    for (uint32_t i = 0; i < tried; i++) {
         uint32_t word = (first + i) % word_count;
 
         for (uint64_t free_bits = ~live_bits(word); free_bits != 0; free_bits &= free_bits - 1) {
@@ -277,7 +302,7 @@ int rip__slot_register(const struct rip_identity *identity, uint32_t *ret_slot)
     uint64_t now_ns;
     int result = claim(ret_slot);
 
-    if (result == -ENOSPC) {
+    if (result == -ENOSPC && !rip__is_filtered()) {
         now_ns = rip__boot_ns();
         if (rip__writer.swept_boot_ns == 0 || now_ns - rip__writer.swept_boot_ns >= RIP_SWEEP_INTERVAL_NS) {
             rip__writer.swept_boot_ns = now_ns;
@@ -426,9 +451,11 @@ static uint32_t place_of(const uint64_t *cells, uint32_t capacity, uint32_t id)
 static int grow(void)
 {
     uint32_t capacity = table.capacity != 0 ? table.capacity * 2 : CELLS_MIN;
-    uint64_t *cells =
-        mmap(NULL, (size_t)capacity * sizeof(*cells), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint64_t *cells;
 
+    if (rip__is_filtered())
+        return -ENOMEM;
+    cells = mmap(NULL, (size_t)capacity * sizeof(*cells), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (cells == MAP_FAILED)
         return -ENOMEM;
     for (uint32_t i = 0; i < table.capacity; i++) {
@@ -501,9 +528,23 @@ uint32_t rip__table_next(uint32_t *position)
 
 void rip__table_drop(void)
 {
-    if (table.cells != NULL)
+    if (table.cells != NULL && !rip__is_filtered())
         munmap(table.cells, (size_t)table.capacity * sizeof(*table.cells));
     table.cells = NULL;
     table.capacity = 0;
     table.used = 0;
+}
+
+void rip__slot_reserve(uint32_t count)
+{
+    uint32_t word_count = rip__writer.geometry.slot_capacity / WORD_BITS;
+    uint32_t word = rip_load_relaxed(&rip__header()->slot_hint) / WORD_BITS % word_count;
+    uint32_t found = 0;
+
+    reserved.first = word;
+    for (; word < word_count && found < count && back_live_word(word) == 0 && back_slots_of(word); word++)
+        found += (uint32_t)__builtin_popcountll(~live_bits(word));
+    reserved.count = word - reserved.first;
+    while ((table.used + found) * 2 > table.capacity && grow() == 0)
+        ;
 }

@@ -32,6 +32,18 @@ static __thread bool is_inside __attribute__((tls_model("initial-exec"))); /* a 
 
 /* The guard -------------------------------------------------------------------------------------------------------- */
 
+enum { SPIN_MAX = 1000000 }; /* some milliseconds: a holder that was preempted is back by then */
+
+void rip__mutex_lock(pthread_mutex_t *mutex)
+{
+    for (unsigned i = 0; rip__is_filtered() && i < SPIN_MAX; i++) {
+        if (pthread_mutex_trylock(mutex) == 0)
+            return;
+        rip_signal_fence();
+    }
+    pthread_mutex_lock(mutex);
+}
+
 bool rip__is_inside(void)
 {
     return is_inside;
@@ -54,7 +66,7 @@ bool rip__lock(struct rip_guard *ret_guard)
         rip__modules_after_fork(false);
         rip__fork_reset();
     }
-    pthread_mutex_lock(&rip__writer.mutex);
+    rip__mutex_lock(&rip__writer.mutex);
     if (forked)
         rip__file_drop_descriptor();
     return true;
@@ -95,11 +107,23 @@ __attribute__((destructor)) static void drop_key(void)
     has_key = false;
 }
 
+/* glibc knows the tid, and stores it in a mutex that is locked: so it is known without a system call. */
+static uint32_t tid_of_glibc(void)
+{
+    pthread_mutex_t mutex = PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP;
+    int tid;
+
+    pthread_mutex_lock(&mutex);
+    tid = mutex.__data.__owner;
+    pthread_mutex_unlock(&mutex);
+    return (uint32_t)tid;
+}
+
 void rip__enter_thread(void)
 {
     int saved_errno = errno;
 
-    rip__thread.tid = (uint32_t)gettid();
+    rip__thread.tid = rip__is_filtered() ? tid_of_glibc() : (uint32_t)gettid();
     pthread_once(&key_once, make_key);
     if (has_key)
         pthread_setspecific(thread_key, &rip__writer);

@@ -71,6 +71,7 @@ struct rip_writer {
     bool entered;           /* the record is LIVE */
     bool left;              /* rip__leave() was called: nothing is traced any more */
     bool preloaded;         /* RIP_PROCESS_PRELOADED for records of this process */
+    bool filtered;          /* see rip__is_filtered() */
     void *life_mapping;     /* holds the LIFE lock */
     uint64_t swept_boot_ns; /* last sweep of a full ring */
     uint64_t module_adds;   /* dlpi_adds and dlpi_subs of the last refresh */
@@ -111,7 +112,20 @@ static inline uint32_t rip__slot_index(const struct rip_slot *slot)
     return (uint32_t)((uint64_t)((const unsigned char *)slot - first) / RIP_SLOT_BYTES);
 }
 
+/*
+ * True once the program has installed a seccomp filter, which may answer any system call that the program does not make
+ * itself with a signal. From then on the library makes none: threads get slots that were backed before, children are
+ * not traced, and the ring's file stays behind. Only the preload library can know; it sets the flag.
+ */
+static inline bool rip__is_filtered(void)
+{
+    return rip_load_relaxed(&rip__writer.filtered);
+}
+
 /* --- thread.c: the lock around every cold path ------------------------------------------------------------------ */
+
+/* Locks without a system call under a filter, unless the mutex stays locked for very long. */
+void rip__mutex_lock(pthread_mutex_t *mutex);
 
 struct rip_guard {
     int saved_errno;
@@ -143,6 +157,8 @@ void rip__file_drop_descriptor(void);
 void rip__file_bound_dead(const char *path, const char *stem, unsigned keep);
 /* Unlinks the ring's name if the name still is the ring. */
 void rip__file_unlink(void);
+/* RIP_DISABLE=1 is in the environment. */
+bool rip__is_disabled(void);
 /* The kept descriptor's number for the preload library to shield, -1 if none. */
 int rip__ring_fd(void);
 
@@ -216,7 +232,11 @@ void rip__slot_free(uint32_t slot);
  * everything resident that may be accessed, and a sparse ring of 4M slots would be 1.6 GB. 0 or -ENOMEM.
  */
 int rip__slots_open(uint32_t slot);
+/* Backs slots for at least count more ids: under a filter there will be no others. Fewer if memory is short. */
+void rip__slot_reserve(uint32_t count);
 void rip__slot_rename(uint32_t slot, const char *name, size_t name_bytes);
+/* Of a slot on this thread: its name, cut to fit and terminated. Not locked. */
+void rip__slot_name(const struct rip_slot *slot, char *ret_name, size_t capacity);
 uint64_t rip__slot_progress(const struct rip_slot *slot);
 /* Frees the slots of dead processes; of record process alone unless RIP_NO_PROCESS. */
 void rip__slot_sweep(uint32_t process);

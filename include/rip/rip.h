@@ -67,6 +67,8 @@ extern RIP_API struct rip_ring *rip_ring;        /* the mapped ring; NULL before
  * enters itself at its first rip_init(). It inherits no descriptor of the file, and opens it by its path then: one that
  * has dropped its uid before is traced, but ripd reads no privileged evidence of it ("attested": false).
  *
+ * With RIP_DISABLE=1 in the environment it makes nothing and returns true: nothing is traced.
+ *
  * Processes that share a ring trust each other: each can remove the pages of the mapping (MADV_REMOVE), and on a
  * full tmpfs that ends the others by SIGBUS. Do not run foreign code in a forked child, not even under another uid,
  * without exec or munmap() of the ring. (Under `rip run` a process that leaves its user gets a ring of its own.)

@@ -8,6 +8,7 @@
  *             and so on: in every container that shares the directory the first pid is 1. Where something stands at
  *             NAME that is no ring of ours, a link or a directory, NAME~2 and so on.
  *   RIP_MAX   ids alive at once; else RIP_PRELOAD_CAPACITY
+ *   RIP_DISABLE  1: there is no tracing, and every wrapper only makes the wrapped call
  *   RIP_RUN_PID  the pid of `rip run`. The process that has it reports in one line on standard error why it has no
  *             ring, or one of another name. Other processes print nothing.
  *
@@ -16,9 +17,12 @@
  *   B. The ring is left in order at exit(), behind all of the program's handlers and destructors (ours is the first
  *      registered), and at quick_exit(), _exit() and _Exit(). After death by a signal it stays, to be read.
  *   C. A thread that still runs when the process leaves snaps into private memory: the ring's mapping is replaced, so
- *      a slot that another process takes over is not written to.
+ *      a slot that another process takes over is not written to. Not so under a seccomp filter: until the process has
+ *      ended such a thread may count a snap too many in a slot of a process that shares the ring.
  *   D. Only a process that is in the ring leaves it: never a vfork() child.
- *   E. A crash loop leaves at most DEAD_KEPT rings NAME.PID of one user, the latest.
+ *   E. Under a seccomp filter the ring is left by exit() and quick_exit() alone, by stores to memory; its file stays.
+ *      _exit() leaves it as a signal does: it may be a vfork() child's.
+ *   F. A crash loop leaves at most DEAD_KEPT rings NAME.PID of one user, the latest.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -40,9 +44,17 @@
 
 struct preload_state preload_state;
 
+/* Under a filter a vfork() child cannot be distinguished from its parent. */
 bool preload_is_ours(void)
 {
-    return rip_load_relaxed(&preload_state.active) && !preload_thread.forking && getpid() == preload_state.pid;
+    if (!rip_load_relaxed(&preload_state.active) || preload_thread.forking)
+        return false;
+    return preload_filtered() ? !rip__fork_unnoticed() : getpid() == preload_state.pid;
+}
+
+bool preload_is_free(void)
+{
+    return !preload_filtered() && preload_is_ours();
 }
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
@@ -186,7 +198,8 @@ void preload_leave(void)
     if (preload_is_ours()) {
         rip_store_relaxed(&preload_state.active, false);
         rip__leave(true);
-        detach_mapping();
+        if (!preload_filtered())
+            detach_mapping();
     }
     errno = saved_errno;
 }
@@ -216,6 +229,8 @@ static void leave_at_exit(int status, void *unused)
 static void start(void)
 {
     preload_resolve_all();
+    if (rip__is_disabled())
+        return;
     preload_thread.tried = true;
     preload_thread_setup();
     rip__set_preloaded();
@@ -243,16 +258,22 @@ __attribute__((constructor)) static void preload_constructor(void)
     preload_start();
 }
 
+static void leave_at_once(void)
+{
+    if (!preload_filtered())
+        preload_leave();
+}
+
 __attribute__((noreturn)) PRELOAD_WRAPPER(void, _exit, (int status))
 {
-    preload_leave();
+    leave_at_once();
     PRELOAD_REAL(void, _exit, (int))(status);
     __builtin_unreachable();
 }
 
 __attribute__((noreturn)) PRELOAD_WRAPPER(void, _Exit, (int status))
 {
-    preload_leave();
+    leave_at_once();
     PRELOAD_REAL(void, _Exit, (int))(status);
     __builtin_unreachable();
 }

@@ -4,7 +4,8 @@
  *
  * preload.c starts and ends tracing, preload_calls.c wraps the calls that can block, preload_lock.c
  * those that wait for a lock with an owner, preload_thread.c gives threads their slots and names, preload_process.c
- * follows the process through fork, exec and a change of user, preload_shield.c keeps the ring's descriptor open.
+ * follows the process through fork, exec and a change of user, preload_shield.c keeps the ring's descriptor open,
+ * preload_filter.c notices the program's seccomp filters.
  *
  * Guarantees
  *   A. A wrapper has the return value, the errno and the side effects of the function it wraps.
@@ -12,6 +13,8 @@
  *   C. Without a ring (the constructor has not run, or could make none, or the process has left) every wrapper only
  *      calls the function it wraps.
  *   D. Nothing is done to a process that is not ours: a vfork() child shares our memory but not our pid.
+ *   E. Once the program has installed a seccomp filter no wrapper makes a system call but the wrapped one.
+ *   F. No system call of ours goes through another library's wrapper, which may be gone at exit: see preload_own.c.
  */
 #ifndef RIP_PRELOAD_H
 #define RIP_PRELOAD_H
@@ -81,6 +84,8 @@ extern struct preload_state preload_state;
  * middle of fork(). Async-signal-safe.
  */
 bool preload_is_ours(void);
+/* The same, and system calls may be made. */
+bool preload_is_free(void);
 /* Starts tracing unless that was tried before; for those who may run before the constructor. */
 void preload_start(void);
 /* Leaves the ring in order; nothing is traced afterwards. Keeps errno. */
@@ -88,6 +93,22 @@ void preload_leave(void);
 /* Makes a new ring after preload_leave(), for a process that stays after all, and registers this thread. Keeps errno.
  */
 void preload_return(void);
+
+/* --- preload_filter.c --------------------------------------------------------------------------------------------- */
+
+/*
+ * True once the program itself has installed a seccomp filter; one that it inherited does not count. From then on
+ * nothing of ours may make a system call, also not at exit and in other threads.
+ */
+bool preload_filtered(void);
+/* Around a call that may install a filter. Both keep errno. */
+bool preload_filter_begin(void);
+void preload_filter_end(bool begun, bool installed);
+/* Whether these arguments of prctl() or seccomp() install one, if they succeed. */
+bool preload_is_filter_prctl(int option, const unsigned long values[4]);
+bool preload_is_filter_seccomp(unsigned long operation, unsigned long program);
+/* Whether that outcome of seccomp() says that the filter is in force. */
+bool preload_is_filter_installed(unsigned long flags, long outcome);
 
 /* --- preload_thread.c --------------------------------------------------------------------------------------------- */
 

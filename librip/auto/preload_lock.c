@@ -87,12 +87,12 @@ static int wait_in_pieces(const struct lock_wait *wait, clock_function *lock_unt
     return outcome;
 }
 
-/* Waits until the lock is taken, without a limit. */
+/* Waits until the lock is taken, without a limit. Under a seccomp filter only by the call that the program makes. */
 static int wait_for(const struct lock_wait *wait, lock_function *lock, clock_function *lock_until)
 {
     int outcome = -1;
 
-    if (!wait->in_one_piece)
+    if (!wait->in_one_piece && !preload_filtered())
         outcome = wait_in_pieces(wait, lock_until);
     if (outcome >= 0)
         return outcome;

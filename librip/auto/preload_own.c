@@ -3,40 +3,115 @@
  * preload_own.c - the functions that preload_own.h sends the library's own calls to.
  *
  * Guarantees
- *   A. Each calls the function behind the wrapper, with the same arguments, and does nothing else.
- *   B. The forked child of a process with several threads never queries the dynamic linker for what is mapped. glibc
+ *   A. Each has the results and the errno of the function whose name it bears.
+ *   B. None but pthread_mutex_lock() and dl_iterate_phdr() calls a function that another library may have wrapped. The
+ *      clock is asked through the vDSO, by the C library's own function: a faked time means nothing to ripd.
+ *   C. The forked child of a process with several threads never queries the dynamic linker for what is mapped. glibc
  *      resets most of the linker's locks in the child, but not the one that dl_iterate_phdr() takes (2.36,
  *      sysdeps/nptl/fork.h and posix/fork.c): if another thread held it at the fork, the child would hang for ever. It
  *      has the parent's list of modules.
  */
+#include <dlfcn.h>
+#include <errno.h>
+#include <gnu/lib-names.h>
 #include <stdarg.h>
 
 #include "preload.h"
 
-#define OWN_DEFINE(type, name, parameters, arguments)                                                                  \
-    type own_##name parameters __asm__("preload_own_" #name);                                                          \
-    type own_##name parameters                                                                                         \
+/* Words are what the kernel takes, whatever the C type. */
+#define WORD(argument) ((long)(intptr_t)(argument))
+
+static long system_call(long number, long a, long b, long c, long d, long e, long f)
+{
+    long outcome;
+
+#if defined(__x86_64__)
+    register long fourth __asm__("r10") = d;
+    register long fifth __asm__("r8") = e;
+    register long sixth __asm__("r9") = f;
+
+    __asm__ volatile("syscall"
+                     : "=a"(outcome)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "rcx", "r11", "memory");
+#elif defined(__aarch64__)
+    register long first __asm__("x0") = a;
+    register long second __asm__("x1") = b;
+    register long third __asm__("x2") = c;
+    register long fourth __asm__("x3") = d;
+    register long fifth __asm__("x4") = e;
+    register long sixth __asm__("x5") = f;
+    register long call __asm__("x8") = number;
+
+    __asm__ volatile("svc 0"
+                     : "+r"(first)
+                     : "r"(call), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "memory");
+    outcome = first;
+#else
+#error "how a system call is made is not known for this machine"
+#endif
+    if (outcome >= 0 || outcome < -4095)
+        return outcome;
+    errno = (int)-outcome;
+    return -1;
+}
+
+#define OWN(type, name, ...)                                                                                           \
+    type own_##name(__VA_ARGS__) __asm__("preload_own_" #name);                                                        \
+    type own_##name(__VA_ARGS__)
+
+#define SYSTEM_CALL0(type, name, number)                                                                               \
+    OWN(type, name, void)                                                                                              \
     {                                                                                                                  \
-        return PRELOAD_REAL(type, name, parameters) arguments;                                                         \
+        return (type)system_call(number, 0, 0, 0, 0, 0, 0);                                                            \
+    }
+#define SYSTEM_CALL1(type, name, number, type_a)                                                                       \
+    OWN(type, name, type_a a)                                                                                          \
+    {                                                                                                                  \
+        return (type)system_call(number, WORD(a), 0, 0, 0, 0, 0);                                                      \
+    }
+#define SYSTEM_CALL2(type, name, number, type_a, type_b)                                                               \
+    OWN(type, name, type_a a, type_b b)                                                                                \
+    {                                                                                                                  \
+        return (type)system_call(number, WORD(a), WORD(b), 0, 0, 0, 0);                                                \
+    }
+#define SYSTEM_CALL3(type, name, number, type_a, type_b, type_c)                                                       \
+    OWN(type, name, type_a a, type_b b, type_c c)                                                                      \
+    {                                                                                                                  \
+        return (type)system_call(number, WORD(a), WORD(b), WORD(c), 0, 0, 0);                                          \
+    }
+#define SYSTEM_CALL4(type, name, number, type_a, type_b, type_c, type_d)                                               \
+    OWN(type, name, type_a a, type_b b, type_c c, type_d d)                                                            \
+    {                                                                                                                  \
+        return (type)system_call(number, WORD(a), WORD(b), WORD(c), WORD(d), 0, 0);                                    \
+    }
+#define SYSTEM_CALL5(type, name, number, type_a, type_b, type_c, type_d, type_e)                                       \
+    OWN(type, name, type_a a, type_b b, type_c c, type_d d, type_e e)                                                  \
+    {                                                                                                                  \
+        return (type)system_call(number, WORD(a), WORD(b), WORD(c), WORD(d), WORD(e), 0);                              \
+    }
+#define SYSTEM_CALL6(type, name, number, type_a, type_b, type_c, type_d, type_e, type_f)                               \
+    OWN(type, name, type_a a, type_b b, type_c c, type_d d, type_e e, type_f f)                                        \
+    {                                                                                                                  \
+        return (type)system_call(number, WORD(a), WORD(b), WORD(c), WORD(d), WORD(e), WORD(f));                        \
     }
 
-RIP_OWN_CALLS(OWN_DEFINE)
+RIP_OWN_SYSTEM_CALLS
 
-int own_fcntl(int fd, int command, ...) __asm__("preload_own_fcntl");
-int own_fcntl(int fd, int command, ...)
+OWN(int, fcntl, int fd, int command, ...)
 {
     va_list arguments;
-    void *argument;
+    long argument;
 
     va_start(arguments, command);
-    argument = va_arg(arguments, void *);
+    argument = va_arg(arguments, long);
     va_end(arguments);
-    return PRELOAD_REAL(int, fcntl, (int, int, ...))(fd, command, argument);
+    return (int)system_call(SYS_fcntl, fd, command, argument, 0, 0, 0);
 }
 
 /* A mode that was not given is garbage, which the kernel does not look at. */
-int own_open(const char *path, int flags, ...) __asm__("preload_own_open");
-int own_open(const char *path, int flags, ...)
+OWN(int, open, const char *path, int flags, ...)
 {
     va_list arguments;
     mode_t mode;
@@ -44,11 +119,10 @@ int own_open(const char *path, int flags, ...)
     va_start(arguments, flags);
     mode = va_arg(arguments, mode_t);
     va_end(arguments);
-    return PRELOAD_REAL(int, open, (const char *, int, ...))(path, flags, mode);
+    return (int)system_call(SYS_openat, AT_FDCWD, WORD(path), flags, mode, 0, 0);
 }
 
-int own_openat(int directory, const char *path, int flags, ...) __asm__("preload_own_openat");
-int own_openat(int directory, const char *path, int flags, ...)
+OWN(int, openat, int directory, const char *path, int flags, ...)
 {
     va_list arguments;
     mode_t mode;
@@ -56,28 +130,114 @@ int own_openat(int directory, const char *path, int flags, ...)
     va_start(arguments, flags);
     mode = va_arg(arguments, mode_t);
     va_end(arguments);
-    return PRELOAD_REAL(int, openat, (int, const char *, int, ...))(directory, path, flags, mode);
+    return (int)system_call(SYS_openat, directory, WORD(path), flags, mode, 0, 0);
 }
 
-int own_prctl(int option, ...) __asm__("preload_own_prctl");
-int own_prctl(int option, ...)
+OWN(int, prctl, int option, ...)
 {
-    unsigned long values[4];
+    long values[4];
     va_list arguments;
 
     va_start(arguments, option);
     for (unsigned int i = 0; i < 4; i++)
-        values[i] = va_arg(arguments, unsigned long);
+        values[i] = va_arg(arguments, long);
     va_end(arguments);
-    return PRELOAD_REAL(int, prctl, (int, ...))(option, values[0], values[1], values[2], values[3]);
+    return (int)system_call(SYS_prctl, option, values[0], values[1], values[2], values[3], 0);
+}
+
+/* Without MREMAP_FIXED the new address is garbage, which the kernel does not look at. */
+OWN(void *, mremap, void *address, size_t old_bytes, size_t new_bytes, int flags, ...)
+{
+    va_list arguments;
+    void *new_address;
+
+    va_start(arguments, flags);
+    new_address = va_arg(arguments, void *);
+    va_end(arguments);
+    return (void *)system_call(SYS_mremap, WORD(address), WORD(old_bytes), WORD(new_bytes), flags, WORD(new_address),
+                               0);
+}
+
+OWN(int, stat, const char *path, struct stat *ret_status)
+{
+    return (int)system_call(SYS_newfstatat, AT_FDCWD, WORD(path), WORD(ret_status), 0, 0, 0);
+}
+
+OWN(int, lstat, const char *path, struct stat *ret_status)
+{
+    return (int)system_call(SYS_newfstatat, AT_FDCWD, WORD(path), WORD(ret_status), AT_SYMLINK_NOFOLLOW, 0, 0);
+}
+
+OWN(int, access, const char *path, int mode)
+{
+    return (int)system_call(SYS_faccessat, AT_FDCWD, WORD(path), mode, 0, 0, 0);
+}
+
+/* Before Linux 5.8 by the real uid. */
+OWN(int, faccessat, int directory, const char *path, int mode, int flags)
+{
+    int outcome = (int)system_call(SYS_faccessat2, directory, WORD(path), mode, flags, 0, 0);
+
+    return outcome < 0 && errno == ENOSYS ? (int)system_call(SYS_faccessat, directory, WORD(path), mode, 0, 0, 0)
+                                          : outcome;
+}
+
+OWN(ssize_t, readlink, const char *path, char *ret_target, size_t capacity)
+{
+    return (ssize_t)system_call(SYS_readlinkat, AT_FDCWD, WORD(path), WORD(ret_target), WORD(capacity), 0, 0);
+}
+
+OWN(int, unlink, const char *path)
+{
+    return (int)system_call(SYS_unlinkat, AT_FDCWD, WORD(path), 0, 0, 0, 0);
+}
+
+OWN(int, renameat, int from_directory, const char *from, int to_directory, const char *to)
+{
+    return (int)system_call(SYS_renameat2, from_directory, WORD(from), to_directory, WORD(to), 0, 0);
+}
+
+OWN(int, getrlimit, __rlimit_resource_t resource, struct rlimit *ret_limit)
+{
+    return (int)system_call(SYS_prlimit64, 0, (long)resource, 0, WORD(ret_limit), 0, 0);
+}
+
+typedef int clock_function(clockid_t clock, struct timespec *ret_time);
+
+/* From the C library by its name: the next library in line may be one that fakes the time. */
+static clock_function *clock_of_library(void)
+{
+    static clock_function *found;
+    clock_function *function = rip_load_relaxed(&found);
+    void *library;
+
+    if (function != NULL)
+        return function;
+    library = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
+    if (library != NULL)
+        function = (clock_function *)dlsym(library, "clock_gettime");
+    rip_store_relaxed(&found, function); /* all who race here store the same */
+    return function;
+}
+
+OWN(int, clock_gettime, clockid_t clock, struct timespec *ret_time)
+{
+    clock_function *function = clock_of_library();
+
+    return function != NULL ? function(clock, ret_time)
+                            : (int)system_call(SYS_clock_gettime, clock, WORD(ret_time), 0, 0, 0, 0);
+}
+
+OWN(int, pthread_mutex_lock, pthread_mutex_t *mutex)
+{
+    return PRELOAD_REAL(int, pthread_mutex_lock, (pthread_mutex_t *))(mutex);
 }
 
 typedef int phdr_callback(struct dl_phdr_info *info, size_t size, void *data);
 
 extern int loader_iterate(phdr_callback *callback, void *data) __asm__("dl_iterate_phdr");
 
-int own_dl_iterate_phdr(phdr_callback *callback, void *data) __asm__("preload_own_dl_iterate_phdr");
-int own_dl_iterate_phdr(phdr_callback *callback, void *data)
+OWN(int, dl_iterate_phdr, phdr_callback *callback, void *data)
 {
     return preload_state.loader_may_hang ? 0 : loader_iterate(callback, data);
 }

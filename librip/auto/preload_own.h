@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_own.h - the library's own calls go past its wrappers. Forced in front of every file of the preload library.
+ * preload_own.h - the library's own calls go past all wrappers. Forced in front of every file of the preload library.
  *
- * Without it the library would leave breadcrumbs in itself and be refused the closing of its own descriptor. A label
- * after the first declaration renames the function for the linker, and nothing else.
+ * Its system calls go to the kernel and not to the exported names: other preloaded libraries wrap those as well, and at
+ * exit such a wrapper may run behind its own destructor. Nor would the library leave breadcrumbs in itself, or be
+ * refused the closing of its own descriptor. A label after the first declaration renames the function for the linker,
+ * and nothing else. Unlike glibc's, these are no cancellation points.
  */
 #ifndef RIP_PRELOAD_OWN_H
 #define RIP_PRELOAD_OWN_H
@@ -11,31 +13,89 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
-/* OWN_CALL(type, name, parameters, arguments): every wrapped function that the library itself calls. */
-#define RIP_OWN_CALLS(OWN_CALL)                                                                                        \
-    OWN_CALL(int, close, (int fd), (fd))                                                                               \
-    OWN_CALL(ssize_t, read, (int fd, void *buffer, size_t size), (fd, buffer, size))                                   \
-    OWN_CALL(ssize_t, pread, (int fd, void *buffer, size_t size, off_t offset), (fd, buffer, size, offset))            \
-    OWN_CALL(int, nanosleep, (const struct timespec *duration, struct timespec *left), (duration, left))               \
-    OWN_CALL(int, pthread_mutex_lock, (pthread_mutex_t * mutex), (mutex))
+/* SYSTEM_CALLn(type, name, its number, types of its n arguments): what the kernel has with the same arguments. */
+#define RIP_OWN_SYSTEM_CALLS                                                                                           \
+    SYSTEM_CALL1(int, close, SYS_close, int)                                                                           \
+    SYSTEM_CALL3(ssize_t, read, SYS_read, int, void *, size_t)                                                         \
+    SYSTEM_CALL4(ssize_t, pread, SYS_pread64, int, void *, size_t, off_t)                                              \
+    SYSTEM_CALL2(int, fstat, SYS_fstat, int, struct stat *)                                                            \
+    SYSTEM_CALL4(int, fstatat, SYS_newfstatat, int, const char *, struct stat *, int)                                  \
+    SYSTEM_CALL2(int, fstatfs, SYS_fstatfs, int, struct statfs *)                                                      \
+    SYSTEM_CALL2(int, ftruncate, SYS_ftruncate, int, off_t)                                                            \
+    SYSTEM_CALL2(int, fchmod, SYS_fchmod, int, mode_t)                                                                 \
+    SYSTEM_CALL3(int, fchown, SYS_fchown, int, uid_t, gid_t)                                                           \
+    SYSTEM_CALL4(int, fallocate, SYS_fallocate, int, int, off_t, off_t)                                                \
+    SYSTEM_CALL5(int, linkat, SYS_linkat, int, const char *, int, const char *, int)                                   \
+    SYSTEM_CALL5(int, renameat2, SYS_renameat2, int, const char *, int, const char *, unsigned int)                    \
+    SYSTEM_CALL3(int, unlinkat, SYS_unlinkat, int, const char *, int)                                                  \
+    SYSTEM_CALL6(void *, mmap, SYS_mmap, void *, size_t, int, int, int, off_t)                                         \
+    SYSTEM_CALL2(int, munmap, SYS_munmap, void *, size_t)                                                              \
+    SYSTEM_CALL3(int, mprotect, SYS_mprotect, void *, size_t, int)                                                     \
+    SYSTEM_CALL3(int, madvise, SYS_madvise, void *, size_t, int)                                                       \
+    SYSTEM_CALL2(int, munlock, SYS_munlock, const void *, size_t)                                                      \
+    SYSTEM_CALL3(ssize_t, getrandom, SYS_getrandom, void *, size_t, unsigned int)                                      \
+    SYSTEM_CALL2(int, nanosleep, SYS_nanosleep, const struct timespec *, struct timespec *)                            \
+    SYSTEM_CALL2(int, kill, SYS_kill, pid_t, int)                                                                      \
+    SYSTEM_CALL3(int, getresuid, SYS_getresuid, uid_t *, uid_t *, uid_t *)                                             \
+    SYSTEM_CALL0(int, sched_yield, SYS_sched_yield)                                                                    \
+    SYSTEM_CALL0(pid_t, getpid, SYS_getpid)                                                                            \
+    SYSTEM_CALL0(pid_t, getppid, SYS_getppid)                                                                          \
+    SYSTEM_CALL0(pid_t, gettid, SYS_gettid)                                                                            \
+    SYSTEM_CALL0(uid_t, getuid, SYS_getuid)                                                                            \
+    SYSTEM_CALL0(uid_t, geteuid, SYS_geteuid)
 
-#define RIP_OWN_DECLARE(type, name, parameters, arguments)                                                             \
-    extern __typeof__(name) name __asm__("preload_own_" #name) __attribute__((visibility("hidden")));
+#define RIP_OWN(name) extern __typeof__(name) name __asm__("preload_own_" #name) __attribute__((visibility("hidden")));
+#define SYSTEM_CALL0(type, name, ...) RIP_OWN(name)
+#define SYSTEM_CALL1(type, name, ...) RIP_OWN(name)
+#define SYSTEM_CALL2(type, name, ...) RIP_OWN(name)
+#define SYSTEM_CALL3(type, name, ...) RIP_OWN(name)
+#define SYSTEM_CALL4(type, name, ...) RIP_OWN(name)
+#define SYSTEM_CALL5(type, name, ...) RIP_OWN(name)
+#define SYSTEM_CALL6(type, name, ...) RIP_OWN(name)
 
-RIP_OWN_CALLS(RIP_OWN_DECLARE)
+RIP_OWN_SYSTEM_CALLS
 
-/* Variadic: written out in preload_own.c. */
-extern __typeof__(fcntl) fcntl __asm__("preload_own_fcntl") __attribute__((visibility("hidden")));
-extern __typeof__(open) open __asm__("preload_own_open") __attribute__((visibility("hidden")));
-extern __typeof__(openat) openat __asm__("preload_own_openat") __attribute__((visibility("hidden")));
-extern __typeof__(prctl) prctl __asm__("preload_own_prctl") __attribute__((visibility("hidden")));
+#undef SYSTEM_CALL0
+#undef SYSTEM_CALL1
+#undef SYSTEM_CALL2
+#undef SYSTEM_CALL3
+#undef SYSTEM_CALL4
+#undef SYSTEM_CALL5
+#undef SYSTEM_CALL6
+
+/* Written out in preload_own.c: variadic, or the kernel has them under another name. */
+RIP_OWN(fcntl)
+RIP_OWN(open)
+RIP_OWN(openat)
+RIP_OWN(prctl)
+RIP_OWN(mremap)
+RIP_OWN(stat)
+RIP_OWN(lstat)
+RIP_OWN(access)
+RIP_OWN(faccessat)
+RIP_OWN(readlink)
+RIP_OWN(unlink)
+RIP_OWN(renameat)
+RIP_OWN(getrlimit)
+RIP_OWN(clock_gettime)
+
+/* The function behind our wrapper. */
+RIP_OWN(pthread_mutex_lock)
 
 /* Asks the dynamic linker unless that could hang: see preload_own.c. */
-extern __typeof__(dl_iterate_phdr) dl_iterate_phdr __asm__("preload_own_dl_iterate_phdr")
-    __attribute__((visibility("hidden")));
+RIP_OWN(dl_iterate_phdr)
 
 #endif

@@ -25,7 +25,9 @@
  *   G. A failure of exec that can be foreseen (no such file, not executable: a search along PATH) costs nothing: the
  *      ring stays. After any other failure, and after a change of user, the process is traced in a new ring: the
  *      calling thread at once, the others from their next wrapped call.
- *   H. A process whose real, effective and saved uid are none of them the ring's owner has no access to the ring.
+ *   H. Under a seccomp filter there are no system calls but the program's: the child of fork() is not traced, and the
+ *      ring stays as it is at an exec or a change of user.
+ *   I. A process whose real, effective and saved uid are none of them the ring's owner has no access to the ring.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +58,7 @@ static void after_fork_in_parent(void)
 {
     rip_signal_fence();
     preload_thread.forking = false;
-    if (in_daemon)
+    if (in_daemon && !preload_filtered())
         preload_leave(); /* the next thing glibc does here is _exit() */
 }
 
@@ -66,6 +68,10 @@ static void after_fork_in_child(void)
     preload_thread.forking = false;
     if (!rip_load_relaxed(&preload_state.active))
         return;
+    if (preload_filtered()) {
+        rip_store_relaxed(&preload_state.active, false);
+        return;
+    }
     preload_state.pid = getpid();
     preload_state.loader_may_hang |= !__libc_single_threaded;
     preload_thread_after_fork();
@@ -81,7 +87,7 @@ PRELOAD_WRAPPER(int, daemon, (int keep_directory, int keep_streams))
 {
     int result;
 
-    in_daemon = preload_is_ours();
+    in_daemon = preload_is_free();
     result = PRELOAD_REAL(int, daemon, (int, int))(keep_directory, keep_streams);
     if (in_daemon) { /* there was no child */
         in_daemon = false;
@@ -208,7 +214,7 @@ static bool is_program_on_path(const char *file)
 static bool leave_if(bool (*check)(const char *), const char *path)
 {
     int saved_errno = errno;
-    bool left = preload_is_ours() && path != NULL && check(path);
+    bool left = preload_is_free() && path != NULL && check(path);
 
     if (left)
         preload_leave();
@@ -256,7 +262,7 @@ PRELOAD_WRAPPER(int, execvp, (const char *file, string_list arguments))
 
 PRELOAD_WRAPPER(int, fexecve, (int fd, string_list arguments, string_list environment))
 {
-    bool left = preload_is_ours() && fcntl(fd, F_GETFD) >= 0;
+    bool left = preload_is_free() && fcntl(fd, F_GETFD) >= 0;
 
     if (left)
         preload_leave();
@@ -268,7 +274,7 @@ PRELOAD_WRAPPER(int, execveat,
                 (int directory, const char *path, string_list arguments, string_list environment, int flags))
 {
     int saved_errno = errno;
-    bool left = preload_is_ours() && path != NULL &&
+    bool left = preload_is_free() && path != NULL &&
                 (path[0] == '\0' ? (flags & AT_EMPTY_PATH) != 0 : is_program(directory, path));
 
     if (left)
@@ -407,7 +413,7 @@ static bool leave_unless_owner(struct users next)
     struct users now;
     bool left = false;
 
-    if (preload_is_ours() && getresuid(&now.real, &now.effective, &now.saved) == 0) {
+    if (preload_is_free() && getresuid(&now.real, &now.effective, &now.saved) == 0) {
         next.real = next.real != KEEP ? next.real : now.real;
         next.effective = next.effective != KEEP ? next.effective : now.effective;
         next.saved = next.saved != KEEP ? next.saved : now.saved;
@@ -429,7 +435,7 @@ static int return_as(bool left, int result)
 /* All three change for the superuser, only the effective one for others, whose other two stay. */
 PRELOAD_WRAPPER(int, setuid, (uid_t user))
 {
-    bool all = geteuid() == 0;
+    bool all = !preload_filtered() && geteuid() == 0;
     bool left = leave_unless_owner((struct users){all ? user : KEEP, user, all ? user : KEEP});
 
     return return_as(left, PRELOAD_REAL(int, setuid, (uid_t))(user));
@@ -443,11 +449,16 @@ PRELOAD_WRAPPER(int, seteuid, (uid_t effective))
 }
 
 /* The saved one becomes the effective one if the real one is set, or the effective one to anything but the real one. */
+static uid_t saved_by_setreuid(uid_t real, uid_t effective)
+{
+    if (preload_filtered() || (real == KEEP && (effective == KEEP || effective == getuid())))
+        return KEEP;
+    return effective != KEEP ? effective : geteuid();
+}
+
 PRELOAD_WRAPPER(int, setreuid, (uid_t real, uid_t effective))
 {
-    bool saves = real != KEEP || (effective != KEEP && effective != getuid());
-    uid_t saved = !saves ? KEEP : effective != KEEP ? effective : geteuid();
-    bool left = leave_unless_owner((struct users){real, effective, saved});
+    bool left = leave_unless_owner((struct users){real, effective, saved_by_setreuid(real, effective)});
 
     return return_as(left, PRELOAD_REAL(int, setreuid, (uid_t, uid_t))(real, effective));
 }

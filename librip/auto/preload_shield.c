@@ -7,8 +7,8 @@
  *
  * Guarantees
  *   A. A number that has become some other file's (closed by a raw system call, say) is the program's: the descriptor
- *      is ours only while it is the ring.
- *   B. dup2() and dup3() onto the number work: ours moves out of the way.
+ *      is ours only while it is the ring. Under a seccomp filter it counts as ours.
+ *   B. dup2() and dup3() onto the number work: ours moves out of the way, or is given up under a seccomp filter.
  *   C. A child of vfork() or clone() without a ring of its own may close everything: it has its own descriptors.
  */
 #include <errno.h>
@@ -29,6 +29,8 @@ static int shielded_fd(void)
 
     if (fd < 0 || !preload_is_ours())
         return -1;
+    if (preload_filtered()) /* nobody can look any more */
+        return fd;
     if (fstat(fd, &status) != 0 || status.st_dev != preload_state.device || status.st_ino != preload_state.inode)
         fd = -1;
     errno = saved_errno;
@@ -98,7 +100,10 @@ static bool make_way(int from, int to)
         errno = EBADF;
         return false;
     }
-    rip__move_ring_fd();
+    if (preload_filtered())
+        rip__writer.descriptor = -1; /* moving it would take system calls: it is given up */
+    else
+        rip__move_ring_fd();
     return true;
 }
 

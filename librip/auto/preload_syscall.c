@@ -67,6 +67,19 @@ static long make(long number, const unsigned long arguments[ARGUMENT_COUNT])
                                                     arguments[4], arguments[5]);
 }
 
+/* prctl() and seccomp(), which may install a filter. */
+static long make_filter(long number, const unsigned long arguments[ARGUMENT_COUNT])
+{
+    bool installs = number == SYS_prctl ? preload_is_filter_prctl((int)arguments[0], arguments + 1)
+                                        : preload_is_filter_seccomp(arguments[0], arguments[2]);
+    unsigned long flags = number == SYS_seccomp ? arguments[1] : 0;
+    bool begun = installs && preload_filter_begin();
+    long outcome = make(number, arguments);
+
+    preload_filter_end(begun, preload_is_filter_installed(flags, outcome));
+    return outcome;
+}
+
 PRELOAD_WRAPPER(long, syscall, (long number, ...))
 {
     unsigned long arguments[ARGUMENT_COUNT];
@@ -79,6 +92,8 @@ PRELOAD_WRAPPER(long, syscall, (long number, ...))
     for (unsigned int i = 0; i < ARGUMENT_COUNT; i++)
         arguments[i] = va_arg(list, unsigned long);
     va_end(list);
+    if (number == SYS_seccomp || number == SYS_prctl)
+        return make_filter(number, arguments);
     kind = kind_of(number, arguments);
     if (kind == NO_WAIT)
         return make(number, arguments);

@@ -14,7 +14,9 @@
  *   B. A rename reaches the slot whether it comes before, while or after the thread registers: the thread enters its
  *      node first and then reads its name from the kernel; a renaming thread sets the name in the kernel first and then
  *      looks for the node.
- *   C. A node's slot is written only under the table's lock while the node is in the table, and the thread takes the
+ *   C. Under a seccomp filter nodes come from a few that were set aside, and a thread has the name of the one that
+ *      created it, as the kernel gives it.
+ *   D. A node's slot is written only under the table's lock while the node is in the table, and the thread takes the
  *      node out before the library frees the slot: its key is older, and keys are destroyed in that order.
  */
 #include <errno.h>
@@ -29,13 +31,18 @@
 
 #define NODE_BUCKET_COUNT 1024u
 #define KERNEL_NAME_BYTES 16
+#define SPARE_NODE_COUNT                                                                                               \
+    64u /* for threads that are created under a seccomp filter, where malloc() may not be called                       \
+         */
 
 struct node {
     struct node *next;
     pthread_t thread;
     struct rip_slot *slot; /* NULL = not registered yet, or not traced */
     uint32_t id;
-    bool renamed; /* before it was registered */
+    bool renamed;                 /* before it was registered */
+    bool set_aside;               /* one of spare_nodes */
+    char name[KERNEL_NAME_BYTES]; /* of its creator under a seccomp filter, or the one it was renamed to */
     void *(*routine)(void *);
     int (*routine_c11)(void *); /* of a thread made by thrd_create() */
     void *argument;
@@ -47,6 +54,31 @@ static pthread_mutex_t node_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct node *node_buckets[NODE_BUCKET_COUNT];
 static pthread_key_t node_key;
 static bool node_key_made;
+static struct node spare_nodes[SPARE_NODE_COUNT];
+static uint32_t spare_nodes_used[SPARE_NODE_COUNT];
+
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
+
+static struct node *node_take_spare(void)
+{
+    for (unsigned int i = 0; i < SPARE_NODE_COUNT; i++) {
+        uint32_t expected = 0;
+
+        if (rip_compare_exchange(&spare_nodes_used[i], &expected, 1)) {
+            spare_nodes[i] = (struct node){.set_aside = true};
+            return &spare_nodes[i];
+        }
+    }
+    return NULL;
+}
+
+static void node_free(struct node *node)
+{
+    if (node == NULL || !node->set_aside)
+        free(node);
+    else
+        rip_store_release(&spare_nodes_used[node - spare_nodes], 0); /* pairs with the exchange in node_take_spare() */
+}
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
@@ -70,7 +102,7 @@ static void node_insert(struct node *node)
 
     node->thread = pthread_self();
     bucket = node_bucket(node->thread);
-    pthread_mutex_lock(&node_mutex);
+    rip__mutex_lock(&node_mutex);
     node->next = *bucket;
     *bucket = node;
     pthread_mutex_unlock(&node_mutex);
@@ -81,13 +113,13 @@ static void node_remove(void *argument)
     struct node *node = argument;
     struct node **link = node_bucket(node->thread);
 
-    pthread_mutex_lock(&node_mutex);
+    rip__mutex_lock(&node_mutex);
     while (*link != NULL && *link != node)
         link = &(*link)->next;
     if (*link != NULL)
         *link = node->next;
     pthread_mutex_unlock(&node_mutex);
-    free(node);
+    node_free(node);
 }
 
 void preload_thread_setup(void)
@@ -98,7 +130,7 @@ void preload_thread_setup(void)
 /* A node that is in no table is freed by its thread, or leaks in the child where that thread is not. */
 void preload_thread_forget(void)
 {
-    pthread_mutex_lock(&node_mutex);
+    rip__mutex_lock(&node_mutex);
     memset(node_buckets, 0, sizeof(node_buckets));
     pthread_mutex_unlock(&node_mutex);
 }
@@ -111,30 +143,31 @@ void preload_thread_after_fork(void)
 
 /* --- registration and names --------------------------------------------------------------------------------------- */
 
-static size_t kernel_name(char ret_name[KERNEL_NAME_BYTES])
+static void enter_as(const char *name)
 {
-    memset(ret_name, 0, KERNEL_NAME_BYTES);
-    prctl(PR_GET_NAME, ret_name);
-    return strnlen(ret_name, KERNEL_NAME_BYTES - 1);
+    int saved_errno = errno;
+
+    preload_thread.tried = true;
+    rip_init(0, name, strnlen(name, KERNEL_NAME_BYTES - 1), 0, 0);
+    errno = saved_errno;
 }
 
 void preload_thread_enter(void)
 {
-    char name[KERNEL_NAME_BYTES];
-    int saved_errno = errno;
+    char name[KERNEL_NAME_BYTES] = "";
 
-    preload_thread.tried = true;
-    rip_init(0, name, kernel_name(name), 0, 0);
-    errno = saved_errno;
+    if (!preload_filtered())
+        prctl(PR_GET_NAME, name);
+    enter_as(name);
 }
 
-static void rename_own(void)
+/* To the name that the kernel has now, of which it keeps so many bytes. */
+static void rename_own(const char *name)
 {
-    char name[KERNEL_NAME_BYTES];
     int saved_errno = errno;
 
     if (rip__thread.slot != NULL && preload_is_ours())
-        rip_init((uint32_t)rip__tid, name, kernel_name(name), rip__idx, rip__ctr);
+        rip_init((uint32_t)rip__tid, name, strnlen(name, KERNEL_NAME_BYTES - 1), rip__idx, rip__ctr);
     errno = saved_errno;
 }
 
@@ -142,11 +175,12 @@ static void rename_other(pthread_t thread, const char *name)
 {
     struct node *node;
 
-    pthread_mutex_lock(&node_mutex);
+    rip__mutex_lock(&node_mutex);
     node = node_find_locked(thread);
-    if (node != NULL && node->slot == NULL)
+    if (node != NULL && node->slot == NULL) {
         node->renamed = true;
-    else if (node != NULL)
+        strncpy(node->name, name, KERNEL_NAME_BYTES - 1);
+    } else if (node != NULL)
         rip__rename(node->slot, node->id, name, strnlen(name, KERNEL_NAME_BYTES - 1));
     pthread_mutex_unlock(&node_mutex);
 }
@@ -158,26 +192,38 @@ static void node_enter(struct node *node)
 
     if (pthread_setspecific(node_key, node) != 0) {
         preload_thread_enter();
-        free(node);
+        node_free(node);
         return;
     }
     node_insert(node);
-    preload_thread_enter();
-    pthread_mutex_lock(&node_mutex);
+    if (preload_filtered())
+        enter_as(node->name);
+    else
+        preload_thread_enter();
+    rip__mutex_lock(&node_mutex);
     node->slot = rip__thread.slot;
     node->id = (uint32_t)rip__tid;
     renamed = node->renamed;
     pthread_mutex_unlock(&node_mutex);
     if (renamed)
-        rename_own();
+        rename_own(node->name);
 }
 
 /* --- wrappers ----------------------------------------------------------------------------------------------------- */
 
 static struct node *node_new(void)
 {
+    struct node *node;
+
     preload_start();
-    return preload_is_ours() && node_key_made ? calloc(1, sizeof(struct node)) : NULL;
+    if (!preload_is_ours() || !node_key_made)
+        return NULL;
+    if (!preload_filtered())
+        return calloc(1, sizeof(struct node));
+    node = node_take_spare();
+    if (node != NULL && rip__thread.slot != NULL)
+        rip__slot_name(rip__thread.slot, node->name, sizeof(node->name));
+    return node;
 }
 
 static void *thread_main(void *argument)
@@ -215,7 +261,7 @@ PRELOAD_WRAPPER(int, pthread_create,
     result = PRELOAD_REAL(int, pthread_create, (pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))(
         thread, attributes, routine, argument);
     if (result != 0)
-        free(node);
+        node_free(node);
     return result;
 }
 
@@ -232,7 +278,7 @@ PRELOAD_WRAPPER(int, thrd_create, (thrd_t * thread, int (*routine)(void *), void
     }
     result = PRELOAD_REAL(int, thrd_create, (thrd_t *, int (*)(void *), void *))(thread, routine, argument);
     if (result != thrd_success)
-        free(node);
+        node_free(node);
     return result;
 }
 
@@ -243,7 +289,7 @@ PRELOAD_WRAPPER(int, pthread_setname_np, (pthread_t thread, const char *name))
     if (result != 0 || !preload_is_ours())
         return result;
     if (pthread_equal(thread, pthread_self()))
-        rename_own();
+        rename_own(name);
     else
         rename_other(thread, name);
     return result;
@@ -254,14 +300,17 @@ PRELOAD_WRAPPER(int, prctl, (int option, ...))
 {
     unsigned long values[4];
     va_list arguments;
+    bool begun;
     int result;
 
     va_start(arguments, option);
     for (unsigned int i = 0; i < 4; i++)
         values[i] = va_arg(arguments, unsigned long);
     va_end(arguments);
+    begun = preload_is_filter_prctl(option, values) && preload_filter_begin();
     result = PRELOAD_REAL(int, prctl, (int, ...))(option, values[0], values[1], values[2], values[3]);
+    preload_filter_end(begun, result == 0);
     if (option == PR_SET_NAME && result == 0)
-        rename_own();
+        rename_own((const char *)values[0]);
     return result;
 }

@@ -10,7 +10,8 @@
  *   B. Everything after the first argument that is not a flag, or after `--`, belongs to the program.
  *   C. An LD_PRELOAD that is already set stays in force, after ours.
  *   D. A program that cannot be traced gets a warning of one line, and runs.
- *   E. The checks change nothing. A refusal is one line that names the flag or variable, the value, and what was
+ *   E. With RIP_DISABLE=1 the program is executed as it is, and nothing is checked.
+ *   F. The checks change nothing. A refusal is one line that names the flag or variable, the value, and what was
  *      expected.
  */
 #include <elf.h>
@@ -287,10 +288,26 @@ static void warn_untraceable(const char *command)
         cli_error("run: warning: %s %s: it runs without tracing", program, reason);
 }
 
-static int execute(const struct settings *settings, const char *dir, char **command)
+static bool is_disabled(void)
+{
+    const char *value = getenv("RIP_DISABLE");
+
+    return value != NULL && strcmp(value, "1") == 0;
+}
+
+static int execute(char **command)
+{
+    int error;
+
+    execvp(command[0], command);
+    error = errno;
+    cli_error("run: %s: %s", command[0], strerror(error));
+    return error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
+}
+
+static int execute_traced(const struct settings *settings, const char *dir, char **command)
 {
     char library[PATH_MAX], pid[16];
-    int error;
 
     if (!find_library(library))
         return RUN_FAILED;
@@ -301,10 +318,7 @@ static int execute(const struct settings *settings, const char *dir, char **comm
         return RUN_FAILED;
     }
     warn_untraceable(command[0]);
-    execvp(command[0], command);
-    error = errno;
-    cli_error("run: %s: %s", command[0], strerror(error));
-    return error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
+    return execute(command);
 }
 
 int cli_run(int argc, char **argv)
@@ -319,7 +333,9 @@ int cli_run(int argc, char **argv)
         cli_error("run: no command; expected rip run [--dir DIR] [--name NAME] [--max N] [--] COMMAND [ARGUMENT...]");
         return CLI_USAGE;
     }
+    if (is_disabled())
+        return execute(argv + next);
     if (!check_name(settings.name) || !check_max(settings.max) || !check_dir(settings.dir, dir))
         return CLI_USAGE;
-    return execute(&settings, dir, argv + next);
+    return execute_traced(&settings, dir, argv + next);
 }

@@ -3,9 +3,10 @@
 import os
 import resource
 import select
+import subprocess
 import time
 
-from preload_kit import PATIENCE_S, PreloadTest, helper, lacking, main, wait_for
+from preload_kit import BUILD, PATIENCE_S, PreloadTest, helper, lacking, main, wait_for
 
 LIVE = 3
 LOCKED_BYTES = 256 << 20  # generously: all that a program under the preload library maps
@@ -150,7 +151,8 @@ class Lifecycle(PreloadTest):
         """The ring is another one, of the new user, with all threads in it, and the old one is gone."""
         self.begin_as_root("threads_drop_user")
         before = os.stat(f"{self.rings}/{self.name}")
-        self.assertEqual((before.st_uid, self.ring(self.name)["registered"]), (0, 2))
+        self.assertEqual(before.st_uid, 0)
+        wait_for("both threads", lambda: self.ring(self.name)["registered"] == 2)
         self.go_on()
         self.await_ready()
         self.assertEqual(self.ring_names(), [self.name])
@@ -262,6 +264,16 @@ class Lifecycle(PreloadTest):
         self.begin("quick_exit")
         self.check_alone()
         self.end()
+
+    def test_wrappers_of_others_at_exit(self):
+        """Another preloaded library's wrapper may not be called behind its destructor, whichever comes first."""
+        late, ours = helper("late_calls.so"), os.path.join(BUILD, "lib", "librip-preload.so")
+        for preload in (f"{late}:{ours}", f"{ours}:{late}"):
+            environment = {**self.environment, "LD_PRELOAD": preload, "RIP_DIR": self.rings}
+            for command in (["true"], ["sh", "-c", "(exit 0) & wait"], ["python3", "-c", "import threading"]):
+                done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), (preload, command))
+        self.assertEqual(self.ring_names(), [])
 
     def test_abort(self):
         self.begin("abort")

@@ -194,6 +194,18 @@ class Run(PreloadTest):
         self.assertEqual(self.run_traced("true").stderr, "")
         self.assertEqual(self.ring_names(), [])
 
+    def test_disabled(self):
+        """RIP_DISABLE=1: no ring, no preload, no check; a preload library that is there all the same does nothing."""
+        self.environment["RIP_DISABLE"] = "1"
+        done = self.rip("run", "--dir", "/nonexistent", "sh", "-c", "echo $LD_PRELOAD.$RIP_DIR; exit 3")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, ".\n", ""))
+        self.check_refused(127, ["no-such-program"], "run", "no-such-program")
+        self.environment.update(LD_PRELOAD=BUILD + "/lib/librip-preload.so", RIP_DIR=self.rings)
+        script = f"ls {self.rings}; {helper('own_ring')} {self.rings}/own; ls {self.rings}"
+        done = subprocess.run(["sh", "-c", script], env=self.environment, stdin=subprocess.DEVNULL, text=True,
+                              capture_output=True, timeout=PATIENCE_S)
+        self.assertEqual((done.stdout, done.stderr), ("42 0 0\nready\n", ""))
+
     def test_safe_file_name(self):
         program = self.scratch + "/.a b\tc"
         shutil.copy("/bin/cat", program)

@@ -34,6 +34,21 @@ SCENE(made_complete)
     CHECK(status.st_blocks * 512 < 64 * 1024); /* sparse */
 }
 
+SCENE(disabled)
+{
+    setenv("RIP_DISABLE", "1", 1);
+    make_ring();
+    CHECK(rip_ring == NULL && count_on_stage() == 0);
+    rip_init(1, "main", 4, 0, 0);
+    rip_snap();
+    rip_idle();
+    CHECK(rip__thread.slot == NULL);
+    rip_exit();
+    setenv("RIP_DISABLE", "0", 1);
+    make_ring();
+    CHECK(rip_ring != NULL);
+}
+
 SCENE(mode_is_not_widened)
 {
     struct stat status;
@@ -397,6 +412,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(made_complete),
+        SCENE_TEST(disabled),
         SCENE_TEST(mode_is_not_widened),
         SCENE_TEST(capacity_zero_is_pid_max),
         SCENE_TEST(largest_ring),

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Once a program has installed a seccomp filter nothing of ours makes a system call: the filters here kill at any
+that the program does not make by itself."""
+import os
+import subprocess
+
+from preload_kit import PATIENCE_S, PreloadTest, helper, main, wait_for
+
+HOW = ("prctl", "seccomp", "tsync")
+
+
+class Filter(PreloadTest):
+    def check(self, how, what, output="done\n"):
+        plain = subprocess.run([helper("filter"), how, what], capture_output=True, text=True, timeout=PATIENCE_S)
+        traced = self.run_traced(helper("filter"), how, what)
+        self.assertEqual((plain.returncode, plain.stdout), (0, output))
+        self.assertEqual((traced.returncode, traced.stdout, traced.stderr), (0, output, ""))
+
+    def test_ends(self):
+        for how in HOW + ("libseccomp",):
+            for what, output in (("exit", "done\n"), ("_exit", ""), ("quick_exit", "")):
+                with self.subTest(how=how, what=what):
+                    self.check(how, what, output)
+
+    def test_exit_is_seen(self):
+        """The file cannot be removed, but it says that the program has ended in order."""
+        self.check("prctl", "exit")
+        name, = self.ring_names()
+        ring = self.ring(name)
+        self.assertEqual(ring["ids"], [])
+        self.assertEqual([p["state"] for p in ring["processes"]], [4])  # RIP_PROCESS_EXITED
+
+    def test_descriptors(self):
+        self.check("seccomp", "descriptors")
+
+    def test_failed_exec(self):
+        self.check("seccomp", "exec")
+
+    def test_fork(self):
+        self.check("prctl", "fork", "child\ndone\n")
+
+    def test_later_threads(self):
+        """They have slots with their names, as kernel and program give them."""
+        for how in HOW:
+            with self.subTest(how=how):
+                program = self.start(helper("filter"), how, "threads", flags=("--name", how))
+                self.assertEqual(program.stdout.readline(), "ready\n")
+                names = sorted(i["name"] for i in self.ring(how)["ids"])
+                self.assertEqual(names, ["filter", "filter", "later-1", "later-2"])
+                program.stdin.write("x")
+                program.stdin.close()
+                self.assertEqual(program.wait(PATIENCE_S), 0)
+                self.assertEqual(program.stdout.read(), "done\n")
+
+    def test_refused_filter(self):
+        """It changes nothing: the ring goes at the end."""
+        self.assertEqual(self.run_traced(helper("filter"), "prctl", "refused").returncode, 0)
+        self.assertEqual(self.ring_names(), [])
+
+
+if __name__ == "__main__":
+    main()
