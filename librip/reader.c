@@ -331,6 +331,7 @@ static void copy_id(const struct rip_slot *slot, struct rip_id_info *ret_info)
     ret_info->process = rip_load_relaxed(&slot->process);
     ret_info->kind = rip_load_relaxed(&slot->kind);
     ret_info->registered_boot_ns = rip_load_relaxed(&slot->registered_boot_ns);
+    ret_info->deadline_ms = rip_load_relaxed(&slot->deadline_ms);
     copy_words(line, &slot->name_bytes, sizeof(line));
     ret_info->name_bytes = line[0] <= RIP_NAME_BYTES ? line[0] : RIP_NAME_BYTES;
     memcpy(ret_info->name, &line[1], ret_info->name_bytes);
@@ -727,6 +728,7 @@ static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, stru
     uint32_t tid = rip_load_relaxed(&slot->tid);
     uint16_t process = rip_load_relaxed(&slot->process);
     uint8_t kind = rip_load_relaxed(&slot->kind);
+    uint32_t deadline_ms = rip_load_relaxed(&slot->deadline_ms);
 
     rip_fence_acquire(); /* pairs with begin_change() in slot.c */
     if (__builtin_expect(generation % 2 != 0 || rip_load_relaxed(&slot->generation) != generation, 0))
@@ -739,6 +741,7 @@ static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, stru
         .process = process,
         .idle = idle_mark == ~count,
         .kind = kind,
+        .deadline_ms = deadline_ms,
     };
     return true;
 }

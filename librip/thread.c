@@ -338,6 +338,16 @@ void rip_context_exit(struct rip_context *context)
     rip__unlock(&guard);
 }
 
+/* Thresholds ------------------------------------------------------------------------------------------------------ */
+
+void rip_deadline_ms(uint32_t ms)
+{
+    struct rip_slot *slot = rip__thread.slot;
+
+    if (slot != NULL)
+        rip_store_relaxed(&slot->deadline_ms, ms);
+}
+
 /* Waits for locks ------------------------------------------------------------------------------------------------- */
 
 #define SECOND_NS UINT64_C(1000000000)

@@ -107,9 +107,10 @@ struct rip_sample {
     uint32_t generation;
     uint32_t tid; /* in the writer's pid namespace; 0 = on no thread */
     uint16_t process;
-    uint8_t idle; /* 1 = idle by its own declaration */
-    uint8_t kind; /* enum rip_kind, or a value this reader does not know */
-    uint64_t reserved_24;
+    uint8_t idle;         /* 1 = idle by its own declaration */
+    uint8_t kind;         /* enum rip_kind, or a value this reader does not know */
+    uint32_t deadline_ms; /* its own threshold; 0 = none */
+    uint32_t reserved_28;
 };
 
 /* Where a scan is; start with all zero. */
@@ -141,7 +142,9 @@ struct rip_id_info {
     uint64_t progress;   /* as in struct rip_sample */
     uint64_t snap_count; /* snaps made since it was registered */
     uint64_t registered_boot_ns;
-    uint64_t reserved_112[8];
+    uint32_t deadline_ms; /* its own threshold; 0 = none */
+    uint32_t reserved_116;
+    uint64_t reserved_120[7];
 };
 RIP_READER_API enum rip_status rip_view_id(const struct rip_view *view, uint32_t slot, struct rip_id_info *ret_info);
 

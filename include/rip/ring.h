@@ -217,7 +217,7 @@ struct rip_slot {
     uint16_t process;                /* index of the process record */
     uint8_t index_bias;              /* rip_idx = low 8 bits of count + this */
     uint8_t counter_bias;            /* makes rip_ctr the low 8 bits of count, whatever counter a program starts with */
-    uint32_t deadline_ms;            /* reserved: the id's own threshold; 0 = none */
+    uint32_t deadline_ms;            /* the id's own threshold: frozen for longer is a stall; 0 = none */
     uint32_t state;                  /* enum rip_slot_state */
     uint64_t registered_boot_ns;     /* CLOCK_BOOTTIME */
     uint64_t wait_address;           /* lock that it waits for, 56 bits; to be compared, nothing else */

@@ -9,7 +9,7 @@
  *   A. rip_snap(), rip_idle() and rip_switch() make no system call, take no lock, never fail, and may be called at
  *      any time: before a ring exists, without an id and after rip_exit() they do nothing.
  *   B. rip_snap(), rip_snap_at() and rip_idle() are async-signal-safe and may interrupt themselves: the count never
- *      goes back. The other functions are not async-signal-safe.
+ *      goes back. So are rip_deadline_ms() and rip_wait_*(). The other functions are not async-signal-safe.
  *   C. All functions may be called from any thread at once. An id should be on one thread at a time.
  *   D. Nothing here logs, aborts, starts a thread, installs a signal handler, or changes errno, except that a
  *      function that returns false says why in errno.
@@ -111,6 +111,14 @@ RIP_API void rip_exit(void);
 
 /* Records address for the id on this thread, as rip_snap() does; a real function, for foreign-function interfaces. */
 RIP_API void rip_snap_at(const void *address);
+
+/*
+ * The threshold of the id on this thread: from now on it is stalled when it has not moved for ms milliseconds, however
+ * long ripd lets others be. 0 = none of its own. A --rule of ripd for its name outranks it, and it outranks
+ * --stall-after. A fresh id has none, a resumed one keeps its own. Takes effect on ripd's next scan; nothing shorter
+ * than a sixteenth of ripd's --interval can be told apart. Without an id it does nothing. Async-signal-safe.
+ */
+RIP_API void rip_deadline_ms(uint32_t ms);
 
 /*
  * What a lock's own code records of a wait, so that a reader of the ring sees who blocks whom. The preload library does

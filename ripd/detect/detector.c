@@ -11,6 +11,9 @@
  * comparison whatever its threshold. The unclassified are a level too, with the shortest of all thresholds: one that no
  * rule could make a suspect needs no closer look, and one that some rule could is a suspect until its rule is known.
  *
+ * An id to which no rule applies may have a deadline of its own, as its samples say. Programs choose those freely, so
+ * there is no level for them: each such id is compared by itself, outside the fast loop.
+ *
  * An adopted stall has a record in the history like that of a scan, of the time since when it stands still. So there is
  * nothing special about its id once the first scan has seen it.
  *
@@ -20,7 +23,8 @@
  *   I. Without memory a scan still takes in every id it knew.
  *   J. The loop of feed_run() reads samples and columns in order, calls nothing, and writes only of ids that moved.
  *   K. Samples that do not ascend are matched to the wrong ids or ignored, and do no other harm.
- *   L. Without rules, rules cost nothing by the id, except in detector_configure().
+ *   L. Without rules, rules cost nothing by the id, except in detector_configure(). Where no id of a ring has a
+ *      deadline of its own, deadlines cost a look at the sample.
  *   M. A change of thresholds keeps since when an id stands still.
  *   N. The time for which it was stopped does not count for an id: it starts afresh, running.
  *   O. A stall is adopted only with the same generation and progress, alive and not idle. Each other has one event.
@@ -42,6 +46,7 @@
 #define RECHECK_DIVISOR 4u
 
 #define NO_STAMP HISTORY_STAMP_MAX /* no scan has it */
+#define NS_PER_MS UINT64_C(1000000)
 
 _Static_assert(HISTORY_STAMP_MAX == UINT32_MAX >> MARK_STAMP_SHIFT, "a stamp does not fit a mark");
 
@@ -63,6 +68,8 @@ struct ring_ids {
     uint64_t read_credit_ns;
     uint64_t before_credit_ns;       /* when it was read before that */
     uint32_t counts[ID_STATE_COUNT]; /* its ids by state */
+    bool has_own;                    /* when it was read before, some id had the threshold of its own deadline */
+    bool finds_own;                  /* the same, of this reading so far */
     struct table table;
 };
 
@@ -78,7 +85,8 @@ struct detector {
     uint64_t late_count;
     uint32_t stamp; /* of this scan */
     struct level levels[LEVEL_COUNT];
-    bool held_back; /* an id would be a suspect if the scan were not late */
+    uint64_t own_wait_ns; /* until the first id falls due by a deadline of its own; UINT64_MAX = there is none */
+    bool held_back;       /* an id would be a suspect if the scan were not late */
 
     struct ring_ids *rings; /* ascending by serial */
     size_t ring_count;
@@ -141,14 +149,28 @@ static uint8_t first_rule(const struct detector *detector)
     return detector->config.rule_count ? TABLE_RULE_PENDING : TABLE_RULE_NONE;
 }
 
+/* No rule applies to the id: its threshold is its own, if it has one. */
+static void set_own(struct ring_ids *ring, struct table *table, size_t index)
+{
+    const bool is_own = table->deadlines[index] != 0;
+
+    table->rules[index] = is_own ? TABLE_RULE_OWN : TABLE_RULE_NONE;
+    ring->finds_own |= is_own;
+}
+
 void detector_configure(struct detector *detector, const struct detector_config *config)
 {
     if (detector->gap_interval_ns < config->interval_ns)
         detector->gap_interval_ns = config->interval_ns;
     detector->config = *config;
     set_levels(detector);
-    for (size_t i = 0; i < detector->ring_count; i++)
-        memset(detector->rings[i].table.rules, first_rule(detector), detector->rings[i].table.count);
+    for (size_t i = 0; i < detector->ring_count; i++) {
+        struct ring_ids *ring = &detector->rings[i];
+
+        memset(ring->table.rules, first_rule(detector), ring->table.count);
+        for (size_t j = 0; config->rule_count == 0 && j < ring->table.count; j++)
+            set_own(ring, &ring->table, j);
+    }
 }
 
 static void begin_level(struct detector *detector, struct level *level)
@@ -159,11 +181,47 @@ static void begin_level(struct detector *detector, struct level *level)
         level->due_count = history_count_until(&detector->history, detector->credit_ns - level->threshold_ns);
 }
 
-/* An id of that level runs and is not due: it will be when the threshold has passed since its stamp. */
-static void expect(struct detector *detector, uint8_t rule, uint32_t stamp)
+static uint64_t own_threshold_ns(const struct table *table, size_t index)
 {
-    if (stamp < detector->levels[rule].oldest_stamp)
+    return table->deadlines[index] * NS_PER_MS;
+}
+
+/* For how long it has stood still, by the detector's clock. */
+static uint64_t frozen_ns(const struct detector *detector, const struct table *table, size_t index)
+{
+    return detector->credit_ns - detector->history.scans[mark_stamp(table->marks[index])].credit_ns;
+}
+
+/* Beyond its threshold. An unclassified id: beyond any threshold that it may turn out to have. */
+static bool is_due(const struct detector *detector, const struct table *table, size_t index)
+{
+    const uint8_t rule = table->rules[index];
+
+    if (rule != TABLE_RULE_OWN && mark_stamp(table->marks[index]) < detector->levels[rule].due_count)
+        return true;
+    return (rule == TABLE_RULE_OWN || rule == TABLE_RULE_PENDING) && table->deadlines[index] != 0 &&
+           frozen_ns(detector, table, index) >= own_threshold_ns(table, index);
+}
+
+/* The id runs and is not due: it will be when its threshold has passed since its stamp. */
+static void expect(struct detector *detector, const struct table *table, size_t index)
+{
+    const uint8_t rule = table->rules[index];
+    const uint32_t stamp = mark_stamp(table->marks[index]);
+
+    if (rule == TABLE_RULE_OWN) {
+        const uint64_t wait_ns = own_threshold_ns(table, index) - frozen_ns(detector, table, index);
+
+        detector->own_wait_ns = wait_ns < detector->own_wait_ns ? wait_ns : detector->own_wait_ns;
+    } else if (stamp < detector->levels[rule].oldest_stamp) {
         detector->levels[rule].oldest_stamp = stamp;
+    }
+}
+
+static void expect_running(struct detector *detector, const struct table *table, size_t index)
+{
+    if (mark_state(table->marks[index]) == ID_RUNNING)
+        expect(detector, table, index);
 }
 
 /* How long until the first of a level's ids falls due. */
@@ -177,9 +235,9 @@ static uint64_t level_wait(const struct detector *detector, const struct level *
 uint64_t detector_next_due(const struct detector *detector)
 {
     const uint64_t recheck = detector->config.interval_ns / RECHECK_DIVISOR;
-    uint64_t wait = UINT64_MAX;
+    uint64_t wait = detector->own_wait_ns;
 
-    if (detector->config.rule_count == 0 && detector->counts[ID_RUNNING])
+    if (detector->config.rule_count == 0 && detector->counts[ID_RUNNING] && detector->config.stall_after_ns < wait)
         wait = detector->config.stall_after_ns; /* of those that moved on this scan, or came */
     for (size_t i = 0; i <= detector->config.rule_count; i++) {
         const uint64_t level = level_wait(detector, &detector->levels[i]);
@@ -193,19 +251,27 @@ uint64_t detector_next_due(const struct detector *detector)
 
 /* Ids -------------------------------------------------------------------------------------------------------------- */
 
+static uint64_t threshold_ns(const struct detector *detector, const struct table *table, size_t index)
+{
+    const uint8_t rule = table->rules[index];
+
+    if (rule == TABLE_RULE_PENDING)
+        return DETECTOR_UNKNOWN_NS;
+    return rule == TABLE_RULE_OWN ? own_threshold_ns(table, index) : detector->levels[rule].threshold_ns;
+}
+
 /* As of the last time its ring was read. */
 static struct detector_id id_at(const struct detector *detector, const struct ring_ids *ring, const struct table *table,
                                 size_t index)
 {
     const uint32_t mark = table->marks[index];
-    const uint8_t rule = table->rules[index];
     const struct history_scan *seen = &detector->history.scans[mark_stamp(mark)];
     struct detector_id id = {
         .state = mark_state(mark),
         .cause = mark_cause(mark),
         .progress = table->progress[index],
         .frozen_since_ns = detector->credit_ns,
-        .threshold_ns = rule == TABLE_RULE_PENDING ? DETECTOR_UNKNOWN_NS : detector->levels[rule].threshold_ns,
+        .threshold_ns = threshold_ns(detector, table, index),
     };
 
     if (id.state == ID_IDLE)
@@ -287,7 +353,7 @@ static void excuse(struct detector *detector, struct ring_ids *ring, struct tabl
     emit(detector, ring, table, index, DETECTOR_EXCUSED, detector->credit_ns);
     set_mark(detector, ring, table, index,
              mark_make(mark_stamp(mark), ID_RUNNING, CAUSE_NONE) | (mark & MARK_NEVER_MOVED));
-    expect(detector, table->rules[index], mark_stamp(mark));
+    expect(detector, table, index);
 }
 
 /* What a suspect has of its id. */
@@ -457,7 +523,18 @@ static void offer(struct detector *detector, const struct rip_sample *sample)
     };
 }
 
-/* An id as of its first sight. */
+/* Unless a rule applies to the id. */
+static void take_deadline(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
+{
+    const uint8_t rule = table->rules[index];
+
+    if (rule == TABLE_RULE_NONE || rule >= TABLE_RULE_PENDING)
+        table->deadlines[index] = sample->deadline_ms;
+    if (rule == TABLE_RULE_NONE || rule == TABLE_RULE_OWN)
+        set_own(detector->current, table, index);
+}
+
+/* An id as of its first sight; if it runs, the caller expects it. */
 static void set_new(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
     const enum id_state state = state_of(detector, sample);
@@ -468,8 +545,7 @@ static void set_new(struct detector *detector, struct table *table, size_t index
     table->generations[index] = sample->generation;
     table->marks[index] = mark_make(stamp, state, CAUSE_NONE) | MARK_NEVER_MOVED;
     table->rules[index] = first_rule(detector);
-    if (state == ID_RUNNING)
-        expect(detector, table->rules[index], stamp);
+    take_deadline(detector, table, index, sample);
     if (detector->config.rule_count)
         offer(detector, sample);
     count_in(detector, detector->current, state);
@@ -482,15 +558,14 @@ static void set_new(struct detector *detector, struct table *table, size_t index
  */
 static int watch(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
-    const uint32_t stamp = mark_stamp(table->marks[index]);
     const enum id_state state = mark_state(table->marks[index]);
     const bool pending = table->rules[index] == TABLE_RULE_PENDING;
-    const bool due = stamp < detector->levels[table->rules[index]].due_count;
+    const bool due = is_due(detector, table, index);
 
     if (state == ID_STALLED && !due && !pending)
         excuse(detector, detector->current, table, index);
     else if (state == ID_RUNNING && !due)
-        expect(detector, table->rules[index], stamp);
+        expect(detector, table, index);
     else if (state == ID_RUNNING && detector->late && !pending)
         detector->held_back = true;
     else {
@@ -514,8 +589,10 @@ static int add_id(struct detector *detector, const struct rip_sample *sample)
         return -ENOMEM;
     set_new(detector, added, added->count++, sample);
     mark = detector->adopting ? adopted_mark(detector, sample, state_of(detector, sample)) : 0;
-    if (!mark)
+    if (!mark) {
+        expect_running(detector, added, added->count - 1);
         return 0;
+    }
     set_mark(detector, detector->current, added, added->count - 1, mark);
     return watch(detector, added, added->count - 1, sample);
 }
@@ -526,6 +603,7 @@ static int update(struct detector *detector, struct table *table, size_t index, 
     const enum id_state state = state_of(detector, sample);
     const enum id_state before = mark_state(table->marks[index]);
 
+    take_deadline(detector, table, index, sample);
     if (table->rules[index] == TABLE_RULE_PENDING)
         offer(detector, sample);
     if (state == ID_RUNNING && before != ID_IDLE && before != ID_DEAD && table->progress[index] == sample->progress)
@@ -534,8 +612,7 @@ static int update(struct detector *detector, struct table *table, size_t index, 
         emit(detector, ring, table, index, state == ID_DEAD ? DETECTOR_GONE : DETECTOR_MOVED, ring->before_credit_ns);
     table->progress[index] = sample->progress;
     set_mark(detector, ring, table, index, mark_make(ring->stamp, state, CAUSE_NONE));
-    if (state == ID_RUNNING)
-        expect(detector, table->rules[index], ring->stamp);
+    expect_running(detector, table, index);
     return 0;
 }
 
@@ -564,6 +641,7 @@ static __attribute__((noinline)) int feed_one(struct detector *detector, const s
         return update(detector, table, index, sample);
     forget(detector, detector->current, table, index, detector->current->before_credit_ns);
     set_new(detector, table, index, sample);
+    expect_running(detector, table, index);
     return 0;
 }
 
@@ -600,9 +678,9 @@ static size_t living_count(const struct detector *detector, const struct rip_sam
 
 /*
  * The daemon's only work for an id that does nothing remarkable: it moved, it is idle as before, or it has not moved
- * and is not due. Takes samples that meet the ids at the present position, up to the first that is remarkable; returns
- * how many. "As before" is running and not idle, or idle and idle. ID_RUNNING is 0 and ID_IDLE is 1, as sample->idle
- * is.
+ * and is not due; and it has no deadline of its own. Takes samples that meet the ids at the present position, up to the
+ * first that is remarkable; returns how many. "As before" is running and not idle, or idle and idle. ID_RUNNING is 0
+ * and ID_IDLE is 1, as sample->idle is.
  */
 static __attribute__((noinline)) size_t feed_run(struct detector *detector, const struct rip_sample *samples,
                                                  size_t count)
@@ -621,7 +699,7 @@ static __attribute__((noinline)) size_t feed_run(struct detector *detector, cons
         const struct rip_sample *sample = &samples[i];
         const uint32_t mark = marks[i];
 
-        if (UNLIKELY((generations[i] ^ sample->generation) | (mark_state(mark) ^ sample->idle)))
+        if (UNLIKELY((generations[i] ^ sample->generation) | (mark_state(mark) ^ sample->idle) | sample->deadline_ms))
             break;
         if (progress[i] != sample->progress) {
             progress[i] = sample->progress;
@@ -638,7 +716,7 @@ static __attribute__((noinline)) size_t feed_run(struct detector *detector, cons
     return i;
 }
 
-/* The same where there are rules: each id has a level of its own, and an unclassified one is remarkable. */
+/* The same where there are rules, or deadlines of their own: each id has a level, or is remarkable. */
 static __attribute__((noinline)) size_t feed_run_rules(struct detector *detector, const struct rip_sample *samples,
                                                        size_t count)
 {
@@ -652,12 +730,13 @@ static __attribute__((noinline)) size_t feed_run_rules(struct detector *detector
 
     for (i = 0; i < count; i++) {
         const struct rip_sample *sample = &samples[i];
-        struct level *level = &detector->levels[rules[i]];
         uint32_t mark = marks[i];
+        struct level *level;
 
         if (UNLIKELY((generations[i] ^ sample->generation) | (mark_state(mark) ^ sample->idle) |
-                     (rules[i] == TABLE_RULE_PENDING)))
+                     (rules[i] >= TABLE_RULE_PENDING) | ((rules[i] == TABLE_RULE_NONE) & (sample->deadline_ms != 0))))
             break;
+        level = &detector->levels[rules[i]];
         if (progress[i] != sample->progress) {
             progress[i] = sample->progress;
             marks[i] = mark = now | sample->idle;
@@ -674,11 +753,12 @@ static __attribute__((noinline)) size_t feed_run_rules(struct detector *detector
 int detector_feed(struct detector *detector, const struct rip_sample *samples, size_t count)
 {
     const size_t next_count = count; /* a guess */
-    const bool with_rules = detector->config.rule_count != 0;
+    bool with_rules;
     int result = 0;
 
     if (!detector->current)
         return -EINVAL;
+    with_rules = detector->config.rule_count != 0 || detector->current->has_own;
     while (count) {
         size_t matching = matching_count(detector, samples, count), done = 0;
 
@@ -807,6 +887,8 @@ int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *dea
     if (!ring)
         return -ENOMEM;
     detector->current = ring;
+    ring->has_own = ring->finds_own;
+    ring->finds_own = false;
     ring->stamp = stamp_after(detector, ring->read_mono_ns);
     ring->before_credit_ns = ring->read_credit_ns;
     ring->read_credit_ns = detector->credit_ns;
@@ -892,8 +974,7 @@ static void take_answers(struct detector *detector)
 
     for (size_t i = 0; i < detector->unclassified_count; i++) {
         const struct detector_unclassified *id = &detector->unclassified[i];
-        uint8_t rule = TABLE_RULE_NONE;
-        uint32_t mark;
+        struct table *table;
 
         if (id->rule == DETECTOR_RULE_UNKNOWN) {
             detector->unanswered_count++;
@@ -901,12 +982,13 @@ static void take_answers(struct detector *detector)
         }
         if (!place_seek(detector, &place, id->ring, id->slot, id->generation))
             continue;
+        table = &place.ring->table;
         if (id->rule >= 0 && (size_t)id->rule < detector->config.rule_count)
-            rule = (uint8_t)(id->rule + 1);
-        place.ring->table.rules[place.index] = rule;
-        mark = place.ring->table.marks[place.index];
-        if (mark_state(mark) == ID_RUNNING && mark_stamp(mark) >= detector->levels[rule].due_count)
-            expect(detector, rule, mark_stamp(mark));
+            table->rules[place.index] = (uint8_t)(id->rule + 1);
+        else
+            set_own(place.ring, table, place.index);
+        if (mark_state(table->marks[place.index]) == ID_RUNNING && !is_due(detector, table, place.index))
+            expect(detector, table, place.index);
     }
 }
 
@@ -914,11 +996,10 @@ static void take_answers(struct detector *detector)
 static bool stays_suspect(struct detector *detector, const struct place *place, struct detector_suspect *suspect)
 {
     struct table *table = &place->ring->table;
-    const uint8_t rule = table->rules[place->index];
-    const bool due = mark_stamp(table->marks[place->index]) < detector->levels[rule].due_count;
+    const bool due = is_due(detector, table, place->index);
 
     refresh(suspect, id_at(detector, place->ring, table, place->index));
-    if (rule == TABLE_RULE_PENDING)
+    if (table->rules[place->index] == TABLE_RULE_PENDING)
         return suspect->state != ID_RUNNING;
     if (suspect->state == ID_RUNNING) {
         detector->held_back |= due && detector->late;
@@ -965,7 +1046,7 @@ static void settle(struct detector *detector, const struct place *place, struct 
 
     if (stalls && mark_state(mark) == ID_STOPPED) { /* it starts afresh */
         set_mark(detector, place->ring, table, place->index, mark_make(place->ring->stamp, ID_RUNNING, CAUSE_NONE));
-        expect(detector, table->rules[place->index], place->ring->stamp);
+        expect(detector, table, place->index);
     } else if (was_stalled || !stalls || (!detector->late && reserve_events(detector))) {
         if (was_stalled && !stalls)
             emit(detector, place->ring, table, place->index,
@@ -993,6 +1074,7 @@ int detector_new(struct detector **ret_detector, const struct detector_config *c
     }
     detector->config = *config;
     detector->gap_interval_ns = config->interval_ns;
+    detector->own_wait_ns = UINT64_MAX;
     set_levels(detector);
     *ret_detector = detector;
     return 0;
@@ -1057,6 +1139,7 @@ static void clear_scan(struct detector *detector)
     detector->event_count = 0;
     detector->unanswered_count = 0;
     detector->held_back = false;
+    detector->own_wait_ns = UINT64_MAX;
     if (detector->adopting) {
         free(detector->adoptions);
         detector->adoptions = NULL;

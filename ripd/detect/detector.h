@@ -40,7 +40,7 @@
 
 struct detector_config {
     uint64_t interval_ns;
-    uint64_t stall_after_ns;                /* of ids to which no rule applies */
+    uint64_t stall_after_ns;                /* of ids to which no rule applies and that have no deadline of their own */
     size_t rule_count;                      /* at most RULES_MAX; 0: no id is unclassified */
     uint64_t rule_thresholds_ns[RULES_MAX]; /* by number of the rule */
 };

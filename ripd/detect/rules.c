@@ -9,7 +9,7 @@
 
 #include "util/duration.h"
 
-_Static_assert(RULES_MAX <= UINT8_MAX - 1, "a rule's number and two more values do not fit a byte");
+_Static_assert(RULES_MAX <= UINT8_MAX - 2, "a rule's number and three more values do not fit a byte");
 
 static const char *problem_of(const struct rules *rules, const char *text, const char *equals, uint64_t *ret_ns)
 {

@@ -5,7 +5,7 @@
  * Guarantees
  *   A. The first rule whose glob matches a name decides, in the order in which they were added.
  *   B. Rules are values: they refer to no memory but their own, may be copied, and are empty when all zero.
- *   C. A rule's number fits a byte, with two values to spare (see RULES_MAX).
+ *   C. A rule's number fits a byte, with three values to spare (see RULES_MAX).
  */
 #ifndef RIPD_DETECT_RULES_H
 #define RIPD_DETECT_RULES_H

@@ -17,6 +17,7 @@ void table_done(struct table *table)
     free(table->slots);
     free(table->generations);
     free(table->marks);
+    free(table->deadlines);
     free(table->rules);
     *table = (struct table){0};
 }
@@ -35,17 +36,19 @@ static bool resize_column(void *column, size_t item_bytes, size_t capacity, void
 static int resize(struct table *table, size_t capacity)
 {
     void *progress = table->progress, *slots = table->slots, *generations = table->generations, *marks = table->marks;
-    void *rules = table->rules;
+    void *deadlines = table->deadlines, *rules = table->rules;
     bool done = resize_column(progress, sizeof *table->progress, capacity, &progress) &&
                 resize_column(slots, sizeof *table->slots, capacity, &slots) &&
                 resize_column(generations, sizeof *table->generations, capacity, &generations) &&
                 resize_column(marks, sizeof *table->marks, capacity, &marks) &&
+                resize_column(deadlines, sizeof *table->deadlines, capacity, &deadlines) &&
                 resize_column(rules, sizeof *table->rules, capacity, &rules);
 
     table->progress = progress;
     table->slots = slots;
     table->generations = generations;
     table->marks = marks;
+    table->deadlines = deadlines;
     table->rules = rules;
     if (done || capacity < table->capacity)
         table->capacity = capacity;
@@ -111,6 +114,7 @@ static void move_id(struct table *to, size_t to_index, const struct table *from,
     to->slots[to_index] = from->slots[from_index];
     to->generations[to_index] = from->generations[from_index];
     to->marks[to_index] = from->marks[from_index];
+    to->deadlines[to_index] = from->deadlines[from_index];
     to->rules[to_index] = from->rules[from_index];
 }
 

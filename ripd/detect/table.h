@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h - what the detector remembers of the ids of one ring: five columns in order of slot. Pure.
+ * table.h - what the detector remembers of the ids of one ring: six columns in order of slot. Pure.
  *
  * A scan walks it from front to back beside the samples and changes it in place. The caller collects new ids and merges
  * them in, marks ids that are gone and squeezes them out, both at the end of the ring.
@@ -9,7 +9,8 @@
  * gap, the first and the last of a run prove it for all between, and the column of slots is not read.
  *
  * Guarantees
- *   A. An id takes 21 bytes, of which a scan reads 16 or 20 in sequence, and one more where there are rules.
+ *   A. An id takes 25 bytes, of which a scan reads 16 or 20 in sequence, and one more where there are rules or ids with
+ *      deadlines of their own, and four more of those ids.
  *   B. Slots ascend strictly, except between the first ID marked TABLE_REMOVED and table_compact().
  *   C. The capacity is at most twice the count and a small constant, after each table_compact().
  */
@@ -70,20 +71,22 @@ static inline enum id_cause mark_cause(uint32_t mark)
 /* Which rule's threshold applies to an id: its number and 1, or one of these. */
 #define TABLE_RULE_NONE 0u
 #define TABLE_RULE_PENDING (RULES_MAX + 1u) /* to be found out */
+#define TABLE_RULE_OWN (RULES_MAX + 2u)     /* no rule's, but the deadline that the id has of its own */
 
-_Static_assert(TABLE_RULE_PENDING <= UINT8_MAX, "a rule does not fit a byte");
+_Static_assert(TABLE_RULE_OWN <= UINT8_MAX, "a rule does not fit a byte");
 
 struct table {
     uint64_t *progress;
     uint32_t *slots;
     uint32_t *generations;
     uint32_t *marks;
+    uint32_t *deadlines; /* ms, of the ids' own; 0 = none. Kept up of those that no rule applies to */
     uint8_t *rules;
     size_t count;
     size_t capacity;
 };
 
-#define TABLE_ID_BYTES (sizeof(uint64_t) + 3 * sizeof(uint32_t) + sizeof(uint8_t))
+#define TABLE_ID_BYTES (sizeof(uint64_t) + 4 * sizeof(uint32_t) + sizeof(uint8_t))
 
 void table_done(struct table *table);
 

@@ -16,8 +16,8 @@
 #include "os/clock.h"
 #include "ring/host.h"
 
-/* What the detector keeps of an id: 22 bytes, and as much again while its table grows. */
-#define ID_BYTES 32u
+/* What the detector keeps of an id: 25 bytes, and half as much again where its table has grown. */
+#define ID_BYTES 40u
 
 /* How many ids more its user may have: as many as on the last scan, or those of a batch; 0 = none. */
 static uint64_t grant_ids(struct ring_host *host, const struct ring *ring, uint64_t granted, size_t batch)

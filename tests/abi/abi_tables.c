@@ -107,7 +107,7 @@ static const struct row rows[] = {
     ROW(rip_slot, process, "owner, generation odd"),
     ROW(rip_slot, index_bias, "owner"),
     ROW(rip_slot, counter_bias, "owner, generation odd"),
-    ROW(rip_slot, deadline_ms, "reserved, 0"),
+    ROW(rip_slot, deadline_ms, "thread"),
     ROW(rip_slot, state, "see 2.1"),
     ROW(rip_slot, registered_boot_ns, "owner, generation odd"),
     ROW(rip_slot, wait_address, "thread"),

@@ -36,6 +36,7 @@ struct sim_id {
     uint64_t scan_step; /* moves by this much between two scans; 0 = by its period */
     uint64_t progress;
     uint64_t moved_at_ns; /* when it last did */
+    uint32_t deadline_ms;
 };
 
 struct sim_process {
@@ -212,6 +213,11 @@ void sim_name(struct sim_world *world, const char *place, const char *name)
 
     assert_true(strlen(name) < sizeof id->name);
     memcpy(id->name, name, strlen(name) + 1);
+}
+
+void sim_deadline(struct sim_world *world, const char *place, uint32_t ms)
+{
+    named(world, place)->deadline_ms = ms;
 }
 
 static void set_activity(struct sim_world *world, const char *place, enum sim_activity activity, char letter)
@@ -485,6 +491,7 @@ static void feed_ring(struct sim_world *world, const struct sim_process *process
             .generation = id->generation,
             .tid = id->on_no_thread ? 0 : 100 + id->slot,
             .idle = id->activity == SIM_IDLE,
+            .deadline_ms = id->deadline_ms,
         };
         assert_int_equal(detector_feed(world->detector, &sample, 1), 0);
     }
@@ -506,6 +513,15 @@ static void feed(struct sim_world *world)
 static int rule_of(const struct sim_world *world, const struct sim_id *id)
 {
     return rules_find(&world->rules_table, (const uint8_t *)id->name, strlen(id->name));
+}
+
+static uint64_t threshold_of(const struct sim_world *world, const struct sim_id *id)
+{
+    const int rule = rule_of(world, id);
+
+    if (rule != RULES_NONE)
+        return world->rules.rules[rule].threshold_ns;
+    return id->deadline_ms != 0 ? id->deadline_ms * SIM_MS : world->config.stall_after_ns;
 }
 
 static void find_rules(struct sim_world *world)
@@ -571,9 +587,7 @@ static void check_stalled(struct sim_world *world, const struct detector_event *
     const struct sim_id *id = find(world, event->ring, event->slot);
     const struct sim_process *process = process_of(world, event->ring);
     const bool just_continued = process->continued_ns && world->now_ns - process->continued_ns < id->period_ns;
-    const int rule = rule_of(world, id);
-    const uint64_t threshold_ns =
-        rule == RULES_NONE ? world->config.stall_after_ns : world->rules.rules[rule].threshold_ns;
+    const uint64_t threshold_ns = threshold_of(world, id);
 
     if (event->kind != DETECTOR_STALLED)
         return;

@@ -69,6 +69,7 @@ void sim_end_thread(struct sim_world *world, const char *id);           /* its t
 void sim_exit(struct sim_world *world, const char *id);                 /* rip_exit() */
 void sim_reuse(struct sim_world *world, const char *id, uint64_t period_ms); /* another id in the same slot */
 void sim_name(struct sim_world *world, const char *id, const char *name);    /* "worker" otherwise */
+void sim_deadline(struct sim_world *world, const char *id, uint32_t ms);     /* its own threshold; 0 = none */
 uint64_t sim_moved_at_ns(struct sim_world *world, const char *id);           /* when it last did */
 
 /* The process of a ring. */

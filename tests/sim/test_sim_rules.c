@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_sim_rules.c - thresholds by name, and thresholds changed while ripd runs, as transcripts; and that a rule keeps
- * its promise of when a stall is reported, whatever the phases.
+ * test_sim_rules.c - thresholds by name, deadlines of their own, and thresholds changed while ripd runs, as
+ * transcripts; and that a rule keeps its promise of when a stall is reported, whatever the phases.
  */
 #include <stdio.h>
 
@@ -134,6 +134,104 @@ static void a_rule_that_comes_and_goes(void **state)
     SIM_TRACE(world, "[16000] 7/1 > stalled, unknown\n");
 }
 
+/* A rule outranks it, and it outranks the common threshold, shorter or longer. */
+static void a_deadline_is_for_those_to_whom_no_rule_applies(void **state)
+{
+    struct sim_world *world = *state;
+
+    sim_configure(world, SIM_INTERVAL_MS, SIM_STALL_AFTER_MS, "batch-*=10s");
+    for (uint32_t slot = 1; slot <= 4; slot++)
+        sim_add(world, sim_place(7, slot).text, 10);
+    sim_name(world, "7/1", "batch-7");
+    sim_deadline(world, "7/1", 2000);
+    sim_deadline(world, "7/2", 1700);
+    sim_deadline(world, "7/3", 20000);
+    sim_run(world, 500);
+    for (uint32_t slot = 1; slot <= 4; slot++)
+        sim_freeze(world, sim_place(7, slot).text);
+    sim_run(world, 25000);
+    SIM_TRACE(world, "[ 2700] 7/2 > stalled, unknown\n"
+                     "[ 6000] 7/4 > stalled, unknown\n"
+                     "[11000] 7/1 > stalled, unknown\n"
+                     "[21000] 7/3 > stalled, unknown\n");
+}
+
+/* Without rules; one far below the interval brings scans forward for its id alone. */
+static void a_short_deadline_brings_the_scan_forward(void **state)
+{
+    struct sim_world *world = *state;
+
+    sim_add(world, "7/1", 10);
+    sim_add(world, "7/2", 10);
+    sim_run(world, 500);
+    sim_deadline(world, "7/1", 250);
+    sim_run(world, 510);
+    sim_freeze(world, "7/1");
+    sim_freeze(world, "7/2");
+    sim_run(world, 9000);
+    SIM_TRACE(world, "[ 1500] 7/1 > stalled, unknown\n"
+                     "[ 6250] 7/2 > stalled, unknown\n");
+}
+
+/* A stall is excused by a longer deadline, and by one that is taken back; what stands still is accused by a new one. */
+static void a_deadline_that_comes_and_goes(void **state)
+{
+    struct sim_world *world = *state;
+
+    sim_add(world, "7/1", 10);
+    sim_deadline(world, "7/1", 2000);
+    sim_run(world, 500);
+    sim_freeze(world, "7/1");
+    sim_run(world, 3000);
+    SIM_TRACE(world, "[ 3000] 7/1 > stalled, unknown\n");
+    sim_deadline(world, "7/1", 30000);
+    sim_run(world, 1000);
+    sim_look(world, "7/1");
+    sim_deadline(world, "7/1", 0);
+    sim_run(world, 1000);
+    sim_look(world, "7/1");
+    SIM_TRACE(world, "[ 4500] 7/1 > is running\n"
+                     "[ 5500] 7/1 > is running\n");
+    sim_run(world, 1000);
+    sim_look(world, "7/1");
+    SIM_TRACE(world, "[ 6500] 7/1 > is stalled, unknown\n");
+}
+
+/* An idle id is not stalled, and another one in its slot has no deadline. */
+static void a_deadline_is_of_one_id_that_is_not_idle(void **state)
+{
+    struct sim_world *world = *state;
+
+    sim_add(world, "7/1", 10);
+    sim_deadline(world, "7/1", 2000);
+    sim_idle(world, "7/1");
+    sim_run(world, 4500);
+    SIM_TRACE(world, "");
+    sim_reuse(world, "7/1", 10);
+    sim_run(world, 1000);
+    sim_freeze(world, "7/1");
+    sim_run(world, 7000);
+    SIM_TRACE(world, "[11000] 7/1 > stalled, unknown\n");
+}
+
+/* Known again after a restart, by the deadline that it still has. */
+static void a_deadline_outlives_a_restart(void **state)
+{
+    struct sim_world *world = *state;
+
+    sim_add(world, "7/1", 10);
+    sim_deadline(world, "7/1", 2000);
+    sim_run(world, 500);
+    sim_freeze(world, "7/1");
+    sim_run(world, 3000);
+    sim_restart(world, 500);
+    sim_run(world, 1000);
+    sim_look(world, "7/1");
+    SIM_TRACE(world, "[ 3000] 7/1 > stalled, unknown\n"
+                     "[ 3500] ripd > restarted after 0 s\n"
+                     "[ 5000] 7/1 > is stalled, unknown\n");
+}
+
 /* The interval changes from a minute to a second, just after a scan. */
 static void a_shorter_interval_does_not_wait_for_the_longer_one(void **state)
 {
@@ -190,6 +288,11 @@ int main(void)
         SIM_TEST(a_shorter_threshold_accuses_on_the_next_scan),
         SIM_TEST(a_longer_threshold_excuses_on_the_next_scan),
         SIM_TEST(a_rule_that_comes_and_goes),
+        SIM_TEST(a_deadline_is_for_those_to_whom_no_rule_applies),
+        SIM_TEST(a_short_deadline_brings_the_scan_forward),
+        SIM_TEST(a_deadline_that_comes_and_goes),
+        SIM_TEST(a_deadline_is_of_one_id_that_is_not_idle),
+        SIM_TEST(a_deadline_outlives_a_restart),
         SIM_TEST(a_shorter_interval_does_not_wait_for_the_longer_one),
         cmocka_unit_test(every_phase_is_reported_in_time),
     };

@@ -6,6 +6,7 @@
  *   spawn ID NAME MODE       a thread with that id: snap | idle | never | burst (256 snaps at a time) | once
  *   spawn-hex ID HEX MODE    the same, the name in hexadecimal: any bytes but NUL
  *   spawn-many COUNT         threads 1..COUNT named worker-N, snapping; less often if they are many
+ *   deadline ID MS           its thread calls rip_deadline_ms() before its next snap
  *   freeze ID, thaw ID       the thread goes on without, or again with, snaps
  *   freeze-all               all of them
  *   end ID, exit ID          its thread ends without, or with, rip_exit
@@ -42,6 +43,7 @@ struct worker {
     char name[64];
     enum mode mode;
     long pause_ms;
+    atomic_uint deadline_ms;
     atomic_int frozen;
     atomic_int ending; /* 1 = return, 2 = rip_exit first */
 };
@@ -90,6 +92,7 @@ static void *worker_main(void *argument)
     if (worker->mode == MODE_ONCE)
         rip_snap();
     while (atomic_load(&worker->ending) == 0) {
+        rip_deadline_ms(atomic_load(&worker->deadline_ms));
         if (atomic_load(&worker->frozen))
             stay_frozen(worker);
         else if (worker->mode == MODE_IDLE)
@@ -174,6 +177,16 @@ static int command_ring(char *const *words)
         return 0;
     printf("%s\n", strerrorname_np(errno));
     return 1;
+}
+
+static int command_deadline(char *const *words)
+{
+    struct worker *worker = worker_find((uint32_t)strtoul(words[1], NULL, 10));
+
+    if (worker == NULL)
+        return -1;
+    atomic_store(&worker->deadline_ms, (unsigned)strtoul(words[2], NULL, 10));
+    return 0;
 }
 
 static int set_frozen(const char *id, int frozen)
@@ -369,6 +382,7 @@ static const struct command {
     {"spawn", 4, command_spawn},
     {"spawn-hex", 4, command_spawn_hex},
     {"spawn-many", 2, command_spawn_many},
+    {"deadline", 3, command_deadline},
     {"freeze", 2, command_freeze},
     {"freeze-all", 1, command_freeze_all},
     {"thaw", 2, command_thaw},

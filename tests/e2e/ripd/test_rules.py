@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thresholds by name: each id is accused by its own rule, and by another one when the rules change."""
+"""Thresholds by name: each id is accused by its own rule, and by another one when the rules change; and by a deadline
+that its program has set where no rule applies."""
 import os
 import signal
 import sys
@@ -77,12 +78,30 @@ def on_the_command_line(world):
     assert world.thread(1)["threshold_ms"] == HOUR_MS and world.state(1) == "running"
 
 
+def by_a_deadline_of_its_own(world):
+    """Below the common threshold, beyond it, and where a rule outranks it."""
+    app = world.puppet()
+    for number, name, deadline in ((1, "quick", 100), (2, "patient", HOUR_MS), (3, "batch-7", 100), (4, "worker", 0)):
+        app.do(f"spawn {number} {name} snap")
+        app.do(f"deadline {number} {deadline}")
+    expected = {1: 100, 2: HOUR_MS, 3: HOUR_MS, 4: world.STALL_AFTER_MS}
+    world.wait_for(lambda: {number: world.thread(number)["threshold_ms"] for number in expected} == expected)
+    for number in expected:
+        app.do(f"freeze {number}")
+    world.wait_for(lambda: world.stalled_ids() == [1, 4])
+    world.well_past_threshold()
+    assert {stall["id"]: stall["threshold_ms"] for stall in world.stalls()} == {1: 100, 4: world.STALL_AFTER_MS}
+    app.do("thaw 1")
+    app.do("deadline 1 0")
+    world.wait_for(lambda: world.thread(1)["threshold_ms"] == world.STALL_AFTER_MS)
+
+
 def make_world():
-    if make_world.tests.pop(0) is on_the_command_line:
+    if make_world.tests.pop(0) in (on_the_command_line, by_a_deadline_of_its_own):
         return w.World("--rule", "batch-7=1h", "--rule=batch-*=100ms")
     return RulesWorld()
 
 
-TESTS = [each_by_its_own, they_change_while_it_runs, on_the_command_line]
+TESTS = [each_by_its_own, they_change_while_it_runs, on_the_command_line, by_a_deadline_of_its_own]
 make_world.tests = [test for test in TESTS if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
 w.run(TESTS, make_world)

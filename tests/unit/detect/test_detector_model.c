@@ -3,7 +3,8 @@
  * test_detector_model.c - the detector against a model of it that keeps two full times for every slot of every ring
  * and goes through all of them on every scan. Random worlds: ids come, go, move, rest, stop and die, rings come, go and
  * are skipped, verdicts are any, scans are late or early, samples are fed in pieces of any size, rules are there or
- * not, are found soon or late, and change; and each world begins with stalls to adopt. After every scan both must agree
+ * not, are found soon or late, and change; some ids have deadlines of their own, and change them; and each world begins
+ * with stalls to adopt. After every scan both must agree
  * on every state, every unclassified id, every suspect, every event, every count, and when the next scan is due.
  */
 #include <stdlib.h>
@@ -12,6 +13,10 @@
 #include "unit/detector_test.h"
 
 enum { RINGS = 4, SLOTS = 90, WORLDS = 60, SCANS = 400, RULES = 3 };
+
+#define MS UINT64_C(1000000)
+#define MODEL_INTERVAL (1000 * MS)
+#define MODEL_STALL_AFTER (5000 * MS)
 
 struct model_id {
     bool present;
@@ -23,6 +28,7 @@ struct model_id {
     enum id_state state;
     enum id_cause cause;
     int rule;
+    uint32_t deadline_ms;           /* as of its last sample to which no rule applied */
     const struct rip_sample *still; /* this scan's sample, if it has not moved */
 };
 
@@ -51,6 +57,7 @@ struct world {
     uint8_t dead[RINGS][2];
     unsigned liveliness; /* of 100, how many move between two scans */
     unsigned churn;      /* of 1000, how many come or go */
+    unsigned deadlines;  /* of 1000, how many set a deadline or have none any more */
 };
 
 static uint64_t random_state;
@@ -73,6 +80,8 @@ static void world_step_slot(struct world *world, uint32_t ring, uint32_t slot)
         sample->tid = random_below(1000);
         sample->process = (uint16_t)random_below(3);
     }
+    if (random_below(1000) < world->deadlines)
+        sample->deadline_ms = random_below(3) ? 100 + random_below(9000) : 0;
     if (random_below(100) < world->liveliness) {
         sample->progress += UINT64_C(1) << random_below(40);
         sample->idle = random_below(4) == 0;
@@ -122,7 +131,9 @@ static uint64_t model_threshold(const struct model *model, const struct model_id
 {
     if (id->rule == DETECTOR_RULE_UNKNOWN)
         return DETECTOR_UNKNOWN_NS;
-    return id->rule == RULES_NONE ? model->config.stall_after_ns : model->config.rule_thresholds_ns[id->rule];
+    if (id->rule != RULES_NONE)
+        return model->config.rule_thresholds_ns[id->rule];
+    return id->deadline_ms != 0 ? id->deadline_ms * MS : model->config.stall_after_ns;
 }
 
 static bool model_is_due(const struct model *model, const struct model_id *id)
@@ -185,6 +196,7 @@ static void model_see(struct model *model, uint32_t ring, uint32_t slot, const s
     const enum id_state state = dead ? ID_DEAD : sample->idle ? ID_IDLE : ID_RUNNING;
     const bool is_new = !id->present || id->generation != sample->generation;
     const int rule = !is_new ? id->rule : model->config.rule_count ? DETECTOR_RULE_UNKNOWN : RULES_NONE;
+    const uint32_t deadline_ms = id->deadline_ms;
 
     id->still = NULL;
     if (is_new || state != ID_RUNNING || id->state == ID_IDLE || id->state == ID_DEAD ||
@@ -204,6 +216,7 @@ static void model_see(struct model *model, uint32_t ring, uint32_t slot, const s
     } else {
         id->still = sample;
     }
+    id->deadline_ms = rule < 0 ? sample->deadline_ms : deadline_ms;
 }
 
 /* When the rules are known, as far as they are. */
@@ -235,8 +248,8 @@ static void model_scan(struct model *model, uint64_t now, const struct world *wo
         model->credit = now;
     model->previous = model->started ? model->now : now;
     model->now = now;
-    model->late = 2 * (now - model->previous) > 3 * INTERVAL;
-    model->credit += now - model->previous < INTERVAL ? now - model->previous : INTERVAL;
+    model->late = 2 * (now - model->previous) > 3 * MODEL_INTERVAL;
+    model->credit += now - model->previous < MODEL_INTERVAL ? now - model->previous : MODEL_INTERVAL;
     model->started = true;
     model->held_back = false;
     model->event_count = model->suspect_count = 0;
@@ -419,8 +432,8 @@ static void compare_known(const struct model *model, const struct detector *dete
     }
     if (model->config.rule_count == 0 && counts[ID_RUNNING] && model->now + model->config.stall_after_ns < due)
         due = model->now + model->config.stall_after_ns; /* those of rings that are skipped count as having moved */
-    if (model->held_back || (model->late && due < model->now + INTERVAL / 4))
-        due = model->now + INTERVAL / 4;
+    if (model->held_back || (model->late && due < model->now + MODEL_INTERVAL / 4))
+        due = model->now + MODEL_INTERVAL / 4;
     assert_true(detector_next_due(detector) == due);
     assert_int_equal(update->id_count, total);
     assert_memory_equal(update->counts, counts, sizeof counts);
@@ -503,10 +516,11 @@ static void configure_both(struct detector *detector, struct model *model)
 {
     struct detector_config *config = &model->config;
 
-    *config = (struct detector_config){.interval_ns = INTERVAL, .stall_after_ns = 100 + random_below(10000)};
+    *config =
+        (struct detector_config){.interval_ns = MODEL_INTERVAL, .stall_after_ns = (100 + random_below(10000)) * MS};
     config->rule_count = random_below(RULES + 1);
     for (size_t i = 0; i < config->rule_count; i++)
-        config->rule_thresholds_ns[i] = 100 + random_below(20000);
+        config->rule_thresholds_ns[i] = (100 + random_below(20000)) * MS;
     detector_configure(detector, config);
     for (uint32_t ring = 0; ring < RINGS; ring++)
         for (uint32_t slot = 0; slot < SLOTS; slot++)
@@ -529,11 +543,11 @@ static size_t make_adoptions(const struct world *world, uint64_t now, struct det
                 .slot = 3 * slot + slot % 2,
                 .generation = sample->generation + (random_below(9) ? 0 : 2),
                 .progress = sample->progress + (random_below(9) ? 0 : 1),
-                .frozen_since_mono_ns = now - 1 - random_below(20) * 997,
+                .frozen_since_mono_ns = now - 1 - random_below(20) * 997 * MS,
                 .cause = random_below(2) ? CAUSE_BLOCKED : CAUSE_NONE,
             };
             adoptions[count].moved_after_mono_ns =
-                random_below(2) ? adoptions[count].frozen_since_mono_ns - random_below(1000) : DETECTOR_UNKNOWN_NS;
+                random_below(2) ? adoptions[count].frozen_since_mono_ns - random_below(1000) * MS : DETECTOR_UNKNOWN_NS;
             count++;
         }
     }
@@ -544,16 +558,18 @@ static void detector_and_model_agree(void **context)
 {
     (void)context;
     for (uint32_t seed = 0; seed < WORLDS; seed++) {
-        struct detector *detector = detector_make();
+        struct detector *detector;
         struct model *model = calloc(1, sizeof *model);
         struct world *world = calloc(1, sizeof *world);
         struct detector_adoption adoptions[RINGS * SLOTS];
-        uint64_t now = 50000;
+        uint64_t now = 50000 * MS;
 
-        model->config = (struct detector_config){.interval_ns = INTERVAL, .stall_after_ns = STALL_AFTER};
+        model->config = (struct detector_config){.interval_ns = MODEL_INTERVAL, .stall_after_ns = MODEL_STALL_AFTER};
+        assert_int_equal(detector_new(&detector, &model->config), 0);
         random_state = seed;
         world->liveliness = seed % 10 * 6;
         world->churn = seed % 3 ? 10 : 300;
+        world->deadlines = seed % 4 * 15;
         for (unsigned i = seed % 7 * 20; i; i--) /* some of them before the daemon is there */
             world_step(world);
         model->adoptions = adoptions;
@@ -562,7 +578,7 @@ static void detector_and_model_agree(void **context)
         for (int i = 0; i < SCANS; i++) {
             if (seed % 2 && random_below(25) == 0)
                 configure_both(detector, model);
-            now += random_below(30) == 0 ? random_below(5000) : 700 + random_below(500);
+            now += (random_below(30) == 0 ? random_below(5000) : 700 + random_below(500)) * MS;
             scan_both(detector, model, world, now);
         }
         detector_free(detector);

@@ -30,7 +30,8 @@ static void append(struct table *table, uint32_t slot, uint64_t progress)
     table->slots[table->count] = slot;
     table->progress[table->count] = progress;
     table->generations[table->count] = slot + 7;
-    table->rules[table->count] = (uint8_t)(slot % (TABLE_RULE_PENDING + 1));
+    table->deadlines[table->count] = slot * 3;
+    table->rules[table->count] = (uint8_t)(slot % (TABLE_RULE_OWN + 1));
     table->marks[table->count++] = mark_make(slot, ID_STALLED, CAUSE_BLOCKED);
 }
 
@@ -49,7 +50,8 @@ static void assert_is(const struct table *table, const uint64_t *progress_of)
         assert_int_equal(table->progress[i], progress_of[slot]);
         assert_int_equal(table->generations[i], slot + 7);
         assert_int_equal(mark_stamp(table->marks[i]), slot);
-        assert_int_equal(table->rules[i], slot % (TABLE_RULE_PENDING + 1));
+        assert_int_equal(table->deadlines[i], slot * 3);
+        assert_int_equal(table->rules[i], slot % (TABLE_RULE_OWN + 1));
         i++;
     }
     assert_int_equal(table->count, i);

@@ -49,6 +49,7 @@ static void test_an_id_is_copied_whole(void **state)
     fixture.slot->kind = RIP_KIND_COROUTINE;
     fixture.slot->counter_bias = 200;
     fixture.slot->count = 1200;
+    fixture.slot->deadline_ms = 250;
     ring_builder_idle(&fixture.builder, SLOT);
     assert_int_equal(rip_view_id(&fixture.view, SLOT, &info), RIP_OK);
     assert_int_equal(info.slot, SLOT);
@@ -62,6 +63,7 @@ static void test_an_id_is_copied_whole(void **state)
     assert_memory_equal(info.name, "worker", 6);
     assert_int_equal(info.progress, 1200);
     assert_int_equal(info.snap_count, 1000);
+    assert_int_equal(info.deadline_ms, 250);
     assert_int_equal(info.registered_boot_ns, 6000000000 + SLOT);
     fixture.slot->count = 199; /* below where it began: hostile */
     assert_int_equal(rip_view_id(&fixture.view, SLOT, &info), RIP_OK);

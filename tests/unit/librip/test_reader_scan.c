@@ -123,6 +123,7 @@ static void test_a_sample_holds_what_the_slot_holds(void **state)
 
     (void)state;
     ring_builder_new_sample(&builder);
+    ring_builder_slot(&builder, 1)->deadline_ms = 250;
     open_ring(&view, &builder);
     assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 5); /* without the half-registered slot 5 */
     assert_int_equal(samples[0].slot, 0);
@@ -135,6 +136,8 @@ static void test_a_sample_holds_what_the_slot_holds(void **state)
     assert_int_equal(samples[1].process, 0);
     assert_int_equal(samples[1].idle, 0);
     assert_int_equal(samples[1].kind, RIP_KIND_THREAD);
+    assert_int_equal(samples[1].deadline_ms, 250);
+    assert_int_equal(samples[2].deadline_ms, 0);
     assert_int_equal(samples[2].idle, 1);
     assert_int_equal(samples[3].tid, 0);
     assert_int_equal(samples[3].kind, RIP_KIND_COROUTINE);

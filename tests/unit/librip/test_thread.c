@@ -507,6 +507,32 @@ SCENE(handler_that_snaps_while_ids_change)
         CHECK(rip__slot_at(i)->count == 0);
 }
 
+/* A deadline is the registration's: resumed it stays, on whatever thread; a fresh id and a reused slot have none. */
+SCENE(deadlines)
+{
+    make_ring(64);
+    rip_deadline_ms(9); /* of nobody */
+    rip_init(7, "seven", 5, 0, 0);
+    CHECK(own_info().deadline_ms == 0);
+    rip_deadline_ms(250);
+    snap(3);
+    CHECK(own_info().deadline_ms == 250 && own_info().snap_count == 3);
+    rip_init(8, "eight", 5, 0, 0);
+    CHECK(own_info().deadline_ms == 0);
+    rip_init(7, NULL, 0, 3, 3);
+    CHECK(own_info().deadline_ms == 250);
+    rip_init(7, "other", 5, 3, 3);
+    CHECK(own_info().deadline_ms == 250);
+    rip_deadline_ms(UINT32_MAX);
+    CHECK(own_info().deadline_ms == UINT32_MAX);
+    rip_init(7, "seven", 5, 0, 0);
+    CHECK(own_info().deadline_ms == 0 && own_info().snap_count == 0);
+    rip_deadline_ms(1);
+    rip_exit();
+    rip_init(9, "nine", 4, 0, 0);
+    CHECK(own_info().deadline_ms == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -528,6 +554,7 @@ int main(void)
         SCENE_TEST(errno_is_kept),
         SCENE_TEST(handler_that_snaps),
         SCENE_TEST(handler_that_snaps_while_ids_change),
+        SCENE_TEST(deadlines),
     };
 
     return cmocka_run_group_tests_name("thread", tests, NULL, NULL);
