@@ -27,6 +27,7 @@
 #include "os/clock.h"
 
 #define INPUT_BYTES_FIRST 2048u
+#define LOADS_NOTHING "default-src 'none'; frame-ancestors 'none'"
 #define COPIED_BYTES_MAX 4096u /* shorter lists are copied: cheaper than a reference */
 
 static const struct http_request no_request = {.minor_version = 1};
@@ -225,7 +226,7 @@ static const char *connection_field(const struct connection *connection)
 
 static int write_head(struct connection *connection, const struct answer *answer)
 {
-    size_t length = answer->text_bytes + (answer->list == NULL ? 0 : answer->list->length);
+    size_t length = answer->text_bytes + answer->constant_bytes + (answer->list == NULL ? 0 : answer->list->length);
     char content[128] = "", cache[64 + ETAG_TEXT_BYTES] = "Cache-Control: no-store\r\n";
 
     if (answer->content_type != NULL)
@@ -240,9 +241,10 @@ static int write_head(struct connection *connection, const struct answer *answer
                             "%s%s"
                             "X-Content-Type-Options: nosniff\r\n"
                             "Cross-Origin-Resource-Policy: same-origin\r\n"
-                            "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
+                            "Content-Security-Policy: %s\r\n"
                             "%s%s\r\n",
                             answer->status, phrase_of(answer->status), date_now(), content, cache,
+                            answer->policy == NULL ? LOADS_NOTHING : answer->policy,
                             answer->extra_fields == NULL ? "" : answer->extra_fields, connection_field(connection)) < 0)
         return -ENOMEM;
     return 0;
@@ -275,6 +277,8 @@ void connection_answer(struct connection *connection, const struct answer *answe
         status = write_head(connection, answer);
         if (status == 0 && !head_only && answer->text != NULL)
             status = evbuffer_add(connection->output, answer->text, answer->text_bytes);
+        if (status == 0 && !head_only && answer->constant != NULL)
+            status = evbuffer_add_reference(connection->output, answer->constant, answer->constant_bytes, NULL, NULL);
         if (status == 0 && !head_only && answer->list != NULL)
             status = add_list(connection, answer->list);
         if (status == 0)

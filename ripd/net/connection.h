@@ -68,9 +68,12 @@ struct answer {
     const char *extra_fields; /* "NAME: VALUE\r\n"..., or NULL */
     char *text;               /* taken over; NULL = none */
     size_t text_bytes;
-    struct list *list; /* the caller's; a reference is taken; NULL = none */
-    const char *tag;   /* NULL: the answer may not be kept */
-    bool endless;      /* without a length; the connection's end is its end */
+    struct list *list;    /* the caller's; a reference is taken; NULL = none */
+    const char *constant; /* static text, sent by reference; NULL = none */
+    size_t constant_bytes;
+    const char *tag;    /* NULL: the answer may not be kept */
+    const char *policy; /* Content-Security-Policy; NULL: nothing may be loaded by it */
+    bool endless;       /* without a length; the connection's end is its end */
 };
 
 /* Takes the descriptor over, also when it fails. */

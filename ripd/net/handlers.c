@@ -17,6 +17,7 @@
 #include "os/proc.h"
 #include "view/metrics.h"
 #include "view/query_parse.h"
+#include "web/assets.h"
 
 #define READY_INTERVALS 3u /* an older scan should have been followed by another */
 #define JSON_TYPE "application/json"
@@ -328,6 +329,47 @@ static void handle_version(struct server *server, struct connection *connection,
     answer_text(connection, status, JSON_TYPE, text, length);
 }
 
+/* All that the page loads is here; nothing of it is written inline, so that no name shown can become code. */
+static const char PAGE_POLICY[] = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+                                  "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+static void answer_asset(struct connection *connection, const struct web_asset *asset)
+{
+    struct span tags = connection->request.fields[FIELD_IF_NONE_MATCH].value;
+    struct answer answer = {.status = 200, .tag = asset->tag, .policy = PAGE_POLICY};
+
+    if (span_equals(tags, "*") || preference_names_tag(tags, asset->tag)) {
+        answer.status = 304;
+        connection->server->health.not_modified_count++;
+    } else {
+        answer.content_type = asset->content_type;
+        answer.constant = asset->bytes;
+        answer.constant_bytes = asset->length;
+    }
+    connection_answer(connection, &answer);
+}
+
+static void handle_page(struct server *server, struct connection *connection, const struct query *query)
+{
+    (void)server;
+    (void)query;
+    answer_asset(connection, web_asset_find(WEB_PAGE_NAME, strlen(WEB_PAGE_NAME)));
+}
+
+static void handle_page_file(struct server *server, struct connection *connection, const struct query *query)
+{
+    const size_t folder = sizeof("/page/") - 1; /* of the route's pattern */
+    struct span path = connection->request.path;
+    const struct web_asset *asset = web_asset_find(path.bytes + folder, path.length - folder);
+
+    (void)server;
+    (void)query;
+    if (asset == NULL)
+        connection_problem(connection, 404, "The page has no file of that name.", NULL, NULL);
+    else
+        answer_asset(connection, asset);
+}
+
 #define IDS                                                                                                            \
     (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_LIMIT |          \
      PARAMETER_AFTER)
@@ -348,6 +390,8 @@ const struct route routes[] = {
     {"/healthz", 0, 0, handle_healthz, "200 while the server's loop turns"},
     {"/readyz", 0, 0, handle_readyz, "503 until the first scan, or when the last one is older than three intervals"},
     {"/version", 0, 0, handle_version, "version and ring format"},
+    {"/", 0, 0, handle_page, "the page: all this in a browser"},
+    {"/page/FILE", 0, 0, handle_page_file, "what the page consists of"},
 };
 const size_t routes_count = sizeof(routes) / sizeof(routes[0]);
 
@@ -370,7 +414,7 @@ static bool matches(const char *pattern, struct span path, struct span arguments
     return more_expected == more;
 }
 
-/* RING and ID of a path. -EINVAL: they cannot name anything. */
+/* RING and ID of a path: the only one with two arguments. -EINVAL: they cannot name anything. */
 static int take_arguments(const struct span *arguments, struct query *query)
 {
     uint64_t id = 0;
@@ -419,7 +463,7 @@ static void follow_route(struct server *server, struct connection *connection, c
 
         snprintf(detail, sizeof(detail), "%s %s", error.parameter, error.detail);
         connection_problem(connection, 400, detail, error.parameter, NULL);
-    } else if (argument_count != 0 && take_arguments(arguments, &query) < 0) {
+    } else if (argument_count == ARGUMENTS_MAX && take_arguments(arguments, &query) < 0) {
         connection_problem(connection, 404, "The path does not name a ring and a number from 0 to 4294967295.", NULL,
                            NULL);
     } else {

@@ -213,7 +213,7 @@ def parameters(world):
     for path in ("/healthz?x=1", "/version?limit=1", "/threads/app/1?limit=1", "/threads?state=lost",
                  "/rings?state=dead", "/rings?trail=1", "/locations?trail=1", "/events?trail=1"):
         assert ask(world, path)[0] == 400, path
-    for path in ("/", "/stalls/", "/threads/app", "/threads/app/", "/threads//1", "/threads/app/x",
+    for path in ("/page/", "/stalls/", "/threads/app", "/threads/app/", "/threads//1", "/threads/app/x",
                  "/threads/app/4294967296", "/threads/app/99", "/threads/nobody/1", "/threads/app/1/2"):
         assert ask(world, path)[0] == 404, path
 

@@ -151,8 +151,7 @@ static void test_parameters(void **state)
 
 static void test_paths(void **state)
 {
-    static const char *const missing[] = {"/",
-                                          "//stalls",
+    static const char *const missing[] = {"//stalls",
                                           "/stalls/",
                                           "/Stalls",
                                           "/threads/",

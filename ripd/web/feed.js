@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// feed.js - what the page knows of ripd, how fresh it is, and when to ask again.
+//
+// Asks once per scan (at most each second), and at once when an event says that a stall began or ended. Each answer
+// carries the age of its scan: data is stale when ripd does not answer, and when it answers but has stopped scanning.
+
+const PERIOD_MS = { least: 500, most: 1000 };
+const NO_ANSWER_MS = 3000; // an answer is overdue: with the period before it, shown within 5 s
+const GIVE_UP_MS = 10000; // with one question, to ask the next
+const SCANS_MISSED = 3; // as /readyz
+const SCAN_AGE_LEAST_MS = 2000; // of very short intervals, a loaded machine misses a few
+const EVENT_PAUSE_MS = 150; // many begin at once: one question for all
+
+async function ask(path, signal) {
+  const response = await fetch(path, { signal, cache: "no-store", headers: { Accept: "application/json" } });
+  const body = await response.json();
+  return { status: response.status, body };
+}
+
+export class Feed {
+  constructor(onChange, onEvent) {
+    this.onChange = onChange;
+    this.onEvent = onEvent;
+    this.wanted = () => ({}); // name: path
+    this.answers = {}; // name: {status, body}
+    this.receivedAt = null;
+    this.failure = null; // of the last question
+    this.timer = null;
+    this.hurried = false; // the timer is set for an event
+    this.question = null; // under way: what aborts it
+    this.stream = null;
+  }
+
+  start(wanted) {
+    this.wanted = wanted;
+    this.listen();
+    document.addEventListener("visibilitychange", () => document.hidden || this.hurry());
+    this.refresh();
+  }
+
+  // Other questions than before: the ones under way are not waited for.
+  restart() {
+    this.question?.abort();
+    this.question = null;
+    this.refresh();
+  }
+
+  // Of another view, the answers of that name have another shape.
+  forget(names) {
+    for (const name of names) {
+      delete this.answers[name];
+    }
+  }
+
+  async refresh() {
+    clearTimeout(this.timer);
+    this.hurried = false;
+    const question = new AbortController();
+    const limit = setTimeout(() => question.abort(), GIVE_UP_MS);
+    this.question = question;
+    try {
+      const wanted = Object.entries(this.wanted());
+      const paths = [...new Set(wanted.map(([, path]) => path))];
+      const answers = await Promise.all(paths.map((path) => ask(path, question.signal)));
+      if (this.question === question) {
+        this.answers = Object.fromEntries(wanted.map(([name, path]) => [name, answers[paths.indexOf(path)]]));
+        this.receivedAt = performance.now();
+        this.failure = null;
+      }
+    } catch (error) {
+      if (this.question === question) {
+        this.failure = error;
+      }
+    }
+    clearTimeout(limit);
+    if (this.question === question) {
+      this.question = null;
+      this.timer = setTimeout(() => this.refresh(), this.hurried ? EVENT_PAUSE_MS : this.period());
+      this.onChange();
+    }
+  }
+
+  // Soon, but once for many reasons, and not while a question is under way.
+  hurry() {
+    if (this.hurried) {
+      return;
+    }
+    this.hurried = true;
+    if (!this.question) {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.refresh(), EVENT_PAUSE_MS);
+    }
+  }
+
+  listen() {
+    this.stream = new EventSource("/events");
+    for (const kind of ["begin", "end", "gap"]) {
+      this.stream.addEventListener(kind, (event) => {
+        this.hurry();
+        this.onEvent(kind, event.data);
+      });
+    }
+    this.stream.addEventListener("error", () => {
+      if (this.stream.readyState === EventSource.CLOSED) { // refused: the browser does not try again by itself
+        setTimeout(() => this.listen(), NO_ANSWER_MS);
+      }
+    });
+  }
+
+  scan() {
+    const answer = Object.values(this.answers).find((one) => one.body && one.body.scan);
+    return answer ? answer.body.scan : null;
+  }
+
+  period() {
+    const scan = this.scan();
+    return Math.min(Math.max(scan ? scan.interval_ms : 0, PERIOD_MS.least), PERIOD_MS.most);
+  }
+
+  // {kind: connecting | live | silent | waiting | late, age_ms of what is shown}
+  freshness() {
+    const scan = this.scan();
+    if (this.receivedAt === null) {
+      return { kind: this.failure ? "silent" : "connecting", age_ms: null };
+    }
+    const quiet = performance.now() - this.receivedAt;
+    const age = scan ? scan.age_ms + quiet : null;
+    if (this.failure || quiet > NO_ANSWER_MS) {
+      return { kind: "silent", age_ms: age, quiet_ms: quiet };
+    }
+    if (!scan) {
+      return { kind: "waiting", age_ms: null };
+    }
+    const late = scan.age_ms > Math.max(SCANS_MISSED * scan.interval_ms, SCAN_AGE_LEAST_MS);
+    return { kind: late ? "late" : "live", age_ms: age, quiet_ms: quiet };
+  }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// incidents.js - stalls that have one root are one incident; a stall that nobody holds up is one by itself.
+
+import { foreign, h } from "./dom.js";
+import { count, duration, nameOf, placeFile, placeName, plural, sentence, waitsOn } from "./words.js";
+import { link } from "./links.js";
+
+const LISTED = 200; // of a list, on one screen
+
+export const keyOfId = (item) => `${item.ring}\n${item.id}`;
+export const isId = (node) => node.holder === undefined || node.holder === "id";
+
+// A root that is no id (a process, a thread that has no ring) is shown by the first that waits for it.
+function shownFor(group, items) {
+  const root = group.root;
+  if (isId(root)) {
+    return items.find((item) => keyOfId(item) === keyOfId(root)) || root;
+  }
+  return items.find((item) => {
+    const last = (item.waits_for || []).at(-1);
+    return last && last.holder === root.holder && last.tid === root.tid;
+  }) || null;
+}
+
+function incidentOfGroup(group, items) {
+  const shown = shownFor(group, items);
+  const counted = group.deadlock !== null || (isId(group.root) && group.root.state !== "stalled");
+  return {
+    key: isId(group.root) ? keyOfId(group.root) : `${group.root.holder} ${group.root.tid}`,
+    shown,
+    root: group.root,
+    cause: group.deadlock ? "deadlock" : group.root.cause || (shown && shown.cause),
+    age_ms: Math.max(group.longest_ms, group.root.frozen_for_ms || 0),
+    // all that stand still because of it, the root among them if it does
+    ids: group.count + (counted || !isId(group.root) ? 0 : 1),
+    members: group.deadlock ? group.deadlock.length + group.deadlock_left_out : 0,
+  };
+}
+
+const incidentOfStall = (item) =>
+  ({ key: keyOfId(item), shown: item, root: item, cause: item.cause, age_ms: item.frozen_for_ms, ids: 1, members: 0 });
+
+// Sleeping ids asked for it: they are listed last, and count as nothing that is stuck.
+export const isQuiet = (incident) => incident.cause === "sleeping";
+
+// What /stalls and /stalls?group=root say together.
+export function incidentsOf(stalls, roots) {
+  const incidents = roots.stalls.map((group) => incidentOfGroup(group, stalls.stalls));
+  const grouped = new Set(incidents.map((incident) => incident.key));
+  const alone = stalls.stalls.filter((item) => (item.waits_for || []).length === 0 && !grouped.has(keyOfId(item)));
+  const rootsAlone = roots.stalls.filter(
+    (group) => group.deadlock === null && isId(group.root) && group.root.state === "stalled").length;
+  incidents.push(...alone.map(incidentOfStall));
+  incidents.sort((a, b) => isQuiet(a) - isQuiet(b) || b.age_ms - a.age_ms);
+  const total = Math.max(roots.total + roots.alone - rootsAlone, incidents.length);
+  return { incidents, total, quiet: incidents.filter(isQuiet).length };
+}
+
+export function worstOf(incidents) {
+  return incidents.filter((one) => !isQuiet(one)).sort((a, b) => b.ids - a.ids || b.age_ms - a.age_ms)[0] || null;
+}
+
+export function othersOf(incident) {
+  const shownMembers = Math.max(incident.members, 1);
+  return Math.max(incident.ids - shownMembers, 0);
+}
+
+function detail(incident) {
+  const parts = [];
+  if (incident.members > 1) {
+    parts.push(`${count(incident.members)} ids wait for each other`);
+  }
+  if (othersOf(incident) > 0) {
+    const others = count(othersOf(incident));
+    parts.push(`and ${others} wait${othersOf(incident) === 1 ? "s" : ""} for ${incident.members > 1 ? "them" : "it"}`);
+  }
+  return parts.join(", ");
+}
+
+export const worstSentence = (incident) =>
+  sentence(incident.shown || incident.root) + (detail(incident) ? ` – ${detail(incident)}` : "");
+
+export const chip = (word, kind = word) => h("span", { class: `chip ${kind}` }, word);
+
+export function placeOf(location) {
+  const name = placeName(location);
+  const file = placeFile(location);
+  return h("span", { class: "place" }, name ? foreign(name, { class: "function" }) : h("i", {}, "no breadcrumb"), " ",
+    file && foreign(file, { class: "file" }));
+}
+
+export function processOf(item) {
+  const process = item.process;
+  if (!process) {
+    return foreign(item.ring ?? "", { class: "muted" });
+  }
+  return h("span", { class: "muted" }, foreign(process.unit || process.container || process.comm), ` pid ${process.pid}`);
+}
+
+function row(incident) {
+  const item = incident.shown || incident.root;
+  const on = waitsOn(item.kernel);
+  const more = detail(incident);
+  const title = foreign(nameOf(incident.root), { class: "name" });
+  const target = isId(item) ? link("id", [item.ring, item.id]) : null;
+  return h("li", { "data-key": incident.key, class: `incident ${incident.cause || "unexamined"}` },
+    h("span", { class: "age" }, duration(incident.age_ms)),
+    h("span", { class: "cause" }, chip(incident.cause || "not examined", incident.cause || "unexamined")),
+    h("span", { class: "who" }, target ? h("a", { href: target }, title) : title, " ", processOf(item)),
+    h("span", { class: "where" }, placeOf(item.location), on && h("span", { class: "on" }, " ", foreign(on)),
+      item.note && h("span", { class: "note" }, foreign(item.note))),
+    more && h("span", { class: "more" }, more));
+}
+
+export const questions = (filters) => ({
+  stalls: `/stalls?${new URLSearchParams({ limit: LISTED, trail: 0, ...filters })}`,
+  roots: `/stalls?${new URLSearchParams({ group: "root", limit: LISTED, ...filters })}`,
+});
+
+export function renderIncidents({ stalls, roots }) {
+  const { incidents, total } = incidentsOf(stalls, roots);
+  if (incidents.length === 0) {
+    return [h("p", { class: "empty" }, "No id stands still past its threshold.")];
+  }
+  return [
+    h("ol", { class: "incidents", "aria-label": "Incidents, longest first" }, incidents.map(row)),
+    total > incidents.length &&
+      h("p", { class: "empty" }, `${plural(total - incidents.length, "more incident")}: see them by location, or use the filter.`),
+  ];
+}

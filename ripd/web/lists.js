@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// lists.js - ids by place, ids of a state, and the time line of events.
+
+import { foreign, h, svg } from "./dom.js";
+import { chip, placeOf, processOf } from "./incidents.js";
+import { link } from "./links.js";
+import { count, duration, nameOf, plural, time, UNKNOWN } from "./words.js";
+
+const LISTED = 200;
+export const STATES = ["stalled", "running", "idle", "stopped", "exited", "dead"];
+
+export const questionsOfLocations = ({ all, ...filters }) => ({
+  view: `${all ? "/locations" : "/stalls"}?${new URLSearchParams({ ...(all ? {} : { group: "location" }), limit: LISTED, ...filters })}`,
+});
+
+// One bar of all states, in shares.
+export function shares(counts, total) {
+  let x = 0;
+  return svg("svg", { class: "bar", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
+    STATES.filter((state) => counts[state] > 0).map((state) => {
+      const width = (100 * counts[state]) / total;
+      x += width;
+      return svg("rect", { class: state, x: x - width, width, height: 6 });
+    }));
+}
+
+function groupRow(group, most) {
+  const words = STATES.filter((state) => group.states[state] > 0).map((state) => `${count(group.states[state])} ${state}`);
+  const example = group.example;
+  return h("tr", { "data-key": group.location ? `${group.location.build_id} ${group.location.module} ${group.location.offset}` : "none" },
+    h("td", { class: "number big" }, count(group.count)),
+    h("th", { scope: "row" }, placeOf(group.location), h("div", { class: "share" }, shares(group.states, most))),
+    h("td", {}, words.join(", ")),
+    h("td", { class: "number" }, duration(group.longest_ms)),
+    h("td", {}, example && h("a", { href: link("id", [example.ring, example.id]) }, foreign(nameOf(example)))));
+}
+
+export function renderLocations({ view }, { filters }) {
+  const groups = view.locations || view.stalls || [];
+  const most = Math.max(...groups.map((group) => group.count), 1);
+  const { all, ...others } = filters;
+  return [
+    h("p", { class: "switch" },
+      h("a", { href: link("locations", [], others), "aria-current": all ? null : "true" }, "stalled ids"), " ",
+      h("a", { href: link("locations", [], { ...others, all: 1 }), "aria-current": all ? "true" : null }, "all ids")),
+    groups.length === 0 ? h("p", { class: "empty" }, all ? "No id is live." : "No id stands still past its threshold.") :
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Locations" }, h("table", {},
+        h("thead", {}, h("tr", {}, ["ids", "last at", "states", "longest", "for example"].map((word) => h("th", { scope: "col" }, word)))),
+        h("tbody", {}, groups.map((group) => groupRow(group, most))))),
+    view.total > view.returned && h("p", { class: "empty" }, `${plural(view.total - view.returned, "more place")}.`),
+  ];
+}
+
+export const questionsOfThreads = (filters) => ({
+  view: `/threads?${new URLSearchParams({ limit: LISTED, ...filters })}`,
+});
+
+function threadRow(item) {
+  return h("tr", { "data-key": `${item.ring} ${item.id}` },
+    h("td", { class: "number" }, item.frozen_for_ms === null ? UNKNOWN : duration(item.frozen_for_ms)),
+    h("th", { scope: "row" }, h("a", { href: link("id", [item.ring, item.id]) }, foreign(nameOf(item), { class: "name" })), " ", processOf(item)),
+    h("td", {}, chip(item.state), " ", item.cause && chip(item.cause)),
+    h("td", {}, placeOf(item.location), item.note && h("div", { class: "note" }, foreign(item.note))));
+}
+
+export function renderThreads({ view }, { filters }) {
+  const items = view.threads || [];
+  return [
+    items.length === 0 ? h("p", { class: "empty" }, "No id matches.") :
+      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Ids" }, h("table", {},
+        h("thead", {}, h("tr", {}, ["still for", "id", "state", "last at"].map((word) => h("th", { scope: "col" }, word)))),
+        h("tbody", {}, items.map(threadRow)))),
+    h("p", { class: "empty" }, `${count(items.length)} of ${plural(view.total ?? 0, "id")}. `,
+      filters.after && h("a", { href: link("threads", [], { ...filters, after: [] }) }, "First "), " ",
+      view.next && h("a", { href: link("threads", [], { ...filters, after: view.next }) }, "Next")),
+  ];
+}
+
+export const questionsOfEvents = (filters) => ({ view: `/events?${new URLSearchParams({ limit: LISTED, ...filters })}` });
+
+// Bars from begin to end, newest episodes on top, on one axis of time.
+function timeLine(events, now) {
+  const episodes = new Map();
+  for (const event of events) {
+    const known = episodes.get(event.episode) || { key: event.episode, cause: event.cause, from: null, to: null };
+    known.from = event.since ? Date.parse(event.since) : known.from;
+    known.to = event.kind === "end" ? Date.parse(event.at) : known.to;
+    episodes.set(event.episode, known);
+  }
+  const bars = [...episodes.values()].filter((one) => one.from !== null).slice(0, 60);
+  if (bars.length === 0) {
+    return null;
+  }
+  const first = Math.min(...bars.map((one) => one.from));
+  const span = Math.max(now - first, 1);
+  const height = bars.length * 6;
+  return h("figure", { class: "timeline" },
+    svg("svg", { viewBox: `0 0 1000 ${height}`, preserveAspectRatio: "none", role: "img",
+      "aria-label": `${plural(bars.length, "stall")} from ${time(new Date(first).toISOString())} until now` },
+    bars.map((one, i) => {
+      const x = (1000 * (one.from - first)) / span;
+      const end = (1000 * ((one.to ?? now) - first)) / span;
+      return svg("rect", { class: one.to === null ? "stalled" : "ended", x, y: i * 6 + 1, width: Math.max(end - x, 3), height: 4 });
+    })),
+    h("figcaption", { class: "muted" }, h("span", {}, time(new Date(first).toISOString())), h("span", {}, "red: still stalled"), h("span", {}, "now")));
+}
+
+function eventRow(event) {
+  const end = event.kind === "end";
+  return h("li", { "data-key": String(event.sequence), class: `event ${event.kind}` },
+    h("time", { datetime: event.at }, time(event.at)),
+    h("span", { class: "what" }, end ? chip(event.reason || "end", "running") : chip(event.cause || "begin", event.cause || "unexamined")),
+    h("span", { class: "who" }, event.ring === null ? UNKNOWN :
+      h("a", { href: link("id", [event.ring, event.id]) }, foreign(nameOf(event), { class: "name" })), " ", processOf(event)),
+    h("span", { class: "where" }, placeOf(event.location), event.root && h("span", { class: "muted" }, " held up by ", foreign(event.root.name ?? event.root))),
+    h("span", { class: "age" }, end ? `after ${duration(event.lasted_ms)}` : "began"));
+}
+
+export function renderEvents({ view }) {
+  const events = view.events || [];
+  if (events.length === 0) {
+    return [h("p", { class: "empty" }, "Nothing has begun or ended yet.")];
+  }
+  return [
+    timeLine(events, Date.parse(view.generated_at)),
+    h("ol", { class: "events", "aria-label": "Events, newest first" }, events.map(eventRow)),
+    view.suppressed > 0 && h("p", { class: "empty" }, `${plural(view.suppressed, "stall")} became no event: too many at once.`),
+  ];
+}

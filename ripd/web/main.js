@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// main.js - the views, which one is shown, and what stands above each of them: what is stuck, and how fresh that is.
+
+import { foreign, h, morph, svg } from "./dom.js";
+import { Feed } from "./feed.js";
+import { incidentsOf, questions, renderIncidents, worstOf, worstSentence } from "./incidents.js";
+import { link, parse } from "./links.js";
+import {
+  questionsOfEvents, questionsOfLocations, questionsOfThreads, renderEvents, renderLocations, renderThreads, shares, STATES,
+} from "./lists.js";
+import { questionsOfOne, renderOne } from "./one.js";
+import { questionsOfRings, renderRings } from "./rings.js";
+import { count, duration, plural } from "./words.js";
+
+const TICK_MS = 500; // how often freshness is looked at
+
+// ask: paths by name, the first of which is offered as JSON. filters: those that its path takes.
+const VIEWS = {
+  incidents: { title: "Incidents", nav: true, filters: ["name", "ring", "cause"], render: renderIncidents,
+    ask: (route) => ({ ...questions(route.filters) }) },
+  locations: { title: "Locations", nav: true, filters: ["name", "ring"], render: renderLocations,
+    ask: (route) => questionsOfLocations(route.filters) },
+  threads: { title: "Ids", nav: true, filters: ["name", "ring", "state"], render: renderThreads,
+    ask: (route) => questionsOfThreads(route.filters) },
+  rings: { title: "Rings", nav: true, filters: [], render: renderRings, ask: (route) => questionsOfRings(route.filters) },
+  events: { title: "Events", nav: true, filters: ["name", "ring", "cause"], render: renderEvents,
+    ask: (route) => questionsOfEvents(route.filters) },
+  id: { title: "Id", nav: false, filters: [], render: renderOne, ask: (route) => questionsOfOne(route.words) },
+};
+const CAUSES = ["spinning", "blocked", "sleeping", "uninterruptible", "starved", "deadlock", "parked", "unknown"];
+const CHOICES = { cause: CAUSES, state: STATES };
+
+const at = (name) => document.getElementById(name);
+const feed = new Feed(draw, () => {});
+let route = parse(location.hash);
+
+const view = () => VIEWS[route.view] || VIEWS.incidents;
+const wanted = () => {
+  const now = questions({});
+  return { now_stalls: now.stalls, now_roots: now.roots, ...view().ask(route) };
+};
+
+function nav() {
+  return Object.entries(VIEWS).filter(([, one]) => one.nav).map(([name, one]) =>
+    h("a", { href: link(name), "aria-current": name === route.view ? "page" : null }, one.title));
+}
+
+const FRESHNESS = {
+  connecting: () => ["connecting", "connecting to ripd …"],
+  live: (fresh) => ["fresh", `live, scanned ${duration(fresh.age_ms)} ago`],
+  waiting: () => ["connecting", "waiting for the first scan"],
+  silent: () => ["stale", "not live"],
+  late: () => ["stale", "not live"],
+};
+
+function alertText(fresh) {
+  if (fresh.kind === "silent" && fresh.age_ms === null) {
+    return "ripd does not answer. Nothing is known.";
+  }
+  if (fresh.kind === "silent") {
+    return `ripd does not answer. What is shown is ${duration(Math.floor(fresh.age_ms / 1000) * 1000)} old.`;
+  }
+  if (fresh.kind === "late") {
+    return `ripd answers, but has not scanned for ${duration(Math.floor(fresh.age_ms / 1000) * 1000)}. What is shown is that old.`;
+  }
+  return "";
+}
+
+function drawFreshness() {
+  const fresh = feed.freshness();
+  const [kind, text] = FRESHNESS[fresh.kind](fresh);
+  const warning = alertText(fresh);
+  document.body.className = kind;
+  morph(at("live"), [h("span", { class: "dot" }), text].map((one) => (one instanceof Node ? one : document.createTextNode(one))));
+  morph(at("alert"), warning ? [h("p", {}, h("strong", {}, "Stale. "), warning)] : []);
+}
+
+function states(counts) {
+  const total = STATES.reduce((sum, state) => sum + (counts[state] || 0), 0);
+  return h("div", { class: "states" }, shares(counts, Math.max(total, 1)),
+    h("ul", {}, STATES.map((state) => h("li", { class: counts[state] ? "" : "none" },
+      h("a", { href: link("threads", [], { state }) }, svg("svg", { class: "swatch", viewBox: "0 0 8 8", "aria-hidden": "true" },
+        svg("rect", { class: state, width: 8, height: 8 })), h("b", {}, count(counts[state] ?? 0)), ` ${state}`)))));
+}
+
+function verdict(stalls, found, unreadable) {
+  const stuck = found.total - found.quiet;
+  if (stuck > 0) {
+    const ids = stalls.total - found.quiet;
+    return ["bad", `${plural(stuck, "incident")}`, ` ${plural(ids, "id")} stuck`];
+  }
+  if (unreadable > 0) {
+    return ["warn", "Not all is seen", ""];
+  }
+  return ["good", "Nothing is stuck", found.quiet ? ` ${plural(found.quiet, "id")} asleep as asked` : ""];
+}
+
+function hero({ now_stalls: stalls, now_roots: roots }) {
+  if (!stalls.body.stalls || !roots.body.stalls) {
+    return [h("div", { class: "verdict connecting" }, h("p", { class: "headline" }, stalls.body.detail || "ripd has no answer yet."))];
+  }
+  const found = incidentsOf(stalls.body, roots.body);
+  const unreadable = stalls.body.unreadable_rings || 0;
+  const [kind, big, small] = verdict(stalls.body, found, unreadable);
+  const worst = worstOf(found.incidents);
+  document.title = kind === "bad" ? `(${found.total - found.quiet}) ripd ${location.hostname}` : `ripd ${location.hostname}`;
+  const whole = view() === VIEWS.incidents; // elsewhere one line is enough
+  return [h("div", { class: `verdict ${kind} ${whole ? "" : "brief"}` },
+    h("p", { class: "headline" }, h("b", {}, big), h("span", {}, small)),
+    whole && worst && h("p", { class: "worst" }, foreign(worstSentence(worst))),
+    unreadable > 0 && h("p", { class: "unreadable" }, h("a", { href: link("rings") },
+      `${plural(unreadable, "ring")} cannot be read`), ": what lives in them is not watched."),
+    states(stalls.body.counts))];
+}
+
+function field(name) {
+  const value = route.filters[name] || "";
+  if (!CHOICES[name]) {
+    return h("label", {}, `${name} `, h("input", { name, value, placeholder: "*", autocomplete: "off", spellcheck: "false" }));
+  }
+  return h("label", {}, `${name} `, h("select", { name }, h("option", { value: "" }, "any"),
+    CHOICES[name].map((word) => h("option", { value: word, selected: word === value }, word))));
+}
+
+function tools() {
+  const json = Object.values(view().ask(route))[0];
+  return h("div", { class: "tools" },
+    view().filters.length > 0 && h("form", { "data-key": `filter ${route.view}`, role: "search", "aria-label": "Filter" }, view().filters.map(field)),
+    h("a", { class: "json", href: json }, "JSON"));
+}
+
+// What is typed is the reader's; what a link has changed is not.
+function fillFields() {
+  for (const one of at("view").querySelectorAll("form [name]")) {
+    if (one !== document.activeElement) {
+      one.value = route.filters[one.name] || "";
+    }
+  }
+}
+
+function drawView(answers) {
+  const asked = Object.keys(view().ask(route));
+  const there = asked.every((name) => answers[name]);
+  const problem = there && asked.map((name) => answers[name]).find((one) => one.status !== 200 && one.status !== 404);
+  const bodies = Object.fromEntries(asked.map((name) => [name, answers[name] && answers[name].body]));
+  const content = !there ? [] : problem ? [h("p", { class: "empty" }, problem.body.detail || problem.body.title)] : view().render(bodies, route);
+  morph(at("view"), [tools(), ...content].filter(Boolean));
+  fillFields();
+}
+
+let spoken = "";
+function speak() {
+  const text = [...at("hero").querySelectorAll(".headline")].map((one) => one.textContent).join(" ");
+  if (text !== spoken) { // only what changed is said
+    spoken = text;
+    at("spoken").textContent = text;
+  }
+}
+
+function draw() {
+  morph(at("nav"), nav());
+  if (feed.answers.now_stalls) {
+    morph(at("hero"), hero(feed.answers));
+    speak();
+  }
+  drawView(feed.answers);
+  drawFreshness();
+}
+
+function go() {
+  const before = route;
+  route = parse(location.hash);
+  if (before.view !== route.view || before.words.join("/") !== route.words.join("/")) {
+    at("view").replaceChildren();
+    feed.forget(Object.keys(view().ask(route)));
+    at("main").focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }
+  draw();
+  feed.restart();
+}
+
+// What is typed becomes the address, and so can be shared.
+function filter(event) {
+  const form = event.target.closest("form");
+  const given = Object.fromEntries([...new FormData(form)].filter(([, value]) => value !== ""));
+  const { after, ...others } = route.filters;
+  for (const name of view().filters) {
+    delete others[name];
+  }
+  location.replace(link(route.view, route.words, { ...others, ...given }));
+}
+
+at("host").textContent = location.host;
+addEventListener("hashchange", go);
+addEventListener("input", filter);
+addEventListener("submit", (event) => event.preventDefault());
+setInterval(drawFreshness, TICK_MS);
+draw();
+feed.start(wanted);

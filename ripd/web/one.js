@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// one.js - one id: the sentence, whom it waits for, what it is, the evidence, where it was.
+
+import { foreign, h } from "./dom.js";
+import { chip } from "./incidents.js";
+import { link } from "./links.js";
+import { renderTree } from "./tree.js";
+import { count, duration, nameOf, placeFile, placeName, sentence, time, UNKNOWN } from "./words.js";
+
+const CHAINED = 1000; // stalls that the tree is made of
+
+export function questionsOfOne([ring, id]) {
+  return {
+    view: `/threads/${encodeURIComponent(ring ?? "")}/${encodeURIComponent(id ?? "")}`,
+    chains: `/stalls?${new URLSearchParams({ limit: CHAINED, trail: 0 })}`,
+  };
+}
+
+// Rows of [word, value]; what is null is left out, what is not known says so.
+function facts(rows) {
+  return h("dl", {}, rows.filter(([, value]) => value !== undefined && value !== null).map(([word, value]) =>
+    h("div", {}, h("dt", {}, word), h("dd", {}, value instanceof Node ? value : foreign(value)))));
+}
+
+function processFacts(process) {
+  return process && facts([
+    ["process", `${process.comm ?? UNKNOWN}, pid ${process.pid}`],
+    ["unit", process.unit], ["container", process.container],
+    ["command", process.cmdline], ["program", process.exe], ["user id", process.uid],
+    ["started", time(process.started_at)],
+    ["attested", process.attested === false ? "no: it may be another process than the ring says" : null],
+  ]);
+}
+
+function idFacts(item) {
+  return facts([
+    ["ring", h("a", { href: link("map", [item.ring]) }, foreign(item.ring))],
+    ["id", `${item.id}${item.tid === null ? ", on no thread" : `, thread ${item.tid}`}`],
+    ["traced by", item.source],
+    ["stands still since", item.since && `${time(item.since)} (${duration(item.frozen_for_ms)})`],
+    ["at the earliest since", item.since_earliest && time(item.since_earliest)],
+    ["reported after", duration(item.threshold_ms)],
+    ["reason", item.reason],
+    ["snaps", count(item.snaps)],
+  ]);
+}
+
+const SCHEDULER_STATES = {
+  R: "running or runnable", S: "asleep", D: "asleep, and nothing interrupts it", T: "stopped", t: "traced", Z: "ended",
+  I: "idle", X: "dead",
+};
+
+function kernelFacts(kernel) {
+  if (!kernel) {
+    return h("p", { class: "muted" }, "Nothing was read from the kernel about it.");
+  }
+  const spent = kernel.window_ms === null || kernel.window_ms === undefined ? null :
+    `in ${duration(kernel.window_ms)}: ${duration(kernel.cpu_ms)} on a CPU, ${duration(kernel.wait_ms)} waiting for one`;
+  return facts([
+    ["state", kernel.state && `${kernel.state}: ${SCHEDULER_STATES[kernel.state] || "another state"}`],
+    ["system call", kernel.syscall], ["descriptor", kernel.fd], ["on", kernel.target],
+    ["held by", kernel.holder && `${kernel.holder.comm ?? UNKNOWN}, pid ${kernel.holder.pid}`],
+    ["asked to wait", kernel.asked_ms === null || kernel.asked_ms === undefined ? null : duration(kernel.asked_ms)],
+    ["kernel function", kernel.wchan], ["time", spent],
+    ["switches", kernel.voluntary_switches === null || kernel.voluntary_switches === undefined ? null :
+      `${count(kernel.voluntary_switches)} of its own, ${count(kernel.involuntary_switches)} forced`],
+    ["could not be read", kernel.denied && kernel.denied.length ? kernel.denied.join(", ") : null],
+  ]);
+}
+
+function trail(item) {
+  if (!item.trail || item.trail.length === 0) {
+    return h("p", { class: "muted" }, "It has left no breadcrumb.");
+  }
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Trail" }, h("table", { class: "trail" },
+    h("thead", {}, h("tr", {}, ["snap", "function", "file", "module"].map((word) => h("th", { scope: "col" }, word)))),
+    h("tbody", {}, item.trail.map((step) => h("tr", { "data-key": String(step.count) },
+      h("td", { class: "number" }, count(step.count)),
+      h("td", {}, foreign(step.function ? placeName(step) : UNKNOWN, { class: "function" })),
+      h("td", {}, foreign(placeFile(step) ?? UNKNOWN, { class: "file" })),
+      h("td", { class: "muted" }, foreign(step.module ? `${step.module}+${step.offset}` : UNKNOWN)))))));
+}
+
+function part(title, ...content) {
+  return content.some(Boolean) && h("section", { class: "part", "data-key": title }, h("h2", {}, title), ...content);
+}
+
+function headline(item) {
+  const cause = item.cause ?? (item.state === "stalled" ? "not examined" : null);
+  return h("div", { class: "headline" }, h("h1", {}, foreign(nameOf(item))),
+    chip(item.state), cause && chip(cause, item.cause || "unexamined"),
+    item.frozen_for_ms !== null && h("span", { class: "age" }, duration(item.frozen_for_ms)));
+}
+
+function one(item, chains) {
+  const last = item.last;
+  return [
+    headline(item),
+    item.state === "stalled" && h("p", { class: "summary" }, foreign(sentence(item))),
+    item.note && h("p", { class: "note" }, "Note: ", foreign(item.note)),
+    last && h("p", { class: "summary" }, "Before its end: ", foreign(sentence({ ...item, ...last, summary: last.summary }))),
+    part("Waits", renderTree(chains, item)),
+    h("div", { class: "columns" },
+      part("Evidence", kernelFacts(item.kernel)),
+      part("Id", idFacts(item)),
+      part("Process", processFacts(item.process))),
+    part("Trail, newest first", trail(item)),
+  ];
+}
+
+export function renderOne({ view, chains }, { words: [ring, id] }) {
+  if (!view.thread) {
+    return [h("div", { class: "headline" }, h("h1", {}, `id ${id} of `, foreign(ring)), chip("gone", "exited")),
+      h("p", { class: "empty" }, view.detail || "No live id of that number is in that ring.", " ",
+        h("a", { href: link("events", [], { ring }) }, "What happened in this ring"))];
+  }
+  return [view.thread, ...(view.others || [])].flatMap((item) => one(item, chains.stalls || []));
+}

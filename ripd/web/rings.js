@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// rings.js - each ring, what is wrong with it first.
+
+import { foreign, h, svg } from "./dom.js";
+import { chip } from "./incidents.js";
+import { link } from "./links.js";
+import { bytes, count, plural } from "./words.js";
+
+const LISTED = 1000;
+
+export const questionsOfRings = (filters) => ({ view: `/rings?${new URLSearchParams({ limit: LISTED, ...filters })}` });
+
+export function warningsOf(ring) {
+  const refused = ring.refused ? ring.refused.full + ring.refused.memory + ring.refused.processes : 0;
+  const unattested = (ring.processes || []).filter((process) => !process.dead && process.attested === false).length;
+  return [
+    ring.health !== "readable" && `${ring.health}${ring.reason ? `: ${ring.reason}` : ""}`,
+    refused > 0 && `${plural(refused, "registration")} refused: these threads are not watched`,
+    ring.modules_dropped > 0 && `${plural(ring.modules_dropped, "module")} not recorded: some places have no name`,
+    ring.coverage && ring.coverage !== "full" && `coverage is ${ring.coverage}`,
+    unattested > 0 && `${plural(unattested, "process", "processes")} not attested`,
+    ring.unlinked && "its file has been removed",
+  ].filter(Boolean);
+}
+
+function fill(ring) {
+  if (ring.live === null || !ring.capacity) {
+    return "–";
+  }
+  const share = Math.min(ring.live / ring.capacity, 1);
+  return h("span", { class: "fill" }, `${count(ring.live)} of ${count(ring.capacity)} `,
+    svg("svg", { class: "bar", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
+      svg("rect", { class: "track", width: 100, height: 6 }),
+      svg("rect", { class: share > 0.9 ? "stalled" : "running", width: Math.max(share * 100, ring.live ? 1 : 0), height: 6 })));
+}
+
+function row(ring) {
+  const warnings = warningsOf(ring);
+  const name = foreign(ring.ring ?? "(no name)", { class: "name" });
+  const state = ring.health !== "readable" ? chip(ring.health, "stopped") : ring.dead ? chip("dead") : chip("alive", "running");
+  return h("tr", { "data-key": `${ring.directory}/${ring.ring}`, class: warnings.length ? "warned" : "" },
+    h("th", { scope: "row" }, ring.health === "readable" ? h("a", { href: link("map", [ring.ring]) }, name) : name,
+      h("div", { class: "muted" }, foreign(ring.directory ?? ""))),
+    h("td", {}, state, ring.source && h("div", { class: "muted" }, ring.source)),
+    h("td", {}, fill(ring)),
+    h("td", {}, (ring.processes || []).slice(0, 4).map((process) =>
+      h("div", {}, foreign(process.comm ?? "–"), h("span", { class: "muted" }, ` pid ${process.pid}${process.dead ? ", dead" : ""}`))),
+    (ring.processes || []).length > 4 && h("div", { class: "muted" }, `and ${count(ring.processes.length - 4)} more`)),
+    h("td", { class: "number" }, bytes(ring.file_bytes)),
+    h("td", {}, warnings.length ? h("ul", { class: "warnings" }, warnings.map((text) => h("li", {}, foreign(text)))) : h("span", { class: "muted" }, "none")));
+}
+
+export function renderRings({ view }) {
+  if (!view.rings || view.rings.length === 0) {
+    return [h("p", { class: "empty" }, "No ring is there: no program is traced in the directories that ripd watches.")];
+  }
+  const rings = [...view.rings].sort((a, b) => (warningsOf(b).length > 0) - (warningsOf(a).length > 0));
+  const limited = view.limited || [];
+  return [
+    limited.length > 0 && h("ul", { class: "warnings" }, limited.map((one) =>
+      h("li", {}, `user ${one.uid} has used up “${one.limit}”: ${plural(one.refused, "refusal")}; of theirs some is missing or late`))),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rings" }, h("table", {},
+      h("thead", {}, h("tr", {}, ["ring", "state", "ids", "processes", "file", "warnings"].map((word) => h("th", { scope: "col" }, word)))),
+      h("tbody", {}, rings.map(row)))),
+    view.total > view.returned && h("p", { class: "empty" }, `${plural(view.total - view.returned, "more ring")}.`),
+  ];
+}
