@@ -26,6 +26,7 @@ def check_files(prefix):
                     "include/rip/reader.h",
                     "lib*/**/librip.so.0", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
                     "lib*/**/librip-config.cmake", "share/ripd/alerts.yml", "share/ripd/dashboard.json",
+                    "share/ripd/ripd.json",
                     "share/bash-completion/completions/ripd"):
         if not glob.glob(os.path.join(prefix, pattern), recursive=True):
             print(f"FAILED: {pattern} is not installed")

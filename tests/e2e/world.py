@@ -16,6 +16,8 @@ import tempfile
 import time
 import traceback
 
+import schema
+
 BIN = os.environ.get("RIP_TEST_BIN", "build/bin")
 PATIENCE_S = 90
 
@@ -139,7 +141,11 @@ class World:
             response = connection.getresponse()
             body = response.read().decode()
             kind = response.headers.get("Content-Type", "")
-            return response.status, json.loads(body) if "json" in kind and body else body
+            if "json" not in kind or not body:
+                return response.status, body
+            document = json.loads(body)
+            schema.hold(document, where=path)
+            return response.status, document
         finally:
             connection.close()
 

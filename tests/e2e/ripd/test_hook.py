@@ -11,6 +11,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import hostile_ring as h  # noqa: E402
+import schema  # noqa: E402
 import world as w  # noqa: E402
 
 RUNNING_MAX = 4
@@ -48,7 +49,10 @@ class HookWorld(w.World):
 
     def handed(self):
         """All whole lines: the last may be on its way."""
-        return [json.loads(line) for line in self.read("out").split("\n")[:-1]]
+        events = [json.loads(line) for line in self.read("out").split("\n")[:-1]]
+        for event in events:
+            schema.hold(event, "event", "--on-stall")
+        return events
 
     def metric(self, name):
         text = self.get("/metrics")

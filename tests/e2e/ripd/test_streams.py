@@ -7,6 +7,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import schema  # noqa: E402
 import world as w  # noqa: E402
 
 STREAMS_MAX = 64
@@ -55,6 +56,7 @@ class Source:
             if not line:
                 self.last_id = event_id
                 if data:
+                    schema.hold(json.loads("\n".join(data)), "gap" if kind == "gap" else "event", "a stream")
                     return kind or "message", "\n".join(data)
                 kind = ""
             elif not name:
