@@ -97,6 +97,18 @@ static bool is_of_the_name(int error)
     return error == EBUSY || error == EEXIST || error == EPERM;
 }
 
+/*
+ * True if a live ring stands there, as far as this user can know: a program that gave up root and executed another
+ * cannot look into root's ring of that name.
+ */
+static bool is_held(const char *path, int error)
+{
+    struct stat status;
+
+    return error == EBUSY ||
+           (error == EEXIST && lstat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid != geteuid());
+}
+
 /* NAME or NAME.PID, and ~NUMBER from 2 on. False if that is too long. */
 static bool format_path(char ret_path[PATH_MAX], const char *name, bool with_pid, unsigned int number)
 {
@@ -109,14 +121,15 @@ static bool format_path(char ret_path[PATH_MAX], const char *name, bool with_pid
     return snprintf(ret_path, PATH_MAX, "%s/%s%s%s", ring_dir(), name, pid, suffix) < PATH_MAX;
 }
 
-/* The first name that can be had. *ret_error is the error of the first that was no live ring; 0 = none.
- */
+/* The first name that can be had. *ret_error is the error of the first that was no live ring; 0 = none. */
 static bool make_ring(char ret_path[PATH_MAX], int *ret_error)
 {
     const char *name = secure_getenv("RIP_NAME");
     uint32_t capacity = ring_capacity();
     char comm[RIP_COMM_BYTES + 1];
     bool with_pid = name == NULL || name[0] == '\0' || strchr(name, '/') != NULL;
+    bool held;
+    int error;
 
     if (with_pid) {
         ring_comm(comm);
@@ -129,11 +142,13 @@ static bool make_ring(char ret_path[PATH_MAX], int *ret_error)
         errno = ENAMETOOLONG;
         if (format_path(ret_path, name, with_pid, number) && rip_create_ring(ret_path, capacity))
             return true;
-        if (errno != EBUSY && *ret_error == 0)
-            *ret_error = errno;
-        if (!is_of_the_name(errno))
+        error = errno;
+        held = is_held(ret_path, error);
+        if (!held && *ret_error == 0)
+            *ret_error = error;
+        if (!is_of_the_name(error))
             return false;
-        if (errno == EBUSY && !with_pid)
+        if (held && !with_pid)
             with_pid = true;
         else
             number++;
@@ -141,12 +156,17 @@ static bool make_ring(char ret_path[PATH_MAX], int *ret_error)
     return false;
 }
 
-/* In one write, past the wrappers. */
-static void report(bool made, const char *path, int error)
+static bool is_reporter(void)
 {
     const char *run_pid = secure_getenv("RIP_RUN_PID");
 
-    if (error == 0 || run_pid == NULL || strtol(run_pid, NULL, 10) != getpid())
+    return run_pid != NULL && strtol(run_pid, NULL, 10) == getpid();
+}
+
+/* In one write, past the wrappers. */
+static void report(bool made, const char *path, int error)
+{
+    if (error == 0 || !is_reporter())
         return;
     if (made)
         dprintf(STDERR_FILENO, "rip: what stands at the ring's name cannot be replaced (%s): its name is %s\n",
@@ -154,6 +174,14 @@ static void report(bool made, const char *path, int error)
     else
         dprintf(STDERR_FILENO, "rip: no ring can be made in %s (%s): the program is not traced\n", ring_dir(),
                 strerror(error));
+}
+
+static void report_sanitizer(void)
+{
+    static const char line[] = "rip: the program is built with a sanitizer: it is not traced\n";
+
+    if (is_reporter() && write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
+        return; /* nobody reads it */
 }
 
 static void open_ring(void)
@@ -231,6 +259,10 @@ static void start(void)
     preload_resolve_all();
     if (rip__is_disabled())
         return;
+    if (preload_is_sanitized()) {
+        report_sanitizer();
+        return;
+    }
     preload_thread.tried = true;
     preload_thread_setup();
     rip__set_preloaded();
@@ -244,11 +276,12 @@ static void start(void)
 
 void preload_start(void)
 {
-    static bool started; /* before main() there is one thread, or one that creates the second through us */
     int saved_errno = errno;
 
-    if (!__atomic_exchange_n(&started, true, __ATOMIC_RELAXED))
+    if (!preload_state.started) { /* before main() there is one thread, or one that creates the second through us */
+        preload_state.started = true;
         start();
+    }
     errno = saved_errno;
 }
 

@@ -5,7 +5,7 @@
  * preload.c starts and ends tracing, preload_calls.c wraps the calls that can block, preload_lock.c
  * those that wait for a lock with an owner, preload_thread.c gives threads their slots and names, preload_process.c
  * follows the process through fork, exec and a change of user, preload_shield.c keeps the ring's descriptor open,
- * preload_filter.c notices the program's seccomp filters.
+ * preload_filter.c notices the program's seccomp filters, and preload_sanitizer.c that it is built with a sanitizer.
  *
  * Guarantees
  *   A. A wrapper has the return value, the errno and the side effects of the function it wraps.
@@ -19,6 +19,7 @@
 #ifndef RIP_PRELOAD_H
 #define RIP_PRELOAD_H
 
+#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -70,8 +71,9 @@ static inline void *preload_function(enum preload_call call)
 /* --- preload.c ---------------------------------------------------------------------------------------------------- */
 
 struct preload_state {
-    bool active; /* this process has a ring */
-    pid_t pid;   /* whose state this is; another getpid() = a child that shares or copied our memory */
+    bool active;  /* this process has a ring */
+    bool started; /* or that was tried: the program's own start is near */
+    pid_t pid;    /* whose state this is; another getpid() = a child that shares or copied our memory */
     dev_t device;
     ino_t inode;          /* of the ring; another file may have got its descriptor's number */
     uid_t owner;          /* of the ring */
@@ -109,6 +111,13 @@ bool preload_is_filter_prctl(int option, const unsigned long values[4]);
 bool preload_is_filter_seccomp(unsigned long operation, unsigned long program);
 /* Whether that outcome of seccomp() says that the filter is in force. */
 bool preload_is_filter_installed(unsigned long flags, long outcome);
+
+/* --- preload_sanitizer.c ------------------------------------------------------------------------------------------ */
+
+typedef int preload_object_callback(struct dl_phdr_info *info, size_t size, void *data);
+
+/* True if the program is built with a sanitizer that cannot work beside us: it is not traced. */
+bool preload_is_sanitized(void);
 
 /* --- preload_thread.c --------------------------------------------------------------------------------------------- */
 

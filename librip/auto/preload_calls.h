@@ -227,6 +227,7 @@ OWN(prctl)              /* preload_thread.c */
 OWN(_Fork)              /* preload_process.c */
 OWN(clone)              /* preload_process.c */
 OWN(daemon)             /* preload_process.c */
+OWN(dl_iterate_phdr)    /* preload_sanitizer.c */
 OWN(_exit)              /* preload.c */
 OWN(_Exit)              /* preload.c */
 OWN(execve)             /* preload_process.c, like all that follow */
@@ -246,5 +247,6 @@ OWN(setresuid)
 /* --- not wrapped -------------------------------------------------------------------------------------------------- */
 
 CALLED(pthread_mutex_trylock) /* preload_lock.c */
+CALLED(pthread_mutex_unlock)  /* preload_own.c */
 CALLED(pthread_rwlock_tryrdlock)
 CALLED(pthread_rwlock_trywrlock)

@@ -4,7 +4,7 @@
  *
  * Guarantees
  *   A. Each has the results and the errno of the function whose name it bears.
- *   B. None but pthread_mutex_lock() and dl_iterate_phdr() calls a function that another library may have wrapped. The
+ *   B. None but those of mutexes and dl_iterate_phdr() calls a function that another library may have wrapped. The
  *      clock is asked through the vDSO, by the C library's own function: a faked time means nothing to ripd.
  *   C. The forked child of a process with several threads never queries the dynamic linker for what is mapped. glibc
  *      resets most of the linker's locks in the child, but not the one that dl_iterate_phdr() takes (2.36,
@@ -233,11 +233,19 @@ OWN(int, pthread_mutex_lock, pthread_mutex_t *mutex)
     return PRELOAD_REAL(int, pthread_mutex_lock, (pthread_mutex_t *))(mutex);
 }
 
-typedef int phdr_callback(struct dl_phdr_info *info, size_t size, void *data);
-
-extern int loader_iterate(phdr_callback *callback, void *data) __asm__("dl_iterate_phdr");
-
-OWN(int, dl_iterate_phdr, phdr_callback *callback, void *data)
+OWN(int, pthread_mutex_trylock, pthread_mutex_t *mutex)
 {
-    return preload_state.loader_may_hang ? 0 : loader_iterate(callback, data);
+    return PRELOAD_REAL(int, pthread_mutex_trylock, (pthread_mutex_t *))(mutex);
+}
+
+OWN(int, pthread_mutex_unlock, pthread_mutex_t *mutex)
+{
+    return PRELOAD_REAL(int, pthread_mutex_unlock, (pthread_mutex_t *))(mutex);
+}
+
+OWN(int, dl_iterate_phdr, preload_object_callback *callback, void *data)
+{
+    return preload_state.loader_may_hang
+               ? 0
+               : PRELOAD_REAL(int, dl_iterate_phdr, (preload_object_callback *, void *))(callback, data);
 }

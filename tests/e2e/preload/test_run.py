@@ -206,6 +206,53 @@ class Run(PreloadTest):
                               capture_output=True, timeout=PATIENCE_S)
         self.assertEqual((done.stdout, done.stderr), ("42 0 0\nready\n", ""))
 
+    def test_name_of_another_user(self):
+        """Who gives up root and executes another program cannot look at root's ring: his has the next name."""
+        if os.geteuid() != 0 or not shutil.which("setpriv"):
+            self.skipTest("takes root, and setpriv")
+        os.chmod(self.rings, 0o1777)
+        script = "setpriv --reuid 65534 --clear-groups cat; true"
+        process = self.start("sh", "-c", script, flags=("--name", "web"), stderr=subprocess.PIPE)
+        wait_for("the other user's ring", lambda: any(os.stat(f"{self.rings}/{name}").st_uid == 65534
+                                                      for name in self.ring_names()))
+        first, second = self.ring_names()
+        self.assertEqual((first, second.rpartition(".")[0]), ("web", "web"))
+        process.stdin.close()
+        self.assertEqual((process.wait(PATIENCE_S), process.stderr.read()), (0, ""))
+        self.assertEqual(self.ring_names(), [])
+
+    def test_sanitizers(self):
+        """A program that is built with one runs, untraced, and one line says so; its reports are its own."""
+        source = self.scratch + "/program.c"
+        with open(source, "w") as file:
+            file.write("""#include <pthread.h>
+                #include <stdlib.h>
+                #include <unistd.h>
+                static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+                static void *run(void *unused) { pthread_mutex_lock(&mutex); usleep(1000);
+                    pthread_mutex_unlock(&mutex); return unused; }
+                int main(int argc, char **argv) { char *memory = malloc(8); pthread_t thread;
+                    pthread_create(&thread, 0, run, 0); run(0); pthread_join(thread, 0);
+                    if (fork() == 0) _exit(0);
+                    free(memory); return argc > 1 ? memory[0] : 0; }""")
+        program, built = self.scratch + "/program", 0
+        for compiler in ("gcc", "clang-14"):
+            for sanitizer in ("address", "thread", "memory"):
+                build = [compiler, "-w", "-g", "-fsanitize=" + sanitizer, source, "-o", program]
+                if not shutil.which(compiler) or subprocess.run(build, capture_output=True).returncode != 0 or \
+                        subprocess.run([program], capture_output=True).returncode != 0:  # not on this kernel
+                    continue
+                built += 1
+                with self.subTest(compiler=compiler, sanitizer=sanitizer):
+                    done = self.run_traced(program)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    self.assertEqual(done.stderr, "rip: the program is built with a sanitizer: it is not traced\n")
+                    self.assertEqual(self.run_traced("sh", "-c", program + "; exit 3").stderr, "")
+                    if sanitizer == "address":
+                        self.assertIn("heap-use-after-free", self.run_traced(program, "fault").stderr)
+        self.assertGreater(built, 0)
+        self.assertEqual(self.ring_names(), [])
+
     def test_safe_file_name(self):
         program = self.scratch + "/.a b\tc"
         shutil.copy("/bin/cat", program)
