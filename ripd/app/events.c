@@ -121,6 +121,10 @@ static void fill_subject(struct event *event, const struct item *item)
     memcpy(event->name, item->name, event->name_bytes);
     if (item->process != NULL)
         memcpy(event->comm, item->process->comm, sizeof(event->comm));
+    if (item->process != NULL && item->process->origin != NULL) {
+        event->unit = copy_or_null(item->process->origin->unit);
+        event->container = copy_or_null(item->process->origin->container);
+    }
     if (item->crumb_count == 0 || item->process == NULL)
         return;
     module = process_facts_module(item->process, item->crumbs[0].address);
@@ -229,6 +233,8 @@ static struct event *end_new(const struct event *begin, uint64_t sequence)
     event->name_bytes = begin->name_bytes;
     memcpy(event->name, begin->name, sizeof(event->name));
     memcpy(event->comm, begin->comm, sizeof(event->comm));
+    event->unit = copy_or_null(begin->unit);
+    event->container = copy_or_null(begin->container);
     event->module = copy_or_null(begin->module);
     event->offset = begin->offset;
     event->function = copy_or_null(begin->function);

@@ -72,6 +72,8 @@ void event_unref(struct event *event)
     /* release: what this holder did comes before; acquire: the last one sees all of it */
     if (event == NULL || atomic_fetch_sub_explicit(&event->references, 1, memory_order_acq_rel) != 1)
         return;
+    free(event->unit);
+    free(event->container);
     free(event->module);
     free(event->function);
     free(event->target);
@@ -86,6 +88,7 @@ bool query_matches_event(const struct query_filter *filter, const struct event *
 
     return query_selects_ring(filter, event->ring) && event->at_wall_ns >= query->since_wall_ns &&
            (query->pid == 0 || query->pid == event->pid) &&
+           query_selects_origin(filter, event->unit, event->container) &&
            (!query->has_cause || (query->cause == event->cause) != query->cause_excluded) &&
            (query->kinds == 0 || (query->kinds & 1u << event->kind) != 0) && event->duration_ns >= query->min_ns &&
            (query->name[0] == '\0' || glob_matches(&filter->name, event->name, event->name_bytes));

@@ -45,6 +45,8 @@ struct event {
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES];
     char comm[RIP_COMM_BYTES + 1]; /* "" = not known */
+    char *unit;                    /* of its process; NULL = none, or not known */
+    char *container;               /* the same */
     char *module;                  /* of its last location; NULL = not known, and offset means nothing */
     uint64_t offset;               /* in that module */
     char *function;                /* at that offset; NULL = not known */

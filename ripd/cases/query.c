@@ -39,24 +39,46 @@ void query_filter_make(struct query_filter *ret_filter, const struct query *quer
     ret_filter->query = query;
     glob_make(&ret_filter->ring, query->ring);
     glob_make(&ret_filter->name, query->name);
+    glob_make(&ret_filter->unit, query->unit);
+    glob_make(&ret_filter->container, query->container);
+}
+
+/* A name may hold what means something in a glob, and be longer than a glob can be: it always selects itself. */
+static bool selects(const char *pattern, const struct glob *glob, const char *name)
+{
+    if (!pattern[0])
+        return true;
+    return name && (strcmp(pattern, name) == 0 || glob_matches(glob, (const unsigned char *)name, strlen(name)));
 }
 
 bool query_selects_ring(const struct query_filter *filter, const char *ring_name)
 {
     const struct query *query = filter->query;
 
-    if (!query->ring[0])
-        return true;
-    if (!ring_name)
+    if (query->one && query->ring[0])
+        return ring_name && strcmp(query->ring, ring_name) == 0;
+    return selects(query->ring, &filter->ring, ring_name);
+}
+
+bool query_selects_origin(const struct query_filter *filter, const char *unit, const char *container)
+{
+    return selects(filter->query->unit, &filter->unit, unit) &&
+           selects(filter->query->container, &filter->container, container);
+}
+
+static bool selects_process(const struct query_filter *filter, const struct process_facts *process)
+{
+    const struct query *query = filter->query;
+    const struct process_origin *origin = process ? process->origin : NULL;
+
+    if (query->pid && (!process || process->pid != query->pid))
         return false;
-    /* A file's name may hold what means something in a glob, and be longer than a glob can be. */
-    return strcmp(query->ring, ring_name) == 0 ||
-           (!query->one && glob_matches(&filter->ring, (const unsigned char *)ring_name, strlen(ring_name)));
+    return query_selects_origin(filter, origin ? origin->unit : NULL, origin ? origin->container : NULL);
 }
 
 bool query_reads_ids(const struct query *query)
 {
-    return query->one || query->pid || query->name[0];
+    return query->one || query->pid || query->name[0] || query->unit[0] || query->container[0];
 }
 
 bool query_is_local(const struct query *query)
@@ -70,9 +92,7 @@ bool query_selects(const struct query_filter *filter, const struct item *item)
 
     if (query->one && item->id != query->id)
         return false;
-    if (query->pid && (!item->process || item->process->pid != query->pid))
-        return false;
-    return query_selects_ring(filter, item->ring_name) &&
+    return query_selects_ring(filter, item->ring_name) && selects_process(filter, item->process) &&
            (!query->name[0] || glob_matches(&filter->name, item->name, item->name_bytes));
 }
 

@@ -36,9 +36,11 @@ enum query_list { QUERY_LIST_IDS, QUERY_LIST_STALLS };
 
 struct query {
     enum query_list list;
-    char ring[QUERY_PATTERN_BYTES]; /* glob over its name, or with `one` the name itself; "" = any */
-    char name[QUERY_PATTERN_BYTES]; /* glob over the bytes of the name; "" = any */
-    uint32_t pid;                   /* 0 = any */
+    char ring[QUERY_PATTERN_BYTES];      /* glob over its name, or with `one` the name itself; "" = any */
+    char name[QUERY_PATTERN_BYTES];      /* glob over the bytes of the name; "" = any */
+    char unit[QUERY_PATTERN_BYTES];      /* glob over the unit of its process; "" = any */
+    char container[QUERY_PATTERN_BYTES]; /* the same of its container */
+    uint32_t pid;                        /* 0 = any */
     bool has_cause;
     bool cause_excluded;
     enum id_cause cause;
@@ -68,11 +70,16 @@ struct query_filter {
     const struct query *query; /* the caller's; it outlives the filter */
     struct glob ring;
     struct glob name;
+    struct glob unit;
+    struct glob container;
 };
 void query_filter_make(struct query_filter *ret_filter, const struct query *query);
 
 /* Whether it selects rings of that name. A name that is no glob of 63 elements at most matches itself alone. */
 bool query_selects_ring(const struct query_filter *filter, const char *ring_name);
+
+/* The same of a process; NULL: it has none, or that is not known. */
+bool query_selects_origin(const struct query_filter *filter, const char *unit, const char *container);
 
 /* Whether a snapshot has all of the answer: a list of stalls whose counts it has. */
 bool query_is_local(const struct query *query);

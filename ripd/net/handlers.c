@@ -370,12 +370,11 @@ static void handle_page_file(struct server *server, struct connection *connectio
         answer_asset(connection, asset);
 }
 
-#define IDS                                                                                                            \
-    (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_LIMIT |          \
-     PARAMETER_AFTER)
+#define WHOSE (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_UNIT | PARAMETER_CONTAINER)
+#define IDS (WHOSE | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_LIMIT | PARAMETER_AFTER)
 #define EVENTS                                                                                                         \
-    (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_KIND |           \
-     PARAMETER_SINCE | PARAMETER_LIMIT | PARAMETER_AFTER_EVENT)
+    (WHOSE | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_KIND | PARAMETER_SINCE | PARAMETER_LIMIT |                 \
+     PARAMETER_AFTER_EVENT)
 
 const struct route routes[] = {
     {"/stalls", IDS | PARAMETER_TRAIL | PARAMETER_GROUP_STALLS, 4, handle_stalls, "ids stalled now, longest first"},

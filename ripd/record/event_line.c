@@ -208,6 +208,16 @@ static int parse_text(const json_t *object, const char *key, const char *key_hex
     return parse_bytes(object, key, key_hex, (uint8_t *)ret_text, size - 1, &bytes);
 }
 
+/* A word of a process, as lists filter by it. Lines of earlier versions lack it. */
+static void parse_word(const json_t *process, const char *key, const char *key_hex, char **ret_word)
+{
+    uint8_t text[QUERY_PATTERN_BYTES];
+    size_t bytes = 0;
+
+    if (parse_bytes(process, key, key_hex, text, sizeof(text) - 1, &bytes) == 0 && bytes != 0)
+        *ret_word = strndup((const char *)text, bytes);
+}
+
 static int parse_who(const json_t *object, struct event *event)
 {
     const json_t *process = json_object_get(object, "process");
@@ -221,6 +231,8 @@ static int parse_who(const json_t *object, struct event *event)
         return 0;
     if (parse_text(process, "comm", "comm_hex", event->comm, sizeof(event->comm)) != 0)
         return -EBADMSG;
+    parse_word(process, "unit", "unit_hex", &event->unit);
+    parse_word(process, "container", "container_hex", &event->container);
     return parse_32(json_object_get(process, "pid"), &event->pid);
 }
 

@@ -139,6 +139,7 @@ static bool is_selected(const struct walk *walk, uint32_t slot, uint32_t generat
     if (info.process < walk->ring->process_count) {
         process.pid = walk->ring->processes[info.process].pid;
         process.claimed_pid = walk->ring->processes[info.process].claim.pid;
+        process.origin = walk->ring->processes[info.process].origin;
         item.process = &process;
     }
     return query_selects(&walk->filter, &item);

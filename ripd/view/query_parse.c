@@ -128,15 +128,30 @@ static int parse_number32(const char *value, uint32_t low, uint32_t high, uint32
 }
 
 /* A glob is of so many elements at most; a name without anything that is one in it may be longer. */
-static int parse_ring(const char *value, struct query *query, struct query_error *error)
+static int parse_glob(const char *value, char ret_pattern[QUERY_PATTERN_BYTES], struct query_error *error)
 {
     struct glob glob;
 
     glob_make(&glob, value);
     if (glob.end == 0 && strpbrk(value, "*?[\\") != NULL)
         return refuse(error, "has more than %u elements; a pattern that long matches nothing", GLOB_ELEMENTS_MAX);
-    memcpy(query->ring, value, strlen(value) + 1);
+    memcpy(ret_pattern, value, strlen(value) + 1);
     return 0;
+}
+
+static int parse_ring(const char *value, struct query *query, struct query_error *error)
+{
+    return parse_glob(value, query->ring, error);
+}
+
+static int parse_unit(const char *value, struct query *query, struct query_error *error)
+{
+    return parse_glob(value, query->unit, error);
+}
+
+static int parse_container(const char *value, struct query *query, struct query_error *error)
+{
+    return parse_glob(value, query->container, error);
 }
 
 static int parse_name(const char *value, struct query *query, struct query_error *error)
@@ -263,6 +278,8 @@ const struct query_parameter query_parameters[] = {
     {"ring", PARAMETER_RING, parse_ring, "GLOB", "of this ring, or of rings whose names match"},
     {"pid", PARAMETER_PID, parse_pid, "PID", "of this process"},
     {"name", PARAMETER_NAME, parse_name, "GLOB", "of ids with such a name; * and ? and [...] stand for other bytes"},
+    {"unit", PARAMETER_UNIT, parse_unit, "GLOB", "of processes of such a unit of systemd"},
+    {"container", PARAMETER_CONTAINER, parse_container, "GLOB", "of processes in such a container"},
     {"cause", PARAMETER_CAUSE, parse_cause, "CAUSE", "with this cause, or with ! before it any other; null is one too"},
     {"min_ms", PARAMETER_MIN_MS, parse_min_ms, "NUMBER", "frozen for, or for an event lasting, that long or longer"},
     {"limit", PARAMETER_LIMIT, parse_limit, "NUMBER", "at most so many, from 1 to 10000; 100 if it is not given"},

@@ -20,6 +20,8 @@
 #define PARAMETER_KIND 0x100u         /* of events */
 #define PARAMETER_GROUP_STALLS 0x800u /* "group" where there is one more */
 #define PARAMETER_TRAIL 0x1000u
+#define PARAMETER_UNIT 0x4000u
+#define PARAMETER_CONTAINER 0x8000u
 #define PARAMETER_SINCE 0x2000u      /* of events */
 #define PARAMETER_AFTER_EVENT 0x400u /* "after" where the cursor is an event's sequence number */
 

@@ -28,9 +28,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     text = strndup((const char *)bytes + 1, size_bytes - 1); /* the first byte selects which parameters are taken */
     if (text == NULL)
         return 0;
-    if (query_parse(text, bytes[0], &query, &error) == 0) {
+    if (query_parse(text, bytes[0] * 0x101u, &query, &error) == 0) {
         require(query.limit >= 1 && query.limit <= QUERY_LIMIT_MAX && query.pid <= INT32_MAX);
         require(memchr(query.ring, 0, sizeof(query.ring)) != NULL && memchr(query.name, 0, sizeof(query.name)) != NULL);
+        require(memchr(query.unit, 0, sizeof(query.unit)) != NULL);
+        require(memchr(query.container, 0, sizeof(query.container)) != NULL);
         require((unsigned)query.cause < CAUSE_COUNT && (unsigned)query.state < ID_STATE_COUNT);
     } else {
         require(memchr(error.parameter, 0, sizeof(error.parameter)) != NULL && error.detail[0] != '\0' &&
@@ -49,6 +51,7 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         "\377a00000000000003e80000000100000011",
         "\377limit=1&limit=2",
         "\1name=%zz",
+        "\377unit=checkout@*.service&container=0123456789abcdef*",
     };
 
     return fuzz_text(seeds, sizeof(seeds) / sizeof(seeds[0]), number, ret_bytes, capacity_bytes);

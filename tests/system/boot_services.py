@@ -63,7 +63,8 @@ def test_redis_server(machine):
     unit_pid = machine.main_pid("redis-server.service")
     assert machine.property("redis-server.service", "StatusText") == "Ready to accept connections"
     processes = wait_ring(machine, "redis-server")["processes"]
-    assert [(p["pid"], p["attested"]) for p in processes] == [(unit_pid, True)], processes
+    assert [(p["pid"], p["attested"], p["unit"]) for p in processes] == [
+        (unit_pid, True, "redis-server.service")], processes
     assert machine.text("stat", "-c", "%a %U %G", "/run/librip/redis-server").strip() == "640 redis ripd"
     machine.wait_for("its threads", lambda: len(threads(machine, "redis-server")) >= 4)
     assert machine.text("redis-cli", "ping").strip() == "PONG"

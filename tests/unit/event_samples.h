@@ -21,6 +21,7 @@ static inline void sample_event_subject(struct event *event, const void *name, s
     snprintf(event->comm, sizeof(event->comm), "checkout");
     event->name_bytes = (uint8_t)name_bytes;
     memcpy(event->name, name, name_bytes);
+    event->unit = strdup("checkout.service");
     event->module = strdup("checkout");
     event->offset = 0x1234;
 }

@@ -71,6 +71,14 @@ static void test_query(void **state)
     SHOWS((query.has_cause = true, query.cause = CAUSE_NONE), false);
     SHOWS((query.has_cause = query.cause_excluded = true, query.cause = CAUSE_BLOCKED), false);
     SHOWS((query.has_cause = query.cause_excluded = true, query.cause = CAUSE_SLEEPING), true);
+    free(event->unit);
+    event->unit = strdup("checkout@80.service");
+    SHOWS(strcpy(query.unit, "checkout@*.service"), true);
+    SHOWS(strcpy(query.unit, "checkout"), false);
+    SHOWS(strcpy(query.container, "*"), false);
+    event->container = strdup("web1");
+    SHOWS(strcpy(query.container, "web?"), true);
+    SHOWS(strcpy(query.container, "web2"), false);
     SHOWS(query.min_ns = event->duration_ns, true);
     SHOWS(query.min_ns = event->duration_ns + 1, false);
     SHOWS(strcpy(query.name, "work*"), true);

@@ -77,6 +77,28 @@ static void each_condition_excludes(void **context)
     assert_false(matches(&query, &sighting));
 
     query_init(&query);
+    memcpy(query.unit, "*", 2); /* one that is not known matches nothing */
+    assert_false(matches(&query, &sighting));
+    process->origin = calloc(1, sizeof *process->origin);
+    atomic_init(&process->origin->references, 1);
+    assert_false(matches(&query, &sighting));
+    process->origin->unit = strdup("checkout.service");
+    assert_true(matches(&query, &sighting));
+    memcpy(query.unit, "checkout", 9);
+    assert_false(matches(&query, &sighting));
+
+    query_init(&query);
+    memset(query.container, 'c', 64);
+    query.container[64] = 0; /* longer than a pattern can be */
+    assert_false(matches(&query, &sighting));
+    process->origin->container = strdup(query.container);
+    assert_true(matches(&query, &sighting));
+    query.container[0] = 'd';
+    assert_false(matches(&query, &sighting));
+    memcpy(query.container, "c*", 3);
+    assert_true(matches(&query, &sighting));
+
+    query_init(&query);
     memcpy(query.name, "worker-*", 9);
     assert_true(matches(&query, &sighting));
     memcpy(query.name, "worker", 7);

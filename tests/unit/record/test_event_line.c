@@ -79,6 +79,8 @@ static void assert_same_event(const struct event *a, const struct event *b)
     assert_int_equal(a->pid, b->pid);
     assert_string_equal(a->ring, b->ring);
     assert_string_equal(a->comm, b->comm);
+    assert_string_equal(a->unit, b->unit);
+    assert_true(a->container == NULL && b->container == NULL);
     assert_int_equal(a->name_bytes, b->name_bytes);
     assert_memory_equal(a->name, b->name, RIP_NAME_BYTES);
     assert_string_equal(a->module, b->module);

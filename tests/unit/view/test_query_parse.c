@@ -16,7 +16,7 @@
 
 #include "view/query_parse.h"
 
-#define ALL (0xffu | PARAMETER_TRAIL)
+#define ALL (0xffu | PARAMETER_TRAIL | PARAMETER_UNIT | PARAMETER_CONTAINER)
 
 static void accept_query(const char *text, struct query *ret_query)
 {
@@ -57,11 +57,13 @@ static void test_everything(void **state)
 
     (void)state;
     accept_query("ring=check%20out&pid=4690&name=work*%2B+%25&cause=!sleeping&min_ms=250&limit=10000&trail=0&state=idle"
-                 "&after=a00000000000003e80000000100000011",
+                 "&unit=*.service&container=web1&after=a00000000000003e80000000100000011",
                  &query);
     assert_string_equal(query.ring, "check out");
     assert_int_equal(query.pid, 4690);
     assert_string_equal(query.name, "work*+ %");
+    assert_string_equal(query.unit, "*.service");
+    assert_string_equal(query.container, "web1");
     assert_true(query.has_cause && query.cause_excluded);
     assert_int_equal(query.cause, CAUSE_SLEEPING);
     assert_int_equal(query.min_ns, 250000000);
@@ -180,7 +182,8 @@ static void test_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         refuse_query(rows[i].text, ALL, rows[i].parameter, rows[i].detail);
-    refuse_query("state=idle", ALL & ~PARAMETER_STATE, "state", "takes ring pid name cause min_ms limit trail after");
+    refuse_query("state=idle", ALL & ~PARAMETER_STATE, "state",
+                 "takes ring pid name unit container cause min_ms limit trail after");
     refuse_query("limit=1", 0, "limit", "takes no parameters");
 }
 
