@@ -140,26 +140,12 @@ static void print_text(const char *text, size_t bytes)
     fputs(shown, stdout);
 }
 
-/* The one that is stalled longest: its summary, or what a table would show. */
 static void print_longest(const json_t *item)
 {
-    const json_t *summary = json_object_get(item, "summary");
-    struct table_cell cells[4];
+    struct table_cell cell;
 
-    if (json_is_string(summary)) {
-        print_text(json_string_value(summary), json_string_length(summary));
-        return;
-    }
-    item_fill_thread(&cells[0], item);
-    item_fill_process(&cells[1], item);
-    item_fill_cause(&cells[2], item);
-    item_fill_where(&cells[3], json_object_get(item, "location"), true);
-    for (size_t i = 0; i < 4; i++) {
-        static const char *const before[] = {"", " of ", " is stalled, ", ", in "};
-
-        fputs(before[i], stdout);
-        print_text(cells[i].text, cells[i].bytes);
-    }
+    item_fill_sentence(&cell, item);
+    print_text(cell.text, cell.bytes);
 }
 
 static int print_finding(const struct finding *finding, size_t host_count, long long warning_ms, long long critical_ms)
@@ -175,8 +161,8 @@ static int print_finding(const struct finding *finding, size_t host_count, long 
         printf("nothing is stalled among %lld ids", finding->ids);
     }
     if (finding->unreadable != 0)
-        printf("%s%lld rings cannot be read", finding->longest != NULL || finding->silent == 0 ? "; " : "",
-               finding->unreadable);
+        printf("%s%lld ring%s cannot be read", finding->longest != NULL || finding->silent == 0 ? "; " : "",
+               finding->unreadable, finding->unreadable == 1 ? "" : "s");
     if (finding->silent != 0) {
         if (finding->longest != NULL || finding->unreadable != 0)
             fputs("; ", stdout);

@@ -431,15 +431,10 @@ enum client_result client_follow(struct client *client, const struct client_stre
     return result;
 }
 
-int client_target_add(char *target, size_t size, const char *name, const char *value)
+int client_target_escape(char *target, size_t size, const char *text)
 {
-    size_t length = strlen(target);
-    int added = snprintf(target + length, size - length, "%c%s=", strchr(target, '?') != NULL ? '&' : '?', name);
-
-    if (added < 0 || (size_t)added >= size - length)
-        return -ENAMETOOLONG;
-    for (length += (size_t)added; *value != '\0'; value++) {
-        unsigned char byte = (unsigned char)*value;
+    for (size_t length = strlen(target); *text != '\0'; text++) {
+        unsigned char byte = (unsigned char)*text;
         bool plain = byte < 0x80 && (isalnum(byte) || strchr("-._~", byte) != NULL);
 
         if (size - length < sizeof("%ff"))
@@ -447,4 +442,14 @@ int client_target_add(char *target, size_t size, const char *name, const char *v
         length += (size_t)snprintf(target + length, size - length, plain ? "%c" : "%%%02X", byte);
     }
     return 0;
+}
+
+int client_target_add(char *target, size_t size, const char *name, const char *value)
+{
+    size_t length = strlen(target);
+    int added = snprintf(target + length, size - length, "%c%s=", strchr(target, '?') != NULL ? '&' : '?', name);
+
+    if (added < 0 || (size_t)added >= size - length)
+        return -ENAMETOOLONG;
+    return client_target_escape(target, size, value);
 }

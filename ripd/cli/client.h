@@ -77,6 +77,9 @@ struct client_stream {
 /* Reads the stream to its end. CLIENT_UNREACHABLE when the server ended it. */
 enum client_result client_follow(struct client *client, const struct client_stream *stream);
 
+/* Appends text percent-encoded, as a segment of a path is. 0 or -ENAMETOOLONG. */
+int client_target_escape(char *target, size_t size, const char *text);
+
 /* Appends "?name=value" or "&name=value", value percent-encoded, to a target of size bytes. 0 or -ENAMETOOLONG. */
 int client_target_add(char *target, size_t size, const char *name, const char *value);
 

@@ -43,6 +43,15 @@ bool frame_is_late(const json_t *document, long long *ret_age_ms)
     return age_ms != ITEM_UNKNOWN && interval_ms != ITEM_UNKNOWN && age_ms > LATE_INTERVALS * interval_ms;
 }
 
+size_t frame_answered(const struct hosts *hosts)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < hosts_count(hosts); i++)
+        count += hosts_document(hosts, i) != NULL;
+    return count;
+}
+
 void frame_warn(const struct hosts *hosts, const char *command, const char *list)
 {
     for (size_t i = 0; i < hosts_count(hosts); i++) {
@@ -53,8 +62,8 @@ void frame_warn(const struct hosts *hosts, const char *command, const char *list
         if (document == NULL)
             continue;
         if (frame_unreadable(document) != 0)
-            cli_error("%s: ripd on %s cannot read %lld rings: there may be more; `rip ls` names them", command,
-                      hosts_name(hosts, i), frame_unreadable(document));
+            cli_error("%s: ripd on %s cannot read %lld ring%s: there may be more; `rip ls` names them", command,
+                      hosts_name(hosts, i), frame_unreadable(document), frame_unreadable(document) == 1 ? "" : "s");
         if (frame_is_late(document, &age_ms))
             cli_error("%s: ripd on %s does not scan: this was %lld s ago", command, hosts_name(hosts, i),
                       age_ms / 1000);

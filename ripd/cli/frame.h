@@ -20,6 +20,9 @@ long long frame_unreadable(const json_t *document);
 /* Whether the scan is older than three intervals, as /readyz has it; *ret_age_ms: how old it is. */
 bool frame_is_late(const json_t *document, long long *ret_age_ms);
 
+/* How many hosts have answered. */
+size_t frame_answered(const struct hosts *hosts);
+
 /* Messages for each host whose answer has less than there is: list names its member with the ids. */
 void frame_warn(const struct hosts *hosts, const char *command, const char *list);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/table.h"
 #include "util/duration.h"
 
 #define TIMEOUT_MIN_NS UINT64_C(10000000)
@@ -225,6 +226,16 @@ void hosts_get(struct hosts *hosts, const char *target, const char *schema, cons
     client_get_all(hosts->requests, hosts->count, hosts->answer_ms);
 }
 
+json_t *hosts_get_one(struct hosts *hosts, size_t i, const char *target, const char *schema)
+{
+    struct client_request request = {.client = hosts->requests[i].client, .target = target, .schema = schema};
+
+    client_get_all(&request, 1, hosts->answer_ms);
+    if (request.result != CLIENT_OK)
+        memcpy(hosts->requests[i].error, request.error, sizeof(request.error));
+    return request.document;
+}
+
 json_t *hosts_document(const struct hosts *hosts, size_t i)
 {
     return hosts->requests[i].document;
@@ -249,4 +260,15 @@ int hosts_report(const struct hosts *hosts)
             worst = status;
     }
     return worst;
+}
+
+void hosts_print_json(const struct hosts *hosts, size_t i, const json_t *object)
+{
+    struct text_style style = text_style_of_output();
+    json_t *copy = json_copy((json_t *)(uintptr_t)object);
+
+    if (json_is_object(copy) && hosts_named(hosts))
+        json_object_set_new(copy, "host", json_string(hosts_name(hosts, i)));
+    table_print_json(&style, copy);
+    json_decref(copy);
 }

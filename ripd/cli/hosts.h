@@ -59,11 +59,17 @@ bool hosts_named(const struct hosts *hosts);
 /* Asks all of them; see struct client_request. The documents of the question before are freed. */
 void hosts_get(struct hosts *hosts, const char *target, const char *schema, const char *list);
 
+/* Asks one of them, besides that. The caller's document; NULL: there is none, and hosts_error() says why. */
+json_t *hosts_get_one(struct hosts *hosts, size_t i, const char *target, const char *schema);
+
 /* What a host answered last; NULL: it did not, and why. */
 json_t *hosts_document(const struct hosts *hosts, size_t i);
 const char *hosts_error(const struct hosts *hosts, size_t i);
 
 /* After error messages for those that did not answer: CLI_OK if all did, else the exit status. */
 int hosts_report(const struct hosts *hosts);
+
+/* An object of a host's answer as JSON, a line; with a member "host" where hosts_named(). */
+void hosts_print_json(const struct hosts *hosts, size_t i, const json_t *object);
 
 #endif

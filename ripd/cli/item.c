@@ -242,3 +242,31 @@ void item_fill_on(struct table_cell *cell, const json_t *item)
     }
     table_cell_format(cell, "%s", text[0] != '\0' ? text : "-");
 }
+
+void item_fill_sentence(struct table_cell *cell, const json_t *item)
+{
+    struct table_cell thread, process, where, on, cause, age;
+    char text[TEXT_BYTES * 4];
+
+    if (json_is_string(json_object_get(item, "summary"))) {
+        table_cell_string(cell, json_object_get(item, "summary"));
+        return;
+    }
+    item_fill_thread(&thread, item);
+    item_fill_process(&process, item);
+    item_fill_cause(&cause, item);
+    if (strcmp(cause.text, "deadlock") == 0)
+        table_cell_format(&cause, "deadlocked");
+    item_fill_duration(&age, item_number(item, "frozen_for_ms"));
+    item_fill_where(&where, json_object_get(item, "location"), true);
+    item_fill_on(&on, item);
+    snprintf(text, sizeof(text), "%.*s of %.*s is %.*s", (int)thread.bytes, thread.text, (int)process.bytes,
+             process.text, (int)cause.bytes, cause.text);
+    if (strcmp(age.text, "-") != 0)
+        append(text, sizeof(text), " for %s", age.text);
+    if (strcmp(where.text, "-") != 0)
+        append(text, sizeof(text), " in %s", where.text);
+    if (strcmp(on.text, "-") != 0)
+        append(text, sizeof(text), ": %s", on.text);
+    table_cell_format(cell, "%s", text);
+}

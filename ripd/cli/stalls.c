@@ -327,16 +327,8 @@ static void print_table(const struct hosts *hosts, enum way way, const struct li
 
 static void print_json(const struct hosts *hosts, const struct lines *lines, size_t limit)
 {
-    struct text_style style = text_style_of_output();
-
-    for (size_t i = 0; i < lines->count && i < limit; i++) {
-        json_t *copy = json_copy((json_t *)(uintptr_t)lines->items[i].incident.shown);
-
-        if (copy != NULL && hosts_named(hosts))
-            json_object_set_new(copy, "host", json_string(hosts_name(hosts, lines->items[i].host)));
-        table_print_json(&style, copy);
-        json_decref(copy);
-    }
+    for (size_t i = 0; i < lines->count && i < limit; i++)
+        hosts_print_json(hosts, lines->items[i].host, lines->items[i].incident.shown);
 }
 
 static void print_summary(enum way way, const struct lines *lines, size_t limit)
@@ -356,15 +348,6 @@ static void print_summary(enum way way, const struct lines *lines, size_t limit)
 
 /* ---- one question ---- */
 
-static size_t answered_count(const struct hosts *hosts)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < hosts_count(hosts); i++)
-        count += hosts_document(hosts, i) != NULL;
-    return count;
-}
-
 /* Warnings come last: on a terminal they stand where eyes are. */
 static int show(struct hosts *hosts, const struct settings *settings, enum way way, size_t limit)
 {
@@ -380,7 +363,7 @@ static int show(struct hosts *hosts, const struct settings *settings, enum way w
         print_json(hosts, &lines, limit);
     } else {
         print_table(hosts, way, &lines, limit);
-        if (answered_count(hosts) != 0)
+        if (frame_answered(hosts) != 0)
             print_summary(way, &lines, limit);
         else if (hosts_count(hosts) == 0)
             puts("no host reports stalls to Prometheus");

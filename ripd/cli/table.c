@@ -42,7 +42,7 @@ void table_settle(struct table *table)
     if (!on_terminal(table))
         return;
     for (;;) {
-        unsigned taken = LAST_COLUMNS_MIN;
+        unsigned taken = LAST_COLUMNS_MIN + table->indent;
         size_t widest = last;
 
         for (size_t i = 0; i < last; i++) {
@@ -70,8 +70,10 @@ static unsigned cell_width_max(const struct table *table, size_t column, unsigne
 
 void table_print(const struct table *table, const struct table_cell *cells)
 {
-    unsigned left = table->style.columns;
+    unsigned indent = table->indent < table->style.columns ? table->indent : 0;
+    unsigned left = table->style.columns - indent;
 
+    printf("%*s", (int)indent, "");
     for (size_t i = 0; i < table->count && left > 0; i++) {
         char text[SHOWN_BYTES];
         bool last = i + 1 == table->count, right = table->columns[i].right;

@@ -41,6 +41,7 @@ struct table {
     const struct table_column *columns;
     size_t count;
     unsigned widths[TABLE_COLUMNS_MAX];
+    unsigned indent; /* blanks before each line */
 };
 
 /* rows_known: table_fit() is called with each row before the first is printed, then table_settle(). */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* locks_cpp.cc - a deadlock of a std::mutex and a std::shared_mutex, for test_locks.py. */
+/*
+ * locks_cpp.cc - a deadlock of a std::mutex and a std::shared_mutex, and as many threads behind it as argv[1] says, for
+ * test_locks.py and test_show.py.
+ */
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <poll.h>
 #include <pthread.h>
@@ -28,11 +32,19 @@ static void hold_shared()
     std::lock_guard<std::mutex> wanted(plain);
 }
 
-int main()
+static void come_behind()
+{
+    pthread_setname_np(pthread_self(), "pool");
+    std::lock_guard<std::mutex> wanted(plain);
+}
+
+int main(int argc, char **argv)
 {
     pthread_barrier_init(&meeting, nullptr, 3);
     std::thread one(hold_plain), other(hold_shared);
     pthread_barrier_wait(&meeting);
+    for (int i = argc > 1 ? std::atoi(argv[1]) : 0; i > 0; i--)
+        std::thread(come_behind).detach();
     std::puts("ready");
     std::fflush(stdout);
     pollfd end = {0, POLLIN, 0};

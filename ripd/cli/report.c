@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.c - see report.h. Prints on standard output. */
+#include "cli/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SHOWN_BYTES (TABLE_CELL_BYTES * 12)
+#define NAME_COLUMNS 11
+#define INDENT_COLUMNS 3u
+
+void report_init(struct report *report, bool markdown)
+{
+    *report = (struct report){.style = text_style_of_output(), .markdown = markdown};
+}
+
+static size_t longest_run_of_backticks(const char *text)
+{
+    size_t longest = 0;
+
+    for (; *text != '\0'; text++) {
+        size_t run = strspn(text, "`");
+
+        if (run > longest)
+            longest = run;
+        if (run > 1)
+            text += run - 1;
+    }
+    return longest;
+}
+
+/* As a code span, which ends at as many backticks as it began with: one more than there are in a row in it. */
+static void print_text(const struct report *report, const struct table_cell *cell)
+{
+    char text[SHOWN_BYTES];
+
+    text_fit(&report->style, cell->text, cell->bytes, TEXT_ANY_COLUMNS, text, sizeof(text));
+    if (report->markdown) {
+        size_t ticks = longest_run_of_backticks(text) + 1;
+        const char *space = ticks > 1 ? " " : "";
+
+        for (size_t i = 0; i < ticks; i++)
+            putchar('`');
+        printf("%s%s%s", space, text, space);
+        for (size_t i = 0; i < ticks; i++)
+            putchar('`');
+        return;
+    }
+    if (cell->colour != NULL && report->style.colours)
+        printf("%s%s\x1b[0m", cell->colour, text);
+    else
+        fputs(text, stdout);
+}
+
+static void begin_section(struct report *report)
+{
+    if (report->begun)
+        putchar('\n');
+    report->begun = true;
+}
+
+void report_title(struct report *report, const struct table_cell *text)
+{
+    begin_section(report);
+    if (report->markdown)
+        fputs("### ", stdout);
+    print_text(report, text);
+    puts(report->markdown ? "\n" : "");
+}
+
+void report_section(struct report *report, const char *words)
+{
+    begin_section(report);
+    printf(report->markdown ? "**%s**\n\n" : "%s\n", words);
+}
+
+void report_field(struct report *report, const char *name, const struct table_cell *text)
+{
+    if (strcmp(text->text, "-") == 0)
+        return;
+    if (report->markdown)
+        printf("- %s: ", name);
+    else
+        printf("  %-*s ", NAME_COLUMNS, name);
+    print_text(report, text);
+    putchar('\n');
+}
+
+void report_node(struct report *report, unsigned depth, const struct table_cell *text)
+{
+    const char *branch = report->markdown     ? "- "
+                         : depth == 0         ? ""
+                         : report->style.utf8 ? "\xe2\x94\x94\xe2\x94\x80 "
+                                              : "`- ";
+    unsigned indent = report->markdown ? depth * 2 : 2 + (depth == 0 ? 0 : (depth - 1) * INDENT_COLUMNS);
+
+    printf("%*s%s", (int)indent, "", branch);
+    print_text(report, text);
+    putchar('\n');
+}
+
+void report_line(struct report *report, const struct table_cell *text)
+{
+    fputs(report->markdown ? "- " : "  ", stdout);
+    print_text(report, text);
+    putchar('\n');
+}

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rip show`: one id with all that is known of it, and what is stuck in a process, as text and for a ticket."""
+import json
+import os
+import re
+
+import cli_kit as k
+from cli_kit import w
+
+
+def lines_of(text, begin):
+    """The lines of the section with that heading."""
+    lines = text.splitlines()
+    first = lines.index(begin) + 1
+    rest = lines[first:]
+    return rest[:rest.index("")] if "" in rest else rest
+
+
+def one_id(world):
+    app = world.puppet()
+    app.do("spawn 5 name-5 snap")
+    world.wait_for(lambda: world.thread(5)["snaps"] > 1)
+    app.do("freeze 5")
+    world.wait_for(lambda: world.stalls() and world.stalls()[0]["cause"] == "blocked" and
+                   world.stalls()[0]["location"]["function"])
+    for words in (["app", "5"], ["app", "name-5"], ["app", "name*"], [str(app.pid), "5"], [str(app.pid), "name-5"]):
+        done = world.command("show", *words)
+        assert done.returncode == 0 and done.stderr == "", (words, done)
+        text = done.stdout
+        assert "name-5" in text.splitlines()[0] and "blocked" in text.splitlines()[0], text
+        fields = dict(re.findall(r"^  (\w[\w ]*?)  +(.*)$", text, re.M))
+        assert fields["ring"] == "app" and fields["id"] == "5" and fields["state"] == "blocked", fields
+        assert f"[{app.pid}]" in fields["process"] and fields["target"].startswith("futex"), fields
+        assert "worker_main, " in fields["where"] and fields["offset"].startswith("puppet+0x"), fields
+        assert len(lines_of(text, "breadcrumbs, newest first")) == len(world.thread(5)["trail"]), text
+    item = json.loads(world.command("show", "app", "5", "--json").stdout)
+    assert item["id"] == 5 and len(item["trail"]) == len(world.thread(5)["trail"])
+
+
+def threads_by_state(world):
+    app = world.puppet()
+    for number, mode in ((5, "snap"), (6, "idle"), (7, "snap")):
+        app.do(f"spawn {number} name-{number} {mode}")
+    app.do("freeze 7")
+    world.wait_for(lambda: world.stalled_ids() == [7] and world.state(6) == "idle" and world.stalls()[0]["cause"])
+    for word in ("app", str(app.pid)):
+        text = world.command("show", word).stdout
+        assert "1 running, 1 idle, 1 stalled" in text, text
+        head, *rows = lines_of(text, "threads")
+        assert head.split() == ["STATE", "AGE", "ID", "THREAD", "WHERE", "ON"], head
+        assert [row.split()[0] for row in rows] == ["blocked", "idle", "running"], rows
+        assert "name-7" in lines_of(text, "stalled")[0], text
+    assert len(world.command("show", "app", "--json").stdout.splitlines()) == 3
+
+
+def a_chain_is_a_tree(world):
+    world.play("behind", "3")
+    world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 3 and len(world.stalls("?cause=blocked")) == 3 and
+                   all(item["location"]["function"] for item in world.stalls()))
+    tree = lines_of(world.command("show", "app", "behind-1").stdout, "waits for")
+    assert re.match(r"  behind-1  blocked  in come_behind, .*locks\.c:\d+$", tree[0]), tree
+    for depth, name in enumerate(["cycle-0", "cycle-1", "cycle-2"]):
+        begin = " " * (2 + 3 * depth) + f"└─ {name}  deadlock  in go_round, "
+        assert tree[1 + depth].startswith(begin) and re.search(r"locks\.c:\d+$", tree[1 + depth]), tree
+    assert tree[4].endswith("└─ cycle-0, who is above: a deadlock") and len(tree) == 5, tree
+    plain = lines_of(world.command("show", "app", "behind-1", LC_ALL="C").stdout, "waits for")
+    assert plain[1].startswith("  `- cycle-0"), plain
+    tree = lines_of(world.command("show", "app").stdout, "held up")
+    assert [line.split()[-5 if "──" in line else 0] for line in tree if "cycle" in line], tree
+    assert sum("behind-" in line for line in tree) == 3 and sum("cycle-" in line for line in tree) == 3, tree
+    ticket = world.command("show", "app", "cycle-1", "--markdown").stdout
+    assert ticket.startswith("### `") and "**waits for**\n\n- `cycle-1  deadlock  in go_round, " in ticket, ticket
+    assert "\n  - `cycle-2  deadlock" in ticket and "\n    - `cycle-0  deadlock" in ticket, ticket
+
+
+def a_pool_of_50(world):
+    """A deadlocked C++ pool: one line, and then both members with function and line."""
+    if not os.path.exists(f"{w.BIN}/locks_cpp"):
+        raise w.Skip("there is no C++ compiler")
+    process = world.play("48", program="locks_cpp")
+    world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 2 and world.get("/stalls")["total"] == 50 and
+                   all(item["cause"] and item["waits_for"] for item in world.stalls()))
+    world.wait_for(lambda: len(world.command("stalls").stdout.splitlines()) == 3)
+    line = world.command("stalls").stdout.splitlines()[1]
+    assert "deadlock" in line and "and 48 wait for it" in line and "locks_cpp" in line, line
+
+    def members():
+        tree = lines_of(world.command("show", str(process.pid)).stdout, "waits for")
+        return len(tree) == 3 and all(re.search(r"(mutex|shared)  deadlock  in \S.*:\d+$", one) for one in tree[:2])
+
+    world.wait_for(members)
+
+
+def hostile_names(world):
+    ring = world.hostile_stalls()
+    for number in range(len(k.HOSTILE)):
+        for arguments in ([], ["--markdown"]):
+            text = world.command("show", "hostile", str(number + 1), *arguments).stdout
+            assert text and not re.search(r"[\x00-\x09\x0b-\x1f\x7f\x9b\u202e]", text), text
+            if arguments:
+                for line in text.splitlines():
+                    bare = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", line)
+                    assert not re.search(r"[<>`$;]", bare), (line, bare)
+        terminal = world.on_terminal(80, "show", "hostile", str(number + 1))
+        assert "\x1b" not in re.sub(r"\x1b\[(31|0)m", "", terminal), terminal
+    assert world.command("show", "hostile", "--markdown").returncode == 0
+    ring.close()
+
+
+def what_is_not_there(world):
+    world.puppet().do("spawn 5 name-5 snap")
+    world.wait_for(lambda: world.state(5) == "running")
+    for words, named in ((["nothing"], "nothing"), (["999999"], "999999"), (["app", "77"], "77"),
+                         (["app", "none"], "none"), (["app", "4294967296"], "4294967296"), (["x" * 3000], "xxx")):
+        done = world.command("show", *words)
+        assert done.returncode == 1 and done.stdout == "" and named in done.stderr, (words, done)
+        assert done.stderr.count("\n") == 1, done
+    for words in ([], [""], ["a", "b", "c"], ["a", "--markdown", "--json"], ["a", ""]):
+        done = world.command("show", *words, RIPD_URL="http://127.0.0.1:1")
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, (words, done)
+
+
+def liars(world):
+    """A chain that never ends, and members of the wrong type."""
+    item = {"ring": "r", "id": 1, "name": "a", "state": "stalled", "cause": "blocked", "frozen_for_ms": 9e99,
+            "waits_for": [{"ring": "r", "id": n, "name": f"m{n}"} for n in range(40)] + [5, None, {"id": "x"}],
+            "waits_for_left_out": 9223372036854775807, "kernel": {"holder": {"pid": []}, "denied": [1, {}]},
+            "trail": [1, None, {"count": -5}], "process": 7, "last": {"state": 7}}
+    server = k.Impostor({"/threads": {"schema": "ripd/threads/1", "total": 1, "threads": [item], "counts": []},
+                         "/threads/r/1": {"schema": "ripd/thread/1", "thread": item},
+                         "/stalls": k.stalls_document(item, 7)})
+    for words in (["r", "1"], ["r"], ["r", "a", "--markdown"]):
+        done = world.command("show", *words, "--url", server.url)
+        assert done.returncode == 0 and "Sanitizer" not in done.stderr and "runtime error" not in done.stderr, done
+    server.close()
+
+
+if __name__ == "__main__":
+    w.run([one_id, threads_by_state, a_chain_is_a_tree, a_pool_of_50, hostile_names, what_is_not_there, liars],
+          k.CliWorld)
