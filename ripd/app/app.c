@@ -297,6 +297,8 @@ static struct page *app_describe(struct app *app, const struct query *query)
 
     if (query->list == QUERY_LIST_STALLS)
         return describe_stalls(app->registry, app->detector, query, app->snapshot);
+    if (query->list == QUERY_LIST_STATES)
+        return describe_states(app->registry, app->detector, query, app->snapshot);
     if (query->group == QUERY_GROUP_LOCATION)
         return describe_locations(app->registry, app->detector, query, app->snapshot);
     page = describe_threads(app->registry, app->detector, query, app->snapshot);

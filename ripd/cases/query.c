@@ -146,6 +146,7 @@ void page_unref(struct page *page)
     free(page->sightings);
     locations_free(page->locations);
     roots_free(page->roots);
+    state_map_free(page->states);
     snapshot_unref(page->snapshot);
     free(page);
 }

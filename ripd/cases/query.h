@@ -12,10 +12,13 @@
 #include "cases/locations.h"
 #include "cases/roots.h"
 #include "cases/snapshot.h"
+#include "cases/state_map.h"
 #include "util/glob.h"
 
 #define QUERY_LIMIT_DEFAULT 100u
 #define QUERY_LIMIT_MAX 10000u
+#define QUERY_STATES_DEFAULT 100000u /* of a list of states, whose items are a few bytes */
+#define QUERY_STATES_MAX 1000000u
 #define QUERY_TRAIL_MAX RIP_ENTRY_COUNT /* a whole trail */
 #define QUERY_PATTERN_BYTES 272u        /* a file's name of 255 bytes, "~4294967295", and a terminator */
 
@@ -32,7 +35,7 @@ struct query_cursor {
 enum query_group { QUERY_GROUP_NONE, QUERY_GROUP_LOCATION, QUERY_GROUP_ROOT };
 
 /* What is listed. */
-enum query_list { QUERY_LIST_IDS, QUERY_LIST_STALLS };
+enum query_list { QUERY_LIST_IDS, QUERY_LIST_STALLS, QUERY_LIST_STATES };
 
 struct query {
     enum query_list list;
@@ -107,9 +110,10 @@ struct page {
     struct sighting *sightings;      /* NULL in a page of groups */
     struct locations *locations;     /* all groups, sorted; NULL in a page of ids */
     struct roots *roots;             /* the same, by who holds them up */
+    struct state_map *states;        /* NULL but in a page of states */
     uint64_t counts[ID_STATE_COUNT]; /* of the ids that the query selects, whatever they do */
     size_t first;                    /* group of this page */
-    size_t count;                    /* ids, or groups */
+    size_t count;                    /* ids, or groups, or pieces of states */
     uint64_t total;
     bool more;
     struct query_cursor next; /* where the next page begins */

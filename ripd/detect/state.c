@@ -51,6 +51,15 @@ const char *id_cause_name(enum id_cause cause)
     return word_of(causes, CAUSE_COUNT, (int)cause).name;
 }
 
+char id_state_letter(enum id_state state)
+{
+    static const char letters[ID_STATE_COUNT] = {
+        [ID_RUNNING] = 'r', [ID_IDLE] = 'i', [ID_STALLED] = 's', [ID_STOPPED] = 't', [ID_EXITED] = 'e', [ID_DEAD] = 'd',
+    };
+
+    return (int)state >= 0 && (int)state < ID_STATE_COUNT ? letters[state] : '?';
+}
+
 const char *id_state_meaning(enum id_state state)
 {
     return word_of(states, ID_STATE_COUNT, (int)state).meaning;

@@ -58,6 +58,9 @@ struct verdict {
 const char *id_state_name(enum id_state state);
 const char *id_cause_name(enum id_cause cause);
 
+/* One letter for a state: r, i, s, t (stopped), e, d; '?' for a value outside the enumeration. */
+char id_state_letter(enum id_state state);
+
 /* What it means for an id: a phrase without a capital or a full stop. Static strings. */
 const char *id_state_meaning(enum id_state state);
 const char *id_cause_meaning(enum id_cause cause);

@@ -167,6 +167,16 @@ static void handle_thread(struct server *server, struct connection *connection, 
     answer_ids(server, connection, query, DOCUMENT_THREAD);
 }
 
+static void handle_states(struct server *server, struct connection *connection, const struct query *query)
+{
+    struct query states = *query;
+
+    states.list = QUERY_LIST_STATES;
+    if (!query->has_limit)
+        states.limit = QUERY_STATES_DEFAULT;
+    answer_ids(server, connection, &states, DOCUMENT_STATES);
+}
+
 static void handle_locations(struct server *server, struct connection *connection, const struct query *query)
 {
     struct query grouped = *query;
@@ -382,6 +392,8 @@ const struct route routes[] = {
      "every live id with its state and last location"},
     {"/threads/RING/ID", PARAMETER_TRAIL, QUERY_TRAIL_MAX, handle_thread, "one id with its whole trail"},
     {"/locations", IDS | PARAMETER_STATE, 0, handle_locations, "live ids grouped by last location, most first"},
+    {"/states", WHOSE | PARAMETER_LIMIT_STATES | PARAMETER_AFTER, 0, handle_states,
+     "what every live id does, in a few bytes an id: for a picture of all"},
     {"/rings", PARAMETER_RING | PARAMETER_PID | PARAMETER_LIMIT | PARAMETER_AFTER, 0, handle_rings,
      "each ring: processes, capacity, refused registrations; unreadable and damaged ones with the reason"},
     {"/events", EVENTS, 0, handle_events, "begins and ends of stalls, newest first"},

@@ -19,6 +19,7 @@
 #define HTTP_QUERIES_AT_WORK_MAX 4u            /* of them with the scanner, or answered and not yet built */
 #define HTTP_BUILD_BYTES_PER_TURN (128u << 10) /* of a list, before others have their turn */
 #define HTTP_BUILD_ITEMS_AT_ONCE 100u          /* a list of no more items is built in one turn */
+#define HTTP_BUILD_STATES_AT_ONCE 10000u       /* ids of a list of states, the same */
 #define HTTP_CALLBACKS_PER_TURN 16             /* of the loop, before it polls again */
 #define HTTP_LISTS_BYTES_MAX (64u << 20)
 

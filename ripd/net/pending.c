@@ -257,6 +257,12 @@ void pending_leave(struct connection *connection)
     connection->query = NULL;
 }
 
+static bool is_long(const struct page *page)
+{
+    return page->count > HTTP_BUILD_ITEMS_AT_ONCE ||
+           (page->states != NULL && page->states->count > HTTP_BUILD_STATES_AT_ONCE);
+}
+
 void pending_complete(struct pending_queries *queries, uint64_t ticket, struct page *page)
 {
     struct pending_query *query = queries->oldest;
@@ -274,7 +280,7 @@ void pending_complete(struct pending_queries *queries, uint64_t ticket, struct p
         give_up(queries, query, "The scanner could not answer.");
     else if (query->waiting == NULL)
         remove_query(queries, query);
-    else if (page->count > HTTP_BUILD_ITEMS_AT_ONCE)
+    else if (is_long(page))
         build_soon(queries);
     else if (document_page_body(query->kind, page, query->query.trail_count, &frame, &text, &length) == 0)
         finish(queries, query, &frame, text, length);

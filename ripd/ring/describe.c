@@ -281,6 +281,45 @@ struct page *describe_stalls(struct registry *registry, const struct detector *d
     return page;
 }
 
+/* States ----------------------------------------------------------------------------------------------------------- */
+
+static int take_state(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
+{
+    struct page *page = walk->context;
+    struct rip_id_info info;
+
+    page->total++;
+    if (!is_after_cursor(walk, slot))
+        return 0;
+    if (page->states->count >= walk->query->limit) {
+        page->more = true;
+        return 0;
+    }
+    if (mapping_id(&walk->ring->mapping, slot, &info) != 0 || info.generation != generation)
+        return 0; /* it ended since the scan */
+    page->next = (struct query_cursor){.present = true, .ring = walk->ring->serial, .slot = slot};
+    return state_map_add(page->states, walk->ring->serial, walk->ring->name, info.id, sighting->state);
+}
+
+struct page *describe_states(struct registry *registry, const struct detector *detector, const struct query *query,
+                             struct snapshot *snapshot)
+{
+    struct page *page = page_new(snapshot);
+    struct walk walk = {
+        .registry = registry, .query = query, .snapshot = snapshot, .take = take_state, .context = page};
+
+    if (page == NULL)
+        return NULL;
+    page->states = state_map_new();
+    if (page->states == NULL || walk_ids(&walk, detector) != 0) {
+        page_unref(page);
+        return NULL;
+    }
+    page->count = page->states->piece_count;
+    memcpy(page->counts, walk.counts, sizeof(walk.counts));
+    return page;
+}
+
 /* Counted by location ---------------------------------------------------------------------------------------------- */
 
 /*

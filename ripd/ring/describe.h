@@ -24,6 +24,10 @@ struct page *describe_threads(struct registry *registry, const struct detector *
 struct page *describe_stalls(struct registry *registry, const struct detector *detector, const struct query *query,
                              struct snapshot *snapshot);
 
+/* What each of the ids does, as a page of pieces. */
+struct page *describe_states(struct registry *registry, const struct detector *detector, const struct query *query,
+                             struct snapshot *snapshot);
+
 /* The same ids counted by their last location, as a page of groups. */
 struct page *describe_locations(struct registry *registry, const struct detector *detector, const struct query *query,
                                 struct snapshot *snapshot);

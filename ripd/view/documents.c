@@ -30,6 +30,7 @@ static const struct {
     [DOCUMENT_THREADS_BY_LOCATION] = {"ripd/threads-by-location/1", "threads"},
     [DOCUMENT_STALLS_BY_ROOT] = {"ripd/stalls-by-root/1", "stalls"},
     [DOCUMENT_EVENTS] = {"ripd/events/1", "events"},
+    [DOCUMENT_STATES] = {"ripd/states/1", "states"},
 };
 
 /* counts: NULL = not known. */
@@ -123,7 +124,7 @@ struct document_build *document_build_new(enum document_kind kind, struct page *
     if (build == NULL)
         return NULL;
     frame.total = page->total;
-    frame.returned = page->count;
+    frame.returned = page->states != NULL ? page->states->count : page->count;
     frame.more = page->more;
     frame.next = page->next;
     *ret_frame = frame;
@@ -162,6 +163,33 @@ static void build_first(struct document_build *build)
         json_open(writer, kinds[build->kind].list, '[');
 }
 
+/* Numbers that follow one another are one pair: the first, and how many. */
+static void write_runs(struct json_writer *writer, const uint32_t *ids, size_t count)
+{
+    size_t first = 0;
+
+    json_open(writer, "ids", '[');
+    for (size_t i = 1; i <= count; i++) {
+        if (i < count && ids[i] == (uint64_t)ids[i - 1] + 1)
+            continue;
+        json_open(writer, NULL, '[');
+        json_uint(writer, NULL, ids[first]);
+        json_uint(writer, NULL, i - first);
+        json_close(writer, ']');
+        first = i;
+    }
+    json_close(writer, ']');
+}
+
+static void write_states(struct json_writer *writer, const struct state_map *map, const struct state_piece *piece)
+{
+    json_open(writer, NULL, '{');
+    json_name(writer, "ring", piece->ring_name);
+    json_bytes(writer, "letters", map->letters + piece->first, piece->count);
+    write_runs(writer, map->ids + piece->first, piece->count);
+    json_close(writer, '}');
+}
+
 static void build_item(struct document_build *build, size_t i)
 {
     struct json_writer *writer = &build->writer;
@@ -170,6 +198,8 @@ static void build_item(struct document_build *build, size_t i)
     json_line(writer);
     if (page->locations != NULL)
         item_write_location_group(writer, &page->locations->groups[page->first + i]);
+    else if (page->states != NULL)
+        write_states(writer, page->states, &page->states->pieces[i]);
     else if (page->roots != NULL)
         item_write_root_group(writer, page->snapshot->waits, &page->roots->groups[page->first + i]);
     else

@@ -172,6 +172,12 @@ static int parse_limit(const char *value, struct query *query, struct query_erro
     return parse_number32(value, 1, QUERY_LIMIT_MAX, &query->limit, error);
 }
 
+static int parse_limit_of_states(const char *value, struct query *query, struct query_error *error)
+{
+    query->has_limit = true;
+    return parse_number32(value, 1, QUERY_STATES_MAX, &query->limit, error);
+}
+
 static int parse_trail(const char *value, struct query *query, struct query_error *error)
 {
     query->has_trail = true;
@@ -283,6 +289,8 @@ const struct query_parameter query_parameters[] = {
     {"cause", PARAMETER_CAUSE, parse_cause, "CAUSE", "with this cause, or with ! before it any other; null is one too"},
     {"min_ms", PARAMETER_MIN_MS, parse_min_ms, "NUMBER", "frozen for, or for an event lasting, that long or longer"},
     {"limit", PARAMETER_LIMIT, parse_limit, "NUMBER", "at most so many, from 1 to 10000; 100 if it is not given"},
+    {"limit", PARAMETER_LIMIT_STATES, parse_limit_of_states, "NUMBER",
+     "at most so many ids, from 1 to 1000000; 100000 if it is not given"},
     {"trail", PARAMETER_TRAIL, parse_trail, "NUMBER",
      "with so many breadcrumbs each, from 0 to 32; if it is not given 4 in /stalls, none in /threads, all for one id"},
     {"after", PARAMETER_AFTER, parse_after, "CURSOR", "what follows an earlier answer; its \"next\""},

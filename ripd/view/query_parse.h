@@ -22,8 +22,9 @@
 #define PARAMETER_TRAIL 0x1000u
 #define PARAMETER_UNIT 0x4000u
 #define PARAMETER_CONTAINER 0x8000u
-#define PARAMETER_SINCE 0x2000u      /* of events */
-#define PARAMETER_AFTER_EVENT 0x400u /* "after" where the cursor is an event's sequence number */
+#define PARAMETER_SINCE 0x2000u         /* of events */
+#define PARAMETER_AFTER_EVENT 0x400u    /* "after" where the cursor is an event's sequence number */
+#define PARAMETER_LIMIT_STATES 0x10000u /* "limit" of a list of states */
 
 struct query_error {
     char parameter[64]; /* as given, shortened */

@@ -133,6 +133,31 @@ def counts_are_of_what_is_asked_for(world):
     assert world.get("/events?since=2200-01-01T00:00:00Z")["total"] == 0
 
 
+def states_of_all(world):
+    """A letter an id, in the order of /threads, with their numbers."""
+    app = world.puppet(capacity=16384)
+    app.do("spawn 9000 idler idle")
+    app.do("spawn-many 200")
+    world.wait_for(lambda: world.get("/stalls")["counts"]["running"] == 200)
+    app.do("freeze 17")
+    world.wait_for(lambda: world.stalled_ids() == [17])
+
+    def numbers(document):
+        return [first + i for item in document["states"] for first, count in item["ids"] for i in range(count)]
+
+    document = world.get("/states")
+    holds(document, {**FRAME, "states": [{"ring": str, "letters": str, "ids": [list]}]})
+    ids, letters = numbers(document), "".join(item["letters"] for item in document["states"])
+    assert document["total"] == document["returned"] == len(ids) == len(letters) == 201, document
+    assert ids == [item["id"] for item in world.get("/threads?limit=10000")["threads"]]
+    assert {letters[i]: ids[i] for i in range(201) if letters[i] != "r"} == {"i": 9000, "s": 17}, document
+    first = world.get("/states?limit=150")
+    rest = world.get(f"/states?limit=150&after={first['next']}")
+    assert numbers(first) + numbers(rest) == ids and "next" not in rest
+    assert world.get("/states?ring=other*")["states"] == [] and numbers(world.get("/states?name=idler")) == [9000]
+    assert ask(world, path="/states?limit=1000001")[0] == 400
+
+
 def rings_that_cannot_be_read_are_counted(world):
     """In each list: that none of its ids is stalled does not mean that all is well."""
     ring = h.Ring(world.ring("closed"), capacity=64)
@@ -325,5 +350,5 @@ def listeners(world):
 
 
 if __name__ == "__main__":
-    w.run([shapes, counts_are_of_what_is_asked_for, rings_that_cannot_be_read_are_counted, hosts, origins, methods,
-           parameters, trails, lists_have_a_hundred, pages_while_ids_come_and_go, names, listeners])
+    w.run([shapes, counts_are_of_what_is_asked_for, states_of_all, rings_that_cannot_be_read_are_counted, hosts,
+           origins, methods, parameters, trails, lists_have_a_hundred, pages_while_ids_come_and_go, names, listeners])

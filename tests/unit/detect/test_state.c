@@ -55,6 +55,18 @@ static void other_names_and_values_are_nothing(void **context)
         assert_true(strlen(id_state_meaning((enum id_state)i)) > 10);
 }
 
+static void letters_are_unlike(void **context)
+{
+    (void)context;
+    for (int i = 0; i < ID_STATE_COUNT; i++) {
+        assert_in_range(id_state_letter((enum id_state)i), 'a', 'z');
+        for (int other = 0; other < i; other++)
+            assert_int_not_equal(id_state_letter((enum id_state)i), id_state_letter((enum id_state)other));
+    }
+    assert_int_equal(id_state_letter(ID_STOPPED), 't');
+    assert_int_equal(id_state_letter((enum id_state)77), '?');
+}
+
 static void a_cause_is_of_one_state(void **context)
 {
     static const enum id_cause of_stops[] = {CAUSE_SIGNAL, CAUSE_TRACER, CAUSE_FREEZER, CAUSE_CORE_DUMP};
@@ -75,6 +87,7 @@ int main(void)
         cmocka_unit_test(names_are_those_of_the_interface),
         cmocka_unit_test(every_name_is_found_again),
         cmocka_unit_test(other_names_and_values_are_nothing),
+        cmocka_unit_test(letters_are_unlike),
         cmocka_unit_test(a_cause_is_of_one_state),
     };
 

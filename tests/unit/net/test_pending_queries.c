@@ -119,6 +119,42 @@ static void test_stalls_selected_by_id(void **state)
     world_close(&world);
 }
 
+/* In slices: others are answered between them. */
+static void test_states(void **state)
+{
+    struct snapshot *snapshot = sample_snapshot(1, clock_mono_ns(), 0);
+    struct page *page = page_new(snapshot);
+    struct world world;
+    struct client client;
+    struct reply reply;
+    json_t *root, *pieces;
+    size_t count = 0;
+
+    (void)state;
+    world_open(&world);
+    publish_and_wait(&world, 1, 0);
+    page->states = state_map_new();
+    for (uint32_t i = 0; i < 300000; i++)
+        assert_int_equal(state_map_add(page->states, 1, "checkout", 3 * i, ID_IDLE), 0);
+    page->count = page->states->piece_count;
+    client_open(&client, world.address);
+    client_send(&client, GET("/states?limit=300000"));
+    http_complete(world.http, wait_for_ticket(&world, 0), page);
+    client_receive(&client, &reply);
+    assert_int_equal(reply.status, 200);
+    root = json_loads(reply.body, 0, NULL);
+    assert_int_equal(json_integer_value(json_object_get(root, "returned")), 300000);
+    pieces = json_object_get(root, "states");
+    for (size_t i = 0; i < json_array_size(pieces); i++)
+        count += json_string_length(json_object_get(json_array_get(pieces, i), "letters"));
+    assert_int_equal(count, 300000);
+    json_decref(root);
+    free(reply.body);
+    client_close(&client);
+    snapshot_unref(snapshot);
+    world_close(&world);
+}
+
 static void test_one_thread(void **state)
 {
     struct world world;
@@ -440,6 +476,7 @@ int main(void)
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_several),
         cmocka_unit_test(test_stalls_selected_by_id),
+        cmocka_unit_test(test_states),
         cmocka_unit_test(test_one_thread),
         cmocka_unit_test(test_threads_gone_wrong),
         cmocka_unit_test(test_a_window_of_questions),

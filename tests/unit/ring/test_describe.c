@@ -296,6 +296,52 @@ static void test_counts(void **state)
     assert_counts(describe_stalls(registry, world->detector, &query, world->snapshot), 20, 5);
 }
 
+static struct page *states_of(struct world *world, const struct query *query)
+{
+    struct page *page = describe_states(world->scene->registry, world->detector, query, world->snapshot);
+
+    assert_non_null(page);
+    return page;
+}
+
+/* In order of ring and slot, a piece a ring; page after page all of them. */
+static void test_states(void **state)
+{
+    struct world *world = *state;
+    struct query query;
+    struct page *page;
+
+    query_init(&query);
+    query.limit = QUERY_STATES_DEFAULT;
+    page = states_of(world, &query);
+    assert_int_equal(page->total, 150);
+    assert_int_equal(page->states->count, 150);
+    assert_int_equal(page->count, 2);
+    assert_false(page->more);
+    assert_string_equal(page->states->pieces[1].ring_name, "b");
+    assert_memory_equal(page->states->letters, "irrrrrrrrri", 11);
+    for (uint32_t i = 0; i < 150; i++)
+        assert_int_equal(page->states->ids[i], i + 1);
+    assert_counts(page, 135, 15);
+    query.limit = 90;
+    page = states_of(world, &query);
+    assert_int_equal(page->total, 150);
+    assert_int_equal(page->states->count, 90);
+    assert_true(page->more);
+    query.after = page->next;
+    page_unref(page);
+    page = states_of(world, &query);
+    assert_int_equal(page->states->count, 60);
+    assert_int_equal(page->states->ids[0], 91);
+    assert_false(page->more);
+    page_unref(page);
+    query_init(&query);
+    strcpy(query.name, "odd");
+    page = states_of(world, &query);
+    assert_int_equal(page->states->count, 75);
+    assert_counts(page, 75, 0);
+}
+
 static void test_frozen_values(void **state)
 {
     struct world *world = *state;
@@ -356,6 +402,11 @@ static void test_a_large_ring(void **state)
     started_ns = clock_mono_ns();
     assert_int_equal(total_of(world, &query), 200000);
     print_message("with a pattern: %.1f ms\n", (double)(clock_mono_ns() - started_ns) / 1e6);
+    query_init(&query);
+    query.limit = QUERY_STATES_MAX;
+    started_ns = clock_mono_ns();
+    page_unref(states_of(world, &query));
+    print_message("states of all: %.1f ms\n", (double)(clock_mono_ns() - started_ns) / 1e6);
     ring_stage_release(&ring);
 }
 
@@ -370,6 +421,7 @@ int main(void)
         WORLD_TEST(test_page_after_page),
         WORLD_TEST(test_conditions),
         WORLD_TEST(test_counts),
+        WORLD_TEST(test_states),
         WORLD_TEST(test_frozen_values),
         WORLD_TEST(test_cut_rings),
         WORLD_TEST(test_a_large_ring),

@@ -354,6 +354,32 @@ static void test_threads(void **state)
     snapshot_unref(snapshot);
 }
 
+static void test_states(void **state)
+{
+    static const uint32_t ids[] = {17, 18, 19, 30, 31, 5, UINT32_MAX, 0};
+    struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 0);
+    struct page *page = page_new(snapshot);
+    size_t length;
+    char *text;
+
+    (void)state;
+    page->states = state_map_new();
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+        assert_int_equal(
+            state_map_add(page->states, i < 5 ? 1 : 2, i < 5 ? "one" : "two", ids[i], i == 0 ? ID_STALLED : ID_IDLE),
+            0);
+    page->count = page->states->piece_count;
+    page->total = 9;
+    text = whole_page(DOCUMENT_STATES, page, NOW_WALL_NS, NOW_MONO_NS, &length);
+    assert_non_null(strstr(text, "{\"schema\":\"ripd/states/1\","));
+    assert_non_null(strstr(text, ",\"total\":9,\"returned\":8,\"states\":[\n"
+                                 "{\"ring\":\"one\",\"letters\":\"siiii\",\"ids\":[[17,3],[30,2]]},\n"
+                                 "{\"ring\":\"two\",\"letters\":\"iii\",\"ids\":[[5,1],[4294967295,1],[0,1]]}]}\n"));
+    json_decref(parse(text, length));
+    page_unref(page);
+    snapshot_unref(snapshot);
+}
+
 static json_t *rings(const struct snapshot *snapshot, const struct query *query)
 {
     struct document_frame frame;
@@ -540,6 +566,7 @@ int main(void)
         cmocka_unit_test(test_name_with_escapes),
         cmocka_unit_test(test_ten_thousand),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_states),
         cmocka_unit_test(test_rings),
         cmocka_unit_test(test_ring_pages),
         cmocka_unit_test(test_limited),

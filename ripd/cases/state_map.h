@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * state_map.h - what each of many ids does, in a few bytes an id: for a picture of all of them. Pure.
+ *
+ * Ids stand in order of ring and slot. A ring comes in pieces, so that who writes a map can pause between them.
+ */
+#ifndef RIPD_CASES_STATE_MAP_H
+#define RIPD_CASES_STATE_MAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "detect/state.h"
+
+#define STATE_PIECE_IDS_MAX 8192u
+
+/* Ids of one ring: count of them, from the map's id number first on. */
+struct state_piece {
+    char *ring_name;
+    uint32_t ring; /* serial */
+    size_t first;
+    size_t count;
+};
+
+struct state_map {
+    uint32_t *ids;
+    char *letters; /* id_state_letter() of each */
+    size_t count;
+    size_t id_capacity;
+    size_t letter_capacity;
+    struct state_piece *pieces;
+    size_t piece_count;
+    size_t piece_capacity;
+};
+
+struct state_map *state_map_new(void); /* NULL: no memory */
+void state_map_free(struct state_map *map);
+
+/* One id behind those there are. 0, or -ENOMEM: the map is as it was. */
+int state_map_add(struct state_map *map, uint32_t ring, const char *ring_name, uint32_t id, enum id_state state);
+
+#endif
