@@ -28,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -48,6 +49,7 @@ enum {
     PID_MAX_FALLBACK = 32768,
     PUBLISH_ATTEMPTS = 50,
     PUBLISH_PAUSE_NS = 2000000,
+    KEPT_MAX = 16, /* dead rings of a family */
 };
 
 /* A ring in the making; what it holds is given to rip__writer or given back. */
@@ -644,28 +646,65 @@ static void remove_dead(int directory, const char *name)
     close(descriptor);
 }
 
+/* The latest of a family that have been seen, at most KEPT_MAX of them. */
+struct latest {
+    unsigned keep;
+    unsigned count;
+    struct {
+        struct timespec time;
+        char name[NAME_MAX + 1];
+    } kept[KEPT_MAX];
+};
+
+static bool is_later(const struct timespec *time, const struct timespec *other)
+{
+    return time->tv_sec != other->tv_sec ? time->tv_sec > other->tv_sec : time->tv_nsec > other->tv_nsec;
+}
+
+/* The oldest of those kept; keep is not 0. */
+static unsigned oldest_of(const struct latest *latest)
+{
+    unsigned oldest = 0;
+
+    for (unsigned i = 1; i < latest->count; i++) {
+        if (is_later(&latest->kept[oldest].time, &latest->kept[i].time))
+            oldest = i;
+    }
+    return oldest;
+}
+
+/* One more of the family: the oldest that is too many is removed. */
+static void bound_one(struct latest *latest, int directory, const char *name, const struct timespec *time)
+{
+    unsigned place = latest->count;
+
+    if (latest->count < latest->keep) {
+        latest->count++;
+    } else {
+        place = oldest_of(latest);
+        if (!is_later(time, &latest->kept[place].time)) {
+            remove_dead(directory, name);
+            return;
+        }
+        remove_dead(directory, latest->kept[place].name);
+    }
+    latest->kept[place].time = *time;
+    snprintf(latest->kept[place].name, sizeof(latest->kept[place].name), "%s", name);
+}
+
 void rip__file_bound_dead(const char *path, const char *stem, unsigned keep)
 {
-    char oldest[NAME_MAX + 1] = "";
-    struct timespec oldest_time = {0};
+    struct latest latest = {.keep = keep < KEPT_MAX ? keep : KEPT_MAX};
     DIR *directory = opendir(path);
     struct dirent *entry;
-    unsigned count = 0;
 
     while (directory != NULL && (entry = readdir(directory)) != NULL) {
         struct stat status;
 
-        if (!is_left_behind(entry->d_name, stem) ||
-            fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 || status.st_uid != geteuid())
-            continue;
-        if (count++ == 0 || status.st_mtim.tv_sec < oldest_time.tv_sec ||
-            (status.st_mtim.tv_sec == oldest_time.tv_sec && status.st_mtim.tv_nsec < oldest_time.tv_nsec)) {
-            oldest_time = status.st_mtim;
-            snprintf(oldest, sizeof(oldest), "%s", entry->d_name);
-        }
+        if (is_left_behind(entry->d_name, stem) &&
+            fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_uid == geteuid())
+            bound_one(&latest, dirfd(directory), entry->d_name, &status.st_mtim);
     }
-    if (count >= keep)
-        remove_dead(dirfd(directory), oldest);
     if (directory != NULL)
         closedir(directory);
 }
@@ -848,6 +887,21 @@ bool rip_create_ring_with(const struct rip_options *options)
     return rip_create_ring(options->file, options->max_procs);
 }
 
+/*
+ * In a sticky directory none but the file's owner may unlink it, and a program that has set its effective uid aside for
+ * a while is not he. The kernel allows each thread the real and the saved uid for its accesses to files.
+ */
+static void unlink_as(uid_t owner)
+{
+    uid_t before;
+
+    if (unlink(rip__writer.path) == 0 || (errno != EPERM && errno != EACCES) || owner == geteuid())
+        return;
+    before = (uid_t)setfsuid(owner);
+    unlink(rip__writer.path);
+    setfsuid(before);
+}
+
 /* Under the TAKEOVER lock: a process that finds the ring dead must not put its own at the name between the two calls.
  */
 void rip__file_unlink(void)
@@ -861,7 +915,7 @@ void rip__file_unlink(void)
         return;
     if (lstat(rip__writer.path, &status) == 0 && status.st_dev == rip__writer.device &&
         status.st_ino == rip__writer.inode)
-        unlink(rip__writer.path);
+        unlink_as(status.st_uid);
     lock.l_type = F_UNLCK;
     if (has_descriptor)
         fcntl(descriptor, F_OFD_SETLK, &lock);

@@ -151,8 +151,8 @@ bool rip__file_is_ring(int descriptor);
 /* Closes the ring's descriptor, which a child has inherited. Async-signal-safe. */
 void rip__file_drop_descriptor(void);
 /*
- * Of the dead rings STEM.PID of our user in the directory, removes the oldest if there are keep or more. Called before
- * one more is made it bounds what a crash loop leaves. Not locked.
+ * Of the dead rings STEM.PID of our user in the directory, keeps the latest keep (16 at most) and removes the others.
+ * Called before one more is made it bounds what a crash loop leaves. Not locked.
  */
 void rip__file_bound_dead(const char *path, const char *stem, unsigned keep);
 /* Unlinks the ring's name if the name still is the ring. */

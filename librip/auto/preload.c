@@ -40,7 +40,7 @@
 #define DEFAULT_DIR "/run/librip"
 #define FALLBACK_DIR "/dev/shm"
 #define NUMBER_MAX 1000u /* names that are tried */
-#define DEAD_KEPT 8u     /* rings NAME.PID of a crash loop */
+#define DEAD_KEPT 8u     /* rings NAME.PID of a crash loop, with the one that is to be made */
 
 struct preload_state preload_state;
 
@@ -138,7 +138,7 @@ static bool make_ring(char ret_path[PATH_MAX], int *ret_error)
     *ret_error = 0;
     for (unsigned int number = 1; number <= NUMBER_MAX;) {
         if (with_pid && number == 1)
-            rip__file_bound_dead(ring_dir(), name, DEAD_KEPT);
+            rip__file_bound_dead(ring_dir(), name, DEAD_KEPT - 1);
         errno = ENAMETOOLONG;
         if (format_path(ret_path, name, with_pid, number) && rip_create_ring(ret_path, capacity))
             return true;

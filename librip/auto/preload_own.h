@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -51,6 +52,7 @@
     SYSTEM_CALL2(int, nanosleep, SYS_nanosleep, const struct timespec *, struct timespec *)                            \
     SYSTEM_CALL2(int, kill, SYS_kill, pid_t, int)                                                                      \
     SYSTEM_CALL3(int, getresuid, SYS_getresuid, uid_t *, uid_t *, uid_t *)                                             \
+    SYSTEM_CALL1(int, setfsuid, SYS_setfsuid, uid_t)                                                                   \
     SYSTEM_CALL0(int, sched_yield, SYS_sched_yield)                                                                    \
     SYSTEM_CALL0(pid_t, getpid, SYS_getpid)                                                                            \
     SYSTEM_CALL0(pid_t, getppid, SYS_getppid)                                                                          \

@@ -206,6 +206,28 @@ class Run(PreloadTest):
                               capture_output=True, timeout=PATIENCE_S)
         self.assertEqual((done.stdout, done.stderr), ("42 0 0\nready\n", ""))
 
+    def test_crash_of_many(self):
+        """Those that are killed at once are bounded by the next that starts."""
+        crashing = [self.start("sleep", "1000") for _ in range(20)]
+        wait_for("their rings", lambda: len(self.ring_names()) == len(crashing))
+        for process in crashing:
+            process.kill()
+            process.wait()
+        self.assertEqual(self.run_traced("sleep", "0").returncode, 0)
+        self.assertEqual(len(self.ring_names()), 7)
+        for name in self.ring_names():
+            os.unlink(f"{self.rings}/{name}")
+
+    def test_end_as_another_user(self):
+        """In a sticky directory the ring goes although the effective user may not unlink it."""
+        if os.geteuid() != 0:
+            self.skipTest("takes root")
+        os.chmod(self.rings, 0o1777)
+        for script in ("import os; os.seteuid(65534)", "import os; os.setuid(65534)",
+                       "import os; os.setresuid(65534, 65534, 0)"):
+            done = self.run_traced("python3", "-c", script)
+            self.assertEqual((done.returncode, done.stderr, self.ring_names()), (0, "", []))
+
     def test_name_of_another_user(self):
         """Who gives up root and executes another program cannot look at root's ring: his has the next name."""
         if os.geteuid() != 0 or not shutil.which("setpriv"):
