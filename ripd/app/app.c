@@ -525,6 +525,7 @@ static int app_open_parts(struct app *app)
                                         .directory_count = config->directories.count,
                                         .proc_path = "/proc",
                                         .judging_ns = settings_judging_ns(config),
+                                        .removes = true,
                                         .hash_key = app->hash_key,
                                         .work = app->work};
     struct probe_options probe = {"/proc",

@@ -34,7 +34,8 @@ typedef int cli_function(int argc, char **argv);
     X(ls, "rings and their processes, with how many ids are in which state")                                           \
     X(show, "all that is known of one id, or of a process, a unit or a ring")                                          \
     X(check, "the same as a check for Nagios and its like")                                                            \
-    X(events, "begins and ends of stalls, as a list or as they happen")
+    X(events, "begins and ends of stalls, as a list or as they happen")                                                \
+    X(clean, "remove rings of dead processes")
 
 cli_function cli_run;
 #define X(name, summary) cli_function cli_##name;

@@ -27,6 +27,7 @@
 #include "os/clock.h"
 #include "ring/directories.h"
 #include "ring/known_files.h"
+#include "ring/leftovers.h"
 #include "ring/modules.h"
 #include "ring/processes.h"
 #include "ring/unreadable.h"
@@ -45,6 +46,8 @@ struct registry {
     uint64_t listed_mono_ns;
     bool looks_put_off;       /* files were not opened for want of time */
     uint64_t descriptors_max; /* numbers below may be taken for rings */
+    bool removes;             /* leftovers */
+    uint64_t leftovers_due_mono_ns;
 
     struct ring **rings; /* ascending serial */
     size_t ring_count;
@@ -65,6 +68,19 @@ struct ring_host *registry_host(struct registry *registry)
 int registry_proc(const struct registry *registry)
 {
     return registry->host.proc;
+}
+
+int registry_place(const struct registry *registry, const struct ring *ring)
+{
+    return directories_at(registry->directories, ring->directory);
+}
+
+bool registry_leftovers_are_due(struct registry *registry, uint64_t now_mono_ns)
+{
+    if (!registry->removes || now_mono_ns < registry->leftovers_due_mono_ns)
+        return false;
+    registry->leftovers_due_mono_ns = now_mono_ns + LEFTOVERS_PERIOD_NS;
+    return true;
 }
 
 static const char *name_of(const struct ring *ring)
@@ -678,6 +694,7 @@ int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const stru
     check_rings(registry);
     name_rings(registry);
     judge_processes(registry, now_mono_ns);
+    leftovers_remove(registry, now_mono_ns);
     drop_rings(registry);
     registry->host.notices_returned = registry->host.notice_count;
     *ret_notices = registry->host.notices;
@@ -839,6 +856,7 @@ int registry_new(struct registry **ret_registry, const struct registry_options *
         return -ENOMEM;
     registry->known.hash_key = options->hash_key;
     registry->last_serial = options->last_serial;
+    registry->removes = options->removes;
     registry->descriptors_max = descriptors_max - kept_descriptors(descriptors_max);
     result = host_init(&registry->host, options);
     if (result == 0)

@@ -73,6 +73,7 @@ struct ring {
     uint32_t directory; /* index of the registry's directories */
     bool unlinked;      /* its file has no name, or none in our directories */
     bool announced;     /* by NOTICE_RING_FOUND */
+    bool found_dead;    /* by the last look for leftovers */
     uint32_t pass;      /* the last full listing that saw it */
     struct mapping mapping;
     struct rip_ring_info info;      /* as of this scan */
@@ -97,6 +98,7 @@ struct registry_options {
     size_t directory_count;
     const char *proc_path; /* "/proc" */
     uint64_t judging_ns;   /* 0 = REGISTRY_JUDGING_NS */
+    bool removes;          /* files of dead rings that nobody needs: see ring/leftovers.h */
     struct hash_key hash_key;
     uint32_t last_serial; /* serials go on behind it; 0 = from 1 on */
     struct work *work;    /* accounts of users; stays the caller's. NULL = the registry has one of its own */

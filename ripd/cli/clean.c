@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * clean.c - `rip clean`: removes the files of rings in which no process lives. Needs no ripd.
+ *
+ * Guarantees
+ *   A. A ring is removed when it was found dead by two looks, and no process holds any of its locks then.
+ *   B. What cannot be removed is named on standard error with the reason, and the rest is removed all the same.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/sigbus.h"
+#include "ring/leftovers.h"
+
+#define LOOKS 3 /* a process counts as gone when two scans say so */
+#define LOOK_NS 20000000
+
+struct settings {
+    struct cli_list dirs;
+    bool dry_run;
+    bool json;
+};
+
+static const struct cli_flag flags[] = {
+    {"--dir", "DIR", offsetof(struct settings, dirs),
+     "a directory of rings; can be given several times (default: $RIP_DIR, else /run/librip and /dev/shm)", true},
+    {"--dry-run", NULL, offsetof(struct settings, dry_run), "list what would be removed, and remove nothing", false},
+    {"--json", NULL, offsetof(struct settings, json), "a JSON object for each ring", false},
+};
+
+const struct cli_syntax cli_clean_syntax = {
+    .name = "clean",
+    .usage = "usage: rip clean [FLAG...]\n"
+             "\n"
+             "Removes rings in which no process lives any more: what crashed programs left to be read.\n"
+             "\n",
+    .notes =
+        "\n"
+        "exit status: 0, with rings or without; 1 a ring could not be removed, or a directory not be read; 2 wrong\n"
+        "flag; 4 output could not be written\n",
+    .flags = flags,
+    .flags_count = sizeof(flags) / sizeof(flags[0]),
+};
+
+static void take_directories(struct settings *settings)
+{
+    const char *dir = getenv("RIP_DIR");
+
+    if (settings->dirs.count != 0)
+        return;
+    if (dir != NULL && dir[0] != '\0') {
+        settings->dirs.values[settings->dirs.count++] = dir;
+        return;
+    }
+    settings->dirs.values[settings->dirs.count++] = "/run/librip";
+    settings->dirs.values[settings->dirs.count++] = "/dev/shm";
+}
+
+/* Whatever is in the ring, its file's name is shown without control characters. */
+static void print_line(const char *directory, const char *name, const char *done)
+{
+    printf("%s %s/", done, directory);
+    for (const char *next = name; *next != '\0'; next++)
+        putchar((unsigned char)*next < ' ' || *next == 0x7f ? '?' : *next);
+    putchar('\n');
+}
+
+static void print_json(const char *directory, const struct ring *ring, bool removed)
+{
+    json_t *object = json_pack("{s:s%, s:s, s:i, s:b}", "ring", ring->file_name, strlen(ring->file_name), "directory",
+                               directory, "uid", (int)ring->mapping.file.uid, "removed", removed);
+
+    if (object == NULL) /* a name that is not UTF-8 */
+        object = json_pack("{s:n, s:s, s:i, s:b}", "ring", "directory", directory, "uid", (int)ring->mapping.file.uid,
+                           "removed", removed);
+    json_dumpf(object, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(object);
+}
+
+/* False after an error message. */
+static bool clean_ring(const struct settings *settings, const struct ring *ring)
+{
+    const char *path = settings->dirs.values[ring->directory];
+    int directory, result = 0;
+
+    if (!settings->dry_run) {
+        directory = file_open_directory(path);
+        result = directory < 0 ? directory : leftover_remove(directory, ring);
+        if (directory >= 0)
+            close(directory);
+    }
+    if (settings->json)
+        print_json(path, ring, result == 0 && !settings->dry_run);
+    else if (result == 0)
+        print_line(path, ring->file_name, settings->dry_run ? "would remove" : "removed");
+    if (result != 0)
+        cli_error("clean: %s/%s: %s", path, ring->file_name, strerror(-result));
+    return result == 0;
+}
+
+static int look(struct registry *registry)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    const struct registry_notice *notices;
+    size_t count;
+    int result = 0;
+
+    for (int i = 0; i < LOOKS && result == 0; i++) {
+        if (i != 0)
+            nanosleep(&pause, NULL);
+        result = registry_refresh(registry, clock_mono_ns() + (uint64_t)i * REGISTRY_RESCAN_NS, &notices, &count);
+    }
+    return result;
+}
+
+static int clean(const struct settings *settings)
+{
+    const struct registry_options options = {
+        .directories = settings->dirs.values, .directory_count = settings->dirs.count, .proc_path = "/proc"};
+    struct registry *registry;
+    struct ring **rings;
+    size_t count;
+    bool all = true;
+    int result = sigbus_install();
+
+    if (result == 0)
+        result = registry_new(&registry, &options);
+    if (result != 0) {
+        cli_error("clean: %s", strerror(-result));
+        return CLI_UNREACHABLE;
+    }
+    result = look(registry);
+    rings = registry_rings(registry, &count);
+    for (size_t i = 0; result == 0 && i < count; i++)
+        if (!rings[i]->unlinked && leftover_is_dead(rings[i]))
+            all &= clean_ring(settings, rings[i]);
+    registry_free(registry);
+    return result == 0 && all ? CLI_OK : CLI_UNREACHABLE;
+}
+
+int cli_clean(int argc, char **argv)
+{
+    struct settings settings = {0};
+    size_t count;
+    int status;
+
+    if (!cli_parse_words(&cli_clean_syntax, argc, argv, &settings, NULL, 0, &count, &status))
+        return status;
+    take_directories(&settings);
+    return clean(&settings);
+}

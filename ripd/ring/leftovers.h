@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * leftovers.h - files of dead rings, removed: those that nobody needs, and any that `rip clean` is asked to remove.
+ *
+ * A program under the preload library removes its ring at its end. It cannot once it has installed a seccomp filter,
+ * and not when it is killed. Those that ended in order are of no more use; of those that crashed the latest of
+ * each program and user are kept to be read.
+ *
+ * Guarantees
+ *   A. Only the file of a ring is removed, by its name in its directory, under the lock that is held by who takes a
+ *      dead ring's name over, and only while no process holds any lock of the ring.
+ *   B. Rings of programs that call the library are not touched unless asked for: their names are their own.
+ *   C. Without the right to remove a file nothing happens.
+ */
+#ifndef RIPD_RING_LEFTOVERS_H
+#define RIPD_RING_LEFTOVERS_H
+
+#include "ring/registry.h"
+
+#define LEFTOVERS_KEPT 8u                         /* of a program and user, the latest; as the preload library has it */
+#define LEFTOVERS_PERIOD_NS UINT64_C(10000000000) /* a ring goes when it is found dead twice, so long apart */
+#define LEFTOVERS_REMOVED_MAX 64u                 /* at a time */
+
+/* Whether no process lives in the ring. */
+bool leftover_is_dead(const struct ring *ring);
+
+/* Of a dead ring in this directory. 0; -EBUSY: a process holds it; -ESTALE: the name is another file's; or -errno. */
+int leftover_remove(int directory, const struct ring *ring);
+
+/* Removes what nobody needs, when it is time. */
+void leftovers_remove(struct registry *registry, uint64_t now_mono_ns);
+
+#endif

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rings of dead processes: ripd removes those that nobody needs, `rip clean` all of them."""
+import json
+import os
+import subprocess
+
+from preload_kit import BUILD, PATIENCE_S, PreloadTest, RIP, helper, main, wait_for
+
+KEPT = 8
+
+
+class Leftovers(PreloadTest):
+    def crash(self, count):
+        """Rings of sleeps that were killed, in the order in which they were made."""
+        crashed = []
+        for _ in range(count):
+            process = self.start("sleep", "1000")
+            self.wait_ring(f"sleep.{process.pid}")
+            crashed.append(process)
+        for process in crashed:
+            process.kill()
+            process.wait()
+        return [f"sleep.{process.pid}" for process in crashed]
+
+    def clean(self, *flags, status=0):
+        done = subprocess.run([RIP, "clean", "--dir", self.rings, *flags], env=self.environment, text=True,
+                              capture_output=True, timeout=PATIENCE_S)
+        self.assertEqual((done.returncode, done.stderr), (status, ""))
+        return done.stdout.splitlines()
+
+    def test_clean(self):
+        self.assertEqual(self.clean(), [])
+        living = self.start("sleep", "1000")
+        self.wait_ring(f"sleep.{living.pid}")
+        with open(self.rings + "/other", "w") as file:
+            file.write("no ring")
+        crashed = sorted(self.crash(3))
+        kept = sorted([f"sleep.{living.pid}", "other"])
+        self.assertEqual(sorted(self.clean("--dry-run")), [f"would remove {self.rings}/{name}" for name in crashed])
+        self.assertEqual(self.ring_names(), sorted(kept + crashed))
+        lines = [json.loads(line) for line in self.clean("--json")]
+        self.assertEqual(sorted(line["ring"] for line in lines), crashed)
+        self.assertTrue(all(line["removed"] and line["directory"] == self.rings for line in lines))
+        self.assertEqual(self.ring_names(), kept)
+        self.assertEqual(self.clean(), [])
+
+    def test_ripd(self):
+        """Of those that crashed the latest stay. One behind a seccomp filter ended in order, and goes."""
+        living = self.start("sleep", "1000")
+        self.wait_ring(f"sleep.{living.pid}")
+        self.assertEqual(self.run_traced(helper("filter"), "prctl", "exit", flags=("--name", "ended")).returncode, 0)
+        self.assertEqual(self.ring_names(), sorted([f"sleep.{living.pid}", "ended"]))
+        crashed = self.crash(KEPT + 4)
+        ripd = subprocess.Popen([os.path.join(BUILD, "bin", "ripd"), "--dir", self.rings, "--listen", "127.0.0.1:0",
+                                 "--interval", "200ms"], stderr=subprocess.DEVNULL)
+        self.started.append(ripd)
+        left = sorted([f"sleep.{living.pid}", *crashed[-KEPT:]])
+        wait_for("the removal", lambda: self.ring_names() == left, 90)
+
+
+main()
