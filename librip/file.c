@@ -208,7 +208,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-static void geometry_init(struct rip_geometry *ret_geometry, uint32_t max_procs)
+static void geometry_init(struct rip_geometry *ret_geometry, uint32_t max_procs, bool with_notes)
 {
     uint32_t slots = max_procs != 0 ? max_procs : kernel_pid_max();
     uint32_t processes = slots / 4;
@@ -231,7 +231,12 @@ static void geometry_init(struct rip_geometry *ret_geometry, uint32_t max_procs)
     ret_geometry->module_offset = offset;
     offset += round_up((uint64_t)RIP_MODULE_MAX * RIP_MODULE_BYTES, RIP_PAGE_BYTES);
     ret_geometry->slot_offset = offset;
-    ret_geometry->file_bytes = offset + round_up((uint64_t)slots * RIP_SLOT_BYTES, RIP_PAGE_BYTES);
+    offset += round_up((uint64_t)slots * RIP_SLOT_BYTES, RIP_PAGE_BYTES);
+    if (with_notes) {
+        ret_geometry->note_offset = offset;
+        offset += round_up((uint64_t)slots * RIP_SLOT_NOTE_BYTES, RIP_PAGE_BYTES);
+    }
+    ret_geometry->file_bytes = offset;
 }
 
 /* A file that outgrows RLIMIT_FSIZE is not an error but SIGXFSZ: ask first. */
@@ -357,6 +362,7 @@ static int map_file(const struct creation *creation)
     writer->descriptor = creation->descriptor;
     madvise(base, writer->geometry.file_bytes, MADV_DONTDUMP);
     writer->open_bytes = 0;
+    writer->open_note_bytes = writer->geometry.note_offset;
     return rip__slots_open(0);
 }
 
@@ -385,6 +391,8 @@ static void fill_header(const struct creation *creation)
     ring->slot_capacity = geometry->slot_capacity;
     ring->slot_stride_bytes = RIP_SLOT_BYTES;
     ring->slot_offset = geometry->slot_offset;
+    ring->note_offset = geometry->note_offset;
+    ring->note_stride_bytes = geometry->note_offset != 0 ? RIP_SLOT_NOTE_BYTES : 0;
     ring->entry_count = RIP_ENTRY_COUNT;
     ring->entry_offset_bytes = (uint32_t)offsetof(struct rip_slot, entry);
     ring->summary_offset = geometry->summary_offset;
@@ -798,7 +806,7 @@ static int ring_create(const char *file, uint32_t max_procs)
     struct creation creation = {.directory = -1, .descriptor = -1};
     int result;
 
-    geometry_init(&writer->geometry, max_procs);
+    geometry_init(&writer->geometry, max_procs, !writer->preloaded); /* a traced program makes no notes there */
     writer->given_path = strdup(file);
     result = writer->given_path != NULL ? open_directory(&creation, file, writer->path) : -ENOMEM;
     if (result == 0)

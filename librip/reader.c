@@ -21,6 +21,7 @@
  */
 #include <string.h>
 
+#include "note.h"
 #include "rip/order.h"
 #include "rip/reader.h"
 
@@ -157,6 +158,9 @@ static void copy_geometry(struct rip_view *view, const struct rip_ring *ring)
     view->process_stride_bytes = rip_load_relaxed(&ring->process_stride_bytes);
     view->module_capacity = rip_load_relaxed(&ring->module_capacity);
     view->module_stride_bytes = rip_load_relaxed(&ring->module_stride_bytes);
+    view->note_offset = rip_load_relaxed(&ring->note_offset);
+    if (view->note_offset != 0)
+        view->note_stride_bytes = rip_load_relaxed(&ring->note_stride_bytes);
 }
 
 static bool is_count(uint32_t count, uint32_t limit)
@@ -192,6 +196,7 @@ static bool sections_fit(const struct rip_view *view, uint64_t header_bytes, uin
         {view->process_offset, (uint64_t)view->process_capacity * view->process_stride_bytes},
         {view->module_offset, (uint64_t)view->module_capacity * view->module_stride_bytes},
         {view->slot_offset, (uint64_t)view->slot_capacity * view->slot_stride_bytes},
+        {view->note_offset, (uint64_t)view->slot_capacity * view->note_stride_bytes},
     };
     const size_t section_count = sizeof(sections) / sizeof(sections[0]);
 
@@ -251,8 +256,10 @@ enum rip_status rip_view_open(struct rip_view *ret_view, const void *base, uint6
         !is_count(view.process_capacity, RIP_PROCESS_MAX) || !is_count(view.module_capacity, RIP_MODULE_MAX) ||
         !is_stride(view.slot_stride_bytes, sizeof(struct rip_slot)) ||
         !is_stride(view.process_stride_bytes, sizeof(struct rip_process)) ||
-        !is_stride(view.module_stride_bytes, sizeof(struct rip_module)) || !entries_fit(&view) ||
-        !sections_fit(&view, header_bytes, file_bytes) || !locks_fit(&view, file_bytes, takeover_offset))
+        !is_stride(view.module_stride_bytes, sizeof(struct rip_module)) ||
+        (view.note_offset != 0 && !is_stride(view.note_stride_bytes, sizeof(struct rip_slot_note))) ||
+        !entries_fit(&view) || !sections_fit(&view, header_bytes, file_bytes) ||
+        !locks_fit(&view, file_bytes, takeover_offset))
         return RIP_DAMAGED;
     *ret_view = view;
     return RIP_OK;
@@ -407,6 +414,49 @@ enum rip_status rip_view_wait(const struct rip_view *view, uint32_t slot_index, 
             return RIP_NOT_LIVE;
         *ret_info = info;
         return RIP_OK;
+    }
+    return RIP_CHANGED;
+}
+
+/* Notes ------------------------------------------------------------------------------------------------------------ */
+
+/* The caller has seen that the slot is live: its note is backed. RIP_CHANGED: it was not whole. */
+static enum rip_status copy_note(const struct rip_view *view, uint32_t slot, struct rip_note_info *ret_info)
+{
+    const struct rip_slot_note *note =
+        (const void *)(view->base + view->note_offset + (uint64_t)slot * view->note_stride_bytes);
+    uint64_t words[RIP_NOTE_WORDS], check = rip_load_relaxed(&note->check);
+    unsigned char *line = (unsigned char *)words;
+
+    ret_info->sequence = rip_load_relaxed(&note->sequence);
+    if (ret_info->sequence == 0)
+        return RIP_NOT_LIVE;
+    copy_words(words, &note->text_bytes, sizeof(words));
+    if (check != rip__note_check(ret_info->sequence, words))
+        return RIP_CHANGED;
+    ret_info->text_bytes = line[0] <= RIP_NOTE_BYTES ? line[0] : RIP_NOTE_BYTES;
+    memcpy(ret_info->text, &line[1], ret_info->text_bytes);
+    return ret_info->text_bytes != 0 ? RIP_OK : RIP_NOT_LIVE;
+}
+
+enum rip_status rip_view_note(const struct rip_view *view, uint32_t slot_index, struct rip_note_info *ret_info)
+{
+    for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
+        struct rip_note_info info = {.slot = slot_index};
+        const struct rip_slot *slot;
+        enum rip_status status;
+
+        if (view->note_offset == 0 || !is_live(view, slot_index))
+            return RIP_NOT_LIVE;
+        slot = slot_at(view, slot_index);
+        info.generation = rip_load_acquire(&slot->generation); /* pairs with end_change() in slot.c */
+        status = copy_note(view, slot_index, &info);
+        rip_fence_acquire(); /* pairs with begin_change() in slot.c */
+        if (status == RIP_CHANGED || info.generation % 2 != 0 || rip_load_relaxed(&slot->generation) != info.generation)
+            continue;
+        if (status == RIP_OK)
+            *ret_info = info;
+        return status;
     }
     return RIP_CHANGED;
 }

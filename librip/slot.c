@@ -8,7 +8,7 @@
  * Guarantees
  *   1. A summary bit is set after the page of its live word is backed, a live bit after its slot is complete: a reader
  *      that follows the bits reads neither holes nor halves.
- *   2. A slot's pages are backed before anything in it is touched.
+ *   2. A slot's pages, and those of its note, are backed before anything in them is touched.
  *   3. Identity fields change only while the generation is odd.
  *   4. The lowest free slot is taken, so that live slots stay dense; a race costs density, never a slot.
  *   5. A slot left behind by a dead process is freed exactly once, and never one that a live process holds.
@@ -60,29 +60,46 @@ static int back_live_word(uint32_t word)
     return result;
 }
 
+/* Opens the mapping from *open_end, which is moved, to at least end; not beyond limit. */
+static int open_until(uint64_t *open_end, uint64_t end, uint64_t limit)
+{
+    if (end <= *open_end)
+        return 0;
+    end = (end + OPEN_STEP_BYTES - 1) / OPEN_STEP_BYTES * OPEN_STEP_BYTES;
+    if (end > limit)
+        end = limit;
+    if (mprotect(rip__writer.base + *open_end, end - *open_end, PROT_READ | PROT_WRITE) < 0)
+        return -ENOMEM;
+    *open_end = end;
+    return 0;
+}
+
 int rip__slots_open(uint32_t slot)
 {
     struct rip_writer *writer = &rip__writer;
-    uint64_t end = writer->geometry.slot_offset + ((uint64_t)slot + 1) * RIP_SLOT_BYTES;
+    const struct rip_geometry *geometry = &writer->geometry;
+    uint64_t count = (uint64_t)slot + 1;
+    int result;
 
-    if (end <= writer->open_bytes)
-        return 0;
-    end = (end + OPEN_STEP_BYTES - 1) / OPEN_STEP_BYTES * OPEN_STEP_BYTES;
-    if (end > writer->geometry.file_bytes)
-        end = writer->geometry.file_bytes;
-    if (mprotect(writer->base + writer->open_bytes, end - writer->open_bytes, PROT_READ | PROT_WRITE) < 0)
-        return -ENOMEM;
-    writer->open_bytes = end;
-    return 0;
+    if (geometry->note_offset == 0)
+        return open_until(&writer->open_bytes, geometry->slot_offset + count * RIP_SLOT_BYTES, geometry->file_bytes);
+    result = open_until(&writer->open_bytes, geometry->slot_offset + count * RIP_SLOT_BYTES, geometry->note_offset);
+    if (result < 0)
+        return result;
+    return open_until(&writer->open_note_bytes, geometry->note_offset + count * RIP_SLOT_NOTE_BYTES,
+                      geometry->file_bytes);
 }
 
 static int back_slot(uint32_t slot)
 {
     int result = rip__slots_open(slot);
 
-    if (result < 0)
-        return result;
-    return rip__populate(rip__writer.geometry.slot_offset + (uint64_t)slot * RIP_SLOT_BYTES, RIP_SLOT_BYTES);
+    if (result == 0)
+        result = rip__populate(rip__writer.geometry.slot_offset + (uint64_t)slot * RIP_SLOT_BYTES, RIP_SLOT_BYTES);
+    if (result == 0 && rip__writer.geometry.note_offset != 0)
+        result =
+            rip__populate(rip__writer.geometry.note_offset + (uint64_t)slot * RIP_SLOT_NOTE_BYTES, RIP_SLOT_NOTE_BYTES);
+    return result;
 }
 
 /* Filling ---------------------------------------------------------------------------------------------------------- */
@@ -143,6 +160,7 @@ static void fill(struct rip_slot *slot, const struct rip_identity *identity)
     for (unsigned i = 0; i < RIP_ENTRY_COUNT; i++)
         rip_store_relaxed(&slot->entry[i], 0);
     store_name(slot, identity->name, identity->name_bytes, false);
+    rip__note_clear(rip__slot_index(slot));
     rip_add_relaxed(&rip__header()->registered_count, 1);
 }
 

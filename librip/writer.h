@@ -4,8 +4,8 @@
  *
  * file.c makes and publishes the ring and decides about what stands at its name, process.c owns the process records and
  * their locks and judges whether processes are alive, slot.c the slots, the bitmaps and the map from id to slot,
- * thread.c the calls that put ids on threads and mark their waits, modules.c the module table, fork.c all that happens
- * around fork().
+ * thread.c the calls that put ids on threads and mark their waits, note.c their notes, modules.c the module table,
+ * fork.c all that happens around fork().
  *
  * Guarantees
  *   A. Nothing here is installed or exported; names carry rip__ because a static library shares its namespace.
@@ -45,6 +45,7 @@ struct rip_geometry {
     uint64_t process_offset;
     uint64_t module_offset;
     uint64_t slot_offset;
+    uint64_t note_offset; /* 0 = this ring has no notes */
     uint64_t file_bytes;
     uint32_t slot_capacity;
     uint32_t process_capacity;
@@ -54,8 +55,9 @@ struct rip_geometry {
 /* The process's private state. A forked child inherits a copy and fork.c resets what is not its own. */
 struct rip_writer {
     pthread_mutex_t mutex;
-    unsigned char *base; /* the mapped ring; NULL = none */
-    uint64_t open_bytes; /* of it that may be accessed; see rip__slots_open() */
+    unsigned char *base;      /* the mapped ring; NULL = none */
+    uint64_t open_bytes;      /* of it that may be accessed, before the notes; see rip__slots_open() */
+    uint64_t open_note_bytes; /* where the notes that may be accessed end */
     struct rip_geometry geometry;
     struct rip_view view; /* of base: records are examined by the validating reader */
     dev_t device;
@@ -247,6 +249,11 @@ void rip__table_remove(uint32_t id);
 /* Slots of all entries, in no order: start with *position 0. RIP_NO_SLOT at the end. */
 uint32_t rip__table_next(uint32_t *position);
 void rip__table_drop(void);
+
+/* --- note.c ------------------------------------------------------------------------------------------------------ */
+
+/* locked, while the generation of the slot is odd: it has no note any more. */
+void rip__note_clear(uint32_t slot);
 
 /* --- modules.c --------------------------------------------------------------------------------------------------- */
 

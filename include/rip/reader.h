@@ -67,7 +67,10 @@ struct rip_view {
     uint32_t process_stride_bytes;
     uint32_t module_capacity;
     uint32_t module_stride_bytes;
-    uint64_t reserved_104[8];
+    uint64_t note_offset; /* 0 = the ring has no notes */
+    uint32_t note_stride_bytes;
+    uint32_t reserved_116;
+    uint64_t reserved_120[6];
 };
 
 /*
@@ -166,6 +169,19 @@ struct rip_wait_info {
 /* RIP_NOT_LIVE if it marks no wait now. */
 RIP_READER_API enum rip_status rip_view_wait(const struct rip_view *view, uint32_t slot,
                                              struct rip_wait_info *ret_info);
+
+/* What an id says it is doing. Bytes, neither terminated nor valid UTF-8. */
+struct rip_note_info {
+    uint32_t slot;
+    uint32_t generation;
+    uint64_t sequence;  /* another number, another note */
+    uint8_t text_bytes; /* at least 1, at most RIP_NOTE_BYTES */
+    uint8_t text[RIP_NOTE_BYTES];
+    uint64_t reserved_144[2];
+};
+/* RIP_NOT_LIVE if it has none. RIP_CHANGED also if one has been begun and not been completed. */
+RIP_READER_API enum rip_status rip_view_note(const struct rip_view *view, uint32_t slot,
+                                             struct rip_note_info *ret_info);
 
 /* One breadcrumb. */
 struct rip_crumb {

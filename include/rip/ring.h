@@ -18,6 +18,8 @@
  *   | rip_module[]       | append-only; processes refer to entries by index
  *   +--------------------+ slot_offset
  *   | rip_slot[]         | one per live id, rip_ring.slot_stride bytes apart
+ *   +--------------------+ note_offset, if it is not 0
+ *   | rip_slot_note[]    | a note for each slot
  *   +--------------------+ file_bytes
  *
  * The file is sparse: a reader must not touch a page that the bitmaps and the high-water marks do not vouch for,
@@ -45,6 +47,8 @@
 #define RIP_SLOT_BYTES 384u  /* not a power of two: see LAYOUT in librip/ABI.md */
 #define RIP_ENTRY_COUNT 32u  /* entries of a trail */
 #define RIP_NAME_BYTES 63u   /* bytes of an id's name that are kept */
+#define RIP_NOTE_BYTES 127u  /* bytes of an id's note that are kept */
+#define RIP_SLOT_NOTE_BYTES 192u
 #define RIP_PROCESS_BYTES 1024u
 #define RIP_PROCESS_MODULES 384u /* modules that one process record can name */
 #define RIP_MODULE_BYTES 512u
@@ -113,8 +117,8 @@ struct rip_ring {
     uint64_t lock_takeover_offset; /* RIP_LOCK_TAKEOVER_OFFSET */
 
     /*
-     * Sections that a later release may add beside the slots, element i for slot i. Offset 0 = absent, as in all
-     * rings of today. Readers of format 1 ignore them.
+     * Sections beside the slots, element i for slot i. Offset 0 = absent. Notes are there, but in rings of the preload
+     * library; the others a later release may add. A reader ignores those that it does not know.
      */
     uint64_t note_offset; /* short texts ("GET /checkout?id=7") */
     uint32_t note_stride_bytes;
@@ -231,6 +235,18 @@ struct rip_slot {
     uint8_t name[RIP_NAME_BYTES]; /* not terminated */
 };
 
+/*
+ * What an id says it is doing. A note is whole if check is that of its sequence and of the words from text_bytes on
+ * (see Notes in librip/ABI.md); it is written by the thread that the id is on, while readers read.
+ */
+struct rip_slot_note {
+    uint64_t sequence; /* + 1 for each note; 0 = none was ever made */
+    uint64_t check;
+    uint8_t text_bytes;           /* 0 = no note */
+    uint8_t text[RIP_NOTE_BYTES]; /* not terminated; the rest is 0 */
+    uint64_t reserved_144[6];
+};
+
 #ifdef __cplusplus
 #define RIP_STATIC_ASSERT(condition, text) static_assert(condition, text)
 #else
@@ -243,6 +259,7 @@ RIP_STATIC_ASSERT(sizeof(struct rip_ring) == RIP_PAGE_BYTES, "struct rip_ring ha
 RIP_STATIC_ASSERT(sizeof(struct rip_process) == RIP_PROCESS_BYTES, "struct rip_process has changed size");
 RIP_STATIC_ASSERT(sizeof(struct rip_module) == RIP_MODULE_BYTES, "struct rip_module has changed size");
 RIP_STATIC_ASSERT(sizeof(struct rip_slot) == RIP_SLOT_BYTES, "struct rip_slot has changed size");
+RIP_STATIC_ASSERT(sizeof(struct rip_slot_note) == RIP_SLOT_NOTE_BYTES, "struct rip_slot_note has changed size");
 
 RIP_ASSERT_OFFSET(rip_ring, magic, 0);
 RIP_ASSERT_OFFSET(rip_ring, format_version, 8);
@@ -337,5 +354,11 @@ RIP_ASSERT_OFFSET(rip_slot, wait_age_s, 63);
 RIP_ASSERT_OFFSET(rip_slot, entry, 64);
 RIP_ASSERT_OFFSET(rip_slot, name_bytes, 320);
 RIP_ASSERT_OFFSET(rip_slot, name, 321);
+
+RIP_ASSERT_OFFSET(rip_slot_note, sequence, 0);
+RIP_ASSERT_OFFSET(rip_slot_note, check, 8);
+RIP_ASSERT_OFFSET(rip_slot_note, text_bytes, 16);
+RIP_ASSERT_OFFSET(rip_slot_note, text, 17);
+RIP_ASSERT_OFFSET(rip_slot_note, reserved_144, 144);
 
 #endif

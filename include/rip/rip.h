@@ -9,7 +9,7 @@
  *   A. rip_snap(), rip_idle() and rip_switch() make no system call, take no lock, never fail, and may be called at
  *      any time: before a ring exists, without an id and after rip_exit() they do nothing.
  *   B. rip_snap(), rip_snap_at() and rip_idle() are async-signal-safe and may interrupt themselves: the count never
- *      goes back. So are rip_deadline_ms() and rip_wait_*(). The other functions are not async-signal-safe.
+ *      goes back. So are rip_deadline_ms(), rip_note() and rip_wait_*(). The other functions are not async-signal-safe.
  *   C. All functions may be called from any thread at once. An id should be on one thread at a time.
  *   D. Nothing here logs, aborts, starts a thread, installs a signal handler, or changes errno, except that a
  *      function that returns false says why in errno.
@@ -119,6 +119,16 @@ RIP_API void rip_snap_at(const void *address);
  * than a sixteenth of ripd's --interval can be told apart. Without an id it does nothing. Async-signal-safe.
  */
 RIP_API void rip_deadline_ms(uint32_t ms);
+
+/*
+ * What the id on this thread is doing, for people: "GET /checkout?id=7". It is shown with a stall and in lists until
+ * the next note; NULL or length 0 takes it back. length bytes are copied, of which RIP_NOTE_BYTES are kept; they need
+ * not be terminated nor valid UTF-8. A secret does not belong there: all who may read the ring see it. A fresh id has
+ * none, a resumed one keeps its own. A reader never sees half of a note, and none while one is being written. Without
+ * an id it does nothing. Async-signal-safe; a note of a handler in the middle of another is shown until that one is
+ * complete.
+ */
+RIP_API void rip_note(const char *text, size_t length);
 
 /*
  * What a lock's own code records of a wait, so that a reader of the ring sees who blocks whom. The preload library does

@@ -61,8 +61,8 @@ static const struct row rows[] = {
     ROW(rip_ring, lock_holder_offset, "fixed"),
     ROW(rip_ring, lock_life_offset, "fixed"),
     ROW(rip_ring, lock_takeover_offset, "fixed"),
-    ROW(rip_ring, note_offset, "fixed, 0"),
-    ROW(rip_ring, note_stride_bytes, "fixed, 0"),
+    ROW(rip_ring, note_offset, "fixed"),
+    ROW(rip_ring, note_stride_bytes, "fixed"),
     ROW(rip_ring, stamp_stride_bytes, "fixed, 0"),
     ROW(rip_ring, stamp_offset, "fixed, 0"),
     ROW(rip_ring, deep_offset, "fixed, 0"),
@@ -119,6 +119,11 @@ static const struct row rows[] = {
     ROW(rip_slot, entry, "thread"),
     ROW(rip_slot, name_bytes, "owner, generation odd"),
     ROW(rip_slot, name, "owner, generation odd"),
+    STRUCT(rip_slot_note),
+    ROW(rip_slot_note, sequence, "thread, owner; only upwards"),
+    ROW(rip_slot_note, check, "thread, owner"),
+    ROW(rip_slot_note, text_bytes, "thread, owner"),
+    ROW(rip_slot_note, text, "thread, owner"),
     /* clang-format on */
 };
 

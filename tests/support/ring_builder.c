@@ -19,6 +19,7 @@ struct layout {
     uint64_t process_offset;
     uint64_t module_offset;
     uint64_t slot_offset;
+    uint64_t note_offset;
     uint64_t file_bytes;
 };
 
@@ -54,8 +55,10 @@ static struct layout lay_out(const struct ring_geometry *wanted)
         after_section(layout.process_offset, (uint64_t)geometry->process_capacity * geometry->process_stride_bytes);
     layout.slot_offset =
         after_section(layout.module_offset, (uint64_t)geometry->module_capacity * geometry->module_stride_bytes);
-    layout.file_bytes =
+    layout.note_offset =
         after_section(layout.slot_offset, (uint64_t)geometry->slot_capacity * geometry->slot_stride_bytes);
+    layout.file_bytes =
+        after_section(layout.note_offset, (uint64_t)geometry->slot_capacity * geometry->note_stride_bytes);
     return layout;
 }
 
@@ -86,6 +89,10 @@ void ring_builder_init(struct ring_builder *builder, void *zeroed, const struct 
     ring->entry_offset_bytes = layout.geometry.entry_offset_bytes;
     ring->summary_offset = layout.summary_offset;
     ring->live_offset = layout.live_offset;
+    if (layout.geometry.note_stride_bytes != 0) {
+        ring->note_offset = layout.note_offset;
+        ring->note_stride_bytes = layout.geometry.note_stride_bytes;
+    }
     ring->process_capacity = layout.geometry.process_capacity;
     ring->process_stride_bytes = layout.geometry.process_stride_bytes;
     ring->process_offset = layout.process_offset;
@@ -207,6 +214,29 @@ void ring_builder_run_to(struct ring_builder *builder, uint32_t slot, uint64_t c
     ring_builder_slot(builder, slot)->count = count - kept;
     for (uint64_t i = count - kept + 1; kept-- > 0; i++)
         ring_builder_snap(builder, slot, ring_builder_address(i));
+}
+
+struct rip_slot_note *ring_builder_note_at(const struct ring_builder *builder, uint32_t slot)
+{
+    const struct rip_ring *ring = builder->ring;
+
+    return (void *)(builder->bytes + ring->note_offset + (uint64_t)slot * ring->note_stride_bytes);
+}
+
+void ring_builder_note(struct ring_builder *builder, uint32_t slot, const void *text, uint8_t bytes)
+{
+    struct rip_slot_note *note = ring_builder_note_at(builder, slot);
+    uint64_t check = ++note->sequence, word;
+
+    note->text_bytes = bytes;
+    memset(note->text, 0, sizeof(note->text));
+    memcpy(note->text, text, bytes < RIP_NOTE_BYTES ? bytes : RIP_NOTE_BYTES);
+    for (const unsigned char *at = &note->text_bytes; at < note->text + sizeof(note->text); at += sizeof(word)) {
+        memcpy(&word, at, sizeof(word));
+        check = (check ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        check ^= check >> 32;
+    }
+    note->check = check;
 }
 
 void ring_builder_idle(struct ring_builder *builder, uint32_t slot)

@@ -27,6 +27,7 @@ struct ring_geometry {
     uint32_t process_stride_bytes;
     uint32_t module_capacity; /* 0 = 64 */
     uint32_t module_stride_bytes;
+    uint32_t note_stride_bytes; /* 0 = it has no notes, as those of the preload library */
 };
 
 struct ring_builder {
@@ -65,6 +66,10 @@ void ring_builder_snap(struct ring_builder *builder, uint32_t slot, uint64_t add
 /* The state after `count` counts, the newest of them snaps at ring_builder_address(count of the snap). */
 void ring_builder_run_to(struct ring_builder *builder, uint32_t slot, uint64_t count);
 uint64_t ring_builder_address(uint64_t count);
+
+/* A whole note, in a ring that has notes. */
+struct rip_slot_note *ring_builder_note_at(const struct ring_builder *builder, uint32_t slot);
+void ring_builder_note(struct ring_builder *builder, uint32_t slot, const void *text, uint8_t bytes);
 
 /* Declares the id idle, as it stands. */
 void ring_builder_idle(struct ring_builder *builder, uint32_t slot);

@@ -68,6 +68,21 @@ static void walk_wait(const struct rip_view *view, uint32_t slot, struct ring_wa
     walk->waits++;
 }
 
+static void walk_note(const struct rip_view *view, uint32_t slot, struct ring_walk *walk)
+{
+    struct rip_note_info info = {.slot = UINT32_MAX};
+    enum rip_status status = rip_view_note(view, slot, &info);
+
+    PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
+    if (status != RIP_OK) {
+        PROMISE(info.slot == UINT32_MAX);
+        return;
+    }
+    PROMISE(info.slot == slot && info.generation % 2 == 0 && info.sequence != 0);
+    PROMISE(info.text_bytes >= 1 && info.text_bytes <= RIP_NOTE_BYTES);
+    walk->notes++;
+}
+
 static void walk_ids(const struct rip_view *view, uint32_t slot_capacity, struct ring_walk *walk)
 {
     for (uint32_t slot = 0; slot < slot_capacity; slot++) {
@@ -81,6 +96,7 @@ static void walk_ids(const struct rip_view *view, uint32_t slot_capacity, struct
             walk->ids++;
         }
         walk_wait(view, slot, walk);
+        walk_note(view, slot, walk);
         walk_trail(view, slot, walk);
     }
 }

@@ -15,6 +15,7 @@ struct ring_walk {
     size_t samples;
     size_t ids;
     size_t waits;
+    size_t notes;
     size_t entries;
     size_t processes;
     size_t modules;

@@ -124,6 +124,73 @@ static void test_what_is_not_live_is_not_told(void **state)
     tear_down(&fixture);
 }
 
+/* Notes ------------------------------------------------------------------------------------------------------------ */
+
+static const struct ring_geometry noted = {.slot_capacity = 128, .note_stride_bytes = RIP_SLOT_NOTE_BYTES};
+
+static void test_a_note_is_copied_whole_or_not_at_all(void **state)
+{
+    struct rip_note_info info = {.slot = 99};
+    struct ring_builder builder;
+    struct rip_slot_note *note;
+    struct rip_view view;
+    uint64_t check;
+
+    (void)state;
+    ring_builder_new(&builder, &noted);
+    ring_builder_add_id(&builder, SLOT, 77, 4711, 2, "worker");
+    note = ring_builder_note_at(&builder, SLOT);
+    assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_OK);
+    assert_int_equal(rip_view_note(&view, SLOT, &info), RIP_NOT_LIVE);
+    ring_builder_note(&builder, SLOT, "old", 3);
+    ring_builder_note(&builder, SLOT, "GET /\xff", 6);
+    assert_int_equal(rip_view_note(&view, SLOT, &info), RIP_OK);
+    assert_int_equal(info.slot, SLOT);
+    assert_int_equal(info.generation, 2);
+    assert_int_equal(info.sequence, 2);
+    assert_int_equal(info.text_bytes, 6);
+    assert_memory_equal(info.text, "GET /\xff\0", 7);
+    assert_int_equal(rip_view_note(&view, SLOT + 1, &info), RIP_NOT_LIVE);
+    assert_int_equal(rip_view_note(&view, UINT32_MAX, &info), RIP_NOT_LIVE);
+    check = note->check;
+    for (size_t i = 0; i < offsetof(struct rip_slot_note, reserved_144); i++) {
+        ((unsigned char *)note)[i] ^= 1; /* any byte of another note */
+        assert_int_equal(rip_view_note(&view, SLOT, &info), RIP_CHANGED);
+        ((unsigned char *)note)[i] ^= 1;
+    }
+    assert_int_equal(note->check, check);
+    ring_builder_slot(&builder, SLOT)->generation++;
+    assert_int_equal(rip_view_note(&view, SLOT, &info), RIP_CHANGED);
+    ring_builder_slot(&builder, SLOT)->generation++;
+    ring_builder_note(&builder, SLOT, "", 0);
+    assert_int_equal(rip_view_note(&view, SLOT, &info), RIP_NOT_LIVE);
+    assert_int_equal(info.sequence, 2);
+    ring_builder_free(&builder);
+}
+
+static void test_a_note_is_never_longer_than_its_place(void **state)
+{
+    static const uint8_t lengths[] = {1, 126, 127, 128, 255};
+    unsigned char text[UINT8_MAX];
+    struct rip_note_info info;
+    struct ring_builder builder;
+    struct rip_view view;
+
+    (void)state;
+    memset(text, 'n', sizeof(text));
+    ring_builder_new(&builder, &noted);
+    ring_builder_add_id(&builder, SLOT, 77, 4711, 2, "worker");
+    assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_OK);
+    for (size_t i = 0; i < sizeof(lengths); i++) {
+        ring_builder_note(&builder, SLOT, text, lengths[i]);
+        assert_int_equal(rip_view_note(&view, SLOT, &info), RIP_OK);
+        assert_int_equal(info.text_bytes, lengths[i] <= RIP_NOTE_BYTES ? lengths[i] : RIP_NOTE_BYTES);
+        for (unsigned j = 0; j < RIP_NOTE_BYTES; j++)
+            assert_int_equal(info.text[j], j < info.text_bytes ? 'n' : 0);
+    }
+    ring_builder_free(&builder);
+}
+
 /* Waits ------------------------------------------------------------------------------------------------------------ */
 
 static void test_a_wait_is_copied_only_while_it_stands(void **state)
@@ -301,6 +368,8 @@ int main(void)
         cmocka_unit_test(test_an_id_is_copied_whole),
         cmocka_unit_test(test_a_name_is_never_longer_than_its_place),
         cmocka_unit_test(test_what_is_not_live_is_not_told),
+        cmocka_unit_test(test_a_note_is_copied_whole_or_not_at_all),
+        cmocka_unit_test(test_a_note_is_never_longer_than_its_place),
         cmocka_unit_test(test_a_wait_is_copied_only_while_it_stands),
         cmocka_unit_test(test_a_process_is_copied_whole),
         cmocka_unit_test(test_process_states_and_bounds),

@@ -32,7 +32,7 @@ static const struct field {
     FIELD(live_offset),        FIELD(process_capacity),     FIELD(process_stride_bytes), FIELD(process_offset),
     FIELD(module_capacity),    FIELD(module_stride_bytes),  FIELD(module_offset),        FIELD(lock_holder_offset),
     FIELD(lock_life_offset),   FIELD(lock_takeover_offset), FIELD(process_high_water),   FIELD(module_high_water),
-    FIELD(refused_full_count),
+    FIELD(refused_full_count), FIELD(note_offset),          FIELD(note_stride_bytes),
 };
 enum { GEOMETRY_FIELDS = sizeof(geometry_fields) / sizeof(geometry_fields[0]) };
 
@@ -55,12 +55,24 @@ static void walk_with_field(const struct ring_builder *builder, const struct fie
     guarded_copy_free(&copy);
 }
 
-static void test_no_header_field_leads_astray(void **state)
+/* With a note in each slot, up to the last byte of the file but one page's rest. */
+static void new_noted(struct ring_builder *builder)
+{
+    const struct ring_geometry geometry = {
+        .slot_capacity = 10, .process_capacity = 4, .module_capacity = 8, .note_stride_bytes = RIP_SLOT_NOTE_BYTES};
+
+    ring_builder_new(builder, &geometry);
+    for (uint32_t slot = 0; slot < geometry.slot_capacity; slot++) {
+        ring_builder_add_id(builder, slot, slot + 1, slot + 1, 0, "noted");
+        ring_builder_note(builder, slot, "GET /", 5);
+    }
+}
+
+static void check_each_field(void (*make)(struct ring_builder *builder))
 {
     struct ring_builder builder;
 
-    (void)state;
-    ring_builder_new_sample(&builder);
+    make(&builder);
     for (size_t i = 0; i < GEOMETRY_FIELDS; i++) {
         const struct field *field = &geometry_fields[i];
         uint64_t value = 0;
@@ -74,6 +86,54 @@ static void test_no_header_field_leads_astray(void **state)
         }
         walk_with_field(&builder, field, 0);
     }
+    ring_builder_free(&builder);
+}
+
+static void test_no_header_field_leads_astray(void **state)
+{
+    (void)state;
+    check_each_field(ring_builder_new_sample);
+    check_each_field(new_noted);
+}
+
+/* Notes are there or not, and in their place. */
+static void test_the_section_of_notes(void **state)
+{
+    static const struct {
+        uint64_t offset;
+        uint32_t stride_bytes;
+        enum rip_status status;
+        size_t notes;
+    } cases[] = {
+        {0, RIP_SLOT_NOTE_BYTES, RIP_OK, 10}, /* as it was made */
+        {0, 0, RIP_DAMAGED, 0},
+        {0, RIP_SLOT_NOTE_BYTES - 8, RIP_DAMAGED, 0},
+        {0, RIP_SLOT_NOTE_BYTES + 4, RIP_DAMAGED, 0},
+        {0, RIP_SLOT_NOTE_BYTES + 8, RIP_OK, 1}, /* a later release's; the others are elsewhere then */
+        {0, 416, RIP_DAMAGED, 0},                /* 10 of them are more than the file has */
+        {0, UINT32_MAX - 7, RIP_DAMAGED, 0},
+        {8, RIP_SLOT_NOTE_BYTES, RIP_DAMAGED, 0},
+        {RIP_PAGE_BYTES, RIP_SLOT_NOTE_BYTES, RIP_DAMAGED, 0},            /* beyond the end */
+        {-(uint64_t)RIP_PAGE_BYTES, RIP_SLOT_NOTE_BYTES, RIP_DAMAGED, 0}, /* on the slots */
+    };
+    struct ring_builder builder;
+    struct ring_walk walk;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        new_noted(&builder);
+        builder.ring->note_offset += cases[i].offset;
+        builder.ring->note_stride_bytes = cases[i].stride_bytes;
+        assert_int_equal(ring_walk(builder.bytes, builder.size_bytes, &walk), cases[i].status);
+        assert_int_equal(walk.notes, cases[i].notes);
+        ring_builder_free(&builder);
+    }
+    new_noted(&builder);
+    builder.ring->note_offset = 0; /* whatever the stride says */
+    builder.ring->note_stride_bytes = 1;
+    assert_int_equal(ring_walk(builder.bytes, builder.size_bytes, &walk), RIP_OK);
+    assert_int_equal(walk.notes, 0);
+    assert_int_equal(walk.ids, 10);
     ring_builder_free(&builder);
 }
 
@@ -171,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_no_header_field_leads_astray),
         cmocka_unit_test(test_header_fields_one_by_one),
+        cmocka_unit_test(test_the_section_of_notes),
         cmocka_unit_test(test_lock_ranges_may_not_wrap_or_meet),
     };
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * note.c - what an id says it is doing: a short text beside its slot.
+ *
+ * Guarantees
+ *   1. A reader gets one note whole or none: the check is a function of the number and of every byte of the note, and
+ *      is stored last.
+ *   2. A signal handler may interrupt a note at any instruction and make one itself. It takes another number, so that
+ *      the interrupted note sees it and is written again. One that is never gone on with (a long jump) is not shown;
+ *      what comes after it is.
+ *   3. rip_note() makes no system call, takes no lock, and touches only pages that were backed with the slot.
+ *   4. A slot that gets another id, or whose id starts afresh, has no note.
+ */
+#include <string.h>
+
+#include "note.h"
+#include "writer.h"
+
+RIP_STATIC_ASSERT(offsetof(struct rip_slot_note, text) == offsetof(struct rip_slot_note, text_bytes) + 1 &&
+                      offsetof(struct rip_slot_note, text_bytes) % sizeof(uint64_t) == 0,
+                  "the length and the text of a note are not whole words");
+
+static struct rip_slot_note *note_at(uint32_t slot)
+{
+    return (struct rip_slot_note *)(void *)(rip__writer.base + rip__writer.geometry.note_offset +
+                                            (uint64_t)slot * RIP_SLOT_NOTE_BYTES);
+}
+
+static void write_note(struct rip_slot_note *note, const char *text, size_t bytes)
+{
+    uint64_t words[RIP_NOTE_WORDS] = {0}, sequence;
+    unsigned char *copy = (unsigned char *)words;
+    uint64_t *target = (uint64_t *)(void *)&note->text_bytes;
+
+    copy[0] = (unsigned char)bytes;
+    if (bytes != 0)
+        memcpy(copy + 1, text, bytes);
+    do { /* again if a handler made a note in between */
+        sequence = rip_add_relaxed(&note->sequence, 1) + 1;
+        rip_signal_fence();
+        for (unsigned i = 0; i < RIP_NOTE_WORDS; i++)
+            rip_store_relaxed(&target[i], words[i]);
+        rip_signal_fence();
+        rip_store_relaxed(&note->check, rip__note_check(sequence, words));
+        rip_signal_fence();
+    } while (rip_load_relaxed(&note->sequence) != sequence);
+}
+
+/* A ring of a program's own stays for good once it is made; rings of the preload library, which may be left, have no
+ * notes. */
+void rip_note(const char *text, size_t length)
+{
+    struct rip_slot *slot = rip__thread.slot;
+
+    if (slot == NULL || rip__writer.geometry.note_offset == 0)
+        return;
+    if (text == NULL)
+        length = 0;
+    write_note(note_at(rip__slot_index(slot)), text, length < RIP_NOTE_BYTES ? length : RIP_NOTE_BYTES);
+}
+
+void rip__note_clear(uint32_t slot)
+{
+    struct rip_slot_note *note;
+
+    if (rip__writer.geometry.note_offset == 0)
+        return;
+    note = note_at(slot);
+    if (rip_load_relaxed(&note->sequence) != 0) /* 0: there never was one, and its line stays untouched */
+        write_note(note, NULL, 0);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_note.c - notes of ids, as librip/note.c writes them and rip_view_note() copies them. */
+#include "unit/writer_test.h"
+
+static void make_ring(uint32_t max_procs)
+{
+    CHECK(rip_create_ring(on_stage("ring"), max_procs));
+    CHECK(rip_ring->note_offset != 0 && rip_ring->note_stride_bytes == RIP_SLOT_NOTE_BYTES);
+    CHECK(rip_ring->note_offset + rip_ring->slot_capacity * (uint64_t)RIP_SLOT_NOTE_BYTES <= rip_ring->file_bytes);
+}
+
+static enum rip_status copy(uint32_t slot, struct rip_note_info *ret_info)
+{
+    struct rip_view view = rip__writer.view;
+
+    return rip_view_note(&view, slot, ret_info);
+}
+
+static bool slot_says(uint32_t slot, const char *text, size_t bytes)
+{
+    struct rip_note_info info;
+    enum rip_status status = copy(slot, &info);
+
+    if (bytes == 0)
+        return status == RIP_NOT_LIVE;
+    return status == RIP_OK && info.text_bytes == bytes && memcmp(info.text, text, bytes) == 0;
+}
+
+static bool says(const char *text)
+{
+    return slot_says(rip__slot_index(rip__thread.slot), text, strlen(text));
+}
+
+SCENE(nothing_before)
+{
+    rip_note("no ring", 7);
+    make_ring(64);
+    rip_note("no id", 5);
+    rip_init(7, "seven", 5, 0, 0);
+    CHECK(says(""));
+    rip_note("GET /checkout?id=7", 18);
+    CHECK(says("GET /checkout?id=7"));
+    rip_exit();
+    rip_note("nobody", 6);
+}
+
+SCENE(any_bytes_of_any_length)
+{
+    static const size_t lengths[] = {1, 2, 63, 64, 126, 127, 128, 300, 0, 7};
+    char text[300];
+
+    make_ring(64);
+    rip_init(7, "seven", 5, 0, 0);
+    for (unsigned i = 0; i < sizeof(text); i++)
+        text[i] = (char)(i * 37); /* NUL and no valid UTF-8 among them */
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        rip_note(text, lengths[i]);
+        CHECK(slot_says(rip__slot_index(rip__thread.slot), text,
+                        lengths[i] < RIP_NOTE_BYTES ? lengths[i] : RIP_NOTE_BYTES));
+    }
+    rip_note(NULL, 7);
+    CHECK(says(""));
+}
+
+SCENE(it_is_the_registrations)
+{
+    make_ring(64);
+    rip_init(7, "seven", 5, 0, 0);
+    rip_note("of seven", 8);
+    rip_snap();
+    rip_init(8, "eight", 5, 0, 0);
+    CHECK(says(""));
+    rip_note("of eight", 8);
+    rip_init(7, NULL, 0, 1, 1);
+    CHECK(says("of seven"));
+    rip_init(7, "renamed", 7, 1, 1);
+    CHECK(says("of seven"));
+    rip_init(7, "seven", 5, 0, 0); /* fresh */
+    CHECK(says(""));
+    rip_note("again", 5);
+    rip_exit();
+    rip_init(9, "nine", 4, 0, 0); /* in the slot of seven */
+    CHECK(says("") && rip__slot_index(rip__thread.slot) == 0);
+    CHECK(slot_says(1, "of eight", 8));
+}
+
+SCENE(coroutines_have_their_own)
+{
+    struct rip_context main_context, first, second;
+
+    make_ring(64);
+    rip_init(1, "main", 4, 0, 0);
+    rip_note("main", 4);
+    CHECK(rip_context_init(&first, 2, "first", 5) && rip_context_init(&second, 3, "second", 6));
+    rip_switch(&main_context, &first);
+    rip_note("first", 5);
+    rip_switch(&first, &second);
+    CHECK(says(""));
+    rip_note("second", 6);
+    rip_switch(&second, &main_context);
+    CHECK(says("main"));
+    CHECK(slot_says(rip__slot_index(first.slot), "first", 5) && slot_says(rip__slot_index(second.slot), "second", 6));
+}
+
+/* Each slot's note is backed and open, in a ring of many, and no two share a byte. */
+SCENE(every_slot_has_one)
+{
+    enum { IDS = 30000 }; /* of slots and of notes more than is opened at once */
+    char text[16];
+
+    make_ring(IDS);
+    for (uint32_t i = 0; i < IDS; i++) {
+        rip_init(i + 1, NULL, 0, 1, 1);
+        CHECK(rip__thread.slot != NULL);
+        rip_note(text, (size_t)snprintf(text, sizeof(text), "note %u", i));
+    }
+    for (uint32_t i = 0; i < IDS; i++)
+        CHECK(slot_says(i, text, (size_t)snprintf(text, sizeof(text), "note %u", i)));
+}
+
+/* A thread whose note is not backed is not traced: it would be killed by its first note. */
+SCENE(without_memory_there_is_no_id)
+{
+    make_ring(64);
+    rip__writer.geometry.note_offset = UINT64_C(1) << 46; /* where nothing is mapped */
+    rip_init(7, "seven", 5, 0, 0);
+    CHECK(rip__thread.slot == NULL && rip_ring->refused_memory_count == 1);
+    rip_note("nowhere", 7);
+}
+
+SCENE(a_child_of_fork_has_none_until_it_registers)
+{
+    pid_t pid;
+
+    make_ring(64);
+    rip_init(7, "seven", 5, 0, 0);
+    rip_note("parent", 6);
+    pid = fork();
+    if (pid == 0) {
+        rip_note("stray", 5);
+        CHECK(slot_says(0, "parent", 6));
+        rip_init(8, "eight", 5, 0, 0);
+        CHECK(says(""));
+        rip_note("child", 5);
+        CHECK(says("child"));
+        _exit(0);
+    }
+    CHECK(end_of(pid) == 0);
+    CHECK(says("parent"));
+}
+
+SCENE(rings_of_the_preload_library_have_none)
+{
+    struct rip_note_info info;
+
+    rip__set_preloaded();
+    CHECK(rip_create_ring(on_stage("ring"), 64));
+    CHECK(rip_ring->note_offset == 0 && rip_ring->note_stride_bytes == 0);
+    rip_init(7, "seven", 5, 0, 0);
+    rip_note("unheard", 7);
+    CHECK(rip__thread.slot != NULL && copy(0, &info) == RIP_NOT_LIVE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(nothing_before),
+        SCENE_TEST(any_bytes_of_any_length),
+        SCENE_TEST(it_is_the_registrations),
+        SCENE_TEST(coroutines_have_their_own),
+        SCENE_TEST(every_slot_has_one),
+        SCENE_TEST(without_memory_there_is_no_id),
+        SCENE_TEST(a_child_of_fork_has_none_until_it_registers),
+        SCENE_TEST(rings_of_the_preload_library_have_none),
+    };
+
+    return cmocka_run_group_tests_name("note", tests, NULL, NULL);
+}
