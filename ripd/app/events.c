@@ -101,12 +101,14 @@ static char *copy_or_null(const char *text)
 static void fill_names(struct event *event, const struct module_facts *module)
 {
     const struct symbol *symbol = symbol_table_find(&module->symbols, event->offset);
+    const struct symbol_frame *frame;
 
     if (symbol == NULL || symbol->frame_count == 0)
         return;
-    event->function = copy_or_null(symbol->frames[0].function);
-    event->file = copy_or_null(symbol->frames[0].file);
-    event->line = symbol->frames[0].line;
+    frame = &symbol->frames[symbol_place(symbol)];
+    event->function = copy_or_null(frame->function);
+    event->file = copy_or_null(frame->file);
+    event->line = frame->line;
 }
 
 static void fill_subject(struct event *event, const struct item *item)
@@ -125,13 +127,12 @@ static void fill_subject(struct event *event, const struct item *item)
         event->unit = copy_or_null(item->process->origin->unit);
         event->container = copy_or_null(item->process->origin->container);
     }
-    if (item->crumb_count == 0 || item->process == NULL)
-        return;
-    module = process_facts_module(item->process, item->crumbs[0].address);
+    module = item_module(item, &event->offset);
     if (module == NULL)
         return;
     event->module = strdup(module->name);
-    event->offset = event->module != NULL ? item->crumbs[0].address - module->bias : 0;
+    if (event->module == NULL)
+        event->offset = 0;
     fill_names(event, module);
 }
 

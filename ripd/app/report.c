@@ -166,6 +166,7 @@ static void fill_fields(struct report_fields *ret_fields, const struct event *ev
         give_number(ret_fields, REPORT_FIELD_RIPD_LINE, "%" PRIu32, event->line);
     give_text(ret_fields, REPORT_FIELD_RIPD_SYSCALL, event->syscall);
     give_text(ret_fields, REPORT_FIELD_RIPD_TARGET, event->target);
+    give_text(ret_fields, REPORT_FIELD_RIPD_SUMMARY, event->summary);
     if (!begins)
         give_text(ret_fields, REPORT_FIELD_RIPD_REASON, event_reason_name(event->reason));
 }
@@ -173,7 +174,7 @@ static void fill_fields(struct report_fields *ret_fields, const struct event *ev
 /* Log lines -------------------------------------------------------------------------------------------------------- */
 
 struct line {
-    char text[8 * LOG_QUOTED_BYTES + 512];
+    char text[9 * LOG_QUOTED_BYTES + 512];
     size_t length;
 };
 
@@ -241,5 +242,6 @@ void report_event(const struct event *event)
     else
         add(&line, " reason=%s lasted_ms=%" PRIu64 " stalls=%" PRIu32, event_reason_name(event->reason),
             event->duration_ns / MS, event->stall_count);
+    add_known(&line, "summary", event->summary);
     log_event(LOG_LEVEL_WARNING, fields.fields, fields.count, "%s", line.text);
 }

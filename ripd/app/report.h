@@ -62,6 +62,7 @@ void report_event(const struct event *event);
     X(RIPD_LINE, "the line in that file")                                                                              \
     X(RIPD_SYSCALL, "of a begin: the system call that its thread waited in")                                           \
     X(RIPD_TARGET, "of a begin: what it waited for there, any bytes")                                                  \
+    X(RIPD_SUMMARY, "all this as a sentence")                                                                          \
     X(RIPD_REASON, "of an end: how it ended")
 
 #endif

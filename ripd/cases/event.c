@@ -78,6 +78,7 @@ void event_unref(struct event *event)
     free(event->function);
     free(event->target);
     free(event->file);
+    free(event->summary);
     free(event->text);
     free(event);
 }

@@ -56,6 +56,7 @@ struct event {
     uint8_t root[RIP_NAME_BYTES];  /* name of the last of its chain, or that it is gone; in a deadlock of the next */
     const char *syscall;           /* of a begin: that its thread waited in, static; NULL = none, or not known */
     char *target;                  /* of a begin: what it waited for; NULL = not known */
+    char *summary;                 /* the sentence in its text; NULL = read from disk, where only the text has it */
     size_t text_bytes;
     char *text;        /* one JSON object on one line, without a newline behind it; terminated */
     size_t subject_at; /* where in text the fields begin that a begin and its end have in common, up to its last byte */

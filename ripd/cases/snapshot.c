@@ -45,6 +45,17 @@ struct module_facts *process_facts_module(const struct process_facts *process, u
     return NULL;
 }
 
+struct module_facts *item_module(const struct item *item, uint64_t *ret_offset)
+{
+    const uint64_t address = item->crumb_count ? item->crumbs[0].address : 0;
+    struct module_facts *module = NULL;
+
+    if (address && item->process)
+        module = process_facts_module(item->process, address);
+    *ret_offset = module ? address - module->bias : 0;
+    return module;
+}
+
 struct module_facts *module_facts_ref(struct module_facts *module)
 {
     if (module)

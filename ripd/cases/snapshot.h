@@ -86,6 +86,9 @@ struct item {
     struct rip_crumb crumbs[]; /* newest first */
 };
 
+/* The module that its last location is in, and where in it. NULL: it has none, or that is not known. */
+struct module_facts *item_module(const struct item *item, uint64_t *ret_offset);
+
 struct waits;
 
 /* An item and what the detector says of it on one scan. */

@@ -45,6 +45,24 @@ static size_t symbol_bytes(const struct symbol_frame *frames, size_t count)
     return bytes;
 }
 
+static bool is_system_header(const char *file)
+{
+    static const char *const folders[] = {"/usr/include/", "/usr/local/include/"};
+
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        if (strncmp(file, folders[i], strlen(folders[i])) == 0)
+            return true;
+    return strncmp(file, "/usr/lib/", 9) == 0 && strstr(file, "/include/") != NULL; /* a compiler's own */
+}
+
+size_t symbol_place(const struct symbol *symbol)
+{
+    for (size_t i = 0; i < symbol->frame_count; i++)
+        if (symbol->frames[i].file == NULL || !is_system_header(symbol->frames[i].file))
+            return i;
+    return 0;
+}
+
 struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count)
 {
     size_t count = frame_count < SYMBOL_FRAMES_MAX ? frame_count : SYMBOL_FRAMES_MAX;

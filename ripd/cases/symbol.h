@@ -41,6 +41,12 @@ struct symbol {
     struct symbol_frame frames[];
 };
 
+/*
+ * The frame that is its location: the first one outside of system headers. What a header of the C++ library inlines is
+ * where nobody looks for his own code. frame_count must not be 0.
+ */
+size_t symbol_place(const struct symbol *symbol);
+
 /* A copy in one piece, for free(). NULL: no memory. Frames and texts beyond the limits are cut. */
 struct symbol *symbol_new(const struct symbol_frame *frames, size_t frame_count);
 

@@ -3,15 +3,18 @@
 #include "view/document_event.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "view/item.h"
+#include "view/summary.h"
 
 static uint64_t ms_of(uint64_t ns)
 {
     return ns == EVENT_UNKNOWN_NS ? JSON_UNKNOWN : ns / ITEM_NS_PER_MS;
 }
 
-static void write_head(struct json_writer *writer, const struct event *event)
+/* Takes the sentence into the event as well: the log shows it. */
+static void write_head(struct json_writer *writer, struct event *event, const char *summary)
 {
     bool end = event->kind == EVENT_END;
 
@@ -25,15 +28,20 @@ static void write_head(struct json_writer *writer, const struct event *event)
     json_uint(writer, "lasted_ms", end ? ms_of(event->duration_ns) : JSON_UNKNOWN);
     json_uint(writer, "lasted_max_ms", end ? ms_of(event->duration_max_ns) : JSON_UNKNOWN);
     json_uint(writer, "stalls", end ? event->stall_count : JSON_UNKNOWN);
+    json_text(writer, "summary", summary);
+    free(event->summary);
+    event->summary = strdup(summary);
 }
 
 static int write_begin(struct event *event, const struct sighting *sighting, bool named)
 {
+    char summary[SUMMARY_BYTES];
     struct json_writer writer;
     size_t subject_at;
     int status;
 
-    write_head(&writer, event);
+    summary_of_id(sighting, summary);
+    write_head(&writer, event, summary);
     item_write_verdict(&writer, sighting);
     subject_at = writer.length + 1; /* behind the comma */
     item_write_who(&writer, sighting->item);
@@ -58,11 +66,13 @@ int document_event_begin(struct event *event, const struct sighting *sighting)
 
 int document_event_end(struct event *event, const struct event *begin)
 {
+    char summary[SUMMARY_BYTES];
     struct json_writer writer;
     size_t subject_at;
     int status;
 
-    write_head(&writer, event);
+    summary_of_end(event, summary);
+    write_head(&writer, event, summary);
     /* an end repeats what the stall was; it does not say what the id does now */
     json_none(&writer, "state");
     item_write_cause(&writer, event->cause);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cases/waits.h"
+#include "view/summary.h"
 
 static uint64_t ms_of(uint64_t ns)
 {
@@ -40,26 +41,39 @@ static void write_frame(struct json_writer *writer, const struct symbol_frame *f
     json_uint(writer, "line", json_nonzero(frame->line));
 }
 
-/*
- * Function, file and line of a place; null where nothing is known, or not yet. Where it was inlined, "inlined_into" has
- * the functions around it, inside out.
- */
-static void write_source(struct json_writer *writer, const struct module_facts *module, uint64_t offset)
+static void write_frames(struct json_writer *writer, const char *key, const struct symbol *symbol, size_t from,
+                         size_t end)
 {
-    static const struct symbol_frame unknown;
-    const struct symbol *symbol = module == NULL ? NULL : symbol_table_find(&module->symbols, offset);
-    size_t frame_count = symbol == NULL ? 0 : symbol->frame_count;
-
-    write_frame(writer, frame_count == 0 ? &unknown : &symbol->frames[0]);
-    if (frame_count < 2)
+    if (from >= end)
         return;
-    json_open(writer, "inlined_into", '[');
-    for (size_t i = 1; i < frame_count; i++) {
+    json_open(writer, key, '[');
+    for (size_t i = from; i < end; i++) {
         json_open(writer, NULL, '{');
         write_frame(writer, &symbol->frames[i]);
         json_close(writer, '}');
     }
     json_close(writer, ']');
+}
+
+/*
+ * Function, file and line of a place; null where nothing is known, or not yet. "inlined" has the functions of system
+ * headers that are inlined there, innermost first, and "inlined_into" those into which the place itself was inlined,
+ * from inside out.
+ */
+static void write_source(struct json_writer *writer, const struct module_facts *module, uint64_t offset)
+{
+    static const struct symbol_frame unknown;
+    const struct symbol *symbol = module == NULL ? NULL : symbol_table_find(&module->symbols, offset);
+    size_t place;
+
+    if (symbol == NULL || symbol->frame_count == 0) {
+        write_frame(writer, &unknown);
+        return;
+    }
+    place = symbol_place(symbol);
+    write_frame(writer, &symbol->frames[place]);
+    write_frames(writer, "inlined", symbol, 0, place);
+    write_frames(writer, "inlined_into", symbol, place + 1, symbol->frame_count);
 }
 
 static void write_offset(struct json_writer *writer, const struct module_facts *module, uint64_t offset)
@@ -262,8 +276,12 @@ void item_write_where(struct json_writer *writer, const struct sighting *sightin
 
 void item_write(struct json_writer *writer, const char *key, const struct sighting *sighting, uint32_t trail_count)
 {
+    char summary[SUMMARY_BYTES];
+
+    summary_of_id(sighting, summary);
     json_open(writer, key, '{');
     item_write_who(writer, sighting->item);
+    json_text(writer, "summary", summary);
     item_write_verdict(writer, sighting);
     item_write_where(writer, sighting, true);
     write_trail(writer, sighting->item, trail_count);

@@ -7,7 +7,8 @@
  * Guarantees
  *   A. An address is written only as the offset in a module of its process; one that lies in no module is null. The
  *      address of a lock is not written.
- *   B. Every field is always there; what is not known is null. Only KEY_hex and inlined_into come and go.
+ *   B. Every field is always there; what is not known is null. Only KEY_hex, inlined and inlined_into come
+ *      and go.
  *   C. A chain of waits names at most WAITS_CHAIN_MAX, its last one always; how many stand unnamed before it is said.
  *   D. The times and switches of "kernel" are of window_ms, and null together with it.
  */

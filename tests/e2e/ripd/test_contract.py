@@ -17,6 +17,7 @@ LOCATION = {"module": str, "build_id": (str, None), "offset": re.compile("0x[0-9
 PROCESS = {"pid": (int, None), "comm": (str, None), "exe": (str, None), "cmdline": (str, None), "uid": (int, None),
            "unit": (str, None), "container": (str, None), "started_at": (re.compile(TIME), None), "attested": bool}
 ITEM = {"ring": str, "id": int, "tid": (int, None), "name": str, "note": (str, None), "process": (PROCESS, None),
+        "summary": str,
         "state": str, "cause": (str, None), "since": (re.compile(TIME), None), "frozen_for_ms": (int, None),
         "frozen_for_max_ms": (int, None), "threshold_ms": int, "snaps": int, "location": (LOCATION, None),
         "kernel": (dict, None), "waits_for": (list, None), "waits_for_left_out": (int, None),

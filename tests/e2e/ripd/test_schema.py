@@ -59,7 +59,7 @@ def describes_every_answer(world):
             list(objects(changed))[i]["colour"] = "red"
             assert refuses(changed), (path, at)
         for i, at in enumerate(objects(document)):
-            for key in set(at) - {"next", "others", "inlined_into"}:
+            for key in set(at) - {"next", "others", "inlined", "inlined_into"}:
                 changed = copy.deepcopy(document)
                 del list(objects(changed))[i][key]
                 assert refuses(changed) or key.endswith("_hex"), (path, at, key)

@@ -133,16 +133,20 @@ static void test_stalls(void **state)
     text = taken(*state);
     assert_int_equal(lines_of(text), 1);
     assert_non_null(strstr(text, "ripd: warning: stall begin episode=7 ring=\"check\\x0aout\" id=17 tid=4711 name="));
-    assert_non_null(strstr(text, "cause=blocked frozen_for_ms=13800 module=\"checkout\" offset=0x1234\n"));
+    assert_non_null(strstr(text, "cause=blocked frozen_for_ms=13800 module=\"checkout\" offset=0x1234 "
+                                 "summary=\"a\\x7f of checkout (pid 4690) has been blocked for 13.8 s at "
+                                 "checkout+0x1234\"\n"));
     report_event(end);
-    assert_non_null(strstr(taken(*state), "reason=moved lasted_ms=20000 stalls=2\n"));
+    assert_non_null(strstr(taken(*state),
+                           "reason=moved lasted_ms=20000 stalls=2 summary=\"a\\x7f of "
+                           "checkout (pid 4690) moved again, after 20.0 s at checkout+0x1234: blocked\"\n"));
     begin->tid = 0; /* on no thread, and its place has a name but no line */
     begin->file = strdup("db.c");
     begin->line = 0;
     report_event(begin);
     text = taken(*state);
     assert_non_null(strstr(text, " id=17 tid=null name="));
-    assert_non_null(strstr(text, " file=\"db.c\"\n"));
+    assert_non_null(strstr(text, " file=\"db.c\" summary="));
     nobody->episode = 8;
     report_event(nobody);
     assert_string_equal(taken(*state), "ripd: warning: stall begin episode=8 cause=null frozen_for_ms=0\n");

@@ -83,6 +83,7 @@ static void assert_stderr(struct scene *scene, const char *expected)
 
 static char module_name[] = "lib\n.so", function_name[] = "f\n<T>", file_name[] = "src/\x1b.c";
 static char target[] = "/tmp/a\nb";
+static char summary[] = "it is\nstuck";
 static const struct event begin = {
     .kind = EVENT_BEGIN,
     .episode = 7,
@@ -102,6 +103,7 @@ static const struct event begin = {
     .line = 120,
     .syscall = "flock",
     .target = target,
+    .summary = summary,
 };
 
 static void test_begin(void **state)
@@ -117,7 +119,7 @@ static void test_begin(void **state)
                  "name=\"x\\x0aMESSAGE=evil\\x0a\\x1b[2J\\xff\\x00\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\x00\" "
                  "cause=blocked frozen_for_ms=5432 module=\"lib\\x0a.so\" offset=0x1234 "
                  "function=\"f\\x0a<T>\" file=\"src/\\x1b.c\" line=120 "
-                 "syscall=flock target=\"/tmp/a\\x0ab\"");
+                 "syscall=flock target=\"/tmp/a\\x0ab\" summary=\"it is\\x0astuck\"");
     assert_field(&entry, "PRIORITY", "4");
     assert_field(&entry, "SYSLOG_IDENTIFIER", "ripd");
     assert_field(&entry, "SYSLOG_FACILITY", "3");
@@ -127,6 +129,7 @@ static void test_begin(void **state)
     assert_field(&entry, "RIPD_LINE", "120");
     assert_field(&entry, "RIPD_SYSCALL", "flock");
     assert_field(&entry, "RIPD_TARGET", "/tmp/a\nb");
+    assert_field(&entry, "RIPD_SUMMARY", "it is\nstuck");
     assert_field(&entry, "RIPD_EVENT", "begin");
     assert_field(&entry, "RIPD_EPISODE", "7");
     assert_field(&entry, "RIPD_RING", "che\nck=out");

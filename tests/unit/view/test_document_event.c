@@ -39,6 +39,8 @@ static void test_begin(void **state)
     assert_string_equal(event->text,
                         "{\"sequence\":12,\"kind\":\"begin\",\"at\":\"2026-11-20T09:41:06.940Z\",\"episode\":7,"
                         "\"reason\":null,\"lasted_ms\":null,\"lasted_max_ms\":null,\"stalls\":null,"
+                        "\"summary\":\"worker-17 of checkout (pid 4690) has been blocked for 13.8 s "
+                        "at checkout+0x1234\","
                         "\"state\":\"stalled\",\"cause\":\"blocked\",\"since\":\"2026-11-20T09:40:53.140Z\","
                         "\"frozen_for_ms\":13800,\"frozen_for_max_ms\":14900,\"threshold_ms\":5000," SUBJECT);
     assert_string_equal(event->text + event->subject_at, SUBJECT);
@@ -55,6 +57,8 @@ static void test_end(void **state)
     assert_string_equal(event->text,
                         "{\"sequence\":13,\"kind\":\"end\",\"at\":\"2026-11-20T09:41:13.140Z\",\"episode\":7,"
                         "\"reason\":\"moved\",\"lasted_ms\":20000,\"lasted_max_ms\":21100,\"stalls\":2,"
+                        "\"summary\":\"worker-17 of checkout (pid 4690) moved again, after 20.0 s "
+                        "at checkout+0x1234: blocked\","
                         "\"state\":null,\"cause\":\"blocked\",\"since\":\"2026-11-20T09:40:53.140Z\","
                         "\"frozen_for_ms\":null,\"frozen_for_max_ms\":null,\"threshold_ms\":5000," SUBJECT);
     assert_string_equal(event->text + event->subject_at, SUBJECT);

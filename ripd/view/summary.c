@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * summary.c - phrases, one after the other:
+ *
+ *   worker-17 of checkout (pid 4690) | has been blocked for 13.8 s | in db_wait (src/db.c:120) | : recvfrom on tcp ...
+ *
+ * Pure.
+ */
+#include "view/summary.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cases/waits.h"
+
+#define NS_PER_SECOND UINT64_C(1000000000)
+#define PLACE_BYTES 160u /* of a function or a file */
+#define CHAIN_NAMES 3u   /* holders that are named before the last one */
+
+struct sentence {
+    char *text; /* SUMMARY_BYTES, terminated */
+    size_t length;
+};
+
+/* At most max bytes of it. */
+static void put_bytes(struct sentence *sentence, const void *bytes, size_t length, size_t max)
+{
+    const unsigned char *from = bytes;
+    size_t room = SUMMARY_BYTES - 1 - sentence->length, taken = length;
+    bool cut = length > max || length > room;
+
+    if (cut) {
+        taken = max < room ? max : room;
+        taken = taken > 3 ? taken - 3 : 0;
+        while (taken > 0 && (from[taken] & 0xc0) == 0x80)
+            taken--;
+    }
+    memcpy(sentence->text + sentence->length, from, taken);
+    sentence->length += taken;
+    sentence->text[sentence->length] = '\0';
+    if (cut && room >= 3) {
+        memcpy(sentence->text + sentence->length, "...", 4);
+        sentence->length += 3;
+    }
+}
+
+static void put(struct sentence *sentence, const char *text)
+{
+    put_bytes(sentence, text, strlen(text), SUMMARY_BYTES);
+}
+
+__attribute__((format(printf, 2, 3))) static void put_format(struct sentence *sentence, const char *format, ...)
+{
+    char text[64];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    put(sentence, text);
+}
+
+/* Two units at most: nobody reads a third. */
+static void put_duration(struct sentence *sentence, uint64_t ns)
+{
+    uint64_t seconds = ns / NS_PER_SECOND;
+
+    if (seconds < 60)
+        put_format(sentence, "%" PRIu64 ".%" PRIu64 " s", seconds, ns % NS_PER_SECOND / (NS_PER_SECOND / 10));
+    else if (seconds < 3600)
+        put_format(sentence, "%" PRIu64 " min %" PRIu64 " s", seconds / 60, seconds % 60);
+    else if (seconds < 86400)
+        put_format(sentence, "%" PRIu64 " h %" PRIu64 " min", seconds / 3600, seconds / 60 % 60);
+    else
+        put_format(sentence, "%" PRIu64 " d %" PRIu64 " h", seconds / 86400, seconds / 3600 % 24);
+}
+
+/* Who -------------------------------------------------------------------------------------------------------------- */
+
+struct who {
+    const uint8_t *name;
+    size_t name_bytes; /* 0 = it has none */
+    uint32_t id;
+    const char *comm; /* "" = not known */
+    uint32_t pid;     /* 0 = not known */
+    const char *ring; /* "" = the id could not be read */
+};
+
+static void put_who(struct sentence *sentence, const struct who *who)
+{
+    const bool is_main = who->name_bytes == strlen(who->comm) && memcmp(who->name, who->comm, who->name_bytes) == 0;
+
+    if (who->ring[0] == '\0') {
+        put(sentence, "an id that could not be read");
+        return;
+    }
+    if (who->name_bytes != 0)
+        put_bytes(sentence, who->name, who->name_bytes, RIP_NAME_BYTES);
+    else
+        put_format(sentence, "id %" PRIu32, who->id);
+    if (who->comm[0] != '\0' && !is_main) {
+        put(sentence, " of ");
+        put(sentence, who->comm);
+    } else if (who->comm[0] == '\0' && who->pid == 0) {
+        put(sentence, " of ring ");
+        put(sentence, who->ring);
+    }
+    if (who->pid != 0)
+        put_format(sentence, " (pid %" PRIu32 ")", who->pid);
+}
+
+static struct who who_of(const struct item *item)
+{
+    return (struct who){
+        .name = item->name,
+        .name_bytes = item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES,
+        .id = item->id,
+        .comm = item->process != NULL ? item->process->comm : "",
+        .pid = item->process != NULL ? item->process->pid : 0,
+        .ring = item->ring_name,
+    };
+}
+
+/* What it does ----------------------------------------------------------------------------------------------------- */
+
+/* By cause, of one that is stalled or stopped; "for" and a time follow. */
+static const char *const deeds[CAUSE_COUNT] = {
+    [CAUSE_NONE] = "has not moved",
+    [CAUSE_SPINNING] = "has been spinning",
+    [CAUSE_BLOCKED] = "has been blocked",
+    [CAUSE_SLEEPING] = "has been sleeping",
+    [CAUSE_UNINTERRUPTIBLE] = "has been in uninterruptible sleep",
+    [CAUSE_STARVED] = "has been waiting for a processor",
+    [CAUSE_DEADLOCK] = "has been deadlocked",
+    [CAUSE_PARKED] = "has been parked, on no thread,",
+    [CAUSE_UNKNOWN] = "has not moved",
+    [CAUSE_SIGNAL] = "has been stopped by a signal",
+    [CAUSE_TRACER] = "has been held by a tracer",
+    [CAUSE_FREEZER] = "has been frozen with its control group",
+    [CAUSE_CORE_DUMP] = "has been waiting for a core dump",
+};
+
+/* By state, of one for which no time is known. */
+static const char *const conditions[ID_STATE_COUNT] = {
+    [ID_RUNNING] = "is running", [ID_IDLE] = "is idle",      [ID_STALLED] = "has not moved",
+    [ID_STOPPED] = "is stopped", [ID_EXITED] = "has exited", [ID_DEAD] = "is dead",
+};
+
+static void put_deed(struct sentence *sentence, const struct sighting *sighting)
+{
+    const char *deed = conditions[sighting->state];
+
+    put(sentence, " ");
+    if (sighting->state == ID_STALLED || sighting->state == ID_STOPPED) {
+        if (sighting->cause != CAUSE_NONE || sighting->state == ID_STALLED)
+            deed = deeds[sighting->cause];
+        else
+            deed = "has been stopped";
+    } else if (sighting->state == ID_IDLE && sighting->since_wall_ns != 0) {
+        deed = "has been idle";
+    }
+    put(sentence, deed);
+    if (sighting->since_wall_ns == 0 || sighting->state == ID_EXITED || sighting->state == ID_DEAD)
+        return;
+    put(sentence, " for ");
+    put_duration(sentence, sighting->frozen_for_ns);
+}
+
+/* Where ------------------------------------------------------------------------------------------------------------ */
+
+struct place {
+    const char *function; /* NULL = not known, likewise below */
+    const char *file;
+    uint32_t line;
+    const char *module; /* offset is of it */
+    uint64_t offset;
+};
+
+static void put_place(struct sentence *sentence, const char *before, const struct place *place)
+{
+    if (place->function == NULL && place->module == NULL)
+        return;
+    put(sentence, before);
+    if (place->function == NULL) {
+        put_bytes(sentence, place->module, strlen(place->module), PLACE_BYTES);
+        put_format(sentence, "+0x%" PRIx64, place->offset);
+        return;
+    }
+    put_bytes(sentence, place->function, strlen(place->function), PLACE_BYTES);
+    if (place->file != NULL) {
+        put(sentence, " (");
+        put_bytes(sentence, place->file, strlen(place->file), PLACE_BYTES);
+        if (place->line != 0)
+            put_format(sentence, ":%" PRIu32, place->line);
+        put(sentence, ")");
+    } else if (place->module != NULL) {
+        put(sentence, " (");
+        put_bytes(sentence, place->module, strlen(place->module), PLACE_BYTES);
+        put(sentence, ")");
+    }
+}
+
+static struct place place_of(const struct item *item)
+{
+    struct place place = {.function = NULL};
+    const struct module_facts *module = item_module(item, &place.offset);
+    const struct symbol *symbol;
+
+    if (module == NULL)
+        return place;
+    place.module = module->name;
+    symbol = symbol_table_find(&module->symbols, place.offset);
+    if (symbol != NULL && symbol->frame_count != 0) {
+        const struct symbol_frame *frame = &symbol->frames[symbol_place(symbol)];
+
+        place.function = frame->function;
+        place.file = frame->file;
+        place.line = frame->line;
+    }
+    return place;
+}
+
+/* What it waits for ------------------------------------------------------------------------------------------------ */
+
+static void put_node(struct sentence *sentence, const struct waits_node *node)
+{
+    uint32_t tid = node->tid != 0 ? node->tid : node->owner;
+
+    if (node->kind == WAITS_READERS)
+        put(sentence, "readers");
+    else if (node->kind == WAITS_GONE)
+        put_format(sentence, "thread %" PRIu32 ", which is gone", node->owner);
+    else if (node->kind == WAITS_THREAD)
+        put_format(sentence, node->owner_is_id ? "id %" PRIu32 : "thread %" PRIu32,
+                   node->owner_is_id ? node->owner : tid);
+    else if (node->name_bytes != 0)
+        put_bytes(sentence, node->name, node->name_bytes, RIP_NAME_BYTES);
+    else
+        put_format(sentence, "id %" PRIu32, node->id);
+}
+
+/* What the last of a chain does, which waits for nobody. */
+static void put_condition(struct sentence *sentence, const struct waits_node *node)
+{
+    if (!node->has_state || node->deadlocked)
+        return;
+    put(sentence, " (");
+    put(sentence, node->cause != CAUSE_NONE ? id_cause_name(node->cause) : id_state_name(node->state));
+    put(sentence, ")");
+}
+
+/* "it waits for a lock of b, b for one of c". False: it waits for no lock whose holder is known. */
+static bool put_chain(struct sentence *sentence, const struct waits *waits, uint32_t node)
+{
+    uint32_t chain[WAITS_CHAIN_MAX], left_out = 0;
+    size_t count = waits == NULL ? 0 : waits_chain(waits, node, chain, &left_out);
+
+    if (count == 0)
+        return false;
+    put(sentence, ": it waits for a lock of ");
+    put_node(sentence, &waits->nodes[chain[0]]);
+    for (size_t i = 1; i < count; i++) {
+        const bool is_last = i + 1 == count;
+        const uint64_t between = is_last ? left_out + (i > CHAIN_NAMES ? i - CHAIN_NAMES : 0) : 0;
+
+        if (i >= CHAIN_NAMES && !is_last)
+            continue;
+        put(sentence, ", ");
+        if (between != 0)
+            put_format(sentence, "and over %" PRIu64 " more", between);
+        else
+            put_node(sentence, &waits->nodes[chain[i - 1]]);
+        put(sentence, " for one of ");
+        put_node(sentence, &waits->nodes[chain[i]]);
+    }
+    put_condition(sentence, &waits->nodes[chain[count - 1]]);
+    return true;
+}
+
+static void put_holder(struct sentence *sentence, const struct kernel_facts *kernel)
+{
+    const bool is_lock =
+        kernel->syscall != NULL && (strcmp(kernel->syscall, "flock") == 0 || strcmp(kernel->syscall, "fcntl") == 0);
+
+    if (kernel->holder_pid == 0)
+        return;
+    put(sentence, is_lock ? ", held by " : ", at the other end ");
+    if (kernel->holder_comm[0] != '\0') {
+        put(sentence, kernel->holder_comm);
+        put_format(sentence, " (pid %" PRIu32 ")", kernel->holder_pid);
+    } else {
+        put_format(sentence, "pid %" PRIu32, kernel->holder_pid);
+    }
+}
+
+static void put_call(struct sentence *sentence, const struct kernel_facts *kernel, enum id_cause cause)
+{
+    put(sentence, ": ");
+    put(sentence, kernel->syscall);
+    if (kernel->target[0] != '\0') {
+        put(sentence, " on ");
+        put_bytes(sentence, kernel->target, strlen(kernel->target), KERNEL_TARGET_BYTES);
+    }
+    put_holder(sentence, kernel);
+    if (kernel->asked_ns == KERNEL_UNKNOWN)
+        return;
+    put(sentence, cause == CAUSE_SLEEPING ? " of " : ", for ");
+    put_duration(sentence, kernel->asked_ns);
+    if (cause != CAUSE_SLEEPING)
+        put(sentence, " at most");
+}
+
+/* How much of the time between two looks something took. */
+static void put_share(struct sentence *sentence, uint64_t part_ns, uint64_t window_ns, const char *of_what)
+{
+    uint64_t percent;
+
+    if (part_ns == KERNEL_UNKNOWN || window_ns == KERNEL_UNKNOWN || window_ns == 0)
+        return;
+    percent = (part_ns < window_ns ? part_ns : window_ns) / (window_ns / 100 + (window_ns < 100));
+    put_format(sentence, ": %" PRIu64 " %% of %s", percent < 100 ? percent : 100, of_what);
+}
+
+static void put_kernel(struct sentence *sentence, const struct sighting *sighting)
+{
+    static const char *const modes[] = {
+        [KERNEL_MODE_UNKNOWN] = "", [KERNEL_MODE_USER] = ", in the program", [KERNEL_MODE_SYSTEM] = ", in the kernel"};
+    const struct kernel_facts *kernel = sighting->kernel;
+
+    if (sighting->cause == CAUSE_SPINNING) {
+        put_share(sentence, kernel->cpu_ns, kernel->window_ns, "a processor");
+        put(sentence, modes[kernel->mode]);
+    } else if (sighting->cause == CAUSE_STARVED) {
+        put_share(sentence, kernel->wait_ns, kernel->window_ns, "the time ready to run");
+    } else if (kernel->syscall != NULL) {
+        put_call(sentence, kernel, sighting->cause);
+    } else if ((kernel->denied & KERNEL_DENIED(SYSCALL)) != 0) {
+        put(sentence, ": what it waits for may not be read");
+    }
+}
+
+/* Sentences -------------------------------------------------------------------------------------------------------- */
+
+void summary_of_id(const struct sighting *sighting, char ret_text[SUMMARY_BYTES])
+{
+    static const struct who nobody = {.comm = "", .ring = ""};
+    struct sentence sentence = {.text = ret_text};
+    const bool stands = sighting->state == ID_STALLED || sighting->state == ID_STOPPED;
+    const struct item *item = sighting->item;
+    struct who who = item != NULL ? who_of(item) : nobody;
+
+    ret_text[0] = '\0';
+    put_who(&sentence, &who);
+    put_deed(&sentence, sighting);
+    if (item != NULL) {
+        struct place place = place_of(item);
+
+        put_place(&sentence, stands && place.function != NULL ? " in " : stands ? " at " : ", last at ", &place);
+    }
+    if (sighting->state != ID_STALLED)
+        return;
+    if (!put_chain(&sentence, sighting->waits, sighting->wait_node) && sighting->kernel != NULL)
+        put_kernel(&sentence, sighting);
+}
+
+void summary_of_end(const struct event *event, char ret_text[SUMMARY_BYTES])
+{
+    static const char *const ends[EVENT_REASON_COUNT] = {
+        [EVENT_REASON_MOVED] = " moved again",
+        [EVENT_REASON_STOPPED] = " was stopped",
+        [EVENT_REASON_GONE] = " is gone",
+        [EVENT_REASON_EXCUSED] = " has a longer threshold now",
+        [EVENT_REASON_UNWATCHED] = " is not watched any more",
+    };
+    struct sentence sentence = {.text = ret_text};
+    struct who who = {event->name, event->name_bytes, event->id, event->comm, event->pid, event->ring};
+    struct place place = {event->function, event->file, event->line, event->module, event->offset};
+
+    ret_text[0] = '\0';
+    put_who(&sentence, &who);
+    put(&sentence, ends[event->reason]);
+    if (event->duration_ns != EVENT_UNKNOWN_NS) {
+        put(&sentence, ", after ");
+        put_duration(&sentence, event->duration_ns);
+    }
+    put_place(&sentence, place.function != NULL ? " in " : " at ", &place);
+    if (event->cause != CAUSE_NONE && event->cause != CAUSE_UNKNOWN)
+        put_format(&sentence, ": %s", id_cause_name(event->cause));
+}

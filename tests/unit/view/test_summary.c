@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_summary.c - a sentence for each cause, and for what is not known: ripd/view/summary.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "cases/waits.h"
+#include "unit/samples.h"
+#include "view/summary.h"
+
+#define WHO "worker-17 of checkout (pid 4690) "
+#define SECOND UINT64_C(1000000000)
+
+static struct item *item;
+static struct kernel_facts *kernel;
+
+static int set_up(void **state)
+{
+    (void)state;
+    item = sample_item(sample_process("/usr/bin/checkout", 4690), "checkout", 1, 17, "worker-17", 9, 1);
+    kernel = kernel_facts_new("tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
+    kernel->syscall = "recvfrom";
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    item_unref(item);
+    kernel_facts_unref(kernel);
+    return 0;
+}
+
+static struct sighting stalled(enum id_cause cause)
+{
+    struct sighting sighting = sample_stall(item, 1000);
+
+    sighting.cause = cause;
+    return sighting;
+}
+
+static void name_place(const struct symbol_frame *frames, size_t count)
+{
+    assert_int_equal(symbol_table_add(&item->process->modules[0]->symbols, 0x1234, symbol_new(frames, count)), 0);
+}
+
+static void forget_place(void)
+{
+    item->crumb_count = 0;
+}
+
+static void name_usual_place(void)
+{
+    static const struct symbol_frame frame = {"db_wait", "src/db.c", 120};
+
+    name_place(&frame, 1);
+}
+
+static void assert_summary(const struct sighting *sighting, const char *expected)
+{
+    char text[SUMMARY_BYTES];
+
+    summary_of_id(sighting, text);
+    assert_string_equal(text, expected);
+}
+
+/* The example of the interface's description, word for word. */
+static void test_example(void **state)
+{
+    struct sighting sighting = stalled(CAUSE_BLOCKED);
+
+    (void)state;
+    name_usual_place();
+    sighting.kernel = kernel;
+    assert_summary(&sighting, "worker-17 of checkout (pid 4690) has been blocked for 13.8 s in db_wait (src/db.c:120): "
+                              "recvfrom on tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
+}
+
+/* With the kernel's facts of the example. */
+static const struct {
+    enum id_state state;
+    enum id_cause cause;
+    const char *expected;
+} verdicts[] = {
+    {ID_STALLED, CAUSE_NONE, "has not moved for 13.8 s in f (a.c:7): recvfrom on x"},
+    {ID_STALLED, CAUSE_SPINNING, "has been spinning for 13.8 s in f (a.c:7): 98 % of a processor, in the program"},
+    {ID_STALLED, CAUSE_BLOCKED, "has been blocked for 13.8 s in f (a.c:7): recvfrom on x"},
+    {ID_STALLED, CAUSE_SLEEPING, "has been sleeping for 13.8 s in f (a.c:7): recvfrom on x"},
+    {ID_STALLED, CAUSE_UNINTERRUPTIBLE, "has been in uninterruptible sleep for 13.8 s in f (a.c:7): recvfrom on x"},
+    {ID_STALLED, CAUSE_STARVED,
+     "has been waiting for a processor for 13.8 s in f (a.c:7): 50 % of the time ready to run"},
+    {ID_STALLED, CAUSE_DEADLOCK, "has been deadlocked for 13.8 s in f (a.c:7): recvfrom on x"},
+    {ID_STALLED, CAUSE_PARKED, "has been parked, on no thread, for 13.8 s in f (a.c:7): recvfrom on x"},
+    {ID_STALLED, CAUSE_UNKNOWN, "has not moved for 13.8 s in f (a.c:7): recvfrom on x"},
+    {ID_STOPPED, CAUSE_NONE, "has been stopped for 13.8 s in f (a.c:7)"},
+    {ID_STOPPED, CAUSE_SIGNAL, "has been stopped by a signal for 13.8 s in f (a.c:7)"},
+    {ID_STOPPED, CAUSE_TRACER, "has been held by a tracer for 13.8 s in f (a.c:7)"},
+    {ID_STOPPED, CAUSE_FREEZER, "has been frozen with its control group for 13.8 s in f (a.c:7)"},
+    {ID_STOPPED, CAUSE_CORE_DUMP, "has been waiting for a core dump for 13.8 s in f (a.c:7)"},
+    {ID_IDLE, CAUSE_NONE, "has been idle for 13.8 s, last at f (a.c:7)"},
+    {ID_EXITED, CAUSE_NONE, "has exited, last at f (a.c:7)"},
+    {ID_DEAD, CAUSE_NONE, "is dead, last at f (a.c:7)"},
+};
+
+static void test_verdicts(void **state)
+{
+    static const struct symbol_frame frame = {"f", "a.c", 7};
+    struct kernel_facts *facts = kernel_facts_new("x");
+    bool seen[CAUSE_COUNT] = {false};
+
+    (void)state;
+    name_place(&frame, 1);
+    facts->syscall = "recvfrom";
+    facts->window_ns = 2 * SECOND;
+    facts->cpu_ns = 2 * SECOND - 30000000;
+    facts->wait_ns = SECOND;
+    facts->mode = KERNEL_MODE_USER;
+    for (size_t i = 0; i < sizeof(verdicts) / sizeof(verdicts[0]); i++) {
+        struct sighting sighting = stalled(verdicts[i].cause);
+        char expected[256];
+
+        seen[verdicts[i].cause] = true;
+        sighting.state = verdicts[i].state;
+        sighting.kernel = facts;
+        snprintf(expected, sizeof(expected), WHO "%s", verdicts[i].expected);
+        assert_summary(&sighting, expected);
+    }
+    for (int cause = 0; cause < CAUSE_COUNT; cause++)
+        assert_true(seen[cause]);
+    kernel_facts_unref(facts);
+}
+
+static void test_missing_facts(void **state)
+{
+    struct sighting sighting = stalled(CAUSE_BLOCKED);
+
+    (void)state;
+    assert_summary(&sighting, WHO "has been blocked for 13.8 s at checkout+0x1234");
+    forget_place();
+    assert_summary(&sighting, WHO "has been blocked for 13.8 s");
+    sighting.since_wall_ns = 0;
+    assert_summary(&sighting, WHO "has been blocked");
+    item->process->pid = 0;
+    assert_summary(&sighting, "worker-17 of checkout has been blocked");
+    item->process->comm[0] = '\0';
+    assert_summary(&sighting, "worker-17 of ring checkout has been blocked");
+    item->process->pid = 4690;
+    assert_summary(&sighting, "worker-17 (pid 4690) has been blocked");
+    item->name_bytes = 0;
+    assert_summary(&sighting, "id 17 (pid 4690) has been blocked");
+    sighting.state = ID_RUNNING;
+    assert_summary(&sighting, "id 17 (pid 4690) is running");
+    sighting.state = ID_IDLE;
+    assert_summary(&sighting, "id 17 (pid 4690) is idle");
+    sighting.item = NULL;
+    assert_summary(&sighting, "an id that could not be read is idle");
+}
+
+/* A main thread is called like its process, which is not said twice. */
+static void test_main_thread(void **state)
+{
+    struct sighting sighting = stalled(CAUSE_BLOCKED);
+
+    (void)state;
+    item->name_bytes = 8;
+    memcpy(item->name, "checkout", 8);
+    forget_place();
+    assert_summary(&sighting, "checkout (pid 4690) has been blocked for 13.8 s");
+}
+
+static void test_calls(void **state)
+{
+    struct sighting sighting = stalled(CAUSE_BLOCKED);
+
+    (void)state;
+    forget_place();
+    sighting.kernel = kernel;
+    kernel->target[0] = '\0';
+    kernel->syscall = "flock";
+    kernel->holder_pid = 77;
+    assert_summary(&sighting, WHO "has been blocked for 13.8 s: flock, held by pid 77");
+    memcpy(kernel->holder_comm, "cron", 5);
+    assert_summary(&sighting, WHO "has been blocked for 13.8 s: flock, held by cron (pid 77)");
+    kernel->syscall = "read";
+    kernel->asked_ns = 90 * SECOND;
+    assert_summary(&sighting, WHO "has been blocked for 13.8 s: read, at the other end cron (pid 77), for 1 min 30 s "
+                                  "at most");
+    kernel->holder_pid = 0;
+    kernel->syscall = "clock_nanosleep";
+    sighting.cause = CAUSE_SLEEPING;
+    assert_summary(&sighting, WHO "has been sleeping for 13.8 s: clock_nanosleep of 1 min 30 s");
+    kernel->syscall = NULL;
+    assert_summary(&sighting, WHO "has been sleeping for 13.8 s");
+    kernel->denied = KERNEL_DENIED(SYSCALL);
+    assert_summary(&sighting, WHO "has been sleeping for 13.8 s: what it waits for may not be read");
+}
+
+static void test_durations(void **state)
+{
+    static const struct {
+        uint64_t ns;
+        const char *shown;
+    } rows[] = {
+        {0, "0.0 s"},
+        {59999999999, "59.9 s"},
+        {60 * SECOND, "1 min 0 s"},
+        {3599 * SECOND, "59 min 59 s"},
+        {3600 * SECOND, "1 h 0 min"},
+        {86399 * SECOND, "23 h 59 min"},
+        {90061 * SECOND, "1 d 1 h"},
+    };
+
+    (void)state;
+    forget_place();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sighting sighting = stalled(CAUSE_BLOCKED);
+        char expected[128];
+
+        sighting.frozen_for_ns = rows[i].ns;
+        snprintf(expected, sizeof(expected), WHO "has been blocked for %s", rows[i].shown);
+        assert_summary(&sighting, expected);
+    }
+}
+
+/* What is inlined from a header of the system is not where it is. */
+static void test_system_headers(void **state)
+{
+    static const struct symbol_frame frames[] = {
+        {"__gthread_mutex_lock", "/usr/include/x86_64-linux-gnu/c++/12/bits/gthr-default.h", 749},
+        {"std::mutex::lock", "/usr/lib/llvm-14/include/c++/v1/mutex", 100},
+        {"take_order", "src/orders.cc", 41},
+        {"main", "src/main.cc", 9},
+    };
+    struct sighting sighting = stalled(CAUSE_BLOCKED);
+
+    (void)state;
+    name_place(frames, 4);
+    assert_summary(&sighting, WHO "has been blocked for 13.8 s in take_order (src/orders.cc:41)");
+}
+
+/* Where there is nothing else. */
+static void test_only_system_headers(void **state)
+{
+    static const struct symbol_frame frames[] = {{"lock", "/usr/include/c++/12/mutex", 7}};
+    struct sighting sighting = stalled(CAUSE_BLOCKED);
+
+    (void)state;
+    name_place(frames, 1);
+    assert_summary(&sighting, WHO "has been blocked for 13.8 s in lock (/usr/include/c++/12/mutex:7)");
+}
+
+static void test_a_place_without_file(void **state)
+{
+    static const struct symbol_frame frames[] = {{"lock", "/usr/local/include/a.h", 7}, {"take", NULL, 0}};
+    struct sighting sighting = stalled(CAUSE_BLOCKED);
+
+    (void)state;
+    name_place(frames, 2);
+    assert_summary(&sighting, WHO "has been blocked for 13.8 s in take (checkout)");
+}
+
+/* Chains ----------------------------------------------------------------------------------------------------------- */
+
+/* Nodes a, b, c, ..., each of which waits for the next one; the last for nobody, or for the first. */
+static struct waits *chain_of(uint32_t count, bool cycle)
+{
+    struct waits *waits = waits_new();
+
+    waits->nodes = calloc(count, sizeof(*waits->nodes));
+    waits->count = waits->waiting_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        waits->nodes[i] = (struct waits_node){
+            .kind = WAITS_ID,
+            .id = 100 + i,
+            .name_bytes = 1,
+            .name = {(uint8_t)('a' + i % 26)},
+            .next = i + 1 < count ? i + 1
+                    : cycle       ? 0
+                                  : WAITS_NONE,
+            .last = cycle ? i : count - 1,
+            .length = cycle ? count : count - 1 - i,
+            .deadlocked = cycle,
+            .has_state = true,
+            .state = ID_STALLED,
+            .cause = cycle           ? CAUSE_DEADLOCK
+                     : i + 1 < count ? CAUSE_BLOCKED
+                                     : CAUSE_SPINNING,
+        };
+    }
+    return waits;
+}
+
+static void assert_chain(struct waits *waits, const char *expected)
+{
+    struct sighting sighting = stalled(CAUSE_BLOCKED);
+    char text[SUMMARY_BYTES];
+
+    forget_place();
+    sighting.waits = waits;
+    sighting.kernel = kernel; /* the lock says more than the call does */
+    summary_of_id(&sighting, text);
+    assert_string_equal(text + sizeof(WHO "has been blocked for 13.8 s") - 1, expected);
+    waits_unref(waits);
+}
+
+static void test_chains(void **state)
+{
+    struct waits *waits;
+
+    (void)state;
+    assert_chain(chain_of(2, false), ": it waits for a lock of b (spinning)");
+    assert_chain(chain_of(3, false), ": it waits for a lock of b, b for one of c (spinning)");
+    assert_chain(chain_of(5, false),
+                 ": it waits for a lock of b, b for one of c, c for one of d, d for one of e (spinning)");
+    assert_chain(chain_of(6, false),
+                 ": it waits for a lock of b, b for one of c, c for one of d, and over 1 more for one of f (spinning)");
+    assert_chain(chain_of(100, false),
+                 ": it waits for a lock of b, b for one of c, c for one of d, and over 95 more for "
+                 "one of v (spinning)");
+    assert_chain(chain_of(2, true), ": it waits for a lock of b, b for one of a");
+    assert_chain(chain_of(3, true), ": it waits for a lock of b, b for one of c, c for one of a");
+    waits = chain_of(1, false);
+    assert_chain(waits, ": recvfrom on tcp 127.0.0.1:51334 -> 127.0.0.1:5432");
+}
+
+static void test_holders(void **state)
+{
+    struct waits *waits = chain_of(2, false);
+
+    (void)state;
+    waits->nodes[1] = (struct waits_node){.kind = WAITS_READERS, .next = WAITS_NONE};
+    assert_chain(waits, ": it waits for a lock of readers");
+    waits = chain_of(2, false);
+    waits->nodes[1] = (struct waits_node){.kind = WAITS_GONE, .owner = 4712, .next = WAITS_NONE};
+    assert_chain(waits, ": it waits for a lock of thread 4712, which is gone");
+    waits = chain_of(2, false);
+    waits->nodes[1] = (struct waits_node){.kind = WAITS_THREAD, .owner = 12, .tid = 4712, .next = WAITS_NONE};
+    assert_chain(waits, ": it waits for a lock of thread 4712");
+    waits = chain_of(2, false);
+    waits->nodes[1] = (struct waits_node){.kind = WAITS_THREAD, .owner = 12, .owner_is_id = true, .next = WAITS_NONE};
+    assert_chain(waits, ": it waits for a lock of id 12");
+    waits = chain_of(2, false);
+    waits->nodes[1].name_bytes = 0;
+    waits->nodes[1].state = ID_RUNNING;
+    waits->nodes[1].cause = CAUSE_NONE;
+    assert_chain(waits, ": it waits for a lock of id 101 (running)");
+}
+
+/* Limits ----------------------------------------------------------------------------------------------------------- */
+
+static void test_long_parts_are_cut(void **state)
+{
+    char function[SYMBOL_TEXT_BYTES_MAX], text[SUMMARY_BYTES];
+    struct sighting sighting = stalled(CAUSE_BLOCKED);
+    const struct symbol_frame frame = {function, function, UINT32_MAX};
+
+    (void)state;
+    for (size_t i = 0; i + 3 < sizeof(function); i += 3)
+        memcpy(function + i, "\xe2\x82\xac", 4);
+    name_place(&frame, 1);
+    summary_of_id(&sighting, text);
+    assert_true(strlen(text) < 500);
+    assert_non_null(strstr(text, "\xe2\x82\xac... (\xe2\x82\xac"));
+    assert_non_null(strstr(text, "\xe2\x82\xac...:4294967295)"));
+}
+
+/* Ends ------------------------------------------------------------------------------------------------------------- */
+
+static void test_ends(void **state)
+{
+    static const struct {
+        enum event_reason reason;
+        const char *expected;
+    } rows[] = {
+        {EVENT_REASON_MOVED, "moved again, after 20.0 s in db_wait (src/db.c:120): blocked"},
+        {EVENT_REASON_STOPPED, "was stopped, after 20.0 s in db_wait (src/db.c:120): blocked"},
+        {EVENT_REASON_GONE, "is gone, after 20.0 s in db_wait (src/db.c:120): blocked"},
+        {EVENT_REASON_EXCUSED, "has a longer threshold now, after 20.0 s in db_wait (src/db.c:120): blocked"},
+        {EVENT_REASON_UNWATCHED, "is not watched any more, after 20.0 s in db_wait (src/db.c:120): blocked"},
+    };
+    struct event event = {.kind = EVENT_END, .duration_ns = 20 * SECOND, .cause = CAUSE_BLOCKED, .pid = 4690};
+    char text[SUMMARY_BYTES], function[] = "db_wait", file[] = "src/db.c", module[] = "checkout";
+
+    (void)state;
+    memcpy(event.ring, "checkout", 9);
+    memcpy(event.comm, "checkout", 9);
+    memcpy(event.name, "worker-17", 9);
+    event.name_bytes = 9;
+    event.function = function;
+    event.file = file;
+    event.line = 120;
+    event.module = module;
+    event.offset = 0x1234;
+    assert_int_equal(sizeof(rows) / sizeof(rows[0]), EVENT_REASON_COUNT);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        event.reason = rows[i].reason;
+        summary_of_end(&event, text);
+        assert_memory_equal(text, WHO, sizeof(WHO) - 1);
+        assert_string_equal(text + sizeof(WHO) - 1, rows[i].expected);
+    }
+    event.function = NULL;
+    event.cause = CAUSE_NONE;
+    event.duration_ns = EVENT_UNKNOWN_NS;
+    event.reason = EVENT_REASON_GONE;
+    summary_of_end(&event, text);
+    assert_string_equal(text, WHO "is gone at checkout+0x1234");
+    event.ring[0] = '\0';
+    event.module = NULL;
+    summary_of_end(&event, text);
+    assert_string_equal(text, "an id that could not be read is gone");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_example),
+        TEST(test_verdicts),
+        TEST(test_missing_facts),
+        TEST(test_main_thread),
+        TEST(test_calls),
+        TEST(test_durations),
+        TEST(test_system_headers),
+        TEST(test_a_place_without_file),
+        TEST(test_only_system_headers),
+        TEST(test_chains),
+        TEST(test_holders),
+        TEST(test_long_parts_are_cut),
+        TEST(test_ends),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
