@@ -121,6 +121,8 @@ static void fill_subject(struct event *event, const struct item *item)
     strncpy(event->ring, item->ring_name, sizeof(event->ring) - 1);
     event->name_bytes = item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES;
     memcpy(event->name, item->name, event->name_bytes);
+    event->note_bytes = item->note_bytes < RIP_NOTE_BYTES ? item->note_bytes : RIP_NOTE_BYTES;
+    memcpy(event->note, item->note, event->note_bytes);
     if (item->process != NULL)
         memcpy(event->comm, item->process->comm, sizeof(event->comm));
     if (item->process != NULL && item->process->origin != NULL) {

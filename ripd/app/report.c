@@ -150,6 +150,7 @@ static void fill_fields(struct report_fields *ret_fields, const struct event *ev
     if (event->tid != 0)
         give_number(ret_fields, REPORT_FIELD_RIPD_TID, "%" PRIu32, event->tid);
     give_bytes(ret_fields, REPORT_FIELD_RIPD_NAME, event->name, event->name_bytes);
+    give_bytes(ret_fields, REPORT_FIELD_RIPD_NOTE, event->note, event->note_bytes);
     if (event->pid != 0)
         give_number(ret_fields, REPORT_FIELD_RIPD_PID, "%" PRIu32, event->pid);
     give_text(ret_fields, REPORT_FIELD_RIPD_COMM, event->comm);
@@ -206,6 +207,8 @@ static void add_begin(struct line *line, const struct event *event)
 {
     add(line, " cause=%s frozen_for_ms=%" PRIu64, event->cause == CAUSE_NONE ? "null" : id_cause_name(event->cause),
         event->duration_ns / MS);
+    if (event->note_bytes != 0)
+        add_quoted(line, "note", event->note, event->note_bytes);
     if (event->module != NULL) {
         add_known(line, "module", event->module);
         add(line, " offset=0x%" PRIx64, event->offset);

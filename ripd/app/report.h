@@ -50,6 +50,7 @@ void report_event(const struct event *event);
     X(RIPD_ID, "id in the ring")                                                                                       \
     X(RIPD_TID, "its thread; left out for an id on no thread")                                                         \
     X(RIPD_NAME, "its name, any bytes")                                                                                \
+    X(RIPD_NOTE, "of a begin: what it said it was doing, any bytes")                                                   \
     X(RIPD_PID, "its process")                                                                                         \
     X(RIPD_COMM, "the name of its process, any bytes")                                                                 \
     X(RIPD_CAUSE, "why it does not move; left out when it was not examined")                                           \

@@ -44,6 +44,8 @@ struct event {
     char ring[QUERY_PATTERN_BYTES]; /* "" = the id could not be read, and id means nothing */
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES];
+    uint8_t note_bytes; /* of a begin; 0 = it had none */
+    uint8_t note[RIP_NOTE_BYTES];
     char comm[RIP_COMM_BYTES + 1]; /* "" = not known */
     char *unit;                    /* of its process; NULL = none, or not known */
     char *container;               /* the same */

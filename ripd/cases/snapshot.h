@@ -79,6 +79,8 @@ struct item {
     uint8_t kind;
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES];
+    uint8_t note_bytes; /* 0 = it has none */
+    uint8_t note[RIP_NOTE_BYTES];
     uint64_t snap_count;
     uint64_t registered_boot_ns;   /* as the ring says; 0 = not known */
     struct process_facts *process; /* a reference */

@@ -37,8 +37,8 @@ static uint32_t translate_tid(struct registry *registry, struct ring *ring, cons
     return tid;
 }
 
-static struct item *new_item(const struct ring *ring, const struct rip_id_info *info, const struct rip_crumb *crumbs,
-                             size_t crumb_count)
+static struct item *new_item(const struct ring *ring, const struct rip_id_info *info, const struct rip_note_info *note,
+                             const struct rip_crumb *crumbs, size_t crumb_count)
 {
     struct item *item = calloc(1, sizeof(*item) + crumb_count * sizeof(*crumbs));
 
@@ -57,6 +57,8 @@ static struct item *new_item(const struct ring *ring, const struct rip_id_info *
     item->kind = info->kind;
     item->name_bytes = info->name_bytes;
     memcpy(item->name, info->name, info->name_bytes);
+    item->note_bytes = note->text_bytes;
+    memcpy(item->note, note->text, note->text_bytes);
     item->snap_count = info->snap_count;
     item->registered_boot_ns = info->registered_boot_ns;
     item->crumb_count = crumb_count;
@@ -68,6 +70,7 @@ static struct item *new_item(const struct ring *ring, const struct rip_id_info *
 static struct item *describe_slot(struct registry *registry, struct ring *ring, uint32_t slot, uint32_t generation)
 {
     struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_note_info note = {0};
     struct rip_id_info info, after;
     size_t crumb_count = 0;
     struct item *item;
@@ -75,13 +78,15 @@ static struct item *describe_slot(struct registry *registry, struct ring *ring, 
 
     if (result == 0)
         result = mapping_trail(&ring->mapping, slot, crumbs, &crumb_count);
+    if (result == 0 && mapping_note(&ring->mapping, slot, &note) < 0)
+        result = -EIO; /* most ids have none */
     if (result == 0)
         result = mapping_id(&ring->mapping, slot, &after);
     if (result < 0)
         registry_damage(registry, ring);
     if (result != 0 || info.generation != generation || after.generation != generation)
         return NULL;
-    item = new_item(ring, &info, crumbs, crumb_count);
+    item = new_item(ring, &info, &note, crumbs, crumb_count);
     if (item == NULL)
         return NULL;
     item->tid = translate_tid(registry, ring, &info);

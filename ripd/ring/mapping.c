@@ -8,7 +8,8 @@
  *      geometry is believed before it is checked against the size of the file.
  *   2. Between guard and unguard stands one call of the reader and nothing else: no lock is taken, nothing is
  *      allocated, no local changes that is used after a fault.
- *   3. A copy holds one record, or 64 slots, at places of its own; the same reader reads it. A slot is copied between
+ *   3. A copy holds one record, one note, or 64 slots, at places of its own; the same reader reads it. A slot is copied
+ * between
  *      two reads of its count, and again if that moved far, so that no entry's tag has come round (rip_view_trail()).
  */
 #include "ring/mapping.h"
@@ -28,13 +29,15 @@ enum {
     COPY_ATTEMPTS = 8,
 };
 
-/* Parts of a ring, as a small ring of its own: one process record, one module, 64 slots. On the stack, not cleared. */
+/* Parts of a ring, as a small ring of its own: one process record, one module, one note, 64 slots. On the stack, not
+ * cleared. */
 struct copy {
     struct rip_ring header;
     uint64_t summary;
     uint64_t live;
     struct rip_process process;
     struct rip_module module;
+    struct rip_slot_note note; /* of any slot */
     uint64_t slots[WORD_BITS * COPIED_STRIDE_MAX / sizeof(uint64_t)];
 };
 
@@ -172,7 +175,7 @@ int mapping_check(struct mapping *mapping)
 
 /* One call of the reader. */
 struct request {
-    enum { READ_INFO, READ_SCAN, READ_ID, READ_WAIT, READ_LAST, READ_TRAIL, READ_PROCESS, READ_MODULE } kind;
+    enum { READ_INFO, READ_SCAN, READ_ID, READ_WAIT, READ_NOTE, READ_LAST, READ_TRAIL, READ_PROCESS, READ_MODULE } kind;
     uint32_t index; /* slot or process record */
     uint32_t nth;
     void *ret; /* what the kind returns */
@@ -191,6 +194,8 @@ static enum rip_status call_reader(const struct rip_view *view, const struct req
         return rip_view_id(view, request->index, request->ret);
     case READ_WAIT:
         return rip_view_wait(view, request->index, request->ret);
+    case READ_NOTE:
+        return rip_view_note(view, request->index, request->ret);
     case READ_LAST:
         return rip_view_last(view, request->index, request->ret);
     case READ_TRAIL:
@@ -227,6 +232,8 @@ static struct rip_view view_of_copy(const struct mapping *mapping, struct copy *
     view.process_offset = offsetof(struct copy, process);
     view.module_offset = offsetof(struct copy, module);
     view.slot_offset = offsetof(struct copy, slots);
+    view.note_offset = offsetof(struct copy, note);
+    view.note_stride_bytes = 0; /* the same for all slots */
     view.slot_capacity = WORD_BITS;
     view.process_capacity = 1;
     view.module_capacity = 1;
@@ -292,6 +299,21 @@ static int copy_slot(struct mapping *mapping, struct copy *copy, uint32_t slot)
             return 0;
     }
     return 1;
+}
+
+/* Copies the note of a slot. 0; 1: it can have none; or -EIO. */
+static int copy_note(struct mapping *mapping, struct copy *copy, uint32_t slot)
+{
+    const struct rip_view *view = &mapping->view;
+    int result;
+
+    if (view->note_offset == 0)
+        return 1;
+    result = copy_slot(mapping, copy, slot);
+    if (result != 0)
+        return result;
+    return copy_bytes(mapping, &copy->note, sizeof(copy->note),
+                      view->note_offset + (uint64_t)slot * view->note_stride_bytes);
 }
 
 /* Copies a process record, and its nth module if there can be so many. 0; 1: there is none; or -EIO. */
@@ -426,6 +448,10 @@ static int read_copies(struct mapping *mapping, const struct request *request)
         result = copy_process(mapping, &copy, request->index, request->kind == READ_MODULE ? request->nth : UINT32_MAX);
         within.index = 0;
         break;
+    case READ_NOTE:
+        result = copy_note(mapping, &copy, request->index);
+        within.index %= WORD_BITS;
+        break;
     default:
         result = copy_slot(mapping, &copy, request->index);
         within.index %= WORD_BITS;
@@ -478,6 +504,11 @@ int mapping_id(struct mapping *mapping, uint32_t slot, struct rip_id_info *ret_i
 int mapping_wait(struct mapping *mapping, uint32_t slot, struct rip_wait_info *ret_info)
 {
     return read_mapping(mapping, &(struct request){.kind = READ_WAIT, .index = slot, .ret = ret_info});
+}
+
+int mapping_note(struct mapping *mapping, uint32_t slot, struct rip_note_info *ret_info)
+{
+    return read_mapping(mapping, &(struct request){.kind = READ_NOTE, .index = slot, .ret = ret_info});
 }
 
 int mapping_last(struct mapping *mapping, uint32_t slot, struct rip_last_info *ret_info)

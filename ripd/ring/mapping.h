@@ -67,6 +67,7 @@ int mapping_scan(struct mapping *mapping, struct rip_scan_position *position, st
                  size_t capacity, size_t *ret_count);
 int mapping_id(struct mapping *mapping, uint32_t slot, struct rip_id_info *ret_info);
 int mapping_wait(struct mapping *mapping, uint32_t slot, struct rip_wait_info *ret_info);
+int mapping_note(struct mapping *mapping, uint32_t slot, struct rip_note_info *ret_info);
 int mapping_last(struct mapping *mapping, uint32_t slot, struct rip_last_info *ret_info);
 int mapping_trail(struct mapping *mapping, uint32_t slot, struct rip_crumb ret_crumbs[RIP_ENTRY_COUNT],
                   size_t *ret_count);

@@ -256,7 +256,10 @@ void item_write_who(struct json_writer *writer, const struct item *item)
         json_none(writer, "name");
     else
         write_name(writer, item);
-    json_none(writer, "note");
+    if (item == NULL || item->note_bytes == 0)
+        json_none(writer, "note");
+    else
+        json_bytes(writer, "note", item->note, item->note_bytes < RIP_NOTE_BYTES ? item->note_bytes : RIP_NOTE_BYTES);
     if (item == NULL || item->process == NULL) {
         json_none(writer, "process");
         return;

@@ -138,6 +138,13 @@ uint64_t *ring_builder_entries(const struct ring_builder *builder, uint32_t slot
     return (void *)((unsigned char *)ring_builder_slot(builder, slot) + builder->ring->entry_offset_bytes);
 }
 
+struct rip_slot_note *ring_builder_note_at(const struct ring_builder *builder, uint32_t slot)
+{
+    const struct rip_ring *ring = builder->ring;
+
+    return (void *)(builder->bytes + ring->note_offset + (uint64_t)slot * ring->note_stride_bytes);
+}
+
 struct rip_process *ring_builder_process(const struct ring_builder *builder, uint32_t process)
 {
     const struct rip_ring *ring = builder->ring;
@@ -176,6 +183,8 @@ void ring_builder_add_id(struct ring_builder *builder, uint32_t slot_index, uint
 
     memset(slot, 0, sizeof(*slot));
     memset(ring_builder_entries(builder, slot_index), 0, builder->ring->entry_count * sizeof(uint64_t));
+    if (builder->ring->note_offset != 0) /* backed, as the slot is */
+        memset(ring_builder_note_at(builder, slot_index), 0, sizeof(struct rip_slot_note));
     slot->generation = generation + 2;
     slot->id = id;
     slot->tid = tid;
@@ -214,13 +223,6 @@ void ring_builder_run_to(struct ring_builder *builder, uint32_t slot, uint64_t c
     ring_builder_slot(builder, slot)->count = count - kept;
     for (uint64_t i = count - kept + 1; kept-- > 0; i++)
         ring_builder_snap(builder, slot, ring_builder_address(i));
-}
-
-struct rip_slot_note *ring_builder_note_at(const struct ring_builder *builder, uint32_t slot)
-{
-    const struct rip_ring *ring = builder->ring;
-
-    return (void *)(builder->bytes + ring->note_offset + (uint64_t)slot * ring->note_stride_bytes);
 }
 
 void ring_builder_note(struct ring_builder *builder, uint32_t slot, const void *text, uint8_t bytes)

@@ -7,6 +7,7 @@
  *   spawn-hex ID HEX MODE    the same, the name in hexadecimal: any bytes but NUL
  *   spawn-many COUNT         threads 1..COUNT named worker-N, snapping; less often if they are many
  *   deadline ID MS           its thread calls rip_deadline_ms() before its next snap
+ *   note ID HEX              its thread calls rip_note() with those bytes before its next snap; - takes it back
  *   freeze ID, thaw ID       the thread goes on without, or again with, snaps
  *   freeze-all               all of them
  *   end ID, exit ID          its thread ends without, or with, rip_exit
@@ -37,6 +38,11 @@
 enum mode { MODE_SNAP, MODE_IDLE, MODE_NEVER, MODE_BURST, MODE_ONCE };
 static const char *const mode_names[] = {"snap", "idle", "never", "burst", "once"};
 
+struct note {
+    size_t bytes;
+    char text[256];
+};
+
 struct worker {
     pthread_t thread;
     uint32_t id;
@@ -44,6 +50,7 @@ struct worker {
     enum mode mode;
     long pause_ms;
     atomic_uint deadline_ms;
+    _Atomic(struct note *) note; /* that it has not made yet */
     atomic_int frozen;
     atomic_int ending; /* 1 = return, 2 = rip_exit first */
 };
@@ -84,6 +91,13 @@ static void change(atomic_int *word, int value)
     pthread_mutex_unlock(&thaw_mutex);
 }
 
+static void make_note(struct note *note)
+{
+    if (note != NULL)
+        rip_note(note->text, note->bytes);
+    free(note);
+}
+
 static void *worker_main(void *argument)
 {
     struct worker *worker = argument;
@@ -93,6 +107,7 @@ static void *worker_main(void *argument)
         rip_snap();
     while (atomic_load(&worker->ending) == 0) {
         rip_deadline_ms(atomic_load(&worker->deadline_ms));
+        make_note(atomic_exchange(&worker->note, NULL));
         if (atomic_load(&worker->frozen))
             stay_frozen(worker);
         else if (worker->mode == MODE_IDLE)
@@ -186,6 +201,24 @@ static int command_deadline(char *const *words)
     if (worker == NULL)
         return -1;
     atomic_store(&worker->deadline_ms, (unsigned)strtoul(words[2], NULL, 10));
+    return 0;
+}
+
+static int command_note(char *const *words)
+{
+    struct worker *worker = worker_find((uint32_t)strtoul(words[1], NULL, 10));
+    struct note *note = calloc(1, sizeof(*note));
+    char digits[3] = "";
+
+    if (worker == NULL || note == NULL) {
+        free(note);
+        return -1;
+    }
+    for (const char *hex = words[2]; hex[0] != '-' && hex[0] != '\0' && note->bytes < sizeof(note->text); hex += 2) {
+        memcpy(digits, hex, 2);
+        note->text[note->bytes++] = (char)strtoul(digits, NULL, 16);
+    }
+    free(atomic_exchange(&worker->note, note));
     return 0;
 }
 
@@ -383,6 +416,7 @@ static const struct command {
     {"spawn-hex", 4, command_spawn_hex},
     {"spawn-many", 2, command_spawn_many},
     {"deadline", 3, command_deadline},
+    {"note", 3, command_note},
     {"freeze", 2, command_freeze},
     {"freeze-all", 1, command_freeze_all},
     {"thaw", 2, command_thaw},

@@ -310,6 +310,29 @@ def pages_while_ids_come_and_go(world):
     ring.close()
 
 
+def notes(world):
+    """With the stall, in lists, in the event and in the log; until the next one, or until it is taken back."""
+    app = world.puppet()
+    texts = {1: b"GET /checkout?id=7", 2: b"\x1b[2J\xff\0", 3: b"x" * 200}
+    for number, text in texts.items():
+        app.do(f"spawn {number} worker-{number} snap")
+        app.do(f"note {number} {text.hex()}")
+    app.do("spawn 4 silent snap")
+    shown = {1: texts[1].decode(), 2: "\x1b[2J\ufffd\0", 3: "x" * 127, 4: None}
+    world.wait_for(lambda: {number: world.thread(number)["note"] for number in shown} == shown)
+    assert bytes.fromhex(world.thread(2)["note_hex"]) == texts[2] and "note_hex" not in world.thread(1)
+    for number in shown:
+        app.do(f"freeze {number}")
+    world.wait_for(lambda: world.stalled_ids() == [1, 2, 3, 4])
+    assert {stall["id"]: stall["note"] for stall in world.stalls()} == shown
+    world.wait_for(lambda: {event["id"]: event["note"] for event in world.get("/events")["events"]} == shown)
+    log = world.wait_for(lambda: world.log_text().count("stall begin") == 4 and world.log_text())
+    assert 'note="GET /checkout?id=7"' in log and "\x1b" not in log and log.count("note=") == 3
+    app.do("thaw 1")
+    app.do("note 1 -")
+    world.wait_for(lambda: world.thread(1)["note"] is None)
+
+
 def names(world):
     ring = h.Ring(world.ring("names"))
     ring.process(0, os.getpid(), comm=b"\x1b[2J\xff")
@@ -352,4 +375,5 @@ def listeners(world):
 
 if __name__ == "__main__":
     w.run([shapes, counts_are_of_what_is_asked_for, states_of_all, rings_that_cannot_be_read_are_counted, hosts,
-           origins, methods, parameters, trails, lists_have_a_hundred, pages_while_ids_come_and_go, names, listeners])
+           origins, methods, parameters, trails, lists_have_a_hundred, pages_while_ids_come_and_go, names, notes,
+           listeners])

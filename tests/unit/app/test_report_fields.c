@@ -95,6 +95,8 @@ static const struct event begin = {
     .ring = "che\nck=out",
     .name_bytes = 30,
     .name = "x\nMESSAGE=evil\n\x1b[2J\xff\0\"\"\"\"\"\"\"\"",
+    .note_bytes = 7,
+    .note = "GET\n/\0\xff",
     .comm = "co\nmm",
     .module = module_name,
     .offset = 0x1234,
@@ -117,7 +119,7 @@ static void test_begin(void **state)
     assert_field(&entry, "MESSAGE",
                  "stall begin episode=7 ring=\"che\\x0ack=out\" id=17 tid=4711 "
                  "name=\"x\\x0aMESSAGE=evil\\x0a\\x1b[2J\\xff\\x00\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\x00\" "
-                 "cause=blocked frozen_for_ms=5432 module=\"lib\\x0a.so\" offset=0x1234 "
+                 "cause=blocked frozen_for_ms=5432 note=\"GET\\x0a/\\x00\\xff\" module=\"lib\\x0a.so\" offset=0x1234 "
                  "function=\"f\\x0a<T>\" file=\"src/\\x1b.c\" line=120 "
                  "syscall=flock target=\"/tmp/a\\x0ab\" summary=\"it is\\x0astuck\"");
     assert_field(&entry, "PRIORITY", "4");
@@ -136,6 +138,7 @@ static void test_begin(void **state)
     assert_field(&entry, "RIPD_ID", "17");
     assert_field(&entry, "RIPD_TID", "4711");
     assert_field_bytes(&entry, "RIPD_NAME", begin.name, begin.name_bytes);
+    assert_field_bytes(&entry, "RIPD_NOTE", begin.note, begin.note_bytes);
     assert_field(&entry, "RIPD_PID", "4690");
     assert_field(&entry, "RIPD_COMM", "co\nmm");
     assert_field(&entry, "RIPD_CAUSE", "blocked");

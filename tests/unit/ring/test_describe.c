@@ -18,7 +18,7 @@ struct world {
 /* "a" holds ids 1-100, "b" ids 101-150; every tenth is idle; all claimed by this process. */
 static void populate(struct world *world)
 {
-    const struct ring_geometry geometry = {.slot_capacity = 128};
+    const struct ring_geometry geometry = {.slot_capacity = 128, .note_stride_bytes = RIP_SLOT_NOTE_BYTES};
 
     for (uint32_t i = 0; i < 2; i++) {
         struct ring_builder *ring = &world->rings[i];
@@ -119,9 +119,13 @@ static void test_an_item_has_it_all(void **state)
     struct world *world = *state;
     uint32_t serial = serial_of(world->scene, "a");
     uint32_t generation = ring_builder_slot(&world->rings[0], 41)->generation;
-    struct item *item = describe_id(world->scene->registry, serial, 41, generation);
+    struct item *item;
 
+    ring_builder_note(&world->rings[0], 41, "GET /\xff", 6);
+    item = describe_id(world->scene->registry, serial, 41, generation);
     assert_non_null(item);
+    assert_int_equal(item->note_bytes, 6);
+    assert_memory_equal(item->note, "GET /\xff", 6);
     assert_string_equal(item->ring_name, "a");
     assert_int_equal(item->ring, serial);
     assert_int_equal(item->slot, 41);

@@ -24,7 +24,7 @@ static enum mapping_method method; /* each test runs with both */
 
 static int set_up(void **state)
 {
-    const struct ring_geometry geometry = {.slot_capacity = SLOTS};
+    const struct ring_geometry geometry = {.slot_capacity = SLOTS, .note_stride_bytes = RIP_SLOT_NOTE_BYTES};
 
     if (state != NULL)
         method = *(const enum mapping_method *)*state;
@@ -96,6 +96,7 @@ static void test_everything_is_read(void **state)
     struct rip_module_info module;
     struct rip_last_info last;
     struct rip_wait_info wait;
+    struct rip_note_info note;
     struct rip_ring_info info;
     struct rip_id_info id;
     struct mapping mapping;
@@ -136,6 +137,14 @@ static void test_everything_is_read(void **state)
     assert_int_equal(last.slot, 1020);
     assert_int_equal(last.crumb.address, ring_builder_address(40));
     assert_int_equal(mapping_wait(&mapping, 1020, &wait), 1);
+    assert_int_equal(mapping_note(&mapping, 1020, &note), 1);
+    ring_builder_note(&ring, 1020, "GET /", 5);
+    assert_int_equal(mapping_note(&mapping, 1020, &note), 0);
+    assert_int_equal(note.slot, 1020);
+    assert_int_equal(note.text_bytes, 5);
+    assert_memory_equal(note.text, "GET /", 5);
+    assert_int_equal(mapping_note(&mapping, 5, &note), 1);
+    assert_int_equal(mapping_note(&mapping, SLOTS, &note), 1);
     assert_int_equal(mapping_process(&mapping, 0, &process), 0);
     assert_int_equal(process.pid, 4690);
     assert_int_equal(mapping_process(&mapping, 1, &process), 1);

@@ -287,6 +287,41 @@ static void test_name_with_escapes(void **state)
     json_decref(root);
 }
 
+static void test_note(void **state)
+{
+    static const struct {
+        const char *bytes;
+        uint8_t length;
+        const char *shown;
+        const char *hex; /* NULL = it is shown as it is */
+    } cases[] = {
+        {"GET /checkout?id=7", 18, "GET /checkout?id=7", NULL},
+        {"\xc3\xbc \"quoted\"", 11, "\xc3\xbc \"quoted\"", NULL},
+        {"\x1b[31m\xff", 6, "\x1b[31m\xef\xbf\xbd", "1b5b33316dff"},
+        {"", 0, NULL, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
+        json_t *root, *item, *note, *hex;
+
+        snapshot->stalls[0].item->note_bytes = cases[i].length;
+        memcpy(snapshot->stalls[0].item->note, cases[i].bytes, cases[i].length);
+        root = stalls(snapshot);
+        item = json_array_get(json_object_get(root, "stalls"), 0);
+        note = json_object_get(item, "note");
+        hex = json_object_get(item, "note_hex");
+        assert_true(cases[i].shown != NULL ? json_is_string(note) : json_is_null(note));
+        if (cases[i].shown != NULL)
+            assert_string_equal(json_string_value(note), cases[i].shown);
+        assert_int_equal(hex != NULL, cases[i].hex != NULL);
+        if (cases[i].hex != NULL)
+            assert_string_equal(json_string_value(hex), cases[i].hex);
+        json_decref(root);
+    }
+}
+
 static void test_ten_thousand(void **state)
 {
     struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 10000);
@@ -551,6 +586,7 @@ int main(void)
         cmocka_unit_test(test_empty_paths_are_not_known),
         cmocka_unit_test(test_hostile_names),
         cmocka_unit_test(test_name_with_escapes),
+        cmocka_unit_test(test_note),
         cmocka_unit_test(test_ten_thousand),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_states),
