@@ -140,7 +140,8 @@ def test_standard_error_instead(world):
     os.rename("/run/systemd/journal/socket", "/run/systemd/journal/aside")
     try:
         traced = world.trace(b"worker", "other")
-        begin = world.wait_for(lambda: world.mine("_TRANSPORT=stdout", "PRIORITY=4"))[0]
+        begin = world.wait_for(lambda: [line for line in world.mine("_TRANSPORT=stdout", "PRIORITY=4")
+                                        if line["MESSAGE"].startswith("stall begin ")])[0]
         assert begin["MESSAGE"].startswith("stall begin episode=1 ring=\"other\" id=17 "), begin
         assert "RIPD_ID" not in begin
     finally:
