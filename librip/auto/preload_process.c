@@ -175,12 +175,13 @@ PRELOAD_WRAPPER(int, clone, (int (*function)(void *), void *stack, int flags, vo
 
 typedef char *const *string_list;
 
-static bool is_program(int directory, const char *path)
+/* flags: AT_EMPTY_PATH or 0. The kernel looks at path, and not we: it may be a bad pointer. */
+static bool is_program(int directory, const char *path, int flags)
 {
     struct stat status;
 
-    return fstatat(directory, path, &status, 0) == 0 && S_ISREG(status.st_mode) &&
-           faccessat(directory, path, X_OK, AT_EACCESS) == 0;
+    return fstatat(directory, path, &status, flags) == 0 && S_ISREG(status.st_mode) &&
+           faccessat(directory, path, X_OK, AT_EACCESS | flags) == 0;
 }
 
 /* As execvp() searches. */
@@ -190,7 +191,7 @@ static bool is_program_on_path(const char *file)
     char candidate[PATH_MAX];
 
     if (strchr(file, '/') != NULL)
-        return is_program(AT_FDCWD, file);
+        return is_program(AT_FDCWD, file, 0);
     if (path == NULL)
         path = "/bin:/usr/bin";
     while (true) {
@@ -201,7 +202,7 @@ static bool is_program_on_path(const char *file)
             memcpy(candidate, path, bytes);
             candidate[bytes] = '/';
             memcpy(candidate + bytes + (bytes > 0), file, file_bytes);
-            if (is_program(AT_FDCWD, candidate))
+            if (is_program(AT_FDCWD, candidate, 0))
                 return true;
         }
         if (path[bytes] == '\0')
@@ -224,7 +225,7 @@ static bool leave_if(bool (*check)(const char *), const char *path)
 
 static bool is_program_here(const char *path)
 {
-    return is_program(AT_FDCWD, path);
+    return is_program(AT_FDCWD, path, 0);
 }
 
 static int failed(bool left)
@@ -274,8 +275,7 @@ PRELOAD_WRAPPER(int, execveat,
                 (int directory, const char *path, string_list arguments, string_list environment, int flags))
 {
     int saved_errno = errno;
-    bool left = preload_is_free() && path != NULL &&
-                (path[0] == '\0' ? (flags & AT_EMPTY_PATH) != 0 : is_program(directory, path));
+    bool left = preload_is_free() && path != NULL && is_program(directory, path, flags & AT_EMPTY_PATH);
 
     if (left)
         preload_leave();

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same commands plain and traced: exit status, output and leftovers are the same, and so are the system calls after
+a seccomp filter. A program that is not installed is skipped, and named."""
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+
+from preload_kit import PATIENCE_S, PreloadTest, helper, main, wait_for
+
+SLOW_S = 180.0
+EXITED = 4  # RIP_PROCESS_EXITED
+# The one line that a traced program has more, where it is not traced.
+UNTRACED = re.compile(r"^rip: .*\n", re.M)
+
+PYTHON_THREADS = """
+import threading, queue
+q = queue.Queue()
+threads = [threading.Thread(target=lambda: [q.put(i) for i in range(100)]) for _ in range(4)]
+[t.start() for t in threads]; [t.join() for t in threads]
+print(q.qsize())"""
+PYTHON_PROCESSES = """
+import multiprocessing as m
+if __name__ == "__main__":
+    with m.Pool(2) as pool: print(pool.map(abs, range(-5, 5)))"""
+PYTHON_ASYNC = """
+import asyncio
+async def main():
+    process = await asyncio.create_subprocess_exec("cat", stdin=-1, stdout=-1)
+    print(await process.communicate(b"through cat"))
+    await asyncio.gather(*[asyncio.sleep(0.01) for _ in range(100)])
+asyncio.run(main())"""
+PYTHON_DESCRIPTORS = """
+import os, subprocess
+os.closerange(3, 4096)
+r, w = os.pipe(); print(r, w)
+print(os.dup2(1, 512))
+for fd in range(3, 4096):
+    try: os.close(fd)
+    except OSError: pass
+print(subprocess.run(["echo", "still there"], close_fds=True, capture_output=True).stdout)"""
+PERL_FORKS = """my @p; for (1..5) { my $p = fork(); exit $_ unless $p; push @p, $p; }
+for (@p) { waitpid $_, 0; print $? >> 8, "\\n"; }"""
+
+# Every command is run in a folder of its own, once plain and once traced.
+COMMANDS = [
+    ["true"],
+    ["false"],
+    ["echo", "text"],
+    ["ls", "/"],
+    ["ls", "/nonexistent"],
+    ["cat", "/etc/passwd"],
+    ["cat", "/nonexistent"],
+    ["grep", "-c", "root", "/etc/passwd"],
+    ["grep", "nobody-has-this", "/etc/passwd"],
+    ["sed", "-n", "1,3p", "/etc/passwd"],
+    ["awk", "BEGIN { while (i < 100000) i++; print i }"],
+    ["sort", "-r", "/etc/passwd"],
+    ["find", "/etc", "-maxdepth", "1", "-name", "p*"],
+    ["dd", "if=/dev/zero", "of=out", "bs=4k", "count=10", "status=none"],
+    ["env", "-i", "/bin/echo", "empty"],
+    ["timeout", "0.2", "sleep", "100"],
+    ["nohup", "echo", "kept"],
+    ["setsid", "-w", "sh", "-c", "exit 5"],
+    ["nice", "-n", "1", "echo", "nice"],
+    ["xargs", "-a", "/etc/passwd", "-d", "\n", "-P", "4", "-n", "5", "true"],
+    ["no-such-program"],
+    ["sh", "-c", "exit 3"],
+    ["sh", "-c", "kill -TERM $$"],
+    ["sh", "-c", "kill -SEGV $$"],
+    ["sh", "-c", "kill -ABRT $$"],
+    ["sh", "-c", "yes | head -n 3"],
+    ["sh", "-c", "sleep 0.1 & wait; echo $?"],
+    ["sh", "-c", "ulimit -n 20; ulimit -u; ls /proc/self/nonexistent; echo $?"],
+    ["sh", "-c", "ulimit -v 400000; echo small"],
+    ["sh", "-c", "exec 7>out; echo seven >&7; exec 7>&-; cat out"],
+    ["bash", "-c", "yes | head -n 1 | cat; echo ${PIPESTATUS[*]}"],
+    ["bash", "-c", "trap 'echo caught' USR1; kill -USR1 $$; echo after"],
+    ["bash", "-c", "coproc cat; echo through >&${COPROC[1]}; read -r line <&${COPROC[0]}; echo $line"],
+    ["perl", "-e", PERL_FORKS],
+    ["perl", "-e", "alarm 1; select(undef, undef, undef, 100)"],
+    ["python3", "-c", PYTHON_THREADS],
+    ["python3", "-c", PYTHON_PROCESSES],
+    ["python3", "-c", PYTHON_ASYNC],
+    ["python3", "-c", PYTHON_DESCRIPTORS],
+    ["python3", "-c", "import sys; sys.exit(42)"],
+    ["python3", "-c", "import os; os.abort()"],
+    ["python3", "-c", "import os; os.fork() or os._exit(3); print(os.WEXITSTATUS(os.wait()[1]))"],
+    ["tar", "-cf", "out.tar", "-C", "/etc", "passwd", "group"],
+    ["sh", "-c", "gzip -c /etc/passwd | gunzip | cmp - /etc/passwd"],
+    ["sh", "-c", "echo 'int main(void) { return 7; }' > a.c && gcc a.c -o a && ./a"],
+    ["sh", "-c", "printf 'all: a b\\na b:\\n\\t@sleep 0.05; echo $@\\n' > Makefile && make -s -j2 | sort"],
+    [helper("bad_pointers"), "/etc/passwd"],
+    [helper("static_program")],
+    # What gives up its user.
+    ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "id", "-u"],
+    ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "sh", "-c", "id -u & wait; exit 4"],
+    ["su", "-s", "/bin/sh", "nobody", "-c", "id -u"],
+    ["runuser", "-u", "nobody", "--", "id", "-u"],
+    ["runuser", "-u", "nobody", "--", "sh", "-c", "kill -TERM $$"],
+    ["unshare", "--pid", "--fork", "sh", "-c", "echo $$; exit 9"],
+    ["chroot", "/", "id", "-u"],
+    # Preloaded libraries of others.
+    ["faketime", "2020-01-01 00:00:00", "date", "+%Y"],
+    ["faketime", "2020-01-01 00:00:00", "python3", "-c", "import time, threading; print(time.gmtime().tm_year)"],
+    ["faketime", "-f", "@2020-01-01 00:00:00", "sh", "-c", "(date +%Y) | cat; exit 6"],
+    # seccomp filters.
+    *[[helper("filter"), how, what] for how in ("prctl", "seccomp", "tsync")
+      for what in ("exit", "_exit", "quick_exit", "threads", "fork", "exec", "descriptors")],
+    [helper("filter"), "libseccomp", "exit"],
+]
+# In these a process dies by a signal, or has a filter.
+LEAVES_RINGS = re.compile(r"kill|yes|timeout|alarm|abort|/filter ")
+NEEDS_ROOT = {"setpriv", "su", "runuser", "unshare", "chroot"}
+
+SANITIZED = """
+#include <pthread.h>
+#include <stdio.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int count;
+static void *run(void *unused) { pthread_mutex_lock(&mutex); count++; pthread_mutex_unlock(&mutex); return unused; }
+int main(void) { pthread_t thread; pthread_create(&thread, 0, run, 0); run(0); pthread_join(thread, 0);
+    printf("%d\\n", count); return 0; }"""
+
+CHRONY = """server 127.0.0.1 port 9
+port 0
+cmdport 0
+bindcmdaddress /
+pidfile {folder}/pid
+driftfile {folder}/drift
+"""
+SSHD = """HostKey {folder}/host
+AuthorizedKeysFile {folder}/user.pub
+PidFile none
+UsePAM no
+StrictModes no
+PermitRootLogin yes
+PasswordAuthentication no
+"""
+
+
+def has(program):
+    return program.startswith("/") or shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin:/sbin") is not None
+
+
+class Differential(PreloadTest):
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.rings, 0o1777)
+        os.chmod(self.scratch, 0o777)
+        self.environment["PATH"] += ":/usr/sbin:/sbin"
+
+    def folder(self, name):
+        path = os.path.join(self.scratch, name)
+        os.mkdir(path)
+        os.chmod(path, 0o777)
+        return path
+
+    def forget_rings(self):
+        """Those that are left have ended in order, and could not be removed behind a filter."""
+        for name in self.ring_names():
+            self.assertEqual({p["state"] for p in self.ring(name)["processes"]}, {EXITED}, name)
+            os.unlink(f"{self.rings}/{name}")
+
+    def both(self, run):
+        """run(name, wrap) plain and traced; wrap makes a command the one or the other."""
+        results = []
+        for name, wrap in (("plain", list), ("traced", lambda command: self.command(*command))):
+            results.append(run(name, wrap))
+        return results
+
+    def test_commands(self):
+        count = 0
+
+        def run(name, wrap):
+            folder = self.folder(f"{count}-{name}")
+            done = subprocess.run(wrap(command), env=self.environment, cwd=folder, stdin=subprocess.DEVNULL,
+                                  capture_output=True, timeout=SLOW_S)
+            error = UNTRACED.sub("", done.stderr.decode(errors="replace"))
+            return done.returncode, done.stdout, error, sorted(os.listdir(folder))
+
+        for command in COMMANDS:
+            if not has(command[0]) and command[0] != "no-such-program" or \
+                    command[0] in NEEDS_ROOT and os.geteuid() != 0:
+                print("skipped:", command[0])
+                continue
+            with self.subTest(command=command):
+                if command[0] == "no-such-program":
+                    self.assertEqual(self.run_traced(*command).returncode, 127)
+                    continue
+                plain, traced = self.both(run)
+                self.assertEqual(plain, traced)
+                if not LEAVES_RINGS.search(" ".join(command)):
+                    self.assertEqual(self.ring_names(), [])
+                self.drop_rings()
+            count += 1
+        self.assertGreaterEqual(count, 40)
+
+    def drop_rings(self):
+        for name in self.ring_names():
+            os.unlink(f"{self.rings}/{name}")
+
+    def test_sanitizers(self):
+        with open(self.scratch + "/program.c", "w") as file:
+            file.write(SANITIZED)
+        for compiler in ("gcc", "clang-14"):
+            for sanitizer in ("address", "thread", "memory", "undefined", "leak"):
+                program = f"{self.scratch}/{compiler}-{sanitizer}"
+                build = [compiler, "-fsanitize=" + sanitizer, self.scratch + "/program.c", "-o", program]
+                if not has(compiler) or subprocess.run(build, capture_output=True).returncode != 0:
+                    print("skipped:", compiler, sanitizer)
+                    continue
+
+                def run(_, wrap):
+                    done = subprocess.run(wrap([program]), env=self.environment, capture_output=True, text=True,
+                                          timeout=SLOW_S)
+                    return done.returncode, done.stdout, UNTRACED.sub("", done.stderr)
+
+                with self.subTest(compiler=compiler, sanitizer=sanitizer):
+                    plain, traced = self.both(run)
+                    self.assertEqual(plain, traced)
+                    self.assertEqual(self.ring_names(), [])
+
+    def test_jemalloc(self):
+        library = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
+        if not os.path.exists(library):
+            self.skipTest("no jemalloc")
+        self.environment["LD_PRELOAD"] = library
+        plain, traced = self.both(lambda _, wrap: subprocess.run(
+            wrap(["python3", "-c", PYTHON_THREADS]), env=self.environment, capture_output=True, timeout=SLOW_S))
+        self.assertEqual((plain.returncode, plain.stdout, plain.stderr),
+                         (traced.returncode, traced.stdout, traced.stderr))
+        self.assertEqual(self.ring_names(), [])
+
+    # --- daemons ----------------------------------------------------------------------------------------------------
+
+    def check_daemon(self, command, is_up, number=signal.SIGTERM, filtered=False):
+        """It starts, serves, and ends at the signal with the same status. {folder} in an argument is its own."""
+        if not has(command[0]):
+            self.skipTest("no " + command[0])
+
+        def run(name, wrap):
+            folder = self.folder(name)
+            with open(folder + "/log", "wb") as log:
+                process = subprocess.Popen(wrap([word.replace("{folder}", folder) for word in command]),
+                                           env=self.environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=log,
+                                           stderr=log)
+            self.started.append(process)
+            try:
+                wait_for(f"{command[0]} ({name})", lambda: process.poll() is not None or is_up(folder), 90)
+                self.assertIsNone(process.poll(), "it has ended")
+                process.send_signal(number)
+                return process.wait(SLOW_S)
+            except AssertionError:
+                with open(folder + "/log", errors="replace") as log:
+                    print(log.read())
+                raise
+
+        plain, traced = self.both(run)
+        self.assertEqual(plain, traced)
+        if filtered:
+            self.forget_rings()
+        self.assertEqual(self.ring_names(), [])
+
+    def needs_root(self):
+        if os.geteuid() != 0:
+            self.skipTest("takes root")
+
+    @staticmethod
+    def logged(text):
+        def is_logged(folder):
+            with open(folder + "/log", errors="replace") as log:
+                return text in log.read()
+        return is_logged
+
+    @staticmethod
+    def answers(path):
+        def is_answered(folder):
+            with socket.socket(socket.AF_UNIX) as client:
+                try:
+                    client.connect(folder + path)
+                    return True
+                except OSError:
+                    return False
+        return is_answered
+
+    def test_memcached(self):
+        self.needs_root()
+        self.check_daemon(["memcached", "-u", "nobody", "-s", "{folder}/socket"], self.answers("/socket"))
+
+    def test_redis(self):
+        self.check_daemon(["redis-server", "--port", "0", "--unixsocket", "{folder}/socket", "--save", ""],
+                          self.answers("/socket"))
+
+    def test_dnsmasq(self):
+        self.needs_root()
+        self.check_daemon(["dnsmasq", "-k", "-p", "0", "-C", "/dev/null", "--user=nobody", "--log-facility=-",
+                           "--pid-file={folder}/pid"], lambda folder: os.path.exists(folder + "/pid"))
+
+    def test_varnish(self):
+        self.needs_root()
+        self.check_daemon(["varnishd", "-F", "-n", "{folder}/work", "-a", "{folder}/socket", "-b", "127.0.0.1:9"],
+                          self.answers("/socket"))
+
+    def test_chrony(self):
+        """Its filter kills; it has a helper process, and gives up root."""
+        self.needs_root()
+        configuration = self.scratch + "/chrony.conf"
+        with open(configuration, "w") as file:
+            file.write(CHRONY.format(folder=self.scratch))
+        self.check_daemon(["chronyd", "-x", "-d", "-F", "1", "-u", "nobody", "-f", configuration],
+                          self.logged("seccomp filter"), filtered=True)
+
+    def test_sshd(self):
+        """A login with a key: the process that speaks to the network before it has a filter that kills."""
+        if not has("sshd") or not has("ssh"):
+            self.skipTest("no sshd")
+        if os.geteuid() == 0:
+            os.makedirs("/run/sshd", exist_ok=True)  # where sshd locks up that process
+        folder = self.folder("ssh")
+        for key in ("host", "user"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{folder}/{key}"], check=True)
+        with open(folder + "/configuration", "w") as file:
+            file.write(SSHD.format(folder=folder))
+        sshd = [shutil.which("sshd", path=self.environment["PATH"]), "-i", "-e", "-f", folder + "/configuration"]
+
+        def run(_, wrap):
+            login = ["ssh", "-F", "none", "-i", folder + "/user", "-o", "StrictHostKeyChecking=no", "-o",
+                     "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR", "-o",
+                     "ProxyCommand=" + " ".join(wrap(sshd)) + " 2>/dev/null", "test-host", "echo hello; exit 3"]
+            done = subprocess.run(login, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  timeout=SLOW_S)
+            return done.returncode, done.stdout, done.stderr
+
+        plain, traced = self.both(run)
+        if plain[0] != 3:
+            self.skipTest("no login here: " + plain[2])
+        self.assertEqual(plain, traced)  # ssh ends what it is connected through by SIGHUP: the ring stays
+
+    # --- system calls -----------------------------------------------------------------------------------------------
+
+    def calls_behind_filter(self, name, command):
+        """The names of the system calls that the program makes once its filter is installed."""
+        trace = f"{self.scratch}/{name}.strace"
+        subprocess.run(["strace", "-f", "-qq", "-o", trace, *command], env=self.environment, stdin=subprocess.DEVNULL,
+                       capture_output=True, timeout=SLOW_S)
+        calls, is_installed = [], False
+        with open(trace, errors="replace") as file:
+            for line in file:
+                call = re.match(r"\d+ +(\w+)\(", line)
+                if call and is_installed:
+                    calls.append(call.group(1))
+                is_installed |= re.search(r"SECCOMP_(SET_)?MODE_FILTER.*\{len=.*= 0$", line) is not None
+        return calls
+
+    def test_system_calls(self):
+        """None that the plain program does not make as well, nor more of them where there is one thread. Whether a
+        futex is waited for is a matter of chance."""
+        probe = ["strace", "-o", "/dev/null", "true"]
+        if not has("strace") or subprocess.run(probe, capture_output=True).returncode != 0:
+            self.skipTest("no strace, or it may not trace")
+        for how in ("prctl", "seccomp", "tsync"):
+            for what in ("exit", "_exit", "quick_exit", "exec", "fork", "descriptors", "threads"):
+                with self.subTest(how=how, what=what):
+                    plain, traced = self.both(lambda name, wrap: self.calls_behind_filter(
+                        name, wrap([helper("filter"), how, what])))
+                    self.assertNotEqual(plain, [])
+                    self.assertEqual(sorted(set(traced) - set(plain) - {"futex"}), [])
+                    if what != "threads":
+                        self.assertLessEqual(len(traced), len(plain))
+                    self.drop_rings()
+
+
+main()
