@@ -5,6 +5,7 @@ import http.server
 import json
 import os
 import pty
+import socket
 import struct
 import subprocess
 import sys

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ten ripd on as many addresses of this machine, two of which hang, and a real Prometheus: one table."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import cli_kit as k
+from cli_kit import w
+
+COUNT, HANGING = 10, (3, 7)
+STALLED = (2, 3, 5)  # of these, 3 hangs
+
+
+class Fleet(k.CliWorld):
+    """Beside the ripd of the world, which has nothing to do with it."""
+
+    def start(self):
+        super().start()
+        self.hosts = [self.start_host(n) for n in range(COUNT)]
+        for n in STALLED:
+            app = self.puppet(f"host-{n}/app")
+            app.do(f"spawn {n + 1} worker-{n} snap")
+            app.do(f"freeze {n + 1}")
+        for n in STALLED:
+            self.wait_for(lambda one=n: "1 of 1 ids are stalled" in
+                          self.command("stalls", "--url", self.hosts[one]).stdout)
+
+    def start_host(self, n):
+        """Its URL."""
+        folder, log = os.path.join(self.dir, f"host-{n}"), os.path.join(self.made, f"host-{n}.log.txt")
+        os.mkdir(folder)
+        with open(log, "wb") as file:
+            process = subprocess.Popen([f"{w.BIN}/ripd", f"--listen=127.0.1.{n + 1}:0", f"--dir={folder}",
+                                        "--interval=200ms", "--stall-after=1s"], stderr=file)
+        self.processes.append(process)
+        self.ripds = [*getattr(self, "ripds", ()), process]
+
+        def address():
+            with open(log, encoding="utf-8", errors="replace") as file:
+                return re.findall(r"listening on (http://127\.0\.1\.\d+:\d+)\n", file.read())
+
+        return self.wait_for(address)[0]
+
+    def hang(self):
+        for n in HANGING:
+            self.ripds[n].send_signal(signal.SIGSTOP)
+            os.waitpid(self.ripds[n].pid, os.WUNTRACED)
+
+    def close(self):
+        for process in getattr(self, "ripds", ()):
+            process.send_signal(signal.SIGCONT)
+        super().close()
+
+
+def rows_of(done):
+    return {line.split()[0]: line for line in done.stdout.splitlines()[1:-1]}
+
+
+def ten_hosts(world):
+    urls = [f"--url={url}" for url in world.hosts]
+    done = world.command("stalls", *urls, "--timeout=60s")
+    assert done.returncode == 0 and done.stderr == "" and len(rows_of(done)) == len(STALLED), done
+    world.hang()
+    begun = time.monotonic()
+    done = world.command("stalls", *urls, "--timeout=15s")
+    took = time.monotonic() - begun
+    answering = [world.hosts[n][7:] for n in STALLED if n not in HANGING]
+    assert done.returncode == 1 and sorted(rows_of(done)) == sorted(answering), done
+    assert all(f"worker-{n}" in done.stdout for n in STALLED if n not in HANGING), done
+    assert done.stderr.count("\n") == len(HANGING), done
+    assert all(world.hosts[n][7:] in done.stderr for n in HANGING), done
+    assert took < 29, f"those that hang are waited for one after the other: {took}"
+    done = world.command("check", *urls, "--timeout=5s", "--critical=1h", "--warning=1h")
+    assert done.returncode == 3 and "2 of 10 hosts" in done.stdout, done
+
+
+def as_prometheus_says(world):
+    if shutil.which("prometheus") is None:
+        raise w.Skip("there is no prometheus (Debian package prometheus)")
+    folder = tempfile.mkdtemp(prefix="rip-prometheus-", dir=world.made)
+    targets = "".join(f"\n          - {url[7:]}" for url in world.hosts)
+    with open(os.path.join(folder, "prometheus.yml"), "w", encoding="ascii") as file:
+        file.write("global:\n  scrape_interval: 1s\n  scrape_timeout: 1s\nscrape_configs:\n  - job_name: ripd\n"
+                   f"    static_configs:\n      - targets:{targets}\n")
+    port = free_port()
+    with open(os.path.join(folder, "log"), "wb") as log:
+        world.processes.append(subprocess.Popen(
+            ["prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+             f"--web.listen-address=127.0.0.1:{port}"], stdin=subprocess.DEVNULL, stdout=log, stderr=log))
+    arguments = ["stalls", "--prometheus", f"http://127.0.0.1:{port}", "--timeout=60s"]
+    world.wait_for(lambda: len(rows_of(world.command(*arguments))) == len(STALLED))
+    world.hang()
+    answering = [world.hosts[n][7:] for n in STALLED if n not in HANGING]
+    arguments[-1] = "--timeout=5s"
+
+    def those_that_answer():
+        done = world.command(*arguments)
+        named = [world.hosts[n][7:] in done.stderr for n in HANGING]
+        return sorted(rows_of(done)) == sorted(answering) and all(named) and done.returncode == 1
+
+    world.wait_for(those_that_answer)
+
+
+def free_port():
+    with k.socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+if __name__ == "__main__":
+    w.run([ten_hosts, as_prometheus_says], Fleet)
