@@ -31,6 +31,7 @@ typedef int cli_function(int argc, char **argv);
 
 #define CLIENT_COMMAND_TABLE(X)                                                                                        \
     X(stalls, "what is stuck now: a line an incident")                                                                 \
+    X(top, "the same on the whole screen, as it changes")                                                              \
     X(ls, "rings and their processes, with how many ids are in which state")                                           \
     X(show, "all that is known of one id, or of a process, a unit or a ring")                                          \
     X(check, "the same as a check for Nagios and its like")                                                            \

@@ -28,7 +28,14 @@ struct hosts_options {
     bool json;
 };
 
-/* Rows of a flag table, for settings of this type with a member `hosts`. */
+/* Rows of a flag table, for settings of this type with a member `hosts`: all, or those of a command for one host. */
+#define HOSTS_FLAGS_OF_ONE(type)                                                                                       \
+    {"--url", "URL", offsetof(type, hosts.urls),                                                                       \
+     "http://HOST:PORT or unix:/PATH; else $RIPD_URL, else " CLIENT_URL_DEFAULT, true},                                \
+    {                                                                                                                  \
+        "--timeout", "DUR", offsetof(type, hosts.timeout),                                                             \
+            "how long ripd may take to answer (default " HOSTS_TIMEOUT_DEFAULT ")", false                              \
+    }
 #define HOSTS_FLAGS(type)                                                                                              \
     {"--url", "URL", offsetof(type, hosts.urls),                                                                       \
      "http://HOST:PORT or unix:/PATH, several times for several hosts; else $RIPD_URL, else " CLIENT_URL_DEFAULT,      \

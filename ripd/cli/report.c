@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c - see report.h. Prints on standard output. */
+/* report.c - see report.h. Prints on the stream of the report. */
 #include "cli/report.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 void report_init(struct report *report, bool markdown)
 {
-    *report = (struct report){.style = text_style_of_output(), .markdown = markdown};
+    *report = (struct report){.stream = stdout, .style = text_style_of_output(), .markdown = markdown};
 }
 
 static size_t longest_run_of_backticks(const char *text)
@@ -40,22 +40,22 @@ static void print_text(const struct report *report, const struct table_cell *cel
         const char *space = ticks > 1 ? " " : "";
 
         for (size_t i = 0; i < ticks; i++)
-            putchar('`');
-        printf("%s%s%s", space, text, space);
+            fputc('`', report->stream);
+        fprintf(report->stream, "%s%s%s", space, text, space);
         for (size_t i = 0; i < ticks; i++)
-            putchar('`');
+            fputc('`', report->stream);
         return;
     }
     if (cell->colour != NULL && report->style.colours)
-        printf("%s%s\x1b[0m", cell->colour, text);
+        fprintf(report->stream, "%s%s\x1b[0m", cell->colour, text);
     else
-        fputs(text, stdout);
+        fputs(text, report->stream);
 }
 
 static void begin_section(struct report *report)
 {
     if (report->begun)
-        putchar('\n');
+        fputc('\n', report->stream);
     report->begun = true;
 }
 
@@ -63,15 +63,15 @@ void report_title(struct report *report, const struct table_cell *text)
 {
     begin_section(report);
     if (report->markdown)
-        fputs("### ", stdout);
+        fputs("### ", report->stream);
     print_text(report, text);
-    puts(report->markdown ? "\n" : "");
+    fputs(report->markdown ? "\n\n" : "\n", report->stream);
 }
 
 void report_section(struct report *report, const char *words)
 {
     begin_section(report);
-    printf(report->markdown ? "**%s**\n\n" : "%s\n", words);
+    fprintf(report->stream, report->markdown ? "**%s**\n\n" : "%s\n", words);
 }
 
 void report_field(struct report *report, const char *name, const struct table_cell *text)
@@ -79,11 +79,11 @@ void report_field(struct report *report, const char *name, const struct table_ce
     if (strcmp(text->text, "-") == 0)
         return;
     if (report->markdown)
-        printf("- %s: ", name);
+        fprintf(report->stream, "- %s: ", name);
     else
-        printf("  %-*s ", NAME_COLUMNS, name);
+        fprintf(report->stream, "  %-*s ", NAME_COLUMNS, name);
     print_text(report, text);
-    putchar('\n');
+    fputc('\n', report->stream);
 }
 
 void report_node(struct report *report, unsigned depth, const struct table_cell *text)
@@ -94,14 +94,14 @@ void report_node(struct report *report, unsigned depth, const struct table_cell 
                                               : "`- ";
     unsigned indent = report->markdown ? depth * 2 : 2 + (depth == 0 ? 0 : (depth - 1) * INDENT_COLUMNS);
 
-    printf("%*s%s", (int)indent, "", branch);
+    fprintf(report->stream, "%*s%s", (int)indent, "", branch);
     print_text(report, text);
-    putchar('\n');
+    fputc('\n', report->stream);
 }
 
 void report_line(struct report *report, const struct table_cell *text)
 {
-    fputs(report->markdown ? "- " : "  ", stdout);
+    fputs(report->markdown ? "- " : "  ", report->stream);
     print_text(report, text);
-    putchar('\n');
+    fputc('\n', report->stream);
 }

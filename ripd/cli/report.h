@@ -12,16 +12,19 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "cli/table.h"
 #include "cli/text.h"
 
 struct report {
+    FILE *stream;
     struct text_style style;
     bool markdown;
     bool begun; /* something has been printed: blank lines go between sections */
 };
 
+/* On standard output; set the stream and the style for another place. */
 void report_init(struct report *report, bool markdown);
 
 /* What the report is about: a sentence. */

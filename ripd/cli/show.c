@@ -20,6 +20,7 @@
 #include "cli/incidents.h"
 #include "cli/item.h"
 #include "cli/report.h"
+#include "cli/show.h"
 #include "cli/table.h"
 #include "view/query_parse.h"
 
@@ -317,7 +318,7 @@ static void show_held_up(struct report *report, const json_t *stalls, const stru
     }
 }
 
-static void show_id(struct report *report, struct hosts *hosts, size_t host, const json_t *known, const json_t *item)
+void show_item(struct report *report, struct hosts *hosts, size_t host, const json_t *known, const json_t *item)
 {
     const json_t *location = json_object_get(item, "location");
     const char *module = json_string_value(json_object_get(location, "module"));
@@ -583,7 +584,7 @@ static bool show_one(struct report *report, struct hosts *hosts, size_t host, co
     if (found && settings->hosts.json)
         hosts_print_json(hosts, host, item);
     else if (found)
-        show_id(report, hosts, host, NULL, item);
+        show_item(report, hosts, host, NULL, item);
     if (found && !is_number(name) && item_number(document, "total") > 1)
         cli_error("show: '%.100s': %lld ids have such a name; this is the first", name, item_number(document, "total"));
     json_decref(item);

@@ -68,12 +68,12 @@ static unsigned cell_width_max(const struct table *table, size_t column, unsigne
     return last || table->widths[column] > left ? left : table->widths[column];
 }
 
-void table_print(const struct table *table, const struct table_cell *cells)
+void table_write(const struct table *table, const struct table_cell *cells, FILE *stream)
 {
     unsigned indent = table->indent < table->style.columns ? table->indent : 0;
     unsigned left = table->style.columns - indent;
 
-    printf("%*s", (int)indent, "");
+    fprintf(stream, "%*s", (int)indent, "");
     for (size_t i = 0; i < table->count && left > 0; i++) {
         char text[SHOWN_BYTES];
         bool last = i + 1 == table->count, right = table->columns[i].right;
@@ -84,20 +84,31 @@ void table_print(const struct table *table, const struct table_cell *cells)
         unsigned padding = width < room && !last ? room - width : 0;
         unsigned gap = last ? 0 : left - width - padding < SEPARATOR_COLUMNS ? 0 : SEPARATOR_COLUMNS;
 
-        printf("%*s%s%s%s%*s%*s", right ? (int)padding : 0, "", colour != NULL ? colour : "", text,
-               colour != NULL ? "\x1b[0m" : "", right ? 0 : (int)padding, "", (int)gap, "");
+        fprintf(stream, "%*s%s%s%s%*s%*s", right ? (int)padding : 0, "", colour != NULL ? colour : "", text,
+                colour != NULL ? "\x1b[0m" : "", right ? 0 : (int)padding, "", (int)gap, "");
         left = gap == 0 ? 0 : left - width - padding - gap;
     }
+}
+
+void table_print(const struct table *table, const struct table_cell *cells)
+{
+    table_write(table, cells, stdout);
     putchar('\n');
 }
 
-void table_print_titles(const struct table *table)
+void table_write_titles(const struct table *table, FILE *stream)
 {
     struct table_cell cells[TABLE_COLUMNS_MAX];
 
     for (size_t i = 0; i < table->count; i++)
         table_cell_format(&cells[i], "%s", table->columns[i].title);
-    table_print(table, cells);
+    table_write(table, cells, stream);
+}
+
+void table_print_titles(const struct table *table)
+{
+    table_write_titles(table, stdout);
+    putchar('\n');
 }
 
 void table_cell_string(struct table_cell *cell, const json_t *value)

@@ -13,6 +13,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "cli/text.h"
 
@@ -50,6 +51,9 @@ void table_fit(struct table *table, const struct table_cell *cells);
 void table_settle(struct table *table);
 void table_print_titles(const struct table *table);
 void table_print(const struct table *table, const struct table_cell *cells);
+/* The same line, without its end, on another stream. */
+void table_write(const struct table *table, const struct table_cell *cells, FILE *stream);
+void table_write_titles(const struct table *table, FILE *stream);
 
 /* A string of a document, with every byte in it; "-" for any other value. */
 void table_cell_string(struct table_cell *cell, const json_t *value);

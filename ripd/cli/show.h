@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* show.h - the report of one id, for the commands that open one. */
+#ifndef RIP_CLI_SHOW_H
+#define RIP_CLI_SHOW_H
+
+#include <jansson.h>
+
+#include "cli/hosts.h"
+#include "cli/report.h"
+
+/*
+ * All that a host said of an item. Members of its chain are looked up in known, an array of items or NULL, else asked
+ * for.
+ */
+void show_item(struct report *report, struct hosts *hosts, size_t host, const json_t *known, const json_t *item);
+
+#endif

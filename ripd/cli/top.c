@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * top.c - `rip top`: ids on the whole screen, as they are now.
+ *
+ * Guarantees
+ *   A. The screen never waits for ripd: a thread asks (loader.h), and keys are taken meanwhile.
+ *   B. Only the rows that are seen are formatted, and one page of a list is held (top_list.h).
+ *   C. While ripd does not answer, what it said last stays, with a message; it goes on when ripd is back.
+ */
+#include <curses.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/frame.h"
+#include "cli/hosts.h"
+#include "cli/item.h"
+#include "cli/loader.h"
+#include "cli/table.h"
+#include "cli/top_list.h"
+#include "os/clock.h"
+
+#define REFRESH_NS UINT64_C(1000000000)
+#define NS_PER_MS 1000000u
+#define TOP_LINES 3      /* above the rows: counts, list, titles */
+#define FRAME_LINES 4    /* those, and the last line */
+#define LINE_BYTES 4096u /* of the widest terminal, in UTF-8 */
+#define KEY_ESCAPE 27
+#define KEY_DELETE 127
+
+struct settings {
+    struct hosts_options hosts;
+};
+
+static const struct cli_flag flags[] = {
+    HOSTS_FLAGS_OF_ONE(struct settings),
+};
+
+const struct cli_syntax cli_top_syntax = {
+    .name = "top",
+    .usage = "usage: rip top [FLAG...]\n"
+             "\n"
+             "Ids on the whole screen, as they are now: what is stalled, or all.\n"
+             "\n",
+    .notes = "\n"
+             "keys: up, down, page up, page down, home, end, or k, j, b, space, g, G as in less; enter opens an id, "
+             "escape closes it; tab shows the next\n"
+             "state; s sorts; / filters by name as it is typed; f freezes; q ends\n"
+             "\n"
+             "exit status: 0; 1 it cannot run; 2 wrong flag, or no terminal\n",
+    .flags = flags,
+    .flags_count = sizeof(flags) / sizeof(flags[0]),
+};
+
+static const struct table_column columns[] = {
+    {"AGE", 6, 8, true},
+    {"CAUSE", 8, 15, false},
+    {"ID", 5, 10, true},
+    {"THREAD", 8, 28, false},
+    {"PROCESS", 8, 28, false},
+    {"WHERE", 12, 50, false},
+    {"ON", 0, TEXT_ANY_COLUMNS, false},
+};
+#define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
+
+struct top {
+    const char *host;
+    struct loader *loader;
+    struct text_style style;
+    struct top_list list;
+    char filter[TOP_FILTER_BYTES];
+    bool typing;
+    bool frozen;
+    bool ended;
+    unsigned serial; /* of the last question */
+    bool asked;      /* it has no answer yet */
+    uint64_t next_mono_ns;
+    char error[CLIENT_ERROR_BYTES];
+    /* an id that is open */
+    bool open;
+    char open_target[LOADER_TARGET_BYTES];
+    char *text; /* its report; NULL: it has not come */
+    size_t first_line;
+};
+
+/* ---- questions and answers ---- */
+
+static size_t visible_rows(void)
+{
+    return LINES > FRAME_LINES ? (size_t)(LINES - FRAME_LINES) : 1;
+}
+
+static void ask(struct top *top)
+{
+    struct loader_question question = {.utf8 = top->style.utf8, .serial = ++top->serial};
+
+    if (top->open) {
+        snprintf(question.target, sizeof(question.target), "%s", top->open_target);
+        question.schema = "ripd/thread/1";
+    } else {
+        char target[TOP_TARGET_BYTES];
+
+        top_list_target(&top->list, target);
+        snprintf(question.target, sizeof(question.target), "%s", target);
+        question.schema = top_list_schema(&top->list);
+        question.list = top_list_member(&top->list);
+    }
+    top->asked = true;
+    loader_ask(top->loader, &question);
+}
+
+static void take(struct top *top)
+{
+    struct loader_answer answer;
+
+    if (!loader_take(top->loader, &answer))
+        return;
+    if (answer.serial == top->serial) {
+        top->asked = false;
+        top->next_mono_ns = clock_mono_ns() + REFRESH_NS;
+        snprintf(top->error, sizeof(top->error), "%s", answer.error);
+        if (answer.text != NULL) {
+            free(top->text);
+            top->text = answer.text;
+            answer.text = NULL;
+        } else if (answer.error[0] == '\0') {
+            if (top_list_take(&top->list, answer.document, visible_rows()) != 0)
+                snprintf(top->error, sizeof(top->error), "out of memory");
+            answer.document = NULL;
+        }
+    }
+    json_decref(answer.document);
+    free(answer.text);
+}
+
+static void open_selected(struct top *top)
+{
+    const json_t *item = top_list_selected(&top->list);
+    const char *ring = json_string_value(json_object_get(item, "ring"));
+    long long id = item_number(item, "id");
+
+    snprintf(top->open_target, sizeof(top->open_target), "/threads/");
+    if (item == NULL)
+        return;
+    if (ring == NULL || id == ITEM_UNKNOWN ||
+        client_target_escape(top->open_target, sizeof(top->open_target) - 32, ring) != 0) {
+        snprintf(top->error, sizeof(top->error), "this id has no name by which it could be asked for");
+        return;
+    }
+    snprintf(top->open_target + strlen(top->open_target), 32, "/%lld", id);
+    free(top->text);
+    top->text = NULL;
+    top->first_line = 0;
+    top->open = true;
+    ask(top);
+}
+
+static void close_id(struct top *top)
+{
+    top->open = false;
+    ask(top);
+}
+
+/* ---- the screen ---- */
+
+/* A line as wide as the screen at most. */
+static void put_line(const struct top *top, int row, attr_t attributes, const char *text)
+{
+    char shown[LINE_BYTES];
+
+    text_fit(&top->style, text, strlen(text), COLS > 0 ? (unsigned)COLS : 1, shown, sizeof(shown));
+    attrset((int)attributes);
+    mvaddstr(row, 0, shown);
+    clrtoeol();
+    attrset(A_NORMAL);
+}
+
+static void draw_counts(const struct top *top)
+{
+    static const char *const states[] = {"running", "idle", "stalled", "stopped", "exited", "dead"};
+    const json_t *document = top->list.document;
+    char line[512];
+    size_t length =
+        (size_t)snprintf(line, sizeof(line), "rip top  %.200s  %lld ids:", top->host, frame_count(document, NULL));
+
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]) && length < sizeof(line); i++)
+        if (frame_count(document, states[i]) != 0)
+            length += (size_t)snprintf(line + length, sizeof(line) - length, " %lld %s",
+                                       frame_count(document, states[i]), states[i]);
+    put_line(top, 0, A_BOLD, line);
+}
+
+/* Which list, and what has to be known about it. */
+static void draw_list_line(const struct top *top)
+{
+    const struct top_list *list = &top->list;
+    long long total = item_number(list->document, "total"), age_ms;
+    char line[512];
+    size_t length;
+
+    length = (size_t)snprintf(line, sizeof(line), "%s%s: %zu of %lld", top->frozen ? "FROZEN  " : "",
+                              top_which_name(list->which), list->count, total != ITEM_UNKNOWN ? total : 0);
+    if (list->page != 0 || list->cursor_count > 1)
+        length += (size_t)snprintf(line + length, sizeof(line) - length, " (page %zu)", list->page + 1);
+    if (list->sort != TOP_AS_IT_IS)
+        length += (size_t)snprintf(line + length, sizeof(line) - length, "  by %s", top_sort_name(list->sort));
+    if (top->typing || list->filter[0] != '\0')
+        length +=
+            (size_t)snprintf(line + length, sizeof(line) - length, "  /%s%s", top->filter, top->typing ? "_" : "");
+    if (frame_unreadable(list->document) != 0)
+        length += (size_t)snprintf(line + length, sizeof(line) - length, "  %lld rings cannot be read",
+                                   frame_unreadable(list->document));
+    if (frame_is_late(list->document, &age_ms))
+        snprintf(line + length, sizeof(line) - length, "  ripd does not scan: this was %lld s ago", age_ms / 1000);
+    put_line(top, 1, A_NORMAL, line);
+}
+
+static void draw_last_line(const struct top *top)
+{
+    if (top->error[0] != '\0')
+        put_line(top, LINES - 1, A_REVERSE, top->error);
+    else if (top->typing)
+        put_line(top, LINES - 1, A_DIM, "type a part of the name; enter keeps it, escape drops it");
+    else if (top->open)
+        put_line(top, LINES - 1, A_DIM, "up, down: scroll   f: freeze   escape: back   q: end");
+    else
+        put_line(top, LINES - 1, A_DIM, "enter: open   tab: state   s: sort   /: filter   f: freeze   q: end");
+}
+
+static void fill_row(struct table_cell *cells, const json_t *item)
+{
+    item_fill_duration(&cells[0], item_number(item, "frozen_for_ms"));
+    item_fill_cause(&cells[1], item);
+    item_fill_number(&cells[2], item, "id");
+    item_fill_thread(&cells[3], item);
+    item_fill_process(&cells[4], item);
+    item_fill_where(&cells[5], json_object_get(item, "location"), true);
+    item_fill_on(&cells[6], item);
+}
+
+/* What table.h writes to a stream, as a line of the screen. */
+static void put_row(const struct top *top, int row, attr_t attributes, const struct table *table,
+                    const struct table_cell *cells)
+{
+    char line[LINE_BYTES] = "";
+    FILE *stream = fmemopen(line, sizeof(line), "w");
+
+    if (stream == NULL)
+        return;
+    if (cells != NULL)
+        table_write(table, cells, stream);
+    else
+        table_write_titles(table, stream);
+    fclose(stream);
+    line[sizeof(line) - 1] = '\0';
+    put_line(top, row, attributes, line);
+}
+
+static void draw_rows(const struct top *top)
+{
+    const struct top_list *list = &top->list;
+    size_t visible = visible_rows();
+    struct table_cell cells[COLUMN_COUNT];
+    struct table table;
+
+    table_init(&table, columns, COLUMN_COUNT, true);
+    table.style = top->style;
+    table.style.colours = false; /* curses has them */
+    table.style.columns = COLS > 0 ? (unsigned)COLS : 1;
+    for (size_t i = list->first; i < list->count && i < list->first + visible; i++) {
+        fill_row(cells, list->rows[i].item);
+        table_fit(&table, cells);
+    }
+    table_settle(&table);
+    put_row(top, TOP_LINES - 1, A_UNDERLINE, &table, NULL);
+    for (size_t i = 0; i < visible; i++) {
+        size_t row = list->first + i;
+        attr_t attributes = row == list->selected ? A_REVERSE : A_NORMAL;
+
+        if (row >= list->count) {
+            put_line(top, TOP_LINES + (int)i, A_NORMAL, "");
+            continue;
+        }
+        fill_row(cells, list->rows[row].item);
+        if (cells[1].colour != NULL && top->style.colours)
+            attributes |= COLOR_PAIR(1);
+        put_row(top, TOP_LINES + (int)i, attributes, &table, cells);
+    }
+    if (list->count == 0 && list->document != NULL && !top->asked)
+        put_line(top, TOP_LINES, A_NORMAL, list->filter[0] != '\0' ? "no such ids" : "none");
+}
+
+static size_t line_count(const char *text)
+{
+    size_t count = 0;
+
+    for (; text != NULL && *text != '\0'; text++)
+        count += *text == '\n';
+    return count;
+}
+
+static void draw_report(const struct top *top)
+{
+    const char *at = top->text != NULL ? top->text : "...\n";
+    char line[LINE_BYTES];
+
+    for (size_t i = 0; i < top->first_line && strchr(at, '\n') != NULL; i++)
+        at = strchr(at, '\n') + 1;
+    for (int row = 0; row < LINES - 1; row++) {
+        size_t length = strcspn(at, "\n");
+
+        snprintf(line, sizeof(line), "%.*s", (int)(length < sizeof(line) ? length : sizeof(line) - 1), at);
+        put_line(top, row, A_NORMAL, line);
+        at += length + (at[length] == '\n');
+    }
+}
+
+static void draw(const struct top *top)
+{
+    if (top->open) {
+        draw_report(top);
+    } else {
+        draw_counts(top);
+        draw_list_line(top);
+        draw_rows(top);
+    }
+    draw_last_line(top);
+    refresh();
+}
+
+/* ---- keys ---- */
+
+/* Of the filter that is being typed. */
+static void take_letter(struct top *top, int key)
+{
+    size_t length = strlen(top->filter);
+
+    if (key == '\n' || key == '\r' || key == KEY_ENTER) {
+        top->typing = false;
+        return;
+    }
+    if (key == KEY_ESCAPE) {
+        top->typing = false;
+        top->filter[0] = '\0';
+    } else if (key == KEY_BACKSPACE || key == KEY_DELETE || key == '\b') {
+        while (length > 0 && ((unsigned char)top->filter[--length] & 0xc0) == 0x80)
+            continue;
+        top->filter[length] = '\0';
+    } else if (key >= 0x20 && key <= 0xff && length + 1 < sizeof(top->filter)) {
+        top->filter[length] = (char)key;
+        top->filter[length + 1] = '\0';
+    } else {
+        return;
+    }
+    top_list_set_filter(&top->list, top->filter);
+    ask(top);
+}
+
+/* Where a key goes in a text or a list: a number of rows; 0: nowhere. */
+static long rows_of(int key)
+{
+    long page = (long)visible_rows();
+
+    switch (key) {
+    case KEY_DOWN:
+    case 'j':
+        return 1;
+    case KEY_UP:
+    case 'k':
+        return -1;
+    case KEY_NPAGE:
+    case ' ':
+        return page;
+    case KEY_PPAGE:
+    case 'b':
+        return -page;
+    default:
+        return 0;
+    }
+}
+
+static void scroll_report(struct top *top, int key)
+{
+    size_t lines = line_count(top->text), height = LINES > 1 ? (size_t)(LINES - 1) : 1;
+    size_t last = lines > height ? lines - height : 0;
+    long rows = rows_of(key);
+
+    if (key == KEY_HOME || key == 'g')
+        top->first_line = 0;
+    else if (key == KEY_END || key == 'G')
+        top->first_line = last;
+    else if (rows < 0)
+        top->first_line -= (size_t)-rows < top->first_line ? (size_t)-rows : top->first_line;
+    else
+        top->first_line = top->first_line + (size_t)rows < last ? top->first_line + (size_t)rows : last;
+}
+
+static void take_list_key(struct top *top, int key)
+{
+    struct top_list *list = &top->list;
+    bool turned = false;
+
+    if (key == '\n' || key == '\r' || key == KEY_ENTER) {
+        open_selected(top);
+    } else if (key == '/') {
+        top->typing = true;
+    } else if (key == '\t') {
+        top_list_set_which(list, (enum top_which)((list->which + 1) % TOP_WHICH_COUNT));
+        turned = true;
+    } else if (key == 's') {
+        top_list_set_sort(list, (enum top_sort)((list->sort + 1) % TOP_SORT_COUNT));
+        turned = true;
+    } else if (key == KEY_HOME || key == 'g') {
+        turned = top_list_home(list);
+    } else if (key == KEY_END || key == 'G') {
+        turned = top_list_end(list, visible_rows());
+    } else if (rows_of(key) != 0) {
+        turned = top_list_move(list, rows_of(key), visible_rows());
+    }
+    if (turned)
+        ask(top);
+}
+
+static void take_key(struct top *top, int key)
+{
+    if (key == KEY_RESIZE) {
+        clear();
+        top_list_move(&top->list, 0, visible_rows());
+    } else if (top->typing) {
+        take_letter(top, key);
+    } else if (key == 'q') {
+        top->ended = true;
+    } else if (key == 'f') {
+        top->frozen = !top->frozen;
+    } else if (top->open && (key == KEY_ESCAPE || key == KEY_LEFT || key == KEY_BACKSPACE)) {
+        close_id(top);
+    } else if (top->open) {
+        scroll_report(top, key);
+    } else {
+        take_list_key(top, key);
+    }
+}
+
+/* ---- the loop ---- */
+
+static int time_to_refresh_ms(const struct top *top)
+{
+    uint64_t now_mono_ns = clock_mono_ns();
+
+    if (top->asked || top->frozen)
+        return -1;
+    return top->next_mono_ns > now_mono_ns ? (int)((top->next_mono_ns - now_mono_ns) / NS_PER_MS) + 1 : 0;
+}
+
+static void run(struct top *top)
+{
+    struct pollfd descriptors[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                                   {.fd = loader_descriptor(top->loader), .events = POLLIN}};
+
+    ask(top);
+    while (!top->ended) {
+        int key, ready;
+
+        draw(top);
+        ready = poll(descriptors, 2, time_to_refresh_ms(top));
+        if (ready < 0 && errno != EINTR)
+            return;
+        if (ready > 0 && (descriptors[0].revents & (POLLHUP | POLLERR)) != 0)
+            return; /* the terminal is gone */
+        while ((key = getch()) != ERR && !top->ended)
+            take_key(top, key);
+        take(top);
+        if (!top->asked && !top->frozen && clock_mono_ns() >= top->next_mono_ns)
+            ask(top);
+    }
+}
+
+/* False: the terminal is unknown. */
+static bool begin_screen(struct top *top)
+{
+    SCREEN *screen = newterm(NULL, stdout, stdin);
+
+    if (screen == NULL)
+        return false;
+    set_escdelay(25);
+    cbreak();
+    noecho();
+    nonl();
+    keypad(stdscr, true);
+    nodelay(stdscr, true);
+    curs_set(0);
+    if (top->style.colours && has_colors()) {
+        start_color();
+        use_default_colors();
+        init_pair(1, COLOR_RED, -1);
+    } else {
+        top->style.colours = false;
+    }
+    return true;
+}
+
+static int show_screen(struct hosts *hosts)
+{
+    struct top top = {.style = text_style_of_output(), .host = hosts_name(hosts, 0)};
+    int status = CLI_UNREACHABLE;
+
+    if (top_list_init(&top.list) == 0)
+        top.loader = loader_new(hosts);
+    if (top.loader == NULL) {
+        cli_error("top: no thread could be started");
+    } else if (!begin_screen(&top)) {
+        cli_error("top: unknown terminal, by $TERM");
+    } else {
+        run(&top);
+        endwin();
+        status = CLI_OK;
+    }
+    top_list_done(&top.list);
+    free(top.text);
+    if (top.loader == NULL || loader_free(top.loader))
+        hosts_close(hosts);
+    return status;
+}
+
+int cli_top(int argc, char **argv)
+{
+    static struct settings settings;
+    struct hosts *hosts = NULL;
+    size_t count = 0;
+    int status;
+
+    if (!cli_parse_words(&cli_top_syntax, argc, argv, &settings, NULL, 0, &count, &status))
+        return status;
+    if (settings.hosts.urls.count > 1) {
+        cli_error("top: --url: expected once; `rip stalls` shows several hosts");
+        return CLI_USAGE;
+    }
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
+        cli_error("top: expected a terminal; `rip stalls` prints the same");
+        return CLI_USAGE;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    status = hosts_open(&hosts, &settings.hosts, "top");
+    return status == CLI_OK ? show_screen(hosts) : status;
+}
