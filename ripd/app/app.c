@@ -254,6 +254,7 @@ static void app_scan(struct app *app)
     detector_end(app->detector, &update);                               /* states, and what began or ended */
     events_resume(app->events, &update);                                /* on the first scan */
     cases_end(app->cases, &update, now_mono_ns);                        /* episodes */
+    cases_note_exits(app->cases, now_wall_ns);
     app_describe_waits(app, waits);
     snapshot = app_build_snapshot(app, &update, waits, now_mono_ns, now_wall_ns); /* immutable, generation n */
     if (snapshot == NULL) {
@@ -291,6 +292,17 @@ static struct kernel_facts *app_kernel(const struct app *app, const struct sight
     return sighting->cause == CAUSE_SIGNAL && item->tid != 0 ? probe_stopped_facts(app->probe) : NULL;
 }
 
+/* Since when an id is exited; not known where it has no case. */
+static void app_date_exit(const struct app *app, struct sighting *sighting)
+{
+    const struct item *item = sighting->item;
+    const struct stall_case *stall = cases_find(app->cases, item->ring, item->slot, item->generation);
+
+    sighting->since_wall_ns = stall != NULL ? stall->exited_wall_ns : 0;
+    if (stall != NULL && stall->lived_wall_ns != 0)
+        sighting->since_earliest_wall_ns = stall->lived_wall_ns;
+}
+
 static struct page *app_describe(struct app *app, const struct query *query)
 {
     struct page *page;
@@ -306,6 +318,8 @@ static struct page *app_describe(struct app *app, const struct query *query)
         struct sighting *sighting = &page->sightings[i];
 
         sighting->kernel = kernel_facts_ref(app_kernel(app, sighting));
+        if (sighting->state == ID_EXITED)
+            app_date_exit(app, sighting);
     }
     return page;
 }

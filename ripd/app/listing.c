@@ -93,7 +93,6 @@ struct sighting listing_sighting(const struct stall_case *stall, const struct sn
         .kernel = stall->kernel,
         .state = suspect->state,
         .cause = suspect->cause,
-        .since_wall_ns = wall_before_ns(moment->scanned_wall_ns, suspect->frozen_for_ns),
         .frozen_since_ns = suspect->frozen_since_ns,
         .frozen_for_ns = suspect->frozen_for_ns,
         .frozen_for_max_ns =
@@ -101,6 +100,7 @@ struct sighting listing_sighting(const struct stall_case *stall, const struct sn
         .threshold_ns = suspect->threshold_ns,
     };
 
+    sighting_set_since(&sighting, moment);
     sighting_set_wait(&sighting, moment->waits, stall->ring, stall->slot, stall->generation);
     return sighting;
 }

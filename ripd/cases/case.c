@@ -339,6 +339,22 @@ void cases_end(struct cases *cases, const struct detector_update *update, uint64
     }
 }
 
+void cases_note_exits(struct cases *cases, uint64_t now_wall_ns)
+{
+    for (size_t i = 0; i < cases->count; i++) {
+        struct stall_case *stall = cases->items[i];
+
+        if (!stall->is_suspect || stall->suspect.unread)
+            continue;
+        if (stall->suspect.state != ID_EXITED) {
+            stall->lived_wall_ns = now_wall_ns;
+            stall->exited_wall_ns = 0;
+        } else if (stall->exited_wall_ns == 0) {
+            stall->exited_wall_ns = now_wall_ns;
+        }
+    }
+}
+
 int cases_adopt(struct cases *cases, uint32_t ring, uint32_t slot, uint32_t generation, uint32_t user,
                 const struct episode *episode)
 {

@@ -99,6 +99,9 @@ struct stall_case {
     bool names_asked;
 
     struct episode episode;
+
+    uint64_t lived_wall_ns;  /* when it was a suspect last that had not exited; 0 = never */
+    uint64_t exited_wall_ns; /* since when it is known to be exited; 0 = it is not */
 };
 
 struct cases;
@@ -125,6 +128,9 @@ void cases_judge(const struct cases *cases, struct detector_suspect *suspects, s
 
 /* Takes in what the detector made of the verdicts: states as of this scan, and what began or ended. */
 void cases_end(struct cases *cases, const struct detector_update *update, uint64_t now_mono_ns);
+
+/* Notes when ids exited: after cases_end(), with the time of the scan. */
+void cases_note_exits(struct cases *cases, uint64_t now_wall_ns);
 
 /* An episode of an earlier run whose id is stalled as it was. Takes a reference to begin. -EEXIST, -ENOMEM. */
 int cases_adopt(struct cases *cases, uint32_t ring, uint32_t slot, uint32_t generation, uint32_t user,

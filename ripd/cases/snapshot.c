@@ -161,6 +161,32 @@ uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snap
     return age_ns > frozen_for_ns ? age_ns : frozen_for_ns;
 }
 
+void sighting_set_since(struct sighting *sighting, const struct snapshot *moment)
+{
+    const uint64_t max_ns = sighting->frozen_for_max_ns;
+
+    sighting->since_wall_ns = wall_before_ns(moment->scanned_wall_ns, sighting->frozen_for_ns);
+    sighting->since_earliest_wall_ns = max_ns != UINT64_MAX ? wall_before_ns(moment->scanned_wall_ns, max_ns) : 0;
+}
+
+void sighting_set_end(struct sighting *sighting)
+{
+    const struct process_facts *process = sighting->item->process;
+    struct sighting_last *last = &sighting->last;
+    uint64_t since_wall_ns = sighting->since_wall_ns; /* of one that exited: since when it stands still */
+
+    if (sighting->state == ID_DEAD && process &&
+        process->died_wall_ns) { /* it does not move with a clock that is set, or scans that are late */
+        sighting->since_wall_ns = process->died_wall_ns;
+        if (process->lived_wall_ns)
+            sighting->since_earliest_wall_ns = process->lived_wall_ns;
+    }
+    if (sighting->state == ID_DEAD)
+        since_wall_ns = wall_before_ns(sighting->since_wall_ns, last->frozen_for_ns);
+    if (last->known && last->state != ID_RUNNING)
+        last->since_wall_ns = since_wall_ns;
+}
+
 uint64_t snapshot_unreadable_count(const struct snapshot *snapshot)
 {
     uint64_t count = 0;

@@ -57,6 +57,8 @@ struct process_facts {
     char *exe;                     /* NULL = not known */
     struct process_origin *origin; /* a reference; NULL = not known, or not the owner's own */
     uint64_t started_wall_ns;      /* 0 = not known */
+    uint64_t lived_wall_ns;        /* of a dead one: when it was last found alive; 0 = not known */
+    uint64_t died_wall_ns;         /* when it was found dead; 0 = it lives */
     uint64_t start_time_ticks;     /* of pid, as /proc/PID/stat has it; 0 = not known */
     struct module_facts **modules; /* references; oldest first, the newest wins an overlap */
     size_t module_count;
@@ -93,14 +95,26 @@ struct module_facts *item_module(const struct item *item, uint64_t *ret_offset);
 
 struct waits;
 
+/* What an id was when it ended. */
+struct sighting_last {
+    bool known; /* false: it lives, or that is not known */
+    enum id_state state;
+    enum id_cause cause;
+    uint64_t since_wall_ns; /* 0: it was running */
+    uint64_t frozen_for_ns;
+};
+
 /* An item and what the detector says of it on one scan. */
 struct sighting {
     struct item *item;           /* a reference */
     struct kernel_facts *kernel; /* a reference; NULL = on no thread, or not examined */
     enum id_state state;
     enum id_cause cause;
-    uint64_t since_wall_ns;   /* scan's wall time less frozen_for; 0 for an id that is not frozen */
-    uint64_t frozen_since_ns; /* detector's clock; constant while frozen, the key of the order of stalls */
+    struct sighting_last last;
+    uint64_t
+        since_wall_ns; /* scan's wall time less frozen_for, or of a dead id when that was found; 0: it is running */
+    uint64_t since_earliest_wall_ns; /* the other end of the uncertainty; 0 = not known */
+    uint64_t frozen_since_ns;        /* detector's clock; constant while frozen, the key of the order of stalls */
     uint64_t frozen_for_ns;
     uint64_t frozen_for_max_ns; /* UINT64_MAX = not known */
     uint64_t threshold_ns;      /* UINT64_MAX = not known yet which rule applies */
@@ -186,6 +200,15 @@ struct snapshot {
  */
 uint64_t item_frozen_max_ns(const struct item *item, const struct snapshot *snapshot, uint64_t frozen_for_ns,
                             uint64_t frozen_for_max_ns);
+
+/* Since when, and at the earliest, at that moment: by frozen_for_ns, and frozen_for_max_ns once that is as above. */
+void sighting_set_since(struct sighting *sighting, const struct snapshot *moment);
+
+/*
+ * Since when an id that has ended was what it was; and of one of a dead process since when it is dead, by what is known
+ * of the process. Since when one is exited is in its case.
+ */
+void sighting_set_end(struct sighting *sighting);
 
 /*
  * The wall time that long before another. A clock that was set back may say that there was none yet: then it is the

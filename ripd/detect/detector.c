@@ -260,6 +260,36 @@ static uint64_t threshold_ns(const struct detector *detector, const struct table
     return rule == TABLE_RULE_OWN ? own_threshold_ns(table, index) : detector->levels[rule].threshold_ns;
 }
 
+/* What an id was at a mark; of an exited one, before. */
+static struct verdict verdict_at(uint32_t mark)
+{
+    const enum id_cause cause = mark_cause(mark);
+
+    if (mark_state(mark) != ID_EXITED)
+        return (struct verdict){mark_state(mark), cause};
+    if (cause == MARK_CAUSE_RAN)
+        return (struct verdict){ID_RUNNING, CAUSE_NONE};
+    return (struct verdict){id_cause_stops(cause) ? ID_STOPPED : ID_STALLED, cause};
+}
+
+/* Of an id that has ended, what it was. */
+static void set_last(const struct detector *detector, const struct table *table, size_t index, struct detector_id *id)
+{
+    const struct history_scan *scans = detector->history.scans;
+    uint64_t last = table->marks[index];
+
+    id->has_last = true;
+    id->last_for_ns = id->frozen_for_ns;
+    if (id->state == ID_DEAD) {
+        last = id->progress;
+        id->progress = 0;
+        id->has_last = last != TABLE_LAST_UNKNOWN;
+        id->last_for_ns = id->has_last ? id->frozen_since_ns - scans[mark_stamp((uint32_t)last)].credit_ns : 0;
+    }
+    if (id->has_last)
+        id->last = verdict_at((uint32_t)last);
+}
+
 /* As of the last time its ring was read. */
 static struct detector_id id_at(const struct detector *detector, const struct ring_ids *ring, const struct table *table,
                                 size_t index)
@@ -268,17 +298,17 @@ static struct detector_id id_at(const struct detector *detector, const struct ri
     const struct history_scan *seen = &detector->history.scans[mark_stamp(mark)];
     struct detector_id id = {
         .state = mark_state(mark),
-        .cause = mark_cause(mark),
+        .cause = mark_state(mark) != ID_EXITED ? mark_cause(mark) : CAUSE_NONE,
         .progress = table->progress[index],
-        .frozen_since_ns = detector->credit_ns,
+        .frozen_since_ns = seen->credit_ns,
+        .frozen_for_ns = ring->read_credit_ns - seen->credit_ns,
+        .frozen_for_max_ns =
+            mark & MARK_NEVER_MOVED ? DETECTOR_UNKNOWN_NS : ring->read_mono_ns - seen->previous_mono_ns,
         .threshold_ns = threshold_ns(detector, table, index),
     };
 
-    if (id.state == ID_IDLE)
-        return id;
-    id.frozen_since_ns = seen->credit_ns;
-    id.frozen_for_ns = ring->read_credit_ns - seen->credit_ns;
-    id.frozen_for_max_ns = mark & MARK_NEVER_MOVED ? DETECTOR_UNKNOWN_NS : ring->read_mono_ns - seen->previous_mono_ns;
+    if (id.state == ID_EXITED || id.state == ID_DEAD)
+        set_last(detector, table, index, &id);
     return id;
 }
 
@@ -540,7 +570,7 @@ static void set_new(struct detector *detector, struct table *table, size_t index
     const enum id_state state = state_of(detector, sample);
     const uint32_t stamp = detector->current->stamp;
 
-    table->progress[index] = sample->progress;
+    table->progress[index] = state == ID_DEAD ? TABLE_LAST_UNKNOWN : sample->progress;
     table->slots[index] = sample->slot;
     table->generations[index] = sample->generation;
     table->marks[index] = mark_make(stamp, state, CAUSE_NONE) | MARK_NEVER_MOVED;
@@ -608,9 +638,11 @@ static int update(struct detector *detector, struct table *table, size_t index, 
         offer(detector, sample);
     if (state == ID_RUNNING && before != ID_IDLE && before != ID_DEAD && table->progress[index] == sample->progress)
         return watch(detector, table, index, sample);
+    if (state == before && (state == ID_DEAD || table->progress[index] == sample->progress))
+        return 0; /* dead, or idle, since when it was */
     if (before == ID_STALLED)
         emit(detector, ring, table, index, state == ID_DEAD ? DETECTOR_GONE : DETECTOR_MOVED, ring->before_credit_ns);
-    table->progress[index] = sample->progress;
+    table->progress[index] = state == ID_DEAD ? table->marks[index] : sample->progress;
     set_mark(detector, ring, table, index, mark_make(ring->stamp, state, CAUSE_NONE));
     expect_running(detector, table, index);
     return 0;
@@ -1035,6 +1067,18 @@ struct detector_suspect *detector_suspects(struct detector *detector, size_t *re
     return detector->suspects;
 }
 
+/* The mark of an id that has been judged. */
+static uint32_t settled(uint32_t mark, enum id_state state, enum id_cause cause)
+{
+    const enum id_state before = mark_state(mark);
+
+    if (state == ID_EXITED && before == ID_EXITED)
+        return mark;
+    if (state == ID_EXITED)
+        cause = before == ID_RUNNING ? MARK_CAUSE_RAN : mark_cause(mark);
+    return mark_make(mark_stamp(mark), state, cause) | (mark & MARK_NEVER_MOVED);
+}
+
 /* The verdict on a suspect becomes its state. An event has the cause of the stall that begins or ends. */
 static void settle(struct detector *detector, const struct place *place, struct detector_suspect *suspect)
 {
@@ -1052,8 +1096,7 @@ static void settle(struct detector *detector, const struct place *place, struct 
             emit(detector, place->ring, table, place->index,
                  verdict.state == ID_EXITED ? DETECTOR_GONE : DETECTOR_STOPPED, detector->credit_ns);
         set_mark(detector, place->ring, table, place->index,
-                 mark_make(mark_stamp(mark), stalls ? ID_STALLED : verdict.state, verdict.cause) |
-                     (mark & MARK_NEVER_MOVED));
+                 settled(mark, stalls ? ID_STALLED : verdict.state, verdict.cause));
         if (stalls && !was_stalled)
             emit(detector, place->ring, table, place->index, DETECTOR_STALLED, detector->credit_ns);
     }
@@ -1096,6 +1139,15 @@ void detector_free(struct detector *detector)
     free(detector);
 }
 
+/* On the first pass its stamp is noted, on the second it gets its new one. */
+static uint32_t pruned(uint32_t mark, uint32_t *in_use, int pass)
+{
+    if (pass != 0)
+        return (mark & MARK_REST_MASK) | in_use[mark_stamp(mark)] << MARK_STAMP_SHIFT;
+    in_use[mark_stamp(mark)] = 1;
+    return mark;
+}
+
 /* Renumbers the stamps so that scans to which no id refers take no memory. Every few thousand scans, one pass. */
 static void prune_history(struct detector *detector)
 {
@@ -1108,12 +1160,11 @@ static void prune_history(struct detector *detector)
             const struct table *table = &detector->rings[r].table;
 
             for (size_t i = 0; i < table->count; i++) {
-                uint32_t *mark = &table->marks[i];
+                uint64_t *last = mark_state(table->marks[i]) == ID_DEAD ? &table->progress[i] : NULL;
 
-                if (pass == 0)
-                    in_use[mark_stamp(*mark)] = 1;
-                else
-                    *mark = (*mark & MARK_REST_MASK) | in_use[mark_stamp(*mark)] << MARK_STAMP_SHIFT;
+                table->marks[i] = pruned(table->marks[i], in_use, pass);
+                if (last != NULL && *last != TABLE_LAST_UNKNOWN)
+                    *last = pruned((uint32_t)*last, in_use, pass);
             }
         }
         if (pass == 0)

@@ -182,10 +182,17 @@ void detector_end(struct detector *detector, struct detector_update *ret_update)
  */
 uint64_t detector_next_due(const struct detector *detector);
 
-/* One id as the detector knows it, for views. An idle one is frozen for no time at all, since now. */
+/*
+ * One id as the detector knows it, for views. An idle one is frozen since the scan that found it idle at its progress,
+ * a dead one since the scan that found it dead, and its progress is 0. has_last: it is exited or dead, and was what
+ * `last` says before; for last_for_ns, up to now or to its death.
+ */
 struct detector_id {
     enum id_state state;
     enum id_cause cause;
+    bool has_last;
+    struct verdict last;
+    uint64_t last_for_ns;
     uint64_t progress;
     uint64_t frozen_since_ns;
     uint64_t frozen_for_ns;

@@ -32,20 +32,26 @@
  *   |  stamp   | cause | never moved | state |
  *   +----------+-------+-------------+-------+
  *
- * stamp: the scan that first saw its progress, see history.h; not kept up for an idle id. The stamp comes first so
- * that marks compare as stamps do; a running id that has moved is its stamp and nothing else.
+ * stamp: the scan that first saw its progress, or an idle id idle with it, or a dead one dead; see history.h. The stamp
+ * comes first so that marks compare as stamps do; a running id that has moved is its stamp and nothing else.
+ *
+ * An exited id has no cause: in its place is that of what it was last, or MARK_CAUSE_RAN. A dead id has no use for its
+ * progress: the mark that it had last is in its place, or TABLE_LAST_UNKNOWN.
  */
 #define MARK_STATE_MASK 0x7u
 #define MARK_NEVER_MOVED 0x8u /* its progress is the one it had when it was first seen */
 #define MARK_CAUSE_SHIFT 4
 #define MARK_CAUSE_MASK 0xfu
+#define MARK_CAUSE_RAN MARK_CAUSE_MASK /* in place of a cause: it was running when it exited */
 #define MARK_STAMP_SHIFT 8
 #define MARK_REST_MASK 0xffu
+
+#define TABLE_LAST_UNKNOWN UINT64_MAX /* it was dead when it was first seen */
 
 #define TABLE_REMOVED MARK_STATE_MASK /* in place of a state: gone, to be squeezed out by table_compact() */
 
 _Static_assert(ID_STATE_COUNT <= TABLE_REMOVED, "a state does not fit a mark");
-_Static_assert(CAUSE_COUNT <= MARK_CAUSE_MASK + 1, "a cause does not fit a mark");
+_Static_assert(CAUSE_COUNT <= MARK_CAUSE_RAN, "a cause does not fit a mark");
 _Static_assert(ID_RUNNING == 0 && CAUSE_NONE == 0, "a running id must be a bare stamp");
 
 static inline uint32_t mark_make(uint32_t stamp, enum id_state state, enum id_cause cause)

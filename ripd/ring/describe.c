@@ -115,16 +115,16 @@ struct walk {
     uint64_t counts[ID_STATE_COUNT]; /* of the selected ids, those left out for what they do included */
 };
 
-static struct sighting sighting_of(const struct walk *walk, const struct detector_id *id)
+static struct sighting sighting_of(const struct detector_id *id)
 {
     struct sighting sighting = {.state = id->state, .cause = id->cause, .threshold_ns = id->threshold_ns};
 
-    if (id->state == ID_RUNNING || id->state == ID_IDLE)
+    if (id->state == ID_RUNNING)
         return sighting;
-    sighting.since_wall_ns = wall_before_ns(walk->snapshot->scanned_wall_ns, id->frozen_for_ns);
     sighting.frozen_since_ns = id->frozen_since_ns;
     sighting.frozen_for_ns = id->frozen_for_ns;
     sighting.frozen_for_max_ns = id->frozen_for_max_ns;
+    sighting.last = (struct sighting_last){id->has_last, id->last.state, id->last.cause, 0, id->last_for_ns};
     return sighting;
 }
 
@@ -158,7 +158,7 @@ static int visit_id(void *context, uint32_t slot, uint32_t generation, const str
     if (query_reads_ids(walk->query) && !is_selected(walk, slot, generation))
         return 0;
     walk->counts[id->state]++;
-    sighting = sighting_of(walk, id);
+    sighting = sighting_of(id);
     if (!query_matches_verdict(walk->query, &sighting))
         return 0;
     if (id->state == ID_STALLED)
@@ -211,7 +211,7 @@ static int append(struct walk *walk, uint32_t slot, uint32_t generation, const s
     struct threads *threads = walk->context;
     struct page *page = threads->page;
     struct item *item = describe_slot(walk->registry, walk->ring, slot, generation);
-    struct sighting *sightings;
+    struct sighting *sightings, *added;
 
     if (item == NULL)
         return 0; /* it ended since the scan */
@@ -221,12 +221,16 @@ static int append(struct walk *walk, uint32_t slot, uint32_t generation, const s
         return -ENOMEM;
     }
     page->sightings = sightings;
-    sightings[page->count] = *sighting;
-    sightings[page->count].item = item;
-    if (sighting->since_wall_ns != 0)
-        sightings[page->count].frozen_for_max_ns =
-            item_frozen_max_ns(item, walk->snapshot, sighting->frozen_for_ns, sighting->frozen_for_max_ns);
-    page->count++;
+    added = &sightings[page->count++];
+    *added = *sighting;
+    added->item = item;
+    if (added->state != ID_RUNNING) {
+        added->frozen_for_max_ns =
+            item_frozen_max_ns(item, walk->snapshot, added->frozen_for_ns, added->frozen_for_max_ns);
+        sighting_set_since(added, walk->snapshot);
+    }
+    if (added->state == ID_DEAD || added->state == ID_EXITED)
+        sighting_set_end(added);
     page->next = (struct query_cursor){.present = true, .ring = walk->ring->serial, .slot = slot};
     return 0;
 }
@@ -373,7 +377,7 @@ static int take_location(struct walk *walk, uint32_t slot, uint32_t generation, 
     struct counting *counting = walk->context;
     struct located_id id = {
         .state = sighting->state,
-        .frozen_for_ns = sighting->frozen_for_ns,
+        .frozen_for_ns = sighting->state != ID_IDLE ? sighting->frozen_for_ns : 0,
         .ring = walk->ring->serial,
         .slot = slot,
         .generation = generation,

@@ -89,6 +89,10 @@ static struct process_facts *new_facts(const struct ring *ring, const struct rin
     facts->dead = process->verdict == PROCESS_DEAD;
     memcpy(facts->comm, claim->comm, RIP_COMM_BYTES);
     facts->started_wall_ns = started_wall_ns(ring, claim);
+    if (facts->dead) {
+        facts->lived_wall_ns = process->lived_wall_ns;
+        facts->died_wall_ns = process->died_wall_ns;
+    }
     facts->start_time_ticks = process->pid_start_time_ticks;
     facts->origin = process_origin_ref(process->origin);
     return facts;
@@ -373,6 +377,12 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
         judge(host, process, &facts);
         process->checked_mono_ns = now_mono_ns;
     }
+    if (process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE)
+        process->lived_wall_ns = clock_wall_ns();
+    if (process->verdict != PROCESS_DEAD)
+        process->died_wall_ns = 0;
+    else if (process->died_wall_ns == 0)
+        process->died_wall_ns = clock_wall_ns();
     process->holder_pid = holder;
     process->life_locked = facts.life_locked;
     process->own_pid_namespace = facts.same_pid_namespace;

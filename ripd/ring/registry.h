@@ -58,6 +58,8 @@ struct ring_process {
     bool own_pid_namespace;        /* its tids are numbers of ours */
     uint32_t holder_pid;           /* of the last scan, as file_lock_holder() has it */
     bool life_locked;              /* of the last scan */
+    uint64_t lived_wall_ns;        /* when it was last found alive; 0 = never */
+    uint64_t died_wall_ns;         /* when it was found dead; 0 = it is not */
     uint64_t checked_mono_ns;      /* when /proc was last asked about it; 0 = never */
     uint64_t examined_mono_ns;     /* when the probe last asked about it; 0 = never */
     struct thread_names *threads;  /* of a process in another pid namespace; NULL = none known */

@@ -230,6 +230,21 @@ void item_write_cause(struct json_writer *writer, enum id_cause cause)
     json_text(writer, "cause", cause == CAUSE_NONE ? NULL : id_cause_name(cause));
 }
 
+/* What it was when it ended; null where it lives, or that is not known. */
+static void write_last(struct json_writer *writer, const struct sighting_last *last)
+{
+    if (!last->known) {
+        json_none(writer, "last");
+        return;
+    }
+    json_open(writer, "last", '{');
+    json_text(writer, "state", id_state_name(last->state));
+    item_write_cause(writer, last->cause);
+    json_time(writer, "since", last->since_wall_ns);
+    json_uint(writer, "frozen_for_ms", last->since_wall_ns != 0 ? ms_of(last->frozen_for_ns) : JSON_UNKNOWN);
+    json_close(writer, '}');
+}
+
 void item_write_verdict(struct json_writer *writer, const struct sighting *sighting)
 {
     bool frozen = sighting->since_wall_ns != 0;
@@ -286,6 +301,8 @@ void item_write(struct json_writer *writer, const char *key, const struct sighti
     item_write_who(writer, sighting->item);
     json_text(writer, "summary", summary);
     item_write_verdict(writer, sighting);
+    json_time(writer, "since_earliest", sighting->since_earliest_wall_ns);
+    write_last(writer, &sighting->last);
     item_write_where(writer, sighting, true);
     write_trail(writer, sighting->item, trail_count);
     json_close(writer, '}');

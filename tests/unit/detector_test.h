@@ -132,8 +132,9 @@ static inline const char *time_text(char text[24], uint64_t ns)
 /*
  * "late 500: stalled blocked 5000-6000 of 700 suspect; stalled blocked 5000 after 0": by how much the scan was late;
  * state, cause, how long it is frozen at least and at most, the threshold if it is not STALL_AFTER; whether it is
- * unclassified, a suspect, unread; then its events with cause, how long it was frozen, and the last scan that saw it
- * move. "?" is a time that is not known, "gone" an id that is not known.
+ * unclassified, a suspect, unread; of one that ended what it was last, and how long; then its events with cause, how
+ * long it was frozen, and the last scan that saw it move. "?" is a time that is not known, "gone" an id that is not
+ * known.
  */
 static inline void describe(char text[256], const struct detector *detector, const struct detector_update *update,
                             uint32_t generation, uint64_t late_by, size_t unclassified)
@@ -145,7 +146,9 @@ static inline void describe(char text[256], const struct detector *detector, con
 
     if (late_by)
         snprintf(late, sizeof late, "late %llu: ", (unsigned long long)late_by);
-    if (detector_find(detector, RING, 7, generation, &id) == 0)
+    if (detector_find(detector, RING, 7, generation, &id) != 0)
+        id = (struct detector_id){.state = ID_STATE_COUNT};
+    if (id.state != ID_STATE_COUNT)
         at = snprintf(text, 256, "%s%s%s%s %llu-%s%s%s%s%s%s", late, id_state_name(id.state), id.cause ? " " : "",
                       id_cause_name(id.cause), (unsigned long long)id.frozen_for_ns,
                       time_text(most, id.frozen_for_max_ns), id.threshold_ns != STALL_AFTER ? " of " : "",
@@ -154,6 +157,9 @@ static inline void describe(char text[256], const struct detector *detector, con
                       update->suspect_count && update->suspects[0].unread ? " unread" : "");
     else
         at = snprintf(text, 256, "%sgone", late);
+    if (id.has_last)
+        at += snprintf(text + at, 256 - (size_t)at, " last %s%s%s %llu", id_state_name(id.last.state),
+                       id.last.cause ? " " : "", id_cause_name(id.last.cause), (unsigned long long)id.last_for_ns);
     for (size_t i = 0; i < update->event_count; i++) {
         const struct detector_event *event = &update->events[i];
 

@@ -77,6 +77,7 @@ static inline struct sighting sample_stall(struct item *item, uint64_t frozen_si
         .state = ID_STALLED,
         .cause = CAUSE_BLOCKED,
         .since_wall_ns = SAMPLE_SCANNED_WALL_NS - UINT64_C(13800000000),
+        .since_earliest_wall_ns = SAMPLE_SCANNED_WALL_NS - UINT64_C(14900000000),
         .frozen_since_ns = frozen_since_ns,
         .frozen_for_ns = UINT64_C(13800000000),
         .frozen_for_max_ns = UINT64_C(14900000000),

@@ -19,7 +19,8 @@ PROCESS = {"pid": (int, None), "comm": (str, None), "exe": (str, None), "cmdline
 ITEM = {"ring": str, "id": int, "tid": (int, None), "name": str, "note": (str, None), "process": (PROCESS, None),
         "summary": str,
         "state": str, "cause": (str, None), "since": (re.compile(TIME), None), "frozen_for_ms": (int, None),
-        "frozen_for_max_ms": (int, None), "threshold_ms": int, "snaps": int, "location": (LOCATION, None),
+        "frozen_for_max_ms": (int, None), "threshold_ms": int, "since_earliest": (re.compile(TIME), None),
+        "last": (dict, None), "snaps": int, "location": (LOCATION, None),
         "kernel": (dict, None), "waits_for": (list, None), "waits_for_left_out": (int, None),
         "trail": [{key: form for key, form in [("count", int), *LOCATION.items()] if key != "build_id"}]}
 FRAME = {"schema": str, "generated_at": re.compile(TIME),
@@ -106,8 +107,11 @@ def shapes(world):
     assert world.thread(19)["location"] is None and world.thread(19)["trail"] == []
     parked = world.wait_for(lambda: [item for item in [world.thread(20)] if item["cause"] is not None][0])
     assert parked["tid"] is None and parked["kernel"] is None and parked["cause"] == "parked"
-    running = world.thread(18)
-    assert running["state"] == "idle" and running["since"] is None and running["frozen_for_ms"] is None
+    idle = world.thread(18)
+    assert idle["state"] == "idle" and idle["since_earliest"] <= idle["since"] and idle["last"] is None, idle
+    app.do("thaw 17")
+    world.wait_for(lambda: world.state(17) == "running")
+    assert all(world.thread(17)[key] is None for key in ("since", "since_earliest", "frozen_for_ms", "last"))
 
 
 def counts_are_of_what_is_asked_for(world):

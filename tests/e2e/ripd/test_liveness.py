@@ -31,6 +31,30 @@ def killed(world):
     assert world.thread(1)["location"]["module"] == "puppet"  # decodes after death
 
 
+def the_end_is_known_and_stays(world):
+    """When it was found, whatever the clock does since; and what each id was then."""
+    app = world.puppet()
+    app.do("spawn 1 one never")
+    app.do("spawn 2 two idle")
+    app.do("spawn 3 three snap")
+    world.wait_for(lambda: world.stalled_ids() == [1] and world.stalls()[0]["cause"] is not None and
+                   world.state(2) == "idle" and world.state(3) == "running")
+    stall, idle = world.stalls()[0], world.thread(2)
+    assert idle["since"] is not None and idle["frozen_for_ms"] is not None, idle
+    app.kill()
+    world.wait_for(lambda: world.get("/stalls")["counts"]["dead"] == 3)
+    dead = [world.thread(number) for number in (1, 2, 3)]
+    world.wait_scans(6)
+    for before, after in zip(dead, [world.thread(number) for number in (1, 2, 3)]):
+        assert {key: before[key] for key in ("since", "since_earliest", "last")} == {
+            key: after[key] for key in ("since", "since_earliest", "last")}, (before, after)
+        assert after["since_earliest"] <= after["since"] and after["frozen_for_ms"] > before["frozen_for_ms"]
+        assert after["since"] > stall["since"]
+    assert [item["last"]["state"] for item in dead] == ["stalled", "idle", "running"], dead
+    assert dead[0]["last"]["cause"] == stall["cause"] and dead[2]["last"]["since"] is None, dead
+    assert dead[0]["last"]["since"] <= dead[0]["since"] and dead[0]["last"]["frozen_for_ms"] >= stall["frozen_for_ms"]
+
+
 def executed_another_program(world):
     app = world.puppet()
     app.do("spawn 1 one snap")
@@ -203,6 +227,6 @@ def restart_of_ripd_loses_nothing(world):
     world.wait_for(lambda: world.stalled_ids() == [1])
 
 
-w.run([killed, executed_another_program, thread_ends_without_exit, daemon_lives_on, child_has_a_slot_of_its_own,
-       closed_descriptors, foreign_locker_of_the_dead, foreign_locker_of_life_bytes,
+w.run([killed, the_end_is_known_and_stays, executed_another_program, thread_ends_without_exit, daemon_lives_on,
+       child_has_a_slot_of_its_own, closed_descriptors, foreign_locker_of_the_dead, foreign_locker_of_life_bytes,
        shared_descriptors_outlive_the_owner, restart_of_ripd_loses_nothing])

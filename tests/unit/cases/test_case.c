@@ -773,6 +773,36 @@ static void test_begins_and_ends_are_paired(void **state)
     assert_int_equal(counters_of(daemon).open_count, 0);
 }
 
+/* The first scan that sees an id exited dates it, whatever the clock does later; one that runs again has no date. */
+static void test_exits_are_dated_once(void **state)
+{
+    static const struct {
+        char thread_state;
+        uint64_t now_wall_ns;
+        uint64_t lived_wall_ns;
+        uint64_t exited_wall_ns;
+    } rows[] = {
+        {'D', 1000, 1000, 0},    {'D', 2000, 2000, 0},    {'Z', 3000, 2000, 3000},
+        {'Z', 4000, 2000, 3000}, {'Z', 3500, 2000, 3000}, {'D', 5000, 5000, 0},
+    };
+    struct daemon *daemon = *state;
+    const struct stall_case *stalled;
+
+    stall(daemon, 1, 7, 2);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        daemon->evidence = (struct evidence){.examined = true, .thread_state = rows[i].thread_state};
+        scan(daemon, 100 * (i + 1));
+        cases_note_exits(daemon->cases, rows[i].now_wall_ns);
+        stalled = cases_find(daemon->cases, 1, 7, 2);
+        assert_int_equal(stalled->lived_wall_ns, rows[i].lived_wall_ns);
+        assert_int_equal(stalled->exited_wall_ns, rows[i].exited_wall_ns);
+    }
+    daemon->suspects[0].unread = true; /* nothing is seen of it */
+    scan(daemon, 1000);
+    cases_note_exits(daemon->cases, 6000);
+    assert_int_equal(cases_find(daemon->cases, 1, 7, 2)->lived_wall_ns, 5000);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -797,6 +827,7 @@ int main(void)
         TEST(test_numbers_go_on_after_adopted_ones),
         TEST(test_a_begin_is_kept_until_its_end),
         TEST(test_begins_and_ends_are_paired),
+        TEST(test_exits_are_dated_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

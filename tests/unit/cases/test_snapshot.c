@@ -175,6 +175,54 @@ static void no_id_is_frozen_for_longer_than_it_is_registered(void **context)
     assert_int_equal(item_frozen_max_ns(&item, &snapshot, 300, UINT64_MAX), UINT64_MAX);
 }
 
+static void since_and_its_other_end(void **context)
+{
+    const struct snapshot moment = {.scanned_wall_ns = 100000};
+    struct sighting sighting = {.state = ID_IDLE, .frozen_for_ns = 300, .frozen_for_max_ns = 350};
+
+    (void)context;
+    sighting_set_since(&sighting, &moment);
+    assert_int_equal(sighting.since_wall_ns, 99700);
+    assert_int_equal(sighting.since_earliest_wall_ns, 99650);
+    sighting.frozen_for_max_ns = UINT64_MAX;
+    sighting_set_since(&sighting, &moment);
+    assert_int_equal(sighting.since_earliest_wall_ns, 0);
+}
+
+/* When its process was found dead: not by the clocks of a later scan. */
+static void the_end_of_an_id_stays_where_it_is(void **context)
+{
+    struct process_facts process = {.dead = true, .lived_wall_ns = 400, .died_wall_ns = 500};
+    struct item item = {.process = &process};
+    struct sighting sighting = {.item = &item,
+                                .state = ID_DEAD,
+                                .since_wall_ns = 510,
+                                .since_earliest_wall_ns = 390,
+                                .last = {.known = true, .state = ID_STALLED, .frozen_for_ns = 100}};
+
+    (void)context;
+    sighting_set_end(&sighting);
+    assert_int_equal(sighting.since_wall_ns, 500);
+    assert_int_equal(sighting.since_earliest_wall_ns, 400);
+    assert_int_equal(sighting.last.since_wall_ns, 400);
+    process.lived_wall_ns = 0; /* it was dead when it was found */
+    sighting.since_earliest_wall_ns = 390;
+    sighting.last = (struct sighting_last){.known = true, .state = ID_RUNNING, .frozen_for_ns = 100};
+    sighting_set_end(&sighting);
+    assert_int_equal(sighting.since_earliest_wall_ns, 390);
+    assert_int_equal(sighting.last.since_wall_ns, 0);
+    item.process = NULL;
+    sighting.since_wall_ns = 777;
+    sighting_set_end(&sighting);
+    assert_int_equal(sighting.since_wall_ns, 777);
+    item.process = &process;
+    sighting.state = ID_EXITED;
+    sighting.last = (struct sighting_last){.known = true, .state = ID_STOPPED, .frozen_for_ns = 100};
+    sighting_set_end(&sighting);
+    assert_int_equal(sighting.since_wall_ns, 777);
+    assert_int_equal(sighting.last.since_wall_ns, 777);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +232,8 @@ int main(void)
         cmocka_unit_test(stalls_are_sorted_longest_first),
         cmocka_unit_test(references_are_counted_across_threads),
         cmocka_unit_test(no_id_is_frozen_for_longer_than_it_is_registered),
+        cmocka_unit_test(since_and_its_other_end),
+        cmocka_unit_test(the_end_of_an_id_stays_where_it_is),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,14 +75,16 @@ static const struct step a_stall_outlasts_a_late_scan[] = {
     LIFE_END,
 };
 
-/* When the wait is over it counts, though the progress is the same. */
+/* It is known since when; and when the wait is over that counts, though the progress is the same. */
 static const struct step idle_is_not_stuck[] = {
-    SCAN(0, 0, IDLE, 2, BEFORE, "idle 0-0", .due = UINT64_MAX),
-    SCAN(100000, INTERVAL, IDLE, 2, BEFORE, "idle 0-0", .due = UINT64_MAX),
+    SCAN(0, 0, IDLE, 2, BEFORE, "idle 0-?", .due = UINT64_MAX),
+    SCAN(100000, INTERVAL, IDLE, 2, BEFORE, "idle 100000-?", .due = UINT64_MAX),
     SCAN(101000, 0, AT, 2, BEFORE, "running 0-1000"),
     SCAN(105000, INTERVAL, AT, 2, BEFORE, "running 4000-5000"),
     SCAN(106000, 0, AT, 2, BEFORE, "stalled 5000-6000 suspect; stalled 5000 after 100000"),
-    SCAN(107000, 0, IDLE, 2, BEFORE, "idle 0-0; moved 5000 after 100000"),
+    SCAN(107000, 0, IDLE, 2, BEFORE, "idle 0-1000; moved 5000 after 100000"),
+    SCAN(110000, INTERVAL, IDLE, 2, BEFORE, "idle 3000-4000"),
+    SCAN(111000, 0, IDLE, 3, BEFORE, "idle 0-1000"),
     LIFE_END,
 };
 
@@ -108,16 +110,28 @@ static const struct step an_id_goes_with_its_ring[] = {
 
 static const struct step exited_ends_a_stall[] = {
     A_STALL,
-    SCAN(7000, 0, AT, 2, EXITED, "exited 6000-7000 suspect; gone blocked 6000 after 0"),
-    SCAN(8000, 0, AT, 2, BEFORE, "exited 7000-8000 suspect"),
+    SCAN(7000, 0, AT, 2, EXITED, "exited 6000-7000 suspect last stalled blocked 6000; gone blocked 6000 after 0"),
+    SCAN(8000, 0, AT, 2, BEFORE, "exited 7000-8000 suspect last stalled blocked 7000"),
+    SCAN(9000, 0, DEAD, 2, BEFORE, "dead 0-1000 last stalled blocked 8000"),
+    LIFE_END,
+};
+
+static const struct step what_the_exited_were[] = {
+    A_STALL,
+    SCAN(7000, 0, AT, 2, STOPPED, "stopped signal 6000-7000 suspect; stopped blocked 6000 after 0"),
+    SCAN(8000, 0, AT, 2, EXITED, "exited 7000-8000 suspect last stopped signal 7000"),
+    SCAN(9000, 0, AT, 3, BEFORE, "running 0-1000"),
+    SCAN(14000, INTERVAL, AT, 3, EXITED, "exited 5000-6000 suspect last running 5000"),
+    SCAN(15000, 0, DEAD, 3, BEFORE, "dead 0-1000 last running 6000"),
     LIFE_END,
 };
 
 static const struct step the_dead_are_no_suspects[] = {
     A_STALL,
-    SCAN(7000, 0, DEAD, 2, BEFORE, "dead 0-1000; gone blocked 5000 after 0"),
-    SCAN(12000, INTERVAL, DEAD, 2, BEFORE, "dead 0-1000"),
-    SCAN(20000, INTERVAL, DEAD, 3, BEFORE, "dead 0-1000"),
+    SCAN(7000, 0, DEAD, 2, BEFORE, "dead 0-1000 last stalled blocked 6000; gone blocked 5000 after 0"),
+    SCAN(12000, INTERVAL, DEAD, 2, BEFORE, "dead 5000-6000 last stalled blocked 6000"),
+    SCAN(20000, INTERVAL, DEAD, 3, BEFORE, "dead 13000-14000 last stalled blocked 6000"),
+    SCAN(21000, 0, AT, 3, BEFORE, "running 0-1000"),
     SCAN(21000, 0, AT, 3, BEFORE, "running 0-1000"),
     LIFE_END,
 };
@@ -172,10 +186,10 @@ static const struct step states_outlast_a_skipped_ring[] = {
     SCAN(7000, 0, AT, 2, STOPPED, "stopped signal 6000-7000 suspect; stopped blocked 6000 after 0"),
     SCAN(8000, 0, SKIPPED, 0, BLOCKED, "stopped signal 6000-7000 suspect unread"),
     SCAN(9000, 0, AT, 2, BLOCKED, "running 0-2000 suspect"),
-    SCAN(10000, 0, IDLE, 3, BEFORE, "idle 0-0"),
-    SCAN(11000, 0, SKIPPED, 0, BEFORE, "idle 0-0"),
-    SCAN(12000, 0, DEAD, 3, BEFORE, "dead 0-2000"),
-    SCAN(13000, 0, SKIPPED, 0, BEFORE, "dead 0-2000"),
+    SCAN(10000, 0, IDLE, 3, BEFORE, "idle 0-1000"),
+    SCAN(11000, 0, SKIPPED, 0, BEFORE, "idle 0-1000"),
+    SCAN(12000, 0, DEAD, 3, BEFORE, "dead 0-2000 last idle 2000"),
+    SCAN(13000, 0, SKIPPED, 0, BEFORE, "dead 0-2000 last idle 2000"),
     SCAN(14000, 0, NO_RING, 0, BEFORE, "gone"),
     SCAN(15000, 0, SKIPPED, 0, BEFORE, "gone"),
     LIFE_END,
@@ -325,6 +339,7 @@ int main(void)
         LIFE(an_id_that_leaves_is_gone),
         LIFE(an_id_goes_with_its_ring),
         LIFE(exited_ends_a_stall),
+        LIFE(what_the_exited_were),
         LIFE(the_dead_are_no_suspects),
         LIFE(time_stopped_does_not_count),
         LIFE(one_stopped_from_the_start_never_stalls),

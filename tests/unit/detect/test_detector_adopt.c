@@ -32,7 +32,7 @@ static const struct step one_that_moved_is_over[] = {
 };
 
 static const struct step one_that_is_idle_is_over[] = {
-    SCAN(NOW, 0, IDLE, 3, BEFORE, "idle 0-0; moved blocked 100000 after 399100"),
+    SCAN(NOW, 0, IDLE, 3, BEFORE, "idle 0-?; moved blocked 100000 after 399100"),
     LIFE_END,
 };
 

@@ -27,6 +27,9 @@ struct model_id {
     uint64_t moved_after;
     enum id_state state;
     enum id_cause cause;
+    bool has_last;
+    struct verdict last;
+    uint64_t last_since;
     int rule;
     uint32_t deadline_ms;           /* as of its last sample to which no rule applied */
     const struct rip_sample *still; /* this scan's sample, if it has not moved */
@@ -199,8 +202,13 @@ static void model_see(struct model *model, uint32_t ring, uint32_t slot, const s
     const uint32_t deadline_ms = id->deadline_ms;
 
     id->still = NULL;
-    if (is_new || state != ID_RUNNING || id->state == ID_IDLE || id->state == ID_DEAD ||
-        id->progress != sample->progress) {
+    if (!is_new && id->state == state && (dead || (sample->idle && id->progress == sample->progress)))
+        ;
+    else if (is_new || state != ID_RUNNING || id->state == ID_IDLE || id->state == ID_DEAD ||
+             id->progress != sample->progress) {
+        const struct verdict last = id->state == ID_EXITED ? id->last : (struct verdict){id->state, id->cause};
+        const uint64_t last_since = id->frozen_since;
+
         model_leave(model, is_new || dead ? DETECTOR_GONE : DETECTOR_MOVED, ring, slot);
         *id = (struct model_id){.present = true,
                                 .never_moved = is_new,
@@ -208,6 +216,9 @@ static void model_see(struct model *model, uint32_t ring, uint32_t slot, const s
                                 .progress = sample->progress,
                                 .frozen_since = model->credit,
                                 .moved_after = model->read_before[ring],
+                                .has_last = dead && !is_new,
+                                .last = last,
+                                .last_since = last_since,
                                 .state = state,
                                 .cause = CAUSE_NONE,
                                 .rule = rule};
@@ -323,6 +334,8 @@ static void model_settle(struct model *model, struct detector_suspect *suspect)
         return;
     if (verdict.state != ID_STALLED && id->state == ID_STALLED)
         model_emit(model, verdict.state == ID_EXITED ? DETECTOR_GONE : DETECTOR_STOPPED, ring, slot, model->credit);
+    if (verdict.state == ID_EXITED && id->state != ID_EXITED)
+        id->last = (struct verdict){id->state, id->cause};
     id->cause = verdict.cause;
     if (verdict.state == ID_STALLED && id->state != ID_STALLED)
         model_emit(model, DETECTOR_STALLED, ring, slot, model->credit);
@@ -416,13 +429,18 @@ static void compare_known(const struct model *model, const struct detector *dete
             total++;
             assert_int_equal(known.state, id->state);
             assert_int_equal(known.cause, id->cause);
-            assert_int_equal(known.progress, id->progress);
-            if (id->state != ID_IDLE) {
-                assert_int_equal(known.frozen_since_ns, id->frozen_since);
-                assert_int_equal(known.frozen_for_ns, model->read_credit[ring] - id->frozen_since);
-                assert_true(known.frozen_for_max_ns == model_frozen_max(model, ring, id));
-                assert_true(known.frozen_for_max_ns >= known.frozen_for_ns);
+            assert_int_equal(known.progress, id->state != ID_DEAD ? id->progress : 0);
+            assert_int_equal(known.frozen_since_ns, id->frozen_since);
+            assert_int_equal(known.frozen_for_ns, model->read_credit[ring] - id->frozen_since);
+            assert_true(known.frozen_for_max_ns == model_frozen_max(model, ring, id));
+            assert_true(known.frozen_for_max_ns >= known.frozen_for_ns);
+            assert_int_equal(known.has_last, id->state == ID_EXITED || (id->state == ID_DEAD && id->has_last));
+            if (known.has_last) {
+                assert_int_equal(known.last.state, id->last.state);
+                assert_int_equal(known.last.cause, id->last.cause);
             }
+            if (known.has_last && id->state == ID_DEAD)
+                assert_int_equal(known.last_for_ns, id->frozen_since - id->last_since);
             assert_true(known.threshold_ns == model_threshold(model, id));
             if (id->state == ID_RUNNING && model->read[ring] == model->now && id->rule != DETECTOR_RULE_UNKNOWN &&
                 !model_is_due(model, id) &&

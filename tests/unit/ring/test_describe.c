@@ -199,9 +199,8 @@ static void test_everything_in_order(void **state)
 
         assert_int_equal(sighting->item->id, i + 1);
         assert_int_equal(sighting->state, (i < 100 ? i : i - 100) % 10 == 0 ? ID_IDLE : ID_RUNNING);
-        assert_int_equal(sighting->since_wall_ns, 0);
+        assert_int_equal(sighting->since_wall_ns, sighting->state == ID_IDLE ? 1000 * second_ns : 0);
         assert_int_equal(sighting->frozen_for_ns, 0);
-        assert_int_equal(sighting->frozen_for_max_ns, 0);
     }
     assert_ptr_equal(page->snapshot, world->snapshot);
     page_unref(page);
@@ -370,6 +369,27 @@ static void test_frozen_values(void **state)
     page_unref(page);
 }
 
+/* Also of those that wait for work: who has done so for that long. */
+static void test_idle_since(void **state)
+{
+    struct world *world = *state;
+    struct query query;
+    struct page *page;
+
+    for (int i = 0; i < 3; i++)
+        scan_and_settle(world);
+    query_init(&query);
+    query.has_state = true;
+    query.state = ID_IDLE;
+    query.min_ns = 3 * second_ns;
+    page = page_of(world, &query);
+    assert_int_equal(page->total, 15);
+    assert_int_equal(page->sightings[0].since_wall_ns, 1000 * second_ns - page->sightings[0].frozen_for_ns);
+    page_unref(page);
+    query.min_ns = 4 * second_ns;
+    assert_int_equal(total_of(world, &query), 0);
+}
+
 /* A ring that is cut is left out, wherever it stands and whatever the walk was reading. */
 static void test_cut_rings(void **state)
 {
@@ -427,6 +447,7 @@ int main(void)
         WORLD_TEST(test_counts),
         WORLD_TEST(test_states),
         WORLD_TEST(test_frozen_values),
+        WORLD_TEST(test_idle_since),
         WORLD_TEST(test_cut_rings),
         WORLD_TEST(test_a_large_ring),
     };

@@ -85,7 +85,8 @@ static void test_example(void **state)
         "\"started_at\":\"2026-11-20T08:00:00.000Z\",\"attested\":true},"
         "\"summary\":\"worker-17 of checkout (pid 4690) has been blocked for 13.8 s at checkout+0x1234\","
         "\"state\":\"stalled\",\"cause\":\"blocked\",\"since\":\"2026-11-20T09:40:53.140Z\","
-        "\"frozen_for_ms\":13800,\"frozen_for_max_ms\":14900,\"threshold_ms\":5000,\"snaps\":918273,"
+        "\"frozen_for_ms\":13800,\"frozen_for_max_ms\":14900,\"threshold_ms\":5000,"
+        "\"since_earliest\":\"2026-11-20T09:40:52.040Z\",\"last\":null,\"snaps\":918273,"
         "\"location\":{\"module\":\"checkout\",\"build_id\":\"" SAMPLE_BUILD_ID "\",\"offset\":\"0x1234\","
         "\"function\":null,\"file\":null,\"line\":null},"
         "\"kernel\":null,\"waits_for\":null,\"waits_for_left_out\":null,"
@@ -135,17 +136,24 @@ static void test_next(void **state)
 /* What is not known is null, and there: the keys are those of the example. */
 static void test_unknown(void **state)
 {
-    static const char *const keys[] = {
-        "ring",         "id",    "tid",      "name",   "note",          "process",
-        "summary",      "state", "cause",    "since",  "frozen_for_ms", "frozen_for_max_ms",
-        "threshold_ms", "snaps", "location", "kernel", "waits_for",     "waits_for_left_out",
-        "trail",        NULL};
+    static const char *const keys[] = {"ring",          "id",
+                                       "tid",           "name",
+                                       "note",          "process",
+                                       "summary",       "state",
+                                       "cause",         "since",
+                                       "frozen_for_ms", "frozen_for_max_ms",
+                                       "threshold_ms",  "since_earliest",
+                                       "last",          "snaps",
+                                       "location",      "kernel",
+                                       "waits_for",     "waits_for_left_out",
+                                       "trail",         NULL};
     static const char *const nulls[] = {"tid",           "note",
                                         "cause",         "since",
                                         "frozen_for_ms", "frozen_for_max_ms",
                                         "location",      "kernel",
                                         "waits_for",     "waits_for_left_out",
-                                        "threshold_ms"};
+                                        "threshold_ms",  "since_earliest",
+                                        "last"};
     struct snapshot *snapshot = sample_snapshot(1, SCANNED_MONO_NS, 1);
     struct sighting *sighting = &snapshot->stalls[0];
     json_t *root;
@@ -155,6 +163,7 @@ static void test_unknown(void **state)
     sighting->state = ID_RUNNING;
     sighting->cause = CAUSE_NONE;
     sighting->since_wall_ns = 0;
+    sighting->since_earliest_wall_ns = 0;
     sighting->frozen_for_ns = 0;
     sighting->threshold_ns = UINT64_MAX;
     sighting->item->tid = 0;

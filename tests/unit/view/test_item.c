@@ -113,12 +113,48 @@ static void test_the_table_of_fields(void **state)
     kernel_facts_unref(facts);
 }
 
+static void test_last(void **state)
+{
+    static const struct {
+        struct sighting_last last;
+        const char *expected;
+    } rows[] = {
+        {{0}, "\"last\":null,"},
+        {{.known = true, .state = ID_RUNNING, .frozen_for_ns = 5000000},
+         "\"last\":{\"state\":\"running\",\"cause\":null,\"since\":null,\"frozen_for_ms\":null},"},
+        {{.known = true,
+          .state = ID_STALLED,
+          .cause = CAUSE_DEADLOCK,
+          .since_wall_ns = 1000000,
+          .frozen_for_ns = 5000000},
+         "\"last\":{\"state\":\"stalled\",\"cause\":\"deadlock\",\"since\":\"1970-01-01T00:00:00.001Z\","
+         "\"frozen_for_ms\":5},"},
+    };
+    static char ring_name[] = "app";
+    struct item item = {.ring_name = ring_name};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sighting sighting = {.item = &item, .state = ID_DEAD, .last = rows[i].last};
+        struct json_writer writer;
+        size_t length;
+        char *text;
+
+        json_init(&writer);
+        item_write(&writer, NULL, &sighting, 0);
+        assert_int_equal(json_finish(&writer, &text, &length), 0);
+        assert_non_null(strstr(text, rows[i].expected));
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_known),
         cmocka_unit_test(test_everything_known),
         cmocka_unit_test(test_the_table_of_fields),
+        cmocka_unit_test(test_last),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
