@@ -399,12 +399,13 @@ static int end(struct follower *follower, int status)
     return END;
 }
 
+/* What comes before the first id of a connection, such as a sign of life, leaves the place as it is. */
 static int keep_id(struct follower *follower, const char *id)
 {
     const char *path = follower->settings->state;
     int error;
 
-    if (strcmp(id, follower->id) == 0 || strlen(id) >= sizeof(follower->id))
+    if (*id == '\0' || strcmp(id, follower->id) == 0 || strlen(id) >= sizeof(follower->id))
         return READ_ON;
     memcpy(follower->id, id, strlen(id) + 1);
     error = path != NULL ? event_id_store(path, id) : 0;

@@ -133,7 +133,11 @@ def goes_on_where_it_was(world):
     os.unlink(world.path("slow"))
     follower = world.follow(*arguments)
     world.wait_for(lambda: world.handed() == [1, 2, 3, 4, 5, 5, 6] and world.read("last").endswith("-6\n"))
+    assert world.stop() == 0
+    world.start()  # which has nothing new to say
+    world.wait_for(lambda: [line for line in follower.errors if "following again" in line])
     assert follower.stop(signal.SIGTERM) == 0
+    assert world.read("last").endswith("-6\n"), world.read("last")
     with open(world.path("last"), "w", encoding="ascii") as file:
         file.write("nonsense\n")
     done = world.rip("--follow", *arguments)
