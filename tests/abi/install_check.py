@@ -24,7 +24,7 @@ def check_files(prefix):
     for pattern in ("bin/rip", "sbin/ripd", "libexec/ripd/ripd-symbolizer", "libexec/ripd/ripd-probe",
                     "libexec/rip/rip-client", "include/librip.h", "include/rip/rip.h",
                     "include/rip/reader.h",
-                    "lib*/**/librip.so.0", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
+                    "lib*/**/librip.so.1", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
                     "lib*/**/librip-config.cmake", "share/ripd/alerts.yml", "share/ripd/dashboard.json",
                     "share/ripd/ripd.json",
                     "share/bash-completion/completions/ripd"):
@@ -58,7 +58,7 @@ def build_by_package(prefix, folder):
     with open(os.path.join(folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
         file.write(f"""cmake_minimum_required(VERSION 3.25)
 project(consumer C)
-find_package(librip 0 REQUIRED)
+find_package(librip 1 REQUIRED)
 find_package(Threads REQUIRED)
 foreach(library rip rip_static)
   add_executable(with_${{library}} {SOURCE}/tests/abi/consumer.c)

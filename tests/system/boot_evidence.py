@@ -45,10 +45,10 @@ def kernel(machine, name=NAME):
 
 def start_closed(machine):
     """A program whose library is in a folder of its user's, and closed to others."""
-    library = f"{CLOSED_FOLDER}/librip.so.0"
+    library = f"{CLOSED_FOLDER}/librip.so.1"
     machine.run("install", "-d", "-m", "700", "-o", "daemon", "-g", "daemon", CLOSED_FOLDER)
-    machine.run("install", "-m", "600", "-o", "daemon", "-g", "daemon", "/usr/lib/librip.so.0", library)
-    code = looks.SLEEPER.replace("librip.so.0", library).replace("rip_snap()", "rip_snap_at(librip.rip_init)")
+    machine.run("install", "-m", "600", "-o", "daemon", "-g", "daemon", "/usr/lib/librip.so.1", library)
+    code = looks.SLEEPER.replace("librip.so.1", library).replace("rip_snap()", "rip_snap_at(librip.rip_init)")
     looks.start(machine, CLOSED, AS_DAEMON, code, f"/run/librip/{CLOSED}", CLOSED.encode().hex())
 
 
@@ -56,7 +56,7 @@ def location(machine):
     looks.stall_of(machine, CLOSED)
     looks.threads(machine, CLOSED)  # is held back until there are names
     found = looks.stall_of(machine, CLOSED)["location"]
-    assert found["module"] == "librip.so.0", found
+    assert found["module"] == "librip.so.1", found
     return found
 
 

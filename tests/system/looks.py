@@ -4,7 +4,7 @@
 # Hangs at once, under any name that an id can have.
 SLEEPER = """
 import ctypes, sys, time
-librip = ctypes.CDLL("librip.so.0", use_errno=True)
+librip = ctypes.CDLL("librip.so.1", use_errno=True)
 name = bytes.fromhex(sys.argv[2])
 if not librip.rip_create_ring(sys.argv[1].encode(), 16):
     sys.exit(f"no ring: {ctypes.get_errno()}")
@@ -16,7 +16,7 @@ time.sleep(3600)
 # Waits at one end of a pair of sockets, of which a child has the other.
 TALKER = """
 import ctypes, os, signal, socket, sys
-librip = ctypes.CDLL("librip.so.0", use_errno=True)
+librip = ctypes.CDLL("librip.so.1", use_errno=True)
 ours, theirs = socket.socketpair()
 if os.fork() == 0:
     ours.close()

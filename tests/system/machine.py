@@ -2,7 +2,7 @@
 """A machine to test in: the systemd of this host, booted in namespaces of its own over a root that is thrown away.
 
 What it may touch of the host: one directory below /tmp and one cgroup, both removed by close(), and a terminal. What
-is installed or written in it goes to a tmpfs over this host's root; see machine_init.
+is installed or written in it goes to a tmpfs over this host's root, or over another one; see machine_init.
 """
 import ctypes
 import json
@@ -68,8 +68,8 @@ def wait_for(what, condition, seconds=PATIENCE_S):
 
 
 class Machine:
-    def __init__(self, tree):
-        """Boots, with the files of tree copied over its root."""
+    def __init__(self, tree, lower="/"):
+        """Boots the system below lower, with the files of tree copied over its root."""
         check_host()
         self.console_lines = []
         self.unshare = self.work = self.cgroup = None
@@ -81,19 +81,19 @@ class Machine:
                 os.mkdir(self.cgroup)
             except OSError as error:
                 raise Skip(f"no cgroup of its own: {error}") from error
-            self.start(tree, home)
+            self.start(tree, lower, home)
             self.wait_booted()
         except BaseException:
             self.close()
             raise
 
-    def start(self, tree, home):
+    def start(self, tree, lower, home):
         self.console, terminal = os.openpty()
         threading.Thread(target=self.read_console, daemon=True).start()
         enter = f'echo $$ >"{self.cgroup}/cgroup.procs" && exec "$@"'
         self.unshare = subprocess.Popen(
             ["sh", "-c", enter, "sh", "setpriv", "--pdeathsig=KILL", "unshare", *NAMESPACES, "--fork",
-             "--kill-child=KILL", INIT, self.work, tree, os.ttyname(terminal)],
+             "--kill-child=KILL", INIT, self.work, tree, os.ttyname(terminal), lower],
             stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.pid = wait_for("the first process", self.first_process, 20)
         # systemd moves every process of its cgroup to init.scope; this one is not in its pid namespace.

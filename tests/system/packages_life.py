@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of the packages on a machine: installed, upgraded, switched off, removed, purged.
+
+The machine has /packages/VERSION with the packages, and /depends with what they depend on.
+"""
+from boot_daemon import is_ready
+
+OLD, NEW = "0.9.0", "1.0.0"
+CONFIG = "/etc/ripd/ripd.conf"
+UNITS = ("ripd.service", "ripd.socket")
+KEPT = {}  # what one test leaves to be compared by a later one
+
+
+def apt(machine, *arguments):
+    return machine.run("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-y", "-qq", "--no-install-recommends",
+                       "-o", "APT::Sandbox::User=root", *arguments, seconds=180)
+
+
+def packages_of(machine, version):
+    return machine.text("sh", "-c", f"ls /packages/{version}/*.deb").split()
+
+
+def states(machine, verb):
+    return machine.run("systemctl", verb, *UNITS, check=False).stdout.split()
+
+
+def listing(machine):
+    """Names on the disk, without those that dpkg and apt keep for themselves, and backups of the user database."""
+    kept = " -o ".join(f"-path {path}" for path in ("/var/lib/dpkg", "/var/lib/apt", "/var/cache", "/var/log", "/tmp"))
+    return set(machine.text("sh", "-c", rf"find / -xdev \( {kept} \) -prune -o ! -path '/etc/*-' -print").splitlines())
+
+
+def users(machine):
+    return {name: sorted(machine.text("cat", f"/etc/{name}").splitlines())
+            for name in ("passwd", "group", "shadow", "gshadow")}
+
+
+def events(machine):
+    return [(event["episode"], event["kind"]) for event in machine.get("/events?limit=100")["events"]]
+
+
+def test_install(machine):
+    """Enabled and started, as Debian does."""
+    machine.run("mkdir", "-p", "/etc/ripd/events")
+    machine.write("/etc/ripd/events/mine.conf", "COMMAND=true\n")  # an administrator's, from before
+    apt(machine, "install", *[f"/depends/{name}" for name in machine.text("ls", "/depends").split()])
+    KEPT["listing"], KEPT["users"] = listing(machine), users(machine)
+    apt(machine, "install", *packages_of(machine, OLD))
+    assert states(machine, "is-enabled") == ["enabled", "enabled"] and states(machine, "is-active") == ["active"] * 2
+    machine.wait_for("its first scan", lambda: is_ready(machine))
+    assert machine.get("/version")["version"] == OLD
+    assert machine.text("stat", "-c", "%a %U %G", "/run/librip").strip() == "3777 root ripd"
+    assert machine.text("stat", "-c", "%a %U %G", "/var/lib/ripd").strip() == "750 ripd ripd"
+    assert CONFIG in machine.text("dpkg-query", "-W", "-f", "${Conffiles}", "ripd")
+
+
+def test_work(machine):
+    """A stall, traced by the package rip, which comes and goes; and a change of the configuration."""
+    machine.write(CONFIG, machine.text("cat", CONFIG) + "stall-after = 2s\n")
+    machine.run("systemctl", "reload", "ripd")
+    machine.run("systemd-run", "--quiet", "--unit=stuck", "rip", "run", "--dir", "/run/librip", "--", "sleep", "3600")
+    machine.wait_for("a stall", lambda: machine.stalls()[0]["process"]["comm"] == "sleep")
+    machine.wait_for("its event", lambda: [kind for _, kind in events(machine)] == ["begin"])
+    machine.run("systemctl", "stop", "stuck")
+    machine.wait_for("its end", lambda: [kind for _, kind in events(machine)] == ["end", "begin"])
+    machine.run("sh", "-c", "rm /run/librip/*")  # the ring of a killed program is its user's, and stays
+    machine.run("systemctl", "start", "rip-events@mine")
+    KEPT["events"] = events(machine)
+
+
+def test_upgrade(machine):
+    """History and configuration stay; the new version runs; the sockets were open all the time."""
+    pid, opened = machine.main_pid("ripd.service"), machine.property("ripd.socket", "ActiveEnterTimestampMonotonic")
+    instance = machine.main_pid("rip-events@mine.service")
+    apt(machine, "install", *packages_of(machine, NEW))
+    assert machine.main_pid("ripd.service") not in (0, pid)
+    assert machine.main_pid("rip-events@mine.service") not in (0, instance)
+    assert machine.property("ripd.socket", "ActiveEnterTimestampMonotonic") == opened
+    machine.wait_for("its first scan", lambda: is_ready(machine))
+    assert machine.get("/version")["version"] == NEW
+    assert events(machine) == KEPT["events"], events(machine)
+    assert machine.text("tail", "-n", "1", CONFIG) == "stall-after = 2s\n"
+    assert states(machine, "is-enabled") == ["enabled", "enabled"]
+    assert "librip.so.1" in machine.text("ldconfig", "-p")
+
+
+def test_switched_off(machine):
+    """What the administrator has switched off stays off, whatever is installed."""
+    machine.run("systemctl", "stop", "rip-events@mine")  # which would start the sockets
+    machine.run("systemctl", "disable", "--quiet", "--now", *UNITS)
+    apt(machine, "install", "--reinstall", *[path for path in packages_of(machine, NEW) if "/ripd_" in path])
+    assert states(machine, "is-enabled") == ["disabled"] * 2 and states(machine, "is-active") == ["inactive"] * 2
+    machine.run("systemctl", "enable", "--quiet", "--now", *UNITS)
+    machine.wait_for("its first scan", lambda: is_ready(machine))
+    machine.run("systemctl", "start", "rip-events@mine")
+
+
+def test_remove(machine):
+    """Nothing runs any more; history and configuration are there for the next installation."""
+    apt(machine, "remove", "ripd")
+    assert machine.run("sh", "-c", "grep -x 'rip.*' /proc/[0-9]*/comm", check=False).stdout == ""
+    assert machine.request("/readyz")[0] == 0
+    assert machine.property("ripd.service", "LoadState") == "not-found"
+    assert machine.run("test", "-e", "/run/ripd", check=False).returncode == 1
+    apt(machine, "install", *packages_of(machine, NEW))
+    machine.wait_for("its first scan", lambda: is_ready(machine))
+    assert events(machine) == KEPT["events"], events(machine)
+    assert machine.text("tail", "-n", "1", CONFIG) == "stall-after = 2s\n"
+
+
+def test_purge(machine):
+    """What the administrator has made stays, and nothing else."""
+    apt(machine, "purge", "ripd", "rip", "librip-dev", "librip1", "librip0")
+    changed = sorted(listing(machine) ^ KEPT["listing"])
+    assert changed == [], changed[:20]
+    assert machine.text("cat", "/etc/ripd/events/mine.conf") == "COMMAND=true\n"
+    assert users(machine) == KEPT["users"]
+    assert machine.run("test", "-e", "/run/librip", check=False).returncode == 1
+    assert machine.run("systemctl", "list-unit-files", "--no-legend", "rip*", check=False).stdout == ""
+
+
+TESTS = [test_install, test_work, test_upgrade, test_switched_off, test_remove, test_purge]
