@@ -337,6 +337,7 @@ static void copy_id(const struct rip_slot *slot, struct rip_id_info *ret_info)
     ret_info->tid = rip_load_relaxed(&slot->tid);
     ret_info->process = rip_load_relaxed(&slot->process);
     ret_info->kind = rip_load_relaxed(&slot->kind);
+    ret_info->call = rip_load_relaxed(&slot->call);
     ret_info->registered_boot_ns = rip_load_relaxed(&slot->registered_boot_ns);
     ret_info->deadline_ms = rip_load_relaxed(&slot->deadline_ms);
     copy_words(line, &slot->name_bytes, sizeof(line));
@@ -779,6 +780,7 @@ static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, stru
     uint16_t process = rip_load_relaxed(&slot->process);
     uint8_t kind = rip_load_relaxed(&slot->kind);
     uint32_t deadline_ms = rip_load_relaxed(&slot->deadline_ms);
+    uint8_t call = rip_load_relaxed(&slot->call);
 
     rip_fence_acquire(); /* pairs with begin_change() in slot.c */
     if (__builtin_expect(generation % 2 != 0 || rip_load_relaxed(&slot->generation) != generation, 0))
@@ -792,6 +794,7 @@ static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, stru
         .idle = idle_mark == ~count,
         .kind = kind,
         .deadline_ms = deadline_ms,
+        .call = call,
     };
     return true;
 }

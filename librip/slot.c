@@ -152,6 +152,7 @@ static void fill(struct rip_slot *slot, const struct rip_identity *identity)
     rip_store_relaxed(&slot->kind, identity->kind);
     rip_store_relaxed(&slot->registered_boot_ns, rip__boot_ns());
     rip_store_relaxed(&slot->deadline_ms, 0);
+    rip_store_relaxed(&slot->call, RIP_CALL_NONE);
     rip_store_relaxed(&slot->wait_address, 0);
     rip_store_relaxed(&slot->wait_owner, 0);
     rip_store_relaxed(&slot->wait_tag, 0);
@@ -249,9 +250,9 @@ void rip__slot_name(const struct rip_slot *slot, char *ret_name, size_t capacity
 
 /* Claiming --------------------------------------------------------------------------------------------------------- */
 
-static uint32_t claimed_by_us(void)
+static uint16_t claimed_by_us(void)
 {
-    return RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT;
+    return (uint16_t)(RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT);
 }
 
 /* The words of the live bitmap whose slots are all backed, for rip__slot_reserve(). Guarded by the mutex. */
@@ -263,7 +264,7 @@ static struct {
 /* 0 = claimed; -EBUSY = another process or thread was faster; otherwise no memory. */
 static int try_claim(uint32_t slot)
 {
-    uint32_t expected = RIP_SLOT_FREE;
+    uint16_t expected = RIP_SLOT_FREE;
     int result = 0;
 
     if (!rip__is_filtered()) {
@@ -372,13 +373,13 @@ static bool is_gone(struct sweep *sweep, uint32_t process)
 }
 
 /* The record that a slot in this state belongs to, RIP_NO_PROCESS = none. */
-static uint32_t owner_of(const struct rip_slot *slot, uint32_t state)
+static uint32_t owner_of(const struct rip_slot *slot, uint16_t state)
 {
     switch (state & RIP_SLOT_STATE_MASK) {
     case RIP_SLOT_LIVE:
         return rip_load_relaxed(&slot->process);
     case RIP_SLOT_CLAIMED:
-        return state >> RIP_SLOT_OWNER_SHIFT;
+        return (uint32_t)state >> RIP_SLOT_OWNER_SHIFT;
     default:
         return RIP_NO_PROCESS;
     }
@@ -391,7 +392,8 @@ static uint32_t owner_of(const struct rip_slot *slot, uint32_t state)
 static void sweep_slot(struct sweep *sweep, uint32_t index)
 {
     struct rip_slot *slot = rip__slot_at(index);
-    uint32_t state, owner, expected, claimed = claimed_by_us();
+    uint16_t state, expected, claimed = claimed_by_us();
+    uint32_t owner;
 
     if (rip__slots_open(index) < 0)
         return;

@@ -35,8 +35,8 @@
 #define RIP_SWEEP_INTERVAL_NS UINT64_C(1000000000)
 
 /* The high bits of rip_slot.state say, while it is CLAIMED, which process record claims it. */
-#define RIP_SLOT_OWNER_SHIFT 8
-#define RIP_SLOT_STATE_MASK 0xffu
+#define RIP_SLOT_OWNER_SHIFT 4
+#define RIP_SLOT_STATE_MASK 0xfu
 
 /* Where things are in a ring; computed once, never read back from the file. */
 struct rip_geometry {

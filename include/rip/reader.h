@@ -113,7 +113,8 @@ struct rip_sample {
     uint8_t idle;         /* 1 = idle by its own declaration */
     uint8_t kind;         /* enum rip_kind, or a value this reader does not know */
     uint32_t deadline_ms; /* its own threshold; 0 = none */
-    uint32_t reserved_28;
+    uint8_t call;         /* enum rip_call, or a value this reader does not know */
+    uint8_t reserved_29[3];
 };
 
 /* Where a scan is; start with all zero. */
@@ -146,7 +147,8 @@ struct rip_id_info {
     uint64_t snap_count; /* snaps made since it was registered */
     uint64_t registered_boot_ns;
     uint32_t deadline_ms; /* its own threshold; 0 = none */
-    uint32_t reserved_116;
+    uint8_t call;         /* as in struct rip_sample */
+    uint8_t reserved_117[3];
     uint64_t reserved_120[7];
 };
 RIP_READER_API enum rip_status rip_view_id(const struct rip_view *view, uint32_t slot, struct rip_id_info *ret_info);

@@ -201,6 +201,24 @@ enum rip_slot_state {
     RIP_SLOT_LIVE = 2,
 };
 
+/*
+ * The kind of call that a thread is in, as the preload library marks it at entry and return. A reader takes a kind that
+ * it does not know for RIP_CALL_UNSURE.
+ */
+enum rip_call {
+    RIP_CALL_NONE = 0,    /* it marks none: the program itself declares when it waits for work */
+    RIP_CALL_OUTSIDE = 1, /* outside of all calls that are marked */
+    RIP_CALL_WORK = 2,    /* waits for work: idle is declared as well */
+    RIP_CALL_INPUT = 3,   /* receives from an input: idle is declared as well */
+    RIP_CALL_PIPE = 4,    /* reads a pipe: an input, unless it is the output of its own child */
+    RIP_CALL_UNSURE = 5,  /* receives from a descriptor of a kind that is not known */
+    RIP_CALL_REPLY = 6,   /* receives from a connection that it opened */
+    RIP_CALL_BLOCK = 7,   /* waits for others: writes, connects, locks a file, asks a name server */
+    RIP_CALL_LOCK = 8,    /* waits for a lock or a barrier */
+    RIP_CALL_SLEEP = 9,   /* for a time that it asked for */
+    RIP_CALL_VFORK = 10,  /* its vfork child has not executed a program when it is in state D; else as OUTSIDE */
+};
+
 /* Flags of a wait for a lock. A reader takes no wait for certain that has a flag it does not know. */
 #define RIP_WAIT_OWNER_IS_ID 1u /* wait_owner is an id of the same process; otherwise a tid of it */
 #define RIP_WAIT_SHARABLE 2u    /* several may hold the lock for reading: those are not named, and the owner is 0 */
@@ -217,12 +235,14 @@ struct rip_slot {
                             CLOCK_MONOTONIC at which wait_owner was read. 0 = neither idle nor waiting */
     uint32_t generation; /* + 2 per registration; odd while identity fields are being written */
     uint32_t id;
-    uint32_t tid;                    /* thread it is on, in the writer's pid namespace; 0 = on none */
-    uint16_t process;                /* index of the process record */
-    uint8_t index_bias;              /* rip_idx = low 8 bits of count + this */
-    uint8_t counter_bias;            /* makes rip_ctr the low 8 bits of count, whatever counter a program starts with */
-    uint32_t deadline_ms;            /* the id's own threshold: frozen for longer is a stall; 0 = none */
-    uint32_t state;                  /* enum rip_slot_state */
+    uint32_t tid;         /* thread it is on, in the writer's pid namespace; 0 = on none */
+    uint16_t process;     /* index of the process record */
+    uint8_t index_bias;   /* rip_idx = low 8 bits of count + this */
+    uint8_t counter_bias; /* makes rip_ctr the low 8 bits of count, whatever counter a program starts with */
+    uint32_t deadline_ms; /* the id's own threshold: frozen for longer is a stall; 0 = none */
+    uint16_t state;       /* enum rip_slot_state */
+    uint8_t call;         /* enum rip_call */
+    uint8_t reserved_39;
     uint64_t registered_boot_ns;     /* CLOCK_BOOTTIME */
     uint64_t wait_address;           /* lock that it waits for, 56 bits; to be compared, nothing else */
     uint32_t wait_owner;             /* who held that lock when it was last looked at; 0 = nobody, or not known */
@@ -344,6 +364,8 @@ RIP_ASSERT_OFFSET(rip_slot, index_bias, 30);
 RIP_ASSERT_OFFSET(rip_slot, counter_bias, 31);
 RIP_ASSERT_OFFSET(rip_slot, deadline_ms, 32);
 RIP_ASSERT_OFFSET(rip_slot, state, 36);
+RIP_ASSERT_OFFSET(rip_slot, call, 38);
+RIP_ASSERT_OFFSET(rip_slot, reserved_39, 39);
 RIP_ASSERT_OFFSET(rip_slot, registered_boot_ns, 40);
 RIP_ASSERT_OFFSET(rip_slot, wait_address, 48);
 RIP_ASSERT_OFFSET(rip_slot, wait_owner, 56);

@@ -38,15 +38,10 @@
     type wrap_##name parameters
 
 enum preload_call {
-#define IDLE(type, name, parameters, arguments) CALL_##name,
-#define BUSY(type, name, parameters, arguments) CALL_##name,
+#define ANNOUNCED(type, name, parameters, arguments, call, done) CALL_##name,
 #define OWN(name) CALL_##name,
 #define CALLED(name) CALL_##name,
 #include "preload_calls.h"
-#undef IDLE
-#undef BUSY
-#undef OWN
-#undef CALLED
     CALL_COUNT
 };
 
@@ -135,19 +130,49 @@ void preload_thread_forget(void);
 /* From the constructor: our handlers have to run behind the library's, which its own constructor registers. */
 void preload_fork_setup(void);
 
+/* --- preload_descriptor.c: async-signal-safe, errno is kept --------------------------------------------------------
+ */
+
+struct pollfd;
+
+/* What a call that receives from the descriptor waits for: an enum rip_call. */
+uint8_t preload_call_receive(int fd);
+/* The same of poll() and select(); in is an fd_set. */
+uint8_t preload_call_poll(const struct pollfd *fds, unsigned long count);
+uint8_t preload_call_select(int count, const void *in);
+/* A number that is none is ignored by all that follow. Something was received from it, or sent to it. */
+void preload_received(int fd);
+void preload_sent(int fd);
+void preload_descriptor_accepted(int fd);
+void preload_descriptor_connecting(int fd);
+/* The number is closed, or has just become something else. */
+void preload_descriptor_forget(int fd);
+void preload_descriptors_forget(unsigned int first, unsigned int last);
+/* to stands for what from stands for. */
+void preload_descriptor_copy(int from, int to);
+
 /* --- the hot path ------------------------------------------------------------------------------------------------- */
 
 struct preload_thread {
-    uintptr_t waiting; /* frame of the idle call that this thread is in; 0 = none */
-    bool tried;        /* to register, with whatever result */
-    bool forking;      /* in fork(), between the handlers: the library's mutex is ours, but cannot be taken again */
+    uintptr_t frame; /* of the call that this thread is in, and that it announces; 0 = none */
+    bool tried;      /* to register, with whatever result */
+    bool forking;    /* in fork(), between the handlers: the library's mutex is ours, but cannot be taken again */
+    bool vforked;    /* it has called vfork(): this may be the child, in its parent's memory */
 };
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
+
+/* The call that a signal handler interrupted to get to the present one. */
+struct preload_outer {
+    uintptr_t frame; /* 0 = none */
+    uint8_t call;    /* enum rip_call */
+};
 
 /* A thread without a slot: one that pthread_create() has not shown us is registered at its first wrapped call. */
 void preload_untraced(const void *return_address);
 /* A thread whose slot is gone: the process has left the ring, and perhaps made another one. */
 void preload_stale(const void *return_address);
+/* Whether this is the child of a vfork(), which must not write into its parent's slot; asked if thread->vforked. */
+bool preload_is_vfork_child(void);
 
 /* rip__record() with the unlocked increment of rip_snap(): see there. */
 static inline void preload_record(struct rip_slot *slot, uintptr_t address)
@@ -169,60 +194,68 @@ static inline void preload_record(struct rip_slot *slot, uintptr_t address)
 #endif
 }
 
+/* Calls that declare idleness besides. */
+static inline bool preload_declares(uint8_t call)
+{
+    return call == RIP_CALL_WORK || call == RIP_CALL_INPUT;
+}
+
 /*
- * A breadcrumb at the caller, for the wrapper whose frame is given. The address is that of the call's last byte: a
- * return address may belong to the next line, or after a call that does not return to the next function.
+ * The begin of a call, for the wrapper whose frame is given: a breadcrumb at the caller, and the kind of the call. The
+ * address is that of the call's last byte: a return address may belong to the next line, or after a call that does not
+ * return to the next function.
  *
- * Returns the frame of the idle call that a signal handler interrupted to get here, or 0. A snap ends idleness, and the
- * kernel restarts the wait without us; so a caller that gets a frame declares it idle again when it is done. A frame
- * that is not above ours was left by longjmp().
+ * A signal handler gets here in the middle of another call, which the kernel restarts without us. So what is announced
+ * of that one comes back when this one is done. A frame that is not above ours was left by longjmp().
  */
-static inline uintptr_t preload_snap(const void *return_address, const void *frame)
+static inline struct preload_outer preload_begin(const void *return_address, const void *frame, uint8_t call)
 {
     struct rip_slot *slot = rip__thread.slot;
-    uintptr_t waiting;
+    struct preload_outer outer = {0, RIP_CALL_OUTSIDE};
 
+    if (__builtin_expect(preload_thread.vforked, 0) && preload_is_vfork_child())
+        return outer;
     if (__builtin_expect(slot == NULL, 0)) {
         preload_untraced(return_address);
-        return 0;
+        slot = rip__thread.slot;
+        if (slot == NULL)
+            return outer;
+    } else {
+        preload_record(slot, (uintptr_t)return_address - 1);
+        if (__builtin_expect(rip_load_relaxed(&slot->generation) == 0, 0)) { /* see detach_mapping() */
+            preload_stale(return_address);
+            slot = rip__thread.slot;
+            if (slot == NULL)
+                return outer;
+        }
     }
-    preload_record(slot, (uintptr_t)return_address - 1);
-    if (__builtin_expect(rip_load_relaxed(&slot->generation) == 0, 0)) /* no registered slot: see detach_mapping() */
-        preload_stale(return_address);
-    waiting = preload_thread.waiting;
-    if (__builtin_expect(waiting == 0, 1))
-        return 0;
-    if (waiting > (uintptr_t)frame)
-        return waiting;
-    preload_thread.waiting = 0;
-    return 0;
-}
-
-/* At the end of every wrapper, with what preload_snap() gave. */
-static inline void preload_busy_done(uintptr_t interrupted)
-{
-    if (__builtin_expect(interrupted != 0, 0))
+    if (__builtin_expect(preload_thread.frame > (uintptr_t)frame, 0))
+        outer = (struct preload_outer){preload_thread.frame, slot->call};
+    preload_thread.frame = (uintptr_t)frame;
+    rip_signal_fence(); /* a handler has to know that it interrupts this call */
+    rip_store_relaxed(&slot->call, call);
+    if (preload_declares(call))
         rip_idle();
+    return outer;
 }
 
-/* From here to preload_idle_done() the thread waits for work. */
-static inline void preload_idle_begin(const void *frame)
-{
-    preload_thread.waiting = (uintptr_t)frame;
-    rip_signal_fence(); /* a handler that ends the idleness has to know that it must be declared again */
-    rip_idle();
-}
-
-/* The second snap is what makes a loop that never comes back here a stall: without it, it would be idle for ever. */
-static inline void preload_idle_done(const void *return_address, uintptr_t interrupted)
+/*
+ * The end of a call. After one that was idle comes a second snap: it makes a loop that never gets here again a stall.
+ * Without it, it would be idle for ever.
+ */
+static inline void preload_end(const void *return_address, const void *frame, uint8_t call, struct preload_outer outer)
 {
     struct rip_slot *slot = rip__thread.slot;
 
-    preload_thread.waiting = interrupted;
+    if (__builtin_expect(slot == NULL || preload_thread.frame != (uintptr_t)frame, 0))
+        return; /* it was not announced */
+    preload_thread.frame = outer.frame;
+    rip_store_relaxed(&slot->call, outer.call);
     rip_signal_fence(); /* no handler may declare idleness after this snap */
-    if (slot != NULL)
+    if (preload_declares(call))
         preload_record(slot, (uintptr_t)return_address - 1);
-    preload_busy_done(interrupted);
+    if (__builtin_expect(preload_declares(outer.call), 0))
+        rip_idle();
 }
 
 #endif

@@ -4,12 +4,12 @@
  * the functions behind all wrappers.
  *
  * Guarantees
- *   A. A busy call is a snap at its caller and the call; an idle one is a snap, the declaration of idleness, the call,
- *      and a snap, so that whatever runs afterwards is no longer idle.
+ *   A. A call is a snap at its caller, the kind of the call in the slot, and the call; of one that is idle also the
+ *      declaration of idleness and a second snap, so that whatever runs afterwards is no longer idle.
  *   B. A wrapper changes errno only through the function it wraps.
  *   C. After the constructor, no wrapper looks up anything: dlsym() takes a lock and is no place for a signal handler.
- *   D. A signal handler that makes wrapped calls during an idle wait leaves it idle, whether the kernel or glibc
- *      restarts the wait or not. (Not if it runs on an alternate stack that lies above the thread's own.)
+ *   D. A signal handler that makes wrapped calls during a wait leaves that announced as it was, whether the kernel or
+ *      glibc restarts the wait or not. (Not if it runs on an alternate stack that lies above the thread's own.)
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,15 +35,10 @@
 void *preload_functions[CALL_COUNT];
 
 static const char *const function_names[CALL_COUNT] = {
-#define IDLE(type, name, parameters, arguments) [CALL_##name] = #name,
-#define BUSY(type, name, parameters, arguments) [CALL_##name] = #name,
+#define ANNOUNCED(type, name, parameters, arguments, call, done) [CALL_##name] = #name,
 #define OWN(name) [CALL_##name] = #name,
 #define CALLED(name) [CALL_##name] = #name,
 #include "preload_calls.h"
-#undef IDLE
-#undef BUSY
-#undef OWN
-#undef CALLED
 };
 
 /*
@@ -110,26 +105,27 @@ void preload_stale(const void *return_address)
     preload_untraced(return_address);
 }
 
+bool preload_is_vfork_child(void)
+{
+    if (preload_filtered())
+        return false; /* nothing may be asked any more */
+    if (getpid() != preload_state.pid)
+        return true;
+    preload_thread.vforked = false;
+    return false;
+}
+
 /* clang-format off */
-#define BUSY(type, name, parameters, arguments)                                                                        \
+#define ANNOUNCED(type, name, parameters, arguments, kind, done)                                                       \
     PRELOAD_WRAPPER(type, name, parameters)                                                                            \
     {                                                                                                                  \
-        uintptr_t interrupted = preload_snap(__builtin_return_address(0), __builtin_frame_address(0));                 \
+        const uint8_t call = kind;                                                                                     \
+        struct preload_outer outer =                                                                                   \
+            preload_begin(__builtin_return_address(0), __builtin_frame_address(0), call);                              \
         type outcome = PRELOAD_REAL(type, name, parameters) arguments;                                                 \
                                                                                                                        \
-        preload_busy_done(interrupted);                                                                                \
-        return outcome;                                                                                                \
-    }
-
-#define IDLE(type, name, parameters, arguments)                                                                        \
-    PRELOAD_WRAPPER(type, name, parameters)                                                                            \
-    {                                                                                                                  \
-        uintptr_t interrupted = preload_snap(__builtin_return_address(0), __builtin_frame_address(0));                 \
-        type outcome;                                                                                                  \
-                                                                                                                       \
-        preload_idle_begin(__builtin_frame_address(0));                                                                \
-        outcome = PRELOAD_REAL(type, name, parameters) arguments;                                                      \
-        preload_idle_done(__builtin_return_address(0), interrupted);                                                   \
+        done;                                                                                                          \
+        preload_end(__builtin_return_address(0), __builtin_frame_address(0), call, outer);                             \
         return outcome;                                                                                                \
     }
 

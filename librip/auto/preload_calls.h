@@ -2,33 +2,65 @@
 /*
  * preload_calls.h - the one list of functions that the preload library wraps.
  *
- *   IDLE(type, name, parameters, arguments)   waits for work: not a stall, however long it takes
- *   BUSY(type, name, parameters, arguments)   is work, or is waited for by somebody: a stall when it takes long
+ * Of each kind of call that is announced in the ring (enum rip_call in ring.h) one macro, with (type, name, parameters,
+ * arguments), and what is named besides:
+ *   IDLE      waits for work: not a stall, however long it takes
+ *   READY     the same, but that the last argument says which kind of call it is
+ *   ACCEPT    the same, and makes a descriptor on which requests arrive
+ *   RECEIVE   from the descriptor that is the last argument, whose kind decides
+ *   SEND      to the descriptor that is the last argument: waits for others
+ *   CONNECT   the same, and makes the descriptor one from which replies arrive
+ *   OPEN      waits for others, and makes a descriptor
+ *   BUSY      waits for others, or for a disk: a stall when it takes long
+ *   LOCKS     waits for a lock that has no owner
+ *   SLEEP     for a time that it is given
+ * And of those that are not made from this list:
  *   OWN(name)                                 wrapped by hand in the file named beside it
  *   CALLED(name)                              not wrapped: called by a wrapper that is made by hand
  *
- * Include it with the four macros defined. The types are those of the ABI: where glibc declares a transparent union
- * or a typedef that C does not name (__SOCKADDR_ARG), the plain type stands here. The fortified (_chk) and 64-bit
- * variants that glibc 2.36 exports are functions of their own; of one that takes a mode only sometimes, the mode is
- * handed on always. stdio is left out, but for fopen(): its calls do not go through the exported names.
+ *   OWN(name)     wrapped by hand in the file named beside it
+ *   CALLED(name)  not wrapped: called by a wrapper that is made by hand
+ *
+ * Include it with OWN, CALLED and ANNOUNCED(type, name, parameters, arguments, call, done) defined: call is which kind
+ * of call it is, and done what is noted of its outcome. The types are those of the ABI: where glibc declares a
+ * transparent union or a typedef that C does not name (__SOCKADDR_ARG), the plain type stands here. The fortified
+ * (_chk) and 64-bit variants that glibc 2.36 exports are functions of their own; of one that takes a mode only
+ * sometimes, the mode is handed on always. stdio is left out, but for fopen() and fclose(): its calls do not go through
+ * the exported names.
  */
+#define IDLE(type, name, parameters, arguments) ANNOUNCED(type, name, parameters, arguments, RIP_CALL_WORK, (void)0)
+#define READY(type, name, parameters, arguments, call) ANNOUNCED(type, name, parameters, arguments, call, (void)0)
+#define ACCEPT(type, name, parameters, arguments)                                                                      \
+    ANNOUNCED(type, name, parameters, arguments, RIP_CALL_WORK, preload_descriptor_accepted(outcome))
+#define RECEIVE(type, name, parameters, arguments, fd)                                                                 \
+    ANNOUNCED(type, name, parameters, arguments, preload_call_receive(fd), preload_received(fd))
+#define SEND(type, name, parameters, arguments, fd)                                                                    \
+    ANNOUNCED(type, name, parameters, arguments, RIP_CALL_BLOCK, preload_sent(fd))
+#define CONNECT(type, name, parameters, arguments, fd)                                                                 \
+    ANNOUNCED(type, name, parameters, arguments, (preload_descriptor_connecting(fd), RIP_CALL_BLOCK), (void)0)
+#define OPEN(type, name, parameters, arguments)                                                                        \
+    ANNOUNCED(type, name, parameters, arguments, RIP_CALL_BLOCK, preload_descriptor_forget(outcome))
+#define BUSY(type, name, parameters, arguments) ANNOUNCED(type, name, parameters, arguments, RIP_CALL_BLOCK, (void)0)
+#define LOCKS(type, name, parameters, arguments) ANNOUNCED(type, name, parameters, arguments, RIP_CALL_LOCK, (void)0)
+#define SLEEP(type, name, parameters, arguments) ANNOUNCED(type, name, parameters, arguments, RIP_CALL_SLEEP, (void)0)
 
 /* --- waiting for work --------------------------------------------------------------------------------------------- */
 
-IDLE(int, accept, (int fd, struct sockaddr *address, socklen_t *length), (fd, address, length))
-IDLE(int, accept4, (int fd, struct sockaddr *address, socklen_t *length, int flags), (fd, address, length, flags))
-IDLE(int, poll, (struct pollfd * fds, nfds_t count, int timeout), (fds, count, timeout))
-IDLE(int, __poll_chk, (struct pollfd * fds, nfds_t count, int timeout, size_t size), (fds, count, timeout, size))
-IDLE(int, ppoll, (struct pollfd * fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
-     (fds, count, timeout, mask))
-IDLE(int, __ppoll_chk,
-     (struct pollfd * fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t size),
-     (fds, count, timeout, mask, size))
-IDLE(int, select, (int count, fd_set *in, fd_set *out, fd_set *exceptional, struct timeval *timeout),
-     (count, in, out, exceptional, timeout))
-IDLE(int, pselect,
-     (int count, fd_set *in, fd_set *out, fd_set *exceptional, const struct timespec *timeout, const sigset_t *mask),
-     (count, in, out, exceptional, timeout, mask))
+ACCEPT(int, accept, (int fd, struct sockaddr *address, socklen_t *length), (fd, address, length))
+ACCEPT(int, accept4, (int fd, struct sockaddr *address, socklen_t *length, int flags), (fd, address, length, flags))
+READY(int, poll, (struct pollfd * fds, nfds_t count, int timeout), (fds, count, timeout), preload_call_poll(fds, count))
+READY(int, __poll_chk, (struct pollfd * fds, nfds_t count, int timeout, size_t size), (fds, count, timeout, size),
+      preload_call_poll(fds, count))
+READY(int, ppoll, (struct pollfd * fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask),
+      (fds, count, timeout, mask), preload_call_poll(fds, count))
+READY(int, __ppoll_chk,
+      (struct pollfd * fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t size),
+      (fds, count, timeout, mask, size), preload_call_poll(fds, count))
+READY(int, select, (int count, fd_set *in, fd_set *out, fd_set *exceptional, struct timeval *timeout),
+      (count, in, out, exceptional, timeout), preload_call_select(count, in))
+READY(int, pselect,
+      (int count, fd_set *in, fd_set *out, fd_set *exceptional, const struct timespec *timeout, const sigset_t *mask),
+      (count, in, out, exceptional, timeout, mask), preload_call_select(count, in))
 IDLE(int, epoll_wait, (int fd, struct epoll_event *events, int max, int timeout), (fd, events, max, timeout))
 IDLE(int, epoll_pwait, (int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask),
      (fd, events, max, timeout, mask))
@@ -81,9 +113,9 @@ IDLE(ssize_t, msgrcv, (int queue, void *message, size_t size, long type, int fla
 
 /* --- work: files and sockets -------------------------------------------------------------------------------------- */
 
-BUSY(ssize_t, read, (int fd, void *buffer, size_t size), (fd, buffer, size))
-BUSY(ssize_t, __read_chk, (int fd, void *buffer, size_t size, size_t limit), (fd, buffer, size, limit))
-BUSY(ssize_t, readv, (int fd, const struct iovec *parts, int count), (fd, parts, count))
+RECEIVE(ssize_t, read, (int fd, void *buffer, size_t size), (fd, buffer, size), fd)
+RECEIVE(ssize_t, __read_chk, (int fd, void *buffer, size_t size, size_t limit), (fd, buffer, size, limit), fd)
+RECEIVE(ssize_t, readv, (int fd, const struct iovec *parts, int count), (fd, parts, count), fd)
 BUSY(ssize_t, pread, (int fd, void *buffer, size_t size, off_t offset), (fd, buffer, size, offset))
 BUSY(ssize_t, pread64, (int fd, void *buffer, size_t size, off64_t offset), (fd, buffer, size, offset))
 BUSY(ssize_t, __pread_chk, (int fd, void *buffer, size_t size, off_t offset, size_t limit),
@@ -96,19 +128,19 @@ BUSY(ssize_t, preadv2, (int fd, const struct iovec *parts, int count, off_t offs
      (fd, parts, count, offset, flags))
 BUSY(ssize_t, preadv64v2, (int fd, const struct iovec *parts, int count, off64_t offset, int flags),
      (fd, parts, count, offset, flags))
-BUSY(ssize_t, recv, (int fd, void *buffer, size_t size, int flags), (fd, buffer, size, flags))
-BUSY(ssize_t, __recv_chk, (int fd, void *buffer, size_t size, size_t limit, int flags),
-     (fd, buffer, size, limit, flags))
-BUSY(ssize_t, recvfrom, (int fd, void *buffer, size_t size, int flags, struct sockaddr *address, socklen_t *length),
-     (fd, buffer, size, flags, address, length))
-BUSY(ssize_t, __recvfrom_chk,
-     (int fd, void *buffer, size_t size, size_t limit, int flags, struct sockaddr *address, socklen_t *length),
-     (fd, buffer, size, limit, flags, address, length))
-BUSY(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags))
-BUSY(int, recvmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout),
-     (fd, messages, count, flags, timeout))
-BUSY(ssize_t, write, (int fd, const void *buffer, size_t size), (fd, buffer, size))
-BUSY(ssize_t, writev, (int fd, const struct iovec *parts, int count), (fd, parts, count))
+RECEIVE(ssize_t, recv, (int fd, void *buffer, size_t size, int flags), (fd, buffer, size, flags), fd)
+RECEIVE(ssize_t, __recv_chk, (int fd, void *buffer, size_t size, size_t limit, int flags),
+        (fd, buffer, size, limit, flags), fd)
+RECEIVE(ssize_t, recvfrom, (int fd, void *buffer, size_t size, int flags, struct sockaddr *address, socklen_t *length),
+        (fd, buffer, size, flags, address, length), fd)
+RECEIVE(ssize_t, __recvfrom_chk,
+        (int fd, void *buffer, size_t size, size_t limit, int flags, struct sockaddr *address, socklen_t *length),
+        (fd, buffer, size, limit, flags, address, length), fd)
+RECEIVE(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), fd)
+RECEIVE(int, recvmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout),
+        (fd, messages, count, flags, timeout), fd)
+SEND(ssize_t, write, (int fd, const void *buffer, size_t size), (fd, buffer, size), fd)
+SEND(ssize_t, writev, (int fd, const struct iovec *parts, int count), (fd, parts, count), fd)
 BUSY(ssize_t, pwrite, (int fd, const void *buffer, size_t size, off_t offset), (fd, buffer, size, offset))
 BUSY(ssize_t, pwrite64, (int fd, const void *buffer, size_t size, off64_t offset), (fd, buffer, size, offset))
 BUSY(ssize_t, pwritev, (int fd, const struct iovec *parts, int count, off_t offset), (fd, parts, count, offset))
@@ -117,12 +149,12 @@ BUSY(ssize_t, pwritev2, (int fd, const struct iovec *parts, int count, off_t off
      (fd, parts, count, offset, flags))
 BUSY(ssize_t, pwritev64v2, (int fd, const struct iovec *parts, int count, off64_t offset, int flags),
      (fd, parts, count, offset, flags))
-BUSY(ssize_t, send, (int fd, const void *buffer, size_t size, int flags), (fd, buffer, size, flags))
-BUSY(ssize_t, sendto,
+SEND(ssize_t, send, (int fd, const void *buffer, size_t size, int flags), (fd, buffer, size, flags), fd)
+SEND(ssize_t, sendto,
      (int fd, const void *buffer, size_t size, int flags, const struct sockaddr *address, socklen_t length),
-     (fd, buffer, size, flags, address, length))
-BUSY(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags))
-BUSY(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int flags), (fd, messages, count, flags))
+     (fd, buffer, size, flags, address, length), fd)
+SEND(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags), fd)
+SEND(int, sendmmsg, (int fd, struct mmsghdr *messages, unsigned int count, int flags), (fd, messages, count, flags), fd)
 BUSY(ssize_t, sendfile, (int to, int from, off_t *offset, size_t size), (to, from, offset, size))
 BUSY(ssize_t, sendfile64, (int to, int from, off64_t *offset, size_t size), (to, from, offset, size))
 BUSY(ssize_t, splice, (int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned int flags),
@@ -133,8 +165,8 @@ BUSY(ssize_t, vmsplice, (int fd, const struct iovec *parts, size_t count, unsign
 BUSY(ssize_t, copy_file_range,
      (int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned int flags),
      (from, from_offset, to, to_offset, size, flags))
-BUSY(int, connect, (int fd, const struct sockaddr *address, socklen_t length), (fd, address, length))
-BUSY(int, eventfd_read, (int fd, uint64_t *value), (fd, value))
+CONNECT(int, connect, (int fd, const struct sockaddr *address, socklen_t length), (fd, address, length), fd)
+RECEIVE(int, eventfd_read, (int fd, uint64_t *value), (fd, value), fd)
 BUSY(int, eventfd_write, (int fd, uint64_t value), (fd, value))
 BUSY(int, mq_send, (mqd_t queue, const char *buffer, size_t size, unsigned int priority),
      (queue, buffer, size, priority))
@@ -152,32 +184,32 @@ BUSY(int, lockf, (int fd, int command, off_t size), (fd, command, size))
 BUSY(int, lockf64, (int fd, int command, off64_t size), (fd, command, size))
 
 /* Of a pipe, until somebody has its other end; of a file of a server that is gone; of one whose lease is held. */
-BUSY(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode))
-BUSY(int, open64, (const char *path, int flags, mode_t mode), (path, flags, mode))
-BUSY(int, __open_2, (const char *path, int flags), (path, flags))
-BUSY(int, __open64_2, (const char *path, int flags), (path, flags))
-BUSY(int, openat, (int directory, const char *path, int flags, mode_t mode), (directory, path, flags, mode))
-BUSY(int, openat64, (int directory, const char *path, int flags, mode_t mode), (directory, path, flags, mode))
-BUSY(int, __openat_2, (int directory, const char *path, int flags), (directory, path, flags))
-BUSY(int, __openat64_2, (int directory, const char *path, int flags), (directory, path, flags))
-BUSY(int, creat, (const char *path, mode_t mode), (path, mode))
-BUSY(int, creat64, (const char *path, mode_t mode), (path, mode))
+OPEN(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode))
+OPEN(int, open64, (const char *path, int flags, mode_t mode), (path, flags, mode))
+OPEN(int, __open_2, (const char *path, int flags), (path, flags))
+OPEN(int, __open64_2, (const char *path, int flags), (path, flags))
+OPEN(int, openat, (int directory, const char *path, int flags, mode_t mode), (directory, path, flags, mode))
+OPEN(int, openat64, (int directory, const char *path, int flags, mode_t mode), (directory, path, flags, mode))
+OPEN(int, __openat_2, (int directory, const char *path, int flags), (directory, path, flags))
+OPEN(int, __openat64_2, (int directory, const char *path, int flags), (directory, path, flags))
+OPEN(int, creat, (const char *path, mode_t mode), (path, mode))
+OPEN(int, creat64, (const char *path, mode_t mode), (path, mode))
 BUSY(void *, fopen, (const char *path, const char *mode), (path, mode))
 BUSY(void *, fopen64, (const char *path, const char *mode), (path, mode))
 
 /* --- work: locks -------------------------------------------------------------------------------------------------- */
 
-BUSY(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
-BUSY(int, pthread_barrier_wait, (pthread_barrier_t * barrier), (barrier))
+LOCKS(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
+LOCKS(int, pthread_barrier_wait, (pthread_barrier_t * barrier), (barrier))
 
 /* --- work: sleeps and names --------------------------------------------------------------------------------------- */
 
-BUSY(unsigned int, sleep, (unsigned int seconds), (seconds))
-BUSY(int, usleep, (useconds_t microseconds), (microseconds))
-BUSY(int, nanosleep, (const struct timespec *duration, struct timespec *left), (duration, left))
-BUSY(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *duration, struct timespec *left),
-     (clock, flags, duration, left))
-BUSY(int, thrd_sleep, (const struct timespec *duration, struct timespec *left), (duration, left))
+SLEEP(unsigned int, sleep, (unsigned int seconds), (seconds))
+SLEEP(int, usleep, (useconds_t microseconds), (microseconds))
+SLEEP(int, nanosleep, (const struct timespec *duration, struct timespec *left), (duration, left))
+SLEEP(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *duration, struct timespec *left),
+      (clock, flags, duration, left))
+SLEEP(int, thrd_sleep, (const struct timespec *duration, struct timespec *left), (duration, left))
 BUSY(int, getaddrinfo, (const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result),
      (node, service, hints, result))
 BUSY(int, getnameinfo,
@@ -213,6 +245,12 @@ OWN(pthread_rwlock_wrlock)
 OWN(pthread_rwlock_timedwrlock)
 OWN(pthread_rwlock_clockwrlock)
 OWN(syscall)            /* preload_syscall.c */
+OWN(socket)             /* preload_descriptor.c */
+OWN(socketpair)         /* preload_descriptor.c */
+OWN(pipe)               /* preload_descriptor.c */
+OWN(pipe2)              /* preload_descriptor.c */
+OWN(dup)                /* preload_descriptor.c */
+OWN(fclose)             /* preload_descriptor.c */
 OWN(fcntl)              /* preload_shield.c: waits only for locks */
 OWN(fcntl64)            /* preload_shield.c */
 OWN(close)              /* preload_shield.c */
@@ -225,6 +263,7 @@ OWN(thrd_create)        /* preload_thread.c */
 OWN(pthread_setname_np) /* preload_thread.c */
 OWN(prctl)              /* preload_thread.c */
 OWN(_Fork)              /* preload_process.c */
+OWN(vfork)              /* preload_process.c */
 OWN(clone)              /* preload_process.c */
 OWN(daemon)             /* preload_process.c */
 OWN(dl_iterate_phdr)    /* preload_sanitizer.c */
@@ -250,3 +289,17 @@ CALLED(pthread_mutex_trylock) /* preload_lock.c */
 CALLED(pthread_mutex_unlock)  /* preload_own.c */
 CALLED(pthread_rwlock_tryrdlock)
 CALLED(pthread_rwlock_trywrlock)
+
+#undef IDLE
+#undef READY
+#undef ACCEPT
+#undef RECEIVE
+#undef SEND
+#undef CONNECT
+#undef OPEN
+#undef BUSY
+#undef LOCKS
+#undef SLEEP
+#undef ANNOUNCED
+#undef OWN
+#undef CALLED

@@ -129,7 +129,8 @@ static int wait_until_clock(const struct lock_wait *wait, clock_function *lock, 
 #define LOCK(name, parameters, arguments, left_alone, attempt, wait)                                                   \
     PRELOAD_WRAPPER(int, name, parameters)                                                                             \
     {                                                                                                                  \
-        uintptr_t interrupted = preload_snap(__builtin_return_address(0), __builtin_frame_address(0));                 \
+        struct preload_outer outer =                                                                                   \
+            preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK);                     \
         int outcome;                                                                                                   \
                                                                                                                        \
         if (__builtin_expect(rip__thread.slot == NULL || (left_alone), 0)) {                                           \
@@ -139,7 +140,7 @@ static int wait_until_clock(const struct lock_wait *wait, clock_function *lock, 
             if (__builtin_expect(outcome == EBUSY, 0))                                                                 \
                 outcome = wait;                                                                                        \
         }                                                                                                              \
-        preload_busy_done(interrupted);                                                                                \
+        preload_end(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK, outer);                    \
         return outcome;                                                                                                \
     }
 
@@ -224,7 +225,8 @@ static int c11_outcome(int outcome)
 #define C11_MUTEX(name, parameters, arguments, wait)                                                                   \
     PRELOAD_WRAPPER(int, name, parameters)                                                                             \
     {                                                                                                                  \
-        uintptr_t interrupted = preload_snap(__builtin_return_address(0), __builtin_frame_address(0));                 \
+        struct preload_outer outer =                                                                                   \
+            preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK);                     \
         int outcome;                                                                                                   \
                                                                                                                        \
         if (__builtin_expect(rip__thread.slot == NULL, 0)) {                                                           \
@@ -233,7 +235,7 @@ static int c11_outcome(int outcome)
             outcome = PRELOAD_REAL(int, pthread_mutex_trylock, (pthread_mutex_t *))((pthread_mutex_t *)(void *)mutex); \
             outcome = __builtin_expect(outcome == EBUSY, 0) ? wait : c11_outcome(outcome);                             \
         }                                                                                                              \
-        preload_busy_done(interrupted);                                                                                \
+        preload_end(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK, outer);                    \
         return outcome;                                                                                                \
     }
 

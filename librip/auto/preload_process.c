@@ -131,6 +131,38 @@ PRELOAD_WRAPPER(pid_t, _Fork, (void))
     return pid;
 }
 
+/*
+ * vfork() returns twice from one frame, so its wrapper may have none: it only jumps. Until the child has executed a
+ * program or ended, the kernel keeps the parent here in state D.
+ */
+#if defined(__x86_64__) && !defined(__ILP32__)
+__attribute__((used)) static void *before_vfork(const void *return_address) __asm__("preload_before_vfork");
+static void *before_vfork(const void *return_address)
+{
+    if (rip__thread.slot != NULL && !(preload_thread.vforked && preload_is_vfork_child())) {
+        preload_record(rip__thread.slot, (uintptr_t)return_address - 1);
+        rip_store_relaxed(&rip__thread.slot->call, RIP_CALL_VFORK);
+        preload_thread.vforked = true;
+    }
+    return preload_function(CALL_vfork);
+}
+
+__asm__(".text\n"
+        ".globl vfork\n"
+        ".type vfork, @function\n"
+        "vfork:\n"
+        ".cfi_startproc\n"
+        "movq (%rsp), %rdi\n"
+        "subq $8, %rsp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "call preload_before_vfork\n"
+        "addq $8, %rsp\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "jmp *%rax\n"
+        ".cfi_endproc\n"
+        ".size vfork, . - vfork\n");
+#endif
+
 struct clone_start {
     int (*function)(void *);
     void *argument;

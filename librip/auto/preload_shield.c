@@ -47,6 +47,7 @@ PRELOAD_WRAPPER(int, close, (int fd))
 {
     if (fd >= 0 && fd == rip__ring_fd() && fd == shielded_fd())
         return refuse();
+    preload_descriptor_forget(fd); /* before the number is anybody else's */
     return PRELOAD_REAL(int, close, (int))(fd);
 }
 
@@ -66,6 +67,8 @@ PRELOAD_WRAPPER(int, close_range, (unsigned int first, unsigned int last, int fl
 {
     int shielded = shielded_fd();
 
+    if (((unsigned int)flags & CLOSE_RANGE_CLOEXEC) == 0)
+        preload_descriptors_forget(first, last);
     /* What marks descriptors close-on-exec cannot hurt ours, and bad arguments are the kernel's to refuse. */
     if (shielded < 0 || (unsigned int)shielded < first || (unsigned int)shielded > last ||
         ((unsigned int)flags & CLOSE_RANGE_CLOEXEC) != 0)
@@ -77,6 +80,7 @@ PRELOAD_WRAPPER(void, closefrom, (int first))
 {
     int shielded = shielded_fd();
 
+    preload_descriptors_forget(first > 0 ? (unsigned int)first : 0, UINT_MAX);
     if (shielded >= 0 && shielded >= first) {
         unsigned int low = first > 0 ? (unsigned int)first : 0;
 
@@ -109,46 +113,46 @@ static bool make_way(int from, int to)
 
 PRELOAD_WRAPPER(int, dup2, (int from, int to))
 {
-    return make_way(from, to) ? PRELOAD_REAL(int, dup2, (int, int))(from, to) : -1;
+    int result = make_way(from, to) ? PRELOAD_REAL(int, dup2, (int, int))(from, to) : -1;
+
+    preload_descriptor_copy(from, result);
+    return result;
 }
 
 PRELOAD_WRAPPER(int, dup3, (int from, int to, int flags))
 {
-    return make_way(from, to) ? PRELOAD_REAL(int, dup3, (int, int, int))(from, to, flags) : -1;
-}
+    int result = make_way(from, to) ? PRELOAD_REAL(int, dup3, (int, int, int))(from, to, flags) : -1;
 
-/* Only commands that wait for a lock leave a breadcrumb. All commands take at most one argument of a pointer's size. */
-static uintptr_t snap_for_lock(int command, const void *return_address, const void *frame)
-{
-    return command == F_SETLKW || command == F_OFD_SETLKW ? preload_snap(return_address, frame) : 0;
-}
-
-PRELOAD_WRAPPER(int, fcntl, (int fd, int command, ...))
-{
-    uintptr_t interrupted = snap_for_lock(command, __builtin_return_address(0), __builtin_frame_address(0));
-    va_list arguments;
-    void *argument;
-    int result;
-
-    va_start(arguments, command);
-    argument = va_arg(arguments, void *);
-    va_end(arguments);
-    result = PRELOAD_REAL(int, fcntl, (int, int, ...))(fd, command, argument);
-    preload_busy_done(interrupted);
+    preload_descriptor_copy(from, result);
     return result;
 }
 
-PRELOAD_WRAPPER(int, fcntl64, (int fd, int command, ...))
+static bool waits_for_lock(int command)
 {
-    uintptr_t interrupted = snap_for_lock(command, __builtin_return_address(0), __builtin_frame_address(0));
-    va_list arguments;
-    void *argument;
-    int result;
-
-    va_start(arguments, command);
-    argument = va_arg(arguments, void *);
-    va_end(arguments);
-    result = PRELOAD_REAL(int, fcntl64, (int, int, ...))(fd, command, argument);
-    preload_busy_done(interrupted);
-    return result;
+    return command == F_SETLKW || command == F_OFD_SETLKW;
 }
+
+/* Only commands that wait for a lock are announced. All commands take at most one argument of a pointer's size. */
+#define FCNTL(name)                                                                                                    \
+    PRELOAD_WRAPPER(int, name, (int fd, int command, ...))                                                             \
+    {                                                                                                                  \
+        struct preload_outer outer = {0, RIP_CALL_OUTSIDE};                                                            \
+        va_list arguments;                                                                                             \
+        void *argument;                                                                                                \
+        int result;                                                                                                    \
+                                                                                                                       \
+        va_start(arguments, command);                                                                                  \
+        argument = va_arg(arguments, void *);                                                                          \
+        va_end(arguments);                                                                                             \
+        if (waits_for_lock(command))                                                                                   \
+            outer = preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_BLOCK);            \
+        result = PRELOAD_REAL(int, name, (int, int, ...))(fd, command, argument);                                      \
+        if (waits_for_lock(command))                                                                                   \
+            preload_end(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_BLOCK, outer);               \
+        if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)                                                          \
+            preload_descriptor_copy(fd, result);                                                                       \
+        return result;                                                                                                 \
+    }
+
+FCNTL(fcntl)
+FCNTL(fcntl64)

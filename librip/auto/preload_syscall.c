@@ -20,29 +20,28 @@
 
 #define ARGUMENT_COUNT 6 /* that a system call can have */
 
-enum wait_kind { NO_WAIT, WAIT_IDLE, WAIT_BUSY };
-
-static enum wait_kind futex_kind(unsigned long operation)
+/* RIP_CALL_OUTSIDE: it is no wait. */
+static uint8_t futex_call(unsigned long operation)
 {
     switch (operation & (unsigned long)FUTEX_CMD_MASK) {
     case FUTEX_WAIT:
     case FUTEX_WAIT_BITSET:
-        return WAIT_IDLE;
+        return RIP_CALL_WORK;
     case FUTEX_LOCK_PI: /* a lock, and its owner is in its word */
 #ifdef FUTEX_LOCK_PI2
     case FUTEX_LOCK_PI2:
 #endif
-        return WAIT_BUSY;
+        return RIP_CALL_LOCK;
     default:
-        return NO_WAIT;
+        return RIP_CALL_OUTSIDE;
     }
 }
 
-static enum wait_kind kind_of(long number, const unsigned long arguments[ARGUMENT_COUNT])
+static uint8_t call_of(long number, const unsigned long arguments[ARGUMENT_COUNT])
 {
     switch (number) {
     case SYS_futex:
-        return futex_kind(arguments[1]);
+        return futex_call(arguments[1]);
 #ifdef SYS_futex_waitv
     case SYS_futex_waitv:
 #endif
@@ -53,11 +52,11 @@ static enum wait_kind kind_of(long number, const unsigned long arguments[ARGUMEN
     case SYS_epoll_pwait2:
 #endif
     case SYS_epoll_pwait:
-        return WAIT_IDLE;
+        return RIP_CALL_WORK;
     case SYS_io_uring_enter: /* waits for so many completions, if it is to wait at all */
-        return (arguments[3] & IORING_ENTER_GETEVENTS) != 0 && arguments[2] != 0 ? WAIT_IDLE : NO_WAIT;
+        return (arguments[3] & IORING_ENTER_GETEVENTS) != 0 && arguments[2] != 0 ? RIP_CALL_WORK : RIP_CALL_OUTSIDE;
     default:
-        return NO_WAIT;
+        return RIP_CALL_OUTSIDE;
     }
 }
 
@@ -83,8 +82,8 @@ static long make_filter(long number, const unsigned long arguments[ARGUMENT_COUN
 PRELOAD_WRAPPER(long, syscall, (long number, ...))
 {
     unsigned long arguments[ARGUMENT_COUNT];
-    enum wait_kind kind;
-    uintptr_t interrupted;
+    struct preload_outer outer;
+    uint8_t call;
     long outcome;
     va_list list;
 
@@ -94,17 +93,11 @@ PRELOAD_WRAPPER(long, syscall, (long number, ...))
     va_end(list);
     if (number == SYS_seccomp || number == SYS_prctl)
         return make_filter(number, arguments);
-    kind = kind_of(number, arguments);
-    if (kind == NO_WAIT)
+    call = call_of(number, arguments);
+    if (call == RIP_CALL_OUTSIDE)
         return make(number, arguments);
-    interrupted = preload_snap(__builtin_return_address(0), __builtin_frame_address(0));
-    if (kind == WAIT_BUSY) {
-        outcome = make(number, arguments);
-        preload_busy_done(interrupted);
-        return outcome;
-    }
-    preload_idle_begin(__builtin_frame_address(0));
+    outer = preload_begin(__builtin_return_address(0), __builtin_frame_address(0), call);
     outcome = make(number, arguments);
-    preload_idle_done(__builtin_return_address(0), interrupted);
+    preload_end(__builtin_return_address(0), __builtin_frame_address(0), call, outer);
     return outcome;
 }

@@ -238,6 +238,21 @@ static void app_describe_waits(struct app *app, struct waits *waits)
     waits_describe(waits, &source, app->detector);
 }
 
+/* Rings whose preload library does not see all that their threads wait in. */
+static void app_notice_unseen(struct app *app, const struct detector_update *update)
+{
+    uint32_t ring = 0;
+
+    for (size_t i = 0; i < update->suspect_count; i++) {
+        const struct detector_suspect *suspect = &update->suspects[i];
+
+        if (suspect->state == ID_IDLE && suspect->cause == CAUSE_UNSEEN && suspect->ring != ring) {
+            ring = suspect->ring;
+            registry_notice_unseen(app->registry, ring);
+        }
+    }
+}
+
 static void app_scan(struct app *app)
 {
     uint64_t now_mono_ns = clock_mono_ns(), now_wall_ns = clock_wall_ns();
@@ -252,8 +267,9 @@ static void app_scan(struct app *app)
     suspects = app_observe(app, now_mono_ns, &count);                   /* registry, scan, detector */
     waits = app_advance_cases(app, suspects, count, &unexamined_count); /* evidence, locks, verdicts */
     detector_end(app->detector, &update);                               /* states, and what began or ended */
-    events_resume(app->events, &update);                                /* on the first scan */
-    cases_end(app->cases, &update, now_mono_ns);                        /* episodes */
+    app_notice_unseen(app, &update);
+    events_resume(app->events, &update);         /* on the first scan */
+    cases_end(app->cases, &update, now_mono_ns); /* episodes */
     cases_note_exits(app->cases, now_wall_ns);
     app_describe_waits(app, waits);
     snapshot = app_build_snapshot(app, &update, waits, now_mono_ns, now_wall_ns); /* immutable, generation n */
@@ -284,7 +300,7 @@ static struct kernel_facts *app_kernel(const struct app *app, const struct sight
     const struct item *item = sighting->item;
     const struct stall_case *stall;
 
-    if (sighting->state != ID_STALLED && sighting->state != ID_STOPPED)
+    if (sighting->state != ID_STALLED && sighting->state != ID_STOPPED && sighting->state != ID_IDLE)
         return NULL;
     stall = cases_find(app->cases, item->ring, item->slot, item->generation);
     if (stall != NULL && stall->kernel != NULL)

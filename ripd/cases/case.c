@@ -40,7 +40,7 @@ void case_forget_evidence(struct stall_case *stall)
 {
     kernel_facts_unref(stall->kernel);
     stall->kernel = NULL;
-    stall->first = stall->last = (struct kernel_times){0};
+    stall->first = stall->last = stall->steady = (struct kernel_times){0};
     stall->decoded_mono_ns = stall->examined_mono_ns = 0;
     stall->wait = WAIT_UNKNOWN;
     stall->lock = (struct lock_wait){0};
@@ -146,11 +146,13 @@ static void take_suspect(struct stall_case *stall, const struct detector_suspect
 {
     const uint32_t tid = stall->suspect.tid;
     const uint16_t process = stall->suspect.process;
+    const uint8_t call = stall->suspect.call;
 
     stall->suspect = *suspect;
     if (suspect->unread) {
         stall->suspect.tid = tid;
         stall->suspect.process = process;
+        stall->suspect.call = call;
     }
 }
 
@@ -251,7 +253,7 @@ static struct verdict judge(const struct stall_case *stall, const struct detecto
     struct verdict verdict;
 
     if (stall == NULL || !stall->evidence.examined)
-        return before.state == ID_RUNNING ? (struct verdict){ID_STALLED, CAUSE_NONE} : before;
+        return before.state == ID_RUNNING ? cause_judge(&(struct evidence){.call = suspect->call}) : before;
     verdict = cause_judge(&stall->evidence);
     if (verdict.state == ID_STALLED && verdict.cause == CAUSE_UNKNOWN && before.state == ID_STALLED &&
         before.cause != CAUSE_NONE && before.cause != CAUSE_DEADLOCK)

@@ -5,13 +5,17 @@
  * Guarantees
  *   A. The first row whose conditions all hold decides; the last row has none, so every evidence has a verdict.
  *   B. What stops a process as a whole outranks the state of one thread: a thread that dumps core sleeps in D.
- *   C. Nothing is concluded from evidence that is missing: a letter that is not known matches no row. A thread in S
+ *   C. What a thread announces is judged without privilege. No row makes an id idle that announces nothing: such a
+ *      program declares itself when it is.
+ *   D. Nothing is concluded from evidence that is missing: a letter that is not known matches no row. A thread in S
  *      waits; where it is not known for what, it may as well sleep for a time it asked for: that is unknown.
  */
 #include "cases/cause.h"
 
 #include <stddef.h>
 #include <string.h>
+
+#include "rip/ring.h"
 
 #define EVIDENCE_EXAMINED 0x1u
 #define EVIDENCE_NO_THREAD 0x2u
@@ -25,44 +29,99 @@
 #define EVIDENCE_CPU_HARDLY 0x200u
 #define EVIDENCE_CPU_SOME 0x400u
 #define EVIDENCE_CPU_MOST 0x800u
+#define EVIDENCE_INPUT 0x1000u         /* it receives from an input */
+#define EVIDENCE_CHILD 0x2000u         /* it reads what its own child writes */
+#define EVIDENCE_STEADY_HARDLY 0x4000u /* the same three of the time in which it did not go to sleep */
+#define EVIDENCE_STEADY_SOME 0x8000u
+#define EVIDENCE_STEADY_MOST 0x10000u
+#define EVIDENCE_STEADY 0x20000u
+
+#define CALL(name) (1u << RIP_CALL_##name)
+
+/* Sets of what a thread announces. ANY: whatever it is, also nothing. */
+#define ANY 0u
+#define OUTSIDE CALL(OUTSIDE)
+#define IN_RECEIVE (CALL(PIPE) | CALL(UNSURE) | CALL(REPLY))
+#define IN_WAIT (CALL(BLOCK) | CALL(LOCK))
+#define IN_CALL (IN_RECEIVE | IN_WAIT | CALL(SLEEP))
+#define IS_INNOCENT (OUTSIDE | CALL(WORK) | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(VFORK))
 
 struct cause_row {
     unsigned all_of;            /* EVIDENCE_*: each must be there */
     unsigned none_of;           /* none may */
+    unsigned calls;             /* its thread announces one of these */
     const char *thread_states;  /* the thread's letter is one of these; NULL = any */
     const char *process_states; /* the same for the leader's */
     struct verdict verdict;
 };
 
 static const struct cause_row cause_rows[] = {
-    {0, EVIDENCE_EXAMINED, NULL, NULL, {ID_STALLED, CAUSE_NONE}},
-    {EVIDENCE_CORE_DUMPING, 0, NULL, NULL, {ID_STOPPED, CAUSE_CORE_DUMP}},
-    {EVIDENCE_THREAD_GONE, 0, NULL, NULL, {ID_EXITED, CAUSE_NONE}},
-    {EVIDENCE_THREAD_REPLACED, 0, NULL, NULL, {ID_EXITED, CAUSE_NONE}},
-    {0, EVIDENCE_NO_THREAD, "ZXx", NULL, {ID_EXITED, CAUSE_NONE}},
-    {0, EVIDENCE_NO_THREAD, "T", NULL, {ID_STOPPED, CAUSE_SIGNAL}},
-    {0, EVIDENCE_NO_THREAD, "t", NULL, {ID_STOPPED, CAUSE_TRACER}},
-    {EVIDENCE_NO_THREAD, 0, NULL, "T", {ID_STOPPED, CAUSE_SIGNAL}},
-    {EVIDENCE_NO_THREAD, 0, NULL, "t", {ID_STOPPED, CAUSE_TRACER}},
-    {EVIDENCE_FROZEN, 0, NULL, NULL, {ID_STOPPED, CAUSE_FREEZER}},
-    {EVIDENCE_DEADLOCKED, 0, NULL, NULL, {ID_STALLED, CAUSE_DEADLOCK}},
-    {EVIDENCE_NO_THREAD, 0, NULL, NULL, {ID_STALLED, CAUSE_PARKED}},
-    {EVIDENCE_CPU_MOST, 0, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}}, /* whatever it does at the moment */
-    {EVIDENCE_CPU_SOME, 0, "R", NULL, {ID_STALLED, CAUSE_SPINNING}},
-    {EVIDENCE_CPU_HARDLY, 0, "R", NULL, {ID_STALLED, CAUSE_STARVED}},
-    {0, 0, "D", NULL, {ID_STALLED, CAUSE_UNINTERRUPTIBLE}},
-    {EVIDENCE_SLEEPS, 0, "S", NULL, {ID_STALLED, CAUSE_SLEEPING}},
-    {EVIDENCE_WAITS, 0, "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
-    {0, 0, NULL, NULL, {ID_STALLED, CAUSE_UNKNOWN}},
+    {0, EVIDENCE_EXAMINED, IS_INNOCENT, NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}},
+    {0, EVIDENCE_EXAMINED, ANY, NULL, NULL, {ID_STALLED, CAUSE_NONE}},
+    {EVIDENCE_CORE_DUMPING, 0, ANY, NULL, NULL, {ID_STOPPED, CAUSE_CORE_DUMP}},
+    {EVIDENCE_THREAD_GONE, 0, ANY, NULL, NULL, {ID_EXITED, CAUSE_NONE}},
+    {EVIDENCE_THREAD_REPLACED, 0, ANY, NULL, NULL, {ID_EXITED, CAUSE_NONE}},
+    {0, EVIDENCE_NO_THREAD, ANY, "ZXx", NULL, {ID_EXITED, CAUSE_NONE}},
+    {0, EVIDENCE_NO_THREAD, ANY, "T", NULL, {ID_STOPPED, CAUSE_SIGNAL}},
+    {0, EVIDENCE_NO_THREAD, ANY, "t", NULL, {ID_STOPPED, CAUSE_TRACER}},
+    {EVIDENCE_NO_THREAD, 0, ANY, NULL, "T", {ID_STOPPED, CAUSE_SIGNAL}},
+    {EVIDENCE_NO_THREAD, 0, ANY, NULL, "t", {ID_STOPPED, CAUSE_TRACER}},
+    {EVIDENCE_FROZEN, 0, ANY, NULL, NULL, {ID_STOPPED, CAUSE_FREEZER}},
+    {EVIDENCE_DEADLOCKED, 0, ANY, NULL, NULL, {ID_STALLED, CAUSE_DEADLOCK}},
+    {EVIDENCE_NO_THREAD, 0, ANY, NULL, NULL, {ID_STALLED, CAUSE_PARKED}},
+
+    {0, 0, CALL(WORK), NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}}, /* on its way: its slot says that it is idle */
+    {0, 0, CALL(INPUT), NULL, NULL, {ID_IDLE, CAUSE_INPUT}},
+
+    /* Where nothing is announced it may wait in calls that nobody sees: only what uses or wants a CPU is accused. */
+    {EVIDENCE_STEADY_MOST, 0, OUTSIDE, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},
+    {EVIDENCE_STEADY_SOME, 0, OUTSIDE, "R", NULL, {ID_STALLED, CAUSE_SPINNING}},
+    {EVIDENCE_STEADY_HARDLY, 0, OUTSIDE, "R", NULL, {ID_STALLED, CAUSE_STARVED}},
+    {EVIDENCE_STEADY, 0, OUTSIDE, "D", NULL, {ID_STALLED, CAUSE_UNINTERRUPTIBLE}},
+    {0, 0, OUTSIDE, "S", NULL, {ID_IDLE, CAUSE_UNSEEN}},
+    {0, 0, OUTSIDE, NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}},
+    {0, 0, CALL(VFORK), NULL, NULL, {ID_STALLED, CAUSE_BLOCKED}},
+
+    /* Inside of a call that call is judged. One that was just woken is no more than ready to run. */
+    {EVIDENCE_CPU_MOST, 0, IN_CALL, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},
+    {EVIDENCE_STEADY_SOME, 0, IN_CALL, "R", NULL, {ID_STALLED, CAUSE_SPINNING}},
+    {EVIDENCE_STEADY_HARDLY, 0, IN_CALL, "R", NULL, {ID_STALLED, CAUSE_STARVED}},
+    {0, 0, IN_RECEIVE, "R", NULL, {ID_RUNNING, CAUSE_UNSEEN}},
+    {0, 0, IN_CALL, "D", NULL, {ID_STALLED, CAUSE_UNINTERRUPTIBLE}},
+    {EVIDENCE_CHILD, 0, CALL(PIPE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
+    {0, 0, CALL(PIPE), "S", NULL, {ID_IDLE, CAUSE_INPUT}},
+    {EVIDENCE_INPUT, 0, CALL(UNSURE) | CALL(REPLY), "S", NULL, {ID_IDLE, CAUSE_INPUT}},
+    {EVIDENCE_WAITS, 0, CALL(UNSURE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
+    {0, 0, CALL(REPLY) | IN_WAIT, "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
+    {0, 0, CALL(SLEEP), "S", NULL, {ID_STALLED, CAUSE_SLEEPING}},
+    {0, 0, IN_CALL, NULL, NULL, {ID_STALLED, CAUSE_UNKNOWN}},
+
+    {EVIDENCE_CPU_MOST, 0, ANY, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}}, /* whatever it does at the moment */
+    {EVIDENCE_CPU_SOME, 0, ANY, "R", NULL, {ID_STALLED, CAUSE_SPINNING}},
+    {EVIDENCE_CPU_HARDLY, 0, ANY, "R", NULL, {ID_STALLED, CAUSE_STARVED}},
+    {0, 0, ANY, "D", NULL, {ID_STALLED, CAUSE_UNINTERRUPTIBLE}},
+    {EVIDENCE_SLEEPS, 0, ANY, "S", NULL, {ID_STALLED, CAUSE_SLEEPING}},
+    {EVIDENCE_WAITS, 0, ANY, "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
+    {0, 0, ANY, NULL, NULL, {ID_STALLED, CAUSE_UNKNOWN}},
 };
 
 static unsigned facts_of(const struct evidence *evidence)
 {
-    static const unsigned wait_facts[WAIT_COUNT] = {[WAIT_OTHERS] = EVIDENCE_WAITS, [WAIT_SLEEP] = EVIDENCE_SLEEPS};
+    static const unsigned wait_facts[WAIT_COUNT] = {
+        [WAIT_OTHERS] = EVIDENCE_WAITS,
+        [WAIT_SLEEP] = EVIDENCE_SLEEPS,
+        [WAIT_INPUT] = EVIDENCE_WAITS | EVIDENCE_INPUT,
+        [WAIT_CHILD] = EVIDENCE_WAITS | EVIDENCE_CHILD,
+    };
     static const unsigned cpu_facts[CPU_COUNT] = {
         [CPU_HARDLY] = EVIDENCE_CPU_HARDLY,
         [CPU_SOME] = EVIDENCE_CPU_SOME,
         [CPU_MOST] = EVIDENCE_CPU_MOST,
+    };
+    static const unsigned steady_facts[CPU_COUNT] = {
+        [CPU_HARDLY] = EVIDENCE_STEADY_HARDLY,
+        [CPU_SOME] = EVIDENCE_STEADY_SOME,
+        [CPU_MOST] = EVIDENCE_STEADY_MOST,
     };
 
     return (evidence->examined ? EVIDENCE_EXAMINED : 0) | (evidence->on_no_thread ? EVIDENCE_NO_THREAD : 0) |
@@ -70,7 +129,20 @@ static unsigned facts_of(const struct evidence *evidence)
            (evidence->thread_replaced ? EVIDENCE_THREAD_REPLACED : 0) |
            (evidence->core_dumping ? EVIDENCE_CORE_DUMPING : 0) | (evidence->frozen ? EVIDENCE_FROZEN : 0) |
            (evidence->deadlocked ? EVIDENCE_DEADLOCKED : 0) | wait_facts[evidence->wait] |
-           (evidence->wait == WAIT_UNKNOWN && evidence->lock.known ? EVIDENCE_WAITS : 0) | cpu_facts[evidence->cpu];
+           (evidence->wait == WAIT_UNKNOWN && evidence->lock.known ? EVIDENCE_WAITS : 0) | cpu_facts[evidence->cpu] |
+           (evidence->steady ? EVIDENCE_STEADY | steady_facts[evidence->steady_cpu] : 0);
+}
+
+/* As the set of one; empty: it announces nothing. */
+static unsigned call_of(const struct evidence *evidence)
+{
+    if (evidence->call == RIP_CALL_NONE)
+        return 0;
+    if (evidence->call > RIP_CALL_VFORK)
+        return CALL(UNSURE);
+    if (evidence->call == RIP_CALL_VFORK && evidence->examined && evidence->thread_state != 'D')
+        return OUTSIDE; /* its child has executed a program */
+    return 1u << evidence->call;
 }
 
 static bool letter_matches(const char *letters, char letter)
@@ -80,10 +152,10 @@ static bool letter_matches(const char *letters, char letter)
 
 struct verdict cause_judge(const struct evidence *evidence)
 {
-    const unsigned facts = facts_of(evidence);
+    const unsigned facts = facts_of(evidence), call = call_of(evidence);
     const struct cause_row *row = cause_rows;
 
-    while ((facts & row->all_of) != row->all_of || (facts & row->none_of) ||
+    while ((facts & row->all_of) != row->all_of || (facts & row->none_of) || (row->calls && !(row->calls & call)) ||
            !letter_matches(row->thread_states, evidence->thread_state) ||
            !letter_matches(row->process_states, evidence->process_state))
         row++;

@@ -15,6 +15,8 @@ enum evidence_wait {
     WAIT_UNKNOWN,
     WAIT_OTHERS, /* something that others have to do */
     WAIT_SLEEP,  /* time alone: a time that it asked for */
+    WAIT_INPUT,  /* others, and by the kind of its descriptor it receives from an input */
+    WAIT_CHILD,  /* others: it reads a pipe that only its own descendants write, as their output */
     WAIT_COUNT
 };
 
@@ -47,11 +49,17 @@ struct evidence {
     struct evidence_lock lock;
     enum evidence_wait wait;
     enum evidence_cpu cpu;
-    char thread_state;  /* letter of /proc/PID/task/TID/stat; 0 = not known */
-    char process_state; /* the same of the thread group's leader, for an id on no thread; 0 = not known */
+    uint8_t call;                 /* enum rip_call: what its thread announces */
+    bool steady;                  /* for at least half its threshold it has not gone to sleep */
+    enum evidence_cpu steady_cpu; /* of that time */
+    char thread_state;            /* letter of /proc/PID/task/TID/stat; 0 = not known */
+    char process_state;           /* the same of the thread group's leader, for an id on no thread; 0 = not known */
 };
 
-/* The first row of the table in cause.c that matches. Not examined: stalled, CAUSE_NONE. */
+/*
+ * The first row of the table in cause.c that matches. Not examined: stalled, CAUSE_NONE; or running, CAUSE_UNSEEN,
+ * where what the thread announces is no reason to accuse it.
+ */
 struct verdict cause_judge(const struct evidence *evidence);
 
 /* Whether some evidence leads to it, by that table. */

@@ -53,6 +53,7 @@ struct process_facts {
     uint32_t claimed_pid; /* in its own */
     bool attested;
     bool dead;
+    bool preloaded; /* traced by the preload library, not by its own calls */
     char comm[RIP_COMM_BYTES + 1];
     char *exe;                     /* NULL = not known */
     struct process_origin *origin; /* a reference; NULL = not known, or not the owner's own */
@@ -79,6 +80,7 @@ struct item {
     uint32_t id;
     uint32_t tid; /* in the daemon's pid namespace where that is known; 0 = on no thread, or not known */
     uint8_t kind;
+    uint8_t call; /* enum rip_call */
     uint8_t name_bytes;
     uint8_t name[RIP_NAME_BYTES];
     uint8_t note_bytes; /* 0 = it has none */
@@ -144,6 +146,10 @@ const char *ring_health_name(enum ring_health health);
     X(refused_memory_count, "memory")                                                                                  \
     X(refused_process_count, "processes")
 
+/* Where the breadcrumbs of a process come from: the word for it. */
+#define SOURCE_LIBRARY "library"
+#define SOURCE_PRELOAD "preload"
+
 /* One line of /rings. */
 struct ring_facts {
     char *name;
@@ -153,6 +159,7 @@ struct ring_facts {
     char *reason;  /* why it is not readable, one phrase; NULL when it is */
     bool dead;     /* none of its processes lives */
     bool unlinked; /* its file has no name any more */
+    bool unseen;   /* threads of it wait in calls that nobody sees */
     uint32_t uid;
     uint32_t slot_capacity;
     uint64_t live_count;

@@ -269,6 +269,8 @@ static struct verdict verdict_at(uint32_t mark)
         return (struct verdict){mark_state(mark), cause};
     if (cause == MARK_CAUSE_RAN)
         return (struct verdict){ID_RUNNING, CAUSE_NONE};
+    if (id_cause_idles(cause))
+        return (struct verdict){ID_IDLE, cause};
     return (struct verdict){id_cause_stops(cause) ? ID_STOPPED : ID_STALLED, cause};
 }
 
@@ -386,6 +388,12 @@ static void excuse(struct detector *detector, struct ring_ids *ring, struct tabl
     expect(detector, table, index);
 }
 
+/* By a verdict, not by its own declaration. */
+static bool is_judged_idle(const struct table *table, size_t index)
+{
+    return mark_state(table->marks[index]) == ID_IDLE && mark_cause(table->marks[index]) != CAUSE_NONE;
+}
+
 /* What a suspect has of its id. */
 static void refresh(struct detector_suspect *suspect, const struct detector_id id)
 {
@@ -414,6 +422,7 @@ static int add_suspect(struct detector *detector, const struct ring_ids *ring, c
         .generation = table->generations[index],
         .tid = sample ? sample->tid : 0,
         .process = sample ? sample->process : UINT16_MAX,
+        .call = sample ? sample->call : RIP_CALL_NONE,
         .unread = !sample,
     };
     refresh(&suspects[detector->suspect_count++], id_at(detector, ring, table, index));
@@ -632,11 +641,12 @@ static int update(struct detector *detector, struct table *table, size_t index, 
     struct ring_ids *ring = detector->current;
     const enum id_state state = state_of(detector, sample);
     const enum id_state before = mark_state(table->marks[index]);
+    const bool declared = before == ID_IDLE && mark_cause(table->marks[index]) == CAUSE_NONE;
 
     take_deadline(detector, table, index, sample);
     if (table->rules[index] == TABLE_RULE_PENDING)
         offer(detector, sample);
-    if (state == ID_RUNNING && before != ID_IDLE && before != ID_DEAD && table->progress[index] == sample->progress)
+    if (state == ID_RUNNING && !declared && before != ID_DEAD && table->progress[index] == sample->progress)
         return watch(detector, table, index, sample);
     if (state == before && (state == ID_DEAD || table->progress[index] == sample->progress))
         return 0; /* dead, or idle, since when it was */
@@ -945,7 +955,7 @@ int detector_skip(struct detector *detector, uint32_t serial)
     for (size_t i = 0; i < ring->table.count; i++) {
         const enum id_state state = mark_state(ring->table.marks[i]);
 
-        if ((state == ID_STALLED || state == ID_STOPPED || state == ID_EXITED) &&
+        if ((state == ID_STALLED || state == ID_STOPPED || state == ID_EXITED || is_judged_idle(&ring->table, i)) &&
             add_suspect(detector, ring, &ring->table, i, NULL) < 0)
             result = -ENOMEM;
     }
@@ -1079,6 +1089,14 @@ static uint32_t settled(uint32_t mark, enum id_state state, enum id_cause cause)
     return mark_make(mark_stamp(mark), state, cause) | (mark & MARK_NEVER_MOVED);
 }
 
+/* How a stall ends whose id has another state by the verdict. */
+static enum detector_event_kind end_of(enum id_state state)
+{
+    if (state == ID_EXITED)
+        return DETECTOR_GONE;
+    return state == ID_STOPPED ? DETECTOR_STOPPED : DETECTOR_MOVED;
+}
+
 /* The verdict on a suspect becomes its state. An event has the cause of the stall that begins or ends. */
 static void settle(struct detector *detector, const struct place *place, struct detector_suspect *suspect)
 {
@@ -1086,17 +1104,17 @@ static void settle(struct detector *detector, const struct place *place, struct 
     const uint32_t mark = table->marks[place->index];
     const bool was_stalled = mark_state(mark) == ID_STALLED;
     const struct verdict verdict = suspect->verdict;
-    const bool stalls = verdict.state == ID_STALLED || verdict.state == ID_RUNNING;
+    const bool runs = verdict.state == ID_RUNNING && verdict.cause == CAUSE_UNSEEN;
+    const bool stalls = verdict.state == ID_STALLED || (verdict.state == ID_RUNNING && !runs);
 
-    if (stalls && mark_state(mark) == ID_STOPPED) { /* it starts afresh */
+    if ((stalls || runs) && mark_state(mark) == ID_STOPPED) { /* it starts afresh */
         set_mark(detector, place->ring, table, place->index, mark_make(place->ring->stamp, ID_RUNNING, CAUSE_NONE));
         expect(detector, table, place->index);
     } else if (was_stalled || !stalls || (!detector->late && reserve_events(detector))) {
         if (was_stalled && !stalls)
-            emit(detector, place->ring, table, place->index,
-                 verdict.state == ID_EXITED ? DETECTOR_GONE : DETECTOR_STOPPED, detector->credit_ns);
+            emit(detector, place->ring, table, place->index, end_of(verdict.state), detector->credit_ns);
         set_mark(detector, place->ring, table, place->index,
-                 settled(mark, stalls ? ID_STALLED : verdict.state, verdict.cause));
+                 settled(mark, stalls ? ID_STALLED : verdict.state, runs ? CAUSE_NONE : verdict.cause));
         if (stalls && !was_stalled)
             emit(detector, place->ring, table, place->index, DETECTOR_STALLED, detector->credit_ns);
     }

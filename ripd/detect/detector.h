@@ -16,7 +16,7 @@
  *   B. No id begins to stall on a scan that came late (a gap of more than 1.5 intervals): what held up the daemon may
  *      have held up the others.
  *   C. An id whose progress changed, or that declared itself idle, is not a suspect. An id leaves the stalled state at
- *      the first scan that sees either.
+ *      the first scan that sees either. One that is idle or running by a verdict stays a suspect, with its age.
  *   D. Memory is at most 64 bytes per live id, and is given back when ids go.
  *   E. detector_next_due() is the instant at which the earliest suspect falls due if nothing moves; after a late scan
  *      it is at least a quarter of an interval away, so that every id has had a chance to run.
@@ -128,15 +128,17 @@ struct detector_suspect {
     uint32_t generation;
     uint32_t tid;
     uint16_t process;
-    bool unread; /* its ring was skipped: tid and process are not known, nothing is examined, its verdict is ignored */
+    uint8_t call; /* enum rip_call: what its thread announces */
+    bool unread;  /* its ring was skipped: tid and process are not known, nothing is examined, its verdict is ignored */
     uint64_t progress;
     uint64_t frozen_since_ns; /* on the detector's own clock, which counts gaps as guarantee A says; a key for order */
     uint64_t frozen_for_ns;
     uint64_t frozen_for_max_ns; /* DETECTOR_UNKNOWN_NS: its progress has been the same ever since it was first seen */
     uint64_t threshold_ns;      /* DETECTOR_UNKNOWN_NS: it is unclassified */
-    enum id_state state;    /* as of the last scan: ID_RUNNING for a new suspect, else ID_STALLED, _STOPPED, _EXITED */
-    enum id_cause cause;    /* as of the last scan */
-    struct verdict verdict; /* the caller's: ID_STALLED, _STOPPED or _EXITED; ID_RUNNING counts as stalled, no cause */
+    enum id_state state;        /* as of the last scan: ID_RUNNING for a new one, or by the verdict; never ID_DEAD */
+    enum id_cause cause;        /* as of the last scan */
+    struct verdict verdict;     /* the caller's: any but ID_DEAD. ID_RUNNING without a cause counts as stalled; with
+                                   CAUSE_UNSEEN it runs. ID_IDLE has a reason as its cause */
 };
 
 /* All suspects of this scan, in order of ring and slot. Owned by the detector; valid until detector_end(). */
@@ -144,7 +146,7 @@ struct detector_suspect *detector_suspects(struct detector *detector, size_t *re
 
 enum detector_event_kind {
     DETECTOR_STALLED, /* began to stall */
-    DETECTOR_MOVED,   /* was stalled; moved, or declared itself idle */
+    DETECTOR_MOVED,   /* was stalled; moved, declared itself idle, or is found to wait for work */
     DETECTOR_STOPPED, /* was stalled; is stopped */
     DETECTOR_GONE,    /* was stalled; exited, died, or its ring is gone */
     DETECTOR_EXCUSED, /* was stalled; its threshold is longer now */

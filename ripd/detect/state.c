@@ -22,9 +22,9 @@ static const struct word states[ID_STATE_COUNT] = {
 #undef X
 };
 
-static const struct word causes[CAUSE_COUNT] = {
+static const struct word causes[CAUSE_AND_REASON_COUNT] = {
 #define X(name, text, meaning) [CAUSE_##name] = {text, meaning},
-    ID_CAUSE_TABLE(X)
+    ID_CAUSE_TABLE(X) ID_REASON_TABLE(X)
 #undef X
 };
 
@@ -48,7 +48,7 @@ const char *id_state_name(enum id_state state)
 
 const char *id_cause_name(enum id_cause cause)
 {
-    return word_of(causes, CAUSE_COUNT, (int)cause).name;
+    return word_of(causes, CAUSE_AND_REASON_COUNT, (int)cause).name;
 }
 
 char id_state_letter(enum id_state state)
@@ -67,12 +67,17 @@ const char *id_state_meaning(enum id_state state)
 
 const char *id_cause_meaning(enum id_cause cause)
 {
-    return word_of(causes, CAUSE_COUNT, (int)cause).meaning;
+    return word_of(causes, CAUSE_AND_REASON_COUNT, (int)cause).meaning;
 }
 
 bool id_cause_stops(enum id_cause cause)
 {
     return cause >= CAUSE_SIGNAL && cause < CAUSE_COUNT;
+}
+
+bool id_cause_idles(enum id_cause cause)
+{
+    return cause >= CAUSE_COUNT && cause < CAUSE_AND_REASON_COUNT;
 }
 
 int id_state_from_name(const char *name)

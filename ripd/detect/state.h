@@ -41,11 +41,22 @@ enum id_state {
     X(FREEZER, "freezer", "its control group is frozen")                                                               \
     X(CORE_DUMP, "core-dump", "its process is writing a core file")
 
+/* Why an id is idle, where that was found out: it stands in place of a cause. None: it has declared itself idle. */
+#define ID_REASON_TABLE(X)                                                                                             \
+    X(INPUT, "input", "it waits for what arrives on an input: a terminal, a pipe, a connection of a client")           \
+    X(UNSEEN, "unseen", "it sleeps outside of all calls that the preload library can see")                             \
+    X(DECLARED, "declared", "it is in a call that waits for work, or has declared itself that it waits")
+
 enum id_cause {
 #define X(name, text, meaning) CAUSE_##name,
     ID_CAUSE_TABLE(X)
 #undef X
-        CAUSE_COUNT
+        CAUSE_COUNT,
+    CAUSE_LAST = CAUSE_COUNT - 1,
+#define X(name, text, meaning) CAUSE_##name,
+    ID_REASON_TABLE(X)
+#undef X
+        CAUSE_AND_REASON_COUNT
 };
 
 /* What an id is doing, and why. */
@@ -65,8 +76,9 @@ char id_state_letter(enum id_state state);
 const char *id_state_meaning(enum id_state state);
 const char *id_cause_meaning(enum id_cause cause);
 
-/* Whether it is a cause of ID_STOPPED; every other one is of ID_STALLED. */
+/* Whether it is a cause of ID_STOPPED, or a reason of ID_IDLE; every other one is of ID_STALLED. */
 bool id_cause_stops(enum id_cause cause);
+bool id_cause_idles(enum id_cause cause);
 
 /* -1 if no state (cause) has that name. */
 int id_state_from_name(const char *name);

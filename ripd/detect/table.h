@@ -51,7 +51,7 @@
 #define TABLE_REMOVED MARK_STATE_MASK /* in place of a state: gone, to be squeezed out by table_compact() */
 
 _Static_assert(ID_STATE_COUNT <= TABLE_REMOVED, "a state does not fit a mark");
-_Static_assert(CAUSE_COUNT <= MARK_CAUSE_RAN, "a cause does not fit a mark");
+_Static_assert((int)CAUSE_DECLARED <= (int)MARK_CAUSE_RAN, "a cause, or a reason that is judged, does not fit a mark");
 _Static_assert(ID_RUNNING == 0 && CAUSE_NONE == 0, "a running id must be a bare stamp");
 
 static inline uint32_t mark_make(uint32_t stamp, enum id_state state, enum id_cause cause)

@@ -131,6 +131,12 @@ static void put_causes_of(bool stops)
     }
 }
 
+static void put_idle_reasons(void)
+{
+    for (int i = CAUSE_COUNT; i < CAUSE_AND_REASON_COUNT; i++)
+        put_item(id_cause_name((enum id_cause)i), id_cause_meaning((enum id_cause)i));
+}
+
 static void put_stall_causes(void)
 {
     put_causes_of(false);
@@ -221,6 +227,7 @@ static const struct {
     {"@PARAMETERS@", put_parameters},
     {"@STATES@", put_states},
     {"@STALL_CAUSES@", put_stall_causes},
+    {"@IDLE_REASONS@", put_idle_reasons},
     {"@STOP_CAUSES@", put_stop_causes},
     {"@KERNEL_FIELDS@", put_kernel_fields},
     {"@EVENTS@", put_events},

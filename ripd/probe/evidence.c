@@ -306,7 +306,9 @@ static bool is_due(const struct stall_case *stall)
 static void queue_thread(struct probe *probe, const struct stall_case *stall, uint32_t index, bool stopped)
 {
     const struct detector_suspect *suspect = &stall->suspect;
-    const bool is_new = suspect->state == ID_RUNNING || (suspect->state == ID_STALLED && suspect->cause == CAUSE_NONE);
+    const bool runs = suspect->state == ID_RUNNING;
+    const bool is_new = (runs && (suspect->call == RIP_CALL_NONE || stall->examined_mono_ns == 0)) ||
+                        (suspect->state == ID_STALLED && suspect->cause == CAUSE_NONE);
     struct work_job job = {.kind = JOB_THREAD, .subject = index, .order = stall->examined_mono_ns};
 
     if (stopped) {
@@ -328,7 +330,7 @@ static bool settle(const struct process *process, struct stall_case *stall)
 
     if (process->kind == KIND_ALIVE && !process->asked)
         return true;
-    *evidence = (struct evidence){.examined = true, .on_no_thread = on_no_thread};
+    *evidence = (struct evidence){.examined = true, .on_no_thread = on_no_thread, .call = stall->suspect.call};
     if (process->kind != KIND_ALIVE) {
         evidence->thread_gone = process->kind == KIND_GONE;
         return true;
@@ -558,6 +560,21 @@ static void take_lock(struct stall_case *stall, const struct kernel_reading *rea
     stall->doubted &= !whole;
 }
 
+/* Since when it has not gone to sleep, and how much CPU time it has had since. */
+static void take_steady(const struct probe *probe, struct stall_case *stall, const struct kernel_times *times,
+                        struct evidence *evidence)
+{
+    const struct kernel_times *since = &stall->steady;
+    const uint64_t threshold_ns =
+        stall->suspect.threshold_ns != DETECTOR_UNKNOWN_NS ? stall->suspect.threshold_ns : stall->suspect.frozen_for_ns;
+
+    if (since->read_mono_ns == 0 || since->switches.voluntary_count != times->switches.voluntary_count)
+        stall->steady = *times;
+    evidence->steady = times->read_mono_ns >= since->read_mono_ns + threshold_ns / 2 + KERNEL_LOOKS_NS;
+    if (evidence->steady)
+        evidence->steady_cpu = kernel_decode_cpu(since, times, probe->tick_ns);
+}
+
 /* The evidence of a thread that is there. False: it takes another look. */
 static bool weigh(struct probe *probe, const struct process *process, struct stall_case *stall,
                   struct kernel_reading *reading, bool whole, struct evidence *evidence)
@@ -568,11 +585,13 @@ static bool weigh(struct probe *probe, const struct process *process, struct sta
     if (stall->first.read_mono_ns == 0)
         stall->first = stall->last = *times;
     evidence->cpu = kernel_decode_cpu(&stall->last, times, probe->tick_ns);
+    take_steady(probe, stall, times, evidence);
     take_facts(probe, process, stall, reading, whole);
     if (!is_stopped(process)) /* a stopped one holds up others, but nobody it */
         take_lock(stall, reading, whole);
     evidence->wait = stall->wait;
-    if (times->state == 'R' && times->read_mono_ns < stall->last.read_mono_ns + KERNEL_LOOKS_NS)
+    if (times->state == 'R' && stall->suspect.call != RIP_CALL_OUTSIDE &&
+        times->read_mono_ns < stall->last.read_mono_ns + KERNEL_LOOKS_NS)
         return is_stopped(process);
     if (times->read_mono_ns >= stall->last.read_mono_ns + KERNEL_LOOKS_NS)
         stall->last = *times;
@@ -642,7 +661,7 @@ static void conclude(const struct process *process, struct stall_case *stall, co
 static bool look(struct probe *probe, struct stall_case *stall)
 {
     const struct process *process = process_of(probe, stall);
-    struct evidence evidence = {.examined = true, .process_state = process->leader_state};
+    struct evidence evidence = {.examined = true, .process_state = process->leader_state, .call = stall->suspect.call};
     struct kernel_reading reading;
     enum depth depth = DEPTH_TIMES;
     int result = read_thread(probe, process, stall, &reading, &depth);
@@ -699,6 +718,7 @@ static void take_answer(struct probe *probe, struct remote_answer *answer)
         (answer->status != 0 && !read_denied(probe, process, answer, &answer->reading)))
         return;
     evidence.process_state = process->leader_state;
+    evidence.call = stall->suspect.call;
     if (!is_there(probe, process, stall, &answer->reading.times, &evidence))
         case_forget_evidence(stall);
     else if (!weigh(probe, process, stall, &answer->reading, true, &evidence))

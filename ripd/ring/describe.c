@@ -55,6 +55,7 @@ static struct item *new_item(const struct ring *ring, const struct rip_id_info *
     item->generation = info->generation;
     item->id = info->id;
     item->kind = info->kind;
+    item->call = info->call;
     item->name_bytes = info->name_bytes;
     memcpy(item->name, info->name, info->name_bytes);
     item->note_bytes = note->text_bytes;

@@ -86,6 +86,7 @@ static struct process_facts *new_facts(const struct ring *ring, const struct rin
     facts->pid = process->pid;
     facts->claimed_pid = claim->pid;
     facts->attested = process->verdict == PROCESS_ATTESTED;
+    facts->preloaded = (process->claim.flags & RIP_PROCESS_PRELOADED) != 0;
     facts->dead = process->verdict == PROCESS_DEAD;
     memcpy(facts->comm, claim->comm, RIP_COMM_BYTES);
     facts->started_wall_ns = started_wall_ns(ring, claim);

@@ -720,6 +720,14 @@ static int fill_processes(const struct ring *ring, struct ring_facts *facts)
     return 0;
 }
 
+void registry_notice_unseen(struct registry *registry, uint32_t serial)
+{
+    struct ring *ring = registry_find(registry, serial);
+
+    if (ring != NULL)
+        ring->unseen = true;
+}
+
 static int fill_ring(const struct registry *registry, const struct ring *ring, struct ring_facts *facts)
 {
     *facts = (struct ring_facts){
@@ -729,6 +737,7 @@ static int fill_ring(const struct registry *registry, const struct ring *ring, s
         .health = RING_READABLE,
         .dead = !processes_live(ring),
         .unlinked = ring->unlinked,
+        .unseen = ring->unseen,
         .uid = ring->mapping.file.uid,
         .slot_capacity = ring->info.slot_capacity,
         .live_count = ring->live_count,

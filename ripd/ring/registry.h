@@ -85,6 +85,7 @@ struct ring {
     uint8_t *dead;       /* [0, process_count): verdict is PROCESS_DEAD; for detector_ring() */
     uint64_t live_count; /* of the last scan */
     bool warned_unattested;
+    bool unseen;                  /* threads of it wait, or have waited, in calls that nobody sees */
     uint32_t user;                /* whose account it is on: work_user() of its owner */
     bool accounted;               /* it is on his account */
     uint64_t held_bytes;          /* of his WORK_MAPPED_BYTES */
@@ -165,6 +166,8 @@ bool registry_directory(const struct registry *registry, size_t number, uint64_t
 
 /* A ring whose mapping is damaged is unmapped, and stays in the list of rings with the reason. */
 void registry_damage(struct registry *registry, struct ring *ring);
+/* Threads of the ring wait in calls that nobody sees: said in /rings from now on. */
+void registry_notice_unseen(struct registry *registry, uint32_t serial);
 
 /*
  * Facts of a ring's process with its modules: a new reference, or NULL: no such process, or no memory. They are the

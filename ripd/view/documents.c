@@ -257,6 +257,27 @@ static void write_processes(struct json_writer *writer, const struct ring_facts 
     json_close(writer, ']');
 }
 
+/* The processes of a ring are of one program: the first speaks for all. */
+static const char *source_of(const struct ring_facts *ring)
+{
+    if (ring->process_count == 0)
+        return NULL;
+    return ring->processes[0]->preloaded ? SOURCE_PRELOAD : SOURCE_LIBRARY;
+}
+
+/* Whether all that its threads wait in can be judged. */
+static void write_coverage(struct json_writer *writer, const struct ring_facts *ring)
+{
+    bool readable = ring->health == RING_READABLE;
+
+    json_text(writer, "source", readable ? source_of(ring) : NULL);
+    json_text(writer, "coverage", !readable ? NULL : ring->unseen ? "partial" : "full");
+    json_open(writer, "coverage_reasons", '[');
+    if (readable && ring->unseen)
+        json_text(writer, NULL, "unseen_calls");
+    json_close(writer, ']');
+}
+
 static void write_ring(struct json_writer *writer, const struct ring_facts *ring)
 {
     bool readable = ring->health == RING_READABLE;
@@ -272,6 +293,7 @@ static void write_ring(struct json_writer *writer, const struct ring_facts *ring
     else
         json_none(writer, "dead");
     json_bool(writer, "unlinked", ring->unlinked);
+    write_coverage(writer, ring);
     json_uint(writer, "uid", ring->uid);
     json_uint(writer, "file_bytes", ring->file_bytes);
     json_uint(writer, "capacity", readable ? ring->slot_capacity : JSON_UNKNOWN);

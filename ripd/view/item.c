@@ -227,7 +227,18 @@ static void write_chain(struct json_writer *writer, const char *key, const char 
 
 void item_write_cause(struct json_writer *writer, enum id_cause cause)
 {
-    json_text(writer, "cause", cause == CAUSE_NONE ? NULL : id_cause_name(cause));
+    json_text(writer, "cause", cause == CAUSE_NONE || id_cause_idles(cause) ? NULL : id_cause_name(cause));
+}
+
+/* Why it is idle. What it declares itself has no cause, but may be a call that receives from an input. */
+static const char *idle_reason(const struct sighting *sighting)
+{
+    if (sighting->state != ID_IDLE)
+        return NULL;
+    if (id_cause_idles(sighting->cause))
+        return id_cause_name(sighting->cause);
+    return id_cause_name(sighting->item != NULL && sighting->item->call == RIP_CALL_INPUT ? CAUSE_INPUT
+                                                                                          : CAUSE_DECLARED);
 }
 
 /* What it was when it ended; null where it lives, or that is not known. */
@@ -262,9 +273,17 @@ static void write_name(struct json_writer *writer, const struct item *item)
     json_bytes(writer, "name", item->name, item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES);
 }
 
+static const char *source_of(const struct item *item)
+{
+    if (item == NULL || item->process == NULL)
+        return NULL;
+    return item->process->preloaded ? SOURCE_PRELOAD : SOURCE_LIBRARY;
+}
+
 void item_write_who(struct json_writer *writer, const struct item *item)
 {
     json_name(writer, "ring", item == NULL ? NULL : item->ring_name);
+    json_text(writer, "source", source_of(item));
     json_uint(writer, "id", item == NULL ? JSON_UNKNOWN : item->id);
     json_uint(writer, "tid", item == NULL ? JSON_UNKNOWN : json_nonzero(item->tid));
     if (item == NULL)
@@ -303,6 +322,7 @@ void item_write(struct json_writer *writer, const char *key, const struct sighti
     item_write_verdict(writer, sighting);
     json_time(writer, "since_earliest", sighting->since_earliest_wall_ns);
     write_last(writer, &sighting->last);
+    json_text(writer, "reason", idle_reason(sighting)); /* not in events, where it says how a stall ended */
     item_write_where(writer, sighting, true);
     write_trail(writer, sighting->item, trail_count);
     json_close(writer, '}');

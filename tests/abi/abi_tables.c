@@ -109,6 +109,7 @@ static const struct row rows[] = {
     ROW(rip_slot, counter_bias, "owner, generation odd"),
     ROW(rip_slot, deadline_ms, "thread"),
     ROW(rip_slot, state, "see 2.1"),
+    ROW(rip_slot, call, "thread, see 2.5"),
     ROW(rip_slot, registered_boot_ns, "owner, generation odd"),
     ROW(rip_slot, wait_address, "thread"),
     ROW(rip_slot, wait_owner, "thread"),

@@ -326,7 +326,7 @@ static const struct {
     {"b:open", work_open},
     {"b:fopen", work_fopen},
     {"b:read", work_read},
-    {"b:recv", work_recv},
+    {"i:recv", work_recv},
     {"b:write", work_write},
     {"b:mutex", work_mutex},
     {"b:mtx", work_c11_mutex},
@@ -337,7 +337,7 @@ static const struct {
     {"b:sleep", work_sleep},
     {"b:nanosleep", work_nanosleep},
     {"b:thrd_sleep", work_thread_sleep},
-    {"b:eventfd", work_eventfd},
+    {"i:eventfd", work_eventfd},
     {"b:spin", work_spin},
 };
 

@@ -16,11 +16,12 @@ LOCATION = {"module": str, "build_id": (str, None), "offset": re.compile("0x[0-9
             "file": (str, None), "line": (int, None)}
 PROCESS = {"pid": (int, None), "comm": (str, None), "exe": (str, None), "cmdline": (str, None), "uid": (int, None),
            "unit": (str, None), "container": (str, None), "started_at": (re.compile(TIME), None), "attested": bool}
-ITEM = {"ring": str, "id": int, "tid": (int, None), "name": str, "note": (str, None), "process": (PROCESS, None),
+ITEM = {"ring": str, "source": (str, None), "id": int, "tid": (int, None), "name": str, "note": (str, None),
+        "process": (PROCESS, None),
         "summary": str,
         "state": str, "cause": (str, None), "since": (re.compile(TIME), None), "frozen_for_ms": (int, None),
         "frozen_for_max_ms": (int, None), "threshold_ms": int, "since_earliest": (re.compile(TIME), None),
-        "last": (dict, None), "snaps": int, "location": (LOCATION, None),
+        "last": (dict, None), "reason": (str, None), "snaps": int, "location": (LOCATION, None),
         "kernel": (dict, None), "waits_for": (list, None), "waits_for_left_out": (int, None),
         "trail": [{key: form for key, form in [("count", int), *LOCATION.items()] if key != "build_id"}]}
 FRAME = {"schema": str, "generated_at": re.compile(TIME),
@@ -29,6 +30,7 @@ FRAME = {"schema": str, "generated_at": re.compile(TIME),
          "unreadable_rings": int, "total": int, "returned": int}
 LIMITED = {"uid": int, "limit": str, "refused": int}
 RING = {"ring": str, "directory": str, "health": str, "reason": (str, None), "dead": (bool, None), "unlinked": bool,
+        "source": (str, None), "coverage": (str, None), "coverage_reasons": [str],
         "uid": int, "file_bytes": int, "capacity": (int, None), "live": (int, None), "counts": (FRAME["counts"], None),
         "modules_dropped": (int, None),
         "registered": (int, None), "refused": ({"full": int, "memory": int, "processes": int}, None),

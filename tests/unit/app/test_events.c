@@ -220,7 +220,7 @@ static void test_nobody_known(void **state)
     assert_int_equal(world->announced[0]->duration_ns, 6 * SECOND_NS);
     assert_int_equal(world->announced[0]->duration_max_ns, EVENT_UNKNOWN_NS);
     assert_int_equal(world->announced[1]->duration_max_ns, EVENT_UNKNOWN_NS);
-    assert_non_null(strstr(world->announced[0]->text, "\"ring\":null,\"id\":null"));
+    assert_non_null(strstr(world->announced[0]->text, "\"ring\":null,\"source\":null,\"id\":null"));
 }
 
 /* The line of the history that it makes is one that can be read again. */

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cases/cause.h"
+#include "rip/ring.h"
 
 struct expectation {
     const char *what;
@@ -123,6 +124,89 @@ static const struct expectation expectations[] = {
      CAUSE_UNKNOWN},
 };
 
+/* What a thread announces, alone and with evidence: {announced, letter, wait, CPU, steady, CPU of that time}. */
+struct announcement {
+    const char *what;
+    enum rip_call call;
+    char letter; /* 0 = not examined */
+    enum evidence_wait wait;
+    enum evidence_cpu cpu;
+    bool steady;
+    enum evidence_cpu steady_cpu;
+    struct verdict verdict;
+};
+
+static const struct verdict runs = {ID_RUNNING, CAUSE_UNSEEN}, not_examined = {ID_STALLED, CAUSE_NONE};
+static const struct verdict unseen = {ID_IDLE, CAUSE_UNSEEN}, input = {ID_IDLE, CAUSE_INPUT};
+static const struct verdict blocked = {ID_STALLED, CAUSE_BLOCKED};
+static const struct verdict spinning = {ID_STALLED, CAUSE_SPINNING}, starved = {ID_STALLED, CAUSE_STARVED};
+static const struct verdict in_d = {ID_STALLED, CAUSE_UNINTERRUPTIBLE}, sleeping = {ID_STALLED, CAUSE_SLEEPING};
+static const struct verdict unknown = {ID_STALLED, CAUSE_UNKNOWN}, stopped = {ID_STOPPED, CAUSE_SIGNAL};
+
+static void what_a_thread_announces_is_judged(void **context)
+{
+    const struct announcement announcements[] = {
+        {"outside, not examined", RIP_CALL_OUTSIDE, 0, 0, 0, false, 0, runs},
+        {"outside, asleep", RIP_CALL_OUTSIDE, 'S', 0, 0, false, 0, unseen},
+        {"outside, asleep in what the kernel shows", RIP_CALL_OUTSIDE, 'S', WAIT_OTHERS, 0, false, 0, unseen},
+        {"outside, asleep for a time", RIP_CALL_OUTSIDE, 'S', WAIT_SLEEP, 0, true, CPU_HARDLY, unseen},
+        {"outside, awake just now", RIP_CALL_OUTSIDE, 'R', 0, CPU_MOST, false, 0, runs},
+        {"outside, awake all the time", RIP_CALL_OUTSIDE, 'R', 0, 0, true, CPU_MOST, spinning},
+        {"outside, awake with little of a busy CPU", RIP_CALL_OUTSIDE, 'R', 0, 0, true, CPU_SOME, spinning},
+        {"outside, awake without a CPU", RIP_CALL_OUTSIDE, 'R', 0, 0, true, CPU_HARDLY, starved},
+        {"outside, ready just now", RIP_CALL_OUTSIDE, 'R', 0, CPU_HARDLY, false, 0, runs},
+        {"outside, at a disk just now", RIP_CALL_OUTSIDE, 'D', 0, 0, false, 0, runs},
+        {"outside, at a disk all the time", RIP_CALL_OUTSIDE, 'D', 0, 0, true, CPU_HARDLY, in_d},
+        {"outside, stopped", RIP_CALL_OUTSIDE, 'T', 0, 0, false, 0, stopped},
+        {"waits for work", RIP_CALL_WORK, 'S', 0, 0, false, 0, runs},
+        {"waits for work, not examined", RIP_CALL_WORK, 0, 0, 0, false, 0, runs},
+        {"waits for work, stopped", RIP_CALL_WORK, 'T', 0, 0, false, 0, stopped},
+        {"input", RIP_CALL_INPUT, 'S', WAIT_OTHERS, 0, false, 0, input},
+        {"pipe, not examined", RIP_CALL_PIPE, 0, 0, 0, false, 0, runs},
+        {"pipe", RIP_CALL_PIPE, 'S', 0, 0, false, 0, input},
+        {"pipe, seen in read", RIP_CALL_PIPE, 'S', WAIT_INPUT, 0, false, 0, input},
+        {"pipe of its own child", RIP_CALL_PIPE, 'S', WAIT_CHILD, 0, false, 0, blocked},
+        {"pipe, just woken", RIP_CALL_PIPE, 'R', 0, CPU_HARDLY, false, 0, runs},
+        {"unsure", RIP_CALL_UNSURE, 'S', 0, 0, false, 0, unknown},
+        {"unsure, an input by evidence", RIP_CALL_UNSURE, 'S', WAIT_INPUT, 0, false, 0, input},
+        {"unsure, no input by evidence", RIP_CALL_UNSURE, 'S', WAIT_OTHERS, 0, false, 0, blocked},
+        {"reply, not examined", RIP_CALL_REPLY, 0, 0, 0, false, 0, not_examined},
+        {"reply", RIP_CALL_REPLY, 'S', 0, 0, false, 0, blocked},
+        {"reply, an input by evidence", RIP_CALL_REPLY, 'S', WAIT_INPUT, 0, false, 0, input},
+        {"blocks, not examined", RIP_CALL_BLOCK, 0, 0, 0, false, 0, not_examined},
+        {"blocks", RIP_CALL_BLOCK, 'S', 0, 0, false, 0, blocked},
+        {"blocks in the kernel", RIP_CALL_BLOCK, 'D', 0, 0, false, 0, in_d},
+        {"blocks, stopped", RIP_CALL_BLOCK, 'T', 0, 0, false, 0, stopped},
+        {"blocks, just woken", RIP_CALL_BLOCK, 'R', 0, CPU_HARDLY, false, 0, unknown},
+        {"blocks, ready all the time", RIP_CALL_BLOCK, 'R', 0, CPU_HARDLY, true, CPU_HARDLY, starved},
+        {"lock", RIP_CALL_LOCK, 'S', 0, 0, false, 0, blocked},
+        {"lock that spins", RIP_CALL_LOCK, 'R', 0, CPU_MOST, false, 0, spinning},
+        {"sleep", RIP_CALL_SLEEP, 'S', 0, 0, false, 0, sleeping},
+        {"vfork", RIP_CALL_VFORK, 'D', 0, 0, false, 0, blocked},
+        {"vfork is over", RIP_CALL_VFORK, 'S', 0, 0, false, 0, unseen},
+        {"a call of a later release", (enum rip_call)200, 'S', 0, 0, false, 0, unknown},
+        {"nothing, and an input", RIP_CALL_NONE, 'S', WAIT_INPUT, 0, false, 0, blocked},
+    };
+
+    (void)context;
+    for (size_t i = 0; i < sizeof announcements / sizeof announcements[0]; i++) {
+        const struct announcement *row = &announcements[i];
+        const struct evidence evidence = {
+            .examined = row->letter != 0,
+            .thread_state = row->letter,
+            .call = (uint8_t)row->call,
+            .wait = row->wait,
+            .cpu = row->cpu,
+            .steady = row->steady,
+            .steady_cpu = row->steady_cpu,
+        };
+        const struct verdict verdict = cause_judge(&evidence);
+
+        if (verdict.state != row->verdict.state || verdict.cause != row->verdict.cause)
+            fail_msg("%s: %s, %s", row->what, id_state_name(verdict.state), id_cause_name(verdict.cause));
+    }
+}
+
 static void every_evidence_has_its_verdict(void **context)
 {
     (void)context;
@@ -135,16 +219,34 @@ static void every_evidence_has_its_verdict(void **context)
     }
 }
 
-/* All combinations: a state that the header allows, and a cause that belongs to that state. */
+/* All that the bits, letters and announcements can be. */
+static void check_one(struct evidence *evidence, bool judged[CAUSE_AND_REASON_COUNT])
+{
+    const struct verdict verdict = cause_judge(evidence);
+
+    judged[verdict.cause] = true;
+    assert_true(verdict.state != ID_DEAD);
+    assert_int_equal(verdict.state == ID_STOPPED, id_cause_stops(verdict.cause));
+    assert_int_equal(verdict.state == ID_IDLE || verdict.state == ID_RUNNING, id_cause_idles(verdict.cause));
+    if (verdict.state == ID_RUNNING)
+        assert_int_equal(verdict.cause, CAUSE_UNSEEN);
+    if (!evidence->examined)
+        assert_true(verdict.state == ID_RUNNING || (verdict.state == ID_STALLED && verdict.cause == CAUSE_NONE));
+    else
+        assert_true(verdict.cause != CAUSE_NONE || verdict.state == ID_EXITED);
+    if (evidence->call == RIP_CALL_NONE)
+        assert_false(id_cause_idles(verdict.cause));
+}
+
 static void no_evidence_is_without_a_verdict(void **context)
 {
     static const char letters[] = {0, 'R', 'S', 'D', 'T', 't', 'Z', 'X', 'x', 'I', 'P', '?'};
-    bool judged[CAUSE_COUNT] = {false};
+    bool judged[CAUSE_AND_REASON_COUNT] = {false};
 
     (void)context;
-    for (unsigned bits = 0; bits < 256 * WAIT_COUNT * CPU_COUNT; bits++) {
+    for (unsigned bits = 0; bits < 512 * WAIT_COUNT * CPU_COUNT; bits++) {
         for (size_t t = 0; t < sizeof letters; t++) {
-            for (size_t p = 0; p < sizeof letters; p++) {
+            for (unsigned call = 0; call <= RIP_CALL_VFORK + 1; call++) {
                 struct evidence evidence = {
                     .examined = bits & 1,
                     .on_no_thread = bits & 2,
@@ -154,21 +256,20 @@ static void no_evidence_is_without_a_verdict(void **context)
                     .frozen = bits & 32,
                     .deadlocked = bits & 64,
                     .lock = {.known = bits & 128},
-                    .wait = (enum evidence_wait)(bits / 256 % WAIT_COUNT),
-                    .cpu = (enum evidence_cpu)(bits / 256 / WAIT_COUNT),
+                    .steady = bits & 256,
+                    .steady_cpu = (enum evidence_cpu)(bits / 512 / WAIT_COUNT),
+                    .wait = (enum evidence_wait)(bits / 512 % WAIT_COUNT),
+                    .cpu = (enum evidence_cpu)(bits / 512 / WAIT_COUNT),
+                    .call = (uint8_t)call,
                     .thread_state = letters[t],
-                    .process_state = letters[p],
+                    .process_state = letters[(t + bits) % sizeof letters],
                 };
-                struct verdict verdict = cause_judge(&evidence);
 
-                judged[verdict.cause] = true;
-                assert_true(verdict.state == ID_STALLED || verdict.state == ID_STOPPED || verdict.state == ID_EXITED);
-                assert_int_equal(verdict.state == ID_STOPPED, verdict.cause >= CAUSE_SIGNAL);
-                assert_int_equal(evidence.examined, verdict.state != ID_STALLED || verdict.cause != CAUSE_NONE);
+                check_one(&evidence, judged);
             }
         }
     }
-    for (int cause = 0; cause < CAUSE_COUNT; cause++)
+    for (int cause = 0; cause < CAUSE_AND_REASON_COUNT; cause++)
         assert_int_equal(cause_can_be_judged((enum id_cause)cause), judged[cause]);
 }
 
@@ -176,6 +277,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_evidence_has_its_verdict),
+        cmocka_unit_test(what_a_thread_announces_is_judged),
         cmocka_unit_test(no_evidence_is_without_a_verdict),
     };
 

@@ -84,7 +84,7 @@ SCENE(claimed_slots_of_the_dead_are_swept)
             rip_ring->slot_hint = 0;
         }
         for (uint32_t i = 0; i < 64; i++)
-            rip__slot_at(i)->state = RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT;
+            rip__slot_at(i)->state = (uint16_t)(RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT);
         *(uint64_t *)(void *)(rip__writer.base + rip__writer.geometry.live_offset) = 0;
         kill(getpid(), SIGKILL);
     }
@@ -102,7 +102,7 @@ SCENE(claimed_slots_are_swept_before_the_record_is_reused)
         if (fork() == 0) {
             rip_init(2, "two", 3, 0, 0);
             if (i == 1)
-                rip__slot_at(5)->state = RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT;
+                rip__slot_at(5)->state = (uint16_t)(RIP_SLOT_CLAIMED | rip__writer.process << RIP_SLOT_OWNER_SHIFT);
             _exit(0);
         }
         CHECK(end_of(-1) == 0);

@@ -169,7 +169,7 @@ static void test_one_thread(void **state)
     complete(&world, wait_for_ticket(&world, 0), 1, 1);
     client_receive(&client, &reply);
     assert_int_equal(reply.status, 200);
-    assert_non_null(strstr(reply.body, "\"thread\":{\"ring\":\"checkout\",\"id\":17"));
+    assert_non_null(strstr(reply.body, "\"thread\":{\"ring\":\"checkout\",\"source\":\"library\",\"id\":17"));
     free(reply.body);
     client_send(&client, GET("/threads/checkout/18"));
     complete(&world, wait_for_ticket(&world, 1), 1, 0);

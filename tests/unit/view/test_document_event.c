@@ -12,7 +12,7 @@
 #include "unit/event_samples.h"
 
 #define SUBJECT                                                                                                        \
-    "\"ring\":\"checkout\",\"id\":17,\"tid\":4711,\"name\":\"worker-17\",\"note\":null,"                               \
+    "\"ring\":\"checkout\",\"source\":\"library\",\"id\":17,\"tid\":4711,\"name\":\"worker-17\",\"note\":null,"        \
     "\"process\":{\"pid\":4690,\"comm\":\"checkout\",\"exe\":\"/usr/bin/checkout\","                                   \
     "\"cmdline\":\"checkout --port 80\",\"uid\":998,\"unit\":\"checkout.service\",\"container\":null,"                 \
     "\"started_at\":\"2026-11-20T08:00:00.000Z\",\"attested\":true},"                                                  \

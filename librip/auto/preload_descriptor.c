@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * preload_descriptor.c - what a descriptor is: an input on which work arrives, or a connection that the process opened
+ * and whose reply it waits for. That makes a call that receives from it idle or blocked, see enum rip_call in ring.h.
+ *
+ * The wrappers below and those of accept() and connect() note what they make. The kernel is asked about a descriptor
+ * that none of them made (inherited, or passed by another process) when something is received from it first.
+ *
+ * Guarantees
+ *   A. A descriptor is asked about at most once until its number is closed or becomes another one.
+ *   B. No kind is guessed: the side of a TCP connection that was made unseen is not known.
+ *   C. Nothing is asked once the program has installed a filter of system calls.
+ *   D. Nothing that a caller passes is read before the kernel has accepted it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/vfs.h>
+
+#include "preload.h"
+
+#define NUMBER_COUNT                                                                                                   \
+    65536u /* descriptors beyond are of no known kind; the pages of those not used are never touched                   \
+            */
+
+/* What is noted of a descriptor besides its kind: bits. */
+enum {
+    DESCRIPTOR_SENT = 1,      /* something was sent to it after the last receive */
+    DESCRIPTOR_CONNECTED = 2, /* by connect() */
+};
+
+static uint8_t kinds[NUMBER_COUNT]; /* enum rip_call of receiving from it; RIP_CALL_NONE = not known yet */
+static uint8_t notes[NUMBER_COUNT];
+static bool any_connected; /* as long as there is none, no poll waits for a reply */
+
+/* --- the table ---------------------------------------------------------------------------------------------------- */
+
+static bool is_number(int fd)
+{
+    return fd >= 0 && (unsigned int)fd < NUMBER_COUNT;
+}
+
+static void note(int fd, uint8_t bit)
+{
+    if (is_number(fd) && (rip_load_relaxed(&notes[fd]) & bit) == 0)
+        __atomic_fetch_or(&notes[fd], bit, __ATOMIC_RELAXED);
+}
+
+static void set_kind(int fd, uint8_t kind)
+{
+    if (!is_number(fd))
+        return;
+    if (rip_load_relaxed(&notes[fd]) != 0)
+        rip_store_relaxed(&notes[fd], 0);
+    if (rip_load_relaxed(&kinds[fd]) != kind)
+        rip_store_relaxed(&kinds[fd], kind);
+}
+
+/* A vfork() child has descriptors of its own, but its parent's table. */
+static bool is_own_table(void)
+{
+    return !preload_thread.vforked || !preload_is_vfork_child();
+}
+
+void preload_descriptor_forget(int fd)
+{
+    if (is_own_table())
+        set_kind(fd, RIP_CALL_NONE);
+}
+
+void preload_descriptors_forget(unsigned int first, unsigned int last)
+{
+    if (!is_own_table())
+        return;
+    for (unsigned int fd = first; fd <= last && fd < NUMBER_COUNT; fd++)
+        set_kind((int)fd, RIP_CALL_NONE);
+}
+
+void preload_descriptor_copy(int from, int to)
+{
+    if (!is_number(from) || !is_number(to) || from == to || !is_own_table())
+        return;
+    rip_store_relaxed(&kinds[to], rip_load_relaxed(&kinds[from]));
+    rip_store_relaxed(&notes[to], rip_load_relaxed(&notes[from]));
+}
+
+void preload_descriptor_accepted(int fd)
+{
+    if (is_own_table())
+        set_kind(fd, RIP_CALL_INPUT);
+}
+
+void preload_descriptor_connecting(int fd)
+{
+    if (!is_own_table())
+        return;
+    set_kind(fd, RIP_CALL_NONE);
+    note(fd, DESCRIPTOR_CONNECTED);
+    rip_store_relaxed(&any_connected, true);
+}
+
+void preload_received(int fd)
+{
+    if (is_number(fd) && (rip_load_relaxed(&notes[fd]) & DESCRIPTOR_SENT) != 0)
+        __atomic_fetch_and(&notes[fd], (uint8_t)~DESCRIPTOR_SENT, __ATOMIC_RELAXED);
+}
+
+void preload_sent(int fd)
+{
+    note(fd, DESCRIPTOR_SENT);
+}
+
+/* --- what the kernel says ------------------------------------------------------------------------------------------
+ */
+
+/* Past the wrappers of other preloaded libraries, which may not be async-signal-safe. */
+static long ask(long number, long first, const void *second, const void *third, const void *fourth, const void *fifth)
+{
+    return PRELOAD_REAL(long, syscall, (long, ...))(number, first, second, third, fourth, fifth);
+}
+
+/* A side of a unix stream: the name of the one that listens is that of all sockets that it accepts. */
+static bool has_name(int fd, long which)
+{
+    struct sockaddr_un name;
+    socklen_t length = sizeof(name);
+
+    return ask(which, fd, &name, &length, NULL, NULL) == 0 && length > offsetof(struct sockaddr_un, sun_path);
+}
+
+static uint8_t unix_kind(int fd)
+{
+    if (has_name(fd, SYS_getsockname))
+        return RIP_CALL_INPUT;
+    return has_name(fd, SYS_getpeername) ? RIP_CALL_REPLY : RIP_CALL_INPUT; /* neither: a pair */
+}
+
+static int socket_option(int fd, long option)
+{
+    int value = -1;
+    socklen_t length = sizeof(value);
+
+    return ask(SYS_getsockopt, fd, (void *)SOL_SOCKET, (void *)option, &value, &length) == 0 ? value : -1;
+}
+
+static uint8_t socket_kind(int fd)
+{
+    int type = socket_option(fd, SO_TYPE);
+
+    if (type < 0)
+        return RIP_CALL_UNSURE;
+    if (type != SOCK_STREAM && type != SOCK_SEQPACKET)
+        return RIP_CALL_INPUT;
+    if ((rip_load_relaxed(&notes[fd]) & DESCRIPTOR_CONNECTED) != 0)
+        return RIP_CALL_REPLY;
+    return socket_option(fd, SO_DOMAIN) == AF_UNIX ? unix_kind(fd) : RIP_CALL_UNSURE;
+}
+
+/* Files of /proc such as that of the kernel's log are empty by their size, and waited for like an input. */
+static uint8_t file_kind(int fd, const struct stat *status)
+{
+    struct statfs system;
+
+    if (!S_ISREG(status->st_mode) || status->st_size != 0 || ask(SYS_fstatfs, fd, &system, NULL, NULL, NULL) != 0)
+        return RIP_CALL_BLOCK;
+    return system.f_type == PROC_SUPER_MAGIC ? RIP_CALL_INPUT : RIP_CALL_BLOCK;
+}
+
+static uint8_t kind_asked(int fd)
+{
+    struct stat status;
+
+    if (ask(SYS_fstat, fd, &status, NULL, NULL, NULL) != 0)
+        return RIP_CALL_NONE;
+    if (S_ISSOCK(status.st_mode))
+        return socket_kind(fd);
+    if (S_ISFIFO(status.st_mode))
+        return RIP_CALL_PIPE;
+    if (S_ISCHR(status.st_mode) || (status.st_mode & S_IFMT) == 0) /* a terminal; eventfd, timerfd, inotify, ... */
+        return RIP_CALL_INPUT;
+    return file_kind(fd, &status);
+}
+
+static __attribute__((noinline)) uint8_t find_kind(int fd)
+{
+    int saved_errno = errno;
+    uint8_t kind;
+
+    if (preload_filtered())
+        return RIP_CALL_UNSURE;
+    kind = kind_asked(fd);
+    errno = saved_errno;
+    if (kind == RIP_CALL_NONE)
+        return RIP_CALL_UNSURE; /* it is not open */
+    rip_store_relaxed(&kinds[fd], kind);
+    return kind;
+}
+
+uint8_t preload_call_receive(int fd)
+{
+    uint8_t kind = is_number(fd) ? rip_load_relaxed(&kinds[fd]) : RIP_CALL_UNSURE;
+
+    return __builtin_expect(kind != RIP_CALL_NONE, 1) ? kind : find_kind(fd);
+}
+
+/* --- poll and select ---------------------------------------------------------------------------------------------- */
+
+/* A client with a time-out waits for its reply by a poll of the one connection that it has sent a request to. */
+static uint8_t call_ready(int fd)
+{
+    if (!is_number(fd) || (rip_load_relaxed(&notes[fd]) & DESCRIPTOR_SENT) == 0)
+        return RIP_CALL_WORK;
+    return preload_call_receive(fd) == RIP_CALL_REPLY ? RIP_CALL_REPLY : RIP_CALL_WORK;
+}
+
+/* Copies what a caller passed. False if it cannot be read: the kernel has to say so to the caller. */
+static bool copy_argument(void *to, const void *from, size_t size)
+{
+    struct iovec local = {to, size}, remote = {(void *)(uintptr_t)from, size};
+    int saved_errno = errno;
+    bool copied;
+
+    if (from == NULL || preload_filtered())
+        return false;
+    copied = PRELOAD_REAL(long, syscall, (long, ...))(SYS_process_vm_readv, (long)preload_state.pid, &local, 1L,
+                                                      &remote, 1L, 0L) == (long)size;
+    errno = saved_errno;
+    return copied;
+}
+
+uint8_t preload_call_poll(const struct pollfd *fds, unsigned long count)
+{
+    struct pollfd only;
+
+    if (!rip_load_relaxed(&any_connected) || count != 1 || !copy_argument(&only, fds, sizeof(only)) ||
+        (only.events & POLLIN) == 0)
+        return RIP_CALL_WORK;
+    return call_ready(only.fd);
+}
+
+uint8_t preload_call_select(int count, const void *in)
+{
+    unsigned long words[FD_SETSIZE / 8 / sizeof(long)] = {0};
+    const unsigned int word_bits = 8 * sizeof(long);
+    int only = -1;
+
+    if (!rip_load_relaxed(&any_connected) || count <= 0 || count > FD_SETSIZE ||
+        !copy_argument(words, in, ((unsigned int)count + word_bits - 1) / word_bits * sizeof(long)))
+        return RIP_CALL_WORK;
+    for (int fd = 0; fd < count; fd++) {
+        if ((words[(unsigned int)fd / word_bits] >> ((unsigned int)fd % word_bits) & 1) == 0)
+            continue;
+        if (only >= 0)
+            return RIP_CALL_WORK;
+        only = fd;
+    }
+    return call_ready(only);
+}
+
+/* --- wrappers of what makes descriptors --------------------------------------------------------------------------- */
+
+PRELOAD_WRAPPER(int, socket, (int domain, int type, int protocol))
+{
+    int fd = PRELOAD_REAL(int, socket, (int, int, int))(domain, type, protocol);
+
+    preload_descriptor_forget(fd);
+    return fd;
+}
+
+static int set_pair(int result, const int pair[2], uint8_t kind)
+{
+    if (result == 0 && is_own_table()) {
+        set_kind(pair[0], kind);
+        set_kind(pair[1], kind);
+    }
+    return result;
+}
+
+PRELOAD_WRAPPER(int, socketpair, (int domain, int type, int protocol, int pair[2]))
+{
+    return set_pair(PRELOAD_REAL(int, socketpair, (int, int, int, int *))(domain, type, protocol, pair), pair,
+                    RIP_CALL_INPUT);
+}
+
+PRELOAD_WRAPPER(int, pipe, (int pair[2]))
+{
+    return set_pair(PRELOAD_REAL(int, pipe, (int *))(pair), pair, RIP_CALL_PIPE);
+}
+
+PRELOAD_WRAPPER(int, pipe2, (int pair[2], int flags))
+{
+    return set_pair(PRELOAD_REAL(int, pipe2, (int *, int))(pair, flags), pair, RIP_CALL_PIPE);
+}
+
+PRELOAD_WRAPPER(int, dup, (int fd))
+{
+    int copy = PRELOAD_REAL(int, dup, (int))(fd);
+
+    preload_descriptor_copy(fd, copy);
+    return copy;
+}
+
+/* glibc closes the descriptor by none of the names that are wrapped. */
+PRELOAD_WRAPPER(int, fclose, (void *stream))
+{
+    int saved_errno = errno;
+
+    preload_descriptor_forget(fileno_unlocked(stream));
+    errno = saved_errno;
+    return PRELOAD_REAL(int, fclose, (void *))(stream);
+}

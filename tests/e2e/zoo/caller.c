@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * caller.c - a program that knows nothing of librip, for `rip run`: caller KIND waits in one call, for ever. It says
+ * "ready" before. The kinds are a table; test_preloaded.py has the verdict on each.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <mqueue.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/file.h>
+#include <sys/inotify.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
+#include <sys/prctl.h>
+#include <sys/select.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char byte, bytes[256]; /* an eventfd, timerfd or signalfd gives no part of what it has */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+
+static int need(int result, const char *what)
+{
+    if (result < 0) {
+        printf("cannot: %s: %s\n", what, strerror(errno));
+        exit(1);
+    }
+    return result;
+}
+
+static void ready(void)
+{
+    printf("ready\n");
+}
+
+static void receive(int fd)
+{
+    ready();
+    need((int)read(fd, bytes, sizeof(bytes)), "read");
+}
+
+/* Inputs ----------------------------------------------------------------------------------------------------------- */
+
+static void wait_terminal(void)
+{
+    int master = need(posix_openpt(O_RDWR | O_NOCTTY), "terminal");
+
+    need(grantpt(master), "terminal");
+    need(unlockpt(master), "terminal");
+    receive(need(open(ptsname(master), O_RDWR | O_NOCTTY), "terminal"));
+}
+
+static void wait_pipe(void)
+{
+    int pair[2];
+
+    need(pipe(pair), "pipe");
+    receive(pair[0]);
+}
+
+/* As a filter in a pipeline has it: the pipe is not its own. */
+static void wait_stdin(void)
+{
+    receive(STDIN_FILENO);
+}
+
+static void wait_eventfd(void)
+{
+    receive(need(eventfd(0, 0), "eventfd"));
+}
+
+static void wait_timerfd(void)
+{
+    receive(need(timerfd_create(CLOCK_MONOTONIC, 0), "timerfd"));
+}
+
+static void wait_signalfd(void)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    receive(need(signalfd(-1, &none, 0), "signalfd"));
+}
+
+static void wait_inotify(void)
+{
+    receive(need(inotify_init(), "inotify"));
+}
+
+static void wait_netlink(void)
+{
+    receive(need(socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), "netlink"));
+}
+
+static void wait_datagram(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = need(socket(AF_INET, SOCK_DGRAM, 0), "socket");
+
+    need(bind(fd, (struct sockaddr *)&address, sizeof(address)), "bind");
+    ready();
+    recvfrom(fd, &byte, 1, 0, NULL, NULL);
+}
+
+static void wait_pair(void)
+{
+    int pair[2];
+
+    need(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "pair");
+    receive(pair[0]);
+}
+
+/* Connections ------------------------------------------------------------------------------------------------------ */
+
+struct connection {
+    int client;
+    int server;
+};
+
+static int listen_tcp(struct sockaddr_in *ret_address)
+{
+    socklen_t length = sizeof(*ret_address);
+    int fd = need(socket(AF_INET, SOCK_STREAM, 0), "socket");
+
+    *ret_address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    need(bind(fd, (struct sockaddr *)ret_address, length), "bind");
+    need(listen(fd, 8), "listen");
+    need(getsockname(fd, (struct sockaddr *)ret_address, &length), "name");
+    return fd;
+}
+
+static struct connection connect_tcp(void)
+{
+    struct connection connection;
+    struct sockaddr_in address;
+    int listener = listen_tcp(&address);
+
+    connection.client = need(socket(AF_INET, SOCK_STREAM, 0), "socket");
+    need(connect(connection.client, (struct sockaddr *)&address, sizeof(address)), "connect");
+    connection.server = need(accept(listener, NULL, NULL), "accept");
+    return connection;
+}
+
+static struct connection connect_unix(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct connection connection;
+    int listener = need(socket(AF_UNIX, SOCK_STREAM, 0), "socket");
+
+    snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "rip-caller-%d", (int)getpid());
+    need(bind(listener, (struct sockaddr *)&address, sizeof(address)), "bind");
+    need(listen(listener, 8), "listen");
+    connection.client = need(socket(AF_UNIX, SOCK_STREAM, 0), "socket");
+    need(connect(connection.client, (struct sockaddr *)&address, sizeof(address)), "connect");
+    connection.server = need(accept(listener, NULL, NULL), "accept");
+    return connection;
+}
+
+static void wait_accepted(void)
+{
+    receive(connect_tcp().server);
+}
+
+static void wait_unix_accepted(void)
+{
+    receive(connect_unix().server);
+}
+
+static void wait_reply(void)
+{
+    receive(connect_tcp().client);
+}
+
+static void wait_copied_reply(void)
+{
+    int copy = need(fcntl(connect_tcp().client, F_DUPFD_CLOEXEC, 40), "copy");
+
+    receive(need(dup2(copy, 50), "copy"));
+}
+
+static void wait_unix_reply(void)
+{
+    receive(connect_unix().client);
+}
+
+/* The number of a client that was closed is that of a server's connection now. */
+static void wait_reused(void)
+{
+    struct connection connection = connect_tcp();
+
+    need(dup(connection.client), "copy");
+    need(dup2(connection.server, connection.client), "copy");
+    receive(connection.client);
+}
+
+static void send_request(int fd)
+{
+    need((int)write(fd, "?", 1), "write");
+}
+
+static void wait_poll_reply(void)
+{
+    struct pollfd only = {.fd = connect_tcp().client, .events = POLLIN};
+
+    send_request(only.fd);
+    ready();
+    poll(&only, 1, 3600000);
+}
+
+static void wait_select_reply(void)
+{
+    int fd = connect_tcp().client;
+    fd_set set;
+
+    FD_ZERO(&set);
+    FD_SET(fd, &set);
+    send_request(fd);
+    ready();
+    select(fd + 1, &set, NULL, NULL, NULL);
+}
+
+/* It has asked for nothing. */
+static void wait_poll_push(void)
+{
+    struct pollfd only = {.fd = connect_tcp().client, .events = POLLIN};
+
+    ready();
+    poll(&only, 1, -1);
+}
+
+static void wait_poll_many(void)
+{
+    struct connection connection = connect_tcp();
+    struct pollfd both[] = {{.fd = connection.client, .events = POLLIN}, {.fd = connection.client, .events = POLLIN}};
+
+    send_request(connection.client);
+    ready();
+    poll(both, 2, -1);
+}
+
+/* Work ------------------------------------------------------------------------------------------------------------- */
+
+static void wait_accept(void)
+{
+    struct sockaddr_in address;
+    int listener = listen_tcp(&address);
+
+    ready();
+    accept(listener, NULL, NULL);
+}
+
+static void wait_epoll(void)
+{
+    struct epoll_event event;
+    int fd = need(epoll_create1(0), "epoll");
+
+    ready();
+    epoll_wait(fd, &event, 1, -1);
+}
+
+static void wait_condition(void)
+{
+    pthread_mutex_lock(&mutex);
+    ready();
+    pthread_cond_wait(&condition, &mutex);
+}
+
+static void wait_semaphore(void)
+{
+    sem_t semaphore;
+
+    need(sem_init(&semaphore, 0, 0), "semaphore");
+    ready();
+    sem_wait(&semaphore);
+}
+
+static void wait_child(void)
+{
+    pid_t child = need(fork(), "fork");
+
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pause();
+    }
+    ready();
+    waitpid(child, NULL, 0);
+}
+
+static void wait_signal(void)
+{
+    ready();
+    pause();
+}
+
+static void wait_messages(void)
+{
+    char name[64];
+    struct mq_attr attributes = {.mq_maxmsg = 1, .mq_msgsize = 8};
+    char message[8];
+    mqd_t queue;
+
+    snprintf(name, sizeof(name), "/rip-caller-%d", (int)getpid());
+    queue = need(mq_open(name, O_CREAT | O_EXCL | O_RDWR, 0600, &attributes), "queue");
+    mq_unlink(name);
+    ready();
+    mq_receive(queue, message, sizeof(message), NULL);
+}
+
+static void wait_futex(void)
+{
+    static int word;
+
+    ready();
+    syscall(SYS_futex, &word, 0 /* wait */, 0, NULL, NULL, 0);
+}
+
+/* Stalls ----------------------------------------------------------------------------------------------------------- */
+
+static void wait_full_pipe(void)
+{
+    int pair[2];
+
+    need(pipe(pair), "pipe");
+    ready();
+    while (write(pair[1], "a line of text", 14) > 0)
+        ;
+}
+
+static void wait_flock(void)
+{
+    int held = need(open("/dev/shm", O_TMPFILE | O_RDWR, 0600), "file");
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
+    need(flock(held, LOCK_EX), "lock");
+    held = need(open(path, O_RDWR), "file");
+    ready();
+    flock(held, LOCK_EX);
+}
+
+static void wait_barrier(void)
+{
+    pthread_barrier_t barrier;
+
+    pthread_barrier_init(&barrier, NULL, 2);
+    ready();
+    pthread_barrier_wait(&barrier);
+}
+
+static void wait_mutex(void)
+{
+    pthread_mutex_lock(&mutex);
+    ready();
+    pthread_mutex_lock(&mutex);
+}
+
+static void wait_sleep(void)
+{
+    ready();
+    sleep(3600);
+}
+
+static void wait_spin(void)
+{
+    volatile unsigned long count = 0;
+
+    ready();
+    for (;;)
+        count++;
+}
+
+/* The child waits by a wrapped call, in its parent's memory: that must not make the parent idle. */
+static void wait_vfork(void)
+{
+    ready();
+    if (vfork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pause();
+        _exit(0);
+    }
+}
+
+/* What the preload library cannot see. */
+static void wait_unseen(void)
+{
+    int pair[2];
+
+    need(pipe(pair), "pipe");
+    ready();
+    syscall(SYS_read, pair[0], &byte, 1);
+}
+
+/* In a handler of a signal during a wait: the wait goes on as it was. */
+static void on_alarm(int number)
+{
+    (void)number;
+    need((int)write(STDERR_FILENO, "", 0), "write");
+}
+
+static void interrupt_later(void)
+{
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+
+    sigaction(SIGALRM, &action, NULL);
+    alarm(1);
+}
+
+static void wait_interrupted_reply(void)
+{
+    interrupt_later();
+    receive(connect_tcp().client);
+}
+
+static void wait_interrupted_input(void)
+{
+    interrupt_later();
+    receive(connect_tcp().server);
+}
+
+static const struct {
+    const char *name;
+    void (*wait)(void);
+} kinds[] = {
+#define KIND(name)                                                                                                     \
+    {                                                                                                                  \
+#name, wait_##name                                                                                             \
+    }
+    KIND(terminal),
+    KIND(pipe),
+    KIND(stdin),
+    KIND(eventfd),
+    KIND(timerfd),
+    KIND(signalfd),
+    KIND(inotify),
+    KIND(netlink),
+    KIND(datagram),
+    KIND(pair),
+    KIND(accepted),
+    KIND(unix_accepted),
+    KIND(reply),
+    KIND(copied_reply),
+    KIND(unix_reply),
+    KIND(reused),
+    KIND(poll_reply),
+    KIND(select_reply),
+    KIND(poll_push),
+    KIND(poll_many),
+    KIND(accept),
+    KIND(epoll),
+    KIND(condition),
+    KIND(semaphore),
+    KIND(child),
+    KIND(signal),
+    KIND(messages),
+    KIND(futex),
+    KIND(full_pipe),
+    KIND(flock),
+    KIND(barrier),
+    KIND(mutex),
+    KIND(sleep),
+    KIND(spin),
+    KIND(vfork),
+    KIND(unseen),
+    KIND(interrupted_reply),
+    KIND(interrupted_input),
+#undef KIND
+};
+
+int main(int argc, char **argv)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    for (size_t i = 0; argc == 2 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(kinds[i].name, argv[1]) == 0) {
+            kinds[i].wait();
+            printf("cannot: it came back: %s\n", strerror(errno));
+        }
+    }
+    return 1;
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rule of what is a stall, for programs under `rip run`: one wait each, and the verdict on it.
+
+KINDS is the list; a kind is a function of the program `caller`. All wait at once under one ripd, which is root in the
+one test and nobody in the other: what a call and its descriptor prove needs no privilege.
+"""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from world import BIN, Skip, World, run  # noqa: E402
+from test_zoo import Stranger, make_readable  # noqa: E402
+
+INPUT, DECLARED, UNSEEN = ("idle", "input"), ("idle", "declared"), ("idle", "unseen")
+BLOCKED, SLEEPING = ("stalled", "blocked"), ("stalled", "sleeping")
+SPINNING, DEADLOCK = ("stalled", "spinning"), ("stalled", "deadlock")
+
+KINDS = {
+    "terminal": INPUT, "pipe": INPUT, "stdin": INPUT, "eventfd": INPUT, "timerfd": INPUT, "signalfd": INPUT,
+    "inotify": INPUT, "netlink": INPUT, "datagram": INPUT, "pair": INPUT, "accepted": INPUT, "unix_accepted": INPUT,
+    "reused": INPUT, "interrupted_input": INPUT,
+    "reply": BLOCKED, "copied_reply": BLOCKED, "unix_reply": BLOCKED, "poll_reply": BLOCKED, "select_reply": BLOCKED,
+    "interrupted_reply": BLOCKED,
+    "poll_push": DECLARED, "poll_many": DECLARED, "accept": DECLARED, "epoll": DECLARED, "condition": DECLARED,
+    "semaphore": DECLARED, "child": DECLARED, "signal": DECLARED, "messages": DECLARED, "futex": DECLARED,
+    "full_pipe": BLOCKED, "flock": BLOCKED, "barrier": BLOCKED, "mutex": DEADLOCK, "vfork": BLOCKED,
+    "sleep": SLEEPING, "spin": SPINNING, "unseen": UNSEEN,
+}
+
+
+def verdict_on(item):
+    return item["state"], item["reason"] if item["state"] == "idle" else item["cause"]
+
+
+class Callers(World):
+    INTERVAL_MS = 500
+    STALL_AFTER_MS = 1000
+
+    def admit(self, kind):
+        caller = subprocess.Popen([f"{BIN}/rip", "run", "--dir", self.dir, "--name", kind, "--max", "64", "--",
+                                   f"{BIN}/caller", kind], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.processes.append(caller)
+        line = caller.stdout.readline().strip()
+        if line != "ready":
+            raise Skip(line)
+        make_readable(self.ring(kind))
+        return caller.pid
+
+    def item(self, kind, pid):
+        return [item for item in self.get(f"/threads?ring={kind}")["threads"] if item["id"] == pid][0]
+
+
+class Strange(Callers, Stranger):
+    pass
+
+
+def faults_of(callers, pids):
+    """The verdicts that are wrong now."""
+    items = {kind: callers.item(kind, pid) for kind, pid in pids.items()}
+    return [(kind, verdict_on(items[kind]), items[kind]) for kind in pids
+            if verdict_on(items[kind]) != KINDS[kind] or items[kind]["source"] != "preload"]
+
+
+def expect(callers):
+    """Every verdict is right, and stays so: no id that is idle has ever begun to stall."""
+    pids = {}
+    for kind in KINDS:
+        try:
+            pids[kind] = callers.admit(kind)
+        except Skip as reason:
+            print(f"        without {kind}: {reason}")
+    try:
+        callers.wait_for(lambda: not faults_of(callers, pids))
+    except AssertionError:
+        raise AssertionError(faults_of(callers, pids) or "one was right at last") from None
+    callers.well_past_threshold()
+    idle = {kind for kind in pids if KINDS[kind][0] == "idle"}
+    begun = {event["ring"] for event in callers.get("/events?limit=1000")["events"]}
+    assert not begun & idle, begun & idle
+    assert begun == set(pids) - idle, (begun, idle)
+    rings = {ring["ring"]: ring for ring in callers.get("/rings?limit=1000")["rings"]}
+    for kind in pids:
+        expected = ("partial", ["unseen_calls"]) if KINDS[kind] == UNSEEN else ("full", [])
+        assert (rings[kind]["coverage"], rings[kind]["coverage_reasons"]) == expected, rings[kind]
+        assert rings[kind]["source"] == "preload"
+
+
+def with_evidence(callers):
+    if os.geteuid() != 0:
+        raise Skip("only root may read the system calls of others")
+    expect(callers)
+
+
+def without_privileges(callers):
+    if callers.missing:
+        raise Skip(callers.missing)
+    expect(callers)
+
+
+if __name__ == "__main__":
+    order = iter([Callers, Strange])
+    run([with_evidence, without_privileges], lambda: next(order)())
