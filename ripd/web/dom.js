@@ -21,6 +21,14 @@ export const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 export const foreign = (text, attributes = {}) => h("bdi", attributes, text === null ? "" : String(text));
 
+// rows: {key, class, cells}; the cell number `head` names the row. On a phone a row is a card, with the columns' names.
+export function table(label, columns, head, rows, attributes = {}) {
+  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, h("table", attributes,
+    h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col" }, column)))),
+    h("tbody", {}, rows.map((row) => h("tr", { "data-key": row.key, class: row.class }, row.cells.map((cell, i) =>
+      h(i === head ? "th" : "td", { scope: i === head ? "row" : null, "data-column": columns[i] }, cell)))))));
+}
+
 const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE ? node.getAttribute("data-key") : null);
 const sameKind = (a, b) => a.nodeType === b.nodeType && a.nodeName === b.nodeName && keyOf(a) === keyOf(b);
 

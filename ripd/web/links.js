@@ -6,6 +6,9 @@ export function link(view, words = [], filters = {}) {
   return `#/${[view, ...words].map((word) => encodeURIComponent(word)).join("/")}${query ? `?${query}` : ""}`;
 }
 
+// As a filter, of which patterns are globs.
+export const literal = (name) => name.replace(/[*?[\\]/g, "\\$&");
+
 function decode(word) {
   try {
     return decodeURIComponent(word);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // lists.js - ids by place, ids of a state, and the time line of events.
 
-import { foreign, h, svg } from "./dom.js";
+import { foreign, h, svg, table } from "./dom.js";
 import { chip, placeOf, processOf } from "./incidents.js";
 import { link } from "./links.js";
 import { count, duration, nameOf, plural, time, UNKNOWN } from "./words.js";
@@ -27,12 +27,14 @@ export function shares(counts, total) {
 function groupRow(group, most) {
   const words = STATES.filter((state) => group.states[state] > 0).map((state) => `${count(group.states[state])} ${state}`);
   const example = group.example;
-  return h("tr", { "data-key": group.location ? `${group.location.build_id} ${group.location.module} ${group.location.offset}` : "none" },
-    h("td", { class: "number big" }, count(group.count)),
-    h("th", { scope: "row" }, placeOf(group.location), h("div", { class: "share" }, shares(group.states, most))),
-    h("td", {}, words.join(", ")),
-    h("td", { class: "number" }, duration(group.longest_ms)),
-    h("td", {}, example && h("a", { href: link("id", [example.ring, example.id]) }, foreign(nameOf(example)))));
+  const { build_id: build, module, offset } = group.location || {};
+  return { key: `${build} ${module} ${offset}`, cells: [
+    h("span", { class: "big" }, count(group.count)),
+    [placeOf(group.location), h("div", { class: "share" }, shares(group.states, most))],
+    words.join(", "),
+    duration(group.longest_ms),
+    example && h("a", { href: link("id", [example.ring, example.id]) }, foreign(nameOf(example))),
+  ] };
 }
 
 export function renderLocations({ view }, { filters }) {
@@ -44,9 +46,8 @@ export function renderLocations({ view }, { filters }) {
       h("a", { href: link("locations", [], others), "aria-current": all ? null : "true" }, "stalled ids"), " ",
       h("a", { href: link("locations", [], { ...others, all: 1 }), "aria-current": all ? "true" : null }, "all ids")),
     groups.length === 0 ? h("p", { class: "empty" }, all ? "No id is live." : "No id stands still past its threshold.") :
-      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Locations" }, h("table", {},
-        h("thead", {}, h("tr", {}, ["ids", "last at", "states", "longest", "for example"].map((word) => h("th", { scope: "col" }, word)))),
-        h("tbody", {}, groups.map((group) => groupRow(group, most))))),
+      table("Locations", ["ids", "last at", "states", "longest", "for example"], 1,
+        groups.map((group) => groupRow(group, most))),
     view.total > view.returned && h("p", { class: "empty" }, `${plural(view.total - view.returned, "more place")}.`),
   ];
 }
@@ -56,22 +57,22 @@ export const questionsOfThreads = (filters) => ({
 });
 
 function threadRow(item) {
-  return h("tr", { "data-key": `${item.ring} ${item.id}` },
-    h("td", { class: "number" }, item.frozen_for_ms === null ? UNKNOWN : duration(item.frozen_for_ms)),
-    h("th", { scope: "row" }, h("a", { href: link("id", [item.ring, item.id]) }, foreign(nameOf(item), { class: "name" })), " ", processOf(item)),
-    h("td", {}, chip(item.state), " ", item.cause && chip(item.cause)),
-    h("td", {}, placeOf(item.location), item.note && h("div", { class: "note" }, foreign(item.note))));
+  return { key: `${item.ring} ${item.id}`, cells: [
+    duration(item.frozen_for_ms),
+    [h("a", { href: link("id", [item.ring, item.id]) }, foreign(nameOf(item), { class: "name" })), " ", processOf(item)],
+    [chip(item.state), " ", item.cause && chip(item.cause)],
+    [placeOf(item.location), item.note && h("div", { class: "note" }, foreign(item.note))],
+  ] };
 }
 
 export function renderThreads({ view }, { filters }) {
   const items = view.threads || [];
+  const { after, ...others } = filters;
   return [
     items.length === 0 ? h("p", { class: "empty" }, "No id matches.") :
-      h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Ids" }, h("table", {},
-        h("thead", {}, h("tr", {}, ["still for", "id", "state", "last at"].map((word) => h("th", { scope: "col" }, word)))),
-        h("tbody", {}, items.map(threadRow)))),
+      table("Ids", ["still for", "id", "state", "last at"], 1, items.map(threadRow)),
     h("p", { class: "empty" }, `${count(items.length)} of ${plural(view.total ?? 0, "id")}. `,
-      filters.after && h("a", { href: link("threads", [], { ...filters, after: [] }) }, "First "), " ",
+      after && h("a", { href: link("threads", [], others) }, "First"), " ",
       view.next && h("a", { href: link("threads", [], { ...filters, after: view.next }) }, "Next")),
   ];
 }

@@ -8,6 +8,7 @@ import { link, parse } from "./links.js";
 import {
   questionsOfEvents, questionsOfLocations, questionsOfThreads, renderEvents, renderLocations, renderThreads, shares, STATES,
 } from "./lists.js";
+import { questionsOfMap, renderMap } from "./map.js";
 import { questionsOfOne, renderOne } from "./one.js";
 import { questionsOfRings, renderRings } from "./rings.js";
 import { count, duration, plural } from "./words.js";
@@ -22,6 +23,8 @@ const VIEWS = {
     ask: (route) => questionsOfLocations(route.filters) },
   threads: { title: "Ids", nav: true, filters: ["name", "ring", "state"], render: renderThreads,
     ask: (route) => questionsOfThreads(route.filters) },
+  map: { title: "Map", nav: true, filters: ["name", "ring"], render: renderMap,
+    ask: (route) => questionsOfMap(route.filters) },
   rings: { title: "Rings", nav: true, filters: [], render: renderRings, ask: (route) => questionsOfRings(route.filters) },
   events: { title: "Events", nav: true, filters: ["name", "ring", "cause"], render: renderEvents,
     ask: (route) => questionsOfEvents(route.filters) },
@@ -97,7 +100,7 @@ function verdict(stalls, found, unreadable) {
 
 function hero({ now_stalls: stalls, now_roots: roots }) {
   if (!stalls.body.stalls || !roots.body.stalls) {
-    return [h("div", { class: "verdict connecting" }, h("p", { class: "headline" }, stalls.body.detail || "ripd has no answer yet."))];
+    return [h("div", { class: "verdict connecting" }, h("h1", { class: "headline" }, stalls.body.detail || "ripd has no answer yet."))];
   }
   const found = incidentsOf(stalls.body, roots.body);
   const unreadable = stalls.body.unreadable_rings || 0;
@@ -106,7 +109,7 @@ function hero({ now_stalls: stalls, now_roots: roots }) {
   document.title = kind === "bad" ? `(${found.total - found.quiet}) ripd ${location.hostname}` : `ripd ${location.hostname}`;
   const whole = view() === VIEWS.incidents; // elsewhere one line is enough
   return [h("div", { class: `verdict ${kind} ${whole ? "" : "brief"}` },
-    h("p", { class: "headline" }, h("b", {}, big), h("span", {}, small)),
+    h("h1", { class: "headline" }, h("b", {}, big), h("span", {}, small)),
     whole && worst && h("p", { class: "worst" }, foreign(worstSentence(worst))),
     unreadable > 0 && h("p", { class: "unreadable" }, h("a", { href: link("rings") },
       `${plural(unreadable, "ring")} cannot be read`), ": what lives in them is not watched."),

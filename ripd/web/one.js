@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // one.js - one id: the sentence, whom it waits for, what it is, the evidence, where it was.
 
-import { foreign, h } from "./dom.js";
+import { foreign, h, table } from "./dom.js";
 import { chip } from "./incidents.js";
-import { link } from "./links.js";
+import { link, literal } from "./links.js";
 import { renderTree } from "./tree.js";
 import { count, duration, nameOf, placeFile, placeName, sentence, time, UNKNOWN } from "./words.js";
 
@@ -34,7 +34,7 @@ function processFacts(process) {
 
 function idFacts(item) {
   return facts([
-    ["ring", h("a", { href: link("map", [item.ring]) }, foreign(item.ring))],
+    ["ring", h("a", { href: link("map", [], { ring: literal(item.ring) }) }, foreign(item.ring))],
     ["id", `${item.id}${item.tid === null ? ", on no thread" : `, thread ${item.tid}`}`],
     ["traced by", item.source],
     ["stands still since", item.since && `${time(item.since)} (${duration(item.frozen_for_ms)})`],
@@ -72,22 +72,24 @@ function trail(item) {
   if (!item.trail || item.trail.length === 0) {
     return h("p", { class: "muted" }, "It has left no breadcrumb.");
   }
-  return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Trail" }, h("table", { class: "trail" },
-    h("thead", {}, h("tr", {}, ["snap", "function", "file", "module"].map((word) => h("th", { scope: "col" }, word)))),
-    h("tbody", {}, item.trail.map((step) => h("tr", { "data-key": String(step.count) },
-      h("td", { class: "number" }, count(step.count)),
-      h("td", {}, foreign(step.function ? placeName(step) : UNKNOWN, { class: "function" })),
-      h("td", {}, foreign(placeFile(step) ?? UNKNOWN, { class: "file" })),
-      h("td", { class: "muted" }, foreign(step.module ? `${step.module}+${step.offset}` : UNKNOWN)))))));
+  return table("Trail", ["snap", "function", "file", "module"], 0, item.trail.map((step) => ({
+    key: String(step.count),
+    cells: [
+      count(step.count),
+      foreign(step.function ? placeName(step) : UNKNOWN, { class: "function" }),
+      foreign(placeFile(step) ?? UNKNOWN, { class: "file" }),
+      foreign(step.module ? `${step.module}+${step.offset}` : UNKNOWN, { class: "muted" }),
+    ],
+  })));
 }
 
 function part(title, ...content) {
-  return content.some(Boolean) && h("section", { class: "part", "data-key": title }, h("h2", {}, title), ...content);
+  return content.some(Boolean) && h("section", { class: "part", "data-key": title }, h("h3", {}, title), ...content);
 }
 
 function headline(item) {
   const cause = item.cause ?? (item.state === "stalled" ? "not examined" : null);
-  return h("div", { class: "headline" }, h("h1", {}, foreign(nameOf(item))),
+  return h("div", { class: "headline" }, h("h2", {}, foreign(nameOf(item))),
     chip(item.state), cause && chip(cause, item.cause || "unexamined"),
     item.frozen_for_ms !== null && h("span", { class: "age" }, duration(item.frozen_for_ms)));
 }
@@ -96,7 +98,7 @@ function one(item, chains) {
   const last = item.last;
   return [
     headline(item),
-    item.state === "stalled" && h("p", { class: "summary" }, foreign(sentence(item))),
+    h("p", { class: "summary" }, foreign(sentence(item))),
     item.note && h("p", { class: "note" }, "Note: ", foreign(item.note)),
     last && h("p", { class: "summary" }, "Before its end: ", foreign(sentence({ ...item, ...last, summary: last.summary }))),
     part("Waits", renderTree(chains, item)),
@@ -110,9 +112,9 @@ function one(item, chains) {
 
 export function renderOne({ view, chains }, { words: [ring, id] }) {
   if (!view.thread) {
-    return [h("div", { class: "headline" }, h("h1", {}, `id ${id} of `, foreign(ring)), chip("gone", "exited")),
+    return [h("div", { class: "headline" }, h("h2", {}, `id ${id} of `, foreign(ring)), chip("gone", "exited")),
       h("p", { class: "empty" }, view.detail || "No live id of that number is in that ring.", " ",
-        h("a", { href: link("events", [], { ring }) }, "What happened in this ring"))];
+        h("a", { href: link("events", [], { ring: literal(ring ?? "") }) }, "What happened in this ring"))];
   }
   return [view.thread, ...(view.others || [])].flatMap((item) => one(item, chains.stalls || []));
 }

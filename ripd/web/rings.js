@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // rings.js - each ring, what is wrong with it first.
 
-import { foreign, h, svg } from "./dom.js";
+import { foreign, h, svg, table } from "./dom.js";
 import { chip } from "./incidents.js";
-import { link } from "./links.js";
-import { bytes, count, plural } from "./words.js";
+import { link, literal } from "./links.js";
+import { bytes, count, plural, UNKNOWN } from "./words.js";
 
 const LISTED = 1000;
+const SHOWN = 4; // processes of a ring
 
 export const questionsOfRings = (filters) => ({ view: `/rings?${new URLSearchParams({ limit: LISTED, ...filters })}` });
 
@@ -25,7 +26,7 @@ export function warningsOf(ring) {
 
 function fill(ring) {
   if (ring.live === null || !ring.capacity) {
-    return "–";
+    return UNKNOWN;
   }
   const share = Math.min(ring.live / ring.capacity, 1);
   return h("span", { class: "fill" }, `${count(ring.live)} of ${count(ring.capacity)} `,
@@ -38,16 +39,19 @@ function row(ring) {
   const warnings = warningsOf(ring);
   const name = foreign(ring.ring ?? "(no name)", { class: "name" });
   const state = ring.health !== "readable" ? chip(ring.health, "stopped") : ring.dead ? chip("dead") : chip("alive", "running");
-  return h("tr", { "data-key": `${ring.directory}/${ring.ring}`, class: warnings.length ? "warned" : "" },
-    h("th", { scope: "row" }, ring.health === "readable" ? h("a", { href: link("map", [ring.ring]) }, name) : name,
-      h("div", { class: "muted" }, foreign(ring.directory ?? ""))),
-    h("td", {}, state, ring.source && h("div", { class: "muted" }, ring.source)),
-    h("td", {}, fill(ring)),
-    h("td", {}, (ring.processes || []).slice(0, 4).map((process) =>
-      h("div", {}, foreign(process.comm ?? "–"), h("span", { class: "muted" }, ` pid ${process.pid}${process.dead ? ", dead" : ""}`))),
-    (ring.processes || []).length > 4 && h("div", { class: "muted" }, `and ${count(ring.processes.length - 4)} more`)),
-    h("td", { class: "number" }, bytes(ring.file_bytes)),
-    h("td", {}, warnings.length ? h("ul", { class: "warnings" }, warnings.map((text) => h("li", {}, foreign(text)))) : h("span", { class: "muted" }, "none")));
+  const processes = ring.processes || [];
+  return { key: `${ring.directory}/${ring.ring}`, class: warnings.length ? "warned" : null, cells: [
+    [ring.health === "readable" ? h("a", { href: link("map", [], { ring: literal(ring.ring) }) }, name) : name,
+      h("div", { class: "muted" }, foreign(ring.directory ?? ""))],
+    [state, ring.source && h("div", { class: "muted" }, ring.source)],
+    fill(ring),
+    [processes.slice(0, SHOWN).map((process) => h("div", {}, foreign(process.comm ?? UNKNOWN),
+      h("span", { class: "muted" }, ` pid ${process.pid}${process.dead ? ", dead" : ""}`))),
+    processes.length > SHOWN && h("div", { class: "muted" }, `and ${count(processes.length - SHOWN)} more`)],
+    bytes(ring.file_bytes),
+    warnings.length ? h("ul", { class: "warnings" }, warnings.map((text) => h("li", {}, foreign(text)))) :
+      h("span", { class: "muted" }, "none"),
+  ] };
 }
 
 export function renderRings({ view }) {
@@ -59,9 +63,7 @@ export function renderRings({ view }) {
   return [
     limited.length > 0 && h("ul", { class: "warnings" }, limited.map((one) =>
       h("li", {}, `user ${one.uid} has used up “${one.limit}”: ${plural(one.refused, "refusal")}; of theirs some is missing or late`))),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Rings" }, h("table", {},
-      h("thead", {}, h("tr", {}, ["ring", "state", "ids", "processes", "file", "warnings"].map((word) => h("th", { scope: "col" }, word)))),
-      h("tbody", {}, rings.map(row)))),
+    table("Rings", ["ring", "state", "ids", "processes", "file", "warnings"], 0, rings.map(row)),
     view.total > view.returned && h("p", { class: "empty" }, `${plural(view.total - view.returned, "more ring")}.`),
   ];
 }

@@ -91,11 +91,16 @@ export function waitsOn(kernel) {
   if (!kernel) {
     return null;
   }
-  const on = kernel.target ? ` on ${kernel.target}` : "";
-  return kernel.syscall ? `${kernel.syscall}${on}` : kernel.target || null;
+  const { syscall, target } = kernel;
+  if (!syscall || !target || target.startsWith(syscall)) { // "futex wait private" says both
+    return target || syscall || null;
+  }
+  return `${syscall} on ${target}`;
 }
 
-// The daemon's own sentence; until it has one, the same from the fields.
+const VERBS = { deadlock: "deadlocked", unknown: "standing still" };
+
+// The daemon's own sentence; of a root that is in no list, which has none, from the fields.
 export function sentence(item) {
   if (item.summary) {
     return item.summary;
@@ -104,7 +109,7 @@ export function sentence(item) {
   const file = placeFile(item.location);
   const on = waitsOn(item.kernel);
   const comm = item.process ? ` of ${item.process.comm} (pid ${item.process.pid})` : "";
-  return `${nameOf(item)}${comm} has been ${item.cause || item.state || "standing still"} for ` +
+  return `${nameOf(item)}${comm} has been ${VERBS[item.cause] || item.cause || "standing still"} for ` +
     duration(item.frozen_for_ms) + (where ? ` in ${where}` : "") + (where && file ? ` (${file})` : "") +
     (on ? `: ${on}` : "");
 }
