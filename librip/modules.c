@@ -11,7 +11,11 @@
  *      fork(): its child would find the loader's lock taken for good. A thread that finds it busy sets look_again
  *      instead of waiting.
  *   4. Notes of a module are read within its mapped segment only.
+ *   5. rip__modules_learn() takes no lock of the loader: it may be called in a signal handler, and in the forked child
+ * of
+ *      a process whose other threads held any.
  */
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <limits.h>
@@ -22,6 +26,8 @@
 #include <unistd.h>
 
 #include "writer.h"
+
+#pragma weak _dl_find_object /* of glibc 2.35 */
 
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER; /* taken before rip__writer.mutex */
 static uint32_t look_again;
@@ -181,6 +187,51 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
+/*
+ * Program headers that follow the ELF header, as they do but where a tool has moved them, are mapped with it. Without
+ * them only the extent is known.
+ */
+static void read_headers(struct rip_module *module, const struct dl_find_object *found)
+{
+    const char *start = found->dlfo_map_start;
+    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    struct dl_phdr_info info = {.dlpi_addr = module->bias};
+    ElfW(Ehdr) header;
+
+    memcpy(&header, start, sizeof(header)); /* the first page is: that of the first segment */
+    if (memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_phoff == sizeof(header) &&
+        header.e_phentsize == sizeof(ElfW(Phdr)) &&
+        header.e_phnum <= (page_bytes - sizeof(header)) / sizeof(ElfW(Phdr))) {
+        info.dlpi_phdr = (const ElfW(Phdr) *)(const void *)(start + sizeof(header));
+        info.dlpi_phnum = header.e_phnum;
+        read_segments(module, &info);
+    }
+    if (module->end == 0) {
+        module->start = (uintptr_t)start & ~(page_bytes - 1);
+        module->end = ((uintptr_t)found->dlfo_map_end + page_bytes - 1) & ~(page_bytes - 1);
+    }
+}
+
+/*
+ * The object that holds the address. False: the loader knows of none, as of generated code, or it has no name, which is
+ * the program, and listed from the start.
+ */
+static bool find_object(uint64_t address, struct rip_module *ret_module)
+{
+    struct dl_find_object found;
+    const char *name;
+
+    if (_dl_find_object == NULL || _dl_find_object((void *)(uintptr_t)address, &found) != 0)
+        return false;
+    name = found.dlfo_link_map->l_name;
+    if (name == NULL || name[0] == '\0')
+        return false;
+    *ret_module = (struct rip_module){.bias = found.dlfo_link_map->l_addr};
+    read_headers(ret_module, &found);
+    set_path(ret_module, name, strlen(name));
+    return true;
+}
+
 /* The list -----------------------------------------------------------------------------------------------------------
  */
 
@@ -266,6 +317,23 @@ static void list_module(const struct rip_module *module)
         return;
     }
     rip__writer.module_index[rip__writer.module_count++] = (uint16_t)index;
+}
+
+bool rip__modules_learn(uint64_t address)
+{
+    static struct rip_module module; /* guarded by the mutex; too large for a coroutine's stack */
+    struct rip_guard guard;
+    bool learnt;
+
+    if (rip__is_filtered() || !rip__lock(&guard))
+        return false;
+    learnt = rip__writer.entered && !rip__writer.left;
+    if (learnt && find_object(address, &module)) {
+        list_module(&module);
+        rip__modules_write();
+    }
+    rip__unlock(&guard);
+    return learnt;
 }
 
 /* Refreshing ---------------------------------------------------------------------------------------------------------

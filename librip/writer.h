@@ -259,6 +259,11 @@ void rip__note_clear(uint32_t slot);
 
 /* Not locked: brings the record's modules up to date if anything was loaded or unloaded. */
 void rip__modules_refresh(void);
+/*
+ * Brings the module that holds an address of code into the record, if it is not there. True if that is done, also where
+ * the loader knows of none; false: not now, try again. Async-signal-safe, but for the library's mutex.
+ */
+bool rip__modules_learn(uint64_t address);
 /* No thread of the parent is asking the loader at the fork. Not locked before, or no handler ran: free it. */
 void rip__modules_before_fork(void);
 bool rip__modules_is_asking(void);

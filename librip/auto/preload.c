@@ -238,6 +238,7 @@ void preload_return(void)
 
     rip__forget_ring();
     preload_thread_forget();
+    preload_forget_pages();
     open_ring();
     if (preload_state.active)
         preload_thread_enter();

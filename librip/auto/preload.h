@@ -5,11 +5,13 @@
  * preload.c starts and ends tracing, preload_calls.c wraps the calls that can block, preload_lock.c
  * those that wait for a lock with an owner, preload_thread.c gives threads their slots and names, preload_process.c
  * follows the process through fork, exec and a change of user, preload_shield.c keeps the ring's descriptor open,
- * preload_filter.c notices the program's seccomp filters, and preload_sanitizer.c that it is built with a sanitizer.
+ * preload_pages.c notices modules that were loaded late, preload_filter.c the program's seccomp filters, and
+ * preload_sanitizer.c that it is built with a sanitizer.
  *
  * Guarantees
  *   A. A wrapper has the return value, the errno and the side effects of the function it wraps.
- *   B. A wrapper of a call that can block is async-signal-safe where the call is, and takes no lock.
+ *   B. A wrapper of a call that can block is async-signal-safe where the call is, and takes no lock but the library's
+ *      own, for a moment, where a thread or a page of code is new to it.
  *   C. Without a ring (the constructor has not run, or could make none, or the process has left) every wrapper only
  *      calls the function it wraps.
  *   D. Nothing is done to a process that is not ours: a vfork() child shares our memory but not our pid.
@@ -125,6 +127,25 @@ void preload_thread_after_fork(void);
 /* The slots of all threads are gone. */
 void preload_thread_forget(void);
 
+/* --- preload_pages.c ---------------------------------------------------------------------------------------------- */
+
+/* A hash table of one place for each, for all threads: numbers of pages whose modules are known. */
+#define PRELOAD_PAGES 1024u
+#define PRELOAD_PAGE_SHIFT 12
+extern uintptr_t preload_pages[PRELOAD_PAGES];
+/* Has the ring know the module of an address whose page is in no place. */
+void preload_new_page(uintptr_t address);
+/* The ring is another one. */
+void preload_forget_pages(void);
+
+static inline void preload_visit(uintptr_t address)
+{
+    const uintptr_t page = address >> PRELOAD_PAGE_SHIFT;
+
+    if (__builtin_expect(rip_load_relaxed(&preload_pages[page % PRELOAD_PAGES]) != page, 0))
+        preload_new_page(address);
+}
+
 /* --- preload_process.c -------------------------------------------------------------------------------------------- */
 
 /* From the constructor: our handlers have to run behind the library's, which its own constructor registers. */
@@ -222,6 +243,7 @@ static inline struct preload_outer preload_begin(const void *return_address, con
             return outer;
     } else {
         preload_record(slot, (uintptr_t)return_address - 1);
+        preload_visit((uintptr_t)return_address - 1);
         if (__builtin_expect(rip_load_relaxed(&slot->generation) == 0, 0)) { /* see detach_mapping() */
             preload_stale(return_address);
             slot = rip__thread.slot;

@@ -96,6 +96,7 @@ void preload_untraced(const void *return_address)
     preload_thread_enter();
     if (rip__thread.slot != NULL)
         preload_record(rip__thread.slot, (uintptr_t)return_address - 1);
+    preload_visit((uintptr_t)return_address - 1);
 }
 
 void preload_stale(const void *return_address)

@@ -166,6 +166,89 @@ SCENE(loaded_later)
     CHECK(find_module(0, address, &info) && path_ends(&info, LIBRARY_B));
 }
 
+/* By one address in it; what a whole refresh finds afterwards is the same entry. */
+SCENE(learnt_by_an_address)
+{
+    struct rip_module_info info, again;
+    uint32_t count;
+    uint64_t address;
+    void *handle;
+
+    CHECK(!rip__modules_learn((uintptr_t)module_count)); /* there is no ring */
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    rip_init(1, "one", 3, 0, 0);
+    count = module_count(0);
+    address = load(LIBRARY_A, &handle);
+    errno = 77;
+    CHECK(rip__modules_learn(address + 64) && errno == 77);
+    CHECK(module_count(0) == count + 1 && find_module(0, address, &info));
+    CHECK(path_ends(&info, LIBRARY_A) && info.bias == address && info.build_id_bytes == 20);
+    CHECK(rip__modules_learn(address + 128) && module_count(0) == count + 1);
+    rip_refresh_modules();
+    CHECK(module_count(0) == count + 1 && find_module(0, address, &again));
+    CHECK(memcmp(&info, &again, sizeof(info)) == 0);
+}
+
+/* Generated code, the program itself, and what is there already add nothing. */
+SCENE(nothing_to_be_learnt)
+{
+    void *page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint32_t count;
+
+    CHECK(page != MAP_FAILED && rip_create_ring(on_stage("ring"), 100));
+    rip_init(1, "one", 3, 0, 0);
+    count = module_count(0);
+    CHECK(rip__modules_learn((uintptr_t)page));
+    CHECK(rip__modules_learn((uintptr_t)module_count));
+    CHECK(rip__modules_learn((uintptr_t)dlsym(RTLD_DEFAULT, "getpid")));
+    CHECK(rip__modules_learn(0) && rip__modules_learn(UINT64_MAX));
+    CHECK(module_count(0) == count && rip_ring->modules_dropped_count == 0);
+}
+
+/* Another in its place is learnt as the one that is mapped now. */
+SCENE(learnt_after_another_was_unloaded)
+{
+    static const char *const names[] = {LIBRARY_A, LIBRARY_B, LIBRARY_A};
+
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    for (unsigned i = 0; i < 3; i++) {
+        struct rip_module_info info;
+        void *handle;
+        uint64_t address = load(names[i], &handle);
+
+        CHECK(rip__modules_learn(address + 64) && find_module(0, address + 64, &info) && path_ends(&info, names[i]));
+        CHECK(dlclose(handle) == 0);
+    }
+}
+
+static int fork_inside(struct dl_phdr_info *info, size_t size, void *data)
+{
+    uint64_t address = *(uint64_t *)data;
+    pid_t pid = fork();
+
+    (void)info;
+    (void)size;
+    if (pid == 0) {
+        rip_init(2, "two", 3, 0, 0);
+        CHECK(rip__modules_learn(address + 64));
+        _exit(find_module(rip__writer.process, address, &(struct rip_module_info){0}) ? 0 : 1);
+    }
+    CHECK(end_of(pid) == 0);
+    return 1;
+}
+
+/* The loader's lock is held at the fork: a child that took it would hang. */
+SCENE(learnt_in_a_child_while_the_loader_is_locked)
+{
+    uint64_t address;
+    void *handle;
+
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    rip_init(1, "one", 3, 0, 0);
+    address = load(LIBRARY_A, &handle);
+    dl_iterate_phdr(fork_inside, &address);
+}
+
 /* Loaded, unloaded, another in its place, and the first again: the newest entry is right each time. */
 SCENE(unloaded_and_loaded_again)
 {
@@ -246,6 +329,10 @@ int main(void)
         SCENE_TEST(nothing_new_costs_nothing),
         SCENE_TEST(loaded_later),
         SCENE_TEST(unloaded_and_loaded_again),
+        SCENE_TEST(learnt_by_an_address),
+        SCENE_TEST(nothing_to_be_learnt),
+        SCENE_TEST(learnt_after_another_was_unloaded),
+        SCENE_TEST(learnt_in_a_child_while_the_loader_is_locked),
         SCENE_TEST(children_share_entries),
         SCENE_TEST(child_without_an_id_writes_nothing),
         SCENE_TEST(full_tables),
