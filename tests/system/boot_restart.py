@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service in a deadlock is restarted, as the example says that is installed; not without end, and no other one."""
+import json
+
+import boot_config
+import looks
+
+EXAMPLES = "/usr/share/doc/librip/systemd"
+INSTANCE = "rip-events@restart.service"
+SERVICE = """[Service]
+DynamicUser=yes
+ReadWritePaths=/run/librip
+ExecStart=/usr/local/bin/animal deadlock-2 /run/librip/%N
+"""
+OFTEN = "not restarted: it has been restarted often enough in this hour"
+DROP_INS = ("ripd.service.d", f"{INSTANCE}.d")
+
+
+def set_up(machine):
+    """As the first lines of the example say, with evidence, and for one service of two."""
+    for name in DROP_INS:
+        machine.run("cp", "-r", f"{EXAMPLES}/{name}", "/etc/systemd/system/")
+    machine.run("mkdir", "-p", "/etc/ripd/events")
+    text = machine.text("cat", f"{EXAMPLES}/restart.conf")
+    assert "\nRESTART_UNITS=\n" in text and "\nRESTART_PER_HOUR=3\n" in text, text
+    text = text.replace("RESTART_UNITS=", "RESTART_UNITS=checkout.service none@*.service")
+    machine.write("/etc/ripd/events/restart.conf", text.replace("PER_HOUR=3", "PER_HOUR=2"))
+    boot_config.configure(machine, "stall-after = 1s")
+    for unit in ("checkout", "bystander"):
+        machine.write(f"/etc/systemd/system/{unit}.service", SERVICE)
+    machine.run("systemctl", "daemon-reload")
+    machine.run("systemctl", "restart", "ripd")
+    machine.run("systemctl", "start", INSTANCE, "bystander", "checkout")
+
+
+def said(machine, unit):
+    """What the instance has reported about a unit, oldest first."""
+    return [entry["MESSAGE"].partition(": ")[2] for entry in machine.journal("-u", INSTANCE)
+            if entry["MESSAGE"].startswith(f"{unit}.service: ")]
+
+
+def test_a_deadlock_is_restarted(machine):
+    """Twice in this hour, and not a third time; a service that is not listed stays as it is."""
+    set_up(machine)
+    other = machine.main_pid("bystander.service")
+    first = machine.main_pid("checkout.service")
+    machine.wait_for("the refusal of a third restart", lambda: OFTEN in said(machine, "checkout"))
+    assert said(machine, "checkout").count("restarted: deadlock") == 2, said(machine, "checkout")
+    assert machine.main_pid("checkout.service") not in (0, first)
+    machine.wait_for("the deadlock of the other", lambda: looks.stall_of(machine, "bystander")["cause"] == "deadlock")
+    assert machine.main_pid("bystander.service") == other and said(machine, "bystander") == []
+
+
+def refused(machine, event):
+    """What the command says to an event, which concerns a unit that may be restarted, and leaves alone."""
+    result = machine.run("env", "STATE_DIRECTORY=/run", "RESTART_UNITS=bystander.service",
+                         "/usr/libexec/ripd/restart-stuck", stdin=json.dumps(event))
+    return result.stderr.strip().partition("not restarted: ")[2]
+
+
+def test_what_is_refused(machine):
+    """An event that is not proven, of somebody else's process, or of a thread that no restart ends."""
+    pid = machine.main_pid("bystander.service")
+    event = machine.wait_for("its event", lambda: next(
+        event for event in machine.get("/events?ring=bystander&cause=deadlock")["events"] if event["kind"] == "begin"))
+    process = event["process"]
+    assert process["unit"] == "bystander.service" and process["attested"], process
+    assert "proves" in refused(machine, {**event, "process": {**process, "attested": False}})
+    assert "is not one of the unit" in refused(machine, {**event, "process": {**process, "pid": 1}})
+    assert "uninterruptible" in refused(machine, {**event, "cause": "uninterruptible"})
+    assert "uninterruptible" in refused(machine, {**event, "kernel": {**event["kernel"], "state": "D"}})
+    assert "the cause is futex" in refused(machine, {**event, "cause": "futex"})
+    assert machine.main_pid("bystander.service") == pid
+    refused(machine, event)  # it is not: everything is as it has to be
+    machine.wait_for("the restart", lambda: machine.main_pid("bystander.service") not in (0, pid))
+
+
+def test_put_back(machine):
+    machine.run("systemctl", "stop", INSTANCE, "bystander", "checkout")
+    for name in DROP_INS:
+        machine.run("rm", "-r", f"/etc/systemd/system/{name}")
+    machine.run("systemctl", "daemon-reload")
+    boot_config.configure(machine)
+    machine.run("systemctl", "restart", "ripd")
+
+
+TESTS = [test_a_deadlock_is_restarted, test_what_is_refused, test_put_back]
