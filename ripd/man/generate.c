@@ -83,6 +83,22 @@ static void put_flags(void)
     }
 }
 
+static void put_keys(void)
+{
+    for (size_t i = 0; i < options_count; i++) {
+        const struct option *option = &options[i];
+
+        if (!option_is_key(option))
+            continue;
+        printf(".It Cm %s No = Ar %s\n", option->name, option->value_name);
+        put_sentence(option->help);
+        put_default(option);
+        if (option_repeats(option))
+            puts("A list.");
+        puts(option->applied_by_reload ? "Applied by a reload." : "A change of it takes a restart.");
+    }
+}
+
 static void put_endpoints(void)
 {
     for (size_t i = 0; i < routes_count; i++) {
@@ -223,6 +239,7 @@ static const struct {
     CLIENT_COMMAND_TABLE(X)
 #undef X
         {"@FLAGS@", put_flags},
+    {"@KEYS@", put_keys},
     {"@ENDPOINTS@", put_endpoints},
     {"@PARAMETERS@", put_parameters},
     {"@STATES@", put_states},

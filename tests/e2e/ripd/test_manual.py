@@ -136,10 +136,38 @@ def the_command_rip(_world):
         assert documented - {"--help"} == there, (command, documented, there)
 
 
+def keys_of_the_file(world):
+    """As ripd.conf(5) lists them, with the defaults of the flags."""
+    page = section(text_of(PAGES, "ripd.conf.5"), "KEYS")
+    assert items(page, "Cm") == keys(world)
+    assert ".Ql 127.0.0.1:7470" in page and "A change of it takes a restart." in page
+
+
+def the_library(_world):
+    """Every function that a program may call; those for tools are in their header."""
+    with open(os.path.join(TOP, "librip/librip.map"), encoding="utf-8") as file:
+        exported = set(re.findall(r"^ +(rip_(?!_)\w+);", file.read(), re.M))
+    for_programs = {name for name in exported if not name.startswith(("rip_view_", "rip_status_"))}
+    page = text_of(PAGES, "librip.3")
+    synopsis = section(page, "SYNOPSIS")
+    named = set(re.findall(r"^\.Fn (\w+)|^\.Vt .*?(rip_(?:tid|idx|ctr|ring)) ;", synopsis, re.M))
+    named = {function or variable for function, variable in named}
+    assert named == for_programs, named ^ for_programs
+
+
+def the_ring(_world):
+    """rip-ring(5) has the rows of the normative text, each with its offset."""
+    page = text_of(PAGES, "rip-ring.5")
+    rows = re.findall(r"^\| (\d+) \| (\d+) \| (\w+) \|", text_of(TOP, "librip/ABI.md"), re.M)
+    assert len(rows) > 60
+    for offset, size, field in rows:
+        assert re.search(rf"^{offset}\t{size}\t{field}\t", page, re.M), (offset, size, field)
+
+
 def the_pages_are_clean(_world):
     if not shutil.which("mandoc"):
         raise w.Skip("mandoc is not installed")
-    for page in ("ripd.8", "rip.1"):
+    for page in ("ripd.8", "ripd.conf.5", "rip.1", "librip.3", "rip-ring.5"):
         result = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", os.path.join(PAGES, page)],
                                 capture_output=True, text=True, check=False)
         assert result.returncode == 0 and not result.stdout, result.stdout + result.stderr
@@ -172,5 +200,5 @@ def the_example_is_the_defaults(world):
     assert len(said) == 1 and said[0].endswith('changed=""'), said
 
 
-w.run([flags, endpoints, parameters, states_and_causes, events, metrics, the_command_rip, the_pages_are_clean,
-       the_example_is_the_defaults])
+w.run([flags, keys_of_the_file, the_library, the_ring, endpoints, parameters, states_and_causes, events, metrics,
+       the_command_rip, the_pages_are_clean, the_example_is_the_defaults])
