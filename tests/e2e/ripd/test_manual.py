@@ -95,7 +95,8 @@ def parameters(world):
 
 def states_and_causes(world):
     page = section(text_of(PAGES, "ripd.8"), "STATES AND CAUSES")
-    states, stalled, stopped, kernel = (items(text, "Cm") for text in lists(page)[:4])
+    states, stalled, stopped, idle, kernel = (items(text, "Cm") for text in lists(page)[:5])
+    assert idle and not set(idle) & {*states, *stalled, *stopped}, idle
     assert kernel[0] == "state" and kernel[-1] == "denied", kernel
     assert world.request("/threads?state=nothing")[1]["detail"].endswith("one of " + " ".join(states))
     assert set(states) == set(world.get("/stalls")["counts"])
