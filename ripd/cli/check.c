@@ -26,7 +26,7 @@
 #define CAUSE_DEFAULT "!sleeping"
 #define PARAMETERS                                                                                                     \
     (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_LIMIT |          \
-     PARAMETER_TRAIL)
+     PARAMETER_TRAIL | PARAMETER_UNIT | PARAMETER_CONTAINER)
 
 enum severity { SEVERITY_OK, SEVERITY_WARNING, SEVERITY_CRITICAL, SEVERITY_UNKNOWN };
 static const char *const severity_names[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};

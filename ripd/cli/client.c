@@ -318,6 +318,7 @@ static enum client_result read_document(const struct exchange *exchange)
 static void settle(struct exchange *exchange, enum client_result result)
 {
     exchange->request->result = result;
+    exchange->request->answered = exchange->status != 0;
     if (result != CLIENT_OK)
         snprintf(exchange->request->error, sizeof(exchange->request->error), "%s", error_text);
     free(exchange->text);

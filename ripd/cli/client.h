@@ -14,6 +14,7 @@
 #define RIP_CLI_CLIENT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,6 +52,7 @@ struct client_request {
     const char *list;   /* this member has to be an array; NULL: none */
     const char *server; /* what errors call it, the name of its unit; NULL: ripd */
     enum client_result result;
+    bool answered;                  /* a server has, whatever it said */
     json_t *document;               /* the caller's; NULL unless result is CLIENT_OK */
     char error[CLIENT_ERROR_BYTES]; /* as client_error(); "" if result is CLIENT_OK */
 };

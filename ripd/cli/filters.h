@@ -16,6 +16,8 @@
     X(RING, "--ring", "RING", "ring", "of this ring")                                                                  \
     X(PID, "--pid", "PID", "pid", "of this process")                                                                   \
     X(NAME, "--name", "GLOB", "name", "of ids whose name matches")                                                     \
+    X(UNIT, "--unit", "GLOB", "unit", "of processes of such a systemd unit")                                           \
+    X(CONTAINER, "--container", "GLOB", "container", "of processes of such a container")                               \
     X(CAUSE, "--cause", "CAUSE", "cause", "of this cause; with a leading '!', of any other")                           \
     X(MIN, "--min", "DUR", "min_ms", "that have not moved for so long: 500ms, 5s, 2m, 1h")
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/local.h"
 #include "cli/table.h"
 #include "util/duration.h"
 
@@ -26,6 +27,9 @@ struct hosts {
     size_t count;
     size_t lost_count; /* instances that Prometheus itself does not reach; named once */
     struct client_request *requests;
+    bool reads_rings; /* if no ripd is there */
+    const struct cli_list *directories;
+    struct local *local; /* NULL: a ripd is asked */
 };
 
 static int status_of(enum client_result result)
@@ -155,6 +159,33 @@ static int find_hosts(struct hosts *hosts, const struct hosts_options *options)
     return status;
 }
 
+/* Where rings are, when no ripd says so. */
+static int read_rings(struct hosts *hosts)
+{
+    const char *const usual[] = {"/run/librip", "/dev/shm"};
+    const char *const chosen[] = {getenv("RIP_DIR")};
+    int error;
+
+    if (hosts->directories->count != 0)
+        error = local_new(&hosts->local, hosts->directories->values, hosts->directories->count);
+    else if (chosen[0] != NULL && chosen[0][0] != '\0')
+        error = local_new(&hosts->local, chosen, 1);
+    else
+        error = local_new(&hosts->local, usual, sizeof(usual) / sizeof(usual[0]));
+    if (error != 0)
+        cli_error("%s: out of memory", hosts->command);
+    return error == 0 ? CLI_OK : CLI_UNREACHABLE;
+}
+
+/* The answer that the rings give to a request. */
+static void answer_locally(struct hosts *hosts, struct client_request *request)
+{
+    request->document = local_answer(hosts->local, request->target, request->error);
+    request->result = request->document != NULL ? CLIENT_OK : CLIENT_REFUSED;
+    if (request->document != NULL)
+        request->error[0] = '\0';
+}
+
 int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, const char *command)
 {
     struct hosts *hosts = calloc(1, sizeof(*hosts));
@@ -168,11 +199,17 @@ int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, co
         return status;
     }
     hosts->command = command;
+    hosts->directories = &options->directories;
+    hosts->reads_rings = options->reads_rings && options->urls.count == 0 && options->prometheus == NULL;
     status = CLI_USAGE;
-    if (options->prometheus != NULL && options->urls.count != 0)
+    if (options->directories.count != 0 && !hosts->reads_rings)
+        cli_error("%s: --dir: expected without --url and --prometheus", command);
+    else if (options->prometheus != NULL && options->urls.count != 0)
         cli_error("%s: --prometheus: expected without --url", command);
     else if (set_timeout(hosts, options->timeout))
         status = find_hosts(hosts, options);
+    if (status == CLI_OK && options->directories.count != 0)
+        status = read_rings(hosts);
     if (status == CLI_OK)
         *ret_hosts = hosts;
     else
@@ -194,6 +231,7 @@ void hosts_close(struct hosts *hosts)
         forget(&hosts->requests[i]);
         client_free(hosts->requests[i].client);
     }
+    local_free(hosts->local);
     free(hosts->requests);
     free(hosts);
 }
@@ -205,7 +243,12 @@ size_t hosts_count(const struct hosts *hosts)
 
 const char *hosts_name(const struct hosts *hosts, size_t i)
 {
-    return client_shown(hosts->requests[i].client);
+    return hosts->local != NULL ? "the rings" : client_shown(hosts->requests[i].client);
+}
+
+bool hosts_are_local(const struct hosts *hosts)
+{
+    return hosts->local != NULL;
 }
 
 bool hosts_named(const struct hosts *hosts)
@@ -223,14 +266,25 @@ void hosts_get(struct hosts *hosts, const char *target, const char *schema, cons
         request->schema = schema;
         request->list = list;
     }
-    client_get_all(hosts->requests, hosts->count, hosts->answer_ms);
+    if (hosts->local == NULL) {
+        client_get_all(hosts->requests, hosts->count, hosts->answer_ms);
+        if (!hosts->reads_rings || hosts->requests[0].answered || hosts->requests[0].result != CLIENT_UNREACHABLE ||
+            read_rings(hosts) != CLI_OK)
+            return;
+        cli_error("%s: %s; what follows is read from the rings: stalled is what has not moved for %u s", hosts->command,
+                  hosts->requests[0].error, LOCAL_LOOK_MS / 1000);
+    }
+    answer_locally(hosts, &hosts->requests[0]);
 }
 
 json_t *hosts_get_one(struct hosts *hosts, size_t i, const char *target, const char *schema)
 {
     struct client_request request = {.client = hosts->requests[i].client, .target = target, .schema = schema};
 
-    client_get_all(&request, 1, hosts->answer_ms);
+    if (hosts->local != NULL)
+        answer_locally(hosts, &request);
+    else
+        client_get_all(&request, 1, hosts->answer_ms);
     if (request.result != CLIENT_OK)
         memcpy(hosts->requests[i].error, request.error, sizeof(request.error));
     return request.document;

@@ -25,8 +25,17 @@ struct hosts_options {
     struct cli_list urls;
     const char *prometheus;
     const char *timeout;
+    struct cli_list directories; /* of rings, which are read instead of a ripd */
+    bool reads_rings;            /* the command reads the rings itself where no ripd was named and none is there */
     bool json;
 };
+
+/* A row of a flag table, for the commands that read rings. */
+#define HOSTS_DIR_FLAG(type)                                                                                           \
+    {                                                                                                                  \
+        "--dir", "DIR", offsetof(type, hosts.directories),                                                             \
+            "reads the rings of this directory and asks no ripd; several times for several", true                      \
+    }
 
 /* Rows of a flag table, for settings of this type with a member `hosts`: all, or those of a command for one host. */
 #define HOSTS_FLAGS_OF_ONE(type)                                                                                       \
@@ -59,6 +68,9 @@ void hosts_close(struct hosts *hosts);
 
 size_t hosts_count(const struct hosts *hosts);
 const char *hosts_name(const struct hosts *hosts, size_t i);
+
+/* Their answers are from the rings of this host: local.h. */
+bool hosts_are_local(const struct hosts *hosts);
 
 /* More than one was asked for, or they are Prometheus's: tables say which host a line is of. */
 bool hosts_named(const struct hosts *hosts);

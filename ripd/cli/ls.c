@@ -31,6 +31,7 @@ struct settings {
 
 static const struct cli_flag flags[] = {
     HOSTS_FLAGS(struct settings),
+    HOSTS_DIR_FLAG(struct settings),
     {"--ring", "RING", offsetof(struct settings, filters.values[FILTER_RING]), "this ring", false},
     {"--pid", "PID", offsetof(struct settings, filters.values[FILTER_PID]), "rings of this process", false},
 };
@@ -269,7 +270,7 @@ static int list(struct hosts *hosts, const struct settings *settings)
 
 int cli_ls(int argc, char **argv)
 {
-    static struct settings settings;
+    static struct settings settings = {.hosts.reads_rings = true};
     char target[FILTERS_TARGET_BYTES];
     struct hosts *hosts = NULL;
     size_t count = 0;

@@ -39,6 +39,7 @@ struct settings {
 static const struct cli_flag flags[] = {
     {"--markdown", NULL, offsetof(struct settings, markdown), "as a report to paste into a ticket", false},
     HOSTS_FLAGS(struct settings),
+    HOSTS_DIR_FLAG(struct settings),
 };
 
 const struct cli_syntax cli_show_syntax = {
@@ -186,7 +187,10 @@ static void show_trail(struct report *report, const json_t *trail)
 
 /* ---- the chain ---- */
 
-/* The item of a member of a chain: of those that are known, else asked for. The caller's reference; NULL: none. */
+/*
+ * The item of a member of a chain: of those that are known, else asked for, unless hosts is NULL. The caller's
+ * reference; NULL: there is none.
+ */
 static json_t *find_member(struct hosts *hosts, size_t host, const json_t *known, const json_t *member)
 {
     const char *ring = json_string_value(json_object_get(member, "ring"));
@@ -196,7 +200,7 @@ static json_t *find_member(struct hosts *hosts, size_t host, const json_t *known
     size_t i;
 
     json_array_foreach(known, i, item) if (item_same_id(item, member)) return json_incref(item);
-    if (ring == NULL || !json_is_integer(json_object_get(member, "id")) || id < 0 ||
+    if (hosts == NULL || ring == NULL || !json_is_integer(json_object_get(member, "id")) || id < 0 ||
         client_target_escape(target, sizeof(target) - 32, ring) != 0)
         return NULL;
     snprintf(target + strlen(target), 32, "/%" JSON_INTEGER_FORMAT "?trail=1", id);
@@ -296,12 +300,21 @@ static void show_waiters(struct report *report, unsigned depth, const json_t *st
     }
 }
 
+static bool holds_up_somebody(const json_t *stalls, const json_t *member)
+{
+    size_t i;
+    json_t *stall;
+
+    json_array_foreach(stalls, i, stall) if (waits_directly_for(stall, member) && !is_deadlocked(stall)) return true;
+    return false;
+}
+
 /* Of a root, or of each member of a deadlock: it, and below it who waits for it. */
 static void show_held_up(struct report *report, const json_t *stalls, const struct incident *incident)
 {
     const json_t *chain = json_object_get(incident->shown, "waits_for");
-    size_t i, j;
-    json_t *member, *stall;
+    size_t i;
+    json_t *member;
 
     if (!incident->is_root || incident->waiting_count == 0)
         return;
@@ -310,11 +323,15 @@ static void show_held_up(struct report *report, const json_t *stalls, const stru
         show_member(report, 0, incident->shown, incident->shown, false);
         show_waiters(report, 1, stalls, incident->shown);
     }
-    json_array_foreach(chain, i, member) json_array_foreach(stalls, j, stall) if (item_same_id(stall, member))
+    json_array_foreach(chain, i, member)
     {
-        show_member(report, 0, stall, stall, false);
-        show_waiters(report, 1, stalls, stall);
-        break;
+        json_t *item = holds_up_somebody(stalls, member) ? find_member(NULL, 0, stalls, member) : NULL;
+
+        if (item == NULL)
+            continue;
+        show_member(report, 0, member, item, false);
+        show_waiters(report, 1, stalls, member);
+        json_decref(item);
     }
 }
 
@@ -373,7 +390,7 @@ static void fill_thread_row(struct table_cell *cells, const json_t *item, bool b
 /* What is looked for comes first, what moves last. */
 static int rank_of(const json_t *item)
 {
-    static const char *const states[] = {"stalled", "stopped", "dead", "exited", "idle", "running"};
+    static const char *const states[] = {"stalled", "not moving", "stopped", "dead", "exited", "idle", "running"};
     const char *state = json_string_value(json_object_get(item, "state"));
     int rank = 0;
 
@@ -632,7 +649,7 @@ static int show(struct hosts *hosts, const struct settings *settings, const char
 
 int cli_show(int argc, char **argv)
 {
-    static struct settings settings;
+    static struct settings settings = {.hosts.reads_rings = true};
     const char *words[2] = {NULL, NULL};
     struct hosts *hosts = NULL;
     size_t count = 0;

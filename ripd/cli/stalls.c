@@ -30,7 +30,7 @@
 #define ASKED "10000" /* ids or groups of one host: as many as it gives */
 #define PARAMETERS                                                                                                     \
     (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_LIMIT |          \
-     PARAMETER_TRAIL | PARAMETER_GROUP_STALLS)
+     PARAMETER_TRAIL | PARAMETER_GROUP_STALLS | PARAMETER_UNIT | PARAMETER_CONTAINER)
 
 struct settings {
     struct hosts_options hosts;
@@ -43,6 +43,7 @@ struct settings {
 
 static const struct cli_flag flags[] = {
     HOSTS_FLAGS(struct settings),
+    HOSTS_DIR_FLAG(struct settings),
 #define X(name, flag, value, parameter, help) FILTER_FLAG(struct settings, name, flag, value, help),
     FILTER_TABLE(X)
 #undef X
@@ -331,13 +332,15 @@ static void print_json(const struct hosts *hosts, const struct lines *lines, siz
         hosts_print_json(hosts, lines->items[i].host, lines->items[i].incident.shown);
 }
 
-static void print_summary(enum way way, const struct lines *lines, size_t limit)
+static void print_summary(const struct hosts *hosts, enum way way, const struct lines *lines, size_t limit)
 {
     const char *what = way == WAY_INCIDENTS ? "incident" : "group";
 
     if (lines->count > limit)
         printf("%zu more lines; --limit shows more\n", lines->count - limit);
-    if (lines->stall_count == 0)
+    if (hosts_are_local(hosts))
+        printf("%lld of %lld ids have not moved for 1 s\n", lines->stall_count, lines->id_count);
+    else if (lines->stall_count == 0)
         printf("no stalls among %lld ids\n", lines->id_count);
     else if (lines->count == 0)
         printf("no such stalls; %lld of %lld ids are stalled\n", lines->stall_count, lines->id_count);
@@ -364,7 +367,7 @@ static int show(struct hosts *hosts, const struct settings *settings, enum way w
     } else {
         print_table(hosts, way, &lines, limit);
         if (frame_answered(hosts) != 0)
-            print_summary(way, &lines, limit);
+            print_summary(hosts, way, &lines, limit);
         else if (hosts_count(hosts) == 0)
             puts("no host reports stalls to Prometheus");
     }
@@ -393,7 +396,7 @@ static int watch(struct hosts *hosts, const struct settings *settings, const cha
 
 int cli_stalls(int argc, char **argv)
 {
-    static struct settings settings;
+    static struct settings settings = {.hosts.reads_rings = true};
     char target[FILTERS_TARGET_BYTES];
     struct hosts *hosts = NULL;
     size_t limit = 0, count = 0;

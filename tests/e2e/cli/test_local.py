@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Without a ripd: `rip stalls`, `rip ls` and `rip show` read the rings themselves, and say so."""
+import json
+import os
+import re
+import threading
+
+import cli_kit as k
+from cli_kit import w
+
+NOBODY = "http://127.0.0.1:1"
+
+
+def lines_of(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def start(world):
+    """name-5 does not move, name-6 waits for work, name-7 moves."""
+    app = world.puppet()
+    for number, mode in ((5, "snap"), (6, "idle"), (7, "snap")):
+        app.do(f"spawn {number} name-{number} {mode}")
+    world.wait_for(lambda: world.thread(5)["snaps"] > 1 and world.state(6) == "idle")
+    app.do("freeze 5")
+    world.wait_for(lambda: world.stalled_ids() == [5])
+    return app
+
+
+def where_no_ripd_is(world):
+    app = start(world)
+    for command, words in ((["stalls"], " of 3 ids have not moved for 1 s"), (["ls"], f"puppet[{app.pid}]"),
+                           (["show", "app"], "name-5"), (["show", str(app.pid), "5"], "name-5")):
+        done = world.command(*command, RIPD_URL=NOBODY, RIP_DIR=world.dir)
+        assert done.returncode == 0 and words in done.stdout, (command, done)
+        assert "ripd does not answer on 127.0.0.1:1" in done.stderr and "read from the rings" in done.stderr, done
+        assert done.stderr.count("\n") == 1, done
+    for command in (["stalls", "--url", NOBODY], ["check"], ["events"]):  # somebody was named, or only ripd knows
+        done = world.command(*command, RIPD_URL=NOBODY, RIP_DIR=world.dir)
+        assert done.returncode in (1, 3) and "read from the rings" not in done.stderr, (command, done)
+    for status in (503, 400):
+        server = k.Impostor({"/stalls": (status, {"detail": "no"})})
+        done = world.command("stalls", RIPD_URL=server.url, RIP_DIR=world.dir)
+        assert done.returncode != 0 and "read from the rings" not in done.stderr, done
+        server.close()
+
+
+def what_two_looks_show(world):
+    app = start(world)
+    item = [each for each in lines_of(world.command("stalls", "--json", "--dir", world.dir).stdout)
+            if each["id"] == 5][0]
+    assert item["state"] == "not moving" and item["frozen_for_ms"] == 1000, item
+    assert item["since"] is item["cause"] is item["kernel"] is item["waits_for"] is None, item
+    known = world.thread(5)
+    assert item["location"]["module"] == "puppet" and item["location"]["offset"] == known["location"]["offset"]
+    assert item["snaps"] == known["snaps"] and [each["offset"] for each in item["trail"]] == \
+        [each["offset"] for each in known["trail"]], (item, known)
+    states = {item["id"]: item["state"] for item in lines_of(world.command("show", "app", "--json", "--dir", world.dir)
+                                                             .stdout)}
+    assert states[5] == "not moving" and states[6] == "idle" and states[7] in ("running", "not moving"), states
+    assert lines_of(world.command("stalls", "--json", "--dir", world.dir, "--name", "x*").stdout) == []
+    app.kill()
+    row = world.command("ls", "--dir", world.dir).stdout.splitlines()[1].split()
+    assert row[0] == "app" and row[2:7] == ["0", "0", "0", "0", "3"] and row[7] == "dead", row
+
+
+def what_takes_a_ripd(world):
+    for arguments in (["--group", "root"], ["--cause", "spinning"], ["--min", "5s"], ["--unit", "x"]):
+        done = world.command("stalls", "--dir", world.dir, *arguments)
+        assert done.returncode == 2 and "this takes a ripd" in done.stderr and done.stdout == "", (arguments, done)
+    done = world.command("stalls", "--dir", world.dir, "--url", NOBODY)
+    assert done.returncode == 2 and "--dir" in done.stderr, done
+    done = world.command("show", "app", "5", "--dir", world.made + "/nowhere")
+    assert done.returncode == 1 and done.stdout == "", done
+
+
+def hostile_rings(world):
+    """Sizes that lie, ids without end, names that are none, files that are none; and one that is cut all the time."""
+    folder = os.path.join(world.made, "hostile")
+    os.mkdir(folder)
+    names = k.h.Ring(os.path.join(folder, os.fsdecode(b"na\xffmes\x1b")))
+    names.process(0, os.getpid(), comm=b"\xff\x1b[31m")
+    for number, name in enumerate(k.HOSTILE):
+        names.slot(number, number=number + 1, name=name)
+    names.publish()
+    crowd = k.h.Ring(os.path.join(folder, "crowd"), capacity=3000000)
+    crowd.process(0, os.getpid())
+    crowd.set_all_live()
+    crowd.publish()
+    for name, content in (("short", b"RIPRING\0" + b"\xff" * 100), ("empty", b""), ("text", b"nothing")):
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(content)
+    os.mkfifo(os.path.join(folder, "fifo"))
+    os.symlink("/dev/zero", os.path.join(folder, "link"))
+    with open(os.path.join(folder, "huge"), "wb") as file:
+        file.write(b"RIPRING\0")
+        file.truncate(1 << 40)
+    cut = k.h.Ring(os.path.join(folder, "cut"))
+    cut.publish()
+    ended = threading.Event()
+
+    def keep_cutting():
+        while not ended.is_set():
+            os.truncate(cut.path, 4096)
+            os.truncate(cut.path, cut.size)
+
+    thread = threading.Thread(target=keep_cutting)
+    thread.start()
+    for command in (["stalls"], ["ls"], ["show", "na*"], ["show", "na*", "1"], ["stalls", "--json", "--limit", "5"]):
+        done = world.command(*command, "--dir", folder)
+        assert done.returncode == 0 and not re.search(r"[\x00-\x09\x0b-\x1f\x7f\x9b]", done.stdout), (command, done)
+        assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr, done.stderr
+    ended.set()
+    thread.join()
+    text = world.command("ls", "--dir", folder).stdout
+    assert "huge" in text and "too large" in text and "short" in text and "fifo" not in text and "link" not in text
+    names.close()
+    crowd.close()
+    cut.close()
+
+
+if __name__ == "__main__":
+    w.run([where_no_ripd_is, what_two_looks_show, what_takes_a_ripd, hostile_rings], k.CliWorld)
