@@ -86,8 +86,10 @@ static void app_announce(void *context, struct event *event)
     struct app *app = context;
 
     app->tally.health.event_counts[event->kind]++;
-    report_event(event);
-    hook_push(app->hook, event, event->uid);
+    if (event->reported) {
+        report_event(event);
+        hook_push(app->hook, event, event->uid);
+    }
     http_publish_event(app->http, event);
 }
 
@@ -185,6 +187,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
     cases_count(app->cases, &scan.cases);
     tally_add(&app->tally, &scan);
     app->tally.health.history_error_count = events_error_count(app->events);
+    events_incidents(app->events, &app->tally.health);
     hook_health(app->hook, &app->tally.health);
     privileges_report(&app->privileges, &app->tally.health);
     naming_health(&app->naming, &app->tally.health);

@@ -16,6 +16,7 @@
 #include "app/log.h"
 #include "app/report.h"
 #include "app/restart.h"
+#include "cases/incidents.h"
 #include "cases/waits.h"
 #include "os/file.h"
 #include "os/proc.h"
@@ -25,9 +26,11 @@ struct events {
     struct chronicle *chronicle;
     struct cases *cases;
     struct work *work;
-    struct restart restart;              /* until the first scan */
-    struct report_budget restart_budget; /* of ends that came while no ripd ran */
-    struct report_budget restall_budget; /* of lines that only say where an id of an open episode stands now */
+    struct restart restart;                   /* until the first scan */
+    struct report_budget restart_budget;      /* of ends that came while no ripd ran */
+    struct report_budget restall_budget;      /* of lines that only say where an id of an open episode stands now */
+    struct incidents incidents;               /* of the begins that were published */
+    uint64_t incidents_by_cause[CAUSE_COUNT]; /* that have begun */
     uint64_t unnoted_count;
     uint64_t sequence; /* of the last event */
     uint8_t boot_id[EVENT_SUBJECT_ID_BYTES];
@@ -55,6 +58,8 @@ int events_new(struct events **ret_events, const struct events_options *options,
     if (error == 0) {
         chronicle_found(events->chronicle, &found);
         error = restart_init(&events->restart, found.open, found.open_count);
+        for (size_t i = 0; i < found.open_count; i++)
+            (void)incidents_enter(&events->incidents, found.open[i].begin->incident);
     }
     if (error != 0) {
         events_free(events);
@@ -77,6 +82,7 @@ void events_free(struct events *events)
         return;
     chronicle_free(events->chronicle);
     restart_done(&events->restart);
+    incidents_done(&events->incidents);
     free(events);
 }
 
@@ -138,26 +144,29 @@ static void fill_subject(struct event *event, const struct item *item)
     fill_names(event, module);
 }
 
-/* Whom the line in the log names; all of the chain is in the event's text. */
-static void fill_root(struct event *event, const struct sighting *sighting)
+/* What the log calls a node; returns how many bytes. */
+static uint8_t node_name(const struct waits_node *node, uint8_t ret_name[RIP_NAME_BYTES])
+{
+    if (node->kind == WAITS_GONE)
+        return (uint8_t)snprintf((char *)ret_name, RIP_NAME_BYTES, "thread %" PRIu32 ", which is gone", node->owner);
+    memcpy(ret_name, node->name, RIP_NAME_BYTES);
+    return node->name_bytes < RIP_NAME_BYTES ? node->name_bytes : RIP_NAME_BYTES;
+}
+
+/* Whom the line in the log names, as the first of "waits_for"; the summary beside it has more of the chain. */
+static void fill_holder(struct event *event, const struct sighting *sighting)
 {
     const struct waits_node *nodes = sighting->waits != NULL ? sighting->waits->nodes : NULL;
-    const struct waits_node *root;
+    const struct waits_node *node = nodes != NULL ? &nodes[sighting->wait_node] : NULL;
 
-    if (nodes == NULL || nodes[sighting->wait_node].next == WAITS_NONE)
+    if (node == NULL || node->next == WAITS_NONE)
         return;
-    root = &nodes[nodes[sighting->wait_node].deadlocked ? nodes[sighting->wait_node].next
-                                                        : nodes[sighting->wait_node].last];
-    event->root_bytes = root->name_bytes < RIP_NAME_BYTES ? root->name_bytes : RIP_NAME_BYTES;
-    memcpy(event->root, root->name, event->root_bytes);
-    if (root->kind == WAITS_GONE)
-        event->root_bytes =
-            (uint8_t)snprintf((char *)event->root, RIP_NAME_BYTES, "thread %" PRIu32 ", which is gone", root->owner);
+    event->holder_bytes = node_name(&nodes[node->next], event->holder);
 }
 
 /* The begin of an episode, as of the scan on which it began. */
 static struct event *make_begin(const struct events *events, const struct events_scan *scan,
-                                const struct stall_case *stall)
+                                const struct stall_case *stall, bool reported)
 {
     const struct episode *episode = &stall->episode;
     const uint64_t ago_ns = scan->moment->scanned_mono_ns - episode->begun_mono_ns;
@@ -180,6 +189,9 @@ static struct event *make_begin(const struct events *events, const struct events
     event->sequence = events->sequence + 1;
     event->kind = EVENT_BEGIN;
     event->episode = episode->number;
+    event->incident = episode->incident;
+    event->waiting_count = episode->waiting_count;
+    event->reported = reported;
     event->uid = stall->user;
     event->at_wall_ns = moment.scanned_wall_ns;
     event->duration_ns = sighting.frozen_for_ns;
@@ -189,7 +201,7 @@ static struct event *make_begin(const struct events *events, const struct events
     event->cause = sighting.cause;
     if (stall->item != NULL)
         fill_subject(event, stall->item);
-    fill_root(event, &sighting);
+    fill_holder(event, &sighting);
     if (sighting.kernel != NULL) {
         event->syscall = sighting.kernel->syscall;
         event->target = sighting.kernel->target[0] != '\0' ? strdup(sighting.kernel->target) : NULL;
@@ -217,15 +229,18 @@ static enum event_reason reason_of(enum detector_event_kind kind)
 }
 
 /* The fields of an end that its begin has, too. */
-static struct event *end_new(const struct event *begin, uint64_t sequence)
+static struct event *end_new(struct events *events, const struct event *begin)
 {
     struct event *event = event_make();
+    bool is_last = incidents_leave(&events->incidents, begin->incident);
 
     if (event == NULL)
         return NULL;
-    event->sequence = sequence;
+    event->sequence = events->sequence + 1;
     event->kind = EVENT_END;
     event->episode = begin->episode;
+    event->incident = begin->incident;
+    event->reported = is_last;
     event->uid = begin->uid;
     event->since_wall_ns = begin->since_wall_ns;
     event->threshold_ns = begin->threshold_ns;
@@ -254,11 +269,10 @@ static uint64_t other_end_of(uint64_t lasted_ns, const struct event *begin)
     return lasted_ns + (begin->duration_max_ns - begin->duration_ns);
 }
 
-static struct event *make_end(const struct events *events, const struct events_scan *scan,
-                              const struct episode *episode)
+static struct event *make_end(struct events *events, const struct events_scan *scan, const struct episode *episode)
 {
     const uint64_t lasted_ns = episode->moved_mono_ns - episode->frozen_mono_ns;
-    struct event *event = end_new(episode->begin, events->sequence + 1);
+    struct event *event = end_new(events, episode->begin);
 
     if (event == NULL)
         return NULL;
@@ -276,7 +290,7 @@ static struct event *make_end(const struct events *events, const struct events_s
 }
 
 /* The end of an episode of a former run, which came while nobody watched. */
-static struct event *make_end_unseen(const struct events *events, const struct events_scan *scan,
+static struct event *make_end_unseen(struct events *events, const struct events_scan *scan,
                                      const struct restart_episode *episode)
 {
     const uint64_t now_mono_ns = scan->moment->scanned_mono_ns;
@@ -284,7 +298,7 @@ static struct event *make_end_unseen(const struct events *events, const struct e
     const struct event_subject *subject = &episode->subject;
     bool same_clock = memcmp(subject->boot_id, events->boot_id, sizeof(subject->boot_id)) == 0 &&
                       subject->began_mono_ns <= now_mono_ns;
-    struct event *event = end_new(begin, events->sequence + 1);
+    struct event *event = end_new(events, begin);
 
     if (event == NULL)
         return NULL;
@@ -340,8 +354,13 @@ static struct event_subject subject_of(const struct events *events, const struct
 static void publish_begin(struct events *events, const struct events_scan *scan, struct stall_case *stall)
 {
     struct event_subject subject = subject_of(events, scan, stall);
+    bool is_first = incidents_enter(&events->incidents, stall->episode.incident);
 
-    stall->episode.begin = make_begin(events, scan, stall);
+    stall->episode.begin = make_begin(events, scan, stall, is_first);
+    if (stall->episode.begin != NULL && is_first)
+        events->incidents_by_cause[stall->episode.begin->cause]++;
+    if (stall->episode.begin == NULL)
+        (void)incidents_leave(&events->incidents, stall->episode.incident); /* no end of it will be published */
     publish(events, stall->episode.begin != NULL ? event_ref(stall->episode.begin) : NULL, &subject, scan);
 }
 
@@ -362,6 +381,7 @@ static void go_on(void *context, const struct restart_episode *restarted)
     const struct event_subject *subject = &restarted->subject;
     const struct episode episode = {
         .number = subject->episode,
+        .incident = restarted->begin->incident,
         .begin = restarted->begin,
         .frozen_mono_ns = subject->began_mono_ns,
         .begun_mono_ns = subject->began_mono_ns,
@@ -431,13 +451,17 @@ static void note_stalls_again(struct events *events, const struct events_scan *s
 
 void events_step(struct events *events, const struct events_scan *scan)
 {
+    struct stall_case *const *stalls;
     const struct case_report *reports;
-    size_t count;
+    size_t count, stall_count;
 
     if (events->restart.count != 0)
         publish_unseen_ends(events, scan);
     note_stalls_again(events, scan);
     count = cases_publish(events->cases, &reports);
+    stalls = cases_all(events->cases, &stall_count);
+    if (count != 0)
+        (void)incidents_assign(stalls, stall_count, scan->moment->waits);
     for (size_t i = 0; i < count; i++) {
         struct stall_case *stall = reports[i].stall;
 
@@ -482,4 +506,10 @@ uint64_t events_epoch(const struct events *events)
 uint64_t events_unnoted_count(const struct events *events)
 {
     return events->unnoted_count;
+}
+
+void events_incidents(const struct events *events, struct health *health)
+{
+    health->incident_count = incidents_count(&events->incidents);
+    memcpy(health->incidents_by_cause, events->incidents_by_cause, sizeof(health->incidents_by_cause));
 }

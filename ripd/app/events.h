@@ -8,7 +8,9 @@
  *   B. An episode whose begin was announced has its end announced once, unless there is no memory for it, which is
  *      logged. With a state directory this holds whatever kills the daemon, at any moment: what was announced is on
  *      disk (app/chronicle.h), and on the first scan each episode that was open goes on or is ended (app/restart.h).
- *   C. Which begins and ends are published, and when, is decided in cases/case.h, by user.
+ *   C. Of the episodes of one incident (cases/incidents.h) the log and the command get the begin of the first and the
+ *      end of the last; all are listed and streamed.
+ *   D. Which begins and ends are published, and when, is decided in cases/case.h, by user.
  *
  * Of the scanner's thread.
  */
@@ -76,6 +78,8 @@ void events_stop(struct events *events);
 
 /* Events since the start that were announced without being on disk. */
 uint64_t events_error_count(const struct events *events);
+/* How many incidents there are, and how many there were since the start. */
+void events_incidents(const struct events *events, struct health *health);
 /* Stalls since the start within an episode, of which the history has no line. */
 uint64_t events_unnoted_count(const struct events *events);
 

@@ -216,8 +216,8 @@ static void reap(struct hook *hook, uint64_t now_mono_ns)
 static int spawn_for(const struct hook *hook, const struct event *event, struct spawned *ret_spawned)
 {
     const char *path = getenv("PATH");
-    char kind[32], episode[48], path_entry[4096];
-    const char *environment[] = {path_entry, kind, episode, NULL};
+    char kind[32], episode[48], incident[48], path_entry[4096];
+    const char *environment[] = {path_entry, kind, episode, incident, NULL};
     struct spawn_options options = {.command = hook->command,
                                     .environment = environment,
                                     .output = -1,
@@ -230,6 +230,7 @@ static int spawn_for(const struct hook *hook, const struct event *event, struct 
         snprintf(path_entry, sizeof(path_entry), "PATH=%s", DEFAULT_PATH);
     snprintf(kind, sizeof(kind), "RIPD_EVENT=%s", event_kind_name(event->kind));
     snprintf(episode, sizeof(episode), "RIPD_EPISODE=%" PRIu64, event->episode);
+    snprintf(incident, sizeof(incident), "RIPD_INCIDENT=%" PRIu64, event->incident);
     options.input = spawn_input_line(event->text, event->text_bytes);
     if (options.input < 0)
         return options.input;

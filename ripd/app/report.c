@@ -144,6 +144,10 @@ static void fill_fields(struct report_fields *ret_fields, const struct event *ev
     give_text(ret_fields, REPORT_FIELD_MESSAGE_ID, begins ? REPORT_BEGIN_MESSAGE_ID : REPORT_END_MESSAGE_ID);
     give_text(ret_fields, REPORT_FIELD_RIPD_EVENT, event_kind_name(event->kind));
     give_number(ret_fields, REPORT_FIELD_RIPD_EPISODE, "%" PRIu64, event->episode);
+    if (event->incident != 0)
+        give_number(ret_fields, REPORT_FIELD_RIPD_INCIDENT, "%" PRIu64, event->incident);
+    if (event->waiting_count != 0)
+        give_number(ret_fields, REPORT_FIELD_RIPD_WAITING_COUNT, "%" PRIu32, event->waiting_count);
     give_text(ret_fields, REPORT_FIELD_RIPD_RING, event->ring);
     if (event->ring[0] != '\0')
         give_number(ret_fields, REPORT_FIELD_RIPD_ID, "%" PRIu32, event->id);
@@ -175,7 +179,7 @@ static void fill_fields(struct report_fields *ret_fields, const struct event *ev
 /* Log lines -------------------------------------------------------------------------------------------------------- */
 
 struct line {
-    char text[9 * LOG_QUOTED_BYTES + 512];
+    char text[10 * LOG_QUOTED_BYTES + 512];
     size_t length;
 };
 
@@ -220,8 +224,10 @@ static void add_begin(struct line *line, const struct event *event)
     if (event->syscall != NULL)
         add(line, " syscall=%s", event->syscall);
     add_known(line, "target", event->target);
-    if (event->root_bytes != 0)
-        add_quoted(line, "waits_for", event->root, event->root_bytes);
+    if (event->holder_bytes != 0)
+        add_quoted(line, "waits_for", event->holder, event->holder_bytes);
+    if (event->waiting_count != 0)
+        add(line, " waiting_count=%" PRIu32, event->waiting_count);
 }
 
 void report_event(const struct event *event)
@@ -231,6 +237,8 @@ void report_event(const struct event *event)
 
     fill_fields(&fields, event);
     add(&line, "stall %s episode=%" PRIu64, event_kind_name(event->kind), event->episode);
+    if (event->incident != 0 && event->incident != event->episode)
+        add(&line, " incident=%" PRIu64, event->incident);
     if (event->ring[0] != '\0') {
         add_quoted(&line, "ring", event->ring, strlen(event->ring));
         add(&line, " id=%" PRIu32, event->id);

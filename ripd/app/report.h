@@ -46,6 +46,8 @@ void report_event(const struct event *event);
     X(MESSAGE_ID, "which kind of event this is, for ever")                                                             \
     X(RIPD_EVENT, "begin or end")                                                                                      \
     X(RIPD_EPISODE, "the same number for a begin and its end")                                                         \
+    X(RIPD_INCIDENT, "the same number for all stalls that have one root")                                              \
+    X(RIPD_WAITING_COUNT, "of a begin: how many stalled ids waited for that root then")                                \
     X(RIPD_RING, "name of the ring")                                                                                   \
     X(RIPD_ID, "id in the ring")                                                                                       \
     X(RIPD_TID, "its thread; left out for an id on no thread")                                                         \

@@ -57,6 +57,8 @@ enum episode_stage {
 struct episode {
     enum episode_stage stage;
     uint64_t number;              /* 0 = its begin is not published yet */
+    uint64_t incident;            /* that it belongs to (cases/incidents.h); 0 = not known yet */
+    uint32_t waiting_count;       /* stalled ids that waited for its root when it was published */
     struct event *begin;          /* the published begin; NULL = none, or there was no memory for it */
     uint64_t frozen_mono_ns;      /* the first frozen observation */
     uint64_t begun_mono_ns;       /* the scan on which it stalled first */

@@ -15,6 +15,7 @@
 #define RIPD_CASES_EVENT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,7 +29,10 @@ struct event {
     atomic_uint references;
     uint64_t sequence;
     enum event_kind kind;
-    uint64_t episode; /* the same number for a begin and its end */
+    uint64_t episode;       /* the same number for a begin and its end */
+    uint64_t incident;      /* of all episodes with one root: the number of the one that began it */
+    uint32_t waiting_count; /* of a begin: stalled ids that wait for its root */
+    bool reported;          /* it begins or ends an incident: the log and the command get it */
     uint64_t at_wall_ns;
     uint64_t duration_ns;     /* begin: frozen for; end: lasted */
     uint64_t duration_max_ns; /* the other end of it; EVENT_UNKNOWN_NS = not known */
@@ -46,19 +50,19 @@ struct event {
     uint8_t name[RIP_NAME_BYTES];
     uint8_t note_bytes; /* of a begin; 0 = it had none */
     uint8_t note[RIP_NOTE_BYTES];
-    char comm[RIP_COMM_BYTES + 1]; /* "" = not known */
-    char *unit;                    /* of its process; NULL = none, or not known */
-    char *container;               /* the same */
-    char *module;                  /* of its last location; NULL = not known, and offset means nothing */
-    uint64_t offset;               /* in that module */
-    char *function;                /* at that offset; NULL = not known */
-    char *file;                    /* NULL = not known */
-    uint32_t line;                 /* 0 = not known */
-    uint8_t root_bytes;            /* of root; 0 = no holder is known, or it has no name */
-    uint8_t root[RIP_NAME_BYTES];  /* name of the last of its chain, or that it is gone; in a deadlock of the next */
-    const char *syscall;           /* of a begin: that its thread waited in, static; NULL = none, or not known */
-    char *target;                  /* of a begin: what it waited for; NULL = not known */
-    char *summary;                 /* the sentence in its text; NULL = read from disk, where only the text has it */
+    char comm[RIP_COMM_BYTES + 1];  /* "" = not known */
+    char *unit;                     /* of its process; NULL = none, or not known */
+    char *container;                /* the same */
+    char *module;                   /* of its last location; NULL = not known, and offset means nothing */
+    uint64_t offset;                /* in that module */
+    char *function;                 /* at that offset; NULL = not known */
+    char *file;                     /* NULL = not known */
+    uint32_t line;                  /* 0 = not known */
+    uint8_t holder_bytes;           /* of holder; 0 = it waits for no lock whose holder is known, or that has no name */
+    uint8_t holder[RIP_NAME_BYTES]; /* name of who holds the lock that it waits for, or that it is gone */
+    const char *syscall;            /* of a begin: that its thread waited in, static; NULL = none, or not known */
+    char *target;                   /* of a begin: what it waited for; NULL = not known */
+    char *summary;                  /* the sentence in its text; NULL = read from disk, where only the text has it */
     size_t text_bytes;
     char *text;        /* one JSON object on one line, without a newline behind it; terminated */
     size_t subject_at; /* where in text the fields begin that a begin and its end have in common, up to its last byte */

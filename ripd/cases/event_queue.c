@@ -65,7 +65,7 @@ static bool may_leave(const struct event_queue_entry *entry, const struct event_
     size_t of_user = 0;
 
     for (size_t i = 0; i < busy_count; i++) {
-        if (busy[i].event->episode == entry->event->episode)
+        if (busy[i].event->incident == entry->event->incident)
             return false;
         of_user += busy[i].user == entry->user;
     }

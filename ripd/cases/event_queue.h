@@ -9,7 +9,7 @@
  *   A. At most EVENT_QUEUE_MAX events wait. The last EVENT_QUEUE_ENDS places are for ends: when begins flood the queue,
  *      the end of a stall whose begin was given is still given.
  *   B. The events of one user leave in the order in which they came; an end never overtakes its begin. An event whose
- *      episode is being worked on waits without holding up others.
+ *      incident is being worked on waits without holding up others.
  *   C. An event of a user with fewer waiting than another one is never refused, and leaves after at most one event of
  *      each other user per event of its own user before it.
  */
@@ -41,7 +41,7 @@ struct event_queue {
 bool event_queue_push(struct event_queue *queue, struct event *event, uint32_t user, uint32_t *ret_user);
 
 /*
- * The next event that may leave, still in the queue: none of an episode in busy, none of a user who is there user_max
+ * The next event that may leave, still in the queue: none of an incident in busy, none of a user who is there user_max
  * times. NULL: none.
  */
 const struct event_queue_entry *event_queue_next(const struct event_queue *queue, const struct event_queue_entry *busy,

@@ -75,7 +75,9 @@ struct health {
     uint64_t stopped_by_cause[CAUSE_COUNT];
     uint64_t damaged_ring_count; /* rings damaged since the start */
     uint64_t event_counts[EVENT_KIND_COUNT];
-    uint64_t history_error_count; /* events that could not be written to the state directory */
+    uint64_t incident_count;                  /* now */
+    uint64_t incidents_by_cause[CAUSE_COUNT]; /* since the start, by the cause at their begin */
+    uint64_t history_error_count;             /* events that could not be written to the state directory */
     uint64_t hook_run_count;
     uint64_t hook_failure_count; /* did not start, or another exit status than 0 */
     uint64_t hook_timeout_count;

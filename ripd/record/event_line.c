@@ -174,7 +174,7 @@ static int parse_end(json_t *object, struct event *event)
 static int parse_verdict(json_t *object, struct event *event)
 {
     json_t *at, *cause, *since, *threshold, *id, *tid;
-    json_int_t sequence, episode;
+    json_int_t sequence, episode, incident = json_integer_value(json_object_get(object, "incident"));
     const char *word;
     int kind, cause_number;
     bool begins;
@@ -196,6 +196,7 @@ static int parse_verdict(json_t *object, struct event *event)
     event->kind = (enum event_kind)kind;
     event->sequence = (uint64_t)sequence;
     event->episode = (uint64_t)episode;
+    event->incident = incident > 0 ? (uint64_t)incident : event->episode; /* lines of earlier versions have none */
     event->cause = (enum id_cause)cause_number;
     return begins ? 0 : parse_end(object, event);
 }

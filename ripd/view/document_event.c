@@ -24,6 +24,8 @@ static void write_head(struct json_writer *writer, struct event *event, const ch
     json_text(writer, "kind", event_kind_name(event->kind));
     json_time(writer, "at", event->at_wall_ns);
     json_uint(writer, "episode", event->episode);
+    json_uint(writer, "incident", event->incident);
+    json_uint(writer, "waiting_count", end ? JSON_UNKNOWN : event->waiting_count);
     json_text(writer, "reason", end ? event_reason_name(event->reason) : NULL);
     json_uint(writer, "lasted_ms", end ? ms_of(event->duration_ns) : JSON_UNKNOWN);
     json_uint(writer, "lasted_max_ms", end ? ms_of(event->duration_max_ns) : JSON_UNKNOWN);
@@ -46,6 +48,7 @@ static int write_begin(struct event *event, const struct sighting *sighting, boo
     subject_at = writer.length + 1; /* behind the comma */
     item_write_who(&writer, sighting->item);
     item_write_where(&writer, sighting, named);
+    item_write_root(&writer, sighting);
     json_close(&writer, '}');
     status = json_finish(&writer, &event->text, &event->text_bytes);
     if (status == 0)

@@ -225,6 +225,19 @@ static void write_chain(struct json_writer *writer, const char *key, const char 
     json_uint(writer, left_out_key, left_out);
 }
 
+void item_write_root(struct json_writer *writer, const struct sighting *sighting)
+{
+    const struct waits_node *nodes = sighting->waits != NULL ? sighting->waits->nodes : NULL;
+
+    if (nodes == NULL || nodes[sighting->wait_node].next == WAITS_NONE) {
+        json_none(writer, "root");
+        return;
+    }
+    json_open(writer, "root", '{');
+    write_node(writer, &nodes[nodes[sighting->wait_node].root]);
+    json_close(writer, '}');
+}
+
 void item_write_cause(struct json_writer *writer, enum id_cause cause)
 {
     json_text(writer, "cause", cause == CAUSE_NONE || id_cause_idles(cause) ? NULL : id_cause_name(cause));

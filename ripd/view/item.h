@@ -33,6 +33,9 @@ void item_write_cause(struct json_writer *writer, enum id_cause cause);
 /* snaps, location, kernel, waits_for, waits_for_left_out. named: false leaves out what the location is called. */
 void item_write_where(struct json_writer *writer, const struct sighting *sighting, bool named);
 
+/* "root": who holds it up; null: it waits for no lock whose holder is known. */
+void item_write_root(struct json_writer *writer, const struct sighting *sighting);
+
 /* pid, comm, exe, cmdline, uid, unit, container, started_at, attested: the fields of a process, inside the caller's
  * object. */
 void item_write_process(struct json_writer *writer, const struct process_facts *process);

@@ -166,6 +166,15 @@ static void write_events(struct metrics_text *text, const struct metric *metric,
         put_sample(text, metric, event_kind_name((enum event_kind)i), counted(input)->event_counts[i]);
 }
 
+static void write_incident_causes(struct metrics_text *text, const struct metric *metric,
+                                  const struct metrics_input *input)
+{
+    for (int i = 0; i < CAUSE_COUNT; i++)
+        if (!id_cause_stops((enum id_cause)i))
+            put_sample(text, metric, i == CAUSE_NONE ? METRIC_CAUSE_NONE : id_cause_name((enum id_cause)i),
+                       counted(input)->incidents_by_cause[i]);
+}
+
 static void write_limits(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
 {
 #define X(name, label, meaning) label,
@@ -350,6 +359,9 @@ const struct metric metrics[] = {
     {GAUGE("ripd_detector_memory_bytes"), "", "Memory that the detector keeps them in.", OF_HEALTH(detector_bytes)},
 
     {COUNTER("ripd_events_total"), "kind", "Begins and ends of stalls that were reported as events.", write_events, 0},
+    {GAUGE("ripd_incidents"), "", "Incidents now: stalls that have one root are one.", OF_HEALTH(incident_count)},
+    {COUNTER("ripd_incidents_total"), "cause", "Incidents that have begun, by the cause that was known then.",
+     write_incident_causes, 0},
     {COUNTER("ripd_history_errors_total"), "", "Events that could not be written to the state directory.",
      OF_HEALTH(history_error_count)},
     {COUNTER("ripd_hook_runs_total"), "", "Times that the --on-stall command was started.",

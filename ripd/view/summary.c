@@ -67,7 +67,9 @@ static void put_duration(struct sentence *sentence, uint64_t ns)
 {
     uint64_t seconds = ns / NS_PER_SECOND;
 
-    if (seconds < 60)
+    if (seconds == 0)
+        put_format(sentence, "%" PRIu64 " ms", ns / (NS_PER_SECOND / 1000));
+    else if (seconds < 60)
         put_format(sentence, "%" PRIu64 ".%" PRIu64 " s", seconds, ns % NS_PER_SECOND / (NS_PER_SECOND / 10));
     else if (seconds < 3600)
         put_format(sentence, "%" PRIu64 " min %" PRIu64 " s", seconds / 60, seconds % 60);

@@ -36,6 +36,7 @@ static inline struct event *sample_begin_named(uint64_t sequence, uint64_t episo
     event->sequence = sequence;
     event->kind = EVENT_BEGIN;
     event->episode = episode;
+    event->incident = episode;
     event->at_wall_ns = SAMPLE_SCANNED_WALL_NS;
     event->duration_ns = UINT64_C(13800000000);
     event->duration_max_ns = UINT64_C(14900000000);
@@ -59,6 +60,7 @@ static inline struct event *sample_end(uint64_t sequence, const struct event *be
     event->sequence = sequence;
     event->kind = EVENT_END;
     event->episode = begin->episode;
+    event->incident = begin->incident;
     event->at_wall_ns = begin->since_wall_ns + UINT64_C(20000000000);
     event->duration_ns = UINT64_C(20000000000);
     event->duration_max_ns = UINT64_C(21100000000);

@@ -22,7 +22,7 @@ static inline struct event *sample_event(uint64_t sequence, size_t text_bytes)
     atomic_init(&event->references, 1);
     event->sequence = sequence;
     event->kind = sequence % 2 == 1 ? EVENT_BEGIN : EVENT_END;
-    event->episode = (sequence + 1) / 2;
+    event->episode = event->incident = (sequence + 1) / 2;
     event->at_wall_ns = UINT64_C(1795167660000000000) + sequence * 1000000000; /* from 2026-11-20T09:41:01Z on */
     event->duration_ns = sequence * 1000000;
     event->cause = sequence % 3 == 0 ? CAUSE_BLOCKED : CAUSE_SPINNING;

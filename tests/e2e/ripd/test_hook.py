@@ -97,7 +97,8 @@ def clean_slate(world):
     ids = world.wait_for(lambda: world.read("done")).split()
     assert ids[0] == ids[1] == ids[2], "a session and a group of its own"
     environment = dict(line.split("=", 1) for line in world.read("environment").splitlines())
-    assert set(environment) - {"PWD", "OLDPWD", "_", "SHLVL"} == {"PATH", "RIPD_EVENT", "RIPD_EPISODE"}, environment
+    assert set(environment) - {"PWD", "OLDPWD", "_", "SHLVL"} == {
+        "PATH", "RIPD_EVENT", "RIPD_EPISODE", "RIPD_INCIDENT"}, environment
     # the script itself is open as 10 or so in the shell that reads it
     opened = [n for n in world.read("descriptors").split() if int(n) < 3]
     assert opened == ["0", "1", "2"] and len(world.read("descriptors").split()) == 4, world.read("descriptors")

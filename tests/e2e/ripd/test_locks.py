@@ -98,15 +98,34 @@ def a_line_ends_at_who_reads_a_pipe(world):
     assert root["location"]["module"] == "locks" and root["kernel"]["syscall"] in ("read", None), root
 
 
+def held_up_by(world, name):
+    """Begins of those that it holds up."""
+    return [event for event in world.get("/events?kind=begin&limit=1000")["events"]
+            if event["root"] is not None and event["root"]["name"] == name]
+
+
 def who_writes_holds_up_20(world):
-    play(world, "written", "20")
+    process = play(world, "written", "20")
     world.wait_for(lambda: sum(item["waits_for"] is not None and item["cause"] is not None
                                for item in world.stalls()) == 20)
     for name, item in stalls(world).items():
         assert name == "writer-0" or names(item) == ["writer-0"] and item["cause"] == "blocked", item
-    world.wait_for(lambda: world.log_text().count('waits_for="writer-0"') == 20)
+    begins = world.wait_for(lambda: [found for found in [held_up_by(world, "writer-0")] if len(found) == 20][0])
+    incident, = {event["incident"] for event in world.get("/events?limit=1000")["events"]}
+    assert incident in {event["episode"] for event in world.get("/events?limit=1000")["events"]}
+    assert max(event["waiting_count"] for event in begins) == 20 and all(
+        names(event)[-1] == event["root"]["name"] for event in begins), begins
+    assert world.log_text().count("stall begin ") == 1  # for all of them
+    world.wait_for(lambda: "\nripd_incidents 1\n" in world.request("/metrics")[1])
     group = world.get("/stalls?group=root")["stalls"]
     assert [(g["count"], g["root"]["name"]) for g in group] == [(20, "writer-0")], group
+    process.kill()
+    process.wait()
+    world.wait_for(lambda: "\nripd_incidents 0\n" in world.request("/metrics")[1])
+    world.wait_for(lambda: world.log_text().count("stall end ") == 1)
+    ends = [event for event in world.get("/events?kind=end&limit=1000")["events"] if event["root"] is not None]
+    assert len(ends) == 20 and all(event["incident"] == incident for event in ends), ends
+    assert world.log_text().count("stall end ") == 1
 
 
 def readers_are_not_named(world):

@@ -87,6 +87,10 @@ static char summary[] = "it is\nstuck";
 static const struct event begin = {
     .kind = EVENT_BEGIN,
     .episode = 7,
+    .incident = 5,
+    .waiting_count = 19,
+    .holder_bytes = 4,
+    .holder = "ow\nn",
     .duration_ns = 5432 * MS,
     .cause = CAUSE_BLOCKED,
     .id = 17,
@@ -117,11 +121,12 @@ static void test_begin(void **state)
     assert_true(test_journal_receive(scene->listening, &entry));
     assert_int_equal(entry.count, 4 + FIELD_COUNT - 2);
     assert_field(&entry, "MESSAGE",
-                 "stall begin episode=7 ring=\"che\\x0ack=out\" id=17 tid=4711 "
+                 "stall begin episode=7 incident=5 ring=\"che\\x0ack=out\" id=17 tid=4711 "
                  "name=\"x\\x0aMESSAGE=evil\\x0a\\x1b[2J\\xff\\x00\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\\"\\x00\" "
                  "cause=blocked frozen_for_ms=5432 note=\"GET\\x0a/\\x00\\xff\" module=\"lib\\x0a.so\" offset=0x1234 "
                  "function=\"f\\x0a<T>\" file=\"src/\\x1b.c\" line=120 "
-                 "syscall=flock target=\"/tmp/a\\x0ab\" summary=\"it is\\x0astuck\"");
+                 "syscall=flock target=\"/tmp/a\\x0ab\" waits_for=\"ow\\x0an\" waiting_count=19 "
+                 "summary=\"it is\\x0astuck\"");
     assert_field(&entry, "PRIORITY", "4");
     assert_field(&entry, "SYSLOG_IDENTIFIER", "ripd");
     assert_field(&entry, "SYSLOG_FACILITY", "3");
@@ -131,6 +136,8 @@ static void test_begin(void **state)
     assert_field(&entry, "RIPD_LINE", "120");
     assert_field(&entry, "RIPD_SYSCALL", "flock");
     assert_field(&entry, "RIPD_TARGET", "/tmp/a\nb");
+    assert_field(&entry, "RIPD_INCIDENT", "5");
+    assert_field(&entry, "RIPD_WAITING_COUNT", "19");
     assert_field(&entry, "RIPD_SUMMARY", "it is\nstuck");
     assert_field(&entry, "RIPD_EVENT", "begin");
     assert_field(&entry, "RIPD_EPISODE", "7");

@@ -21,7 +21,7 @@ static bool push(struct event_queue *queue, enum event_kind kind, uint64_t episo
     assert_non_null(event);
     atomic_init(&event->references, 1);
     event->kind = kind;
-    event->episode = episode;
+    event->episode = event->incident = episode;
     taken = event_queue_push(queue, event, user, &dropped);
     event_unref(event);
     if (!taken)
@@ -56,7 +56,7 @@ static unsigned waiting_of(const struct event_queue *queue, uint32_t user)
 static void test_order_of_one_user(void **state)
 {
     struct event_queue queue = {.count = 0};
-    struct event events[2] = {{.episode = 7}, {.episode = 8}};
+    struct event events[2] = {{.incident = 7}, {.incident = 8}};
     const struct event_queue_entry busy[] = {{&events[0], ALICE, 0}, {&events[1], BOB, 0}};
 
     (void)state;
@@ -76,7 +76,7 @@ static void test_order_of_one_user(void **state)
 static void test_users_take_turns(void **state)
 {
     struct event_queue queue = {.count = 0};
-    struct event events[2] = {{.episode = 90}, {.episode = 91}};
+    struct event events[2] = {{.incident = 90}, {.incident = 91}};
     const struct event_queue_entry busy[] = {{&events[0], ALICE, 0}, {&events[1], ALICE, 0}};
 
     (void)state;
@@ -126,7 +126,7 @@ static void test_who_has_most_gives_way(void **state)
     struct event_queue queue = {.count = 0};
     unsigned half = (EVENT_QUEUE_MAX - EVENT_QUEUE_ENDS) / 2;
     uint32_t dropped = 0;
-    struct event begin = {.kind = EVENT_BEGIN, .episode = 5000};
+    struct event begin = {.kind = EVENT_BEGIN, .episode = 5000, .incident = 5000};
 
     (void)state;
     for (unsigned i = 1; i <= 600; i++)

@@ -67,6 +67,7 @@ static void assert_same_event(const struct event *a, const struct event *b)
     assert_int_equal(a->sequence, b->sequence);
     assert_int_equal(a->kind, b->kind);
     assert_int_equal(a->episode, b->episode);
+    assert_int_equal(a->incident, b->incident);
     assert_int_equal(a->at_wall_ns, b->at_wall_ns);
     assert_int_equal(a->duration_ns, b->duration_ns);
     assert_int_equal(a->duration_max_ns, b->duration_max_ns);

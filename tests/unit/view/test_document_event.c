@@ -18,7 +18,8 @@
     "\"started_at\":\"2026-11-20T08:00:00.000Z\",\"attested\":true},"                                                  \
     "\"snaps\":918273,"                                                                                                \
     "\"location\":{\"module\":\"checkout\",\"build_id\":\"" SAMPLE_BUILD_ID "\",\"offset\":\"0x1234\","                \
-    "\"function\":null,\"file\":null,\"line\":null},\"kernel\":null,\"waits_for\":null,\"waits_for_left_out\":null}"
+    "\"function\":null,\"file\":null,\"line\":null},\"kernel\":null,\"waits_for\":null,\"waits_for_left_out\":null,"   \
+    "\"root\":null}"
 
 static json_t *parse(const struct event *event)
 {
@@ -36,13 +37,14 @@ static void test_begin(void **state)
     struct event *event = sample_begin(12, 7);
 
     (void)state;
-    assert_string_equal(event->text,
-                        "{\"sequence\":12,\"kind\":\"begin\",\"at\":\"2026-11-20T09:41:06.940Z\",\"episode\":7,"
-                        "\"reason\":null,\"lasted_ms\":null,\"lasted_max_ms\":null,\"stalls\":null,"
-                        "\"summary\":\"worker-17 of checkout (pid 4690) has been blocked for 13.8 s "
-                        "at checkout+0x1234\","
-                        "\"state\":\"stalled\",\"cause\":\"blocked\",\"since\":\"2026-11-20T09:40:53.140Z\","
-                        "\"frozen_for_ms\":13800,\"frozen_for_max_ms\":14900,\"threshold_ms\":5000," SUBJECT);
+    assert_string_equal(
+        event->text,
+        "{\"sequence\":12,\"kind\":\"begin\",\"at\":\"2026-11-20T09:41:06.940Z\",\"episode\":7,"
+        "\"incident\":7,\"waiting_count\":0,\"reason\":null,\"lasted_ms\":null,\"lasted_max_ms\":null,\"stalls\":null,"
+        "\"summary\":\"worker-17 of checkout (pid 4690) has been blocked for 13.8 s "
+        "at checkout+0x1234\","
+        "\"state\":\"stalled\",\"cause\":\"blocked\",\"since\":\"2026-11-20T09:40:53.140Z\","
+        "\"frozen_for_ms\":13800,\"frozen_for_max_ms\":14900,\"threshold_ms\":5000," SUBJECT);
     assert_string_equal(event->text + event->subject_at, SUBJECT);
     json_decref(parse(event));
     event_unref(event);
@@ -56,7 +58,8 @@ static void test_end(void **state)
     (void)state;
     assert_string_equal(event->text,
                         "{\"sequence\":13,\"kind\":\"end\",\"at\":\"2026-11-20T09:41:13.140Z\",\"episode\":7,"
-                        "\"reason\":\"moved\",\"lasted_ms\":20000,\"lasted_max_ms\":21100,\"stalls\":2,"
+                        "\"incident\":7,\"waiting_count\":null,\"reason\":\"moved\",\"lasted_ms\":20000,\"lasted_max_"
+                        "ms\":21100,\"stalls\":2,"
                         "\"summary\":\"worker-17 of checkout (pid 4690) moved again, after 20.0 s "
                         "at checkout+0x1234: blocked\","
                         "\"state\":null,\"cause\":\"blocked\",\"since\":\"2026-11-20T09:40:53.140Z\","

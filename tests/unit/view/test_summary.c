@@ -205,7 +205,9 @@ static void test_durations(void **state)
         uint64_t ns;
         const char *shown;
     } rows[] = {
-        {0, "0.0 s"},
+        {0, "0 ms"},
+        {999999999, "999 ms"},
+        {SECOND, "1.0 s"},
         {59999999999, "59.9 s"},
         {60 * SECOND, "1 min 0 s"},
         {3599 * SECOND, "59 min 59 s"},

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * incidents.h - episodes with one root are one incident: what a person has to hear of once. Pure.
+ *
+ * The root of an id is who holds it up: the end of its chain of locks, of a deadlock the same member for all that hang
+ * on it; of an id that waits for no lock it is the id itself.
+ *
+ * Guarantees
+ *   A. An incident is numbered like the episode that began it: the root's own, if that begins on the same scan.
+ *   B. An id that comes later joins the incident of those that have its root by then. What an episode belongs to never
+ *      changes, whatever its id waits for later.
+ *   C. An incident is over with the last of its episodes.
+ */
+#ifndef RIPD_CASES_INCIDENTS_H
+#define RIPD_CASES_INCIDENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cases/case.h"
+#include "cases/waits.h"
+
+/* Those that are open. All zero is none. */
+struct incidents {
+    struct incident *entries; /* ascending */
+    size_t count;
+    size_t capacity;
+    size_t over_count; /* of the entries: they go when they are half of all */
+};
+void incidents_done(struct incidents *incidents);
+
+/* Gives each episode that has a number and no incident its incident, and its waiting_count. waits: of this scan, or
+ * NULL. -ENOMEM: each is an incident of its own. */
+int incidents_assign(struct stall_case *const *cases, size_t count, const struct waits *waits);
+
+/* An episode of an incident begins, or is over. Whether it is the first, or the last one. */
+bool incidents_enter(struct incidents *incidents, uint64_t number);
+bool incidents_leave(struct incidents *incidents, uint64_t number);
+
+size_t incidents_count(const struct incidents *incidents);
+
+#endif

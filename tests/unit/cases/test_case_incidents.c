@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_case_incidents.c - episodes with one root are one incident: ripd/cases/incidents.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cases/incidents.h"
+
+#define CASES_MAX 8u
+#define NOBODY WAITS_NONE
+
+/* Cases of ring 1 in order of slot, as far as the module looks at them; slot and episode are the same number. */
+struct scene {
+    struct stall_case cases[CASES_MAX];
+    struct stall_case *pointers[CASES_MAX];
+    size_t count;
+    struct waits *waits;
+};
+
+static int set_up(void **state)
+{
+    *state = calloc(1, sizeof(struct scene));
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct scene *scene = *state;
+
+    waits_unref(scene->waits);
+    free(scene);
+    return 0;
+}
+
+/* A stall whose begin is published now. */
+static void begin(struct scene *scene, uint32_t slot)
+{
+    struct stall_case *stall = &scene->cases[scene->count];
+
+    *stall = (struct stall_case){.ring = 1, .slot = slot, .generation = 2, .is_suspect = true};
+    stall->suspect.state = ID_STALLED;
+    stall->episode.stage = EPISODE_OPEN;
+    stall->episode.number = slot;
+    scene->pointers[scene->count++] = stall;
+}
+
+/* Slot i waits for slot next[i]; roots as waits_settle() has them. All are ids that wait, or hold a lock. */
+static void wait_as(struct scene *scene, const uint32_t *next, const uint32_t *root, uint32_t count)
+{
+    uint32_t waiting = 0;
+
+    waits_unref(scene->waits);
+    scene->waits = waits_new();
+    scene->waits->nodes = calloc(count, sizeof(struct waits_node));
+    scene->waits->count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        scene->waits->nodes[i] = (struct waits_node){
+            .kind = WAITS_ID, .ring = 1, .slot = i + 1, .generation = 2, .next = next[i], .root = root[i]};
+        waiting += next[i] != NOBODY;
+    }
+    scene->waits->waiting_count = waiting; /* those that wait come first */
+}
+
+static void assign(struct scene *scene)
+{
+    assert_int_equal(incidents_assign(scene->pointers, scene->count, scene->waits), 0);
+}
+
+static void assert_incidents(const struct scene *scene, const uint64_t *expected)
+{
+    for (size_t i = 0; i < scene->count; i++)
+        assert_int_equal(scene->cases[i].episode.incident, expected[i]);
+}
+
+static void test_those_alone_are_by_themselves(void **state)
+{
+    struct scene *scene = *state;
+
+    for (uint32_t slot = 1; slot <= 3; slot++)
+        begin(scene, slot);
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){1, 2, 3});
+    assert_int_equal(scene->cases[0].episode.waiting_count, 0);
+}
+
+/* 1 and 2 wait for 3, which waits for 4; 5 for nobody. The root's own episode names the incident. */
+static void test_a_chain(void **state)
+{
+    struct scene *scene = *state;
+
+    for (uint32_t slot = 1; slot <= 5; slot++)
+        begin(scene, slot);
+    wait_as(scene, (const uint32_t[]){2, 2, 3, NOBODY, NOBODY}, (const uint32_t[]){3, 3, 3, 3, 4}, 5);
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){4, 4, 4, 4, 5});
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(scene->cases[i].episode.waiting_count, 3);
+    assert_int_equal(scene->cases[4].episode.waiting_count, 0);
+}
+
+/* The root is no stall: the first of those that wait names the incident. */
+static void test_a_root_that_is_no_stall(void **state)
+{
+    struct scene *scene = *state;
+
+    begin(scene, 1);
+    begin(scene, 2);
+    wait_as(scene, (const uint32_t[]){2, 2, NOBODY}, (const uint32_t[]){2, 2, 2}, 3);
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){1, 1});
+}
+
+/* Another kind of root: a thread that is no id. */
+static void test_a_thread_as_root(void **state)
+{
+    struct scene *scene = *state;
+
+    begin(scene, 1);
+    begin(scene, 2);
+    begin(scene, 3);
+    wait_as(scene, (const uint32_t[]){3, 3, 4, NOBODY, NOBODY}, (const uint32_t[]){3, 3, 4, 3, 4}, 5);
+    scene->waits->nodes[3].kind = scene->waits->nodes[4].kind = WAITS_THREAD;
+    scene->waits->nodes[3].owner = 77;
+    scene->waits->nodes[4].owner = 78;
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){1, 1, 3});
+}
+
+static void test_a_deadlock(void **state)
+{
+    struct scene *scene = *state;
+
+    for (uint32_t slot = 1; slot <= 3; slot++)
+        begin(scene, slot);
+    wait_as(scene, (const uint32_t[]){1, 0, 1}, (const uint32_t[]){0, 0, 0}, 3); /* 3 hangs on it */
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){1, 1, 1});
+    assert_int_equal(scene->cases[0].episode.waiting_count, 3);
+}
+
+/* Who comes later joins, and changes nothing of those that are there. */
+static void test_later_ones_join(void **state)
+{
+    struct scene *scene = *state;
+
+    begin(scene, 1);
+    assign(scene);
+    begin(scene, 2);
+    begin(scene, 3);
+    wait_as(scene, (const uint32_t[]){2, 2, NOBODY}, (const uint32_t[]){2, 2, 2}, 3);
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){1, 1, 1});
+    assert_int_equal(scene->cases[0].episode.waiting_count, 0);
+    assert_int_equal(scene->cases[1].episode.waiting_count, 2);
+    wait_as(scene, (const uint32_t[]){NOBODY, NOBODY, NOBODY}, (const uint32_t[]){0, 1, 2}, 3);
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){1, 1, 1});
+}
+
+/* One that is over takes nobody in. */
+static void test_nobody_joins_what_is_over(void **state)
+{
+    struct scene *scene = *state;
+
+    begin(scene, 1);
+    assign(scene);
+    begin(scene, 2);
+    wait_as(scene, (const uint32_t[]){1, NOBODY}, (const uint32_t[]){1, 1}, 2);
+    scene->cases[0].episode.stage = EPISODE_OVER;
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){1, 2});
+}
+
+/* Its begin waits for room: it has no number yet. */
+static void test_no_number_no_incident(void **state)
+{
+    struct scene *scene = *state;
+
+    begin(scene, 1);
+    begin(scene, 2);
+    scene->cases[0].episode.number = 0;
+    wait_as(scene, (const uint32_t[]){1, NOBODY}, (const uint32_t[]){1, 1}, 2);
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){0, 2});
+    assert_int_equal(scene->cases[1].episode.waiting_count, 1); /* it waits all the same */
+}
+
+static void test_first_and_last(void **state)
+{
+    struct incidents incidents = {.count = 0};
+
+    (void)state;
+    assert_true(incidents_enter(&incidents, 5));
+    assert_false(incidents_enter(&incidents, 5));
+    assert_true(incidents_enter(&incidents, 3));
+    assert_int_equal(incidents_count(&incidents), 2);
+    assert_false(incidents_leave(&incidents, 5));
+    assert_true(incidents_leave(&incidents, 5));
+    assert_int_equal(incidents_count(&incidents), 1);
+    assert_true(incidents_leave(&incidents, 5)); /* not known: then nothing is kept back */
+    assert_true(incidents_leave(&incidents, 3));
+    assert_int_equal(incidents_count(&incidents), 0);
+    incidents_done(&incidents);
+}
+
+static void test_many(void **state)
+{
+    struct incidents incidents = {.count = 0};
+
+    (void)state;
+    for (uint64_t number = 1; number <= 10000; number++)
+        assert_true(incidents_enter(&incidents, number));
+    for (uint64_t number = 1; number <= 10000; number += 2)
+        assert_true(incidents_leave(&incidents, number));
+    assert_int_equal(incidents_count(&incidents), 5000);
+    assert_true(incidents_enter(&incidents, 1)); /* once more */
+    assert_int_equal(incidents_count(&incidents), 5001);
+    for (uint64_t number = 2; number <= 10000; number += 2)
+        assert_true(incidents_leave(&incidents, number));
+    assert_true(incidents_leave(&incidents, 1));
+    assert_int_equal(incidents_count(&incidents), 0);
+    assert_true(incidents.count < 3); /* and memory is used again */
+    incidents_done(&incidents);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_those_alone_are_by_themselves),
+        TEST(test_a_chain),
+        TEST(test_a_root_that_is_no_stall),
+        TEST(test_a_thread_as_root),
+        TEST(test_a_deadlock),
+        TEST(test_later_ones_join),
+        TEST(test_nobody_joins_what_is_over),
+        TEST(test_no_number_no_incident),
+        TEST(test_first_and_last),
+        TEST(test_many),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
