@@ -12,7 +12,8 @@
  * since, so it proves nothing (see WAITS in librip/ABI.md). The clock forms treat all mutexes as lock does, except that
  * what has waited in vain queues up anew. That matters where who comes first is promised: locks with a priority
  * protocol, and rwlocks that prefer writers (a waiting writer keeps new readers out). Those are waited for in one
- * piece.
+ * piece. So are robust mutexes, of which no owner is given: memory alone names it, and would take a piece for a wait
+ * with a time limit, which is in no deadlock.
  *
  * Guarantees
  *   A. Return values, errno and the lock's state are those of the wrapped call, whatever the type of the lock.
@@ -21,6 +22,7 @@
  *   D. A thread without a slot only makes the wrapped call.
  */
 #include <errno.h>
+#include <linux/futex.h>
 #include <threads.h>
 #include <time.h>
 
@@ -34,6 +36,7 @@
 #define MUTEX_INHERITS_PRIORITY 32
 #define MUTEX_PROTECTS_PRIORITY 64
 #define MUTEX_IS_SHARED 128 /* or robust */
+#define MUTEX_IS_ROBUST 16
 
 /*
  * One lock, as it is waited for. No owner is given for a lock that processes share: its number may be of another pid
@@ -171,14 +174,17 @@ static struct lock_wait mutex_wait(pthread_mutex_t *mutex)
     return (struct lock_wait){
         .lock = mutex,
         .owner = (mutex->__data.__kind & MUTEX_IS_SHARED) == 0 ? &mutex->__data.__owner : NULL,
-        .in_one_piece = (mutex->__data.__kind & MUTEX_INHERITS_PRIORITY) != 0,
+        .in_one_piece = (mutex->__data.__kind & (MUTEX_INHERITS_PRIORITY | MUTEX_IS_ROBUST)) != 0,
     };
 }
 
 static __attribute__((noinline)) int mutex_wait_for(pthread_mutex_t *mutex)
 {
     struct lock_wait wait = mutex_wait(mutex);
+    int holder = mutex->__data.__lock & FUTEX_TID_MASK;
 
+    if ((mutex->__data.__kind & MUTEX_INHERITS_PRIORITY) != 0 && wait.owner != NULL)
+        wait.owner = &holder; /* the kernel keeps it in the word, and hands the lock on */
     return wait_for(&wait, preload_function(CALL_pthread_mutex_lock), preload_function(CALL_pthread_mutex_clocklock));
 }
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * locks.c - threads that hold each other up, for test_locks.py: `locks SCENARIO [NUMBER]`, run under the preload
- * library. Every thread has a name. Says "ready" when all are about to wait; what waits in a pipe waits for ever.
+ * library. Every thread has a name. Says "ready" when all are about to wait; what writes to the full pipe waits for
+ * ever.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,7 +19,7 @@ enum { LOCKS = 64 };
 static pthread_mutex_t mutexes[LOCKS];
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_barrier_t meeting;
-static int never[2]; /* a pipe into which nobody writes */
+static int never[2]; /* a pipe that is full, and that nobody reads */
 static long number;
 
 static void rest(long ms)
@@ -38,11 +40,11 @@ static void start(const char *name, long index, void *(*routine)(void *))
     pthread_setname_np(thread, text);
 }
 
-static void *read_for_ever(void)
+static void *fill_for_ever(void)
 {
-    char byte;
+    char byte = 0;
 
-    return read(never[0], &byte, 1) == 0 ? NULL : &never;
+    return write(never[1], &byte, 1) == 1 ? NULL : &never;
 }
 
 /* Each has its own mutex and wants the next one's. */
@@ -85,7 +87,7 @@ static void *stand_in_line(void *argument)
     pthread_mutex_lock(&mutexes[own]);
     pthread_barrier_wait(&meeting);
     if (own == 0)
-        return read_for_ever();
+        return fill_for_ever();
     pthread_mutex_lock(&mutexes[own - 1]);
     return NULL;
 }
@@ -103,7 +105,7 @@ static void *write_for_ever(void *argument)
     pthread_rwlock_wrlock(&rwlock);
     pthread_barrier_wait(&meeting);
     (void)argument;
-    return read_for_ever();
+    return fill_for_ever();
 }
 
 static void *hold_for_reading(void *argument)
@@ -111,7 +113,7 @@ static void *hold_for_reading(void *argument)
     pthread_rwlock_rdlock(&rwlock);
     pthread_barrier_wait(&meeting);
     (void)argument;
-    return read_for_ever();
+    return fill_for_ever();
 }
 
 static void *want_to_read(void *argument)
@@ -216,12 +218,24 @@ static void play(const struct scenario *scenario)
         pthread_barrier_wait(&meeting);
 }
 
+static bool fill(int pipe)
+{
+    static const char block[4096];
+    int flags = fcntl(pipe, F_GETFL);
+
+    if (fcntl(pipe, F_SETFL, flags | O_NONBLOCK) != 0)
+        return false;
+    while (write(pipe, block, sizeof(block)) > 0)
+        ;
+    return fcntl(pipe, F_SETFL, flags) == 0;
+}
+
 int main(int count, char **words)
 {
     for (size_t i = 0; i < LOCKS; i++)
         pthread_mutex_init(&mutexes[i], NULL);
     number = count > 2 ? atol(words[2]) : 1;
-    if (pipe(never) != 0)
+    if (pipe2(never, O_CLOEXEC) != 0 || !fill(never[1]))
         return 3;
     for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++) {
         if (count < 2 || strcmp(words[1], scenarios[i].name) != 0)

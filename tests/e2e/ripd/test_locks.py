@@ -79,7 +79,7 @@ def one_locks_twice(world):
     world.wait_for(lambda: [names(item) for item in world.stalls("?cause=deadlock")] == [["twice-0"]])
 
 
-def a_line_ends_at_who_reads_a_pipe(world):
+def a_line_ends_at_who_fills_a_pipe(world):
     play(world, "line", "20")
     world.wait_for(lambda: len(world.stalls()) == 20)
     items = world.wait_for(lambda: all(item["waits_for"] and item["cause"] for name, item in stalls(world).items()
@@ -95,7 +95,7 @@ def a_line_ends_at_who_reads_a_pipe(world):
     root = group["stalls"][0]["root"]
     assert group["stalls"][0]["count"] == 19 and group["stalls"][0]["deadlock"] is None
     assert root["name"] == "line-0" and root["state"] == "stalled" and root["holder"] == "id", root
-    assert root["location"]["module"] == "locks" and root["kernel"]["syscall"] in ("read", None), root
+    assert root["location"]["module"] == "locks" and root["kernel"]["syscall"] in ("write", None), root
 
 
 def held_up_by(world, name):
@@ -194,7 +194,7 @@ class HastyWorld(World):
 
 
 HASTY_TESTS = [what_was_true_a_moment_ago, locks_are_handed_over]
-STEADY_TESTS = [cycles, some_are_behind_a_cycle, one_locks_twice, a_line_ends_at_who_reads_a_pipe,
+STEADY_TESTS = [cycles, some_are_behind_a_cycle, one_locks_twice, a_line_ends_at_who_fills_a_pipe,
                 who_writes_holds_up_20, readers_are_not_named, a_time_limit_is_no_deadlock, cpp]
 
 kinds = [HastyWorld if test in HASTY_TESTS else World for test in STEADY_TESTS + HASTY_TESTS

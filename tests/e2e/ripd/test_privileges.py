@@ -458,13 +458,17 @@ def own(world):
     return process, fifo
 
 
+def thread(world, tid):
+    return [item for item in world.get("/threads?limit=1000")["threads"] if item["tid"] == tid][0]
+
+
 def own_process_is_shown(world):
     process, fifo = own(world)
 
     def evidence():
-        by_id = {stall["tid"]: stall for stall in world.stalls()}
-        main, others = by_id.pop(process.pid), [(other["cause"], other["kernel"]["target"]) for other in by_id.values()]
-        return (main["cause"], main["kernel"]["syscall"], main["kernel"]["target"]) == ("blocked", "read", fifo) and (
+        main, others = thread(world, process.pid), [(other["cause"], other["kernel"]["target"])
+                                                    for other in world.stalls()]
+        return (main["reason"], main["kernel"]["syscall"], main["kernel"]["target"]) == ("input", "read", fifo) and (
             set(others) == {("blocked", fifo + "-alone"), ("sleeping", None)}) and main
 
     main = world.wait_for(evidence)
@@ -493,11 +497,11 @@ def without_capabilities(world):
     for name in os.listdir(world.dir):
         os.chmod(os.path.join(world.dir, name), 0o644)
     world.wait_for(lambda: {s["tid"]: s["cause"] for s in world.stalls()}.get(spinning.pid) == "spinning")
-    main = world.wait_for(lambda: [s for s in world.stalls() if s["tid"] == process.pid and s["cause"] == "unknown"][0])
+    main = world.wait_for(lambda: thread(world, process.pid)["reason"] == "input" and thread(world, process.pid))
     assert main["kernel"]["state"] == "S", main
     assert main["kernel"]["syscall"] is None and main["kernel"]["target"] is None, main
     assert "syscall" in main["kernel"]["denied"], main
-    world.wait_for(lambda: [s for s in world.stalls() if s["tid"] == process.pid][0]["kernel"]["window_ms"] is not None)
+    world.wait_for(lambda: thread(world, process.pid)["kernel"]["window_ms"] is not None)
     assert world.log_text().count("of this user alone") == 1
     line = f"what threads of a process wait for may not be read: ring=\"{main['ring']}\" pid={process.pid} "
     assert world.log_text().count(line) == 1, world.log_text()  # of both its threads

@@ -371,6 +371,48 @@ static void wait_mutex(void)
     pthread_mutex_lock(&mutex);
 }
 
+static pthread_mutex_t crossed[2];
+
+static void *lock_both(void *first)
+{
+    pthread_mutex_t *mine = first;
+
+    pthread_mutex_lock(mine);
+    usleep(mine == &crossed[0] ? 300000 : 900000); /* who comes second finds the other waiting */
+    pthread_mutex_lock(mine == &crossed[0] ? &crossed[1] : &crossed[0]);
+    return NULL;
+}
+
+/* Two threads that take two mutexes in turn. */
+static void lock_crosswise(const pthread_mutexattr_t *attributes)
+{
+    pthread_t other;
+
+    pthread_mutex_init(&crossed[0], attributes);
+    pthread_mutex_init(&crossed[1], attributes);
+    ready();
+    pthread_create(&other, NULL, lock_both, &crossed[1]);
+    lock_both(&crossed[0]);
+}
+
+static void wait_robust(void)
+{
+    pthread_mutexattr_t attributes;
+
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    lock_crosswise(&attributes);
+}
+
+static void wait_inheriting(void)
+{
+    pthread_mutexattr_t attributes;
+
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    lock_crosswise(&attributes);
+}
+
 static void wait_sleep(void)
 {
     ready();
@@ -477,6 +519,8 @@ static const struct {
     KIND(sleep),
     KIND(spin),
     KIND(vfork),
+    KIND(robust),
+    KIND(inheriting),
     KIND(unseen),
     KIND(interrupted_reply),
     KIND(interrupted_input),
