@@ -24,6 +24,8 @@ export class Feed {
     this.wanted = () => ({}); // name: path
     this.answers = {}; // name: {status, body}
     this.receivedAt = null;
+    this.awakeSince = performance.now();
+    this.ranAt = this.awakeSince;
     this.failure = null; // of the last question
     this.timer = null;
     this.hurried = false; // the timer is set for an event
@@ -117,6 +119,16 @@ export class Feed {
     return Math.min(Math.max(scan ? scan.interval_ms : 0, PERIOD_MS.least), PERIOD_MS.most);
   }
 
+  // A hidden page, or a machine that slept, has had no turn to ask: that is no silence of ripd's.
+  tick() {
+    const now = performance.now();
+    if (now - this.ranAt > NO_ANSWER_MS) {
+      this.awakeSince = now;
+      this.hurry();
+    }
+    this.ranAt = now;
+  }
+
   // {kind: connecting | live | silent | waiting | late, age_ms of what is shown}
   freshness() {
     const scan = this.scan();
@@ -125,6 +137,9 @@ export class Feed {
     }
     const quiet = performance.now() - this.receivedAt;
     const age = scan ? scan.age_ms + quiet : null;
+    if (!this.failure && quiet > NO_ANSWER_MS && performance.now() - this.awakeSince < NO_ANSWER_MS) {
+      return { kind: "connecting", age_ms: age };
+    }
     if (this.failure || quiet > NO_ANSWER_MS) {
       return { kind: "silent", age_ms: age, quiet_ms: quiet };
     }

@@ -24,24 +24,28 @@ function shownFor(group, items) {
 
 function incidentOfGroup(group, items) {
   const shown = shownFor(group, items);
-  const counted = group.deadlock !== null || (isId(group.root) && group.root.state !== "stalled");
+  const members = group.deadlock ? group.deadlock.length + group.deadlock_left_out : 0;
   return {
     key: isId(group.root) ? keyOfId(group.root) : `${group.root.holder} ${group.root.tid}`,
     shown,
     root: group.root,
-    cause: group.deadlock ? "deadlock" : group.root.cause || (shown && shown.cause),
+    cause: group.deadlock ? "deadlock" : group.root.cause,
+    state: group.root.state,
     age_ms: Math.max(group.longest_ms, group.root.frozen_for_ms || 0),
     // all that stand still because of it, the root among them if it does
-    ids: group.count + (counted || !isId(group.root) ? 0 : 1),
-    members: group.deadlock ? group.deadlock.length + group.deadlock_left_out : 0,
+    ids: group.count + (!group.deadlock && group.root.state === "stalled" ? 1 : 0),
+    members,
+    others: group.count - members,
   };
 }
 
-const incidentOfStall = (item) =>
-  ({ key: keyOfId(item), shown: item, root: item, cause: item.cause, age_ms: item.frozen_for_ms, ids: 1, members: 0 });
+const incidentOfStall = (item) => ({
+  key: keyOfId(item), shown: item, root: item, cause: item.cause, state: item.state, age_ms: item.frozen_for_ms,
+  ids: 1, members: 0, others: 0,
+});
 
-// Sleeping ids asked for it: they are listed last, and count as nothing that is stuck.
-export const isQuiet = (incident) => incident.cause === "sleeping";
+// Sleeping ids asked for it: unless somebody waits for them they are listed last, and count as nothing that is stuck.
+export const isQuiet = (incident) => incident.cause === "sleeping" && incident.others === 0;
 
 // What /stalls and /stalls?group=root say together.
 export function incidentsOf(stalls, roots) {
@@ -60,25 +64,18 @@ export function worstOf(incidents) {
   return incidents.filter((one) => !isQuiet(one)).sort((a, b) => b.ids - a.ids || b.age_ms - a.age_ms)[0] || null;
 }
 
-export function othersOf(incident) {
-  const shownMembers = Math.max(incident.members, 1);
-  return Math.max(incident.ids - shownMembers, 0);
+function others(incident) {
+  const { members } = incident;
+  return incident.others > 0 &&
+    `and ${count(incident.others)} wait${incident.others === 1 ? "s" : ""} for ${members > 1 ? "them" : "it"}`;
 }
 
-function detail(incident) {
-  const parts = [];
-  if (incident.members > 1) {
-    parts.push(`${count(incident.members)} ids wait for each other`);
-  }
-  if (othersOf(incident) > 0) {
-    const others = count(othersOf(incident));
-    parts.push(`and ${others} wait${othersOf(incident) === 1 ? "s" : ""} for ${incident.members > 1 ? "them" : "it"}`);
-  }
-  return parts.join(", ");
-}
+const detail = (incident) => [
+  incident.members > 1 && `${count(incident.members)} ids wait for each other`, others(incident),
+].filter(Boolean).join(", ");
 
 export const worstSentence = (incident) =>
-  sentence(incident.shown || incident.root) + (detail(incident) ? ` – ${detail(incident)}` : "");
+  sentence(incident.shown || incident.root) + (others(incident) ? ` – ${others(incident)}` : "");
 
 export const chip = (word, kind = word) => h("span", { class: `chip ${kind}` }, word);
 
@@ -94,7 +91,12 @@ export function processOf(item) {
   if (!process) {
     return foreign(item.ring ?? "", { class: "muted" });
   }
-  return h("span", { class: "muted" }, foreign(process.unit || process.container || process.comm), ` pid ${process.pid}`);
+  return h("span", { class: "muted" }, foreign(process.unit || process.container || process.comm), ` pid\u00a0${process.pid}`);
+}
+
+// Of a root that is no stall itself, what it is instead.
+export function verdictChip({ cause, state }) {
+  return cause ? chip(cause) : state === "stalled" ? chip("not examined", "unexamined") : chip(state || "no id");
 }
 
 function row(incident) {
@@ -103,9 +105,9 @@ function row(incident) {
   const more = detail(incident);
   const title = foreign(nameOf(incident.root), { class: "name" });
   const target = isId(item) ? link("id", [item.ring, item.id]) : null;
-  return h("li", { "data-key": incident.key, class: `incident ${incident.cause || "unexamined"}` },
+  return h("li", { "data-key": incident.key, class: `incident ${incident.cause || "other"}` },
     h("span", { class: "age" }, duration(incident.age_ms)),
-    h("span", { class: "cause" }, chip(incident.cause || "not examined", incident.cause || "unexamined")),
+    h("span", { class: "cause" }, verdictChip(incident)),
     h("span", { class: "who" }, target ? h("a", { href: target }, title) : title, " ", processOf(item)),
     h("span", { class: "where" }, placeOf(item.location), on && h("span", { class: "on" }, " ", foreign(on)),
       item.note && h("span", { class: "note" }, foreign(item.note))),

@@ -69,11 +69,15 @@ function alertText(fresh) {
   return "";
 }
 
+let title = "ripd"; // of data that is fresh
+
 function drawFreshness() {
+  feed.tick();
   const fresh = feed.freshness();
   const [kind, text] = FRESHNESS[fresh.kind](fresh);
   const warning = alertText(fresh);
   document.body.className = kind;
+  document.title = warning ? `stale: ${title}` : title;
   morph(at("live"), [h("span", { class: "dot" }), text].map((one) => (one instanceof Node ? one : document.createTextNode(one))));
   morph(at("alert"), warning ? [h("p", {}, h("strong", {}, "Stale. "), warning)] : []);
 }
@@ -106,7 +110,7 @@ function hero({ now_stalls: stalls, now_roots: roots }) {
   const unreadable = stalls.body.unreadable_rings || 0;
   const [kind, big, small] = verdict(stalls.body, found, unreadable);
   const worst = worstOf(found.incidents);
-  document.title = kind === "bad" ? `(${found.total - found.quiet}) ripd ${location.hostname}` : `ripd ${location.hostname}`;
+  title = kind === "bad" ? `(${found.total - found.quiet}) ripd ${location.hostname}` : `ripd ${location.hostname}`;
   const whole = view() === VIEWS.incidents; // elsewhere one line is enough
   return [h("div", { class: `verdict ${kind} ${whole ? "" : "brief"}` },
     h("h1", { class: "headline" }, h("b", {}, big), h("span", {}, small)),

@@ -15,6 +15,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser as b  # noqa: E402
+import one_thread  # noqa: E402
 import world as w  # noqa: E402
 
 AXE = os.environ.get("RIP_AXE", "")  # axe.min.js of the package axe-core
@@ -103,7 +104,7 @@ def a_deadlocked_pool_in_one_look_and_one_click(world):
     assert all(re.match(pattern, member) for pattern, member in zip(expected, sorted(members))), members
     assert len(members) == 2
     page.click(".brand")
-    page.wait_text("48 wait for them", ".incident")
+    page.wait_text("48 wait for them", "#hero")
     pool.stdin.close()
     page.wait_text("Nothing is stuck", "#hero")
     assert_well(world, page)
@@ -154,6 +155,19 @@ def a_stopped_ripd_is_shown(world):
     page.allow_refused = True
     assert world.stop() == 0
     page.wait_text("ripd does not answer", "#alert")
+    assert_well(world, page)
+
+
+def a_scanner_that_hangs_is_shown(world):
+    """ripd answers, with the last scan: its age says that it is no news."""
+    puppet = world.puppet()
+    puppet.do("spawn 17 worker-17 snap")
+    page = open_page(world)
+    with one_thread.stopped(world.ripd.pid):
+        page.wait_text("has not scanned for", "#alert")
+        assert page.run("document.title").startswith("stale")
+    page.wait_text("live, scanned", "#live")
+    page.wait_text("^$", "#alert")
     assert_well(world, page)
 
 
@@ -284,5 +298,5 @@ def fifty_thousand_ids_scroll(world):
 
 if __name__ == "__main__":
     w.run([a_stall_comes_and_goes, a_deadlocked_pool_in_one_look_and_one_click, by_location_and_filtered,
-           a_stopped_ripd_is_shown, rings_that_cannot_be_read, hostile_names_are_text, no_barrier,
-           fifty_thousand_ids_scroll])
+           a_stopped_ripd_is_shown, a_scanner_that_hangs_is_shown, rings_that_cannot_be_read, hostile_names_are_text,
+           no_barrier, fifty_thousand_ids_scroll])
