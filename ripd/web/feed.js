@@ -18,9 +18,8 @@ async function ask(path, signal) {
 }
 
 export class Feed {
-  constructor(onChange, onEvent) {
+  constructor(onChange) {
     this.onChange = onChange;
-    this.onEvent = onEvent;
     this.wanted = () => ({}); // name: path
     this.answers = {}; // name: {status, body}
     this.receivedAt = null;
@@ -36,7 +35,12 @@ export class Feed {
   start(wanted) {
     this.wanted = wanted;
     this.listen();
-    document.addEventListener("visibilitychange", () => document.hidden || this.hurry());
+    document.addEventListener("visibilitychange", () => {
+      this.listen();
+      if (!document.hidden) {
+        this.hurry();
+      }
+    });
     this.refresh();
   }
 
@@ -94,19 +98,23 @@ export class Feed {
     }
   }
 
+  // A browser has six connections to a host for all its pages: one that is not looked at keeps none.
   listen() {
-    this.stream = new EventSource("/events");
-    for (const kind of ["begin", "end", "gap"]) {
-      this.stream.addEventListener(kind, (event) => {
-        this.hurry();
-        this.onEvent(kind, event.data);
-      });
+    this.stream?.close();
+    this.stream = null;
+    if (document.hidden) {
+      return;
     }
-    this.stream.addEventListener("error", () => {
-      if (this.stream.readyState === EventSource.CLOSED) { // refused: the browser does not try again by itself
-        setTimeout(() => this.listen(), NO_ANSWER_MS);
+    const stream = new EventSource("/events");
+    for (const kind of ["begin", "end", "gap"]) {
+      stream.addEventListener(kind, () => this.hurry());
+    }
+    stream.addEventListener("error", () => {
+      if (stream.readyState === EventSource.CLOSED) { // refused: the browser does not try again by itself
+        setTimeout(() => stream === this.stream && this.listen(), NO_ANSWER_MS);
       }
     });
+    this.stream = stream;
   }
 
   scan() {

@@ -2,13 +2,12 @@
 // incidents.js - stalls that have one root are one incident; a stall that nobody holds up is one by itself.
 
 import { foreign, h } from "./dom.js";
-import { count, duration, nameOf, placeFile, placeName, plural, sentence, waitsOn } from "./words.js";
 import { link } from "./links.js";
+import { chip, isId, keyOfId, placeOf, processOf } from "./parts.js";
+import { nodesOf, treeOf } from "./tree.js";
+import { count, duration, nameOf, plural, sentence, waitsOn } from "./words.js";
 
 const LISTED = 200; // of a list, on one screen
-
-export const keyOfId = (item) => `${item.ring}\n${item.id}`;
-export const isId = (node) => node.holder === undefined || node.holder === "id";
 
 // A root that is no id (a process, a thread that has no ring) is shown by the first that waits for it.
 function shownFor(group, items) {
@@ -77,29 +76,12 @@ const detail = (incident) => [
 export const worstSentence = (incident) =>
   sentence(incident.shown || incident.root) + (others(incident) ? ` – ${others(incident)}` : "");
 
-export const chip = (word, kind = word) => h("span", { class: `chip ${kind}` }, word);
-
-export function placeOf(location) {
-  const name = placeName(location);
-  const file = placeFile(location);
-  return h("span", { class: "place" }, name ? foreign(name, { class: "function" }) : h("i", {}, "no breadcrumb"), " ",
-    file && foreign(file, { class: "file" }));
-}
-
-export function processOf(item) {
-  const process = item.process;
-  if (!process) {
-    return foreign(item.ring ?? "", { class: "muted" });
-  }
-  return h("span", { class: "muted" }, foreign(process.unit || process.container || process.comm), ` pid\u00a0${process.pid}`);
-}
-
 // Of a root that is no stall itself, what it is instead.
 export function verdictChip({ cause, state }) {
   return cause ? chip(cause) : state === "stalled" ? chip("not examined", "unexamined") : chip(state || "no id");
 }
 
-function row(incident) {
+function row(incident, nodes) {
   const item = incident.shown || incident.root;
   const on = waitsOn(item.kernel);
   const more = detail(incident);
@@ -111,7 +93,7 @@ function row(incident) {
     h("span", { class: "who" }, target ? h("a", { href: target }, title) : title, " ", processOf(item)),
     h("span", { class: "where" }, placeOf(item.location), on && h("span", { class: "on" }, " ", foreign(on)),
       item.note && h("span", { class: "note" }, foreign(item.note))),
-    more && h("span", { class: "more" }, more));
+    more && h("details", { class: "more" }, h("summary", {}, more), treeOf(nodes, isId(item) ? keyOfId(item) : null)));
 }
 
 export const questions = (filters) => ({
@@ -124,8 +106,9 @@ export function renderIncidents({ stalls, roots }) {
   if (incidents.length === 0) {
     return [h("p", { class: "empty" }, "No id stands still past its threshold.")];
   }
+  const nodes = nodesOf(stalls.stalls);
   return [
-    h("ol", { class: "incidents", "aria-label": "Incidents, longest first" }, incidents.map(row)),
+    h("ol", { class: "incidents", "aria-label": "Incidents, longest first" }, incidents.map((one) => row(one, nodes))),
     total > incidents.length &&
       h("p", { class: "empty" }, `${plural(total - incidents.length, "more incident")}: see them by location, or use the filter.`),
   ];

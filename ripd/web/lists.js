@@ -2,8 +2,8 @@
 // lists.js - ids by place, ids of a state, and the time line of events.
 
 import { foreign, h, svg, table } from "./dom.js";
-import { chip, placeOf, processOf } from "./incidents.js";
 import { link } from "./links.js";
+import { chip, placeOf, processOf } from "./parts.js";
 import { count, duration, nameOf, plural, time, UNKNOWN } from "./words.js";
 
 const LISTED = 200;

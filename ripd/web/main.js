@@ -34,7 +34,7 @@ const CAUSES = ["spinning", "blocked", "sleeping", "uninterruptible", "starved",
 const CHOICES = { cause: CAUSES, state: STATES };
 
 const at = (name) => document.getElementById(name);
-const feed = new Feed(draw, () => {});
+const feed = new Feed(draw);
 let route = parse(location.hash);
 
 const view = () => VIEWS[route.view] || VIEWS.incidents;

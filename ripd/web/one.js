@@ -2,8 +2,8 @@
 // one.js - one id: the sentence, whom it waits for, what it is, the evidence, where it was.
 
 import { foreign, h, table } from "./dom.js";
-import { chip } from "./incidents.js";
 import { link, literal } from "./links.js";
+import { chip } from "./parts.js";
 import { renderTree } from "./tree.js";
 import { count, duration, nameOf, placeFile, placeName, sentence, time, UNKNOWN } from "./words.js";
 
@@ -32,6 +32,10 @@ function processFacts(process) {
   ]);
 }
 
+const REASONS = {
+  declared: "it waits for work", input: "it waits for input", unseen: "it waits in a call that the preload does not see",
+};
+
 function idFacts(item) {
   return facts([
     ["ring", h("a", { href: link("map", [], { ring: literal(item.ring) }) }, foreign(item.ring))],
@@ -40,7 +44,7 @@ function idFacts(item) {
     ["stands still since", item.since && `${time(item.since)} (${duration(item.frozen_for_ms)})`],
     ["at the earliest since", item.since_earliest && time(item.since_earliest)],
     ["reported after", duration(item.threshold_ms)],
-    ["reason", item.reason],
+    ["idle because", item.reason && (REASONS[item.reason] || item.reason)],
     ["snaps", count(item.snaps)],
   ]);
 }

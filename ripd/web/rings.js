@@ -2,8 +2,8 @@
 // rings.js - each ring, what is wrong with it first.
 
 import { foreign, h, svg, table } from "./dom.js";
-import { chip } from "./incidents.js";
 import { link, literal } from "./links.js";
+import { chip } from "./parts.js";
 import { bytes, count, plural, UNKNOWN } from "./words.js";
 
 const LISTED = 1000;
@@ -18,7 +18,8 @@ export function warningsOf(ring) {
     ring.health !== "readable" && `${ring.health}${ring.reason ? `: ${ring.reason}` : ""}`,
     refused > 0 && `${plural(refused, "registration")} refused: these threads are not watched`,
     ring.modules_dropped > 0 && `${plural(ring.modules_dropped, "module")} not recorded: some places have no name`,
-    ring.coverage && ring.coverage !== "full" && `coverage is ${ring.coverage}`,
+    ring.coverage === "partial" &&
+      `not all of it is seen${(ring.coverage_reasons || []).length ? `: ${ring.coverage_reasons.join(", ")}` : ""}`,
     unattested > 0 && `${plural(unattested, "process", "processes")} not attested`,
     ring.unlinked && "its file has been removed",
   ].filter(Boolean);

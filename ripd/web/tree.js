@@ -3,8 +3,8 @@
 // waits for it.
 
 import { foreign, h } from "./dom.js";
-import { chip, isId, keyOfId, placeOf } from "./incidents.js";
 import { link } from "./links.js";
+import { chip, isId, keyOfId, placeOf } from "./parts.js";
 import { count, duration, nameOf } from "./words.js";
 
 const SHOWN = 12; // of those that wait for one; the others are counted
@@ -85,9 +85,11 @@ function waiters(node, cycle, current, depth) {
   hidden > 0 && h("li", { class: "muted" }, `and ${count(hidden)} more wait for it`));
 }
 
-// The tree that holds this id, or null if it waits for nobody and nobody for it.
-export function renderTree(items, id) {
-  const node = nodesOf(items).get(keyOfId(id));
+export const renderTree = (items, id) => treeOf(nodesOf(items), keyOfId(id));
+
+// The tree that holds the node of this key, or null if it waits for nobody and nobody for it.
+export function treeOf(nodes, key) {
+  const node = nodes.get(key);
   if (!node || (!node.next && node.waiters.length === 0)) {
     return null;
   }
