@@ -18,6 +18,7 @@
 #include "cli/hosts.h"
 #include "cli/item.h"
 #include "cli/table.h"
+#include "detect/state.h"
 #include "util/duration.h"
 #include "view/query_parse.h"
 
@@ -48,6 +49,10 @@ static const struct cli_flag flags[] = {
 #undef X
 };
 
+#define X(name, text, meaning) " " text
+static const char values[] = "\nCAUSE is one of:" ID_CAUSE_TABLE(X) "\n";
+#undef X
+
 const struct cli_syntax cli_check_syntax = {
     .name = "check",
     .usage = "usage: rip check [FLAG...]\n"
@@ -55,6 +60,7 @@ const struct cli_syntax cli_check_syntax = {
              "Whether anything is stalled, as one line and an exit status of the Nagios convention.\n"
              "Without --cause those that sleep of their own accord are left out, as with --cause '" CAUSE_DEFAULT "'.\n"
              "\n",
+    .values = values,
     .notes =
         "\n"
         "exit status: 0 OK; 1 WARNING; 2 CRITICAL; 3 UNKNOWN: ripd does not answer or does not scan, or a flag is\n"

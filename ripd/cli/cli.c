@@ -37,6 +37,8 @@ static void print_help(const struct cli_syntax *syntax)
     for (size_t i = 0; i < syntax->flags_count; i++)
         printf("  %-*s %-5s %s\n", (int)width, syntax->flags[i].name,
                syntax->flags[i].value != NULL ? syntax->flags[i].value : "", syntax->flags[i].help);
+    if (syntax->values != NULL)
+        fputs(syntax->values, stdout);
     fputs(syntax->notes, stdout);
 }
 

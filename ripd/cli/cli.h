@@ -69,8 +69,9 @@ struct cli_list {
 /* Flags and help text of a subcommand. */
 struct cli_syntax {
     const char *name;
-    const char *usage; /* what stands above the list of flags, */
-    const char *notes; /* and below it */
+    const char *usage;  /* what stands above the list of flags, */
+    const char *values; /* below it: lines "VALUE is one of: WORD..." for what help calls so; completion reads them */
+    const char *notes;  /* and at the end */
     const struct cli_flag *flags;
     size_t flags_count;
 };

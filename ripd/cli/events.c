@@ -21,12 +21,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "cases/event_kind.h"
 #include "cli/cli.h"
 #include "cli/client.h"
 #include "cli/event_id.h"
 #include "cli/event_stream.h"
 #include "cli/item.h"
 #include "cli/table.h"
+#include "detect/state.h"
 #include "os/clock.h"
 #include "os/spawn.h"
 #include "util/time_limit.h"
@@ -68,7 +70,7 @@ static const struct cli_flag flags[] = {
     {"--exec", "CMD", IN(command), "with --follow: run by /bin/sh for each event, its JSON on standard input", false},
     {"--state", "FILE", IN(state), "with --follow: keeps the last ID there, and continues after it when run again",
      false},
-    {"--ring", "NAME", IN(values[RING]), "of this ring", false},
+    {"--ring", "RING", IN(values[RING]), "of this ring", false},
     {"--name", "GLOB", IN(values[NAME]), "of ids whose name matches", false},
     {"--pid", "PID", IN(values[PID]), "of this process", false},
     {"--cause", "CAUSE", IN(values[CAUSE]), "of this cause; with a leading '!', of any other", false},
@@ -76,12 +78,17 @@ static const struct cli_flag flags[] = {
     {"--kind", "KIND", IN(values[KIND]), "begin or end", false},
 };
 
+#define X(name, text, meaning) " " text
+static const char values[] = "\nCAUSE is one of:" ID_CAUSE_TABLE(X) "\nKIND is one of:" EVENT_KIND_TABLE(X) "\n";
+#undef X
+
 const struct cli_syntax cli_events_syntax = {
     .name = "events",
     .usage = "usage: rip events [FLAG...]\n"
              "\n"
              "Begins and ends of stalls that ripd has seen, oldest first.\n"
              "\n",
+    .values = values,
     .notes =
         "\n"
         "exit status: 0, also when stopped by a signal; 1 ripd does not answer; 2 wrong flag, or a request that ripd\n"

@@ -20,6 +20,7 @@
 #include "cli/incidents.h"
 #include "cli/item.h"
 #include "cli/table.h"
+#include "detect/state.h"
 #include "util/array.h"
 #include "view/query_parse.h"
 
@@ -54,12 +55,17 @@ static const struct cli_flag flags[] = {
     {"--watch", NULL, offsetof(struct settings, watch), "again every 2 s, until it is interrupted", false},
 };
 
+#define X(name, text, meaning) " " text
+static const char values[] = "\nCAUSE is one of:" ID_CAUSE_TABLE(X) "\nWAY is one of: location root\n";
+#undef X
+
 const struct cli_syntax cli_stalls_syntax = {
     .name = "stalls",
     .usage = "usage: rip stalls [FLAG...]\n"
              "\n"
              "What is stuck now, longest first: a line an incident, which is a stall and all that wait for it.\n"
              "\n",
+    .values = values,
     .notes = "\n"
              "exit status: 0, with stalls or without; 1 a ripd does not answer; 2 wrong flag, or a request that ripd\n"
              "refuses; 3 an answer is not one of ripd's; 4 output could not be written\n",

@@ -3,7 +3,8 @@
 # Completion of ripd and rip for bash. It has no list of flags and commands: it reads the --help of the program that is
 # typed, whatever its version.
 #
-# A line "  --flag VALUE   text" of a help is a flag; VALUE says what to offer (DIR, FILE, PATH, LEVEL, CMD).
+# A line "  --flag VALUE   text" of a help is a flag; VALUE says what to offer (DIR, FILE, PATH, LEVEL, CMD, RING), or a
+# line "VALUE is one of: WORD..." does.
 
 # The help of a program or of its command: _rip_help PROGRAM [COMMAND]
 _rip_help() {
@@ -27,6 +28,12 @@ _rip_offer_files() { # -d, -f or -c
     compopt -o filenames 2>/dev/null || true # only while bash asks for a completion
 }
 
+# Names of rings, as far as they need no quotes, from the ripd that is asked by default.
+_rip_rings() {
+    "${COMP_WORDS[0]/#\~/$HOME}" ls --json --timeout 500ms --url "${RIPD_URL:-http://127.0.0.1:7470}" </dev/null \
+        2>/dev/null | sed -n 's/^{"ring":"\([A-Za-z0-9_.@+-]*\)".*/\1/p'
+}
+
 # Offers the values of a flag. False: it takes none.
 _rip_offer_value() { # HELP FLAG
     local value levels
@@ -37,10 +44,12 @@ _rip_offer_value() { # HELP FLAG
     *DIR) _rip_offer_files -d ;;
     *FILE | *PATH) _rip_offer_files -f ;;
     *CMD) _rip_offer_files -c ;;
+    RING) _rip_offer $(_rip_rings) ;;
     LEVEL)
         levels=$(sed -n "s/^  $2  *LEVEL  *\([^:]*: \)\{0,1\}\([a-z, ]*\) \[.*/\2/p" <<<"$1")
         levels=${levels//,/ }
         _rip_offer ${levels/ or / } ;;
+    *) _rip_offer $(sed -n "s/^$value is one of: *//p" <<<"$1") ;;
     esac
     return 0
 }
@@ -102,7 +111,12 @@ _rip() {
             return
         fi
     fi
-    _rip_offer_value "$help" "$previous" || _rip_offer $(_rip_flags "$help") --help
+    _rip_offer_value "$help" "$previous" && return
+    if [ "${COMP_WORDS[1]}" = show ] && [[ $current != -* ]]; then
+        _rip_offer $(_rip_rings)
+    else
+        _rip_offer $(_rip_flags "$help") --help
+    fi
 }
 
 complete -F _ripd ripd

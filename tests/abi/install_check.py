@@ -27,7 +27,8 @@ def check_files(prefix):
                     "lib*/**/librip.so.1", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
                     "lib*/**/librip-config.cmake", "share/ripd/alerts.yml", "share/ripd/dashboard.json",
                     "share/ripd/ripd.json",
-                    "share/bash-completion/completions/ripd"):
+                    "share/bash-completion/completions/ripd", "share/zsh/site-functions/_rip",
+                    "share/fish/vendor_completions.d/rip.fish"):
         if not glob.glob(os.path.join(prefix, pattern), recursive=True):
             print(f"FAILED: {pattern} is not installed")
             sys.exit(1)

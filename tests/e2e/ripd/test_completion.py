@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The completion for bash, against what the programs say of themselves: every flag and command is offered, values are
-of the right kind, and no other word is."""
+"""The completion for bash, zsh and fish, against what the programs say of themselves: every flag and command is
+offered, values are of the right kind, and no other word is."""
 import os
 import re
 import shutil
@@ -14,7 +14,7 @@ SCRIPT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__))
                                       "../../../ripd/contrib/completion.bash"))
 
 
-def complete(*words, folder="/"):
+def complete(*words, folder="/", **variables):
     """What is offered for the last word, as bash would call the function: '=' is a word of its own."""
     if shutil.which("bash") is None:
         raise w.Skip("there is no bash")
@@ -22,7 +22,8 @@ def complete(*words, folder="/"):
     code = (f'. "{SCRIPT}"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _{program}; '
             'printf "%s\\n" "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "-c", code, "bash", os.path.join(os.path.abspath(w.BIN), program), *words[1:]],
-                          capture_output=True, text=True, timeout=60, cwd=folder, check=False)
+                          capture_output=True, text=True, timeout=60, cwd=folder, check=False,
+                          env={**os.environ, **variables})
     assert done.returncode == 0 and done.stderr == "", (words, done)
     return sorted(line for line in done.stdout.split("\n") if line)
 
@@ -78,5 +79,62 @@ def the_program_of_rip_run(world):
     assert complete("rip", "run", "--dir", "", folder=world.made) == ["rings"]
 
 
+def in_zsh(*words, **variables):
+    """The same of the script for zsh, whose own functions are replaced: they take what is offered."""
+    if shutil.which("zsh") is None:
+        raise w.Skip("there is no zsh")
+    code = ('compadd() { shift; print -l -- ${(M)@:#$words[CURRENT]*}; }; '
+            'compset() { words[CURRENT]=${words[CURRENT]#*=}; }; _files() { print files $*; }; '
+            '_command_names() { print commands; }; _normal() { print normal $words; }; '
+            'words=("$@"); CURRENT=$#; . "$SCRIPT"')
+    done = subprocess.run(["zsh", "-f", "-c", code, "zsh", os.path.join(os.path.abspath(w.BIN), words[0]), *words[1:]],
+                          capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "SCRIPT": SCRIPT.replace(".bash", ".zsh"), **variables})
+    assert done.stderr == "", (words, done)
+    return sorted(line for line in done.stdout.split("\n") if line)
+
+
+def in_fish(*words, **variables):
+    if shutil.which("fish") is None:
+        raise w.Skip("there is no fish")
+    path = os.path.abspath(w.BIN) + ":" + os.environ["PATH"]
+    code = f'source "{SCRIPT.replace(".bash", ".fish")}"; complete -C $argv[1]'
+    done = subprocess.run(["fish", "--no-config", "-c", code, " ".join(words)], capture_output=True,
+                          text=True, timeout=60, check=False,
+                          env={**os.environ, "PATH": path, "HOME": "/nonexistent", **variables})
+    assert done.stderr == "", (words, done)
+    return sorted(line.split("\t")[0] for line in done.stdout.split("\n") if line)
+
+
+def rings_and_words(world, offered=complete):
+    """Names of rings come from the ripd that answers; causes and kinds from the help."""
+    for name in ("web.1", "worker", "odd$name;"):
+        world.puppet(name)
+    world.wait_for(lambda: len(world.get("/rings")["rings"]) == 3)
+    url = {"RIPD_URL": f"http://127.0.0.1:{world.port}"}
+    assert offered("rip", "stalls", "--ring", "", **url) == ["web.1", "worker"]
+    assert offered("rip", "show", "w", **url) == ["web.1", "worker"]
+    assert offered("rip", "show", "wo", **url) == ["worker"]
+    assert offered("rip", "show", "", RIPD_URL="http://127.0.0.1:1") == []
+    assert offered("rip", "events", "--kind", "") == ["begin", "end"]
+    assert offered("rip", "stalls", "--cause", "sp") == ["spinning"]
+    assert {"blocked", "deadlock"} < set(offered("rip", "check", "--cause", ""))
+    assert offered("rip", "stalls", "--group", "") == ["location", "root"]
+    assert offered("rip", "stalls", "--gr") == ["--group"] and "stalls" in offered("rip", "")
+
+
+def zsh(world):
+    rings_and_words(world, in_zsh)
+    assert in_zsh("rip", "stalls", "--group=") == ["location", "root"] and in_zsh("ripd", "--int") == ["--interval"]
+    assert in_zsh("ripd", "--dir", "") == ["files -/"]
+    assert in_zsh("rip", "run", "--dir", "/x", "redis", "a") == ["normal redis a"]
+
+
+def fish(world):
+    rings_and_words(world, in_fish)
+    assert in_fish("ripd", "--int") == ["--interval"]
+
+
 if __name__ == "__main__":
-    w.run([every_flag_of_ripd, values_of_ripd, every_command_of_rip, the_program_of_rip_run])
+    w.run([every_flag_of_ripd, values_of_ripd, every_command_of_rip, the_program_of_rip_run, rings_and_words, zsh,
+           fish])
