@@ -266,6 +266,7 @@ static void app_scan(struct app *app)
     struct waits *waits;
 
     app->sequence++;
+    events_catch_up(app->events);
     work_begin(app->work);
     suspects = app_observe(app, now_mono_ns, &count);                   /* registry, scan, detector */
     waits = app_advance_cases(app, suspects, count, &unexamined_count); /* evidence, locks, verdicts */
@@ -280,7 +281,7 @@ static void app_scan(struct app *app)
         log_line(LOG_LEVEL_ERROR, "out of memory for the answer of this scan");
         return;
     }
-    events_step(app->events, &(struct events_scan){app->registry, &update, snapshot});
+    events_step(app->events, &(struct events_scan){app->registry, &update, snapshot, naming_comes, &app->naming});
     app_tally(app, &update, unexamined_count, snapshot);
     http_publish(app->http, snapshot);
     service_scanned(&app->service, snapshot); /* ready, and the watchdog: because a scan has completed */

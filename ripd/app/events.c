@@ -20,6 +20,7 @@
 #include "cases/waits.h"
 #include "os/file.h"
 #include "os/proc.h"
+#include "util/array.h"
 #include "view/document_event.h"
 
 struct events {
@@ -31,6 +32,10 @@ struct events {
     struct report_budget restall_budget;      /* of lines that only say where an id of an open episode stands now */
     struct incidents incidents;               /* of the begins that were published */
     uint64_t incidents_by_cause[CAUSE_COUNT]; /* that have begun */
+    struct stall_case **late;                 /* whose begins wait for names; valid as long as the cases stay */
+    size_t late_count;
+    size_t late_capacity;
+    struct events_scan late_scan; /* on which they came, with a reference to its moment */
     uint64_t unnoted_count;
     uint64_t sequence; /* of the last event */
     uint8_t boot_id[EVENT_SUBJECT_ID_BYTES];
@@ -83,6 +88,9 @@ void events_free(struct events *events)
     chronicle_free(events->chronicle);
     restart_done(&events->restart);
     incidents_done(&events->incidents);
+    if (events->late_count != 0)
+        snapshot_unref(events->late_scan.moment);
+    free(events->late);
     free(events);
 }
 
@@ -364,6 +372,58 @@ static void publish_begin(struct events *events, const struct events_scan *scan,
     publish(events, stall->episode.begin != NULL ? event_ref(stall->episode.begin) : NULL, &subject, scan);
 }
 
+/* Begins that wait for names ------------------------------------------------------------------------------------- */
+
+static bool name_comes(const struct events_scan *scan, const struct stall_case *stall)
+{
+    return scan->names_come != NULL && stall->item != NULL && scan->names_come(scan->context, stall->item);
+}
+
+/* False: there is no memory for it to wait. */
+static bool put_off(struct events *events, const struct events_scan *scan, struct stall_case *stall)
+{
+    struct stall_case **late =
+        array_reserve(events->late, &events->late_capacity, events->late_count + 1, sizeof(struct stall_case *));
+
+    if (late == NULL)
+        return false;
+    if (events->late_count == 0) {
+        events->late_scan = *scan;
+        events->late_scan.update = NULL;
+        events->late_scan.moment = snapshot_ref(scan->moment);
+    }
+    events->late = late;
+    late[events->late_count++] = stall;
+    return true;
+}
+
+static uint64_t late_until_ns(const struct events *events)
+{
+    return events->late_scan.moment->scanned_mono_ns + events->late_scan.moment->interval_ns / 2;
+}
+
+/* Those that have their names by now, or all. */
+static void publish_late(struct events *events, bool all)
+{
+    const size_t count = events->late_count;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!all && name_comes(&events->late_scan, events->late[i]))
+            events->late[kept++] = events->late[i];
+        else
+            publish_begin(events, &events->late_scan, events->late[i]);
+    }
+    events->late_count = kept;
+    if (count != 0 && kept == 0)
+        snapshot_unref(events->late_scan.moment);
+}
+
+void events_catch_up(struct events *events)
+{
+    publish_late(events, true);
+}
+
 void events_adopt(struct events *events, struct registry *registry, bool refreshed, struct detector *detector)
 {
     int error;
@@ -465,6 +525,9 @@ void events_step(struct events *events, const struct events_scan *scan)
     for (size_t i = 0; i < count; i++) {
         struct stall_case *stall = reports[i].stall;
 
+        if (reports[i].kind == EVENT_BEGIN && stall->episode.stage == EPISODE_OPEN && name_comes(scan, stall) &&
+            put_off(events, scan, stall))
+            continue;
         if (reports[i].kind == EVENT_BEGIN)
             publish_begin(events, scan, stall);
         else if (stall->episode.begin != NULL) /* else there was no memory for its begin */
@@ -475,6 +538,8 @@ void events_step(struct events *events, const struct events_scan *scan)
 
 void events_flush(struct events *events, uint64_t now_mono_ns)
 {
+    if (events->late_count != 0)
+        publish_late(events, now_mono_ns >= late_until_ns(events));
     chronicle_step(events->chronicle, now_mono_ns);
 }
 
@@ -485,11 +550,18 @@ int events_descriptor(const struct events *events)
 
 uint64_t events_wait_ns(const struct events *events, uint64_t now_mono_ns)
 {
-    return chronicle_wait_ns(events->chronicle, now_mono_ns);
+    uint64_t wait_ns = chronicle_wait_ns(events->chronicle, now_mono_ns), until_ns;
+
+    if (events->late_count == 0)
+        return wait_ns;
+    until_ns = late_until_ns(events);
+    until_ns = until_ns > now_mono_ns ? until_ns - now_mono_ns : 0;
+    return until_ns < wait_ns ? until_ns : wait_ns;
 }
 
 void events_stop(struct events *events)
 {
+    publish_late(events, true);
     chronicle_stop(events->chronicle);
 }
 

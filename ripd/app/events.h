@@ -10,7 +10,8 @@
  *      disk (app/chronicle.h), and on the first scan each episode that was open goes on or is ended (app/restart.h).
  *   C. Of the episodes of one incident (cases/incidents.h) the log and the command get the begin of the first and the
  *      end of the last; all are listed and streamed.
- *   D. Which begins and ends are published, and when, is decided in cases/case.h, by user.
+ *   D. A begin waits for the name of its location for half an interval at most: lists of stalls show it then, too.
+ *   E. Which begins and ends are published, and when, is decided in cases/case.h, by user.
  *
  * Of the scanner's thread.
  */
@@ -62,13 +63,20 @@ void events_resume(struct events *events, const struct detector_update *update);
 struct events_scan {
     struct registry *registry;
     const struct detector_update *update;
-    const struct snapshot *moment; /* its times and waits are read */
+    struct snapshot *moment; /* its times and waits are read */
+    /* Whether the name of an id's location may still come; NULL: none does. */
+    bool (*names_come)(void *context, const struct item *item);
+    void *context;
 };
 
 /* After cases_end(): publishes what cases_publish() lets through, and ends that came while no ripd ran. */
 void events_step(struct events *events, const struct events_scan *scan);
 
-/* Announces what has got to disk. Due when the descriptor is readable (-1: never), or after this time. */
+/* Before the cases change: publishes the begins that still wait for a name. */
+void events_catch_up(struct events *events);
+
+/* Publishes begins that have their names by now, and announces what has got to disk. Due when the descriptor is
+ * readable (-1: never), or after this time. */
 void events_flush(struct events *events, uint64_t now_mono_ns);
 int events_descriptor(const struct events *events);
 uint64_t events_wait_ns(const struct events *events, uint64_t now_mono_ns);

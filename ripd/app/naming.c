@@ -215,6 +215,16 @@ void naming_cases(struct naming *naming, const struct cases *cases, const struct
     }
 }
 
+bool naming_comes(void *context, const struct item *item)
+{
+    const struct naming *naming = context;
+    uint64_t offset;
+    const struct module_facts *module = item_module(item, &offset);
+
+    return naming->symbols != NULL && module != NULL && symbol_table_find(&module->symbols, offset) == NULL &&
+           !symbol_table_is_full(&module->symbols) && !symbols_are_idle(naming->symbols);
+}
+
 /* Pages ------------------------------------------------------------------------------------------------------------ */
 
 static bool ask_page(struct naming *naming, const struct page *page)

@@ -50,6 +50,9 @@ void naming_close(struct naming *naming); /* pages still held are released */
 /* Asks for the places of described cases that were not asked for yet, and waits briefly for their locations. */
 void naming_cases(struct naming *naming, const struct cases *cases, const struct snapshot *snapshot);
 
+/* Whether the name of an item's location may still be found: for struct events_scan. context: the struct naming. */
+bool naming_comes(void *context, const struct item *item);
+
 /* Takes the page over if it has to be waited for; false: it can be shown, and stays the caller's. */
 bool naming_hold(struct naming *naming, uint64_t ticket, struct page *page);
 

@@ -136,7 +136,8 @@ def counts_are_of_what_is_asked_for(world):
         assert document["counts"]["idle"] == idle and document["counts"]["stalled"] == stalled, (path, document)
         assert sum(document["counts"].values()) == idle + stalled, (path, document)
     assert world.get("/rings?ring=one")["rings"][0]["counts"]["idle"] == 3
-    assert world.get("/events?since=1h")["total"] == 1 and world.get("/events?since=2020-01-01T00:00:00Z")["total"] == 1
+    world.wait_for(lambda: world.get("/events?since=1h")["total"] == 1)
+    assert world.get("/events?since=2020-01-01T00:00:00Z")["total"] == 1
     assert world.get("/events?since=2200-01-01T00:00:00Z")["total"] == 0
 
 

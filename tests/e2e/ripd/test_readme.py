@@ -29,7 +29,7 @@ def the_program_of_the_readme(world):
     world.processes.append(subprocess.Popen([program]))
     stall = world.wait_for(lambda: world.stalls()[0])
     assert stall["name"] == "worker" and stall["snaps"] == 4 and stall["location"]["module"] == "program"
-    assert world.log_text().count("stall begin") == 1
+    world.wait_for(lambda: world.log_text().count("stall begin") == 1)
 
 
 def flags_of(*argv):

@@ -129,7 +129,7 @@ def stopped_ripd_accuses_nobody(world):
         assert answer["stalls"] == []
     world.wait_for(lambda: "nobody is accused" in world.log_text())
     world.wait_for(lambda: world.stalled_ids() == [30])
-    assert world.log_text().count("stall begin") == begun + 1
+    world.wait_for(lambda: world.log_text().count("stall begin") == begun + 1)
     stall = world.stalls()[0]
     assert stall["frozen_for_max_ms"] - stall["frozen_for_ms"] > 5000
 

@@ -31,6 +31,7 @@ struct world {
     size_t announced_count;
     uint64_t now_ns;
     uint64_t wall_ns; /* when now_ns was 0 */
+    bool names_come;
 };
 
 static void on_announce(void *context, struct event *event)
@@ -117,14 +118,25 @@ static size_t list_suspects(const struct world *world, struct detector_suspect s
     return count;
 }
 
+static bool name_comes(void *context, const struct item *item)
+{
+    const struct world *world = context;
+
+    assert_non_null(item);
+    return world->names_come;
+}
+
 static void scan(struct world *world)
 {
     static struct detector_suspect suspects[IDS_MAX];
     struct detector_update update = {.suspects = suspects, .events = world->changes};
-    struct snapshot moment;
+    struct snapshot *moment = snapshot_new();
 
+    events_catch_up(world->events);
     world->now_ns += SECOND_NS;
-    moment = (struct snapshot){.scanned_mono_ns = world->now_ns, .scanned_wall_ns = world->wall_ns + world->now_ns};
+    moment->scanned_mono_ns = world->now_ns;
+    moment->scanned_wall_ns = world->wall_ns + world->now_ns;
+    moment->interval_ns = SECOND_NS;
     update.suspect_count = list_suspects(world, suspects);
     update.event_count = world->change_count;
     assert_int_equal(cases_begin(world->cases, suspects, update.suspect_count, user_of, NULL), 0);
@@ -135,7 +147,8 @@ static void scan(struct world *world)
             stall->item = item_ref(world->items[suspects[i].slot]);
     }
     cases_end(world->cases, &update, world->now_ns);
-    events_step(world->events, &(struct events_scan){NULL, &update, &moment});
+    events_step(world->events, &(struct events_scan){NULL, &update, moment, name_comes, world});
+    snapshot_unref(moment);
     world->change_count = 0;
 }
 
@@ -178,6 +191,61 @@ static void test_begin_and_end(void **state)
     assert_int_equal(end->duration_max_ns, 8 * SECOND_NS);
     assert_int_equal(end->at_wall_ns, begin->at_wall_ns + SECOND_NS); /* when it moved, not when it was published */
     assert_string_equal(end->text + end->subject_at, begin->text + begin->subject_at);
+}
+
+/* What the symbolizer finds while a begin waits is in it, and the moment of the begin stays what it was. */
+static void test_a_begin_waits_for_its_name(void **state)
+{
+    static const struct symbol_frame frame = {"db_wait", "src/db.c", 120};
+    struct world *world = *state;
+    const struct event *begin;
+
+    add_id(world, 17);
+    change(world, DETECTOR_STALLED, 17);
+    world->names_come = true;
+    scan(world);
+    events_flush(world->events, world->now_ns + SECOND_NS / 2 - 1);
+    assert_int_equal(world->announced_count, 0);
+    assert_int_equal(events_wait_ns(world->events, world->now_ns), SECOND_NS / 2);
+    assert_int_equal(events_wait_ns(world->events, world->now_ns + SECOND_NS), 0);
+    assert_int_equal(symbol_table_add(&world->items[17]->process->modules[0]->symbols, 0x1234, symbol_new(&frame, 1)),
+                     0);
+    world->names_come = false;
+    events_flush(world->events, world->now_ns + 1);
+    assert_int_equal(world->announced_count, 1);
+    begin = world->announced[0];
+    assert_string_equal(begin->function, "db_wait");
+    assert_non_null(strstr(begin->text, "\"function\":\"db_wait\",\"file\":\"src/db.c\",\"line\":120"));
+    assert_non_null(strstr(begin->summary, "in db_wait (src/db.c:120)"));
+    assert_int_equal(begin->at_wall_ns, WALL_NS + world->now_ns);
+    assert_int_equal(begin->duration_ns, 6 * SECOND_NS);
+    events_flush(world->events, world->now_ns + SECOND_NS);
+    assert_int_equal(world->announced_count, 1);
+}
+
+/* But not for longer than half an interval, nor beyond the next scan, nor the end of the daemon. */
+static void test_no_name_comes(void **state)
+{
+    struct world *world = *state;
+
+    for (uint32_t slot = 17; slot < 20; slot++)
+        add_id(world, slot);
+    world->names_come = true;
+    change(world, DETECTOR_STALLED, 17);
+    scan(world);
+    assert_int_equal(world->announced_count, 0);
+    events_flush(world->events, world->now_ns + SECOND_NS / 2);
+    assert_int_equal(world->announced_count, 1);
+    change(world, DETECTOR_STALLED, 18);
+    scan(world);
+    assert_int_equal(world->announced_count, 1);
+    change(world, DETECTOR_STALLED, 19);
+    scan(world);
+    assert_int_equal(world->announced_count, 2);
+    assert_int_equal(world->announced[1]->id, 18);
+    events_stop(world->events);
+    assert_int_equal(world->announced_count, 3);
+    assert_int_equal(world->announced[2]->id, 19);
 }
 
 static void test_reasons(void **state)
@@ -362,9 +430,11 @@ int main(void)
 {
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_begin_and_end),    WORLD_TEST(test_reasons),          WORLD_TEST(test_nobody_known),
-        WORLD_TEST(test_a_clock_set_back), WORLD_TEST(test_ids_that_flicker), WORLD_TEST(test_a_flood_has_no_gap),
-        WORLD_TEST(test_a_belated_begin),
+        WORLD_TEST(test_begin_and_end),    WORLD_TEST(test_reasons),
+        WORLD_TEST(test_nobody_known),     WORLD_TEST(test_a_clock_set_back),
+        WORLD_TEST(test_ids_that_flicker), WORLD_TEST(test_a_flood_has_no_gap),
+        WORLD_TEST(test_a_belated_begin),  WORLD_TEST(test_a_begin_waits_for_its_name),
+        WORLD_TEST(test_no_name_comes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,7 +140,7 @@ static void step_events(struct events *events, struct cases *cases, const uint32
 {
     const struct detector_event change = {
         .kind = kind, .ring = 1, .slot = slot, .generation = 2, .cause = CAUSE_BLOCKED, .frozen_for_ns = SECOND_NS};
-    const struct snapshot moment = {.scanned_mono_ns = now_ns, .scanned_wall_ns = SAMPLE_SCANNED_WALL_NS};
+    struct snapshot moment = {.scanned_mono_ns = now_ns, .scanned_wall_ns = SAMPLE_SCANNED_WALL_NS};
     struct detector_suspect suspects[2];
     struct detector_update update = {.suspects = suspects, .suspect_count = count, .events = &change, .event_count = 1};
 
@@ -150,7 +150,7 @@ static void step_events(struct events *events, struct cases *cases, const uint32
     (void)cases_begin(cases, suspects, count, user_of, NULL);
     cases_judge(cases, suspects, count);
     cases_end(cases, &update, now_ns);
-    events_step(events, &(struct events_scan){NULL, &update, &moment});
+    events_step(events, &(struct events_scan){.update = &update, .moment = &moment});
 }
 
 static void events_story(void)
