@@ -49,7 +49,8 @@ enum {
     PID_MAX_FALLBACK = 32768,
     PUBLISH_ATTEMPTS = 50,
     PUBLISH_PAUSE_NS = 2000000,
-    KEPT_MAX = 16, /* dead rings of a family */
+    KEPT_MAX = 16,      /* dead rings of a family */
+    NEAR_BYTES = 16384, /* not worth a system call of its own */
 };
 
 /* A ring in the making; what it holds is given to rip__writer or given back. */
@@ -60,6 +61,8 @@ struct creation {
     char temporary_name[32]; /* empty = the file has no name at all */
     uint8_t boot_id[16];
 };
+
+static char given_path[PATH_MAX]; /* as passed to rip_create_ring() */
 
 struct rip_writer rip__writer = {
     .mutex = PTHREAD_MUTEX_INITIALIZER,
@@ -144,10 +147,9 @@ static void make_ring_id(uint8_t ret_ring_id[16])
  * One page is mapped and unlocked, then the mapping is grown: the rest takes its flags over from that page, so neither
  * MCL_FUTURE nor a small RLIMIT_MEMLOCK stands in the way of a large sparse ring.
  */
-int rip__map_bare(int descriptor, uint64_t bytes, void **ret_base)
+static int map_and_grow(int descriptor, uint64_t bytes, int flags, void **ret_base)
 {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    int flags = (descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE;
     void *first, *all;
 
     first = mmap(NULL, page_bytes, PROT_NONE, flags, descriptor, 0);
@@ -161,6 +163,19 @@ int rip__map_bare(int descriptor, uint64_t bytes, void **ret_base)
         munmap(first, page_bytes);
         return result;
     }
+    *ret_base = all;
+    return 0;
+}
+
+/* Without access no page is made, whatever is locked. MCL_FUTURE and a small RLIMIT_MEMLOCK refuse to map it whole. */
+int rip__map_bare(int descriptor, uint64_t bytes, void **ret_base)
+{
+    int flags = (descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE;
+    void *all = mmap(NULL, bytes, PROT_NONE, flags, descriptor, 0);
+
+    if (all == MAP_FAILED)
+        return map_and_grow(descriptor, bytes, flags, ret_base);
+    munlock(all, bytes);
     *ret_base = all;
     return 0;
 }
@@ -180,11 +195,8 @@ void rip__file_drop_descriptor(void)
     rip__writer.descriptor = -1;
 }
 
-int rip__populate(uint64_t offset, uint64_t bytes)
+static int populate_pages(uint64_t first, uint64_t last)
 {
-    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t first = offset & ~(page_bytes - 1);
-    uint64_t last = (offset + bytes + page_bytes - 1) & ~(page_bytes - 1);
     int error;
 
     if (rip__is_filtered())
@@ -199,6 +211,29 @@ int rip__populate(uint64_t offset, uint64_t bytes)
     if (!rip__file_is_ring(rip__writer.descriptor)) /* before Linux 5.14, and the number may be another file's now */
         return -EBADF;
     return fallocate(rip__writer.descriptor, 0, (off_t)first, (off_t)(last - first)) == 0 ? 0 : -errno;
+}
+
+/* What is known to be backed is not backed again: the beginning, and what was last asked for. */
+int rip__populate(uint64_t offset, uint64_t bytes)
+{
+    struct rip_writer *writer = &rip__writer;
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t first = offset & ~(page_bytes - 1);
+    uint64_t last = (offset + bytes + page_bytes - 1) & ~(page_bytes - 1);
+    int result;
+
+    if (last <= writer->backed_end || (first >= writer->recent_start && last <= writer->recent_end))
+        return 0;
+    result = populate_pages(first, last);
+    if (result < 0)
+        return result;
+    if (first <= writer->backed_end) {
+        writer->backed_end = last;
+    } else {
+        writer->recent_start = first;
+        writer->recent_end = last;
+    }
+    return 0;
 }
 
 /* Geometry --------------------------------------------------------------------------------------------------------- */
@@ -270,7 +305,11 @@ static int open_directory(struct creation *creation, const char *file, char ret_
     creation->directory = open(bytes != 0 ? directory : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (creation->directory < 0)
         return -errno;
-    snprintf(link, sizeof(link), RIP_DESCRIPTOR_LINKS "%d", creation->directory);
+    if (rip__writer.preloaded && file[0] == '/' && strlen(file) < PATH_MAX) { /* never compared: ring_again() */
+        memcpy(ret_path, file, strlen(file) + 1);
+        return 0;
+    }
+    snprintf(link, sizeof(link), "%s%d", RIP_PROC_OWN("fd/"), creation->directory);
     found = readlink(link, directory, sizeof(directory) - 1);
     if (found > 0 && (size_t)found + strlen(creation->name) + 2 <= PATH_MAX)
         snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)found, directory, creation->name);
@@ -313,7 +352,7 @@ static int make_file(struct creation *creation, uint64_t file_bytes)
     int result;
 
     creation->descriptor = -1;
-    if (access(RIP_DESCRIPTOR_LINKS, F_OK) == 0) {
+    if (access(RIP_PROC_OWN("fd/"), F_OK) == 0) {
         creation->descriptor = openat(creation->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, FILE_MODE);
         if (creation->descriptor < 0 && errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)
             return -errno;
@@ -369,8 +408,12 @@ static int map_file(const struct creation *creation)
 /* Everything that every reader may look at; later pages are populated on first use. */
 static int populate_sections(const struct rip_geometry *geometry)
 {
-    int result = rip__populate(0, geometry->live_offset + sizeof(uint64_t)); /* header, summary, first of live */
+    uint64_t end = geometry->live_offset + sizeof(uint64_t); /* header, summary, first of live */
+    int result;
 
+    if (geometry->process_offset - end <= NEAR_BYTES)
+        return rip__populate(0, geometry->process_offset + RIP_PROCESS_BYTES);
+    result = rip__populate(0, end);
     return result < 0 ? result : rip__populate(geometry->process_offset, RIP_PROCESS_BYTES);
 }
 
@@ -542,7 +585,7 @@ static int open_regular(int directory, const char *name, struct stat *ret_status
     if (place < 0)
         return refusal_of_open(errno);
     if (fstat(place, ret_status) == 0 && S_ISREG(ret_status->st_mode)) {
-        snprintf(link, sizeof(link), RIP_DESCRIPTOR_LINKS "%d", place);
+        snprintf(link, sizeof(link), "%s%d", RIP_PROC_OWN("fd/"), place);
         descriptor = open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC);
         if (descriptor < 0 && errno == ENOENT) /* no /proc */
             descriptor = openat(directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -700,21 +743,34 @@ static void bound_one(struct latest *latest, int directory, const char *name, co
     snprintf(latest->kept[place].name, sizeof(latest->kept[place].name), "%s", name);
 }
 
+static void bound_listed(struct latest *latest, int directory, const char *stem, const char *name)
+{
+    struct stat status;
+
+    if (is_left_behind(name, stem) && fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        status.st_uid == geteuid())
+        bound_one(latest, directory, name, &status.st_mtim);
+}
+
+/* Without opendir(), whose buffer comes from malloc(): that of the program may not be ready, or be its own. */
 void rip__file_bound_dead(const char *path, const char *stem, unsigned keep)
 {
     struct latest latest = {.keep = keep < KEPT_MAX ? keep : KEPT_MAX};
-    DIR *directory = opendir(path);
-    struct dirent *entry;
+    _Alignas(struct dirent64) char entries[2048];
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ssize_t bytes;
 
-    while (directory != NULL && (entry = readdir(directory)) != NULL) {
-        struct stat status;
+    if (directory < 0)
+        return;
+    while ((bytes = getdents64(directory, entries, sizeof(entries))) > 0) {
+        const struct dirent64 *entry;
 
-        if (is_left_behind(entry->d_name, stem) &&
-            fstatat(dirfd(directory), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_uid == geteuid())
-            bound_one(&latest, dirfd(directory), entry->d_name, &status.st_mtim);
+        for (ssize_t offset = 0; offset < bytes; offset += entry->d_reclen) {
+            entry = (const struct dirent64 *)(const void *)(entries + offset);
+            bound_listed(&latest, directory, stem, entry->d_name);
+        }
     }
-    if (directory != NULL)
-        closedir(directory);
+    close(directory);
 }
 
 /* Publishing ------------------------------------------------------------------------------------------------------- */
@@ -728,7 +784,7 @@ static int give_name(const struct creation *creation)
                          RENAME_NOREPLACE) == 0
                    ? 0
                    : -errno;
-    snprintf(link, sizeof(link), RIP_DESCRIPTOR_LINKS "%d", creation->descriptor);
+    snprintf(link, sizeof(link), "%s%d", RIP_PROC_OWN("fd/"), creation->descriptor);
     if (linkat(AT_FDCWD, link, creation->directory, creation->name, AT_SYMLINK_FOLLOW) == 0)
         return 0;
     if (errno != ENOENT)
@@ -766,8 +822,6 @@ static void creation_undo(struct creation *creation)
         unlinkat(creation->directory, creation->temporary_name, 0);
     if (creation->descriptor >= 0)
         close(creation->descriptor);
-    free(writer->given_path);
-    writer->given_path = NULL;
     writer->base = NULL;
     writer->descriptor = -1;
     writer->process = RIP_NO_PROCESS;
@@ -807,8 +861,11 @@ static int ring_create(const char *file, uint32_t max_procs)
     int result;
 
     geometry_init(&writer->geometry, max_procs, !writer->preloaded); /* a traced program makes no notes there */
-    writer->given_path = strdup(file);
-    result = writer->given_path != NULL ? open_directory(&creation, file, writer->path) : -ENOMEM;
+    writer->backed_end = 0;
+    writer->recent_end = 0;
+    result = strlen(file) < PATH_MAX ? open_directory(&creation, file, writer->path) : -ENAMETOOLONG;
+    if (result == 0)
+        memcpy(given_path, file, strlen(file) + 1);
     if (result == 0)
         result = check_file_system(creation.directory);
     if (result == 0)
@@ -838,7 +895,7 @@ static int ring_again(const char *file)
     if (stat(file, &status) == 0 && status.st_dev == writer->device && status.st_ino == writer->inode)
         return 0;
     if (open_directory(&place, file, path) < 0 || path[0] == '\0')
-        same_path = file[0] == '/' && strcmp(file, writer->given_path) == 0;
+        same_path = file[0] == '/' && strcmp(file, given_path) == 0;
     else
         same_path = strcmp(path, writer->path) == 0;
     if (place.directory >= 0)

@@ -157,6 +157,7 @@ void rip__fork_reset(void)
     rip__table_drop();
     fork_state.own.index = RIP_NO_PROCESS; /* the parent's, if it has not registered */
     writer->life_mapping = NULL;           /* not inherited */
+    writer->pid_namespace = 0;
     writer->process = RIP_NO_PROCESS;
     writer->entered = false;
     writer->module_written = 0;

@@ -29,6 +29,8 @@
 
 #pragma weak _dl_find_object /* of glibc 2.35 */
 
+enum { FEW_MODULES = 16 };
+
 static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER; /* taken before rip__writer.mutex */
 static uint32_t look_again;
 static __thread bool is_asking __attribute__((tls_model("initial-exec")));
@@ -151,7 +153,7 @@ static void set_program_path(struct rip_module *module)
     static char path[PATH_MAX]; /* both guarded by `asking`; too large for a coroutine's stack */
     static size_t path_bytes;
     const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
-    ssize_t bytes = readlink("/proc/thread-self/exe", path, sizeof(path));
+    ssize_t bytes = readlink(RIP_PROC_OWN("exe"), path, sizeof(path));
 
     if (bytes > 0)
         path_bytes = (size_t)bytes;
@@ -355,10 +357,24 @@ static void list_all(const struct collection *collection)
     rip__unlock(&guard);
 }
 
+/* Static where that suffices, and zeroed between uses. */
+static struct rip_module *collection_room(uint32_t capacity, size_t *ret_mapped_bytes)
+{
+    static struct rip_module few[FEW_MODULES]; /* guarded like path */
+    void *room;
+
+    *ret_mapped_bytes = 0;
+    if (capacity <= FEW_MODULES)
+        return few;
+    *ret_mapped_bytes = capacity * sizeof(struct rip_module);
+    room = mmap(NULL, *ret_mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED ? room : NULL;
+}
+
 static void refresh(void)
 {
     struct collection collection = {0};
-    size_t bytes;
+    size_t mapped_bytes;
 
     dl_iterate_phdr(read_generation, &collection);
     if (collection.adds != 0 && collection.adds == rip_load_relaxed(&rip__writer.module_adds) &&
@@ -366,13 +382,15 @@ static void refresh(void)
         return;
     dl_iterate_phdr(count_object, &collection);
     collection.capacity += 8; /* for what is loaded between the two calls */
-    bytes = collection.capacity * sizeof(*collection.modules);
-    collection.modules = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (collection.modules == MAP_FAILED)
+    collection.modules = collection_room(collection.capacity, &mapped_bytes);
+    if (collection.modules == NULL)
         return; /* the next call tries again */
     dl_iterate_phdr(collect_object, &collection);
     list_all(&collection);
-    munmap(collection.modules, bytes);
+    if (mapped_bytes != 0)
+        munmap(collection.modules, mapped_bytes);
+    else
+        memset(collection.modules, 0, collection.count * sizeof(*collection.modules));
 }
 
 void rip__modules_refresh(void)

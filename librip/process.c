@@ -33,19 +33,20 @@
 /* The link that /proc has for it, without stdio: the child of a fork may not call that. */
 static void describe_descriptor(int descriptor, char ret_path[40])
 {
-    static const char prefix[] = RIP_DESCRIPTOR_LINKS;
+    const char *prefix = RIP_PROC_OWN("fd/");
+    size_t prefix_bytes = strlen(prefix);
     char digits[12];
     size_t count = 0;
     unsigned value = (unsigned)descriptor;
 
-    memcpy(ret_path, prefix, sizeof(prefix) - 1);
+    memcpy(ret_path, prefix, prefix_bytes);
     do {
         digits[count++] = (char)('0' + value % 10);
         value /= 10;
     } while (value != 0);
     for (size_t i = 0; i < count; i++)
-        ret_path[sizeof(prefix) - 1 + i] = digits[count - 1 - i];
-    ret_path[sizeof(prefix) - 1 + count] = '\0';
+        ret_path[prefix_bytes + i] = digits[count - 1 - i];
+    ret_path[prefix_bytes + count] = '\0';
 }
 
 /* A second open file description of the ring; never in a process that holds its HOLDER lock. */
@@ -174,11 +175,15 @@ int rip__process_facts(const char *path, struct rip_process_facts *ret_facts)
     return parse_stat(text, ret_facts) ? 0 : -EPROTO;
 }
 
+/* It never changes for a process, but a child may be in another one. */
 uint64_t rip__pid_namespace(void)
 {
+    struct rip_writer *writer = &rip__writer;
     struct stat status;
 
-    return stat("/proc/thread-self/ns/pid", &status) == 0 ? status.st_ino : 0;
+    if (writer->pid_namespace == 0 || writer->pid != getpid())
+        writer->pid_namespace = stat(RIP_PROC_OWN("ns/pid"), &status) == 0 ? status.st_ino : 0;
+    return writer->pid_namespace;
 }
 
 bool rip__locked(int descriptor, uint64_t offset, uint64_t bytes)
@@ -475,6 +480,12 @@ static bool others_alive(void)
     return false;
 }
 
+/* Whether no other process has ever been in the ring, nor is to come. */
+static bool is_alone(void)
+{
+    return rip__writer.process == 0 && rip_load_relaxed(&rip__header()->process_high_water) == 1;
+}
+
 /* Releases both locks, so that the next process with this record can take them while this one still exits. */
 static void drop_locks(void)
 {
@@ -488,8 +499,12 @@ static void drop_locks(void)
 static void leave(bool remove_file_if_last)
 {
     uint32_t position = 0, slot, index, generation;
+    bool removes = remove_file_if_last && !rip__is_filtered();
+    bool alone = is_alone();
 
     rip__thread_clear();
+    if (removes && alone)
+        rip__file_unlink();
     while ((slot = rip__table_next(&position)) != RIP_NO_SLOT)
         rip__slot_free(slot);
     rip__table_drop();
@@ -497,13 +512,13 @@ static void leave(bool remove_file_if_last)
         rip__writer.process = index;
         rip__writer.generation = generation;
     }
-    if (!rip__is_filtered())
+    if (!rip__is_filtered() && !(removes && alone))
         drop_locks();
     if (rip__writer.process != RIP_NO_PROCESS &&
         rip_load_relaxed(&rip__process_at(rip__writer.process)->generation) == rip__writer.generation)
         /* pairs with the acquire in claim_idle(): our slots are free */
         rip_store_release(&rip__process_at(rip__writer.process)->state, RIP_PROCESS_EXITED);
-    if (remove_file_if_last && !rip__is_filtered() && !others_alive())
+    if (removes && !alone && !others_alive())
         rip__file_unlink();
 }
 
@@ -538,8 +553,7 @@ void rip__forget_ring(void)
         return;
     if (writer->base != NULL && writer->left) {
         rip__file_drop_descriptor();
-        free(writer->given_path);
-        writer->given_path = NULL;
+        rip__process_drop_life();
         writer->path[0] = '\0';
         writer->base = NULL;
         writer->process = RIP_NO_PROCESS;

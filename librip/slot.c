@@ -13,7 +13,7 @@
  *   4. The lowest free slot is taken, so that live slots stay dense; a race costs density, never a slot.
  *   5. A slot left behind by a dead process is freed exactly once, and never one that a live process holds.
  *   6. count = progress + counter_bias and rip_ctr = low 8 bits of count, whatever counter a program starts with.
- *   7. Memory comes from mmap, not from malloc: the library may be called from inside an allocator.
+ *   7. Memory is static or comes from mmap, not from malloc: the library may be called from inside an allocator.
  *   8. Failure is -ENOMEM and leaves the table as it was.
  *   9. At most half of the cells are in use; a look-up ends at the first empty one.
  *  10. Under a seccomp filter slots come from the reserved words alone, and nothing is mapped, unmapped or backed.
@@ -468,22 +468,38 @@ static uint32_t place_of(const uint64_t *cells, uint32_t capacity, uint32_t id)
     return place;
 }
 
+static uint64_t first_cells[CELLS_MIN];
+
+static uint64_t *cells_new(uint32_t capacity)
+{
+    void *cells;
+
+    if (capacity == CELLS_MIN)
+        return memset(first_cells, 0, sizeof(first_cells));
+    if (rip__is_filtered())
+        return NULL;
+    cells = mmap(NULL, (size_t)capacity * sizeof(uint64_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return cells != MAP_FAILED ? cells : NULL;
+}
+
+static void cells_free(uint64_t *cells, uint32_t capacity)
+{
+    if (cells != NULL && cells != first_cells && !rip__is_filtered())
+        munmap(cells, (size_t)capacity * sizeof(*cells));
+}
+
 static int grow(void)
 {
     uint32_t capacity = table.capacity != 0 ? table.capacity * 2 : CELLS_MIN;
-    uint64_t *cells;
+    uint64_t *cells = cells_new(capacity);
 
-    if (rip__is_filtered())
-        return -ENOMEM;
-    cells = mmap(NULL, (size_t)capacity * sizeof(*cells), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (cells == MAP_FAILED)
+    if (cells == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < table.capacity; i++) {
         if (table.cells[i] != 0)
             cells[place_of(cells, capacity, id_of(table.cells[i]))] = table.cells[i];
     }
-    if (table.cells != NULL)
-        munmap(table.cells, (size_t)table.capacity * sizeof(*table.cells));
+    cells_free(table.cells, table.capacity);
     table.cells = cells;
     table.capacity = capacity;
     return 0;
@@ -548,8 +564,7 @@ uint32_t rip__table_next(uint32_t *position)
 
 void rip__table_drop(void)
 {
-    if (table.cells != NULL && !rip__is_filtered())
-        munmap(table.cells, (size_t)table.capacity * sizeof(*table.cells));
+    cells_free(table.cells, table.capacity);
     table.cells = NULL;
     table.capacity = 0;
     table.used = 0;

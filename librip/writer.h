@@ -23,8 +23,11 @@
 #include "rip/reader.h"
 #include "rip/rip.h"
 
-/* Of this thread and not of "self": that is the main thread, which may have ended before the others. */
-#define RIP_DESCRIPTOR_LINKS "/proc/thread-self/fd/"
+/*
+ * A name in /proc of this thread, and not of "self" unless it is the first one, which may have ended before the others.
+ * The shorter way is the faster one: the kernel makes each folder of it when it is first looked at.
+ */
+#define RIP_PROC_OWN(name) (gettid() == getpid() ? "/proc/self/" name : "/proc/thread-self/" name)
 
 #define RIP_NO_SLOT UINT32_MAX
 #define RIP_NO_PROCESS UINT32_MAX
@@ -59,11 +62,13 @@ struct rip_writer {
     uint64_t open_bytes;      /* of it that may be accessed, before the notes; see rip__slots_open() */
     uint64_t open_note_bytes; /* where the notes that may be accessed end */
     struct rip_geometry geometry;
+    uint64_t backed_end; /* [0, this) and [recent_start, recent_end) are backed: see rip__populate() */
+    uint64_t recent_start;
+    uint64_t recent_end;
     struct rip_view view; /* of base: records are examined by the validating reader */
     dev_t device;
     ino_t inode;
     uint8_t ring_id[16];
-    char *given_path;       /* as passed to rip_create_ring() */
     char path[PATH_MAX];    /* absolute; empty = not known */
     int descriptor;         /* the one descriptor of the ring, -1 = none, as in a child before it enters; the
                                application may have closed it */
@@ -72,6 +77,7 @@ struct rip_writer {
     uint32_t generation;    /* of that record when it was claimed: another one now = it was taken away */
     bool entered;           /* the record is LIVE */
     bool left;              /* rip__leave() was called: nothing is traced any more */
+    uint64_t pid_namespace; /* of this process; 0 = not asked yet */
     bool preloaded;         /* RIP_PROCESS_PRELOADED for records of this process */
     bool filtered;          /* see rip__is_filtered() */
     void *life_mapping;     /* holds the LIFE lock */
@@ -144,7 +150,7 @@ void rip__rename(struct rip_slot *slot, uint32_t id, const char *name, size_t na
 /* --- file.c ----------------------------------------------------------------------------------------------------- */
 
 uint64_t rip__boot_ns(void);
-/* Backs the pages of [offset, offset + bytes) of the ring. 0, -ENOSPC or another -errno; never a signal. */
+/* locked: backs the pages of [offset, offset + bytes) of the ring. 0, -ENOSPC or another -errno; never a signal. */
 int rip__populate(uint64_t offset, uint64_t bytes);
 /* Maps bytes of descriptor (-1 = private memory) without access and unlocked, whatever mlockall() asked for. */
 int rip__map_bare(int descriptor, uint64_t bytes, void **ret_base);

@@ -32,6 +32,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/single_threaded.h>
 #include <sys/stat.h>
 
 #include "preload.h"
@@ -226,7 +227,7 @@ void preload_leave(void)
     if (preload_is_ours()) {
         rip_store_relaxed(&preload_state.active, false);
         rip__leave(true);
-        if (!preload_filtered())
+        if (!preload_filtered() && !__libc_single_threaded)
             detach_mapping();
     }
     errno = saved_errno;
@@ -236,6 +237,8 @@ void preload_return(void)
 {
     int saved_errno = errno;
 
+    if (__libc_single_threaded) /* else that is done */
+        detach_mapping();
     rip__forget_ring();
     preload_thread_forget();
     preload_forget_pages();

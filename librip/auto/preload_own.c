@@ -14,6 +14,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <gnu/lib-names.h>
+#include <gnu/libc-version.h>
 #include <stdarg.h>
 
 #include "preload.h"
@@ -204,7 +205,15 @@ OWN(int, getrlimit, __rlimit_resource_t resource, struct rlimit *ret_limit)
 
 typedef int clock_function(clockid_t clock, struct timespec *ret_time);
 
-/* From the C library by its name: the next library in line may be one that fakes the time. */
+static bool is_of_libc(clock_function *function)
+{
+    Dl_info theirs, libc;
+
+    return function != NULL && dladdr((void *)function, &theirs) != 0 &&
+           dladdr((void *)gnu_get_libc_version, &libc) != 0 && theirs.dli_fbase == libc.dli_fbase;
+}
+
+/* The next in line if it is the C library's, else that by its name: another library may fake the time. */
 static clock_function *clock_of_library(void)
 {
     static clock_function *found;
@@ -213,9 +222,11 @@ static clock_function *clock_of_library(void)
 
     if (function != NULL)
         return function;
-    library = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
-    if (library != NULL)
-        function = (clock_function *)dlsym(library, "clock_gettime");
+    function = (clock_function *)dlsym(RTLD_NEXT, "clock_gettime");
+    if (!is_of_libc(function)) {
+        library = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
+        function = library != NULL ? (clock_function *)dlsym(library, "clock_gettime") : NULL;
+    }
     rip_store_relaxed(&found, function); /* all who race here store the same */
     return function;
 }

@@ -10,6 +10,7 @@
 #ifndef RIP_PRELOAD_OWN_H
 #define RIP_PRELOAD_OWN_H
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -33,6 +34,7 @@
     SYSTEM_CALL3(ssize_t, read, SYS_read, int, void *, size_t)                                                         \
     SYSTEM_CALL3(ssize_t, write, SYS_write, int, const void *, size_t)                                                 \
     SYSTEM_CALL4(ssize_t, pread, SYS_pread64, int, void *, size_t, off_t)                                              \
+    SYSTEM_CALL3(ssize_t, getdents64, SYS_getdents64, int, void *, size_t)                                             \
     SYSTEM_CALL2(int, fstat, SYS_fstat, int, struct stat *)                                                            \
     SYSTEM_CALL4(int, fstatat, SYS_newfstatat, int, const char *, struct stat *, int)                                  \
     SYSTEM_CALL2(int, fstatfs, SYS_fstatfs, int, struct statfs *)                                                      \

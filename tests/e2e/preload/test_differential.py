@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 
-from preload_kit import PATIENCE_S, PreloadTest, helper, main, wait_for
+from preload_kit import PATIENCE_S, PreloadTest, helper, main, read_pid, wait_for
 
 SLOW_S = 180.0
 EXITED = 4  # RIP_PROCESS_EXITED
@@ -295,9 +295,20 @@ class Differential(PreloadTest):
                           self.answers("/socket"))
 
     def test_dnsmasq(self):
+        """Until it waits for work for the first time a signal ends it with another status."""
+        looks = []
+
+        def is_waiting(folder):
+            try:
+                with open(f"/proc/{read_pid(folder + '/pid')}/stat") as file:
+                    looks.append(self.logged("started")(folder) and file.read().rpartition(") ")[2][0])
+            except OSError:
+                looks.append("")
+            return looks[-10:] == ["S"] * 10
+
         self.needs_root()
         self.check_daemon(["dnsmasq", "-k", "-p", "0", "-C", "/dev/null", "--user=nobody", "--log-facility=-",
-                           "--pid-file={folder}/pid"], lambda folder: os.path.exists(folder + "/pid"))
+                           "--pid-file={folder}/pid"], is_waiting)
 
     def test_varnish(self):
         self.needs_root()
