@@ -328,7 +328,7 @@ static void show_processes(void)
     SHOW(system("exit 3"));
     SHOW(system(NULL));
     SHOW(pclose(popen("exit 4", "r")));
-    SHOW(execve("/nonexistent", no_arguments, no_arguments));
+    SHOW(execve("/proc/nonexistent", no_arguments, no_arguments));
     SHOW(execv("/", no_arguments));
     SHOW(execvp("rip-no-such-program", no_arguments));
     SHOW(execvp("", no_arguments));

@@ -173,7 +173,7 @@ static void case_vfork(void)
         for (int fd = 3; fd < 1024; fd++)
             close(fd);
         prctl(PR_SET_NAME, "vforked");
-        execl("/nonexistent", "x", NULL);
+        execl("/proc/nonexistent", "x", NULL);
         execl("/bin/sh", "sh", "-c", "exit 6", NULL);
         _exit(1);
     }
@@ -284,7 +284,7 @@ static void case_exec(void)
 
 static void case_exec_missing(void)
 {
-    CHECK(execl("/nonexistent", "x", NULL) == -1 && errno == ENOENT);
+    CHECK(execl("/proc/nonexistent", "x", NULL) == -1 && errno == ENOENT);
     CHECK(execlp("rip-no-such-program", "x", NULL) == -1 && errno == ENOENT);
     CHECK(execl("/etc/passwd", "x", NULL) == -1 && errno == EACCES);
     ready();

@@ -36,7 +36,7 @@ class Run(PreloadTest):
             (["no command"], ["run", "--dir", self.rings]),
             (["--fast"], ["run", "--fast", "true"]),
             (["--dir", "value"], ["run", "--dir"]),
-            (["--dir", "/nonexistent"], ["run", "--dir", "/nonexistent", "true"]),
+            (["--dir", "/proc/nonexistent"], ["run", "--dir", "/proc/nonexistent", "true"]),
             (["--dir", "/etc/passwd", "not a directory"], ["run", "--dir", "/etc/passwd", "true"]),
             (["--dir", "/proc", "tmpfs"], ["run", "--dir=/proc", "true"]),
             (["--name", "''"], ["run", "--name", "", "true"]),
@@ -53,15 +53,15 @@ class Run(PreloadTest):
                 self.check_refused(2, wanted, *arguments)
         if elsewhere:
             self.check_refused(2, ["--dir", "tmpfs"], "run", "--dir", elsewhere, "true")
-        self.check_refused(2, ["RIP_DIR", "/nonexistent"], "run", "true", RIP_DIR="/nonexistent")
+        self.check_refused(2, ["RIP_DIR", "/proc/nonexistent"], "run", "true", RIP_DIR="/proc/nonexistent")
 
     def test_statuses(self):
         self.assertEqual(self.run_traced("sh", "-c", "exit 3").returncode, 3)
         self.assertEqual(self.run_traced("sh", "-c", "kill -9 $$").returncode, -9)
         self.check_refused(127, ["no-such-program"], "run", "--dir", self.rings, "no-such-program")
         self.check_refused(126, ["/etc/passwd"], "run", "--dir", self.rings, "/etc/passwd")
-        self.check_refused(125, ["RIP_PRELOAD_LIBRARY", "/nonexistent"], "run", "--dir", self.rings, "true",
-                           RIP_PRELOAD_LIBRARY="/nonexistent")
+        self.check_refused(125, ["RIP_PRELOAD_LIBRARY", "/proc/nonexistent"], "run", "--dir", self.rings, "true",
+                           RIP_PRELOAD_LIBRARY="/proc/nonexistent")
 
     def test_same_pid_and_command_flags(self):
         process = self.start("sh", "-c", "echo $$ $0 $1", "--name", "--")
@@ -197,7 +197,7 @@ class Run(PreloadTest):
     def test_disabled(self):
         """RIP_DISABLE=1: no ring, no preload, no check; a preload library that is there all the same does nothing."""
         self.environment["RIP_DISABLE"] = "1"
-        done = self.rip("run", "--dir", "/nonexistent", "sh", "-c", "echo $LD_PRELOAD.$RIP_DIR; exit 3")
+        done = self.rip("run", "--dir", "/proc/nonexistent", "sh", "-c", "echo $LD_PRELOAD.$RIP_DIR; exit 3")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (3, ".\n", ""))
         self.check_refused(127, ["no-such-program"], "run", "no-such-program")
         self.environment.update(LD_PRELOAD=BUILD + "/lib/librip-preload.so", RIP_DIR=self.rings)
