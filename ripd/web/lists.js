@@ -79,42 +79,64 @@ export function renderThreads({ view }, { filters }) {
 
 export const questionsOfEvents = (filters) => ({ view: `/events?${new URLSearchParams({ limit: LISTED, ...filters })}` });
 
-// Bars from begin to end, newest episodes on top, on one axis of time.
-function timeLine(events, now) {
-  const episodes = new Map();
+const LANES = 60;
+
+// Incidents, newest first: since when, and until when if all its stalls have ended.
+function lanesOf(events) {
+  const lanes = new Map();
+  const ended = new Set(events.filter((event) => event.kind === "end").map((event) => event.episode));
   for (const event of events) {
-    const known = episodes.get(event.episode) || { key: event.episode, cause: event.cause, from: null, to: null };
-    known.from = event.since ? Date.parse(event.since) : known.from;
-    known.to = event.kind === "end" ? Date.parse(event.at) : known.to;
-    episodes.set(event.episode, known);
+    const lane = lanes.get(event.incident) || { from: Infinity, to: 0, open: false };
+    lane.from = Math.min(lane.from, event.since ? Date.parse(event.since) : Date.parse(event.at));
+    lane.to = Math.max(lane.to, Date.parse(event.at));
+    lane.open = lane.open || (event.kind === "begin" && !ended.has(event.episode));
+    lanes.set(event.incident, lane);
   }
-  const bars = [...episodes.values()].filter((one) => one.from !== null).slice(0, 60);
-  if (bars.length === 0) {
-    return null;
-  }
-  const first = Math.min(...bars.map((one) => one.from));
-  const span = Math.max(now - first, 1);
-  const height = bars.length * 6;
-  return h("figure", { class: "timeline" },
-    svg("svg", { viewBox: `0 0 1000 ${height}`, preserveAspectRatio: "none", role: "img",
-      "aria-label": `${plural(bars.length, "stall")} from ${time(new Date(first).toISOString())} until now` },
-    bars.map((one, i) => {
-      const x = (1000 * (one.from - first)) / span;
-      const end = (1000 * ((one.to ?? now) - first)) / span;
-      return svg("rect", { class: one.to === null ? "stalled" : "ended", x, y: i * 6 + 1, width: Math.max(end - x, 3), height: 4 });
-    })),
-    h("figcaption", { class: "muted" }, h("span", {}, time(new Date(first).toISOString())), h("span", {}, "red: still stalled"), h("span", {}, "now")));
+  return [...lanes.values()].slice(0, LANES);
 }
 
-function eventRow(event) {
+// A bar an incident, on one axis of time.
+function timeLine(events, now) {
+  const lanes = lanesOf(events);
+  const first = Math.min(...lanes.map((lane) => lane.from));
+  const span = Math.max(now - first, 1);
+  const place = (moment) => (1000 * (moment - first)) / span;
+  const began = time(new Date(first).toISOString());
+  return h("figure", { class: "timeline" },
+    svg("svg", { viewBox: `0 0 1000 ${Math.max(lanes.length, 6) * 6}`, preserveAspectRatio: "none", role: "img",
+      "aria-label": `${plural(lanes.length, "incident")} from ${began} until now` },
+    lanes.map((lane, i) => svg("rect", { class: lane.open ? "stalled" : "ended", x: place(lane.from), y: i * 6 + 1,
+      width: Math.max(place(lane.open ? now : lane.to) - place(lane.from), 3), height: 4 }))),
+    h("figcaption", { class: "muted" }, h("span", {}, began), h("span", {}, "a bar an incident; red: not over"),
+      h("span", {}, "now")));
+}
+
+function eventRow(event, more = []) {
   const end = event.kind === "end";
   return h("li", { "data-key": String(event.sequence), class: `event ${event.kind}` },
     h("time", { datetime: event.at }, time(event.at)),
     h("span", { class: "what" }, end ? chip(event.reason || "end", "running") : chip(event.cause || "begin", event.cause || "unexamined")),
     h("span", { class: "who" }, event.ring === null ? UNKNOWN :
       h("a", { href: link("id", [event.ring, event.id]) }, foreign(nameOf(event), { class: "name" })), " ", processOf(event)),
-    h("span", { class: "where" }, placeOf(event.location), event.root && h("span", { class: "muted" }, " held up by ", foreign(event.root.name ?? event.root))),
-    h("span", { class: "age" }, end ? `after ${duration(event.lasted_ms)}` : "began"));
+    h("span", { class: "where" }, placeOf(event.location),
+      event.root && h("span", { class: "muted" }, " held up by ", foreign(nameOf(event.root)))),
+    h("span", { class: "age" }, end ? `after ${duration(event.lasted_ms)}` : "began"),
+    more.length > 0 && h("details", { class: "more" },
+      h("summary", {}, `and ${count(more.length)} more of this incident ${end ? "ended" : "began"}`),
+      h("ol", {}, more.map((one) => eventRow(one)))));
+}
+
+// What begins or ends for one reason is one row.
+function folded(events) {
+  const rows = new Map();
+  for (const event of events) {
+    const key = `${event.incident} ${event.kind}`;
+    rows.set(key, [...(rows.get(key) || []), event]);
+  }
+  return [...rows.values()].map((group) => {
+    const first = group.at(-1); // the oldest of them
+    return eventRow(first, group.slice(0, -1));
+  });
 }
 
 export function renderEvents({ view }) {
@@ -124,7 +146,7 @@ export function renderEvents({ view }) {
   }
   return [
     timeLine(events, Date.parse(view.generated_at)),
-    h("ol", { class: "events", "aria-label": "Events, newest first" }, events.map(eventRow)),
+    h("ol", { class: "events", "aria-label": "Events, newest first" }, folded(events)),
     view.suppressed > 0 && h("p", { class: "empty" }, `${plural(view.suppressed, "stall")} became no event: too many at once.`),
   ];
 }

@@ -7,7 +7,7 @@ import { chip } from "./parts.js";
 import { renderTree } from "./tree.js";
 import { count, duration, nameOf, placeFile, placeName, sentence, time, UNKNOWN } from "./words.js";
 
-const CHAINED = 1000; // stalls that the tree is made of
+const CHAINED = 500; // stalls that the tree is made of
 
 export function questionsOfOne([ring, id]) {
   return {

@@ -11,6 +11,8 @@ const SHOWN = 4; // processes of a ring
 
 export const questionsOfRings = (filters) => ({ view: `/rings?${new URLSearchParams({ limit: LISTED, ...filters })}` });
 
+const REASONS = { unseen_calls: "some threads wait in calls that the preload does not see" };
+
 export function warningsOf(ring) {
   const refused = ring.refused ? ring.refused.full + ring.refused.memory + ring.refused.processes : 0;
   const unattested = (ring.processes || []).filter((process) => !process.dead && process.attested === false).length;
@@ -19,7 +21,7 @@ export function warningsOf(ring) {
     refused > 0 && `${plural(refused, "registration")} refused: these threads are not watched`,
     ring.modules_dropped > 0 && `${plural(ring.modules_dropped, "module")} not recorded: some places have no name`,
     ring.coverage === "partial" &&
-      `not all of it is seen${(ring.coverage_reasons || []).length ? `: ${ring.coverage_reasons.join(", ")}` : ""}`,
+      `not all is seen: ${(ring.coverage_reasons || []).map((reason) => REASONS[reason] || reason).join(", ")}`,
     unattested > 0 && `${plural(unattested, "process", "processes")} not attested`,
     ring.unlinked && "its file has been removed",
   ].filter(Boolean);

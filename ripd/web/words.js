@@ -76,13 +76,15 @@ export function placeFile(location) {
   return shortPath(location.file) + (location.line ? `:${location.line}` : "");
 }
 
+const HOLDERS = { readers: "several readers", gone: "one that has ended" };
+
 // An id's name, or what there is instead of one.
 export function nameOf(item) {
   if (item.name) {
     return item.name;
   }
   if (item.holder && item.holder !== "id") {
-    return item.tid ? `${item.holder} ${item.tid}` : item.holder;
+    return item.tid ? `${item.holder} ${item.tid}` : HOLDERS[item.holder] || item.holder;
   }
   return item.id === null || item.id === undefined ? UNKNOWN : `id ${item.id}`;
 }

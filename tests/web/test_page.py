@@ -108,6 +108,8 @@ def a_deadlocked_pool_in_one_look_and_one_click(world):
     expected = [r"worker-23 audit \S*pool\.cc:\d+ ", r"worker-7 transfer \S*pool\.cc:\d+ "]
     assert all(re.match(pattern, member) for pattern, member in zip(expected, sorted(members))), members
     assert len(members) == 2
+    page.click("nav a[href='#/events']")
+    page.wait_text(r"and \d+ more of this incident began", ".events")
     page.click(".brand")
     page.wait_text("48 wait for them", "#hero")
     pool.stdin.close()
@@ -173,6 +175,21 @@ def a_scanner_that_hangs_is_shown(world):
         assert page.run("document.title").startswith("stale")
     page.wait_text("live, scanned", "#live")
     page.wait_text("^$", "#alert")
+    assert_well(world, page)
+
+
+def a_hidden_page_keeps_no_stream(world):
+    """Or seven pages in one browser would have no connection left to ask with."""
+    def streams():
+        return int(re.search(r"^ripd_http_streams (\d+)$", world.get("/metrics"), re.M).group(1))
+
+    page = open_page(world)
+    world.wait_for(lambda: streams() == 1)
+    page.run("Object.defineProperty(document, 'hidden', {value: true, configurable: true}); "
+             "document.dispatchEvent(new Event('visibilitychange'))")
+    world.wait_for(lambda: streams() == 0)
+    page.run("delete document.hidden; document.dispatchEvent(new Event('visibilitychange')); true")
+    world.wait_for(lambda: streams() == 1)
     assert_well(world, page)
 
 
@@ -339,5 +356,6 @@ def fifty_thousand_ids_scroll(world):
 
 if __name__ == "__main__":
     w.run([a_stall_comes_and_goes, a_deadlocked_pool_in_one_look_and_one_click, by_location_and_filtered,
-           a_stopped_ripd_is_shown, a_scanner_that_hangs_is_shown, rings_that_cannot_be_read, hostile_names_are_text,
-           chains_of_any_shape, no_barrier, fifty_thousand_ids_scroll])
+           a_stopped_ripd_is_shown, a_scanner_that_hangs_is_shown, a_hidden_page_keeps_no_stream,
+           rings_that_cannot_be_read, hostile_names_are_text, chains_of_any_shape, no_barrier,
+           fifty_thousand_ids_scroll])
