@@ -558,6 +558,7 @@ static int app_open_parts(struct app *app)
     struct registry_options registry = {.directories = (const char *const *)config->directories.items,
                                         .directory_count = config->directories.count,
                                         .proc_path = "/proc",
+                                        .cgroup_path = "/sys/fs/cgroup",
                                         .judging_ns = settings_judging_ns(config),
                                         .removes = true,
                                         .hash_key = app->hash_key,

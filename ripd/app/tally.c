@@ -33,6 +33,8 @@ void tally_add(struct tally *tally, const struct tally_scan *scan)
     tally->interval_ns = scan->interval_ns;
     health_scan_add(health, scan->duration_ns);
     health_set_suspects(health, scan->update->suspects, scan->update->suspect_count);
+    for (int cause = 0; cause < CAUSE_COUNT; cause++)
+        health->stopped_by_cause[cause] += scan->update->halted_counts[cause];
     health->late_scan_count = scan->update->late_count;
     health->detector_bytes = scan->update->memory_bytes;
     health->id_count = scan->update->id_count;

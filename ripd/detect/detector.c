@@ -93,9 +93,9 @@ struct detector {
     size_t ring_capacity;
     size_t ring_next;         /* where the search for the next ring starts */
     struct ring_ids *current; /* the ring being fed; NULL = none */
-    const uint8_t *dead;
+    const uint8_t *conditions;
     size_t process_count;
-    bool any_dead;
+    bool any_condition;   /* a process of it does not just live */
     size_t position;      /* in the table of the current ring */
     size_t removed_count; /* ids of it marked TABLE_REMOVED so far */
     struct table added;   /* ids of it that are new */
@@ -120,6 +120,7 @@ struct detector {
     size_t event_capacity;
 
     uint64_t counts[ID_STATE_COUNT];
+    uint64_t halted_counts[CAUSE_COUNT]; /* of this scan: idle ids of stopped processes */
     uint64_t id_count;
 };
 
@@ -531,16 +532,23 @@ static void end_adoptions(struct detector *detector)
 
 /* Samples ---------------------------------------------------------------------------------------------------------- */
 
-static bool is_dead(const struct detector *detector, uint16_t process)
+static uint8_t condition_of(const struct detector *detector, uint16_t process)
 {
-    return process < detector->process_count && detector->dead[process];
+    return process < detector->process_count ? detector->conditions[process] : DETECTOR_LIVES;
 }
 
-static enum id_state state_of(const struct detector *detector, const struct rip_sample *sample)
+/* What a sample says by itself; the cause is that of a stop. */
+static struct verdict sight_of(const struct detector *detector, const struct rip_sample *sample)
 {
-    if (is_dead(detector, sample->process))
-        return ID_DEAD;
-    return sample->idle ? ID_IDLE : ID_RUNNING;
+    const uint8_t condition = condition_of(detector, sample->process);
+
+    if (condition == DETECTOR_DEAD)
+        return (struct verdict){ID_DEAD, CAUSE_NONE};
+    if (!sample->idle)
+        return (struct verdict){ID_RUNNING, CAUSE_NONE};
+    if (condition != DETECTOR_LIVES)
+        return (struct verdict){ID_STOPPED, (enum id_cause)condition};
+    return (struct verdict){ID_IDLE, CAUSE_NONE};
 }
 
 /* Offers an id to the caller for its rule. Without memory it is offered on the next scan. */
@@ -576,13 +584,15 @@ static void take_deadline(struct detector *detector, struct table *table, size_t
 /* An id as of its first sight; if it runs, the caller expects it. */
 static void set_new(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
-    const enum id_state state = state_of(detector, sample);
+    const struct verdict sight = sight_of(detector, sample);
+    const enum id_state state = sight.state;
     const uint32_t stamp = detector->current->stamp;
 
     table->progress[index] = state == ID_DEAD ? TABLE_LAST_UNKNOWN : sample->progress;
     table->slots[index] = sample->slot;
     table->generations[index] = sample->generation;
-    table->marks[index] = mark_make(stamp, state, CAUSE_NONE) | MARK_NEVER_MOVED;
+    table->marks[index] = mark_make(stamp, state, sight.cause) | MARK_NEVER_MOVED;
+    detector->halted_counts[sight.cause] += state == ID_STOPPED;
     table->rules[index] = first_rule(detector);
     take_deadline(detector, table, index, sample);
     if (detector->config.rule_count)
@@ -627,7 +637,7 @@ static int add_id(struct detector *detector, const struct rip_sample *sample)
     if (table_reserve(added, added->count + 1) < 0)
         return -ENOMEM;
     set_new(detector, added, added->count++, sample);
-    mark = detector->adopting ? adopted_mark(detector, sample, state_of(detector, sample)) : 0;
+    mark = detector->adopting ? adopted_mark(detector, sample, sight_of(detector, sample).state) : 0;
     if (!mark) {
         expect_running(detector, added, added->count - 1);
         return 0;
@@ -636,24 +646,39 @@ static int add_id(struct detector *detector, const struct rip_sample *sample)
     return watch(detector, added, added->count - 1, sample);
 }
 
+/* The mark of an id that is now what a sight says, and was something else, or moved. */
+static uint32_t changed_mark(const struct detector *detector, uint32_t before, bool moved, struct verdict sight)
+{
+    const bool waited = mark_state(before) == ID_IDLE || mark_state(before) == ID_STOPPED;
+    const bool waits_on = sight.state == ID_STOPPED || (sight.state == ID_IDLE && mark_state(before) == ID_IDLE);
+
+    if (!moved && waited && waits_on)
+        return mark_make(mark_stamp(before), sight.state, sight.cause) | (before & MARK_NEVER_MOVED);
+    return mark_make(detector->current->stamp, sight.state, sight.cause);
+}
+
 static int update(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
     struct ring_ids *ring = detector->current;
-    const enum id_state state = state_of(detector, sample);
-    const enum id_state before = mark_state(table->marks[index]);
-    const bool declared = before == ID_IDLE && mark_cause(table->marks[index]) == CAUSE_NONE;
+    const struct verdict sight = sight_of(detector, sample);
+    const uint32_t mark = table->marks[index];
+    const enum id_state before = mark_state(mark);
+    const bool declared = before == ID_IDLE && mark_cause(mark) == CAUSE_NONE;
+    const bool moved = table->progress[index] != sample->progress;
 
     take_deadline(detector, table, index, sample);
     if (table->rules[index] == TABLE_RULE_PENDING)
         offer(detector, sample);
-    if (state == ID_RUNNING && !declared && before != ID_DEAD && table->progress[index] == sample->progress)
+    if (sight.state == ID_RUNNING && !declared && before != ID_DEAD && !moved)
         return watch(detector, table, index, sample);
-    if (state == before && (state == ID_DEAD || table->progress[index] == sample->progress))
-        return 0; /* dead, or idle, since when it was */
+    detector->halted_counts[sight.cause] += sight.state == ID_STOPPED;
+    if (sight.state == before && (before == ID_DEAD || (!moved && mark_cause(mark) == sight.cause)))
+        return 0; /* dead, idle or stopped since when it was */
     if (before == ID_STALLED)
-        emit(detector, ring, table, index, state == ID_DEAD ? DETECTOR_GONE : DETECTOR_MOVED, ring->before_credit_ns);
-    table->progress[index] = state == ID_DEAD ? table->marks[index] : sample->progress;
-    set_mark(detector, ring, table, index, mark_make(ring->stamp, state, CAUSE_NONE));
+        emit(detector, ring, table, index, sight.state == ID_DEAD ? DETECTOR_GONE : DETECTOR_MOVED,
+             ring->before_credit_ns);
+    table->progress[index] = sight.state == ID_DEAD ? mark : sample->progress;
+    set_mark(detector, ring, table, index, changed_mark(detector, mark, moved, sight));
     expect_running(detector, table, index);
     return 0;
 }
@@ -708,12 +733,12 @@ static size_t matching_count(const struct detector *detector, const struct rip_s
     return i;
 }
 
-/* How many samples from the first on are of living processes. */
+/* How many samples from the first on are of processes that just live. */
 static size_t living_count(const struct detector *detector, const struct rip_sample *samples, size_t count)
 {
-    size_t i = detector->any_dead ? 0 : count;
+    size_t i = detector->any_condition ? 0 : count;
 
-    while (i < count && !is_dead(detector, samples[i].process))
+    while (i < count && condition_of(detector, samples[i].process) == DETECTOR_LIVES)
         i++;
     return i;
 }
@@ -917,7 +942,7 @@ static uint32_t stamp_after(struct detector *detector, uint64_t read_mono_ns)
                : history_push(&detector->history, (struct history_scan){detector->credit_ns, read_mono_ns});
 }
 
-int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *dead, size_t process_count)
+int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *conditions, size_t process_count)
 {
     struct ring_ids *ring;
     int result = next_ring(detector, serial, &ring);
@@ -935,11 +960,11 @@ int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *dea
     ring->before_credit_ns = ring->read_credit_ns;
     ring->read_credit_ns = detector->credit_ns;
     ring->read_mono_ns = detector->now_mono_ns;
-    detector->dead = dead;
+    detector->conditions = conditions;
     detector->process_count = process_count;
-    detector->any_dead = false;
+    detector->any_condition = false;
     for (size_t i = 0; i < process_count; i++)
-        detector->any_dead |= dead[i] != 0;
+        detector->any_condition |= conditions[i] != DETECTOR_LIVES;
     detector->position = 0;
     detector->removed_count = 0;
     return result;
@@ -1209,6 +1234,7 @@ static void clear_scan(struct detector *detector)
     detector->unanswered_count = 0;
     detector->held_back = false;
     detector->own_wait_ns = UINT64_MAX;
+    memset(detector->halted_counts, 0, sizeof detector->halted_counts);
     if (detector->adopting) {
         free(detector->adoptions);
         detector->adoptions = NULL;
@@ -1283,6 +1309,7 @@ void detector_end(struct detector *detector, struct detector_update *ret_update)
         .memory_bytes = memory_bytes(detector),
     };
     memcpy(ret_update->counts, detector->counts, sizeof detector->counts);
+    memcpy(ret_update->halted_counts, detector->halted_counts, sizeof detector->halted_counts);
 }
 
 /* Views ------------------------------------------------------------------------------------------------------------ */

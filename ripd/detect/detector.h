@@ -88,13 +88,18 @@ int detector_adopt(struct detector *detector, const struct detector_adoption *ad
  * when the scan is on time. */
 uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns);
 
+#define DETECTOR_LIVES 0u
+#define DETECTOR_DEAD 1u /* which is the number of no cause that stops */
+
 /*
- * The ring whose samples follow. serial is the caller's and never used again for another ring. dead[] says for each
- * of process_count records whether its process is dead (an index beyond it is not dead). A ring that is not named in
- * a scan is forgotten, with its ids. -EINVAL: not in order; -ENOMEM: without some of the new ids of the ring before,
- * or without this ring.
+ * The ring whose samples follow. serial is the caller's and never used again for another ring. conditions[] says for
+ * each of process_count records whether its process lives, is dead, or is stopped as a whole: an enum id_cause for
+ * which id_cause_stops(). A process at an index beyond it lives. An idle id of a stopped process is stopped, without
+ * being a suspect, and idle again when that is over; the others are judged as ever. A ring that is not named in a scan
+ * is forgotten, with its ids. -EINVAL: not in order; -ENOMEM: without some of the new ids of the ring before, or
+ * without this ring.
  */
-int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *dead, size_t process_count);
+int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *conditions, size_t process_count);
 
 /*
  * In place of detector_ring(): the ring is not read on this scan, see guarantee G. Its ids that are stalled, stopped or
@@ -166,6 +171,7 @@ struct detector_event {
 /* The result of a scan. The arrays are the detector's, valid until the next detector_begin(). */
 struct detector_update {
     uint64_t counts[ID_STATE_COUNT];
+    uint64_t halted_counts[CAUSE_COUNT];     /* of counts[ID_STOPPED], those that are no suspects */
     const struct detector_suspect *suspects; /* state and cause are now this scan's */
     size_t suspect_count;
     const struct detector_event *events;

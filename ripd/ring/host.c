@@ -30,6 +30,7 @@ void host_set_time(struct ring_host *host, uint64_t judging_ns)
 int host_init(struct ring_host *host, const struct registry_options *options)
 {
     host->hash_key = options->hash_key;
+    host->cgroup_path = options->cgroup_path;
     host->proc = open(options->proc_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     host->is_first = true;
     host->owns_work = options->work == NULL;

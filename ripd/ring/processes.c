@@ -26,6 +26,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "detect/detector.h"
 #include "os/clock.h"
 #include "os/pidfd.h"
 #include "os/proc.h"
@@ -458,7 +459,7 @@ static void take_claim(struct ring_process *process, const struct rip_process_in
 static int grow_processes(struct ring *ring, size_t count)
 {
     struct ring_process *processes;
-    uint8_t *dead;
+    uint8_t *conditions;
 
     if (count <= ring->process_count)
         return 0;
@@ -466,12 +467,12 @@ static int grow_processes(struct ring *ring, size_t count)
     if (processes == NULL)
         return -ENOMEM;
     ring->processes = processes;
-    dead = realloc(ring->dead, count);
-    if (dead == NULL)
+    conditions = realloc(ring->conditions, count);
+    if (conditions == NULL)
         return -ENOMEM;
-    ring->dead = dead;
+    ring->conditions = conditions;
     memset(&processes[ring->process_count], 0, (count - ring->process_count) * sizeof(*processes));
-    memset(&dead[ring->process_count], 0, count - ring->process_count);
+    memset(&conditions[ring->process_count], DETECTOR_LIVES, count - ring->process_count);
     ring->process_count = count;
     return 0;
 }
@@ -496,7 +497,6 @@ static int refresh_record(struct registry *registry, struct ring *ring, uint32_t
             judge_process(host, ring, index, now_mono_ns);
     }
     process->looked_at = true;
-    ring->dead[index] = process->verdict == PROCESS_DEAD;
     if (process->present && process->facts == NULL && process->brief == NULL)
         process->brief = make_facts(registry, ring, process, false);
     return ring->mapping.damaged ? -EIO : 0;
@@ -560,5 +560,5 @@ void processes_done(struct ring *ring)
     for (size_t i = 0; i < ring->process_count; i++)
         clear_process(&ring->processes[i]);
     free(ring->processes);
-    free(ring->dead);
+    free(ring->conditions);
 }

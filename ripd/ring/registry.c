@@ -30,6 +30,7 @@
 #include "ring/leftovers.h"
 #include "ring/modules.h"
 #include "ring/processes.h"
+#include "ring/stops.h"
 #include "ring/unreadable.h"
 #include "util/array.h"
 #include "util/search.h"
@@ -696,6 +697,8 @@ int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const stru
     judge_processes(registry, now_mono_ns);
     leftovers_remove(registry, now_mono_ns);
     drop_rings(registry);
+    stops_look(registry->host.proc, registry->host.cgroup_path, registry->rings, registry->ring_count,
+               &registry->host.stop_pass);
     registry->host.notices_returned = registry->host.notice_count;
     *ret_notices = registry->host.notices;
     *ret_count = registry->host.notice_count;

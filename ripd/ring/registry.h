@@ -62,6 +62,11 @@ struct ring_process {
     uint64_t died_wall_ns;         /* when it was found dead; 0 = it is not */
     uint64_t checked_mono_ns;      /* when /proc was last asked about it; 0 = never */
     uint64_t examined_mono_ns;     /* when the probe last asked about it; 0 = never */
+    uint8_t stop;        /* what stops it as a whole: an enum id_cause, or CAUSE_NONE; see ring/stops.h */
+    bool frozen;         /* with its control group, at the last look at that */
+    bool seen_traced;    /* by the last look */
+    uint32_t stop_looks; /* at it so far */
+    uint32_t stop_pass;  /* 1 + the pass of the last one */
     struct thread_names *threads;  /* of a process in another pid namespace; NULL = none known */
     struct process_origin *origin; /* a reference; NULL = not known yet */
     struct process_facts *facts;   /* a reference; NULL until asked for, and again when anything in it has changed */
@@ -82,7 +87,7 @@ struct ring {
     bool same_boot;                 /* or not known */
     struct ring_process *processes; /* [0, process_count) */
     size_t process_count;
-    uint8_t *dead;       /* [0, process_count): verdict is PROCESS_DEAD; for detector_ring() */
+    uint8_t *conditions; /* [0, process_count): for detector_ring() */
     uint64_t live_count; /* of the last scan */
     bool warned_unattested;
     bool unseen;                  /* threads of it wait, or have waited, in calls that nobody sees */
@@ -99,7 +104,8 @@ struct registry;
 struct registry_options {
     const char *const *directories;
     size_t directory_count;
-    const char *proc_path; /* "/proc" */
+    const char *proc_path;   /* "/proc" */
+    const char *cgroup_path; /* "/sys/fs/cgroup"; NULL: who is frozen is not found out. It stays the caller's */
     uint64_t judging_ns;   /* 0 = REGISTRY_JUDGING_NS */
     bool removes;          /* files of dead rings that nobody needs: see ring/leftovers.h */
     struct hash_key hash_key;

@@ -36,7 +36,7 @@ static int scan_ring(struct ring_host *host, struct ring *ring, struct detector 
     struct rip_sample samples[SCAN_BATCH];
     uint64_t live_count = 0, granted = 0;
     size_t count;
-    int result = detector_ring(detector, ring->serial, ring->dead, ring->process_count);
+    int result = detector_ring(detector, ring->serial, ring->conditions, ring->process_count);
 
     if (result != 0)
         return result;

@@ -497,15 +497,25 @@ static void feed_ring(struct sim_world *world, const struct sim_process *process
     }
 }
 
+/* As ring/stops.h has it. */
+static uint8_t condition_of(struct sim_process *process)
+{
+    if (identity_judge(&process->facts, &process->memory) == PROCESS_DEAD)
+        return DETECTOR_DEAD;
+    if (process->frozen)
+        return CAUSE_FREEZER;
+    return process->letter == 'T' ? CAUSE_SIGNAL : process->letter == 't' ? CAUSE_TRACER : DETECTOR_LIVES;
+}
+
 static void feed(struct sim_world *world)
 {
     for (size_t i = 0; i < world->process_count; i++) {
         struct sim_process *process = &world->processes[i];
-        const uint8_t dead = identity_judge(&process->facts, &process->memory) == PROCESS_DEAD;
+        const uint8_t condition = condition_of(process);
 
         if (!process->present)
             continue;
-        assert_int_equal(detector_ring(world->detector, process->ring, &dead, 1), 0);
+        assert_int_equal(detector_ring(world->detector, process->ring, &condition, 1), 0);
         feed_ring(world, process);
     }
 }
@@ -801,8 +811,8 @@ static enum id_state truth(struct sim_world *world, const struct sim_id *id)
 
     if (!process->facts.pid_exists)
         return ID_DEAD;
-    if (id->activity == SIM_IDLE)
-        return ID_IDLE; /* held or not: it is not expected to move */
+    if (id->activity == SIM_IDLE && (!process->held || process->core_dumping))
+        return ID_IDLE; /* nobody asks the kernel about it, and a dump of core is soon over */
     if (process->held)
         return ID_STOPPED;
     return id->activity == SIM_FROZEN ? ID_STALLED : ID_RUNNING;

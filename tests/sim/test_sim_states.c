@@ -38,6 +38,43 @@ static void trap_16_states_of_their_own(void **state)
     sim_run(world, 60000);
 }
 
+/* Who waits for work in a stopped process takes none: that outranks idle, also of a coroutine on no thread. */
+static void trap_16_stopped_outranks_idle(void **state)
+{
+    struct sim_world *world = *state;
+
+    for (uint32_t ring = 1; ring <= 3; ring++) {
+        sim_add(world, sim_place(ring, 1).text, 10);
+        sim_idle(world, sim_place(ring, 1).text);
+    }
+    sim_add(world, "1/2", 10);
+    sim_park(world, "1/2");
+    sim_idle(world, "1/2");
+    sim_run(world, 1500);
+    sim_counts(world);
+    sim_stop(world, 1, 'T');
+    sim_stop(world, 2, 't');
+    sim_freezer(world, 3);
+    sim_run(world, 1000);
+    sim_counts(world);
+    sim_look(world, "1/1");
+    sim_look(world, "1/2");
+    sim_look(world, "2/1");
+    sim_look(world, "3/1");
+    sim_run(world, 60000);
+    for (uint32_t ring = 1; ring <= 3; ring++)
+        sim_continue(world, ring);
+    sim_run(world, 1000);
+    sim_counts(world);
+    SIM_TRACE(world, "[ 1500] ripd > 4 idle\n"
+                     "[ 2500] ripd > 4 stopped\n"
+                     "[ 2500] 1/1 > is stopped, signal\n"
+                     "[ 2500] 1/2 > is stopped, signal\n"
+                     "[ 2500] 2/1 > is stopped, tracer\n"
+                     "[ 2500] 3/1 > is stopped, freezer\n"
+                     "[63500] ripd > 4 idle\n");
+}
+
 /* gdb for a minute, then continued: it moves, and never was a stall. */
 static void trap_16_stopped_and_continued(void **state)
 {
@@ -229,10 +266,15 @@ static void evidence_comes_in_portions(void **context)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SIM_TEST(trap_16_states_of_their_own),        SIM_TEST(trap_16_stopped_and_continued),
-        SIM_TEST(trap_16_stuck_when_continued),       SIM_TEST(trap_16_a_stall_that_is_stopped_is_over),
-        SIM_TEST(an_id_on_no_thread_is_parked),       SIM_TEST(the_gone_end_their_stalls),
-        SIM_TEST(trap_17_flapping_is_one_episode),    cmocka_unit_test(trap_17_what_exceeds_a_share_waits),
+        SIM_TEST(trap_16_states_of_their_own),
+        SIM_TEST(trap_16_stopped_outranks_idle),
+        SIM_TEST(trap_16_stopped_and_continued),
+        SIM_TEST(trap_16_stuck_when_continued),
+        SIM_TEST(trap_16_a_stall_that_is_stopped_is_over),
+        SIM_TEST(an_id_on_no_thread_is_parked),
+        SIM_TEST(the_gone_end_their_stalls),
+        SIM_TEST(trap_17_flapping_is_one_episode),
+        cmocka_unit_test(trap_17_what_exceeds_a_share_waits),
         cmocka_unit_test(evidence_comes_in_portions),
     };
 

@@ -64,6 +64,8 @@ static inline struct detector_update scan_with(struct detector *detector, uint64
 enum sight {
     AT,      /* it is at that progress */
     IDLE,    /* the same, and idle */
+    HALTED,  /* the same, in a process that is stopped by a signal */
+    TRACED,  /* the same, by a tracer */
     DEAD,    /* the same, of a dead process */
     REUSED,  /* another generation is at that progress */
     MISSING, /* no id is in the slot */
@@ -191,7 +193,10 @@ static inline void check_suspect(const struct detector *detector, const struct d
 static inline void play_scan(struct detector *detector, const struct step *step, uint64_t now, char text[256])
 {
     const uint64_t late_by = detector_begin(detector, now);
-    const uint8_t dead = step->sight == DEAD;
+    const uint8_t condition = step->sight == DEAD     ? DETECTOR_DEAD
+                              : step->sight == HALTED ? CAUSE_SIGNAL
+                              : step->sight == TRACED ? CAUSE_TRACER
+                                                      : DETECTOR_LIVES;
     struct rip_sample sample = sample_of(7, step->progress);
     struct detector_unclassified *ids;
     struct detector_suspect *suspects;
@@ -201,11 +206,11 @@ static inline void play_scan(struct detector *detector, const struct step *step,
     uint64_t total = 0;
 
     sample.generation += step->sight == REUSED ? 2 : 0;
-    sample.idle = step->sight == IDLE;
+    sample.idle = step->sight == IDLE || step->sight == HALTED || step->sight == TRACED;
     if (step->sight == SKIPPED)
         assert_int_equal(detector_skip(detector, RING), 0);
     else if (step->sight != NO_RING)
-        assert_int_equal(detector_ring(detector, RING, &dead, 1), 0);
+        assert_int_equal(detector_ring(detector, RING, &condition, 1), 0);
     if (step->sight <= REUSED)
         assert_int_equal(detector_feed(detector, &sample, 1), 0);
     ids = detector_unclassified(detector, &id_count);
@@ -220,6 +225,8 @@ static inline void play_scan(struct detector *detector, const struct step *step,
     for (size_t i = 0; i < count; i++)
         suspects[i].verdict = step->verdict.state == ID_RUNNING ? verdict_before(&suspects[i]) : step->verdict;
     detector_end(detector, &update);
+    assert_int_equal(update.halted_counts[CAUSE_SIGNAL], step->sight == HALTED);
+    assert_int_equal(update.halted_counts[CAUSE_TRACER], step->sight == TRACED);
     for (size_t i = 0; i < update.suspect_count; i++)
         check_suspect(detector, &update.suspects[i]);
     for (size_t i = 0; i < ID_STATE_COUNT; i++)

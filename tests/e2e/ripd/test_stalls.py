@@ -103,6 +103,23 @@ def stopped_process_is_not_stalled(world):
     assert "stall begin" not in world.log_text()
 
 
+def stopped_outranks_idle(world):
+    """A server that waits for work takes none while its process is stopped."""
+    app = world.puppet()
+    app.do("spawn 1 server idle")
+    world.wait_for(lambda: world.state(1) == "idle")
+    app.kill(signal.SIGSTOP)
+    world.wait_for(lambda: world.state(1) == "stopped")
+    item = world.thread(1)
+    assert item["cause"] == "signal" and item["since"] is not None, item
+    counts = world.get("/stalls")["counts"]
+    assert counts["stopped"] == 1 and counts["idle"] == 0, counts
+    assert re.search(r'^ripd_stopped\{cause="signal"\} 1$', world.request("/metrics")[1], re.M)
+    app.kill(signal.SIGCONT)
+    world.wait_for(lambda: world.state(1) == "idle")
+    assert "stall begin" not in world.log_text()
+
+
 def stopped_ripd_accuses_nobody(world):
     app = world.puppet()
     for number in range(1, 21):
@@ -135,5 +152,5 @@ def stopped_ripd_accuses_nobody(world):
 
 
 w.run([three_of_a_thousand, frozen_time_grows, multiples_of_256_are_progress, idle_is_not_stuck,
-       registered_and_never_snapped, coroutine_is_parked, stopped_process_is_not_stalled,
+       registered_and_never_snapped, coroutine_is_parked, stopped_process_is_not_stalled, stopped_outranks_idle,
        stopped_ripd_accuses_nobody])

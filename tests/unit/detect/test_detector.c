@@ -88,6 +88,32 @@ static const struct step idle_is_not_stuck[] = {
     LIFE_END,
 };
 
+/* It is no suspect for it, and stands still as long as it was idle; when it goes on, it is idle from then on. */
+static const struct step stopped_outranks_idle[] = {
+    SCAN(0, 0, HALTED, 2, BEFORE, "stopped signal 0-?", .due = UINT64_MAX),
+    SCAN(1000, 0, IDLE, 2, BEFORE, "idle 0-1000"),
+    SCAN(3000, INTERVAL, IDLE, 2, BEFORE, "idle 2000-3000"),
+    SCAN(4000, 0, HALTED, 2, BEFORE, "stopped signal 3000-4000", .due = UINT64_MAX),
+    SCAN(20000, INTERVAL, HALTED, 2, BEFORE, "stopped signal 19000-20000"),
+    SCAN(21000, 0, TRACED, 2, BEFORE, "stopped tracer 20000-21000"),
+    SCAN(22000, 0, HALTED, 3, BEFORE, "stopped signal 0-1000"),
+    SCAN(23000, 0, IDLE, 3, BEFORE, "idle 0-1000"),
+    SCAN(24000, 0, AT, 3, BEFORE, "running 0-1000", .due = 29000),
+    SCAN(29000, INTERVAL, AT, 3, BLOCKED, "stalled blocked 5000-6000 suspect; stalled blocked 5000 after 23000"),
+    SCAN(30000, 0, HALTED, 3, BEFORE, "stopped signal 0-1000; moved blocked 5000 after 23000"),
+    SCAN(31000, 0, DEAD, 3, BEFORE, "dead 0-1000 last stopped signal 1000"),
+    LIFE_END,
+};
+
+/* Who woke up in a process that was stopped at once is judged as others are. */
+static const struct step a_stop_of_one_that_is_not_idle_any_more[] = {
+    SCAN(0, 0, IDLE, 2, BEFORE, "idle 0-?"),
+    SCAN(9000, INTERVAL, HALTED, 2, BEFORE, "stopped signal 9000-?"),
+    SCAN(10000, 0, AT, 2, STOPPED, "stopped signal 10000-? suspect"),
+    SCAN(11000, 0, AT, 2, BLOCKED, "running 0-1000 suspect"),
+    LIFE_END,
+};
+
 static const struct step another_generation_is_another_id[] = {
     A_STALL,
     SCAN(7000, 0, REUSED, 2, BEFORE, "running 0-?; gone blocked 5000 after 0"),
@@ -335,6 +361,8 @@ int main(void)
         LIFE(no_stall_begins_on_a_late_scan),
         LIFE(a_stall_outlasts_a_late_scan),
         LIFE(idle_is_not_stuck),
+        LIFE(stopped_outranks_idle),
+        LIFE(a_stop_of_one_that_is_not_idle_any_more),
         LIFE(another_generation_is_another_id),
         LIFE(an_id_that_leaves_is_gone),
         LIFE(an_id_goes_with_its_ring),

@@ -539,7 +539,7 @@ static void test_a_ring_of_another_boot_is_dead(void **state)
     ring.ring->boot_id[3] ^= 1;
     ring_stage_release(&ring);
     scene_refresh(scene);
-    assert_int_equal(ring_named(scene, "ring")->dead[0], 1);
+    assert_int_equal(ring_named(scene, "ring")->conditions[0], 1);
     assert_int_equal(registry_facts(scene->registry, &facts, &count), 0);
     assert_int_equal(count, 1);
     assert_true(facts[0].dead);

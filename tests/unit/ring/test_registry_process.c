@@ -54,7 +54,7 @@ static enum process_verdict verdict_of(struct scene *scene, uint32_t index)
 
     assert_non_null(ring);
     assert_true(index < ring->process_count);
-    assert_int_equal(ring->dead[index], ring->processes[index].verdict == PROCESS_DEAD);
+    assert_int_equal(ring->conditions[index], ring->processes[index].verdict == PROCESS_DEAD);
     return ring->processes[index].verdict;
 }
 

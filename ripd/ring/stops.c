@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stops.c - a look at the state of each process in turn. See stops.h. */
+#include "ring/stops.h"
+
+#include "detect/detector.h"
+#include "os/proc.h"
+
+static bool is_looked_up(const struct ring_process *process)
+{
+    return process->present && process->pid != 0 &&
+           (process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE);
+}
+
+/* What the state of its first thread says of all: a signal stops them together. */
+static enum id_cause stop_of(int proc, struct ring_process *process)
+{
+    struct proc_stat stat;
+    bool traced;
+
+    if (proc_stat(proc, process->pid, &stat) != 0 || stat.start_time_ticks != process->pid_start_time_ticks)
+        return CAUSE_NONE;
+    traced = stat.state == 't' && process->seen_traced;
+    process->seen_traced = stat.state == 't';
+    return stat.state == 'T' ? CAUSE_SIGNAL : traced ? CAUSE_TRACER : CAUSE_NONE;
+}
+
+static void look(int proc, const char *cgroup_path, struct ring_process *process)
+{
+    bool frozen = false;
+
+    if (cgroup_path != NULL && process->stop_looks++ % STOPS_FREEZER_EVERY == 0)
+        process->frozen = proc_cgroup_frozen(proc, cgroup_path, process->pid, &frozen) == 0 && frozen;
+    process->stop = (uint8_t)stop_of(proc, process);
+    if (process->stop == CAUSE_NONE && process->frozen)
+        process->stop = CAUSE_FREEZER;
+}
+
+/* What its ids are for the detector. */
+static uint8_t condition_of(const struct ring_process *process)
+{
+    if (process->verdict == PROCESS_DEAD)
+        return DETECTOR_DEAD;
+    return is_looked_up(process) ? process->stop : DETECTOR_LIVES;
+}
+
+void stops_look(int proc, const char *cgroup_path, struct ring *const *rings, size_t count, uint32_t *pass)
+{
+    unsigned looks = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct ring *ring = rings[i];
+
+        for (size_t index = 0; index < ring->process_count; index++) {
+            struct ring_process *process = &ring->processes[index];
+
+            if (is_looked_up(process) && process->stop_pass != *pass + 1 && looks < STOPS_PER_REFRESH) {
+                look(proc, cgroup_path, process);
+                process->stop_pass = *pass + 1;
+                looks++;
+            }
+            ring->conditions[index] = condition_of(process);
+        }
+    }
+    *pass += looks < STOPS_PER_REFRESH; /* all have had their turn */
+}
