@@ -166,6 +166,17 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
     return snapshot;
 }
 
+static void app_count_stuck(struct app *app, const struct detector_update *update)
+{
+    for (size_t i = 0; i < update->suspect_count; i++) {
+        const struct detector_suspect *suspect = &update->suspects[i];
+
+        if (suspect->state == ID_STALLED)
+            health_add_stuck(&app->tally.health, suspect,
+                             registry_is_preloaded(app->registry, suspect->ring, suspect->process));
+    }
+}
+
 /* The last step before a scan is published: what was counted on the way is in its snapshot. */
 static void app_tally(struct app *app, const struct detector_update *update, size_t unexamined_count,
                       struct snapshot *snapshot)
@@ -186,6 +197,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
     probe_count(app->probe, &scan.probe);
     cases_count(app->cases, &scan.cases);
     tally_add(&app->tally, &scan);
+    app_count_stuck(app, update);
     app->tally.health.history_error_count = events_error_count(app->events);
     events_incidents(app->events, &app->tally.health);
     hook_health(app->hook, &app->tally.health);

@@ -33,6 +33,8 @@ void health_set_suspects(struct health *health, const struct detector_suspect *s
 {
     memset(health->stalls_by_cause, 0, sizeof(health->stalls_by_cause));
     memset(health->longest_ns_by_cause, 0, sizeof(health->longest_ns_by_cause));
+    memset(health->stuck_by_cause, 0, sizeof(health->stuck_by_cause));
+    memset(health->stuck_longest_ns_by_cause, 0, sizeof(health->stuck_longest_ns_by_cause));
     memset(health->stopped_by_cause, 0, sizeof(health->stopped_by_cause));
     for (size_t i = 0; i < count; i++) {
         const struct detector_suspect *suspect = &suspects[i];
@@ -45,4 +47,13 @@ void health_set_suspects(struct health *health, const struct detector_suspect *s
             health->stopped_by_cause[suspect->cause]++;
         }
     }
+}
+
+void health_add_stuck(struct health *health, const struct detector_suspect *suspect, bool preloaded)
+{
+    if (suspect->state != ID_STALLED || !id_cause_is_certain(suspect->cause, preloaded))
+        return;
+    health->stuck_by_cause[suspect->cause]++;
+    if (suspect->frozen_for_ns > health->stuck_longest_ns_by_cause[suspect->cause])
+        health->stuck_longest_ns_by_cause[suspect->cause] = suspect->frozen_for_ns;
 }

@@ -72,6 +72,8 @@ struct health {
     uint64_t id_count;
     uint64_t stalls_by_cause[CAUSE_COUNT]; /* of all stalled ids, described or not; CAUSE_NONE: not examined yet */
     uint64_t longest_ns_by_cause[CAUSE_COUNT];
+    uint64_t stuck_by_cause[CAUSE_COUNT]; /* of them, those that are certainly stuck: see health_add_stuck() */
+    uint64_t stuck_longest_ns_by_cause[CAUSE_COUNT];
     uint64_t stopped_by_cause[CAUSE_COUNT];
     uint64_t damaged_ring_count; /* rings damaged since the start */
     uint64_t event_counts[EVENT_KIND_COUNT];
@@ -141,5 +143,8 @@ void health_gap_add(struct health *health, uint64_t gap_ns, uint64_t interval_ns
 
 /* What is stuck as of one scan, in place of what was before. suspects: with the verdicts of that scan. */
 void health_set_suspects(struct health *health, const struct detector_suspect *suspects, size_t count);
+
+/* Counts one of them as certainly stuck, if it is: id_cause_is_certain(). */
+void health_add_stuck(struct health *health, const struct detector_suspect *suspect, bool preloaded);
 
 #endif

@@ -80,6 +80,22 @@ bool id_cause_idles(enum id_cause cause)
     return cause >= CAUSE_COUNT && cause < CAUSE_AND_REASON_COUNT;
 }
 
+bool id_cause_is_certain(enum id_cause cause, bool preloaded)
+{
+    switch (cause) {
+    case CAUSE_BLOCKED:
+    case CAUSE_UNINTERRUPTIBLE:
+    case CAUSE_STARVED:
+    case CAUSE_DEADLOCK:
+    case CAUSE_PARKED:
+        return true;
+    case CAUSE_SPINNING:
+        return !preloaded;
+    default:
+        return false;
+    }
+}
+
 int id_state_from_name(const char *name)
 {
     return value_of(states, ID_STATE_COUNT, name);

@@ -80,6 +80,12 @@ const char *id_cause_meaning(enum id_cause cause);
 bool id_cause_stops(enum id_cause cause);
 bool id_cause_idles(enum id_cause cause);
 
+/*
+ * Whether a stall of that cause is certainly one: nobody asked for it, and what is known proves it. A program that is
+ * traced without having been changed may use its processor for work in which it makes no call.
+ */
+bool id_cause_is_certain(enum id_cause cause, bool preloaded);
+
 /* -1 if no state (cause) has that name. */
 int id_state_from_name(const char *name);
 int id_cause_from_name(const char *name);

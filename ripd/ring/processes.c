@@ -529,6 +529,15 @@ void processes_judge(struct registry *registry, struct ring *ring, uint64_t now_
     host->counters.judgements_put_off += count != 0 && !has_time;
 }
 
+bool registry_is_preloaded(struct registry *registry, uint32_t serial, uint32_t process)
+{
+    const struct ring *ring = registry_find(registry, serial);
+
+    if (ring == NULL || ring->process_count == 0)
+        return false;
+    return (ring->processes[process < ring->process_count ? process : 0].claim.flags & RIP_PROCESS_PRELOADED) != 0;
+}
+
 bool processes_live(const struct ring *ring)
 {
     for (size_t i = 0; i < ring->process_count; i++)

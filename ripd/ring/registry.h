@@ -62,11 +62,11 @@ struct ring_process {
     uint64_t died_wall_ns;         /* when it was found dead; 0 = it is not */
     uint64_t checked_mono_ns;      /* when /proc was last asked about it; 0 = never */
     uint64_t examined_mono_ns;     /* when the probe last asked about it; 0 = never */
-    uint8_t stop;        /* what stops it as a whole: an enum id_cause, or CAUSE_NONE; see ring/stops.h */
-    bool frozen;         /* with its control group, at the last look at that */
-    bool seen_traced;    /* by the last look */
-    uint32_t stop_looks; /* at it so far */
-    uint32_t stop_pass;  /* 1 + the pass of the last one */
+    uint8_t stop;                  /* what stops it as a whole: an enum id_cause, or CAUSE_NONE; see ring/stops.h */
+    bool frozen;                   /* with its control group, at the last look at that */
+    bool seen_traced;              /* by the last look */
+    uint32_t stop_looks;           /* at it so far */
+    uint32_t stop_pass;            /* 1 + the pass of the last one */
     struct thread_names *threads;  /* of a process in another pid namespace; NULL = none known */
     struct process_origin *origin; /* a reference; NULL = not known yet */
     struct process_facts *facts;   /* a reference; NULL until asked for, and again when anything in it has changed */
@@ -106,8 +106,8 @@ struct registry_options {
     size_t directory_count;
     const char *proc_path;   /* "/proc" */
     const char *cgroup_path; /* "/sys/fs/cgroup"; NULL: who is frozen is not found out. It stays the caller's */
-    uint64_t judging_ns;   /* 0 = REGISTRY_JUDGING_NS */
-    bool removes;          /* files of dead rings that nobody needs: see ring/leftovers.h */
+    uint64_t judging_ns;     /* 0 = REGISTRY_JUDGING_NS */
+    bool removes;            /* files of dead rings that nobody needs: see ring/leftovers.h */
     struct hash_key hash_key;
     uint32_t last_serial; /* serials go on behind it; 0 = from 1 on */
     struct work *work;    /* accounts of users; stays the caller's. NULL = the registry has one of its own */
@@ -169,6 +169,9 @@ struct lease *registry_lease(struct registry *registry, uint32_t serial);
 
 /* The directory of that number, from 0 on. False: it is missing now, or there is none. */
 bool registry_directory(const struct registry *registry, size_t number, uint64_t *ret_device, uint64_t *ret_inode);
+
+/* Whether a process of a ring is traced by the preload library; for one that is not known, whether its first one is. */
+bool registry_is_preloaded(struct registry *registry, uint32_t serial, uint32_t process);
 
 /* A ring whose mapping is damaged is unmapped, and stays in the list of rings with the reason. */
 void registry_damage(struct registry *registry, struct ring *ring);

@@ -330,6 +330,12 @@ const struct metric metrics[] = {
     {SECONDS("ripd_stall_longest_seconds"), "cause",
      "For how long the longest stall of each cause has been observed; 0 where there is none.",
      write_stall_causes, offsetof(struct health, longest_ns_by_cause)},
+    {GAUGE("ripd_stuck"), "cause",
+     "Of ripd_stalls, those that are certainly stuck: not sleeping, unknown or unexamined, nor spinning in a program "
+     "that is traced by the preload library.",
+     write_stall_causes, offsetof(struct health, stuck_by_cause)},
+    {SECONDS("ripd_stuck_longest_seconds"), "cause", "For how long the longest of these has been observed.",
+     write_stall_causes, offsetof(struct health, stuck_longest_ns_by_cause)},
     {GAUGE("ripd_stopped"), "cause", "Ids whose thread was stopped by somebody, by what stopped it.",
      write_stop_causes, offsetof(struct health, stopped_by_cause)},
 

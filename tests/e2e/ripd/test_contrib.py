@@ -76,7 +76,7 @@ def alerts_ask_for_what_there_is(world):
     assert len(expressions) == text.count("alert:")
     for expression in expressions:
         assert check_expression(expression, metrics) or "up{" in expression, expression
-    assert check_expression(" ".join(re.findall(r'printf "(.*?)"', text)).replace("'", '"'), metrics) == 1
+    assert check_expression(" ".join(re.findall(r'printf "(.*?)"', text)).replace("'", '"'), metrics) == 2
     for path in set(re.findall(r"curl -s 'http://\{\{ \$labels.instance \}\}(/[^']*)'", text)):
         assert world.request(path)[0] == 200, path
 

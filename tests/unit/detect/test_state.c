@@ -81,6 +81,18 @@ static void a_cause_is_of_one_state(void **context)
     assert_false(id_cause_stops(CAUSE_COUNT));
 }
 
+static void certain_are_those_that_nobody_asked_for(void **context)
+{
+    (void)context;
+    for (int cause = 0; cause < CAUSE_COUNT; cause++) {
+        const bool listed = cause == CAUSE_BLOCKED || cause == CAUSE_UNINTERRUPTIBLE || cause == CAUSE_STARVED ||
+                            cause == CAUSE_DEADLOCK || cause == CAUSE_PARKED;
+
+        assert_int_equal(id_cause_is_certain((enum id_cause)cause, true), listed);
+        assert_int_equal(id_cause_is_certain((enum id_cause)cause, false), listed || cause == CAUSE_SPINNING);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -89,6 +101,7 @@ int main(void)
         cmocka_unit_test(other_names_and_values_are_nothing),
         cmocka_unit_test(letters_are_unlike),
         cmocka_unit_test(a_cause_is_of_one_state),
+        cmocka_unit_test(certain_are_those_that_nobody_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
