@@ -158,6 +158,8 @@ static void fill_fields(struct report_fields *ret_fields, const struct event *ev
     if (event->pid != 0)
         give_number(ret_fields, REPORT_FIELD_RIPD_PID, "%" PRIu32, event->pid);
     give_text(ret_fields, REPORT_FIELD_RIPD_COMM, event->comm);
+    give_text(ret_fields, REPORT_FIELD_RIPD_UNIT, event->unit);
+    give_text(ret_fields, REPORT_FIELD_RIPD_CONTAINER, event->container);
     if (event->cause != CAUSE_NONE)
         give_text(ret_fields, REPORT_FIELD_RIPD_CAUSE, id_cause_name(event->cause));
     give_number(ret_fields, begins ? REPORT_FIELD_RIPD_FROZEN_FOR_MS : REPORT_FIELD_RIPD_LASTED_MS, "%" PRIu64,

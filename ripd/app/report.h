@@ -55,6 +55,8 @@ void report_event(const struct event *event);
     X(RIPD_NOTE, "of a begin: what it said it was doing, any bytes")                                                   \
     X(RIPD_PID, "its process")                                                                                         \
     X(RIPD_COMM, "the name of its process, any bytes")                                                                 \
+    X(RIPD_UNIT, "the unit of systemd that its process belongs to")                                                    \
+    X(RIPD_CONTAINER, "the container that its process is in")                                                          \
     X(RIPD_CAUSE, "why it does not move; left out when it was not examined")                                           \
     X(RIPD_FROZEN_FOR_MS, "of a begin: for how long it had not moved")                                                 \
     X(RIPD_LASTED_MS, "of an end: for how long it had not moved")                                                      \

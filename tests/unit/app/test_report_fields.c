@@ -83,7 +83,7 @@ static void assert_stderr(struct scene *scene, const char *expected)
 
 static char module_name[] = "lib\n.so", function_name[] = "f\n<T>", file_name[] = "src/\x1b.c";
 static char target[] = "/tmp/a\nb";
-static char summary[] = "it is\nstuck";
+static char summary[] = "it is\nstuck", unit[] = "a.service", container[] = "web\n1";
 static const struct event begin = {
     .kind = EVENT_BEGIN,
     .episode = 7,
@@ -110,6 +110,8 @@ static const struct event begin = {
     .syscall = "flock",
     .target = target,
     .summary = summary,
+    .unit = unit,
+    .container = container,
 };
 
 static void test_begin(void **state)
@@ -136,6 +138,8 @@ static void test_begin(void **state)
     assert_field(&entry, "RIPD_LINE", "120");
     assert_field(&entry, "RIPD_SYSCALL", "flock");
     assert_field(&entry, "RIPD_TARGET", "/tmp/a\nb");
+    assert_field(&entry, "RIPD_UNIT", "a.service");
+    assert_field(&entry, "RIPD_CONTAINER", "web\n1");
     assert_field(&entry, "RIPD_INCIDENT", "5");
     assert_field(&entry, "RIPD_WAITING_COUNT", "19");
     assert_field(&entry, "RIPD_SUMMARY", "it is\nstuck");
