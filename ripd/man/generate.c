@@ -2,6 +2,9 @@
 /*
  * generate.c - a manual page from its template:  generate TEMPLATE > PAGE
  *
+ * With the name of a command of rip, and a file with an answer of it, the page of that command alone: what the template
+ * of rip(1) says of it, and the answer.
+ *
  * A line that is @FLAGS@, @ENDPOINTS@, @METRICS@ and so on becomes items of a list, one for each row of the table that
  * defines them; @VERSION@ and the like, anywhere in a line, become values. It is linked with the parts of ripd and runs
  * when ripd is built. Exit status 1 if the template has an unknown name.
@@ -319,22 +322,92 @@ static int put_line(const char *line)
     return 0;
 }
 
+/* 0, or -1 after an error message. The lines of a template: all, or those of a command of rip, without their title. */
+static int put_template(FILE *template, const char *name, const char *command)
+{
+    char line[LINE_BYTES], title[LINE_BYTES];
+    bool inside = command == NULL;
+
+    snprintf(title, sizeof(title), ".Ss rip %s", command != NULL ? command : "");
+    while (fgets(line, sizeof(line), template) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        if (command != NULL && (strncmp(line, ".Ss ", 4) == 0 || strncmp(line, ".Sh ", 4) == 0)) {
+            inside = strcmp(line, title) == 0;
+            continue;
+        }
+        if (inside && put_line(line) != 0) {
+            fprintf(stderr, "%s: unknown name: %s\n", name, line);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* A line of an answer as it is: mdoc and groff read ASCII, and names for what is beyond. */
+static void put_literal(const char *line)
+{
+    if (*line == '.' || *line == '\'')
+        fputs("\\&", stdout);
+    for (const unsigned char *at = (const unsigned char *)line; *at != '\0'; at++)
+        if (*at == '\\')
+            fputs("\\e", stdout);
+        else if (*at == '-')
+            fputs("\\-", stdout);
+        else if (*at < 0x80)
+            putchar(*at);
+        else if ((*at & 0xf0) == 0xe0 && at[1] != '\0' && at[2] != '\0') {
+            printf("\\[u%04X]", (*at & 0x0fu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu));
+            at += 2;
+        }
+}
+
+static const char *summary_of(const char *command)
+{
+#define X(name, summary)                                                                                               \
+    if (strcmp(command, #name) == 0)                                                                                   \
+        return summary;
+    CLIENT_COMMAND_TABLE(X)
+#undef X
+    return "";
+}
+
+/* 0, or -1 after an error message. The answer follows the description; NULL: there is none. */
+static int put_command_page(FILE *template, const char *name, const char *command, FILE *answer)
+{
+    char line[LINE_BYTES];
+
+    printf(".\\\" SPDX-License-Identifier: Apache-2.0\n.Dd November 23, 2026\n.Dt RIP\\-");
+    for (const char *byte = command; *byte != '\0'; byte++)
+        putchar(toupper((unsigned char)*byte));
+    printf(" 1\n.Os librip %s\n.Sh NAME\n.Nm rip\\-%s\n.Nd %s\n.Sh SYNOPSIS\n.Nm rip\n.Cm %s\n.Op Ar flag ...\n"
+           ".Op Ar word ...\n.Sh DESCRIPTION\n",
+           RIP_VERSION, command, summary_of(command), command);
+    if (put_template(template, name, command) != 0)
+        return -1;
+    if (answer != NULL) {
+        puts(".Sh EXAMPLES\nA program of which two threads are in a deadlock, and 47 wait for one of them:\n.Bd "
+             "-literal");
+        while (fgets(line, sizeof(line), answer) != NULL)
+            put_literal(line);
+        puts(".Ed");
+    }
+    puts(".Sh SEE ALSO\n.Xr rip 1 ,\n.Xr ripd 8");
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    FILE *template = argc == 2 ? fopen(argv[1], "r") : NULL;
-    char line[LINE_BYTES];
-    int status = 0;
+    FILE *template = argc == 2 || argc == 4 ? fopen(argv[1], "r") : NULL;
+    FILE *answer = argc == 4 ? fopen(argv[3], "r") : NULL;
+    int status;
 
     if (template == NULL) {
-        fprintf(stderr, "usage: %s TEMPLATE > PAGE\n", argv[0]);
+        fprintf(stderr, "usage: %s TEMPLATE [COMMAND ANSWER] > PAGE\n", argv[0]);
         return 1;
     }
-    while (status == 0 && fgets(line, sizeof(line), template) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        status = put_line(line);
-        if (status != 0)
-            fprintf(stderr, "%s: unknown name: %s\n", argv[1], line);
-    }
+    status = argc == 4 ? put_command_page(template, argv[1], argv[2], answer) : put_template(template, argv[1], NULL);
     fclose(template);
+    if (answer != NULL)
+        fclose(answer);
     return status == 0 && fflush(stdout) == 0 ? 0 : 1;
 }

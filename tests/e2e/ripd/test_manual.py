@@ -125,6 +125,24 @@ def metrics(world):
             assert re.search(rf'^{name}\w*\{{.*\b{label}="', text, re.M), (name, label)
 
 
+def commands_of_rip():
+    """Of the second program: `rip run` is all over rip(1)."""
+    listed = re.search(r"commands:\n(.*?)\n\n", output(f"{w.BIN}/rip", "--help"), re.S).group(1)
+    return [name for name in re.findall(r"^  (\w+) ", listed, re.M) if name != "run"]
+
+
+def the_answers(world):
+    """The script that gets the answers in the pages of the commands from them still does; a whole screen has none."""
+    folder = os.path.join(world.made, "answers")
+    os.mkdir(folder)
+    subprocess.run([os.path.join(TOP, "ripd/man/answers/make"), w.BIN, folder], check=True, timeout=300)
+    assert {f"{name}.answer" for name in commands_of_rip()} - {"top.answer"} == set(os.listdir(folder))
+    for name in commands_of_rip():
+        page = text_of(PAGES, f"rip-{name}.1")
+        assert f".Nm rip\\-{name}\n" in page and (name == "top" or f"$ rip {name}" in page), name
+        assert name == "top" or "checkout" in text_of(folder, f"{name}.answer"), name
+
+
 def the_command_rip(_world):
     page = text_of(PAGES, "rip.1").replace("\\-", "-")
     commands = re.search(r"commands:\n(.*?)\n\n", output(f"{w.BIN}/rip", "--help"), re.S).group(1)
@@ -168,7 +186,8 @@ def the_ring(_world):
 def the_pages_are_clean(_world):
     if not shutil.which("mandoc"):
         raise w.Skip("mandoc is not installed")
-    for page in ("ripd.8", "ripd.conf.5", "rip.1", "librip.3", "rip-ring.5"):
+    commands = [f"rip-{name}.1" for name in commands_of_rip()]
+    for page in ("ripd.8", "ripd.conf.5", "rip.1", "librip.3", "rip-ring.5", *commands):
         result = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", os.path.join(PAGES, page)],
                                 capture_output=True, text=True, check=False)
         assert result.returncode == 0 and not result.stdout, result.stdout + result.stderr
@@ -202,4 +221,4 @@ def the_example_is_the_defaults(world):
 
 
 w.run([flags, keys_of_the_file, the_library, the_ring, endpoints, parameters, states_and_causes, events, metrics,
-       the_command_rip, the_pages_are_clean, the_example_is_the_defaults])
+       the_command_rip, the_answers, the_pages_are_clean, the_example_is_the_defaults])
