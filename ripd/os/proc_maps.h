@@ -14,6 +14,8 @@
 struct proc_mapping {
     uint64_t start;
     uint64_t end;
+    uint64_t offset; /* in the file */
+    bool executable;
     uint64_t inode;
     uint32_t device_major;
     uint32_t device_minor;
@@ -25,6 +27,19 @@ struct proc_mapping {
  * be any. 0; -ENOENT: no file is mapped there; -ESTALE: its path does not fit; another -errno: it may not be read.
  */
 int proc_maps_find(int process, uint64_t address, const char *path, struct proc_mapping *ret_mapping);
+
+/* A program or library as it is mapped: from its beginning up to the last mapping of it that follows. */
+struct proc_object {
+    uint64_t start;
+    uint64_t end;
+    char *path; /* the caller's to free */
+};
+
+/*
+ * The object that an address of code lies in. 0; -ENOENT: no file is mapped there, or not for execution, or its
+ * beginning is not mapped; another -errno: it may not be read.
+ */
+int proc_maps_object(int process, uint64_t address, struct proc_object *ret_object);
 
 /* Whether a file is the one that is mapped, by device and inode. Pure. */
 bool proc_maps_is(const struct proc_mapping *mapping, const struct stat *about);

@@ -63,8 +63,7 @@ static struct item *new_item(const struct ring *ring, const struct rip_id_info *
     item->snap_count = info->snap_count;
     item->registered_boot_ns = info->registered_boot_ns;
     item->crumb_count = crumb_count;
-    if (crumb_count != 0)
-        memcpy(item->crumbs, crumbs, crumb_count * sizeof(*crumbs));
+    memcpy(item->crumbs, crumbs, crumb_count * sizeof(*crumbs));
     return item;
 }
 
@@ -75,6 +74,7 @@ static struct item *describe_slot(struct registry *registry, struct ring *ring, 
     struct rip_id_info info, after;
     size_t crumb_count = 0;
     struct item *item;
+    uint64_t last; /* address of code */
     int result = mapping_id(&ring->mapping, slot, &info);
 
     if (result == 0)
@@ -92,6 +92,12 @@ static struct item *describe_slot(struct registry *registry, struct ring *ring, 
         return NULL;
     item->tid = translate_tid(registry, ring, &info);
     item->process = registry_process_facts(registry, ring, info.process);
+    last = crumb_count != 0 ? crumbs[0].address : 0;
+    if (item->process != NULL && last != 0 && process_facts_module(item->process, last) == NULL &&
+        registry_learn_module(registry, ring, info.process, last)) {
+        process_facts_unref(item->process);
+        item->process = registry_process_facts(registry, ring, info.process);
+    }
     return item;
 }
 

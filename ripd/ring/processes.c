@@ -17,10 +17,12 @@
  *      only if it still was afterwards, and all its users are the ring's owner: so a ring that names another user's
  *      process discloses nothing about it.
  *   6. Facts are made once and shared, until something in them changes.
+ *   7. What the kernel says of a process's modules is taken only if it is still the process of the record afterwards.
  */
 #include "ring/processes.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,7 @@
 #include "os/pidfd.h"
 #include "os/proc.h"
 #include "ring/host.h"
+#include "ring/learnt.h"
 #include "ring/modules.h"
 #include "ring/threads.h"
 
@@ -122,6 +125,11 @@ static int read_modules(struct registry *registry, struct ring *ring, const stru
             modules_add(&ring->modules, registry_host(registry), mapping_owner(&ring->mapping), &module);
         facts->module_count += facts->modules[facts->module_count] != NULL;
     }
+    for (size_t i = 0; facts->modules != NULL && i < learnt_count(process->learnt); i++) {
+        facts->modules[facts->module_count] = modules_add(&ring->modules, registry_host(registry),
+                                                          mapping_owner(&ring->mapping), learnt_at(process->learnt, i));
+        facts->module_count += facts->modules[facts->module_count] != NULL;
+    }
     return 0;
 }
 
@@ -129,11 +137,12 @@ static int read_modules(struct registry *registry, struct ring *ring, const stru
 static struct process_facts *make_facts(struct registry *registry, struct ring *ring,
                                         const struct ring_process *process, bool with_modules)
 {
+    const size_t module_count = process->claim.module_count + learnt_count(process->learnt);
     struct process_facts *facts = new_facts(ring, process);
     int result = facts != NULL ? 0 : -ENOMEM;
 
-    if (result == 0 && with_modules && process->claim.module_count != 0) {
-        facts->modules = calloc(process->claim.module_count, sizeof(struct module_facts *));
+    if (result == 0 && with_modules && module_count != 0) {
+        facts->modules = calloc(module_count, sizeof(struct module_facts *));
         if (facts->modules == NULL)
             result = -ENOMEM;
     }
@@ -166,6 +175,44 @@ struct process_facts *registry_process_facts(struct registry *registry, struct r
         host_use(host, ring->user, WORK_PROCESS_TIME, clock_mono_ns() - began_mono_ns);
     }
     return process_facts_ref(process->facts != NULL ? process->facts : process->brief);
+}
+
+static int find_object(const struct ring_host *host, uint32_t pid, uint64_t address, struct proc_object *ret_object)
+{
+    int descriptor, result;
+    char name[16];
+
+    snprintf(name, sizeof(name), "%u", pid);
+    descriptor = openat(host->proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0)
+        return -errno;
+    result = proc_maps_object(descriptor, address, ret_object);
+    close(descriptor);
+    return result;
+}
+
+bool registry_learn_module(struct registry *registry, struct ring *ring, uint32_t process, uint64_t address)
+{
+    struct ring_host *host = registry_host(registry);
+    struct ring_process *owner = process < ring->process_count ? &ring->processes[process] : NULL;
+    struct proc_object object;
+    uint64_t began_mono_ns;
+    bool found = false;
+
+    if (owner == NULL || owner->verdict != PROCESS_ATTESTED || mapping_owner(&ring->mapping) != geteuid() ||
+        host_grant(host, ring->user, WORK_PROCESS_TIME, FACTS_NS) == 0 || !learnt_is_new(&owner->learnt, address))
+        return false;
+    began_mono_ns = clock_mono_ns();
+    if (find_object(host, owner->pid, address, &object) == 0) {
+        found = registry_process_holds(registry, ring, process) && learnt_add(owner->learnt, &object);
+        free(object.path);
+    }
+    host_use(host, ring->user, WORK_PROCESS_TIME, clock_mono_ns() - began_mono_ns);
+    if (found) {
+        process_facts_unref(owner->facts);
+        owner->facts = NULL;
+    }
+    return found;
 }
 
 /* Facts for judging ---------------------------------------------------------------------------------------------------
@@ -439,6 +486,7 @@ static void clear_process(struct ring_process *process)
 {
     drop_facts(process);
     process_origin_unref(process->origin);
+    learnt_free(process->learnt);
     threads_free(process->threads);
     *process = (struct ring_process){0};
 }

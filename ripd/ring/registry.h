@@ -46,6 +46,8 @@
 #define REGISTRY_DESCRIPTORS_BASE 16u  /* that ripd has open from its start, more or less */
 
 /* One process record of a ring, and what we make of it. */
+struct learnt;
+
 struct ring_process {
     struct rip_process_info claim;
     bool looked_at; /* what follows is known */
@@ -68,6 +70,7 @@ struct ring_process {
     uint32_t stop_looks;           /* at it so far */
     uint32_t stop_pass;            /* 1 + the pass of the last one */
     struct thread_names *threads;  /* of a process in another pid namespace; NULL = none known */
+    struct learnt *learnt;         /* modules that the record lacks; NULL = none was looked for */
     struct process_origin *origin; /* a reference; NULL = not known yet */
     struct process_facts *facts;   /* a reference; NULL until asked for, and again when anything in it has changed */
     struct process_facts *brief;   /* the same without modules, made when it is judged */
@@ -184,6 +187,13 @@ void registry_notice_unseen(struct registry *registry, uint32_t serial);
  * after the next refresh.
  */
 struct process_facts *registry_process_facts(struct registry *registry, struct ring *ring, uint32_t process);
+
+/*
+ * Looks in the kernel's map of a process for the module that an address of code lies in and that its record does not
+ * name: loaded after its threads had registered. True: it is known now; facts got before lack it. Only of attested
+ * processes of our own user, as far as the kernel allows him, and within the ring's owner's time.
+ */
+bool registry_learn_module(struct registry *registry, struct ring *ring, uint32_t process, uint64_t address);
 
 /*
  * tid in our namespace of a thread that its process calls tid. 0; -ESRCH: none; -EAGAIN: not found out before

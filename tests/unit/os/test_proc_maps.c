@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -25,12 +26,74 @@ static void test_lines(void **state)
     assert_int_equal(proc_maps_parse_line(line, &mapping), 0);
     assert_int_equal(mapping.start, 0x55d0c0a00000);
     assert_int_equal(mapping.end, 0x55d0c0a22000);
+    assert_int_equal(mapping.offset, 0x2000);
+    assert_true(mapping.executable);
     assert_int_equal(mapping.device_major, 0xfe);
     assert_int_equal(mapping.device_minor, 1);
     assert_int_equal(mapping.inode, 1311765);
     assert_string_equal(mapping.path, "/usr/bin/redis server\n");
     assert_int_equal(proc_maps_parse_line("1000-2000 r-xp 0 fe:01 7", &mapping), 0);
     assert_string_equal(mapping.path, "");
+}
+
+/* Two libraries, one of them mapped once more for reading alone, a file of data, and what is of no file. */
+static const char map[] = "1000-2000 r--p 00000000 fe:01 7    /lib/a.so\n"
+                          "2000-4000 r-xp 00001000 fe:01 7    /lib/a.so\n"
+                          "4000-5000 rw-p 00003000 fe:01 7    /lib/a.so\n"
+                          "5000-6000 rw-p 00000000 00:00 0\n"
+                          "6000-7000 r--p 00000000 fe:01 9    /lib/b.so (deleted)\n"
+                          "7000-8000 r-xp 00001000 fe:01 9    /lib/b.so (deleted)\n"
+                          "8000-9000 r-xp 00000000 00:00 0\n"
+                          "9000-a000 rw-p 00002000 fe:01 9    /lib/b.so (deleted)\n"
+                          "a000-b000 r--p 00000000 fe:01 7    /lib/a.so\n"
+                          "b000-c000 r-xp 00001000 fe:01 8    /lib/without its beginning\n"
+                          "c000-d000 r--p 00000000 fe:01 5    /data\n"
+                          "d000-e000 r-xp 00000000 00:00 0    [vdso]\n";
+
+static void test_objects(void **state)
+{
+    static const struct {
+        uint64_t address, start, end;
+        const char *path; /* NULL = there is none */
+    } cases[] = {
+        {0x2000, 0x1000, 0x5000, "/lib/a.so"},
+        {0x3fff, 0x1000, 0x5000, "/lib/a.so"},
+        {0x7abc, 0x6000, 0xa000, "/lib/b.so"},
+        {0x1000, 0, 0, NULL}, /* no code */
+        {0x4000, 0, 0, NULL},
+        {0x5000, 0, 0, NULL},
+        {0x8000, 0, 0, NULL}, /* generated */
+        {0xa800, 0, 0, NULL},
+        {0xb800, 0, 0, NULL},
+        {0xc800, 0, 0, NULL},
+        {0xd800, 0, 0, NULL},
+        {0, 0, 0, NULL},
+        {UINT64_MAX, 0, 0, NULL},
+    };
+    char directory[] = "/dev/shm/rip-maps-XXXXXX";
+    struct proc_object object;
+    int process, file;
+
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    process = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(proc_maps_object(process, 0x2000, &object), -ENOENT);
+    file = openat(process, "maps", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(write(file, map, sizeof(map) - 1), sizeof(map) - 1);
+    close(file);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        object = (struct proc_object){.start = 42};
+        assert_int_equal(proc_maps_object(process, cases[i].address, &object), cases[i].path != NULL ? 0 : -ENOENT);
+        assert_int_equal(object.start, cases[i].path != NULL ? cases[i].start : 42);
+        if (cases[i].path == NULL)
+            continue;
+        assert_int_equal(object.end, cases[i].end);
+        assert_string_equal(object.path, cases[i].path);
+        free(object.path);
+    }
+    unlinkat(process, "maps", 0);
+    close(process);
+    rmdir(directory);
 }
 
 static void test_lines_that_are_none(void **state)
@@ -146,6 +209,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_objects),
         cmocka_unit_test(test_lines_that_are_none),
         cmocka_unit_test(test_lines_at_the_end_of_memory),
         cmocka_unit_test(test_paths),

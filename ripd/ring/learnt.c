@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * learnt.c - see learnt.h. A module has the form that it would have in the ring, but no build id: the map has none. Its
+ * addresses are taken to begin with 0 in the file, as those of shared objects do; the program itself is in every
+ * record.
+ */
+#include "ring/learnt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+
+struct learnt {
+    struct rip_module_info *modules;
+    size_t count;
+    size_t capacity;
+    uint64_t unknown[LEARNT_UNKNOWN_MAX];
+    size_t unknown_next;
+};
+
+bool learnt_is_new(struct learnt **learnt, uint64_t address)
+{
+    if (*learnt == NULL)
+        *learnt = calloc(1, sizeof(**learnt));
+    if (*learnt == NULL || (*learnt)->count >= LEARNT_MAX)
+        return false;
+    for (size_t i = 0; i < LEARNT_UNKNOWN_MAX; i++)
+        if ((*learnt)->unknown[i] == address)
+            return false;
+    (*learnt)->unknown[(*learnt)->unknown_next++ % LEARNT_UNKNOWN_MAX] = address;
+    return true;
+}
+
+/* The end of a path that is too long says more than its beginning. */
+bool learnt_add(struct learnt *learnt, const struct proc_object *object)
+{
+    struct rip_module_info *modules =
+        array_reserve(learnt->modules, &learnt->capacity, learnt->count + 1, sizeof(*modules));
+    size_t length = strlen(object->path);
+    size_t cut = length > RIP_MODULE_PATH_BYTES ? length - RIP_MODULE_PATH_BYTES : 0;
+
+    if (modules == NULL || learnt->count >= LEARNT_MAX)
+        return false;
+    learnt->modules = modules;
+    modules += learnt->count++;
+    *modules = (struct rip_module_info){.start = object->start,
+                                        .end = object->end,
+                                        .bias = object->start,
+                                        .flags = cut != 0 ? RIP_MODULE_PATH_TRUNCATED : 0,
+                                        .path_bytes = (uint16_t)(length - cut)};
+    memcpy(modules->path, object->path + cut, length - cut);
+    return true;
+}
+
+size_t learnt_count(const struct learnt *learnt)
+{
+    return learnt != NULL ? learnt->count : 0;
+}
+
+const struct rip_module_info *learnt_at(const struct learnt *learnt, size_t index)
+{
+    return &learnt->modules[index];
+}
+
+void learnt_free(struct learnt *learnt)
+{
+    if (learnt == NULL)
+        return;
+    free(learnt->modules);
+    free(learnt);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_learnt.c - modules that no record names, and addresses that are in none: ripd/ring/learnt.c. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ring/learnt.h"
+
+static void test_an_address_is_looked_for_once(void **state)
+{
+    struct learnt *learnt = NULL;
+
+    (void)state;
+    assert_int_equal(learnt_count(learnt), 0);
+    for (uint64_t i = 1; i <= LEARNT_UNKNOWN_MAX; i++)
+        assert_true(learnt_is_new(&learnt, i));
+    for (uint64_t i = 1; i <= LEARNT_UNKNOWN_MAX; i++)
+        assert_false(learnt_is_new(&learnt, i));
+    assert_true(learnt_is_new(&learnt, 99)); /* in place of the oldest */
+    assert_true(learnt_is_new(&learnt, 1));
+    assert_false(learnt_is_new(&learnt, 99));
+    learnt_free(learnt);
+    learnt_free(NULL);
+}
+
+static void test_modules_are_kept_up_to_the_limit(void **state)
+{
+    char path[2 * RIP_MODULE_PATH_BYTES] = "/lib/late.so";
+    struct proc_object object = {.path = path};
+    const struct rip_module_info *module;
+    struct learnt *learnt = NULL;
+
+    (void)state;
+    assert_true(learnt_is_new(&learnt, 1));
+    for (uint64_t i = 0; i < LEARNT_MAX; i++) {
+        object.start = 4096 * i;
+        object.end = 4096 * i + 4096;
+        assert_true(learnt_add(learnt, &object));
+        if (i == 0) {
+            memset(path, 'x', sizeof(path) - 1);
+            path[sizeof(path) - 2] = 'y';
+        }
+    }
+    assert_false(learnt_add(learnt, &object));
+    assert_false(learnt_is_new(&learnt, 2));
+    assert_int_equal(learnt_count(learnt), LEARNT_MAX);
+    module = learnt_at(learnt, 0);
+    assert_int_equal(module->path_bytes, 12);
+    assert_memory_equal(module->path, "/lib/late.so", 12);
+    assert_int_equal(module->flags | module->build_id_bytes, 0);
+    module = learnt_at(learnt, 7);
+    assert_int_equal(module->start, 7 * 4096);
+    assert_int_equal(module->end, 8 * 4096);
+    assert_int_equal(module->bias, 7 * 4096);
+    assert_int_equal(module->path_bytes, RIP_MODULE_PATH_BYTES);
+    assert_int_equal(module->flags, RIP_MODULE_PATH_TRUNCATED);
+    assert_int_equal(module->path[RIP_MODULE_PATH_BYTES - 1], 'y');
+    learnt_free(learnt);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_address_is_looked_for_once),
+        cmocka_unit_test(test_modules_are_kept_up_to_the_limit),
+    };
+
+    return cmocka_run_group_tests_name("learnt", tests, NULL, NULL);
+}
