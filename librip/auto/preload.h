@@ -93,6 +93,13 @@ void preload_leave(void);
  */
 void preload_return(void);
 
+/* --- preload_shield.c --------------------------------------------------------------------------------------------- */
+
+/* True for the ring's descriptor, which is not open as far as the program can see. Keeps errno. */
+bool preload_is_hidden(int fd);
+/* What a call that was given it returns: -1, with errno EBADF. */
+int preload_refuse(void);
+
 /* --- preload_filter.c --------------------------------------------------------------------------------------------- */
 
 /*

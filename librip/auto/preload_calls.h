@@ -244,13 +244,17 @@ OWN(pthread_rwlock_clockrdlock)
 OWN(pthread_rwlock_wrlock)
 OWN(pthread_rwlock_timedwrlock)
 OWN(pthread_rwlock_clockwrlock)
-OWN(syscall)            /* preload_syscall.c */
-OWN(socket)             /* preload_descriptor.c */
-OWN(socketpair)         /* preload_descriptor.c */
-OWN(pipe)               /* preload_descriptor.c */
-OWN(pipe2)              /* preload_descriptor.c */
-OWN(dup)                /* preload_descriptor.c */
-OWN(fclose)             /* preload_descriptor.c */
+OWN(syscall)    /* preload_syscall.c */
+OWN(socket)     /* preload_descriptor.c */
+OWN(socketpair) /* preload_descriptor.c */
+OWN(pipe)       /* preload_descriptor.c */
+OWN(pipe2)      /* preload_descriptor.c */
+OWN(dup)        /* preload_descriptor.c */
+OWN(fclose)     /* preload_descriptor.c */
+OWN(fstat)      /* preload_shield.c: looks for the ring's descriptor find none */
+OWN(fstat64)
+OWN(__fxstat)
+OWN(__fxstat64)
 OWN(fcntl)              /* preload_shield.c: waits only for locks */
 OWN(fcntl64)            /* preload_shield.c */
 OWN(close)              /* preload_shield.c */

@@ -304,7 +304,7 @@ PRELOAD_WRAPPER(int, pipe2, (int pair[2], int flags))
 
 PRELOAD_WRAPPER(int, dup, (int fd))
 {
-    int copy = PRELOAD_REAL(int, dup, (int))(fd);
+    int copy = preload_is_hidden(fd) ? preload_refuse() : PRELOAD_REAL(int, dup, (int))(fd);
 
     preload_descriptor_copy(fd, copy);
     return copy;

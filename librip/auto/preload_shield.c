@@ -9,7 +9,8 @@
  *   A. A number that has become some other file's (closed by a raw system call, say) is the program's: the descriptor
  *      is ours only while it is the ring. Under a seccomp filter it counts as ours.
  *   B. dup2() and dup3() onto the number work: ours moves out of the way, or is given up under a seccomp filter.
- *   C. A child of vfork() or clone() without a ring of its own may close everything: it has its own descriptors.
+ *   C. fstat(), fcntl() and dup() of the number answer EBADF as well. A list of /proc/self/fd has it.
+ *   D. A child of vfork() or clone() without a ring of its own may close everything: it has its own descriptors.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +38,12 @@ static int shielded_fd(void)
     return fd;
 }
 
-static int refuse(void)
+bool preload_is_hidden(int fd)
+{
+    return __builtin_expect(fd == rip__ring_fd(), 0) && fd >= 0 && fd == shielded_fd();
+}
+
+int preload_refuse(void)
 {
     errno = EBADF;
     return -1;
@@ -45,8 +51,8 @@ static int refuse(void)
 
 PRELOAD_WRAPPER(int, close, (int fd))
 {
-    if (fd >= 0 && fd == rip__ring_fd() && fd == shielded_fd())
-        return refuse();
+    if (preload_is_hidden(fd))
+        return preload_refuse();
     preload_descriptor_forget(fd); /* before the number is anybody else's */
     return PRELOAD_REAL(int, close, (int))(fd);
 }
@@ -127,6 +133,30 @@ PRELOAD_WRAPPER(int, dup3, (int from, int to, int flags))
     return result;
 }
 
+/* A program that looks which numbers are open, to close or to count them. __fxstat() is of programs before glibc 2.33.
+ */
+PRELOAD_WRAPPER(int, fstat, (int fd, struct stat *status))
+{
+    return preload_is_hidden(fd) ? preload_refuse() : PRELOAD_REAL(int, fstat, (int, struct stat *))(fd, status);
+}
+
+PRELOAD_WRAPPER(int, fstat64, (int fd, struct stat *status))
+{
+    return preload_is_hidden(fd) ? preload_refuse() : PRELOAD_REAL(int, fstat64, (int, struct stat *))(fd, status);
+}
+
+PRELOAD_WRAPPER(int, __fxstat, (int version, int fd, struct stat *status))
+{
+    return preload_is_hidden(fd) ? preload_refuse()
+                                 : PRELOAD_REAL(int, __fxstat, (int, int, struct stat *))(version, fd, status);
+}
+
+PRELOAD_WRAPPER(int, __fxstat64, (int version, int fd, struct stat *status))
+{
+    return preload_is_hidden(fd) ? preload_refuse()
+                                 : PRELOAD_REAL(int, __fxstat64, (int, int, struct stat *))(version, fd, status);
+}
+
 static bool waits_for_lock(int command)
 {
     return command == F_SETLKW || command == F_OFD_SETLKW;
@@ -141,6 +171,8 @@ static bool waits_for_lock(int command)
         void *argument;                                                                                                \
         int result;                                                                                                    \
                                                                                                                        \
+        if (preload_is_hidden(fd))                                                                                     \
+            return preload_refuse();                                                                                   \
         va_start(arguments, command);                                                                                  \
         argument = va_arg(arguments, void *);                                                                          \
         va_end(arguments);                                                                                             \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bad_pointers.c - calls that the preload library wraps, with pointers to nothing: prints what each returns, with
- * errno. The kernel refuses them with EFAULT; whoever looks at the arguments before it does is killed.
+ * errno. The kernel refuses them with EFAULT; a wrapper that reads them before it does is killed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -338,6 +338,21 @@ static void case_close_listed(void)
     ready();
 }
 
+/* Each number is looked at in every way before it is closed: nothing is open but the three that everybody has. */
+static void case_look_at_all(void)
+{
+    struct stat status;
+
+    for (int fd = 3; fd < 1024; fd++) {
+        CHECK(fstat(fd, &status) == -1 && errno == EBADF);
+        CHECK(fcntl(fd, F_GETFD) == -1 && errno == EBADF);
+        CHECK(fcntl(fd, F_DUPFD, 0) == -1 && errno == EBADF);
+        CHECK(dup(fd) == -1 && errno == EBADF);
+        CHECK(close(fd) == -1 && errno == EBADF);
+    }
+    ready();
+}
+
 static void case_dup_onto(void)
 {
     for (int fd = 500; fd < 600; fd++)
@@ -534,6 +549,7 @@ static const struct {
     CASE(exec_environment),
     CASE(close_all),
     CASE(close_listed),
+    CASE(look_at_all),
     CASE(dup_onto),
     CASE(raw_close),
     CASE(names),

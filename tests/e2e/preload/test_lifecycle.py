@@ -214,7 +214,7 @@ class Lifecycle(PreloadTest):
                        for line in locks)
 
     def test_shield(self):
-        for case in "close_all", "close_listed", "dup_onto":
+        for case in "close_all", "close_listed", "look_at_all", "dup_onto":
             with self.subTest(case=case):
                 self.begin(case)
                 self.check_alone()
