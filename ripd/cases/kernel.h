@@ -29,7 +29,8 @@
       "has none, and its state: LISTEN, UNCONNECTED, CONNECTING to a server that has no room, NOT_ACCEPTED by "        \
       "the server yet, PEER_CLOSED of datagrams; ... at the end of a text that was cut")                               \
     X("holder",                                                                                                        \
-      "who holds the file lock; or who of the same user has the other end of the pipe, the FIFO or the "               \
+      "who holds the file lock; the child that keeps its parent in vfork; or who of the same user has the other end "  \
+      "of the pipe, the FIFO or the "                                                                                  \
       "unix socket open, or the socket at which it is not accepted yet: pid and comm; null if none was found")         \
     X("asked_ms", "how long it wants to sleep, or to wait at most")                                                    \
     X("wchan", "the function of the kernel that it waits in")                                                          \

@@ -21,6 +21,7 @@ enum syscall_topic {
     SYSCALL_TOPIC_SEMAPHORES, /* a set of semget(2), by its number */
     SYSCALL_TOPIC_CHILD,      /* a child's end */
     SYSCALL_TOPIC_SIGNAL,
+    SYSCALL_TOPIC_VFORK,   /* or another call that makes a child, and may wait until that has executed a program */
     SYSCALL_TOPIC_PATH,    /* a file that it was given by name, which may lie on a file system that does not answer */
     SYSCALL_TOPIC_RESTART, /* goes on with what a signal or a stop had interrupted */
 };

@@ -26,6 +26,7 @@ __attribute__((format(printf, 4, 5))) int proc_read(int proc, char *ret_text, si
 /* One line of PID/task/TID/stat. */
 struct proc_stat {
     char state;
+    uint32_t parent_pid; /* 0 = none, or none in our pid namespace */
     uint32_t flags;
     uint32_t thread_count;
     uint64_t user_ticks; /* CPU time, sampled with the clock tick */

@@ -10,14 +10,22 @@
 /* The process ------------------------------------------------------------------------------------------------------ */
 
 /* Fields of PID/stat as proc(5) numbers them. */
-enum { STAT_STATE = 3, STAT_FLAGS = 9, STAT_USER = 14, STAT_SYSTEM = 15, STAT_THREADS = 20, STAT_START_TIME = 22 };
+enum {
+    STAT_STATE = 3,
+    STAT_PARENT = 4,
+    STAT_FLAGS = 9,
+    STAT_USER = 14,
+    STAT_SYSTEM = 15,
+    STAT_THREADS = 20,
+    STAT_START_TIME = 22
+};
 
 int proc_parse_stat(const char *text, struct proc_stat *ret_stat)
 {
     const char *first = strchr(text, '(');
     const char *last = strrchr(text, ')'); /* a name may hold any byte, but no field after it has a parenthesis */
     struct proc_stat stat = {0};
-    uint64_t flags, ticks[2], threads;
+    uint64_t parent, flags, ticks[2], threads;
     size_t length;
 
     if (first == NULL || last == NULL || last < first)
@@ -28,12 +36,14 @@ int proc_parse_stat(const char *text, struct proc_stat *ret_stat)
     stat.state = *text;
     if (!((*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z')))
         return -EINVAL;
-    text = text_decimal(text_skip_fields(text, STAT_FLAGS - STAT_STATE), UINT32_MAX, &flags);
+    text = text_decimal(text_skip_fields(text, STAT_PARENT - STAT_STATE), UINT32_MAX, &parent);
+    text = text_decimal(text_skip_fields(text, STAT_FLAGS - STAT_PARENT - 1), UINT32_MAX, &flags);
     text = text_decimals(text_skip_fields(text, STAT_USER - STAT_FLAGS - 1), UINT64_MAX, ticks, 2);
     text = text_decimal(text_skip_fields(text, STAT_THREADS - STAT_SYSTEM - 1), UINT32_MAX, &threads);
     text = text_skip_fields(text, STAT_START_TIME - STAT_THREADS - 1);
     if (text_decimal(text, UINT64_MAX, &stat.start_time_ticks) == NULL)
         return -EINVAL;
+    stat.parent_pid = (uint32_t)parent;
     stat.flags = (uint32_t)flags;
     stat.user_ticks = ticks[0];
     stat.system_ticks = ticks[1];

@@ -16,6 +16,7 @@
 enum {
     NAME_BYTES = 64,
     LINE_BYTES = 256,
+    CHILDREN_BYTES = 4096,
     STATUS_BYTES = 8192,
 };
 
@@ -49,6 +50,21 @@ int proc_thread_syscall(int proc, uint32_t pid, uint32_t tid, struct proc_syscal
     int result = proc_read(proc, text, sizeof(text), "%u/task/%u/syscall", pid, tid);
 
     return result != 0 ? result : proc_parse_syscall(text, ret_syscall);
+}
+
+int proc_thread_youngest_child(int proc, uint32_t pid, uint32_t tid, uint32_t *ret_pid)
+{
+    char text[CHILDREN_BYTES];
+    int result = proc_read(proc, text, sizeof(text), "%u/task/%u/children", pid, tid);
+    uint64_t child = 0;
+
+    if (result != 0)
+        return result;
+    if (strlen(text) == sizeof(text) - 1)
+        return -EOVERFLOW;
+    for (const char *next = text; (next = text_decimal(next, UINT32_MAX, &child)) != NULL;)
+        *ret_pid = (uint32_t)child; /* the kernel lists them by age */
+    return child != 0 ? 0 : -ENODATA;
 }
 
 /* Links ------------------------------------------------------------------------------------------------------------ */

@@ -526,7 +526,9 @@ static void take_facts(struct probe *probe, const struct process *process, struc
 
     if (whole || stall->kernel == NULL || !process->attested) {
         facts = decode(probe, process, reading, &is_whole);
-        stall->wait = kernel_decode_wait(reading);
+        if (stall->wait != WAIT_CHILD || (reading->has & KERNEL_HAS_NO_TIME) == 0 ||
+            !kernel_has_not_run(&stall->last, &reading->times)) /* else the search that found out still holds */
+            stall->wait = kernel_decode_wait(reading);
         stall->decoded_mono_ns = is_whole ? reading->times.read_mono_ns : 0;
         if (facts != NULL && stall->kernel != NULL)
             keep_holder(stall, reading, facts);

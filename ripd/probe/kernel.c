@@ -93,6 +93,18 @@ static void read_holder(int proc, struct kernel_reading *reading)
         memcpy(reading->holder.comm, stat.comm, sizeof(reading->holder.comm));
 }
 
+/* Who keeps the parent in vfork(): the last one that it has made, for it makes no other meanwhile. */
+static void read_child(int proc, struct kernel_reading *reading)
+{
+    struct proc_stat stat;
+    uint32_t pid;
+
+    if (proc_thread_youngest_child(proc, reading->pid, reading->tid, &pid) != 0 || proc_stat(proc, pid, &stat) != 0)
+        return;
+    reading->holder.pid = pid;
+    memcpy(reading->holder.comm, stat.comm, sizeof(reading->holder.comm));
+}
+
 static void read_descriptor(int proc, const struct syscall_shape *shape, struct kernel_reading *reading)
 {
     int result;
@@ -123,6 +135,8 @@ static void read_call(int proc, struct kernel_reading *reading)
     shape = syscall_shape_of(syscall_name(reading->call.number));
     if (shape->descriptor != SYSCALL_NO_ARGUMENT)
         read_descriptor(proc, shape, reading);
+    if (shape->topic == SYSCALL_TOPIC_VFORK)
+        read_child(proc, reading);
 }
 
 bool kernel_has_not_run(const struct kernel_times *before, const struct kernel_times *after)

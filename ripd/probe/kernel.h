@@ -29,6 +29,7 @@
 #define KERNEL_HAS_LOCK (1u << 6)
 #define KERNEL_HAS_UNIX (1u << 7)
 #define KERNEL_HAS_NAMES (1u << 9)
+#define KERNEL_HAS_CHILD_OUTPUT (1u << 10) /* only its own descendants write that pipe, as their output */
 #define KERNEL_HAS_NO_TIME (1u << 8) /* who holds the other end, or who the peer is, may be found with more time */
 
 struct kernel_holder {

@@ -64,6 +64,8 @@ enum evidence_wait kernel_decode_wait(const struct kernel_reading *reading)
     if (shape->topic == SYSCALL_TOPIC_POLL && (uint32_t)reading->call.arguments[shape->count] == 0 &&
         has_timeout(reading, shape))
         return WAIT_SLEEP; /* of nothing, for a time: that is how programs slept once */
+    if ((reading->has & KERNEL_HAS_CHILD_OUTPUT) != 0)
+        return WAIT_CHILD;
     return WAIT_OTHERS;
 }
 
@@ -281,6 +283,7 @@ static void write_target(const struct kernel_reading *reading, const char *name,
     case SYSCALL_TOPIC_OTHER:
     case SYSCALL_TOPIC_SLEEP:
     case SYSCALL_TOPIC_RESTART:
+    case SYSCALL_TOPIC_VFORK:
         break;
     }
 }

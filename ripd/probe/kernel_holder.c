@@ -21,6 +21,7 @@
 #include "probe/kernel.h"
 
 enum {
+    GENERATIONS_MAX = 64, /* of descendants */
     PROCESSES_MAX = 4096,
     DESCRIPTORS_MAX = 16384,
     LINKS_PER_CLOCK = 32,
@@ -42,6 +43,9 @@ struct wanted {
     struct end end;
     uint32_t found;      /* another process */
     uint32_t found_self; /* the same one */
+    bool is_read;        /* a pipe is read: it matters who else could write to it */
+    bool is_output;      /* a descendant has the other end as its standard output or error */
+    bool is_others;      /* somebody has it who is no descendant, or as another descriptor */
 };
 
 struct search {
@@ -53,6 +57,7 @@ struct search {
     size_t found_count; /* of them in another process: nothing better is to come */
     uint32_t self;      /* whose threads they are */
     bool newer;         /* looks at those with a larger pid than its own, or at the others */
+    bool newer_done;    /* all of the former have been looked at, and all of its own descriptors */
     bool cut;           /* there are more processes, or descriptors, than are looked at */
     uint32_t pid;       /* looked into now */
     int descriptors;    /* its directory of them */
@@ -103,14 +108,43 @@ static bool is_other_end(const struct search *search, const struct wanted *wante
     return own->writable ? other.readable : other.writable;
 }
 
-static void take_holder(struct search *search, struct wanted *wanted)
+static bool is_descendant(const struct search *search)
 {
+    struct proc_stat stat = {.parent_pid = search->pid};
+
+    for (unsigned i = 0; i < GENERATIONS_MAX && stat.parent_pid > 1; i++) {
+        if (proc_stat(search->proc, stat.parent_pid, &stat) != 0)
+            return false;
+        if (stat.parent_pid == search->self)
+            return true;
+    }
+    return false;
+}
+
+/* Whether no other process could change what is known. */
+static bool is_settled(const struct wanted *wanted)
+{
+    return wanted->found != 0 && (!wanted->is_read || wanted->is_others);
+}
+
+static void take_holder(struct search *search, struct wanted *wanted, uint32_t descriptor)
+{
+    const bool was_settled = is_settled(wanted);
+
     if (search->pid == search->self) {
         wanted->found_self = search->pid;
-    } else if (wanted->found == 0) {
-        wanted->found = search->pid;
-        search->found_count++;
+        wanted->is_others = true;
+        return;
     }
+    if (wanted->found == 0)
+        wanted->found = search->pid;
+    if (wanted->is_read && !wanted->is_others) {
+        const bool is_output = (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) && is_descendant(search);
+
+        wanted->is_output |= is_output;
+        wanted->is_others |= !is_output;
+    }
+    search->found_count += !was_settled && is_settled(wanted);
 }
 
 static int visit_descriptor(void *context, const char *name)
@@ -130,7 +164,7 @@ static int visit_descriptor(void *context, const char *name)
     end = end_of(link);
     for (size_t i = 0; i < search->count; i++)
         if (is_same_name(&end, &search->wanted[i].end) && is_other_end(search, &search->wanted[i], descriptor))
-            take_holder(search, &search->wanted[i]);
+            take_holder(search, &search->wanted[i], descriptor);
     return search->found_count == search->count ? 1 : 0;
 }
 
@@ -184,7 +218,9 @@ static void look_into_others(struct search *search)
     int result;
 
     search->newer = true; /* its children first */
+    search->newer_done = !search->cut;
     result = file_list(search->proc, PROCESSES_MAX, visit_process, search);
+    search->newer_done &= result == 0 && !search->cut;
     search->newer = false;
     if (result == 0 || result == -EOVERFLOW)
         result = file_list(search->proc, PROCESSES_MAX, visit_process, search);
@@ -221,7 +257,8 @@ static bool want(struct kernel_reading *reading, struct wanted *ret_wanted)
             end.inode = descriptor->inode;
         }
     }
-    *ret_wanted = (struct wanted){.reading = reading, .end = end};
+    *ret_wanted =
+        (struct wanted){.reading = reading, .end = end, .is_read = end.kind != END_SOCKET && descriptor->readable};
     return end.inode != 0;
 }
 
@@ -231,8 +268,10 @@ static void name_holder(const struct search *search, const struct wanted *wanted
     struct kernel_reading *reading = wanted->reading;
     struct proc_stat stat;
 
-    if (wanted->found == 0 && search->cut)
+    if ((wanted->found == 0 && search->cut) || (wanted->is_output && !wanted->is_others && !search->newer_done))
         reading->has |= KERNEL_HAS_NO_TIME;
+    if (wanted->is_output && !wanted->is_others && search->newer_done) /* elder ones are no descendants of its */
+        reading->has |= KERNEL_HAS_CHILD_OUTPUT;
     if (pid == 0 || proc_stat(search->proc, pid, &stat) != 0)
         return;
     reading->holder.pid = pid;

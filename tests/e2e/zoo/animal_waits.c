@@ -167,6 +167,7 @@ ANIMAL_STALL wait_for_vfork(void)
     rip_snap(); /* STALL(vfork) */
     if (vfork() == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dprintf(STDOUT_FILENO, "peer %d\n", (int)getpid());
         while (getppid() == parent) /* it may have ended before */
             pause();
         _exit(0);

@@ -439,6 +439,22 @@ static void wait_vfork(void)
     }
 }
 
+/* As popen() and subprocess do it. */
+static void wait_output(void)
+{
+    int pair[2];
+
+    need(pipe(pair), "pipe");
+    if (need(fork(), "fork") == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(pair[1], STDOUT_FILENO);
+        close(pair[1]);
+        pause();
+    }
+    close(pair[1]);
+    receive(pair[0]);
+}
+
 /* What the preload library cannot see. */
 static void wait_unseen(void)
 {
@@ -520,6 +536,7 @@ static const struct {
     KIND(spin),
     KIND(vfork),
     KIND(robust),
+    KIND(output),
     KIND(inheriting),
     KIND(unseen),
     KIND(interrupted_reply),

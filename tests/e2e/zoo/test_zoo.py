@@ -142,7 +142,7 @@ KINDS = [
     Kind("poll-sleep", "sleeping", "sleep_in_poll", "p?poll", "0 descriptors"),
     Kind("sleep", "sleeping", "sleep_long", "(clock_)?nanosleep"),
     Kind("child", "blocked", "wait_for_a_child", "wait4", "child {peer}"),
-    Kind("vfork", "uninterruptible", "wait_for_vfork", "vfork|clone3?", state="D"),
+    Kind("vfork", "uninterruptible", "wait_for_vfork", "vfork|clone3?", state="D", holder=True),
     Kind("pause", "blocked", "wait_for_a_signal", "pause|ppoll", "a signal"),
     Kind("sigstop", "signal", "be_stopped", state="T", bring_about=stop, **STOPPED),
     Kind("traced", "tracer", "be_stopped", state="t", bring_about=trace, **STOPPED),

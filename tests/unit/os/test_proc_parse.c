@@ -38,8 +38,9 @@ static int show_stat(const char *text, union parsed *parsed, char *shown)
     int result = proc_parse_stat(text, &parsed->stat);
 
     if (result == 0)
-        snprintf(shown, SHOWN_BYTES, "%s|%c %u %u %" PRIu64 "+%" PRIu64 " %" PRIu64, stat->comm, stat->state,
-                 stat->flags, stat->thread_count, stat->user_ticks, stat->system_ticks, stat->start_time_ticks);
+        snprintf(shown, SHOWN_BYTES, "%s|%c %u %u %u %" PRIu64 "+%" PRIu64 " %" PRIu64, stat->comm, stat->state,
+                 stat->parent_pid, stat->flags, stat->thread_count, stat->user_ticks, stat->system_ticks,
+                 stat->start_time_ticks);
     return result;
 }
 
@@ -156,15 +157,15 @@ static const struct {
     const char *shown;
     int error; /* 0: -EINVAL */
 } cases[] = {
-    {show_stat, "1 (a) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 42 99 1\n", "a|S 4194560 9 5+6 42", 0},
+    {show_stat, "1 (a) S 77 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 42 99 1\n", "a|S 77 4194560 9 5+6 42", 0},
     {show_stat, "1 (a) S 0 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 18446744073709551615",
-     "a|S 0 1 5+6 18446744073709551615", 0},
-    {show_stat, "1 () R 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "|R 4 1 5+6 42", 0},
-    {show_stat, "1 (x) (y) Z 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "x) (y|Z 4 1 5+6 42", 0},
-    {show_stat, "1 (a) R 1 1) t 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a) R 1 1|t 4 1 5+6 42", 0},
-    {show_stat, "1 (a\nb) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a\nb|D 4 1 5+6 42", 0},
-    {show_stat, "1 (twenty characters ab) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "twenty character|D 4 1 5+6 42",
-     0},
+     "a|S 0 0 1 5+6 18446744073709551615", 0},
+    {show_stat, "1 () R 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "|R 0 4 1 5+6 42", 0},
+    {show_stat, "1 (x) (y) Z 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "x) (y|Z 0 4 1 5+6 42", 0},
+    {show_stat, "1 (a) R 1 1) t 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a) R 1 1|t 0 4 1 5+6 42", 0},
+    {show_stat, "1 (a\nb) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42", "a\nb|D 0 4 1 5+6 42", 0},
+    {show_stat, "1 (twenty characters ab) D 0 1 1 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 42",
+     "twenty character|D 0 4 1 5+6 42", 0},
     {show_stat, "", NULL, 0},
     {show_stat, "1", NULL, 0},
     {show_stat, "1 (", NULL, 0},
