@@ -21,7 +21,7 @@
 #include "util/array.h"
 #include "view/query_parse.h"
 
-#define LINES_MAX 200u /* each is a request of its own for its counts */
+#define LINES_MAX 200u /* each may be a request of its own for its counts */
 #define PARAMETERS (PARAMETER_RING | PARAMETER_PID | PARAMETER_LIMIT)
 
 struct settings {
@@ -111,6 +111,7 @@ static bool quote(char *text, size_t size, const char *name)
     return *name == '\0';
 }
 
+/* Of a ring with one process they are the ring's; of several each is asked for. */
 static void count_ids(struct hosts *hosts, struct line *line)
 {
     const char *ring = json_string_value(json_object_get(line->ring, "ring"));
@@ -118,6 +119,11 @@ static void count_ids(struct hosts *hosts, struct line *line)
     long long pid = item_number(line->process, "pid");
     char target[FILTERS_TARGET_BYTES] = "/threads?trail=0&limit=1", pattern[QUERY_PATTERN_BYTES], number[32];
 
+    if (json_array_size(json_object_get(line->ring, "processes")) < 2 &&
+        json_is_object(json_object_get(line->ring, "counts"))) {
+        line->counted = json_pack("{s:O}", "counts", json_object_get(line->ring, "counts"));
+        return;
+    }
     snprintf(number, sizeof(number), "%lld", pid);
     if (ring == NULL || health == NULL || strcmp(health, "readable") != 0 || !quote(pattern, sizeof(pattern), ring) ||
         client_target_add(target, sizeof(target), "ring", pattern) != 0 ||
@@ -165,6 +171,7 @@ static void fill_remarks(struct table_cell *cell, const struct line *line)
     char text[512] = "";
     json_t *value;
     const char *key;
+    size_t i;
 
     json_object_foreach((json_t *)(uintptr_t)refused, key,
                         value) if (item_number(refused, key) > 0 && refused_count < ITEM_NUMBER_MAX) refused_count +=
@@ -181,8 +188,9 @@ static void fill_remarks(struct table_cell *cell, const struct line *line)
     if (refused_count != 0)
         remark(text, sizeof(text), "%lld ids refused", refused_count);
     if (coverage != NULL && strcmp(coverage, "full") != 0)
-        remark(text, sizeof(text), "coverage %s%s%s", coverage, reason != NULL ? ": " : "",
-               reason != NULL ? reason : "");
+        remark(text, sizeof(text), "coverage %s", coverage);
+    json_array_foreach(json_object_get(line->ring, "coverage_reasons"), i, value) if (json_is_string(value))
+        remark(text, sizeof(text), "%s", json_string_value(value));
     table_cell_format(cell, "%s", text[0] != '\0' ? text : "-");
     if (health != NULL && strcmp(health, "readable") != 0)
         cell->colour = TABLE_YELLOW;

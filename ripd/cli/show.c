@@ -97,6 +97,7 @@ static void show_times(struct report *report, const json_t *item)
 
     item_fill_cause(&cell, item);
     report_field(report, "state", &cell);
+    field(report, "idle by", json_object_get(item, "reason"));
     field(report, "since", json_object_get(item, "since"));
     field(report, "earliest", json_object_get(item, "since_earliest"));
     item_fill_duration(&cell, item_number(item, "frozen_for_ms"));
@@ -335,6 +336,20 @@ static void show_held_up(struct report *report, const json_t *stalls, const stru
     }
 }
 
+/* The functions inlined at a place, or around it. */
+static void show_frames(struct report *report, const char *name, const json_t *frames)
+{
+    struct table_cell cell;
+    size_t i;
+    json_t *frame;
+
+    json_array_foreach(frames, i, frame)
+    {
+        item_fill_where(&cell, frame, false);
+        report_field(report, name, &cell);
+    }
+}
+
 void show_item(struct report *report, struct hosts *hosts, size_t host, const json_t *known, const json_t *item)
 {
     const json_t *location = json_object_get(item, "location");
@@ -353,6 +368,7 @@ void show_item(struct report *report, struct hosts *hosts, size_t host, const js
     report_field(report, "id", &cell);
     item_fill_number(&cell, item, "tid");
     report_field(report, "tid", &cell);
+    field(report, "source", json_object_get(item, "source"));
     field(report, "note", json_object_get(item, "note"));
     show_process(report, item);
     show_times(report, item);
@@ -364,6 +380,8 @@ void show_item(struct report *report, struct hosts *hosts, size_t host, const js
         report_field(report, "offset", &cell);
     }
     field(report, "build id", json_object_get(location, "build_id"));
+    show_frames(report, "inlined", json_object_get(location, "inlined"));
+    show_frames(report, "inlined in", json_object_get(location, "inlined_into"));
     show_kernel(report, json_object_get(item, "kernel"));
     show_chain(report, hosts, host, known, item);
     show_trail(report, json_object_get(item, "trail"));

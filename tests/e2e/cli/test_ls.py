@@ -37,6 +37,21 @@ def counts_by_state(world):
     world.wait_for(lambda: "dead" in rows_of(world.command("ls", "--ring", "one").stdout)[0][-1])
 
 
+def several_processes(world):
+    """Each has counts of its own."""
+    app = world.puppet()
+    app.do("spawn 5 name-5 snap")
+    child = int(app.send("child"))
+    world.pids.append(child)
+
+    def rows():
+        return {int(row[1].split("[")[1][:-1]): row[2:7] for row in rows_of(world.command("ls").stdout)}
+
+    app.do("spawn 6 name-6 snap")
+    app.do("freeze 6")
+    world.wait_for(lambda: rows() == {app.pid: ["1", "0", "1", "0", "0"], child: ["1", "0", "0", "0", "0"]})
+
+
 def a_ring_that_cannot_be_read(world):
     with open(world.ring("broken"), "wb") as file:
         file.write(b"RIPRING\0" + b"\xff" * 8192)
@@ -56,10 +71,12 @@ def hostile_names(world):
                       "health": "readable"},
         {"ring": "x" * 5000, "health": "unreadable\x1b", "reason": "\r\n",
          "refused": {"a": 9223372036854775807, "b": 1}},
-        {"ring": "y", "processes": 5, "health": 5, "dead": True, "unlinked": True}]}})
+        {"ring": "y", "processes": 5, "health": 5, "dead": True, "unlinked": True, "counts": {"stalled": -7},
+         "coverage": "partial", "coverage_reasons": ["unseen_calls", 7, "\x1b"]}]}})
     for url in (world.url, server.url):
         done = world.command("ls", "--url", url)
         assert done.returncode == 0 and not re.search(r"[\x00-\x09\x0b-\x1f\x7f\x9b\u202e]", done.stdout), done
+        assert url == world.url or "coverage partial; unseen_calls; " in done.stdout, done
     server.close()
     ring.close()
 
@@ -75,4 +92,4 @@ def several_hosts(world):
 
 
 if __name__ == "__main__":
-    w.run([counts_by_state, a_ring_that_cannot_be_read, hostile_names, several_hosts], k.CliWorld)
+    w.run([counts_by_state, several_processes, a_ring_that_cannot_be_read, hostile_names, several_hosts], k.CliWorld)

@@ -30,6 +30,7 @@ def one_id(world):
         assert "name-5" in text.splitlines()[0] and "blocked" in text.splitlines()[0], text
         fields = dict(re.findall(r"^  (\w[\w ]*?)  +(.*)$", text, re.M))
         assert fields["ring"] == "app" and fields["id"] == "5" and fields["state"] == "blocked", fields
+        assert fields["source"] == "library"
         assert f"[{app.pid}]" in fields["process"] and fields["target"].startswith("futex"), fields
         assert "worker_main, " in fields["where"] and fields["offset"].startswith("puppet+0x"), fields
         assert len(lines_of(text, "breadcrumbs, newest first")) == len(world.thread(5)["trail"]), text
