@@ -56,17 +56,10 @@ const FRESHNESS = {
   late: () => ["stale", "not live"],
 };
 
-function alertText(fresh) {
-  if (fresh.kind === "silent" && fresh.age_ms === null) {
-    return "ripd does not answer. Nothing is known.";
-  }
-  if (fresh.kind === "silent") {
-    return `ripd does not answer. What is shown is ${duration(Math.floor(fresh.age_ms / 1000) * 1000)} old.`;
-  }
-  if (fresh.kind === "late") {
-    return `ripd answers, but has not scanned for ${duration(Math.floor(fresh.age_ms / 1000) * 1000)}. What is shown is that old.`;
-  }
-  return "";
+// What is wrong, and how old what is shown is: that part changes each second, and is not said each time.
+function warningOf({ kind, age_ms: age }) {
+  const old = age === null ? "Nothing is known." : `What is shown is ${duration(Math.floor(age / 1000) * 1000)} old.`;
+  return { silent: ["ripd does not answer. ", old], late: ["ripd answers, but has not scanned for a while. ", old] }[kind];
 }
 
 let title = "ripd"; // of data that is fresh
@@ -75,11 +68,12 @@ function drawFreshness() {
   feed.tick();
   const fresh = feed.freshness();
   const [kind, text] = FRESHNESS[fresh.kind](fresh);
-  const warning = alertText(fresh);
+  const warning = warningOf(fresh);
   document.body.className = kind;
   document.title = warning ? `stale: ${title}` : title;
   morph(at("live"), [h("span", { class: "dot" }), text].map((one) => (one instanceof Node ? one : document.createTextNode(one))));
-  morph(at("alert"), warning ? [h("p", {}, h("strong", {}, "Stale. "), warning)] : []);
+  morph(at("alert"), warning ?
+    [h("p", {}, h("strong", {}, "Stale. "), warning[0], h("span", { "aria-live": "off" }, warning[1]))] : []);
 }
 
 function states(counts) {

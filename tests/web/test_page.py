@@ -171,7 +171,7 @@ def a_scanner_that_hangs_is_shown(world):
     puppet.do("spawn 17 worker-17 snap")
     page = open_page(world)
     with one_thread.stopped(world.ripd.pid):
-        page.wait_text("has not scanned for", "#alert")
+        page.wait_text("has not scanned for a while", "#alert")
         assert page.run("document.title").startswith("stale")
     page.wait_text("live, scanned", "#live")
     page.wait_text("^$", "#alert")
