@@ -45,15 +45,16 @@ def test_a_deadlock_is_restarted(machine):
     other = machine.main_pid("bystander.service")
     first = machine.main_pid("checkout.service")
     machine.wait_for("the refusal of a third restart", lambda: OFTEN in said(machine, "checkout"))
-    assert said(machine, "checkout").count("restarted: deadlock") == 2, said(machine, "checkout")
+    assert said(machine, "checkout").count("restarted") == 2, said(machine, "checkout")
     assert machine.main_pid("checkout.service") not in (0, first)
     machine.wait_for("the deadlock of the other", lambda: looks.stall_of(machine, "bystander")["cause"] == "deadlock")
     assert machine.main_pid("bystander.service") == other and said(machine, "bystander") == []
 
 
-def refused(machine, event):
+def refused(machine, event, url="unix:/none"):
     """What the command says to an event, which concerns a unit that may be restarted, and leaves alone."""
-    result = machine.run("env", "STATE_DIRECTORY=/run", "RESTART_UNITS=bystander.service",
+    # Without a ripd it cannot look again: only the event says what is so.
+    result = machine.run("env", "STATE_DIRECTORY=/run", f"RIPD_URL={url}", "RESTART_UNITS=bystander.service",
                          "/usr/libexec/ripd/restart-stuck", stdin=json.dumps(event))
     return result.stderr.strip().partition("not restarted: ")[2]
 
@@ -71,7 +72,8 @@ def test_what_is_refused(machine):
     assert "uninterruptible" in refused(machine, {**event, "kernel": {**event["kernel"], "state": "D"}})
     assert "the cause is futex" in refused(machine, {**event, "cause": "futex"})
     assert machine.main_pid("bystander.service") == pid
-    refused(machine, event)  # it is not: everything is as it has to be
+    # It is not if a second look shows more than the first one did.
+    refused(machine, {**event, "cause": "unknown"}, "unix:/run/ripd/ripd.sock")
     machine.wait_for("the restart", lambda: machine.main_pid("bystander.service") not in (0, pid))
 
 
