@@ -98,10 +98,12 @@ def a_line_ends_at_who_fills_a_pipe(world):
     assert root["location"]["module"] == "locks" and root["kernel"]["syscall"] in ("write", None), root
 
 
-def held_up_by(world, name):
-    """Begins of those that it holds up."""
-    return [event for event in world.get("/events?kind=begin&limit=1000")["events"]
-            if event["root"] is not None and event["root"]["name"] == name]
+def held_up_by(world, name, kind, count):
+    """Begins or ends of those that it holds up, once there are that many."""
+    def found():
+        return [event for event in world.get(f"/events?kind={kind}&limit=1000")["events"]
+                if event["root"] is not None and event["root"]["name"] == name]
+    return world.wait_for(lambda: [events for events in [found()] if len(events) == count][0])
 
 
 def who_writes_holds_up_20(world):
@@ -110,7 +112,7 @@ def who_writes_holds_up_20(world):
                                for item in world.stalls()) == 20)
     for name, item in stalls(world).items():
         assert name == "writer-0" or names(item) == ["writer-0"] and item["cause"] == "blocked", item
-    begins = world.wait_for(lambda: [found for found in [held_up_by(world, "writer-0")] if len(found) == 20][0])
+    begins = held_up_by(world, "writer-0", "begin", 20)
     incident, = {event["incident"] for event in world.get("/events?limit=1000")["events"]}
     assert incident in {event["episode"] for event in world.get("/events?limit=1000")["events"]}
     assert max(event["waiting_count"] for event in begins) == 20 and all(
@@ -123,8 +125,7 @@ def who_writes_holds_up_20(world):
     process.wait()
     world.wait_for(lambda: "\nripd_incidents 0\n" in world.request("/metrics")[1])
     world.wait_for(lambda: world.log_text().count("stall end ") == 1)
-    ends = [event for event in world.get("/events?kind=end&limit=1000")["events"] if event["root"] is not None]
-    assert len(ends) == 20 and all(event["incident"] == incident for event in ends), ends
+    assert all(event["incident"] == incident for event in held_up_by(world, "writer-0", "end", 20))
     assert world.log_text().count("stall end ") == 1
 
 
