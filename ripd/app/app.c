@@ -20,6 +20,7 @@
 #include "app/hook.h"
 #include "app/listing.h"
 #include "app/naming.h"
+#include "app/opened.h"
 #include "app/privileges.h"
 #include "app/reload.h"
 #include "app/report.h"
@@ -70,6 +71,7 @@ struct app {
     struct naming naming;
     struct snapshot *snapshot; /* the last one */
     struct requests *requests;
+    struct opened opened;
     struct http *http;
     struct schedule schedule;
     struct tally tally;
@@ -123,6 +125,7 @@ static struct waits *app_advance_cases(struct app *app, struct detector_suspect 
 
     if (cases_begin(app->cases, suspects, count, app_user_of, app) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: %zu suspects are not examined", count);
+    opened_renew(&app->opened, app->registry, app->detector, app->cases, clock_mono_ns());
     *ret_unexamined_count = probe_examine(app->probe, app->registry, app->cases, app->work);
     waits = waits_collect(&source);
     if (probe_confirm(app->probe)) {
@@ -319,7 +322,7 @@ static struct kernel_facts *app_kernel(const struct app *app, const struct sight
     if (sighting->state != ID_STALLED && sighting->state != ID_STOPPED && sighting->state != ID_IDLE)
         return NULL;
     stall = cases_find(app->cases, item->ring, item->slot, item->generation);
-    if (stall != NULL && stall->kernel != NULL)
+    if (stall != NULL && stall->kernel != NULL && (stall->is_suspect || stall->is_opened))
         return stall->kernel;
     return sighting->cause == CAUSE_SIGNAL && item->tid != 0 ? probe_stopped_facts(app->probe) : NULL;
 }
@@ -356,17 +359,36 @@ static struct page *app_describe(struct app *app, const struct query *query)
     return page;
 }
 
+static void app_complete(struct app *app, uint64_t ticket, struct page *page)
+{
+    if (!naming_hold(&app->naming, ticket, page))
+        http_complete(app->http, ticket, page);
+}
+
+/* Answers that waited for the scan that has just been made. */
+static void app_answer_opened(struct app *app)
+{
+    struct opened_query held;
+
+    while (opened_release(&app->opened, &held))
+        app_complete(app, held.ticket, app_describe(app, &held.query));
+}
+
 static void app_answer(struct app *app)
 {
     struct request request;
 
     for (unsigned i = 0; i < REQUESTS_PER_TURN && requests_pop(app->requests, &request); i++) {
+        const uint64_t now_mono_ns = clock_mono_ns();
         struct page *page = NULL;
 
         if (app->snapshot != NULL)
             page = app_describe(app, &request.query);
-        if (!naming_hold(&app->naming, request.ticket, page))
-            http_complete(app->http, request.ticket, page);
+        if (opened_hold(&app->opened, request.ticket, &request.query, page, now_mono_ns,
+                        schedule_wait_ns(&app->schedule, now_mono_ns)))
+            page_unref(page);
+        else
+            app_complete(app, request.ticket, page);
         if (schedule_wait_ns(&app->schedule, clock_mono_ns()) == 0)
             break; /* a scan waits for one question at most */
     }
@@ -491,6 +513,7 @@ static void app_loop(struct app *app)
 
         app_scan(app);
         schedule_next(&app->schedule, began_mono_ns, detector_next_due(app->detector));
+        app_answer_opened(app);
     } while (app_wait(app));
 }
 

@@ -167,13 +167,14 @@ static void case_renew(struct stall_case *stall, const struct detector_suspect *
     }
     stall->evidence = (struct evidence){0};
     stall->is_suspect = true;
+    stall->is_opened = false;
     take_suspect(stall, suspect);
 }
 
 /* Whether there is nothing left to do for one that is no suspect. */
 static bool case_is_over(const struct stall_case *stall)
 {
-    return !stall->is_suspect && stall->episode.stage == EPISODE_NONE;
+    return !stall->is_suspect && !stall->is_opened && stall->episode.stage == EPISODE_NONE;
 }
 
 /* Takes over, or frees, a case that has no suspect on this scan. */
@@ -357,24 +358,61 @@ void cases_note_exits(struct cases *cases, uint64_t now_wall_ns)
     }
 }
 
-int cases_adopt(struct cases *cases, uint32_t ring, uint32_t slot, uint32_t generation, uint32_t user,
-                const struct episode *episode)
+/* The case of that key, made if there is none. NULL: no memory, or its user has as many as he may. */
+static struct stall_case *find_or_insert(struct cases *cases, struct key key, uint32_t user)
 {
-    const struct key key = {ring, slot, generation};
     size_t at = search_first(&key, cases->items, cases->count, sizeof(struct stall_case *), compare_item);
     struct stall_case *stall = at < cases->count ? cases->items[at] : NULL, **items;
 
-    if (stall == NULL || compare_keys(key_of(stall), key) != 0) {
-        items = array_reserve(cases->items, &cases->capacity, cases->count + 1, sizeof(*items));
-        if (items != NULL)
-            cases->items = items;
-        stall = items != NULL ? case_new(cases, key, user) : NULL;
-        if (stall == NULL)
-            return -ENOMEM;
-        memmove(&items[at + 1], &items[at], (cases->count - at) * sizeof(*items));
-        items[at] = stall;
-        cases->count++;
-    }
+    if (stall != NULL && compare_keys(key_of(stall), key) == 0)
+        return stall;
+    items = array_reserve(cases->items, &cases->capacity, cases->count + 1, sizeof(*items));
+    if (items == NULL)
+        return NULL;
+    cases->items = items;
+    stall = case_new(cases, key, user);
+    if (stall == NULL)
+        return NULL;
+    memmove(&items[at + 1], &items[at], (cases->count - at) * sizeof(*items));
+    items[at] = stall;
+    cases->count++;
+    return stall;
+}
+
+int cases_open(struct cases *cases, const struct detector_suspect *thread, uint32_t user)
+{
+    const struct key key = {thread->ring, thread->slot, thread->generation};
+    struct stall_case *stall = find_or_insert(cases, key, user);
+
+    if (stall == NULL)
+        return -ENOMEM;
+    if (stall->is_suspect)
+        return 0;
+    if (!stall->is_opened || stall->suspect.progress != thread->progress || stall->suspect.tid != thread->tid)
+        case_forget_evidence(stall);
+    stall->is_opened = true;
+    stall->evidence = (struct evidence){0};
+    stall->suspect = *thread;
+    return 0;
+}
+
+void cases_close(struct cases *cases, uint32_t ring, uint32_t slot, uint32_t generation)
+{
+    struct stall_case *stall = cases_find(cases, ring, slot, generation);
+
+    if (stall == NULL || !stall->is_opened)
+        return;
+    stall->is_opened = false; /* cases_begin() drops it */
+    case_forget_evidence(stall);
+}
+
+int cases_adopt(struct cases *cases, uint32_t ring, uint32_t slot, uint32_t generation, uint32_t user,
+                const struct episode *episode)
+{
+    struct stall_case *stall = find_or_insert(cases, (struct key){ring, slot, generation}, user);
+
+    if (stall == NULL)
+        return -ENOMEM;
     if (stall->episode.stage != EPISODE_NONE)
         return -EEXIST;
     (void)work_take(cases->work, stall->user, WORK_EPISODES, 1); /* its end is published whatever the user holds */

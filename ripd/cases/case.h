@@ -77,6 +77,7 @@ struct stall_case {
     uint32_t user; /* whose account it is on */
 
     bool is_suspect;                 /* on this scan */
+    bool is_opened;                  /* it is none, and examined all the same: cases_open() */
     struct detector_suspect suspect; /* as of the last scan on which it was one */
 
     /* The probe's; of one standstill. */
@@ -125,6 +126,20 @@ struct stall_case *const *cases_all(const struct cases *cases, size_t *ret_count
 
 /* NULL: that generation of that slot has none. */
 struct stall_case *cases_find(const struct cases *cases, uint32_t ring, uint32_t slot, uint32_t generation);
+
+/*
+ * An idle id, as if it were a suspect, is examined by the probe on each scan until cases_close(), or until it is a
+ * suspect: between cases_begin() and the probe, on each scan. It has no verdict and no episode. -ENOMEM, also when its
+ * user has as many cases as he may.
+ */
+int cases_open(struct cases *cases, const struct detector_suspect *thread, uint32_t user);
+void cases_close(struct cases *cases, uint32_t ring, uint32_t slot, uint32_t generation);
+
+/* Whether the probe looks at its thread. */
+static inline bool case_is_examined(const struct stall_case *stall)
+{
+    return stall->is_suspect ? !stall->suspect.unread : stall->is_opened;
+}
 
 /* Fills in the verdicts of the suspects: the detector's, between detector_suspects() and detector_end(). */
 void cases_judge(const struct cases *cases, struct detector_suspect *suspects, size_t count);

@@ -373,7 +373,7 @@ static void queue_processes(struct probe *probe)
         struct process *process;
 
         stall->process_index = NO_INDEX;
-        if (!stall->is_suspect || stall->suspect.unread)
+        if (!case_is_examined(stall))
             continue;
         if (ring == NULL || ring->serial != stall->ring)
             ring = registry_find(probe->registry, stall->ring);
@@ -691,7 +691,7 @@ static struct stall_case *case_of(const struct probe *probe, const struct remote
 {
     struct stall_case *stall = cases_find(probe->cases, query->ring, query->slot, query->generation);
 
-    if (stall == NULL || !stall->is_suspect || stall->process_index == NO_INDEX ||
+    if (stall == NULL || !case_is_examined(stall) || stall->process_index == NO_INDEX ||
         stall->suspect.tid != query->ring_tid || stall->suspect.process != query->process ||
         stall->suspect.progress != query->progress)
         return NULL;

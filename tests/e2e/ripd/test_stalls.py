@@ -71,6 +71,25 @@ def idle_is_not_stuck(world):
     assert world.stalls() == [] and world.state(1) == "idle"
 
 
+def opened_idle_id_is_examined(world):
+    """Who opens an id that waits for work sees on what; it is no stall for that, and the others are not looked at."""
+    app = world.puppet()
+    app.do("spawn 1 one idle")
+    app.do("spawn 2 two idle")
+    world.wait_for(lambda: world.get("/stalls")["counts"]["idle"] == 2)
+
+    def kernel_of(number):
+        return world.get(f"/threads/app/{number}?trail=1")["thread"]["kernel"]
+
+    kernel = world.wait_for(lambda: kernel_of(1))
+    assert kernel["state"] == "S", kernel
+    assert {item["id"]: item["kernel"] is None for item in world.get("/threads")["threads"]}[2]
+    world.well_past_threshold()
+    assert world.stalls() == [] and world.state(1) == "idle" and kernel_of(1)
+    assert "stall begin" not in world.log_text()
+    world.wait_for(lambda: kernel_of(2))
+
+
 def registered_and_never_snapped(world):
     app = world.puppet()
     app.do("spawn 1 mute never")
@@ -152,5 +171,5 @@ def stopped_ripd_accuses_nobody(world):
 
 
 w.run([three_of_a_thousand, frozen_time_grows, multiples_of_256_are_progress, idle_is_not_stuck,
-       registered_and_never_snapped, coroutine_is_parked, stopped_process_is_not_stalled, stopped_outranks_idle,
-       stopped_ripd_accuses_nobody])
+       opened_idle_id_is_examined, registered_and_never_snapped, coroutine_is_parked, stopped_process_is_not_stalled,
+       stopped_outranks_idle, stopped_ripd_accuses_nobody])

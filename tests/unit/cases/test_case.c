@@ -803,6 +803,44 @@ static void test_exits_are_dated_once(void **state)
     assert_int_equal(cases_find(daemon->cases, 1, 7, 2)->lived_wall_ns, 5000);
 }
 
+/* An idle id that was opened is examined, has no verdict and no episode, and is dropped when it is closed. */
+static void test_an_opened_id_is_no_suspect(void **state)
+{
+    struct daemon *daemon = *state;
+    struct detector_suspect thread = {
+        .ring = 1, .slot = 7, .generation = 2, .tid = 1007, .progress = 5, .state = ID_IDLE};
+    struct stall_case *opened;
+
+    for (uint64_t now = 100; now < 500; now += 100) {
+        begin(daemon);
+        assert_int_equal(cases_open(daemon->cases, &thread, 0), 0);
+        opened = cases_find(daemon->cases, 1, 7, 2);
+        assert_non_null(opened);
+        assert_true(case_is_examined(opened) && !opened->is_suspect);
+        assert_int_equal(opened->examined_mono_ns, now == 100 || now == 400 ? 0 : now - 100);
+        opened->examined_mono_ns = now;
+        opened->evidence = (struct evidence){.examined = true, .thread_state = 'D'};
+        thread.progress += now == 300; /* what was found out is of another wait */
+        judge(daemon);
+        finish(daemon, now);
+        assert_int_equal(daemon->report_count, 0);
+        assert_int_equal(opened->suspect.state, ID_IDLE);
+    }
+    assert_int_equal(work_held(daemon->work, 0, WORK_STALLS), 1);
+    cases_close(daemon->cases, 1, 7, 2);
+    begin(daemon);
+    assert_null(cases_find(daemon->cases, 1, 7, 2));
+    assert_int_equal(cases_open(daemon->cases, &thread, 0), 0);
+    stall(daemon, 1, 7, 2);
+    scan(daemon, 600);
+    opened = cases_find(daemon->cases, 1, 7, 2);
+    assert_true(opened->is_suspect && !opened->is_opened);
+    cases_close(daemon->cases, 1, 7, 2); /* it is one in its own right */
+    assert_true(case_is_examined(opened));
+    opened->suspect.unread = true;
+    assert_false(case_is_examined(opened));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -828,6 +866,7 @@ int main(void)
         TEST(test_a_begin_is_kept_until_its_end),
         TEST(test_begins_and_ends_are_paired),
         TEST(test_exits_are_dated_once),
+        TEST(test_an_opened_id_is_no_suspect),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
