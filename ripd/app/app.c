@@ -29,6 +29,7 @@
 #include "app/settings.h"
 #include "app/tally.h"
 #include "cases/case.h"
+#include "cases/endings.h"
 #include "cases/waits.h"
 #include "detect/detector.h"
 #include "detect/schedule.h"
@@ -61,6 +62,7 @@ struct app {
     size_t subordinate_uid_count;
     struct work *work; /* the scanner's accounts and queue */
     struct cases *cases;
+    struct endings *endings;
     struct privileges privileges;
     struct probe *probe;
     struct events *events;
@@ -290,6 +292,7 @@ static void app_scan(struct app *app)
     events_resume(app->events, &update);         /* on the first scan */
     cases_end(app->cases, &update, now_mono_ns); /* episodes */
     cases_note_exits(app->cases, now_wall_ns);
+    endings_note(app->endings, &update, app->snapshot != NULL ? app->snapshot->waits : NULL);
     app_describe_waits(app, waits);
     snapshot = app_build_snapshot(app, &update, waits, now_mono_ns, now_wall_ns); /* immutable, generation n */
     if (snapshot == NULL) {
@@ -338,6 +341,17 @@ static void app_date_exit(const struct app *app, struct sighting *sighting)
         sighting->since_earliest_wall_ns = stall->lived_wall_ns;
 }
 
+/* What is known of an id that has ended, besides what its ring and the detector know. */
+static void app_describe_end(const struct app *app, struct sighting *sighting)
+{
+    const struct item *item = sighting->item;
+
+    if (sighting->state == ID_EXITED)
+        app_date_exit(app, sighting);
+    if (sighting->last.state == ID_STALLED)
+        sighting->last.chain = wait_chain_ref(endings_find(app->endings, item->ring, item->slot, item->generation));
+}
+
 static struct page *app_describe(struct app *app, const struct query *query)
 {
     struct page *page;
@@ -353,8 +367,8 @@ static struct page *app_describe(struct app *app, const struct query *query)
         struct sighting *sighting = &page->sightings[i];
 
         sighting->kernel = kernel_facts_ref(app_kernel(app, sighting));
-        if (sighting->state == ID_EXITED)
-            app_date_exit(app, sighting);
+        if (sighting->last.known)
+            app_describe_end(app, sighting);
     }
     return page;
 }
@@ -610,6 +624,10 @@ static int app_open_parts(struct app *app)
 
     if (error == 0)
         error = detector_new(&app->detector, &detector);
+    if (error == 0) {
+        app->endings = endings_new();
+        error = app->endings != NULL ? 0 : -ENOMEM;
+    }
     if (error == 0)
         error = newcomers_new(&app->newcomers, &config->rules);
     if (error == 0)
@@ -670,6 +688,7 @@ static void app_close(struct app *app)
     requests_free(app->requests);
     snapshot_unref(app->snapshot);
     events_free(app->events);
+    endings_free(app->endings);
     cases_free(app->cases);
     hook_free(app->hook);
     newcomers_free(app->newcomers);

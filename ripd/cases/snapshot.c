@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+#include "cases/endings.h"
 #include "cases/waits.h"
 
 static const char *const health_names[RING_HEALTH_COUNT] = {
@@ -130,6 +131,8 @@ void sighting_done(struct sighting *sighting)
     sighting->item = NULL;
     kernel_facts_unref(sighting->kernel);
     sighting->kernel = NULL;
+    wait_chain_unref(sighting->last.chain);
+    sighting->last.chain = NULL;
 }
 
 void ring_facts_done(struct ring_facts *ring)

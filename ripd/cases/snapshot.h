@@ -96,6 +96,7 @@ struct item {
 struct module_facts *item_module(const struct item *item, uint64_t *ret_offset);
 
 struct waits;
+struct wait_chain;
 
 /* What an id was when it ended. */
 struct sighting_last {
@@ -104,6 +105,7 @@ struct sighting_last {
     enum id_cause cause;
     uint64_t since_wall_ns; /* 0: it was running */
     uint64_t frozen_for_ns;
+    struct wait_chain *chain; /* on whom it waited: a reference; NULL = on nobody, or that is not known */
 };
 
 /* An item and what the detector says of it on one scan. */

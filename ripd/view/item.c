@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cases/endings.h"
 #include "cases/waits.h"
 #include "view/summary.h"
 
@@ -254,6 +255,25 @@ static const char *idle_reason(const struct sighting *sighting)
                                                                                           : CAUSE_DECLARED);
 }
 
+/* On whom it waited when it ended; both null if that is not known. */
+static void write_last_chain(struct json_writer *writer, const struct wait_chain *chain)
+{
+    if (chain == NULL) {
+        json_none(writer, "waits_for");
+        json_none(writer, "waits_for_left_out");
+        return;
+    }
+    json_open(writer, "waits_for", '[');
+    for (size_t i = 0; i < chain->count; i++) {
+        json_open(writer, NULL, '{');
+        write_node(writer, &chain->members[i]);
+        json_bool(writer, "certain", chain->members[i].certain);
+        json_close(writer, '}');
+    }
+    json_close(writer, ']');
+    json_uint(writer, "waits_for_left_out", chain->left_out);
+}
+
 /* What it was when it ended; null where it lives, or that is not known. */
 static void write_last(struct json_writer *writer, const struct sighting_last *last)
 {
@@ -266,6 +286,7 @@ static void write_last(struct json_writer *writer, const struct sighting_last *l
     item_write_cause(writer, last->cause);
     json_time(writer, "since", last->since_wall_ns);
     json_uint(writer, "frozen_for_ms", last->since_wall_ns != 0 ? ms_of(last->frozen_for_ns) : JSON_UNKNOWN);
+    write_last_chain(writer, last->chain);
     json_close(writer, '}');
 }
 

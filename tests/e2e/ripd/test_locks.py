@@ -57,6 +57,12 @@ def cycles(world):
         process.kill()
         process.wait()
         world.wait_for(lambda: not world.stalls())
+        world.wait_for(lambda c=count: world.get("/threads?state=dead&name=cycle-*")["total"] >= c)
+        for item in items.values():  # the deadlock is over, and still known
+            last = [thread["last"] for thread in world.get("/threads?state=dead&name=cycle-*")["threads"]
+                    if thread["tid"] == item["tid"] or thread["id"] == item["id"]][-1]
+            assert last["state"] == "stalled" and last["cause"] == "deadlock", last
+            assert names(last) == names(item) and last["waits_for_left_out"] == 0, (last, item)
 
 
 def some_are_behind_a_cycle(world):

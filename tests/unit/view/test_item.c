@@ -121,14 +121,15 @@ static void test_last(void **state)
     } rows[] = {
         {{0}, "\"last\":null,"},
         {{.known = true, .state = ID_RUNNING, .frozen_for_ns = 5000000},
-         "\"last\":{\"state\":\"running\",\"cause\":null,\"since\":null,\"frozen_for_ms\":null},"},
+         "\"last\":{\"state\":\"running\",\"cause\":null,\"since\":null,\"frozen_for_ms\":null,"
+         "\"waits_for\":null,\"waits_for_left_out\":null},"},
         {{.known = true,
           .state = ID_STALLED,
           .cause = CAUSE_DEADLOCK,
           .since_wall_ns = 1000000,
           .frozen_for_ns = 5000000},
          "\"last\":{\"state\":\"stalled\",\"cause\":\"deadlock\",\"since\":\"1970-01-01T00:00:00.001Z\","
-         "\"frozen_for_ms\":5},"},
+         "\"frozen_for_ms\":5,\"waits_for\":null,\"waits_for_left_out\":null},"},
     };
     static char ring_name[] = "app";
     struct item item = {.ring_name = ring_name};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* endings.c - chains in the order of their making; the oldest gives way. Pure. */
+#include "cases/endings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct ending {
+    uint32_t ring;
+    uint32_t slot;
+    uint32_t generation;
+    struct wait_chain *chain;
+};
+
+struct endings {
+    size_t next; /* place of the next one */
+    struct ending items[ENDINGS_MAX];
+};
+
+struct wait_chain *wait_chain_ref(struct wait_chain *chain)
+{
+    if (chain != NULL)
+        atomic_fetch_add_explicit(&chain->references, 1, memory_order_relaxed);
+    return chain;
+}
+
+void wait_chain_unref(struct wait_chain *chain)
+{
+    /* Acquire and release. Partner: the same decrement by every other holder. */
+    if (chain == NULL || atomic_fetch_sub_explicit(&chain->references, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < chain->count; i++)
+        free((char *)(uintptr_t)chain->members[i].ring_name);
+    free(chain);
+}
+
+/* NULL: no memory, or nobody is known. */
+static struct wait_chain *copy_chain(const struct waits *waits, uint32_t node)
+{
+    uint32_t members[WAITS_CHAIN_MAX];
+    uint32_t left_out = 0, before = node;
+    size_t count = waits_chain(waits, node, members, &left_out);
+    struct wait_chain *chain = count != 0 ? calloc(1, sizeof(*chain) + count * sizeof(chain->members[0])) : NULL;
+
+    if (chain == NULL)
+        return NULL;
+    atomic_init(&chain->references, 1);
+    chain->left_out = left_out;
+    for (size_t i = 0; i < count; before = members[i++]) {
+        struct waits_node *member = &chain->members[i];
+
+        *member = waits->nodes[members[i]];
+        member->item = NULL;
+        member->certain = (left_out == 0 || i + 1 < count) && waits->nodes[before].certain;
+        member->ring_name = member->ring_name != NULL ? strdup(member->ring_name) : NULL;
+        chain->count++;
+    }
+    return chain;
+}
+
+struct endings *endings_new(void)
+{
+    return calloc(1, sizeof(struct endings));
+}
+
+void endings_free(struct endings *endings)
+{
+    for (size_t i = 0; endings != NULL && i < ENDINGS_MAX; i++)
+        wait_chain_unref(endings->items[i].chain);
+    free(endings);
+}
+
+void endings_note(struct endings *endings, const struct detector_update *update, const struct waits *waits)
+{
+    for (size_t i = 0; waits != NULL && i < update->event_count; i++) {
+        const struct detector_event *event = &update->events[i];
+        uint32_t node =
+            event->kind == DETECTOR_GONE ? waits_find(waits, event->ring, event->slot, event->generation) : WAITS_NONE;
+        struct wait_chain *chain = node != WAITS_NONE ? copy_chain(waits, node) : NULL;
+
+        if (chain == NULL)
+            continue;
+        wait_chain_unref(endings->items[endings->next].chain);
+        endings->items[endings->next] = (struct ending){event->ring, event->slot, event->generation, chain};
+        endings->next = (endings->next + 1) % ENDINGS_MAX;
+    }
+}
+
+struct wait_chain *endings_find(const struct endings *endings, uint32_t ring, uint32_t slot, uint32_t generation)
+{
+    for (size_t i = 0; i < ENDINGS_MAX; i++) {
+        const struct ending *item = &endings->items[i];
+
+        if (item->chain != NULL && item->ring == ring && item->slot == slot && item->generation == generation)
+            return item->chain;
+    }
+    return NULL;
+}

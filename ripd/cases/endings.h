@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * endings.h - on whom ids waited when they ended: chains copied out of the last graph of waits that had them. Pure.
+ *
+ * Guarantees
+ *   A. The newest ENDINGS_MAX chains are kept, of WAITS_CHAIN_MAX members each at most.
+ *   B. A chain is constant from the moment it is made to the last unref; the count of references is atomic.
+ */
+#ifndef RIPD_CASES_ENDINGS_H
+#define RIPD_CASES_ENDINGS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cases/waits.h"
+#include "detect/detector.h"
+
+#define ENDINGS_MAX 1024u
+
+/* As of the scan before the end. `certain` of a member is of the step to it. */
+struct wait_chain {
+    atomic_uint references;
+    uint32_t left_out; /* members that stand between the last and the one before */
+    size_t count;
+    struct waits_node members[]; /* with names of their own, and without items */
+};
+
+struct wait_chain *wait_chain_ref(struct wait_chain *chain);
+void wait_chain_unref(struct wait_chain *chain); /* both: NULL is allowed */
+
+struct endings;
+
+struct endings *endings_new(void); /* NULL: no memory */
+void endings_free(struct endings *endings);
+
+/* Takes in the ids that a scan saw end while they were stalled. waits: of the scan before; NULL = there were none. */
+void endings_note(struct endings *endings, const struct detector_update *update, const struct waits *waits);
+
+/* On whom that id waited; not a new reference. NULL: on nobody that is known. */
+struct wait_chain *endings_find(const struct endings *endings, uint32_t ring, uint32_t slot, uint32_t generation);
+
+#endif
