@@ -101,13 +101,23 @@ static void test_a_reader_gets_whole_notes(void **state)
 #define TRAP_OFF() __asm__ volatile("pushfq\n\tandq $~0x100, (%%rsp)\n\tpopfq" ::: "memory", "cc")
 
 /* Of one length, and different in every word, so that a mixture can hide nowhere. */
-static const char before[] = "before before before before before before before before before before before before be",
-                  handlers[] = "HANDLER HANDLER HANDLER HANDLER HANDLER HANDLER HANDLER HANDLER HANDLER HANDLER HANDL",
-                  outer[] = "outer outer outer outer outer outer outer outer outer outer outer outer outer outer out";
-#define NOTE_LENGTH (sizeof(outer) - 1)
+#define NOTE_LENGTH 90
+static char before[NOTE_LENGTH], handlers[NOTE_LENGTH], outer[NOTE_LENGTH];
 
-/* Sanitizers add instructions: of so many or more some are left out. */
-#define STEPS_MAX 500
+static void make_texts(void)
+{
+    for (size_t i = 0; i < NOTE_LENGTH; i++) {
+        before[i] = "before "[i % 7];
+        handlers[i] = "HANDLER "[i % 8];
+        outer[i] = "outer."[i % 6];
+    }
+}
+
+/* How far apart the instructions are at which to interrupt: of the many that sanitizers add, most are left out. */
+static int stride_of(int steps)
+{
+    return steps <= 500 ? 1 : 1 + steps / 100;
+}
 
 static struct {
     int step;    /* instructions so far */
@@ -181,7 +191,7 @@ static void test_a_handler_in_the_middle_of_a_note(void **state)
     (void)state;
     assert_true(steps > (int)RIP_NOTE_BYTES / 8);
     assert_true(reads(outer));
-    for (int at = 0; at < steps; at += 1 + steps / STEPS_MAX) {
+    for (int at = 0; at < steps; at += stride_of(steps)) {
         step_note(at, false);
         assert_int_equal(trap.wrong, 0);
         handler_last += reads(handlers);
@@ -198,7 +208,7 @@ static void test_a_note_that_is_never_gone_on_with(void **state)
     int steps = step_note(-1, false), at;
 
     (void)state;
-    for (at = 0; at < steps; at += 1 + steps / STEPS_MAX) {
+    for (at = 0; at < steps; at += stride_of(steps)) {
         assert_int_equal(step_note(at, true), 0);
         assert_int_equal(trap.wrong, 0);
         assert_true(reads(handlers));
@@ -215,6 +225,7 @@ static int set_up(void **state)
 
     (void)state;
 #if defined(__x86_64__) && !defined(RIP_PORTABLE_SNAP)
+    make_texts();
     if (sigaction(SIGTRAP, &(struct sigaction){.sa_handler = on_trap}, NULL) != 0)
         return -1;
 #endif
