@@ -43,11 +43,12 @@
 #define BACKOFF_MAX_NS UINT64_C(10000000000)
 
 /* Parameters of /events, each a flag of the same name. */
-enum parameter { RING, NAME, PID, CAUSE, MIN_MS, KIND, LIMIT, PARAMETER_COUNT };
-static const char *const parameter_names[] = {"ring", "name", "pid", "cause", "min_ms", "kind", "limit"};
+enum parameter { RING, NAME, PID, UNIT, CONTAINER, CAUSE, MIN_MS, KIND, SINCE, LIMIT, PARAMETER_COUNT };
+static const char *const parameter_names[] = {"ring",  "name",   "pid",  "unit",  "container",
+                                              "cause", "min_ms", "kind", "since", "limit"};
 #define PARAMETERS                                                                                                     \
     (PARAMETER_RING | PARAMETER_NAME | PARAMETER_PID | PARAMETER_CAUSE | PARAMETER_MIN_MS | PARAMETER_KIND |           \
-     PARAMETER_LIMIT)
+     PARAMETER_UNIT | PARAMETER_CONTAINER | PARAMETER_SINCE | PARAMETER_LIMIT)
 
 /* NULL: not given. */
 struct settings {
@@ -65,6 +66,8 @@ static const struct cli_flag flags[] = {
     {"--url", "URL", IN(url), "http://HOST:PORT or unix:/PATH; else $RIPD_URL, else " CLIENT_URL_DEFAULT, false},
     {"--json", NULL, IN(json), "one JSON object on a line for each event", false},
     {"--limit", "N", IN(values[LIMIT]), "at most the newest N (default 100, at most 10000); not with --follow", false},
+    {"--since", "TIME", IN(values[SINCE]), "since then, or for so long: 2026-11-20T09:00:00Z, 10m; not with --follow",
+     false},
     {"--follow", NULL, IN(follow), "events as they happen, from now on or after --since-id; reconnects", false},
     {"--since-id", "ID", IN(since_id), "only events after EPOCH-SEQUENCE", false},
     {"--exec", "CMD", IN(command), "with --follow: run by /bin/sh for each event, its JSON on standard input", false},
@@ -73,6 +76,8 @@ static const struct cli_flag flags[] = {
     {"--ring", "RING", IN(values[RING]), "of this ring", false},
     {"--name", "GLOB", IN(values[NAME]), "of ids whose name matches", false},
     {"--pid", "PID", IN(values[PID]), "of this process", false},
+    {"--unit", "GLOB", IN(values[UNIT]), "of processes of such a systemd unit", false},
+    {"--container", "GLOB", IN(values[CONTAINER]), "of processes of such a container", false},
     {"--cause", "CAUSE", IN(values[CAUSE]), "of this cause; with a leading '!', of any other", false},
     {"--min-ms", "MS", IN(values[MIN_MS]), "of stalls at least that long", false},
     {"--kind", "KIND", IN(values[KIND]), "begin or end", false},
@@ -124,6 +129,7 @@ static bool check_flags(const struct settings *settings)
         {settings->command != NULL && !settings->follow, "--exec: expected together with --follow"},
         {settings->state != NULL && !settings->follow, "--state: expected together with --follow"},
         {settings->values[LIMIT] != NULL && settings->follow, "--limit: expected without --follow"},
+        {settings->values[SINCE] != NULL && settings->follow, "--since: expected without --follow"},
     };
 
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)

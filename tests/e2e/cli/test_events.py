@@ -45,7 +45,8 @@ def filters(world):
     assert ids("--kind", "end") == [5, 6] and ids("--kind=end", "--limit=1") == [6]
     assert ids("--name", "*-5") == [5, 5] and ids("--ring=other") == [] and ids("--pid", str(app.pid)) == [5, 5, 6, 6]
     assert ids("--min-ms", "3600000") == [] and ids("--cause", "!parked") == [5, 5, 6, 6]
-    assert ids("--cause", "parked") == []
+    assert ids("--cause", "parked") == [] and ids("--unit", "no-such-unit*") == [] and ids("--container", "x") == []
+    assert ids("--since", "1h") == [5, 5, 6, 6] and ids("--since", "2126-01-01T00:00:00Z") == []
     assert "2 older events are not shown" in world.rip("--limit=2").stderr
     epoch = world.get("/events")["epoch"]
     assert ids("--since-id", f"{epoch}-2") == [6, 6] and ids("--since-id", f"{epoch}-4") == []
@@ -108,6 +109,8 @@ def wrong_flags(world):
             (["--state", "x"], ["--state", "--follow"]), (["--follow", "--limit", "1"], ["--limit"]),
             (["--follow", "--exec", ""], ["--exec", "expected"]), (["--name", "x" * 5000], ["too long"]),
             (["--name", "x" * 300], ["--name", "longer than"]), (["--ring", ""], ["--ring", "no value"]),
+            (["--since", "x"], ["--since"]),
+            (["--follow", "--since", "1h"], ["--since", "without"]),
             (["--kind", "middle"], ["--kind", "middle", "begin"]), (["--cause", "!no"], ["--cause", "spinning"]),
             (["--limit", "x"], ["--limit", '"x"', "10000"]), (["--limit", "0"], ["--limit"]),
             (["--follow", "--min-ms", "-1"], ["--min-ms"]), (["--pid", "x\n\x1b"], ["--pid"])):
