@@ -21,7 +21,7 @@ USER_A, USER_B = 61001, 61002
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable  # that anybody may run
 UNSHARE = ["unshare", "--net", "--"]
 
-# Waits at one end of a pair of its own; a child has the other.
+# Waits for room at one end of a pair of its own; a child has the other.
 PAIR = """
 import ctypes, os, signal, socket
 ours, theirs = socket.socketpair()
@@ -32,11 +32,11 @@ if child == 0:
     while True: signal.pause()
 theirs.close()
 print(child, flush=True)
-ours.recv(1)
+ours.sendall(bytes(1 << 24))
 """
 
 # Waits at the socket that it was started with.
-INHERITED = "import socket; socket.socket(fileno=int(__import__('sys').argv[1])).recv(1)"
+INHERITED = "import socket; socket.socket(fileno=int(__import__('sys').argv[1])).sendall(bytes(1 << 24))"
 
 CLIENT = """
 import socket, sys
@@ -69,9 +69,11 @@ if child == 0:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     while True: signal.pause()
 print(child, flush=True)
+much = bytes(1 << 24)
 for ours, _ in pairs:
-    threading.Thread(target=ours.recv, args=(1,), daemon=True).start()
-pairs[0][0].recv(1)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    threading.Thread(target=ours.sendall, args=(much,), daemon=True).start()
+pairs[0][0].sendall(much)
 """
 
 

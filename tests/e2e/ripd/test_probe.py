@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ripd-probe in bad times: killed, stopped, gone. Answers keep coming, what is denied is null, counters move."""
+import contextlib
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import world as w  # noqa: E402
 
-BLOCKED = "import os, sys; os.read(os.open(sys.argv[1], os.O_RDONLY), 1)"
+BLOCKED = "import os, sys; os.write(os.open(sys.argv[1], os.O_WRONLY), bytes(4096))"
 
 
 def children(pid):
@@ -42,10 +43,13 @@ def count(world, what):
 
 
 def blocked(world, number):
-    """A program that waits for a FIFO of its own."""
+    """A program that waits for room in a FIFO of its own."""
     path = os.path.join(world.made, f"fifo-{number}")
     os.mkfifo(path)
-    os.open(path, os.O_RDWR)  # so that it waits in read(), to the end
+    full = os.open(path, os.O_RDWR | os.O_NONBLOCK)  # kept, so that it waits in write(), to the end
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(full, bytes(4096))
     process = subprocess.Popen([f"{w.BIN}/rip", "run", "--dir", world.dir, "--", "python3", "-c", BLOCKED, path])
     world.processes.append(process)
     process.stdin = process.stdout = None
@@ -64,7 +68,8 @@ def target_is_read(world, number):
 
 def assert_public_evidence(world, process):
     """Once it waits: a busy machine takes its time until it does."""
-    stall = world.wait_for(lambda: [stall for stall in [stall_of(world, process)] if stall["cause"] == "unknown"][0])
+    stall = world.wait_for(lambda: [stall for stall in [stall_of(world, process)]
+                                    if stall["cause"] == "blocked" and stall["kernel"]][0])
     assert stall["kernel"]["state"] == "S", stall
     assert stall["kernel"]["target"] is None and "syscall" in stall["kernel"]["denied"], stall
 
