@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import world as w  # noqa: E402
@@ -99,9 +100,10 @@ def in_fish(*words, **variables):
         raise w.Skip("there is no fish")
     path = os.path.abspath(w.BIN) + ":" + os.environ["PATH"]
     code = f'source "{SCRIPT.replace(".bash", ".fish")}"; complete -C $argv[1]'
-    done = subprocess.run(["fish", "--no-config", "-c", code, " ".join(words)], capture_output=True,
-                          text=True, timeout=60, check=False,
-                          env={**os.environ, "PATH": path, "HOME": "/nonexistent", **variables})
+    with tempfile.TemporaryDirectory() as home:  # fish makes files in it
+        done = subprocess.run(["fish", "--no-config", "-c", code, " ".join(words)], capture_output=True,
+                              text=True, timeout=60, check=False,
+                              env={**os.environ, "PATH": path, "HOME": home, **variables})
     assert done.stderr == "", (words, done)
     return sorted(line.split("\t")[0] for line in done.stdout.split("\n") if line)
 
