@@ -60,21 +60,39 @@ bool preload_is_free(void)
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
 
-static const char *ring_dir(void)
+/*
+ * The environment as it was at the start. A program may replace it later (nginx does), and a worker that gives up root
+ * after that still makes its ring where it was asked for.
+ */
+static struct settings {
+    bool taken;
+    uint32_t capacity;
+    char dir[PATH_MAX];      /* "" = none was given; cut, so that no path can be made, if it is longer */
+    char name[NAME_MAX + 2]; /* the same */
+} settings;
+
+static void take_settings(void)
 {
     const char *dir = secure_getenv("RIP_DIR");
+    const char *name = secure_getenv("RIP_NAME");
+    const char *max = secure_getenv("RIP_MAX");
+    unsigned long capacity = max != NULL ? strtoul(max, NULL, 10) : 0;
 
-    if (dir != NULL && dir[0] != '\0')
-        return dir;
-    return access(DEFAULT_DIR, W_OK | X_OK) == 0 ? DEFAULT_DIR : FALLBACK_DIR;
+    if (settings.taken)
+        return;
+    settings.taken = true;
+    settings.capacity = capacity >= 1 && capacity <= RIP_CAPACITY_MAX ? (uint32_t)capacity : RIP_PRELOAD_CAPACITY;
+    if (dir != NULL)
+        snprintf(settings.dir, sizeof(settings.dir), "%s", dir);
+    if (name != NULL && strchr(name, '/') == NULL)
+        snprintf(settings.name, sizeof(settings.name), "%s", name);
 }
 
-static uint32_t ring_capacity(void)
+static const char *ring_dir(void)
 {
-    const char *text = secure_getenv("RIP_MAX");
-    unsigned long value = text != NULL ? strtoul(text, NULL, 10) : 0;
-
-    return value >= 1 && value <= RIP_CAPACITY_MAX ? (uint32_t)value : RIP_PRELOAD_CAPACITY;
+    if (settings.dir[0] != '\0')
+        return settings.dir;
+    return access(DEFAULT_DIR, W_OK | X_OK) == 0 ? DEFAULT_DIR : FALLBACK_DIR;
 }
 
 /* The kernel's name of this thread, in a form that a file name can have. */
@@ -125,13 +143,14 @@ static bool format_path(char ret_path[PATH_MAX], const char *name, bool with_pid
 /* The first name that can be had. *ret_error is the error of the first that was no live ring; 0 = none. */
 static bool make_ring(char ret_path[PATH_MAX], int *ret_error)
 {
-    const char *name = secure_getenv("RIP_NAME");
-    uint32_t capacity = ring_capacity();
+    const char *name = settings.name;
     char comm[RIP_COMM_BYTES + 1];
-    bool with_pid = name == NULL || name[0] == '\0' || strchr(name, '/') != NULL;
+    bool with_pid;
     bool held;
     int error;
 
+    take_settings();
+    with_pid = name[0] == '\0';
     if (with_pid) {
         ring_comm(comm);
         name = comm;
@@ -141,7 +160,7 @@ static bool make_ring(char ret_path[PATH_MAX], int *ret_error)
         if (with_pid && number == 1)
             rip__file_bound_dead(ring_dir(), name, DEAD_KEPT - 1);
         errno = ENAMETOOLONG;
-        if (format_path(ret_path, name, with_pid, number) && rip_create_ring(ret_path, capacity))
+        if (format_path(ret_path, name, with_pid, number) && rip_create_ring(ret_path, settings.capacity))
             return true;
         error = errno;
         held = is_held(ret_path, error);

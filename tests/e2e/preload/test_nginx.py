@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """nginx: a master, two workers, in the foreground and as a daemon."""
 import os
+import pwd
 import signal
 import socket
 
 from preload_kit import PATIENCE_S, PreloadTest, kill, main, read_pid, wait_for
 
 CONFIGURATION = """
-user root;
+user {user};
 worker_processes 2;
 pid {prefix}/nginx.pid;
 error_log {prefix}/error.log;
@@ -23,10 +24,10 @@ http {{
 
 
 class Nginx(PreloadTest):
-    def start_nginx(self, daemon):
+    def start_nginx(self, daemon, user="root"):
         configuration = os.path.join(self.scratch, "nginx.conf")
         with open(configuration, "w") as file:
-            file.write(CONFIGURATION.format(prefix=self.scratch, daemon=daemon))
+            file.write(CONFIGURATION.format(prefix=self.scratch, daemon=daemon, user=user))
         path = self.environment["PATH"] + ":/usr/sbin"
         self.environment["PATH"] = path
         process = self.start("nginx", "-p", self.scratch, "-e", self.scratch + "/error.log", "-c", configuration)
@@ -62,6 +63,20 @@ class Nginx(PreloadTest):
         name = f"nginx.{process.pid}"
         self.assertEqual(self.ring_names(), [name])
         self.check(name, process.pid)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(PATIENCE_S), 0)
+        self.wait_no_rings()
+
+    def test_workers_that_give_up_root(self):
+        """nginx replaces its environment; their rings are where it asked for them all the same."""
+        if os.getuid() != 0:
+            self.skipTest("not root")
+        os.chmod(self.rings, 0o1777)
+        process = self.start_nginx("off", "nobody nogroup")
+        wait_for("a ring of each worker", lambda: len(self.ring_names()) == 3)
+        owners = sorted(os.stat(os.path.join(self.rings, name)).st_uid for name in self.ring_names())
+        nobody = pwd.getpwnam("nobody").pw_uid
+        self.assertEqual(owners, [0, nobody, nobody])
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(PATIENCE_S), 0)
         self.wait_no_rings()
