@@ -205,12 +205,21 @@ OWN(int, getrlimit, __rlimit_resource_t resource, struct rlimit *ret_limit)
 
 typedef int clock_function(clockid_t clock, struct timespec *ret_time);
 
+#pragma weak _dl_find_object /* of glibc 2.35 */
+
 static bool is_of_libc(clock_function *function)
 {
+    struct dl_find_object theirs_found, libc_found;
     Dl_info theirs, libc;
 
-    return function != NULL && dladdr((void *)function, &theirs) != 0 &&
-           dladdr((void *)gnu_get_libc_version, &libc) != 0 && theirs.dli_fbase == libc.dli_fbase;
+    if (function == NULL)
+        return false;
+    if (_dl_find_object != NULL) /* dladdr() goes through all symbols of the C library, in every program's start */
+        return _dl_find_object((void *)function, &theirs_found) == 0 &&
+               _dl_find_object((void *)gnu_get_libc_version, &libc_found) == 0 &&
+               theirs_found.dlfo_link_map == libc_found.dlfo_link_map;
+    return dladdr((void *)function, &theirs) != 0 && dladdr((void *)gnu_get_libc_version, &libc) != 0 &&
+           theirs.dli_fbase == libc.dli_fbase;
 }
 
 /* The next in line if it is the C library's, else that by its name: another library may fake the time. */
