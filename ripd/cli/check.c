@@ -154,6 +154,20 @@ static void print_longest(const json_t *item)
     print_text(cell.text, cell.bytes);
 }
 
+/* U stands for a value that is not known: https://www.monitoring-plugins.org/doc/guidelines.html */
+static void print_perfdata(const struct finding *finding, size_t host_count, long long warning_ms,
+                           long long critical_ms)
+{
+    long long ms = finding->longest_ms > 0 ? finding->longest_ms : 0;
+
+    if (finding->silent == host_count)
+        puts(" | stalled=U longest=U unreadable_rings=U");
+    else
+        printf(" | stalled=%lld;;;0 longest=%lld.%03llds;%lld.%03lld;%lld.%03lld;0 unreadable_rings=%lld;;;0\n",
+               finding->stalled, ms / 1000, ms % 1000, warning_ms / 1000, warning_ms % 1000, critical_ms / 1000,
+               critical_ms % 1000, finding->unreadable);
+}
+
 static int print_finding(const struct finding *finding, size_t host_count, long long warning_ms, long long critical_ms)
 {
     enum severity severity = judge(finding, warning_ms, critical_ms);
@@ -176,9 +190,7 @@ static int print_finding(const struct finding *finding, size_t host_count, long 
             printf("%zu of %zu hosts: ", finding->silent, host_count);
         print_text(finding->detail, strlen(finding->detail));
     }
-    printf(" | stalled=%lld;;;0 longest=%lld.%03llds;%lld.%03lld;%lld.%03lld;0 unreadable_rings=%lld;;;0\n",
-           finding->stalled, ms / 1000, ms % 1000, warning_ms / 1000, warning_ms % 1000, critical_ms / 1000,
-           critical_ms % 1000, finding->unreadable);
+    print_perfdata(finding, host_count, warning_ms, critical_ms);
     return (int)severity;
 }
 
