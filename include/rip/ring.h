@@ -206,17 +206,18 @@ enum rip_slot_state {
  * it does not know for RIP_CALL_UNSURE.
  */
 enum rip_call {
-    RIP_CALL_NONE = 0,    /* it marks none: the program itself declares when it waits for work */
-    RIP_CALL_OUTSIDE = 1, /* outside of all calls that are marked */
-    RIP_CALL_WORK = 2,    /* waits for work: idle is declared as well */
-    RIP_CALL_INPUT = 3,   /* receives from an input: idle is declared as well */
-    RIP_CALL_PIPE = 4,    /* reads a pipe: an input, unless it is the output of its own child */
-    RIP_CALL_UNSURE = 5,  /* receives from a descriptor of a kind that is not known */
-    RIP_CALL_REPLY = 6,   /* receives from a connection that it opened */
-    RIP_CALL_BLOCK = 7,   /* waits for others: writes, connects, locks a file, asks a name server */
-    RIP_CALL_LOCK = 8,    /* waits for a lock or a barrier */
-    RIP_CALL_SLEEP = 9,   /* for a time that it asked for */
-    RIP_CALL_VFORK = 10,  /* its vfork child has not executed a program when it is in state D; else as OUTSIDE */
+    RIP_CALL_NONE = 0,     /* it marks none: the program itself declares when it waits for work */
+    RIP_CALL_OUTSIDE = 1,  /* outside of all calls that are marked */
+    RIP_CALL_WORK = 2,     /* waits for work: idle is declared as well */
+    RIP_CALL_INPUT = 3,    /* receives from an input: idle is declared as well */
+    RIP_CALL_PIPE = 4,     /* reads a pipe: an input, unless it is the output of its own child */
+    RIP_CALL_UNSURE = 5,   /* receives from a descriptor of a kind that is not known */
+    RIP_CALL_REPLY = 6,    /* receives from a connection that it opened */
+    RIP_CALL_BLOCK = 7,    /* waits for others: writes, connects, locks a file, asks a name server */
+    RIP_CALL_LOCK = 8,     /* waits for a lock or a barrier */
+    RIP_CALL_SLEEP = 9,    /* for a time that it asked for */
+    RIP_CALL_VFORK = 10,   /* its vfork child has not executed a program when it is in state D; else as OUTSIDE */
+    RIP_CALL_PRIVATE = 11, /* as WORK, for what only threads of its own process can do, without a time limit */
 };
 
 /* Flags of a wait for a lock. A reader takes no wait for certain that has a flag it does not know. */

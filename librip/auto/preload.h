@@ -23,6 +23,7 @@
 
 #include <link.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -189,6 +190,22 @@ struct preload_thread {
 };
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 
+/*
+ * The kind of a wait without a time limit: RIP_CALL_PRIVATE, unless other processes may share what is waited for. glibc
+ * keeps that in the first bit of a condition's __wrefs and in a semaphore's third word.
+ */
+static inline uint8_t preload_call_condition(const pthread_cond_t *condition)
+{
+    return (rip_load_relaxed(&condition->__data.__wrefs) & 1) == 0 ? RIP_CALL_PRIVATE : RIP_CALL_WORK;
+}
+
+static inline uint8_t preload_call_semaphore(const sem_t *semaphore)
+{
+    const int *words = (const void *)semaphore;
+
+    return rip_load_relaxed(&words[2]) == 0 ? RIP_CALL_PRIVATE : RIP_CALL_WORK;
+}
+
 /* The call that a signal handler interrupted to get to the present one. */
 struct preload_outer {
     uintptr_t frame; /* 0 = none */
@@ -225,7 +242,7 @@ static inline void preload_record(struct rip_slot *slot, uintptr_t address)
 /* Calls that declare idleness besides. */
 static inline bool preload_declares(uint8_t call)
 {
-    return call == RIP_CALL_WORK || call == RIP_CALL_INPUT;
+    return call == RIP_CALL_WORK || call == RIP_CALL_INPUT || call == RIP_CALL_PRIVATE;
 }
 
 /*

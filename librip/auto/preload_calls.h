@@ -67,26 +67,28 @@ IDLE(int, epoll_pwait, (int fd, struct epoll_event *events, int max, int timeout
 IDLE(int, epoll_pwait2,
      (int fd, struct epoll_event *events, int max, const struct timespec *timeout, const sigset_t *mask),
      (fd, events, max, timeout, mask))
-IDLE(int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex), (condition, mutex))
+READY(int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex), (condition, mutex),
+      preload_call_condition(condition))
 IDLE(int, pthread_cond_timedwait, (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until),
      (condition, mutex, until))
 IDLE(int, pthread_cond_clockwait,
      (pthread_cond_t * condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
      (condition, mutex, clock, until))
-IDLE(int, cnd_wait, (cnd_t * condition, mtx_t *mutex), (condition, mutex))
+READY(int, cnd_wait, (cnd_t * condition, mtx_t *mutex), (condition, mutex),
+      preload_call_condition((const pthread_cond_t *)(const void *)condition))
 IDLE(int, cnd_timedwait, (cnd_t * condition, mtx_t *mutex, const struct timespec *until), (condition, mutex, until))
-IDLE(int, sem_wait, (sem_t * semaphore), (semaphore))
+READY(int, sem_wait, (sem_t * semaphore), (semaphore), preload_call_semaphore(semaphore))
 IDLE(int, sem_timedwait, (sem_t * semaphore, const struct timespec *until), (semaphore, until))
 IDLE(int, sem_clockwait, (sem_t * semaphore, clockid_t clock, const struct timespec *until), (semaphore, clock, until))
 IDLE(int, semop, (int set, struct sembuf *operations, size_t count), (set, operations, count))
 IDLE(int, semtimedop, (int set, struct sembuf *operations, size_t count, const struct timespec *timeout),
      (set, operations, count, timeout))
-IDLE(int, pthread_join, (pthread_t thread, void **result), (thread, result))
+READY(int, pthread_join, (pthread_t thread, void **result), (thread, result), RIP_CALL_PRIVATE)
 IDLE(int, pthread_timedjoin_np, (pthread_t thread, void **result, const struct timespec *until),
      (thread, result, until))
 IDLE(int, pthread_clockjoin_np, (pthread_t thread, void **result, clockid_t clock, const struct timespec *until),
      (thread, result, clock, until))
-IDLE(int, thrd_join, (thrd_t thread, int *result), (thread, result))
+READY(int, thrd_join, (thrd_t thread, int *result), (thread, result), RIP_CALL_PRIVATE)
 IDLE(pid_t, wait, (int *status), (status))
 IDLE(pid_t, wait3, (int *status, int options, struct rusage *usage), (status, options, usage))
 IDLE(pid_t, wait4, (pid_t pid, int *status, int options, struct rusage *usage), (pid, status, options, usage))

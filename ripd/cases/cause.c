@@ -44,7 +44,7 @@
 #define IN_RECEIVE (CALL(PIPE) | CALL(UNSURE) | CALL(REPLY))
 #define IN_WAIT (CALL(BLOCK) | CALL(LOCK))
 #define IN_CALL (IN_RECEIVE | IN_WAIT | CALL(SLEEP))
-#define IS_INNOCENT (OUTSIDE | CALL(WORK) | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(VFORK))
+#define IS_INNOCENT (OUTSIDE | CALL(WORK) | CALL(PRIVATE) | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(VFORK))
 
 struct cause_row {
     unsigned all_of;            /* EVIDENCE_*: each must be there */
@@ -70,7 +70,9 @@ static const struct cause_row cause_rows[] = {
     {EVIDENCE_DEADLOCKED, 0, ANY, NULL, NULL, {ID_STALLED, CAUSE_DEADLOCK}},
     {EVIDENCE_NO_THREAD, 0, ANY, NULL, NULL, {ID_STALLED, CAUSE_PARKED}},
 
-    {0, 0, CALL(WORK), NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}}, /* on its way: its slot says that it is idle */
+    /* One that waits so is a suspect only if all of its process do: see DETECTOR_STUCK. */
+    {0, 0, CALL(PRIVATE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
+    {0, 0, CALL(WORK) | CALL(PRIVATE), NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}}, /* on its way to be idle */
     {0, 0, CALL(INPUT), NULL, NULL, {ID_IDLE, CAUSE_INPUT}},
 
     /* Where nothing is announced it may wait in calls that nobody sees: only what uses or wants a CPU is accused. */
@@ -138,7 +140,7 @@ static unsigned call_of(const struct evidence *evidence)
 {
     if (evidence->call == RIP_CALL_NONE)
         return 0;
-    if (evidence->call > RIP_CALL_VFORK)
+    if (evidence->call > RIP_CALL_PRIVATE)
         return CALL(UNSURE);
     if (evidence->call == RIP_CALL_VFORK && evidence->examined && evidence->thread_state != 'D')
         return OUTSIDE; /* its child has executed a program */

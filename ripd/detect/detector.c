@@ -544,9 +544,9 @@ static struct verdict sight_of(const struct detector *detector, const struct rip
 
     if (condition == DETECTOR_DEAD)
         return (struct verdict){ID_DEAD, CAUSE_NONE};
-    if (!sample->idle)
+    if (!sample->idle || (condition == DETECTOR_STUCK && sample->call == RIP_CALL_PRIVATE))
         return (struct verdict){ID_RUNNING, CAUSE_NONE};
-    if (condition != DETECTOR_LIVES)
+    if (condition != DETECTOR_LIVES && condition != DETECTOR_STUCK)
         return (struct verdict){ID_STOPPED, (enum id_cause)condition};
     return (struct verdict){ID_IDLE, CAUSE_NONE};
 }

@@ -89,15 +89,17 @@ int detector_adopt(struct detector *detector, const struct detector_adoption *ad
 uint64_t detector_begin(struct detector *detector, uint64_t now_mono_ns);
 
 #define DETECTOR_LIVES 0u
-#define DETECTOR_DEAD 1u /* which is the number of no cause that stops */
+#define DETECTOR_DEAD 1u  /* which is the number of no cause that stops, */
+#define DETECTOR_STUCK 2u /* as this is */
 
 /*
  * The ring whose samples follow. serial is the caller's and never used again for another ring. conditions[] says for
  * each of process_count records whether its process lives, is dead, or is stopped as a whole: an enum id_cause for
- * which id_cause_stops(). A process at an index beyond it lives. An idle id of a stopped process is stopped, without
- * being a suspect, and idle again when that is over; the others are judged as ever. A ring that is not named in a scan
- * is forgotten, with its ids. -EINVAL: not in order; -ENOMEM: without some of the new ids of the ring before, or
- * without this ring.
+ * which id_cause_stops(); or is stuck: all its threads wait, and none is left to wake them. An idle id of it that
+ * announces RIP_CALL_PRIVATE stands still from then on, as one that runs. A process at an index beyond it lives. An
+ * idle id of a stopped process is stopped, without being a suspect, and idle again when that is over; the others are
+ * judged as ever. A ring that is not named in a scan is forgotten, with its ids. -EINVAL: not in order; -ENOMEM:
+ * without some of the new ids of the ring before, or without this ring.
  */
 int detector_ring(struct detector *detector, uint32_t serial, const uint8_t *conditions, size_t process_count);
 

@@ -48,6 +48,12 @@
 /* One process record of a ring, and what we make of it. */
 struct learnt;
 
+/* Ids of a process that wait for others of it alone, without a time limit: RIP_CALL_PRIVATE. */
+struct process_waits {
+    uint32_t count;
+    uint64_t progress; /* the sum of theirs: grows if one of them moves */
+};
+
 struct ring_process {
     struct rip_process_info claim;
     bool looked_at; /* what follows is known */
@@ -67,6 +73,10 @@ struct ring_process {
     uint8_t stop;                  /* what stops it as a whole: an enum id_cause, or CAUSE_NONE; see ring/stops.h */
     bool frozen;                   /* with its control group, at the last look at that */
     bool seen_traced;              /* by the last look */
+    uint32_t thread_count;         /* by the last look; 0 = not known */
+    struct process_waits waits;    /* of the last scan, */
+    struct process_waits before;   /* of the one before, */
+    struct process_waits looked;   /* and of the last one before the last look */
     uint32_t stop_looks;           /* at it so far */
     uint32_t stop_pass;            /* 1 + the pass of the last one */
     struct thread_names *threads;  /* of a process in another pid namespace; NULL = none known */
@@ -92,6 +102,7 @@ struct ring {
     size_t process_count;
     uint8_t *conditions; /* [0, process_count): for detector_ring() */
     uint64_t live_count; /* of the last scan */
+    bool has_waits;      /* it found some: see struct process_waits */
     bool warned_unattested;
     bool unseen;                  /* threads of it wait, or have waited, in calls that nobody sees */
     uint32_t user;                /* whose account it is on: work_user() of its owner */

@@ -29,6 +29,38 @@ static uint64_t grant_ids(struct ring_host *host, const struct ring *ring, uint6
     return work_take(host->work, ring->user, WORK_CHARGED_BYTES, wanted * ID_BYTES) ? wanted : 0;
 }
 
+/* What was found on the last scan is of the one before now. */
+static void begin_waits(struct ring *ring)
+{
+    if (!ring->has_waits)
+        return;
+    ring->has_waits = false;
+    for (size_t i = 0; i < ring->process_count; i++) {
+        struct ring_process *process = &ring->processes[i];
+
+        ring->has_waits |= process->waits.count != 0;
+        process->before = process->waits;
+        process->waits = (struct process_waits){0};
+    }
+}
+
+/* Who announces nothing waits for nobody: a ring of such ids costs one look at each batch. */
+static void count_waits(struct ring *ring, const struct rip_sample *samples, size_t count)
+{
+    if (count == 0 || samples[0].call == RIP_CALL_NONE)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        struct process_waits *waits;
+
+        if (samples[i].call != RIP_CALL_PRIVATE || !samples[i].idle || samples[i].process >= ring->process_count)
+            continue;
+        waits = &ring->processes[samples[i].process].waits;
+        waits->count++;
+        waits->progress += samples[i].progress;
+        ring->has_waits = true;
+    }
+}
+
 /* -EIO: it faulted. -ENOMEM: the detector lacks memory for some of its ids. */
 static int scan_ring(struct ring_host *host, struct ring *ring, struct detector *detector)
 {
@@ -40,6 +72,7 @@ static int scan_ring(struct ring_host *host, struct ring *ring, struct detector 
 
     if (result != 0)
         return result;
+    begin_waits(ring);
     do {
         count = 0;
         if (mapping_scan(&ring->mapping, &position, samples, SCAN_BATCH, &count) != 0)
@@ -52,6 +85,7 @@ static int scan_ring(struct ring_host *host, struct ring *ring, struct detector 
         }
         if (detector_feed(detector, samples, count) != 0)
             result = -ENOMEM; /* the ids that it already knows are still watched */
+        count_waits(ring, samples, count);
         live_count += count;
     } while (count == SCAN_BATCH);
     ring->live_count = live_count;

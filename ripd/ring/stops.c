@@ -17,8 +17,11 @@ static enum id_cause stop_of(int proc, struct ring_process *process)
     struct proc_stat stat;
     bool traced;
 
+    process->thread_count = 0;
     if (proc_stat(proc, process->pid, &stat) != 0 || stat.start_time_ticks != process->pid_start_time_ticks)
         return CAUSE_NONE;
+    process->thread_count = stat.thread_count;
+    process->looked = process->waits;
     traced = stat.state == 't' && process->seen_traced;
     process->seen_traced = stat.state == 't';
     return stat.state == 'T' ? CAUSE_SIGNAL : traced ? CAUSE_TRACER : CAUSE_NONE;
@@ -35,12 +38,26 @@ static void look(int proc, const char *cgroup_path, struct ring_process *process
         process->stop = CAUSE_FREEZER;
 }
 
+static bool is_same_wait(const struct process_waits *waits, const struct process_waits *others)
+{
+    return waits->count == others->count && waits->progress == others->progress;
+}
+
+/* Whether each of its threads waits for the others. They all stood still between the scans that are compared. */
+static bool is_stuck(const struct ring_process *process)
+{
+    return process->thread_count >= STOPS_STUCK_THREADS && process->waits.count == process->thread_count &&
+           is_same_wait(&process->waits, &process->before) && is_same_wait(&process->waits, &process->looked);
+}
+
 /* What its ids are for the detector. */
 static uint8_t condition_of(const struct ring_process *process)
 {
     if (process->verdict == PROCESS_DEAD)
         return DETECTOR_DEAD;
-    return is_looked_up(process) ? process->stop : DETECTOR_LIVES;
+    if (!is_looked_up(process))
+        return DETECTOR_LIVES;
+    return process->stop == CAUSE_NONE && is_stuck(process) ? DETECTOR_STUCK : process->stop;
 }
 
 void stops_look(int proc, const char *cgroup_path, struct ring *const *rings, size_t count, uint32_t *pass)

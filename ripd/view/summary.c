@@ -343,6 +343,17 @@ static void put_kernel(struct sentence *sentence, const struct sighting *sightin
     }
 }
 
+/* Of one that is blocked in a call of this kind nothing else is to be said. */
+static bool put_stuck(struct sentence *sentence, const struct sighting *sighting)
+{
+    if (sighting->cause != CAUSE_BLOCKED || sighting->item == NULL || sighting->item->call != RIP_CALL_PRIVATE)
+        return false;
+    put(sentence,
+        ": all threads of its process wait for each other without a time limit, nothing but a signal can wake "
+        "any of them");
+    return true;
+}
+
 /* Sentences -------------------------------------------------------------------------------------------------------- */
 
 void summary_of_id(const struct sighting *sighting, char ret_text[SUMMARY_BYTES])
@@ -363,7 +374,8 @@ void summary_of_id(const struct sighting *sighting, char ret_text[SUMMARY_BYTES]
     }
     if (sighting->state != ID_STALLED)
         return;
-    if (!put_chain(&sentence, sighting->waits, sighting->wait_node) && sighting->kernel != NULL)
+    if (!put_chain(&sentence, sighting->waits, sighting->wait_node) && !put_stuck(&sentence, sighting) &&
+        sighting->kernel != NULL)
         put_kernel(&sentence, sighting);
 }
 

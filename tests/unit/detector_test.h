@@ -62,13 +62,15 @@ static inline struct detector_update scan_with(struct detector *detector, uint64
 
 /* What a scan sees of slot 7. */
 enum sight {
-    AT,      /* it is at that progress */
-    IDLE,    /* the same, and idle */
-    HALTED,  /* the same, in a process that is stopped by a signal */
-    TRACED,  /* the same, by a tracer */
-    DEAD,    /* the same, of a dead process */
-    REUSED,  /* another generation is at that progress */
-    MISSING, /* no id is in the slot */
+    AT,       /* it is at that progress */
+    IDLE,     /* the same, and idle */
+    STUCK,    /* the same, in a process that is stuck */
+    AT_INPUT, /* the same, but it waits for what comes from elsewhere */
+    HALTED,   /* the same, in a process that is stopped by a signal */
+    TRACED,   /* the same, by a tracer */
+    DEAD,     /* the same, of a dead process */
+    REUSED,   /* another generation is at that progress */
+    MISSING,  /* no id is in the slot */
     NO_RING,
     SKIPPED, /* its ring */
 };
@@ -193,10 +195,10 @@ static inline void check_suspect(const struct detector *detector, const struct d
 static inline void play_scan(struct detector *detector, const struct step *step, uint64_t now, char text[256])
 {
     const uint64_t late_by = detector_begin(detector, now);
-    const uint8_t condition = step->sight == DEAD     ? DETECTOR_DEAD
-                              : step->sight == HALTED ? CAUSE_SIGNAL
-                              : step->sight == TRACED ? CAUSE_TRACER
-                                                      : DETECTOR_LIVES;
+    static const uint8_t conditions[] = {
+        [DEAD] = DETECTOR_DEAD,   [HALTED] = CAUSE_SIGNAL,     [TRACED] = CAUSE_TRACER,
+        [STUCK] = DETECTOR_STUCK, [AT_INPUT] = DETECTOR_STUCK, [SKIPPED] = DETECTOR_LIVES};
+    const uint8_t condition = conditions[step->sight];
     struct rip_sample sample = sample_of(7, step->progress);
     struct detector_unclassified *ids;
     struct detector_suspect *suspects;
@@ -206,7 +208,8 @@ static inline void play_scan(struct detector *detector, const struct step *step,
     uint64_t total = 0;
 
     sample.generation += step->sight == REUSED ? 2 : 0;
-    sample.idle = step->sight == IDLE || step->sight == HALTED || step->sight == TRACED;
+    sample.idle = step->sight >= IDLE && step->sight <= TRACED;
+    sample.call = step->sight == STUCK ? RIP_CALL_PRIVATE : RIP_CALL_INPUT;
     if (step->sight == SKIPPED)
         assert_int_equal(detector_skip(detector, RING), 0);
     else if (step->sight != NO_RING)

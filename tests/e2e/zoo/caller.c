@@ -291,6 +291,80 @@ static void wait_semaphore(void)
     sem_wait(&semaphore);
 }
 
+static void *wait_in_thread(void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&mutex);
+    pthread_cond_wait(&condition, &mutex);
+    return NULL;
+}
+
+static pthread_t start(void *(*run)(void *))
+{
+    pthread_t thread;
+
+    if ((errno = pthread_create(&thread, NULL, run, NULL)) != 0)
+        need(-1, "thread");
+    return thread;
+}
+
+/* One waits for the other, that for a condition, and the third for a semaphore: none is left to wake them. */
+static void *wait_for_semaphore(void *unused)
+{
+    sem_t semaphore;
+
+    (void)unused;
+    sem_init(&semaphore, 0, 0);
+    sem_wait(&semaphore);
+    return NULL;
+}
+
+static void wait_stuck(void)
+{
+    pthread_t thread = start(wait_in_thread);
+
+    start(wait_for_semaphore);
+    ready();
+    pthread_join(thread, NULL);
+}
+
+/* Like that, but another process may post. */
+static void wait_shared_semaphore(void)
+{
+    sem_t semaphore;
+
+    start(wait_in_thread);
+    start(wait_in_thread);
+    need(sem_init(&semaphore, 1, 0), "semaphore");
+    ready();
+    sem_wait(&semaphore);
+}
+
+/* Like that, but one of them waits for work from elsewhere. */
+static void *wait_at_poll(void *unused)
+{
+    (void)unused;
+    poll(NULL, 0, -1);
+    return NULL;
+}
+
+static void wait_workers(void)
+{
+    start(wait_in_thread);
+    start(wait_at_poll);
+    ready();
+    wait_in_thread(NULL);
+}
+
+/* Two alone. */
+static void wait_joined(void)
+{
+    pthread_t thread = start(wait_in_thread);
+
+    ready();
+    pthread_join(thread, NULL);
+}
+
 static void wait_child(void)
 {
     pid_t child = need(fork(), "fork");
@@ -524,6 +598,10 @@ static const struct {
     KIND(epoll),
     KIND(condition),
     KIND(semaphore),
+    KIND(stuck),
+    KIND(shared_semaphore),
+    KIND(workers),
+    KIND(joined),
     KIND(child),
     KIND(signal),
     KIND(messages),

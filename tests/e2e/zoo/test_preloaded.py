@@ -23,7 +23,8 @@ KINDS = {
     "reply": BLOCKED, "copied_reply": BLOCKED, "unix_reply": BLOCKED, "poll_reply": BLOCKED, "select_reply": BLOCKED,
     "interrupted_reply": BLOCKED,
     "poll_push": DECLARED, "poll_many": DECLARED, "accept": DECLARED, "epoll": DECLARED, "condition": DECLARED,
-    "semaphore": DECLARED, "child": DECLARED, "signal": DECLARED, "messages": DECLARED, "futex": DECLARED,
+    "semaphore": DECLARED, "shared_semaphore": DECLARED, "workers": DECLARED, "joined": DECLARED, "stuck": BLOCKED,
+    "child": DECLARED, "signal": DECLARED, "messages": DECLARED, "futex": DECLARED,
     "full_pipe": BLOCKED, "flock": BLOCKED, "barrier": BLOCKED, "mutex": DEADLOCK, "vfork": BLOCKED,
     "robust": DEADLOCK, "inheriting": DEADLOCK, "output": BLOCKED, "sleep": SLEEPING, "spin": SPINNING,
     "unseen": UNSEEN,
@@ -80,6 +81,7 @@ def expect(callers):
     except AssertionError:
         raise AssertionError(faults_of(callers, pids) or "one was right at last") from None
     callers.well_past_threshold()
+    assert "nothing but a signal" in callers.item("stuck", pids["stuck"])["summary"]
     idle = {kind for kind in pids if callers.kinds[kind][0] == "idle"}
     begun = {event["ring"] for event in callers.get("/events?limit=1000")["events"]}
     assert not begun & idle, begun & idle

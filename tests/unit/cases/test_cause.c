@@ -161,6 +161,11 @@ static void what_a_thread_announces_is_judged(void **context)
         {"waits for work", RIP_CALL_WORK, 'S', 0, 0, false, 0, runs},
         {"waits for work, not examined", RIP_CALL_WORK, 0, 0, 0, false, 0, runs},
         {"waits for work, stopped", RIP_CALL_WORK, 'T', 0, 0, false, 0, stopped},
+        {"waits for its own process", RIP_CALL_PRIVATE, 'S', 0, 0, false, 0, blocked},
+        {"waits for its own process, as the kernel says", RIP_CALL_PRIVATE, 'S', WAIT_OTHERS, 0, false, 0, blocked},
+        {"waits for its own process, not examined", RIP_CALL_PRIVATE, 0, 0, 0, false, 0, runs},
+        {"waits for its own process, just woken", RIP_CALL_PRIVATE, 'R', 0, CPU_HARDLY, false, 0, runs},
+        {"waits for its own process, stopped", RIP_CALL_PRIVATE, 'T', 0, 0, false, 0, stopped},
         {"input", RIP_CALL_INPUT, 'S', WAIT_OTHERS, 0, false, 0, input},
         {"pipe, not examined", RIP_CALL_PIPE, 0, 0, 0, false, 0, runs},
         {"pipe", RIP_CALL_PIPE, 'S', 0, 0, false, 0, input},
@@ -246,7 +251,7 @@ static void no_evidence_is_without_a_verdict(void **context)
     (void)context;
     for (unsigned bits = 0; bits < 512 * WAIT_COUNT * CPU_COUNT; bits++) {
         for (size_t t = 0; t < sizeof letters; t++) {
-            for (unsigned call = 0; call <= RIP_CALL_VFORK + 1; call++) {
+            for (unsigned call = 0; call <= RIP_CALL_PRIVATE + 1; call++) {
                 struct evidence evidence = {
                     .examined = bits & 1,
                     .on_no_thread = bits & 2,

@@ -105,6 +105,20 @@ static const struct step stopped_outranks_idle[] = {
     LIFE_END,
 };
 
+/* It stands still from when it is found to be stuck, not since when it was idle; and ends when it is not. */
+static const struct step stuck_is_not_idle[] = {
+    SCAN(0, 0, IDLE, 2, BEFORE, "idle 0-?", .due = UINT64_MAX),
+    SCAN(50000, INTERVAL, AT_INPUT, 2, BEFORE, "idle 50000-?", .due = UINT64_MAX),
+    SCAN(51000, 0, STUCK, 2, BEFORE, "running 0-1000", .due = 56000),
+    SCAN(55000, INTERVAL, STUCK, 2, BEFORE, "running 4000-5000"),
+    SCAN(56000, 0, STUCK, 2, BLOCKED, "stalled blocked 5000-6000 suspect; stalled blocked 5000 after 50000"),
+    SCAN(57000, 0, STUCK, 2, BEFORE, "stalled blocked 6000-7000 suspect"),
+    SCAN(58000, 0, IDLE, 2, BEFORE, "idle 0-1000; moved blocked 6000 after 50000"),
+    SCAN(60000, INTERVAL, STUCK, 2, BEFORE, "running 1000-2000"),
+    SCAN(61000, 0, HALTED, 2, BEFORE, "stopped signal 0-1000"),
+    LIFE_END,
+};
+
 /* Who woke up in a process that was stopped at once is judged as others are. */
 static const struct step a_stop_of_one_that_is_not_idle_any_more[] = {
     SCAN(0, 0, IDLE, 2, BEFORE, "idle 0-?"),
@@ -362,6 +376,7 @@ int main(void)
         LIFE(a_stall_outlasts_a_late_scan),
         LIFE(idle_is_not_stuck),
         LIFE(stopped_outranks_idle),
+        LIFE(stuck_is_not_idle),
         LIFE(a_stop_of_one_that_is_not_idle_any_more),
         LIFE(another_generation_is_another_id),
         LIFE(an_id_that_leaves_is_gone),

@@ -140,6 +140,36 @@ static void test_a_sparse_ring_stays_sparse(void **state)
     assert_int_equal(only_ring(fixture)->live_count, 1001);
 }
 
+/* Of each process those that wait for it alone: the last two scans' are kept. */
+static void test_waits_are_counted(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct ring_process *process;
+    struct ring_builder ring;
+
+    build(fixture, "ring", 8, 1, &ring);
+    for (uint32_t slot = 0; slot < 8; slot++) {
+        struct rip_slot *place = ring_builder_slot(&ring, slot);
+
+        place->call = slot == 6 ? RIP_CALL_WORK : RIP_CALL_PRIVATE;
+        place->count = 100 + slot;
+        place->idle_mark = slot == 7 ? 0 : ~place->count;
+    }
+    scan(fixture);
+    process = &only_ring(fixture)->processes[0];
+    assert_int_equal(process->waits.count, 6);
+    assert_int_equal(process->waits.progress, 615);
+    assert_int_equal(process->before.count, 0);
+    for (uint32_t slot = 0; slot < 8; slot++)
+        ring_builder_slot(&ring, slot)->call = RIP_CALL_OUTSIDE;
+    scan(fixture);
+    assert_int_equal(process->waits.count, 0);
+    assert_int_equal(process->before.count, 6);
+    scan(fixture);
+    assert_int_equal(process->before.count, 0);
+    ring_stage_release(&ring);
+}
+
 struct cutter {
     const char *path;
     off_t to_bytes;
@@ -312,6 +342,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_all_slots_of_all_rings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_an_empty_ring, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_sparse_ring_stays_sparse, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_waits_are_counted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_ring_cut_while_it_is_scanned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_ring_cut_between_refresh_and_scan, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_ring_that_vouches_for_holes, set_up, tear_down),

@@ -50,13 +50,18 @@ static void close_host(struct host *host)
     ring_stage_close(&host->stage);
 }
 
-static void set_letter(struct host *host, uint32_t pid, char letter, unsigned start_time_ticks)
+static void set_threads(struct host *host, uint32_t pid, char letter, unsigned start_time_ticks, unsigned thread_count)
 {
     char text[256];
 
-    snprintf(text, sizeof(text), "%u (a) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %u 0 0", pid, letter,
+    snprintf(text, sizeof(text), "%u (a) %c 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 %u 0 %u 0 0", pid, letter, thread_count,
              start_time_ticks);
     ring_stage_put_stat(&host->stage, pid, text);
+}
+
+static void set_letter(struct host *host, uint32_t pid, char letter, unsigned start_time_ticks)
+{
+    set_threads(host, pid, letter, start_time_ticks, 1);
 }
 
 static void set_frozen(struct host *host, uint32_t pid, bool frozen)
@@ -102,6 +107,55 @@ static void test_letters(void **state)
     host.ring.processes[0].verdict = PROCESS_UNKNOWN; /* it may be another one */
     set_letter(&host, 100, 'T', 5000);
     assert_int_equal(look(&host), DETECTOR_LIVES);
+    close_host(&host);
+}
+
+/* What the last scan found, the one before, and the kernel: all have to agree. */
+static void test_stuck(void **state)
+{
+    static const struct {
+        unsigned thread_count;
+        struct process_waits waits, before;
+        char letter;
+        uint8_t condition;
+    } rows[] = {
+        {3, {3, 900}, {3, 900}, 'S', DETECTOR_STUCK}, {9, {9, 900}, {9, 900}, 'S', DETECTOR_STUCK},
+        {2, {2, 900}, {2, 900}, 'S', DETECTOR_LIVES}, /* two alone */
+        {4, {3, 900}, {3, 900}, 'S', DETECTOR_LIVES}, /* one that nobody sees */
+        {3, {3, 900}, {3, 899}, 'S', DETECTOR_LIVES}, /* one has moved */
+        {3, {3, 900}, {2, 900}, 'S', DETECTOR_LIVES}, /* one has come */
+        {3, {2, 900}, {2, 900}, 'S', DETECTOR_LIVES}, /* one waits for something else */
+        {3, {3, 900}, {3, 900}, 'T', CAUSE_SIGNAL},
+    };
+    struct host host;
+
+    (void)state;
+    open_host(&host, 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        set_threads(&host, 100, rows[i].letter, 5000, rows[i].thread_count);
+        host.ring.processes[0].waits = rows[i].waits;
+        host.ring.processes[0].before = rows[i].before;
+        assert_int_equal(look(&host), rows[i].condition);
+    }
+    close_host(&host);
+}
+
+/* A number of threads that is older than what the scans found says nothing. */
+static void test_stuck_since_the_last_look(void **state)
+{
+    struct ring_process *process;
+    struct host host;
+
+    (void)state;
+    open_host(&host, STOPS_PER_REFRESH + 1);
+    for (uint32_t i = 0; i <= STOPS_PER_REFRESH; i++)
+        set_threads(&host, 100 + i, 'S', 5000, 3);
+    process = &host.ring.processes[0];
+    process->waits = process->before = (struct process_waits){3, 900};
+    assert_int_equal(look(&host), DETECTOR_STUCK);
+    process->waits = process->before = (struct process_waits){3, 901};
+    assert_int_equal(look(&host), DETECTOR_LIVES); /* the others had their turn */
+    assert_int_equal(look(&host), DETECTOR_STUCK);
     close_host(&host);
 }
 
@@ -154,9 +208,8 @@ static void test_turns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_letters),
-        cmocka_unit_test(test_frozen),
-        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_letters), cmocka_unit_test(test_stuck), cmocka_unit_test(test_stuck_since_the_last_look),
+        cmocka_unit_test(test_frozen),  cmocka_unit_test(test_turns),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,6 +134,22 @@ static void test_verdicts(void **state)
     kernel_facts_unref(facts);
 }
 
+/* Who could wake it matters more than the system call. */
+static void test_stuck(void **state)
+{
+    struct sighting sighting = stalled(CAUSE_BLOCKED);
+
+    (void)state;
+    sighting.kernel = kernel;
+    item->call = RIP_CALL_PRIVATE;
+    assert_summary(&sighting,
+                   WHO "has been blocked for 13.8 s at checkout+0x1234: all threads of its process wait for each "
+                       "other without a time limit, nothing but a signal can wake any of them");
+    sighting.state = ID_IDLE;
+    sighting.cause = CAUSE_NONE;
+    assert_summary(&sighting, WHO "has been idle for 13.8 s, last at checkout+0x1234");
+}
+
 static void test_missing_facts(void **state)
 {
     struct sighting sighting = stalled(CAUSE_BLOCKED);
@@ -423,6 +439,7 @@ int main(void)
         TEST(test_example),
         TEST(test_verdicts),
         TEST(test_missing_facts),
+        TEST(test_stuck),
         TEST(test_main_thread),
         TEST(test_calls),
         TEST(test_durations),
