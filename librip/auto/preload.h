@@ -5,8 +5,8 @@
  * preload.c starts and ends tracing, preload_calls.c wraps the calls that can block, preload_lock.c
  * those that wait for a lock with an owner, preload_thread.c gives threads their slots and names, preload_process.c
  * follows the process through fork, exec and a change of user, preload_shield.c keeps the ring's descriptor open,
- * preload_pages.c notices modules that were loaded late, preload_filter.c the program's seccomp filters, and
- * preload_sanitizer.c that it is built with a sanitizer.
+ * preload_pages.c notices modules that were loaded late, preload_filter.c the program's seccomp filters,
+ * preload_sanitizer.c that it is built with a sanitizer, and preload_symbols.c finds the wrapped functions.
  *
  * Guarantees
  *   A. A wrapper has the return value, the errno and the side effects of the function it wraps.
@@ -65,6 +65,15 @@ static inline void *preload_function(enum preload_call call)
 
 /* The wrapped function name, with its type. */
 #define PRELOAD_REAL(type, name, parameters) ((type(*) parameters)preload_function(CALL_##name))
+
+/* --- preload_symbols.c ---------------------------------------------------------------------------------------------
+ */
+
+/*
+ * Of functions[i], where that is NULL, stores the address that dlsym(RTLD_NEXT, names[i]) has, if it can be found
+ * without. Before main(): no library may be unloaded meanwhile.
+ */
+void preload_symbols_find(const char *const *names, void **functions, unsigned int count);
 
 /* --- preload.c ---------------------------------------------------------------------------------------------------- */
 

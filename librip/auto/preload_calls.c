@@ -49,12 +49,23 @@ static const char *const function_names[CALL_COUNT] = {
 #define CONDITION_VERSION "GLIBC_2.3.2"
 #endif
 
+/* The functions of a certain version, which a search for the default one may not find. */
+static bool has_version(unsigned int call)
+{
+#ifdef CONDITION_VERSION
+    return call == CALL_pthread_cond_wait || call == CALL_pthread_cond_timedwait;
+#else
+    (void)call;
+    return false;
+#endif
+}
+
 static void *find_function(enum preload_call call)
 {
     void *function = NULL;
 
 #ifdef CONDITION_VERSION
-    if (call == CALL_pthread_cond_wait || call == CALL_pthread_cond_timedwait)
+    if (has_version(call))
         function = dlvsym(RTLD_NEXT, function_names[call], CONDITION_VERSION);
 #endif
     return function != NULL ? function : dlsym(RTLD_NEXT, function_names[call]);
@@ -81,10 +92,12 @@ void *preload_resolve(enum preload_call call)
 
 void preload_resolve_all(void)
 {
+    preload_symbols_find(function_names, preload_functions, CALL_COUNT);
     /* First, because what dlsym() may allocate can lead a memory allocator there. */
-    preload_resolve(CALL_pthread_mutex_lock);
+    if (preload_functions[CALL_pthread_mutex_lock] == NULL)
+        preload_resolve(CALL_pthread_mutex_lock);
     for (unsigned int call = 0; call < CALL_COUNT; call++) {
-        if (rip_load_relaxed(&preload_functions[call]) == NULL)
+        if (rip_load_relaxed(&preload_functions[call]) == NULL || has_version(call))
             preload_resolve((enum preload_call)call);
     }
 }

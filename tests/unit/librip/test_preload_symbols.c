@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_preload_symbols.c - what librip/auto/preload_symbols.c finds is what dlsym() finds, and most of what the library
+ * needs.
+ */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "preload.h"
+#include "support/symbols/symbols_kit.h"
+
+static const char *const call_names[CALL_COUNT] = {
+#define ANNOUNCED(type, name, parameters, arguments, call, done) [CALL_##name] = #name,
+#define OWN(name) [CALL_##name] = #name,
+#define CALLED(name) [CALL_##name] = #name,
+#include "preload_calls.h"
+};
+
+static void *find(const char *name)
+{
+    void *function = NULL;
+
+    preload_symbols_find(&name, &function, 1);
+    return function;
+}
+
+/* Before glibc 2.35 nothing says which library the search starts in. */
+static bool is_supported(void)
+{
+    return dlsym(RTLD_DEFAULT, "_dl_find_object") != NULL;
+}
+
+static void calls_are_as_dlsym_says(void **state)
+{
+    void *functions[CALL_COUNT] = {NULL};
+    unsigned int found = 0;
+
+    (void)state;
+    preload_symbols_find(call_names, functions, CALL_COUNT);
+    for (unsigned int i = 0; i < CALL_COUNT; i++) {
+        if (functions[i] == NULL)
+            continue;
+        found++;
+        if (functions[i] != dlsym(RTLD_NEXT, call_names[i]))
+            fail_msg("%s is another function for dlsym()", call_names[i]);
+    }
+    if (is_supported())
+        assert_in_range(found, CALL_COUNT - 20, CALL_COUNT);
+}
+
+static void library_in_front_is_found(void **state)
+{
+    (void)state;
+    if (!is_supported())
+        skip();
+    assert_int_equal(kit_plain(), 1);
+    assert_ptr_equal(find("kit_plain"), dlsym(RTLD_NEXT, "kit_plain"));
+    assert_ptr_equal(find("sigpause"), kit_address_of_sigpause());
+}
+
+static void default_version_is_found(void **state)
+{
+    void *function = find("kit_versions");
+
+    (void)state;
+    if (!is_supported())
+        skip();
+    assert_ptr_equal(function, dlsym(RTLD_NEXT, "kit_versions"));
+    assert_ptr_equal(function, dlsym(RTLD_NEXT, "kit_versions_new"));
+}
+
+static void rest_is_left_to_dlsym(void **state)
+{
+    static const char *const names[] = {"kit_old", "kit_chosen", "kit_data", "kit_absent", "environ", ""};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_null(find(names[i]));
+}
+
+static void what_is_known_is_kept(void **state)
+{
+    static const char *const names[] = {"kit_plain"};
+    void *function = (void *)what_is_known_is_kept;
+
+    (void)state;
+    preload_symbols_find(names, &function, 1);
+    assert_ptr_equal(function, (void *)what_is_known_is_kept);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_are_as_dlsym_says),  cmocka_unit_test(library_in_front_is_found),
+        cmocka_unit_test(default_version_is_found), cmocka_unit_test(rest_is_left_to_dlsym),
+        cmocka_unit_test(what_is_known_is_kept),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
