@@ -10,9 +10,12 @@
 
 /* Which incident ------------------------------------------------------------------------------------------------- */
 
+/* A kind of root beyond enum waits_kind: a process that is stuck as a whole. */
+#define ROOT_PROCESS (WAITS_GONE + 1u)
+
 /* Who a root is, the same on every scan. */
 struct root_key {
-    uint32_t kind; /* enum waits_kind */
+    uint32_t kind; /* enum waits_kind, or ROOT_PROCESS */
     uint32_t ring;
     uint32_t place;  /* slot, or process */
     uint32_t number; /* generation, or the thread */
@@ -31,10 +34,18 @@ static struct root_key key_of(const struct waits_node *node)
     return (struct root_key){node->kind, node->ring, node->process, node->owner};
 }
 
+/* It waits for all other threads of its process, and they do: see DETECTOR_STUCK. */
+static bool is_stuck(const struct stall_case *stall)
+{
+    return stall->suspect.call == RIP_CALL_PRIVATE && stall->suspect.state == ID_STALLED;
+}
+
 static struct member member_of(struct stall_case *stall, const struct waits *waits)
 {
     uint32_t node = waits_find(waits, stall->ring, stall->slot, stall->generation);
 
+    if (is_stuck(stall))
+        return (struct member){{ROOT_PROCESS, stall->ring, stall->suspect.process, 0}, stall, true};
     if (node == WAITS_NONE || waits->nodes[node].next == WAITS_NONE)
         return (struct member){{WAITS_ID, stall->ring, stall->slot, stall->generation}, stall, false};
     return (struct member){key_of(&waits->nodes[waits->nodes[node].root]), stall, true};

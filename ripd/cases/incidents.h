@@ -3,7 +3,8 @@
  * incidents.h - episodes with one root are one incident: what a person has to hear of once. Pure.
  *
  * The root of an id is who holds it up: the end of its chain of locks, of a deadlock the same member for all that hang
- * on it; of an id that waits for no lock it is the id itself.
+ * on it; of an id that waits for no lock it is the id itself. All threads of a process that is stuck as a whole have
+ * one root.
  *
  * Guarantees
  *   A. An incident is numbered like the episode that began it: the root's own, if that begins on the same scan.

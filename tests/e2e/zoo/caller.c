@@ -429,6 +429,60 @@ static void wait_flock(void)
     flock(held, LOCK_EX);
 }
 
+/* A child whose paths are others. */
+static void wait_chroot(void)
+{
+    int held = need(open("/dev/shm", O_TMPFILE | O_RDWR, 0600), "file"), again;
+    char path[64];
+    pid_t child;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
+    need(flock(held, LOCK_EX), "lock");
+    again = need(open(path, O_RDWR), "file");
+    child = need(fork(), "fork");
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        need(chroot("/dev/shm"), "chroot");
+        need(chdir("/"), "chdir");
+        printf("ready %d\n", (int)getpid());
+        flock(again, LOCK_EX);
+        _exit(1);
+    }
+    waitpid(child, NULL, 0);
+}
+
+/* As no function of the C library would do it. */
+static void close_behind_all(int first)
+{
+#if defined(__x86_64__)
+    long result = SYS_close_range;
+
+    __asm__ volatile("movl $-1, %%esi\n\txorl %%edx, %%edx\n\tsyscall"
+                     : "+a"(result)
+                     : "D"((long)first)
+                     : "rsi", "rdx", "rcx", "r11", "memory");
+    need((int)result, "close_range");
+#else
+    (void)first;
+    need(-1, "no bare system call on this processor");
+#endif
+}
+
+/* The ring's own descriptor is gone, as all are, and its number is a file's. */
+static void wait_closed(void)
+{
+    char path[64];
+    int held;
+
+    close_behind_all(3);
+    held = need(open("/dev/shm", O_TMPFILE | O_RDWR, 0600), "file");
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", held);
+    need(flock(held, LOCK_EX), "lock");
+    held = need(open(path, O_RDWR), "file");
+    ready();
+    flock(held, LOCK_EX);
+}
+
 static void wait_barrier(void)
 {
     pthread_barrier_t barrier;
@@ -608,6 +662,8 @@ static const struct {
     KIND(futex),
     KIND(full_pipe),
     KIND(flock),
+    KIND(chroot),
+    KIND(closed),
     KIND(barrier),
     KIND(mutex),
     KIND(sleep),

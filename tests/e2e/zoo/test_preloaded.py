@@ -25,7 +25,8 @@ KINDS = {
     "poll_push": DECLARED, "poll_many": DECLARED, "accept": DECLARED, "epoll": DECLARED, "condition": DECLARED,
     "semaphore": DECLARED, "shared_semaphore": DECLARED, "workers": DECLARED, "joined": DECLARED, "stuck": BLOCKED,
     "child": DECLARED, "signal": DECLARED, "messages": DECLARED, "futex": DECLARED,
-    "full_pipe": BLOCKED, "flock": BLOCKED, "barrier": BLOCKED, "mutex": DEADLOCK, "vfork": BLOCKED,
+    "full_pipe": BLOCKED, "flock": BLOCKED, "chroot": BLOCKED, "closed": BLOCKED,
+    "barrier": BLOCKED, "mutex": DEADLOCK, "vfork": BLOCKED,
     "robust": DEADLOCK, "inheriting": DEADLOCK, "output": BLOCKED, "sleep": SLEEPING, "spin": SPINNING,
     "unseen": UNSEEN,
 }
@@ -48,10 +49,11 @@ class Callers(World):
                                    f"{BIN}/caller", kind], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.processes.append(caller)
         line = caller.stdout.readline().strip()
-        if line != "ready":
+        words = line.split()
+        if words[:1] != ["ready"]:
             raise Skip(line)
         make_readable(self.ring(kind))
-        return caller.pid
+        return int(words[1]) if words[1:] else caller.pid
 
     def item(self, kind, pid):
         return [item for item in self.get(f"/threads?ring={kind}")["threads"] if item["id"] == pid][0]
@@ -83,7 +85,9 @@ def expect(callers):
     callers.well_past_threshold()
     assert "nothing but a signal" in callers.item("stuck", pids["stuck"])["summary"]
     idle = {kind for kind in pids if callers.kinds[kind][0] == "idle"}
-    begun = {event["ring"] for event in callers.get("/events?limit=1000")["events"]}
+    events = callers.get("/events?limit=1000")["events"]
+    begun = {event["ring"] for event in events}
+    assert len({event["incident"] for event in events if event["ring"] == "stuck"}) == 1, "one for all of a process"
     assert not begun & idle, begun & idle
     assert begun == set(pids) - idle, (begun, idle)
     rings = {ring["ring"]: ring for ring in callers.get("/rings?limit=1000")["rings"]}

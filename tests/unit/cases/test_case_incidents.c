@@ -143,6 +143,22 @@ static void test_a_deadlock(void **state)
     assert_int_equal(scene->cases[0].episode.waiting_count, 3);
 }
 
+/* Threads 1, 2 and 4 of process 0 and 5 of process 1 wait for others of their process; 3 waits for something else. */
+static void test_stuck_processes(void **state)
+{
+    struct scene *scene = *state;
+
+    for (uint32_t slot = 1; slot <= 5; slot++) {
+        begin(scene, slot);
+        scene->cases[slot - 1].suspect.call = slot == 3 ? RIP_CALL_BLOCK : RIP_CALL_PRIVATE;
+    }
+    scene->cases[4].suspect.process = 1;
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){1, 1, 3, 1, 5});
+    assert_int_equal(scene->cases[0].episode.waiting_count, 3);
+    assert_int_equal(scene->cases[2].episode.waiting_count, 0);
+}
+
 /* Who comes later joins, and changes nothing of those that are there. */
 static void test_later_ones_join(void **state)
 {
@@ -237,6 +253,7 @@ int main(void)
         TEST(test_a_root_that_is_no_stall),
         TEST(test_a_thread_as_root),
         TEST(test_a_deadlock),
+        TEST(test_stuck_processes),
         TEST(test_later_ones_join),
         TEST(test_nobody_joins_what_is_over),
         TEST(test_no_number_no_incident),
