@@ -49,8 +49,7 @@ enum {
     PID_MAX_FALLBACK = 32768,
     PUBLISH_ATTEMPTS = 50,
     PUBLISH_PAUSE_NS = 2000000,
-    KEPT_MAX = 16,      /* dead rings of a family */
-    NEAR_BYTES = 16384, /* not worth a system call of its own */
+    KEPT_MAX = 16, /* dead rings of a family */
 };
 
 /* A ring in the making; what it holds is given to rip__writer or given back. */
@@ -405,15 +404,14 @@ static int map_file(const struct creation *creation)
     return rip__slots_open(0);
 }
 
-/* Everything that every reader may look at; later pages are populated on first use. */
+/*
+ * Everything that every reader may look at: the header, the summary, the first of live, the first process record. A
+ * page that is not needed costs more than a system call. Later pages are populated on first use.
+ */
 static int populate_sections(const struct rip_geometry *geometry)
 {
-    uint64_t end = geometry->live_offset + sizeof(uint64_t); /* header, summary, first of live */
-    int result;
+    int result = rip__populate(0, geometry->live_offset + sizeof(uint64_t));
 
-    if (geometry->process_offset - end <= NEAR_BYTES)
-        return rip__populate(0, geometry->process_offset + RIP_PROCESS_BYTES);
-    result = rip__populate(0, end);
     return result < 0 ? result : rip__populate(geometry->process_offset, RIP_PROCESS_BYTES);
 }
 
