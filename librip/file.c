@@ -84,6 +84,29 @@ uint64_t rip__boot_ns(void)
     return clock_ns(CLOCK_BOOTTIME);
 }
 
+void rip__format_number(uint32_t value, char ret_digits[RIP_DIGITS_BYTES])
+{
+    char digits[RIP_DIGITS_BYTES];
+    size_t count = 0;
+
+    do {
+        digits[count++] = (char)('0' + value % 10);
+        value /= 10;
+    } while (value != 0);
+    for (size_t i = 0; i < count; i++)
+        ret_digits[i] = digits[count - 1 - i];
+    ret_digits[count] = '\0';
+}
+
+void rip__describe_descriptor(int descriptor, char ret_path[RIP_LINK_BYTES])
+{
+    const char *prefix = RIP_PROC_OWN("fd/");
+    size_t bytes = strlen(prefix);
+
+    memcpy(ret_path, prefix, bytes);
+    rip__format_number((uint32_t)descriptor, ret_path + bytes);
+}
+
 /* Reads at most capacity - 1 bytes and terminates them. Bytes read, or -errno. */
 static ssize_t read_text(const char *path, char *ret_text, size_t capacity)
 {
@@ -112,6 +135,12 @@ static uint32_t kernel_pid_max(void)
     return value >= 1 && value <= RIP_CAPACITY_MAX ? (uint32_t)value : PID_MAX_FALLBACK;
 }
 
+static uint8_t value_of_digit(char digit)
+{
+    return (uint8_t)(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+}
+
+/* Two lower-case hexadecimal digits a byte, with a dash here and there. */
 static void read_boot_id(uint8_t ret_boot_id[16])
 {
     char text[64];
@@ -121,13 +150,10 @@ static void read_boot_id(uint8_t ret_boot_id[16])
     if (read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) < 36)
         return;
     for (unsigned i = 0; i < 16; i++) {
-        char digits[3] = {0};
-
         if (*next == '-')
             next++;
-        digits[0] = *next++;
-        digits[1] = *next++;
-        ret_boot_id[i] = (uint8_t)strtoul(digits, NULL, 16);
+        ret_boot_id[i] = (uint8_t)(value_of_digit(next[0]) << 4 | value_of_digit(next[1]));
+        next += 2;
     }
 }
 
@@ -289,7 +315,7 @@ static int check_file_limit(uint64_t file_bytes)
 static int open_directory(struct creation *creation, const char *file, char ret_path[PATH_MAX])
 {
     const char *slash = strrchr(file, '/');
-    char directory[PATH_MAX], link[64];
+    char directory[PATH_MAX], link[RIP_LINK_BYTES];
     size_t bytes = slash != NULL ? (size_t)(slash - file) + 1 : 0;
     ssize_t found;
 
@@ -308,7 +334,7 @@ static int open_directory(struct creation *creation, const char *file, char ret_
         memcpy(ret_path, file, strlen(file) + 1);
         return 0;
     }
-    snprintf(link, sizeof(link), "%s%d", RIP_PROC_OWN("fd/"), creation->directory);
+    rip__describe_descriptor(creation->directory, link);
     found = readlink(link, directory, sizeof(directory) - 1);
     if (found > 0 && (size_t)found + strlen(creation->name) + 2 <= PATH_MAX)
         snprintf(ret_path, PATH_MAX, "%.*s/%s", (int)found, directory, creation->name);
@@ -578,12 +604,12 @@ static int open_regular(int directory, const char *name, struct stat *ret_status
 {
     int place = openat(directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     int descriptor, result = -EEXIST;
-    char link[64];
+    char link[RIP_LINK_BYTES];
 
     if (place < 0)
         return refusal_of_open(errno);
     if (fstat(place, ret_status) == 0 && S_ISREG(ret_status->st_mode)) {
-        snprintf(link, sizeof(link), "%s%d", RIP_PROC_OWN("fd/"), place);
+        rip__describe_descriptor(place, link);
         descriptor = open(link, O_RDWR | O_NONBLOCK | O_CLOEXEC);
         if (descriptor < 0 && errno == ENOENT) /* no /proc */
             descriptor = openat(directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -775,14 +801,14 @@ void rip__file_bound_dead(const char *path, const char *stem, unsigned keep)
 
 static int give_name(const struct creation *creation)
 {
-    char link[64];
+    char link[RIP_LINK_BYTES];
 
     if (creation->temporary_name[0] != '\0')
         return renameat2(creation->directory, creation->temporary_name, creation->directory, creation->name,
                          RENAME_NOREPLACE) == 0
                    ? 0
                    : -errno;
-    snprintf(link, sizeof(link), "%s%d", RIP_PROC_OWN("fd/"), creation->descriptor);
+    rip__describe_descriptor(creation->descriptor, link);
     if (linkat(AT_FDCWD, link, creation->directory, creation->name, AT_SYMLINK_FOLLOW) == 0)
         return 0;
     if (errno != ENOENT)

@@ -29,6 +29,9 @@
  */
 #define RIP_PROC_OWN(name) (gettid() == getpid() ? "/proc/self/" name : "/proc/thread-self/" name)
 
+#define RIP_DIGITS_BYTES 11 /* of a number of 32 bits */
+#define RIP_LINK_BYTES 40   /* of a descriptor's name in /proc */
+
 #define RIP_NO_SLOT UINT32_MAX
 #define RIP_NO_PROCESS UINT32_MAX
 #define RIP_EMBRYO_GRACE_NS                                                                                            \
@@ -150,6 +153,13 @@ void rip__rename(struct rip_slot *slot, uint32_t id, const char *name, size_t na
 /* --- file.c ----------------------------------------------------------------------------------------------------- */
 
 uint64_t rip__boot_ns(void);
+/*
+ * The decimal digits of value, terminated. Without stdio, which the child of a fork may not call, and which costs the
+ * start of a small program several pages.
+ */
+void rip__format_number(uint32_t value, char ret_digits[RIP_DIGITS_BYTES]);
+/* The link that /proc has for the descriptor. */
+void rip__describe_descriptor(int descriptor, char ret_path[RIP_LINK_BYTES]);
 /* locked: backs the pages of [offset, offset + bytes) of the ring. 0, -ENOSPC or another -errno; never a signal. */
 int rip__populate(uint64_t offset, uint64_t bytes);
 /* Maps bytes of descriptor (-1 = private memory) without access and unlocked, whatever mlockall() asked for. */

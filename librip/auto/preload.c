@@ -24,7 +24,6 @@
  *      _exit() leaves it as a signal does: it may be a vfork() child's.
  *   F. A crash loop leaves at most DEAD_KEPT rings NAME.PID of one user, the latest.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -71,6 +70,24 @@ static struct settings {
     char name[NAME_MAX + 2]; /* the same */
 } settings;
 
+/* Without snprintf(): see rip__format_number(). False if text was cut. */
+static bool append(char *string, size_t capacity, const char *text)
+{
+    size_t used = strlen(string), bytes = strlen(text), room = capacity - 1 - used;
+
+    memcpy(string + used, text, bytes < room ? bytes : room);
+    string[bytes < room ? used + bytes : capacity - 1] = '\0';
+    return bytes <= room;
+}
+
+static bool append_number(char *string, size_t capacity, const char *before, uint32_t number)
+{
+    char digits[RIP_DIGITS_BYTES];
+
+    rip__format_number(number, digits);
+    return append(string, capacity, before) && append(string, capacity, digits);
+}
+
 static void take_settings(void)
 {
     const char *dir = secure_getenv("RIP_DIR");
@@ -83,9 +100,9 @@ static void take_settings(void)
     settings.taken = true;
     settings.capacity = capacity >= 1 && capacity <= RIP_CAPACITY_MAX ? (uint32_t)capacity : RIP_PRELOAD_CAPACITY;
     if (dir != NULL)
-        snprintf(settings.dir, sizeof(settings.dir), "%s", dir);
+        append(settings.dir, sizeof(settings.dir), dir);
     if (name != NULL && strchr(name, '/') == NULL)
-        snprintf(settings.name, sizeof(settings.name), "%s", name);
+        append(settings.name, sizeof(settings.name), name);
 }
 
 static const char *ring_dir(void)
@@ -95,13 +112,19 @@ static const char *ring_dir(void)
     return access(DEFAULT_DIR, W_OK | X_OK) == 0 ? DEFAULT_DIR : FALLBACK_DIR;
 }
 
+/* As iscntrl() says in the C locale, which is that of every program at its start. */
+static bool is_control(char c)
+{
+    return (unsigned char)c < ' ' || c == 127;
+}
+
 /* The kernel's name of this thread, in a form that a file name can have. */
 static void ring_comm(char ret_comm[RIP_COMM_BYTES + 1])
 {
     memset(ret_comm, 0, RIP_COMM_BYTES + 1);
     prctl(PR_GET_NAME, ret_comm);
     for (char *c = ret_comm; *c != '\0'; c++) {
-        if (*c == '/' || iscntrl((unsigned char)*c) || (*c == '.' && c == ret_comm))
+        if (*c == '/' || is_control(*c) || (*c == '.' && c == ret_comm))
             *c = '_';
     }
     if (ret_comm[0] == '\0')
@@ -131,13 +154,11 @@ static bool is_held(const char *path, int error)
 /* NAME or NAME.PID, and ~NUMBER from 2 on. False if that is too long. */
 static bool format_path(char ret_path[PATH_MAX], const char *name, bool with_pid, unsigned int number)
 {
-    char pid[16] = "", suffix[16] = "";
-
-    if (with_pid)
-        snprintf(pid, sizeof(pid), ".%d", (int)getpid());
-    if (number > 1)
-        snprintf(suffix, sizeof(suffix), "~%u", number);
-    return snprintf(ret_path, PATH_MAX, "%s/%s%s%s", ring_dir(), name, pid, suffix) < PATH_MAX;
+    ret_path[0] = '\0';
+    return append(ret_path, PATH_MAX, ring_dir()) && append(ret_path, PATH_MAX, "/") &&
+           append(ret_path, PATH_MAX, name) &&
+           (!with_pid || append_number(ret_path, PATH_MAX, ".", (uint32_t)getpid())) &&
+           (number <= 1 || append_number(ret_path, PATH_MAX, "~", number));
 }
 
 /* The first name that can be had. *ret_error is the error of the first that was no live ring; 0 = none. */

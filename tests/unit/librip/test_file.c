@@ -34,6 +34,20 @@ SCENE(made_complete)
     CHECK(status.st_blocks * 512 < 64 * 1024); /* sparse */
 }
 
+SCENE(numbers_and_links)
+{
+    char digits[RIP_DIGITS_BYTES], link[RIP_LINK_BYTES];
+
+    rip__format_number(0, digits);
+    CHECK(strcmp(digits, "0") == 0);
+    rip__format_number(109, digits);
+    CHECK(strcmp(digits, "109") == 0);
+    rip__format_number(UINT32_MAX, digits);
+    CHECK(strcmp(digits, "4294967295") == 0);
+    rip__describe_descriptor(512, link);
+    CHECK(strcmp(link, "/proc/self/fd/512") == 0);
+}
+
 SCENE(disabled)
 {
     setenv("RIP_DISABLE", "1", 1);
@@ -412,6 +426,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(made_complete),
+        SCENE_TEST(numbers_and_links),
         SCENE_TEST(disabled),
         SCENE_TEST(mode_is_not_widened),
         SCENE_TEST(capacity_zero_is_pid_max),
