@@ -84,7 +84,7 @@ def as_prometheus_says(world):
     folder = tempfile.mkdtemp(prefix="rip-prometheus-", dir=world.made)
     targets = "".join(f"\n          - {url[7:]}" for url in world.hosts)
     with open(os.path.join(folder, "prometheus.yml"), "w", encoding="ascii") as file:
-        file.write("global:\n  scrape_interval: 1s\n  scrape_timeout: 1s\nscrape_configs:\n  - job_name: ripd\n"
+        file.write("global:\n  scrape_interval: 3s\n  scrape_timeout: 3s\nscrape_configs:\n  - job_name: ripd\n"
                    f"    static_configs:\n      - targets:{targets}\n")
     port = free_port()
     with open(os.path.join(folder, "log"), "wb") as log:
@@ -95,14 +95,20 @@ def as_prometheus_says(world):
     world.wait_for(lambda: len(rows_of(world.command(*arguments))) == len(STALLED))
     world.hang()
     answering = [world.hosts[n][7:] for n in STALLED if n not in HANGING]
-    arguments[-1] = "--timeout=5s"
+    arguments[-1] = "--timeout=10s"
+    done = None
 
     def those_that_answer():
+        nonlocal done
         done = world.command(*arguments)
         named = [world.hosts[n][7:] in done.stderr for n in HANGING]
         return sorted(rows_of(done)) == sorted(answering) and all(named) and done.returncode == 1
 
-    world.wait_for(those_that_answer)
+    try:
+        world.wait_for(those_that_answer)
+    except AssertionError:
+        print(done)
+        raise
 
 
 def free_port():
