@@ -218,6 +218,7 @@ enum rip_call {
     RIP_CALL_SLEEP = 9,    /* for a time that it asked for */
     RIP_CALL_VFORK = 10,   /* its vfork child has not executed a program when it is in state D; else as OUTSIDE */
     RIP_CALL_PRIVATE = 11, /* as WORK, for what only threads of its own process can do, without a time limit */
+    RIP_CALL_SHARED = 12,  /* waits for a mutex that processes may share */
 };
 
 /* Flags of a wait for a lock. A reader takes no wait for certain that has a flag it does not know. */

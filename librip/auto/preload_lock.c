@@ -169,8 +169,11 @@ static bool is_time(const struct timespec *until)
     return until->tv_nsec >= 0 && until->tv_nsec < SECOND_NS;
 }
 
+/* The thread announces a wait for one that processes may share as such. A vfork() child has its parent's slot. */
 static struct lock_wait mutex_wait(pthread_mutex_t *mutex)
 {
+    if ((mutex->__data.__kind & MUTEX_IS_SHARED) != 0 && !preload_thread.vforked)
+        rip_store_relaxed(&rip__thread.slot->call, RIP_CALL_SHARED);
     return (struct lock_wait){
         .lock = mutex,
         .owner = (mutex->__data.__kind & MUTEX_IS_SHARED) == 0 ? &mutex->__data.__owner : NULL,

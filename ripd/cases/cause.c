@@ -35,6 +35,7 @@
 #define EVIDENCE_STEADY_SOME 0x8000u
 #define EVIDENCE_STEADY_MOST 0x10000u
 #define EVIDENCE_STEADY 0x20000u
+#define EVIDENCE_HOLDER_IDLE 0x40000u
 
 #define CALL(name) (1u << RIP_CALL_##name)
 
@@ -42,9 +43,10 @@
 #define ANY 0u
 #define OUTSIDE CALL(OUTSIDE)
 #define IN_RECEIVE (CALL(PIPE) | CALL(UNSURE) | CALL(REPLY))
-#define IN_WAIT (CALL(BLOCK) | CALL(LOCK))
+#define IN_WAIT (CALL(BLOCK) | CALL(LOCK) | CALL(SHARED))
 #define IN_CALL (IN_RECEIVE | IN_WAIT | CALL(SLEEP))
-#define IS_INNOCENT (OUTSIDE | CALL(WORK) | CALL(PRIVATE) | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(VFORK))
+#define IS_INNOCENT                                                                                                    \
+    (OUTSIDE | CALL(WORK) | CALL(PRIVATE) | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(VFORK) | CALL(SHARED))
 
 struct cause_row {
     unsigned all_of;            /* EVIDENCE_*: each must be there */
@@ -94,6 +96,8 @@ static const struct cause_row cause_rows[] = {
     {0, 0, CALL(PIPE), "S", NULL, {ID_IDLE, CAUSE_INPUT}},
     {EVIDENCE_INPUT, 0, CALL(UNSURE) | CALL(REPLY), "S", NULL, {ID_IDLE, CAUSE_INPUT}},
     {EVIDENCE_WAITS, 0, CALL(UNSURE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
+    /* Workers share a lock that the one has who waits for the next client: it waits for all of them. */
+    {EVIDENCE_HOLDER_IDLE, 0, CALL(SHARED), "S", NULL, {ID_IDLE, CAUSE_DECLARED}},
     {0, 0, CALL(REPLY) | IN_WAIT, "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     {0, 0, CALL(SLEEP), "S", NULL, {ID_STALLED, CAUSE_SLEEPING}},
     {0, 0, IN_CALL, NULL, NULL, {ID_STALLED, CAUSE_UNKNOWN}},
@@ -131,6 +135,7 @@ static unsigned facts_of(const struct evidence *evidence)
            (evidence->thread_replaced ? EVIDENCE_THREAD_REPLACED : 0) |
            (evidence->core_dumping ? EVIDENCE_CORE_DUMPING : 0) | (evidence->frozen ? EVIDENCE_FROZEN : 0) |
            (evidence->deadlocked ? EVIDENCE_DEADLOCKED : 0) | wait_facts[evidence->wait] |
+           (evidence->lock.holder == HOLDER_IDLE ? EVIDENCE_HOLDER_IDLE : 0) |
            (evidence->wait == WAIT_UNKNOWN && evidence->lock.known ? EVIDENCE_WAITS : 0) | cpu_facts[evidence->cpu] |
            (evidence->steady ? EVIDENCE_STEADY | steady_facts[evidence->steady_cpu] : 0);
 }
@@ -140,7 +145,7 @@ static unsigned call_of(const struct evidence *evidence)
 {
     if (evidence->call == RIP_CALL_NONE)
         return 0;
-    if (evidence->call > RIP_CALL_PRIVATE)
+    if (evidence->call > RIP_CALL_SHARED)
         return CALL(UNSURE);
     if (evidence->call == RIP_CALL_VFORK && evidence->examined && evidence->thread_state != 'D')
         return OUTSIDE; /* its child has executed a program */

@@ -29,12 +29,22 @@ enum evidence_cpu {
     CPU_COUNT
 };
 
+/* What the holder of a lock does that processes share. */
+enum evidence_holder {
+    HOLDER_UNKNOWN, /* or the lock is of one process */
+    HOLDER_IDLE,    /* it has declared that it waits for work */
+    HOLDER_RUNS,
+    HOLDER_STANDS, /* it is a suspect, or has ended */
+    HOLDER_COUNT
+};
+
 /* A lock that its thread waits for: as its ring says, or as its memory does. */
 struct evidence_lock {
     bool known;
     bool certain;       /* the owner holds it: that was read when the owner was in a wait that lasts */
     uint32_t owner_tid; /* as its process has it; 0 = none, or not known. An id where the ring says so */
     uint64_t address;   /* in its address space; compared, never shown */
+    enum evidence_holder holder;
 };
 
 /* What the probe knows of one suspect. All zero = not examined. */

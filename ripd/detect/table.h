@@ -42,7 +42,7 @@
 #define MARK_NEVER_MOVED 0x8u /* its progress is the one it had when it was first seen */
 #define MARK_CAUSE_SHIFT 4
 #define MARK_CAUSE_MASK 0xfu
-#define MARK_CAUSE_RAN MARK_CAUSE_MASK /* in place of a cause: it was running when it exited */
+#define MARK_CAUSE_RAN MARK_CAUSE_MASK /* in place of a cause: it was running, or judged idle, when it exited */
 #define MARK_STAMP_SHIFT 8
 #define MARK_REST_MASK 0xffu
 

@@ -179,6 +179,7 @@ static void take_holder(struct waits_node *node, const struct rip_id_info *info)
     node->generation = info->generation;
     node->id = info->id;
     node->ring_tid = info->tid;
+    node->idles = info->idle != 0;
 }
 
 static void take_sample(struct search *search, const struct rip_sample *sample)
@@ -326,6 +327,23 @@ static void find_shared_owners(struct waits *waits, struct registry *registry)
 
 /* The whole -------------------------------------------------------------------------------------------------------- */
 
+static enum evidence_holder holder_of(const struct waits *waits, const struct waits_node *node,
+                                      const struct cases *cases)
+{
+    const struct waits_node *holder =
+        node->next != WAITS_NONE && waits_is_shared(node) ? &waits->nodes[node->next] : NULL;
+    const struct stall_case *stall;
+
+    if (holder == NULL || (holder->kind != WAITS_ID && holder->kind != WAITS_GONE))
+        return HOLDER_UNKNOWN;
+    if (holder->kind == WAITS_GONE)
+        return HOLDER_STANDS;
+    if (holder->idles)
+        return HOLDER_IDLE;
+    stall = cases_find(cases, holder->ring, holder->slot, holder->generation);
+    return stall != NULL && stall->is_suspect ? HOLDER_STANDS : HOLDER_RUNS;
+}
+
 /* The case of each suspect as the graph has it; waits may be NULL: nobody is known to wait. */
 static void fill_evidence(const struct waits *waits, struct cases *cases)
 {
@@ -351,6 +369,7 @@ static void fill_evidence(const struct waits *waits, struct cases *cases)
             .certain = node->certain,
             .owner_tid = waits_owner(node),
             .address = waits_address(node),
+            .holder = holder_of(waits, node, cases),
         };
     }
 }

@@ -21,6 +21,7 @@
 #include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
+#include <sys/mman.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
@@ -541,6 +542,54 @@ static void wait_inheriting(void)
     lock_crosswise(&attributes);
 }
 
+/* A mutex that processes share: a child has it, and goes into a wait. */
+static void lock_after_child(void (*hold)(void))
+{
+    pthread_mutex_t *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_mutexattr_t attributes;
+    int pair[2];
+
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(shared, &attributes);
+    need(pipe(pair), "pipe");
+    if (need(fork(), "fork") == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pthread_mutex_lock(shared);
+        need((int)write(pair[1], "x", 1), "write");
+        hold();
+        _exit(1);
+    }
+    need((int)read(pair[0], bytes, 1), "read");
+    ready();
+    pthread_mutex_lock(shared);
+}
+
+static void accept_forever(void)
+{
+    struct sockaddr_in address;
+
+    accept(listen_tcp(&address), NULL, NULL);
+}
+
+/* Workers that take turns at accepting: the other one's turn comes with a client. */
+static void wait_accept_mutex(void)
+{
+    lock_after_child(accept_forever);
+}
+
+static void sleep_forever(void)
+{
+    sleep(3600);
+}
+
+/* A holder that sleeps holds up the others. */
+static void wait_shared_mutex(void)
+{
+    lock_after_child(sleep_forever);
+}
+
 static void wait_sleep(void)
 {
     ready();
@@ -666,6 +715,8 @@ static const struct {
     KIND(closed),
     KIND(barrier),
     KIND(mutex),
+    KIND(accept_mutex),
+    KIND(shared_mutex),
     KIND(sleep),
     KIND(spin),
     KIND(vfork),

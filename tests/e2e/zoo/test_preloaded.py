@@ -26,13 +26,13 @@ KINDS = {
     "semaphore": DECLARED, "shared_semaphore": DECLARED, "workers": DECLARED, "joined": DECLARED, "stuck": BLOCKED,
     "child": DECLARED, "signal": DECLARED, "messages": DECLARED, "futex": DECLARED,
     "full_pipe": BLOCKED, "flock": BLOCKED, "chroot": BLOCKED, "closed": BLOCKED,
-    "barrier": BLOCKED, "mutex": DEADLOCK, "vfork": BLOCKED,
+    "barrier": BLOCKED, "accept_mutex": DECLARED, "shared_mutex": BLOCKED, "mutex": DEADLOCK, "vfork": BLOCKED,
     "robust": DEADLOCK, "inheriting": DEADLOCK, "output": BLOCKED, "sleep": SLEEPING, "spin": SPINNING,
     "unseen": UNSEEN,
 }
 # Without privilege it is not known who has the other end of a pipe, or a mutex that processes could share; the holder
 # of one that inherits priority was read too early.
-UNPRIVILEGED = {**KINDS, "robust": BLOCKED, "inheriting": BLOCKED, "output": INPUT}
+UNPRIVILEGED = {**KINDS, "accept_mutex": BLOCKED, "robust": BLOCKED, "inheriting": BLOCKED, "output": INPUT}
 
 
 def verdict_on(item):

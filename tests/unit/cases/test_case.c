@@ -326,7 +326,16 @@ static void test_verdicts(void **state)
 {
     static const struct evidence none = {0}, unknown = {.examined = true, .thread_state = 'S'},
                                  blocked = {.examined = true, .thread_state = 'S', .wait = WAIT_OTHERS},
-                                 stopped = {.examined = true, .thread_state = 'T'};
+                                 stopped = {.examined = true, .thread_state = 'T'},
+                                 by_worker = {.examined = true,
+                                              .thread_state = 'S',
+                                              .call = RIP_CALL_SHARED,
+                                              .lock = {.known = true, .holder = HOLDER_RUNS}},
+                                 by_suspect = {.examined = true,
+                                               .thread_state = 'S',
+                                               .call = RIP_CALL_SHARED,
+                                               .lock = {.known = true, .holder = HOLDER_STANDS}},
+                                 by_nobody = {.examined = true, .thread_state = 'S', .call = RIP_CALL_SHARED};
     static const struct {
         struct verdict before;
         const struct evidence *evidence;
@@ -345,6 +354,10 @@ static void test_verdicts(void **state)
         {{ID_STOPPED, CAUSE_SIGNAL}, &none, {ID_STOPPED, CAUSE_SIGNAL}},
         {{ID_STOPPED, CAUSE_SIGNAL}, &unknown, {ID_STALLED, CAUSE_UNKNOWN}},
         {{ID_EXITED, CAUSE_NONE}, &none, {ID_EXITED, CAUSE_NONE}},
+        {{ID_IDLE, CAUSE_DECLARED}, &by_worker, {ID_IDLE, CAUSE_DECLARED}}, /* who works hands the lock on */
+        {{ID_IDLE, CAUSE_DECLARED}, &by_nobody, {ID_IDLE, CAUSE_DECLARED}},
+        {{ID_IDLE, CAUSE_DECLARED}, &by_suspect, {ID_STALLED, CAUSE_BLOCKED}},
+        {{ID_RUNNING, CAUSE_NONE}, &by_worker, {ID_STALLED, CAUSE_BLOCKED}},
     };
     struct daemon *daemon = *state;
 

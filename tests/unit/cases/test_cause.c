@@ -185,6 +185,8 @@ static void what_a_thread_announces_is_judged(void **context)
         {"blocks, just woken", RIP_CALL_BLOCK, 'R', 0, CPU_HARDLY, false, 0, unknown},
         {"blocks, ready all the time", RIP_CALL_BLOCK, 'R', 0, CPU_HARDLY, true, CPU_HARDLY, starved},
         {"lock", RIP_CALL_LOCK, 'S', 0, 0, false, 0, blocked},
+        {"shared lock", RIP_CALL_SHARED, 'S', 0, 0, false, 0, blocked},
+        {"shared lock, not examined", RIP_CALL_SHARED, 0, 0, 0, false, 0, runs},
         {"lock that spins", RIP_CALL_LOCK, 'R', 0, CPU_MOST, false, 0, spinning},
         {"sleep", RIP_CALL_SLEEP, 'S', 0, 0, false, 0, sleeping},
         {"vfork", RIP_CALL_VFORK, 'D', 0, 0, false, 0, blocked},
@@ -243,15 +245,37 @@ static void check_one(struct evidence *evidence, bool judged[CAUSE_AND_REASON_CO
         assert_false(id_cause_idles(verdict.cause));
 }
 
+static void who_waits_for_an_idle_worker_is_idle(void **context)
+{
+    struct evidence evidence = {
+        .examined = true, .call = RIP_CALL_SHARED, .thread_state = 'S', .lock = {.known = true, .holder = HOLDER_IDLE}};
+
+    (void)context;
+    assert_int_equal(cause_judge(&evidence).state, ID_IDLE);
+    assert_int_equal(cause_judge(&evidence).cause, CAUSE_DECLARED);
+    for (int holder = 0; holder < HOLDER_COUNT; holder++) {
+        evidence.lock.holder = (enum evidence_holder)holder;
+        assert_int_equal(cause_judge(&evidence).state, holder == HOLDER_IDLE ? ID_IDLE : ID_STALLED);
+    }
+    evidence.lock.holder = HOLDER_IDLE;
+    evidence.call = RIP_CALL_NONE; /* such a program says itself that it waits for work */
+    assert_int_equal(cause_judge(&evidence).cause, CAUSE_BLOCKED);
+    evidence.call = RIP_CALL_LOCK;
+    assert_int_equal(cause_judge(&evidence).cause, CAUSE_BLOCKED);
+    evidence.call = RIP_CALL_SHARED;
+    evidence.deadlocked = true;
+    assert_int_equal(cause_judge(&evidence).cause, CAUSE_DEADLOCK);
+}
+
 static void no_evidence_is_without_a_verdict(void **context)
 {
     static const char letters[] = {0, 'R', 'S', 'D', 'T', 't', 'Z', 'X', 'x', 'I', 'P', '?'};
     bool judged[CAUSE_AND_REASON_COUNT] = {false};
 
     (void)context;
-    for (unsigned bits = 0; bits < 512 * WAIT_COUNT * CPU_COUNT; bits++) {
+    for (unsigned bits = 0; bits < 1024 * WAIT_COUNT * CPU_COUNT; bits++) {
         for (size_t t = 0; t < sizeof letters; t++) {
-            for (unsigned call = 0; call <= RIP_CALL_PRIVATE + 1; call++) {
+            for (unsigned call = 0; call <= RIP_CALL_SHARED + 1; call++) {
                 struct evidence evidence = {
                     .examined = bits & 1,
                     .on_no_thread = bits & 2,
@@ -260,11 +284,11 @@ static void no_evidence_is_without_a_verdict(void **context)
                     .core_dumping = bits & 16,
                     .frozen = bits & 32,
                     .deadlocked = bits & 64,
-                    .lock = {.known = bits & 128},
+                    .lock = {.known = bits & 128, .holder = bits & 512 ? HOLDER_IDLE : HOLDER_UNKNOWN},
                     .steady = bits & 256,
-                    .steady_cpu = (enum evidence_cpu)(bits / 512 / WAIT_COUNT),
-                    .wait = (enum evidence_wait)(bits / 512 % WAIT_COUNT),
-                    .cpu = (enum evidence_cpu)(bits / 512 / WAIT_COUNT),
+                    .steady_cpu = (enum evidence_cpu)(bits / 1024 / WAIT_COUNT),
+                    .wait = (enum evidence_wait)(bits / 1024 % WAIT_COUNT),
+                    .cpu = (enum evidence_cpu)(bits / 1024 / WAIT_COUNT),
                     .call = (uint8_t)call,
                     .thread_state = letters[t],
                     .process_state = letters[(t + bits) % sizeof letters],
@@ -283,6 +307,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_evidence_has_its_verdict),
         cmocka_unit_test(what_a_thread_announces_is_judged),
+        cmocka_unit_test(who_waits_for_an_idle_worker_is_idle),
         cmocka_unit_test(no_evidence_is_without_a_verdict),
     };
 
