@@ -244,10 +244,17 @@ int cases_begin(struct cases *cases, const struct detector_suspect *suspects, si
 
 /* Verdicts --------------------------------------------------------------------------------------------------------- */
 
+static bool stays_idle(const struct evidence *evidence, struct verdict verdict)
+{
+    if (verdict.state == ID_RUNNING)
+        return evidence->lock.holder == HOLDER_SOUGHT;
+    return verdict.cause == CAUSE_BLOCKED && (!evidence->lock.known || evidence->lock.holder == HOLDER_RUNS);
+}
+
 /*
  * A suspect that was not examined keeps the verdict of the last scan. So does one whose evidence says nothing: an
  * earlier look at the same standstill said more. A deadlock is reported only while it is seen. Who waits idly for a
- * lock that idle workers hand on stays idle while one of them works.
+ * lock that idle workers hand on stays idle while one of them works, or it is not known which.
  */
 static struct verdict judge(const struct stall_case *stall, const struct detector_suspect *suspect)
 {
@@ -257,8 +264,7 @@ static struct verdict judge(const struct stall_case *stall, const struct detecto
     if (stall == NULL || !stall->evidence.examined)
         return before.state == ID_RUNNING ? cause_judge(&(struct evidence){.call = suspect->call}) : before;
     verdict = cause_judge(&stall->evidence);
-    if (before.state == ID_IDLE && before.cause == CAUSE_DECLARED && verdict.cause == CAUSE_BLOCKED &&
-        (!stall->evidence.lock.known || stall->evidence.lock.holder == HOLDER_RUNS))
+    if (before.state == ID_IDLE && before.cause == CAUSE_DECLARED && stays_idle(&stall->evidence, verdict))
         return before;
     if (verdict.state == ID_STALLED && verdict.cause == CAUSE_UNKNOWN && before.state == ID_STALLED &&
         before.cause != CAUSE_NONE && before.cause != CAUSE_DEADLOCK)

@@ -36,6 +36,7 @@
 #define EVIDENCE_STEADY_MOST 0x10000u
 #define EVIDENCE_STEADY 0x20000u
 #define EVIDENCE_HOLDER_IDLE 0x40000u
+#define EVIDENCE_HOLDER_SOUGHT 0x80000u
 
 #define CALL(name) (1u << RIP_CALL_##name)
 
@@ -98,6 +99,7 @@ static const struct cause_row cause_rows[] = {
     {EVIDENCE_WAITS, 0, CALL(UNSURE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     /* Workers share a lock that the one has who waits for the next client: it waits for all of them. */
     {EVIDENCE_HOLDER_IDLE, 0, CALL(SHARED), "S", NULL, {ID_IDLE, CAUSE_DECLARED}},
+    {EVIDENCE_HOLDER_SOUGHT, 0, CALL(SHARED), "S", NULL, {ID_RUNNING, CAUSE_UNSEEN}},
     {0, 0, CALL(REPLY) | IN_WAIT, "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     {0, 0, CALL(SLEEP), "S", NULL, {ID_STALLED, CAUSE_SLEEPING}},
     {0, 0, IN_CALL, NULL, NULL, {ID_STALLED, CAUSE_UNKNOWN}},
@@ -136,6 +138,7 @@ static unsigned facts_of(const struct evidence *evidence)
            (evidence->core_dumping ? EVIDENCE_CORE_DUMPING : 0) | (evidence->frozen ? EVIDENCE_FROZEN : 0) |
            (evidence->deadlocked ? EVIDENCE_DEADLOCKED : 0) | wait_facts[evidence->wait] |
            (evidence->lock.holder == HOLDER_IDLE ? EVIDENCE_HOLDER_IDLE : 0) |
+           (evidence->lock.holder == HOLDER_SOUGHT ? EVIDENCE_HOLDER_SOUGHT : 0) |
            (evidence->wait == WAIT_UNKNOWN && evidence->lock.known ? EVIDENCE_WAITS : 0) | cpu_facts[evidence->cpu] |
            (evidence->steady ? EVIDENCE_STEADY | steady_facts[evidence->steady_cpu] : 0);
 }

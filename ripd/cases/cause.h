@@ -32,6 +32,7 @@ enum evidence_cpu {
 /* What the holder of a lock does that processes share. */
 enum evidence_holder {
     HOLDER_UNKNOWN, /* or the lock is of one process */
+    HOLDER_SOUGHT,  /* not known yet: there was no time to find out */
     HOLDER_IDLE,    /* it has declared that it waits for work */
     HOLDER_RUNS,
     HOLDER_STANDS, /* it is a suspect, or has ended */

@@ -18,6 +18,7 @@
 #define SEARCH_NS UINT64_C(50000000)    /* for the searches of all rings together */
 #define TRANSLATE_NS UINT64_C(10000000) /* for the thread ids of all nodes together; the registry bounds it too */
 #define STALE_NS UINT64_C(1000000000)
+#define SOUGHT_MAX 8u /* scans */
 
 /* The ring of a node; last: that of another one, or NULL. NULL: it is gone. */
 static struct ring *ring_of(struct registry *registry, struct ring *last, const struct waits_node *node)
@@ -344,6 +345,19 @@ static enum evidence_holder holder_of(const struct waits *waits, const struct wa
     return stall != NULL && stall->is_suspect ? HOLDER_STANDS : HOLDER_RUNS;
 }
 
+/* Nobody is accused of waiting for a holder that may be idle, until there was time enough to find him. */
+static void seek_holder(struct stall_case *stall)
+{
+    const bool is_denied = stall->kernel != NULL && (stall->kernel->denied & KERNEL_DENIED(SYSCALL)) != 0;
+
+    if (stall->suspect.call != RIP_CALL_SHARED || is_denied || stall->evidence.lock.holder != HOLDER_UNKNOWN)
+        stall->sought_count = 0;
+    else if (stall->sought_count < SOUGHT_MAX && stall->evidence.examined) {
+        stall->sought_count++;
+        stall->evidence.lock.holder = HOLDER_SOUGHT;
+    }
+}
+
 /* The case of each suspect as the graph has it; waits may be NULL: nobody is known to wait. */
 static void fill_evidence(const struct waits *waits, struct cases *cases)
 {
@@ -361,8 +375,10 @@ static void fill_evidence(const struct waits *waits, struct cases *cases)
         stall->evidence.deadlocked = node != NULL && node->deadlocked;
         stall->evidence.lock = (struct evidence_lock){.known = false};
         stall->doubted = node != NULL && node->doubted && stall->kernel != NULL;
-        if (node == NULL)
+        if (node == NULL) {
+            seek_holder(stall);
             continue;
+        }
         stall->evidence.examined |= node->deadlocked && was_examined; /* it needs no other turn for that */
         stall->evidence.lock = (struct evidence_lock){
             .known = node->again,
@@ -371,6 +387,7 @@ static void fill_evidence(const struct waits *waits, struct cases *cases)
             .address = waits_address(node),
             .holder = holder_of(waits, node, cases),
         };
+        seek_holder(stall);
     }
 }
 

@@ -335,6 +335,10 @@ static void test_verdicts(void **state)
                                                .thread_state = 'S',
                                                .call = RIP_CALL_SHARED,
                                                .lock = {.known = true, .holder = HOLDER_STANDS}},
+                                 sought = {.examined = true,
+                                           .thread_state = 'S',
+                                           .call = RIP_CALL_SHARED,
+                                           .lock = {.holder = HOLDER_SOUGHT}},
                                  by_nobody = {.examined = true, .thread_state = 'S', .call = RIP_CALL_SHARED};
     static const struct {
         struct verdict before;
@@ -356,6 +360,9 @@ static void test_verdicts(void **state)
         {{ID_EXITED, CAUSE_NONE}, &none, {ID_EXITED, CAUSE_NONE}},
         {{ID_IDLE, CAUSE_DECLARED}, &by_worker, {ID_IDLE, CAUSE_DECLARED}}, /* who works hands the lock on */
         {{ID_IDLE, CAUSE_DECLARED}, &by_nobody, {ID_IDLE, CAUSE_DECLARED}},
+        {{ID_IDLE, CAUSE_DECLARED}, &sought, {ID_IDLE, CAUSE_DECLARED}},
+        {{ID_IDLE, CAUSE_DECLARED}, &stopped, {ID_STOPPED, CAUSE_SIGNAL}},
+        {{ID_RUNNING, CAUSE_NONE}, &sought, {ID_RUNNING, CAUSE_UNSEEN}},
         {{ID_IDLE, CAUSE_DECLARED}, &by_suspect, {ID_STALLED, CAUSE_BLOCKED}},
         {{ID_RUNNING, CAUSE_NONE}, &by_worker, {ID_STALLED, CAUSE_BLOCKED}},
     };

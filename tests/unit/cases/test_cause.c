@@ -255,7 +255,9 @@ static void who_waits_for_an_idle_worker_is_idle(void **context)
     assert_int_equal(cause_judge(&evidence).cause, CAUSE_DECLARED);
     for (int holder = 0; holder < HOLDER_COUNT; holder++) {
         evidence.lock.holder = (enum evidence_holder)holder;
-        assert_int_equal(cause_judge(&evidence).state, holder == HOLDER_IDLE ? ID_IDLE : ID_STALLED);
+        assert_int_equal(cause_judge(&evidence).state, holder == HOLDER_IDLE     ? ID_IDLE
+                                                       : holder == HOLDER_SOUGHT ? ID_RUNNING
+                                                                                 : ID_STALLED);
     }
     evidence.lock.holder = HOLDER_IDLE;
     evidence.call = RIP_CALL_NONE; /* such a program says itself that it waits for work */
