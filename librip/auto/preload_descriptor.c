@@ -3,6 +3,9 @@
  * preload_descriptor.c - what a descriptor is: an input on which work arrives, or a connection that the process opened
  * and whose reply it waits for. That makes a call that receives from it idle or blocked, see enum rip_call in ring.h.
  *
+ * A thread that receives what another thread asks for is a reader: whether anything is due is known to its program
+ * alone, and between requests it waits for ever. To it the connection is an input.
+ *
  * The wrappers below and those of accept() and connect() note what they make. The kernel is asked about a descriptor
  * that none of them made (inherited, or passed by another process) when something is received from it first.
  *
@@ -41,7 +44,8 @@ enum {
 
 static uint8_t kinds[NUMBER_COUNT]; /* enum rip_call of receiving from it; RIP_CALL_NONE = not known yet */
 static uint8_t notes[NUMBER_COUNT];
-static bool any_connected; /* as long as there is none, no poll waits for a reply */
+static uint32_t senders[NUMBER_COUNT]; /* tid of the thread that sent to it last; 0 = none */
+static bool any_connected;             /* as long as there is none, no poll waits for a reply */
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
@@ -62,6 +66,8 @@ static void set_kind(int fd, uint8_t kind)
         return;
     if (rip_load_relaxed(&notes[fd]) != 0)
         rip_store_relaxed(&notes[fd], 0);
+    if (rip_load_relaxed(&senders[fd]) != 0)
+        rip_store_relaxed(&senders[fd], 0);
     if (rip_load_relaxed(&kinds[fd]) != kind)
         rip_store_relaxed(&kinds[fd], kind);
 }
@@ -92,6 +98,7 @@ void preload_descriptor_copy(int from, int to)
         return;
     rip_store_relaxed(&kinds[to], rip_load_relaxed(&kinds[from]));
     rip_store_relaxed(&notes[to], rip_load_relaxed(&notes[from]));
+    rip_store_relaxed(&senders[to], rip_load_relaxed(&senders[from]));
 }
 
 void preload_descriptor_accepted(int fd)
@@ -118,6 +125,15 @@ void preload_received(int fd)
 void preload_sent(int fd)
 {
     note(fd, DESCRIPTOR_SENT);
+    if (is_number(fd) && rip_load_relaxed(&senders[fd]) != (uint32_t)rip__tid)
+        rip_store_relaxed(&senders[fd], (uint32_t)rip__tid);
+}
+
+static bool is_reader(int fd)
+{
+    const uint32_t sender = rip_load_relaxed(&senders[fd]);
+
+    return sender != 0 && sender != (uint32_t)rip__tid;
 }
 
 /* --- what the kernel says ------------------------------------------------------------------------------------------
@@ -210,7 +226,9 @@ uint8_t preload_call_receive(int fd)
 {
     uint8_t kind = is_number(fd) ? rip_load_relaxed(&kinds[fd]) : RIP_CALL_UNSURE;
 
-    return __builtin_expect(kind != RIP_CALL_NONE, 1) ? kind : find_kind(fd);
+    if (__builtin_expect(kind == RIP_CALL_NONE, 0))
+        kind = find_kind(fd);
+    return kind == RIP_CALL_REPLY && is_reader(fd) ? RIP_CALL_INPUT : kind;
 }
 
 /* --- poll and select ---------------------------------------------------------------------------------------------- */

@@ -216,6 +216,46 @@ static void send_request(int fd)
     need((int)write(fd, "?", 1), "write");
 }
 
+static void *send_one(void *fd)
+{
+    send_request(*(const int *)fd);
+    return NULL;
+}
+
+/* Others ask, this thread receives all answers: it waits between requests, too. */
+static int connect_reader(void)
+{
+    static int fd;
+    pthread_t sender;
+
+    fd = connect_tcp().client;
+    need(-pthread_create(&sender, NULL, send_one, &fd), "thread");
+    pthread_join(sender, NULL);
+    return fd;
+}
+
+static void wait_reader(void)
+{
+    receive(connect_reader());
+}
+
+static void wait_poll_reader(void)
+{
+    struct pollfd only = {.fd = connect_reader(), .events = POLLIN};
+
+    ready();
+    poll(&only, 1, -1);
+}
+
+/* It was a reader before it asked for something itself. */
+static void wait_reader_reply(void)
+{
+    int fd = connect_reader();
+
+    send_request(fd);
+    receive(fd);
+}
+
 static void wait_poll_reply(void)
 {
     struct pollfd only = {.fd = connect_tcp().client, .events = POLLIN};
@@ -693,6 +733,9 @@ static const struct {
     KIND(copied_reply),
     KIND(unix_reply),
     KIND(reused),
+    KIND(reader),
+    KIND(poll_reader),
+    KIND(reader_reply),
     KIND(poll_reply),
     KIND(select_reply),
     KIND(poll_push),
