@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stock programs that wait for work: what starts each, in a folder of its own. LARGER are those of .ci/run besides."""
+import glob
 import os
 import shutil
 import textwrap
@@ -75,6 +76,20 @@ SAMPLE = [
         """),
 ]
 
+HAPROXY = ("global\n nbthread 3\ndefaults\n mode http\n timeout client 9s\n timeout server 9s\n timeout connect 9s\n"
+           "frontend f\n bind unix@{folder}/socket\n")
+WSGI = "def application(environment, start):\n    start('200 OK', [])\n    return [b'']\n"
+POSTGRES = max(glob.glob("/usr/lib/postgresql/*/bin"), default="/nowhere")
+
+
+def apache(model):
+    return Program("apache-" + model, "apache2", "-DFOREGROUND", "-d", ".", "-f", "{folder}/conf", files={
+        "conf": "ServerName a\nListen 127.0.0.1:{port}\nPidFile pid\nErrorLog errors\nDefaultRuntimeDir {folder}\n"
+                "User nobody\nGroup nogroup\n"
+                f"LoadModule mpm_{model}_module /usr/lib/apache2/modules/mod_mpm_{model}.so\n"
+                "LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n"})
+
+
 LARGER = [
     Program("less", "less", "text", stdin=TERMINAL, files={"text": "line\n" * 1000}),
     Program("tclsh", "tclsh", stdin=TERMINAL),
@@ -97,16 +112,54 @@ LARGER = [
     Program("dnsmasq", "dnsmasq", "--keep-in-foreground", "--port", "0", "--conf-file=/dev/null", "--pid-file=pid"),
     Program("varnish", "varnishd", "-F", "-n", "{folder}/work", "-a", "{folder}/socket", "-b", "none"),
     Program("socat", "socat", "UNIX-LISTEN:socket,fork", "EXEC:cat"),
-    Program("mosquitto", "mosquitto", "-p", "0"),
+    Program("mosquitto", "mosquitto", "-c", "conf", files={"conf": "listener 0 {folder}/socket\n"}),
     Program("beanstalkd", "beanstalkd", "-l", "unix:{folder}/socket"),
-    Program("apache", "apache2", "-X", "-d", ".", "-f", "{folder}/apache.conf", files={
-        "apache.conf": "ServerName a\nListen 127.0.0.1:0\nPidFile pid\nErrorLog errors\n"
-                       "LoadModule mpm_event_module /usr/lib/apache2/modules/mod_mpm_event.so\n"
-                       "LoadModule authz_core_module /usr/lib/apache2/modules/mod_authz_core.so\n"}),
+    Program("gearmand", "gearmand", "--port=0", "--listen=127.0.0.1", "--log-file=log", "--threads=3"),
+    apache("event"),
+    apache("worker"),
+    apache("prefork"),
+    Program("lighttpd", "lighttpd", "-D", "-f", "conf", files={
+        "conf": 'server.document-root = "/var/empty"\nserver.bind = "{folder}/socket"\n'}),
+    Program("squid", "squid", "-N", "-f", "conf", files={
+        "conf": "http_port 127.0.0.1:{port}\npid_filename none\ncache_log {folder}/log\naccess_log none\n"
+                "coredump_dir {folder}\nshutdown_lifetime 0 seconds\nnetdb_filename none\n"}),
+    Program("stunnel", "stunnel4", "conf", files={
+        "conf": "foreground = yes\npid =\n[echo]\nclient = yes\naccept = 127.0.0.1:0\nconnect = 127.0.0.1:9\n"}),
+    Program("haproxy", "haproxy", "-db", "-f", "conf", files={"conf": HAPROXY}),
+    Program("haproxy-master", "haproxy", "-W", "-db", "-f", "conf", files={"conf": HAPROXY}),
+    Program("unbound", "unbound", "-d", "-p", "-c", "conf", files={
+        "conf": 'server:\n chroot: ""\n username: ""\n use-syslog: no\n port: {port}\n interface: 127.0.0.1\n'
+                ' num-threads: 3\nremote-control:\n control-enable: no\n'}),
+    Program("named", "named", "-g", "-n", "3", "-p", "{port}", "-c", "conf", files={
+        "conf": 'options { directory "{folder}"; listen-on { 127.0.0.1; }; listen-on-v6 { none; }; pid-file none;\n'
+                ' session-keyfile none; recursion no; };\ncontrols { };\n'}),
+    Program("slapd", "slapd", "-d", "0", "-h", "ldapi://{encoded}%2Fsocket", "-f", "conf", files={
+        "conf": "include /etc/ldap/schema/core.schema\npidfile {folder}/pid\ndatabase ldif\n"
+                "suffix dc=a\ndirectory {folder}\n"}),
+    Program("rsyslog", "rsyslogd", "-n", "-i", "none", "-f", "conf", files={
+        "conf": 'module(load="imuxsock" SysSock.Use="off")\ninput(type="imuxsock" Socket="{folder}/socket")\n'
+                '*.* action(type="omfile" file="{folder}/log" queue.type="linkedList")\n'}),
+    Program("transmission", "transmission-daemon", "-f", "-g", "{folder}", "-p", "{port}", "-P", "{port}",
+            "--no-portmap"),
+    Program("uwsgi", "uwsgi_python3", "--socket", "socket", "--master", "--processes", "3", "--threads", "2",
+            "--wsgi-file", "app.py", files={"app.py": WSGI}),
+    Program("uwsgi-plain", "uwsgi_python3", "--socket", "socket", "--processes", "3", "--thunder-lock",
+            "--wsgi-file", "app.py", files={"app.py": WSGI}),
+    Program("php-fpm", "php-fpm8.2", "-F", "-R", "-y", "conf", files={
+        "conf": "[global]\nerror_log = {folder}/log\n[a]\nuser = nobody\nlisten = {folder}/socket\npm = static\n"
+                "pm.max_children = 3\n"}),
+    Program("mariadb", "mariadbd", "--no-defaults", "--user=root", "--skip-networking", "--socket={folder}/socket",
+            "--datadir={folder}/data", "--pid-file={folder}/pid", "--innodb-buffer-pool-size=16M",
+            prepare=("mariadb-install-db --no-defaults --user=root --datadir={folder}/data "
+                     "--auth-root-authentication-method=normal")),
+    Program("postgres", "setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups",
+            "{postgres}/postgres", "-D", "{folder}/data", "-k", "{folder}", "-c", "listen_addresses=",
+            prepare=("chown nobody {folder} && setpriv --reuid=nobody --regid=nogroup --clear-groups "
+                     "{postgres}/initdb -A trust -D {folder}/data"), needs=POSTGRES + "/postgres"),
     Program("erlang", "erl", "-noinput"),
-    Program("unbound", "unbound", "-d", "-p", "-c", "unbound.conf", files={
-        "unbound.conf": 'server: \n chroot: ""\n username: ""\n port: 5399\n interface: 127.0.0.1\n'}),
-    Program("haproxy", "haproxy", "-db", "-f", "haproxy.cfg", files={
-        "haproxy.cfg": "defaults\n mode http\n timeout client 9s\n timeout server 9s\n timeout connect 9s\n"
-                       "frontend f\n bind unix@socket\n"}),
+    Program("puma", "puma", "-b", "unix://{folder}/socket", "-t", "3:3", "app.ru", files={
+        "app.ru": "run lambda { |_| [200, {}, []] }\n"}),
+    Program("ruby-threads", "ruby", "-e", "q = Queue.new; Array.new(3) { Thread.new { q.pop } }; "
+            "gets"),
+    Program("jshell", "jshell", stdin=TERMINAL),
 ]

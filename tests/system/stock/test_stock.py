@@ -4,15 +4,18 @@
 Once under a ripd that is root, and once under one that is nobody, as the service without the drop-in. What is not
 installed is left out and named. RIP_STOCK=all takes the longer list.
 """
+import contextlib
 import os
 import pty
+import signal
+import socket
 import subprocess
 import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../../e2e"), os.path.join(HERE, "../../e2e/zoo")]
-from programs import LARGER, PATH, SAMPLE, TERMINAL  # noqa: E402
+from programs import LARGER, PATH, POSTGRES, SAMPLE, TERMINAL  # noqa: E402
 from test_preloaded import BLOCKED, DEADLOCK, SPINNING, Callers, Strange, verdict_on  # noqa: E402
 from world import BIN, Skip, run  # noqa: E402
 
@@ -21,6 +24,22 @@ WATCHED_S = 60 if ALL else 10
 STUCK = {"reply": [BLOCKED], "flock": [BLOCKED], "full_pipe": [BLOCKED], "mutex": [DEADLOCK],
          "spin": [SPINNING, ("stalled", "starved")]}  # it may get hardly any of a busy machine
 MAY_STALL = ("sleeping",)
+ENVIRONMENT = {**os.environ, "PATH": PATH, "TERM": "vt100"}
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def filled(text, folder):
+    """What a row writes for names that are only known here."""
+    names = {"{port}": str(free_port()), "{folder}": folder, "{encoded}": folder.replace("/", "%2F"),
+             "{postgres}": POSTGRES}
+    for name, value in names.items():
+        text = text.replace(name, value)
+    return text
 
 
 class Machine:
@@ -28,24 +47,40 @@ class Machine:
 
     STALL_AFTER_MS = 2000
 
+    def start(self):
+        super().start()
+        os.chmod(self.dir, 0o1777)  # as /run/librip: some programs change their user before they execute another
+
     def start_program(self, program):
         folder = os.path.join(self.dir, "of-" + program.name)
         os.mkdir(folder)
         os.chmod(folder, 0o777)
         for name, text in program.files.items():
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-                file.write(text)
-        command = [part.replace("{folder}", folder) for part in program.command]
+                file.write(filled(text, folder))
+        command = [filled(part, folder) for part in program.command]
+        if program.prepare:
+            subprocess.run(["sh", "-c", filled(program.prepare, folder)], cwd=folder, check=True, env=ENVIRONMENT,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         ours, theirs = pty.openpty() if program.stdin == TERMINAL else os.pipe()[::-1]
         self.kept.append(ours)
         with open(os.path.join(folder, "output"), "wb") as output:
             process = subprocess.Popen(
                 [f"{BIN}/rip", "run", "--dir", self.dir, "--max", "1024", "--", *command], stdin=theirs,
-                stdout=theirs if program.stdin == TERMINAL else output, stderr=output, cwd=folder,
-                env={**os.environ, "PATH": PATH, "TERM": "vt100"}, start_new_session=True)
+                stdout=theirs if program.stdin == TERMINAL else output,
+                stderr=theirs if program.stdin == TERMINAL else output, cwd=folder,
+                env=ENVIRONMENT, start_new_session=True)
         os.close(theirs)
         self.processes.append(process)
+        self.started.append(process)
         return process
+
+    def close(self):
+        """Their children, too: each program has a session of its own."""
+        for process in self.started:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        super().close()
 
     def make_busy(self):
         """More work than processors, as long as the test takes."""
@@ -68,13 +103,13 @@ class Machine:
 
 class Root(Machine, Callers):
     def __init__(self):
-        self.kept = []
+        self.kept, self.started = [], []
         super().__init__()
 
 
 class Nobody(Machine, Strange):
     def __init__(self):
-        self.kept = []
+        self.kept, self.started = [], []
         super().__init__()
 
 
