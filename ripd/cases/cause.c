@@ -47,7 +47,8 @@
 #define IN_WAIT (CALL(BLOCK) | CALL(LOCK) | CALL(SHARED))
 #define IN_CALL (IN_RECEIVE | IN_WAIT | CALL(SLEEP))
 #define IS_INNOCENT                                                                                                    \
-    (OUTSIDE | CALL(WORK) | CALL(PRIVATE) | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(VFORK) | CALL(SHARED))
+    (OUTSIDE | CALL(WORK) | CALL(PRIVATE) | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(SLEEP) | CALL(VFORK) |      \
+     CALL(SHARED))
 
 struct cause_row {
     unsigned all_of;            /* EVIDENCE_*: each must be there */

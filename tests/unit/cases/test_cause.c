@@ -118,6 +118,7 @@ static const struct expectation expectations[] = {
      ID_STALLED,
      CAUSE_DEADLOCK},
     {"deadlocked, and stopped", {.examined = true, .thread_state = 't', .deadlocked = true}, ID_STOPPED, CAUSE_TRACER},
+    {"announces a sleep, not looked at yet", {.call = RIP_CALL_SLEEP}, ID_RUNNING, CAUSE_UNSEEN},
     {"on a thread, leader stopped",
      {.examined = true, .thread_state = 'S', .process_state = 'T'},
      ID_STALLED,
