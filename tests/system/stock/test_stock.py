@@ -102,12 +102,16 @@ class Machine:
 
 
 class Root(Machine, Callers):
+    has_evidence = True
+
     def __init__(self):
         self.kept, self.started = [], []
         super().__init__()
 
 
 class Nobody(Machine, Strange):
+    has_evidence = False
+
     def __init__(self):
         self.kept, self.started = [], []
         super().__init__()
@@ -116,8 +120,9 @@ class Nobody(Machine, Strange):
 def expect(machine):
     if machine.request("/readyz")[0] != 200:
         raise Skip("ripd does not run here")
-    programs = [program for program in SAMPLE + (LARGER if ALL else []) if program.is_there()]
-    absent = [program.name for program in SAMPLE + (LARGER if ALL else []) if not program.is_there()]
+    listed = [program for program in SAMPLE + (LARGER if ALL else []) if machine.has_evidence or not program.evidence]
+    programs = [program for program in listed if program.is_there()]
+    absent = [program.name for program in listed if not program.is_there()]
     print(f"        without {' '.join(absent)}: not installed" if absent else "        all are installed")
     machine.make_busy()
     started = {program.name: machine.start_program(program) for program in programs}
