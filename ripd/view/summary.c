@@ -92,7 +92,8 @@ struct who {
 
 static void put_who(struct sentence *sentence, const struct who *who)
 {
-    const bool is_main = who->name_bytes == strlen(who->comm) && memcmp(who->name, who->comm, who->name_bytes) == 0;
+    const bool is_main = who->name_bytes != 0 && who->name_bytes == strlen(who->comm) &&
+                         memcmp(who->name, who->comm, who->name_bytes) == 0;
 
     if (who->ring[0] == '\0') {
         put(sentence, "an id that could not be read");

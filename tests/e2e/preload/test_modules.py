@@ -57,11 +57,14 @@ class Modules(PreloadTest):
         try:
             process = self.start(PYTHON, "-c", LATE, helper("late_module.so"), flags=("--name", "late"))
             self.assertEqual(process.stdout.readline(), "ready\n")
-            location = world.wait_for(lambda: [i["location"] for i in world.get("/threads?ring=late")["threads"]
-                                               if i["location"]["module"] == "late_module.so"][0])
-            self.assertRegex(location["offset"], "^0x[0-9a-f]+$")
-            self.assertIsNotNone(location["build_id"])
-            world.wait_for(lambda: world.get("/threads?ring=late")["threads"][0]["location"]["function"] == "read_byte")
+
+            def location():
+                return world.get("/threads?ring=late")["threads"][0]["location"]
+
+            world.wait_for(lambda: location()["module"] == "late_module.so")
+            self.assertRegex(location()["offset"], "^0x[0-9a-f]+$")
+            world.wait_for(lambda: location()["build_id"] is not None)
+            world.wait_for(lambda: location()["function"] == "read_byte")
             world.end_well()
         finally:
             world.close()
