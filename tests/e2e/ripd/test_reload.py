@@ -91,11 +91,11 @@ def directories(world):
     assert 'changed="dir"' in world.reload(": reloaded: ")
     for number, path in enumerate((stays, goes, comes), 1):
         world.puppet(ring=os.path.join(path, f"ring-{number}")).do(f"spawn {number} worker once")
-    world.wait_for(lambda: world.stalled_ids() == [1, 2])
+    world.wait_for(lambda: world.stalled_ids() == [1, 2] and world.log_text().count("stall begin ") == 2)
     world.write(f"dir = {stays}", dir=comes)
     logged = len(world.log_text())
     world.reload(": reloaded: ")
-    world.wait_for(lambda: world.stalled_ids() == [1, 3])
+    world.wait_for(lambda: world.stalled_ids() == [1, 3] and " id=3 " in world.log_text())
     world.wait_scans(1)
     said = world.log_text()[logged:]
     assert 'ring gone' in said and "its directory is not watched any more" in said, said
