@@ -219,6 +219,7 @@ enum rip_call {
     RIP_CALL_VFORK = 10,   /* its vfork child has not executed a program when it is in state D; else as OUTSIDE */
     RIP_CALL_PRIVATE = 11, /* as WORK, for what only threads of its own process can do, without a time limit */
     RIP_CALL_SHARED = 12,  /* waits for a mutex that processes may share */
+    RIP_CALL_READY = 13,   /* as WORK, for what a descriptor brings: a connection, or readiness */
 };
 
 /* Flags of a wait for a lock. A reader takes no wait for certain that has a flag it does not know. */

@@ -251,7 +251,7 @@ static inline void preload_record(struct rip_slot *slot, uintptr_t address)
 /* Calls that declare idleness besides. */
 static inline bool preload_declares(uint8_t call)
 {
-    return call == RIP_CALL_WORK || call == RIP_CALL_INPUT || call == RIP_CALL_PRIVATE;
+    return call == RIP_CALL_WORK || call == RIP_CALL_INPUT || call == RIP_CALL_PRIVATE || call == RIP_CALL_READY;
 }
 
 /*

@@ -31,7 +31,7 @@
 #define IDLE(type, name, parameters, arguments) ANNOUNCED(type, name, parameters, arguments, RIP_CALL_WORK, (void)0)
 #define READY(type, name, parameters, arguments, call) ANNOUNCED(type, name, parameters, arguments, call, (void)0)
 #define ACCEPT(type, name, parameters, arguments)                                                                      \
-    ANNOUNCED(type, name, parameters, arguments, RIP_CALL_WORK, preload_descriptor_accepted(outcome))
+    ANNOUNCED(type, name, parameters, arguments, RIP_CALL_READY, preload_descriptor_accepted(outcome))
 #define RECEIVE(type, name, parameters, arguments, fd)                                                                 \
     ANNOUNCED(type, name, parameters, arguments, preload_call_receive(fd), preload_received(fd))
 #define SEND(type, name, parameters, arguments, fd)                                                                    \
@@ -61,12 +61,13 @@ READY(int, select, (int count, fd_set *in, fd_set *out, fd_set *exceptional, str
 READY(int, pselect,
       (int count, fd_set *in, fd_set *out, fd_set *exceptional, const struct timespec *timeout, const sigset_t *mask),
       (count, in, out, exceptional, timeout, mask), preload_call_select(count, in))
-IDLE(int, epoll_wait, (int fd, struct epoll_event *events, int max, int timeout), (fd, events, max, timeout))
-IDLE(int, epoll_pwait, (int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask),
-     (fd, events, max, timeout, mask))
-IDLE(int, epoll_pwait2,
-     (int fd, struct epoll_event *events, int max, const struct timespec *timeout, const sigset_t *mask),
-     (fd, events, max, timeout, mask))
+READY(int, epoll_wait, (int fd, struct epoll_event *events, int max, int timeout), (fd, events, max, timeout),
+      RIP_CALL_READY)
+READY(int, epoll_pwait, (int fd, struct epoll_event *events, int max, int timeout, const sigset_t *mask),
+      (fd, events, max, timeout, mask), RIP_CALL_READY)
+READY(int, epoll_pwait2,
+      (int fd, struct epoll_event *events, int max, const struct timespec *timeout, const sigset_t *mask),
+      (fd, events, max, timeout, mask), RIP_CALL_READY)
 READY(int, pthread_cond_wait, (pthread_cond_t * condition, pthread_mutex_t *mutex), (condition, mutex),
       preload_call_condition(condition))
 IDLE(int, pthread_cond_timedwait, (pthread_cond_t * condition, pthread_mutex_t *mutex, const struct timespec *until),

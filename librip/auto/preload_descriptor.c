@@ -237,8 +237,8 @@ uint8_t preload_call_receive(int fd)
 static uint8_t call_ready(int fd)
 {
     if (!is_number(fd) || (rip_load_relaxed(&notes[fd]) & DESCRIPTOR_SENT) == 0)
-        return RIP_CALL_WORK;
-    return preload_call_receive(fd) == RIP_CALL_REPLY ? RIP_CALL_REPLY : RIP_CALL_WORK;
+        return RIP_CALL_READY;
+    return preload_call_receive(fd) == RIP_CALL_REPLY ? RIP_CALL_REPLY : RIP_CALL_READY;
 }
 
 /* Copies what a caller passed. False if it cannot be read: the kernel has to say so to the caller. */
@@ -262,7 +262,7 @@ uint8_t preload_call_poll(const struct pollfd *fds, unsigned long count)
 
     if (!rip_load_relaxed(&any_connected) || count != 1 || !copy_argument(&only, fds, sizeof(only)) ||
         (only.events & POLLIN) == 0)
-        return RIP_CALL_WORK;
+        return RIP_CALL_READY;
     return call_ready(only.fd);
 }
 
@@ -274,12 +274,12 @@ uint8_t preload_call_select(int count, const void *in)
 
     if (!rip_load_relaxed(&any_connected) || count <= 0 || count > FD_SETSIZE ||
         !copy_argument(words, in, ((unsigned int)count + word_bits - 1) / word_bits * sizeof(long)))
-        return RIP_CALL_WORK;
+        return RIP_CALL_READY;
     for (int fd = 0; fd < count; fd++) {
         if ((words[(unsigned int)fd / word_bits] >> ((unsigned int)fd % word_bits) & 1) == 0)
             continue;
         if (only >= 0)
-            return RIP_CALL_WORK;
+            return RIP_CALL_READY;
         only = fd;
     }
     return call_ready(only);

@@ -44,6 +44,7 @@ static uint8_t call_of(long number, const unsigned long arguments[ARGUMENT_COUNT
         return futex_call(arguments[1]);
 #ifdef SYS_futex_waitv
     case SYS_futex_waitv:
+        return RIP_CALL_WORK;
 #endif
 #ifdef SYS_epoll_wait
     case SYS_epoll_wait:
@@ -52,7 +53,7 @@ static uint8_t call_of(long number, const unsigned long arguments[ARGUMENT_COUNT
     case SYS_epoll_pwait2:
 #endif
     case SYS_epoll_pwait:
-        return RIP_CALL_WORK;
+        return RIP_CALL_READY;
     case SYS_io_uring_enter: /* waits for so many completions, if it is to wait at all */
         return (arguments[3] & IORING_ENTER_GETEVENTS) != 0 && arguments[2] != 0 ? RIP_CALL_WORK : RIP_CALL_OUTSIDE;
     default:

@@ -43,11 +43,12 @@
 /* Sets of what a thread announces. ANY: whatever it is, also nothing. */
 #define ANY 0u
 #define OUTSIDE CALL(OUTSIDE)
+#define IN_WORK (CALL(WORK) | CALL(PRIVATE) | CALL(READY))
 #define IN_RECEIVE (CALL(PIPE) | CALL(UNSURE) | CALL(REPLY))
 #define IN_WAIT (CALL(BLOCK) | CALL(LOCK) | CALL(SHARED))
 #define IN_CALL (IN_RECEIVE | IN_WAIT | CALL(SLEEP))
 #define IS_INNOCENT                                                                                                    \
-    (OUTSIDE | CALL(WORK) | CALL(PRIVATE) | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(SLEEP) | CALL(VFORK) |      \
+    (OUTSIDE | IN_WORK | CALL(INPUT) | CALL(PIPE) | CALL(UNSURE) | CALL(SLEEP) | CALL(VFORK) | CALL(LOCK) |            \
      CALL(SHARED))
 
 struct cause_row {
@@ -76,7 +77,7 @@ static const struct cause_row cause_rows[] = {
 
     /* One that waits so is a suspect only if all of its process do: see DETECTOR_STUCK. */
     {0, 0, CALL(PRIVATE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
-    {0, 0, CALL(WORK) | CALL(PRIVATE), NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}}, /* on its way to be idle */
+    {0, 0, IN_WORK, NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}}, /* on its way to be idle */
     {0, 0, CALL(INPUT), NULL, NULL, {ID_IDLE, CAUSE_INPUT}},
 
     /* Where nothing is announced it may wait in calls that nobody sees: only what uses or wants a CPU is accused. */
@@ -99,7 +100,7 @@ static const struct cause_row cause_rows[] = {
     {EVIDENCE_INPUT, 0, CALL(UNSURE) | CALL(REPLY), "S", NULL, {ID_IDLE, CAUSE_INPUT}},
     {EVIDENCE_WAITS, 0, CALL(UNSURE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     /* Workers share a lock that the one has who waits for the next client: it waits for all of them. */
-    {EVIDENCE_HOLDER_IDLE, 0, CALL(SHARED), "S", NULL, {ID_IDLE, CAUSE_DECLARED}},
+    {EVIDENCE_HOLDER_IDLE, 0, CALL(LOCK) | CALL(SHARED), "S", NULL, {ID_IDLE, CAUSE_DECLARED}},
     {EVIDENCE_HOLDER_SOUGHT, 0, CALL(SHARED), "S", NULL, {ID_RUNNING, CAUSE_UNSEEN}},
     {0, 0, CALL(REPLY) | IN_WAIT, "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     {0, 0, CALL(SLEEP), "S", NULL, {ID_STALLED, CAUSE_SLEEPING}},
@@ -149,7 +150,7 @@ static unsigned call_of(const struct evidence *evidence)
 {
     if (evidence->call == RIP_CALL_NONE)
         return 0;
-    if (evidence->call > RIP_CALL_SHARED)
+    if (evidence->call > RIP_CALL_READY)
         return CALL(UNSURE);
     if (evidence->call == RIP_CALL_VFORK && evidence->examined && evidence->thread_state != 'D')
         return OUTSIDE; /* its child has executed a program */

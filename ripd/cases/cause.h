@@ -29,11 +29,11 @@ enum evidence_cpu {
     CPU_COUNT
 };
 
-/* What the holder of a lock does that processes share. */
+/* What the holder of a lock does. */
 enum evidence_holder {
-    HOLDER_UNKNOWN, /* or the lock is of one process */
-    HOLDER_SOUGHT,  /* not known yet: there was no time to find out */
-    HOLDER_IDLE,    /* it has declared that it waits for work */
+    HOLDER_UNKNOWN,
+    HOLDER_SOUGHT, /* not known yet: there was no time to find out */
+    HOLDER_IDLE,   /* it waits for work: for what a descriptor brings, where the lock is of one process */
     HOLDER_RUNS,
     HOLDER_STANDS, /* it is a suspect, or has ended */
     HOLDER_COUNT

@@ -181,6 +181,7 @@ static void take_holder(struct waits_node *node, const struct rip_id_info *info)
     node->id = info->id;
     node->ring_tid = info->tid;
     node->idles = info->idle != 0;
+    node->receives = node->idles && (info->call == RIP_CALL_READY || info->call == RIP_CALL_INPUT);
 }
 
 static void take_sample(struct search *search, const struct rip_sample *sample)
@@ -328,11 +329,11 @@ static void find_shared_owners(struct waits *waits, struct registry *registry)
 
 /* The whole -------------------------------------------------------------------------------------------------------- */
 
+/* Who keeps a lock of one process while it waits for anything but a descriptor keeps the others from their work. */
 static enum evidence_holder holder_of(const struct waits *waits, const struct waits_node *node,
                                       const struct cases *cases)
 {
-    const struct waits_node *holder =
-        node->next != WAITS_NONE && waits_is_shared(node) ? &waits->nodes[node->next] : NULL;
+    const struct waits_node *holder = node->next != WAITS_NONE ? &waits->nodes[node->next] : NULL;
     const struct stall_case *stall;
 
     if (holder == NULL || (holder->kind != WAITS_ID && holder->kind != WAITS_GONE))
@@ -340,7 +341,7 @@ static enum evidence_holder holder_of(const struct waits *waits, const struct wa
     if (holder->kind == WAITS_GONE)
         return HOLDER_STANDS;
     if (holder->idles)
-        return HOLDER_IDLE;
+        return holder->receives || waits_is_shared(node) ? HOLDER_IDLE : HOLDER_STANDS;
     stall = cases_find(cases, holder->ring, holder->slot, holder->generation);
     return stall != NULL && stall->is_suspect ? HOLDER_STANDS : HOLDER_RUNS;
 }

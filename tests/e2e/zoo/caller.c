@@ -552,6 +552,53 @@ static void *lock_both(void *first)
     return NULL;
 }
 
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static void *accept_in_turn(void *started)
+{
+    struct sockaddr_in address;
+    int listener = listen_tcp(&address);
+
+    pthread_mutex_lock(&turn);
+    sem_post(started);
+    accept(listener, NULL, NULL);
+    return NULL;
+}
+
+static void *work_in_turn(void *started)
+{
+    sem_t never;
+
+    sem_init(&never, 0, 0);
+    pthread_mutex_lock(&turn);
+    sem_post(started);
+    sem_wait(&never);
+    return NULL;
+}
+
+/* The other thread keeps the lock while it waits. */
+static void lock_behind(void *(*keep)(void *started))
+{
+    sem_t started;
+    pthread_t other;
+
+    sem_init(&started, 0, 0);
+    pthread_create(&other, NULL, keep, &started);
+    sem_wait(&started);
+    ready();
+    pthread_mutex_lock(&turn);
+}
+
+static void wait_accept_turn(void)
+{
+    lock_behind(accept_in_turn);
+}
+
+static void wait_work_turn(void)
+{
+    lock_behind(work_in_turn);
+}
+
 /* Two threads that take two mutexes in turn. */
 static void lock_crosswise(const pthread_mutexattr_t *attributes)
 {
@@ -733,6 +780,8 @@ static const struct {
     KIND(copied_reply),
     KIND(unix_reply),
     KIND(reused),
+    KIND(accept_turn),
+    KIND(work_turn),
     KIND(reader),
     KIND(poll_reader),
     KIND(reader_reply),

@@ -19,9 +19,9 @@ SPINNING, DEADLOCK = ("stalled", "spinning"), ("stalled", "deadlock")
 KINDS = {
     "terminal": INPUT, "pipe": INPUT, "stdin": INPUT, "eventfd": INPUT, "timerfd": INPUT, "signalfd": INPUT,
     "inotify": INPUT, "netlink": INPUT, "datagram": INPUT, "pair": INPUT, "accepted": INPUT, "unix_accepted": INPUT,
-    "reader": INPUT, "poll_reader": DECLARED, "reused": INPUT, "interrupted_input": INPUT,
+    "reader": INPUT, "accept_turn": DECLARED, "poll_reader": DECLARED, "reused": INPUT, "interrupted_input": INPUT,
     "reply": BLOCKED, "copied_reply": BLOCKED, "unix_reply": BLOCKED, "poll_reply": BLOCKED, "select_reply": BLOCKED,
-    "interrupted_reply": BLOCKED, "reader_reply": BLOCKED,
+    "interrupted_reply": BLOCKED, "reader_reply": BLOCKED, "work_turn": BLOCKED,
     "poll_push": DECLARED, "poll_many": DECLARED, "accept": DECLARED, "epoll": DECLARED, "condition": DECLARED,
     "semaphore": DECLARED, "shared_semaphore": DECLARED, "workers": DECLARED, "joined": DECLARED, "stuck": BLOCKED,
     "child": DECLARED, "signal": DECLARED, "messages": DECLARED, "futex": DECLARED,

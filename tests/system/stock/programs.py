@@ -142,7 +142,7 @@ LARGER = [
                 '*.* action(type="omfile" file="{folder}/log" queue.type="linkedList")\n'}),
     Program("transmission", "transmission-daemon", "-f", "-g", "{folder}", "-p", "{port}", "-P", "{port}",
             "--no-portmap"),
-    Program("uwsgi", "uwsgi_python3", "--socket", "socket", "--master", "--processes", "3",
+    Program("uwsgi", "uwsgi_python3", "--socket", "socket", "--master", "--processes", "3", "--threads", "2",
             "--wsgi-file", "app.py", files={"app.py": WSGI}),
     Program("uwsgi-plain", "uwsgi_python3", "--socket", "socket", "--processes", "3", "--thunder-lock",
             "--wsgi-file", "app.py", files={"app.py": WSGI}, evidence=True),

@@ -119,6 +119,11 @@ static const struct expectation expectations[] = {
      CAUSE_DEADLOCK},
     {"deadlocked, and stopped", {.examined = true, .thread_state = 't', .deadlocked = true}, ID_STOPPED, CAUSE_TRACER},
     {"announces a sleep, not looked at yet", {.call = RIP_CALL_SLEEP}, ID_RUNNING, CAUSE_UNSEEN},
+    {"announces a lock, not looked at yet", {.call = RIP_CALL_LOCK}, ID_RUNNING, CAUSE_UNSEEN},
+    {"waits for a descriptor, on its way to be idle",
+     {.examined = true, .thread_state = 'S', .call = RIP_CALL_READY},
+     ID_RUNNING,
+     CAUSE_UNSEEN},
     {"on a thread, leader stopped",
      {.examined = true, .thread_state = 'S', .process_state = 'T'},
      ID_STALLED,
@@ -263,8 +268,10 @@ static void who_waits_for_an_idle_worker_is_idle(void **context)
     evidence.lock.holder = HOLDER_IDLE;
     evidence.call = RIP_CALL_NONE; /* such a program says itself that it waits for work */
     assert_int_equal(cause_judge(&evidence).cause, CAUSE_BLOCKED);
-    evidence.call = RIP_CALL_LOCK;
+    evidence.call = RIP_CALL_BLOCK;
     assert_int_equal(cause_judge(&evidence).cause, CAUSE_BLOCKED);
+    evidence.call = RIP_CALL_LOCK;
+    assert_int_equal(cause_judge(&evidence).cause, CAUSE_DECLARED);
     evidence.call = RIP_CALL_SHARED;
     evidence.deadlocked = true;
     assert_int_equal(cause_judge(&evidence).cause, CAUSE_DEADLOCK);
@@ -278,7 +285,7 @@ static void no_evidence_is_without_a_verdict(void **context)
     (void)context;
     for (unsigned bits = 0; bits < 1024 * WAIT_COUNT * CPU_COUNT; bits++) {
         for (size_t t = 0; t < sizeof letters; t++) {
-            for (unsigned call = 0; call <= RIP_CALL_SHARED + 1; call++) {
+            for (unsigned call = 0; call <= RIP_CALL_READY + 1; call++) {
                 struct evidence evidence = {
                     .examined = bits & 1,
                     .on_no_thread = bits & 2,
