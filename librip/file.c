@@ -764,7 +764,7 @@ static void bound_one(struct latest *latest, int directory, const char *name, co
         remove_dead(directory, latest->kept[place].name);
     }
     latest->kept[place].time = *time;
-    snprintf(latest->kept[place].name, sizeof(latest->kept[place].name), "%s", name);
+    snprintf(latest->kept[place].name, sizeof(latest->kept[place].name), "%.*s", NAME_MAX, name);
 }
 
 static void bound_listed(struct latest *latest, int directory, const char *stem, const char *name)
