@@ -185,15 +185,28 @@ static int run(const struct cli_command *commands, size_t count, int argc, char 
     return CLI_USAGE;
 }
 
+/* Why output could not be written, at its first failure; 0: not known. */
+static int output_errno;
+
+bool cli_flush(void)
+{
+    bool failed = ferror(stdout) != 0;
+
+    errno = 0;
+    if (fflush(stdout) != 0 && output_errno == 0)
+        output_errno = errno;
+    return !failed && ferror(stdout) == 0;
+}
+
 int cli_dispatch(const struct cli_command *commands, size_t count, int argc, char **argv)
 {
     int status = run(commands, count, argc, argv);
 
-    errno = 0;
-    if ((fflush(stdout) == 0 && ferror(stdout) == 0) || status != CLI_OK)
+    if (cli_flush() || (status != CLI_OK && status != CLI_OUTPUT))
         return status;
-    if (errno != EPIPE) /* a reader that has gone is not reported */
-        cli_error("standard output: %s", errno != 0 ? strerror(errno) : "not everything could be written");
+    if (output_errno != EPIPE) /* a reader that has gone is not reported */
+        cli_error("standard output: %s",
+                  output_errno != 0 ? strerror(output_errno) : "not everything could be written");
     return CLI_OUTPUT;
 }
 

@@ -89,6 +89,9 @@ bool cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *set
 bool cli_parse_words(const struct cli_syntax *syntax, int argc, char **argv, void *settings, const char **words,
                      size_t words_max, size_t *ret_count, int *ret_status);
 
+/* Writes what is buffered, before a message that has to stand below it. False: it could not be written. */
+bool cli_flush(void);
+
 /* Runs argv[1] if the table holds it. Used by main() of both programs: returns the exit status, with output flushed. */
 struct cli_command {
     const char *name;

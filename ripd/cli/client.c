@@ -45,7 +45,7 @@ struct exchange {
     char type[TYPE_BYTES];
 };
 
-static char error_text[CLIENT_ERROR_BYTES];
+static _Thread_local char error_text[CLIENT_ERROR_BYTES];
 
 const char *client_error(void)
 {
@@ -397,18 +397,6 @@ void client_get_all(struct client_request *requests, size_t count, long answer_m
     free(exchanges);
     if (multi != NULL)
         curl_multi_cleanup(multi);
-}
-
-enum client_result client_get_list(struct client *client, const char *target, const char *name, json_t **ret_document)
-{
-    char schema[64];
-    struct client_request request = {.client = client, .target = target, .schema = schema, .list = name};
-
-    snprintf(schema, sizeof(schema), "ripd/%s/1", name);
-    client_get_all(&request, 1, CLIENT_ANSWER_MS);
-    if (request.result == CLIENT_OK)
-        *ret_document = request.document;
-    return request.result;
 }
 
 enum client_result client_follow(struct client *client, const struct client_stream *stream)

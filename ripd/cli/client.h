@@ -20,7 +20,6 @@
 
 #define CLIENT_ANSWER_BYTES_MAX (256u << 20)
 #define CLIENT_CONNECT_MS 5000L
-#define CLIENT_ANSWER_MS 60000L
 #define CLIENT_ERROR_BYTES 2560u
 #define CLIENT_URL_DEFAULT "http://127.0.0.1:7470"
 
@@ -38,7 +37,7 @@ enum client_result {
 enum client_result client_new(struct client **ret_client, const char *url);
 void client_free(struct client *client);
 
-/* What went wrong last, in this or any other client. */
+/* What went wrong last in this thread, in whichever client. */
 const char *client_error(void);
 
 /* What errors and tables call the server: its address without "http://". */
@@ -59,12 +58,6 @@ struct client_request {
 
 /* Returns when each has its result, after answer_ms at the latest: nobody waits for one that hangs. */
 void client_get_all(struct client_request *requests, size_t count, long answer_ms);
-
-/*
- * The list document at target, such as "/events?limit=5": its "schema" is "ripd/NAME/1" and its member NAME an array.
- * *ret_document is the caller's.
- */
-enum client_result client_get_list(struct client *client, const char *target, const char *name, json_t **ret_document);
 
 struct client_stream {
     const char *target;

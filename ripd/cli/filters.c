@@ -44,15 +44,6 @@ static bool add_duration(char *target, const char *command, enum filter filter, 
     return add(target, command, names[filter].parameter, text);
 }
 
-/* The flag of a parameter, as the user knows it. */
-static const char *flag_of(const char *parameter)
-{
-    for (size_t i = 0; i < FILTER_COUNT; i++)
-        if (strcmp(names[i].parameter, parameter) == 0)
-            return names[i].flag;
-    return parameter;
-}
-
 bool filters_target(const struct filters *filters, const char *command, const char *path, unsigned allowed,
                     char target[FILTERS_TARGET_BYTES])
 {
@@ -71,6 +62,7 @@ bool filters_target(const struct filters *filters, const char *command, const ch
     text = strchr(target, '?');
     if (query_parse(text != NULL ? text + 1 : NULL, allowed, &query, &error) == 0)
         return true;
-    cli_error("%s: %s %s", command, flag_of(error.parameter), error.detail);
+    /* a flag is called as its parameter is, but for the one that takes a duration */
+    cli_error("%s: --%s %s", command, strcmp(error.parameter, "min_ms") == 0 ? "min" : error.parameter, error.detail);
     return false;
 }

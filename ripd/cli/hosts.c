@@ -32,12 +32,15 @@ struct hosts {
     struct local *local; /* NULL: a ripd is asked */
 };
 
-static int status_of(enum client_result result)
+int hosts_status(enum client_result result)
 {
-    return result == CLIENT_OK               ? CLI_OK
-           : result == CLIENT_REFUSED        ? CLI_USAGE
-           : result == CLIENT_NOT_UNDERSTOOD ? CLI_ANSWER
-                                             : CLI_UNREACHABLE;
+    static const int statuses[] = {
+        [CLIENT_OK] = CLI_OK,         [CLIENT_UNREACHABLE] = CLI_UNREACHABLE,
+        [CLIENT_REFUSED] = CLI_USAGE, [CLIENT_NOT_UNDERSTOOD] = CLI_ANSWER,
+        [CLIENT_STOPPED] = CLI_OK,
+    };
+
+    return statuses[result];
 }
 
 static int add_host(struct hosts *hosts, const char *url)
@@ -48,7 +51,7 @@ static int add_host(struct hosts *hosts, const char *url)
         hosts->count++;
     else
         cli_error("%s: %s", hosts->command, client_error());
-    return status_of(result);
+    return hosts_status(result);
 }
 
 static bool set_timeout(struct hosts *hosts, const char *text)
@@ -125,7 +128,7 @@ static int ask_prometheus(struct hosts *hosts, const char *url, const char *quer
     }
     client_get_all(&request, 1, hosts->answer_ms);
     result = json_object_get(json_object_get(request.document, "data"), "result");
-    status = status_of(request.result);
+    status = hosts_status(request.result);
     if (status != CLI_OK) {
         cli_error("%s: --prometheus: %s", hosts->command, request.error);
     } else if (!json_is_array(result)) {
@@ -246,6 +249,11 @@ const char *hosts_name(const struct hosts *hosts, size_t i)
     return hosts->local != NULL ? "the rings" : client_shown(hosts->requests[i].client);
 }
 
+struct client *hosts_client(const struct hosts *hosts, size_t i)
+{
+    return hosts->requests[i].client;
+}
+
 bool hosts_are_local(const struct hosts *hosts)
 {
     return hosts->local != NULL;
@@ -305,7 +313,7 @@ int hosts_report(const struct hosts *hosts)
     int worst = hosts->lost_count != 0 ? CLI_UNREACHABLE : CLI_OK;
 
     for (size_t i = 0; i < hosts->count; i++) {
-        int status = status_of(hosts->requests[i].result);
+        int status = hosts_status(hosts->requests[i].result);
 
         if (status == CLI_OK)
             continue;

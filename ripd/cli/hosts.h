@@ -37,25 +37,25 @@ struct hosts_options {
             "reads the rings of this directory and asks no ripd; several times for several", true                      \
     }
 
-/* Rows of a flag table, for settings of this type with a member `hosts`: all, or those of a command for one host. */
-#define HOSTS_FLAGS_OF_ONE(type)                                                                                       \
-    {"--url", "URL", offsetof(type, hosts.urls),                                                                       \
-     "http://HOST:PORT or unix:/PATH; else $RIPD_URL, else " CLIENT_URL_DEFAULT, true},                                \
-    {                                                                                                                  \
-        "--timeout", "DUR", offsetof(type, hosts.timeout),                                                             \
-            "how long ripd may take to answer (default " HOSTS_TIMEOUT_DEFAULT ")", false                              \
-    }
-#define HOSTS_FLAGS(type)                                                                                              \
+/* Rows of a flag table, for settings of this type with a member `hosts`: whom to ask, and how to print what they say.
+ */
+#define HOSTS_URL_FLAGS(type)                                                                                          \
     {"--url", "URL", offsetof(type, hosts.urls),                                                                       \
      "http://HOST:PORT or unix:/PATH, several times for several hosts; else $RIPD_URL, else " CLIENT_URL_DEFAULT,      \
      true},                                                                                                            \
-        {"--prometheus", "URL", offsetof(type, hosts.prometheus),                                                      \
-         "asks this Prometheus which hosts report stalls, and then those", false},                                     \
-        {"--timeout", "DUR", offsetof(type, hosts.timeout),                                                            \
-         "how long a host may take to answer (default " HOSTS_TIMEOUT_DEFAULT ")", false},                             \
+    {                                                                                                                  \
+        "--timeout", "DUR", offsetof(type, hosts.timeout),                                                             \
+            "how long a host may take to answer (default " HOSTS_TIMEOUT_DEFAULT ")", false                            \
+    }
+#define HOSTS_JSON_FLAG(type)                                                                                          \
     {                                                                                                                  \
         "--json", NULL, offsetof(type, hosts.json), "one JSON object a line, as ripd has it", false                    \
     }
+#define HOSTS_FLAGS(type)                                                                                              \
+    HOSTS_URL_FLAGS(type),                                                                                             \
+        {"--prometheus", "URL", offsetof(type, hosts.prometheus),                                                      \
+         "asks this Prometheus which hosts report stalls, and then those", false},                                     \
+        HOSTS_JSON_FLAG(type)
 
 struct hosts;
 
@@ -68,6 +68,12 @@ void hosts_close(struct hosts *hosts);
 
 size_t hosts_count(const struct hosts *hosts);
 const char *hosts_name(const struct hosts *hosts, size_t i);
+
+/* For a stream, beside the documents; not where hosts_are_local(). */
+struct client *hosts_client(const struct hosts *hosts, size_t i);
+
+/* The exit status of a command whose request ended so. */
+int hosts_status(enum client_result result);
 
 /* Their answers are from the rings of this host: local.h. */
 bool hosts_are_local(const struct hosts *hosts);

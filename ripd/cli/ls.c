@@ -268,7 +268,7 @@ static int list(struct hosts *hosts, const struct settings *settings)
         if (lines->count == 0 && frame_answered(hosts) != 0)
             puts("no rings; `rip run COMMAND` makes one");
     }
-    fflush(stdout);
+    cli_flush();
     status = hosts_report(hosts);
     for (size_t i = 0; i < lines->count; i++)
         json_decref(lines->items[i].counted);

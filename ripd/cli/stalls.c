@@ -377,7 +377,7 @@ static int show(struct hosts *hosts, const struct settings *settings, enum way w
         else if (hosts_count(hosts) == 0)
             puts("no host reports stalls to Prometheus");
     }
-    fflush(stdout);
+    cli_flush();
     status = hosts_report(hosts);
     frame_warn(hosts, "stalls", "stalls");
     free(lines.items);

@@ -20,7 +20,9 @@ void table_init(struct table *table, const struct table_column *columns, size_t 
 {
     *table = (struct table){.style = text_style_of_output(), .columns = columns, .count = count};
     for (size_t i = 0; i < count; i++)
-        table->widths[i] = rows_known ? (unsigned)strlen(columns[i].title) : columns[i].least;
+        table->widths[i] = rows_known           ? (unsigned)strlen(columns[i].title)
+                           : on_terminal(table) ? columns[i].most
+                                                : columns[i].least;
 }
 
 void table_fit(struct table *table, const struct table_cell *cells)

@@ -22,7 +22,7 @@
 
 struct table_column {
     const char *title;
-    unsigned least; /* width where the rows are not known in advance, and when there is no room */
+    unsigned least; /* width where nothing is cut and the rows are not known in advance, and when there is no room */
     unsigned most;  /* width on a terminal */
     bool right;     /* aligned to the right */
 };
@@ -45,7 +45,7 @@ struct table {
     unsigned indent; /* blanks before each line */
 };
 
-/* rows_known: table_fit() is called with each row before the first is printed, then table_settle(). */
+/* table_settle() comes before the first line is printed; rows_known: and table_fit() with each row before that. */
 void table_init(struct table *table, const struct table_column *columns, size_t count, bool rows_known);
 void table_fit(struct table *table, const struct table_cell *cells);
 void table_settle(struct table *table);

@@ -39,7 +39,7 @@ struct settings {
 };
 
 static const struct cli_flag flags[] = {
-    HOSTS_FLAGS_OF_ONE(struct settings),
+    HOSTS_URL_FLAGS(struct settings),
 };
 
 const struct cli_syntax cli_top_syntax = {

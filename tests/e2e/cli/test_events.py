@@ -44,7 +44,7 @@ def filters(world):
     assert ids() == [5, 5, 6, 6]
     assert ids("--kind", "end") == [5, 6] and ids("--kind=end", "--limit=1") == [6]
     assert ids("--name", "*-5") == [5, 5] and ids("--ring=other") == [] and ids("--pid", str(app.pid)) == [5, 5, 6, 6]
-    assert ids("--min-ms", "3600000") == [] and ids("--cause", "!parked") == [5, 5, 6, 6]
+    assert ids("--min", "1h") == [] and ids("--cause", "!parked") == [5, 5, 6, 6]
     assert ids("--cause", "parked") == [] and ids("--unit", "no-such-unit*") == [] and ids("--container", "x") == []
     assert ids("--since", "1h") == [5, 5, 6, 6] and ids("--since", "2126-01-01T00:00:00Z") == []
     assert "2 older events are not shown" in world.rip("--limit=2").stderr
@@ -100,6 +100,28 @@ def terminal(world):
     ring.close()
 
 
+def several_hosts(world):
+    """The newest of all in the order of their times, whichever host they are of, and the one that is silent."""
+    world.stall(world.puppet(), 5)
+    ours = world.get("/events")["events"]
+    old, new = ({"sequence": n, "kind": "begin", "at": at, "ring": "far", "id": 9, "name": "\x1b[31mfar"}
+                for n, at in ((1, "2020-01-01T00:00:00.000Z"), (2, "2126-01-01T00:00:00.000Z")))
+    far = k.Impostor({"/events": {"schema": "ripd/events/1", "total": 2, "events": [new, old]}})
+    far_name = far.url.removeprefix("http://")
+    done = world.rip("--url", world.url, "--url", far.url)
+    assert done.returncode == 0 and done.stderr == "" and "\x1b" not in done.stdout, done
+    head, *lines = done.stdout.splitlines()
+    assert head.split()[:2] == ["HOST", "TIME"] and [line.split()[0] for line in lines] == \
+        [far_name, world.url, world.url, far_name], done.stdout
+    done = world.rip("--json", "--limit", "3", "--url", far.url, "--url", world.url)
+    assert [json.loads(line) for line in done.stdout.splitlines()] == \
+        [{**event, "host": world.url} for event in ours[::-1]] + [{**new, "host": far_name}]
+    assert "1 older events are not shown" in done.stderr, done.stderr
+    done = world.rip("--url", "http://127.0.0.1:1", "--url", far.url)
+    assert done.returncode == 1 and "127.0.0.1:1 (connection refused)" in done.stderr and far_name in done.stdout
+    far.close()
+
+
 def wrong_flags(world):
     """Refused before ripd is asked: nothing listens there."""
     for arguments, words in (
@@ -111,9 +133,11 @@ def wrong_flags(world):
             (["--name", "x" * 300], ["--name", "longer than"]), (["--ring", ""], ["--ring", "no value"]),
             (["--since", "x"], ["--since"]),
             (["--follow", "--since", "1h"], ["--since", "without"]),
+            (["--url", "http://x", "--url", "http://y", "--since-id", "0000000000000001-1"], ["--since-id", "one"]),
+            (["--url", "http://x", "--url", "http://y", "--follow", "--state", "x"], ["--state", "one"]),
             (["--kind", "middle"], ["--kind", "middle", "begin"]), (["--cause", "!no"], ["--cause", "spinning"]),
             (["--limit", "x"], ["--limit", '"x"', "10000"]), (["--limit", "0"], ["--limit"]),
-            (["--follow", "--min-ms", "-1"], ["--min-ms"]), (["--pid", "x\n\x1b"], ["--pid"])):
+            (["--follow", "--min", "-1"], ["--min", "duration"]), (["--pid", "x\n\x1b"], ["--pid"])):
         done = world.rip(*arguments, RIPD_URL="http://127.0.0.1:1")
         assert done.returncode == 2 and done.stdout == "", (arguments, done)
         assert done.stderr.count("\n") == 1 and "\x1b" not in done.stderr, done.stderr
@@ -203,18 +227,19 @@ def nowhere_to_write(world):
     world.stall(world.puppet(), 5)
     with open("/dev/full", "w", encoding="ascii") as full:
         for arguments in (["events"], ["events", "--json"], ["events", "--help"], ["run", "--help"], ["--help"],
-                          ["--version"], ["events", "--follow"]):
+                          ["--version"], ["events", "--follow"], ["stalls"], ["ls"], ["show", "app"]):
             done = subprocess.run([k.RIP, *arguments], env=world.environment, stdout=full, stderr=subprocess.PIPE,
                                   text=True, timeout=w.PATIENCE_S, check=False)
             assert done.returncode == 4 and "No space left" in done.stderr, (arguments, done)
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run([k.RIP, "events"], env=world.environment, stdout=writing, stderr=subprocess.PIPE, text=True,
-                          check=False)
+    for command in ("events", "stalls", "ls"):
+        done = subprocess.run([k.RIP, command], env=world.environment, stdout=writing, stderr=subprocess.PIPE,
+                              text=True, timeout=w.PATIENCE_S, check=False)
+        assert done.returncode == 4 and done.stderr == "", done
     os.close(writing)
-    assert done.returncode == 4 and done.stderr == "", done
 
 
 if __name__ == "__main__":
-    w.run([table, filters, hostile_names, terminal, wrong_flags, without_rip_client, strangers, no_proxy,
-           nowhere_to_write], k.CliWorld)
+    w.run([table, filters, hostile_names, terminal, several_hosts, wrong_flags, without_rip_client, strangers,
+           no_proxy, nowhere_to_write], k.CliWorld)

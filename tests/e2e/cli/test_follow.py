@@ -106,7 +106,7 @@ def survives_a_restart_of_ripd(world):
     else:
         world.wait_for(lambda: world.handed() == [1, 2, 1, 2])
         assert [line for line in command.errors if "gap" in line], command.errors
-    world.wait_for(lambda: [line for line in command.errors if "following again" in line])
+    world.wait_for(lambda: [line for line in command.errors if line.endswith(" again\n")])
     assert command.stop(signal.SIGTERM) == 0
 
 
@@ -135,7 +135,7 @@ def goes_on_where_it_was(world):
     world.wait_for(lambda: world.handed() == [1, 2, 3, 4, 5, 5, 6] and world.read("last").endswith("-6\n"))
     assert world.stop() == 0
     world.start()  # which has nothing new to say
-    world.wait_for(lambda: [line for line in follower.errors if "following again" in line])
+    world.wait_for(lambda: [line for line in follower.errors if line.endswith(" again\n")])
     assert follower.stop(signal.SIGTERM) == 0
     assert world.read("last").endswith("-6\n"), world.read("last")
     with open(world.path("last"), "w", encoding="ascii") as file:
@@ -169,6 +169,45 @@ def waits_for_ripd(world):
     assert follower.stop(signal.SIGTERM) == 0
 
 
+def several_hosts(world):
+    """Each with its name; one that goes away holds up nobody, and is followed again; nobody to write for ends all."""
+    other = FollowWorld()
+    both = ("--url", world.url, "--url", other.url)
+    try:
+        here, there = world.puppet(), other.puppet()
+        people, programs = k.Follower(world, *both), k.Follower(world, "--json", *both)
+        command = k.Follower(world, *both, "--exec", f"cat >>{world.path('out')}")
+        world.wait_for(lambda: world.following() == other.following() == 3)
+        world.stall(here, 4)
+        other.stall(there, 5)
+        assert other.stop() == 0
+        world.wait_for(lambda: [line for line in programs.errors if f"trying again: ripd on {other.url}" in line])
+        world.stall(here, 6)
+        world.wait_for(lambda: len(programs.lines) == 6)
+        other.start()
+        world.wait_for(lambda: other.following() == 3)
+        other.stall(there, 7)
+        world.wait_for(lambda: len(programs.lines) == 8 and len(people.lines) == 9 and len(world.handed()) == 8)
+        expected = sorted([(world.url, 4), (other.url, 5), (world.url, 6), (other.url, 7)] * 2)
+        assert sorted((event["host"], event["id"]) for event in map(json.loads, programs.lines)) == expected
+        assert sorted((event["host"], event["id"])
+                      for event in map(json.loads, world.read("out").splitlines())) == expected
+        assert people.lines[0].split()[:2] == ["HOST", "TIME"]
+        assert sorted(line.split()[0] for line in people.lines[1:]) == sorted([world.url, other.url] * 4)
+        world.wait_for(lambda: [line for line in programs.errors if f"following {other.url} again" in line])
+        for each in (people, programs, command):
+            assert each.stop(signal.SIGTERM) == 0
+        with open("/dev/full", "w", encoding="ascii") as full:
+            follower = subprocess.Popen([k.RIP, "events", "--follow", "--json", *both], stdout=full,
+                                        stderr=subprocess.PIPE, text=True)
+        world.processes.append(follower)
+        world.wait_for(lambda: other.following() == 1)
+        world.stall(here, 8)
+        assert follower.wait(timeout=w.PATIENCE_S) == 4 and "No space left" in follower.stderr.read()
+    finally:
+        other.close()
+
+
 if __name__ == "__main__":
     w.run([prints, since, hostile_names, survives_a_restart_of_ripd, goes_on_where_it_was, commands_that_fail,
-           waits_for_ripd], FollowWorld)
+           waits_for_ripd, several_hosts], FollowWorld)

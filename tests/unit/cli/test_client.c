@@ -59,14 +59,14 @@ static void test_nobody_answers(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        json_t *document = NULL;
-        struct client *client;
+        struct client_request request = {.target = "/events", .schema = "ripd/events/1", .list = "events"};
 
-        assert_int_equal(client_new(&client, cases[i].url), CLIENT_OK);
-        assert_int_equal(client_get_list(client, "/events", "events", &document), CLIENT_UNREACHABLE);
-        assert_string_equal(client_error(), cases[i].error);
-        assert_null(document);
-        client_free(client);
+        assert_int_equal(client_new(&request.client, cases[i].url), CLIENT_OK);
+        client_get_all(&request, 1, 10000);
+        assert_int_equal(request.result, CLIENT_UNREACHABLE);
+        assert_string_equal(request.error, cases[i].error);
+        assert_null(request.document);
+        client_free(request.client);
     }
 }
 
