@@ -168,7 +168,7 @@ void rip__fork_reset(void)
 
 static void before_fork(void)
 {
-    fork_is_nested = rip__is_inside() || rip__modules_is_asking();
+    fork_is_nested = rip__is_inside() || rip__modules_is_listing();
     if (fork_is_nested)
         return;
     rip__modules_before_fork();

@@ -31,9 +31,9 @@
 
 enum { FEW_MODULES = 16 };
 
-static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER; /* taken before rip__writer.mutex */
+static pthread_mutex_t listing = PTHREAD_MUTEX_INITIALIZER; /* taken before rip__writer.mutex */
 static uint32_t look_again;
-static __thread bool is_asking __attribute__((tls_model("initial-exec")));
+static __thread bool is_listing __attribute__((tls_model("initial-exec")));
 
 /* Modules as the loader lists them, in the form they have in the ring. */
 struct collection {
@@ -150,7 +150,7 @@ static void set_path(struct rip_module *module, const char *path, size_t bytes)
 /* Without /proc, as after chroot(), the earlier path stays, or the name that the program was started as. */
 static void set_program_path(struct rip_module *module)
 {
-    static char path[PATH_MAX]; /* both guarded by `asking`; too large for a coroutine's stack */
+    static char path[PATH_MAX]; /* both guarded by `listing`; too large for a coroutine's stack */
     static size_t path_bytes;
     const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
     ssize_t bytes = readlink(RIP_PROC_OWN("exe"), path, sizeof(path));
@@ -399,30 +399,30 @@ void rip__modules_refresh(void)
 
     if (rip_load_acquire(&rip_ring) == NULL || rip__is_filtered()) /* pairs with the release in file.c */
         return;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* `asking` would stay locked, and fork() hang */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* `listing` would stay locked, and fork() hang */
     rip_store_release(&look_again, 1); /* pairs with the exchange, here or in another thread */
-    is_asking = true; /* before the mutex: a signal handler that forks must not wait for its own thread */
-    while (rip_load_acquire(&look_again) != 0 && pthread_mutex_trylock(&asking) == 0) {
+    is_listing = true; /* before the mutex: a signal handler that forks must not wait for its own thread */
+    while (rip_load_acquire(&look_again) != 0 && pthread_mutex_trylock(&listing) == 0) {
         uint32_t wanted = 1;
 
         if (rip_compare_exchange(&look_again, &wanted, 0))
             refresh();
-        pthread_mutex_unlock(&asking);
+        pthread_mutex_unlock(&listing);
     }
-    is_asking = false;
+    is_listing = false;
     errno = saved_errno;
     rip_signal_fence(); /* last of all, as in rip__unlock() */
     pthread_setcancelstate(cancel_state, NULL);
 }
 
-bool rip__modules_is_asking(void)
+bool rip__modules_is_listing(void)
 {
-    return is_asking;
+    return is_listing;
 }
 
 void rip__modules_before_fork(void)
 {
-    pthread_mutex_lock(&asking);
+    pthread_mutex_lock(&listing);
 }
 
 void rip__modules_after_fork(bool was_locked)
@@ -430,9 +430,9 @@ void rip__modules_after_fork(bool was_locked)
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
 
     if (was_locked)
-        pthread_mutex_unlock(&asking);
+        pthread_mutex_unlock(&listing);
     else
-        asking = unlocked;
+        listing = unlocked;
 }
 
 void rip_refresh_modules(void)

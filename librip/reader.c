@@ -506,8 +506,8 @@ struct entry_copy {
  * a multiple of entry_count and shows in the tag, unless it is 256; for that the count must have moved further than
  * TRAIL_DRIFT_MAX around the load. Registration clears the entries: address 0 is one not written since.
  */
-static bool crumb_of(const struct rip_view *view, uint64_t skip, const struct entry_copy *copy, uint64_t i,
-                     struct rip_crumb *ret_crumb)
+static bool entry_of(const struct rip_view *view, uint64_t skip, const struct entry_copy *copy, uint64_t i,
+                     struct rip_entry *ret_entry)
 {
     uint64_t newest = copy->after;
     uint64_t age = (newest - i) % view->entry_count; /* entry_count divides 2^64: right after wrapping too */
@@ -518,16 +518,16 @@ static bool crumb_of(const struct rip_view *view, uint64_t skip, const struct en
         return false;
     if (copy->entry >> RIP_ENTRY_TAG_SHIFT != (uint8_t)number)
         return false;
-    *ret_crumb = (struct rip_crumb){.snap = number - skip, .address = address};
+    *ret_entry = (struct rip_entry){.snap = number - skip, .address = address};
     return true;
 }
 
 enum rip_status rip_view_trail(const struct rip_view *view, uint32_t slot_index,
-                               struct rip_crumb ret_crumbs[RIP_ENTRY_COUNT], size_t *ret_count)
+                               struct rip_entry ret_entries[RIP_ENTRY_COUNT], size_t *ret_count)
 {
     struct trail_copy copy;
     bool same_id = false, settled = false;
-    size_t crumb_count = 0;
+    size_t entry_count = 0;
 
     for (unsigned attempt = 0; attempt < ATTEMPTS && !(same_id && settled); attempt++) {
         if (!is_live(view, slot_index))
@@ -538,23 +538,23 @@ enum rip_status rip_view_trail(const struct rip_view *view, uint32_t slot_index,
     if (!same_id)
         return RIP_CHANGED;
     for (uint32_t i = 0; i < view->entry_count; i++) {
-        const struct entry_copy entry = {copy.count[i], copy.entry[i], copy.count[i + 1]};
-        struct rip_crumb crumb;
-        size_t place = crumb_count;
+        const struct entry_copy loaded = {copy.count[i], copy.entry[i], copy.count[i + 1]};
+        struct rip_entry entry;
+        size_t place = entry_count;
 
-        if (!crumb_of(view, copy.skip, &entry, i, &crumb))
+        if (!entry_of(view, copy.skip, &loaded, i, &entry))
             continue;
-        for (; place > 0 && ret_crumbs[place - 1].snap < crumb.snap; place--)
-            ret_crumbs[place] = ret_crumbs[place - 1];
-        ret_crumbs[place] = crumb;
-        crumb_count++;
+        for (; place > 0 && ret_entries[place - 1].snap < entry.snap; place--)
+            ret_entries[place] = ret_entries[place - 1];
+        ret_entries[place] = entry;
+        entry_count++;
     }
-    *ret_count = crumb_count;
+    *ret_count = entry_count;
     return RIP_OK;
 }
 
 /* Back from the newest entry to the first that is certain. False: none is. */
-static bool last_crumb(const struct rip_view *view, const struct rip_slot *slot, struct rip_crumb *ret_crumb)
+static bool last_entry(const struct rip_view *view, const struct rip_slot *slot, struct rip_entry *ret_entry)
 {
     const uint64_t *entries = entries_of(view, slot);
     uint64_t skip = count_skip_of(slot);
@@ -567,7 +567,7 @@ static bool last_crumb(const struct rip_view *view, const struct rip_slot *slot,
         copy.before = copy.after;
         copy.entry = rip_load_acquire(&entries[i]);
         copy.after = rip_load_acquire(&slot->count);
-        if (crumb_of(view, skip, &copy, i, ret_crumb))
+        if (entry_of(view, skip, &copy, i, ret_entry))
             return true;
     }
     return false;
@@ -584,8 +584,8 @@ enum rip_status rip_view_last(const struct rip_view *view, uint32_t slot_index, 
         slot = slot_at(view, slot_index);
         info.generation = rip_load_acquire(&slot->generation); /* pairs with end_change() in slot.c */
         info.process = rip_load_relaxed(&slot->process);
-        if (!last_crumb(view, slot, &info.crumb))
-            info.crumb = (struct rip_crumb){0};
+        if (!last_entry(view, slot, &info.entry))
+            info.entry = (struct rip_entry){0};
         rip_fence_acquire(); /* pairs with begin_change() in slot.c */
         if (info.generation % 2 == 0 && rip_load_relaxed(&slot->generation) == info.generation) {
             *ret_info = info;

@@ -280,16 +280,16 @@ void rip__modules_refresh(void);
  * the loader knows of none; false: not now, try again. Async-signal-safe, but for the library's mutex.
  */
 bool rip__modules_learn(uint64_t address);
-/* No thread of the parent is asking the loader at the fork. Not locked before, or no handler ran: free it. */
+/* No thread of the parent lists the modules at the fork. Not locked before, or no handler ran: free it. */
 void rip__modules_before_fork(void);
-bool rip__modules_is_asking(void);
+bool rip__modules_is_listing(void);
 void rip__modules_after_fork(bool was_locked);
 /* locked: writes the private list into a record that has none of it yet. */
 void rip__modules_write(void);
 
 /* --- fork.c ------------------------------------------------------------------------------------------------------ */
 
-/* The embryo kept for this process by its parent; cleared by the first who asks. */
+/* The embryo kept for this process by its parent; cleared by the first call. */
 bool rip__fork_embryo(uint32_t *ret_index, uint32_t *ret_generation);
 /* True if the process was forked from the owner of rip__writer and no handler has run. */
 bool rip__fork_unnoticed(void);

@@ -186,7 +186,7 @@ RIP_READER_API enum rip_status rip_view_note(const struct rip_view *view, uint32
                                              struct rip_note_info *ret_info);
 
 /* One breadcrumb. */
-struct rip_crumb {
+struct rip_entry {
     uint64_t snap;    /* which snap of the id it is, from 1; the newest is snap_count, or just below it */
     uint64_t address; /* in the writer's address space */
     uint64_t reserved_16;
@@ -197,14 +197,14 @@ struct rip_crumb {
  * (overwritten while read, or under the pen) is left out. *ret_count is 0 for an id that never snapped.
  */
 RIP_READER_API enum rip_status rip_view_trail(const struct rip_view *view, uint32_t slot,
-                                              struct rip_crumb ret_crumbs[RIP_ENTRY_COUNT], size_t *ret_count);
+                                              struct rip_entry ret_entries[RIP_ENTRY_COUNT], size_t *ret_count);
 
 /* The last location of an id, and whose it is: all that it takes to count ids by where they are. */
 struct rip_last_info {
     uint32_t slot;
     uint32_t generation;
     uint16_t process;
-    struct rip_crumb crumb; /* the first that rip_view_trail() would return; snap 0 = there is none */
+    struct rip_entry entry; /* the first that rip_view_trail() would return; snap 0 = there is none */
     uint64_t reserved_40[3];
 };
 /*

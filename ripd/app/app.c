@@ -42,8 +42,8 @@
 #include "os/subuid.h"
 #include "probe/evidence.h"
 #include "ring/describe.h"
-#include "ring/newcomers.h"
 #include "ring/registry.h"
+#include "ring/rule_finder.h"
 #include "ring/scan.h"
 #include "ring/waits_collect.h"
 #include "rip/ring.h"
@@ -57,7 +57,7 @@ struct app {
     struct config *config;
     struct registry *registry;
     struct detector *detector;
-    struct newcomers *newcomers;
+    struct rule_finder *rule_finder;
     struct work_range *subordinate_uids; /* whose account they count on */
     size_t subordinate_uid_count;
     struct work *work; /* the scanner's accounts and queue */
@@ -167,7 +167,7 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
         log_line(LOG_LEVEL_ERROR, "out of memory for the lists of this scan");
     snapshot->scan_duration_ns = clock_mono_ns() - now_mono_ns;
     naming_cases(&app->naming, app->cases, snapshot);
-    privileges_tell_denied(&app->privileges, snapshot, now_mono_ns);
+    privileges_log_denied(&app->privileges, snapshot, now_mono_ns);
     return snapshot;
 }
 
@@ -231,7 +231,7 @@ static void app_give_back(struct app *app)
 static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_ns, size_t *ret_count)
 {
     const struct registry_notice *notices;
-    struct detector_unclassified *newcomers;
+    struct detector_unclassified *unclassified;
     bool refreshed;
     size_t count;
     uint64_t uncounted_ns;
@@ -246,8 +246,8 @@ static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_n
                  uncounted_ns / 1000000);
     if (scan_run(app->registry, app->detector) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
-    newcomers = detector_unclassified(app->detector, &count); /* none without rules */
-    newcomers_find_rules(app->newcomers, app->registry, newcomers, count, settings_newcomers_ns(app->config));
+    unclassified = detector_unclassified(app->detector, &count); /* none without rules */
+    rule_finder_run(app->rule_finder, app->registry, unclassified, count, settings_unclassified_ns(app->config));
     return detector_suspects(app->detector, ret_count);
 }
 
@@ -427,7 +427,7 @@ static void app_configure(struct app *app)
 
     log_set_level(config->log_level);
     detector_configure(app->detector, &detector);
-    newcomers_set_rules(app->newcomers, &config->rules);
+    rule_finder_set_rules(app->rule_finder, &config->rules);
     cases_set_hysteresis(app->cases, settings_hysteresis_ns(config));
     error = registry_set_directories(app->registry, (const char *const *)config->directories.items,
                                      config->directories.count);
@@ -584,7 +584,7 @@ static void app_read_subordinate_uids(struct app *app)
 
 static int app_open_events(struct app *app)
 {
-    struct events_options options = {.chronicle = {app->config->state_directory, app_announce, app}};
+    struct events_options options = {.publisher = {app->config->state_directory, app_announce, app}};
     int error = -ENOMEM;
 
     options.work = app->work = work_new();
@@ -629,7 +629,7 @@ static int app_open_parts(struct app *app)
         error = app->endings != NULL ? 0 : -ENOMEM;
     }
     if (error == 0)
-        error = newcomers_new(&app->newcomers, &config->rules);
+        error = rule_finder_new(&app->rule_finder, &config->rules);
     if (error == 0)
         error = hook_new(&app->hook, &hook);
     if (error == 0)
@@ -691,7 +691,7 @@ static void app_close(struct app *app)
     endings_free(app->endings);
     cases_free(app->cases);
     hook_free(app->hook);
-    newcomers_free(app->newcomers);
+    rule_finder_free(app->rule_finder);
     detector_free(app->detector);
     probe_free(app->probe);
     privileges_close(&app->privileges);
@@ -736,7 +736,7 @@ int app_run(struct config *config)
         error = app_open_http(&app);
     }
     if (error == 0) {
-        privileges_tell(&app.privileges);
+        privileges_log(&app.privileges);
         app_loop(&app);
         log_line(LOG_LEVEL_INFO, "stopping");
         service_stopping(&app.service);

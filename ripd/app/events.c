@@ -24,7 +24,7 @@
 #include "view/document_event.h"
 
 struct events {
-    struct chronicle *chronicle;
+    struct publisher *publisher;
     struct cases *cases;
     struct work *work;
     struct restart restart;                   /* until the first scan */
@@ -59,9 +59,9 @@ int events_new(struct events **ret_events, const struct events_options *options,
     int error = events != NULL ? 0 : -ENOMEM;
 
     if (error == 0)
-        error = chronicle_new(&events->chronicle, &options->chronicle);
+        error = publisher_new(&events->publisher, &options->publisher);
     if (error == 0) {
-        chronicle_found(events->chronicle, &found);
+        publisher_found(events->publisher, &found);
         error = restart_init(&events->restart, found.open, found.open_count);
         for (size_t i = 0; i < found.open_count; i++)
             (void)incidents_enter(&events->incidents, found.open[i].begin->incident);
@@ -85,7 +85,7 @@ void events_free(struct events *events)
 {
     if (events == NULL)
         return;
-    chronicle_free(events->chronicle);
+    publisher_free(events->publisher);
     restart_done(&events->restart);
     incidents_done(&events->incidents);
     if (events->late_count != 0)
@@ -94,14 +94,14 @@ void events_free(struct events *events)
     free(events);
 }
 
-int events_start(struct events *events, void (*tell)(void *context, struct event *event), void *context)
+int events_start(struct events *events, void (*report)(void *context, struct event *event), void *context)
 {
     struct event_history_found found;
 
-    chronicle_found(events->chronicle, &found);
+    publisher_found(events->publisher, &found);
     for (size_t i = 0; i < found.event_count; i++)
-        tell(context, found.events[i]);
-    return chronicle_start(events->chronicle);
+        report(context, found.events[i]);
+    return publisher_start(events->publisher);
 }
 
 /* Making ----------------------------------------------------------------------------------------------------------- */
@@ -335,7 +335,7 @@ static void publish(struct events *events, struct event *event, const struct eve
         return;
     }
     events->sequence = event->sequence;
-    chronicle_add(events->chronicle, event, subject, scan->moment->scanned_mono_ns);
+    publisher_add(events->publisher, event, subject, scan->moment->scanned_mono_ns);
 }
 
 /* By what the id is recognised after a restart. */
@@ -487,7 +487,7 @@ static void note_stalls_again(struct events *events, const struct events_scan *s
     const uint64_t now_mono_ns = scan->moment->scanned_mono_ns;
     size_t room = report_budget_lines(&events->restall_budget, now_mono_ns);
 
-    if (!chronicle_is_kept(events->chronicle))
+    if (!publisher_is_kept(events->publisher))
         return;
     for (size_t i = 0; i < scan->update->event_count; i++) {
         const struct detector_event *change = &scan->update->events[i];
@@ -504,7 +504,7 @@ static void note_stalls_again(struct events *events, const struct events_scan *s
         }
         room--;
         report_budget_spend(&events->restall_budget, 1);
-        chronicle_stall_again(events->chronicle, stall->episode.number, change->progress,
+        publisher_stall_again(events->publisher, stall->episode.number, change->progress,
                               now_mono_ns - change->frozen_for_ns, change->moved_after_mono_ns);
     }
 }
@@ -533,24 +533,24 @@ void events_step(struct events *events, const struct events_scan *scan)
         else if (stall->episode.begin != NULL) /* else there was no memory for its begin */
             publish(events, make_end(events, scan, &stall->episode), NULL, scan);
     }
-    chronicle_step(events->chronicle, scan->moment->scanned_mono_ns);
+    publisher_step(events->publisher, scan->moment->scanned_mono_ns);
 }
 
 void events_flush(struct events *events, uint64_t now_mono_ns)
 {
     if (events->late_count != 0)
         publish_late(events, now_mono_ns >= late_until_ns(events));
-    chronicle_step(events->chronicle, now_mono_ns);
+    publisher_step(events->publisher, now_mono_ns);
 }
 
 int events_descriptor(const struct events *events)
 {
-    return chronicle_descriptor(events->chronicle);
+    return publisher_descriptor(events->publisher);
 }
 
 uint64_t events_wait_ns(const struct events *events, uint64_t now_mono_ns)
 {
-    uint64_t wait_ns = chronicle_wait_ns(events->chronicle, now_mono_ns), until_ns;
+    uint64_t wait_ns = publisher_wait_ns(events->publisher, now_mono_ns), until_ns;
 
     if (events->late_count == 0)
         return wait_ns;
@@ -562,17 +562,17 @@ uint64_t events_wait_ns(const struct events *events, uint64_t now_mono_ns)
 void events_stop(struct events *events)
 {
     publish_late(events, true);
-    chronicle_stop(events->chronicle);
+    publisher_stop(events->publisher);
 }
 
 uint64_t events_error_count(const struct events *events)
 {
-    return chronicle_error_count(events->chronicle);
+    return publisher_error_count(events->publisher);
 }
 
 uint64_t events_epoch(const struct events *events)
 {
-    return chronicle_epoch(events->chronicle);
+    return publisher_epoch(events->publisher);
 }
 
 uint64_t events_unnoted_count(const struct events *events)

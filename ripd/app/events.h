@@ -7,7 +7,7 @@
  *      sequence, each once.
  *   B. An episode whose begin was announced has its end announced once, unless there is no memory for it, which is
  *      logged. With a state directory this holds whatever kills the daemon, at any moment: what was announced is on
- *      disk (app/chronicle.h), and on the first scan each episode that was open goes on or is ended (app/restart.h).
+ *      disk (app/publisher.h), and on the first scan each episode that was open goes on or is ended (app/restart.h).
  *   C. Of the episodes of one incident (cases/incidents.h) the log and the command get the begin of the first and the
  *      end of the last; all are listed and streamed.
  *   D. A begin waits for the name of its location for half an interval at most: lists of stalls show it then, too.
@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "app/chronicle.h"
+#include "app/publisher.h"
 #include "cases/case.h"
 #include "cases/snapshot.h"
 #include "detect/detector.h"
@@ -30,7 +30,7 @@
 struct events_options {
     struct cases *cases; /* the caller's; an adopted episode is put into it */
     struct work *work;   /* whose accounts the cases are on */
-    struct chronicle_options chronicle;
+    struct publisher_options publisher;
 };
 
 struct events;
@@ -45,7 +45,7 @@ uint64_t events_epoch(const struct events *events);
  * Passes the events of former runs to the callback, oldest first; from then on events are written to the state
  * directory. Call it once, before the first scan. 0 or -errno.
  */
-int events_start(struct events *events, void (*tell)(void *context, struct event *event), void *context);
+int events_start(struct events *events, void (*report)(void *context, struct event *event), void *context);
 
 /*
  * On each scan between registry_refresh() and detector_begin(); does something on the first: the detector is asked

@@ -35,7 +35,7 @@ static int on_fetch(void *context, struct lease *ring, const struct process_fact
                     const struct module_facts *module, int cancel)
 {
     const struct naming *naming = context;
-    const struct fetch_query wish = {
+    const struct fetch_query query = {
         .uid = module->uid,
         .process = process->index,
         .start = module->start,
@@ -45,7 +45,7 @@ static int on_fetch(void *context, struct lease *ring, const struct process_fact
 
     if (descriptor < 0)
         return descriptor;
-    result = fetch_file(naming->fetch, descriptor, &wish, cancel);
+    result = fetch_file(naming->fetch, descriptor, &query, cancel);
     close(descriptor);
     return result;
 }
@@ -142,14 +142,14 @@ static enum asked ask(struct naming *naming, const struct item *item, struct mod
     return ASKED_REFUSED;
 }
 
-static enum asked ask_crumb(struct naming *naming, const struct item *item, size_t crumb)
+static enum asked ask_entry(struct naming *naming, const struct item *item, size_t entry)
 {
     struct module_facts *module =
-        item->process == NULL ? NULL : process_facts_module(item->process, item->crumbs[crumb].address);
+        item->process == NULL ? NULL : process_facts_module(item->process, item->entries[entry].address);
 
     if (module == NULL)
         return ASKED_SETTLED;
-    return ask(naming, item, module, item->crumbs[crumb].address - module->bias);
+    return ask(naming, item, module, item->entries[entry].address - module->bias);
 }
 
 /*
@@ -161,8 +161,8 @@ static bool ask_trail(struct naming *naming, const struct item *item, bool *ret_
     bool waiting = false;
 
     *ret_refused = false;
-    for (size_t i = 0; i < item->crumb_count && !*ret_refused; i++) {
-        enum asked asked = ask_crumb(naming, item, i);
+    for (size_t i = 0; i < item->entry_count && !*ret_refused; i++) {
+        enum asked asked = ask_entry(naming, item, i);
 
         waiting = waiting || asked == ASKED_WAITING;
         *ret_refused = asked == ASKED_REFUSED;
@@ -197,13 +197,13 @@ void naming_cases(struct naming *naming, const struct cases *cases, const struct
     if (naming->symbols == NULL)
         return;
     for (size_t i = 0; i < count; i++)
-        if (stalls[i]->item != NULL && !stalls[i]->names_asked && stalls[i]->item->crumb_count != 0)
-            waiting = ask_crumb(naming, stalls[i]->item, 0) == ASKED_WAITING || waiting;
+        if (stalls[i]->item != NULL && !stalls[i]->names_asked && stalls[i]->item->entry_count != 0)
+            waiting = ask_entry(naming, stalls[i]->item, 0) == ASKED_WAITING || waiting;
     for (size_t i = 0; snapshot->waits != NULL && i < snapshot->waits->count; i++) {
         const struct item *item = snapshot->waits->nodes[i].item;
 
-        if (item != NULL && item->crumb_count != 0)
-            waiting = ask_crumb(naming, item, 0) == ASKED_WAITING || waiting;
+        if (item != NULL && item->entry_count != 0)
+            waiting = ask_entry(naming, item, 0) == ASKED_WAITING || waiting;
     }
     if (waiting)
         wait_idle(naming, limit_ns < NAMING_STALLS_NS ? limit_ns : NAMING_STALLS_NS);

@@ -62,7 +62,7 @@ int privileges_open(struct privileges *ret_privileges, int diag)
     return 0;
 }
 
-void privileges_tell(const struct privileges *privileges)
+void privileges_log(const struct privileges *privileges)
 {
     if (privileges->remote == NULL && privileges->of_all_users)
         log_line(LOG_LEVEL_INFO, "evidence is what any user may read");
@@ -100,15 +100,15 @@ static void log_denied(const struct item *item, const struct kernel_facts *kerne
              log_quote(item->process->comm, strlen(item->process->comm), comm), fields);
 }
 
-void privileges_tell_denied(struct privileges *privileges, const struct snapshot *snapshot, uint64_t now_mono_ns)
+void privileges_log_denied(struct privileges *privileges, const struct snapshot *snapshot, uint64_t now_mono_ns)
 {
     for (size_t i = 0; i < snapshot->stall_count; i++) {
         const struct sighting *stall = &snapshot->stalls[i];
 
         if (stall->kernel == NULL || stall->kernel->denied == 0 || stall->item->process == NULL ||
-            stall->item->process->denial_told)
+            stall->item->process->denial_logged)
             continue;
-        stall->item->process->denial_told = true;
+        stall->item->process->denial_logged = true;
         if (report_budget_lines(&privileges->budget, now_mono_ns) == 0) {
             report_left_out(&privileges->budget, now_mono_ns, "processes", 1);
             continue;

@@ -38,10 +38,10 @@ int privileges_open(struct privileges *ret_privileges, int diag);
 void privileges_close(struct privileges *privileges);
 
 /* Logs whose processes are examined. */
-void privileges_tell(const struct privileges *privileges);
+void privileges_log(const struct privileges *privileges);
 
 /* Logs processes of whose stalls something is null because ripd may not read it: each once. */
-void privileges_tell_denied(struct privileges *privileges, const struct snapshot *snapshot, uint64_t now_mono_ns);
+void privileges_log_denied(struct privileges *privileges, const struct snapshot *snapshot, uint64_t now_mono_ns);
 
 /* Logs and counts the ends of workers since the last call. */
 void privileges_report(struct privileges *privileges, struct health *health);

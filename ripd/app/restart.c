@@ -269,8 +269,8 @@ size_t restart_settle(struct restart *restart, const struct detector_update *upd
 
 const struct restart_episode *restart_next(struct restart *restart)
 {
-    if (restart->told_count < restart->count)
-        return &restart->episodes[restart->told_count++];
+    if (restart->reported_count < restart->count)
+        return &restart->episodes[restart->reported_count++];
     restart_done(restart);
     return NULL;
 }

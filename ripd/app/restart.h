@@ -44,8 +44,8 @@ struct restart_episode {
 struct restart {
     struct restart_episode *episodes;
     size_t count;
-    size_t told_count; /* the first of them: restart_next() has returned these */
-    bool settled;      /* all that are left are over */
+    size_t reported_count; /* the first of them: restart_next() has returned these */
+    bool settled;          /* all that are left are over */
 };
 
 /* Copies what was open. 0 or -ENOMEM. */

@@ -5,7 +5,7 @@
 #include "ring/registry.h"
 
 #define JUDGING_DIVISOR 20u
-#define NEWCOMERS_DIVISOR 20u
+#define UNCLASSIFIED_DIVISOR 20u
 #define PROBE_BUDGET_DIVISOR 10u
 
 struct detector_config settings_detector(const struct config *config)
@@ -33,9 +33,9 @@ uint64_t settings_judging_ns(const struct config *config)
     return judging_ns < REGISTRY_JUDGING_NS ? judging_ns : REGISTRY_JUDGING_NS;
 }
 
-uint64_t settings_newcomers_ns(const struct config *config)
+uint64_t settings_unclassified_ns(const struct config *config)
 {
-    return config->interval_ns / NEWCOMERS_DIVISOR;
+    return config->interval_ns / UNCLASSIFIED_DIVISOR;
 }
 
 uint64_t settings_probe_budget_ns(const struct config *config)

@@ -15,7 +15,7 @@ uint64_t settings_hysteresis_ns(const struct config *config);
 
 /* What a scan may take for each of these, at most. */
 uint64_t settings_judging_ns(const struct config *config);      /* process records */
-uint64_t settings_newcomers_ns(const struct config *config);    /* names of new ids, where there are rules */
+uint64_t settings_unclassified_ns(const struct config *config); /* names of new ids, where there are rules */
 uint64_t settings_probe_budget_ns(const struct config *config); /* evidence */
 
 #endif

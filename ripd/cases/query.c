@@ -259,8 +259,8 @@ static struct page *group_stalls(const struct query_filter *filter, struct snaps
             continue;
         result = locations_add(locations, &(struct located_id){
                                               .process = item->process,
-                                              .snapped = item->crumb_count != 0,
-                                              .address = item->crumb_count ? item->crumbs[0].address : 0,
+                                              .snapped = item->entry_count != 0,
+                                              .address = item->entry_count ? item->entries[0].address : 0,
                                               .state = stall->state,
                                               .frozen_for_ns = stall->frozen_for_ns,
                                               .slot = (uint32_t)i, /* of the list: see take_examples() */

@@ -48,7 +48,7 @@ struct module_facts *process_facts_module(const struct process_facts *process, u
 
 struct module_facts *item_module(const struct item *item, uint64_t *ret_offset)
 {
-    const uint64_t address = item->crumb_count ? item->crumbs[0].address : 0;
+    const uint64_t address = item->entry_count ? item->entries[0].address : 0;
     struct module_facts *module = NULL;
 
     if (address && item->process)

@@ -64,7 +64,7 @@ struct process_facts {
     struct module_facts **modules; /* references; oldest first, the newest wins an overlap */
     size_t module_count;
     bool without_modules; /* they were not read: there was no time */
-    bool denial_told;     /* the scanner's alone: it has logged that the kernel denies it evidence of this process */
+    bool denial_logged;   /* the scanner's alone: it has logged that the kernel denies it evidence of this process */
 };
 
 /* NULL if the address lies in none of its modules. */
@@ -88,8 +88,8 @@ struct item {
     uint64_t snap_count;
     uint64_t registered_boot_ns;   /* as the ring says; 0 = not known */
     struct process_facts *process; /* a reference */
-    size_t crumb_count;
-    struct rip_crumb crumbs[]; /* newest first */
+    size_t entry_count;
+    struct rip_entry entries[]; /* newest first */
 };
 
 /* The module that its last location is in, and where in it. NULL: it has none, or that is not known. */

@@ -288,7 +288,7 @@ static json_t *make_place(const struct rip_view *view, uint32_t process, uint64_
 
 static json_t *make_trail(const struct rip_view *view, const struct rip_id_info *id)
 {
-    struct rip_crumb entries[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     json_t *trail = json_array();
     size_t count = 0;
 

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "app/chronicle.h"
 #include "app/config_option.h"
 #include "app/hook.h"
+#include "app/publisher.h"
 #include "app/report.h"
 #include "cases/cause.h"
 #include "cases/event_kind.h"
@@ -281,7 +281,7 @@ static const struct {
     {"@HOOK_WAITING_MAX@", NULL, EVENT_QUEUE_MAX},
     {"@EVENT_NAMED_BYTES_MAX@", NULL, EVENT_NAMED_BYTES_MAX},
     {"@EVENT_FILE_MIB@", NULL, EVENT_FILE_BYTES_MAX >> 20},
-    {"@HISTORY_PATIENCE_S@", NULL, CHRONICLE_PATIENCE_NS / 1000000000},
+    {"@HISTORY_PATIENCE_S@", NULL, PUBLISHER_PATIENCE_NS / 1000000000},
 };
 
 /* Writes the value whose name line begins with. Returns the length of that name; 0: line begins with none. */

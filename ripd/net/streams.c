@@ -215,13 +215,13 @@ static bool same_peer(const struct peer *left, const struct peer *right)
 }
 
 /* Which stream a new one of that peer ends: the oldest of the peer that has most, with the new one counted. */
-static struct stream *stream_to_end(const struct server *server, const struct peer *newcomer)
+static struct stream *stream_to_end(const struct server *server, const struct peer *added)
 {
     struct stream *chosen = NULL;
     size_t most = 0;
 
     for (struct stream *stream = server->streams; stream != NULL; stream = stream->next) {
-        size_t count = same_peer(&stream->peer, newcomer);
+        size_t count = same_peer(&stream->peer, added);
 
         for (const struct stream *other = server->streams; other != NULL; other = other->next)
             count += same_peer(&other->peer, &stream->peer);

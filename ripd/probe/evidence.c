@@ -417,7 +417,7 @@ static bool is_replaced(const struct probe *probe, const struct process *process
 enum depth {
     DEPTH_TIMES,  /* all that is new */
     DEPTH_WHOLE,  /* and what it waits for */
-    DEPTH_ASKING, /* the worker has to read what it waits for */
+    DEPTH_WORKER, /* the worker has to read what it waits for */
 };
 
 /* Reads as much as is new. 0; -ESRCH: the thread is gone; another -errno: not now. */
@@ -442,7 +442,7 @@ static int read_new(const struct probe *probe, const struct process *process, ui
     if (result == -EAGAIN)
         result = kernel_read(probe->proc, pid, tid, KERNEL_TIMES, ret_reading);
     if (result == 0 && ret_reading->times.state != 'R') /* which waits for nothing */
-        *ret_depth = DEPTH_ASKING;
+        *ret_depth = DEPTH_WORKER;
     return result;
 }
 
@@ -675,7 +675,7 @@ static bool look(struct probe *probe, struct stall_case *stall)
     if (result != 0 || !is_there(probe, process, stall, &reading.times, &evidence)) {
         case_forget_evidence(stall);
     } else {
-        if (depth == DEPTH_ASKING && !can_go_on(probe, process, stall, &reading))
+        if (depth == DEPTH_WORKER && !can_go_on(probe, process, stall, &reading))
             return true;
         if (!weigh(probe, process, stall, &reading, depth == DEPTH_WHOLE, &evidence))
             return false;

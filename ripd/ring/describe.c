@@ -38,9 +38,9 @@ static uint32_t translate_tid(struct registry *registry, struct ring *ring, cons
 }
 
 static struct item *new_item(const struct ring *ring, const struct rip_id_info *info, const struct rip_note_info *note,
-                             const struct rip_crumb *crumbs, size_t crumb_count)
+                             const struct rip_entry *entries, size_t entry_count)
 {
-    struct item *item = calloc(1, sizeof(*item) + crumb_count * sizeof(*crumbs));
+    struct item *item = calloc(1, sizeof(*item) + entry_count * sizeof(*entries));
 
     if (item == NULL)
         return NULL;
@@ -62,23 +62,23 @@ static struct item *new_item(const struct ring *ring, const struct rip_id_info *
     memcpy(item->note, note->text, note->text_bytes);
     item->snap_count = info->snap_count;
     item->registered_boot_ns = info->registered_boot_ns;
-    item->crumb_count = crumb_count;
-    memcpy(item->crumbs, crumbs, crumb_count * sizeof(*crumbs));
+    item->entry_count = entry_count;
+    memcpy(item->entries, entries, entry_count * sizeof(*entries));
     return item;
 }
 
 static struct item *describe_slot(struct registry *registry, struct ring *ring, uint32_t slot, uint32_t generation)
 {
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_note_info note = {0};
     struct rip_id_info info, after;
-    size_t crumb_count = 0;
+    size_t entry_count = 0;
     struct item *item;
     uint64_t last; /* address of code */
     int result = mapping_id(&ring->mapping, slot, &info);
 
     if (result == 0)
-        result = mapping_trail(&ring->mapping, slot, crumbs, &crumb_count);
+        result = mapping_trail(&ring->mapping, slot, entries, &entry_count);
     if (result == 0 && mapping_note(&ring->mapping, slot, &note) < 0)
         result = -EIO; /* most ids have none */
     if (result == 0)
@@ -87,12 +87,12 @@ static struct item *describe_slot(struct registry *registry, struct ring *ring, 
         registry_damage(registry, ring);
     if (result != 0 || info.generation != generation || after.generation != generation)
         return NULL;
-    item = new_item(ring, &info, &note, crumbs, crumb_count);
+    item = new_item(ring, &info, &note, entries, entry_count);
     if (item == NULL)
         return NULL;
     item->tid = translate_tid(registry, ring, &info);
     item->process = registry_process_facts(registry, ring, info.process);
-    last = crumb_count != 0 ? crumbs[0].address : 0;
+    last = entry_count != 0 ? entries[0].address : 0;
     if (item->process != NULL && last != 0 && process_facts_module(item->process, last) == NULL &&
         registry_learn_module(registry, ring, info.process, last)) {
         process_facts_unref(item->process);
@@ -395,9 +395,9 @@ static int take_location(struct walk *walk, uint32_t slot, uint32_t generation, 
         return -ENOMEM;
     if (mapping_last(&walk->ring->mapping, slot, &last) != 0 || last.generation != generation)
         return 0; /* it ended since the scan */
-    id.snapped = last.crumb.snap != 0;
+    id.snapped = last.entry.snap != 0;
     if (id.snapped) {
-        id.address = last.crumb.address;
+        id.address = last.entry.address;
         id.process = facts_of(counting, walk, last.process);
     }
     return locations_add(counting->locations, &id);

@@ -516,11 +516,11 @@ int mapping_last(struct mapping *mapping, uint32_t slot, struct rip_last_info *r
     return read_mapping(mapping, &(struct request){.kind = READ_LAST, .index = slot, .ret = ret_info});
 }
 
-int mapping_trail(struct mapping *mapping, uint32_t slot, struct rip_crumb ret_crumbs[RIP_ENTRY_COUNT],
+int mapping_trail(struct mapping *mapping, uint32_t slot, struct rip_entry ret_entries[RIP_ENTRY_COUNT],
                   size_t *ret_count)
 {
     return read_mapping(
-        mapping, &(struct request){.kind = READ_TRAIL, .index = slot, .ret = ret_crumbs, .ret_count = ret_count});
+        mapping, &(struct request){.kind = READ_TRAIL, .index = slot, .ret = ret_entries, .ret_count = ret_count});
 }
 
 int mapping_process(struct mapping *mapping, uint32_t index, struct rip_process_info *ret_info)

@@ -69,7 +69,7 @@ int mapping_id(struct mapping *mapping, uint32_t slot, struct rip_id_info *ret_i
 int mapping_wait(struct mapping *mapping, uint32_t slot, struct rip_wait_info *ret_info);
 int mapping_note(struct mapping *mapping, uint32_t slot, struct rip_note_info *ret_info);
 int mapping_last(struct mapping *mapping, uint32_t slot, struct rip_last_info *ret_info);
-int mapping_trail(struct mapping *mapping, uint32_t slot, struct rip_crumb ret_crumbs[RIP_ENTRY_COUNT],
+int mapping_trail(struct mapping *mapping, uint32_t slot, struct rip_entry ret_entries[RIP_ENTRY_COUNT],
                   size_t *ret_count);
 int mapping_process(struct mapping *mapping, uint32_t index, struct rip_process_info *ret_info);
 int mapping_module(struct mapping *mapping, uint32_t process, uint32_t nth, struct rip_module_info *ret_info);

@@ -114,23 +114,23 @@ static void write_last_location(struct json_writer *writer, const struct item *i
     const struct module_facts *module;
     uint64_t offset;
 
-    if (item == NULL || item->crumb_count == 0) {
+    if (item == NULL || item->entry_count == 0) {
         json_none(writer, "location");
         return;
     }
-    module = module_of(item, item->crumbs[0].address, &offset);
+    module = module_of(item, item->entries[0].address, &offset);
     write_location(writer, module, offset, named);
 }
 
 static void write_trail(struct json_writer *writer, const struct item *item, uint32_t trail_count)
 {
     json_open(writer, "trail", '[');
-    for (size_t i = 0; i < item->crumb_count && i < trail_count; i++) {
+    for (size_t i = 0; i < item->entry_count && i < trail_count; i++) {
         uint64_t offset;
-        const struct module_facts *module = module_of(item, item->crumbs[i].address, &offset);
+        const struct module_facts *module = module_of(item, item->entries[i].address, &offset);
 
         json_open(writer, NULL, '{');
-        json_uint(writer, "count", item->crumbs[i].snap - 1); /* snaps before it: the newest is snaps - 1 */
+        json_uint(writer, "count", item->entries[i].snap - 1); /* snaps before it: the newest is snaps - 1 */
         write_module(writer, module);
         write_offset(writer, module, offset);
         write_source(writer, module, offset);

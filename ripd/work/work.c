@@ -180,7 +180,7 @@ bool work_has_room(const struct work *work, uint32_t user, enum work_limit limit
     if (work->held[limit] >= work->totals[limit] || amount > work->totals[limit] - work->held[limit])
         return false;
     free_amount = work->totals[limit] - work->held[limit] - amount;
-    /* One more than stays free is allowed: of an odd total the last one would be nobody's. */
+    /* One more than stays free is allowed: else no user could have the last one of an odd total. */
     return own + amount <= free_amount + 1;
 }
 

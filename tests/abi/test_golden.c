@@ -121,7 +121,7 @@ static void test_todays_header_means_the_same_bytes(void **state)
 static void test_ids_read_as_they_did(void **state)
 {
     struct rip_scan_position position = {0};
-    struct rip_crumb entries[32];
+    struct rip_entry entries[32];
     struct rip_sample samples[16];
     struct rip_id_info info;
     struct rip_view view;
@@ -194,7 +194,7 @@ static void test_structs_of_callers_keep_their_size(void **state)
     } structs[] = {
 #define STRUCT(type, bytes, offset) {sizeof(struct type), bytes, offsetof(struct type, reserved_##offset), offset}
         STRUCT(rip_view, 168, 116),        STRUCT(rip_ring_info, 168, 104),   STRUCT(rip_sample, 32, 29),
-        STRUCT(rip_crumb, 24, 16),         STRUCT(rip_scan_position, 32, 16), STRUCT(rip_id_info, 176, 117),
+        STRUCT(rip_entry, 24, 16),         STRUCT(rip_scan_position, 32, 16), STRUCT(rip_id_info, 176, 117),
         STRUCT(rip_wait_info, 88, 56),     STRUCT(rip_last_info, 64, 40),     STRUCT(rip_process_info, 136, 72),
         STRUCT(rip_module_info, 536, 504), STRUCT(rip_note_info, 160, 144),
 #undef STRUCT

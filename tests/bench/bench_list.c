@@ -15,7 +15,7 @@
 #include "unit/samples.h"
 #include "view/documents.h"
 
-enum { STALLS = 10000, CRUMBS = 32, PLACES = 48, MODULES = 12 };
+enum { STALLS = 10000, ENTRIES = 32, PLACES = 48, MODULES = 12 };
 
 static struct snapshot *snapshot;
 static struct query query;
@@ -94,10 +94,10 @@ static void make_snapshot(void)
     for (uint32_t i = 0; i < STALLS; i++) {
         char name[32];
         int length = snprintf(name, sizeof(name), "worker-%u", i);
-        struct item *item = sample_item(process_facts_ref(process), "checkout", 1, i, name, (size_t)length, CRUMBS);
+        struct item *item = sample_item(process_facts_ref(process), "checkout", 1, i, name, (size_t)length, ENTRIES);
 
-        for (size_t j = 0; j < CRUMBS; j++)
-            item->crumbs[j].address = address_of(i % 7 + j);
+        for (size_t j = 0; j < ENTRIES; j++)
+            item->entries[j].address = address_of(i % 7 + j);
         snapshot->stalls[i] = sample_stall(item, 1000 + i);
         snapshot->stalls[i].kernel = new_kernel();
     }
@@ -176,7 +176,7 @@ int main(void)
     make_snapshot();
     bench_print_machine();
     compare(4);
-    compare(CRUMBS);
+    compare(ENTRIES);
     snapshot_unref(snapshot);
     return 0;
 }

@@ -15,7 +15,7 @@
 
 #include "bench.h"
 #include "os/sigbus.h"
-#include "ring/newcomers.h"
+#include "ring/rule_finder.h"
 #include "ring/scan.h"
 #include "support/ring_stage.h"
 
@@ -38,7 +38,7 @@ static struct registry *registry;
 static struct ring *ring;
 static struct detector *detector;
 static struct rules rules; /* none, or some */
-static struct newcomers *finder;
+static struct rule_finder *finder;
 static enum population population;
 static uint32_t live_count;
 static uint64_t scan_number;
@@ -96,7 +96,7 @@ static void detector_start(void)
     for (size_t i = 0; i < rules.count; i++)
         config.rule_thresholds_ns[i] = config.stall_after_ns / 2;
     need(detector_new(&detector, &config) == 0, "detector_new");
-    newcomers_set_rules(finder, &rules);
+    rule_finder_set_rules(finder, &rules);
 }
 
 /* What happens between two scans. */
@@ -142,14 +142,14 @@ static void run_samples(uint64_t count)
 
 static struct detector_update scan_within(uint64_t naming_ns)
 {
-    struct detector_unclassified *newcomers;
+    struct detector_unclassified *ids;
     struct detector_update update;
-    size_t suspect_count, newcomer_count;
+    size_t suspect_count, unclassified_count;
 
     detector_begin(detector, ++scan_number * INTERVAL_NS);
     need(scan_run(registry, detector) == 0, "scan_run");
-    newcomers = detector_unclassified(detector, &newcomer_count);
-    newcomers_find_rules(finder, registry, newcomers, newcomer_count, naming_ns);
+    ids = detector_unclassified(detector, &unclassified_count);
+    rule_finder_run(finder, registry, ids, unclassified_count, naming_ns);
     detector_suspects(detector, &suspect_count);
     detector_end(detector, &update);
     need(update.id_count == live_count && suspect_count == 0, "a scan in which nothing stalls");
@@ -278,13 +278,13 @@ static void bench_sparse(void)
 int main(void)
 {
     need(sigbus_install() == 0, "sigbus_install");
-    need(newcomers_new(&finder, &rules) == 0, "newcomers_new");
+    need(rule_finder_new(&finder, &rules) == 0, "rule_finder_new");
     bench_print_machine();
     bench_size(1000);
     bench_size(100000);
     bench_size(1000000);
     bench_rules(1000000);
     bench_sparse();
-    newcomers_free(finder);
+    rule_finder_free(finder);
     return sink == 0;
 }

@@ -129,7 +129,7 @@ static const int snaps_before[] = {0, 1, 31, 32, 255};
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The entries as a reader has them now. */
-static size_t read_trail(struct rip_crumb *entries)
+static size_t read_trail(struct rip_entry *entries)
 {
     struct rip_scan_position position = {0};
     struct rip_sample sample;
@@ -142,7 +142,7 @@ static size_t read_trail(struct rip_crumb *entries)
 
 static void check_newest(enum subject subject, int before, int snaps, int at, int steps)
 {
-    struct rip_crumb entries[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     size_t count = read_trail(entries);
     uint64_t total = (uint64_t)before + 1 + (uint64_t)snaps;
     bool wrapped = snaps % (int)RIP_ENTRY_COUNT == 0;

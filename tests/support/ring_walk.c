@@ -17,7 +17,7 @@ enum { BATCH = 100 }; /* not a multiple of a word: scans are resumed in the midd
 
 /* The bytes stand still: it is the first of the trail. */
 static void walk_last(const struct rip_view *view, uint32_t slot, enum rip_status trail_status,
-                      const struct rip_crumb *first)
+                      const struct rip_entry *first)
 {
     struct rip_last_info info = {.slot = UINT32_MAX};
     enum rip_status status = rip_view_last(view, slot, &info);
@@ -28,13 +28,13 @@ static void walk_last(const struct rip_view *view, uint32_t slot, enum rip_statu
         return;
     }
     PROMISE(info.slot == slot && info.generation % 2 == 0);
-    PROMISE(info.crumb.snap == (first != NULL ? first->snap : 0));
-    PROMISE(info.crumb.address == (first != NULL ? first->address : 0));
+    PROMISE(info.entry.snap == (first != NULL ? first->snap : 0));
+    PROMISE(info.entry.address == (first != NULL ? first->address : 0));
 }
 
 static void walk_trail(const struct rip_view *view, uint32_t slot, struct ring_walk *walk)
 {
-    struct rip_crumb entries[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     size_t count = RIP_ENTRY_COUNT + 1;
     enum rip_status status = rip_view_trail(view, slot, entries, &count);
 

@@ -52,7 +52,7 @@ struct locker {
     uid_t user;      /* to become, once it is locked; 0 = stay who we are */
 };
 
-/* The LIFE lock of the record, held as librip holds it: by a mapping. What maps no ring is told of by its users alone.
+/* The LIFE lock of the record, held as librip holds it: by a mapping. Only tests of what maps no ring do without.
  */
 static inline void locker_live(const struct locker *locker)
 {

@@ -37,14 +37,14 @@ struct play {
 static uint32_t *play_tids;
 
 /* Called by each thread but the first, which has number 0. */
-static inline void play_tell_tid(size_t thread)
+static inline void play_send_tid(size_t thread)
 {
     __atomic_store_n(&play_tids[thread], (uint32_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 }
 
 static inline void *play_wait(void *context)
 {
-    play_tell_tid((size_t)(uintptr_t)context);
+    play_send_tid((size_t)(uintptr_t)context);
     for (;;)
         pause();
     return NULL;

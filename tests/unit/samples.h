@@ -48,11 +48,11 @@ static inline struct process_facts *sample_process(const char *exe, uint32_t pid
     return process;
 }
 
-/* Takes the reference of process over. Crumbs go back from the newest at offset 0x1234, 16 bytes each. */
+/* Takes the reference of process over. Entries go back from the newest at offset 0x1234, 16 bytes each. */
 static inline struct item *sample_item(struct process_facts *process, const char *ring_name, uint32_t ring,
-                                       uint32_t slot, const void *name, size_t name_bytes, size_t crumb_count)
+                                       uint32_t slot, const void *name, size_t name_bytes, size_t entry_count)
 {
-    struct item *item = calloc(1, sizeof(*item) + crumb_count * sizeof(struct rip_crumb));
+    struct item *item = calloc(1, sizeof(*item) + entry_count * sizeof(struct rip_entry));
 
     atomic_init(&item->references, 1);
     item->ring_name = strdup(ring_name);
@@ -64,9 +64,9 @@ static inline struct item *sample_item(struct process_facts *process, const char
     memcpy(item->name, name, name_bytes);
     item->snap_count = 918273;
     item->process = process;
-    item->crumb_count = crumb_count;
-    for (size_t i = 0; i < crumb_count; i++)
-        item->crumbs[i] = (struct rip_crumb){.snap = 918273 - i, .address = SAMPLE_BIAS + 0x1234 + 16 * i};
+    item->entry_count = entry_count;
+    for (size_t i = 0; i < entry_count; i++)
+        item->entries[i] = (struct rip_entry){.snap = 918273 - i, .address = SAMPLE_BIAS + 0x1234 + 16 * i};
     return item;
 }
 

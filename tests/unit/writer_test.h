@@ -128,8 +128,8 @@ static inline int clear_stage(void **state)
 
 #define SCENE_TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_stage, clear_stage)
 
-/* One byte tells another process to go on. */
-static inline void tell(const int pipe_ends[2])
+/* One byte lets another process go on. */
+static inline void signal_pipe(const int pipe_ends[2])
 {
     CHECK(write(pipe_ends[1], "x", 1) == 1);
 }
@@ -167,7 +167,7 @@ static inline pid_t make_live(const char *name)
     if (pid == 0) {
         alarm(SCENE_SECONDS);
         CHECK(rip_create_ring(on_stage(name), 100));
-        tell(ready);
+        signal_pipe(ready);
         pause();
     }
     await(ready);

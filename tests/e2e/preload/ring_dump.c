@@ -69,7 +69,7 @@ static void print_address(const struct rip_view *view, uint16_t process, uint64_
 static void print_id(const struct rip_view *view, const struct rip_sample *sample)
 {
     struct rip_id_info info;
-    struct rip_crumb entries[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     size_t count = 0;
 
     if (rip_view_id(view, sample->slot, &info) != RIP_OK)

@@ -4,7 +4,7 @@
 #define RIP_TEST_SYMBOLS_KIT_H
 
 int kit_plain(void);
-int kit_versions_old(void); /* kit_versions of KIT_1, which is nobody's default */
+int kit_versions_old(void); /* kit_versions of KIT_1, which is no default */
 int kit_versions_new(void); /* kit_versions of KIT_2 */
 int kit_old_only(void);     /* kit_old of KIT_1, of which there is no other version */
 /* The library's own sigpause(), which stands in front of the C library's. */

@@ -79,7 +79,7 @@ char *__wrap_strndup(const char *text, size_t bytes)
 }
 
 /* Runs it with its first allocation failing, then its second, until none fails. At least min_count must fail. */
-static void tell_again(void (*story)(void), long min_count)
+static void repeat_failing(void (*story)(void), long min_count)
 {
     long number = 0;
 
@@ -185,7 +185,7 @@ static void events_story(void)
 static void test_events(void **state)
 {
     (void)state;
-    tell_again(events_story, 10);
+    repeat_failing(events_story, 10);
 }
 
 /* The history's values ----------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ static void history_story(void)
 static void test_history(void **state)
 {
     (void)state;
-    tell_again(history_story, 8);
+    repeat_failing(history_story, 8);
 }
 
 /* What is shown -----------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ static void store_story(void)
 static void test_store(void **state)
 {
     (void)state;
-    tell_again(store_story, 2);
+    repeat_failing(store_story, 2);
 }
 
 static void locations_story(void)
@@ -292,7 +292,7 @@ static void locations_story(void)
 static void test_locations(void **state)
 {
     (void)state;
-    tell_again(locations_story, 6);
+    repeat_failing(locations_story, 6);
 }
 
 static void lists_story(void)
@@ -308,7 +308,7 @@ static void lists_story(void)
 static void test_lists(void **state)
 {
     (void)state;
-    tell_again(lists_story, 20);
+    repeat_failing(lists_story, 20);
 }
 
 /* The list of a few stalls, in slices. Whole, or not at all. */
@@ -349,7 +349,7 @@ static void list_story(void)
 static void test_list(void **state)
 {
     (void)state;
-    tell_again(list_story, 6);
+    repeat_failing(list_story, 6);
     assert_true(list_story_bytes > 3 * 4096);
 }
 

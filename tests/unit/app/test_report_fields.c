@@ -239,7 +239,7 @@ static void test_the_stream_instead(void **state)
 }
 
 /* Neither way is open: lost lines are counted, and an entry reports the count as soon as the journal is back. */
-static void test_lost_lines_are_told(void **state)
+static void test_lost_lines_are_logged(void **state)
 {
     struct scene *scene = *state;
     uint64_t missed = log_missed_count();
@@ -288,7 +288,7 @@ int main(void)
         SCENE_TEST(test_little_is_known),
         SCENE_TEST(test_lines_and_priorities),
         SCENE_TEST(test_the_stream_instead),
-        SCENE_TEST(test_lost_lines_are_told),
+        SCENE_TEST(test_lost_lines_are_logged),
         SCENE_TEST(test_not_our_stream),
     };
 

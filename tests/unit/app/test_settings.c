@@ -18,7 +18,7 @@ static void test_of_an_interval(void **state)
     (void)state;
     assert_int_equal(settings_hysteresis_ns(&config), 900 * MS);
     assert_int_equal(settings_judging_ns(&config), 10 * MS);
-    assert_int_equal(settings_newcomers_ns(&config), 10 * MS);
+    assert_int_equal(settings_unclassified_ns(&config), 10 * MS);
     assert_int_equal(settings_probe_budget_ns(&config), 20 * MS);
     config.interval_ns = 60000 * MS;
     assert_int_equal(settings_judging_ns(&config), REGISTRY_JUDGING_NS); /* and no more */

@@ -58,7 +58,7 @@ static void test_one_file_in_two_processes(void **state)
     process_facts_unref(two);
 }
 
-static void test_without_a_build_id_the_path_tells(void **state)
+static void test_without_a_build_id_the_path_decides(void **state)
 {
     struct process_facts *one = sample_process("/usr/bin/checkout", 1);
     struct process_facts *two = sample_process("/opt/copy/checkout", 2);
@@ -199,7 +199,7 @@ static void test_of_stalls(void **state)
         struct item *item = sample_item(sample_process("/usr/bin/checkout", 1), "checkout", 1, i, "w", 1, 2);
 
         if (i == 2)
-            item->crumbs[0].address += 4;
+            item->entries[0].address += 4;
         snapshot->stalls[snapshot->stall_count] = sample_stall(item, i);
         snapshot->stalls[snapshot->stall_count++].frozen_for_ns = 100 - i;
     }
@@ -224,7 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_file_in_two_processes),
-        cmocka_unit_test(test_without_a_build_id_the_path_tells),
+        cmocka_unit_test(test_without_a_build_id_the_path_decides),
         cmocka_unit_test(test_what_is_not_known_is_a_group_of_its_own),
         cmocka_unit_test(test_as_many_as_there_may_be),
         cmocka_unit_test(test_offsets_that_would_collide),

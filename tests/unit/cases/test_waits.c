@@ -86,7 +86,7 @@ static void test_certainty(void **state)
 }
 
 /* A cycle that is not certain loses its uncertain edges: the certain ones stay and can all be true. */
-static void test_what_cannot_all_be_true_is_not_told(void **state)
+static void test_what_cannot_all_be_true_is_not_reported(void **state)
 {
     struct waits *waits = waits_new();
 
@@ -355,7 +355,7 @@ int main(void)
         cmocka_unit_test(test_two_wait_for_each_other),
         cmocka_unit_test(test_one_waits_for_itself),
         cmocka_unit_test(test_certainty),
-        cmocka_unit_test(test_what_cannot_all_be_true_is_not_told),
+        cmocka_unit_test(test_what_cannot_all_be_true_is_not_reported),
         cmocka_unit_test(test_the_second_reading_counts),
         cmocka_unit_test(test_a_promise_holds_for_one_wait_of_the_holder),
         cmocka_unit_test(test_holders_that_do_not_wait),

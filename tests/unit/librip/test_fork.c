@@ -162,22 +162,22 @@ SCENE(embryo_is_kept_and_born)
     make_ring();
     pid = fork();
     if (pid == 0) {
-        tell(done);
+        signal_pipe(done);
         await(go);
         rip_init(1, "child", 5, 0, 0);
-        tell(done);
+        signal_pipe(done);
         await(go);
         _exit(0);
     }
     await(done);
     CHECK(info_of(1).state == RIP_PROCESS_EMBRYO && info_of(1).pid == (uint32_t)pid);
     CHECK(info_of(1).parent_pid == (uint32_t)getpid() && info_of(1).flags == RIP_PROCESS_HAS_LIFE_LOCK);
-    tell(go);
+    signal_pipe(go);
     await(done);
     CHECK(info_of(1).state == RIP_PROCESS_LIVE && info_of(1).pid == (uint32_t)pid);
     CHECK(info_of(1).start_time_ticks >= info_of(0).start_time_ticks);
     CHECK(info_of(1).module_count == info_of(0).module_count && info_of(0).module_count > 0);
-    tell(go);
+    signal_pipe(go);
     CHECK(end_of(pid) == 0);
     CHECK(rip_ring->process_high_water == 2);
 }
@@ -192,7 +192,7 @@ SCENE(life_of_the_parent_ends_with_it)
     if (fork() == 0) {
         make_ring();
         if (fork() == 0) {
-            tell(done);
+            signal_pipe(done);
             await(go);
             _exit(0);
         }
@@ -204,7 +204,7 @@ SCENE(life_of_the_parent_ends_with_it)
     CHECK(holder_of(looker.descriptor, looker.view.lock_holder_offset) == 0);
     CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset) == 0);
     CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset + 1) == -1);
-    tell(go);
+    signal_pipe(go);
 }
 
 /* fork, the parent exits, setsid, fork again, the parent exits, and only the grandchild registers - late. */
@@ -220,11 +220,11 @@ SCENE(double_fork_daemon)
         setsid();
         if (fork() != 0)
             _exit(0);
-        tell(done);
+        signal_pipe(done);
         await(go);
         rip_init(1, "daemon", 6, 0, 0);
         CHECK(rip__thread.slot != NULL);
-        tell(done);
+        signal_pipe(done);
         await(go);
         _exit(0);
     }
@@ -232,10 +232,10 @@ SCENE(double_fork_daemon)
     await(done);
     sleep_ms(1200); /* longer than an unborn embryo is believed */
     CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
-    tell(go);
+    signal_pipe(go);
     await(done);
     CHECK(!rip_create_ring(on_stage("ring"), 100) && errno == EBUSY);
-    tell(go);
+    signal_pipe(go);
     sleep_ms(200);
     CHECK(rip_create_ring(on_stage("ring"), 100));
 }
@@ -264,7 +264,7 @@ SCENE(parent_gone_before_the_child_runs)
             _exit(0);
         }
         CHECK(end_of(-1) == 0);
-        tell(done);
+        signal_pipe(done);
         close(done[0]);
         close(done[1]);
         CHECK(unlink(on_stage("ring")) == 0);
@@ -322,7 +322,7 @@ static int count_descriptors_of_ring(void)
     return count;
 }
 
-/* Whoever has one can cut the file under its parent, and pass as a process of the file's owner. */
+/* A process with one can cut the file under its parent, and pass as a process of the file's owner. */
 SCENE(child_has_no_descriptor_of_the_ring)
 {
     make_ring();
@@ -564,7 +564,7 @@ SCENE(child_that_forks_before_it_registers)
         CHECK(end_of(-1) == 0);
         rip_init(2, "supervisor", 10, 0, 0);
         CHECK(rip__writer.process == 1 && rip__thread.slot != NULL);
-        tell(done);
+        signal_pipe(done);
         await(go);
         check_life_lock_is_real();
         _exit(0);
@@ -572,7 +572,7 @@ SCENE(child_that_forks_before_it_registers)
     await(done);
     CHECK(info_of(1).state == RIP_PROCESS_LIVE);
     CHECK(rip__locked(rip__writer.descriptor, RIP_LOCK_LIFE_OFFSET + 1, 1));
-    tell(go);
+    signal_pipe(go);
     CHECK(end_of(-1) == 0);
 }
 

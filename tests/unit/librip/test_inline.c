@@ -71,7 +71,7 @@ SCENE(real_snap_records_the_call_not_what_follows)
     CHECK(newest_address() == returned_to - 1);
 }
 
-SCENE(snap_at_records_what_it_is_told)
+SCENE(snap_at_records_its_address)
 {
     make_ring();
     for (unsigned i = 1; i <= 1000; i++) {
@@ -134,9 +134,9 @@ SCENE(globals_of_the_program)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SCENE_TEST(real_snap_records_its_caller),    SCENE_TEST(real_snap_records_the_call_not_what_follows),
-        SCENE_TEST(snap_at_records_what_it_is_told), SCENE_TEST(real_idle),
-        SCENE_TEST(real_switch_goes_both_ways),      SCENE_TEST(nothing_without_an_id),
+        SCENE_TEST(real_snap_records_its_caller), SCENE_TEST(real_snap_records_the_call_not_what_follows),
+        SCENE_TEST(snap_at_records_its_address),  SCENE_TEST(real_idle),
+        SCENE_TEST(real_switch_goes_both_ways),   SCENE_TEST(nothing_without_an_id),
         SCENE_TEST(globals_of_the_program),
     };
 

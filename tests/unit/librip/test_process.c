@@ -22,7 +22,7 @@ static pid_t start_with_ring(const int ready[2], void (*then)(void))
         alarm(SCENE_SECONDS);
         CHECK(rip_create_ring(on_stage("ring"), 100));
         rip_init(1, "one", 3, 0, 0);
-        tell(ready);
+        signal_pipe(ready);
         then();
         _exit(0);
     }
@@ -285,7 +285,7 @@ SCENE(leaving_removes_the_file)
     rip__leave(true);
 }
 
-/* Whoever takes the name over may have put his own there between a look and a removal. */
+/* Another process may take the name over between a look and a removal. */
 SCENE(leaving_spares_what_is_being_taken_over)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_start = (off_t)RIP_LOCK_TAKEOVER_OFFSET, .l_len = 1};
@@ -327,7 +327,7 @@ SCENE(leaving_with_a_child_alive)
     }
     rip__leave(true);
     CHECK(count_on_stage() == 1);
-    tell(go);
+    signal_pipe(go);
     CHECK(end_of(pid) == 0);
     CHECK(count_on_stage() == 0);
 }
@@ -423,14 +423,14 @@ SCENE(too_many_processes)
         if (fork() == 0) {
             rip_init(1, "child", 5, 0, 0);
             rip_snap();
-            tell(done);
+            signal_pipe(done);
             await(go);
             _exit(rip__thread.slot != NULL);
         }
         await(done);
     }
     for (unsigned i = 0; i < 70; i++)
-        tell(go);
+        signal_pipe(go);
     for (unsigned i = 0; i < 70; i++)
         traced += (unsigned)end_of(-1);
     CHECK(traced == 63 && rip_ring->refused_process_count == 7);

@@ -36,7 +36,7 @@ static void test_every_status_has_a_text(void **state)
     assert_non_null(rip_status_text((enum rip_status) - 1));
 }
 
-static void test_a_ring_opens_and_tells_of_itself(void **state)
+static void test_a_ring_opens_and_describes_itself(void **state)
 {
     struct ring_builder builder;
     struct rip_ring_info info;
@@ -204,7 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_status_has_a_text),
-        cmocka_unit_test(test_a_ring_opens_and_tells_of_itself),
+        cmocka_unit_test(test_a_ring_opens_and_describes_itself),
         cmocka_unit_test(test_foreign_bytes_are_not_a_ring),
         cmocka_unit_test(test_what_is_wrong_is_said_in_order),
         cmocka_unit_test(test_every_truncation_is_noticed),

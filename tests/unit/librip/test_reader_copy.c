@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_reader_copy.c - one id, a process, a module: what is there is told, and nothing else. Trails have a file of
+ * test_reader_copy.c - one id, a process, a module: what is there is returned, and nothing else. Trails have a file of
  * their own.
  */
 #include <setjmp.h>
@@ -91,10 +91,10 @@ static void test_a_name_is_never_longer_than_its_place(void **state)
     tear_down(&fixture);
 }
 
-static void test_what_is_not_live_is_not_told(void **state)
+static void test_what_is_not_live_is_not_returned(void **state)
 {
     static const uint32_t slots[] = {0, 2, 4, 64, 69, 70, 127, 128, 4096, UINT32_MAX - 63, UINT32_MAX};
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_last_info last, last_before;
     struct rip_id_info info, before;
     struct fixture fixture;
@@ -108,7 +108,7 @@ static void test_what_is_not_live_is_not_told(void **state)
     last_before = last;
     for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
         assert_int_equal(rip_view_id(&fixture.view, slots[i], &info), RIP_NOT_LIVE);
-        assert_int_equal(rip_view_trail(&fixture.view, slots[i], crumbs, &count), RIP_NOT_LIVE);
+        assert_int_equal(rip_view_trail(&fixture.view, slots[i], entries, &count), RIP_NOT_LIVE);
         assert_int_equal(rip_view_last(&fixture.view, slots[i], &last), RIP_NOT_LIVE);
     }
     ring_builder_remove_id(&fixture.builder, SLOT);
@@ -116,7 +116,7 @@ static void test_what_is_not_live_is_not_told(void **state)
     ring_builder_set_live(&fixture.builder, SLOT, true);
     fixture.slot->generation = 3;
     assert_int_equal(rip_view_id(&fixture.view, SLOT, &info), RIP_CHANGED);
-    assert_int_equal(rip_view_trail(&fixture.view, SLOT, crumbs, &count), RIP_CHANGED);
+    assert_int_equal(rip_view_trail(&fixture.view, SLOT, entries, &count), RIP_CHANGED);
     assert_int_equal(rip_view_last(&fixture.view, SLOT, &last), RIP_CHANGED);
     assert_memory_equal(&last, &last_before, sizeof(last));
     assert_memory_equal(&info, &before, sizeof(info));
@@ -367,7 +367,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_id_is_copied_whole),
         cmocka_unit_test(test_a_name_is_never_longer_than_its_place),
-        cmocka_unit_test(test_what_is_not_live_is_not_told),
+        cmocka_unit_test(test_what_is_not_live_is_not_returned),
         cmocka_unit_test(test_a_note_is_copied_whole_or_not_at_all),
         cmocka_unit_test(test_a_note_is_never_longer_than_its_place),
         cmocka_unit_test(test_a_wait_is_copied_only_while_it_stands),

@@ -353,7 +353,7 @@ static void test_live_slots_are_counted(void **state)
         for (uint32_t slot = 0; slot < capacities[i]; slot += 1 + slot % 7, expected++)
             ring_builder_set_live(&builder, slot, true);
         assert_int_equal(live_count_of(&builder), expected);
-        /* bits past the last slot, and past the last word, are nobody's */
+        /* bits past the last slot, and past the last word, belong to no id */
         memset(builder.bytes + builder.ring->summary_offset, 0xff, RIP_PAGE_BYTES);
         memset(builder.bytes + builder.ring->live_offset, 0xff, (capacities[i] + 63) / 64 * 8);
         assert_int_equal(live_count_of(&builder), capacities[i]);

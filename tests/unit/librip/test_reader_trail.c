@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_reader_trail.c - rip_view_trail() and rip_view_last(): every crumb that is returned is right, whatever the
+ * test_reader_trail.c - rip_view_trail() and rip_view_last(): every entry that is returned is right, whatever the
  * writer does meanwhile.
  *
  * Writers come in three kinds here: none (the bytes are still), a thread at full speed, and one that makes exactly 256
@@ -45,7 +45,7 @@ static void tear_down(struct fixture *fixture)
     ring_builder_free(&fixture->builder);
 }
 
-static struct rip_crumb last_of(const struct fixture *fixture)
+static struct rip_entry last_of(const struct fixture *fixture)
 {
     struct rip_last_info info;
 
@@ -53,18 +53,18 @@ static struct rip_crumb last_of(const struct fixture *fixture)
     assert_int_equal(info.slot, SLOT);
     assert_int_equal(info.generation, fixture->slot->generation);
     assert_int_equal(info.process, 2);
-    return info.crumb;
+    return info.entry;
 }
 
 /* Of a slot that stands still: the last location is the first of the trail. */
-static size_t trail_of(const struct fixture *fixture, struct rip_crumb crumbs[RIP_ENTRY_COUNT])
+static size_t trail_of(const struct fixture *fixture, struct rip_entry entries[RIP_ENTRY_COUNT])
 {
-    struct rip_crumb last = last_of(fixture);
+    struct rip_entry last = last_of(fixture);
     size_t count;
 
-    assert_int_equal(rip_view_trail(&fixture->view, SLOT, crumbs, &count), RIP_OK);
-    assert_true(last.snap == (count != 0 ? crumbs[0].snap : 0));
-    assert_true(last.address == (count != 0 ? crumbs[0].address : 0));
+    assert_int_equal(rip_view_trail(&fixture->view, SLOT, entries, &count), RIP_OK);
+    assert_true(last.snap == (count != 0 ? entries[0].snap : 0));
+    assert_true(last.address == (count != 0 ? entries[0].address : 0));
     return count;
 }
 
@@ -78,17 +78,17 @@ static void test_trails_at_the_edges_of_counters(void **state)
     (void)state;
     for (size_t e = 0; e < sizeof(entry_counts) / sizeof(entry_counts[0]); e++) {
         for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-            struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+            struct rip_entry entries[RIP_ENTRY_COUNT];
             struct fixture fixture;
             size_t count;
 
             set_up(&fixture, entry_counts[e]);
             ring_builder_run_to(&fixture.builder, SLOT, counts[i]);
-            count = trail_of(&fixture, crumbs);
+            count = trail_of(&fixture, entries);
             assert_int_equal(count, counts[i] < entry_counts[e] ? counts[i] : entry_counts[e]);
             for (size_t j = 0; j < count; j++) {
-                assert_true(crumbs[j].snap == counts[i] - j);
-                assert_true(crumbs[j].address == ring_builder_address(counts[i] - j));
+                assert_true(entries[j].snap == counts[i] - j);
+                assert_true(entries[j].address == ring_builder_address(counts[i] - j));
             }
             tear_down(&fixture);
         }
@@ -97,46 +97,46 @@ static void test_trails_at_the_edges_of_counters(void **state)
 
 static void test_a_count_that_began_later_numbers_from_one(void **state)
 {
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     struct fixture fixture;
 
     (void)state;
     set_up(&fixture, 32);
     fixture.slot->counter_bias = 250;
     fixture.slot->count = 250;
-    assert_int_equal(trail_of(&fixture, crumbs), 0);
+    assert_int_equal(trail_of(&fixture, entries), 0);
     for (unsigned i = 0; i < 10; i++)
         ring_builder_snap(&fixture.builder, SLOT, 0x1000 + i);
-    assert_int_equal(trail_of(&fixture, crumbs), 10);
+    assert_int_equal(trail_of(&fixture, entries), 10);
     for (unsigned i = 0; i < 10; i++) {
-        assert_int_equal(crumbs[i].snap, 10 - i);
-        assert_int_equal(crumbs[i].address, 0x1009 - i);
+        assert_int_equal(entries[i].snap, 10 - i);
+        assert_int_equal(entries[i].address, 0x1009 - i);
     }
     ring_builder_run_to(&fixture.builder, SLOT, 260); /* entries of 229 to 250 too: no snaps of this id */
-    assert_int_equal(trail_of(&fixture, crumbs), 10);
+    assert_int_equal(trail_of(&fixture, entries), 10);
     tear_down(&fixture);
 }
 
 /* The counter has moved, the entry is not stored yet: the place still holds what it held a round ago. */
 static void test_the_entry_under_the_pen_is_left_out(void **state)
 {
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     struct fixture fixture;
 
     (void)state;
     set_up(&fixture, 32);
     ring_builder_run_to(&fixture.builder, SLOT, 1000);
     fixture.slot->count++;
-    assert_int_equal(trail_of(&fixture, crumbs), 31);
-    assert_int_equal(crumbs[0].snap, 1000);
-    assert_int_equal(crumbs[30].snap, 970);
+    assert_int_equal(trail_of(&fixture, entries), 31);
+    assert_int_equal(entries[0].snap, 1000);
+    assert_int_equal(entries[30].snap, 970);
     tear_down(&fixture);
 }
 
 /* A handler made 32 snaps between the two halves of one: the newest place has an old tag until the next snap. */
 static void test_a_tag_that_disagrees_is_left_out_wherever_it_is(void **state)
 {
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     struct fixture fixture;
 
     (void)state;
@@ -147,32 +147,32 @@ static void test_a_tag_that_disagrees_is_left_out_wherever_it_is(void **state)
 
         for (unsigned bit = RIP_ENTRY_TAG_SHIFT; bit < 64; bit++) {
             *entry ^= UINT64_C(1) << bit;
-            assert_int_equal(trail_of(&fixture, crumbs), 31);
+            assert_int_equal(trail_of(&fixture, entries), 31);
             for (size_t i = 0; i < 31; i++)
-                assert_int_not_equal(crumbs[i].snap, number);
+                assert_int_not_equal(entries[i].snap, number);
             *entry ^= UINT64_C(1) << bit;
         }
     }
-    assert_int_equal(trail_of(&fixture, crumbs), 32);
+    assert_int_equal(trail_of(&fixture, entries), 32);
     tear_down(&fixture);
 }
 
-/* Registration clears the entries: a zero is not snap 256 at address 0, and what was there before is not told. */
-static void test_places_not_written_hold_no_crumb(void **state)
+/* Registration clears the entries: a zero is not snap 256 at address 0, and what was there before is not returned. */
+static void test_places_not_written_hold_no_entry(void **state)
 {
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     struct fixture fixture;
 
     (void)state;
     set_up(&fixture, 32);
     fixture.slot->count = 256;
-    assert_int_equal(trail_of(&fixture, crumbs), 0);
+    assert_int_equal(trail_of(&fixture, entries), 0);
     ring_builder_run_to(&fixture.builder, SLOT, 20);
     fixture.slot->count = 10; /* snaps 11 to 20 have not been made */
-    assert_int_equal(trail_of(&fixture, crumbs), 10);
-    assert_int_equal(crumbs[0].snap, 10);
+    assert_int_equal(trail_of(&fixture, entries), 10);
+    assert_int_equal(entries[0].snap, 10);
     fixture.slot->entry[31] = UINT64_C(255) << RIP_ENTRY_TAG_SHIFT | 1; /* as if of snap -1 */
-    assert_int_equal(trail_of(&fixture, crumbs), 10);
+    assert_int_equal(trail_of(&fixture, entries), 10);
     tear_down(&fixture);
 }
 
@@ -183,7 +183,7 @@ static struct {
     volatile sig_atomic_t held_up;
 } racing;
 
-/* rip_snap() as rip.h has it, but at an address that tells its number. Only one thread counts: no lock. */
+/* rip_snap() as rip.h has it, but at an address made from its number. Only one thread counts: no lock. */
 static void *keep_snapping(void *argument)
 {
     while (!rip_load_relaxed(&racing.stop)) {
@@ -247,9 +247,9 @@ static void end_race(pthread_t thread)
  * At full speed the writer goes round several times within one copy, and the reader is held up in the middle of it for
  * as long as it takes all tags to come round: much is left out, but nothing is wrong.
  */
-static void test_no_crumb_is_ever_wrong(void **state)
+static void test_no_entry_is_ever_wrong(void **state)
 {
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     struct fixture fixture;
     uint64_t last = 0;
     size_t seen = 0, seen_last = 0;
@@ -260,25 +260,25 @@ static void test_no_crumb_is_ever_wrong(void **state)
     racing.slot = fixture.slot;
     start_race(&thread);
     for (unsigned round = 0; round < RACE_ROUNDS; round++) {
-        struct rip_crumb newest = last_of(&fixture);
+        struct rip_entry newest = last_of(&fixture);
         size_t count;
 
         if (racing.held_up)
             hold_up_soon();
-        assert_int_equal(rip_view_trail(&fixture.view, SLOT, crumbs, &count), RIP_OK);
+        assert_int_equal(rip_view_trail(&fixture.view, SLOT, entries, &count), RIP_OK);
         if (newest.snap != 0 && newest.address != ring_builder_address(newest.snap))
-            fail_msg("snap %llu is told last with another's address", (unsigned long long)newest.snap);
+            fail_msg("snap %llu is returned last with another's address", (unsigned long long)newest.snap);
         for (size_t i = 0; i < count; i++) {
-            if (crumbs[i].address != ring_builder_address(crumbs[i].snap))
-                fail_msg("snap %llu is told with another's address", (unsigned long long)crumbs[i].snap);
+            if (entries[i].address != ring_builder_address(entries[i].snap))
+                fail_msg("snap %llu is returned with another's address", (unsigned long long)entries[i].snap);
         }
         if (newest.snap != 0) {
             assert_true(newest.snap + RIP_ENTRY_COUNT >= last);
             last = newest.snap;
         }
         if (count > 0) {
-            assert_true(crumbs[0].snap + RIP_ENTRY_COUNT >= last);
-            last = crumbs[0].snap;
+            assert_true(entries[0].snap + RIP_ENTRY_COUNT >= last);
+            last = entries[0].snap;
         }
         seen += count;
         seen_last += newest.snap != 0;
@@ -286,12 +286,12 @@ static void test_no_crumb_is_ever_wrong(void **state)
     end_race(thread);
     assert_true(seen > 0);
     assert_true(seen_last > 0);
-    assert_int_equal(trail_of(&fixture, crumbs), RIP_ENTRY_COUNT);
-    assert_true(crumbs[0].snap == fixture.slot->count);
+    assert_int_equal(trail_of(&fixture, entries), RIP_ENTRY_COUNT);
+    assert_true(entries[0].snap == fixture.slot->count);
     tear_down(&fixture);
 }
 
-/* A slot whose entries lie on a page of their own, so that a fault tells which of the two is about to be loaded. */
+/* A slot whose entries lie on a page of their own, so that a fault shows which of the two is about to be loaded. */
 static struct {
     struct ring_builder builder;
     unsigned char *count_page;
@@ -316,7 +316,7 @@ static void on_fault(int signal_number, siginfo_t *information, void *context)
 }
 
 /* With that many snaps between any two of its loads. */
-static size_t staged_trail(uint64_t step, struct rip_crumb crumbs[RIP_ENTRY_COUNT], struct rip_last_info *ret_last)
+static size_t staged_trail(uint64_t step, struct rip_entry entries[RIP_ENTRY_COUNT], struct rip_last_info *ret_last)
 {
     struct sigaction old_action, action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     struct rip_view view;
@@ -326,7 +326,7 @@ static size_t staged_trail(uint64_t step, struct rip_crumb crumbs[RIP_ENTRY_COUN
     staged.step = step;
     sigaction(SIGSEGV, &action, &old_action);
     mprotect(staged.count_page, RIP_PAGE_BYTES, PROT_NONE);
-    assert_int_equal(rip_view_trail(&view, 0, crumbs, &count), RIP_OK);
+    assert_int_equal(rip_view_trail(&view, 0, entries, &count), RIP_OK);
     mprotect(staged.count_page, 2 * RIP_PAGE_BYTES, PROT_READ | PROT_WRITE);
     mprotect(staged.count_page, RIP_PAGE_BYTES, PROT_NONE);
     assert_int_equal(rip_view_last(&view, 0, ret_last), RIP_OK);
@@ -340,7 +340,7 @@ static void test_snaps_between_any_two_loads(void **state)
     const struct ring_geometry geometry = {
         .slot_capacity = 1, .slot_stride_bytes = 2 * RIP_PAGE_BYTES, .entry_offset_bytes = RIP_PAGE_BYTES};
     static const uint64_t deceiving_steps[] = {224, 256, 288, 512, 8192};
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_last_info last;
     size_t count;
 
@@ -351,16 +351,16 @@ static void test_snaps_between_any_two_loads(void **state)
     staged.count_page = (unsigned char *)ring_builder_slot(&staged.builder, 0);
     staged.entry_page = (unsigned char *)ring_builder_entries(&staged.builder, 0);
     for (uint64_t step = 0; step <= 10; step++) {
-        count = staged_trail(step, crumbs, &last);
-        assert_true(last.crumb.snap != 0 || step != 0);
-        assert_true(last.crumb.snap == 0 || last.crumb.address == ring_builder_address(last.crumb.snap));
+        count = staged_trail(step, entries, &last);
+        assert_true(last.entry.snap != 0 || step != 0);
+        assert_true(last.entry.snap == 0 || last.entry.address == ring_builder_address(last.entry.snap));
         assert_in_range(count, step == 0 ? 32 : 1, 32);
         for (size_t i = 0; i < count; i++)
-            assert_true(crumbs[i].address == ring_builder_address(crumbs[i].snap));
+            assert_true(entries[i].address == ring_builder_address(entries[i].snap));
     }
     for (size_t i = 0; i < sizeof(deceiving_steps) / sizeof(deceiving_steps[0]); i++) {
-        assert_int_equal(staged_trail(deceiving_steps[i], crumbs, &last), 0);
-        assert_int_equal(last.crumb.snap, 0);
+        assert_int_equal(staged_trail(deceiving_steps[i], entries, &last), 0);
+        assert_int_equal(last.entry.snap, 0);
     }
     ring_builder_free(&staged.builder);
 }
@@ -372,9 +372,9 @@ int main(void)
         cmocka_unit_test(test_a_count_that_began_later_numbers_from_one),
         cmocka_unit_test(test_the_entry_under_the_pen_is_left_out),
         cmocka_unit_test(test_a_tag_that_disagrees_is_left_out_wherever_it_is),
-        cmocka_unit_test(test_places_not_written_hold_no_crumb),
+        cmocka_unit_test(test_places_not_written_hold_no_entry),
         cmocka_unit_test(test_snaps_between_any_two_loads),
-        cmocka_unit_test(test_no_crumb_is_ever_wrong),
+        cmocka_unit_test(test_no_entry_is_ever_wrong),
     };
 
     return cmocka_run_group_tests_name("reader_trail", tests, NULL, NULL);

@@ -93,7 +93,8 @@ SCENE(claimed_slots_of_the_dead_are_swept)
     CHECK(rip__thread.slot != NULL);
 }
 
-/* A record goes to the next process without the claims of the one before, which nobody could tell from its own. */
+/* A record goes to the next process without the claims of the one before, which could not be told apart from its own.
+ */
 SCENE(claimed_slots_are_swept_before_the_record_is_reused)
 {
     CHECK(rip_create_ring(on_stage("ring"), 100));
@@ -129,7 +130,7 @@ SCENE(slots_of_the_living_are_not_swept)
     if (pid == 0) {
         for (uint32_t id = 1; id <= 64; id++)
             rip_init(id, "child", 5, 0, 0);
-        tell(ready);
+        signal_pipe(ready);
         pause();
     }
     await(ready);

@@ -110,7 +110,7 @@ SCENE(ring_of_another_boot_is_dead)
     end(pid);
 }
 
-/* A copy of a live ring holds no lock: it is nobody's. */
+/* A copy of a live ring holds no lock: no process lives in it. */
 SCENE(copy_of_a_live_ring_is_dead)
 {
     pid_t pid = make_live("original");
@@ -205,7 +205,7 @@ static void race(const int go[2], const int done[2], const int stop[2])
     await(go);
     won = rip_create_ring(on_stage("ring"), 100);
     CHECK(won || errno == EBUSY);
-    tell(done);
+    signal_pipe(done);
     await(stop); /* the winner must not die before the others have tried */
     _exit(won ? 42 : 0);
 }

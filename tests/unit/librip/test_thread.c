@@ -30,15 +30,15 @@ static struct rip_id_info own_info(void)
     return info;
 }
 
-/* Number of crumbs that the reader is certain of; each must be of a snap that was made. */
-static size_t own_trail(struct rip_crumb crumbs[RIP_ENTRY_COUNT])
+/* Number of entries that the reader is certain of; each must be of a snap that was made. */
+static size_t own_trail(struct rip_entry entries[RIP_ENTRY_COUNT])
 {
     uint64_t snap_count = own_info().snap_count;
     size_t count;
 
-    CHECK(rip_view_trail(&rip__writer.view, rip__slot_index(own_slot()), crumbs, &count) == RIP_OK);
+    CHECK(rip_view_trail(&rip__writer.view, rip__slot_index(own_slot()), entries, &count) == RIP_OK);
     for (size_t i = 0; i < count; i++)
-        CHECK(crumbs[i].snap == snap_count - i);
+        CHECK(entries[i].snap == snap_count - i);
     return count;
 }
 
@@ -80,7 +80,7 @@ SCENE(nothing_before)
 
 SCENE(fresh_id)
 {
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_id_info info;
 
     make_ring(10);
@@ -89,13 +89,13 @@ SCENE(fresh_id)
     info = own_info();
     CHECK(info.id == (uint32_t)gettid() && info.tid == (uint32_t)gettid() && info.kind == RIP_KIND_THREAD);
     CHECK(info.name_bytes == 4 && memcmp(info.name, "main", 4) == 0);
-    CHECK(info.progress == 0 && info.snap_count == 0 && info.idle == 0 && own_trail(crumbs) == 0);
+    CHECK(info.progress == 0 && info.snap_count == 0 && info.idle == 0 && own_trail(entries) == 0);
     CHECK(info.process == 0 && info.generation % 2 == 0 && info.registered_boot_ns != 0);
     snap(1);
-    CHECK(globals_are(gettid(), 1, 1) && own_trail(crumbs) == 1);
-    CHECK(crumbs[0].address - (uintptr_t)snap + 65536 < 131072); /* in this program's text */
+    CHECK(globals_are(gettid(), 1, 1) && own_trail(entries) == 1);
+    CHECK(entries[0].address - (uintptr_t)snap + 65536 < 131072); /* in this program's text */
     snap(299);
-    CHECK(globals_are(gettid(), 300, 300) && own_info().progress == 300 && own_trail(crumbs) == RIP_ENTRY_COUNT);
+    CHECK(globals_are(gettid(), 300, 300) && own_info().progress == 300 && own_trail(entries) == RIP_ENTRY_COUNT);
 }
 
 SCENE(long_and_strange_names)
@@ -120,7 +120,7 @@ SCENE(globals_are_truthful)
 {
     static const unsigned values[] = {0, 1, 2, 31, 32, 127, 128, 200, 254, 255};
     const unsigned count = sizeof(values) / sizeof(values[0]);
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
 
     make_ring(10);
     for (unsigned i = 0; i < count * count; i++) {
@@ -130,7 +130,7 @@ SCENE(globals_are_truthful)
         for (unsigned n = 0; n <= 300; n++) {
             CHECK(globals_are(5, idx + n, ctr + n));
             CHECK(own_info().snap_count == n);
-            CHECK(own_trail(crumbs) == (n < RIP_ENTRY_COUNT ? n : RIP_ENTRY_COUNT));
+            CHECK(own_trail(entries) == (n < RIP_ENTRY_COUNT ? n : RIP_ENTRY_COUNT));
             snap(1);
         }
         rip_exit();
@@ -168,7 +168,7 @@ SCENE(fresh_or_resumed)
     make_ring(10);
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct again *again = &cases[i];
-        struct rip_crumb before[RIP_ENTRY_COUNT], after[RIP_ENTRY_COUNT];
+        struct rip_entry before[RIP_ENTRY_COUNT], after[RIP_ENTRY_COUNT];
         struct rip_slot *slot;
         size_t count;
 
@@ -204,14 +204,14 @@ SCENE(resumed_with_ever_other_counters)
     for (unsigned round = 0; round < 2000; round++) {
         unsigned idx = (unsigned)rand_r(&seed) % 256, ctr = (unsigned)rand_r(&seed) % 256;
         unsigned more = (unsigned)rand_r(&seed) % 70;
-        struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+        struct rip_entry entries[RIP_ENTRY_COUNT];
 
         rip_init(5, NULL, 0, (uint8_t)idx, (uint8_t)ctr);
         snap(more);
         snaps += more;
         CHECK(globals_are(5, idx + more, ctr + more));
         CHECK(own_info().snap_count == snaps);
-        CHECK(own_trail(crumbs) == (snaps < RIP_ENTRY_COUNT ? snaps : RIP_ENTRY_COUNT));
+        CHECK(own_trail(entries) == (snaps < RIP_ENTRY_COUNT ? snaps : RIP_ENTRY_COUNT));
         CHECK(own_info().idle == 0);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_conditional.c - a client that has a list already is told so, and only then. */
+/* test_conditional.c - a client that has a list already gets 304, and only then. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

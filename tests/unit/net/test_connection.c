@@ -251,7 +251,7 @@ static void test_slow_reader(void **state)
     world_close(&world);
 }
 
-/* As the server tells it. */
+/* As the server reports it. */
 static bool has_dropped_an_answer(struct world *world)
 {
     struct reply reply;

@@ -217,7 +217,7 @@ static void test_threads_gone_wrong(void **state)
     assert_problem(&reply, 503);
     free(reply.body);
     complete(&world, world.tickets[2], 1, 1);
-    complete(&world, 12345678, 1, 1); /* nobody's */
+    complete(&world, 12345678, 1, 1); /* of no query */
 
     world.refusal = -EAGAIN;
     client_send(&client, GET("/threads?name=d"));
@@ -269,7 +269,7 @@ static void test_a_window_of_questions(void **state)
 
 #define LONG_LIST "/stalls?limit=10000&trail=32"
 #define LONG_COUNT 10000u
-#define CRUMBS 16u
+#define ENTRIES 16u
 
 /* Stalls enough for a list of tens of megabytes. */
 static struct snapshot *long_snapshot(uint64_t sequence, size_t count)
@@ -281,7 +281,7 @@ static struct snapshot *long_snapshot(uint64_t sequence, size_t count)
     snapshot->stalls = calloc(count, sizeof(*snapshot->stalls));
     snapshot->stall_count = count;
     for (uint32_t i = 0; i < count; i++) {
-        struct item *item = sample_item(process_facts_ref(process), "checkout", 1, i, "worker", 6, CRUMBS);
+        struct item *item = sample_item(process_facts_ref(process), "checkout", 1, i, "worker", 6, ENTRIES);
 
         snapshot->stalls[i] = sample_stall(item, 1000 + i);
     }

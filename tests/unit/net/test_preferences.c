@@ -41,7 +41,7 @@ static void test_accept(void **state)
         {"Text/Event-Stream", true},
         {"text/event-stream ; charset=utf-8", true},
         {"*/*, text/event-stream", true},
-        {"text/event-stream, application/json;q=0.9", false}, /* whoever can read both gets the one that ends */
+        {"text/event-stream, application/json;q=0.9", false}, /* a client that can read both gets the one that ends */
         {",,,text/event-stream,,", true},
         {"text/event-streams", false},
         {";q=1", false},

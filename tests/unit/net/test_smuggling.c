@@ -57,7 +57,7 @@ static const struct row rows[] = {
     {LINE HOST "Transfer-Encoding: \x0b chunked\r\n" END "0\r\n\r\n", 400, 0},
     {LINE HOST "X: a\r\nTransfer-Encoding:\r\n chunked\r\n" END "0\r\n\r\n", 400, 0},
     {"GET /healthz HTTP/1.0\r\n" HOST "Transfer-Encoding: chunked\r\n" END "0\r\n\r\n", 400, 0},
-    /* a body whose length it tells itself is not read: the answer is the last */
+    /* a body that gives its own length is not read: the answer is the last */
     {LINE HOST "Transfer-Encoding: chunked\r\n" END "0\r\n\r\n", 200, 0},
     {LINE HOST "Transfer-Encoding: Chunked\r\n" END "FFFFFFFFFFFFFFFFFF\r\nx", 200, 0},
     {"POST /stalls HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n" END "7fffffffffffffff;a=\"\r\n\"\r\n", 405, 0},

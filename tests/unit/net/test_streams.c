@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_streams.c - events as they happen: each once, in order, gaps told; clients that do not read; the limits. */
+/* test_streams.c - events as they happen: each once, in order, gaps reported; clients that do not read; the limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -199,7 +199,7 @@ static void test_another_history_whole(void **state)
     world_close(&world);
 }
 
-/* The sign of life tells the place of a client whose filter let nothing through. */
+/* The sign of life has the position of a client whose filter let nothing through. */
 static void test_filters_and_signs_of_life(void **state)
 {
     struct http_limits limits;
@@ -400,7 +400,7 @@ static void test_one_client_cannot_take_them_all(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
-/* As the server tells it. */
+/* As the server reports it. */
 static int streams_open(struct world *world)
 {
     struct reply reply;
@@ -453,7 +453,7 @@ static void test_a_client_that_never_reads(void **state)
     world_close(&world);
 }
 
-/* One that reads slowly loses nothing that is held, and is told of what is not. */
+/* One that reads slowly loses nothing that is held, and hears of what is not. */
 static void test_a_client_that_reads_late(void **state)
 {
     uint64_t last = 2 * EVENT_STORE_BYTES_MAX / 2000;

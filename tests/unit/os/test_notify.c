@@ -149,7 +149,7 @@ static void assert_watchdog(const char *value_us, const char *pid, int result, u
     if (pid != NULL)
         setenv("WATCHDOG_PID", pid, 1);
     assert_int_equal(notify_open(&notify), result);
-    assert_true(notify.descriptor >= 0); /* the rest is told all the same */
+    assert_true(notify.descriptor >= 0); /* the rest is sent all the same */
     assert_int_equal(notify.watchdog_ns, expected_ns);
     assert_null(getenv("WATCHDOG_USEC"));
     assert_null(getenv("WATCHDOG_PID"));
@@ -159,7 +159,7 @@ static void assert_watchdog(const char *value_us, const char *pid, int result, u
 static void test_watchdogs(void **state)
 {
     (void)state;
-    assert_watchdog("1", NULL, 0, 1000); /* for whoever reads it */
+    assert_watchdog("1", NULL, 0, 1000); /* for another process */
     assert_watchdog("1", "1", 0, 0);     /* for another */
     assert_watchdog("x", "1", 0, 0);
     assert_watchdog("0", NULL, -EINVAL, 0);

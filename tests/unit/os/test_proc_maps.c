@@ -180,7 +180,7 @@ static void test_own_mappings(void **state)
     assert_false(proc_maps_is(&mapping, &about));
 }
 
-/* Devices that are no block devices can be anybody's number. */
+/* Devices that are no block devices can have any number. */
 static void test_numbers(void **state)
 {
     static const struct {
@@ -188,7 +188,7 @@ static void test_numbers(void **state)
         bool is, may_be;
     } rows[] = {
         {8, 1, 42, 8, 1, 42, true, false},   {8, 1, 42, 8, 1, 43, false, false},   {8, 1, 42, 8, 2, 42, false, false},
-        {0, 30, 42, 0, 30, 42, true, false}, {0, 30, 42, 0, 30, 43, false, false}, /* a tmpfs tells */
+        {0, 30, 42, 0, 30, 42, true, false}, {0, 30, 42, 0, 30, 43, false, false}, /* a tmpfs has its own */
         {0, 30, 42, 0, 35, 7, false, true},                                        /* a subvolume of a btrfs */
         {8, 1, 42, 0, 50, 7, false, true},                                         /* an overlay */
         {0, 50, 7, 8, 1, 42, false, false},  {8, 1, 42, 9, 1, 42, false, false},

@@ -62,7 +62,7 @@ static void test_unix_sockets(void **state)
     assert_int_equal(proc_parse_socket("0: 2 0 0 0005 01 632", PROC_SOCKET_UNIX, &socket), 0);
     assert_string_equal(proc_unix_state_name(&socket), "UNCONNECTED");
     assert_int_equal(proc_parse_socket("0: 2 0 0 0002 01 633", PROC_SOCKET_UNIX, &socket), 0);
-    assert_null(proc_unix_state_name(&socket)); /* of datagrams not told on all kernels */
+    assert_null(proc_unix_state_name(&socket)); /* not all kernels have it of datagrams */
     assert_int_equal(proc_parse_socket("0: 3 0 0 0001 100 634", PROC_SOCKET_UNIX, &socket), -EINVAL);
     assert_int_equal(proc_parse_socket("0: 3 0 0 0001 03   630", PROC_SOCKET_UNIX, &socket), 0);
     assert_string_equal(socket.path, "");
@@ -284,7 +284,8 @@ static void test_a_long_table(void **state)
     tree_close(&tree);
 }
 
-/* Asks in one pass after the other, none of which has any time, until it is told; returns what, and after how many. */
+/* Asks in one pass after the other, none of which has any time, until there is an answer; returns it, and after how
+ * many. */
 static int ask_in_passes(struct sockets *sockets, int proc, uint32_t pid, uint64_t inode, unsigned *ret_passes)
 {
     const struct proc_socket *found;

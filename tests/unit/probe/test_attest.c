@@ -661,7 +661,7 @@ static void put_maps(const struct scene *scene)
 
 /* A number that is used again looks the same in /proc, and where descriptors are shared the lock still names it: only
    the hold on the process shows the difference. The /proc is a made-up one, in which the process lives on. */
-static void test_the_hold_alone_tells(void **state)
+static void test_the_hold_alone_decides(void **state)
 {
     struct scene scene;
 
@@ -700,7 +700,7 @@ int main(void)
         cmocka_unit_test(test_became_another_user),
         cmocka_unit_test(test_began_to_keep_its_secrets),
         cmocka_unit_test(test_ring_cut),
-        cmocka_unit_test(test_the_hold_alone_tells),
+        cmocka_unit_test(test_the_hold_alone_decides),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -374,7 +374,7 @@ static void test_the_longest_frozen_of_the_new_come_first(void **state)
 }
 
 /* A stopped process must not leave most of its threads accused just because there are many of them. */
-static void test_a_stop_is_told_of_all_at_once(void **state)
+static void test_a_stop_is_reported_of_all_at_once(void **state)
 {
     struct play *play = *state;
     int attempts = 0;
@@ -425,7 +425,7 @@ int main(void)
         SCENE_TEST(test_no_time_at_all),
         SCENE_TEST(test_everyone_gets_a_turn),
         SCENE_TEST(test_the_longest_frozen_of_the_new_come_first),
-        SCENE_TEST(test_a_stop_is_told_of_all_at_once),
+        SCENE_TEST(test_a_stop_is_reported_of_all_at_once),
         SCENE_TEST(test_nothing_is_kept),
     };
 

@@ -75,21 +75,21 @@ static void all_wait(struct play *play)
 }
 
 /* Collects until every thread has evidence; until then none has any but that it is stopped. */
-static void all_stopped_told(struct play *play)
+static void collect_all_stopped(struct play *play)
 {
-    size_t told = 0;
+    size_t count = 0;
 
-    for (int i = 0; i < 1000 && told < THREADS; i++) {
+    for (int i = 0; i < 1000 && count < THREADS; i++) {
         collect(play);
-        told = 0;
+        count = 0;
         for (size_t j = 0; j < THREADS; j++)
-            told += play_case(play, j)->kernel != NULL && play_case(play, j)->kernel->state == 'T';
+            count += play_case(play, j)->kernel != NULL && play_case(play, j)->kernel->state == 'T';
         for (size_t j = 0; j < THREADS; j++)
             assert_true(play_case(play, j)->kernel == NULL || play_case(play, j)->kernel->state == 'T');
     }
 }
 
-static void assert_told(const struct play *play, size_t first, enum id_state state, char letter)
+static void assert_state(const struct play *play, size_t first, enum id_state state, char letter)
 {
     for (size_t i = first; i < first + THREADS; i++) {
         assert_int_equal(play->suspects[i].state, state);
@@ -104,16 +104,16 @@ static void test_before_while_and_after(void **state)
     struct play *play = *state;
 
     all_wait(play);
-    assert_told(play, 0, ID_STALLED, 'S');
+    assert_state(play, 0, ID_STALLED, 'S');
     stop(play, SIGSTOP, 'T');
-    all_stopped_told(play);
-    assert_told(play, 0, ID_STOPPED, 'T');
-    assert_told(play, THREADS, ID_STALLED, 'S');
+    collect_all_stopped(play);
+    assert_state(play, 0, ID_STOPPED, 'T');
+    assert_state(play, THREADS, ID_STALLED, 'S');
     assert_int_equal(collect(play), 0);
-    assert_told(play, 0, ID_STOPPED, 'T');
+    assert_state(play, 0, ID_STOPPED, 'T');
     stop(play, SIGCONT, 'S');
     all_wait(play);
-    assert_told(play, 0, ID_STALLED, 'S');
+    assert_state(play, 0, ID_STALLED, 'S');
 }
 
 /* Without time for a look nothing old is shown, and what is known all the same is. */
@@ -139,16 +139,16 @@ static void test_not_looked_at(void **state)
 static void test_one_process_at_least(void **state)
 {
     struct play *play = *state;
-    size_t told = 0;
+    size_t count = 0;
 
     stop(play, SIGSTOP, 'T');
     step_ns = PLAY_AMPLE_NS;
     for (size_t i = 0; i < COUNT / THREADS; i++) { /* processes */
         collect(play);
-        told += play->suspects[0].state == ID_STOPPED;
+        count += play->suspects[0].state == ID_STOPPED;
     }
     step_ns = 0;
-    assert_int_equal(told, 1);
+    assert_int_equal(count, 1);
 }
 
 static size_t count_known(const struct play *play)
@@ -197,8 +197,8 @@ static void test_seldom(void **state)
     const struct kernel_facts *facts;
 
     stop(play, SIGSTOP, 'T');
-    all_stopped_told(play);
-    assert_told(play, 0, ID_STOPPED, 'T');
+    collect_all_stopped(play);
+    assert_state(play, 0, ID_STOPPED, 'T');
     facts = play_case(play, 5)->kernel;
     usleep(20000);
     collect(play);

@@ -13,7 +13,7 @@ static volatile uint64_t spun;
 
 static void *spin(void *context)
 {
-    play_tell_tid((size_t)(uintptr_t)context);
+    play_send_tid((size_t)(uintptr_t)context);
     for (;;)
         spun++;
     return NULL;

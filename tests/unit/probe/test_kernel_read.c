@@ -336,7 +336,7 @@ static void test_one_that_runs_meanwhile(void **state)
     enum { LOOKS = 4 };
     uint32_t pid = child_doing(sleep_an_hour);
     struct kernel_reading reading;
-    bool told = read_in_call(pid, SYS_nanosleep, &reading);
+    bool known = read_in_call(pid, SYS_nanosleep, &reading);
 
     (void)state;
     for (unsigned count = 0; count <= LOOKS + 1; count++) {
@@ -347,7 +347,7 @@ static void test_one_that_runs_meanwhile(void **state)
         runs.made_up = false;
         assert_int_equal(runs.look_count, count < LOOKS ? count + 1 : LOOKS);
         assert_int_equal(reading.times.state, 'S');
-        if (told)
+        if (known)
             assert_int_equal((reading.has & KERNEL_HAS_SYSCALL) != 0, count < LOOKS);
         if (count >= LOOKS)
             assert_true(reading.has == 0 && reading.denied == 0 && reading.wchan[0] == '\0');

@@ -192,7 +192,7 @@ static void assert_nothing_read(int over, uint64_t deadline_mono_ns, struct kern
     assert_int_equal(reading->unix_socket.peer, KERNEL_PEER_UNKNOWN);
 }
 
-static void test_what_is_not_told(void **state)
+static void test_what_is_not_reported(void **state)
 {
     int internet = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), ends[2];
     struct kernel_reading reading = waiting_at(internet);
@@ -372,7 +372,7 @@ int main(void)
         cmocka_unit_test(test_servers),
         cmocka_unit_test(test_datagrams),
         cmocka_unit_test(test_letters_to_others),
-        cmocka_unit_test(test_what_is_not_told),
+        cmocka_unit_test(test_what_is_not_reported),
         cmocka_unit_test(test_many_in_one_search),
         cmocka_unit_test(test_ends_of_a_fifo),
         cmocka_unit_test(test_nobody_to_look_for),
@@ -384,7 +384,7 @@ int main(void)
     diag = unix_diag_open();
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ||
         unix_diag_ask(diag, inode_of(ends[0]), &socket) != 0) {
-        printf("the kernel tells nothing of unix sockets here\n");
+        printf("the kernel reports no unix sockets here\n");
         return 0;
     }
     failures = cmocka_run_group_tests(tests, NULL, NULL);

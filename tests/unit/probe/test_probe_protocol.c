@@ -15,13 +15,13 @@ static struct probe_query sound_ask(void)
     return (struct probe_query){.kind = PROBE_QUERY, .count = 2, .number = 7, .process = 3, .tids = {11, 12}};
 }
 
-static struct probe_answer sound_told(void)
+static struct probe_answer sound_answer(void)
 {
-    struct probe_answer told = {.kind = PROBE_ANSWER, .number = 7, .count = 2, .pid = 11};
+    struct probe_answer answer = {.kind = PROBE_ANSWER, .number = 7, .count = 2, .pid = 11};
 
-    told.threads[0] = (struct probe_thread){.tid = 11, .reading = {.pid = 11, .tid = 11}};
-    told.threads[1] = (struct probe_thread){.tid = 12, .status = -3};
-    return told;
+    answer.threads[0] = (struct probe_thread){.tid = 11, .reading = {.pid = 11, .tid = 11}};
+    answer.threads[1] = (struct probe_thread){.tid = 12, .status = -3};
+    return answer;
 }
 
 static void test_questions(void **state)
@@ -47,81 +47,82 @@ static void test_answers(void **state)
 {
     const struct probe_query ask = sound_ask();
     const size_t bytes = probe_answer_bytes(2);
-    struct probe_answer told = sound_told();
+    struct probe_answer answer = sound_answer();
 
     (void)state;
-    assert_true(probe_answer_is_sound(&told, bytes, &ask));
+    assert_true(probe_answer_is_sound(&answer, bytes, &ask));
     for (size_t cut = 0; cut < bytes; cut++)
-        assert_false(probe_answer_is_sound(&told, cut, &ask));
-    assert_false(probe_answer_is_sound(&told, bytes + 1, &ask));
-    told.number++;
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    told.count = 1;
-    assert_false(probe_answer_is_sound(&told, probe_answer_bytes(1), &ask));
-    told = sound_told();
-    told.count = UINT32_MAX;
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    told.status = -13; /* a refusal with something in it */
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told.count = 0;
-    assert_true(probe_answer_is_sound(&told, probe_answer_bytes(0), &ask));
-    told.status = 0;
-    assert_false(probe_answer_is_sound(&told, probe_answer_bytes(0), &ask));
-    told.status = 13;
-    assert_false(probe_answer_is_sound(&told, probe_answer_bytes(0), &ask));
+        assert_false(probe_answer_is_sound(&answer, cut, &ask));
+    assert_false(probe_answer_is_sound(&answer, bytes + 1, &ask));
+    answer.number++;
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    answer.count = 1;
+    assert_false(probe_answer_is_sound(&answer, probe_answer_bytes(1), &ask));
+    answer = sound_answer();
+    answer.count = UINT32_MAX;
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    answer.status = -13; /* a refusal with something in it */
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer.count = 0;
+    assert_true(probe_answer_is_sound(&answer, probe_answer_bytes(0), &ask));
+    answer.status = 0;
+    assert_false(probe_answer_is_sound(&answer, probe_answer_bytes(0), &ask));
+    answer.status = 13;
+    assert_false(probe_answer_is_sound(&answer, probe_answer_bytes(0), &ask));
 }
 
 static void test_threads_of_answers(void **state)
 {
     const struct probe_query ask = sound_ask();
     const size_t bytes = probe_answer_bytes(2);
-    struct probe_answer told = sound_told();
+    struct probe_answer answer = sound_answer();
 
     (void)state;
-    told.threads[1].tid = 13; /* nobody asked about */
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    told.threads[1].status = 3;
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    told.threads[0].reading.pid = 12; /* another process */
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    memset(told.threads[0].reading.wchan, 'x', sizeof(told.threads[0].reading.wchan));
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    memset(told.threads[0].reading.descriptor.link, 'x', sizeof(told.threads[0].reading.descriptor.link));
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    memset(told.threads[0].reading.holder.comm, 'x', sizeof(told.threads[0].reading.holder.comm));
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    memset(&told.threads[0].reading.call.kind, 0xff, sizeof(told.threads[0].reading.call.kind));
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    memset(&told.threads[0].reading.descriptor.readable, 2, 1);
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    memset(told.threads[0].reading.unix_socket.name, 'x', sizeof(told.threads[0].reading.unix_socket.name));
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    memset(told.threads[0].reading.unix_socket.peer_name, 'x', sizeof(told.threads[0].reading.unix_socket.peer_name));
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    memset(&told.threads[0].reading.unix_socket.peer, 0xff, sizeof(told.threads[0].reading.unix_socket.peer));
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
-    told = sound_told();
-    memset(&told.threads[0].reading.unix_socket.listening, 2, 1);
-    assert_false(probe_answer_is_sound(&told, bytes, &ask));
+    answer.threads[1].tid = 13; /* nobody asked about */
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    answer.threads[1].status = 3;
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    answer.threads[0].reading.pid = 12; /* another process */
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    memset(answer.threads[0].reading.wchan, 'x', sizeof(answer.threads[0].reading.wchan));
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    memset(answer.threads[0].reading.descriptor.link, 'x', sizeof(answer.threads[0].reading.descriptor.link));
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    memset(answer.threads[0].reading.holder.comm, 'x', sizeof(answer.threads[0].reading.holder.comm));
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    memset(&answer.threads[0].reading.call.kind, 0xff, sizeof(answer.threads[0].reading.call.kind));
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    memset(&answer.threads[0].reading.descriptor.readable, 2, 1);
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    memset(answer.threads[0].reading.unix_socket.name, 'x', sizeof(answer.threads[0].reading.unix_socket.name));
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    memset(answer.threads[0].reading.unix_socket.peer_name, 'x',
+           sizeof(answer.threads[0].reading.unix_socket.peer_name));
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    memset(&answer.threads[0].reading.unix_socket.peer, 0xff, sizeof(answer.threads[0].reading.unix_socket.peer));
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+    answer = sound_answer();
+    memset(&answer.threads[0].reading.unix_socket.listening, 2, 1);
+    assert_false(probe_answer_is_sound(&answer, bytes, &ask));
     for (size_t i = 0; i < SYSCALL_PATHS_MAX; i++) {
-        told = sound_told();
-        memset(told.threads[0].reading.names[i].text, 'x', sizeof(told.threads[0].reading.names[i].text));
-        assert_false(probe_answer_is_sound(&told, bytes, &ask));
-        told = sound_told();
-        memset(&told.threads[0].reading.names[i].cut, 2, 1);
-        assert_false(probe_answer_is_sound(&told, bytes, &ask));
+        answer = sound_answer();
+        memset(answer.threads[0].reading.names[i].text, 'x', sizeof(answer.threads[0].reading.names[i].text));
+        assert_false(probe_answer_is_sound(&answer, bytes, &ask));
+        answer = sound_answer();
+        memset(&answer.threads[0].reading.names[i].cut, 2, 1);
+        assert_false(probe_answer_is_sound(&answer, bytes, &ask));
     }
 }
 

@@ -125,7 +125,7 @@ static void test_there_and_back(void **state)
     }
     assert_int_equal(event_history_start(history), 0);
     add_end(history, 4, 2);
-    event_history_close(history); /* writes what is left */
+    event_history_close(history); /* writes the rest */
     assert_found(*state, 4, NULL, 0);
 }
 

@@ -131,7 +131,7 @@ static void test_what_a_ring_says(void **state)
     struct event_line parsed;
 
     (void)state;
-    item->snap_count = item->crumbs[0].snap = UINT64_MAX;
+    item->snap_count = item->entries[0].snap = UINT64_MAX;
     free(line.event->text);
     assert_int_equal(document_event_begin(line.event, &sighting), 0);
     parsed = there_and_back(&line);

@@ -70,7 +70,7 @@ static void test_open_and_closed(void **state)
     event_load_done(&load);
 }
 
-/* The next file tells what was open before it: more than its own lines do, and less than damaged ones before it. */
+/* The next file has what was open before it: more than its own lines do, and less than damaged ones before it. */
 static void test_carried(void **state)
 {
     struct event_load load = {0};
@@ -83,7 +83,7 @@ static void test_carried(void **state)
     take_begin(&load, EVENT_LINE_EVENT, 21, 10);
     assert_int_equal(load.open.count, 3);
     assert_int_equal(load.open.episodes[0].subject.episode, 2);
-    assert_int_equal(load.event_count, 2); /* what is carried is not told again */
+    assert_int_equal(load.event_count, 2); /* what is carried is not reported again */
     assert_int_equal(load.sequence, 21);
     assert_int_equal(load.episode, 10);
     event_load_done(&load);
@@ -97,7 +97,7 @@ static void test_what_does_not_fit(void **state)
     take_begin(&load, EVENT_LINE_EVENT, 5, 3);
     take_begin(&load, EVENT_LINE_EVENT, 5, 4); /* a number twice */
     take_end(&load, 4, 3);                     /* one that went by */
-    take_end(&load, 6, 99);                    /* an end of nothing is told all the same */
+    take_end(&load, 6, 99);                    /* an end of nothing is reported all the same */
     assert_int_equal(event_load_line(&load, "", 0), 0);
     assert_int_equal(event_load_line(&load, "{\"event\":", 9), 0);
     assert_int_equal(load.damaged_count, 4);

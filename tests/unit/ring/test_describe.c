@@ -135,9 +135,9 @@ static void test_an_item_has_it_all(void **state)
     assert_int_equal(item->name_bytes, 3);
     assert_memory_equal(item->name, "odd", 3);
     assert_int_equal(item->snap_count, 41);
-    assert_int_equal(item->crumb_count, RIP_ENTRY_COUNT);
-    assert_int_equal(item->crumbs[0].snap, 41);
-    assert_int_equal(item->crumbs[0].address, ring_builder_address(41));
+    assert_int_equal(item->entry_count, RIP_ENTRY_COUNT);
+    assert_int_equal(item->entries[0].snap, 41);
+    assert_int_equal(item->entries[0].address, ring_builder_address(41));
     assert_non_null(item->process);
     assert_int_equal(item->process->pid, getpid());
     assert_false(item->process->attested);

@@ -90,7 +90,7 @@ static void assert_refused(enum rip_status expected)
 static void test_everything_is_read(void **state)
 {
     static const size_t batches[] = {1, 7, 64, 100, SLOTS};
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_sample samples[SLOTS];
     struct rip_process_info process;
     struct rip_module_info module;
@@ -129,13 +129,13 @@ static void test_everything_is_read(void **state)
     assert_int_equal(mapping_id(&mapping, 5, &id), 1);
     assert_int_equal(mapping_id(&mapping, SLOTS, &id), 1);
     assert_int_equal(mapping_id(&mapping, UINT32_MAX, &id), 1);
-    assert_int_equal(mapping_trail(&mapping, 1020, crumbs, &count), 0);
+    assert_int_equal(mapping_trail(&mapping, 1020, entries, &count), 0);
     assert_int_equal(count, RIP_ENTRY_COUNT);
-    assert_int_equal(crumbs[0].address, ring_builder_address(40));
-    assert_int_equal(mapping_trail(&mapping, 5, crumbs, &count), 1);
+    assert_int_equal(entries[0].address, ring_builder_address(40));
+    assert_int_equal(mapping_trail(&mapping, 5, entries, &count), 1);
     assert_int_equal(mapping_last(&mapping, 1020, &last), 0);
     assert_int_equal(last.slot, 1020);
-    assert_int_equal(last.crumb.address, ring_builder_address(40));
+    assert_int_equal(last.entry.address, ring_builder_address(40));
     assert_int_equal(mapping_wait(&mapping, 1020, &wait), 1);
     assert_int_equal(mapping_note(&mapping, 1020, &note), 1);
     ring_builder_note(&ring, 1020, "GET /", 5);
@@ -354,7 +354,7 @@ static void test_other_file_systems_are_copied(void **state)
 
 static void assert_unreadable(struct mapping *mapping)
 {
-    struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
     struct rip_scan_position position = {0};
     struct rip_process_info process;
     struct rip_module_info module;
@@ -368,7 +368,7 @@ static void assert_unreadable(struct mapping *mapping)
     assert_int_equal(mapping_info(mapping, &info), -EIO);
     assert_int_equal(mapping_scan(mapping, &position, samples, 4, &count), -EIO);
     assert_int_equal(mapping_id(mapping, 0, &id), -EIO);
-    assert_int_equal(mapping_trail(mapping, 0, crumbs, &count), -EIO);
+    assert_int_equal(mapping_trail(mapping, 0, entries, &count), -EIO);
     assert_int_equal(mapping_process(mapping, 0, &process), -EIO);
     assert_int_equal(mapping_module(mapping, 0, 0, &module), -EIO);
 }
@@ -378,7 +378,7 @@ static void test_each_read_survives(void **state)
 {
     (void)state;
     for (int first = 0; first < 6; first++) {
-        struct rip_crumb crumbs[RIP_ENTRY_COUNT];
+        struct rip_entry entries[RIP_ENTRY_COUNT];
         struct rip_scan_position position = {0};
         struct rip_sample samples[4];
         struct rip_process_info process;
@@ -406,7 +406,7 @@ static void test_each_read_survives(void **state)
             result = mapping_id(&mapping, 0, &id);
             break;
         case 3:
-            result = mapping_trail(&mapping, 0, crumbs, &count);
+            result = mapping_trail(&mapping, 0, entries, &count);
             break;
         case 4:
             result = mapping_process(&mapping, 0, &process);

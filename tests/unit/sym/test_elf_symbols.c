@@ -18,7 +18,7 @@
 
 #include "sym/child/elf_symbols.h"
 
-/* 64 bytes, filled; symbols in it are told by their offset. */
+/* 64 bytes, filled; symbols in it are known by their offset. */
 __asm__(".pushsection .text.elf_symbols,\"ax\",@progbits\n"
         ".balign 64\n"
         ".globl elf_symbols_begin\n"
@@ -28,7 +28,7 @@ __asm__(".pushsection .text.elf_symbols,\"ax\",@progbits\n"
         ".weak es_weak; .type es_weak,@function; es_weak:\n"
         ".globl es_global; .type es_global,@function; es_global:\n"
         ".size es_local, 8; .size es_weak, 8; .size es_global, 8\n"
-        ".fill 16, 1, 0x90\n" /* 8..15 are nobody's */
+        ".fill 16, 1, 0x90\n" /* 8..15 belong to no symbol */
         ".type es_typed,@function; es_typed:\n"
         ".globl es_label; es_label:\n"
         ".size es_typed, 4; .size es_label, 4\n"

@@ -405,7 +405,7 @@ static void test_it_may_end(void **state)
     assert_false(WCOREDUMP(status));
 }
 
-/* Whoever started it ends: it ends too. */
+/* The process that started it ends: it ends too. */
 static void test_it_dies_with_its_parent(void **state)
 {
     struct pollfd ended;

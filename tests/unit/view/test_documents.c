@@ -165,7 +165,7 @@ static void test_unknown(void **state)
     sighting->frozen_for_ns = 0;
     sighting->threshold_ns = UINT64_MAX;
     sighting->item->tid = 0;
-    sighting->item->crumb_count = 0;
+    sighting->item->entry_count = 0;
     sighting->item->name_bytes = 0;
     root = stalls(snapshot);
     item = json_array_get(json_object_get(root, "stalls"), 0);
@@ -205,7 +205,7 @@ static void test_no_absolute_address(void **state)
     json_t *location;
 
     (void)state;
-    snapshot->stalls[0].item->crumbs[0].address = UINT64_C(0x7fffdeadbeef);
+    snapshot->stalls[0].item->entries[0].address = UINT64_C(0x7fffdeadbeef);
     query_init(&query);
     page = query_stalls(&query, snapshot);
     text = whole_page(DOCUMENT_STALLS, page, NOW_WALL_NS, NOW_MONO_NS, &length);

@@ -186,7 +186,7 @@ static void test_values(void **state)
     snapshot_unref(snapshot);
 }
 
-/* Counters and what the process and the server know; no gauge that only a scan can tell. */
+/* Counters and what the process and the server know; no gauge that only a scan can fill. */
 static void test_before_the_first_scan(void **state)
 {
     static const char *const absent[] = {"ripd_ids",   "ripd_stall",    "ripd_stopped",  "ripd_ring",

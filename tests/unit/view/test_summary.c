@@ -50,7 +50,7 @@ static void name_place(const struct symbol_frame *frames, size_t count)
 
 static void forget_place(void)
 {
-    item->crumb_count = 0;
+    item->entry_count = 0;
 }
 
 static void name_usual_place(void)

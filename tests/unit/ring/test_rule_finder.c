@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_newcomers.c - the rule of each unclassified id, by the name in its slot: ripd/ring/newcomers.c. */
+/* test_rule_finder.c - the rule of each unclassified id, by the name in its slot: ripd/ring/rule_finder.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "os/sigbus.h"
-#include "ring/newcomers.h"
+#include "ring/rule_finder.h"
 #include "support/ring_stage.h"
 
 #define LONG_NS UINT64_C(3600000000000)
@@ -23,8 +23,8 @@ struct fixture {
     struct rules rules;
     struct ring_builder first, second; /* by serial */
     const char *first_name;
-    struct detector_unclassified newcomers[2 * SLOTS]; /* all ids of both, in order */
-    struct newcomers *finder;
+    struct detector_unclassified ids[2 * SLOTS]; /* all ids of both, in order */
+    struct rule_finder *finder;
 };
 
 static void add_rule(struct fixture *fixture, const char *text)
@@ -72,11 +72,11 @@ static int set_up(void **state)
         fixture->second = other;
     }
     fixture->first_name = rings[0]->name;
-    assert_int_equal(newcomers_new(&fixture->finder, &fixture->rules), 0);
+    assert_int_equal(rule_finder_new(&fixture->finder, &fixture->rules), 0);
     add_rule(fixture, "nobody=1h");
     add_rule(fixture, "batch-*=10m");
     for (uint32_t i = 0; i < 2 * SLOTS; i++)
-        fixture->newcomers[i] = (struct detector_unclassified){
+        fixture->ids[i] = (struct detector_unclassified){
             .ring = rings[i / SLOTS]->serial,
             .slot = i % SLOTS,
             .generation = ring_builder_slot(&fixture->first, i % SLOTS)->generation,
@@ -90,7 +90,7 @@ static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
 
-    newcomers_free(fixture->finder);
+    rule_finder_free(fixture->finder);
     registry_free(fixture->registry);
     ring_stage_release(&fixture->first);
     ring_stage_release(&fixture->second);
@@ -102,8 +102,8 @@ static int tear_down(void **state)
 static void find_rules(struct fixture *fixture, uint64_t budget_ns)
 {
     assert_int_equal(sigbus_install(), 0);
-    newcomers_set_rules(fixture->finder, &fixture->rules);
-    newcomers_find_rules(fixture->finder, fixture->registry, fixture->newcomers, 2 * SLOTS, budget_ns);
+    rule_finder_set_rules(fixture->finder, &fixture->rules);
+    rule_finder_run(fixture->finder, fixture->registry, fixture->ids, 2 * SLOTS, budget_ns);
 }
 
 static int expected_rule(uint32_t i)
@@ -111,14 +111,14 @@ static int expected_rule(uint32_t i)
     return i % SLOTS % 2 ? 1 : RULES_NONE;
 }
 
-static void test_every_newcomer_gets_the_rule_of_its_name(void **state)
+static void test_every_id_gets_the_rule_of_its_name(void **state)
 {
     struct fixture *fixture = *state;
 
     find_rules(fixture, LONG_NS);
     for (uint32_t i = 0; i < 2 * SLOTS; i++)
-        assert_int_equal(fixture->newcomers[i].rule, expected_rule(i));
-    newcomers_find_rules(fixture->finder, fixture->registry, NULL, 0, LONG_NS);
+        assert_int_equal(fixture->ids[i].rule, expected_rule(i));
+    rule_finder_run(fixture->finder, fixture->registry, NULL, 0, LONG_NS);
 }
 
 /* Names are bytes of any kind, or none at all. */
@@ -134,9 +134,9 @@ static void test_names_are_any_bytes(void **state)
     ring_builder_slot(&fixture->first, 1)->name_bytes = 0;
     ring_builder_slot(&fixture->first, 2)->name_bytes = 255; /* a lie */
     find_rules(fixture, LONG_NS);
-    assert_int_equal(fixture->newcomers[0].rule, 2);
-    assert_int_equal(fixture->newcomers[1].rule, 3);
-    assert_int_equal(fixture->newcomers[2].rule, 3);
+    assert_int_equal(fixture->ids[0].rule, 2);
+    assert_int_equal(fixture->ids[1].rule, 3);
+    assert_int_equal(fixture->ids[2].rule, 3);
 }
 
 /* Who took over a slot since the scan is another, and nobody is asked about an empty one. */
@@ -148,10 +148,10 @@ static void test_a_slot_that_changed_hands_gets_no_answer(void **state)
     ring_builder_slot(&fixture->first, 3)->generation += 1; /* under the pen */
     ring_builder_remove_id(&fixture->second, 5);
     find_rules(fixture, LONG_NS);
-    assert_int_equal(fixture->newcomers[1].rule, DETECTOR_RULE_UNKNOWN);
-    assert_int_equal(fixture->newcomers[3].rule, DETECTOR_RULE_UNKNOWN);
-    assert_int_equal(fixture->newcomers[SLOTS + 5].rule, DETECTOR_RULE_UNKNOWN);
-    assert_int_equal(fixture->newcomers[5].rule, 1);
+    assert_int_equal(fixture->ids[1].rule, DETECTOR_RULE_UNKNOWN);
+    assert_int_equal(fixture->ids[3].rule, DETECTOR_RULE_UNKNOWN);
+    assert_int_equal(fixture->ids[SLOTS + 5].rule, DETECTOR_RULE_UNKNOWN);
+    assert_int_equal(fixture->ids[5].rule, 1);
 }
 
 static size_t count_known(const struct fixture *fixture, uint32_t from, uint32_t to)
@@ -159,7 +159,7 @@ static size_t count_known(const struct fixture *fixture, uint32_t from, uint32_t
     size_t count = 0;
 
     for (uint32_t i = from; i < to; i++)
-        count += fixture->newcomers[i].rule != DETECTOR_RULE_UNKNOWN;
+        count += fixture->ids[i].rule != DETECTOR_RULE_UNKNOWN;
     return count;
 }
 
@@ -171,14 +171,14 @@ static void test_everybody_has_a_turn(void **state)
 
     while (count_known(fixture, SLOTS, 2 * SLOTS) < SLOTS) {
         for (uint32_t i = 0; i < SLOTS; i++)
-            fixture->newcomers[i].rule = DETECTOR_RULE_UNKNOWN;
+            fixture->ids[i].rule = DETECTOR_RULE_UNKNOWN;
         find_rules(fixture, 0);
         assert_true(count_known(fixture, 0, 2 * SLOTS) > before || calls < SLOTS);
         before = count_known(fixture, SLOTS, 2 * SLOTS);
         assert_true(++calls < 4 * SLOTS);
     }
     for (uint32_t i = SLOTS; i < 2 * SLOTS; i++)
-        assert_int_equal(fixture->newcomers[i].rule, expected_rule(i));
+        assert_int_equal(fixture->ids[i].rule, expected_rule(i));
 }
 
 static void test_a_ring_that_is_cut_is_damaged_and_the_other_named(void **state)
@@ -198,7 +198,7 @@ static void test_a_ring_that_is_cut_is_damaged_and_the_other_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_every_newcomer_gets_the_rule_of_its_name, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_every_id_gets_the_rule_of_its_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_names_are_any_bytes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_slot_that_changed_hands_gets_no_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_everybody_has_a_turn, set_up, tear_down),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_examine_told.c - what a worker reports of threads, what happens if its answer is late, and when a deadlock is
+ * test_examine_answer.c - what a worker reports of threads, what happens if its answer is late, and when a deadlock is
  * certain: ripd/probe/evidence.c with ripd/probe/remote.c. The worker reads as that of ripd-probe does,
  * in a process of its own (this program, by another name), and keeps an answer back for as long as a test wants.
  */
@@ -86,7 +86,7 @@ static void start_remote(void)
 
     assert_true(length > 0);
     self[length] = '\0';
-    snprintf(folder, sizeof(folder), "/tmp/rip-told-%d", (int)getpid());
+    snprintf(folder, sizeof(folder), "/tmp/rip-answer-%d", (int)getpid());
     snprintf(link, sizeof(link), "%s/%s", folder, WORKER_NAME);
     word = map_word(getpid(), O_CREAT | O_EXCL);
     assert_int_equal(mkdir(folder, 0700), 0);
@@ -117,7 +117,7 @@ static void *wait_for_the_next(void *context)
 {
     size_t own = (uintptr_t)context, next = own == 1 ? 2 : 1; /* the first thread has none of them */
 
-    play_tell_tid(own);
+    play_send_tid(own);
     pthread_mutex_lock(&locks[own]);
     pthread_barrier_wait(&all_have_theirs);
     pthread_mutex_lock(&locks[next]);
@@ -138,7 +138,7 @@ static void be_child(void *context)
     play_start_threads(THREADS - 1, child->body);
 }
 
-static void open_told_probe(struct play *play, uint64_t budget_ns)
+static void open_answering_probe(struct play *play, uint64_t budget_ns)
 {
     const struct probe_options options = {
         .proc_path = "/proc", .cgroup_path = "/sys/fs/cgroup", .budget_ns = budget_ns, .remote = remote, .diag = -1};
@@ -158,7 +158,7 @@ static int begin(void **state, void *(*body)(void *context))
     assert_int_equal(ring_named(play->scene, "ring")->processes[0].verdict, PROCESS_ATTESTED);
     start_remote();
     allow(UINT64_MAX);
-    open_told_probe(play, PLAY_AMPLE_NS);
+    open_answering_probe(play, PLAY_AMPLE_NS);
     *state = play;
     return 0;
 }
@@ -192,7 +192,7 @@ static void collect(struct play *play)
 
 /* Late answers ----------------------------------------------------------------------------------------------------- */
 
-static bool all_told(const struct play *play, char state)
+static bool all_have(const struct play *play, char state)
 {
     for (size_t i = 0; i < play->count; i++)
         if (play_case(play, i)->kernel == NULL || play_case(play, i)->kernel->state != state)
@@ -200,11 +200,11 @@ static bool all_told(const struct play *play, char state)
     return true;
 }
 
-static void collect_until_told(struct play *play, char state)
+static void collect_until(struct play *play, char state)
 {
-    for (int i = 0; i < ATTEMPTS && !all_told(play, state); i++)
+    for (int i = 0; i < ATTEMPTS && !all_have(play, state); i++)
         collect(play);
-    assert_true(all_told(play, state));
+    assert_true(all_have(play, state));
 }
 
 /* Has them asked about by a probe that knows nothing yet; the answer is kept back. */
@@ -213,7 +213,7 @@ static void ask_and_keep(struct play *play)
     uint64_t before = asked_count();
 
     allow(before);
-    open_told_probe(play, UINT64_C(20000000));
+    open_answering_probe(play, UINT64_C(20000000));
     for (size_t i = 0; i < play->count; i++) {
         play->suspects[i].state = ID_RUNNING;
         play->suspects[i].cause = CAUSE_NONE;
@@ -242,20 +242,20 @@ static void test_answers_of_another_time(void **state)
 {
     struct play *play = *state;
 
-    collect_until_told(play, 'S');
+    collect_until(play, 'S');
     ask_and_keep(play);
     kill(play->pids[0], SIGSTOP);
     play_await_threads(play->pids[0], 'T');
     assert_thrown_away(play);
     allow(UINT64_MAX);
-    collect_until_told(play, 'T');
+    collect_until(play, 'T');
 
     ask_and_keep(play);
     kill(play->pids[0], SIGCONT);
     play_await_threads(play->pids[0], 'S');
     assert_thrown_away(play);
     allow(UINT64_MAX);
-    collect_until_told(play, 'S');
+    collect_until(play, 'S');
 }
 
 /* Doubts ----------------------------------------------------------------------------------------------------------- */
@@ -263,7 +263,7 @@ static void test_answers_of_another_time(void **state)
 /* Looks at them for the first time, in that order. False: the kernel denies it, or they do not wait yet. */
 static bool are_both_known(struct play *play, bool turned)
 {
-    open_told_probe(play, PLAY_AMPLE_NS);
+    open_answering_probe(play, PLAY_AMPLE_NS);
     for (size_t i = 0; i < play->count; i++) {
         play->suspects[i].state = ID_RUNNING;
         play->suspects[i].frozen_since_ns = 1000 + (turned ? play->count - i : i);
@@ -272,7 +272,7 @@ static bool are_both_known(struct play *play, bool turned)
     return play_case(play, 1)->lock.owner.address != 0 && play_case(play, 2)->lock.owner.address != 0;
 }
 
-static bool is_told(const struct play *play)
+static bool is_known(const struct play *play)
 {
     const struct kernel_facts *facts = play_case(play, 1)->kernel;
 
@@ -315,11 +315,11 @@ static void test_a_deadlock_is_confirmed_at_once(void **state)
     for (int turned = 0; turned < 2; turned++) {
         int attempts = 0;
 
-        while (!is_confirmed(play, turned != 0) && is_told(play))
+        while (!is_confirmed(play, turned != 0) && is_known(play))
             assert_true(attempts++ < ATTEMPTS);
     }
-    if (!is_told(play))
-        print_message("skipped: the kernel does not tell us what others wait for\n");
+    if (!is_known(play))
+        print_message("skipped: the kernel does not show us what others wait for\n");
 }
 
 int main(int argc, char **argv)

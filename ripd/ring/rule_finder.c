@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rule_finder.c - one read of the mapping for each unclassified id, until the time is over. Touches the mappings.
+ */
+#include "ring/rule_finder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "os/clock.h"
+#include "util/search.h"
+
+#define NAMES_PER_LOOK 64u /* at the clock: ten microseconds or so */
+
+struct rule_finder {
+    struct rules_table rules;
+    uint32_t next_ring; /* where the next call begins */
+    uint32_t next_slot;
+};
+
+int rule_finder_new(struct rule_finder **ret_finder, const struct rules *rules)
+{
+    struct rule_finder *finder = calloc(1, sizeof(*finder));
+
+    if (finder == NULL)
+        return -ENOMEM;
+    rule_finder_set_rules(finder, rules);
+    *ret_finder = finder;
+    return 0;
+}
+
+void rule_finder_free(struct rule_finder *finder)
+{
+    free(finder);
+}
+
+void rule_finder_set_rules(struct rule_finder *finder, const struct rules *rules)
+{
+    rules_table_make(&finder->rules, rules);
+}
+
+static int compare_place(const void *key, const void *item)
+{
+    const struct detector_unclassified *a = key, *b = item;
+
+    return search_order_pair(a->ring, a->slot, b->ring, b->slot);
+}
+
+/* Its ring may have been damaged since it was scanned, or be damaged now. */
+static void find_rule(struct registry *registry, struct ring **ring, const struct rules_table *rules,
+                      struct detector_unclassified *id)
+{
+    struct rip_id_info info;
+    int result;
+
+    if (*ring == NULL || (*ring)->serial != id->ring)
+        *ring = registry_find(registry, id->ring);
+    if (*ring == NULL)
+        return;
+    result = mapping_id(&(*ring)->mapping, id->slot, &info);
+    if (result < 0) {
+        registry_damage(registry, *ring);
+        *ring = NULL;
+    } else if (result == 0 && info.generation == id->generation) {
+        id->rule = rules_find(rules, info.name, info.name_bytes);
+    }
+}
+
+void rule_finder_run(struct rule_finder *finder, struct registry *registry, struct detector_unclassified *list,
+                     size_t count, uint64_t budget_ns)
+{
+    const uint64_t began_mono_ns = count != 0 ? clock_mono_ns() : 0;
+    const struct detector_unclassified next = {.ring = finder->next_ring, .slot = finder->next_slot};
+    const size_t first = search_first(&next, list, count, sizeof(*list), compare_place);
+    struct ring *ring = NULL;
+    size_t done = 0;
+
+    while (done < count && (done % NAMES_PER_LOOK != 0 || done == 0 || clock_mono_ns() - began_mono_ns < budget_ns)) {
+        find_rule(registry, &ring, &finder->rules, &list[(first + done) % count]);
+        done++;
+    }
+    if (done == count)
+        return;
+    finder->next_ring = list[(first + done) % count].ring;
+    finder->next_slot = list[(first + done) % count].slot;
+}
