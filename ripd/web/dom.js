@@ -26,7 +26,7 @@ export function table(label, columns, head, rows, attributes = {}) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, h("table", attributes,
     h("thead", {}, h("tr", {}, columns.map((column) => h("th", { scope: "col" }, column)))),
     h("tbody", {}, rows.map((row) => h("tr", { "data-key": row.key, class: row.class }, row.cells.map((cell, i) =>
-      h(i === head ? "th" : "td", { scope: i === head ? "row" : null, "data-column": columns[i] }, cell)))))));
+      h(i === head ? "th" : "td", { scope: i === head ? "row" : null, "data-column": columns[i] }, h("div", {}, cell))))))));
 }
 
 const keyOf = (node) => (node.nodeType === Node.ELEMENT_NODE ? node.getAttribute("data-key") : null);

@@ -3,26 +3,14 @@
 
 import { foreign, h, svg, table } from "./dom.js";
 import { link } from "./links.js";
-import { chip, placeOf, processOf } from "./parts.js";
+import { chip, placeOf, processOf, shares, STATES } from "./parts.js";
 import { count, duration, nameOf, plural, time, UNKNOWN } from "./words.js";
 
 const LISTED = 200;
-export const STATES = ["stalled", "running", "idle", "stopped", "exited", "dead"];
 
 export const questionsOfLocations = ({ all, ...filters }) => ({
   view: `${all ? "/locations" : "/stalls"}?${new URLSearchParams({ ...(all ? {} : { group: "location" }), limit: LISTED, ...filters })}`,
 });
-
-// One bar of all states, in shares.
-export function shares(counts, total) {
-  let x = 0;
-  return svg("svg", { class: "bar", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
-    STATES.filter((state) => counts[state] > 0).map((state) => {
-      const width = (100 * counts[state]) / total;
-      x += width;
-      return svg("rect", { class: state, x: x - width, width, height: 6 });
-    }));
-}
 
 function groupRow(group, most) {
   const words = STATES.filter((state) => group.states[state] > 0).map((state) => `${count(group.states[state])} ${state}`);
@@ -70,7 +58,7 @@ export function renderThreads({ view }, { filters }) {
   const { after, ...others } = filters;
   return [
     items.length === 0 ? h("p", { class: "empty" }, "No id matches.") :
-      table("Ids", ["still for", "id", "state", "last at"], 1, items.map(threadRow)),
+      table("Ids", ["still for", "id", "state", "last at"], 1, items.map(threadRow), { class: "ids" }),
     h("p", { class: "empty" }, `${count(items.length)} of ${plural(view.total ?? 0, "id")}. `,
       after && h("a", { href: link("threads", [], others) }, "First"), " ",
       view.next && h("a", { href: link("threads", [], { ...filters, after: view.next }) }, "Next")),

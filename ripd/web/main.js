@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // main.js - the views, which one is shown, and what stands above each of them: what is stuck, and how fresh that is.
 
-import { foreign, h, morph, svg } from "./dom.js";
+import { foreign, h, morph } from "./dom.js";
 import { Feed } from "./feed.js";
 import { incidentsOf, questions, renderIncidents, worstOf, worstSentence } from "./incidents.js";
 import { link, parse } from "./links.js";
 import {
-  questionsOfEvents, questionsOfLocations, questionsOfThreads, renderEvents, renderLocations, renderThreads, shares, STATES,
+  questionsOfEvents, questionsOfLocations, questionsOfThreads, renderEvents, renderLocations, renderThreads,
 } from "./lists.js";
 import { questionsOfMap, renderMap } from "./map.js";
 import { questionsOfOne, renderOne } from "./one.js";
+import { shares, stateList, STATES } from "./parts.js";
 import { questionsOfRings, renderRings } from "./rings.js";
-import { count, duration, plural } from "./words.js";
+import { duration, plural } from "./words.js";
 
 const TICK_MS = 500; // how often freshness is looked at
 
@@ -50,7 +51,7 @@ function nav() {
 
 const FRESHNESS = {
   connecting: () => ["connecting", "connecting to ripd …"],
-  live: (fresh) => ["fresh", `live, scanned ${duration(fresh.age_ms)} ago`],
+  live: (fresh) => ["fresh", "live", h("span", { class: "exactly" }, `, scanned ${duration(fresh.age_ms)} ago`)],
   waiting: () => ["connecting", "waiting for the first scan"],
   silent: () => ["stale", "not live"],
   late: () => ["stale", "not live"],
@@ -67,21 +68,18 @@ let title = "ripd"; // of data that is fresh
 function drawFreshness() {
   feed.tick();
   const fresh = feed.freshness();
-  const [kind, text] = FRESHNESS[fresh.kind](fresh);
+  const [kind, ...text] = FRESHNESS[fresh.kind](fresh);
   const warning = warningOf(fresh);
   document.body.className = kind;
   document.title = warning ? `stale: ${title}` : title;
-  morph(at("live"), [h("span", { class: "dot" }), text].map((one) => (one instanceof Node ? one : document.createTextNode(one))));
+  morph(at("live"), [...h("span", {}, h("span", { class: "dot" }), text).childNodes]);
   morph(at("alert"), warning ?
     [h("p", {}, h("strong", {}, "Stale. "), warning[0], h("span", { "aria-live": "off" }, warning[1]))] : []);
 }
 
 function states(counts) {
   const total = STATES.reduce((sum, state) => sum + (counts[state] || 0), 0);
-  return h("div", { class: "states" }, shares(counts, Math.max(total, 1)),
-    h("ul", {}, STATES.map((state) => h("li", { class: counts[state] ? "" : "none" },
-      h("a", { href: link("threads", [], { state }) }, svg("svg", { class: "swatch", viewBox: "0 0 8 8", "aria-hidden": "true" },
-        svg("rect", { class: state, width: 8, height: 8 })), h("b", {}, count(counts[state] ?? 0)), ` ${state}`)))));
+  return h("div", { class: "states" }, shares(counts, Math.max(total, 1)), stateList(counts));
 }
 
 function verdict(stalls, found, unreadable) {
@@ -111,7 +109,7 @@ function hero({ now_stalls: stalls, now_roots: roots }) {
     whole && worst && h("p", { class: "worst" }, foreign(worstSentence(worst))),
     unreadable > 0 && h("p", { class: "unreadable" }, h("a", { href: link("rings") },
       `${plural(unreadable, "ring")} cannot be read`), ": what lives in them is not watched."),
-    states(stalls.body.counts))];
+    view() !== VIEWS.map && states(stalls.body.counts))]; // the map has them beside its colours
 }
 
 function field(name) {
@@ -125,7 +123,7 @@ function field(name) {
 
 function tools() {
   const json = Object.values(view().ask(route))[0];
-  return h("div", { class: "tools" },
+  return h("div", { class: view().filters.length > 0 ? "tools" : "tools bare" },
     view().filters.length > 0 && h("form", { "data-key": `filter ${route.view}`, role: "search", "aria-label": "Filter" }, view().filters.map(field)),
     h("a", { class: "json", href: json }, "JSON"));
 }

@@ -5,15 +5,15 @@
 // there. Each ring is an image of a pixel for each id, made once for each answer; drawing scales it up, so that a frame
 // costs the same for a hundred ids as for a million.
 
-import { foreign, h, svg } from "./dom.js";
+import { foreign, h } from "./dom.js";
 import { link } from "./links.js";
+import { stateList } from "./parts.js";
 import { count, plural, UNKNOWN } from "./words.js";
 
 const LISTED = 200000;
 const HEAD = 26; // pixels, above each ring
 const GAP = 12; // below it
 const LETTERS = { r: "running", i: "idle", s: "stalled", t: "stopped", e: "exited", d: "dead" };
-const ORDER = ["stalled", "running", "idle", "stopped", "exited", "dead"];
 // Many ids, small cells.
 const CELLS = [[2000, 16], [20000, 11], [Infinity, 8]];
 const KEYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -77,7 +77,12 @@ class Board {
     addEventListener("resize", () => this.arrange());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.arrange());
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
-    this.canvas.addEventListener("click", (event) => (this.point(event), this.open()));
+    this.canvas.addEventListener("click", (event) => {
+      this.point(event);
+      if (event.pointerType !== "touch") { // a finger is larger than a cell: it chooses, and opens by the link
+        this.open();
+      }
+    });
     this.canvas.addEventListener("keydown", (event) => this.press(event));
   }
 
@@ -101,7 +106,7 @@ class Board {
     for (const ring of this.rings) {
       ring.y = y + HEAD;
       ring.rows = Math.ceil(ring.letters.length / this.columns);
-      ring.image = null; // when it comes into sight
+      ring.image = ring.head = null; // when it comes into sight
       y = ring.y + ring.rows * this.cell + GAP;
     }
     this.spacer.style.height = `${Math.max(y, innerHeight / 2)}px`;
@@ -120,6 +125,16 @@ class Board {
       ring.image.getContext("2d").putImageData(data, 0, 0);
     }
     return ring.image;
+  }
+
+  // Its name, cut to the width, and its size.
+  headOf(context, ring) {
+    const size = ` (${count(ring.letters.length)})`;
+    let { name } = ring;
+    while (name.length > 1 && context.measureText(name + size).width > this.width) {
+      name = `${name.slice(0, -2)}…`;
+    }
+    return `\u2068${name}\u2069${size}`; // isolated, as foreign() does
   }
 
   schedule() {
@@ -158,7 +173,8 @@ class Board {
     const last = Math.min(Math.ceil((to - ring.y) / cell), ring.rows);
     context.font = "600 13px system-ui, sans-serif";
     context.fillStyle = colours.text;
-    context.fillText(`${ring.name} (${count(ring.letters.length)})`, 0, ring.y - 8, this.width);
+    ring.head ??= this.headOf(context, ring);
+    context.fillText(ring.head, 0, ring.y - 8);
     if (last > first) {
       context.imageSmoothingEnabled = false;
       context.drawImage(this.imageOf(ring), 0, first, columns, last - first, 0, ring.y + first * cell, columns * cell, (last - first) * cell);
@@ -220,21 +236,26 @@ class Board {
 
   set(mark) {
     this.mark = mark;
-    this.said.replaceChildren(...(mark ? [foreign(mark.ring.name), `, id ${idAt(mark.ring, mark.index)}: ${LETTERS[mark.ring.letters[mark.index]] || UNKNOWN}`]
-      : ["Point at a cell, or use the arrow keys and Enter, to see which id it is."]));
+    this.said.replaceChildren(...(mark ? [
+      h("a", { href: this.address() }, foreign(mark.ring.name), `, id ${idAt(mark.ring, mark.index)}`),
+      `: ${LETTERS[mark.ring.letters[mark.index]] || UNKNOWN}`] : ["Point at a cell to see which id it is, or use the arrow keys and Enter."]));
     this.schedule();
+  }
+
+  address() {
+    return link("id", [this.mark.ring.name, idAt(this.mark.ring, this.mark.index)]);
   }
 
   open() {
     if (this.mark) {
-      location.hash = link("id", [this.mark.ring.name, idAt(this.mark.ring, this.mark.index)]);
+      location.hash = this.address();
     }
   }
 }
 
 let board = null;
 
-function legend(rings) {
+function legend(rings, filters) {
   const counts = {};
   for (const ring of rings) {
     for (const letter of ring.letters) {
@@ -242,12 +263,10 @@ function legend(rings) {
     }
   }
   const words = Object.fromEntries(Object.entries(LETTERS).map(([letter, state]) => [state, counts[letter] || 0]));
-  return h("ul", { class: "legend" }, ORDER.filter((state) => words[state] > 0).map((state) => h("li", {},
-    svg("svg", { class: "swatch", viewBox: "0 0 8 8", "aria-hidden": "true" }, svg("rect", { class: state, width: 8, height: 8 })),
-    `${count(words[state])} ${state}`)));
+  return h("div", { class: "legend" }, stateList(words, filters));
 }
 
-export function renderMap({ view }) {
+export function renderMap({ view }, { filters }) {
   const rings = ringsOf(view.states || []);
   if (rings.length === 0) {
     return [h("p", { class: "empty" }, "No id is live.")];
@@ -257,6 +276,6 @@ export function renderMap({ view }) {
     board.set(null);
   }
   queueMicrotask(() => board.show(rings)); // when it is in the page, and has a width
-  return [legend(rings), board.element,
+  return [legend(rings, filters), board.element,
     view.total > view.returned && h("p", { class: "empty" }, `${plural(view.total - view.returned, "more id")} not shown.`)];
 }

@@ -13,11 +13,15 @@ export const questionsOfRings = (filters) => ({ view: `/rings?${new URLSearchPar
 
 const REASONS = { unseen_calls: "some threads wait in calls that the preload does not see" };
 
+const NEARLY_FULL = 0.9;
+const fullness = (ring) => (ring.live === null || !ring.capacity ? null : Math.min(ring.live / ring.capacity, 1));
+
 export function warningsOf(ring) {
   const refused = ring.refused ? ring.refused.full + ring.refused.memory + ring.refused.processes : 0;
   const unattested = (ring.processes || []).filter((process) => !process.dead && process.attested === false).length;
   return [
     ring.health !== "readable" && `${ring.health}${ring.reason ? `: ${ring.reason}` : ""}`,
+    !ring.dead && fullness(ring) > NEARLY_FULL && "nearly full: when it is, further threads are not watched",
     refused > 0 && `${plural(refused, "registration")} refused: these threads are not watched`,
     ring.modules_dropped > 0 && `${plural(ring.modules_dropped, "module")} not recorded: some places have no name`,
     ring.coverage === "partial" &&
@@ -28,14 +32,14 @@ export function warningsOf(ring) {
 }
 
 function fill(ring) {
-  if (ring.live === null || !ring.capacity) {
+  const share = fullness(ring);
+  if (share === null) {
     return UNKNOWN;
   }
-  const share = Math.min(ring.live / ring.capacity, 1);
   return h("span", { class: "fill" }, `${count(ring.live)} of ${count(ring.capacity)} `,
     svg("svg", { class: "bar", viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
       svg("rect", { class: "track", width: 100, height: 6 }),
-      svg("rect", { class: share > 0.9 ? "stalled" : "running", width: Math.max(share * 100, ring.live ? 1 : 0), height: 6 })));
+      svg("rect", { class: share > NEARLY_FULL ? "stopped" : "running", width: Math.max(share * 100, ring.live ? 1 : 0), height: 6 })));
 }
 
 function row(ring) {
@@ -48,10 +52,10 @@ function row(ring) {
       h("div", { class: "muted" }, foreign(ring.directory ?? ""))],
     [state, ring.source && h("div", { class: "muted" }, ring.source)],
     fill(ring),
-    [processes.slice(0, SHOWN).map((process) => h("div", {}, foreign(process.comm ?? UNKNOWN),
+    [processes.length === 0 && UNKNOWN, processes.slice(0, SHOWN).map((process) => h("div", {}, foreign(process.comm ?? UNKNOWN),
       h("span", { class: "muted" }, ` pid ${process.pid}${process.dead ? ", dead" : ""}`))),
     processes.length > SHOWN && h("div", { class: "muted" }, `and ${count(processes.length - SHOWN)} more`)],
-    bytes(ring.file_bytes),
+    h("span", { class: "number" }, bytes(ring.file_bytes)),
     warnings.length ? h("ul", { class: "warnings" }, warnings.map((text) => h("li", {}, foreign(text)))) :
       h("span", { class: "muted" }, "none"),
   ] };
@@ -65,7 +69,7 @@ export function renderRings({ view }) {
   const limited = view.limited || [];
   return [
     limited.length > 0 && h("ul", { class: "warnings" }, limited.map((one) =>
-      h("li", {}, `user ${one.uid} has used up “${one.limit}”: ${plural(one.refused, "refusal")}; of theirs some is missing or late`))),
+      h("li", {}, `The limit “${one.limit}” of user ${one.uid} was reached ${plural(one.refused, "time")}: something of this user is missing here, or late.`))),
     table("Rings", ["ring", "state", "ids", "processes", "file", "warnings"], 0, rings.map(row)),
     view.total > view.returned && h("p", { class: "empty" }, `${plural(view.total - view.returned, "more ring")}.`),
   ];

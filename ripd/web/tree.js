@@ -97,10 +97,13 @@ export function treeOf(nodes, key) {
   const current = node.key;
   if (top[0].next) {
     const cycle = new Set(top);
+    const held = top.filter((member) => member.waiters.some((waiter) => !cycle.has(waiter)));
     return h("div", { class: "tree deadlock" },
       h("p", {}, top.length === 1 ? "It waits for a lock that it holds itself:" : "Each waits for a lock that the next one holds, and the last for the first:"),
-      h("ol", { class: "cycle" }, top.map((member) =>
-        h("li", {}, line(member, current), waiters(member, cycle, current, 1)))));
+      h("ol", { class: "cycle" }, top.map((member) => h("li", {}, line(member, current)))), // all in one look
+      held.map((member) => [
+        h("p", {}, `${count(size(member, cycle))} more held up by `, foreign(nameOf(member.about), { class: "name" }), ":"),
+        h("ul", {}, h("li", {}, waiters(member, cycle, current, 1)))]));
   }
   return h("div", { class: "tree" }, h("p", {}, "Below each, those that wait for it:"),
     h("ul", {}, h("li", {}, line(top[0], current), waiters(top[0], new Set(), current, 1))));
