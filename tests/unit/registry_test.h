@@ -32,10 +32,15 @@ struct scene {
     char last_reason[256];
 };
 
+/* With time for whatever there is, unless the options limit it: on a busy machine a look may take any time. */
 static inline void scene_options(struct scene *scene, const struct registry_options *options)
 {
+    struct registry_options unhurried = *options;
+
+    if (unhurried.judging_ns == 0)
+        unhurried.judging_ns = UINT64_C(3600000000000);
     registry_free(scene->registry);
-    assert_int_equal(registry_new(&scene->registry, options), 0);
+    assert_int_equal(registry_new(&scene->registry, &unhurried), 0);
     assert_int_equal(sigbus_install(), 0); /* cmocka sets a handler of its own before each test */
     memset(scene->noticed, 0, sizeof(scene->noticed));
 }

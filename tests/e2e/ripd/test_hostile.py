@@ -353,14 +353,18 @@ def churn(world):
 def churn_of_claims(world):
     """What a ring says changes while it is read."""
     app = honest(world)
+    owner = world.puppet(ring=None)  # a ring is kept as long as somebody lives who is said to use it
     chance = random.Random(8)
     ring = h.Ring(world.ring("liar"), capacity=4096, processes=256, modules=256)
     for i in range(256):
-        ring.process(i, os.getpid(), modules=range(256))
+        ring.process(i, owner.pid, modules=range(256))
         ring.module(i, 0, 1 << 60)
     for i in range(4096):
         ring.slot(i, process=i % 256)
+    ring.bytes[512:552] = b"\xff" * 40  # numbers of what it refused, dropped and registered
     ring.publish()
+    world.wait_for(lambda: rings(world)["liar"]["refused"] == {"full": None, "memory": None, "processes": None})
+    assert rings(world)["liar"]["registered"] is None
     end = time.monotonic() + 5
     while time.monotonic() < end:
         for _ in range(2000):
@@ -370,6 +374,7 @@ def churn_of_claims(world):
         world.get("/rings")
     ring.close()
     os.unlink(ring.path)
+    owner.kill()
     honest_stall_is_seen(world, app)
     world.wait_for(lambda: set(rings(world)) == {"honest"})
 

@@ -285,8 +285,10 @@ static void test_a_ring_that_is_given_away(void **state)
 static void test_time_is_left_for_the_next_user(void **state)
 {
     struct scene *scene = *state;
-    struct ring_host *host = registry_host(scene->registry);
+    struct ring_host *host;
 
+    watch(scene, REGISTRY_JUDGING_NS);
+    host = registry_host(scene->registry);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(host_grant(host, 1, WORK_PROCESS_TIME, REGISTRY_JUDGING_NS), REGISTRY_JUDGING_NS);
         host_use(host, 1, WORK_PROCESS_TIME, 2 * REGISTRY_JUDGING_NS); /* longer than granted */
