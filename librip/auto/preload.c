@@ -9,8 +9,8 @@
  *             NAME that is no ring of ours, a link or a directory, NAME~2 and so on.
  *   RIP_MAX   ids alive at once; else RIP_PRELOAD_CAPACITY
  *   RIP_DISABLE  1: there is no tracing, and every wrapper only makes the wrapped call
- *   RIP_RUN_PID  the pid of `rip run`. The process that has it reports in one line on standard error why it has no
- *             ring, or one of another name. Other processes print nothing.
+ *   RIP_RUN_PID  the pid of `rip run`. The process that has it reports once, in one line on standard error, why it has
+ *             no ring, or one of another name. Other processes print nothing.
  *
  * Guarantees
  *   A. When no ring can be had the program runs untraced.
@@ -197,17 +197,36 @@ static bool make_ring(char ret_path[PATH_MAX], int *ret_error)
     return false;
 }
 
-static bool is_reporter(void)
+static bool has_reported; /* the process, or the one that forked it */
+
+/*
+ * True if a line can be written there at once and without a signal: a pipe that nobody reads brings SIGPIPE, and a file
+ * beyond the limit of its size SIGXFSZ.
+ */
+static bool has_room(int fd)
+{
+    struct pollfd room = {.fd = fd, .events = POLLOUT};
+    struct rlimit limit;
+    struct stat status;
+
+    return fstat(fd, &status) == 0 && poll(&room, 1, 0) == 1 && room.revents == POLLOUT &&
+           (!S_ISREG(status.st_mode) || (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY));
+}
+
+static bool may_report(void)
 {
     const char *run_pid = secure_getenv("RIP_RUN_PID");
 
-    return run_pid != NULL && strtol(run_pid, NULL, 10) == getpid();
+    if (has_reported || run_pid == NULL || strtol(run_pid, NULL, 10) != getpid() || !has_room(STDERR_FILENO))
+        return false;
+    has_reported = true;
+    return true;
 }
 
 /* In one write, past the wrappers. */
 static void report(bool made, const char *path, int error)
 {
-    if (error == 0 || !is_reporter())
+    if (error == 0 || !may_report())
         return;
     if (made)
         dprintf(STDERR_FILENO, "rip: what stands at the ring's name cannot be replaced (%s): its name is %s\n",
@@ -217,12 +236,14 @@ static void report(bool made, const char *path, int error)
                 strerror(error));
 }
 
-static void report_sanitizer(void)
+/* Why the program cannot be traced, whatever ring there is; NULL if it can. */
+static const char *why_untraceable(void)
 {
-    static const char line[] = "rip: the program is built with a sanitizer: it is not traced\n";
-
-    if (is_reporter() && write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
-        return; /* nobody reads it */
+    if (gnu_get_libc_version == NULL)
+        return "rip: the program's C library is not glibc: it is not traced\n";
+    if (preload_is_sanitized())
+        return "rip: the program is built with a sanitizer: it is not traced\n";
+    return NULL;
 }
 
 static void open_ring(void)
@@ -300,11 +321,14 @@ static void leave_at_exit(int status, void *unused)
 /* on_exit() and not a destructor: what is registered first, before even the dynamic linker's own, runs last. */
 static void start(void)
 {
+    const char *reason = why_untraceable();
+
     preload_resolve_all();
     if (rip__is_disabled())
         return;
-    if (preload_is_sanitized()) {
-        report_sanitizer();
+    if (reason != NULL) {
+        if (may_report())
+            (void)!write(STDERR_FILENO, reason, strlen(reason));
         return;
     }
     preload_thread.tried = true;
@@ -325,6 +349,8 @@ void preload_start(void)
     if (!preload_state.started) { /* before main() there is one thread, or one that creates the second through us */
         preload_state.started = true;
         start();
+        if (has_reported)
+            unsetenv("RIP_RUN_PID"); /* what this process executes next would say it again */
     }
     errno = saved_errno;
 }

@@ -65,7 +65,7 @@ static void *find_function(enum preload_call call)
     void *function = NULL;
 
 #ifdef CONDITION_VERSION
-    if (has_version(call))
+    if (has_version(call) && dlvsym != NULL)
         function = dlvsym(RTLD_NEXT, function_names[call], CONDITION_VERSION);
 #endif
     return function != NULL ? function : dlsym(RTLD_NEXT, function_names[call]);

@@ -203,6 +203,29 @@ OWN(int, getrlimit, __rlimit_resource_t resource, struct rlimit *ret_limit)
     return (int)system_call(SYS_prlimit64, 0, (long)resource, 0, WORD(ret_limit), 0, 0);
 }
 
+OWN(int, poll, struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+    struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};
+
+    return (int)system_call(SYS_ppoll, WORD(fds), (long)count, timeout_ms >= 0 ? WORD(&timeout) : 0, 0, 0, 0);
+}
+
+/* What glibc links into every library in the place of the two functions below, which it does not export. */
+extern int glibc_at_quick_exit(void (*function)(void *), void *library) __asm__("__cxa_at_quick_exit")
+    __attribute__((weak));
+extern int glibc_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void),
+                        void *library) __asm__("__register_atfork") __attribute__((weak));
+
+OWN(int, at_quick_exit, void (*function)(void))
+{
+    return glibc_at_quick_exit != NULL ? glibc_at_quick_exit((void (*)(void *))function, NULL) : -1;
+}
+
+OWN(int, pthread_atfork, void (*before)(void), void (*in_parent)(void), void (*in_child)(void))
+{
+    return glibc_atfork != NULL ? glibc_atfork(before, in_parent, in_child, NULL) : ENOSYS;
+}
+
 typedef int clock_function(clockid_t clock, struct timespec *ret_time);
 
 #pragma weak _dl_find_object /* of glibc 2.35 */

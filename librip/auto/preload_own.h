@@ -12,16 +12,20 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <gnu/libc-version.h>
 #include <link.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -95,6 +99,7 @@ RIP_OWN(readlink)
 RIP_OWN(unlink)
 RIP_OWN(renameat)
 RIP_OWN(getrlimit)
+RIP_OWN(poll)
 RIP_OWN(clock_gettime)
 
 /*
@@ -104,6 +109,17 @@ RIP_OWN(clock_gettime)
 RIP_OWN(pthread_mutex_lock)
 RIP_OWN(pthread_mutex_trylock)
 RIP_OWN(pthread_mutex_unlock)
+
+/*
+ * A program of another C library, as musl is, starts only if that one has all that is needed here: these are found in
+ * glibc alone, or by names of glibc's own. Such a program is not traced.
+ */
+#pragma weak __libc_single_threaded
+#pragma weak dlvsym
+#pragma weak gnu_get_libc_version
+#pragma weak on_exit
+RIP_OWN(at_quick_exit)
+RIP_OWN(pthread_atfork)
 
 /* Asks the dynamic linker unless that could hang: see preload_own.c. */
 RIP_OWN(dl_iterate_phdr)

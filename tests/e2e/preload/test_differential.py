@@ -3,6 +3,7 @@
 a seccomp filter. A program that is not installed is skipped, and named."""
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -115,7 +116,7 @@ COMMANDS = [
 LEAVES_RINGS = re.compile(r"kill|yes|timeout|alarm|abort|/filter ")
 NEEDS_ROOT = {"setpriv", "su", "runuser", "unshare", "chroot"}
 
-SANITIZED = """
+THREAD_PROGRAM = """
 #include <pthread.h>
 #include <stdio.h>
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -204,7 +205,7 @@ class Differential(PreloadTest):
 
     def test_sanitizers(self):
         with open(self.scratch + "/program.c", "w") as file:
-            file.write(SANITIZED)
+            file.write(THREAD_PROGRAM)
         for compiler in ("gcc", "clang-14"):
             for sanitizer in ("address", "thread", "memory", "undefined", "leak"):
                 program = f"{self.scratch}/{compiler}-{sanitizer}"
@@ -223,16 +224,54 @@ class Differential(PreloadTest):
                     self.assertEqual(plain, traced)
                     self.assertEqual(self.ring_names(), [])
 
+    def test_musl(self):
+        """Another C library, whose dynamic linker ends a program when a preloaded library needs what it lacks."""
+        program = self.scratch + "/program"
+        with open(program + ".c", "w") as file:
+            file.write(THREAD_PROGRAM)
+        if not has("musl-gcc"):
+            self.skipTest("no musl-gcc")
+        subprocess.run(["musl-gcc", "-w", program + ".c", "-o", program], check=True)
+        for command in ([program], ["sh", "-c", program + "; exit 4"]):
+            with self.subTest(command=command):
+                self.check_same(command)
+        self.assertEqual(self.run_traced(program).stderr,
+                         "rip: the program's C library is not glibc: it is not traced\n")
+
+    def test_no_room_for_a_line(self):
+        """No ring can be made, and who says so on standard error would get a signal."""
+        def run(name, wrap):
+            reader, writer = os.pipe()
+            os.close(reader)
+            with open(f"{self.scratch}/{name}", "w") as file, os.fdopen(writer, "w") as broken:
+                return [subprocess.run(
+                    wrap(["true"]), env=self.environment, stderr=stream, timeout=SLOW_S,
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))).returncode
+                    for stream in (file, broken)]
+
+        plain, traced = self.both(run)
+        self.assertEqual(plain, traced)
+
+    def test_one_line(self):
+        """Every program of a chain has the pid of the first, and no ring."""
+        done = self.run_traced("env", "env", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE,
+                                                                                           (4096, 4096)))
+        self.assertEqual((done.returncode, done.stderr.count("rip: ")), (0, 1), done.stderr)
+
+    def check_same(self, command):
+        plain, traced = self.both(lambda _, wrap: subprocess.run(
+            wrap(command), env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=SLOW_S))
+        self.assertEqual((plain.returncode, plain.stdout, plain.stderr),
+                         (traced.returncode, traced.stdout, UNTRACED.sub("", traced.stderr)))
+        self.assertEqual(self.ring_names(), [])
+
     def test_jemalloc(self):
         library = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
         if not os.path.exists(library):
             self.skipTest("no jemalloc")
         self.environment["LD_PRELOAD"] = library
-        plain, traced = self.both(lambda _, wrap: subprocess.run(
-            wrap(["python3", "-c", PYTHON_THREADS]), env=self.environment, capture_output=True, timeout=SLOW_S))
-        self.assertEqual((plain.returncode, plain.stdout, plain.stderr),
-                         (traced.returncode, traced.stdout, traced.stderr))
-        self.assertEqual(self.ring_names(), [])
+        self.check_same(["python3", "-c", PYTHON_THREADS])
 
     # --- daemons ----------------------------------------------------------------------------------------------------
 
