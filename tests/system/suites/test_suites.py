@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test suites of Python and redis, plain and under `rip run`: every test has the same result.
+
+RIP_SUITES=some takes the parts that matter most and minutes, RIP_SUITES=all all that there are. A test that differs
+runs again, plain and traced, until both have had one result in common, at most RUNS times: so one that is unsteady
+without tracing is not held against it. What is not installed is left out, and named."""
+import collections
+import concurrent.futures
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from suites import Python, Redis
+
+WANTED = os.environ.get("RIP_SUITES")
+RUNS = 3
+WORKERS = 2 * os.cpu_count()
+SKIP = 77
+RIP = os.path.join(os.environ["RIP_BUILD"], "bin", "rip")
+
+
+class Suites(unittest.TestCase):
+    def setUp(self):
+        self.rings = tempfile.mkdtemp(prefix="rip-suites-", dir="/dev/shm")
+        self.scratch = tempfile.mkdtemp(prefix="rip-suites-")
+        for folder in (self.rings, self.scratch):
+            os.chmod(folder, 0o1777)
+        self.environment = {k: v for k, v in os.environ.items()
+                            if not k.startswith(("RIP_", "PYTHON")) and k != "LD_PRELOAD"}
+        self.slots = queue.SimpleQueue()
+        for slot in range(WORKERS):
+            self.slots.put(slot)
+
+    def tearDown(self):
+        shutil.rmtree(self.rings)
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def traced(self, command):
+        return [RIP, "run", "--dir", self.rings, "--", *command]
+
+    def once(self, suite, part, wrap):
+        slot = self.slots.get()
+        folder = tempfile.mkdtemp(dir=self.scratch)
+        try:
+            return suite.results(part, wrap, folder, slot)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            self.slots.put(slot)
+
+    def both(self, suite, part):
+        """What each test came to, plain and traced: sets, of which those that differ have nothing in common."""
+        plain, traced = collections.defaultdict(set), collections.defaultdict(set)
+        for _ in range(RUNS):
+            for outcomes, wrap in ((plain, list), (traced, self.traced)):
+                for name, outcome in self.once(suite, part, wrap).items():
+                    outcomes[name].add(outcome)
+            if not self.differing(plain, traced):
+                break
+        return part, plain, traced
+
+    @staticmethod
+    def differing(plain, traced):
+        return {name: (sorted(plain.get(name, ())), sorted(traced.get(name, ())))
+                for name in sorted({*plain, *traced}) if not plain.get(name, set()) & traced.get(name, set())}
+
+    def check(self, suite):
+        lacks = suite.lacks()
+        if lacks:
+            self.skipTest(lacks)
+        for pattern, reason in suite.LEFT_OUT.items():
+            print(f"left out: {pattern}: {reason}")
+        maps = subprocess.run(self.traced(["cat", "/proc/self/maps"]), env=self.environment, check=True,
+                              capture_output=True, text=True).stdout
+        self.assertIn(self.rings, maps)
+        tests = 0
+        with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+            for part, plain, traced in pool.map(lambda part: self.both(suite, part), suite.parts(WANTED == "all")):
+                tests += len(plain)
+                failing = {name: outcomes for name, outcomes in plain.items() if outcomes & suite.FAILURES}
+                unsteady = [name for name in plain if len(plain[name]) > 1 or len(traced.get(name, ())) > 1]
+                print(f"{part}: {len(plain)} tests", *(f"  fails plain: {name}" for name in sorted(failing)),
+                      *(f"  unsteady: {name}" for name in sorted(unsteady)), sep="\n", flush=True)
+                with self.subTest(part=part):
+                    self.assertEqual(self.differing(plain, traced), {})
+        self.assertGreater(tests, suite.TESTS_MIN)
+
+    def test_python(self):
+        self.check(Python(self.environment))
+
+    def test_redis(self):
+        self.check(Redis(self.environment, self.scratch))
+
+
+if __name__ == "__main__":
+    if WANTED not in ("some", "all"):
+        print("skipped: it takes minutes; RIP_SUITES=some or RIP_SUITES=all runs it")
+        sys.exit(SKIP)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what is ignored is inherited
+    unittest.main(verbosity=2)
