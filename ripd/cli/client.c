@@ -358,6 +358,8 @@ static void perform_all(CURLM *multi, struct exchange *exchanges, size_t count)
     for (size_t i = 0; i < count; i++) {
         struct exchange *exchange = &exchanges[i];
 
+        if (exchange->request->target == NULL)
+            continue;
         exchange->fields = curl_slist_append(NULL, "Accept: application/json");
         if (exchange->fields == NULL || !prepare(exchange, exchange->request->target) ||
             curl_multi_add_handle(multi, exchange->client->handle) != CURLM_OK)

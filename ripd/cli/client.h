@@ -46,7 +46,7 @@ const char *client_shown(const struct client *client);
 /* One of several documents that are asked for side by side, each from a client of its own. */
 struct client_request {
     struct client *client;
-    const char *target;
+    const char *target; /* NULL: not asked; it has no document, and no error */
     const char *schema; /* its "schema" has to be this; NULL: it need not have one */
     const char *list;   /* this member has to be an array; NULL: none */
     const char *server; /* what errors call it, the name of its unit; NULL: ripd */

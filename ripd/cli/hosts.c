@@ -264,16 +264,19 @@ bool hosts_named(const struct hosts *hosts)
     return hosts->named;
 }
 
+/* What will be asked for; what was answered before is forgotten. */
+static void prepare(struct client_request *request, const char *target, const char *schema, const char *list)
+{
+    forget(request);
+    request->target = target;
+    request->schema = schema;
+    request->list = list;
+}
+
 void hosts_get(struct hosts *hosts, const char *target, const char *schema, const char *list)
 {
-    for (size_t i = 0; i < hosts->count; i++) {
-        struct client_request *request = &hosts->requests[i];
-
-        forget(request);
-        request->target = target;
-        request->schema = schema;
-        request->list = list;
-    }
+    for (size_t i = 0; i < hosts->count; i++)
+        prepare(&hosts->requests[i], target, schema, list);
     if (hosts->local == NULL) {
         client_get_all(hosts->requests, hosts->count, hosts->answer_ms);
         if (!hosts->reads_rings || hosts->requests[0].answered || hosts->requests[0].result != CLIENT_UNREACHABLE ||
@@ -283,6 +286,13 @@ void hosts_get(struct hosts *hosts, const char *target, const char *schema, cons
                   hosts->requests[0].error, LOCAL_LOOK_MS / 1000);
     }
     answer_locally(hosts, &hosts->requests[0]);
+}
+
+void hosts_get_each(struct hosts *hosts, const char *const *targets, const char *schema, const char *list)
+{
+    for (size_t i = 0; i < hosts->count; i++)
+        prepare(&hosts->requests[i], targets[i], schema, list);
+    client_get_all(hosts->requests, hosts->count, hosts->answer_ms);
 }
 
 json_t *hosts_get_one(struct hosts *hosts, size_t i, const char *target, const char *schema)

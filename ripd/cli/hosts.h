@@ -84,6 +84,9 @@ bool hosts_named(const struct hosts *hosts);
 /* Asks all of them; see struct client_request. The documents of the question before are freed. */
 void hosts_get(struct hosts *hosts, const char *target, const char *schema, const char *list);
 
+/* The same, each for a target of its own; NULL: this one is not asked. Not where hosts_are_local(). */
+void hosts_get_each(struct hosts *hosts, const char *const *targets, const char *schema, const char *list);
+
 /* Asks one of them, besides that. The caller's document; NULL: there is none, and hosts_error() says why. */
 json_t *hosts_get_one(struct hosts *hosts, size_t i, const char *target, const char *schema);
 

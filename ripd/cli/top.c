@@ -4,21 +4,22 @@
  *
  * Guarantees
  *   A. The screen never waits for ripd: a thread asks (loader.h), and keys are taken meanwhile.
- *   B. Only the rows that are seen are formatted, and one page of a list is held (top_list.h).
- *   C. While ripd does not answer, what it said last stays, with a message; it goes on when ripd is back.
+ *   B. Only the rows that are seen are fitted to columns, however many there are. A list is read again after at least
+ *      REST_FACTOR times what it took, so that a long one is no burden to ripd.
+ *   C. While a ripd does not answer, what it said last stays, with a message; it goes on when ripd is back.
  */
 #include <curses.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
-#include "cli/frame.h"
 #include "cli/hosts.h"
 #include "cli/item.h"
 #include "cli/loader.h"
@@ -27,6 +28,9 @@
 #include "os/clock.h"
 
 #define REFRESH_NS UINT64_C(1000000000)
+#define REST_FACTOR 3u
+#define OLD_NS UINT64_C(5000000000) /* a list that was read so long ago says so */
+#define NS_PER_S 1000000000u
 #define NS_PER_MS 1000000u
 #define TOP_LINES 3      /* above the rows: counts, list, titles */
 #define FRAME_LINES 4    /* those, and the last line */
@@ -46,7 +50,7 @@ const struct cli_syntax cli_top_syntax = {
     .name = "top",
     .usage = "usage: rip top [FLAG...]\n"
              "\n"
-             "Ids on the whole screen, as they are now: what is stalled, or all.\n"
+             "Ids on the whole screen, as they are now: what is stalled, or all; of one host or of several.\n"
              "\n",
     .notes = "\n"
              "keys: up, down, page up, page down, home, end, or k, j, b, space, g, G as in less; enter opens an id, "
@@ -58,33 +62,33 @@ const struct cli_syntax cli_top_syntax = {
     .flags_count = sizeof(flags) / sizeof(flags[0]),
 };
 
+/* HOST is left out where there is one host. */
 static const struct table_column columns[] = {
-    {"AGE", 6, 8, true},
-    {"CAUSE", 8, 15, false},
-    {"ID", 5, 10, true},
-    {"THREAD", 8, 28, false},
-    {"PROCESS", 8, 28, false},
-    {"WHERE", 12, 50, false},
-    {"ON", 0, TEXT_ANY_COLUMNS, false},
+    {"HOST", 8, 30, false},   {"AGE", 6, 8, true},       {"CAUSE", 8, 15, false},  {"ID", 5, 10, true},
+    {"THREAD", 8, 28, false}, {"PROCESS", 8, 28, false}, {"WHERE", 12, 50, false}, {"ON", 0, TEXT_ANY_COLUMNS, false},
 };
 #define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
 
 struct top {
-    const char *host;
+    const struct hosts *hosts;
     struct loader *loader;
     struct text_style style;
     struct top_list list;
+    struct loader_frame frame;
     char filter[TOP_FILTER_BYTES];
     bool typing;
     bool frozen;
     bool ended;
     unsigned serial; /* of the last question */
-    bool asked;      /* it has no answer yet */
+    bool asked;      /* its last answer has not come yet */
+    uint64_t asked_mono_ns;
+    uint64_t whole_mono_ns; /* when the list was asked for that was read to its end last */
     uint64_t next_mono_ns;
     char error[CLIENT_ERROR_BYTES];
     /* an id that is open */
     bool open;
     char open_target[LOADER_TARGET_BYTES];
+    size_t open_host;
     char *text; /* its report; NULL: it has not come */
     size_t first_line;
 };
@@ -98,11 +102,12 @@ static size_t visible_rows(void)
 
 static void ask(struct top *top)
 {
-    struct loader_question question = {.utf8 = top->style.utf8, .serial = ++top->serial};
+    struct loader_question question = {.utf8 = top->style.utf8, .serial = ++top->serial, .ids_max = TOP_IDS_MAX};
 
     if (top->open) {
         snprintf(question.target, sizeof(question.target), "%s", top->open_target);
         question.schema = "ripd/thread/1";
+        question.host = top->open_host;
     } else {
         char target[TOP_TARGET_BYTES];
 
@@ -111,49 +116,62 @@ static void ask(struct top *top)
         question.schema = top_list_schema(&top->list);
         question.list = top_list_member(&top->list);
     }
+    top_list_give_up(&top->list);
     top->asked = true;
+    top->asked_mono_ns = clock_mono_ns();
     loader_ask(top->loader, &question);
+}
+
+/* A page of the list, or its last. */
+static void take_pages(struct top *top, struct loader_answer *answer)
+{
+    if (answer->frame.answered != 0)
+        top->frame = answer->frame;
+    if (answer->last && answer->frame.answered != 0)
+        top->whole_mono_ns = top->asked_mono_ns;
+    if (top_list_take(&top->list, answer->pages, answer->last, visible_rows()) != 0)
+        snprintf(top->error, sizeof(top->error), "out of memory");
+    answer->pages = NULL;
 }
 
 static void take(struct top *top)
 {
     struct loader_answer answer;
+    uint64_t took_ns;
 
     if (!loader_take(top->loader, &answer))
         return;
     if (answer.serial == top->serial) {
-        top->asked = false;
-        top->next_mono_ns = clock_mono_ns() + REFRESH_NS;
+        top->asked = !answer.last;
+        took_ns = clock_mono_ns() - top->asked_mono_ns;
+        top->next_mono_ns = clock_mono_ns() + (took_ns * REST_FACTOR > REFRESH_NS ? took_ns * REST_FACTOR : REFRESH_NS);
         snprintf(top->error, sizeof(top->error), "%s", answer.error);
         if (answer.text != NULL) {
             free(top->text);
             top->text = answer.text;
             answer.text = NULL;
-        } else if (answer.error[0] == '\0') {
-            if (top_list_take(&top->list, answer.document, visible_rows()) != 0)
-                snprintf(top->error, sizeof(top->error), "out of memory");
-            answer.document = NULL;
+        } else if (!top->open) {
+            take_pages(top, &answer);
         }
     }
-    json_decref(answer.document);
+    top_page_free(answer.pages);
     free(answer.text);
 }
 
 static void open_selected(struct top *top)
 {
-    const json_t *item = top_list_selected(&top->list);
-    const char *ring = json_string_value(json_object_get(item, "ring"));
-    long long id = item_number(item, "id");
+    const struct top_row *row = top_list_selected(&top->list);
 
     snprintf(top->open_target, sizeof(top->open_target), "/threads/");
-    if (item == NULL)
+    if (row == NULL)
         return;
-    if (ring == NULL || id == ITEM_UNKNOWN ||
-        client_target_escape(top->open_target, sizeof(top->open_target) - 32, ring) != 0) {
+    if (strcmp(row->texts[TOP_RING], "-") == 0 || row->id == ITEM_UNKNOWN ||
+        client_target_escape(top->open_target, sizeof(top->open_target) - 32, row->texts[TOP_RING]) != 0) {
         snprintf(top->error, sizeof(top->error), "this id has no name by which it could be asked for");
         return;
     }
-    snprintf(top->open_target + strlen(top->open_target), 32, "/%lld", id);
+    snprintf(top->open_target + strlen(top->open_target), 32, "/%lld", row->id);
+    top->open_host = row->host;
     free(top->text);
     top->text = NULL;
     top->first_line = 0;
@@ -181,18 +199,28 @@ static void put_line(const struct top *top, int row, attr_t attributes, const ch
     attrset(A_NORMAL);
 }
 
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size, const char *format, ...)
+{
+    size_t length = strlen(text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text + length, size - length, format, arguments);
+    va_end(arguments);
+}
+
 static void draw_counts(const struct top *top)
 {
-    static const char *const states[] = {"running", "idle", "stalled", "stopped", "exited", "dead"};
-    const json_t *document = top->list.document;
-    char line[512];
-    size_t length =
-        (size_t)snprintf(line, sizeof(line), "rip top  %.200s  %lld ids:", top->host, frame_count(document, NULL));
+    char line[512] = "rip top  ";
 
-    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]) && length < sizeof(line); i++)
-        if (frame_count(document, states[i]) != 0)
-            length += (size_t)snprintf(line + length, sizeof(line) - length, " %lld %s",
-                                       frame_count(document, states[i]), states[i]);
+    if (hosts_named(top->hosts))
+        append(line, sizeof(line), "%zu of %zu hosts", top->frame.answered, hosts_count(top->hosts));
+    else
+        append(line, sizeof(line), "%.200s", hosts_name(top->hosts, 0));
+    append(line, sizeof(line), "  %lld ids:", top->frame.ids);
+    for (int state = 0; state < ID_STATE_COUNT; state++)
+        if (top->frame.counts[state] != 0)
+            append(line, sizeof(line), " %lld %s", top->frame.counts[state], id_state_name((enum id_state)state));
     put_line(top, 0, A_BOLD, line);
 }
 
@@ -200,24 +228,23 @@ static void draw_counts(const struct top *top)
 static void draw_list_line(const struct top *top)
 {
     const struct top_list *list = &top->list;
-    long long total = item_number(list->document, "total"), age_ms;
-    char line[512];
-    size_t length;
+    uint64_t old_ns = top->whole_mono_ns != 0 ? clock_mono_ns() - top->whole_mono_ns : 0;
+    char line[512] = "";
 
-    length = (size_t)snprintf(line, sizeof(line), "%s%s: %zu of %lld", top->frozen ? "FROZEN  " : "",
-                              top_which_name(list->which), list->count, total != ITEM_UNKNOWN ? total : 0);
-    if (list->page != 0 || list->cursor_count > 1)
-        length += (size_t)snprintf(line + length, sizeof(line) - length, " (page %zu)", list->page + 1);
+    append(line, sizeof(line), "%s%s: %zu of %lld", top->frozen ? "FROZEN  " : "", top_which_name(list->which),
+           list->count, top->frame.total);
+    if (list->count > visible_rows())
+        append(line, sizeof(line), "  row %zu", list->selected + 1);
     if (list->sort != TOP_AS_IT_IS)
-        length += (size_t)snprintf(line + length, sizeof(line) - length, "  by %s", top_sort_name(list->sort));
+        append(line, sizeof(line), "  by %s", top_sort_name(list->sort));
     if (top->typing || list->filter[0] != '\0')
-        length +=
-            (size_t)snprintf(line + length, sizeof(line) - length, "  /%s%s", top->filter, top->typing ? "_" : "");
-    if (frame_unreadable(list->document) != 0)
-        length += (size_t)snprintf(line + length, sizeof(line) - length, "  %lld rings cannot be read",
-                                   frame_unreadable(list->document));
-    if (frame_is_late(list->document, &age_ms))
-        snprintf(line + length, sizeof(line) - length, "  ripd does not scan: this was %lld s ago", age_ms / 1000);
+        append(line, sizeof(line), "  /%s%s", top->filter, top->typing ? "_" : "");
+    if (top->frame.unreadable != 0)
+        append(line, sizeof(line), "  %lld rings cannot be read", top->frame.unreadable);
+    if (top->frame.late_ms != 0)
+        append(line, sizeof(line), "  ripd does not scan: this was %lld s ago", top->frame.late_ms / 1000);
+    else if (old_ns > OLD_NS && list->phase == TOP_WHOLE)
+        append(line, sizeof(line), "  %" PRIu64 " s ago", old_ns / NS_PER_S);
     put_line(top, 1, A_NORMAL, line);
 }
 
@@ -233,15 +260,22 @@ static void draw_last_line(const struct top *top)
         put_line(top, LINES - 1, A_DIM, "enter: open   tab: state   s: sort   /: filter   f: freeze   q: end");
 }
 
-static void fill_row(struct table_cell *cells, const json_t *item)
+static void fill_text(struct table_cell *cell, const char *text)
 {
-    item_fill_duration(&cells[0], item_number(item, "frozen_for_ms"));
-    item_fill_cause(&cells[1], item);
-    item_fill_number(&cells[2], item, "id");
-    item_fill_thread(&cells[3], item);
-    item_fill_process(&cells[4], item);
-    item_fill_where(&cells[5], json_object_get(item, "location"), true);
-    item_fill_on(&cells[6], item);
+    *cell = (struct table_cell){.text = text, .bytes = strlen(text)};
+}
+
+static void fill_row(const struct top *top, struct table_cell *cells, const struct top_row *row)
+{
+    if (hosts_named(top->hosts))
+        fill_text(cells++, hosts_name(top->hosts, row->host));
+    item_fill_duration(&cells[0], row->age_ms);
+    fill_text(&cells[1], row->texts[TOP_CAUSE]);
+    table_cell_format(&cells[2], row->id != ITEM_UNKNOWN ? "%lld" : "-", row->id);
+    fill_text(&cells[3], row->texts[TOP_THREAD]);
+    fill_text(&cells[4], row->texts[TOP_PROCESS]);
+    fill_text(&cells[5], row->texts[TOP_WHERE]);
+    fill_text(&cells[6], row->texts[TOP_ON]);
 }
 
 /* What table.h writes to a stream, as a line of the screen. */
@@ -265,16 +299,16 @@ static void put_row(const struct top *top, int row, attr_t attributes, const str
 static void draw_rows(const struct top *top)
 {
     const struct top_list *list = &top->list;
-    size_t visible = visible_rows();
+    size_t visible = visible_rows(), skip = hosts_named(top->hosts) ? 0 : 1;
     struct table_cell cells[COLUMN_COUNT];
     struct table table;
 
-    table_init(&table, columns, COLUMN_COUNT, true);
+    table_init(&table, columns + skip, COLUMN_COUNT - skip, true);
     table.style = top->style;
     table.style.colours = false; /* curses has them */
     table.style.columns = COLS > 0 ? (unsigned)COLS : 1;
     for (size_t i = list->first; i < list->count && i < list->first + visible; i++) {
-        fill_row(cells, list->rows[i].item);
+        fill_row(top, cells, list->rows[i]);
         table_fit(&table, cells);
     }
     table_settle(&table);
@@ -287,12 +321,12 @@ static void draw_rows(const struct top *top)
             put_line(top, TOP_LINES + (int)i, A_NORMAL, "");
             continue;
         }
-        fill_row(cells, list->rows[row].item);
-        if (cells[1].colour != NULL && top->style.colours)
+        fill_row(top, cells, list->rows[row]);
+        if (list->rows[row]->urgent && top->style.colours)
             attributes |= COLOR_PAIR(1);
         put_row(top, TOP_LINES + (int)i, attributes, &table, cells);
     }
-    if (list->count == 0 && list->document != NULL && !top->asked)
+    if (list->count == 0 && list->phase == TOP_WHOLE && top->frame.answered != 0)
         put_line(top, TOP_LINES, A_NORMAL, list->filter[0] != '\0' ? "no such ids" : "none");
 }
 
@@ -404,7 +438,6 @@ static void scroll_report(struct top *top, int key)
 static void take_list_key(struct top *top, int key)
 {
     struct top_list *list = &top->list;
-    bool turned = false;
 
     if (key == '\n' || key == '\r' || key == KEY_ENTER) {
         open_selected(top);
@@ -412,19 +445,16 @@ static void take_list_key(struct top *top, int key)
         top->typing = true;
     } else if (key == '\t') {
         top_list_set_which(list, (enum top_which)((list->which + 1) % TOP_WHICH_COUNT));
-        turned = true;
-    } else if (key == 's') {
-        top_list_set_sort(list, (enum top_sort)((list->sort + 1) % TOP_SORT_COUNT));
-        turned = true;
-    } else if (key == KEY_HOME || key == 'g') {
-        turned = top_list_home(list);
-    } else if (key == KEY_END || key == 'G') {
-        turned = top_list_end(list, visible_rows());
-    } else if (rows_of(key) != 0) {
-        turned = top_list_move(list, rows_of(key), visible_rows());
-    }
-    if (turned)
         ask(top);
+    } else if (key == 's') {
+        top_list_set_sort(list, (enum top_sort)((list->sort + 1) % TOP_SORT_COUNT), visible_rows());
+    } else if (key == KEY_HOME || key == 'g') {
+        top_list_home(list);
+    } else if (key == KEY_END || key == 'G') {
+        top_list_end(list, visible_rows());
+    } else if (rows_of(key) != 0) {
+        top_list_move(list, rows_of(key), visible_rows());
+    }
 }
 
 static void take_key(struct top *top, int key)
@@ -507,11 +537,10 @@ static bool begin_screen(struct top *top)
 
 static int show_screen(struct hosts *hosts)
 {
-    struct top top = {.style = text_style_of_output(), .host = hosts_name(hosts, 0)};
+    struct top top = {.style = text_style_of_output(), .hosts = hosts, .loader = loader_new(hosts)};
     int status = CLI_UNREACHABLE;
 
-    if (top_list_init(&top.list) == 0)
-        top.loader = loader_new(hosts);
+    top_list_init(&top.list);
     if (top.loader == NULL) {
         cli_error("top: no thread could be started");
     } else if (!begin_screen(&top)) {
@@ -537,10 +566,6 @@ int cli_top(int argc, char **argv)
 
     if (!cli_parse_words(&cli_top_syntax, argc, argv, &settings, NULL, 0, &count, &status))
         return status;
-    if (settings.hosts.urls.count > 1) {
-        cli_error("top: --url: expected once; `rip stalls` shows several hosts");
-        return CLI_USAGE;
-    }
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
         cli_error("top: expected a terminal; `rip stalls` prints the same");
         return CLI_USAGE;

@@ -149,7 +149,7 @@ def liars(world):
                                                       next="x" * 500, unreadable_rings=3),
                          "/threads": b"{\"schema\": \"ripd/threads/1\", \"threads\": 5}"})
     terminal = world.top("--url", server.url)
-    world.shows(terminal, r"^stalled: 20004 of .*3 rings cannot be read")
+    world.shows(terminal, r"^stalled: 40008 of .*3 rings cannot be read")
     terminal.type(DOWN * 3 + "\n")
     world.shows(terminal, "no name by which it could be asked for")
     terminal.type(ESCAPE + "sss")
@@ -165,38 +165,69 @@ def liars(world):
 
 
 def scrolls_through_a_crowd(world):
-    """100,000 ids: from page to page down to one far below, and back to the first."""
-    ring = k.h.Ring(world.ring("crowd"), capacity=100000)
+    """200,000 ids: all of them are there, from the first to the last and in any order."""
+    ring = k.h.Ring(world.ring("crowd"), capacity=200000)
     ring.process(0, world.ripd.pid)
-    for slot in range(100000):
+    for slot in range(200000):
         ring.slot(slot, number=slot, name=b"crowd-%d" % slot)
     ring.publish()
-    world.wait_for(lambda: world.get("/threads?limit=1")["total"] == 100000)
+    world.wait_for(lambda: world.get("/threads?limit=1")["total"] == 200000)
     terminal = world.top(rows=50)
     terminal.type("\t")
-    world.shows(terminal, r"^all: 1000 of 100000 \(page 1\)")
     world.shows(terminal, "crowd-0 ")
-    for page in range(1, 4):
-        terminal.type(END)
-        world.shows(terminal, rf"crowd-{page * 1000 - 1} ")
-        terminal.type(DOWN)
-        world.shows(terminal, rf"\(page {page + 1}\)")
-        world.shows(terminal, rf"crowd-{page * 1000} ")
-    terminal.type(UP)
-    world.shows(terminal, r"\(page 3\)")
-    world.shows(terminal, "crowd-2999 ")
+    terminal.type(DOWN)  # while the others come
+    world.shows(terminal, r"^all: \d+ of 200000  row 2")
+    world.shows(terminal, r"^all: 200000 of 200000  row 2")
+    terminal.type(END)
+    world.shows(terminal, "crowd-199999 ")
+    world.shows(terminal, r"row 200000")
+    terminal.type("b" * 1000)  # pages of 46 rows
+    world.shows(terminal, r"row 154000")
+    world.shows(terminal, "crowd-153999 ")
+    terminal.type("sss")
+    world.shows(terminal, r"row 1  by thread")
+    terminal.type(END)
+    world.shows(terminal, "crowd-99999 ")
     terminal.type(HOME)
     world.shows(terminal, "crowd-0 ")
+    world.shows(terminal, "crowd-100 ")
     terminal.type("/crowd-77777\n")
     world.shows(terminal, r"^all: 1 of 1 .*/crowd-77777$")
+    terminal.type("\n")
+    world.shows(terminal, r"^ +id +77777$")
     terminal.type("q")
     assert terminal.process.wait(timeout=w.PATIENCE_S) == 0
     ring.close()
 
 
+def several_hosts(world):
+    """One table of them; what one said last stays while it is silent, and an id is opened on its own host."""
+    stall = {"ring": "r", "id": 1, "name": "far-away", "state": "stalled", "frozen_for_ms": 3600000}
+    far = k.Impostor({"/stalls": k.stalls_document(stall),
+                      "/threads/r/1": {"schema": "ripd/thread/1", "thread": {**stall, "summary": "far away it is"}}})
+    far_name = far.url.removeprefix("http://")
+    app = world.puppet()
+    app.do("spawn 5 name-5 snap")
+    app.do("freeze 5")
+    terminal = world.top("--url", world.url, "--url", far.url, columns=160)
+    world.shows(terminal, "name-5 ")
+    world.shows(terminal, rf"^{re.escape(far_name)} +1h00m +\S+ +1 +far-away ")
+    assert terminal.screen()[2].split()[0] == "HOST" and "rip top  2 of 2 hosts  9 ids:" in terminal.text()
+    assert terminal.text().index("far-away") < terminal.text().index("name-5"), "longest first"
+    terminal.type("\n")
+    world.shows(terminal, "^far away it is$")
+    terminal.type(ESCAPE)
+    far.documents["/stalls"] = (503, {"detail": "busy"})
+    world.shows(terminal, rf"^{re.escape(far_name)}: busy")
+    app.do("thaw 5")
+    w.wait_for(lambda: "name-5" not in terminal.text() and "far-away" in terminal.text())
+    terminal.type("q")
+    assert terminal.process.wait(timeout=w.PATIENCE_S) == 0
+    far.close()
+
+
 def refusals(world):
-    for arguments, words in ((["--url", "http://x", "--url", "http://y"], "once"), (["--json"], "--json"),
-                             (["word"], "word"), ([], "terminal")):
+    for arguments, words in ((["--json"], "--json"), (["word"], "word"), ([], "terminal")):
         done = world.command("top", *arguments)
         assert done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1, (arguments, done)
     world.screens = [Terminal(["env", "TERM=nonsense", k.RIP, "top"], world.environment)]
@@ -212,7 +243,8 @@ class CrowdWorld(TopWorld):
 
 
 if __name__ == "__main__":
-    TESTS = [comes_and_goes, opens_one, sorts_and_filters, sizes, ripd_is_started_again, hangs_nowhere, liars, refusals]
+    TESTS = [comes_and_goes, opens_one, sorts_and_filters, sizes, ripd_is_started_again, hangs_nowhere, liars,
+             several_hosts, refusals]
     kinds = [CrowdWorld if test is scrolls_through_a_crowd else TopWorld
              for test in [*TESTS, scrolls_through_a_crowd] if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
     w.run([*TESTS, scrolls_through_a_crowd], lambda: kinds.pop(0)())

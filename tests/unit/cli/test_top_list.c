@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_top_list.c - pages, order and what stays selected: ripd/cli/top_list.c. */
+/* test_top_list.c - pages, order and what stays selected: ripd/cli/top_list.c and ripd/cli/top_page.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -11,11 +12,11 @@
 #include "cli/item.h"
 #include "cli/top_list.h"
 
-/* Ids from first on, in order, with ages that rise and names that fall; next: a cursor or NULL. */
-static json_t *page(const char *member, int first, int count, const char *next)
+/* Ids of a host from first on, in order, with ages that rise and names that fall. */
+static struct top_page *page(size_t host, int first, int count)
 {
     json_t *items = json_array();
-    json_t *document = json_object();
+    struct top_page *page;
 
     for (int i = 0; i < count; i++) {
         char name[2] = {(char)('z' - i % 26), '\0'};
@@ -23,14 +24,33 @@ static json_t *page(const char *member, int first, int count, const char *next)
         json_array_append_new(items, json_pack("{s:s, s:i, s:i, s:s}", "ring", "r", "id", first + i, "frozen_for_ms",
                                                1000 + first + i, "name", name));
     }
-    json_object_set_new(document, member, items);
-    json_object_set_new(document, "next", next != NULL ? json_string(next) : json_null());
-    return document;
+    page = top_page_new(host, items);
+    assert_non_null(page);
+    json_decref(items);
+    return page;
+}
+
+static struct top_page *chain(struct top_page *first, struct top_page *second)
+{
+    first->next = second;
+    return first;
+}
+
+/* The ids in order, as "1 2 3"; of hosts but the first with a prime each. */
+static const char *ids(const struct top_list *list)
+{
+    static char text[256];
+
+    text[0] = '\0';
+    for (size_t i = 0; i < list->count; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%lld%.*s", i != 0 ? " " : "", list->rows[i]->id,
+                 (int)list->rows[i]->host, "''''");
+    return text;
 }
 
 static long long selected_id(const struct top_list *list)
 {
-    return item_number(top_list_selected(list), "id");
+    return top_list_selected(list)->id;
 }
 
 static void assert_target(const struct top_list *list, const char *expected)
@@ -46,52 +66,125 @@ static void test_targets(void **state)
     struct top_list list;
 
     (void)state;
-    assert_int_equal(top_list_init(&list), 0);
-    assert_target(&list, "/stalls?trail=0&limit=1000");
+    top_list_init(&list);
+    assert_target(&list, "/stalls?trail=0&limit=5000");
     top_list_set_which(&list, TOP_IDLE);
-    assert_target(&list, "/threads?trail=0&limit=1000&state=idle");
+    assert_target(&list, "/threads?trail=0&limit=5000&state=idle");
     top_list_set_filter(&list, "a*b");
-    assert_target(&list, "/threads?trail=0&limit=1000&state=idle&name=%2Aa%5C%2Ab%2A");
+    assert_target(&list, "/threads?trail=0&limit=5000&state=idle&name=%2Aa%5C%2Ab%2A");
     top_list_set_filter(&list, "0123456789012345678901234567890123456789");
     assert_int_equal(strlen(list.filter), TOP_FILTER_BYTES - 1);
-    top_list_set_filter(&list, "");
-    top_list_set_which(&list, TOP_ALL);
-    top_list_set_sort(&list, TOP_BY_AGE);
-    assert_target(&list, "/threads?trail=0&limit=10000");
     assert_string_equal(top_list_schema(&list), "ripd/threads/1");
     assert_string_equal(top_list_member(&list), "threads");
     top_list_done(&list);
 }
 
+/* What a row shows, of items that are as they should be and of others. */
+static void test_rows(void **state)
+{
+    json_t *items = json_pack("[{s:s, s:i, s:i, s:s%, s:s, s:s, s:{s:s, s:i}}, i, n, {}]", "ring", "app", "id", 7,
+                              "frozen_for_ms", 1500, "name", "a\0b", (size_t)3, "state", "stalled", "cause", "blocked",
+                              "process", "comm", "x", "pid", 12, 5);
+    struct top_page *page = top_page_new(3, items);
+
+    (void)state;
+    assert_non_null(page);
+    assert_int_equal(page->count, 4);
+    assert_string_equal(page->rows[0].texts[TOP_RING], "app");
+    assert_string_equal(page->rows[0].texts[TOP_CAUSE], "blocked");
+    assert_string_equal(page->rows[0].texts[TOP_THREAD], "a\x01"
+                                                         "b");
+    assert_string_equal(page->rows[0].texts[TOP_PROCESS], "x[12]");
+    assert_true(page->rows[0].urgent);
+    assert_int_equal(page->rows[0].age_ms, 1500);
+    for (size_t i = 1; i < 4; i++) {
+        assert_string_equal(page->rows[i].texts[TOP_RING], "-");
+        assert_string_equal(page->rows[i].texts[TOP_ON], "-");
+        assert_int_equal(page->rows[i].id, ITEM_UNKNOWN);
+        assert_int_equal(page->rows[i].host, 3);
+    }
+    top_page_free(page);
+    json_decref(items);
+}
+
+/* The pages of a question are shown as they come; those of the next time take their place together. */
 static void test_pages(void **state)
 {
     struct top_list list;
 
     (void)state;
-    assert_int_equal(top_list_init(&list), 0);
-    assert_int_equal(top_list_take(&list, page("stalls", 0, 20, "a1"), 5), 0);
-    assert_false(top_list_move(&list, 3, 5));
+    top_list_init(&list);
+    top_list_set_which(&list, TOP_ALL);
+    assert_int_equal(top_list_take(&list, chain(page(0, 0, 3), page(1, 0, 2)), false, 5), 0);
+    assert_string_equal(ids(&list), "0 1 2 0' 1'");
+    assert_int_equal(list.phase, TOP_GROWING);
+    assert_int_equal(top_list_take(&list, page(0, 3, 2), true, 5), 0);
+    assert_string_equal(ids(&list), "0 1 2 3 4 0' 1'");
+    assert_int_equal(list.phase, TOP_WHOLE);
+    assert_int_equal(top_list_take(&list, chain(page(0, 10, 2), page(1, 10, 1)), false, 5), 0);
+    assert_string_equal(ids(&list), "0 1 2 3 4 0' 1'");
+    assert_int_equal(top_list_take(&list, page(0, 12, 1), true, 5), 0);
+    assert_string_equal(ids(&list), "10 11 12 10'");
+    assert_int_equal(top_list_take(&list, page(0, 20, 2), false, 5), 0);
+    top_list_give_up(&list); /* to look at one id: the rest does not come, the list is read again */
+    assert_int_equal(top_list_take(&list, page(0, 30, 1), true, 5), 0);
+    assert_string_equal(ids(&list), "30");
+    top_list_set_which(&list, TOP_IDLE);
+    assert_string_equal(ids(&list), "30"); /* until the answer comes */
+    assert_int_equal(top_list_take(&list, page(0, 40, 1), false, 5), 0);
+    assert_string_equal(ids(&list), "40");
+    top_list_give_up(&list);
+    assert_int_equal(top_list_take(&list, page(0, 40, 2), false, 5), 0);
+    assert_string_equal(ids(&list), "40 41");
+    top_list_done(&list);
+}
+
+/* What it said last stays, also if it stops answering in the middle. */
+static void test_host_that_fails(void **state)
+{
+    struct top_list list;
+
+    (void)state;
+    top_list_init(&list);
+    top_list_set_which(&list, TOP_ALL);
+    assert_int_equal(top_list_take(&list, chain(page(0, 0, 1), page(1, 0, 3)), true, 5), 0);
+    assert_int_equal(top_list_take(&list, chain(page(0, 5, 1), page(1, 5, 1)), false, 5), 0);
+    assert_int_equal(top_list_take(&list, top_page_new_failed(1), true, 5), 0);
+    assert_string_equal(ids(&list), "5 0' 1' 2'");
+    assert_int_equal(top_list_take(&list, chain(top_page_new_failed(0), top_page_new_failed(1)), true, 5), 0);
+    assert_string_equal(ids(&list), "5 0' 1' 2'");
+    assert_int_equal(top_list_take(&list, chain(top_page_new_failed(0), page(1, 7, 1)), true, 5), 0);
+    assert_string_equal(ids(&list), "5 7'");
+    top_list_set_which(&list, TOP_IDLE); /* of another question it has said nothing */
+    assert_int_equal(top_list_take(&list, chain(top_page_new_failed(0), page(1, 7, 1)), true, 5), 0);
+    assert_string_equal(ids(&list), "7'");
+    top_list_done(&list);
+}
+
+static void test_moving(void **state)
+{
+    struct top_list list;
+
+    (void)state;
+    top_list_init(&list);
+    top_list_set_which(&list, TOP_ALL);
+    top_list_move(&list, 1, 5);
+    assert_null(top_list_selected(&list));
+    assert_int_equal(top_list_take(&list, page(0, 0, 20), true, 5), 0);
+    top_list_move(&list, 3, 5);
     assert_int_equal(selected_id(&list), 3);
     assert_int_equal(list.first, 0);
-    assert_false(top_list_move(&list, 100, 5));
+    top_list_move(&list, 100, 5);
     assert_int_equal(selected_id(&list), 19);
     assert_int_equal(list.first, 15);
-    assert_true(top_list_move(&list, 1, 5)); /* past the end: the next page */
-    assert_target(&list, "/stalls?trail=0&limit=1000&after=a1");
-    assert_null(top_list_selected(&list));
-    assert_false(top_list_move(&list, 1, 5)); /* it has not come */
-    assert_int_equal(top_list_take(&list, page("stalls", 20, 4, NULL), 5), 0);
-    assert_int_equal(selected_id(&list), 20);
-    assert_false(top_list_end(&list, 5));
-    assert_int_equal(selected_id(&list), 23);
-    assert_false(top_list_move(&list, 1, 5)); /* there is no page after it */
-    assert_int_equal(selected_id(&list), 23);
-    assert_false(top_list_move(&list, -100, 5));
-    assert_true(top_list_move(&list, -1, 5)); /* past the beginning: the one before, from below */
-    assert_target(&list, "/stalls?trail=0&limit=1000");
-    assert_int_equal(top_list_take(&list, page("stalls", 0, 20, "a1"), 5), 0);
+    top_list_move(&list, -2, 5);
+    assert_int_equal(selected_id(&list), 17);
+    assert_int_equal(list.first, 15);
+    top_list_move(&list, -100, 5);
+    assert_int_equal(selected_id(&list), 0);
+    top_list_end(&list, 5);
     assert_int_equal(selected_id(&list), 19);
-    assert_false(top_list_home(&list));
+    top_list_home(&list);
     assert_int_equal(selected_id(&list), 0);
     assert_int_equal(list.first, 0);
     top_list_done(&list);
@@ -103,24 +196,24 @@ static void test_what_stays_selected(void **state)
     struct top_list list;
 
     (void)state;
-    assert_int_equal(top_list_init(&list), 0);
-    assert_int_equal(top_list_take(&list, page("stalls", 10, 20, NULL), 5), 0);
+    top_list_init(&list);
+    top_list_set_which(&list, TOP_ALL);
+    assert_int_equal(top_list_take(&list, page(0, 10, 20), true, 5), 0);
     top_list_move(&list, 7, 5);
     assert_int_equal(selected_id(&list), 17);
     assert_int_equal(list.selected - list.first, 4);
-    assert_int_equal(top_list_take(&list, page("stalls", 5, 20, NULL), 5), 0);
+    assert_int_equal(top_list_take(&list, page(0, 5, 20), true, 5), 0);
     assert_int_equal(selected_id(&list), 17);
     assert_int_equal(list.selected - list.first, 4);
-    assert_int_equal(top_list_take(&list, page("stalls", 16, 20, NULL), 5), 0);
+    assert_int_equal(top_list_take(&list, page(0, 16, 20), true, 5), 0);
     assert_int_equal(selected_id(&list), 17);
     assert_int_equal(list.first, 0);
-    assert_int_equal(top_list_take(&list, page("stalls", 50, 1, NULL), 5), 0); /* it is gone, and most others */
+    assert_int_equal(top_list_take(&list, page(0, 50, 1), true, 5), 0); /* it is gone, and most others */
     assert_int_equal(selected_id(&list), 50);
-    assert_int_equal(top_list_take(&list, page("stalls", 0, 5, NULL), 5), 0); /* the first row stays the first */
+    assert_int_equal(top_list_take(&list, page(0, 0, 5), true, 5), 0); /* the first row stays the first */
     assert_int_equal(selected_id(&list), 0);
-    assert_int_equal(top_list_take(&list, page("stalls", 0, 0, NULL), 5), 0);
+    assert_int_equal(top_list_take(&list, page(0, 0, 0), true, 5), 0);
     assert_null(top_list_selected(&list));
-    assert_false(top_list_move(&list, 1, 5));
     top_list_done(&list);
 }
 
@@ -129,23 +222,32 @@ static void test_order(void **state)
     struct top_list list;
 
     (void)state;
-    assert_int_equal(top_list_init(&list), 0);
-    top_list_set_sort(&list, TOP_BY_AGE);
-    assert_int_equal(top_list_take(&list, page("stalls", 0, 5, NULL), 5), 0);
-    assert_int_equal(selected_id(&list), 4);
-    top_list_set_sort(&list, TOP_BY_THREAD);
-    assert_int_equal(top_list_take(&list, page("stalls", 0, 27, NULL), 5), 0);
-    assert_int_equal(selected_id(&list), 25);                    /* "a" */
-    assert_int_equal(item_number(list.rows[25].item, "id"), 26); /* of the two called "z" the longest comes first */
+    top_list_init(&list);
+    assert_int_equal(top_list_take(&list, chain(page(0, 0, 2), page(1, 0, 3)), true, 5), 0);
+    assert_string_equal(ids(&list), "2' 1 1' 0 0'"); /* stalls: the longest first, whichever host they are of */
+    top_list_move(&list, 3, 5);
+    top_list_set_sort(&list, TOP_BY_THREAD, 5); /* "z", "y", "x" on each host */
+    assert_string_equal(ids(&list), "2' 1 1' 0 0'");
+    assert_int_equal(list.selected, 0);
+    assert_int_equal(top_list_take(&list, page(0, 0, 27), true, 5), 0);
+    assert_int_equal(selected_id(&list), 25); /* "a" */
+    assert_int_equal(list.rows[25]->id, 26);  /* of the two called "z" the longest comes first */
+    top_list_set_which(&list, TOP_ALL);
+    assert_int_equal(top_list_take(&list, page(0, 0, 3), true, 5), 0);
+    assert_string_equal(ids(&list), "2 1 0");
+    top_list_set_sort(&list, TOP_AS_IT_IS, 5);
+    assert_string_equal(ids(&list), "0 1 2");
+    top_list_set_sort(&list, TOP_BY_AGE, 5);
+    assert_string_equal(ids(&list), "2 1 0");
     top_list_done(&list);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_targets),
-        cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_what_stays_selected),
+        cmocka_unit_test(test_targets), cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_pages),   cmocka_unit_test(test_host_that_fails),
+        cmocka_unit_test(test_moving),  cmocka_unit_test(test_what_stays_selected),
         cmocka_unit_test(test_order),
     };
 
