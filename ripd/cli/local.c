@@ -7,15 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cases/query.h"
+#include "cli/ring_copy.h"
 #include "os/file.h"
 #include "os/proc.h"
 #include "rip/reader.h"
@@ -26,8 +25,6 @@
 #define FILES_MAX 4096u /* of a directory */
 #define RINGS_MAX 512u  /* of all */
 #define IDS_MAX 100000u /* of all */
-#define RING_BYTES_MAX (UINT64_C(1) << 34)
-#define COPIED_BYTES_MAX (UINT64_C(1) << 28) /* of one ring */
 #define SAMPLES 256u
 #define NS_PER_MS 1000000u
 #define STALL_PARAMETERS (PARAMETER_RING | PARAMETER_PID | PARAMETER_NAME | PARAMETER_LIMIT | PARAMETER_TRAIL)
@@ -64,91 +61,11 @@ struct local {
     int descriptor;
 };
 
-/* ---- a copy of a ring ---- */
-
-struct copy {
-    unsigned char *bytes;
-    uint64_t size_bytes;
-    struct rip_view view;
-};
-
-static void copy_done(struct copy *copy)
-{
-    if (copy->bytes != NULL)
-        munmap(copy->bytes, copy->size_bytes);
-}
-
-/* Copies what is no hole. 0 or -errno. */
-static int copy_data(struct copy *copy, int descriptor)
-{
-    uint64_t copied = 0, at = 0;
-
-    while (at < copy->size_bytes) {
-        off_t begin = lseek(descriptor, (off_t)at, SEEK_DATA), end;
-
-        if (begin < 0)
-            return errno == ENXIO ? 0 : -errno; /* nothing but a hole follows */
-        end = lseek(descriptor, begin, SEEK_HOLE);
-        if (end < 0)
-            return -errno;
-        if ((uint64_t)end > copy->size_bytes)
-            end = (off_t)copy->size_bytes;
-        for (at = (uint64_t)begin; at < (uint64_t)end;) {
-            ssize_t count = pread(descriptor, copy->bytes + at, (size_t)((uint64_t)end - at), (off_t)at);
-
-            if (count <= 0)
-                return count == 0 ? 0 : -errno; /* it was cut */
-            at += (uint64_t)count;
-            copied += (uint64_t)count;
-            if (copied > COPIED_BYTES_MAX)
-                return -EFBIG;
-        }
-    }
-    return 0;
-}
-
-/* *ret_reason: why it cannot be read; NULL: it can, or it is no ring (then false). */
-static bool copy_take(struct copy *copy, int descriptor, uint64_t size_bytes, const char **ret_reason)
-{
-    enum rip_status status;
-    int error;
-
-    *copy = (struct copy){.size_bytes = size_bytes};
-    *ret_reason = "is too large";
-    if (size_bytes == 0 || size_bytes > RING_BYTES_MAX)
-        return false;
-    copy->bytes = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (copy->bytes == MAP_FAILED) {
-        copy->bytes = NULL;
-        return false;
-    }
-    error = copy_data(copy, descriptor);
-    status = error == 0 ? rip_view_open(&copy->view, copy->bytes, size_bytes) : RIP_DAMAGED;
-    *ret_reason = error != 0 ? strerror(-error) : rip_status_text(status);
-    if (error == 0 && status == RIP_OK)
-        return true;
-    copy_done(copy);
-    return false;
-}
-
 /* ---- the first look ---- */
-
-/* Bytes that need not be UTF-8; null if they are too many. */
-static json_t *make_text(const void *bytes, size_t count)
-{
-    json_t *text = json_stringn(bytes, count);
-    char plain[RIP_MODULE_PATH_BYTES];
-
-    if (text != NULL || count > sizeof(plain))
-        return text != NULL ? text : json_null();
-    for (size_t i = 0; i < count; i++)
-        plain[i] = (char)(((const unsigned char *)bytes)[i] < 0x80 ? ((const unsigned char *)bytes)[i] : '?');
-    return json_stringn(plain, count);
-}
 
 static void make_valid(char text[QUERY_PATTERN_BYTES], const char *name)
 {
-    json_t *value = make_text(name, strlen(name));
+    json_t *value = ring_json_text(name, strlen(name));
 
     snprintf(text, QUERY_PATTERN_BYTES, "%s", json_is_string(value) ? json_string_value(value) : "?");
     json_decref(value);
@@ -212,7 +129,7 @@ static int open_ring(int directory, const char *name, struct file_identity *ret_
 static void refuse(struct local *local, struct local_ring *ring, const char *reason)
 {
     ring->facts = json_pack("{s:s, s:o, s:s, s:s, s:[]}", "ring", ring->name, "directory",
-                            make_text(ring->directory, strlen(ring->directory)), "health", "unreadable", "reason",
+                            ring_json_text(ring->directory, strlen(ring->directory)), "health", "unreadable", "reason",
                             reason, "processes");
     local->unreadable++;
 }
@@ -224,16 +141,16 @@ static int look_first(void *context, const char *name)
     struct file_identity file;
     int descriptor = open_ring(local->descriptor, name, &file);
     struct local_ring *ring;
-    struct copy copy;
+    struct ring_copy copy;
     const char *reason;
 
     if (descriptor < 0)
         return 0; /* what may not be opened may not be a ring either; ripd knows */
     if (has_magic(descriptor) && (ring = add_ring(local, name)) != NULL) {
         ring->file = file;
-        if (copy_take(&copy, descriptor, file.size_bytes, &reason)) {
+        if (ring_copy_take(&copy, descriptor, file.size_bytes, &reason)) {
             take_samples(local, ring, &copy.view);
-            copy_done(&copy);
+            ring_copy_done(&copy);
         } else {
             refuse(local, ring, reason);
         }
@@ -260,47 +177,8 @@ static json_t *make_process(const struct local *local, const struct rip_view *vi
     if (rip_view_process(view, index, &process) != RIP_OK)
         return json_null();
     return json_pack("{s:i, s:I, s:o, s:I, s:b}", "index", (int)index, "pid", (json_int_t)process.pid, "comm",
-                     make_text(process.comm, strnlen((const char *)process.comm, sizeof(process.comm))), "uid",
+                     ring_json_text(process.comm, strnlen((const char *)process.comm, sizeof(process.comm))), "uid",
                      (json_int_t)process.uid, "dead", is_dead(local, &process));
-}
-
-/* The place of an address in a module of its process: the newest where several overlap. */
-static json_t *make_place(const struct rip_view *view, uint32_t process, uint64_t address)
-{
-    struct rip_module_info module, found;
-    const uint8_t *name;
-    bool is_found = false;
-    char offset[32];
-
-    for (uint32_t nth = 0; nth < RIP_PROCESS_MODULES && rip_view_module(view, process, nth, &module) == RIP_OK; nth++)
-        if (address >= module.start && address < module.end) {
-            found = module;
-            is_found = true;
-        }
-    if (!is_found)
-        return json_pack("{s:n, s:n}", "module", "offset");
-    name = memrchr(found.path, '/', found.path_bytes);
-    name = name != NULL ? name + 1 : found.path;
-    snprintf(offset, sizeof(offset), "0x%" PRIx64, address - found.bias);
-    return json_pack("{s:o, s:s}", "module", make_text(name, (size_t)(found.path + found.path_bytes - name)), "offset",
-                     offset);
-}
-
-static json_t *make_trail(const struct rip_view *view, const struct rip_id_info *id)
-{
-    struct rip_entry entries[RIP_ENTRY_COUNT];
-    json_t *trail = json_array();
-    size_t count = 0;
-
-    if (rip_view_trail(view, id->slot, entries, &count) != RIP_OK)
-        return trail;
-    for (size_t i = 0; i < count; i++) {
-        json_t *entry = make_place(view, id->process, entries[i].address);
-
-        json_object_set_new(entry, "count", json_integer((json_int_t)(entries[i].snap - 1)));
-        json_array_append_new(trail, entry);
-    }
-    return trail;
 }
 
 static const struct sighted *find_sighted(const struct local_ring *ring, uint32_t slot, size_t *at)
@@ -321,10 +199,10 @@ static json_t *make_item(const struct local_ring *ring, const struct rip_view *v
 
     if (rip_view_id(view, sample->slot, &id) != RIP_OK)
         return NULL;
-    trail = make_trail(view, &id);
+    trail = ring_json_trail(view, &id);
     item = json_pack("{s:s, s:I, s:o, s:o, s:O, s:s, s:n, s:n, s:o, s:I, s:O?, s:n, s:n, s:o}", "ring", ring->name,
                      "id", (json_int_t)id.id, "tid", id.tid != 0 ? json_integer(id.tid) : json_null(), "name",
-                     make_text(id.name, id.name_bytes), "process", process, "state", state, "cause", "since",
+                     ring_json_text(id.name, id.name_bytes), "process", process, "state", state, "cause", "since",
                      "frozen_for_ms", still && !dead ? json_integer(LOCAL_LOOK_MS) : json_null(), "snaps",
                      (json_int_t)id.snap_count, "location", json_array_get(trail, 0), "kernel", "waits_for", "trail",
                      trail);
@@ -380,18 +258,18 @@ static void look_again(struct local *local, struct local_ring *ring)
     int directory = file_open_directory(ring->directory);
     struct file_identity file;
     int descriptor = directory >= 0 ? open_ring(directory, ring->file_name, &file) : directory;
-    struct copy copy;
+    struct ring_copy copy;
     const char *reason = "is gone";
 
     if (descriptor >= 0 && file.inode == ring->file.inode && file.device == ring->file.device &&
-        copy_take(&copy, descriptor, file.size_bytes, &reason)) {
+        ring_copy_take(&copy, descriptor, file.size_bytes, &reason)) {
         ring->items = json_array();
-        ring->facts =
-            json_pack("{s:s, s:o, s:s, s:n, s:{}}", "ring", ring->name, "directory",
-                      make_text(ring->directory, strlen(ring->directory)), "health", "readable", "reason", "processes");
+        ring->facts = json_pack("{s:s, s:o, s:s, s:n, s:{}}", "ring", ring->name, "directory",
+                                ring_json_text(ring->directory, strlen(ring->directory)), "health", "readable",
+                                "reason", "processes");
         read_ids(local, ring, &copy.view);
         finish_facts(ring);
-        copy_done(&copy);
+        ring_copy_done(&copy);
     } else {
         refuse(local, ring, reason);
     }
