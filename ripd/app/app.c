@@ -57,7 +57,7 @@ struct app {
     struct config *config;
     struct registry *registry;
     struct detector *detector;
-    struct rule_finder *rule_finder;
+    struct rule_finder rule_finder;
     struct work_range *subordinate_uids; /* whose account they count on */
     size_t subordinate_uid_count;
     struct work *work; /* the scanner's accounts and queue */
@@ -195,7 +195,6 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
         .unexamined_count = unexamined_count,
         .left_out_count = snapshot->stalls_left_out_count,
         .waits_left_out_count = snapshot->waits != NULL ? snapshot->waits->left_out_count : 0,
-        .unnoted_count = events_unnoted_count(app->events),
         .lines_missed_count = log_missed_count(),
     };
 
@@ -203,8 +202,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
     cases_count(app->cases, &scan.cases);
     tally_add(&app->tally, &scan);
     app_count_stuck(app, update);
-    app->tally.health.history_error_count = events_error_count(app->events);
-    events_incidents(app->events, &app->tally.health);
+    events_health(app->events, &app->tally.health);
     hook_health(app->hook, &app->tally.health);
     privileges_report(&app->privileges, &app->tally.health);
     naming_health(&app->naming, &app->tally.health);
@@ -232,14 +230,12 @@ static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_n
 {
     const struct registry_notice *notices;
     struct detector_unclassified *unclassified;
-    bool refreshed;
     size_t count;
     uint64_t uncounted_ns;
 
-    refreshed = registry_refresh(app->registry, now_mono_ns, &notices, &count) == 0;
-    if (refreshed)
-        report_notices(&app->notice_budget, now_mono_ns, notices, count);
-    events_adopt(app->events, app->registry, refreshed, app->detector); /* on the first scan: episodes of before */
+    registry_refresh(app->registry, now_mono_ns, &notices, &count);
+    report_notices(&app->notice_budget, now_mono_ns, notices, count);
+    events_adopt(app->events, app->registry, app->detector); /* on the first scan: episodes of before */
     uncounted_ns = detector_begin(app->detector, now_mono_ns);
     if (uncounted_ns != 0)
         log_line(LOG_LEVEL_WARNING, "scan late, nobody is accused on it: uncounted_ms=%" PRIu64,
@@ -247,7 +243,7 @@ static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_n
     if (scan_run(app->registry, app->detector) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
     unclassified = detector_unclassified(app->detector, &count); /* none without rules */
-    rule_finder_run(app->rule_finder, app->registry, unclassified, count, settings_unclassified_ns(app->config));
+    rule_finder_run(&app->rule_finder, app->registry, unclassified, count, settings_unclassified_ns(app->config));
     return detector_suspects(app->detector, ret_count);
 }
 
@@ -427,7 +423,7 @@ static void app_configure(struct app *app)
 
     log_set_level(config->log_level);
     detector_configure(app->detector, &detector);
-    rule_finder_set_rules(app->rule_finder, &config->rules);
+    rule_finder_set_rules(&app->rule_finder, &config->rules);
     cases_set_hysteresis(app->cases, settings_hysteresis_ns(config));
     error = registry_set_directories(app->registry, (const char *const *)config->directories.items,
                                      config->directories.count);
@@ -532,32 +528,21 @@ static void app_loop(struct app *app)
 }
 
 /* Signals to the daemon are read from a descriptor; all threads made later inherit the mask. */
-static int signals_open(void)
+static int app_open_signals(struct app *app)
 {
     sigset_t set;
-    int descriptor;
 
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
-    if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0)
-        return -EINVAL;
-    descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    return descriptor >= 0 ? descriptor : -errno;
-}
-
-static int app_open_signals(struct app *app)
-{
-    int descriptor = signals_open();
-
-    if (descriptor < 0) {
-        log_line(LOG_LEVEL_ERROR, "cannot start: signals: %s", strerror(-descriptor));
-        return descriptor;
-    }
-    app->signal_descriptor = descriptor;
-    return 0;
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL) == 0)
+        app->signal_descriptor = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (app->signal_descriptor >= 0)
+        return 0;
+    log_line(LOG_LEVEL_ERROR, "cannot start: signals: %s", strerror(errno));
+    return -1;
 }
 
 /* Uids of a user's subordinate ranges count as that user. */
@@ -622,14 +607,13 @@ static int app_open_parts(struct app *app)
     struct hook_options hook = {.descriptors_max = app->service.descriptors_before, .work = app->work};
     int error = sigbus_install();
 
+    rule_finder_set_rules(&app->rule_finder, &config->rules);
     if (error == 0)
         error = detector_new(&app->detector, &detector);
     if (error == 0) {
         app->endings = endings_new();
         error = app->endings != NULL ? 0 : -ENOMEM;
     }
-    if (error == 0)
-        error = rule_finder_new(&app->rule_finder, &config->rules);
     if (error == 0)
         error = hook_new(&app->hook, &hook);
     if (error == 0)
@@ -691,7 +675,6 @@ static void app_close(struct app *app)
     endings_free(app->endings);
     cases_free(app->cases);
     hook_free(app->hook);
-    rule_finder_free(app->rule_finder);
     detector_free(app->detector);
     probe_free(app->probe);
     privileges_close(&app->privileges);
@@ -705,15 +688,11 @@ static void app_close(struct app *app)
 
 int app_run(struct config *config)
 {
-    struct app app = {
-        .config = config,
-        .hash_key.words = {random_u64(), random_u64()},
-        .signal_descriptor = -1,
-        .naming.descriptor = -1,
-        .privileges.diag = -1,
-    };
+    static struct app app = {.signal_descriptor = -1, .naming.descriptor = -1, .privileges.diag = -1}; /* it is large */
     int error;
 
+    app.config = config;
+    app.hash_key = (struct hash_key){{random_u64(), random_u64()}};
     log_open();
     log_open_journal(JOURNAL_SOCKET);
     log_set_level(config->log_level);

@@ -424,13 +424,13 @@ void events_catch_up(struct events *events)
     publish_late(events, true);
 }
 
-void events_adopt(struct events *events, struct registry *registry, bool refreshed, struct detector *detector)
+void events_adopt(struct events *events, struct registry *registry, struct detector *detector)
 {
     int error;
 
     if (events->restart.count == 0 || events->restart.settled)
         return;
-    error = restart_prepare(&events->restart, registry, refreshed, events->boot_id, events->work, detector);
+    error = restart_prepare(&events->restart, registry, events->boot_id, events->work, detector);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "stalls from before the start cannot be taken up: %s", strerror(-error));
 }
@@ -565,23 +565,15 @@ void events_stop(struct events *events)
     publisher_stop(events->publisher);
 }
 
-uint64_t events_error_count(const struct events *events)
-{
-    return publisher_error_count(events->publisher);
-}
-
 uint64_t events_epoch(const struct events *events)
 {
     return publisher_epoch(events->publisher);
 }
 
-uint64_t events_unnoted_count(const struct events *events)
+void events_health(const struct events *events, struct health *health)
 {
-    return events->unnoted_count;
-}
-
-void events_incidents(const struct events *events, struct health *health)
-{
+    health->history_error_count = publisher_error_count(events->publisher);
+    health->limit_counts[HEALTH_LIMIT_RESTALLS] = events->unnoted_count;
     health->incident_count = incidents_count(&events->incidents);
     memcpy(health->incidents_by_cause, events->incidents_by_cause, sizeof(health->incidents_by_cause));
 }

@@ -49,9 +49,9 @@ int events_start(struct events *events, void (*report)(void *context, struct eve
 
 /*
  * On each scan between registry_refresh() and detector_begin(); does something on the first: the detector is asked
- * about the episodes that were open. refreshed: whether registry_refresh() succeeded.
+ * about the episodes that were open.
  */
-void events_adopt(struct events *events, struct registry *registry, bool refreshed, struct detector *detector);
+void events_adopt(struct events *events, struct registry *registry, struct detector *detector);
 
 /*
  * Between detector_end() and cases_end(); does something on the first scan: the episodes whose ids stand where they
@@ -84,11 +84,8 @@ uint64_t events_wait_ns(const struct events *events, uint64_t now_mono_ns);
 /* Writes and announces the events still queued, within two seconds. */
 void events_stop(struct events *events);
 
-/* Events since the start that were announced without being on disk. */
-uint64_t events_error_count(const struct events *events);
-/* How many incidents there are, and how many there were since the start. */
-void events_incidents(const struct events *events, struct health *health);
-/* Stalls since the start within an episode, of which the history has no line. */
-uint64_t events_unnoted_count(const struct events *events);
+/* Sets its fields of the account: events announced without being on disk, stalls within an episode of which the history
+ * has no line, incidents. */
+void events_health(const struct events *events, struct health *health);
 
 #endif

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/search.h"
+
 _Static_assert(sizeof(((struct rip_ring_info *)0)->ring_id) == EVENT_SUBJECT_ID_BYTES, "ids of rings");
 
 static const uint8_t unknown_id[EVENT_SUBJECT_ID_BYTES];
@@ -101,16 +103,15 @@ static bool is_same_boot(const struct event_subject *subject, const uint8_t boot
            memcmp(boot_id, unknown_id, sizeof(unknown_id)) != 0;
 }
 
-static void find_fates(struct restart *restart, struct registry *registry, bool refreshed, const uint8_t boot_id[16],
+static void find_fates(struct restart *restart, struct registry *registry, const uint8_t boot_id[16],
                        const struct work *work)
 {
     struct ring_facts *facts = NULL;
     struct ring **rings;
     size_t ring_count, fact_count = 0;
+    const bool known = registry_facts(registry, &facts, &fact_count) == 0;
 
     rings = registry_rings(registry, &ring_count);
-    if (registry_facts(registry, &facts, &fact_count) != 0)
-        refreshed = false;
     for (size_t i = 0; i < restart->count; i++) {
         struct restart_episode *episode = &restart->episodes[i];
         const struct ring *ring = find_ring(rings, ring_count, episode);
@@ -122,7 +123,7 @@ static void find_fates(struct restart *restart, struct registry *registry, bool 
             episode->ring = ring->serial;
             episode->user = work_user(work, mapping_owner(&ring->mapping));
         } else {
-            episode->fate = refreshed ? fate_without_ring(registry, episode, facts, fact_count) : RESTART_UNWATCHED;
+            episode->fate = known ? fate_without_ring(registry, episode, facts, fact_count) : RESTART_UNWATCHED;
         }
     }
     for (size_t i = 0; i < fact_count; i++)
@@ -130,55 +131,52 @@ static void find_fates(struct restart *restart, struct registry *registry, bool 
     free(facts);
 }
 
+/* By ring, slot and generation. */
+static int compare_ids(const struct restart_episode *a, uint32_t ring, uint32_t slot, uint32_t generation)
+{
+    const int order = search_order_pair(a->ring, a->subject.slot, ring, slot);
+
+    return order != 0 ? order : search_order(a->subject.generation, generation);
+}
+
 static int compare_episodes(const void *left, const void *right)
 {
     const struct restart_episode *a = left, *b = right;
+    int order = search_order(a->fate, b->fate);
 
-    if (a->fate != b->fate)
-        return a->fate < b->fate ? -1 : 1;
-    if (a->ring != b->ring)
-        return a->ring < b->ring ? -1 : 1;
-    if (a->subject.slot != b->subject.slot)
-        return a->subject.slot < b->subject.slot ? -1 : 1;
-    if (a->subject.generation != b->subject.generation)
-        return a->subject.generation < b->subject.generation ? -1 : 1;
-    return a->subject.episode > b->subject.episode ? -1 : a->subject.episode < b->subject.episode;
+    if (order == 0)
+        order = compare_ids(a, b->ring, b->subject.slot, b->subject.generation);
+    return order != 0 ? order : search_order(b->subject.episode, a->subject.episode);
 }
 
-/* The detector is asked about an id once: of two episodes of one id, which there should not be, about the later. */
+/*
+ * The detector is asked about an id once: of two episodes of one id, which there should not be, about the later. Those
+ * that it is asked about come first then, in the order in which it wants them; returns how many.
+ */
 static size_t leave_out_doubles(struct restart *restart)
 {
-    size_t asked_count = 0;
+    struct restart_episode *episodes = restart->episodes;
+    size_t count = 0;
 
-    qsort(restart->episodes, restart->count, sizeof(*restart->episodes), compare_episodes);
-    for (size_t i = 0; i < restart->count && restart->episodes[i].fate == RESTART_ASKED; i++) {
-        const struct restart_episode *before = i != 0 ? &restart->episodes[asked_count - 1] : NULL;
-        struct restart_episode *episode = &restart->episodes[i];
-
-        if (before != NULL && before->ring == episode->ring && before->subject.slot == episode->subject.slot &&
-            before->subject.generation == episode->subject.generation) {
-            episode->fate = RESTART_GONE;
-            continue;
-        }
-        if (asked_count != i) {
-            struct restart_episode swapped = restart->episodes[asked_count];
-
-            restart->episodes[asked_count] = *episode;
-            *episode = swapped;
-        }
-        asked_count++;
-    }
-    return asked_count;
+    qsort(episodes, restart->count, sizeof(*episodes), compare_episodes);
+    for (size_t i = 1; i < restart->count && episodes[i].fate == RESTART_ASKED; i++)
+        if (compare_ids(&episodes[i], episodes[i - 1].ring, episodes[i - 1].subject.slot,
+                        episodes[i - 1].subject.generation) == 0)
+            episodes[i].fate = RESTART_GONE;
+    qsort(episodes, restart->count, sizeof(*episodes), compare_episodes);
+    while (count < restart->count && episodes[count].fate == RESTART_ASKED)
+        count++;
+    return count;
 }
 
-int restart_prepare(struct restart *restart, struct registry *registry, bool refreshed, const uint8_t boot_id[16],
+int restart_prepare(struct restart *restart, struct registry *registry, const uint8_t boot_id[16],
                     const struct work *work, struct detector *detector)
 {
     struct detector_adoption *adoptions;
     size_t count;
     int status;
 
-    find_fates(restart, registry, refreshed, boot_id, work);
+    find_fates(restart, registry, boot_id, work);
     count = leave_out_doubles(restart);
     adoptions = calloc(count != 0 ? count : 1, sizeof(*adoptions));
     for (size_t i = 0; adoptions != NULL && i < count; i++) {
@@ -201,38 +199,22 @@ int restart_prepare(struct restart *restart, struct registry *registry, bool ref
     return status;
 }
 
-static const struct detector_adoption *adoption_of(const struct detector_update *update,
-                                                   const struct restart_episode *episode)
+static int compare_adoption(const void *key, const void *item)
 {
-    size_t low = 0, high = update->adoption_count;
+    const struct detector_adoption *adoption = item;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct detector_adoption *adoption = &update->adoptions[middle];
-
-        if (adoption->ring == episode->ring && adoption->slot == episode->subject.slot &&
-            adoption->generation == episode->subject.generation)
-            return adoption;
-        if (adoption->ring < episode->ring ||
-            (adoption->ring == episode->ring && adoption->slot < episode->subject.slot) ||
-            (adoption->ring == episode->ring && adoption->slot == episode->subject.slot &&
-             adoption->generation < episode->subject.generation))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
+    return compare_ids(key, adoption->ring, adoption->slot, adoption->generation);
 }
 
 static bool is_over(struct restart_episode *episode, const struct detector_update *update)
 {
-    const struct detector_adoption *adoption = NULL;
+    const size_t found =
+        search_equal(episode, update->adoptions, update->adoption_count, sizeof(*update->adoptions), compare_adoption);
+    const bool asked = episode->fate == RESTART_ASKED && found < update->adoption_count;
 
-    if (episode->fate == RESTART_ASKED)
-        adoption = adoption_of(update, episode);
-    if (adoption != NULL && adoption->result == ADOPTION_ADOPTED)
+    if (asked && update->adoptions[found].result == ADOPTION_ADOPTED)
         return false;
-    if (adoption != NULL && adoption->result == ADOPTION_MOVED)
+    if (asked && update->adoptions[found].result == ADOPTION_MOVED)
         episode->reason = EVENT_REASON_MOVED;
     else if (episode->fate == RESTART_UNWATCHED)
         episode->reason = EVENT_REASON_UNWATCHED;
@@ -245,7 +227,7 @@ static int compare_numbers(const void *left, const void *right)
 {
     const struct restart_episode *a = left, *b = right;
 
-    return a->subject.episode < b->subject.episode ? -1 : a->subject.episode > b->subject.episode;
+    return search_order(a->subject.episode, b->subject.episode);
 }
 
 size_t restart_settle(struct restart *restart, const struct detector_update *update,

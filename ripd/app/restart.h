@@ -53,10 +53,10 @@ int restart_init(struct restart *restart, const struct event_open *open, size_t 
 void restart_done(struct restart *restart);
 
 /*
- * Finds the ring of each episode, and gives the detector those that have one. refreshed: whether the registry could
- * look at all. 0 or -errno of detector_adopt(): then they are unwatched.
+ * Finds the ring of each episode, and gives the detector those that have one. 0 or -errno of detector_adopt(): then
+ * they are unwatched.
  */
-int restart_prepare(struct restart *restart, struct registry *registry, bool refreshed, const uint8_t boot_id[16],
+int restart_prepare(struct restart *restart, struct registry *registry, const uint8_t boot_id[16],
                     const struct work *work, struct detector *detector);
 
 /*

@@ -50,6 +50,5 @@ void tally_add(struct tally *tally, const struct tally_scan *scan)
     health->limit_counts[HEALTH_LIMIT_WAITS] += scan->waits_left_out_count;
     health->limit_counts[HEALTH_LIMIT_EPISODES] = scan->cases.suppressed_count;
     health->limit_counts[HEALTH_LIMIT_BELATED] = scan->cases.belated_count;
-    health->limit_counts[HEALTH_LIMIT_RESTALLS] = scan->unnoted_count;
     health->limit_counts[HEALTH_LIMIT_LOG_LINES] = scan->lines_missed_count;
 }

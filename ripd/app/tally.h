@@ -35,7 +35,6 @@ struct tally_scan {
     struct cases_counters cases;
     uint64_t left_out_count;       /* stalls not described, on this scan */
     uint64_t waits_left_out_count; /* waits not followed, on this scan */
-    uint64_t unnoted_count;        /* stalls within an episode that the history has no line of, since the start */
     uint64_t lines_missed_count;   /* log lines not written, since the start */
 };
 

@@ -107,19 +107,17 @@ static bool clean_ring(const struct settings *settings, const struct ring *ring)
     return result == 0;
 }
 
-static int look(struct registry *registry)
+static void look(struct registry *registry)
 {
     const struct timespec pause = {.tv_nsec = LOOK_NS};
     const struct registry_notice *notices;
     size_t count;
-    int result = 0;
 
-    for (int i = 0; i < LOOKS && result == 0; i++) {
+    for (int i = 0; i < LOOKS; i++) {
         if (i != 0)
             nanosleep(&pause, NULL);
-        result = registry_refresh(registry, clock_mono_ns() + (uint64_t)i * REGISTRY_RESCAN_NS, &notices, &count);
+        registry_refresh(registry, clock_mono_ns() + (uint64_t)i * REGISTRY_RESCAN_NS, &notices, &count);
     }
-    return result;
 }
 
 static int clean(const struct settings *settings)
@@ -138,13 +136,13 @@ static int clean(const struct settings *settings)
         cli_error("clean: %s", strerror(-result));
         return CLI_UNREACHABLE;
     }
-    result = look(registry);
+    look(registry);
     rings = registry_rings(registry, &count);
-    for (size_t i = 0; result == 0 && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         if (!rings[i]->unlinked && leftover_is_dead(rings[i]))
             all &= clean_ring(settings, rings[i]);
     registry_free(registry);
-    return result == 0 && all ? CLI_OK : CLI_UNREACHABLE;
+    return all ? CLI_OK : CLI_UNREACHABLE;
 }
 
 int cli_clean(int argc, char **argv)

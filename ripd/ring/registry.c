@@ -686,8 +686,8 @@ static void free_retired(struct registry *registry)
     registry->retired_count = 0;
 }
 
-int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const struct registry_notice **ret_notices,
-                     size_t *ret_count)
+void registry_refresh(struct registry *registry, uint64_t now_mono_ns, const struct registry_notice **ret_notices,
+                      size_t *ret_count)
 {
     host_begin(&registry->host);
     free_retired(registry);
@@ -702,7 +702,6 @@ int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const stru
     registry->host.notices_returned = registry->host.notice_count;
     *ret_notices = registry->host.notices;
     *ret_count = registry->host.notice_count;
-    return 0;
 }
 
 /* Facts for snapshots ---------------------------------------------------------------------------------------------- */

@@ -170,8 +170,8 @@ void registry_set_judging(struct registry *registry, uint64_t judging_ns); /* as
  * Takes in what changed in the directories, re-reads process records, and judges every process (see ring/identity.h).
  * Call once per scan. Returns notices; never fails for a reason that lies in a file.
  */
-int registry_refresh(struct registry *registry, uint64_t now_mono_ns, const struct registry_notice **ret_notices,
-                     size_t *ret_count);
+void registry_refresh(struct registry *registry, uint64_t now_mono_ns, const struct registry_notice **ret_notices,
+                      size_t *ret_count);
 
 /* Rings that are mapped, in ascending order of serial. */
 struct ring **registry_rings(struct registry *registry, size_t *ret_count);

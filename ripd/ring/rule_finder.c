@@ -4,35 +4,10 @@
  */
 #include "ring/rule_finder.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "os/clock.h"
 #include "util/search.h"
 
 #define NAMES_PER_LOOK 64u /* at the clock: ten microseconds or so */
-
-struct rule_finder {
-    struct rules_table rules;
-    uint32_t next_ring; /* where the next call begins */
-    uint32_t next_slot;
-};
-
-int rule_finder_new(struct rule_finder **ret_finder, const struct rules *rules)
-{
-    struct rule_finder *finder = calloc(1, sizeof(*finder));
-
-    if (finder == NULL)
-        return -ENOMEM;
-    rule_finder_set_rules(finder, rules);
-    *ret_finder = finder;
-    return 0;
-}
-
-void rule_finder_free(struct rule_finder *finder)
-{
-    free(finder);
-}
 
 void rule_finder_set_rules(struct rule_finder *finder, const struct rules *rules)
 {

@@ -15,9 +15,12 @@
 #include "detect/rules.h"
 #include "ring/registry.h"
 
-struct rule_finder;
-int rule_finder_new(struct rule_finder **ret_finder, const struct rules *rules);
-void rule_finder_free(struct rule_finder *finder);
+/* All zero at first: no rules. */
+struct rule_finder {
+    struct rules_table rules;
+    uint32_t next_ring; /* where the next call begins */
+    uint32_t next_slot;
+};
 
 /* Other rules; they are copied. */
 void rule_finder_set_rules(struct rule_finder *finder, const struct rules *rules);

@@ -38,7 +38,7 @@ static struct registry *registry;
 static struct ring *ring;
 static struct detector *detector;
 static struct rules rules; /* none, or some */
-static struct rule_finder *finder;
+static struct rule_finder finder;
 static enum population population;
 static uint32_t live_count;
 static uint64_t scan_number;
@@ -73,7 +73,7 @@ static void world_open(uint32_t capacity, uint32_t step)
     }
     live_count = (capacity + step - 1) / step;
     need(registry_new(&registry, &options) == 0, "registry_new");
-    need(registry_refresh(registry, INTERVAL_NS, &notices, &count) == 0, "registry_refresh");
+    registry_refresh(registry, INTERVAL_NS, &notices, &count);
     rings = registry_rings(registry, &count);
     need(count == 1, "registry_rings");
     ring = rings[0];
@@ -96,7 +96,7 @@ static void detector_start(void)
     for (size_t i = 0; i < rules.count; i++)
         config.rule_thresholds_ns[i] = config.stall_after_ns / 2;
     need(detector_new(&detector, &config) == 0, "detector_new");
-    rule_finder_set_rules(finder, &rules);
+    rule_finder_set_rules(&finder, &rules);
 }
 
 /* What happens between two scans. */
@@ -149,7 +149,7 @@ static struct detector_update scan_within(uint64_t naming_ns)
     detector_begin(detector, ++scan_number * INTERVAL_NS);
     need(scan_run(registry, detector) == 0, "scan_run");
     ids = detector_unclassified(detector, &unclassified_count);
-    rule_finder_run(finder, registry, ids, unclassified_count, naming_ns);
+    rule_finder_run(&finder, registry, ids, unclassified_count, naming_ns);
     detector_suspects(detector, &suspect_count);
     detector_end(detector, &update);
     need(update.id_count == live_count && suspect_count == 0, "a scan in which nothing stalls");
@@ -278,13 +278,12 @@ static void bench_sparse(void)
 int main(void)
 {
     need(sigbus_install() == 0, "sigbus_install");
-    need(rule_finder_new(&finder, &rules) == 0, "rule_finder_new");
+    rule_finder_set_rules(&finder, &rules);
     bench_print_machine();
     bench_size(1000);
     bench_size(100000);
     bench_size(1000000);
     bench_rules(1000000);
     bench_sparse();
-    rule_finder_free(finder);
     return sink == 0;
 }

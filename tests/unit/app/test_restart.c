@@ -76,7 +76,7 @@ static void on_going_on(void *context, const struct restart_episode *episode)
 }
 
 /* One scan. The ends that it found are in ret_reasons, by episode; the number of all of them is returned. */
-static size_t run(struct fixture *fixture, bool refreshed, enum event_reason ret_reasons[17])
+static size_t run(struct fixture *fixture, enum event_reason ret_reasons[17])
 {
     const struct detector_config config = {.interval_ns = 1000000000, .stall_after_ns = 5000000000};
     const struct restart_episode *episode;
@@ -89,8 +89,7 @@ static size_t run(struct fixture *fixture, bool refreshed, enum event_reason ret
     assert_non_null(work);
     assert_int_equal(detector_new(&detector, &config), 0);
     assert_int_equal(restart_init(&restart, fixture->open, fixture->count), 0);
-    assert_int_equal(restart_prepare(&restart, fixture->scene->registry, refreshed, fixture->boot_id, work, detector),
-                     0);
+    assert_int_equal(restart_prepare(&restart, fixture->scene->registry, fixture->boot_id, work, detector), 0);
     detector_begin(detector, 1000000000000);
     assert_int_equal(scan_run(fixture->scene->registry, detector), 0);
     detector_suspects(detector, &suspect_count);
@@ -131,7 +130,7 @@ static void test_fates(void **state)
     fixture.open[6].subject.directory_inode ^= 1;
     add(&fixture, ring, 0);                                             /* 8: the same as 1, which cannot be */
     memset(add(&fixture, ring, 3)->ring_id, 0, EVENT_SUBJECT_ID_BYTES); /* 9: of no ring that was known */
-    assert_int_equal(run(&fixture, true, reasons), 8);
+    assert_int_equal(run(&fixture, reasons), 8);
     assert_int_equal(fixture.going_on_count, 1);
     assert_int_equal(fixture.going_on[0], 8);
     assert_int_equal(reasons[1], EVENT_REASON_GONE);
@@ -146,28 +145,10 @@ static void test_fates(void **state)
     ring_stage_release(&builder);
 }
 
-/* Where nothing could be looked at, nothing is claimed. */
-static void test_not_looked_at(void **state)
-{
-    enum event_reason reasons[17] = {0};
-    struct ring_builder builder;
-    struct fixture fixture;
-
-    fixture_init(&fixture, *state);
-    make(*state, "app", &builder);
-    scene_refresh(*state);
-    add(&fixture, ring_named(*state, "app"), 0)->ring_id[5] ^= 1;
-    assert_int_equal(run(&fixture, false, reasons), 1);
-    assert_int_equal(reasons[1], EVENT_REASON_UNWATCHED);
-    fixture_done(&fixture);
-    ring_stage_release(&builder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_fates, scene_open, scene_close),
-        cmocka_unit_test_setup_teardown(test_not_looked_at, scene_open, scene_close),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,6 @@ static void test_scans(void **state)
         .left_out_count = 20,
         .cases = {.suppressed_count = 30, .belated_count = 33},
         .probe = {.sockets_cut_count = 51, .ends_cut_count = 52},
-        .unnoted_count = 35,
         .lines_missed_count = 40,
     };
     struct tally tally;
@@ -72,7 +71,6 @@ static void test_scans(void **state)
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_NAMES], 3 * 17);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_STALLS], 60);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_EPISODES], 30); /* of all */
-    assert_int_equal(health->limit_counts[HEALTH_LIMIT_RESTALLS], 35);
     assert_int_equal(health->limit_counts[HEALTH_LIMIT_LOG_LINES], 40);
 }
 

@@ -213,7 +213,7 @@ static void test_many_files(void **state)
     }
     scene_rescan(scene);
     assert_int_equal(ring_count(scene), 1);
-    assert_int_equal(scene->noticed[NOTICE_LIMIT], 0);
+    assert_int_equal(registry_counters(scene->registry)->files_over_limit, 0);
 }
 
 static void test_more_events_than_the_queue_holds(void **state)

