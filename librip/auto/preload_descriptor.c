@@ -11,17 +11,20 @@
  *
  * Guarantees
  *   A. A descriptor is asked about at most once until its number is closed or becomes another one.
- *   B. No kind is guessed: the side of a TCP connection that was made unseen is not known.
+ *   B. No kind is guessed: a TCP connection that was made unseen is an input where its local port is listened on, as
+ *      under inetd; else its side is not known.
  *   C. Nothing is asked once the program has installed a filter of system calls.
  *   D. Nothing that a caller passes is read before the kernel has accepted it.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -35,6 +38,9 @@
 #define NUMBER_COUNT                                                                                                   \
     65536u /* descriptors beyond are of no known kind; the pages of those not used are never touched                   \
             */
+
+/* Of a table of TCP sockets no more is read: those that listen come first. */
+#define LISTENERS_BYTES_MAX (1u << 20)
 
 /* What is noted of a descriptor besides its kind: bits. */
 enum {
@@ -169,9 +175,53 @@ static int socket_option(int fd, long option)
     return ask(SYS_getsockopt, fd, (void *)SOL_SOCKET, (void *)option, &value, &length) == 0 ? value : -1;
 }
 
+/* Whether the file has the text, within its first LISTENERS_BYTES_MAX bytes. */
+static bool file_has(const char *path, const char *text)
+{
+    const size_t length = strlen(text);
+    char bytes[1024];
+    size_t kept = 0;
+    bool found = false;
+    long got, fd = ask(SYS_openat, AT_FDCWD, path, (void *)(O_RDONLY | O_CLOEXEC), NULL, NULL);
+
+    for (size_t read = 0; fd >= 0 && !found && read < LISTENERS_BYTES_MAX; read += (size_t)got) {
+        got = ask(SYS_read, fd, bytes + kept, (void *)(sizeof(bytes) - kept - 1), NULL, NULL);
+        if (got <= 0)
+            break;
+        kept += (size_t)got;
+        bytes[kept] = '\0';
+        found = strstr(bytes, text) != NULL;
+        if (kept >= length) { /* what may be the beginning of it */
+            memmove(bytes, bytes + kept - (length - 1), length - 1);
+            kept = length - 1;
+        }
+    }
+    if (fd >= 0)
+        ask(SYS_close, fd, NULL, NULL, NULL, NULL);
+    return found;
+}
+
+/* Connections have the local port of the socket that they were accepted from; no other one is listened on. */
+static uint8_t internet_kind(int fd, bool is_old)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    char row[] = ":.... 00000000000000000000000000000000:0000 0A"; /* its port, no peer, TCP_LISTEN */
+    const size_t left_out = is_old ? 24 : 0;                       /* digits of an address */
+    struct sockaddr_in6 name;                                      /* the port of the others is in the same place */
+    socklen_t length = sizeof(name);
+
+    if (ask(SYS_getsockname, fd, &name, &length, NULL, NULL) != 0)
+        return RIP_CALL_UNSURE;
+    for (unsigned int i = 0; i < 4; i++)
+        row[1 + i] = digits[ntohs(name.sin6_port) >> (12 - 4 * i) & 15];
+    memmove(row + 6, row + 6 + left_out, sizeof(row) - 6 - left_out);
+    return file_has(is_old ? "/proc/thread-self/net/tcp" : "/proc/thread-self/net/tcp6", row) ? RIP_CALL_INPUT
+                                                                                              : RIP_CALL_UNSURE;
+}
+
 static uint8_t socket_kind(int fd)
 {
-    int type = socket_option(fd, SO_TYPE);
+    const int type = socket_option(fd, SO_TYPE), domain = socket_option(fd, SO_DOMAIN);
 
     if (type < 0)
         return RIP_CALL_UNSURE;
@@ -179,7 +229,9 @@ static uint8_t socket_kind(int fd)
         return RIP_CALL_INPUT;
     if ((rip_load_relaxed(&notes[fd]) & DESCRIPTOR_CONNECTED) != 0)
         return RIP_CALL_REPLY;
-    return socket_option(fd, SO_DOMAIN) == AF_UNIX ? unix_kind(fd) : RIP_CALL_UNSURE;
+    if (domain == AF_UNIX)
+        return unix_kind(fd);
+    return domain == AF_INET || domain == AF_INET6 ? internet_kind(fd, domain == AF_INET) : RIP_CALL_UNSURE;
 }
 
 /* Files of /proc such as that of the kernel's log are empty by their size, and waited for like an input. */

@@ -184,6 +184,37 @@ static void wait_unix_accepted(void)
     receive(connect_unix().server);
 }
 
+/* As inetd starts a server: another program has one side of a connection as its standard input. */
+static void execute_with(int fd)
+{
+    need(dup2(fd, STDIN_FILENO), "copy");
+    need(execl("/proc/self/exe", "caller", "stdin", (char *)NULL), "execute");
+}
+
+static void wait_inherited(void)
+{
+    execute_with(connect_tcp().server);
+}
+
+static void wait_inherited_six(void)
+{
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    socklen_t length = sizeof(address);
+    int listener = need(socket(AF_INET6, SOCK_STREAM, 0), "socket"),
+        client = need(socket(AF_INET6, SOCK_STREAM, 0), "");
+
+    need(bind(listener, (struct sockaddr *)&address, length), "bind");
+    need(listen(listener, 8), "listen");
+    need(getsockname(listener, (struct sockaddr *)&address, &length), "name");
+    need(connect(client, (struct sockaddr *)&address, length), "connect");
+    execute_with(need(accept(listener, NULL, NULL), "accept"));
+}
+
+static void wait_inherited_reply(void)
+{
+    execute_with(connect_tcp().client);
+}
+
 static void wait_reply(void)
 {
     receive(connect_tcp().client);
@@ -780,6 +811,9 @@ static const struct {
     KIND(copied_reply),
     KIND(unix_reply),
     KIND(reused),
+    KIND(inherited),
+    KIND(inherited_six),
+    KIND(inherited_reply),
     KIND(accept_turn),
     KIND(work_turn),
     KIND(reader),

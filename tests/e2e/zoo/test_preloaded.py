@@ -19,6 +19,7 @@ SPINNING, DEADLOCK = ("stalled", "spinning"), ("stalled", "deadlock")
 KINDS = {
     "terminal": INPUT, "pipe": INPUT, "stdin": INPUT, "eventfd": INPUT, "timerfd": INPUT, "signalfd": INPUT,
     "inotify": INPUT, "netlink": INPUT, "datagram": INPUT, "pair": INPUT, "accepted": INPUT, "unix_accepted": INPUT,
+    "inherited": INPUT, "inherited_six": INPUT, "inherited_reply": BLOCKED,
     "reader": INPUT, "accept_turn": DECLARED, "poll_reader": DECLARED, "reused": INPUT, "interrupted_input": INPUT,
     "reply": BLOCKED, "copied_reply": BLOCKED, "unix_reply": BLOCKED, "poll_reply": BLOCKED, "select_reply": BLOCKED,
     "interrupted_reply": BLOCKED, "reader_reply": BLOCKED, "work_turn": BLOCKED,
@@ -30,9 +31,10 @@ KINDS = {
     "robust": DEADLOCK, "inheriting": DEADLOCK, "output": BLOCKED, "sleep": SLEEPING, "spin": SPINNING,
     "unseen": UNSEEN,
 }
-# Without privilege it is not known who has the other end of a pipe, or a mutex that processes could share; the holder
-# of one that inherits priority was read too early.
-UNPRIVILEGED = {**KINDS, "accept_mutex": BLOCKED, "robust": BLOCKED, "inheriting": BLOCKED, "output": INPUT}
+# Without privilege it is not known who has the other end of a pipe, or a mutex that processes could share, nor what a
+# connection is for that another program made; the holder of a mutex that inherits priority was read too early.
+UNPRIVILEGED = {**KINDS, "accept_mutex": BLOCKED, "robust": BLOCKED, "inheriting": BLOCKED, "output": INPUT,
+                "inherited_reply": ("stalled", "unknown")}
 
 
 def verdict_on(item):
