@@ -83,7 +83,7 @@ struct stall_case {
     /* The probe's; of one standstill. */
     struct kernel_times first;   /* the first look at its thread; read_mono_ns 0 = none */
     struct kernel_times last;    /* the last one */
-    struct kernel_times steady;  /* the first one after it went to sleep last */
+    struct kernel_times steady;  /* the first one after it last went to sleep or woke */
     uint64_t decoded_mono_ns;    /* when it was last asked what it waits for; 0 = never, or not all was known */
     uint64_t examined_mono_ns;   /* when it last had a turn */
     enum evidence_wait wait;     /* as of decoded_mono_ns */

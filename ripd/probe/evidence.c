@@ -570,7 +570,7 @@ static void take_steady(const struct probe *probe, struct stall_case *stall, con
     const uint64_t threshold_ns =
         stall->suspect.threshold_ns != DETECTOR_UNKNOWN_NS ? stall->suspect.threshold_ns : stall->suspect.frozen_for_ns;
 
-    if (since->read_mono_ns == 0 || since->switches.voluntary_count != times->switches.voluntary_count)
+    if (since->read_mono_ns == 0 || !kernel_decode_steady(since, times))
         stall->steady = *times;
     evidence->steady = times->read_mono_ns >= since->read_mono_ns + threshold_ns / 2 + KERNEL_LOOKS_NS;
     if (evidence->steady)

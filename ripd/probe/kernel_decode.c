@@ -69,6 +69,12 @@ enum evidence_wait kernel_decode_wait(const struct kernel_reading *reading)
     return WAIT_OTHERS;
 }
 
+bool kernel_decode_steady(const struct kernel_times *before, const struct kernel_times *after)
+{
+    return before->state == after->state && ((before->has & after->has & KERNEL_HAS_SWITCHES) == 0 ||
+                                             before->switches.voluntary_count == after->switches.voluntary_count);
+}
+
 enum evidence_cpu kernel_decode_cpu(const struct kernel_times *before, const struct kernel_times *after,
                                     uint64_t tick_ns)
 {
@@ -81,10 +87,7 @@ enum evidence_cpu kernel_decode_cpu(const struct kernel_times *before, const str
         return CPU_MOST;
     if (cpu_ns >= window_ns / 20)
         return CPU_SOME;
-    if ((before->has & after->has & KERNEL_HAS_SWITCHES) != 0 &&
-        before->switches.voluntary_count != after->switches.voluntary_count)
-        return CPU_UNKNOWN; /* it slept in between, and is awake just now */
-    return CPU_HARDLY;
+    return kernel_decode_steady(before, after) ? CPU_HARDLY : CPU_UNKNOWN; /* it slept, and is awake just now */
 }
 
 /* Words ----------------------------------------------------------------------------------------------------------- */

@@ -16,6 +16,9 @@
 /* What the thread waits for; fills evidence->wait. */
 enum evidence_wait kernel_decode_wait(const struct kernel_reading *reading);
 
+/* Whether it has neither gone to sleep nor been woken between two looks. */
+bool kernel_decode_steady(const struct kernel_times *before, const struct kernel_times *after);
+
 /* How much of the time between two looks it was on a processor. */
 enum evidence_cpu kernel_decode_cpu(const struct kernel_times *before, const struct kernel_times *after,
                                     uint64_t tick_ns);

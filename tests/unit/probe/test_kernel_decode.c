@@ -401,6 +401,10 @@ static void test_cpu_time(void **state)
     assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_HARDLY);
     after = times_at(1100, 74, 4); /* it has slept since */
     assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_UNKNOWN);
+    after = times_at(1100, 74, 3);
+    before.state = 'S'; /* it was asleep, and has been woken since: it has not had to wait for a processor yet */
+    assert_int_equal(kernel_decode_cpu(&before, &after, TICK_NS), CPU_UNKNOWN);
+    before.state = 'R';
     after = times_at(1100, 120, 3);
     after.has = KERNEL_HAS_SWITCHES; /* a kernel without schedstat: by ticks */
     after.schedstat.cpu_ns = after.schedstat.wait_ns = after.schedstat.slice_count = 0;
