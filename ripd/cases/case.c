@@ -251,6 +251,14 @@ static bool stays_idle(const struct evidence *evidence, struct verdict verdict)
     return verdict.cause == CAUSE_BLOCKED && (!evidence->lock.known || evidence->lock.holder == HOLDER_RUNS);
 }
 
+/* In the call that it stands in it was just woken, or there was no time to find the holder of its lock. */
+static bool stays_stalled(const struct evidence *evidence, struct verdict verdict)
+{
+    if (verdict.state == ID_RUNNING)
+        return evidence->call != RIP_CALL_OUTSIDE;
+    return verdict.state == ID_STALLED && verdict.cause == CAUSE_UNKNOWN;
+}
+
 /*
  * A suspect that was not examined keeps the verdict of the last scan. So does one whose evidence says nothing: an
  * earlier look at the same standstill said more. A deadlock is reported only while it is seen. Who waits idly for a
@@ -266,8 +274,8 @@ static struct verdict judge(const struct stall_case *stall, const struct detecto
     verdict = cause_judge(&stall->evidence);
     if (before.state == ID_IDLE && before.cause == CAUSE_DECLARED && stays_idle(&stall->evidence, verdict))
         return before;
-    if (verdict.state == ID_STALLED && verdict.cause == CAUSE_UNKNOWN && before.state == ID_STALLED &&
-        before.cause != CAUSE_NONE && before.cause != CAUSE_DEADLOCK)
+    if (before.state == ID_STALLED && before.cause != CAUSE_NONE && before.cause != CAUSE_DEADLOCK &&
+        stays_stalled(&stall->evidence, verdict))
         return before;
     return verdict;
 }

@@ -89,7 +89,7 @@ struct stall_case {
     enum evidence_wait wait;     /* as of decoded_mono_ns */
     struct kernel_facts *kernel; /* a reference; NULL = nothing is known */
     struct lock_wait lock;       /* owner.address 0 = it waits for none that is known */
-    uint32_t sought_count;       /* scans in a row on which the holder of a shared lock was not found out */
+    uint32_t sought_count;       /* scans in a row on which the holder of its lock was not found out */
     bool doubted;                /* what it waits for has to be read again: it is in a cycle that is not certain */
     struct evidence evidence;    /* of this scan */
     uint32_t process_index;      /* of this scan: its process, and the next case of that process */

@@ -78,6 +78,7 @@ struct waits_node {
     bool again;             /* the second reading found it in the wait of the first */
     bool idles;             /* WAITS_ID that waits for no lock: it has declared itself idle */
     bool receives;          /* the same, in a call that waits for what a descriptor brings */
+    bool searched;          /* WAITS_THREAD: it is none of the ids of its ring */
     bool absent;            /* WAITS_THREAD: no such thread is known of its process */
     uint64_t gone_since_ns; /* it is certain, and was when last looked, that there is none: since then; 0 = it is not */
     uint8_t name_bytes;

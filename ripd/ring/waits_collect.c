@@ -226,6 +226,7 @@ static void search_ring(const struct waits_source *source, struct waits *waits, 
     (void)source;
     (void)deadline_mono_ns;
     for (; node < waits->count && waits->nodes[node].ring == ring->serial; node++) {
+        waits->nodes[node].searched = true;
         search.left += waits->nodes[node].kind == WAITS_THREAD;
         search.by_id |= waits->nodes[node].kind == WAITS_THREAD && waits->nodes[node].owner_is_id;
     }
@@ -336,6 +337,8 @@ static enum evidence_holder holder_of(const struct waits *waits, const struct wa
     const struct waits_node *holder = node->next != WAITS_NONE ? &waits->nodes[node->next] : NULL;
     const struct stall_case *stall;
 
+    if (holder != NULL && holder->kind == WAITS_THREAD && !holder->searched)
+        return HOLDER_SOUGHT;
     if (holder == NULL || (holder->kind != WAITS_ID && holder->kind != WAITS_GONE))
         return HOLDER_UNKNOWN;
     if (holder->kind == WAITS_GONE)
@@ -350,13 +353,12 @@ static enum evidence_holder holder_of(const struct waits *waits, const struct wa
 static void seek_holder(struct stall_case *stall)
 {
     const bool is_denied = stall->kernel != NULL && (stall->kernel->denied & KERNEL_DENIED(SYSCALL)) != 0;
+    enum evidence_holder *holder = &stall->evidence.lock.holder;
 
-    if (stall->suspect.call != RIP_CALL_SHARED || is_denied || stall->evidence.lock.holder != HOLDER_UNKNOWN)
+    if (*holder != HOLDER_SOUGHT && (*holder != HOLDER_UNKNOWN || stall->suspect.call != RIP_CALL_SHARED || is_denied))
         stall->sought_count = 0;
-    else if (stall->sought_count < SOUGHT_MAX && stall->evidence.examined) {
-        stall->sought_count++;
-        stall->evidence.lock.holder = HOLDER_SOUGHT;
-    }
+    else if (stall->evidence.examined)
+        *holder = stall->sought_count++ < SOUGHT_MAX ? HOLDER_SOUGHT : HOLDER_UNKNOWN;
 }
 
 /* The case of each suspect as the graph has it; waits may be NULL: nobody is known to wait. */

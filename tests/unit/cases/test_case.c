@@ -339,6 +339,8 @@ static void test_verdicts(void **state)
                                            .thread_state = 'S',
                                            .call = RIP_CALL_SHARED,
                                            .lock = {.holder = HOLDER_SOUGHT}},
+                                 woken = {.examined = true, .thread_state = 'R', .call = RIP_CALL_LOCK},
+                                 outside = {.examined = true, .thread_state = 'R', .call = RIP_CALL_OUTSIDE},
                                  by_nobody = {.examined = true, .thread_state = 'S', .call = RIP_CALL_SHARED};
     static const struct {
         struct verdict before;
@@ -363,6 +365,10 @@ static void test_verdicts(void **state)
         {{ID_IDLE, CAUSE_DECLARED}, &sought, {ID_IDLE, CAUSE_DECLARED}},
         {{ID_IDLE, CAUSE_DECLARED}, &stopped, {ID_STOPPED, CAUSE_SIGNAL}},
         {{ID_RUNNING, CAUSE_NONE}, &sought, {ID_RUNNING, CAUSE_UNSEEN}},
+        {{ID_STALLED, CAUSE_BLOCKED}, &sought, {ID_STALLED, CAUSE_BLOCKED}},
+        {{ID_RUNNING, CAUSE_NONE}, &woken, {ID_RUNNING, CAUSE_UNSEEN}},
+        {{ID_STALLED, CAUSE_BLOCKED}, &woken, {ID_STALLED, CAUSE_BLOCKED}},
+        {{ID_STALLED, CAUSE_SPINNING}, &outside, {ID_RUNNING, CAUSE_UNSEEN}},
         {{ID_IDLE, CAUSE_DECLARED}, &by_suspect, {ID_STALLED, CAUSE_BLOCKED}},
         {{ID_RUNNING, CAUSE_NONE}, &by_worker, {ID_STALLED, CAUSE_BLOCKED}},
     };
