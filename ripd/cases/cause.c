@@ -29,14 +29,13 @@
 #define EVIDENCE_CPU_HARDLY 0x200u
 #define EVIDENCE_CPU_SOME 0x400u
 #define EVIDENCE_CPU_MOST 0x800u
-#define EVIDENCE_INPUT 0x1000u         /* it receives from an input */
-#define EVIDENCE_CHILD 0x2000u         /* it reads what its own child writes */
-#define EVIDENCE_STEADY_HARDLY 0x4000u /* the same three of the time in which it did not go to sleep */
-#define EVIDENCE_STEADY_SOME 0x8000u
-#define EVIDENCE_STEADY_MOST 0x10000u
-#define EVIDENCE_STEADY 0x20000u
-#define EVIDENCE_HOLDER_IDLE 0x40000u
-#define EVIDENCE_HOLDER_SOUGHT 0x80000u
+#define EVIDENCE_CHILD 0x1000u         /* it reads what its own child writes */
+#define EVIDENCE_STEADY_HARDLY 0x2000u /* the same three of the time in which it did not go to sleep */
+#define EVIDENCE_STEADY_SOME 0x4000u
+#define EVIDENCE_STEADY_MOST 0x8000u
+#define EVIDENCE_STEADY 0x10000u
+#define EVIDENCE_HOLDER_IDLE 0x20000u
+#define EVIDENCE_HOLDER_SOUGHT 0x40000u
 
 #define CALL(name) (1u << RIP_CALL_##name)
 
@@ -96,7 +95,6 @@ static const struct cause_row cause_rows[] = {
     {0, 0, IN_CALL, "D", NULL, {ID_STALLED, CAUSE_UNINTERRUPTIBLE}},
     {EVIDENCE_CHILD, 0, CALL(PIPE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     {0, 0, CALL(PIPE), "S", NULL, {ID_IDLE, CAUSE_INPUT}},
-    {EVIDENCE_INPUT, 0, CALL(UNSURE) | CALL(REPLY), "S", NULL, {ID_IDLE, CAUSE_INPUT}},
     {EVIDENCE_WAITS, 0, CALL(UNSURE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     /* Workers share a lock that the one has who waits for the next client: it waits for all of them. */
     {EVIDENCE_HOLDER_IDLE, 0, IN_LOCK, "S", NULL, {ID_IDLE, CAUSE_DECLARED}},
@@ -119,7 +117,6 @@ static unsigned facts_of(const struct evidence *evidence)
     static const unsigned wait_facts[WAIT_COUNT] = {
         [WAIT_OTHERS] = EVIDENCE_WAITS,
         [WAIT_SLEEP] = EVIDENCE_SLEEPS,
-        [WAIT_INPUT] = EVIDENCE_WAITS | EVIDENCE_INPUT,
         [WAIT_CHILD] = EVIDENCE_WAITS | EVIDENCE_CHILD,
     };
     static const unsigned cpu_facts[CPU_COUNT] = {

@@ -15,7 +15,6 @@ enum evidence_wait {
     WAIT_UNKNOWN,
     WAIT_OTHERS, /* something that others have to do */
     WAIT_SLEEP,  /* time alone: a time that it asked for */
-    WAIT_INPUT,  /* others, and by the kind of its descriptor it receives from an input */
     WAIT_CHILD,  /* others: it reads a pipe that only its own descendants write, as their output */
     WAIT_COUNT
 };

@@ -175,15 +175,12 @@ static void what_a_thread_announces_is_judged(void **context)
         {"input", RIP_CALL_INPUT, 'S', WAIT_OTHERS, 0, false, 0, input},
         {"pipe, not examined", RIP_CALL_PIPE, 0, 0, 0, false, 0, runs},
         {"pipe", RIP_CALL_PIPE, 'S', 0, 0, false, 0, input},
-        {"pipe, seen in read", RIP_CALL_PIPE, 'S', WAIT_INPUT, 0, false, 0, input},
         {"pipe of its own child", RIP_CALL_PIPE, 'S', WAIT_CHILD, 0, false, 0, blocked},
         {"pipe, just woken", RIP_CALL_PIPE, 'R', 0, CPU_HARDLY, false, 0, runs},
         {"unsure", RIP_CALL_UNSURE, 'S', 0, 0, false, 0, unknown},
-        {"unsure, an input by evidence", RIP_CALL_UNSURE, 'S', WAIT_INPUT, 0, false, 0, input},
         {"unsure, no input by evidence", RIP_CALL_UNSURE, 'S', WAIT_OTHERS, 0, false, 0, blocked},
         {"reply, not examined", RIP_CALL_REPLY, 0, 0, 0, false, 0, not_examined},
         {"reply", RIP_CALL_REPLY, 'S', 0, 0, false, 0, blocked},
-        {"reply, an input by evidence", RIP_CALL_REPLY, 'S', WAIT_INPUT, 0, false, 0, input},
         {"blocks, not examined", RIP_CALL_BLOCK, 0, 0, 0, false, 0, not_examined},
         {"blocks", RIP_CALL_BLOCK, 'S', 0, 0, false, 0, blocked},
         {"blocks in the kernel", RIP_CALL_BLOCK, 'D', 0, 0, false, 0, in_d},
@@ -200,7 +197,6 @@ static void what_a_thread_announces_is_judged(void **context)
         {"vfork", RIP_CALL_VFORK, 'D', 0, 0, false, 0, blocked},
         {"vfork is over", RIP_CALL_VFORK, 'S', 0, 0, false, 0, unseen},
         {"a call of a later release", (enum rip_call)200, 'S', 0, 0, false, 0, unknown},
-        {"nothing, and an input", RIP_CALL_NONE, 'S', WAIT_INPUT, 0, false, 0, blocked},
     };
 
     (void)context;
