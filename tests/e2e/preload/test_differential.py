@@ -45,6 +45,17 @@ print(subprocess.run(["echo", "still there"], close_fds=True, capture_output=Tru
 PERL_FORKS = """my @p; for (1..5) { my $p = fork(); exit $_ unless $p; push @p, $p; }
 for (@p) { waitpid $_, 0; print $? >> 8, "\\n"; }"""
 
+PERL_CHILDREN = """print `echo sub`; system("exit 3"); print $?>>8; open(F, "echo piped|"); print <F>; close F;
+open(G, "|cat"); print G "to cat"; close G; $| = 1; exec "echo", "last" """
+RUBY = """Thread.new { puts 1 }.join; pid = fork { exit 4 }; Process.wait pid; puts $?.exitstatus
+puts `echo sub`; system("false"); puts $?.exitstatus"""
+PYTHON_SPAWN = """
+import os
+actions = [(os.POSIX_SPAWN_CLOSE, 512), (os.POSIX_SPAWN_DUP2, 1, 512)]
+child = os.posix_spawn("/bin/echo", ["echo", "spawned"], os.environ, file_actions=actions)
+print(os.waitpid(child, 0)[1])
+os.posix_spawnp("nonexistent", ["x"], os.environ)"""
+
 # Every command is run in a folder of its own, once plain and once traced.
 COMMANDS = [
     ["true"],
@@ -93,13 +104,38 @@ COMMANDS = [
     ["sh", "-c", "gzip -c /etc/passwd | gunzip | cmp - /etc/passwd"],
     ["sh", "-c", "echo 'int main(void) { return 7; }' > a.c && gcc a.c -o a && ./a"],
     ["sh", "-c", "printf 'all: a b\\na b:\\n\\t@sleep 0.05; echo $@\\n' > Makefile && make -s -j2 | sort"],
+    ["bash", "-c", "exec <&- >&- 2>&-; cat; ls /; exit 3"],
+    ["bash", "-c", "exec -c env"],
+    ["bash", "-c", "ulimit -s 200; ls / | wc -l"],
+    ["ruby", "-e", RUBY],
+    ["perl", "-e", PERL_CHILDREN],
+    ["perl", "-e", "use threads; print threads->create(sub { 42 })->join"],
+    ["python3", "-c", PYTHON_SPAWN],
+    ["env", "LD_BIND_NOW=1", "python3", "-c", PYTHON_THREADS],
+    ["env", "MALLOC_PERTURB_=165", "python3", "-c", PYTHON_THREADS],
+    ["env", "MALLOC_PERTURB_=165", "python3", "-c", PYTHON_PROCESSES],
+    # Limits.
+    *[["prlimit", limit, "cat", "/etc/passwd"] for limit in ("--nofile=4", "--nofile=10", "--fsize=0", "--memlock=0",
+                                                             "--nproc=1000", "--as=40000000", "--stack=200000")],
+    ["prlimit", "--fsize=4096", "sh", "-c", "echo a > b; cat b; dd if=/dev/zero of=c bs=1M count=1 status=none"],
+    # Programs that start, watch or translate others.
+    ["script", "-qec", "stty size; exit 5", "/dev/null"],
+    ["screen", "-D", "-m", "-S", "differential", "sh", "-c", "echo inside > out"],
+    ["sh", "-c", "gdb -q -batch -nx -ex run --args echo inside | grep -v process"],
+    ["valgrind", "-q", "--error-exitcode=9", "echo", "inside"],
+    ["strace", "-qq", "-f", "-o", "/dev/null", "sh", "-c", "echo a; exit 6"],
     [helper("bad_pointers"), "/etc/passwd"],
+    [helper("small_stacks")],
     [helper("static_program")],
     # What gives up its user.
     ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "id", "-u"],
     ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "sh", "-c", "id -u & wait; exit 4"],
     ["su", "-s", "/bin/sh", "nobody", "-c", "id -u"],
     ["runuser", "-u", "nobody", "--", "id", "-u"],
+    ["sudo", "-n", "-u", "nobody", "id", "-u"],
+    ["sudo", "-n", "-u", "nobody", "sh", "-c", "exit 3"],
+    ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all", "id", "-u"],
+    ["unshare", "-Ur", "id", "-u"],
     ["runuser", "-u", "nobody", "--", "sh", "-c", "kill -TERM $$"],
     ["unshare", "--pid", "--fork", "sh", "-c", "echo $$; exit 9"],
     ["chroot", "/", "id", "-u"],
@@ -113,8 +149,8 @@ COMMANDS = [
     [helper("filter"), "libseccomp", "exit"],
 ]
 # In these a process dies by a signal, or has a filter.
-LEAVES_RINGS = re.compile(r"kill|yes|timeout|alarm|abort|/filter ")
-NEEDS_ROOT = {"setpriv", "su", "runuser", "unshare", "chroot"}
+LEAVES_RINGS = re.compile(r"kill|yes|timeout|alarm|abort|fsize|strace|gdb|/filter ")
+NEEDS_ROOT = {"setpriv", "su", "sudo", "runuser", "unshare", "chroot"}
 
 THREAD_PROGRAM = """
 #include <pthread.h>
@@ -251,6 +287,21 @@ class Differential(PreloadTest):
 
         plain, traced = self.both(run)
         self.assertEqual(plain, traced)
+
+    def test_full_directory(self):
+        """No room for a ring, for some of the rings, and for the slots of some threads."""
+        self.needs_root()
+        if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+            self.skipTest("no file system can be mounted here")
+        for size in ("4k", "64k", "128k"):
+            mount = f'mount -t tmpfs -o mode=1777,size={size} x {self.rings} && exec "$@"'
+            for program in (["python3", "-c", PYTHON_PROCESSES], [helper("small_stacks")]):
+                with self.subTest(size=size, program=program[0]):
+                    plain, traced = self.both(lambda _, wrap: subprocess.run(
+                        ["unshare", "-m", "sh", "-c", mount, "sh", *wrap(program)], env=self.environment,
+                        capture_output=True, text=True, timeout=SLOW_S))
+                    self.assertEqual((plain.returncode, plain.stdout, plain.stderr),
+                                     (traced.returncode, traced.stdout, UNTRACED.sub("", traced.stderr)))
 
     def test_one_line(self):
         """Every program of a chain has the pid of the first, and no ring."""

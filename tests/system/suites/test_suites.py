@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from suites import Python, Redis
@@ -43,11 +44,11 @@ class Suites(unittest.TestCase):
     def traced(self, command):
         return [RIP, "run", "--dir", self.rings, "--", *command]
 
-    def once(self, suite, part, wrap):
+    def once(self, suite, part, wrap, only):
         slot = self.slots.get()
         folder = tempfile.mkdtemp(dir=self.scratch)
         try:
-            return suite.results(part, wrap, folder, slot)
+            return suite.results(part, wrap, folder, slot, only)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             self.slots.put(slot)
@@ -55,13 +56,15 @@ class Suites(unittest.TestCase):
     def both(self, suite, part):
         """What each test came to, plain and traced: sets, of which those that differ have nothing in common."""
         plain, traced = collections.defaultdict(set), collections.defaultdict(set)
+        start, only = time.monotonic(), set()
         for _ in range(RUNS):
             for outcomes, wrap in ((plain, list), (traced, self.traced)):
-                for name, outcome in self.once(suite, part, wrap).items():
+                for name, outcome in self.once(suite, part, wrap, only).items():
                     outcomes[name].add(outcome)
-            if not self.differing(plain, traced):
+            only = set(self.differing(plain, traced))
+            if not only:
                 break
-        return part, plain, traced
+        return part, plain, traced, time.monotonic() - start
 
     @staticmethod
     def differing(plain, traced):
@@ -77,13 +80,14 @@ class Suites(unittest.TestCase):
         maps = subprocess.run(self.traced(["cat", "/proc/self/maps"]), env=self.environment, check=True,
                               capture_output=True, text=True).stdout
         self.assertIn(self.rings, maps)
-        tests = 0
+        parts, tests = suite.parts(WANTED == "all"), 0
         with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-            for part, plain, traced in pool.map(lambda part: self.both(suite, part), suite.parts(WANTED == "all")):
+            for part, plain, traced, seconds in pool.map(lambda part: self.both(suite, part), parts):
                 tests += len(plain)
                 failing = {name: outcomes for name, outcomes in plain.items() if outcomes & suite.FAILURES}
                 unsteady = [name for name in plain if len(plain[name]) > 1 or len(traced.get(name, ())) > 1]
-                print(f"{part}: {len(plain)} tests", *(f"  fails plain: {name}" for name in sorted(failing)),
+                print(f"{part}: {len(plain) - 1} tests, {seconds:.0f} s",
+                      *(f"  fails plain: {name}" for name in sorted(failing)),
                       *(f"  unsteady: {name}" for name in sorted(unsteady)), sep="\n", flush=True)
                 with self.subTest(part=part):
                     self.assertEqual(self.differing(plain, traced), {})
