@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/reference.h"
+
 struct ending {
     uint32_t ring;
     uint32_t slot;
@@ -19,15 +21,12 @@ struct endings {
 
 struct wait_chain *wait_chain_ref(struct wait_chain *chain)
 {
-    if (chain != NULL)
-        atomic_fetch_add_explicit(&chain->references, 1, memory_order_relaxed);
-    return chain;
+    return reference_take(chain);
 }
 
 void wait_chain_unref(struct wait_chain *chain)
 {
-    /* Acquire and release. Partner: the same decrement by every other holder. */
-    if (chain == NULL || atomic_fetch_sub_explicit(&chain->references, 1, memory_order_acq_rel) != 1)
+    if (!reference_drop(chain))
         return;
     for (size_t i = 0; i < chain->count; i++)
         free((char *)(uintptr_t)chain->members[i].ring_name);

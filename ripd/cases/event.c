@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/reference.h"
+
 static const char *const kind_names[EVENT_KIND_COUNT] = {
 #define X(name, text, meaning) text,
     EVENT_KIND_TABLE(X)
@@ -63,14 +65,12 @@ void event_epoch_format(uint64_t epoch, char ret_text[EVENT_EPOCH_BYTES])
 
 struct event *event_ref(struct event *event)
 {
-    atomic_fetch_add_explicit(&event->references, 1, memory_order_relaxed);
-    return event;
+    return reference_take(event);
 }
 
 void event_unref(struct event *event)
 {
-    /* release: what this holder did comes before; acquire: the last one sees all of it */
-    if (event == NULL || atomic_fetch_sub_explicit(&event->references, 1, memory_order_acq_rel) != 1)
+    if (!reference_drop(event))
         return;
     free(event->unit);
     free(event->container);

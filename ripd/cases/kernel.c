@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/reference.h"
+
 static const char *const denied_names[KERNEL_DENIED_COUNT] = {
 #define X(name, text) text,
     KERNEL_DENIED_TABLE(X)
@@ -47,15 +49,12 @@ struct kernel_facts *kernel_facts_copy(const struct kernel_facts *facts)
 
 struct kernel_facts *kernel_facts_ref(struct kernel_facts *facts)
 {
-    if (facts != NULL)
-        atomic_fetch_add_explicit(&facts->references, 1, memory_order_relaxed);
-    return facts;
+    return reference_take(facts);
 }
 
 void kernel_facts_unref(struct kernel_facts *facts)
 {
-    /* release: what this holder did comes before; acquire: the last one sees all of it */
-    if (facts != NULL && atomic_fetch_sub_explicit(&facts->references, 1, memory_order_acq_rel) == 1)
+    if (reference_drop(facts))
         free(facts);
 }
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/reference.h"
+
 void query_init(struct query *query)
 {
     *query = (struct query){.limit = QUERY_LIMIT_DEFAULT};
@@ -131,15 +133,12 @@ struct page *page_new(struct snapshot *snapshot)
 
 struct page *page_ref(struct page *page)
 {
-    if (page)
-        atomic_fetch_add_explicit(&page->references, 1, memory_order_relaxed);
-    return page;
+    return reference_take(page);
 }
 
 void page_unref(struct page *page)
 {
-    /* Acquire and release. Partner: the same decrement by every other holder. */
-    if (!page || atomic_fetch_sub_explicit(&page->references, 1, memory_order_acq_rel) != 1)
+    if (!reference_drop(page))
         return;
     for (size_t i = 0; page->sightings && i < page->count; i++)
         sighting_done(&page->sightings[i]);

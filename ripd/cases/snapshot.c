@@ -3,8 +3,8 @@
  * snapshot.c - references, and the order of stalls. Pure.
  *
  * Guarantees, besides those of snapshot.h
- *   C. The last unref of anything, on any thread, frees it and drops the references it holds. The decrement
- *      is acquire and release: what other holders did with the value has happened before it is freed.
+ *   C. The last unref of anything, on any thread, frees it and drops the references it holds: what other holders did
+ *      with the value has happened before it is freed (util/reference.h).
  */
 #include "cases/snapshot.h"
 
@@ -12,6 +12,7 @@
 
 #include "cases/endings.h"
 #include "cases/waits.h"
+#include "util/reference.h"
 
 static const char *const health_names[RING_HEALTH_COUNT] = {
 #define X(name, text) text,
@@ -22,17 +23,6 @@ static const char *const health_names[RING_HEALTH_COUNT] = {
 const char *ring_health_name(enum ring_health health)
 {
     return health_names[health];
-}
-
-static void reference_add(atomic_uint *references)
-{
-    atomic_fetch_add_explicit(references, 1, memory_order_relaxed);
-}
-
-/* True: it was the last one. Partner: the same decrement by every other holder. */
-static bool reference_drop(atomic_uint *references)
-{
-    return atomic_fetch_sub_explicit(references, 1, memory_order_acq_rel) == 1;
 }
 
 struct module_facts *process_facts_module(const struct process_facts *process, uint64_t address)
@@ -59,14 +49,12 @@ struct module_facts *item_module(const struct item *item, uint64_t *ret_offset)
 
 struct module_facts *module_facts_ref(struct module_facts *module)
 {
-    if (module)
-        reference_add(&module->references);
-    return module;
+    return reference_take(module);
 }
 
 void module_facts_unref(struct module_facts *module)
 {
-    if (!module || !reference_drop(&module->references))
+    if (!reference_drop(module))
         return;
     symbol_table_done(&module->symbols);
     free(module->path);
@@ -75,14 +63,12 @@ void module_facts_unref(struct module_facts *module)
 
 struct process_origin *process_origin_ref(struct process_origin *origin)
 {
-    if (origin)
-        reference_add(&origin->references);
-    return origin;
+    return reference_take(origin);
 }
 
 void process_origin_unref(struct process_origin *origin)
 {
-    if (!origin || !reference_drop(&origin->references))
+    if (!reference_drop(origin))
         return;
     free(origin->command_line);
     free(origin->unit);
@@ -92,14 +78,12 @@ void process_origin_unref(struct process_origin *origin)
 
 struct process_facts *process_facts_ref(struct process_facts *process)
 {
-    if (process)
-        reference_add(&process->references);
-    return process;
+    return reference_take(process);
 }
 
 void process_facts_unref(struct process_facts *process)
 {
-    if (!process || !reference_drop(&process->references))
+    if (!reference_drop(process))
         return;
     for (size_t i = 0; i < process->module_count; i++)
         module_facts_unref(process->modules[i]);
@@ -111,14 +95,12 @@ void process_facts_unref(struct process_facts *process)
 
 struct item *item_ref(struct item *item)
 {
-    if (item)
-        reference_add(&item->references);
-    return item;
+    return reference_take(item);
 }
 
 void item_unref(struct item *item)
 {
-    if (!item || !reference_drop(&item->references))
+    if (!reference_drop(item))
         return;
     process_facts_unref(item->process);
     free(item->ring_name);
@@ -210,14 +192,12 @@ struct snapshot *snapshot_new(void)
 
 struct snapshot *snapshot_ref(struct snapshot *snapshot)
 {
-    if (snapshot)
-        reference_add(&snapshot->references);
-    return snapshot;
+    return reference_take(snapshot);
 }
 
 void snapshot_unref(struct snapshot *snapshot)
 {
-    if (!snapshot || !reference_drop(&snapshot->references))
+    if (!reference_drop(snapshot))
         return;
     for (size_t i = 0; i < snapshot->stall_count; i++)
         sighting_done(&snapshot->stalls[i]);

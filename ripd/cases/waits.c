@@ -12,6 +12,7 @@
 
 #include "cases/snapshot.h"
 #include "util/array.h"
+#include "util/reference.h"
 #include "util/search.h"
 
 const char *waits_kind_name(enum waits_kind kind)
@@ -39,15 +40,12 @@ struct waits *waits_new(void)
 
 struct waits *waits_ref(struct waits *waits)
 {
-    if (waits != NULL)
-        atomic_fetch_add_explicit(&waits->references, 1, memory_order_relaxed);
-    return waits;
+    return reference_take(waits);
 }
 
 void waits_unref(struct waits *waits)
 {
-    /* Acquire and release. Partner: the same decrement by every other holder. */
-    if (waits == NULL || atomic_fetch_sub_explicit(&waits->references, 1, memory_order_acq_rel) != 1)
+    if (!reference_drop(waits))
         return;
     for (size_t i = 0; i < waits->count; i++)
         item_unref(waits->nodes[i].item);

@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "util/reference.h"
+
 struct lease {
     atomic_uint references;
     pthread_mutex_t mutex;
@@ -37,14 +39,12 @@ void lease_end(struct lease *lease)
 
 struct lease *lease_ref(struct lease *lease)
 {
-    if (lease != NULL)
-        atomic_fetch_add_explicit(&lease->references, 1, memory_order_relaxed);
-    return lease;
+    return reference_take(lease);
 }
 
 void lease_unref(struct lease *lease)
 {
-    if (lease == NULL || atomic_fetch_sub_explicit(&lease->references, 1, memory_order_acq_rel) != 1)
+    if (!reference_drop(lease))
         return;
     pthread_mutex_destroy(&lease->mutex);
     free(lease);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reference.h - counted references to values that threads share. Pure.
+ *
+ * The first member of such a struct is its counter, an atomic_uint, which begins at 1. NULL is allowed in both.
+ */
+#ifndef RIPD_UTIL_REFERENCE_H
+#define RIPD_UTIL_REFERENCE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One more holder; returns the value. */
+static inline void *reference_take(void *value)
+{
+    if (value != NULL)
+        atomic_fetch_add_explicit((atomic_uint *)value, 1, memory_order_relaxed);
+    return value;
+}
+
+/*
+ * One holder less. True: it was the last one, and the value is to be freed. Release: what this holder did comes before;
+ * acquire: the last one sees all of it. Partner: the same decrement by every other holder.
+ */
+static inline bool reference_drop(void *value)
+{
+    return value != NULL && atomic_fetch_sub_explicit((atomic_uint *)value, 1, memory_order_acq_rel) == 1;
+}
+
+#endif
