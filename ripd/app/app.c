@@ -350,16 +350,10 @@ static void app_describe_end(const struct app *app, struct sighting *sighting)
 
 static struct page *app_describe(struct app *app, const struct query *query)
 {
-    struct page *page;
+    struct page *page = describe_page(app->registry, app->detector, query, app->snapshot);
 
-    if (query->list == QUERY_LIST_STALLS)
-        return describe_stalls(app->registry, app->detector, query, app->snapshot);
-    if (query->list == QUERY_LIST_STATES)
-        return describe_states(app->registry, app->detector, query, app->snapshot);
-    if (query->group == QUERY_GROUP_LOCATION)
-        return describe_locations(app->registry, app->detector, query, app->snapshot);
-    page = describe_threads(app->registry, app->detector, query, app->snapshot);
-    for (size_t i = 0; page != NULL && page->sightings != NULL && i < page->count; i++) {
+    for (size_t i = 0; query->list == QUERY_LIST_IDS && page != NULL && page->sightings != NULL && i < page->count;
+         i++) {
         struct sighting *sighting = &page->sightings[i];
 
         sighting->kernel = kernel_facts_ref(app_kernel(app, sighting));

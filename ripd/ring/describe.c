@@ -116,8 +116,10 @@ struct walk {
     const struct snapshot *snapshot; /* of the detector's last scan */
     /* An id that matches; sighting has no item. 0, or -errno to end the walk. */
     int (*take)(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting);
-    void *context;
-    struct ring *ring; /* the one being walked */
+    struct page *page;         /* to be filled; of locations, made of what follows */
+    size_t capacity;           /* of its sightings */
+    struct counting *counting; /* of locations */
+    struct ring *ring;         /* the one being walked */
     struct query_filter filter;
     uint64_t counts[ID_STATE_COUNT]; /* of the selected ids, those left out for what they do included */
 };
@@ -199,11 +201,6 @@ static int walk_ids(struct walk *walk, const struct detector *detector)
 
 /* A page of ids ---------------------------------------------------------------------------------------------------- */
 
-struct threads {
-    struct page *page;
-    size_t capacity;
-};
-
 static bool is_after_cursor(const struct walk *walk, uint32_t slot)
 {
     const struct query_cursor *after = &walk->query->after;
@@ -215,14 +212,13 @@ static bool is_after_cursor(const struct walk *walk, uint32_t slot)
 
 static int append(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
 {
-    struct threads *threads = walk->context;
-    struct page *page = threads->page;
+    struct page *page = walk->page;
     struct item *item = describe_slot(walk->registry, walk->ring, slot, generation);
     struct sighting *sightings, *added;
 
     if (item == NULL)
         return 0; /* it ended since the scan */
-    sightings = array_reserve(page->sightings, &threads->capacity, page->count + 1, sizeof(*sightings));
+    sightings = array_reserve(page->sightings, &walk->capacity, page->count + 1, sizeof(*sightings));
     if (sightings == NULL) {
         item_unref(item);
         return -ENOMEM;
@@ -242,39 +238,20 @@ static int append(struct walk *walk, uint32_t slot, uint32_t generation, const s
     return 0;
 }
 
+/* Counts it. False: it is not on this page. */
+static bool is_on_page(const struct walk *walk, uint32_t slot, size_t count)
+{
+    walk->page->total++;
+    if (!is_after_cursor(walk, slot))
+        return false;
+    walk->page->more = count >= walk->query->limit;
+    return !walk->page->more;
+}
+
 static int take_thread(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
 {
-    struct threads *threads = walk->context;
-
-    threads->page->total++;
-    if (!is_after_cursor(walk, slot))
-        return 0;
-    if (threads->page->count >= walk->query->limit) {
-        threads->page->more = true;
-        return 0;
-    }
-    return append(walk, slot, generation, sighting);
+    return is_on_page(walk, slot, walk->page->count) ? append(walk, slot, generation, sighting) : 0;
 }
-
-struct page *describe_threads(struct registry *registry, const struct detector *detector, const struct query *query,
-                              struct snapshot *snapshot)
-{
-    struct threads threads = {.page = page_new(snapshot)};
-    struct walk walk = {
-        .registry = registry, .query = query, .snapshot = snapshot, .take = take_thread, .context = &threads};
-
-    if (threads.page == NULL)
-        return NULL;
-    if (walk_ids(&walk, detector) != 0) {
-        page_unref(threads.page);
-        return NULL;
-    }
-    memcpy(threads.page->counts, walk.counts, sizeof(walk.counts));
-    return threads.page;
-}
-
-/* A page of stalls, which a snapshot has ------------------------------------------------------------------------------
- */
 
 static int take_none(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
 {
@@ -285,55 +262,19 @@ static int take_none(struct walk *walk, uint32_t slot, uint32_t generation, cons
     return 0;
 }
 
-struct page *describe_stalls(struct registry *registry, const struct detector *detector, const struct query *query,
-                             struct snapshot *snapshot)
-{
-    struct walk walk = {.registry = registry, .query = query, .snapshot = snapshot, .take = take_none};
-    struct page *page = query_stalls(query, snapshot);
-
-    if (page == NULL || walk_ids(&walk, detector) != 0)
-        return page;
-    memcpy(page->counts, walk.counts, sizeof(walk.counts));
-    return page;
-}
-
 /* States ----------------------------------------------------------------------------------------------------------- */
 
 static int take_state(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
 {
-    struct page *page = walk->context;
+    struct page *page = walk->page;
     struct rip_id_info info;
 
-    page->total++;
-    if (!is_after_cursor(walk, slot))
+    if (!is_on_page(walk, slot, page->states->count))
         return 0;
-    if (page->states->count >= walk->query->limit) {
-        page->more = true;
-        return 0;
-    }
     if (mapping_id(&walk->ring->mapping, slot, &info) != 0 || info.generation != generation)
         return 0; /* it ended since the scan */
     page->next = (struct query_cursor){.present = true, .ring = walk->ring->serial, .slot = slot};
     return state_map_add(page->states, walk->ring->serial, walk->ring->name, info.id, sighting->state);
-}
-
-struct page *describe_states(struct registry *registry, const struct detector *detector, const struct query *query,
-                             struct snapshot *snapshot)
-{
-    struct page *page = page_new(snapshot);
-    struct walk walk = {
-        .registry = registry, .query = query, .snapshot = snapshot, .take = take_state, .context = page};
-
-    if (page == NULL)
-        return NULL;
-    page->states = state_map_new();
-    if (page->states == NULL || walk_ids(&walk, detector) != 0) {
-        page_unref(page);
-        return NULL;
-    }
-    page->count = page->states->piece_count;
-    memcpy(page->counts, walk.counts, sizeof(walk.counts));
-    return page;
 }
 
 /* Counted by location ---------------------------------------------------------------------------------------------- */
@@ -381,7 +322,7 @@ static const struct process_facts *facts_of(struct counting *counting, const str
 
 static int take_location(struct walk *walk, uint32_t slot, uint32_t generation, const struct sighting *sighting)
 {
-    struct counting *counting = walk->context;
+    struct counting *counting = walk->counting;
     struct located_id id = {
         .state = sighting->state,
         .frozen_for_ns = sighting->state != ID_IDLE ? sighting->frozen_for_ns : 0,
@@ -412,25 +353,63 @@ static void describe_examples(struct registry *registry, const struct page *page
     }
 }
 
-struct page *describe_locations(struct registry *registry, const struct detector *detector, const struct query *query,
-                                struct snapshot *snapshot)
+/* Walks, and makes the page. NULL: no memory. */
+static struct page *count_locations(struct walk *walk, const struct detector *detector, struct snapshot *snapshot)
 {
     struct counting counting = {.locations = locations_new(&snapshot->hash_key)};
-    struct walk walk = {
-        .registry = registry, .query = query, .snapshot = snapshot, .take = take_location, .context = &counting};
     struct page *page = NULL;
 
-    if (counting.locations != NULL && walk_ids(&walk, detector) == 0) {
-        page = page_of_locations(query, snapshot, counting.locations);
-        counting.locations = NULL;
-    }
-    if (page != NULL) {
-        memcpy(page->counts, walk.counts, sizeof(walk.counts));
-        describe_examples(registry, page);
-    }
-    locations_free(counting.locations);
+    walk->counting = &counting;
+    walk->take = take_location;
+    if (counting.locations != NULL && walk_ids(walk, detector) == 0)
+        page = page_of_locations(walk->query, snapshot, counting.locations);
+    else
+        locations_free(counting.locations);
+    if (page != NULL)
+        describe_examples(walk->registry, page);
     for (size_t i = 0; i < counting.held_count; i++)
         process_facts_unref(counting.held[i]);
     free(counting.held);
     return page;
+}
+
+/* Any page ----------------------------------------------------------------------------------------------------------
+ */
+
+/* Walks, and fills walk->page. False: no memory. */
+static bool fill_page(struct walk *walk, const struct detector *detector)
+{
+    const enum query_list list = walk->query->list;
+    struct page *page = walk->page;
+
+    if (page == NULL)
+        return false;
+    walk->take = list == QUERY_LIST_STALLS ? take_none : list == QUERY_LIST_STATES ? take_state : take_thread;
+    if (list == QUERY_LIST_STATES && (page->states = state_map_new()) == NULL)
+        return false;
+    if (walk_ids(walk, detector) != 0)
+        return false;
+    if (list == QUERY_LIST_STATES)
+        page->count = page->states->piece_count;
+    return true;
+}
+
+struct page *describe_page(struct registry *registry, const struct detector *detector, const struct query *query,
+                           struct snapshot *snapshot)
+{
+    const bool stalls = query->list == QUERY_LIST_STALLS;
+    struct walk walk = {.registry = registry, .query = query, .snapshot = snapshot};
+
+    if (query->list == QUERY_LIST_IDS && query->group == QUERY_GROUP_LOCATION) {
+        walk.page = count_locations(&walk, detector, snapshot);
+    } else {
+        walk.page = stalls ? query_stalls(query, snapshot) : page_new(snapshot);
+        if (!fill_page(&walk, detector)) {
+            page_unref(walk.page);
+            return NULL;
+        }
+    }
+    if (walk.page != NULL)
+        memcpy(walk.page->counts, walk.counts, sizeof(walk.counts));
+    return walk.page;
 }

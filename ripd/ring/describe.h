@@ -14,22 +14,12 @@
 struct item *describe_id(struct registry *registry, uint32_t ring, uint32_t slot, uint32_t generation);
 
 /*
- * A page of all ids that match, in order of ring serial and slot, states as of the detector's last scan. NULL: no
- * memory. snapshot: of that scan, for the frame.
+ * The page that a query asks for: of ids in order of ring serial and slot, each with its item, or each with what it
+ * does alone (states); of stalls, as query_stalls() has them; of ids counted by their last location. It has the counts
+ * of all ids that the query selects. States are as of the detector's last scan; snapshot: of that scan, for the frame.
+ * NULL: no memory.
  */
-struct page *describe_threads(struct registry *registry, const struct detector *detector, const struct query *query,
-                              struct snapshot *snapshot);
-
-/* query_stalls(), with the counts of all ids that the query selects. */
-struct page *describe_stalls(struct registry *registry, const struct detector *detector, const struct query *query,
-                             struct snapshot *snapshot);
-
-/* What each of the ids does, as a page of pieces. */
-struct page *describe_states(struct registry *registry, const struct detector *detector, const struct query *query,
-                             struct snapshot *snapshot);
-
-/* The same ids counted by their last location, as a page of groups. */
-struct page *describe_locations(struct registry *registry, const struct detector *detector, const struct query *query,
-                                struct snapshot *snapshot);
+struct page *describe_page(struct registry *registry, const struct detector *detector, const struct query *query,
+                           struct snapshot *snapshot);
 
 #endif

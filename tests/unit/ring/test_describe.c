@@ -93,7 +93,7 @@ static struct page *page_of(struct world *world, const struct query *query)
     struct page *page;
 
     assert_int_equal(sigbus_install(), 0); /* cmocka sets a handler of its own before each test */
-    page = describe_threads(world->scene->registry, world->detector, query, world->snapshot);
+    page = describe_page(world->scene->registry, world->detector, query, world->snapshot);
     assert_non_null(page);
     return page;
 }
@@ -280,7 +280,6 @@ static void assert_counts(struct page *page, uint64_t running, uint64_t idle)
 static void test_counts(void **state)
 {
     struct world *world = *state;
-    struct registry *registry = world->scene->registry;
     struct query query;
 
     query_init(&query);
@@ -289,22 +288,17 @@ static void test_counts(void **state)
     assert_counts(page_of(world, &query), 135, 15);
     strcpy(query.ring, "[b]");
     assert_counts(page_of(world, &query), 45, 5);
-    assert_counts(describe_locations(registry, world->detector, &query, world->snapshot), 45, 5);
+    query.group = QUERY_GROUP_LOCATION;
+    assert_counts(page_of(world, &query), 45, 5);
+    query.group = QUERY_GROUP_NONE;
     strcpy(query.name, "odd");
     assert_counts(page_of(world, &query), 25, 0);
-    assert_counts(describe_locations(registry, world->detector, &query, world->snapshot), 25, 0);
+    query.group = QUERY_GROUP_LOCATION;
+    assert_counts(page_of(world, &query), 25, 0);
     query.list = QUERY_LIST_STALLS;
-    assert_counts(describe_stalls(registry, world->detector, &query, world->snapshot), 25, 0);
+    assert_counts(page_of(world, &query), 25, 0);
     strcpy(query.name, "even");
-    assert_counts(describe_stalls(registry, world->detector, &query, world->snapshot), 20, 5);
-}
-
-static struct page *states_of(struct world *world, const struct query *query)
-{
-    struct page *page = describe_states(world->scene->registry, world->detector, query, world->snapshot);
-
-    assert_non_null(page);
-    return page;
+    assert_counts(page_of(world, &query), 20, 5);
 }
 
 /* In order of ring and slot, a piece a ring; page after page all of them. */
@@ -315,8 +309,9 @@ static void test_states(void **state)
     struct page *page;
 
     query_init(&query);
+    query.list = QUERY_LIST_STATES;
     query.limit = QUERY_STATES_DEFAULT;
-    page = states_of(world, &query);
+    page = page_of(world, &query);
     assert_int_equal(page->total, 150);
     assert_int_equal(page->states->count, 150);
     assert_int_equal(page->count, 2);
@@ -327,20 +322,21 @@ static void test_states(void **state)
         assert_int_equal(page->states->ids[i], i + 1);
     assert_counts(page, 135, 15);
     query.limit = 90;
-    page = states_of(world, &query);
+    page = page_of(world, &query);
     assert_int_equal(page->total, 150);
     assert_int_equal(page->states->count, 90);
     assert_true(page->more);
     query.after = page->next;
     page_unref(page);
-    page = states_of(world, &query);
+    page = page_of(world, &query);
     assert_int_equal(page->states->count, 60);
     assert_int_equal(page->states->ids[0], 91);
     assert_false(page->more);
     page_unref(page);
     query_init(&query);
+    query.list = QUERY_LIST_STATES;
     strcpy(query.name, "odd");
-    page = states_of(world, &query);
+    page = page_of(world, &query);
     assert_int_equal(page->states->count, 75);
     assert_counts(page, 75, 0);
 }
@@ -429,7 +425,7 @@ static void test_a_large_ring(void **state)
     query_init(&query);
     query.limit = QUERY_STATES_MAX;
     started_ns = clock_mono_ns();
-    page_unref(states_of(world, &query));
+    page_unref(page_of(world, &query));
     print_message("states of all: %.1f ms\n", (double)(clock_mono_ns() - started_ns) / 1e6);
     ring_stage_release(&ring);
 }
