@@ -20,7 +20,7 @@ const char *text_skip_fields(const char *text, int count)
     return text_skip_blanks(text);
 }
 
-static unsigned digit_of(char letter)
+unsigned text_digit(char letter)
 {
     if (letter >= '0' && letter <= '9')
         return (unsigned)(letter - '0');
@@ -38,9 +38,9 @@ static const char *parse_number(const char *text, unsigned base, uint64_t limit,
     if (text == NULL)
         return NULL;
     text = text_skip_blanks(text);
-    if (digit_of(*text) >= base)
+    if (text_digit(*text) >= base)
         return NULL;
-    for (unsigned digit = digit_of(*text); digit < base; digit = digit_of(*++text)) {
+    for (unsigned digit = text_digit(*text); digit < base; digit = text_digit(*++text)) {
         if (digit > limit || value > (limit - digit) / base)
             return NULL;
         value = value * base + digit;

@@ -15,6 +15,9 @@ const char *text_skip_blanks(const char *text);
 /* The start of the field that is `count` fields further on. */
 const char *text_skip_fields(const char *text, int count);
 
+/* The value of a hexadecimal digit; UINT32_MAX: it is none. */
+unsigned text_digit(char letter);
+
 /* A number after blanks, and what follows it; NULL if there is none, or it exceeds limit. */
 const char *text_decimal(const char *text, uint64_t limit, uint64_t *ret_value);
 const char *text_hex(const char *text, uint64_t limit, uint64_t *ret_value); /* without 0x */

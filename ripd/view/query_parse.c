@@ -28,6 +28,7 @@
 #include "cases/event_kind.h"
 #include "util/duration.h"
 #include "util/rfc3339.h"
+#include "util/text.h"
 
 #define CURSOR_FORM "a%016" PRIx64 "%08" PRIx32 "%08" PRIx32
 #define PID_MAX INT32_MAX
@@ -56,17 +57,6 @@ int cursor_parse(const char *text, struct query_cursor *ret_cursor)
     return 0;
 }
 
-static int hex_value(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    if (digit >= 'a' && digit <= 'f')
-        return digit - 'a' + 10;
-    if (digit >= 'A' && digit <= 'F')
-        return digit - 'A' + 10;
-    return -1;
-}
-
 int percent_decode(const char *text, size_t length, bool plus_is_space, char *ret_text, size_t capacity)
 {
     size_t count = 0;
@@ -75,9 +65,9 @@ int percent_decode(const char *text, size_t length, bool plus_is_space, char *re
         char byte = text[i];
 
         if (byte == '%') {
-            if (length - i < 3 || hex_value(text[i + 1]) < 0 || hex_value(text[i + 2]) < 0)
+            if (length - i < 3 || text_digit(text[i + 1]) > 15 || text_digit(text[i + 2]) > 15)
                 return -EINVAL;
-            byte = (char)(hex_value(text[i + 1]) << 4 | hex_value(text[i + 2]));
+            byte = (char)(text_digit(text[i + 1]) << 4 | text_digit(text[i + 2]));
             i += 2;
         } else if (byte == '+' && plus_is_space) {
             byte = ' ';
@@ -102,104 +92,78 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct query_error *erro
     return -EINVAL;
 }
 
-/* A whole number from low to high: digits and nothing else. */
-static int parse_number(const char *value, uint64_t low, uint64_t high, uint64_t *ret_number, struct query_error *error)
+/* The member of a query that the parameter sets. */
+static void *member_of(struct query *query, const struct query_parameter *parameter)
+{
+    return (char *)query + parameter->offset;
+}
+
+/* A whole number within the parameter's bounds: digits and nothing else. */
+static int parse_number(const struct query_parameter *parameter, const char *value, uint64_t *ret_number,
+                        struct query_error *error)
 {
     uint64_t number = 0;
     size_t i;
 
-    for (i = 0; value[i] >= '0' && value[i] <= '9' && number <= high; i++)
+    for (i = 0; value[i] >= '0' && value[i] <= '9' && number <= parameter->high; i++)
         number = number * 10 + (uint64_t)(value[i] - '0');
-    if (i == 0 || value[i] != '\0' || number < low || number > high)
-        return refuse(error, "is \"%.32s\"; expected a whole number from %llu to %llu", value, (unsigned long long)low,
-                      (unsigned long long)high);
+    if (i == 0 || value[i] != '\0' || number < parameter->low || number > parameter->high)
+        return refuse(error, "is \"%.32s\"; expected a whole number from %" PRIu64 " to %" PRIu64, value,
+                      parameter->low, parameter->high);
     *ret_number = number;
     return 0;
 }
 
-static int parse_number32(const char *value, uint32_t low, uint32_t high, uint32_t *ret_number,
-                          struct query_error *error)
+static int parse_32(const struct query_parameter *parameter, const char *value, struct query *query,
+                    struct query_error *error)
 {
     uint64_t number = 0;
-    int status = parse_number(value, low, high, &number, error);
+    int status = parse_number(parameter, value, &number, error);
 
-    *ret_number = (uint32_t)number;
+    *(uint32_t *)member_of(query, parameter) = (uint32_t)number;
     return status;
 }
 
+static int parse_64(const struct query_parameter *parameter, const char *value, struct query *query,
+                    struct query_error *error)
+{
+    return parse_number(parameter, value, member_of(query, parameter), error);
+}
+
 /* A glob is of so many elements at most; a name without anything that is one in it may be longer. */
-static int parse_glob(const char *value, char ret_pattern[QUERY_PATTERN_BYTES], struct query_error *error)
+static int parse_glob(const struct query_parameter *parameter, const char *value, struct query *query,
+                      struct query_error *error)
 {
     struct glob glob;
 
     glob_make(&glob, value);
     if (glob.end == 0 && strpbrk(value, "*?[\\") != NULL)
         return refuse(error, "has more than %u elements; a pattern that long matches nothing", GLOB_ELEMENTS_MAX);
-    memcpy(ret_pattern, value, strlen(value) + 1);
+    memcpy(member_of(query, parameter), value, strlen(value) + 1);
     return 0;
 }
 
-static int parse_ring(const char *value, struct query *query, struct query_error *error)
-{
-    return parse_glob(value, query->ring, error);
-}
-
-static int parse_unit(const char *value, struct query *query, struct query_error *error)
-{
-    return parse_glob(value, query->unit, error);
-}
-
-static int parse_container(const char *value, struct query *query, struct query_error *error)
-{
-    return parse_glob(value, query->container, error);
-}
-
-static int parse_name(const char *value, struct query *query, struct query_error *error)
+static int parse_text(const struct query_parameter *parameter, const char *value, struct query *query,
+                      struct query_error *error)
 {
     (void)error;
-    memcpy(query->name, value, strlen(value) + 1);
+    memcpy(member_of(query, parameter), value, strlen(value) + 1);
     return 0;
 }
 
-static int parse_pid(const char *value, struct query *query, struct query_error *error)
+static int parse_min_ms(const struct query_parameter *parameter, const char *value, struct query *query,
+                        struct query_error *error)
 {
-    return parse_number32(value, 1, PID_MAX, &query->pid, error);
-}
-
-static int parse_limit(const char *value, struct query *query, struct query_error *error)
-{
-    query->has_limit = true;
-    return parse_number32(value, 1, QUERY_LIMIT_MAX, &query->limit, error);
-}
-
-static int parse_limit_of_states(const char *value, struct query *query, struct query_error *error)
-{
-    query->has_limit = true;
-    return parse_number32(value, 1, QUERY_STATES_MAX, &query->limit, error);
-}
-
-static int parse_trail(const char *value, struct query *query, struct query_error *error)
-{
-    query->has_trail = true;
-    return parse_number32(value, 0, QUERY_TRAIL_MAX, &query->trail_count, error);
-}
-
-static int parse_min_ms(const char *value, struct query *query, struct query_error *error)
-{
-    int status = parse_number(value, 0, MIN_MS_MAX, &query->min_ns, error);
+    int status = parse_64(parameter, value, query, error);
 
     query->min_ns *= NS_PER_MS;
     return status;
 }
 
-static int parse_after_event(const char *value, struct query *query, struct query_error *error)
+static int parse_after(const struct query_parameter *parameter, const char *value, struct query *query,
+                       struct query_error *error)
 {
-    query->after.present = true;
-    return parse_number(value, 1, UINT64_MAX / 10 - 1, &query->after.sequence, error);
-}
-
-static int parse_after(const char *value, struct query *query, struct query_error *error)
-{
+    (void)parameter;
     if (cursor_parse(value, &query->after) < 0)
         return refuse(error, "is not a cursor; expected the \"next\" of an earlier answer");
     return 0;
@@ -212,10 +176,12 @@ static int parse_after(const char *value, struct query *query, struct query_erro
 static const char known_kinds[] = EVENT_KIND_TABLE(X);
 #undef X
 
-static int parse_kind(const char *value, struct query *query, struct query_error *error)
+static int parse_kind(const struct query_parameter *parameter, const char *value, struct query *query,
+                      struct query_error *error)
 {
     int kind = event_kind_from_name(value);
 
+    (void)parameter;
     if (kind < 0)
         return refuse(error, "is \"%.32s\"; expected one of%s", value, known_kinds);
     query->kinds = 1u << kind;
@@ -228,8 +194,10 @@ static const char known_states[] = ID_STATE_TABLE(X);
 #undef X
 
 /* An instant, or how long before the answer. */
-static int parse_since(const char *value, struct query *query, struct query_error *error)
+static int parse_since(const struct query_parameter *parameter, const char *value, struct query *query,
+                       struct query_error *error)
 {
+    (void)parameter;
     if (rfc3339_parse(value, &query->since_wall_ns) == 0)
         return 0;
     if (duration_parse(value, &query->since_ago_ns) == 0) {
@@ -240,11 +208,13 @@ static int parse_since(const char *value, struct query *query, struct query_erro
                   value);
 }
 
-static int parse_cause(const char *value, struct query *query, struct query_error *error)
+static int parse_cause(const struct query_parameter *parameter, const char *value, struct query *query,
+                       struct query_error *error)
 {
     const char *name = value[0] == '!' ? value + 1 : value;
     int cause = strcmp(name, CAUSE_NONE_TEXT) == 0 ? (int)CAUSE_NONE : id_cause_from_name(name);
 
+    (void)parameter;
     if (cause < 0 || name[0] == '\0')
         return refuse(error, "is \"%.32s\"; expected, with or without '!', one of%s", value, known_causes + 1);
     query->has_cause = true;
@@ -253,10 +223,12 @@ static int parse_cause(const char *value, struct query *query, struct query_erro
     return 0;
 }
 
-static int parse_state(const char *value, struct query *query, struct query_error *error)
+static int parse_state(const struct query_parameter *parameter, const char *value, struct query *query,
+                       struct query_error *error)
 {
     int state = id_state_from_name(value);
 
+    (void)parameter;
     if (state < 0)
         return refuse(error, "is \"%.32s\"; expected one of%s", value, known_states);
     query->has_state = true;
@@ -264,44 +236,47 @@ static int parse_state(const char *value, struct query *query, struct query_erro
     return 0;
 }
 
-static int parse_group(const char *value, struct query *query, struct query_error *error)
+static int parse_group(const struct query_parameter *parameter, const char *value, struct query *query,
+                       struct query_error *error)
 {
-    if (strcmp(value, "location") != 0)
-        return refuse(error, "is \"%.32s\"; expected location", value);
-    query->group = QUERY_GROUP_LOCATION;
-    return 0;
-}
+    const bool by_root = parameter->bit == PARAMETER_GROUP_STALLS;
 
-static int parse_group_of_stalls(const char *value, struct query *query, struct query_error *error)
-{
-    if (strcmp(value, "root") != 0 && strcmp(value, "location") != 0)
-        return refuse(error, "is \"%.32s\"; expected one of location root", value);
+    if (strcmp(value, "location") != 0 && (!by_root || strcmp(value, "root") != 0))
+        return refuse(error, "is \"%.32s\"; expected %s", value, by_root ? "one of location root" : "location");
     query->group = value[0] == 'r' ? QUERY_GROUP_ROOT : QUERY_GROUP_LOCATION;
     return 0;
 }
 
+#define IN(field) offsetof(struct query, field)
+
 const struct query_parameter query_parameters[] = {
-    {"ring", PARAMETER_RING, parse_ring, "GLOB", "of this ring, or of rings whose names match"},
-    {"pid", PARAMETER_PID, parse_pid, "PID", "of this process"},
-    {"name", PARAMETER_NAME, parse_name, "GLOB", "of ids with such a name; * and ? and [...] stand for other bytes"},
-    {"unit", PARAMETER_UNIT, parse_unit, "GLOB", "of processes of such a unit of systemd"},
-    {"container", PARAMETER_CONTAINER, parse_container, "GLOB", "of processes in such a container"},
-    {"cause", PARAMETER_CAUSE, parse_cause, "CAUSE", "with this cause, or with ! before it any other; null is one too"},
-    {"min_ms", PARAMETER_MIN_MS, parse_min_ms, "NUMBER", "frozen for, or for an event lasting, that long or longer"},
-    {"limit", PARAMETER_LIMIT, parse_limit, "NUMBER", "at most so many, from 1 to 10000; 100 if it is not given"},
-    {"limit", PARAMETER_LIMIT_STATES, parse_limit_of_states, "NUMBER",
-     "at most so many ids, from 1 to 1000000; 100000 if it is not given"},
-    {"trail", PARAMETER_TRAIL, parse_trail, "NUMBER",
-     "with so many breadcrumbs each, from 0 to 32; if it is not given 4 in /stalls, none in /threads, all for one id"},
-    {"after", PARAMETER_AFTER, parse_after, "CURSOR", "what follows an earlier answer; its \"next\""},
-    {"state", PARAMETER_STATE, parse_state, "STATE", "in this state"},
-    {"group", PARAMETER_GROUP, parse_group, "location", "counted by location instead of listed"},
-    {"group", PARAMETER_GROUP_STALLS, parse_group_of_stalls, "WAY",
-     "counted by location, or by root: who holds them up; instead of listed"},
-    {"kind", PARAMETER_KIND, parse_kind, "KIND", "events of this kind"},
+    {"ring", PARAMETER_RING, parse_glob, "GLOB", "of this ring, or of rings whose names match", IN(ring), 0, 0},
+    {"pid", PARAMETER_PID, parse_32, "PID", "of this process", IN(pid), 1, PID_MAX},
+    {"name", PARAMETER_NAME, parse_text, "GLOB", "of ids with such a name; * and ? and [...] stand for other bytes",
+     IN(name), 0, 0},
+    {"unit", PARAMETER_UNIT, parse_glob, "GLOB", "of processes of such a unit of systemd", IN(unit), 0, 0},
+    {"container", PARAMETER_CONTAINER, parse_glob, "GLOB", "of processes in such a container", IN(container), 0, 0},
+    {"cause", PARAMETER_CAUSE, parse_cause, "CAUSE", "with this cause, or with ! before it any other; null is one too",
+     0, 0, 0},
+    {"min_ms", PARAMETER_MIN_MS, parse_min_ms, "NUMBER", "frozen for, or for an event lasting, that long or longer",
+     IN(min_ns), 0, MIN_MS_MAX},
+    {"limit", PARAMETER_LIMIT, parse_32, "NUMBER", "at most so many, from 1 to 10000; 100 if it is not given",
+     IN(limit), 1, QUERY_LIMIT_MAX},
+    {"limit", PARAMETER_LIMIT_STATES, parse_32, "NUMBER",
+     "at most so many ids, from 1 to 1000000; 100000 if it is not given", IN(limit), 1, QUERY_STATES_MAX},
+    {"trail", PARAMETER_TRAIL, parse_32, "NUMBER",
+     "with so many breadcrumbs each, from 0 to 32; if it is not given 4 in /stalls, none in /threads, all for one id",
+     IN(trail_count), 0, QUERY_TRAIL_MAX},
+    {"after", PARAMETER_AFTER, parse_after, "CURSOR", "what follows an earlier answer; its \"next\"", 0, 0, 0},
+    {"state", PARAMETER_STATE, parse_state, "STATE", "in this state", 0, 0, 0},
+    {"group", PARAMETER_GROUP, parse_group, "location", "counted by location instead of listed", 0, 0, 0},
+    {"group", PARAMETER_GROUP_STALLS, parse_group, "WAY",
+     "counted by location, or by root: who holds them up; instead of listed", 0, 0, 0},
+    {"kind", PARAMETER_KIND, parse_kind, "KIND", "events of this kind", 0, 0, 0},
     {"since", PARAMETER_SINCE, parse_since, "TIME",
-     "events from then on: 2026-11-20T09:41:07Z, or 10m for those of the last ten minutes"},
-    {"after", PARAMETER_AFTER_EVENT, parse_after_event, "NUMBER", "events older than that one; an earlier \"next\""},
+     "events from then on: 2026-11-20T09:41:07Z, or 10m for those of the last ten minutes", 0, 0, 0},
+    {"after", PARAMETER_AFTER_EVENT, parse_64, "NUMBER", "events older than that one; an earlier \"next\"",
+     IN(after.sequence), 1, UINT64_MAX / 10 - 1},
 };
 const size_t query_parameters_count = sizeof(query_parameters) / sizeof(query_parameters[0]);
 
@@ -366,7 +341,7 @@ static int parse_piece(const char *text, size_t length, unsigned allowed, unsign
         return refuse(error, "has no value");
     if (decode(equals + 1, length - name_length - 1, value, error) < 0)
         return -EINVAL;
-    return parameter->parse(value, query, error);
+    return parameter->parse(parameter, value, query, error);
 }
 
 int query_parse(const char *text, unsigned allowed, struct query *ret_query, struct query_error *ret_error)
@@ -385,6 +360,9 @@ int query_parse(const char *text, unsigned allowed, struct query *ret_query, str
         }
         text += length + (text[length] == '&');
     }
+    query.has_limit = (given & (PARAMETER_LIMIT | PARAMETER_LIMIT_STATES)) != 0;
+    query.has_trail = (given & PARAMETER_TRAIL) != 0;
+    query.after.present = (given & (PARAMETER_AFTER | PARAMETER_AFTER_EVENT)) != 0;
     *ret_query = query;
     return 0;
 }

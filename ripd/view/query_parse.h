@@ -34,9 +34,12 @@ struct query_error {
 struct query_parameter {
     const char *name;
     unsigned bit;
-    int (*parse)(const char *value, struct query *query, struct query_error *error);
+    int (*parse)(const struct query_parameter *parameter, const char *value, struct query *query,
+                 struct query_error *error);
     const char *value_name;
     const char *summary; /* which of a list it leaves, for the manual page */
+    size_t offset;       /* in struct query, of what takes the value; 0 where parse() knows it */
+    uint64_t low, high;  /* of a number */
 };
 
 /* The table. */
