@@ -21,6 +21,7 @@
 #include "os/file.h"
 #include "os/proc.h"
 #include "util/array.h"
+#include "util/time_limit.h"
 #include "view/document_event.h"
 
 struct events {
@@ -554,8 +555,7 @@ uint64_t events_wait_ns(const struct events *events, uint64_t now_mono_ns)
 
     if (events->late_count == 0)
         return wait_ns;
-    until_ns = late_until_ns(events);
-    until_ns = until_ns > now_mono_ns ? until_ns - now_mono_ns : 0;
+    until_ns = time_left_ns(late_until_ns(events), now_mono_ns);
     return until_ns < wait_ns ? until_ns : wait_ns;
 }
 

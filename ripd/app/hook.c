@@ -302,11 +302,6 @@ int hook_descriptor(const struct hook *hook)
     return hook->epoll;
 }
 
-static uint64_t until(uint64_t then_mono_ns, uint64_t now_mono_ns)
-{
-    return then_mono_ns > now_mono_ns ? then_mono_ns - now_mono_ns : 0;
-}
-
 static uint64_t smaller(uint64_t one, uint64_t other)
 {
     return one < other ? one : other;
@@ -317,9 +312,9 @@ uint64_t hook_wait_ns(const struct hook *hook, uint64_t now_mono_ns)
     uint64_t wait_ns = UINT64_MAX;
 
     if (hook->run_count < HOOK_RUNNING_MAX && next_entry(hook) != NULL)
-        wait_ns = until(hook->retry_mono_ns, now_mono_ns);
+        wait_ns = time_left_ns(hook->retry_mono_ns, now_mono_ns);
     for (size_t i = 0; i < hook->run_count; i++) {
-        wait_ns = smaller(wait_ns, until(hook->runs[i].limit.next_mono_ns, now_mono_ns));
+        wait_ns = smaller(wait_ns, time_left_ns(hook->runs[i].limit.next_mono_ns, now_mono_ns));
         if (hook->runs[i].spawned.descriptor < 0)
             wait_ns = smaller(wait_ns, UNSEEN_NS);
     }
@@ -331,7 +326,7 @@ static void wait_for_all(struct hook *hook, uint64_t until_mono_ns)
 {
     for (;;) {
         struct pollfd ended = {.fd = hook->epoll, .events = POLLIN};
-        uint64_t now_mono_ns = clock_mono_ns(), wait_ns = until(until_mono_ns, now_mono_ns);
+        uint64_t now_mono_ns = clock_mono_ns(), wait_ns = time_left_ns(until_mono_ns, now_mono_ns);
 
         reap(hook, now_mono_ns);
         if (hook->run_count == 0 || wait_ns == 0)

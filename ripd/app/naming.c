@@ -17,6 +17,7 @@
 #include "cases/waits.h"
 #include "os/clock.h"
 #include "os/spawn.h"
+#include "util/time_limit.h"
 
 #define ANSWER_NS UINT64_C(20000000000) /* debug information of gigabytes takes seconds to be read the first time */
 #define STILL_NS UINT64_C(5000000000)   /* but not without using the processor */
@@ -178,7 +179,7 @@ static void wait_idle(struct naming *naming, uint64_t limit_ns)
     eventfd_t value;
 
     while (!symbols_are_idle(naming->symbols)) {
-        uint64_t now_ns = clock_mono_ns(), left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+        uint64_t now_ns = clock_mono_ns(), left_ns = time_left_ns(until_ns, now_ns);
         struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
 
         if (left_ns == 0 || ppoll(&descriptor, 1, &left, NULL) == 0)
@@ -275,7 +276,7 @@ uint64_t naming_wait_ns(const struct naming *naming, uint64_t now_mono_ns)
 {
     if (naming->held_count == 0)
         return UINT64_MAX;
-    return naming->held[0].until_mono_ns > now_mono_ns ? naming->held[0].until_mono_ns - now_mono_ns : 0;
+    return time_left_ns(naming->held[0].until_mono_ns, now_mono_ns);
 }
 
 void naming_health(const struct naming *naming, struct health *health)

@@ -10,6 +10,7 @@
 #include "app/log.h"
 #include "os/random.h"
 #include "util/array.h"
+#include "util/time_limit.h"
 
 struct waiting {
     struct event *event; /* a reference */
@@ -204,12 +205,9 @@ int publisher_descriptor(const struct publisher *publisher)
 
 uint64_t publisher_wait_ns(const struct publisher *publisher, uint64_t now_mono_ns)
 {
-    uint64_t waited_ns;
-
     if (publisher->count == 0)
         return UINT64_MAX;
-    waited_ns = now_mono_ns - publisher->queue[0].added_mono_ns;
-    return waited_ns < PUBLISHER_PATIENCE_NS ? PUBLISHER_PATIENCE_NS - waited_ns : 0;
+    return time_left_ns(publisher->queue[0].added_mono_ns + PUBLISHER_PATIENCE_NS, now_mono_ns);
 }
 
 void publisher_stop(struct publisher *publisher)

@@ -15,6 +15,7 @@
 #include "os/clock.h"
 #include "os/packet.h"
 #include "os/spawn.h"
+#include "util/time_limit.h"
 
 #define SLICE_NS UINT64_C(250000000) /* between two looks at the CPU time that it uses */
 #define REAP_STEP_NS 1000000
@@ -344,7 +345,7 @@ ssize_t child_receive(struct child *child, void *buffer, size_t capacity, int *r
     uint64_t now_ns = clock_mono_ns(), until_ns = now_ns + wait->limit_ns, moved_ns = now_ns, used_ns = 0;
 
     for (;;) {
-        uint64_t left_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+        uint64_t left_ns = time_left_ns(until_ns, now_ns);
         int ready = wait_slice(child, wait->still_ns != 0 && left_ns > SLICE_NS ? SLICE_NS : left_ns, wait->cancel);
 
         if (ready < 0)

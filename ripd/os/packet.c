@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "util/time_limit.h"
 
 /* Room for one descriptor; the kernel closes those for which there is none. */
 union packet_control {
@@ -95,7 +96,7 @@ ssize_t packet_receive(int socket, void *buffer, size_t capacity, bool wait, int
 bool packet_await(int socket, uint64_t deadline_mono_ns)
 {
     for (;;) {
-        uint64_t now_ns = clock_mono_ns(), left_ns = deadline_mono_ns > now_ns ? deadline_mono_ns - now_ns : 0;
+        uint64_t now_ns = clock_mono_ns(), left_ns = time_left_ns(deadline_mono_ns, now_ns);
         struct timespec left = {(time_t)(left_ns / 1000000000), (long)(left_ns % 1000000000)};
         struct pollfd descriptor = {.fd = socket, .events = POLLIN};
         int ready = ppoll(&descriptor, 1, &left, NULL);

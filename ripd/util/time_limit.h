@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * time_limit.h - how something that runs too long is brought to its end: asked first, killed after a grace. Pure.
+ * time_limit.h - how something that runs too long is brought to its end: asked first, killed after a grace; and how
+ * long it has left. Pure.
  */
 #ifndef RIPD_UTIL_TIME_LIMIT_H
 #define RIPD_UTIL_TIME_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* How long it is until then; 0 when that is over. */
+static inline uint64_t time_left_ns(uint64_t until_ns, uint64_t now_ns)
+{
+    return until_ns > now_ns ? until_ns - now_ns : 0;
+}
 
 enum time_limit_action {
     TIME_LIMIT_NOTHING,
