@@ -95,6 +95,8 @@ def who_they_are(world):
 
 def what_they_wait_for(world):
     """Locks of threads whose numbers mean something else out here, and a peer in another network."""
+    if os.geteuid() == 0 and w.lacking("sys_ptrace"):
+        raise w.Skip("evidence of another user's processes takes root with CAP_SYS_PTRACE")
     prepare(world)
     animals(world, "deadlock-2", "locks")
     animals(world, "tcp-recv", "network")

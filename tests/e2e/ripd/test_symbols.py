@@ -129,7 +129,7 @@ def shared_debug_files(world):
 
 def split_debug_files_of_another_build(world):
     builder = Builder(world)
-    start(world, builder.program("first", "-g", "-gsplit-dwarf"))
+    builder.program("first", "-g", "-gsplit-dwarf")  # not started: what ripd reads of it would be kept by its build id
     renamed_source(builder, "second", "-gsplit-dwarf")
     files = {name: builder.path(f"{name}-target.dwo") for name in ("first", "second")}
     program = builder.path("again")
