@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cases/query.h"
+#include "cli/names.h"
 #include "cli/ring_copy.h"
 #include "os/file.h"
 #include "os/proc.h"
@@ -56,6 +57,8 @@ struct local {
     size_t ring_count;
     size_t ring_capacity;
     size_t id_count;
+    json_t *paths; /* of modules, by build id */
+    struct names *names;
     long long unreadable;
     const char *directory; /* while it is listed */
     int descriptor;
@@ -226,6 +229,7 @@ static void read_ids(struct local *local, struct local_ring *ring, const struct 
             process = json_object_get(processes, key);
             if (process == NULL) {
                 process = make_process(local, view, samples[i].process);
+                ring_json_paths(view, samples[i].process, local->paths);
                 json_object_set_new(processes, key, process);
             }
             item = make_item(ring, view, &samples[i], process, find_sighted(ring, samples[i].slot, &at));
@@ -287,6 +291,7 @@ int local_new(struct local **ret_local, const char *const *directories, size_t c
     if (local == NULL)
         return -ENOMEM;
     local->proc = file_open_directory("/proc");
+    local->paths = json_object();
     proc_own_pid_namespace(local->proc, &local->own_namespace);
     for (size_t i = 0; i < count; i++) {
         local->directory = directories[i];
@@ -300,6 +305,7 @@ int local_new(struct local **ret_local, const char *const *directories, size_t c
     for (size_t i = 0; i < local->ring_count; i++)
         if (local->rings[i].facts == NULL)
             look_again(local, &local->rings[i]);
+    local->names = names_new();
     *ret_local = local;
     return 0;
 }
@@ -315,6 +321,8 @@ void local_free(struct local *local)
     }
     if (local->proc >= 0)
         close(local->proc);
+    json_decref(local->paths);
+    names_free(local->names);
     free(local->rings);
     free(local);
 }
@@ -388,8 +396,10 @@ static json_t *list_items(const struct local *local, const struct query *query, 
             counts[state_of(item)]++;
             if (query->has_state && state_of(item) != query->state)
                 continue;
-            if ((*ret_total)++ < query->limit)
-                json_array_append(list, item);
+            if ((*ret_total)++ >= query->limit)
+                continue;
+            names_fill(local->names, json_object_get(item, "location"), local->paths);
+            json_array_append(list, item);
         }
     }
     return list;
@@ -417,9 +427,9 @@ static json_t *answer_id(const struct local *local, const char *path, size_t len
 {
     const char *slash = memrchr(path, '/', length);
     uint64_t counts[ID_STATE_COUNT] = {0};
-    json_t *list, *document;
+    json_t *list, *document, *place;
     struct query query;
-    size_t total;
+    size_t total, i;
 
     query_init(&query);
     if (slash == NULL || percent_decode(path, (size_t)(slash - path), false, query.ring, sizeof(query.ring)) != 0)
@@ -427,6 +437,8 @@ static json_t *answer_id(const struct local *local, const char *path, size_t len
     query.one = true;
     query.id = (uint32_t)strtoul(slash + 1, NULL, 10);
     list = list_items(local, &query, counts, &total);
+    json_array_foreach(json_object_get(json_array_get(list, 0), "trail"), i, place)
+        names_fill(local->names, place, local->paths);
     document = json_pack("{s:s, s:O?}", "schema", "ripd/thread/1", "thread", json_array_get(list, 0));
     json_decref(list);
     return document;

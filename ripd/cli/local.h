@@ -3,7 +3,8 @@
  * local.h - what the rings of this host say where no ripd can be asked: documents in the form of ripd's.
  *
  * Two looks, LOCAL_LOOK_MS apart, show what did not move between them: no more than that. Such an id is of the state
- * LOCAL_STATE, and counted as stalled. There is no cause, no evidence, no chain of locks and no name of a function.
+ * LOCAL_STATE, and counted as stalled. There is no cause, no evidence and no chain of locks. Places of what is answered
+ * have names where names.h finds them.
  *
  * Guarantees
  *   A. A ring is hostile: its bytes are copied, without touching its holes, and read through rip/reader.h. A file that

@@ -84,13 +84,33 @@ json_t *ring_json_text(const void *bytes, size_t count)
     return json_stringn(plain, count);
 }
 
+/* As digits, of RIP_BUILD_ID_BYTES bytes at most; "": the module has none. */
+static void format_build_id(char digits[RIP_BUILD_ID_BYTES * 2 + 1], const struct rip_module_info *module)
+{
+    digits[0] = '\0';
+    for (size_t i = 0; i < module->build_id_bytes; i++)
+        snprintf(digits + 2 * i, 3, "%02x", module->build_id[i]);
+}
+
+void ring_json_paths(const struct rip_view *view, uint32_t process, json_t *paths)
+{
+    struct rip_module_info module;
+    char digits[RIP_BUILD_ID_BYTES * 2 + 1];
+
+    for (uint32_t nth = 0; nth < RIP_PROCESS_MODULES && rip_view_module(view, process, nth, &module) == RIP_OK; nth++) {
+        format_build_id(digits, &module);
+        if (digits[0] != '\0')
+            json_object_set_new(paths, digits, ring_json_text(module.path, module.path_bytes));
+    }
+}
+
 /* The place of an address in a module of its process: the newest where several overlap. */
 static json_t *make_place(const struct rip_view *view, uint32_t process, uint64_t address)
 {
     struct rip_module_info module, found;
     const uint8_t *name;
     bool is_found = false;
-    char offset[32];
+    char offset[32], build_id[RIP_BUILD_ID_BYTES * 2 + 1];
 
     for (uint32_t nth = 0; nth < RIP_PROCESS_MODULES && rip_view_module(view, process, nth, &module) == RIP_OK; nth++)
         if (address >= module.start && address < module.end) {
@@ -102,8 +122,9 @@ static json_t *make_place(const struct rip_view *view, uint32_t process, uint64_
     name = memrchr(found.path, '/', found.path_bytes);
     name = name != NULL ? name + 1 : found.path;
     snprintf(offset, sizeof(offset), "0x%" PRIx64, address - found.bias);
-    return json_pack("{s:o, s:s}", "module", ring_json_text(name, (size_t)(found.path + found.path_bytes - name)),
-                     "offset", offset);
+    format_build_id(build_id, &found);
+    return json_pack("{s:o, s:s?, s:s}", "module", ring_json_text(name, (size_t)(found.path + found.path_bytes - name)),
+                     "build_id", build_id[0] != '\0' ? build_id : NULL, "offset", offset);
 }
 
 json_t *ring_json_trail(const struct rip_view *view, const struct rip_id_info *id)

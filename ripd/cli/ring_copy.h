@@ -29,6 +29,9 @@ void ring_copy_done(struct ring_copy *copy);
 /* Bytes that need not be UTF-8; null if they are too many. */
 json_t *ring_json_text(const void *bytes, size_t count);
 
+/* Adds the paths of the modules of a process to an object, by build id: for names_fill(). */
+void ring_json_paths(const struct rip_view *view, uint32_t process, json_t *paths);
+
 /* The breadcrumbs of an id, newest first. */
 json_t *ring_json_trail(const struct rip_view *view, const struct rip_id_info *id);
 

@@ -3,6 +3,8 @@
 import json
 import os
 import re
+import shutil
+import subprocess
 import threading
 
 import cli_kit as k
@@ -51,7 +53,7 @@ def what_two_looks_show(world):
     assert item["state"] == "not moving" and item["frozen_for_ms"] == 1000, item
     assert item["since"] is item["cause"] is item["kernel"] is item["waits_for"] is None, item
     known = world.thread(5)
-    assert item["location"]["module"] == "puppet" and item["location"]["offset"] == known["location"]["offset"]
+    assert item["location"]["module"] == "puppet", item
     assert item["snaps"] == known["snaps"] and [each["offset"] for each in item["trail"]] == \
         [each["offset"] for each in known["trail"]], (item, known)
     states = {item["id"]: item["state"] for item in lines_of(world.command("show", "app", "--json", "--dir", world.dir)
@@ -61,6 +63,25 @@ def what_two_looks_show(world):
     app.kill()
     row = world.command("ls", "--dir", world.dir).stdout.splitlines()[1].split()
     assert row[0] == "app" and row[2:7] == ["0", "0", "0", "0", "3"] and row[7] == "dead", row
+
+
+def names(world):
+    """Functions and lines as ripd has them; and places as they are, where there is no ripd-symbolizer."""
+    start(world)
+    known = world.wait_for(lambda: world.thread(5) if world.thread(5)["location"]["function"] else None)
+    item = lines_of(world.command("show", "app", "5", "--json", "--dir", world.dir).stdout)[0]
+    keys = ("module", "build_id", "offset", "function", "file", "line")
+    assert [item["location"][key] for key in keys] == [known["location"][key] for key in keys], (item, known)
+    assert {entry["function"] for entry in item["trail"]} == {entry["function"] for entry in known["trail"]}
+    where = f"{known['location']['function']}, "
+    for command in (["stalls"], ["show", "app"], ["show", "app", "5"]):
+        assert where in world.command(*command, "--dir", world.dir).stdout, command
+    alone = os.path.join(world.made, "alone")
+    os.mkdir(alone)
+    for name in ("rip", "rip-client"):
+        shutil.copy2(f"{w.BIN}/{name}", alone)
+    done = subprocess.run([f"{alone}/rip", "stalls", "--dir", world.dir], text=True, capture_output=True, check=True)
+    assert f"puppet+{known['location']['offset']}" in done.stdout and done.stderr == "", done
 
 
 def what_takes_a_ripd(world):
@@ -119,4 +140,4 @@ def hostile_rings(world):
 
 
 if __name__ == "__main__":
-    w.run([where_no_ripd_is, what_two_looks_show, what_takes_a_ripd, hostile_rings], k.CliWorld)
+    w.run([where_no_ripd_is, what_two_looks_show, names, what_takes_a_ripd, hostile_rings], k.CliWorld)

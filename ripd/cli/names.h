@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * names.h - functions and lines of places where no ripd knows them: from ripd-symbolizer, as ripd has them, if it is
+ * installed.
+ *
+ * Guarantees
+ *   A. Programs are opened and parsed by that process alone, which gives up what rights it has (sym/README.md). One
+ *      that it ends or hangs on is not tried again.
+ *   B. A place is named only from the file of its build id: a wrong name is never given.
+ *   C. All names together take NAMES_LIMIT_NS at most; places that have none by then stay as they are.
+ */
+#ifndef RIP_CLI_NAMES_H
+#define RIP_CLI_NAMES_H
+
+#include <jansson.h>
+
+#define NAMES_LIMIT_NS UINT64_C(10000000000)
+
+struct names;
+
+/* NULL: there is no ripd-symbolizer, or no memory. */
+struct names *names_new(void);
+void names_free(struct names *names);
+
+/*
+ * Adds function, file and line, and what is inlined there, to a place with build_id and offset: as ripd's locations
+ * have them. paths: of modules, by build id.
+ */
+void names_fill(struct names *names, json_t *place, const json_t *paths);
+
+#endif
