@@ -45,6 +45,9 @@
 /* What a late scan leaves undecided is scanned again after this part of the interval. */
 #define RECHECK_DIVISOR 4u
 
+/* One of which only the kernel can say that it spins is watched from this part of its threshold on. */
+#define EARLY_DIVISOR 4u
+
 #define NO_STAMP HISTORY_STAMP_MAX /* no scan has it */
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -54,6 +57,7 @@ _Static_assert(HISTORY_STAMP_MAX == UINT32_MAX >> MARK_STAMP_SHIFT, "a stamp doe
 struct level {
     uint64_t threshold_ns;
     uint32_t due_count;    /* stamps below this one have been frozen for the threshold */
+    uint32_t early_count;  /* and below this one for the part of it that EARLY_DIVISOR says */
     uint32_t oldest_stamp; /* of its ids that run and are not due yet; NO_STAMP = there is none */
 };
 
@@ -174,12 +178,18 @@ void detector_configure(struct detector *detector, const struct detector_config 
     }
 }
 
+/* Stamps below the result have been frozen for so long. */
+static uint32_t frozen_count(const struct detector *detector, uint64_t frozen_ns)
+{
+    return detector->credit_ns >= frozen_ns ? history_count_until(&detector->history, detector->credit_ns - frozen_ns)
+                                            : 0;
+}
+
 static void begin_level(struct detector *detector, struct level *level)
 {
     level->oldest_stamp = NO_STAMP;
-    level->due_count = 0;
-    if (detector->credit_ns >= level->threshold_ns)
-        level->due_count = history_count_until(&detector->history, detector->credit_ns - level->threshold_ns);
+    level->due_count = frozen_count(detector, level->threshold_ns);
+    level->early_count = frozen_count(detector, level->threshold_ns / EARLY_DIVISOR);
 }
 
 static uint64_t own_threshold_ns(const struct table *table, size_t index)
@@ -202,6 +212,19 @@ static bool is_due(const struct detector *detector, const struct table *table, s
         return true;
     return (rule == TABLE_RULE_OWN || rule == TABLE_RULE_PENDING) && table->deadlines[index] != 0 &&
            frozen_ns(detector, table, index) >= own_threshold_ns(table, index);
+}
+
+/* Outside of all calls, and due, or on its way there. */
+static bool is_early(const struct detector *detector, const struct table *table, size_t index, uint8_t call)
+{
+    const uint8_t rule = table->rules[index];
+
+    if (call != RIP_CALL_OUTSIDE || mark_state(table->marks[index]) != ID_RUNNING)
+        return false;
+    if (rule != TABLE_RULE_OWN && mark_stamp(table->marks[index]) < detector->levels[rule].early_count)
+        return true;
+    return (rule == TABLE_RULE_OWN || rule == TABLE_RULE_PENDING) && table->deadlines[index] != 0 &&
+           frozen_ns(detector, table, index) >= own_threshold_ns(table, index) / EARLY_DIVISOR;
 }
 
 /* The id runs and is not due: it will be when its threshold has passed since its stamp. */
@@ -602,26 +625,31 @@ static void set_new(struct detector *detector, struct table *table, size_t index
 }
 
 /*
- * An id of a living process did not move: it is not due yet, or due on a late scan, or a suspect. An unclassified one
- * is a suspect if any rule could make it one; detector_suspects() knows more.
+ * An id of a living process did not move: it is not due yet, or due on a late scan, or a suspect, or early, which makes
+ * a suspect of it in either case. An unclassified one is a suspect if any rule could make it one; detector_suspects()
+ * knows more.
  */
 static int watch(struct detector *detector, struct table *table, size_t index, const struct rip_sample *sample)
 {
     const enum id_state state = mark_state(table->marks[index]);
     const bool pending = table->rules[index] == TABLE_RULE_PENDING;
     const bool due = is_due(detector, table, index);
+    bool seen = is_early(detector, table, index, sample->call);
 
-    if (state == ID_STALLED && !due && !pending)
+    if (state == ID_STALLED && !due && !pending) {
         excuse(detector, detector->current, table, index);
-    else if (state == ID_RUNNING && !due)
+        return 0;
+    }
+    if (state == ID_RUNNING && !due)
         expect(detector, table, index);
     else if (state == ID_RUNNING && detector->late && !pending)
         detector->held_back = true;
-    else {
-        detector->undecided |= pending;
-        return add_suspect(detector, detector->current, table, index, sample);
-    }
-    return 0;
+    else
+        seen = true;
+    if (!seen)
+        return 0;
+    detector->undecided |= pending;
+    return add_suspect(detector, detector->current, table, index, sample);
 }
 
 static int add_id(struct detector *detector, const struct rip_sample *sample)
@@ -759,6 +787,7 @@ static __attribute__((noinline)) size_t feed_run(struct detector *detector, cons
     const uint32_t now = mark_make(detector->current->stamp, ID_RUNNING, CAUSE_NONE);
     struct level *level = &detector->levels[TABLE_RULE_NONE];
     const uint32_t due = mark_make(level->due_count, ID_RUNNING, CAUSE_NONE);
+    const uint32_t early = mark_make(level->early_count, ID_RUNNING, CAUSE_NONE);
     uint32_t oldest = mark_make(level->oldest_stamp, ID_RUNNING, CAUSE_NONE);
     size_t i;
 
@@ -772,7 +801,7 @@ static __attribute__((noinline)) size_t feed_run(struct detector *detector, cons
             progress[i] = sample->progress;
             marks[i] = now | sample->idle;
         } else if (!sample->idle) {
-            if (UNLIKELY(mark < due))
+            if (UNLIKELY(mark < early && (mark < due || sample->call == RIP_CALL_OUTSIDE)))
                 break;
             if (UNLIKELY(mark < oldest))
                 oldest = mark;
@@ -807,7 +836,9 @@ static __attribute__((noinline)) size_t feed_run_rules(struct detector *detector
         if (progress[i] != sample->progress) {
             progress[i] = sample->progress;
             marks[i] = mark = now | sample->idle;
-        } else if (!sample->idle && UNLIKELY(mark_stamp(mark) < level->due_count)) {
+        } else if (!sample->idle &&
+                   UNLIKELY(mark_stamp(mark) < level->early_count &&
+                            (mark_stamp(mark) < level->due_count || sample->call == RIP_CALL_OUTSIDE))) {
             break;
         }
         if (!sample->idle && mark_stamp(mark) < level->oldest_stamp)
@@ -1070,7 +1101,7 @@ static bool stays_suspect(struct detector *detector, const struct place *place, 
         return suspect->state != ID_RUNNING;
     if (suspect->state == ID_RUNNING) {
         detector->held_back |= due && detector->late;
-        return due && !detector->late;
+        return (due && !detector->late) || is_early(detector, table, place->index, suspect->call);
     }
     if (suspect->state == ID_STALLED && !due) {
         excuse(detector, place->ring, table, place->index);
@@ -1132,6 +1163,8 @@ static void settle(struct detector *detector, const struct place *place, struct 
     const bool runs = verdict.state == ID_RUNNING && verdict.cause == CAUSE_UNSEEN;
     const bool stalls = verdict.state == ID_STALLED || (verdict.state == ID_RUNNING && !runs);
 
+    if (mark_state(mark) == ID_RUNNING && !is_due(detector, table, place->index))
+        return;                                               /* it is early */
     if ((stalls || runs) && mark_state(mark) == ID_STOPPED) { /* it starts afresh */
         set_mark(detector, place->ring, table, place->index, mark_make(place->ring->stamp, ID_RUNNING, CAUSE_NONE));
         expect(detector, table, place->index);

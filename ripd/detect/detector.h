@@ -128,7 +128,11 @@ struct detector_unclassified {
  */
 struct detector_unclassified *detector_unclassified(struct detector *detector, size_t *ret_count);
 
-/* An id that is frozen beyond its threshold. The caller fills in its verdict. */
+/*
+ * An id that is frozen beyond its threshold. The caller fills in its verdict. Or one that announces RIP_CALL_OUTSIDE,
+ * beyond a quarter of it, on late scans too: so that what takes looks over some time is known when it is due. It stays
+ * running until then, whatever the verdict.
+ */
 struct detector_suspect {
     uint32_t ring;
     uint32_t slot;

@@ -82,6 +82,7 @@ static void world_step_slot(struct world *world, uint32_t ring, uint32_t slot)
         sample->generation += 2 * random_below(2);
         sample->tid = random_below(1000);
         sample->process = (uint16_t)random_below(3);
+        sample->call = random_below(3) ? RIP_CALL_NONE : RIP_CALL_OUTSIDE;
     }
     if (random_below(1000) < world->deadlines)
         sample->deadline_ms = random_below(3) ? 100 + random_below(9000) : 0;
@@ -142,6 +143,13 @@ static uint64_t model_threshold(const struct model *model, const struct model_id
 static bool model_is_due(const struct model *model, const struct model_id *id)
 {
     return model->credit - id->frozen_since >= model_threshold(model, id);
+}
+
+/* Outside of all calls for a quarter of its threshold. */
+static bool model_is_early(const struct model *model, const struct model_id *id)
+{
+    return id->state == ID_RUNNING && id->still->call == RIP_CALL_OUTSIDE &&
+           model->credit - id->frozen_since >= model_threshold(model, id) / 4;
 }
 
 static uint64_t model_frozen_max(const struct model *model, uint32_t ring, const struct model_id *id)
@@ -242,13 +250,15 @@ static void model_find_suspects(struct model *model, const struct world *world, 
         model_suspect(model, ring, slot, true);
     if (!id->present || !id->still)
         return;
-    if (id->state == ID_RUNNING && due && model->late) {
-        model->held_back = true;
+    if (id->state == ID_RUNNING && (!due || model->late)) {
+        model->held_back |= due;
+        if (!unknown && model_is_early(model, id))
+            model_suspect(model, ring, slot, false);
     } else if (id->state == ID_STALLED && !due && !unknown) {
         model_emit(model, DETECTOR_EXCUSED, ring, slot, model->credit);
         id->state = ID_RUNNING;
         id->cause = CAUSE_NONE;
-    } else if (id->state != ID_RUNNING || due) {
+    } else {
         model_suspect(model, ring, slot, false);
     }
 }
@@ -320,7 +330,7 @@ static void model_settle(struct model *model, struct detector_suspect *suspect)
     const struct verdict verdict =
         suspect->verdict.state == ID_RUNNING ? (struct verdict){ID_STALLED, CAUSE_NONE} : suspect->verdict;
 
-    if (suspect->unread)
+    if (suspect->unread || (id->state == ID_RUNNING && !model_is_due(model, id)))
         return;
     if (verdict.state == ID_STALLED && id->state == ID_STOPPED) {
         id->state = ID_RUNNING;
