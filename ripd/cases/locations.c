@@ -11,8 +11,7 @@
 
 #include "util/array.h"
 
-#define MEMO_COUNT 1024u /* a power of two, as the capacity of places is */
-#define PLACES_MIN 256u
+#define MEMO_COUNT 1024u /* a power of two */
 
 struct locations_memo {
     struct {
@@ -30,9 +29,7 @@ struct locations *locations_new(const struct hash_key *hash_key)
         return NULL;
     locations->hash_key = *hash_key;
     locations->memo = calloc(1, sizeof(*locations->memo));
-    locations->places = calloc(PLACES_MIN, sizeof(*locations->places));
-    locations->place_capacity = PLACES_MIN;
-    if (locations->memo == NULL || locations->places == NULL) {
+    if (locations->memo == NULL) {
         locations_free(locations);
         return NULL;
     }
@@ -48,7 +45,7 @@ void locations_free(struct locations *locations)
         item_unref(locations->groups[i].example);
     }
     free(locations->groups);
-    free(locations->places);
+    free(locations->index.places);
     free(locations->memo);
     free(locations);
 }
@@ -72,64 +69,36 @@ static uint64_t hash_of(const struct locations *locations, bool snapped, const s
     return hash_bytes(&locations->hash_key, parts, sizeof(parts));
 }
 
-static uint32_t *find_place(const struct locations *locations, bool snapped, const struct module_facts *module,
-                            uint64_t offset)
+static bool is_same(const struct location_group *a, const struct location_group *b)
 {
-    size_t mask = locations->place_capacity - 1;
-    size_t place = (size_t)hash_of(locations, snapped, module, offset) & mask;
-
-    for (; locations->places[place] != 0; place = (place + 1) & mask) {
-        const struct location_group *group = &locations->groups[locations->places[place] - 1];
-
-        if (group->snapped == snapped && group->offset == offset && same_module(group->module, module))
-            break;
-    }
-    return &locations->places[place];
-}
-
-static int grow_places(struct locations *locations)
-{
-    uint32_t *before = locations->places;
-
-    locations->places = calloc(2 * locations->place_capacity, sizeof(*locations->places));
-    if (locations->places == NULL) {
-        locations->places = before;
-        return -ENOMEM;
-    }
-    free(before);
-    locations->place_capacity *= 2;
-    for (size_t i = 0; i < locations->count; i++) {
-        const struct location_group *group = &locations->groups[i];
-
-        *find_place(locations, group->snapped, group->module, group->offset) = (uint32_t)i + 1;
-    }
-    return 0;
+    return a->snapped == b->snapped && a->offset == b->offset && same_module(a->module, b->module);
 }
 
 /* The group of a location, a new one if need be: index + 1. 0: there are too many. Or -ENOMEM. */
 static int64_t find_group(struct locations *locations, bool snapped, struct module_facts *module, uint64_t offset)
 {
+    const struct location_group wanted = {.snapped = snapped, .module = module, .offset = offset};
+    const uint64_t hash = hash_of(locations, snapped, module, offset);
     struct location_group *groups;
-    uint32_t *place;
+    size_t probe = 0;
+    uint32_t number;
 
-    if (2 * (locations->count + 1) > locations->place_capacity && grow_places(locations) != 0)
-        return -ENOMEM;
-    place = find_place(locations, snapped, module, offset);
-    if (*place != 0)
-        return *place;
+    while ((number = hash_index_next(&locations->index, hash, &probe)) != 0 &&
+           !is_same(&locations->groups[number - 1], &wanted))
+        continue;
+    if (number != 0)
+        return number;
     if (locations->count == LOCATIONS_GROUPS_MAX)
         return 0;
     groups = array_reserve(locations->groups, &locations->capacity, locations->count + 1, sizeof(*groups));
     if (groups == NULL)
         return -ENOMEM;
     locations->groups = groups;
-    groups[locations->count] = (struct location_group){
-        .snapped = snapped,
-        .module = module == NULL ? NULL : module_facts_ref(module),
-        .offset = offset,
-    };
-    *place = (uint32_t)++locations->count;
-    return *place;
+    if (!hash_index_add(&locations->index, hash, (uint32_t)locations->count + 1))
+        return -ENOMEM;
+    groups[locations->count++] = wanted;
+    module_facts_ref(module);
+    return (int64_t)locations->count;
 }
 
 /* Not keyed: those whose rows are one take it from each other, and are found in the table, no more. */
@@ -205,8 +174,8 @@ void locations_sort(struct locations *locations)
 {
     if (locations->count != 0)
         qsort(locations->groups, locations->count, sizeof(*locations->groups), compare_groups);
-    free(locations->places);
+    free(locations->index.places);
     free(locations->memo);
-    locations->places = NULL;
+    locations->index = (struct hash_index){0};
     locations->memo = NULL;
 }

@@ -20,6 +20,7 @@
 
 #include "cases/snapshot.h"
 #include "util/hash.h"
+#include "util/hash_index.h"
 
 #define LOCATIONS_GROUPS_MAX 65536u
 
@@ -45,8 +46,7 @@ struct locations {
     size_t count;
     size_t capacity;
     uint64_t left_out_count;
-    uint32_t *places; /* of groups by location, hashed; index + 1, 0 = empty. Gone once sorted */
-    size_t place_capacity;
+    struct hash_index index;     /* of groups by location; gone once sorted */
     struct locations_memo *memo; /* gone once sorted */
 };
 

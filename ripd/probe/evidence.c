@@ -32,6 +32,7 @@
 #include "probe/sockets.h"
 #include "util/array.h"
 #include "util/hash.h"
+#include "util/hash_index.h"
 #include "work/jobs.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -104,8 +105,7 @@ struct probe {
     struct process *processes;
     size_t process_count;
     size_t process_capacity;
-    uint32_t *places; /* of processes by key, hashed; index + 1, 0 = empty */
-    size_t place_capacity;
+    struct hash_index index; /* of processes by key */
     size_t hold_count;
 };
 
@@ -170,9 +170,8 @@ void probe_end(struct probe *probe)
     probe->searched_ns = 0;
     if (probe->sockets != NULL)
         sockets_end_pass(probe->sockets);
-    free(probe->places);
-    probe->places = NULL;
-    probe->place_capacity = 0;
+    free(probe->index.places);
+    probe->index = (struct hash_index){0};
     probe->processes = array_trim(probe->processes, &probe->process_capacity, 0, sizeof(*probe->processes));
 }
 
@@ -188,30 +187,6 @@ void probe_count(const struct probe *probe, struct probe_counters *ret_counters)
 
 /* Processes -------------------------------------------------------------------------------------------------------- */
 
-static uint32_t *find_place(const struct probe *probe, uint64_t key)
-{
-    size_t place = (size_t)hash_bytes(&probe->hash_key, &key, sizeof(key)) & (probe->place_capacity - 1);
-
-    while (probe->places[place] != 0 && probe->processes[probe->places[place] - 1].key != key)
-        place = (place + 1) & (probe->place_capacity - 1);
-    return &probe->places[place];
-}
-
-static int grow_places(struct probe *probe)
-{
-    size_t capacity = probe->place_capacity != 0 ? 2 * probe->place_capacity : PLACES_MIN;
-    uint32_t *places = calloc(capacity, sizeof(*places));
-
-    if (places == NULL)
-        return -ENOMEM;
-    free(probe->places);
-    probe->places = places;
-    probe->place_capacity = capacity;
-    for (size_t i = 0; i < probe->process_count; i++)
-        *find_place(probe, probe->processes[i].key) = (uint32_t)i + 1;
-    return 0;
-}
-
 static enum process_kind kind_of(const struct ring *ring, uint32_t record)
 {
     static const enum process_kind kinds[] = {
@@ -226,14 +201,15 @@ static enum process_kind kind_of(const struct ring *ring, uint32_t record)
 static uint32_t find_process(struct probe *probe, struct ring *ring, const struct stall_case *stall)
 {
     const uint64_t key = (uint64_t)ring->serial << 32 | stall->suspect.process;
+    const uint64_t hash = hash_bytes(&probe->hash_key, &key, sizeof(key));
     struct process *processes;
-    uint32_t *place;
+    size_t step = 0;
+    uint32_t number;
 
-    if (2 * (probe->process_count + 1) > probe->place_capacity && grow_places(probe) != 0)
-        return NO_INDEX;
-    place = find_place(probe, key);
-    if (*place != 0)
-        return *place - 1;
+    while ((number = hash_index_next(&probe->index, hash, &step)) != 0 && probe->processes[number - 1].key != key)
+        continue;
+    if (number != 0)
+        return number - 1;
     processes = array_reserve(probe->processes, &probe->process_capacity, probe->process_count + 1, sizeof(*processes));
     if (processes == NULL)
         return NO_INDEX;
@@ -245,8 +221,9 @@ static uint32_t find_process(struct probe *probe, struct ring *ring, const struc
                                                        .first_index = NO_INDEX,
                                                        .kind = kind_of(ring, stall->suspect.process),
                                                        .hold = -1};
-    *place = (uint32_t)++probe->process_count;
-    return *place - 1;
+    if (!hash_index_add(&probe->index, hash, (uint32_t)probe->process_count + 1))
+        return NO_INDEX;
+    return (uint32_t)probe->process_count++;
 }
 
 static struct ring_process *record_of(const struct process *process)

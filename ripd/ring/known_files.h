@@ -10,6 +10,7 @@
 
 #include "os/file.h"
 #include "util/hash.h"
+#include "util/hash_index.h"
 
 struct ring;
 
@@ -20,25 +21,26 @@ struct known_file {
     uint64_t size_bytes;
     struct ring *ring; /* NULL = it is none that we can read */
     uint32_t pass;     /* the last full listing that saw it */
-    bool used;
 };
 
-/* All zero but the key at first; free(entries) in the end. */
+/* All zero but the key at first. */
 struct known_files {
     struct hash_key hash_key;
-    struct known_file *entries; /* capacity is a power of two or 0 */
+    struct known_file *entries;
     size_t capacity;
     size_t count;
+    struct hash_index index;
 };
 
-/* NULL: it is not known. */
+/* NULL: it is not known. Valid until the next call that is not this one. */
 struct known_file *known_files_find(const struct known_files *known, uint64_t device, uint64_t inode);
 
 /* Remembers a file as it is now. NULL: no memory. */
 struct known_file *known_files_set(struct known_files *known, const struct file_identity *file, struct ring *ring,
                                    uint32_t pass);
 
-/* Forgets the files that are no rings and that the pass has not seen. False: no memory, nothing is forgotten. */
-bool known_files_sweep(struct known_files *known, uint32_t pass);
+/* Forgets the files that are no rings and that the pass has not seen. */
+void known_files_sweep(struct known_files *known, uint32_t pass);
+void known_files_done(struct known_files *known);
 
 #endif

@@ -10,14 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPACITY_MIN = 64 };
+#include "util/array.h"
+#include "util/hash_index.h"
 
-/* Hashed, open addressing; capacity is a power of two. */
 struct module_table {
     struct hash_key hash_key;
     struct module_facts **entries;
     size_t capacity;
     size_t count;
+    struct hash_index index;
 };
 
 static uint64_t hash_of(const struct hash_key *key, const struct module_facts *facts)
@@ -32,32 +33,6 @@ static bool is_same(const struct module_facts *a, const struct module_facts *b)
 {
     return a->start == b->start && a->end == b->end && a->bias == b->bias && strcmp(a->build_id, b->build_id) == 0 &&
            strcmp(a->path, b->path) == 0;
-}
-
-static size_t place_of(const struct module_table *table, const struct module_facts *facts)
-{
-    size_t place = (size_t)hash_of(&table->hash_key, facts) & (table->capacity - 1);
-
-    while (table->entries[place] != NULL && !is_same(table->entries[place], facts))
-        place = (place + 1) & (table->capacity - 1);
-    return place;
-}
-
-static bool grow(struct module_table *table)
-{
-    struct module_table grown = {.hash_key = table->hash_key,
-                                 .capacity = table->capacity != 0 ? 2 * table->capacity : CAPACITY_MIN,
-                                 .count = table->count};
-
-    grown.entries = calloc(grown.capacity, sizeof(struct module_facts *));
-    if (grown.entries == NULL)
-        return false;
-    for (size_t i = 0; i < table->capacity; i++)
-        if (table->entries[i] != NULL)
-            grown.entries[place_of(&grown, table->entries[i])] = table->entries[i];
-    free(table->entries);
-    *table = grown;
-    return true;
 }
 
 static void format_build_id(const struct rip_module_info *info, char *ret_text)
@@ -104,7 +79,10 @@ struct module_facts *modules_add(struct module_table **table_place, struct ring_
         .path = path,
         .symbols = {.hash_key = host->hash_key},
     };
-    size_t place;
+    struct module_facts **entries;
+    size_t probe = 0;
+    uint32_t number;
+    uint64_t hash;
 
     if (table == NULL) {
         *table_place = table = calloc(1, sizeof(*table));
@@ -112,30 +90,40 @@ struct module_facts *modules_add(struct module_table **table_place, struct ring_
             return NULL;
         table->hash_key = host->hash_key;
     }
-    if (2 * (table->count + 1) > table->capacity && !grow(table))
+    entries = array_reserve(table->entries, &table->capacity, table->count + 1, sizeof(struct module_facts *));
+    if (entries == NULL)
         return NULL;
+    table->entries = entries;
     memcpy(path, info->path, info->path_bytes);
     path[info->path_bytes] = '\0'; /* or before: what follows a NUL is not taken */
     format_build_id(info, facts.build_id);
-    place = place_of(table, &facts);
-    if (table->entries[place] != NULL)
-        return module_facts_ref(table->entries[place]);
+    hash = hash_of(&table->hash_key, &facts);
+    while ((number = hash_index_next(&table->index, hash, &probe)) != 0 && !is_same(entries[number - 1], &facts))
+        continue;
+    if (number != 0)
+        return module_facts_ref(entries[number - 1]);
     if (table->count >= RIP_MODULE_MAX) {
         host->counters.modules_over_limit++;
         host_notice_limit(host, LIMIT_MODULES, "a ring that changes its modules");
         return NULL;
     }
-    table->entries[place] = new_module(&facts);
-    table->count += table->entries[place] != NULL;
-    return module_facts_ref(table->entries[place]);
+    entries[table->count] = new_module(&facts);
+    if (entries[table->count] == NULL)
+        return NULL;
+    if (!hash_index_add(&table->index, hash, (uint32_t)table->count + 1)) {
+        module_facts_unref(entries[table->count]);
+        return NULL;
+    }
+    return module_facts_ref(entries[table->count++]);
 }
 
 void modules_free(struct module_table *table)
 {
     if (table == NULL)
         return;
-    for (size_t i = 0; i < table->capacity; i++)
+    for (size_t i = 0; i < table->count; i++)
         module_facts_unref(table->entries[i]);
     free(table->entries);
+    free(table->index.places);
     free(table);
 }

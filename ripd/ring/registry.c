@@ -296,8 +296,7 @@ static void sweep_files(struct registry *registry)
 {
     struct unreadable *unreadable = &registry->unreadable;
 
-    if (!known_files_sweep(&registry->known, registry->pass))
-        return;
+    known_files_sweep(&registry->known, registry->pass);
     for (size_t i = unreadable->count; i-- > 0;)
         if (known_files_find(&registry->known, unreadable->files[i].file.device, unreadable->files[i].file.inode) ==
             NULL)
@@ -891,7 +890,7 @@ void registry_free(struct registry *registry)
     for (size_t i = 0; i < registry->ring_count; i++)
         free_ring(registry, registry->rings[i]);
     unreadable_done(&registry->unreadable);
-    free(registry->known.entries);
+    known_files_done(&registry->known);
     directories_free(registry->directories);
     free(registry->rings);
     free(registry->retired);

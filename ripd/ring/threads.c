@@ -19,14 +19,15 @@
 #include "os/clock.h"
 #include "os/proc.h"
 #include "ring/host.h"
+#include "util/array.h"
+#include "util/hash_index.h"
 
 enum {
     THREADS_MAX = 131072,
-    CAPACITY_MIN = 64,
     LISTED_NS = 500000000, /* a thread that was not there is not looked for again before */
 };
 
-/* From one number to another; 0 = empty. Hashed, open addressing; capacity is a power of two or 0. */
+/* From one number to another, 0 for none. */
 struct number_map {
     struct hash_key hash_key;
     struct number_pair {
@@ -35,6 +36,7 @@ struct number_map {
     } * pairs;
     size_t capacity;
     size_t count;
+    struct hash_index index;
 };
 
 struct thread_names {
@@ -45,47 +47,52 @@ struct thread_names {
 
 /* Numbers ---------------------------------------------------------------------------------------------------------- */
 
-static struct number_pair *pair_place(const struct number_map *map, uint32_t key)
+static uint64_t hash_of(const struct number_map *map, uint32_t key)
 {
-    size_t place = (size_t)hash_bytes(&map->hash_key, &key, sizeof(key)) & (map->capacity - 1);
+    return hash_bytes(&map->hash_key, &key, sizeof(key));
+}
 
-    while (map->pairs[place].key != 0 && map->pairs[place].key != key)
-        place = (place + 1) & (map->capacity - 1);
-    return &map->pairs[place];
+/* NULL: there is none. */
+static struct number_pair *map_pair(const struct number_map *map, uint32_t key)
+{
+    const uint64_t hash = hash_of(map, key);
+    size_t probe = 0;
+    uint32_t number;
+
+    while ((number = hash_index_next(&map->index, hash, &probe)) != 0 && map->pairs[number - 1].key != key)
+        continue;
+    return number != 0 ? &map->pairs[number - 1] : NULL;
 }
 
 static uint32_t map_find(const struct number_map *map, uint32_t key)
 {
-    return map->capacity != 0 && key != 0 ? pair_place(map, key)->value : 0;
-}
+    const struct number_pair *pair = map_pair(map, key);
 
-static int map_grow(struct number_map *map)
-{
-    struct number_map grown = {.hash_key = map->hash_key,
-                               .capacity = map->capacity != 0 ? 2 * map->capacity : CAPACITY_MIN,
-                               .count = map->count};
-
-    grown.pairs = calloc(grown.capacity, sizeof(*grown.pairs));
-    if (grown.pairs == NULL)
-        return -ENOMEM;
-    for (size_t i = 0; i < map->capacity; i++)
-        if (map->pairs[i].key != 0)
-            *pair_place(&grown, map->pairs[i].key) = map->pairs[i];
-    free(map->pairs);
-    *map = grown;
-    return 0;
+    return pair != NULL ? pair->value : 0;
 }
 
 static int map_set(struct number_map *map, uint32_t key, uint32_t value)
 {
-    struct number_pair *pair;
+    struct number_pair *pair = map_pair(map, key), *pairs;
 
-    if (2 * (map->count + 1) > map->capacity && map_grow(map) != 0)
+    if (pair != NULL) {
+        pair->value = value;
+        return 0;
+    }
+    pairs = array_reserve(map->pairs, &map->capacity, map->count + 1, sizeof(*pairs));
+    if (pairs == NULL)
         return -ENOMEM;
-    pair = pair_place(map, key);
-    map->count += pair->key == 0;
-    *pair = (struct number_pair){key, value};
+    map->pairs = pairs;
+    if (!hash_index_add(&map->index, hash_of(map, key), (uint32_t)map->count + 1))
+        return -ENOMEM;
+    pairs[map->count++] = (struct number_pair){key, value};
     return 0;
+}
+
+static void map_done(struct number_map *map)
+{
+    free(map->pairs);
+    free(map->index.places);
 }
 
 /* Threads ---------------------------------------------------------------------------------------------------------- */
@@ -94,8 +101,8 @@ void threads_free(struct thread_names *names)
 {
     if (names == NULL)
         return;
-    free(names->ours.pairs);
-    free(names->theirs.pairs);
+    map_done(&names->ours);
+    map_done(&names->theirs);
     free(names);
 }
 
@@ -114,9 +121,9 @@ void registry_forget_thread(struct ring *ring, uint32_t process, uint32_t our_ti
 
     if (inner == 0)
         return;
-    pair_place(&names->theirs, our_tid)->value = 0;
+    map_pair(&names->theirs, our_tid)->value = 0;
     if (map_find(&names->ours, inner) == our_tid)
-        pair_place(&names->ours, inner)->value = 0;
+        map_pair(&names->ours, inner)->value = 0;
 }
 
 struct listing {

@@ -132,8 +132,8 @@ static size_t longest_run(const struct locations *locations)
 {
     size_t longest = 0, run = 0;
 
-    for (size_t i = 0; i < locations->place_capacity; i++) {
-        run = locations->places[i] != 0 ? run + 1 : 0;
+    for (size_t i = 0; i < locations->index.capacity; i++) {
+        run = locations->index.places[i].number != 0 ? run + 1 : 0;
         longest = run > longest ? run : longest;
     }
     return longest;
