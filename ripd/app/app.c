@@ -186,30 +186,28 @@ static void app_count_stuck(struct app *app, const struct detector_update *updat
 static void app_tally(struct app *app, const struct detector_update *update, size_t unexamined_count,
                       struct snapshot *snapshot)
 {
-    struct tally_scan scan = {
-        .began_mono_ns = snapshot->scanned_mono_ns,
-        .duration_ns = snapshot->scan_duration_ns,
-        .interval_ns = snapshot->interval_ns,
-        .update = update,
-        .counters = registry_counters(app->registry),
-        .unexamined_count = unexamined_count,
-        .left_out_count = snapshot->stalls_left_out_count,
-        .waits_left_out_count = snapshot->waits != NULL ? snapshot->waits->left_out_count : 0,
-        .lines_missed_count = log_missed_count(),
-    };
+    struct health *health = &app->tally.health;
+    struct probe_counters probe;
+    struct cases_counters cases;
 
-    probe_count(app->probe, &scan.probe);
-    cases_count(app->cases, &scan.cases);
-    tally_add(&app->tally, &scan);
+    tally_add(&app->tally, snapshot, update, registry_counters(app->registry));
+    probe_count(app->probe, &probe);
+    cases_count(app->cases, &cases);
+    health->limit_counts[HEALTH_LIMIT_EVIDENCE] += unexamined_count;
+    health->limit_counts[HEALTH_LIMIT_SOCKETS] = probe.sockets_cut_count;
+    health->limit_counts[HEALTH_LIMIT_ENDS] = probe.ends_cut_count;
+    health->limit_counts[HEALTH_LIMIT_EPISODES] = cases.suppressed_count;
+    health->limit_counts[HEALTH_LIMIT_BELATED] = cases.belated_count;
+    health->limit_counts[HEALTH_LIMIT_LOG_LINES] = log_missed_count();
     app_count_stuck(app, update);
-    events_health(app->events, &app->tally.health);
-    hook_health(app->hook, &app->tally.health);
-    privileges_report(&app->privileges, &app->tally.health);
-    naming_health(&app->naming, &app->tally.health);
-    snapshot->health = app->tally.health;
+    events_health(app->events, health);
+    hook_health(app->hook, health);
+    privileges_report(&app->privileges, health);
+    naming_health(&app->naming, health);
+    snapshot->health = *health;
     report_left_out(&app->left_out_budget, snapshot->scanned_mono_ns, "stalls",
-                    scan.cases.suppressed_count - app->suppressed_count);
-    app->suppressed_count = scan.cases.suppressed_count;
+                    cases.suppressed_count - app->suppressed_count);
+    app->suppressed_count = cases.suppressed_count;
 }
 
 /* Memory of a crowd of stalls lies between what stays. By the last scan but one: nobody holds what was before it. */
@@ -465,16 +463,13 @@ static bool app_take_signal(struct app *app)
 /* How long until something is due, if nothing comes in. */
 static struct timespec app_next_timeout(struct app *app)
 {
-    uint64_t now_mono_ns = clock_mono_ns();
+    const uint64_t now_mono_ns = clock_mono_ns();
+    const uint64_t waits_ns[] = {hook_wait_ns(app->hook, now_mono_ns), naming_wait_ns(&app->naming, now_mono_ns),
+                                 events_wait_ns(app->events, now_mono_ns)};
     uint64_t wait_ns = schedule_wait_ns(&app->schedule, now_mono_ns);
-    uint64_t hook_ns = hook_wait_ns(app->hook, now_mono_ns);
-    uint64_t naming_ns = naming_wait_ns(&app->naming, now_mono_ns);
-    uint64_t events_ns = events_wait_ns(app->events, now_mono_ns);
 
-    wait_ns = hook_ns < wait_ns ? hook_ns : wait_ns;
-    wait_ns = naming_ns < wait_ns ? naming_ns : wait_ns;
-    wait_ns = wait_ns < events_ns ? wait_ns : events_ns;
-
+    for (size_t i = 0; i < sizeof(waits_ns) / sizeof(waits_ns[0]); i++)
+        wait_ns = waits_ns[i] < wait_ns ? waits_ns[i] : wait_ns;
     return (struct timespec){.tv_sec = (time_t)(wait_ns / 1000000000), .tv_nsec = (long)(wait_ns % 1000000000)};
 }
 

@@ -23,32 +23,28 @@ void tally_init(struct tally *tally, uint64_t started_wall_ns)
     *tally = (struct tally){.health = {.started_wall_ns = started_wall_ns}};
 }
 
-void tally_add(struct tally *tally, const struct tally_scan *scan)
+void tally_add(struct tally *tally, const struct snapshot *snapshot, const struct detector_update *update,
+               const struct registry_counters *counters)
 {
     struct health *health = &tally->health;
 
     if (tally->scanned_mono_ns != 0)
-        health_gap_add(health, scan->began_mono_ns - tally->scanned_mono_ns, tally->interval_ns);
-    tally->scanned_mono_ns = scan->began_mono_ns;
-    tally->interval_ns = scan->interval_ns;
-    health_scan_add(health, scan->duration_ns);
-    health_set_suspects(health, scan->update->suspects, scan->update->suspect_count);
+        health_gap_add(health, snapshot->scanned_mono_ns - tally->scanned_mono_ns, tally->interval_ns);
+    tally->scanned_mono_ns = snapshot->scanned_mono_ns;
+    tally->interval_ns = snapshot->interval_ns;
+    health_scan_add(health, snapshot->scan_duration_ns);
+    health_set_suspects(health, update->suspects, update->suspect_count);
     for (int cause = 0; cause < CAUSE_COUNT; cause++)
-        health->stopped_by_cause[cause] += scan->update->halted_counts[cause];
-    health->late_scan_count = scan->update->late_count;
-    health->detector_bytes = scan->update->memory_bytes;
-    health->id_count = scan->update->id_count;
-    health->damaged_ring_count = scan->counters->rings_damaged;
+        health->stopped_by_cause[cause] += update->halted_counts[cause];
+    health->late_scan_count = update->late_count;
+    health->detector_bytes = update->memory_bytes;
+    health->id_count = update->id_count;
+    health->damaged_ring_count = counters->rings_damaged;
     for (size_t i = 0; i < sizeof(counter_limits) / sizeof(counter_limits[0]); i++)
         health->limit_counts[counter_limits[i].limit] =
-            *(const uint64_t *)((const char *)scan->counters + counter_limits[i].offset);
-    health->limit_counts[HEALTH_LIMIT_NAMES] += scan->update->unclassified_count;
-    health->limit_counts[HEALTH_LIMIT_EVIDENCE] += scan->unexamined_count;
-    health->limit_counts[HEALTH_LIMIT_SOCKETS] = scan->probe.sockets_cut_count;
-    health->limit_counts[HEALTH_LIMIT_ENDS] = scan->probe.ends_cut_count;
-    health->limit_counts[HEALTH_LIMIT_STALLS] += scan->left_out_count;
-    health->limit_counts[HEALTH_LIMIT_WAITS] += scan->waits_left_out_count;
-    health->limit_counts[HEALTH_LIMIT_EPISODES] = scan->cases.suppressed_count;
-    health->limit_counts[HEALTH_LIMIT_BELATED] = scan->cases.belated_count;
-    health->limit_counts[HEALTH_LIMIT_LOG_LINES] = scan->lines_missed_count;
+            *(const uint64_t *)((const char *)counters + counter_limits[i].offset);
+    health->limit_counts[HEALTH_LIMIT_NAMES] += update->unclassified_count;
+    health->limit_counts[HEALTH_LIMIT_STALLS] += snapshot->stalls_left_out_count;
+    if (snapshot->waits != NULL)
+        health->limit_counts[HEALTH_LIMIT_WAITS] += snapshot->waits->left_out_count;
 }

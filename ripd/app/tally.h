@@ -23,22 +23,10 @@ struct tally {
     uint64_t interval_ns;     /* as of that scan */
 };
 
-/* What one scan came to. */
-struct tally_scan {
-    uint64_t began_mono_ns;
-    uint64_t duration_ns;
-    uint64_t interval_ns; /* until the next */
-    const struct detector_update *update;
-    const struct registry_counters *counters;
-    uint64_t unexamined_count; /* suspects, on this scan */
-    struct probe_counters probe;
-    struct cases_counters cases;
-    uint64_t left_out_count;       /* stalls not described, on this scan */
-    uint64_t waits_left_out_count; /* waits not followed, on this scan */
-    uint64_t lines_missed_count;   /* log lines not written, since the start */
-};
-
 void tally_init(struct tally *tally, uint64_t started_wall_ns);
-void tally_add(struct tally *tally, const struct tally_scan *scan);
+
+/* What a scan came to: its times and what its lists left out, its states, and the registry's counters. */
+void tally_add(struct tally *tally, const struct snapshot *snapshot, const struct detector_update *update,
+               const struct registry_counters *counters);
 
 #endif
