@@ -227,6 +227,7 @@ enum rip_call {
 #define RIP_WAIT_SHARABLE 2u    /* several may hold the lock for reading: those are not named, and the owner is 0 */
 #define RIP_WAIT_ENDS 4u        /* the wait has a time limit */
 #define RIP_WAIT_OWNER_LASTS 8u /* who writes promises: the owner stays until this wait is over or marked anew */
+#define RIP_WAIT_SHARED 16u     /* processes may share the lock: wait_owner is a tid of any, as it has it itself */
 
 /*
  * A slot. The first cache line is the hot line: what a scan needs and what a snap writes. The entries follow; the

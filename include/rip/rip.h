@@ -151,6 +151,7 @@ RIP_API void rip_note(const char *text, size_t length);
  *   RIP_WAIT_OWNER_LASTS   a promise: as long as this mark stands, *owner, as read here, holds the lock. For runtimes
  *                          that wake or mark anew all who wait whenever the owner changes; owner may then be a copy,
  *                          and nobody need look again. A coroutine keeps its mark while it is on no thread.
+ *   RIP_WAIT_SHARED        other processes may have the lock: *owner is the tid of a thread of any of them
  * None of the three fails, calls the system beyond its clock, takes a lock, or changes errno; they are
  * async-signal-safe.
  */

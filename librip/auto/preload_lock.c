@@ -10,10 +10,12 @@
  * A wait without a time limit is made in pieces, of UNMARKED_NS, 1 s, 2 s, 4 s ... PIECE_MAX_S, by the clock form of
  * the same call, with a look at the owner between them: an owner read before the owner itself got stuck may have let go
  * since, so it proves nothing (see WAITS in librip/ABI.md). The clock forms treat all mutexes as lock does, except that
- * what has waited in vain queues up anew. That matters where who comes first is promised: locks with a priority
- * protocol, and rwlocks that prefer writers (a waiting writer keeps new readers out). Those are waited for in one
- * piece. So are robust mutexes, of which no owner is given: memory alone names it, and would take a piece for a wait
- * with a time limit, which is in no deadlock.
+ * what has waited in vain queues up anew. That matters where who comes first is promised: rwlocks that prefer writers
+ * (a waiting writer keeps new readers out), and mutexes with a priority protocol among threads of a real-time policy.
+ * Those are waited for in one piece.
+ *
+ * A mutex that processes may share is looked at each second: what its holder does is another process's to say, which
+ * knows nothing of this wait, so a reader believes no owner that has moved since.
  *
  * Guarantees
  *   A. Return values, errno and the lock's state are those of the wrapped call, whatever the type of the lock.
@@ -22,7 +24,7 @@
  *   D. A thread without a slot only makes the wrapped call.
  */
 #include <errno.h>
-#include <linux/futex.h>
+#include <sched.h>
 #include <threads.h>
 #include <time.h>
 
@@ -31,22 +33,19 @@
 #define SECOND_NS 1000000000L
 #define UNMARKED_NS 50000000L /* shorter than anything that is called a stall */
 #define PIECE_MAX_S 64
+#define PIECE_MAX_SHARED_S 1
 
 /* What __kind has of these; see glibc's nptl/pthreadP.h. They are a part of its ABI: initializers have them. */
 #define MUTEX_INHERITS_PRIORITY 32
 #define MUTEX_PROTECTS_PRIORITY 64
 #define MUTEX_IS_SHARED 128 /* or robust */
-#define MUTEX_IS_ROBUST 16
 
-/*
- * One lock, as it is waited for. No owner is given for a lock that processes share: its number may be of another pid
- * namespace, and name another thread here.
- */
+/* One lock, as it is waited for. */
 struct lock_wait {
     void *lock;
     const int *owner; /* NULL = not given */
     uint32_t flags;
-    bool in_one_piece;
+    int piece_max_s; /* 0 = in one piece */
 };
 
 typedef int lock_function(void *lock);
@@ -72,7 +71,10 @@ static int wait_piece(const struct lock_wait *wait, clock_function *lock_until, 
     return lock_until(wait->lock, CLOCK_MONOTONIC, &until);
 }
 
-/* The first piece without a mark: most waits are over by then. A clock form that this C library lacks says -1. */
+/*
+ * The first piece without a mark: most waits are over by then. A clock form that this C library lacks says -1, and
+ * EINVAL if the kernel cannot wait so for a mutex that inherits priority.
+ */
 static int wait_in_pieces(const struct lock_wait *wait, clock_function *lock_until)
 {
     struct timespec piece = {.tv_nsec = UNMARKED_NS};
@@ -84,7 +86,7 @@ static int wait_in_pieces(const struct lock_wait *wait, clock_function *lock_unt
     piece = (struct timespec){.tv_sec = 1};
     while ((outcome = wait_piece(wait, lock_until, &piece)) == ETIMEDOUT) {
         rip_wait_look((const uint32_t *)wait->owner);
-        piece.tv_sec = piece.tv_sec < PIECE_MAX_S ? 2 * piece.tv_sec : PIECE_MAX_S;
+        piece.tv_sec = 2 * piece.tv_sec < wait->piece_max_s ? 2 * piece.tv_sec : wait->piece_max_s;
     }
     rip_wait_end();
     return outcome;
@@ -95,9 +97,9 @@ static int wait_for(const struct lock_wait *wait, lock_function *lock, clock_fun
 {
     int outcome = -1;
 
-    if (!wait->in_one_piece && !preload_filtered())
+    if (wait->piece_max_s != 0 && !preload_filtered())
         outcome = wait_in_pieces(wait, lock_until);
-    if (outcome >= 0)
+    if (outcome >= 0 && outcome != EINVAL)
         return outcome;
     wait_begin(wait, 0);
     outcome = lock(wait->lock);
@@ -169,25 +171,36 @@ static bool is_time(const struct timespec *until)
     return until->tv_nsec >= 0 && until->tv_nsec < SECOND_NS;
 }
 
+/* By such a policy who has waited longest comes first. */
+static bool is_real_time(void)
+{
+    const int saved_errno = errno, policy = sched_getscheduler(0);
+
+    errno = saved_errno;
+    return policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE;
+}
+
 /* The thread announces a wait for one that processes may share as such. A vfork() child has its parent's slot. */
 static struct lock_wait mutex_wait(pthread_mutex_t *mutex)
 {
-    if ((mutex->__data.__kind & MUTEX_IS_SHARED) != 0 && !preload_thread.vforked)
+    const bool is_shared = (mutex->__data.__kind & MUTEX_IS_SHARED) != 0;
+
+    if (is_shared && !preload_thread.vforked)
         rip_store_relaxed(&rip__thread.slot->call, RIP_CALL_SHARED);
     return (struct lock_wait){
         .lock = mutex,
-        .owner = (mutex->__data.__kind & MUTEX_IS_SHARED) == 0 ? &mutex->__data.__owner : NULL,
-        .in_one_piece = (mutex->__data.__kind & (MUTEX_INHERITS_PRIORITY | MUTEX_IS_ROBUST)) != 0,
+        .owner = &mutex->__data.__owner,
+        .flags = is_shared ? RIP_WAIT_SHARED : 0,
+        .piece_max_s = is_shared ? PIECE_MAX_SHARED_S : PIECE_MAX_S,
     };
 }
 
 static __attribute__((noinline)) int mutex_wait_for(pthread_mutex_t *mutex)
 {
     struct lock_wait wait = mutex_wait(mutex);
-    int holder = mutex->__data.__lock & FUTEX_TID_MASK;
 
-    if ((mutex->__data.__kind & MUTEX_INHERITS_PRIORITY) != 0 && wait.owner != NULL)
-        wait.owner = &holder; /* the kernel keeps it in the word, and hands the lock on */
+    if ((mutex->__data.__kind & MUTEX_INHERITS_PRIORITY) != 0 && !preload_filtered() && is_real_time())
+        wait.piece_max_s = 0;
     return wait_for(&wait, preload_function(CALL_pthread_mutex_lock), preload_function(CALL_pthread_mutex_clocklock));
 }
 
@@ -262,7 +275,7 @@ static struct lock_wait rwlock_wait(pthread_rwlock_t *lock)
         .lock = lock,
         .owner = is_shared ? NULL : &lock->__data.__cur_writer,
         .flags = is_shared ? 0 : RIP_WAIT_SHARABLE, /* no owner is given for a shared one, which would mean readers */
-        .in_one_piece = lock->__data.__flags != PTHREAD_RWLOCK_PREFER_READER_NP,
+        .piece_max_s = lock->__data.__flags == PTHREAD_RWLOCK_PREFER_READER_NP ? PIECE_MAX_S : 0,
     };
 }
 

@@ -121,8 +121,8 @@ static uint32_t app_user_of(void *context, uint32_t serial)
 static struct waits *app_advance_cases(struct app *app, struct detector_suspect *suspects, size_t count,
                                        size_t *ret_unexamined_count)
 {
-    struct waits_source source = {app->registry, app->cases, app->work, app->sequence,
-                                  app->snapshot != NULL ? app->snapshot->waits : NULL};
+    struct waits_source source = {app->registry, app->detector, app->cases,
+                                  app->work,     app->sequence, app->snapshot != NULL ? app->snapshot->waits : NULL};
     struct waits *first, *waits;
 
     if (cases_begin(app->cases, suspects, count, app_user_of, app) != 0)
@@ -247,9 +247,9 @@ static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_n
 
 static void app_describe_waits(struct app *app, struct waits *waits)
 {
-    const struct waits_source source = {app->registry, app->cases, app->work, app->sequence, NULL};
+    const struct waits_source source = {app->registry, app->detector, app->cases, app->work, app->sequence, NULL};
 
-    waits_describe(waits, &source, app->detector);
+    waits_describe(waits, &source);
 }
 
 /* Rings whose preload library does not see all that their threads wait in. */

@@ -77,6 +77,12 @@ static const struct cause_row cause_rows[] = {
     {0, 0, CALL(PRIVATE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     {0, 0, IN_WORK, NULL, NULL, {ID_RUNNING, CAUSE_UNSEEN}}, /* on its way to be idle */
     {0, 0, CALL(INPUT), NULL, NULL, {ID_IDLE, CAUSE_INPUT}},
+    /*
+     * Workers share a lock that the one has who waits for the next client: it waits for all of them. The others are
+     * ready to run between the pieces of their waits (librip/auto/preload_lock.c), and may wait for a processor then.
+     */
+    {EVIDENCE_HOLDER_IDLE, 0, IN_LOCK, "RSD", NULL, {ID_IDLE, CAUSE_DECLARED}},
+    {EVIDENCE_HOLDER_SOUGHT, 0, IN_LOCK, "RSD", NULL, {ID_RUNNING, CAUSE_UNSEEN}},
 
     /* Where nothing is announced it may wait in calls that nobody sees: only what uses or wants a CPU is accused. */
     {EVIDENCE_STEADY_MOST, 0, OUTSIDE, "RSD", NULL, {ID_STALLED, CAUSE_SPINNING}},
@@ -96,9 +102,6 @@ static const struct cause_row cause_rows[] = {
     {EVIDENCE_CHILD, 0, CALL(PIPE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     {0, 0, CALL(PIPE), "S", NULL, {ID_IDLE, CAUSE_INPUT}},
     {EVIDENCE_WAITS, 0, CALL(UNSURE), "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
-    /* Workers share a lock that the one has who waits for the next client: it waits for all of them. */
-    {EVIDENCE_HOLDER_IDLE, 0, IN_LOCK, "S", NULL, {ID_IDLE, CAUSE_DECLARED}},
-    {EVIDENCE_HOLDER_SOUGHT, 0, IN_LOCK, "S", NULL, {ID_RUNNING, CAUSE_UNSEEN}},
     {0, 0, CALL(REPLY) | IN_WAIT, "S", NULL, {ID_STALLED, CAUSE_BLOCKED}},
     {0, 0, CALL(SLEEP), "S", NULL, {ID_STALLED, CAUSE_SLEEPING}},
     {0, 0, IN_CALL, NULL, NULL, {ID_STALLED, CAUSE_UNKNOWN}},

@@ -241,7 +241,7 @@ bool lock_wait_owner_of(const struct lock_wait_call *call, size_t next, const ui
     *ret_owner = (struct lock_wait_owner){
         .address = call->address - kind->word,
         .tid = tid,
-        .flags = (uint8_t)(kind->flags | (call->timed ? RIP_WAIT_ENDS : 0) | (is_private(call) ? 0 : LOCK_WAIT_SHARED)),
+        .flags = (uint8_t)(kind->flags | (call->timed ? RIP_WAIT_ENDS : 0) | (is_private(call) ? 0 : RIP_WAIT_SHARED)),
     };
     return true;
 }

@@ -33,12 +33,6 @@
  */
 #define LOCK_WAIT_HANDED_ON 128u
 
-/*
- * Processes may share it: its owner is a thread of any of them, by the number that it has in its own pid namespace. A
- * robust mutex always may, by its look.
- */
-#define LOCK_WAIT_SHARED 64u
-
 /* A futex call, as its thread made it. */
 struct lock_wait_call {
     uint64_t address;
@@ -66,7 +60,7 @@ bool lock_wait_next_place(const struct lock_wait_call *call, size_t *kind, struc
 struct lock_wait_owner {
     uint64_t address; /* of the lock, in its process */
     uint32_t tid;     /* as its process has it; 0 = those who hold it for reading */
-    uint8_t flags;    /* RIP_WAIT_SHARABLE, RIP_WAIT_ENDS of rip/ring.h, LOCK_WAIT_ */
+    uint8_t flags;    /* RIP_WAIT_SHARABLE, _ENDS, _SHARED of rip/ring.h, LOCK_WAIT_. A robust mutex is always shared */
 };
 
 /* bytes: read at the place that lock_wait_next_place() gave last; next: what *kind became. False: no such lock. */

@@ -134,14 +134,20 @@ int waits_add_thread(struct waits *waits, uint32_t ring, const struct rip_id_inf
     return 0;
 }
 
-/* What an id says of a lock of its own making, of which the one in memory is a part, is worth more. */
+/*
+ * What an id says of a lock of its own making, of which the one in memory is a part, is worth more. Of one lock, the id
+ * knows whether its wait has a limit: what memory shows may be a piece of it.
+ */
 void waits_add_lock(struct waits *waits, const struct lock_wait *lock)
 {
     struct waits_node *node = &waits->nodes[waits->waiting_count - 1];
+    const bool is_same = node->marked && node->wait.address == lock->owner.address;
 
     node->lock = *lock;
-    node->by_memory = !node->marked || ((node->wait.flags & RIP_WAIT_OWNER_IS_ID) == 0 &&
-                                        (node->wait.owner == 0 || node->wait.address == lock->owner.address));
+    if (is_same && (node->wait.flags & RIP_WAIT_ENDS) == 0)
+        node->lock.owner.flags &= (uint8_t)~RIP_WAIT_ENDS;
+    node->by_memory =
+        !node->marked || ((node->wait.flags & RIP_WAIT_OWNER_IS_ID) == 0 && (node->wait.owner == 0 || is_same));
 }
 
 uint64_t waits_address(const struct waits_node *node)
@@ -161,7 +167,12 @@ static uint8_t flags_of(const struct waits_node *node)
 
 bool waits_is_shared(const struct waits_node *node)
 {
-    return node->by_memory && (node->lock.owner.flags & LOCK_WAIT_SHARED) != 0 && node->lock.owner.tid != 0;
+    return (flags_of(node) & RIP_WAIT_SHARED) != 0 && waits_owner(node) != 0;
+}
+
+uint64_t waits_read_ns(const struct waits_node *node)
+{
+    return node->by_memory ? node->lock.looks[LOCK_WAIT_LOOKS - 1].begun_mono_ns : node->wait.seen_mono_ns;
 }
 
 void waits_set_holder(struct waits_node *node, uint32_t ring, uint32_t process)

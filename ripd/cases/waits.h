@@ -18,9 +18,8 @@
  *      first (see WAITS in librip/ABI.md). One known from memory is in force between the first and the last look that
  *      found that the thread had not run, and the time of each reading of the holder is known.
  *   B. Edges stay within the process of a ring: what a ring claims concerns its own ids alone. But for a lock that
- *      processes share, by what memory says, the caller sets between waits_add_lock() and waits_link() whose thread
- *      the holder is, or that it is not known. A mark proves nothing of a thread of another process, whose clock may be
- *      another.
+ *      processes share, the caller sets between waits_add_lock() and waits_link() whose thread the holder is, or that
+ *      it is not known. A mark proves nothing of a thread of another process, whose clock may be another.
  *   C. Time is that of sorting the nodes, whatever the edges: a chain or a cycle of all ids, all ids behind one lock.
  *   D. A cycle that is not certain is no cycle: its uncertain edges are not reported. Its members are marked as
  *      doubted: a later look at them may decide.
@@ -136,6 +135,7 @@ void waits_set_holder(struct waits_node *node, uint32_t ring, uint32_t process);
 /* The lock that a node waits for: by the source that is believed. address 0: it is not known. */
 uint64_t waits_address(const struct waits_node *node);
 uint32_t waits_owner(const struct waits_node *node);
+uint64_t waits_read_ns(const struct waits_node *node); /* after this the owner was read last */
 
 /* Finds holders. Those that are not among the nodes are new ones, from waiting_count on, of kind WAITS_THREAD or
  * WAITS_READERS. -ENOMEM: no edge is known. */

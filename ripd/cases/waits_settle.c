@@ -7,7 +7,7 @@
 
 #include "cases/waits.h"
 
-#define KNOWN_FLAGS (RIP_WAIT_OWNER_IS_ID | RIP_WAIT_SHARABLE | RIP_WAIT_ENDS | RIP_WAIT_OWNER_LASTS)
+#define KNOWN_FLAGS (RIP_WAIT_OWNER_IS_ID | RIP_WAIT_SHARABLE | RIP_WAIT_ENDS | RIP_WAIT_OWNER_LASTS | RIP_WAIT_SHARED)
 
 /* Certainty -------------------------------------------------------------------------------------------------------- */
 
@@ -82,7 +82,7 @@ static bool is_certain_by_memory(const struct waits_node *node, const struct wai
 static bool can_be_gone(const struct waits_node *node, const struct waits_node *holder)
 {
     return holder->kind != WAITS_ID && holder->gone_since_ns != 0 && node->by_memory &&
-           (node->lock.owner.flags & (LOCK_WAIT_SHARED | LOCK_WAIT_HANDED_ON)) == 0;
+           (node->lock.owner.flags & (RIP_WAIT_SHARED | LOCK_WAIT_HANDED_ON)) == 0;
 }
 
 static bool is_gone(const struct waits_node *node, const struct waits_node *holder)

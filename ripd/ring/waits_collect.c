@@ -330,9 +330,21 @@ static void find_shared_owners(struct waits *waits, struct registry *registry)
 
 /* The whole -------------------------------------------------------------------------------------------------------- */
 
-/* Who keeps a lock of one process while it waits for anything but a descriptor keeps the others from their work. */
+/* Whether the holder was where it is now when it was read as the holder: so it holds the lock still. */
+static bool has_stood(const struct waits_source *source, const struct waits_node *node, const struct waits_node *holder)
+{
+    struct detector_id id;
+
+    return detector_find(source->detector, holder->ring, holder->slot, holder->generation, &id) == 0 &&
+           clock_mono_ns() <= waits_read_ns(node) + id.frozen_for_ns;
+}
+
+/*
+ * Who keeps a lock of one process while it waits for anything but a descriptor keeps the others from their work. One
+ * that processes share may have changed hands since it was looked at: nothing is known if its holder has gone on.
+ */
 static enum evidence_holder holder_of(const struct waits *waits, const struct waits_node *node,
-                                      const struct cases *cases)
+                                      const struct waits_source *source)
 {
     const struct waits_node *holder = node->next != WAITS_NONE ? &waits->nodes[node->next] : NULL;
     const struct stall_case *stall;
@@ -343,29 +355,33 @@ static enum evidence_holder holder_of(const struct waits *waits, const struct wa
         return HOLDER_UNKNOWN;
     if (holder->kind == WAITS_GONE)
         return HOLDER_STANDS;
+    if (waits_is_shared(node) && !holder->idles && !has_stood(source, node, holder))
+        return HOLDER_UNKNOWN;
     if (holder->idles)
         return holder->receives || waits_is_shared(node) ? HOLDER_IDLE : HOLDER_STANDS;
-    stall = cases_find(cases, holder->ring, holder->slot, holder->generation);
+    stall = cases_find(source->cases, holder->ring, holder->slot, holder->generation);
     return stall != NULL && stall->is_suspect ? HOLDER_STANDS : HOLDER_RUNS;
 }
 
-/* Nobody is accused of waiting for a holder that may be idle, until there was time enough to find him. */
-static void seek_holder(struct stall_case *stall)
+/*
+ * Nobody is accused of waiting for a holder that may be idle, until there was time enough to find him. One that was
+ * accused stays so where there is no time to find him again.
+ */
+static void seek_holder(struct stall_case *stall, bool was_accused)
 {
-    const bool is_denied = stall->kernel != NULL && (stall->kernel->denied & KERNEL_DENIED(SYSCALL)) != 0;
     enum evidence_holder *holder = &stall->evidence.lock.holder;
 
-    if (*holder != HOLDER_SOUGHT && (*holder != HOLDER_UNKNOWN || stall->suspect.call != RIP_CALL_SHARED || is_denied))
+    if (*holder != HOLDER_SOUGHT && (*holder != HOLDER_UNKNOWN || stall->suspect.call != RIP_CALL_SHARED))
         stall->sought_count = 0;
     else if (stall->evidence.examined)
-        *holder = stall->sought_count++ < SOUGHT_MAX ? HOLDER_SOUGHT : HOLDER_UNKNOWN;
+        *holder = !was_accused && stall->sought_count++ < SOUGHT_MAX ? HOLDER_SOUGHT : HOLDER_UNKNOWN;
 }
 
 /* The case of each suspect as the graph has it; waits may be NULL: nobody is known to wait. */
-static void fill_evidence(const struct waits *waits, struct cases *cases)
+static void fill_evidence(const struct waits *waits, const struct waits_source *source)
 {
     size_t count;
-    struct stall_case *const *stalls = cases_all(cases, &count);
+    struct stall_case *const *stalls = cases_all(source->cases, &count);
 
     for (size_t i = 0; i < count; i++) {
         struct stall_case *stall = stalls[i];
@@ -379,7 +395,7 @@ static void fill_evidence(const struct waits *waits, struct cases *cases)
         stall->evidence.lock = (struct evidence_lock){.known = false};
         stall->doubted = node != NULL && node->doubted && stall->kernel != NULL;
         if (node == NULL) {
-            seek_holder(stall);
+            seek_holder(stall, was_examined);
             continue;
         }
         stall->evidence.examined |= node->deadlocked && was_examined; /* it needs no other turn for that */
@@ -388,9 +404,9 @@ static void fill_evidence(const struct waits *waits, struct cases *cases)
             .certain = node->certain,
             .owner_tid = waits_owner(node),
             .address = waits_address(node),
-            .holder = holder_of(waits, node, cases),
+            .holder = holder_of(waits, node, source),
         };
-        seek_holder(stall);
+        seek_holder(stall, was_examined);
     }
 }
 
@@ -418,7 +434,7 @@ struct waits *waits_collect(const struct waits_source *source)
 {
     struct waits *waits = build(source);
 
-    fill_evidence(waits, source->cases);
+    fill_evidence(waits, source);
     return waits;
 }
 
@@ -489,7 +505,7 @@ static void describe_root(const struct waits_source *source, struct waits *waits
         root->item = describe_id(source->registry, root->ring, root->slot, root->generation);
 }
 
-void waits_describe(struct waits *waits, const struct waits_source *source, const struct detector *detector)
+void waits_describe(struct waits *waits, const struct waits_source *source)
 {
     static const struct service numbers = {TRANSLATE_NS, has_ring_tid, find_tid};
     static const struct service roots = {TRANSLATE_NS, wants_root, describe_root};
@@ -504,7 +520,7 @@ void waits_describe(struct waits *waits, const struct waits_source *source, cons
         if (ring == NULL)
             continue;
         node->ring_name = waits_ring_name(waits, ring->name != NULL ? ring->name : ring->file_name);
-        describe_node(node, ring, detector);
+        describe_node(node, ring, source->detector);
     }
     serve_nodes(source, waits, 0, &numbers);
     serve_nodes(source, waits, 0, &roots);

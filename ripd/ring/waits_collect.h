@@ -24,6 +24,7 @@
 /* What the graph is made from. */
 struct waits_source {
     struct registry *registry;
+    const struct detector *detector;
     struct cases *cases;
     struct work *work;          /* its queue is empty before and after */
     uint64_t sequence;          /* of the scan */
@@ -37,6 +38,6 @@ struct waits_source {
 struct waits *waits_collect(const struct waits_source *source);
 
 /* After detector_end(): names, states and thread ids of the nodes, and an item for each root. waits may be NULL. */
-void waits_describe(struct waits *waits, const struct waits_source *source, const struct detector *detector);
+void waits_describe(struct waits *waits, const struct waits_source *source);
 
 #endif

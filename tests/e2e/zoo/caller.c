@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -660,17 +661,29 @@ static void wait_inheriting(void)
     lock_crosswise(&attributes);
 }
 
-/* A mutex that processes share: a child has it, and goes into a wait. */
-static void lock_after_child(void (*hold)(void))
+/* Mutexes that processes share. */
+static pthread_mutex_t *share_mutexes(size_t count)
 {
-    pthread_mutex_t *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_mutex_t *mutexes =
+        mmap(NULL, count * sizeof(*mutexes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     pthread_mutexattr_t attributes;
-    int pair[2];
 
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_init(shared, &attributes);
+    for (size_t i = 0; i < count; i++)
+        pthread_mutex_init(&mutexes[i], &attributes);
+    return mutexes;
+}
+
+static pthread_mutex_t *shared;
+
+/* A child has it, and goes into a wait. */
+static void lock_after_child(void (*hold)(void))
+{
+    int pair[2];
+
+    shared = share_mutexes(1);
     need(pipe(pair), "pipe");
     if (need(fork(), "fork") == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -684,6 +697,27 @@ static void lock_after_child(void (*hold)(void))
     pthread_mutex_lock(shared);
 }
 
+/* Parent and child take two in turn. */
+static void wait_crossed_processes(void)
+{
+    pthread_mutex_t *other;
+    int there[2], back[2];
+    bool is_child;
+
+    shared = share_mutexes(2);
+    need(pipe(there), "pipe");
+    need(pipe(back), "pipe");
+    is_child = need(fork(), "fork") == 0;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    other = &shared[is_child ? 0 : 1];
+    pthread_mutex_lock(&shared[is_child ? 1 : 0]);
+    need((int)write(is_child ? back[1] : there[1], "x", 1), "write");
+    need((int)read(is_child ? there[0] : back[0], bytes, 1), "read");
+    if (!is_child)
+        ready();
+    pthread_mutex_lock(other);
+}
+
 static void accept_forever(void)
 {
     struct sockaddr_in address;
@@ -695,6 +729,22 @@ static void accept_forever(void)
 static void wait_accept_mutex(void)
 {
     lock_after_child(accept_forever);
+}
+
+/* One that has its turn again and again: the holder that a look finds has let the lock go since. */
+static void accept_often(void)
+{
+    for (;;) {
+        poll(NULL, 0, 300);
+        pthread_mutex_unlock(shared);
+        pthread_mutex_lock(shared);
+    }
+}
+
+static void wait_turns(void)
+{
+    lock_after_child(accept_often);
+    accept_often();
 }
 
 static void sleep_forever(void)
@@ -843,6 +893,8 @@ static const struct {
     KIND(mutex),
     KIND(accept_mutex),
     KIND(shared_mutex),
+    KIND(turns),
+    KIND(crossed_processes),
     KIND(sleep),
     KIND(spin),
     KIND(vfork),

@@ -15,6 +15,7 @@ from test_zoo import Stranger, make_readable  # noqa: E402
 INPUT, DECLARED, UNSEEN = ("idle", "input"), ("idle", "declared"), ("idle", "unseen")
 BLOCKED, SLEEPING = ("stalled", "blocked"), ("stalled", "sleeping")
 SPINNING, STARVED, DEADLOCK = ("stalled", "spinning"), ("stalled", "starved"), ("stalled", "deadlock")
+NO_STALL = ("idle", "running")  # one of these states
 
 KINDS = {
     "terminal": INPUT, "pipe": INPUT, "stdin": INPUT, "eventfd": INPUT, "timerfd": INPUT, "signalfd": INPUT,
@@ -27,14 +28,16 @@ KINDS = {
     "semaphore": DECLARED, "shared_semaphore": DECLARED, "workers": DECLARED, "joined": DECLARED, "stuck": BLOCKED,
     "child": DECLARED, "signal": DECLARED, "messages": DECLARED, "futex": DECLARED,
     "full_pipe": BLOCKED, "flock": BLOCKED, "chroot": BLOCKED, "closed": BLOCKED,
-    "barrier": BLOCKED, "accept_mutex": DECLARED, "shared_mutex": BLOCKED, "mutex": DEADLOCK, "vfork": BLOCKED,
+    "accept_mutex": DECLARED, "turns": NO_STALL, "crossed_processes": DEADLOCK,
+    "barrier": BLOCKED, "shared_mutex": BLOCKED, "mutex": DEADLOCK, "vfork": BLOCKED,
     "robust": DEADLOCK, "inheriting": DEADLOCK, "output": BLOCKED, "sleep": SLEEPING, "spin": SPINNING,
     "unseen": UNSEEN,
 }
-# Without privilege it is not known who has the other end of a pipe, or a mutex that processes could share, nor what a
-# connection is for that another program made; the holder of a mutex that inherits priority was read too early.
-UNPRIVILEGED = {**KINDS, "accept_mutex": BLOCKED, "robust": BLOCKED, "inheriting": BLOCKED, "output": INPUT,
-                "inherited_reply": ("stalled", "unknown")}
+# Without privilege it is not known who has the other end of a pipe, nor what a connection is for that another program
+# made; and a mark proves nothing to another process.
+UNPRIVILEGED = {**KINDS, "output": INPUT, "inherited_reply": ("stalled", "unknown"), "crossed_processes": BLOCKED}
+# Who waits for a lock names its holder, with and without privilege: itself, another thread, or another process.
+HELD = {"mutex", "robust", "inheriting", "work_turn", "shared_mutex"}
 
 
 def verdict_on(item):
@@ -66,6 +69,8 @@ class Strange(Callers, Stranger):
 
 
 def is_right(verdict, expected):
+    if expected == NO_STALL:
+        return verdict[0] in NO_STALL
     return verdict == expected or (expected == SPINNING and verdict == STARVED)  # it gets hardly any of a busy machine
 
 
@@ -74,6 +79,13 @@ def faults_of(callers, pids):
     items = {kind: callers.item(kind, pid) for kind, pid in pids.items()}
     return [(kind, verdict_on(items[kind]), items[kind]) for kind in pids
             if not is_right(verdict_on(items[kind]), callers.kinds[kind]) or items[kind]["source"] != "preload"]
+
+
+def check_holders(callers, pids):
+    for kind in HELD & set(pids):
+        others = {item["tid"] for item in callers.get(f"/threads?ring={kind}")["threads"]} - {pids[kind]}
+        expected = {pids[kind]} if kind == "mutex" else others
+        callers.wait_for(lambda: callers.item(kind, pids[kind])["waits_for"][0]["tid"] in expected)
 
 
 def expect(callers):
@@ -90,6 +102,7 @@ def expect(callers):
         raise AssertionError(faults_of(callers, pids) or "one was right at last") from None
     callers.well_past_threshold()
     assert "nothing but a signal" in callers.item("stuck", pids["stuck"])["summary"]
+    check_holders(callers, pids)
     idle = {kind for kind in pids if callers.kinds[kind][0] == "idle"}
     events = callers.get("/events?limit=1000")["events"]
     begun = {event["ring"] for event in events}

@@ -264,6 +264,11 @@ static void who_waits_for_an_idle_worker_is_idle(void **context)
                                                                                  : ID_STALLED);
     }
     evidence.lock.holder = HOLDER_IDLE;
+    evidence.thread_state = 'R'; /* its library looks who has the lock, on a busy machine */
+    evidence.steady = true;
+    evidence.steady_cpu = CPU_HARDLY;
+    assert_int_equal(cause_judge(&evidence).cause, CAUSE_DECLARED);
+    evidence.thread_state = 'S';
     evidence.call = RIP_CALL_NONE; /* such a program says itself that it waits for work */
     assert_int_equal(cause_judge(&evidence).cause, CAUSE_BLOCKED);
     evidence.call = RIP_CALL_BLOCK;

@@ -148,7 +148,7 @@ static void test_every_mutex_names_its_owner(void **state)
         pthread_mutex_destroy(&mutex);
         if (!found || owner.address != 4096 || owner.tid != self ||
             owner.flags != ((mutexes[i].protocol != 0 ? LOCK_WAIT_HANDED_ON : 0) |
-                            (mutexes[i].operation == FUTEX_WAIT ? LOCK_WAIT_SHARED : 0)))
+                            (mutexes[i].operation == FUTEX_WAIT ? RIP_WAIT_SHARED : 0)))
             fail_msg("mutex %zu: owner %u", i, owner.tid);
     }
 }
@@ -206,7 +206,7 @@ static void test_what_is_no_mutex(void **state)
         found = mutex_owner(&bytes, changes[i].operation, changes[i].awaited, changes[i].timed, &owner);
         if (found != changes[i].is_one || (found && owner.tid != 77) ||
             (found && owner.flags != ((changes[i].timed ? RIP_WAIT_ENDS : 0) |
-                                      (changes[i].operation == FUTEX_WAIT ? LOCK_WAIT_SHARED : 0))))
+                                      (changes[i].operation == FUTEX_WAIT ? RIP_WAIT_SHARED : 0))))
             fail_msg("%s", changes[i].what);
     }
 }
@@ -244,7 +244,7 @@ static void test_the_kernels_own_owner(void **state)
 
     (void)state;
     assert_true(mutex_owner(&bytes, FUTEX_LOCK_PI, 0, true, &owner));
-    assert_true(owner.tid == 77 && owner.flags == (RIP_WAIT_ENDS | LOCK_WAIT_HANDED_ON | LOCK_WAIT_SHARED));
+    assert_true(owner.tid == 77 && owner.flags == (RIP_WAIT_ENDS | LOCK_WAIT_HANDED_ON | RIP_WAIT_SHARED));
     bytes.words[0] |= FUTEX_OWNER_DIED;
     assert_false(mutex_owner(&bytes, FUTEX_LOCK_PI, 0, false, &owner));
     bytes.words[0] = 0;

@@ -195,7 +195,7 @@ static const struct {
     {"that very moment", {10, 20, 100}, 0, 100, true, false},
     {"it has not been seen since", {10, 20, 99}, 0, 100, false, true},
     {"there may be such a thread", {10, 20, 110}, 0, 0, false, false},
-    {"the lock may be one of several processes", {10, 20, 110}, LOCK_WAIT_SHARED, 100, false, false},
+    {"the lock may be one of several processes", {10, 20, 110}, RIP_WAIT_SHARED, 100, false, false},
     {"the kernel hands it on", {10, 20, 110}, LOCK_WAIT_HANDED_ON, 100, false, false},
     {"it gives up in time", {10, 20, 110}, RIP_WAIT_ENDS, 100, true, false},
     {"a writer", {10, 20, 110}, RIP_WAIT_SHARABLE, 100, true, false},
@@ -245,7 +245,7 @@ static struct waits *across(bool by_memory, bool shared, bool known)
     struct rip_wait_info mark = {.slot = 2, .generation = 2, .id = 2, .tid = 2, .process = 7, .progress = 5};
     struct waits *waits = waits_new();
 
-    first.owner.flags = second.owner.flags = shared ? LOCK_WAIT_SHARED : 0;
+    first.owner.flags = second.owner.flags = shared ? RIP_WAIT_SHARED : 0;
     if (by_memory)
         add_thread(waits, 1, &first);
     else
@@ -258,7 +258,7 @@ static struct waits *across(bool by_memory, bool shared, bool known)
     } else {
         assert_int_equal(waits_add(waits, RING + 1, &mark), 0);
         second = lock_of(2, 1, (const uint64_t[3]){20 * SECOND, 20 * SECOND, 20 * SECOND}, 21 * SECOND);
-        second.owner.flags = LOCK_WAIT_SHARED;
+        second.owner.flags = RIP_WAIT_SHARED;
         waits_add_lock(waits, &second);
     }
     waits_set_holder(&waits->nodes[0], known ? RING + 1 : 0, 7);

@@ -281,7 +281,8 @@ static bool is_known(const struct play *play)
 
 static uint64_t count_deadlocked(struct play *play, size_t *ret_doubted)
 {
-    const struct waits_source source = {play->scene->registry, play->cases, play->work, 1, NULL};
+    const struct waits_source source = {
+        .registry = play->scene->registry, .cases = play->cases, .work = play->work, .sequence = 1};
     struct waits *waits = waits_collect(&source);
     uint64_t count;
 

@@ -134,7 +134,8 @@ static void scan(struct fixture *fixture, uint32_t moving)
         fixture->meanwhile(fixture);
     before = fixture->waits;
     work_begin(fixture->work);
-    source = (struct waits_source){fixture->registry, fixture->cases, fixture->work, ++fixture->sequence, before};
+    source = (struct waits_source){fixture->registry, fixture->detector,   fixture->cases,
+                                   fixture->work,     ++fixture->sequence, before};
     fixture->waits = waits_collect(&source);
     assert_non_null(fixture->waits);
     waits_unref(before);
@@ -144,7 +145,7 @@ static void scan(struct fixture *fixture, uint32_t moving)
     cases_judge(fixture->cases, fixture->suspects, fixture->suspect_count);
     detector_end(fixture->detector, &update);
     cases_end(fixture->cases, &update, fixture->now_mono_ns);
-    waits_describe(fixture->waits, &source, fixture->detector);
+    waits_describe(fixture->waits, &source);
 }
 
 /* What the memory of the one in a slot says from now on. */
