@@ -110,11 +110,12 @@ struct rip_sample {
     uint32_t generation;
     uint32_t tid; /* in the writer's pid namespace; 0 = on no thread */
     uint16_t process;
-    uint8_t idle;         /* 1 = idle by its own declaration */
-    uint8_t kind;         /* enum rip_kind, or a value this reader does not know */
+    uint8_t idle; /* 1 = idle by its own declaration */
+    uint8_t reserved_23;
     uint32_t deadline_ms; /* its own threshold; 0 = none */
-    uint8_t call;         /* enum rip_call, or a value this reader does not know */
-    uint8_t reserved_29[3];
+    uint16_t reserved_28;
+    uint8_t call; /* enum rip_call, or a value this reader does not know */
+    uint8_t reserved_31;
 };
 
 /* Where a scan is; start with all zero. */

@@ -135,12 +135,10 @@ static void test_a_sample_holds_what_the_slot_holds(void **state)
     assert_int_equal(samples[1].tid, 4711);
     assert_int_equal(samples[1].process, 0);
     assert_int_equal(samples[1].idle, 0);
-    assert_int_equal(samples[1].kind, RIP_KIND_THREAD);
     assert_int_equal(samples[1].deadline_ms, 250);
     assert_int_equal(samples[2].deadline_ms, 0);
     assert_int_equal(samples[2].idle, 1);
     assert_int_equal(samples[3].tid, 0);
-    assert_int_equal(samples[3].kind, RIP_KIND_COROUTINE);
     assert_true(samples[3].progress == (UINT64_C(1) << 32) + 5);
     assert_int_equal(samples[4].slot, 9);
     assert_int_equal(samples[4].process, 1);
