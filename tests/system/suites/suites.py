@@ -10,7 +10,8 @@ import subprocess
 import xml.etree.ElementTree
 
 LIMIT_S = 600.0  # of one part
-TIMED_OUT = {"all of it": "timed out"}
+ALL = "all of it"
+TIMED_OUT = {ALL: "timed out"}
 STATUS = "exit status"
 
 
@@ -41,10 +42,10 @@ class Python:
     TESTS_MIN = 2000
     LEFT_OUT = {"*VSOCK*": "they hang without tracing as well where the kernel has the family, but no host answers"}
     SAMPLE = """
-        test_threading test_thread test_threading_local test_threadsignals test_queue test_socket test_socketserver
-        test_select test_selectors test_epoll test_poll test_subprocess test_signal test_asyncio
-        test_multiprocessing_fork test_concurrent_futures test_fork1 test_wait3 test_wait4 test_popen test_pty test_os
-        test_posix test_fcntl test_eintr test_faulthandler""".split()
+        test_asyncio test_multiprocessing_fork test_concurrent_futures test_subprocess test_signal test_threading
+        test_thread test_threading_local test_threadsignals test_queue test_socket test_socketserver test_select
+        test_selectors test_epoll test_poll test_fork1 test_wait3 test_wait4 test_popen test_pty test_os test_posix
+        test_fcntl test_eintr test_faulthandler""".split()
     LARGER = """
         test_multiprocessing_forkserver test_multiprocessing_spawn test_multiprocessing_main_handling
         test_threadedtempfile test_openpty test_io test_fileio test_pipes test_asyncore test_asynchat test_httpservers
