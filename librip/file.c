@@ -395,7 +395,8 @@ static int make_file(struct creation *creation, uint64_t file_bytes)
 /* Out of the way of applications that expect low numbers. Closes the old number, so it comes before any lock. */
 static void move_descriptor(struct creation *creation)
 {
-    static const int floors[] = {DESCRIPTOR_FLOOR, DESCRIPTOR_LOW};
+    const int wanted = rip__writer.descriptor_wanted;
+    const int floors[] = {wanted != 0 ? wanted : DESCRIPTOR_FLOOR, DESCRIPTOR_FLOOR, DESCRIPTOR_LOW};
 
     for (unsigned i = 0; i < sizeof(floors) / sizeof(floors[0]); i++) {
         int moved = fcntl(creation->descriptor, F_DUPFD_CLOEXEC, floors[i]);

@@ -580,7 +580,8 @@ void rip__move_ring_fd(void)
     rip__unlock(&guard);
 }
 
-void rip__set_preloaded(void)
+void rip__set_preloaded(int descriptor_wanted)
 {
     rip__writer.preloaded = true;
+    rip__writer.descriptor_wanted = descriptor_wanted;
 }

@@ -82,6 +82,7 @@ struct rip_writer {
     bool left;              /* rip__leave() was called: nothing is traced any more */
     uint64_t pid_namespace; /* of this process; 0 = not asked yet */
     bool preloaded;         /* RIP_PROCESS_PRELOADED for records of this process */
+    int descriptor_wanted;  /* the ring's descriptor gets this number, or one behind it, if it can; 0 = any high one */
     bool filtered;          /* see rip__is_filtered() */
     void *life_mapping;     /* holds the LIFE lock */
     uint64_t swept_boot_ns; /* last sweep of a full ring */
@@ -224,7 +225,7 @@ void rip__forget_ring(void);
 /* Gives the descriptor another number, for a program that wants this one. The HOLDER lock is taken again. */
 void rip__move_ring_fd(void);
 /* Records of this process say RIP_PROCESS_PRELOADED. Call before the ring is made. */
-void rip__set_preloaded(void);
+void rip__set_preloaded(int descriptor_wanted);
 
 /* --- slot.c: all locked ------------------------------------------------------------------------------------------ */
 

@@ -39,8 +39,9 @@
 
 #define DEFAULT_DIR "/run/librip"
 #define FALLBACK_DIR "/dev/shm"
-#define NUMBER_MAX 1000u /* names that are tried */
-#define DEAD_KEPT 8u     /* rings NAME.PID of a crash loop, with the one that is to be made */
+#define NUMBER_MAX 1000u     /* names that are tried */
+#define DESCRIPTOR_MAX 4096u /* the kernel's table of descriptors grows with the highest number */
+#define DEAD_KEPT 8u         /* rings NAME.PID of a crash loop, with the one that is to be made */
 
 struct preload_state preload_state;
 
@@ -318,6 +319,27 @@ static void leave_at_exit(int status, void *unused)
     preload_leave();
 }
 
+/*
+ * Makes the ring with a descriptor that the program cannot meet: beyond the limit of its own, which is raised for that
+ * moment. Where it may not be raised, the last number that there is. There is one thread yet.
+ */
+static void open_first_ring(void)
+{
+    struct rlimit limit, raised;
+    int wanted = 0;
+    bool is_raised = false;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= DESCRIPTOR_MAX) {
+        raised = (struct rlimit){limit.rlim_cur + 1, limit.rlim_max};
+        is_raised = limit.rlim_cur < limit.rlim_max && setrlimit(RLIMIT_NOFILE, &raised) == 0;
+        wanted = (int)limit.rlim_cur - !is_raised;
+    }
+    rip__set_preloaded(wanted);
+    open_ring();
+    if (is_raised)
+        setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* on_exit() and not a destructor: what is registered first, before even the dynamic linker's own, runs last. */
 static void start(void)
 {
@@ -333,8 +355,7 @@ static void start(void)
     }
     preload_thread.tried = true;
     preload_thread_setup();
-    rip__set_preloaded();
-    open_ring();
+    open_first_ring();
     if (!preload_state.active)
         return;
     on_exit(leave_at_exit, NULL);

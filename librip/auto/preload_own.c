@@ -203,6 +203,11 @@ OWN(int, getrlimit, __rlimit_resource_t resource, struct rlimit *ret_limit)
     return (int)system_call(SYS_prlimit64, 0, (long)resource, 0, WORD(ret_limit), 0, 0);
 }
 
+OWN(int, setrlimit, __rlimit_resource_t resource, const struct rlimit *limit)
+{
+    return (int)system_call(SYS_prlimit64, 0, (long)resource, WORD(limit), 0, 0, 0);
+}
+
 OWN(int, poll, struct pollfd *fds, nfds_t count, int timeout_ms)
 {
     struct timespec timeout = {.tv_sec = timeout_ms / 1000, .tv_nsec = timeout_ms % 1000 * 1000000L};

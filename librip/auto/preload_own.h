@@ -99,6 +99,7 @@ RIP_OWN(readlink)
 RIP_OWN(unlink)
 RIP_OWN(renameat)
 RIP_OWN(getrlimit)
+RIP_OWN(setrlimit)
 RIP_OWN(poll)
 RIP_OWN(clock_gettime)
 

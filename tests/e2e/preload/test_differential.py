@@ -45,6 +45,12 @@ print(subprocess.run(["echo", "still there"], close_fds=True, capture_output=Tru
 PERL_FORKS = """my @p; for (1..5) { my $p = fork(); exit $_ unless $p; push @p, $p; }
 for (@p) { waitpid $_, 0; print $? >> 8, "\\n"; }"""
 
+PYTHON_DESCRIPTORS_ALL = """
+import os
+fds = []
+try:
+    while True: fds.append(os.open("/dev/null", 0))
+except OSError as error: print(fds, error)"""
 PERL_CHILDREN = """print `echo sub`; system("exit 3"); print $?>>8; open(F, "echo piped|"); print <F>; close F;
 open(G, "|cat"); print G "to cat"; close G; $| = 1; exec "echo", "last" """
 RUBY = """Thread.new { puts 1 }.join; pid = fork { exit 4 }; Process.wait pid; puts $?.exitstatus
@@ -117,6 +123,8 @@ COMMANDS = [
     # Limits.
     *[["prlimit", limit, "cat", "/etc/passwd"] for limit in ("--nofile=4", "--nofile=10", "--fsize=0", "--memlock=0",
                                                              "--nproc=1000", "--as=40000000", "--stack=200000")],
+    *[["prlimit", limit, "/usr/bin/python3", "-c", PYTHON_DESCRIPTORS_ALL] for limit in (
+        "--nofile=8:9", "--nofile=64:128", "--nofile=1024:4096", "--nofile=4096:8192")],
     ["prlimit", "--fsize=4096", "sh", "-c", "echo a > b; cat b; dd if=/dev/zero of=c bs=1M count=1 status=none"],
     # Programs that start, watch or translate others.
     ["script", "-qec", "stty size; exit 5", "/dev/null"],

@@ -153,7 +153,7 @@ SCENE(rings_of_the_preload_library_have_none)
 {
     struct rip_note_info info;
 
-    rip__set_preloaded();
+    rip__set_preloaded(0);
     CHECK(rip_create_ring(on_stage("ring"), 64));
     CHECK(rip_ring->note_offset == 0 && rip_ring->note_stride_bytes == 0);
     rip_init(7, "seven", 5, 0, 0);

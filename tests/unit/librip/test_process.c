@@ -63,7 +63,7 @@ SCENE(record_says_who)
     prctl(PR_SET_NAME, "a) b (c) 1 2");
     CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
     CHECK(strcmp(facts.comm, "a) b (c) 1 2") == 0 && facts.state == 'R' && facts.start_time_ticks != 0);
-    rip__set_preloaded();
+    rip__set_preloaded(0);
     CHECK(rip_create_ring(on_stage("ring"), 100));
     info = info_of(&rip__writer.view, 0);
     CHECK(info.state == RIP_PROCESS_LIVE && info.pid == (uint32_t)getpid() && info.uid == geteuid());
