@@ -7,7 +7,7 @@
  *   RIP_NAME  its name; if a live process holds that, NAME.PID; else COMM.PID. If that cannot be had either, NAME.PID~2
  *             and so on: in every container that shares the directory the first pid is 1. Where something stands at
  *             NAME that is no ring of ours, a link or a directory, NAME~2 and so on.
- *   RIP_MAX   ids alive at once; else RIP_PRELOAD_CAPACITY
+ *   RIP_MAX   ids alive at once; else RIP_PRELOAD_CAPACITY, or fewer under a limit on the address space
  *   RIP_DISABLE  1: there is no tracing, and every wrapper only makes the wrapped call
  *   RIP_RUN_PID  the pid of `rip run`. The process that has it reports once, in one line on standard error, why it has
  *             no ring, or one of another name. Other processes print nothing.
@@ -39,9 +39,10 @@
 
 #define DEFAULT_DIR "/run/librip"
 #define FALLBACK_DIR "/dev/shm"
-#define NUMBER_MAX 1000u     /* names that are tried */
-#define DESCRIPTOR_MAX 4096u /* the kernel's table of descriptors grows with the highest number */
-#define DEAD_KEPT 8u         /* rings NAME.PID of a crash loop, with the one that is to be made */
+#define ADDRESS_SPACE_SHARE 64u /* of a limit on it: the ring takes one part in so many */
+#define NUMBER_MAX 1000u        /* names that are tried */
+#define DESCRIPTOR_MAX 4096u    /* the kernel's table of descriptors grows with the highest number */
+#define DEAD_KEPT 8u            /* rings NAME.PID of a crash loop, with the one that is to be made */
 
 struct preload_state preload_state;
 
@@ -89,6 +90,18 @@ static bool append_number(char *string, size_t capacity, const char *before, uin
     return append(string, capacity, before) && append(string, capacity, digits);
 }
 
+/* The ring is mapped whole: where the address space has a limit, the program needs it for itself. */
+static uint32_t capacity_by_default(void)
+{
+    struct rlimit limit;
+    rlim_t fitting;
+
+    if (getrlimit(RLIMIT_AS, &limit) != 0)
+        return RIP_PRELOAD_CAPACITY;
+    fitting = limit.rlim_cur / ADDRESS_SPACE_SHARE / RIP_SLOT_BYTES;
+    return fitting < RIP_PRELOAD_CAPACITY ? (uint32_t)fitting + 1 : RIP_PRELOAD_CAPACITY;
+}
+
 static void take_settings(void)
 {
     const char *dir = secure_getenv("RIP_DIR");
@@ -99,7 +112,7 @@ static void take_settings(void)
     if (settings.taken)
         return;
     settings.taken = true;
-    settings.capacity = capacity >= 1 && capacity <= RIP_CAPACITY_MAX ? (uint32_t)capacity : RIP_PRELOAD_CAPACITY;
+    settings.capacity = capacity >= 1 && capacity <= RIP_CAPACITY_MAX ? (uint32_t)capacity : capacity_by_default();
     if (dir != NULL)
         append(settings.dir, sizeof(settings.dir), dir);
     if (name != NULL && strchr(name, '/') == NULL)

@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,6 +269,16 @@ static bool script_interpreter(int fd, char *ret_path)
     return snprintf(ret_path, PATH_MAX, "%s", start) < PATH_MAX;
 }
 
+/* Where nobody reads the line, or the file may not grow, the program runs all the same. */
+static void warn(const char *program, const char *reason)
+{
+    void (*on_pipe)(int) = signal(SIGPIPE, SIG_IGN), (*on_size)(int) = signal(SIGXFSZ, SIG_IGN);
+
+    cli_error("run: warning: %s %s: it runs without tracing", program, reason);
+    signal(SIGPIPE, on_pipe);
+    signal(SIGXFSZ, on_size);
+}
+
 /* One line on stderr if the dynamic linker will not load the preload library into command. */
 static void warn_untraceable(const char *command)
 {
@@ -285,7 +296,7 @@ static void warn_untraceable(const char *command)
     reason = why_not_preloadable(fd);
     close(fd);
     if (reason != NULL)
-        cli_error("run: warning: %s %s: it runs without tracing", program, reason);
+        warn(program, reason);
 }
 
 static bool is_disabled(void)

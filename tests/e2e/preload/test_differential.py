@@ -125,6 +125,8 @@ COMMANDS = [
                                                              "--nproc=1000", "--as=40000000", "--stack=200000")],
     *[["prlimit", limit, "/usr/bin/python3", "-c", PYTHON_DESCRIPTORS_ALL] for limit in (
         "--nofile=8:9", "--nofile=64:128", "--nofile=1024:4096", "--nofile=4096:8192")],
+    *[["prlimit", limit, "/usr/bin/python3", "-c", f"print(len(bytearray({bytes})))"] for limit, bytes in (
+        ("--as=50000000", 18000000), ("--as=200000000", 160000000))],
     ["prlimit", "--fsize=4096", "sh", "-c", "echo a > b; cat b; dd if=/dev/zero of=c bs=1M count=1 status=none"],
     # Programs that start, watch or translate others.
     ["script", "-qec", "stty size; exit 5", "/dev/null"],
@@ -289,9 +291,9 @@ class Differential(PreloadTest):
             os.close(reader)
             with open(f"{self.scratch}/{name}", "w") as file, os.fdopen(writer, "w") as broken:
                 return [subprocess.run(
-                    wrap(["true"]), env=self.environment, stderr=stream, timeout=SLOW_S,
+                    wrap([program]), env=self.environment, stdout=subprocess.DEVNULL, stderr=stream, timeout=SLOW_S,
                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))).returncode
-                    for stream in (file, broken)]
+                    for stream in (file, broken) for program in ("true", helper("static_program"))]
 
         plain, traced = self.both(run)
         self.assertEqual(plain, traced)
