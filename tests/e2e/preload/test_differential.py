@@ -131,9 +131,10 @@ COMMANDS = [
     # Programs that start, watch or translate others.
     ["script", "-qec", "stty size; exit 5", "/dev/null"],
     ["screen", "-D", "-m", "-S", "differential", "sh", "-c", "echo inside > out"],
-    ["sh", "-c", "gdb -q -batch -nx -ex run --args echo inside | grep -v process"],
-    ["valgrind", "-q", "--error-exitcode=9", "echo", "inside"],
-    ["strace", "-qq", "-f", "-o", "/dev/null", "sh", "-c", "echo a; exit 6"],
+    # What they say has pids in it, where they may not trace.
+    ["sh", "-c", "gdb -q -batch -nx -ex run --args echo inside 2>/dev/null | grep -v process"],
+    ["sh", "-c", "valgrind -q --error-exitcode=9 echo inside 2>/dev/null"],
+    ["sh", "-c", "strace -qq -f -o /dev/null sh -c 'echo a; exit 6' 2>/dev/null"],
     [helper("bad_pointers"), "/etc/passwd"],
     [helper("small_stacks")],
     [helper("static_program")],
