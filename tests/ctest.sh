@@ -22,7 +22,7 @@ ctest_run() {
     rm -f "$build/Testing/Temporary/LastTestsFailed.log"
     if (set -o pipefail
         cd "$build"
-        ctest -j "$((2 * $(nproc) + 1))" --output-on-failure --no-tests=error "$@" 2>&1 | tee "$output"); then
+        ctest -j "$((3 * $(nproc) + 1))" --output-on-failure --no-tests=error "$@" 2>&1 | tee "$output"); then
         return 0
     fi
     [ -s "$build/Testing/Temporary/LastTestsFailed.log" ] || return 8
