@@ -1,12 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run by cpack on the finished packages: cpack has put the umask into the headers of their members, which are made anew.
+# Run by cpack on the finished packages, which it has made with the umask and the time of this run: made anew, with modes
+# whatever the umask is, and no time that is younger than the changelog.
+
+# What a package of debug information has in Debian, and cpack leaves out.
+function(complete_debug_package tree name)
+  file(MAKE_DIRECTORY ${tree}/usr/share/doc)
+  file(CREATE_LINK ${name} ${tree}/usr/share/doc/${name}-dbgsym SYMBOLIC)
+  file(STRINGS ${tree}/DEBIAN/md5sums lines)
+  list(TRANSFORM lines REPLACE " /.*-dbgsym/usr/" " usr/") # paths as on the machine that builds
+  list(SORT lines)
+  list(JOIN lines "\n" text)
+  file(WRITE ${tree}/DEBIAN/md5sums "${text}\n")
+  execute_process(COMMAND find ${tree}/usr/lib/debug -type f -exec chmod a-x {} + COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
 foreach(package ${CPACK_PACKAGE_FILES})
-  set(members ${package}.members)
-  file(MAKE_DIRECTORY ${members})
-  execute_process(COMMAND ar x ${package} WORKING_DIRECTORY ${members} COMMAND_ERROR_IS_FATAL ANY)
-  execute_process(COMMAND ar t ${package} OUTPUT_VARIABLE names COMMAND_ERROR_IS_FATAL ANY) # in their order
-  string(REGEX MATCHALL "[^\n]+" names "${names}")
-  file(REMOVE ${package})
-  execute_process(COMMAND ar rcSD ${package} ${names} WORKING_DIRECTORY ${members} COMMAND_ERROR_IS_FATAL ANY)
-  file(REMOVE_RECURSE ${members})
+  set(tree ${package}.tree)
+  execute_process(COMMAND dpkg-deb --raw-extract ${package} ${tree} COMMAND_ERROR_IS_FATAL ANY)
+  if(package MATCHES "/([^/_]+)-dbgsym_")
+    complete_debug_package(${tree} ${CMAKE_MATCH_1})
+  endif()
+  execute_process(COMMAND chmod --recursive u=rwX,go=rX ${tree} COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND find ${tree} -exec touch --no-dereference --date=@$ENV{SOURCE_DATE_EPOCH} {} +
+                  COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND dpkg-deb --root-owner-group -Zxz --threads-max=1 --build ${tree} ${package} OUTPUT_QUIET
+                  COMMAND_ERROR_IS_FATAL ANY)
+  file(REMOVE_RECURSE ${tree})
 endforeach()

@@ -82,6 +82,8 @@ def test_upgrade(machine):
     assert machine.text("tail", "-n", "1", CONFIG) == "stall-after = 2s\n"
     assert states(machine, "is-enabled") == ["enabled", "enabled"]
     assert "librip.so.1" in machine.text("ldconfig", "-p")
+    apt(machine, "install", *machine.text("sh", "-c", f"ls /packages/{NEW}/*.ddeb").split())
+    assert machine.text("dpkg-query", "-W", "-f", "${Status}", "ripd-dbgsym") == "install ok installed"
 
 
 def test_switched_off(machine):
@@ -110,7 +112,7 @@ def test_remove(machine):
 
 def test_purge(machine):
     """What the administrator has made stays, and nothing else."""
-    apt(machine, "purge", "ripd", "rip", "librip-dev", "librip1", "librip0")
+    apt(machine, "purge", "ripd", "rip", "librip-dev", "librip1", "librip0", "rip-dbgsym", "librip1-dbgsym")
     changed = sorted(listing(machine) ^ KEPT["listing"])
     assert changed == [], changed[:20]
     assert machine.text("cat", "/etc/ripd/events/mine.conf") == "COMMAND=true\n"
