@@ -45,11 +45,13 @@ def rings(world, query=""):
 
 
 def honest_stall_is_seen(world, app, number=1):
-    """Within a bound that leaves room for a loaded machine, and none for one scan every few seconds."""
+    """Within a bound that leaves room for a loaded machine, and none for one scan every few seconds: 8 s, and more only
+    as far as others want the processors."""
     world.wait_for(lambda: world.state(number, "honest") == "running")
     sequence = world.sequence()
     app.do(f"freeze {number}")
-    world.wait_for(lambda: world.stalls("?ring=honest"), seconds=8)
+    bound_s = max(8, 4 * os.getloadavg()[0] / os.cpu_count())
+    world.wait_for(lambda: world.stalls("?ring=honest"), seconds=bound_s)
     return world.sequence() - sequence
 
 
@@ -292,7 +294,8 @@ def many_stalls_hide_nobody(world):
     honest_stall_is_seen(world, app)
     world.wait_for(lambda: world.get("/stalls?limit=1")["total"] == 65536 + 1)
     world.wait_for(lambda: 'stall begin' in world.log_text() and 'ring="honest" id=1' in world.log_text())
-    assert world.log_text().count("stall begin") <= 1500, world.log_text().count("stall begin")
+    logged = world.log_text().count("stall begin")
+    assert logged <= 64 * world.sequence(), (logged, world.sequence())
     assert "too many stalls to log: left_out=" in world.log_text()
     ring.close()
 
