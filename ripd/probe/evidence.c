@@ -48,7 +48,7 @@ enum { HOLDS_MAX = 256, PLACES_MIN = 64 };
 enum job_kind { JOB_PROCESS, JOB_THREAD };
 
 enum job_class {
-    CLASS_NEW,     /* processes, and threads never examined */
+    CLASS_NEW,     /* processes, and threads on which there is no verdict yet */
     CLASS_DOUBTED, /* in what may be a deadlock */
     CLASS_KNOWN,
     CLASS_STOPPED, /* their verdict is known; what they waited in is not */
@@ -283,16 +283,15 @@ static bool is_due(const struct stall_case *stall)
 static void queue_thread(struct probe *probe, const struct stall_case *stall, uint32_t index, bool stopped)
 {
     const struct detector_suspect *suspect = &stall->suspect;
-    const bool runs = suspect->state == ID_RUNNING;
-    const bool is_new = (runs && (suspect->call == RIP_CALL_NONE || stall->examined_mono_ns == 0)) ||
-                        (suspect->state == ID_STALLED && suspect->cause == CAUSE_NONE);
+    const bool is_new = suspect->state == ID_RUNNING || (suspect->state == ID_STALLED && suspect->cause == CAUSE_NONE);
     struct work_job job = {.kind = JOB_THREAD, .subject = index, .order = stall->examined_mono_ns};
 
     if (stopped) {
         job.class = CLASS_STOPPED;
     } else if (is_new) {
         job.class = CLASS_NEW;
-        job.order = suspect->frozen_since_ns;
+        if (stall->examined_mono_ns == 0)
+            job.order = suspect->frozen_since_ns;
     } else {
         job.class = stall->doubted ? CLASS_DOUBTED : CLASS_KNOWN;
     }
