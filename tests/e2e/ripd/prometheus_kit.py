@@ -107,9 +107,12 @@ class Watchers:
         return ["prometheus-alertmanager", f"--config.file={path}", f"--storage.path={self.folder}/alertmanager",
                 f"--web.listen-address=127.0.0.1:{port}", "--cluster.listen-address="]
 
+    @staticmethod
+    def rules():
+        return substitute(read("alerts.yml"), ("> 15\n", "> 2\n"), ("> 120\n", "> 5\n"), (r"for: \d+[sm]", "for: 1s"))
+
     def prometheus(self, port):
-        self.write("alerts.yml", substitute(
-            read("alerts.yml"), ("> 15\n", "> 2\n"), ("> 120\n", "> 5\n"), (r"for: \d+[sm]", "for: 1s")))
+        self.write("alerts.yml", self.rules())
         path = self.write("prometheus.yml", substitute(
             read("prometheus.yml"), ("_interval: 15s", "_interval: 1s"), (r" +- db1.example.org:7470\n", ""),
             (r"- 127\.0\.0\.1:7470", f"- 127.0.0.1:{self.world.port}"),

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stock programs that wait for work: what starts each, in a folder of its own. LARGER are those of .ci/run besides."""
+"""Stock programs that wait for work: what starts each, in a folder of its own. LARGER are those of .ci/run besides.
+
+All are of Debian 12. CALLERS wait for one descriptor each, as no program there does and nothing else.
+"""
 import glob
 import os
 import shutil
 import textwrap
+
+from world import BIN
 
 PIPE, TERMINAL = "pipe", "terminal"  # what standard input is; nobody writes to it
 
@@ -31,8 +36,8 @@ SAMPLE = [
     Program("memcached", "memcached", "-s", "socket", "-u", "nobody"),
     Program("nginx", "nginx", "-p", ".", "-c", "nginx.conf", "-e", "errors",
             files={"nginx.conf": "daemon off; worker_processes 2; error_log errors; pid pid; events {}\n"
-                                 "http { access_log off; server { listen unix:socket; } }\n"}),
-    Program("filters", "bash", "-c", "cat | tee copy | grep --line-buffered x | sed -u s/x/y/ | cat"),
+                                 "http { access_log off; aio threads; server { listen unix:socket; } }\n"}),
+    Program("filters", "bash", "-c", "cat | tee copy | grep --line-buffered x | sed -u s/x/y/ | logger --no-act"),
     Program("dash", "dash", "-i", stdin=TERMINAL),
     Program("bash", "bash", "--norc", "-i", stdin=TERMINAL),
     Program("redis-cli", "redis-cli", "-s", "nothing", stdin=TERMINAL),
@@ -79,8 +84,17 @@ SAMPLE = [
 
 HAPROXY = ("global\n nbthread 3\ndefaults\n mode http\n timeout client 9s\n timeout server 9s\n timeout connect 9s\n"
            "frontend f\n bind unix@{folder}/socket\n")
+SELF_SCRAPE = ("scrape_configs:\n- job_name: own\n  scrape_interval: 1s\n  static_configs:\n"
+               "  - targets: [127.0.0.1:{port}]\n")
+MARIADB = "--no-defaults --user=root --skip-networking --socket={folder}/socket --datadir={folder}/data"
+AS_NOBODY = "setpriv --reuid=nobody --regid=nogroup --clear-groups"
 WSGI = "def application(environment, start):\n    start('200 OK', [])\n    return [b'']\n"
 POSTGRES = max(glob.glob("/usr/lib/postgresql/*/bin"), default="/nowhere")
+
+
+def until(command):
+    """For a shell: a server that does not come up fails the program, not the test's patience."""
+    return f"for i in $(seq 300); do ({command}) >/dev/null 2>&1 && break; sleep 0.2; done; "
 
 
 def apache(model):
@@ -140,7 +154,7 @@ LARGER = [
     Program("rsyslog", "rsyslogd", "-n", "-i", "none", "-f", "conf", files={
         "conf": 'module(load="imuxsock" SysSock.Use="off")\ninput(type="imuxsock" Socket="{folder}/socket")\n'
                 '*.* action(type="omfile" file="{folder}/log" queue.type="linkedList")\n'}),
-    Program("transmission", "transmission-daemon", "-f", "-g", "{folder}", "-p", "{port}", "-P", "{port}",
+    Program("transmission", "transmission-daemon", "-f", "-g", "{folder}", "-p", "{port}", "-P", "{other_port}",
             "--no-portmap"),
     Program("uwsgi", "uwsgi_python3", "--socket", "socket", "--master", "--processes", "3", "--threads", "2",
             "--wsgi-file", "app.py", files={"app.py": WSGI}),
@@ -149,14 +163,25 @@ LARGER = [
     Program("php-fpm", "php-fpm8.2", "-F", "-R", "-y", "conf", files={
         "conf": "[global]\nerror_log = {folder}/log\n[a]\nuser = nobody\nlisten = {folder}/socket\npm = static\n"
                 "pm.max_children = 3\n"}),
-    Program("mariadb", "mariadbd", "--no-defaults", "--user=root", "--skip-networking", "--socket={folder}/socket",
-            "--datadir={folder}/data", "--pid-file={folder}/pid", "--innodb-buffer-pool-size=16M",
+    # Each with a client at its prompt, to which one thread, or one process, of the server belongs.
+    Program("mariadb", "sh", "-c", f"mariadbd {MARIADB} --pid-file={{folder}}/pid --innodb-buffer-pool-size=16M & "
+            + until("mariadb-admin --no-defaults --socket={folder}/socket ping")
+            + "exec mariadb --no-defaults --socket={folder}/socket", stdin=TERMINAL, needs="mariadbd",
             prepare=("mariadb-install-db --no-defaults --user=root --datadir={folder}/data "
                      "--auth-root-authentication-method=normal")),
-    Program("postgres", "setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups",
-            "{postgres}/postgres", "-D", "{folder}/data", "-k", "{folder}", "-c", "listen_addresses=",
-            prepare=("chown nobody {folder} && setpriv --reuid=nobody --regid=nogroup --clear-groups "
-                     "{postgres}/initdb -A trust -D {folder}/data"), needs=POSTGRES + "/postgres"),
+    Program("postgres", "sh", "-c",
+            AS_NOBODY + " {postgres}/postgres -D {folder}/data -k {folder} -c listen_addresses= & "
+            + until("psql -h {folder} -U nobody postgres -c ''") + "exec psql -h {folder} -U nobody postgres",
+            stdin=TERMINAL, needs=POSTGRES + "/postgres",
+            prepare=f"chown nobody {{folder}} && {AS_NOBODY} {{postgres}}/initdb -A trust -D {{folder}}/data"),
+    # A connection that a program inherits, with a client that says nothing.
+    Program("inetd", "bash", "-c", "socat TCP-LISTEN:{port},bind=127.0.0.1,fork EXEC:cat,nofork & "
+            + until("exec 3<>/dev/tcp/127.0.0.1/{port}") + "exec 3<>/dev/tcp/127.0.0.1/{port}; read line",
+            needs="socat"),
+    # Go makes its own system calls: no thread of it announces any.
+    Program("prometheus", "prometheus", "--config.file=conf", "--storage.tsdb.path=data",
+            "--web.listen-address=127.0.0.1:{port}", files={"conf": SELF_SCRAPE}),
+    Program("node-exporter", "prometheus-node-exporter", "--web.listen-address=127.0.0.1:{port}"),
     Program("erlang", "erl", "-noinput"),
     Program("puma", "puma", "-b", "unix://{folder}/socket", "-t", "3:3", "app.ru", files={
         "app.ru": "run lambda { |_| [200, {}, []] }\n"}),
@@ -164,3 +189,6 @@ LARGER = [
             "gets"),
     Program("jshell", "jshell", stdin=TERMINAL),
 ]
+
+CALLERS = [Program("caller-" + kind, f"{BIN}/caller", kind)
+           for kind in ("eventfd", "timerfd", "signalfd", "inotify", "netlink", "datagram", "pair")]
