@@ -365,6 +365,61 @@ static void test_nobody_to_look_for(void **state)
     close(ends[1]);
 }
 
+/* Has so many processes end, and be gone, one after the other once a byte can be read; returns who does. */
+static pid_t killer_of(size_t count, int go)
+{
+    int ready[2];
+    pid_t killer;
+    char byte = 0;
+
+    assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
+    killer = fork();
+    assert_true(killer >= 0);
+    if (killer == 0) {
+        uint32_t pids[64];
+
+        signal(SIGCHLD, SIG_IGN); /* they need not be waited for */
+        for (size_t i = 0; i < count; i++)
+            pids[i] = child_with(NULL, 0);
+        if (write(ready[1], &byte, 1) != 1 || read(go, &byte, 1) != 1)
+            _exit(1);
+        for (size_t i = 0; i < count; i++)
+            kill((pid_t)pids[i], SIGKILL);
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
+    return killer;
+}
+
+/* A process that ends while its descriptors are listed does not end the search. */
+static void test_others_that_end(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        struct kernel_reading reading, *wanted = &reading;
+        int ends[2], go[2];
+        uint32_t child;
+        pid_t killer;
+
+        assert_int_equal(pipe2(go, O_CLOEXEC), 0);
+        killer = killer_of(40, go[0]);
+        assert_int_equal(pipe2(ends, O_CLOEXEC), 0); /* nobody else has it */
+        child = child_with(&ends[1], 1);
+        close(ends[1]);
+        reading = waiting_at(ends[0]);
+        assert_int_equal(write(go[1], "", 1), 1);
+        kernel_read_holders(proc, (uint32_t)geteuid(), SOON, &wanted, 1);
+        assert_int_equal(reading.holder.pid, child);
+        waitpid(killer, NULL, 0);
+        end_child(child);
+        close(ends[0]);
+        close(go[0]);
+        close(go[1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_letters_to_others),
         cmocka_unit_test(test_what_is_not_reported),
         cmocka_unit_test(test_many_in_one_search),
+        cmocka_unit_test(test_others_that_end),
         cmocka_unit_test(test_ends_of_a_fifo),
         cmocka_unit_test(test_nobody_to_look_for),
     };
