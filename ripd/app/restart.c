@@ -134,19 +134,17 @@ static void find_fates(struct restart *restart, struct registry *registry, const
 /* By ring, slot and generation. */
 static int compare_ids(const struct restart_episode *a, uint32_t ring, uint32_t slot, uint32_t generation)
 {
-    const int order = search_order_pair(a->ring, a->subject.slot, ring, slot);
-
-    return order != 0 ? order : search_order(a->subject.generation, generation);
+    return search_order_then(search_order_pair(a->ring, a->subject.slot, ring, slot),
+                             search_order(a->subject.generation, generation));
 }
 
 static int compare_episodes(const void *left, const void *right)
 {
     const struct restart_episode *a = left, *b = right;
-    int order = search_order(a->fate, b->fate);
+    const int order = compare_ids(a, b->ring, b->subject.slot, b->subject.generation);
 
-    if (order == 0)
-        order = compare_ids(a, b->ring, b->subject.slot, b->subject.generation);
-    return order != 0 ? order : search_order(b->subject.episode, a->subject.episode);
+    return search_order_then(search_order_then(search_order(a->fate, b->fate), order),
+                             search_order(b->subject.episode, a->subject.episode));
 }
 
 /*

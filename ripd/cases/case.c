@@ -91,11 +91,8 @@ struct key {
 
 static int compare_keys(struct key a, struct key b)
 {
-    if (a.ring != b.ring)
-        return a.ring < b.ring ? -1 : 1;
-    if (a.slot != b.slot)
-        return a.slot < b.slot ? -1 : 1;
-    return (a.generation > b.generation) - (a.generation < b.generation);
+    return search_order_then(search_order_pair(a.ring, a.slot, b.ring, b.slot),
+                             search_order(a.generation, b.generation));
 }
 
 static struct key key_of(const struct stall_case *stall)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "util/search.h"
 
 /* Which incident ------------------------------------------------------------------------------------------------- */
 
@@ -55,15 +56,9 @@ static struct member member_of(struct stall_case *stall, const struct waits *wai
 static int compare_members(const void *left, const void *right)
 {
     const struct member *a = left, *b = right;
-    int order = memcmp(&a->root, &b->root, sizeof(a->root));
 
-    if (order != 0)
-        return order;
-    if (a->waits != b->waits)
-        return a->waits ? 1 : -1;
-    if (a->stall->ring != b->stall->ring)
-        return a->stall->ring < b->stall->ring ? -1 : 1;
-    return (a->stall->slot > b->stall->slot) - (a->stall->slot < b->stall->slot);
+    return search_order_then(search_order_then(memcmp(&a->root, &b->root, sizeof(a->root)), a->waits - b->waits),
+                             search_order_pair(a->stall->ring, a->stall->slot, b->stall->ring, b->stall->slot));
 }
 
 static bool is_new(const struct stall_case *stall)

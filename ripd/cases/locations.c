@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "util/array.h"
+#include "util/search.h"
 
 #define MEMO_COUNT 1024u /* a power of two */
 
@@ -158,16 +159,12 @@ int locations_add(struct locations *locations, const struct located_id *id)
 static int compare_groups(const void *left, const void *right)
 {
     const struct location_group *a = left, *b = right;
-    int order;
+    int order = search_order_then(search_order_pair(b->count, b->snapped, a->count, a->snapped),
+                                  search_order(b->module != NULL, a->module != NULL));
 
-    if (a->count != b->count)
-        return a->count > b->count ? -1 : 1;
-    if (a->snapped != b->snapped)
-        return a->snapped ? -1 : 1;
-    if ((a->module == NULL) != (b->module == NULL))
-        return a->module != NULL ? -1 : 1;
-    order = a->module == NULL ? 0 : strcmp(identity_of(a->module), identity_of(b->module));
-    return order != 0 ? order : (a->offset > b->offset) - (a->offset < b->offset);
+    if (order == 0 && a->module != NULL)
+        order = strcmp(identity_of(a->module), identity_of(b->module));
+    return search_order_then(order, search_order(a->offset, b->offset));
 }
 
 void locations_sort(struct locations *locations)

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "util/search.h"
+
 void roots_free(struct roots *roots)
 {
     if (roots == NULL)
@@ -17,11 +19,8 @@ static int compare_groups(const void *left, const void *right)
 {
     const struct root_group *a = left, *b = right;
 
-    if (a->count != b->count)
-        return a->count > b->count ? -1 : 1;
-    if (a->longest_ns != b->longest_ns)
-        return a->longest_ns > b->longest_ns ? -1 : 1;
-    return (a->root > b->root) - (a->root < b->root);
+    return search_order_then(search_order_pair(b->count, b->longest_ns, a->count, a->longest_ns),
+                             search_order(a->root, b->root));
 }
 
 static void count_stall(struct roots *roots, const struct sighting *stall)
@@ -51,19 +50,12 @@ static void close_up(struct roots *roots, size_t node_count)
     qsort(roots->groups, roots->count, sizeof(*roots->groups), compare_groups);
 }
 
-static int compare_places(uint32_t ring_a, uint32_t slot_a, uint32_t ring_b, uint32_t slot_b)
-{
-    if (ring_a != ring_b)
-        return ring_a < ring_b ? -1 : 1;
-    return slot_a < slot_b ? -1 : slot_a > slot_b;
-}
-
 static int compare_stalls(const void *left, const void *right)
 {
     const struct item *a = (*(const struct sighting *const *)left)->item;
     const struct item *b = (*(const struct sighting *const *)right)->item;
 
-    return compare_places(a->ring, a->slot, b->ring, b->slot);
+    return search_order_pair(a->ring, a->slot, b->ring, b->slot);
 }
 
 static int compare_with_node(const void *wanted, const void *stall)
@@ -71,7 +63,7 @@ static int compare_with_node(const void *wanted, const void *stall)
     const struct waits_node *node = wanted;
     const struct item *item = (*(const struct sighting *const *)stall)->item;
 
-    return compare_places(node->ring, node->slot, item->ring, item->slot);
+    return search_order_pair(node->ring, node->slot, item->ring, item->slot);
 }
 
 /* Which of the roots are stalls themselves. */

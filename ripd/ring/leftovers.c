@@ -11,6 +11,7 @@
 #include "ring/directories.h"
 #include "ring/host.h"
 #include "ring/processes.h"
+#include "util/search.h"
 
 bool leftover_is_dead(const struct ring *ring)
 {
@@ -107,28 +108,20 @@ struct leftover {
 static int compare_families(const struct leftover *a, const struct leftover *b)
 {
     const size_t shorter = a->stem_bytes < b->stem_bytes ? a->stem_bytes : b->stem_bytes;
-    int order = memcmp(a->ring->file_name, b->ring->file_name, shorter);
+    const int order =
+        search_order_pair(a->ring->directory, a->ring->mapping.file.uid, b->ring->directory, b->ring->mapping.file.uid);
 
-    if (a->ring->directory != b->ring->directory)
-        return a->ring->directory < b->ring->directory ? -1 : 1;
-    if (a->ring->mapping.file.uid != b->ring->mapping.file.uid)
-        return a->ring->mapping.file.uid < b->ring->mapping.file.uid ? -1 : 1;
-    if (order != 0)
-        return order;
-    return a->stem_bytes < b->stem_bytes ? -1 : a->stem_bytes > b->stem_bytes;
+    return search_order_then(search_order_then(order, memcmp(a->ring->file_name, b->ring->file_name, shorter)),
+                             search_order(a->stem_bytes, b->stem_bytes));
 }
 
 /* Family by family, the latest first. */
 static int compare(const void *left, const void *right)
 {
     const struct leftover *a = left, *b = right;
-    int order = compare_families(a, b);
 
-    if (order != 0)
-        return order;
-    return a->ring->info.created_wall_ns > b->ring->info.created_wall_ns
-               ? -1
-               : a->ring->info.created_wall_ns < b->ring->info.created_wall_ns;
+    return search_order_then(compare_families(a, b),
+                             search_order(b->ring->info.created_wall_ns, a->ring->info.created_wall_ns));
 }
 
 /* A second look, a period after the first, finds the ring dead still. */

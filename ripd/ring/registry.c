@@ -768,13 +768,9 @@ static int fill_unreadable(const struct registry *registry, const struct unreada
 static int compare_facts(const void *left, const void *right)
 {
     const struct ring_facts *a = left, *b = right;
-    int order = strcmp(a->name, b->name);
 
-    if (order == 0)
-        order = strcmp(a->directory, b->directory);
-    if (order != 0)
-        return order;
-    return a->serial < b->serial ? -1 : a->serial > b->serial;
+    return search_order_then(search_order_then(strcmp(a->name, b->name), strcmp(a->directory, b->directory)),
+                             search_order(a->serial, b->serial));
 }
 
 int registry_facts(const struct registry *registry, struct ring_facts **ret_facts, size_t *ret_count)

@@ -18,10 +18,16 @@ static inline int search_order(uint64_t a, uint64_t b)
     return (a > b) - (a < b);
 }
 
+/* The first of two orders that is one: of what sorts by one thing, and then by another. */
+static inline int search_order_then(int first, int second)
+{
+    return first != 0 ? first : second;
+}
+
 /* For compare(): the order of two pairs of numbers, by the first one first. */
 static inline int search_order_pair(uint64_t a1, uint64_t a2, uint64_t b1, uint64_t b2)
 {
-    return a1 != b1 ? search_order(a1, b1) : search_order(a2, b2);
+    return search_order_then(search_order(a1, b1), search_order(a2, b2));
 }
 
 /* Index of the first item whose comparison with the key is below most, count when there is none. */
