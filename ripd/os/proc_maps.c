@@ -35,13 +35,19 @@ int proc_maps_parse_line(const char *line, struct proc_mapping *ret_mapping)
     return 0;
 }
 
-bool proc_maps_path_fits(const char *mapped, const char *path)
+/* The length of a path at the end of a line, without the mark of a file that was deleted. */
+static size_t path_bytes(const char *mapped)
 {
     static const char deleted[] = " (deleted)";
-    size_t length = strcspn(mapped, "\n"), wanted = strlen(path);
+    size_t length = strcspn(mapped, "\n"), tail = sizeof(deleted) - 1;
 
-    if (length >= sizeof(deleted) && memcmp(mapped + length - (sizeof(deleted) - 1), deleted, sizeof(deleted) - 1) == 0)
-        length -= sizeof(deleted) - 1;
+    return length > tail && memcmp(mapped + length - tail, deleted, tail) == 0 ? length - tail : length;
+}
+
+bool proc_maps_path_fits(const char *mapped, const char *path)
+{
+    size_t length = path_bytes(mapped), wanted = strlen(path);
+
     return path[0] == '/' && length >= wanted && memcmp(mapped + length - wanted, path, wanted) == 0;
 }
 
@@ -61,40 +67,56 @@ static bool is_same_file(const struct proc_mapping *a, const struct proc_mapping
     return a->inode == b->inode && a->device_major == b->device_major && a->device_minor == b->device_minor;
 }
 
-static FILE *open_maps(int process, int *ret_error)
+/* Visits the mappings of files, in order of address, until visit() returns false. 0 or -errno. */
+static int walk(int process, bool (*visit)(void *context, const struct proc_mapping *mapping), void *context)
 {
     int descriptor = openat(process, "maps", O_RDONLY | O_CLOEXEC);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
+    size_t capacity = 0, count = 0;
+    struct proc_mapping mapping;
+    bool goes_on = true;
+    char *line = NULL;
 
-    *ret_error = descriptor < 0 ? -errno : -ENOMEM;
-    if (file == NULL && descriptor >= 0)
+    if (descriptor < 0)
+        return -errno;
+    if (file == NULL) {
         close(descriptor);
-    return file;
+        return -ENOMEM;
+    }
+    while (goes_on && count++ < LINES_MAX && getline(&line, &capacity, file) > 0)
+        goes_on = proc_maps_parse_line(line, &mapping) != 0 || visit(context, &mapping);
+    free(line);
+    fclose(file);
+    return 0;
+}
+
+struct find {
+    uint64_t address;
+    const char *path;
+    struct proc_mapping *ret_mapping;
+    int result;
+};
+
+static bool visit_to_find(void *context, const struct proc_mapping *mapping)
+{
+    struct find *find = context;
+
+    if (find->address < mapping->start || find->address >= mapping->end)
+        return true;
+    find->result = find->path == NULL || proc_maps_path_fits(mapping->path, find->path) ? 0 : -ESTALE;
+    if (find->result == 0) {
+        *find->ret_mapping = *mapping;
+        find->ret_mapping->path = NULL;
+    }
+    return false;
 }
 
 int proc_maps_find(int process, uint64_t address, const char *path, struct proc_mapping *ret_mapping)
 {
-    size_t capacity = 0, count = 0;
-    char *line = NULL;
-    int result;
-    FILE *file = open_maps(process, &result);
+    struct find find = {address, path, ret_mapping, -ENOENT};
+    int result = walk(process, visit_to_find, &find);
 
-    if (file == NULL)
-        return result;
-    result = -ENOENT;
-    while (result == -ENOENT && count++ < LINES_MAX && getline(&line, &capacity, file) > 0) {
-        struct proc_mapping mapping;
-
-        if (proc_maps_parse_line(line, &mapping) != 0 || address < mapping.start || address >= mapping.end)
-            continue;
-        result = path == NULL || proc_maps_path_fits(mapping.path, path) ? 0 : -ESTALE;
-        mapping.path = NULL;
-        if (result == 0)
-            *ret_mapping = mapping;
-    }
-    free(line);
-    fclose(file);
-    return result;
+    return result != 0 ? result : find.result;
 }
 
 /* A walk over the lines, in order of address. */
@@ -105,19 +127,10 @@ struct search {
     bool found;
 };
 
-static char *copy_path(const char *mapped)
-{
-    static const char deleted[] = " (deleted)";
-    size_t length = strcspn(mapped, "\n"), tail = sizeof(deleted) - 1;
-
-    if (length > tail && memcmp(mapped + length - tail, deleted, tail) == 0)
-        length -= tail;
-    return strndup(mapped, length);
-}
-
 /* False: the walk is over. Lines without a file, such as those of zeroed data, are not shown to it. */
-static bool pass(struct search *search, const struct proc_mapping *mapping)
+static bool visit_to_search(void *context, const struct proc_mapping *mapping)
 {
+    struct search *search = context;
     const bool same = search->first.inode != 0 && mapping->offset != 0 && is_same_file(mapping, &search->first);
 
     if (search->found && !same)
@@ -131,29 +144,17 @@ static bool pass(struct search *search, const struct proc_mapping *mapping)
         return mapping->start <= search->address || search->found;
     search->found = mapping->executable && search->first.inode != 0;
     if (search->found)
-        search->object.path = copy_path(mapping->path);
+        search->object.path = strndup(mapping->path, path_bytes(mapping->path));
     return search->found;
 }
 
 int proc_maps_object(int process, uint64_t address, struct proc_object *ret_object)
 {
     struct search search = {.address = address};
-    size_t capacity = 0, count = 0;
-    bool goes_on = true;
-    char *line = NULL;
-    int result;
-    FILE *file = open_maps(process, &result);
+    int result = walk(process, visit_to_search, &search);
 
-    if (file == NULL)
+    if (result != 0)
         return result;
-    while (goes_on && count++ < LINES_MAX && getline(&line, &capacity, file) > 0) {
-        struct proc_mapping mapping;
-
-        if (proc_maps_parse_line(line, &mapping) == 0)
-            goes_on = pass(&search, &mapping);
-    }
-    free(line);
-    fclose(file);
     if (!search.found)
         return -ENOENT;
     if (search.object.path == NULL)
