@@ -60,14 +60,10 @@ static const char *text_of(const struct symbols_trouble *trouble)
 static void on_trouble(void *context, const struct symbols_trouble *trouble)
 {
     struct naming *naming = context;
-    uint64_t now_mono_ns = clock_mono_ns();
     char quoted[LOG_QUOTED_BYTES];
 
-    if (report_budget_lines(&naming->budget, now_mono_ns) == 0) {
-        report_left_out(&naming->budget, now_mono_ns, "ends of symbolizers", 1);
+    if (!report_budget_take(&naming->budget, clock_mono_ns(), "ends of symbolizers"))
         return;
-    }
-    report_budget_spend(&naming->budget, 1);
     if (trouble->error != 0)
         log_line(LOG_LEVEL_ERROR, "symbolizer cannot be started, functions and lines stay unknown: %s",
                  text_of(trouble));
@@ -294,7 +290,5 @@ void naming_health(const struct naming *naming, struct health *health)
     health->limit_counts[HEALTH_LIMIT_SYMBOLS] = counters.unkept_count;
     health->symbolizer_start_count = counters.symbolizers.start_count;
     health->symbolizer_hung_count = counters.symbolizers.end_counts[CHILD_HUNG];
-    health->symbolizer_died_count = counters.symbolizers.end_counts[CHILD_DIED] +
-                                    counters.symbolizers.end_counts[CHILD_NONSENSE] +
-                                    counters.symbolizers.end_counts[CHILD_IDLE];
+    health->symbolizer_died_count = child_died_count(&counters.symbolizers);
 }

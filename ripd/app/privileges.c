@@ -109,12 +109,8 @@ void privileges_log_denied(struct privileges *privileges, const struct snapshot 
             stall->item->process->denial_logged)
             continue;
         stall->item->process->denial_logged = true;
-        if (report_budget_lines(&privileges->budget, now_mono_ns) == 0) {
-            report_left_out(&privileges->budget, now_mono_ns, "processes", 1);
-            continue;
-        }
-        report_budget_spend(&privileges->budget, 1);
-        log_denied(stall->item, stall->kernel);
+        if (report_budget_take(&privileges->budget, now_mono_ns, "processes"))
+            log_denied(stall->item, stall->kernel);
     }
 }
 
@@ -154,8 +150,7 @@ void privileges_report(struct privileges *privileges, struct health *health)
     *reported = counters;
     health->probe_start_count = counters.workers.start_count;
     health->probe_hung_count = counters.workers.end_counts[CHILD_HUNG];
-    health->probe_died_count = counters.workers.end_counts[CHILD_DIED] + counters.workers.end_counts[CHILD_NONSENSE] +
-                               counters.workers.end_counts[CHILD_IDLE];
+    health->probe_died_count = child_died_count(&counters.workers);
     health->probe_ended = counters.gone;
     report_fetching(privileges, health);
 }

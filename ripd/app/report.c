@@ -66,6 +66,16 @@ void report_left_out(struct report_budget *budget, uint64_t now_mono_ns, const c
     budget->summarized_mono_ns = now_mono_ns;
 }
 
+bool report_budget_take(struct report_budget *budget, uint64_t now_mono_ns, const char *what)
+{
+    if (report_budget_lines(budget, now_mono_ns) == 0) {
+        report_left_out(budget, now_mono_ns, what, 1);
+        return false;
+    }
+    report_budget_spend(budget, 1);
+    return true;
+}
+
 void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const struct registry_notice *notices,
                     size_t count)
 {

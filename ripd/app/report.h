@@ -26,6 +26,8 @@ void report_budget_init(struct report_budget *budget, uint64_t now_mono_ns);
 /* Lines that may be written now. */
 size_t report_budget_lines(struct report_budget *budget, uint64_t now_mono_ns);
 void report_budget_spend(struct report_budget *budget, size_t lines);
+/* Whether one line may be written now, which is spent; else it is left out. */
+bool report_budget_take(struct report_budget *budget, uint64_t now_mono_ns, const char *what);
 /* count more were not written; says so now and then, what being the plural of what they are about. */
 void report_left_out(struct report_budget *budget, uint64_t now_mono_ns, const char *what, uint64_t count);
 

@@ -87,6 +87,11 @@ void child_count(const struct child *child, struct child_counters *ret_counters)
         ret_counters->end_counts[i] = atomic_load_explicit(&child->end_counts[i], memory_order_relaxed);
 }
 
+uint64_t child_died_count(const struct child_counters *counters)
+{
+    return counters->end_counts[CHILD_DIED] + counters->end_counts[CHILD_NONSENSE] + counters->end_counts[CHILD_IDLE];
+}
+
 /* Ending ----------------------------------------------------------------------------------------------------------- */
 
 static bool is_readable(int socket)

@@ -124,5 +124,6 @@ struct child_counters {
     uint64_t end_counts[CHILD_END_COUNT];
 };
 void child_count(const struct child *child, struct child_counters *ret_counters);
+uint64_t child_died_count(const struct child_counters *counters); /* that ended by themselves, or were no good */
 
 #endif

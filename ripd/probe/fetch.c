@@ -64,8 +64,7 @@ void fetch_count(const struct fetch *fetch, struct fetch_counters *ret_counters)
         .refused_count = atomic_load_explicit(&fetch->refused_count, memory_order_relaxed),
         .missed_count = atomic_load_explicit(&fetch->missed_count, memory_order_relaxed),
         .start_count = counters.start_count,
-        .died_count =
-            counters.end_counts[CHILD_DIED] + counters.end_counts[CHILD_NONSENSE] + counters.end_counts[CHILD_IDLE],
+        .died_count = child_died_count(&counters),
         .hung_count = counters.end_counts[CHILD_HUNG],
     };
 }
