@@ -103,10 +103,19 @@ static struct process_facts *new_facts(const struct ring *ring, const struct rin
     return facts;
 }
 
-/* Reads the process's modules into facts->modules, if that has been allocated, or up to the program itself. */
+/*
+ * Reads the process's modules into facts->modules, if that has been allocated, or up to the program itself. What the
+ * record names comes last, which is where an address is looked for first: it has a build id, and may have been learnt
+ * before the process could name it.
+ */
 static int read_modules(struct registry *registry, struct ring *ring, const struct ring_process *process,
                         struct process_facts *facts)
 {
+    for (size_t i = 0; facts->modules != NULL && i < learnt_count(process->learnt); i++) {
+        facts->modules[facts->module_count] = modules_add(&ring->modules, registry_host(registry),
+                                                          mapping_owner(&ring->mapping), learnt_at(process->learnt, i));
+        facts->module_count += facts->modules[facts->module_count] != NULL;
+    }
     for (uint32_t i = 0; i < process->claim.module_count; i++) {
         struct rip_module_info module;
         int result = mapping_module(&ring->mapping, process->claim.index, i, &module);
@@ -123,11 +132,6 @@ static int read_modules(struct registry *registry, struct ring *ring, const stru
             continue;
         facts->modules[facts->module_count] =
             modules_add(&ring->modules, registry_host(registry), mapping_owner(&ring->mapping), &module);
-        facts->module_count += facts->modules[facts->module_count] != NULL;
-    }
-    for (size_t i = 0; facts->modules != NULL && i < learnt_count(process->learnt); i++) {
-        facts->modules[facts->module_count] = modules_add(&ring->modules, registry_host(registry),
-                                                          mapping_owner(&ring->mapping), learnt_at(process->learnt, i));
         facts->module_count += facts->modules[facts->module_count] != NULL;
     }
     return 0;

@@ -2,6 +2,7 @@
 /* test_registry_process.c - who lives in a ring, with real processes and real locks: ripd/ring/registry_process.c. */
 #include "unit/registry_test.h"
 
+#include <dlfcn.h>
 #include <librip.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,6 +21,7 @@ struct word {
     char path[128];
     _Atomic pid_t pid;
     _Atomic pid_t tid;
+    _Atomic uint64_t address; /* of code in a late module */
 };
 static struct word *word;
 
@@ -590,6 +592,66 @@ static void test_facts_of_a_process(void **state)
     process_facts_unref(facts);
 }
 
+/* A library that is loaded behind the back of librip, which names it in the record when it is asked to. */
+static void load_late(void *context)
+{
+    void *library;
+
+    open_ring(context);
+    library = dlopen("libBrokenLocale.so.1", RTLD_NOW);
+    word->address = library != NULL ? (uintptr_t)dlsym(library, "__ctype_get_mb_cur_max") : 0;
+}
+
+static void name_late(void *context)
+{
+    (void)context;
+    rip_refresh_modules();
+}
+
+static const struct module_facts *late_module(struct scene *scene, struct process_facts **ret_facts)
+{
+    *ret_facts = registry_process_facts(scene->registry, ring_named(scene, "ring"), 0);
+    return *ret_facts != NULL ? process_facts_module(*ret_facts, word->address) : NULL;
+}
+
+/* Found in the kernel's map before the record had it, it is the record's module once that names it. */
+static void test_a_module_that_is_named_late(void **state)
+{
+    struct scene *scene = *state;
+    pid_t pid = ring_stage_start(load_late, name_late, NULL);
+    const struct module_facts *module = NULL;
+    struct process_facts *facts;
+
+    if (word->address == 0) {
+        ring_stage_end(pid);
+        print_message("skipped: this C library comes without libBrokenLocale\n");
+        skip();
+    }
+    scene_refresh(scene);
+    assert_null(late_module(scene, &facts));
+    process_facts_unref(facts);
+    assert_true(registry_learn_module(scene->registry, ring_named(scene, "ring"), 0, word->address));
+    module = late_module(scene, &facts);
+    assert_non_null(module);
+    assert_string_equal(module->name, "libBrokenLocale.so.1");
+    assert_string_equal(module->build_id, ""); /* the map has none */
+    process_facts_unref(facts);
+    ring_stage_go(pid);
+    for (int i = 0; i < 3000; i++) {
+        scene_refresh(scene);
+        module = late_module(scene, &facts);
+        if (module != NULL && module->build_id[0] != '\0')
+            break;
+        process_facts_unref(facts);
+        facts = NULL;
+        usleep(10000);
+    }
+    assert_non_null(facts);
+    assert_string_equal(module->name, "libBrokenLocale.so.1");
+    process_facts_unref(facts);
+    ring_stage_end(pid);
+}
+
 /* Pid namespaces --------------------------------------------------------------------------------------------------- */
 
 static void *live_on(void *context)
@@ -691,6 +753,7 @@ int main(void)
         SCENE_TEST(test_another_users_process_is_not_attested),
         SCENE_TEST(test_records_that_lie),
         SCENE_TEST(test_facts_of_a_process),
+        SCENE_TEST(test_a_module_that_is_named_late),
         SCENE_TEST(test_another_pid_namespace),
     };
 
