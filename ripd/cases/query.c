@@ -150,6 +150,41 @@ void page_unref(struct page *page)
     free(page);
 }
 
+/* Who holds up the id whose incident is asked for. An id that two processes have is taken as the first. */
+static uint32_t root_of(const struct query *query, const struct waits *waits)
+{
+    for (size_t i = 0; query->has_incident && waits && i < waits->count; i++) {
+        const struct waits_node *node = &waits->nodes[i];
+
+        if (node->kind == WAITS_ID && node->id == query->incident_id && node->ring_name &&
+            strcmp(node->ring_name, query->incident_ring) == 0)
+            return node->root;
+    }
+    return WAITS_NONE;
+}
+
+static bool is_of_incident(const struct query_filter *filter, const struct sighting *stall)
+{
+    const struct query *query = filter->query;
+    const struct item *item = stall->item;
+    const struct waits_node *root;
+
+    if (!query->has_incident)
+        return true;
+    if (filter->root == WAITS_NONE)
+        return item->id == query->incident_id && strcmp(item->ring_name, query->incident_ring) == 0;
+    if (stall->waits)
+        return stall->waits->nodes[stall->wait_node].root == filter->root;
+    root = &filter->waits->nodes[filter->root];
+    return root->kind == WAITS_ID && root->ring == item->ring && root->slot == item->slot &&
+           root->generation == item->generation;
+}
+
+static bool is_wanted(const void *context, const struct sighting *stall)
+{
+    return query_matches(context, stall) && is_of_incident(context, stall);
+}
+
 static bool is_after(const struct sighting *stall, const struct query_cursor *cursor)
 {
     if (!cursor->present || stall->frozen_since_ns != cursor->frozen_since_ns)
@@ -191,7 +226,7 @@ static struct page *list_stalls(const struct query_filter *filter, struct snapsh
     for (size_t i = 0; i < snapshot->stall_count; i++) {
         const struct sighting *stall = &snapshot->stalls[i];
 
-        if (!query_matches(filter, stall))
+        if (!is_wanted(filter, stall))
             continue;
         page->total++;
         if (!is_after(stall, &query->after))
@@ -254,7 +289,7 @@ static struct page *group_stalls(const struct query_filter *filter, struct snaps
         const struct sighting *stall = &snapshot->stalls[i];
         const struct item *item = stall->item;
 
-        if (!query_matches(filter, stall))
+        if (!is_wanted(filter, stall))
             continue;
         result = locations_add(locations, &(struct located_id){
                                               .process = item->process,
@@ -274,18 +309,14 @@ static struct page *group_stalls(const struct query_filter *filter, struct snaps
     return page;
 }
 
-static bool is_wanted(const void *context, const struct sighting *stall)
-{
-    return query_matches(context, stall);
-}
-
 static struct page *root_stalls(const struct query_filter *filter, struct snapshot *snapshot)
 {
     struct page *page = page_new(snapshot);
 
     if (!page)
         return NULL;
-    page->roots = roots_of(snapshot, is_wanted, filter);
+    page->roots = filter->query->group == QUERY_GROUP_ROOT ? roots_of(snapshot, is_wanted, filter)
+                                                           : roots_of_incidents(snapshot, is_wanted, filter);
     if (!page->roots) {
         page_unref(page);
         return NULL;
@@ -300,6 +331,7 @@ static struct page *stalls_of_group(const struct query_filter *filter, struct sn
     case QUERY_GROUP_LOCATION:
         return group_stalls(filter, snapshot);
     case QUERY_GROUP_ROOT:
+    case QUERY_GROUP_INCIDENT:
         return root_stalls(filter, snapshot);
     case QUERY_GROUP_NONE:
         break;
@@ -313,6 +345,8 @@ struct page *query_stalls(const struct query *query, struct snapshot *snapshot)
     struct page *page;
 
     query_filter_make(&filter, query);
+    filter.waits = snapshot->waits;
+    filter.root = root_of(query, snapshot->waits);
     page = stalls_of_group(&filter, snapshot);
     if (page)
         query_count(&filter, snapshot, page->counts);

@@ -32,7 +32,7 @@ struct query_cursor {
 };
 
 /* What one item of the list is. */
-enum query_group { QUERY_GROUP_NONE, QUERY_GROUP_LOCATION, QUERY_GROUP_ROOT };
+enum query_group { QUERY_GROUP_NONE, QUERY_GROUP_LOCATION, QUERY_GROUP_ROOT, QUERY_GROUP_INCIDENT };
 
 /* What is listed. */
 enum query_list { QUERY_LIST_IDS, QUERY_LIST_STALLS, QUERY_LIST_STATES };
@@ -61,6 +61,9 @@ struct query {
     enum query_group group;
     bool one; /* only slots whose id is this one (and ring) */
     uint32_t id;
+    bool has_incident; /* /stalls: of the incident that this id is in */
+    uint32_t incident_id;
+    char incident_ring[QUERY_PATTERN_BYTES]; /* no glob */
 };
 
 void query_init(struct query *query);
@@ -75,6 +78,8 @@ struct query_filter {
     struct glob name;
     struct glob unit;
     struct glob container;
+    const struct waits *waits; /* the snapshot's, for the incident asked for, */
+    uint32_t root;             /* and who holds it up; WAITS_NONE: it is that id alone */
 };
 void query_filter_make(struct query_filter *ret_filter, const struct query *query);
 

@@ -23,19 +23,25 @@ static int compare_groups(const void *left, const void *right)
                              search_order(a->root, b->root));
 }
 
+static bool is_held_up(const struct sighting *stall)
+{
+    return stall->waits != NULL && stall->waits->nodes[stall->wait_node].next != WAITS_NONE;
+}
+
+static void add_to(struct root_group *group, const struct sighting *stall)
+{
+    if (group->count++ != 0 && stall->frozen_for_ns <= group->longest_ns)
+        return;
+    group->longest = stall;
+    group->longest_ns = stall->frozen_for_ns;
+}
+
 static void count_stall(struct roots *roots, const struct sighting *stall)
 {
-    const struct waits_node *node = stall->waits != NULL ? &stall->waits->nodes[stall->wait_node] : NULL;
-    struct root_group *group;
-
-    if (node == NULL || node->next == WAITS_NONE) {
+    if (is_held_up(stall))
+        add_to(&roots->groups[stall->waits->nodes[stall->wait_node].root], stall);
+    else
         roots->alone_count++;
-        return;
-    }
-    group = &roots->groups[node->root];
-    group->count++;
-    if (stall->frozen_for_ns > group->longest_ns)
-        group->longest_ns = stall->frozen_for_ns;
 }
 
 /* Drops the empty groups. */
@@ -110,5 +116,112 @@ struct roots *roots_of(const struct snapshot *snapshot,
         roots_free(roots);
         return NULL;
     }
+    return roots;
+}
+
+static uint64_t place_of(const struct item *item)
+{
+    return item->entry_count != 0 ? item->entries[0].address : 0;
+}
+
+/* Those that are alike stand together. */
+static int compare_alike(const struct sighting *a, const struct sighting *b)
+{
+    const uint32_t pid_a = a->item->process != NULL ? a->item->process->pid : 0;
+    const uint32_t pid_b = b->item->process != NULL ? b->item->process->pid : 0;
+    const uint64_t place_a = place_of(a->item), place_b = place_of(b->item);
+
+    if (a->item->ring != b->item->ring)
+        return a->item->ring < b->item->ring ? -1 : 1;
+    if (pid_a != pid_b)
+        return pid_a < pid_b ? -1 : 1;
+    if (a->cause != b->cause)
+        return a->cause < b->cause ? -1 : 1;
+    return place_a < place_b ? -1 : place_a > place_b;
+}
+
+static int compare_alone(const void *left, const void *right)
+{
+    const struct sighting *a = *(const struct sighting *const *)left, *b = *(const struct sighting *const *)right;
+    int order = compare_alike(a, b);
+
+    return order != 0 ? order : (a->item->slot > b->item->slot) - (a->item->slot < b->item->slot);
+}
+
+static int compare_incidents(const void *left, const void *right)
+{
+    const struct root_group *a = left, *b = right;
+
+    if (a->longest_ns != b->longest_ns)
+        return a->longest_ns > b->longest_ns ? -1 : 1;
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return compare_stalls(&a->longest, &b->longest);
+}
+
+/* Of a deadlock all members are counted already. */
+static void count_root(struct root_group *group, const struct waits *waits)
+{
+    if (group->stalled == NULL)
+        return;
+    if (!waits->nodes[group->root].deadlocked)
+        add_to(group, group->stalled);
+    group->longest = group->stalled; /* it speaks for them */
+}
+
+/* Moves the stalls that are in no group to the front of stalls. Returns how many there are. */
+static size_t find_alone(const struct roots *roots, const struct sighting *first, const struct sighting **stalls,
+                         size_t count)
+{
+    size_t alone_count = 0;
+
+    for (size_t i = 0; i < roots->count; i++)
+        if (roots->groups[i].stalled != NULL)
+            stalls[roots->groups[i].stalled - first] = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (stalls[i] != NULL && !is_held_up(stalls[i]))
+            stalls[alone_count++] = stalls[i];
+    return alone_count;
+}
+
+static int add_alone(struct roots *roots, const struct sighting **stalls, size_t count)
+{
+    struct root_group *groups = realloc(roots->groups, (roots->count + count + 1) * sizeof(*groups));
+
+    if (groups == NULL)
+        return -ENOMEM;
+    roots->groups = groups;
+    roots->incident_count = roots->count + count;
+    qsort(stalls, count, sizeof(*stalls), compare_alone);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || compare_alike(stalls[i - 1], stalls[i]) != 0)
+            groups[roots->count++] = (struct root_group){.root = WAITS_NONE};
+        add_to(&groups[roots->count - 1], stalls[i]);
+        if (stalls[i]->cause == CAUSE_SLEEPING)
+            roots->asleep_count++;
+    }
+    return 0;
+}
+
+struct roots *roots_of_incidents(const struct snapshot *snapshot,
+                                 bool (*wanted)(const void *context, const struct sighting *stall), const void *context)
+{
+    struct roots *roots = roots_of(snapshot, wanted, context);
+    const struct sighting **stalls = malloc((snapshot->stall_count + 1) * sizeof(*stalls));
+    int status = -ENOMEM;
+
+    if (roots != NULL && stalls != NULL) {
+        for (size_t i = 0; i < snapshot->stall_count; i++)
+            stalls[i] = wanted(context, &snapshot->stalls[i]) ? &snapshot->stalls[i] : NULL;
+        for (size_t i = 0; i < roots->count; i++)
+            count_root(&roots->groups[i], snapshot->waits);
+        status = add_alone(roots, stalls, find_alone(roots, snapshot->stalls, stalls, snapshot->stall_count));
+    }
+    free(stalls);
+    if (status != 0) {
+        roots_free(roots);
+        return NULL;
+    }
+    qsort(roots->groups, roots->count, sizeof(*roots->groups), compare_incidents);
     return roots;
 }

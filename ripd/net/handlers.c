@@ -148,6 +148,7 @@ static void handle_stalls(struct server *server, struct connection *connection, 
         [QUERY_GROUP_NONE] = DOCUMENT_STALLS,
         [QUERY_GROUP_LOCATION] = DOCUMENT_STALLS_BY_LOCATION,
         [QUERY_GROUP_ROOT] = DOCUMENT_STALLS_BY_ROOT,
+        [QUERY_GROUP_INCIDENT] = DOCUMENT_STALLS_BY_INCIDENT,
     };
 
     struct query stalls = *query;
@@ -387,7 +388,8 @@ static void handle_page_file(struct server *server, struct connection *connectio
      PARAMETER_AFTER_EVENT)
 
 const struct route routes[] = {
-    {"/stalls", IDS | PARAMETER_TRAIL | PARAMETER_GROUP_STALLS, 4, handle_stalls, "ids stalled now, longest first"},
+    {"/stalls", IDS | PARAMETER_TRAIL | PARAMETER_GROUP_STALLS | PARAMETER_INCIDENT, 4, handle_stalls,
+     "ids stalled now, longest first"},
     {"/threads", IDS | PARAMETER_TRAIL | PARAMETER_STATE | PARAMETER_GROUP, 0, handle_threads,
      "every live id with its state and last location"},
     {"/threads/RING/ID", PARAMETER_TRAIL, QUERY_TRAIL_MAX, handle_thread, "one id with its whole trail"},

@@ -29,6 +29,7 @@ static const struct {
     [DOCUMENT_STALLS_BY_LOCATION] = {"ripd/stalls-by-location/1", "stalls"},
     [DOCUMENT_THREADS_BY_LOCATION] = {"ripd/threads-by-location/1", "threads"},
     [DOCUMENT_STALLS_BY_ROOT] = {"ripd/stalls-by-root/1", "stalls"},
+    [DOCUMENT_STALLS_BY_INCIDENT] = {"ripd/stalls-by-incident/1", "stalls"},
     [DOCUMENT_EVENTS] = {"ripd/events/1", "events"},
     [DOCUMENT_STATES] = {"ripd/states/1", "states"},
 };
@@ -154,6 +155,10 @@ static void build_first(struct document_build *build)
         json_uint(writer, "left_out", page->locations->left_out_count);
     if (page->roots != NULL)
         json_uint(writer, "alone", page->roots->alone_count);
+    if (build->kind == DOCUMENT_STALLS_BY_INCIDENT) {
+        json_uint(writer, "incidents", page->roots->incident_count);
+        json_uint(writer, "asleep", page->roots->asleep_count);
+    }
     if (build->kind == DOCUMENT_THREAD && page->count == 0)
         json_none(writer, "thread");
     else if (build->kind == DOCUMENT_THREAD)
@@ -201,7 +206,8 @@ static void build_item(struct document_build *build, size_t i)
     else if (page->states != NULL)
         write_states(writer, page->states, &page->states->pieces[i]);
     else if (page->roots != NULL)
-        item_write_root_group(writer, page->snapshot->waits, &page->roots->groups[page->first + i]);
+        item_write_root_group(writer, page->snapshot->waits, &page->roots->groups[page->first + i],
+                              build->kind == DOCUMENT_STALLS_BY_INCIDENT);
     else
         item_write(writer, NULL, &page->sightings[i], build->trail_count);
 }

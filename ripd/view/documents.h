@@ -30,6 +30,7 @@ enum document_kind {
     DOCUMENT_STALLS_BY_LOCATION,
     DOCUMENT_THREADS_BY_LOCATION,
     DOCUMENT_STALLS_BY_ROOT,
+    DOCUMENT_STALLS_BY_INCIDENT,
     DOCUMENT_EVENTS,
     DOCUMENT_STATES, /* of /states: what each id does, in pieces */
     DOCUMENT_KIND_COUNT

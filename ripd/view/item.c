@@ -393,13 +393,12 @@ void item_write_location_group(struct json_writer *writer, const struct location
     json_close(writer, '}');
 }
 
-void item_write_root_group(struct json_writer *writer, const struct waits *waits, const struct root_group *group)
+static void write_root(struct json_writer *writer, const struct waits_node *root, const struct root_group *group)
 {
-    const struct waits_node *root = &waits->nodes[group->root];
-
-    json_open(writer, NULL, '{');
-    json_uint(writer, "count", group->count);
-    json_uint(writer, "longest_ms", ms_of(group->longest_ns));
+    if (root == NULL) {
+        json_none(writer, "root");
+        return;
+    }
     json_open(writer, "root", '{');
     write_node(writer, root);
     item_write_cause(writer, root->has_state ? root->cause : CAUSE_NONE);
@@ -407,7 +406,20 @@ void item_write_root_group(struct json_writer *writer, const struct waits *waits
     write_last_location(writer, root->item, true);
     write_kernel(writer, group->stalled != NULL ? group->stalled->kernel : NULL);
     json_close(writer, '}');
+}
+
+void item_write_root_group(struct json_writer *writer, const struct waits *waits, const struct root_group *group,
+                           bool with_example)
+{
+    const struct waits_node *root = group->root != WAITS_NONE ? &waits->nodes[group->root] : NULL;
+
+    json_open(writer, NULL, '{');
+    json_uint(writer, "count", group->count);
+    json_uint(writer, "longest_ms", ms_of(group->longest_ns));
+    write_root(writer, root, group);
     /* the members of the deadlock that all of the group hang on; null where it hangs on none */
-    write_chain(writer, "deadlock", "deadlock_left_out", root->deadlocked ? waits : NULL, group->root);
+    write_chain(writer, "deadlock", "deadlock_left_out", root != NULL && root->deadlocked ? waits : NULL, group->root);
+    if (with_example)
+        item_write(writer, "example", group->longest, 0);
     json_close(writer, '}');
 }

@@ -42,7 +42,8 @@ void item_write_process(struct json_writer *writer, const struct process_facts *
 
 /* Ids at one location: an item of /locations. */
 void item_write_location_group(struct json_writer *writer, const struct location_group *group);
-/* Ids by who holds them up: an item of /stalls?group=root. */
-void item_write_root_group(struct json_writer *writer, const struct waits *waits, const struct root_group *group);
+/* Ids by who holds them up: an item of /stalls?group=root, or with the id that speaks for them, of group=incident. */
+void item_write_root_group(struct json_writer *writer, const struct waits *waits, const struct root_group *group,
+                           bool with_example);
 
 #endif

@@ -239,12 +239,35 @@ static int parse_state(const struct query_parameter *parameter, const char *valu
 static int parse_group(const struct query_parameter *parameter, const char *value, struct query *query,
                        struct query_error *error)
 {
-    const bool by_root = parameter->bit == PARAMETER_GROUP_STALLS;
+    static const char *const names[] = {
+        [QUERY_GROUP_LOCATION] = "location",
+        [QUERY_GROUP_ROOT] = "root",
+        [QUERY_GROUP_INCIDENT] = "incident",
+    };
+    const bool of_stalls = parameter->bit == PARAMETER_GROUP_STALLS;
+    const enum query_group last = of_stalls ? QUERY_GROUP_INCIDENT : QUERY_GROUP_LOCATION;
 
-    if (strcmp(value, "location") != 0 && (!by_root || strcmp(value, "root") != 0))
-        return refuse(error, "is \"%.32s\"; expected %s", value, by_root ? "one of location root" : "location");
-    query->group = value[0] == 'r' ? QUERY_GROUP_ROOT : QUERY_GROUP_LOCATION;
-    return 0;
+    for (enum query_group group = QUERY_GROUP_LOCATION; group <= last; group++) {
+        if (strcmp(value, names[group]) != 0)
+            continue;
+        query->group = group;
+        return 0;
+    }
+    return refuse(error, "is \"%.32s\"; expected %s", value, of_stalls ? "one of location root incident" : "location");
+}
+
+/* RING/ID, as in the path of one id. A ring's name has no '/'. */
+static int parse_incident(const struct query_parameter *parameter, const char *value, struct query *query,
+                          struct query_error *error)
+{
+    const char *slash = strrchr(value, '/');
+
+    if (slash == NULL || slash == value || (size_t)(slash - value) >= sizeof(query->incident_ring))
+        return refuse(error, "is \"%.32s\"; expected RING/ID", value);
+    query->has_incident = true;
+    memcpy(query->incident_ring, value, (size_t)(slash - value));
+    query->incident_ring[slash - value] = '\0';
+    return parse_32(parameter, slash + 1, query, error);
 }
 
 #define IN(field) offsetof(struct query, field)
@@ -271,7 +294,11 @@ const struct query_parameter query_parameters[] = {
     {"state", PARAMETER_STATE, parse_state, "STATE", "in this state", 0, 0, 0},
     {"group", PARAMETER_GROUP, parse_group, "location", "counted by location instead of listed", 0, 0, 0},
     {"group", PARAMETER_GROUP_STALLS, parse_group, "WAY",
-     "counted by location, or by root: who holds them up; instead of listed", 0, 0, 0},
+     "counted by location, by root: who holds them up, or by incident: the same with those that nobody holds up; "
+     "instead of listed",
+     0, 0, 0},
+    {"incident", PARAMETER_INCIDENT, parse_incident, "RING/ID", "of the incident that this id is in", IN(incident_id),
+     0, UINT32_MAX},
     {"kind", PARAMETER_KIND, parse_kind, "KIND", "events of this kind", 0, 0, 0},
     {"since", PARAMETER_SINCE, parse_since, "TIME",
      "events from then on: 2026-11-20T09:41:07Z, or 10m for those of the last ten minutes", 0, 0, 0},

@@ -25,6 +25,7 @@
 #define PARAMETER_SINCE 0x2000u         /* of events */
 #define PARAMETER_AFTER_EVENT 0x400u    /* "after" where the cursor is an event's sequence number */
 #define PARAMETER_LIMIT_STATES 0x10000u /* "limit" of a list of states */
+#define PARAMETER_INCIDENT 0x20000u
 
 struct query_error {
     char parameter[64]; /* as given, shortened */

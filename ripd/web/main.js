@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // main.js - the views, which one is shown, and what stands above each of them: what is stuck, and how fresh that is.
 
-import { foreign, h, morph } from "./dom.js";
+import { h, morph } from "./dom.js";
 import { Feed } from "./feed.js";
-import { incidentsOf, questions, renderIncidents, worstOf, worstSentence } from "./incidents.js";
+import { incidentsOf, questionsOfIncidents, renderIncidents, renderWorst, worstOf } from "./incidents.js";
 import { link, parse } from "./links.js";
 import {
   questionsOfEvents, questionsOfLocations, questionsOfThreads, renderEvents, renderLocations, renderThreads,
@@ -19,7 +19,7 @@ const TICK_MS = 500; // how often freshness is looked at
 // ask: paths by name, the first of which is offered as JSON. filters: those that its path takes.
 const VIEWS = {
   incidents: { title: "Incidents", nav: true, filters: ["name", "ring", "cause"], render: renderIncidents,
-    ask: (route) => ({ ...questions(route.filters) }) },
+    ask: (route) => questionsOfIncidents(route.filters) },
   locations: { title: "Locations", nav: true, filters: ["name", "ring"], render: renderLocations,
     ask: (route) => questionsOfLocations(route.filters) },
   threads: { title: "Ids", nav: true, filters: ["name", "ring", "state"], render: renderThreads,
@@ -39,10 +39,7 @@ const feed = new Feed(draw);
 let route = parse(location.hash);
 
 const view = () => VIEWS[route.view] || VIEWS.incidents;
-const wanted = () => {
-  const now = questions({});
-  return { now_stalls: now.stalls, now_roots: now.roots, ...view().ask(route) };
-};
+const wanted = () => ({ now: questionsOfIncidents({}).view, ...view().ask(route) });
 
 function nav() {
   return Object.entries(VIEWS).filter(([, one]) => one.nav).map(([name, one]) =>
@@ -82,34 +79,32 @@ function states(counts) {
   return h("div", { class: "states" }, shares(counts, Math.max(total, 1)), stateList(counts));
 }
 
-function verdict(stalls, found, unreadable) {
-  const stuck = found.total - found.quiet;
+function verdict({ stuck, ids, asleep }, unreadable) {
   if (stuck > 0) {
-    const ids = stalls.total - found.quiet;
-    return ["bad", `${plural(stuck, "incident")}`, ` ${plural(ids, "id")} stuck`];
+    return ["bad", plural(stuck, "incident"), ` ${plural(ids, "id")} stuck`];
   }
   if (unreadable > 0) {
     return ["warn", "Not all is seen", ""];
   }
-  return ["good", "Nothing is stuck", found.quiet ? ` ${plural(found.quiet, "id")} asleep as asked` : ""];
+  return ["good", "Nothing is stuck", asleep ? ` ${plural(asleep, "id")} asleep as asked` : ""];
 }
 
-function hero({ now_stalls: stalls, now_roots: roots }) {
-  if (!stalls.body.stalls || !roots.body.stalls) {
-    return [h("div", { class: "verdict connecting" }, h("h1", { class: "headline" }, stalls.body.detail || "ripd has no answer yet."))];
+function hero({ now: { body } }) {
+  if (!body.stalls) {
+    return [h("div", { class: "verdict connecting" }, h("h1", { class: "headline" }, body.detail || "ripd has no answer yet."))];
   }
-  const found = incidentsOf(stalls.body, roots.body);
-  const unreadable = stalls.body.unreadable_rings || 0;
-  const [kind, big, small] = verdict(stalls.body, found, unreadable);
-  const worst = worstOf(found.incidents);
-  title = kind === "bad" ? `(${found.total - found.quiet}) ripd ${location.hostname}` : `ripd ${location.hostname}`;
+  const found = incidentsOf(body);
+  const unreadable = body.unreadable_rings;
+  const [kind, big, small] = verdict(found, unreadable);
+  const worst = worstOf(found.rows);
+  title = `${found.stuck > 0 ? `(${found.stuck}) ` : ""}ripd ${location.hostname}`;
   const whole = view() === VIEWS.incidents; // elsewhere one line is enough
   return [h("div", { class: `verdict ${kind} ${whole ? "" : "brief"}` },
     h("h1", { class: "headline" }, h("b", {}, big), h("span", {}, small)),
-    whole && worst && h("p", { class: "worst" }, foreign(worstSentence(worst))),
+    whole && worst && renderWorst(worst),
     unreadable > 0 && h("p", { class: "unreadable" }, h("a", { href: link("rings") },
       `${plural(unreadable, "ring")} cannot be read`), ": what lives in them is not watched."),
-    view() !== VIEWS.map && states(stalls.body.counts))]; // the map has them beside its colours
+    view() !== VIEWS.map && states(body.counts))]; // the map has them beside its colours
 }
 
 function field(name) {
@@ -158,7 +153,7 @@ function speak() {
 
 function draw() {
   morph(at("nav"), nav());
-  if (feed.answers.now_stalls) {
+  if (feed.answers.now) {
     morph(at("hero"), hero(feed.answers));
     speak();
   }

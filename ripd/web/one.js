@@ -7,12 +7,12 @@ import { chip } from "./parts.js";
 import { renderTree } from "./tree.js";
 import { count, duration, nameOf, placeFile, placeName, sentence, time, UNKNOWN } from "./words.js";
 
-const CHAINED = 500; // stalls that the tree is made of
+const CHAINED = 1000; // of its incident, that the tree is made of
 
 export function questionsOfOne([ring, id]) {
   return {
     view: `/threads/${encodeURIComponent(ring ?? "")}/${encodeURIComponent(id ?? "")}`,
-    chains: `/stalls?${new URLSearchParams({ limit: CHAINED, trail: 0 })}`,
+    chains: `/stalls?${new URLSearchParams({ incident: `${ring}/${id}`, limit: CHAINED, trail: 0 })}`,
   };
 }
 
@@ -98,7 +98,7 @@ function headline(item) {
     item.frozen_for_ms !== null && h("span", { class: "age" }, duration(item.frozen_for_ms)));
 }
 
-function one(item, chains) {
+function one(item, chains, unseen) {
   const last = item.last;
   return [
     headline(item),
@@ -106,7 +106,7 @@ function one(item, chains) {
     item.note && h("p", { class: "note" }, "Note: ", foreign(item.note)),
     last && h("p", {}, `When it ended it was ${last.state}${last.cause ? `, ${last.cause}` : ""}`,
       last.frozen_for_ms !== null && `, and had stood still for ${duration(last.frozen_for_ms)}`, "."),
-    part("Waits", renderTree(chains, item)),
+    part("Waits", renderTree(chains, item), unseen > 0 && h("p", { class: "muted" }, `${count(unseen)} more of this incident.`)),
     h("div", { class: "columns" },
       part("Evidence", kernelFacts(item.kernel)),
       part("Id", idFacts(item)),
@@ -115,11 +115,11 @@ function one(item, chains) {
   ];
 }
 
-export function renderOne({ view, chains }, { words: [ring, id] }) {
+export function renderOne({ view, chains: { stalls, total } }, { words: [ring, id] }) {
   if (!view.thread) {
     return [h("div", { class: "headline" }, h("h2", {}, `id ${id} of `, foreign(ring)), chip("gone", "exited")),
       h("p", { class: "empty" }, view.detail || "No live id of that number is in that ring.", " ",
         h("a", { href: link("events", [], { ring: literal(ring ?? "") }) }, "What happened in this ring"))];
   }
-  return [view.thread, ...(view.others || [])].flatMap((item) => one(item, chains.stalls || []));
+  return [view.thread, ...(view.others || [])].flatMap((item) => one(item, stalls || [], (total || 0) - (stalls || []).length));
 }

@@ -85,11 +85,9 @@ function waiters(node, cycle, current, depth) {
   hidden > 0 && h("li", { class: "muted" }, `and ${count(hidden)} more wait for it`));
 }
 
-export const renderTree = (items, id) => treeOf(nodesOf(items), keyOfId(id));
-
-// The tree that holds the node of this key, or null if it waits for nobody and nobody for it.
-export function treeOf(nodes, key) {
-  const node = nodes.get(key);
+// The tree that holds this id, or null if it waits for nobody and nobody for it.
+export function renderTree(items, id) {
+  const node = nodesOf(items).get(keyOfId(id));
   if (!node || (!node.next && node.waiters.length === 0)) {
     return null;
   }

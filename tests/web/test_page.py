@@ -97,11 +97,7 @@ def a_deadlocked_pool_in_one_look_and_one_click(world):
     page.wait_text(r"^1 incident\s+50 ids stuck", "#hero")
     page.wait_text("2 ids wait for each other, and 48 wait for them", ".incident")
     page.wait_text(r"deadlock", ".incident")
-    page.click(".incident summary")
-    page.wait_text(r"(?s)worker-7 .*and 36 more wait for it", ".incident .tree")
-    before = world.sequence()
-    world.wait_for(lambda: world.sequence() > before + 10)
-    page.wait_text(r"(?s)and 36 more wait for it", ".incident .tree")  # what the reader opened stays open
+    page.wait_text(r"worker-(7|23) ⇄ worker-(7|23)", ".incident .who")
     page.click(".incident a")
     page.wait_text(r"(?s)and 36 more wait for it", ".tree.deadlock")
     members = page.run("[...document.querySelectorAll('.cycle > li > .node')].map(e => e.innerText)")
@@ -123,23 +119,28 @@ def by_location_and_filtered(world):
         puppet.do(f"spawn {number} worker-{number} snap")
     freeze_all(world, puppet, 5)
     page = open_page(world)
-    page.wait_text("^5 incidents", "#hero")
+    page.wait_text("^5 incidents\\s+5 ids stuck", "#hero")
+    page.wait_text("and 4 more like it", ".incidents")  # of one process, one cause and one place: a row
     page.click("nav a[href='#/locations']")
     page.wait_text(r"(?s)\b5\b.*5 stalled", "table")
     page.click("nav a[href='#/incidents']")
-    page.wait_text("worker-3", ".incidents")
+    page.wait_text("and 4 more like it", ".incidents")
+    page.click(".incident .more a")
+    page.wait_text("worker-3", "#view table")
+    page.click("nav a[href='#/incidents']")
+    page.wait_text("and 4 more like it", ".incidents")
     page.run("document.querySelector('input[name=name]').focus()")
     page.call("Input.insertText", text="*-3")
-    page.wait_text(r"(?s)^(?!.*worker-2).*worker-3", ".incidents")
+    page.wait_text(r"(?s)^(?!.*more like it).*worker-3", ".incidents")
     assert page.run("location.hash") == "#/incidents?name=*-3"
     assert page.run("document.activeElement.name") == "name"
     href = page.run("document.querySelector('.json').getAttribute('href')")
-    assert [stall["name"] for stall in world.get(href)["stalls"]] == ["worker-3"], href
+    assert [stall["example"]["name"] for stall in world.get(href)["stalls"]] == ["worker-3"], href
     page.wait_text("^5 incidents", "#hero")  # what is stuck does not depend on what is looked for
     shared = page.run("location.href")
     page.go("about:blank")
     page.go(shared)
-    page.wait_text(r"(?s)^(?!.*worker-2).*worker-3", ".incidents")
+    page.wait_text(r"(?s)^(?!.*more like it).*worker-3", ".incidents")
     page.run("window.neverReloaded = true")
     assert_well(world, page)
 
@@ -227,15 +228,15 @@ def hostile_names_are_text(world):
         page.run(f"location.hash = '#/{view}'")
         page.wait_text(r"\S", "#view table, #view ol, #view .map")
         assert page.run("document.querySelectorAll('#view img, #view bdi b, #view script, #view iframe').length") == 0
-    page.run("location.hash = '#/incidents'")
-    page.wait_text("onerror", ".incidents")
-    names = page.run("[...document.querySelectorAll('.incident .who a bdi')].map(e => e.textContent)")
+    page.run("location.hash = '#/threads'")
+    page.wait_text("onerror", "#view table")
+    names = page.run("[...document.querySelectorAll('#view th a bdi')].map(e => e.textContent)")
     assert len(names) == len(HOSTILE) and set(HOSTILE[:2]) <= set(names), names
     for number in range(len(names)):
-        page.run("location.hash = '#/incidents'")
-        page.wait_text("onerror", ".incidents")
-        page.run(f"document.querySelectorAll('.incident .who a')[{number}].click()")
-        page.wait_text(re.escape(ring), "#view")
+        page.run("location.hash = '#/threads'")
+        page.wait_text("onerror", "#view table")
+        page.run(f"document.querySelectorAll('#view tbody th a')[{number}].click()")
+        page.wait_text(re.escape(ring), "#view .columns")
     assert "owned" not in page.run("document.title")
     assert_well(world, page)
 

@@ -11,6 +11,7 @@ import world as w  # noqa: E402
 PATHS = {"/stalls?trail=4": "stalls", "/threads?trail=32": "threads", "/threads/app/1": "thread",
          "/rings": "rings", "/locations": "locations", "/stalls?group=location": "stalls-by-location",
          "/threads?group=location": "threads-by-location", "/stalls?group=root": "stalls-by-root",
+         "/stalls?group=incident": "stalls-by-incident",
          "/states": "states", "/events": "events", "/version": "version", "/healthz": "health", "/readyz": "health"}
 
 

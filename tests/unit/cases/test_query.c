@@ -322,7 +322,7 @@ static void counts_are_of_what_is_selected(void **context)
     assert_int_equal(page->counts[ID_STALLED], 8);
     page_unref(page);
     memcpy(query.ring, "a*", 3);
-    for (int group = QUERY_GROUP_NONE; group <= QUERY_GROUP_ROOT; group++) {
+    for (int group = QUERY_GROUP_NONE; group <= QUERY_GROUP_INCIDENT; group++) {
         query.group = (enum query_group)group;
         page = query_stalls(&query, snapshot);
         assert_int_equal(page->counts[ID_IDLE], 21);

@@ -102,7 +102,7 @@ static void test_groups(void **state)
     snapshot_unref(snapshot);
 }
 
-static json_t *ask(struct snapshot *snapshot, const struct query *query)
+static json_t *ask(struct snapshot *snapshot, const struct query *query, enum document_kind kind)
 {
     struct page *page = query_stalls(query, snapshot);
     size_t length;
@@ -110,7 +110,7 @@ static json_t *ask(struct snapshot *snapshot, const struct query *query)
     char *text;
 
     assert_non_null(page);
-    text = whole_page(DOCUMENT_STALLS_BY_ROOT, page, 0, 0, &length);
+    text = whole_page(kind, page, 0, 0, &length);
     assert_null(strstr(text, "12345678")); /* the lock's address */
     root = json_loads(text, 0, NULL);
     assert_non_null(root);
@@ -128,7 +128,7 @@ static void test_document(void **state)
     (void)state;
     query_init(&query);
     query.group = QUERY_GROUP_ROOT;
-    answer = ask(snapshot, &query);
+    answer = ask(snapshot, &query, DOCUMENT_STALLS_BY_ROOT);
     assert_string_equal(json_string_value(json_object_get(answer, "schema")), "ripd/stalls-by-root/1");
     assert_int_equal(json_integer_value(json_object_get(answer, "total")), 3);
     assert_int_equal(json_integer_value(json_object_get(answer, "alone")), 2);
@@ -183,6 +183,84 @@ static void test_pages(void **state)
     snapshot_unref(snapshot);
 }
 
+/* One process, one cause, one place: 9 with a twin beside it, and not the one that sleeps. */
+static void test_incidents(void **state)
+{
+    struct snapshot *snapshot = sample();
+    struct roots *roots;
+
+    (void)state;
+    snapshot->stalls[7].waits = snapshot->stalls[8].waits = NULL; /* 7 and 8 wait for nobody now */
+    snapshot->stalls[7].cause = snapshot->stalls[9].cause = CAUSE_BLOCKED;
+    snapshot->stalls[8].cause = CAUSE_SLEEPING;
+    roots = roots_of_incidents(snapshot, all, NULL);
+    assert_non_null(roots);
+    assert_int_equal(roots->incident_count, 5);
+    assert_int_equal(roots->asleep_count, 1);
+    assert_int_equal(roots->count, 4);
+    assert_int_equal(roots->groups[0].root, WAITS_NONE);
+    assert_int_equal(roots->groups[0].count, 2);
+    assert_ptr_equal(roots->groups[0].longest, &snapshot->stalls[9]);
+    assert_ptr_equal(roots->groups[1].longest, &snapshot->stalls[8]);
+    assert_true(snapshot->waits->nodes[roots->groups[2].root].deadlocked);
+    assert_int_equal(roots->groups[2].count, 2);
+    assert_int_equal(roots->groups[3].count, 5); /* with the root, which is a stall */
+    assert_ptr_equal(roots->groups[3].longest, &snapshot->stalls[0]);
+    roots_free(roots);
+    snapshot_unref(snapshot);
+}
+
+static void test_incident_document(void **state)
+{
+    struct snapshot *snapshot = sample();
+    json_t *answer, *first, *last;
+    struct query query;
+
+    (void)state;
+    query_init(&query);
+    query.group = QUERY_GROUP_INCIDENT;
+    answer = ask(snapshot, &query, DOCUMENT_STALLS_BY_INCIDENT);
+    assert_string_equal(json_string_value(json_object_get(answer, "schema")), "ripd/stalls-by-incident/1");
+    assert_int_equal(json_integer_value(json_object_get(answer, "total")), 4);
+    assert_int_equal(json_integer_value(json_object_get(answer, "incidents")), 4);
+    first = json_array_get(json_object_get(answer, "stalls"), 0);
+    last = json_array_get(json_object_get(answer, "stalls"), 3);
+    assert_true(json_is_null(json_object_get(first, "root")));
+    assert_true(json_is_string(json_object_get(json_object_get(first, "example"), "summary")));
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(last, "root"), "id")), 17);
+    json_decref(answer);
+    snapshot_unref(snapshot);
+}
+
+/* Asked for by any of its ids, an incident has all of them. */
+static void test_of_incident(void **state)
+{
+    static const struct {
+        uint32_t id;
+        uint64_t total;
+    } cases[] = {{17, 5}, {20, 5}, {22, 3}, {24, 3}, {25, 1}, {26, 1}, {99, 0}};
+    struct snapshot *snapshot = sample();
+    struct query query;
+
+    (void)state;
+    for (size_t i = 0; i < STALLS; i++)
+        snapshot->stalls[i].item->id = 17 + (uint32_t)i;
+    for (size_t i = 0; i < snapshot->waits->count; i++)
+        snapshot->waits->nodes[i].ring_name = snapshot->stalls[0].item->ring_name;
+    query_init(&query);
+    query.has_incident = true;
+    strcpy(query.incident_ring, snapshot->stalls[0].item->ring_name);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct page *page;
+
+        query.incident_id = cases[i].id;
+        page = query_stalls(&query, snapshot);
+        assert_int_equal(page->total, cases[i].total);
+        page_unref(page);
+    }
+    snapshot_unref(snapshot);
+}
+
 static void test_without_waits(void **state)
 {
     struct snapshot *snapshot = sample_snapshot(1, 20 * SECOND, 3);
@@ -192,7 +270,7 @@ static void test_without_waits(void **state)
     (void)state;
     query_init(&query);
     query.group = QUERY_GROUP_ROOT;
-    answer = ask(snapshot, &query);
+    answer = ask(snapshot, &query, DOCUMENT_STALLS_BY_ROOT);
     assert_int_equal(json_integer_value(json_object_get(answer, "total")), 0);
     assert_int_equal(json_integer_value(json_object_get(answer, "alone")), 3);
     json_decref(answer);
@@ -205,6 +283,9 @@ int main(void)
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_document),
         cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_incidents),
+        cmocka_unit_test(test_incident_document),
+        cmocka_unit_test(test_of_incident),
         cmocka_unit_test(test_without_waits),
     };
 

@@ -97,6 +97,24 @@ static void test_since(void **state)
     refuse_query("since=5", PARAMETER_SINCE, "since", "\"5\"");
 }
 
+static void test_incident(void **state)
+{
+    struct query_error error = {0};
+    struct query query;
+
+    (void)state;
+    assert_int_equal(query_parse("incident=a%2a%2F4711", PARAMETER_INCIDENT, &query, &error), 0);
+    assert_true(query.has_incident);
+    assert_string_equal(query.incident_ring, "a*");
+    assert_int_equal(query.incident_id, 4711);
+    refuse_query("incident=4711", PARAMETER_INCIDENT, "incident", "RING/ID");
+    refuse_query("incident=/4711", PARAMETER_INCIDENT, "incident", "RING/ID");
+    refuse_query("incident=a/x", PARAMETER_INCIDENT, "incident", "x");
+    assert_int_equal(query_parse("group=incident", PARAMETER_GROUP_STALLS, &query, &error), 0);
+    assert_int_equal(query.group, QUERY_GROUP_INCIDENT);
+    refuse_query("group=ring", PARAMETER_GROUP_STALLS, "group", "one of location root incident");
+}
+
 /* A name may be longer than a pattern can be. */
 static void test_long_ring(void **state)
 {
@@ -258,6 +276,7 @@ int main(void)
         cmocka_unit_test(test_nothing),   cmocka_unit_test(test_everything), cmocka_unit_test(test_since),
         cmocka_unit_test(test_long_ring), cmocka_unit_test(test_causes),     cmocka_unit_test(test_refused),
         cmocka_unit_test(test_long),      cmocka_unit_test(test_cursor),     cmocka_unit_test(test_percent_guard_page),
+        cmocka_unit_test(test_incident),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
