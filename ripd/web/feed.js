@@ -13,8 +13,9 @@ const EVENT_PAUSE_MS = 150; // many begin at once: one question for all
 
 async function ask(path, signal) {
   const response = await fetch(path, { signal, cache: "no-store", headers: { Accept: "application/json" } });
-  const body = await response.json();
-  return { status: response.status, body };
+  const json = /json/.test(response.headers.get("Content-Type"));
+  const body = json ? await response.json() : { detail: `The answer is not ripd's: ${response.status} ${response.statusText}` };
+  return { status: json ? response.status : 502, body }; // of a proxy in between, say
 }
 
 export class Feed {

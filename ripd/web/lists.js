@@ -68,35 +68,65 @@ export function renderThreads({ view }, { filters }) {
 export const questionsOfEvents = (filters) => ({ view: `/events?${new URLSearchParams({ limit: LISTED, ...filters })}` });
 
 const LANES = 60;
+const TOGETHER_MS = 2000;
 
-// Incidents, newest first: since when, and until when if all its stalls have ended.
-function lanesOf(events) {
-  const lanes = new Map();
-  const ended = new Set(events.filter((event) => event.kind === "end").map((event) => event.episode));
+// Events, newest first, in groups: those of one incident, and those that are alike and happened together.
+function together(events) {
+  const groups = [];
+  const open = new Map();
   for (const event of events) {
-    const lane = lanes.get(event.incident) || { from: Infinity, to: 0, open: false };
-    lane.from = Math.min(lane.from, event.since ? Date.parse(event.since) : Date.parse(event.at));
-    lane.to = Math.max(lane.to, Date.parse(event.at));
-    lane.open = lane.open || (event.kind === "begin" && !ended.has(event.episode));
-    lanes.set(event.incident, lane);
+    const { module, offset } = event.location || {};
+    const at = Date.parse(event.at);
+    const ofIncident = `${event.kind} ${event.incident}`;
+    const alike = [event.kind, event.ring, event.process?.pid, event.cause, event.reason, module, offset].join("\n");
+    const near = open.get(alike);
+    let group = open.get(ofIncident) ?? (near && near.at - at < TOGETHER_MS ? near : null);
+    if (!group) {
+      group = { events: [] };
+      groups.push(group);
+    }
+    group.events.push(event);
+    group.at = at;
+    open.set(ofIncident, group).set(alike, group);
   }
-  return [...lanes.values()].slice(0, LANES);
+  return groups.map((group) => group.events);
 }
 
-// A bar an incident, on one axis of time.
-function timeLine(events, now) {
-  const lanes = lanesOf(events);
+// Since when each incident is, and until when if all its stalls have ended; one bar for those that run side by side.
+function lanesOf(groups) {
+  const lanes = new Map();
+  const ended = new Set(groups.flat().filter((event) => event.kind === "end").map((event) => event.episode));
+  for (const group of groups) {
+    for (const event of group) {
+      const lane = lanes.get(event.incident) || { from: Infinity, to: 0, open: false, group };
+      lane.from = Math.min(lane.from, Date.parse(event.since ?? event.at));
+      lane.to = Math.max(lane.to, Date.parse(event.at));
+      lane.open = lane.open || (event.kind === "begin" && !ended.has(event.episode));
+      lanes.set(event.incident, lane);
+    }
+  }
+  const bars = new Map();
+  for (const lane of lanes.values()) {
+    const bar = bars.get(lane.group);
+    bars.set(lane.group, bar ? { from: Math.min(bar.from, lane.from), to: Math.max(bar.to, lane.to), open: bar.open || lane.open } : lane);
+  }
+  return [...bars.values()].slice(0, LANES);
+}
+
+// A bar an incident, on one axis of time that ends now, or with the newest of older events.
+function timeLine(groups, end, endWord) {
+  const lanes = lanesOf(groups);
   const first = Math.min(...lanes.map((lane) => lane.from));
-  const span = Math.max(now - first, 1);
+  const span = Math.max(end - first, 1);
   const place = (moment) => (1000 * (moment - first)) / span;
   const began = time(new Date(first).toISOString());
   return h("figure", { class: "timeline" },
     svg("svg", { viewBox: `0 0 1000 ${Math.max(lanes.length, 6) * 6}`, preserveAspectRatio: "none", role: "img",
-      "aria-label": `${plural(lanes.length, "incident")} from ${began} until now` },
+      "aria-label": `${plural(lanes.length, "bar")} from ${began} until ${endWord}` },
     lanes.map((lane, i) => svg("rect", { class: lane.open ? "stalled" : "ended", x: place(lane.from), y: i * 6 + 1,
-      width: Math.max(place(lane.open ? now : lane.to) - place(lane.from), 3), height: 4 }))),
-    h("figcaption", { class: "muted" }, h("span", {}, began), h("span", {}, "a bar an incident; red: not over"),
-      h("span", {}, "now")));
+      width: Math.max(place(lane.open ? end : lane.to) - place(lane.from), 3), height: 4 }))),
+    h("figcaption", { class: "muted" }, h("span", {}, began),
+      h("span", {}, "a bar for what began together; red: not over"), h("span", {}, endWord)));
 }
 
 function eventRow(event, more = []) {
@@ -110,31 +140,24 @@ function eventRow(event, more = []) {
       event.root && h("span", { class: "muted" }, " held up by ", foreign(nameOf(event.root)))),
     h("span", { class: "age" }, end ? `after ${duration(event.lasted_ms)}` : "began"),
     more.length > 0 && h("details", { class: "more" },
-      h("summary", {}, `and ${count(more.length)} more of this incident ${end ? "ended" : "began"}`),
+      h("summary", {}, `and ${count(more.length)} more ${end ? "ended" : "began"} with it`),
       h("ol", {}, more.map((one) => eventRow(one)))));
 }
 
-// What begins or ends for one reason is one row.
-function folded(events) {
-  const rows = new Map();
-  for (const event of events) {
-    const key = `${event.incident} ${event.kind}`;
-    rows.set(key, [...(rows.get(key) || []), event]);
-  }
-  return [...rows.values()].map((group) => {
-    const first = group.at(-1); // the oldest of them
-    return eventRow(first, group.slice(0, -1));
-  });
-}
-
-export function renderEvents({ view }) {
+export function renderEvents({ view }, { filters }) {
   const events = view.events || [];
+  const { after, ...others } = filters;
   if (events.length === 0) {
-    return [h("p", { class: "empty" }, "Nothing has begun or ended yet.")];
+    return [h("p", { class: "empty" }, after ? "There is no older event." : "Nothing has begun or ended yet.")];
   }
+  const groups = together(events);
   return [
-    timeLine(events, Date.parse(view.generated_at)),
-    h("ol", { class: "events", "aria-label": "Events, newest first" }, folded(events)),
+    timeLine(groups, ...(after ? [Date.parse(events[0].at), time(events[0].at)] : [Date.parse(view.generated_at), "now"])),
+    h("ol", { class: "events", "aria-label": "Events, newest first" },
+      groups.map((group) => eventRow(group.at(-1), group.slice(0, -1)))), // the oldest speaks for them
+    h("p", { class: "empty" }, `${count(events.length)} of ${plural(view.total, "event")}. `,
+      after && h("a", { href: link("events", [], others) }, "Newest"), " ",
+      view.next && h("a", { href: link("events", [], { ...filters, after: view.next }) }, "Older")),
     view.suppressed > 0 && h("p", { class: "empty" }, `${plural(view.suppressed, "stall")} became no event: too many at once.`),
   ];
 }

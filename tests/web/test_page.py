@@ -105,7 +105,7 @@ def a_deadlocked_pool_in_one_look_and_one_click(world):
     assert all(re.match(pattern, member) for pattern, member in zip(expected, sorted(members))), members
     assert len(members) == 2
     page.click("nav a[href='#/events']")
-    page.wait_text(r"and \d+ more of this incident began", ".events")
+    page.wait_text(r"and \d+ more began with it", ".events")
     page.click(".brand")
     page.wait_text("48 wait for them", "#hero")
     pool.stdin.close()
@@ -142,6 +142,77 @@ def by_location_and_filtered(world):
     page.go(shared)
     page.wait_text(r"(?s)^(?!.*more like it).*worker-3", ".incidents")
     page.run("window.neverReloaded = true")
+    assert_well(world, page)
+
+
+def every_view_is_an_address(world):
+    """Back, forward and a reload keep it; its JSON is that of the same view; what ripd refuses is a sentence."""
+    puppet = world.puppet()
+    puppet.do("spawn 17 worker-17 snap")
+    freeze_all(world, puppet, 1)
+    page = open_page(world)
+    page.wait_text("worker-17", ".incidents")
+    there = "#view .incidents, #view table, #view .map, #view .events, #view h2"
+    views = (*VIEWS, "id/app/17")
+    for view in views:
+        page.run(f"location.hash = '#/{view}'")
+        page.wait_text(r"\S", there)
+        assert world.request(page.run("document.querySelector('.json').getAttribute('href')"))[0] == 200, view
+    page.run("history.back()")
+    page.wait_text("began", ".events")
+    page.run("history.back()")
+    page.wait_text("alive", "#view table")
+    page.run("history.forward()")
+    page.wait_text("began", ".events")
+    page.run("location.hash = '#/threads?state=stalled'")
+    page.wait_text("1 of 1 id", "#view")
+    page.call("Page.reload")
+    page.wait_text("1 of 1 id", "#view")
+    page.run("window.neverReloaded = true")
+    assert page.run("document.querySelector('select').value") == "stalled"
+    page.allow_refused = True  # the console notes each 400
+    page.run("location.hash = '#/map?cause=blocked'")
+    page.wait_text('cause is unknown', "#view .empty")
+    assert_well(world, page)
+
+
+def events_that_come_together_are_a_row(world):
+    puppet = world.puppet()
+    for number in range(1, 6):
+        puppet.do(f"spawn {number} worker-{number} snap")
+    freeze_all(world, puppet, 5)
+    world.wait_for(lambda: world.get("/events")["total"] == 5)
+    page = open_page(world, "#/events")
+    page.wait_text("and 4 more began with it", ".events")
+    page.wait_text("5 of 5 events", "#view")
+    page.run("location.hash = '#/events?after=3'")
+    page.wait_text("2 of 5 events", "#view")
+    page.click("#view .empty a")
+    page.wait_text("5 of 5 events", "#view")
+    assert_well(world, page)
+
+
+def a_page_left_open_does_not_grow(world):
+    """What is drawn is brought up to date, and nothing of the former answers is kept."""
+    puppet = world.puppet()
+    for number in range(1, 41):
+        puppet.do(f"spawn {number} worker-{number} snap")
+    page = open_page(world, "#/threads")
+    page.wait_text("40 of 40 ids", "#view")
+
+    def nodes():
+        page.call("HeapProfiler.collectGarbage")
+        return page.call("Memory.getDOMCounters")["nodes"]
+
+    first = nodes()
+    for number in range(1, 9):
+        puppet.do(f"freeze {number}")
+        world.wait_for(lambda: world.get("/stalls")["total"] == 1)
+        page.wait_text("^1 incident", "#hero")
+        puppet.do(f"thaw {number}")
+        page.wait_text("Nothing is stuck", "#hero")
+    last = nodes()
+    assert last < first * 1.5, (first, last)
     assert_well(world, page)
 
 
@@ -350,6 +421,12 @@ def fifty_thousand_ids_scroll(world):
     page.key("ArrowRight")
     page.key("ArrowRight")
     page.wait_text(r"^crowd, id 1001: (running|stalled)", ".said")
+    page.run("document.querySelector('.map canvas').dispatchEvent(new PointerEvent('click', {pointerType: 'touch', "
+             "clientX: -1}))")  # a finger chooses; the link opens
+    page.key("ArrowRight")
+    page.key("ArrowRight")
+    page.wait_text(r"^crowd, id 1001: ", ".said")
+    assert page.run("location.hash") == "#/map"
     page.key("Enter")
     page.wait_text("request-1", "#view h2")
     assert_well(world, page)
@@ -357,6 +434,7 @@ def fifty_thousand_ids_scroll(world):
 
 if __name__ == "__main__":
     w.run([a_stall_comes_and_goes, a_deadlocked_pool_in_one_look_and_one_click, by_location_and_filtered,
+           every_view_is_an_address, events_that_come_together_are_a_row, a_page_left_open_does_not_grow,
            a_stopped_ripd_is_shown, a_scanner_that_hangs_is_shown, a_hidden_page_keeps_no_stream,
            rings_that_cannot_be_read, hostile_names_are_text, chains_of_any_shape, no_barrier,
            fifty_thousand_ids_scroll])
