@@ -97,7 +97,8 @@ function hero({ now: { body } }) {
   const unreadable = body.unreadable_rings;
   const [kind, big, small] = verdict(found, unreadable);
   const worst = worstOf(found.rows);
-  title = `${found.stuck > 0 ? `(${found.stuck}) ` : ""}ripd ${location.hostname}`;
+  const name = view() === VIEWS.id ? `id ${route.words.join("/")}` : view().title;
+  title = `${found.stuck > 0 ? `(${found.stuck}) ` : ""}${name} – ripd ${location.host}`;
   const whole = view() === VIEWS.incidents; // elsewhere one line is enough
   return [h("div", { class: `verdict ${kind} ${whole ? "" : "brief"}` },
     h("h1", { class: "headline" }, h("b", {}, big), h("span", {}, small)),
