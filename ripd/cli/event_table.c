@@ -64,7 +64,7 @@ static void fill_row(const struct event_table *table, struct table_cell cells[CO
     table_cell_string(&cells[NAME], json_object_get(event, "name"));
     table_cell_string(&cells[CAUSE], json_object_get(event, "cause"));
     fill_duration(&cells[FOR], event);
-    item_fill_where(&cells[WHERE], json_object_get(event, "location"), brief);
+    item_fill_where(&cells[WHERE], json_object_get(event, "location"), item_path_parts(&table->table.style));
 }
 
 void event_table_init(struct event_table *table, const struct hosts *hosts, bool json, bool rows_known)

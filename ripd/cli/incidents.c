@@ -15,24 +15,12 @@
 #include "cli/item.h"
 #include "util/array.h"
 
-#define KEY_BYTES 320u /* a ring's name and a number */
-
 struct sets {
     size_t *parents; /* by node; the stalls come first */
     size_t count;
     size_t capacity;
     json_t *numbers; /* of the nodes, by key */
 };
-
-/* What names an id, in a chain and in the list. False: it names none. */
-static bool make_key(char key[KEY_BYTES], const json_t *object)
-{
-    const char *ring = json_string_value(json_object_get(object, "ring"));
-    const json_t *id = json_object_get(object, "id");
-
-    return ring != NULL && json_is_integer(id) &&
-           snprintf(key, KEY_BYTES, "%" JSON_INTEGER_FORMAT "/%s", json_integer_value(id), ring) < (int)KEY_BYTES;
-}
 
 static size_t root_of(struct sets *sets, size_t node)
 {
@@ -71,8 +59,8 @@ static int add_node(struct sets *sets, const char *key)
 /* Ids of one number in one ring, in two processes: the chain may mean either, and they are one incident. */
 static int add_stall(struct sets *sets, const json_t *stall)
 {
-    char key[KEY_BYTES];
-    bool named = make_key(key, stall);
+    char key[ITEM_KEY_BYTES];
+    bool named = item_make_key(key, stall);
     const json_t *known = named ? json_object_get(sets->numbers, key) : NULL;
     int status = add_node(sets, named && known == NULL ? key : NULL);
 
@@ -88,10 +76,10 @@ static int join_chain(struct sets *sets, size_t node, const json_t *chain)
 
     json_array_foreach(chain, i, member)
     {
-        char key[KEY_BYTES];
+        char key[ITEM_KEY_BYTES];
         const json_t *known;
 
-        if (!make_key(key, member))
+        if (!item_make_key(key, member))
             continue;
         known = json_object_get(sets->numbers, key);
         if (known == NULL && add_node(sets, key) != 0)
@@ -115,13 +103,6 @@ static int make_sets(struct sets *sets, const json_t *stalls)
     return 0;
 }
 
-static bool is_deadlocked(const json_t *stall)
-{
-    const char *cause = json_string_value(json_object_get(stall, "cause"));
-
-    return cause != NULL && strcmp(cause, "deadlock") == 0;
-}
-
 static bool waits_for_nobody(const json_t *stall)
 {
     return json_array_size(json_object_get(stall, "waits_for")) == 0;
@@ -131,7 +112,7 @@ static bool waits_for_nobody(const json_t *stall)
 static void count_stall(struct incident *incident, const json_t *stall)
 {
     long long ms = item_number(stall, "frozen_for_ms");
-    bool is_root = is_deadlocked(stall) || waits_for_nobody(stall);
+    bool is_root = item_is_deadlocked(stall) || waits_for_nobody(stall);
 
     if (incident->member_count++ == 0 || (is_root && !incident->is_root)) {
         incident->shown = stall;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define TEXT_BYTES 512u
+#define WIDE_COLUMNS 120u /* of a terminal */
 
 long long item_number(const json_t *object, const char *key)
 {
@@ -57,14 +58,19 @@ static const char *last_parts(const char *path, unsigned parts)
     return at;
 }
 
-void item_fill_where(struct table_cell *cell, const json_t *location, bool brief)
+unsigned item_path_parts(const struct text_style *style)
+{
+    return style->columns == TEXT_ANY_COLUMNS ? 0 : style->columns < WIDE_COLUMNS ? 1 : 2;
+}
+
+void item_fill_where(struct table_cell *cell, const json_t *location, unsigned parts)
 {
     const char *function = text_of(location, "function"), *file = text_of(location, "file");
     const char *module = text_of(location, "module"), *offset = text_of(location, "offset");
     const json_t *line = json_object_get(location, "line");
 
     if (function != NULL && file != NULL && json_is_integer(line))
-        table_cell_format(cell, "%s, %s:%" JSON_INTEGER_FORMAT, function, brief ? last_parts(file, 2) : file,
+        table_cell_format(cell, "%s, %s:%" JSON_INTEGER_FORMAT, function, parts != 0 ? last_parts(file, parts) : file,
                           json_integer_value(line));
     else if (function != NULL)
         table_cell_format(cell, "%s (%s)", function, module != NULL ? module : "-");
@@ -126,6 +132,23 @@ void item_fill_process(struct table_cell *cell, const json_t *item)
     else
         table_cell_format(cell, "%.*s[%" JSON_INTEGER_FORMAT "]", (int)(length < TEXT_BYTES ? length : TEXT_BYTES),
                           name != NULL ? name : "", json_integer_value(pid));
+}
+
+bool item_is_deadlocked(const json_t *item)
+{
+    const char *cause = text_of(item, "cause");
+
+    return cause != NULL && strcmp(cause, "deadlock") == 0;
+}
+
+bool item_make_key(char key[ITEM_KEY_BYTES], const json_t *object)
+{
+    const char *ring = text_of(object, "ring");
+    const json_t *id = json_object_get(object, "id");
+
+    return ring != NULL && json_is_integer(id) &&
+           snprintf(key, ITEM_KEY_BYTES, "%" JSON_INTEGER_FORMAT "/%s", json_integer_value(id), ring) <
+               (int)ITEM_KEY_BYTES;
 }
 
 bool item_same_id(const json_t *a, const json_t *b)
@@ -225,7 +248,7 @@ void item_fill_on(struct table_cell *cell, const json_t *item)
     char text[TEXT_BYTES] = "", names[TEXT_BYTES];
 
     if (json_array_size(chain) != 0) {
-        bool deadlock = cause != NULL && strcmp(cause, "deadlock") == 0;
+        bool deadlock = item_is_deadlocked(item);
 
         item_format_chain(names, sizeof(names), chain, deadlock ? item : NULL, ITEM_CHAIN_NAMES);
         if (deadlock)
@@ -258,7 +281,7 @@ void item_fill_sentence(struct table_cell *cell, const json_t *item)
     if (strcmp(cause.text, "deadlock") == 0)
         table_cell_format(&cause, "deadlocked");
     item_fill_duration(&age, item_number(item, "frozen_for_ms"));
-    item_fill_where(&where, json_object_get(item, "location"), true);
+    item_fill_where(&where, json_object_get(item, "location"), 2);
     item_fill_on(&on, item);
     snprintf(text, sizeof(text), "%.*s of %.*s is %.*s", (int)thread.bytes, thread.text, (int)process.bytes,
              process.text, (int)cause.bytes, cause.text);

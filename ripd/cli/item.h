@@ -25,8 +25,10 @@ long long item_number(const json_t *object, const char *key);
 void item_fill_duration(struct table_cell *cell, long long ms);
 void item_fill_number(struct table_cell *cell, const json_t *object, const char *key);
 
-/* Function, file and line; else module and offset. brief: of the file's path the last two parts. */
-void item_fill_where(struct table_cell *cell, const json_t *location, bool brief);
+/* Function, file and line; else module and offset. parts: so many of the file's path, from its end; 0: all. */
+void item_fill_where(struct table_cell *cell, const json_t *location, unsigned parts);
+/* How many there is room for: all where nothing is cut. */
+unsigned item_path_parts(const struct text_style *style);
 
 /* Its cause, in the colour of what has to be looked at; the state of one that is not stalled. */
 void item_fill_cause(struct table_cell *cell, const json_t *item);
@@ -45,6 +47,13 @@ void item_fill_member(struct table_cell *cell, const json_t *member);
 
 /* The chain of locks as "a, b, c", at most so many names; own, an item of its own, is left out. */
 void item_format_chain(char *text, size_t size, const json_t *chain, const json_t *own, size_t most);
+
+/* Whether it is a member of a deadlock, rather than one that waits for such. */
+bool item_is_deadlocked(const json_t *item);
+
+/* What names an id, in a chain and in the list. False: it names none. */
+#define ITEM_KEY_BYTES 320u /* a ring's name and a number */
+bool item_make_key(char key[ITEM_KEY_BYTES], const json_t *object);
 
 /* Whether two objects, items or members of a chain, are the same id. */
 bool item_same_id(const json_t *a, const json_t *b);

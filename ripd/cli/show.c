@@ -3,9 +3,8 @@
  * show.c - `rip show`: all that is known of one id, or of what is stuck in a process, a unit or a ring.
  *
  * Guarantees
- *   A. Whom an id waits for is a tree, each below the one that waits for it; who waits for it is another. Each has
- *      where it stands.
- *   B. Of a deadlock every member is named with where it stands.
+ *   A. Whom an id waits for is a tree, and who waits for it is another (lock_tree.h).
+ *   B. Of a process all threads are counted in its table (thread_table.h).
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -19,25 +18,27 @@
 #include "cli/hosts.h"
 #include "cli/incidents.h"
 #include "cli/item.h"
+#include "cli/lock_tree.h"
 #include "cli/report.h"
 #include "cli/show.h"
 #include "cli/table.h"
+#include "cli/thread_table.h"
 #include "view/query_parse.h"
 
 #define TARGET_BYTES FILTERS_TARGET_BYTES
 #define INCIDENTS_MAX 5u /* in full; those after it are lines of the table */
-#define THREADS_SHOWN 200u
-#define WAITERS_SHOWN 10u /* at one member */
-#define WAITERS_DEPTH_MAX 8u
 #define THREADS_ASKED "10000"
 
 struct settings {
     struct hosts_options hosts;
     bool markdown;
+    bool all;
 };
 
 static const struct cli_flag flags[] = {
     {"--markdown", NULL, offsetof(struct settings, markdown), "as a report to paste into a ticket", false},
+    {"--all", NULL, offsetof(struct settings, all), "a line a thread, also of those that do the same at one place",
+     false},
     HOSTS_FLAGS(struct settings),
     HOSTS_DIR_FLAG(struct settings),
 };
@@ -74,6 +75,7 @@ static void field(struct report *report, const char *name, const json_t *value)
 static void show_process(struct report *report, const json_t *item)
 {
     const json_t *process = json_object_get(item, "process");
+    const char *state = json_string_value(json_object_get(item, "state"));
     struct table_cell cell;
 
     item_fill_process(&cell, item);
@@ -85,7 +87,7 @@ static void show_process(struct report *report, const json_t *item)
     item_fill_number(&cell, process, "uid");
     report_field(report, "uid", &cell);
     field(report, "started", json_object_get(process, "started_at"));
-    if (json_is_false(json_object_get(process, "attested"))) {
+    if (json_is_false(json_object_get(process, "attested")) && (state == NULL || strcmp(state, "dead") != 0)) {
         table_cell_format(&cell, "no: its pid is what the ring claims");
         report_field(report, "attested", &cell);
     }
@@ -102,7 +104,7 @@ static void show_times(struct report *report, const json_t *item)
     field(report, "earliest", json_object_get(item, "since_earliest"));
     item_fill_duration(&cell, item_number(item, "frozen_for_ms"));
     item_fill_duration(&most, item_number(item, "frozen_for_max_ms"));
-    if (strcmp(cell.text, "-") != 0 && strcmp(most.text, "-") != 0) {
+    if (strcmp(cell.text, "-") != 0 && strcmp(most.text, "-") != 0 && strcmp(cell.text, most.text) != 0) {
         char text[64];
 
         snprintf(text, sizeof(text), "%s to %s", cell.text, most.text);
@@ -180,159 +182,9 @@ static void show_trail(struct report *report, const json_t *trail)
     {
         struct table_cell where, line;
 
-        item_fill_where(&where, entry, false);
+        item_fill_where(&where, entry, 0);
         table_cell_format(&line, "#%lld  %.*s", item_number(entry, "count"), (int)where.bytes, where.text);
         report_line(report, &line);
-    }
-}
-
-/* ---- the chain ---- */
-
-/*
- * The item of a member of a chain: of those that are known, else asked for, unless hosts is NULL. The caller's
- * reference; NULL: there is none.
- */
-static json_t *find_member(struct hosts *hosts, size_t host, const json_t *known, const json_t *member)
-{
-    const char *ring = json_string_value(json_object_get(member, "ring"));
-    json_int_t id = json_integer_value(json_object_get(member, "id"));
-    char target[TARGET_BYTES] = "/threads/";
-    json_t *document, *item, *thread;
-    size_t i;
-
-    json_array_foreach(known, i, item) if (item_same_id(item, member)) return json_incref(item);
-    if (hosts == NULL || ring == NULL || !json_is_integer(json_object_get(member, "id")) || id < 0 ||
-        client_target_escape(target, sizeof(target) - 32, ring) != 0)
-        return NULL;
-    snprintf(target + strlen(target), 32, "/%" JSON_INTEGER_FORMAT "?trail=1", id);
-    document = hosts_get_one(hosts, host, target, "ripd/thread/1");
-    thread = json_incref(json_object_get(document, "thread"));
-    json_decref(document);
-    return thread;
-}
-
-static void show_member(struct report *report, unsigned depth, const json_t *member, const json_t *item, bool again)
-{
-    struct table_cell name, cause, where, line;
-
-    item_fill_member(&name, member);
-    item_fill_cause(&cause, item != NULL ? item : member);
-    item_fill_where(&where, json_object_get(item, "location"), false);
-    if (again)
-        table_cell_format(&line, "%.*s, who is above: a deadlock", (int)name.bytes, name.text);
-    else
-        table_cell_format(&line, "%.*s  %.*s  in %.*s", (int)name.bytes, name.text, (int)cause.bytes, cause.text,
-                          (int)where.bytes, where.text);
-    if (depth == 0 || again)
-        line.colour = cause.colour;
-    report_node(report, depth, &line);
-}
-
-static bool is_deadlocked(const json_t *stall)
-{
-    const char *cause = json_string_value(json_object_get(stall, "cause"));
-
-    return cause != NULL && strcmp(cause, "deadlock") == 0;
-}
-
-/* The waiter, below it whom it waits for, and so on. A chain that comes back to a member ends there. */
-static void show_chain(struct report *report, struct hosts *hosts, size_t host, const json_t *known,
-                       const json_t *waiter)
-{
-    const json_t *chain = json_object_get(waiter, "waits_for"), *last = NULL;
-    long long left_out = item_number(waiter, "waits_for_left_out");
-    unsigned depth = 0;
-    size_t i;
-    json_t *member;
-
-    if (json_array_size(chain) == 0)
-        return;
-    report_section(report, "waits for");
-    show_member(report, depth++, waiter, waiter, false);
-    json_array_foreach(chain, i, member)
-    {
-        bool again = item_same_id(member, waiter);
-        json_t *item;
-
-        if (left_out > 0 && i + 1 == json_array_size(chain)) {
-            struct table_cell more;
-
-            table_cell_format(&more, "%lld more", left_out);
-            report_node(report, depth++, &more);
-        }
-        item = again ? NULL : find_member(hosts, host, known, member);
-        show_member(report, depth++, member, item, again);
-        if (item != NULL && i + 1 == json_array_size(chain))
-            last = item;
-        else
-            json_decref(item);
-    }
-    /* a chain that hangs on a deadlock ends at the last of its members */
-    if (last != NULL && !is_deadlocked(waiter) && json_array_size(json_object_get(last, "waits_for")) != 0)
-        show_member(report, depth, json_array_get(json_object_get(last, "waits_for"), 0), NULL, true);
-    json_decref((json_t *)(uintptr_t)last);
-}
-
-static bool waits_directly_for(const json_t *stall, const json_t *member)
-{
-    return item_same_id(json_array_get(json_object_get(stall, "waits_for"), 0), member);
-}
-
-/* Those that wait for a member, below it, and those that wait for them. The members of a deadlock stand above. */
-static void show_waiters(struct report *report, unsigned depth, const json_t *stalls, const json_t *member)
-{
-    struct table_cell cell;
-    size_t count = 0, i;
-    json_t *stall;
-
-    json_array_foreach(stalls, i, stall)
-    {
-        if (!waits_directly_for(stall, member) || is_deadlocked(stall))
-            continue;
-        if (count++ >= WAITERS_SHOWN)
-            continue;
-        show_member(report, depth, stall, stall, false);
-        if (depth < WAITERS_DEPTH_MAX)
-            show_waiters(report, depth + 1, stalls, stall);
-    }
-    if (count > WAITERS_SHOWN) {
-        table_cell_format(&cell, "%zu more", count - WAITERS_SHOWN);
-        report_node(report, depth, &cell);
-    }
-}
-
-static bool holds_up_somebody(const json_t *stalls, const json_t *member)
-{
-    size_t i;
-    json_t *stall;
-
-    json_array_foreach(stalls, i, stall) if (waits_directly_for(stall, member) && !is_deadlocked(stall)) return true;
-    return false;
-}
-
-/* Of a root, or of each member of a deadlock: it, and below it who waits for it. */
-static void show_held_up(struct report *report, const json_t *stalls, const struct incident *incident)
-{
-    const json_t *chain = json_object_get(incident->shown, "waits_for");
-    size_t i;
-    json_t *member;
-
-    if (!incident->is_root || incident->waiting_count == 0)
-        return;
-    report_section(report, "held up");
-    if (json_array_size(chain) == 0) {
-        show_member(report, 0, incident->shown, incident->shown, false);
-        show_waiters(report, 1, stalls, incident->shown);
-    }
-    json_array_foreach(chain, i, member)
-    {
-        json_t *item = holds_up_somebody(stalls, member) ? find_member(NULL, 0, stalls, member) : NULL;
-
-        if (item == NULL)
-            continue;
-        show_member(report, 0, member, item, false);
-        show_waiters(report, 1, stalls, member);
-        json_decref(item);
     }
 }
 
@@ -345,7 +197,7 @@ static void show_frames(struct report *report, const char *name, const json_t *f
 
     json_array_foreach(frames, i, frame)
     {
-        item_fill_where(&cell, frame, false);
+        item_fill_where(&cell, frame, 0);
         report_field(report, name, &cell);
     }
 }
@@ -373,7 +225,7 @@ void show_item(struct report *report, struct hosts *hosts, size_t host, const js
     show_process(report, item);
     show_times(report, item);
     show_last(report, json_object_get(item, "last"));
-    item_fill_where(&cell, location, false);
+    item_fill_where(&cell, location, 0);
     report_field(report, "where", &cell);
     if (module != NULL && offset != NULL) {
         table_cell_format(&cell, "%s+%s", module, offset);
@@ -383,95 +235,24 @@ void show_item(struct report *report, struct hosts *hosts, size_t host, const js
     show_frames(report, "inlined", json_object_get(location, "inlined"));
     show_frames(report, "inlined in", json_object_get(location, "inlined_into"));
     show_kernel(report, json_object_get(item, "kernel"));
-    show_chain(report, hosts, host, known, item);
+    lock_tree_chain(report, hosts, host, known, item);
     show_trail(report, json_object_get(item, "trail"));
 }
 
 /* ---- a process, a unit or a ring ---- */
 
-static const struct table_column thread_columns[] = {
-    {"STATE", 7, 15, false},  {"AGE", 5, 8, true},      {"ID", 5, 10, true},
-    {"THREAD", 8, 28, false}, {"WHERE", 16, 60, false}, {"ON", 0, TEXT_ANY_COLUMNS, false},
-};
-#define THREAD_COLUMNS (sizeof(thread_columns) / sizeof(thread_columns[0]))
-
-static void fill_thread_row(struct table_cell *cells, const json_t *item, bool brief)
-{
-    item_fill_cause(&cells[0], item);
-    item_fill_duration(&cells[1], item_number(item, "frozen_for_ms"));
-    item_fill_number(&cells[2], item, "id");
-    item_fill_thread(&cells[3], item);
-    item_fill_where(&cells[4], json_object_get(item, "location"), brief);
-    item_fill_on(&cells[5], item);
-}
-
-/* What is looked for comes first, what moves last. */
-static int rank_of(const json_t *item)
-{
-    static const char *const states[] = {"stalled", "not moving", "stopped", "dead", "exited", "idle", "running"};
-    const char *state = json_string_value(json_object_get(item, "state"));
-    int rank = 0;
-
-    while (rank < (int)(sizeof(states) / sizeof(states[0])) && (state == NULL || strcmp(state, states[rank]) != 0))
-        rank++;
-    return rank;
-}
-
-static int compare_threads(const void *left, const void *right)
-{
-    const json_t *a = *(const json_t *const *)left, *b = *(const json_t *const *)right;
-    long long age_a = item_number(a, "frozen_for_ms"), age_b = item_number(b, "frozen_for_ms");
-
-    if (rank_of(a) != rank_of(b))
-        return rank_of(a) - rank_of(b);
-    return (age_a < age_b) - (age_a > age_b);
-}
-
-/* As a table also in Markdown: indented by four columns it is text. */
-static void print_threads(const struct report *report, const json_t *const *items, size_t count)
-{
-    struct table_cell cells[THREAD_COLUMNS];
-    struct table table;
-    size_t shown = count < THREADS_SHOWN ? count : THREADS_SHOWN;
-    bool brief;
-
-    table_init(&table, thread_columns, THREAD_COLUMNS, true);
-    if (report->markdown)
-        table.style = (struct text_style){.utf8 = table.style.utf8, .columns = TEXT_ANY_COLUMNS};
-    table.indent = report->markdown ? 4 : 2;
-    brief = table.style.columns != TEXT_ANY_COLUMNS;
-    for (size_t i = 0; i < shown; i++) {
-        fill_thread_row(cells, items[i], brief);
-        table_fit(&table, cells);
-    }
-    table_settle(&table);
-    table_print_titles(&table);
-    for (size_t i = 0; i < shown; i++) {
-        fill_thread_row(cells, items[i], brief);
-        table_print(&table, cells);
-    }
-}
-
-static void show_threads(struct report *report, const json_t *document)
+static void show_threads(struct report *report, const json_t *document, bool all)
 {
     const json_t *threads = json_object_get(document, "threads");
-    size_t count = json_array_size(threads);
-    const json_t **items = calloc(count + 1, sizeof(*items));
-    long long total = item_number(document, "total");
+    long long left_out = item_number(document, "total") - (long long)json_array_size(threads);
     struct table_cell cell;
 
-    if (items == NULL)
-        return;
-    for (size_t i = 0; i < count; i++)
-        items[i] = json_array_get(threads, i);
-    qsort(items, count, sizeof(*items), compare_threads);
     report_section(report, "threads");
-    print_threads(report, items, count);
-    if (total > (long long)THREADS_SHOWN) {
-        table_cell_format(&cell, "%lld more; `rip top` scrolls through all", total - (long long)THREADS_SHOWN);
+    thread_table_print(report, threads, all);
+    if (left_out > 0) {
+        table_cell_format(&cell, "%lld more; `rip top` scrolls through all", left_out);
         report_line(report, &cell);
     }
-    free(items);
 }
 
 static void show_counts(struct report *report, const json_t *document)
@@ -505,14 +286,25 @@ static void show_incidents(struct report *report, struct hosts *hosts, size_t ho
             table_cell_format(&cell, "%zu", incidents[i].waiting_count);
             report_field(report, incidents[i].is_root ? "wait for it" : "wait", &cell);
         }
-        show_chain(report, hosts, host, stalls, incidents[i].shown);
-        show_held_up(report, stalls, &incidents[i]);
+        lock_tree_chain(report, hosts, host, stalls, incidents[i].shown);
+        lock_tree_held_up(report, stalls, &incidents[i]);
     }
     free(incidents);
 }
 
+/* Whether all are of one process. */
+static bool are_of_one(const json_t *threads)
+{
+    long long pid = item_number(json_object_get(json_array_get(threads, 0), "process"), "pid");
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(threads, i, item) if (item_number(json_object_get(item, "process"), "pid") != pid) return false;
+    return pid != ITEM_UNKNOWN;
+}
+
 static void show_group(struct report *report, struct hosts *hosts, size_t host, const struct choice *choice,
-                       const json_t *threads)
+                       const json_t *threads, bool all)
 {
     const json_t *first = json_array_get(json_object_get(threads, "threads"), 0);
     char target[TARGET_BYTES] = "/stalls?trail=0&limit=" THREADS_ASKED;
@@ -528,11 +320,11 @@ static void show_group(struct report *report, struct hosts *hosts, size_t host, 
         report_field(report, "host", &cell);
     }
     field(report, "ring", json_object_get(first, "ring"));
-    if (strcmp(choice->parameter, "pid") == 0)
+    if (are_of_one(json_object_get(threads, "threads")))
         show_process(report, first);
     show_counts(report, threads);
     show_incidents(report, hosts, host, json_object_get(stalls, "stalls"));
-    show_threads(report, threads);
+    show_threads(report, threads, all);
     json_decref(stalls);
 }
 
@@ -657,7 +449,7 @@ static int show(struct hosts *hosts, const struct settings *settings, const char
         if (settings->hosts.json)
             print_threads_json(hosts, i);
         else
-            show_group(&report, hosts, i, &choice, hosts_document(hosts, i));
+            show_group(&report, hosts, i, &choice, hosts_document(hosts, i), settings->all);
     }
     if (found)
         return status;

@@ -101,11 +101,11 @@ static const struct way_facts {
                        "/stalls?trail=0&limit=" ASKED,
                        "ripd/stalls/1",
                        {{"HOST", 8, 30, false},
-                        {"AGE", 5, 8, true},
+                        {"AGE", 6, 8, true},
                         {"CAUSE", 8, 15, false},
                         {"THREAD", 8, 28, false},
-                        {"PROCESS", 8, 28, false},
-                        {"WHERE", 16, 60, false},
+                        {"PROCESS", 14, 28, false},
+                        {"WHERE", 20, 60, false},
                         {"ON", 0, TEXT_ANY_COLUMNS, false}},
                        7},
     [WAY_LOCATION] = {"location",
@@ -260,26 +260,26 @@ static void fill_on(struct table_cell *cell, const struct incident *incident)
         table_cell_format(cell, "%.*s", (int)on.bytes, on.text);
 }
 
-static void fill_incident(struct table_cell *cells, const struct incident *incident, bool brief)
+static void fill_incident(struct table_cell *cells, const struct incident *incident, unsigned parts)
 {
     item_fill_duration(&cells[0], incident->longest_ms);
     item_fill_cause(&cells[1], incident->shown);
     item_fill_thread(&cells[2], incident->shown);
     item_fill_process(&cells[3], incident->shown);
-    item_fill_where(&cells[4], json_object_get(incident->shown, "location"), brief);
+    item_fill_where(&cells[4], json_object_get(incident->shown, "location"), parts);
     fill_on(&cells[5], incident);
 }
 
-static void fill_location(struct table_cell *cells, const json_t *group, bool brief)
+static void fill_location(struct table_cell *cells, const json_t *group, unsigned parts)
 {
     item_fill_number(&cells[0], group, "count");
     item_fill_duration(&cells[1], item_number(group, "longest_ms"));
     item_fill_thread(&cells[2], json_object_get(group, "example"));
-    item_fill_where(&cells[3], json_object_get(group, "location"), brief);
+    item_fill_where(&cells[3], json_object_get(group, "location"), parts);
 }
 
 /* A root is like an item, and a deadlock like the chain of one. */
-static void fill_root(struct table_cell *cells, const json_t *group, bool brief)
+static void fill_root(struct table_cell *cells, const json_t *group, unsigned parts)
 {
     const json_t *root = json_object_get(group, "root"), *deadlock = json_object_get(group, "deadlock");
     char names[256];
@@ -288,7 +288,7 @@ static void fill_root(struct table_cell *cells, const json_t *group, bool brief)
     item_fill_duration(&cells[1], item_number(group, "longest_ms"));
     item_fill_cause(&cells[2], root);
     item_fill_member(&cells[3], root);
-    item_fill_where(&cells[4], json_object_get(root, "location"), brief);
+    item_fill_where(&cells[4], json_object_get(root, "location"), parts);
     item_fill_on(&cells[5], root);
     if (json_array_size(deadlock) != 0) {
         item_format_chain(names, sizeof(names), deadlock, root, ITEM_CHAIN_NAMES);
@@ -297,17 +297,17 @@ static void fill_root(struct table_cell *cells, const json_t *group, bool brief)
 }
 
 static void fill_row(struct table_cell *cells, const struct hosts *hosts, enum way way, const struct line *line,
-                     bool brief)
+                     unsigned parts)
 {
     if (hosts_named(hosts))
         table_cell_format(&cells[0], "%s", hosts_name(hosts, line->host));
     cells += hosts_named(hosts);
     if (way == WAY_INCIDENTS)
-        fill_incident(cells, &line->incident, brief);
+        fill_incident(cells, &line->incident, parts);
     else if (way == WAY_LOCATION)
-        fill_location(cells, line->incident.shown, brief);
+        fill_location(cells, line->incident.shown, parts);
     else
-        fill_root(cells, line->incident.shown, brief);
+        fill_root(cells, line->incident.shown, parts);
 }
 
 static void print_table(const struct hosts *hosts, enum way way, const struct lines *lines, size_t limit)
@@ -315,19 +315,19 @@ static void print_table(const struct hosts *hosts, enum way way, const struct li
     struct table_cell cells[COLUMNS_MAX];
     const bool skip = !hosts_named(hosts);
     struct table table;
-    bool brief;
+    unsigned parts;
 
     table_init(&table, ways[way].columns + skip, ways[way].count - skip, true);
-    brief = table.style.columns != TEXT_ANY_COLUMNS;
+    parts = item_path_parts(&table.style);
     for (size_t i = 0; i < lines->count && i < limit; i++) {
-        fill_row(cells, hosts, way, &lines->items[i], brief);
+        fill_row(cells, hosts, way, &lines->items[i], parts);
         table_fit(&table, cells);
     }
     table_settle(&table);
     if (lines->count != 0)
         table_print_titles(&table);
     for (size_t i = 0; i < lines->count && i < limit; i++) {
-        fill_row(cells, hosts, way, &lines->items[i], brief);
+        fill_row(cells, hosts, way, &lines->items[i], parts);
         table_print(&table, cells);
     }
 }
@@ -338,7 +338,7 @@ static void print_json(const struct hosts *hosts, const struct lines *lines, siz
         hosts_print_json(hosts, lines->items[i].host, lines->items[i].incident.shown);
 }
 
-static void print_summary(const struct hosts *hosts, enum way way, const struct lines *lines, size_t limit)
+static void print_summary(const struct hosts *hosts, enum way way, bool all, const struct lines *lines, size_t limit)
 {
     const char *what = way == WAY_INCIDENTS ? "incident" : "group";
 
@@ -350,6 +350,8 @@ static void print_summary(const struct hosts *hosts, enum way way, const struct 
         printf("no stalls among %lld ids\n", lines->id_count);
     else if (lines->count == 0)
         printf("no such stalls; %lld of %lld ids are stalled\n", lines->stall_count, lines->id_count);
+    else if (all)
+        printf("%lld of %lld ids are stalled\n", lines->stall_count, lines->id_count);
     else
         printf("%lld of %lld ids are stalled, %zu %s%s\n", lines->stall_count, lines->id_count, lines->count, what,
                lines->count == 1 ? "" : "s");
@@ -373,7 +375,7 @@ static int show(struct hosts *hosts, const struct settings *settings, enum way w
     } else {
         print_table(hosts, way, &lines, limit);
         if (frame_answered(hosts) != 0)
-            print_summary(hosts, way, &lines, limit);
+            print_summary(hosts, way, settings->all, &lines, limit);
         else if (hosts_count(hosts) == 0)
             puts("no host reports stalls to Prometheus");
     }

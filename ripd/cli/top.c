@@ -65,7 +65,7 @@ const struct cli_syntax cli_top_syntax = {
 /* HOST is left out where there is one host. */
 static const struct table_column columns[] = {
     {"HOST", 8, 30, false},   {"AGE", 6, 8, true},       {"CAUSE", 8, 15, false},  {"ID", 5, 10, true},
-    {"THREAD", 8, 28, false}, {"PROCESS", 8, 28, false}, {"WHERE", 12, 50, false}, {"ON", 0, TEXT_ANY_COLUMNS, false},
+    {"THREAD", 8, 28, false}, {"PROCESS", 8, 28, false}, {"WHERE", 20, 50, false}, {"ON", 0, TEXT_ANY_COLUMNS, false},
 };
 #define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
 
@@ -330,27 +330,51 @@ static void draw_rows(const struct top *top)
         put_line(top, TOP_LINES, A_NORMAL, list->filter[0] != '\0' ? "no such ids" : "none");
 }
 
-static size_t line_count(const char *text)
+/* How many rows of the screen a line takes. */
+static size_t rows_of_line(const struct top *top, const char *line, size_t bytes)
 {
-    size_t count = 0;
+    char shown[LINE_BYTES];
+    unsigned width = text_fit(&top->style, line, bytes, TEXT_ANY_COLUMNS, shown, sizeof(shown));
 
-    for (; text != NULL && *text != '\0'; text++)
-        count += *text == '\n';
-    return count;
+    return COLS > 0 && width != 0 ? (width + (unsigned)COLS - 1) / (unsigned)COLS : 1;
 }
 
+/* The first line to show so that the last one is seen. */
+static size_t last_first_line(const struct top *top)
+{
+    size_t lines = 0, rows = 0, first = 0;
+    const char *begin = top->text, *at = begin;
+
+    for (; at != NULL && *at != '\0'; lines++) {
+        size_t length = strcspn(at, "\n");
+
+        rows += rows_of_line(top, at, length);
+        at += length + (at[length] == '\n');
+        for (; rows > (LINES > 1 ? (size_t)LINES - 1 : 1) && first < lines; first++) {
+            length = strcspn(begin, "\n");
+            rows -= rows_of_line(top, begin, length);
+            begin += length + 1;
+        }
+    }
+    return first;
+}
+
+/* A line that is wider than the screen goes on in the next row: nothing of a report is cut. */
 static void draw_report(const struct top *top)
 {
     const char *at = top->text != NULL ? top->text : "...\n";
-    char line[LINE_BYTES];
+    char shown[LINE_BYTES];
+    int row = 0;
 
+    erase();
     for (size_t i = 0; i < top->first_line && strchr(at, '\n') != NULL; i++)
         at = strchr(at, '\n') + 1;
-    for (int row = 0; row < LINES - 1; row++) {
+    while (row < LINES - 1 && *at != '\0') {
         size_t length = strcspn(at, "\n");
 
-        snprintf(line, sizeof(line), "%.*s", (int)(length < sizeof(line) ? length : sizeof(line) - 1), at);
-        put_line(top, row, A_NORMAL, line);
+        text_fit(&top->style, at, length, TEXT_ANY_COLUMNS, shown, sizeof(shown));
+        mvaddstr(row, 0, shown);
+        row += (int)rows_of_line(top, at, length);
         at += length + (at[length] == '\n');
     }
 }
@@ -421,8 +445,7 @@ static long rows_of(int key)
 
 static void scroll_report(struct top *top, int key)
 {
-    size_t lines = line_count(top->text), height = LINES > 1 ? (size_t)(LINES - 1) : 1;
-    size_t last = lines > height ? lines - height : 0;
+    size_t last = last_first_line(top);
     long rows = rows_of(key);
 
     if (key == KEY_HOME || key == 'g')

@@ -105,7 +105,9 @@ static int compare_rows(const void *left, const void *right, void *context)
                                           [TOP_BY_WHERE] = TOP_WHERE};
     const struct top_row *a = *(const struct top_row *const *)left, *b = *(const struct top_row *const *)right;
     const enum top_sort sort = *(const enum top_sort *)context;
-    int order = sort >= TOP_BY_CAUSE ? strcmp(a->texts[texts[sort]], b->texts[texts[sort]]) : 0;
+    int order = sort == TOP_AS_IT_IS   ? a->waits - b->waits
+                : sort >= TOP_BY_CAUSE ? strcmp(a->texts[texts[sort]], b->texts[texts[sort]])
+                                       : 0;
 
     if (order == 0)
         order = (a->age_ms < b->age_ms) - (a->age_ms > b->age_ms);

@@ -41,7 +41,10 @@ enum top_which {
         TOP_WHICH_COUNT
 };
 
-/* In which order; TOP_AS_IT_IS: stalls longest first, others as ripd has them, host by host. */
+/*
+ * In which order; TOP_AS_IT_IS: stalls longest first, and those that wait for others behind them; other ids as ripd has
+ * them, host by host.
+ */
 #define TOP_SORT_TABLE(X)                                                                                              \
     X(AS_IT_IS, "as it is")                                                                                            \
     X(BY_AGE, "age")                                                                                                   \

@@ -24,12 +24,13 @@ static void add_row(FILE *stream, struct top_row *row, const json_t *item)
     item_fill_cause(&cells[TOP_CAUSE], item);
     item_fill_thread(&cells[TOP_THREAD], item);
     item_fill_process(&cells[TOP_PROCESS], item);
-    item_fill_where(&cells[TOP_WHERE], json_object_get(item, "location"), true);
+    item_fill_where(&cells[TOP_WHERE], json_object_get(item, "location"), 1);
     item_fill_on(&cells[TOP_ON], item);
     for (size_t i = 0; i < TOP_TEXT_COUNT; i++)
         add_text(stream, cells[i].text, cells[i].bytes);
     row->id = item_number(item, "id");
     row->age_ms = item_number(item, "frozen_for_ms");
+    row->waits = json_array_size(json_object_get(item, "waits_for")) != 0 && !item_is_deadlocked(item);
     row->urgent = cells[TOP_CAUSE].colour != NULL;
 }
 

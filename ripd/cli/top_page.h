@@ -18,6 +18,7 @@ struct top_row {
     long long age_ms;
     size_t host;
     bool urgent; /* its cause is one that has to be looked at */
+    bool waits;  /* for another id, and not in a deadlock: who holds it up is what to look at */
 };
 
 struct top_page {

@@ -74,7 +74,7 @@ class Terminal:
         elif letter == "\n":
             self.row = min(self.row + 1, self.rows - 1)
         elif letter == "\b":
-            self.column = max(self.column - 1, 0)
+            self.column = max(min(self.column, self.columns - 1) - 1, 0)  # also where it is about to wrap
         elif letter == "\t":
             self.column = min(self.column // 8 * 8 + 8, self.columns - 1)
         elif letter >= " ":
@@ -92,7 +92,8 @@ class Terminal:
         elif letter in ("A", "B"):
             self.row = min(max(self.row + (count if letter == "B" else -count), 0), self.rows - 1)
         elif letter in ("C", "D"):
-            self.column = min(max(self.column + (count if letter == "C" else -count), 0), self.columns - 1)
+            at = min(self.column, self.columns - 1)
+            self.column = min(max(at + (count if letter == "C" else -count), 0), self.columns - 1)
         elif letter == "K":
             first, last = {0: (self.column, self.columns), 1: (0, self.column + 1)}.get(given[0], (0, self.columns))
             self.cells[self.row][first:last] = [" "] * (min(last, self.columns) - first)

@@ -13,12 +13,12 @@
 
 static void fill_where(struct table_cell *cell, const json_t *item)
 {
-    item_fill_where(cell, item, false);
+    item_fill_where(cell, item, 0);
 }
 
 static void fill_brief(struct table_cell *cell, const json_t *item)
 {
-    item_fill_where(cell, item, true);
+    item_fill_where(cell, item, 2);
 }
 
 static const struct {

@@ -242,13 +242,31 @@ static void test_order(void **state)
     top_list_done(&list);
 }
 
+/* Who holds up others stands above those, however long they wait. */
+static void test_who_waits_is_below(void **state)
+{
+    json_t *items = json_pack("[{s:i, s:i, s:[{s:i}]}, {s:i, s:i, s:s, s:[{s:i}]}, {s:i, s:i}]", "id", 1,
+                              "frozen_for_ms", 9000, "waits_for", "id", 2, "id", 2, "frozen_for_ms", 7000, "cause",
+                              "deadlock", "waits_for", "id", 3, "id", 3, "frozen_for_ms", 8000);
+    struct top_list list;
+
+    (void)state;
+    top_list_init(&list);
+    assert_int_equal(top_list_take(&list, top_page_new(0, items), true, 5), 0);
+    assert_string_equal(ids(&list), "3 2 1");
+    top_list_set_sort(&list, TOP_BY_AGE, 5);
+    assert_string_equal(ids(&list), "1 3 2");
+    top_list_done(&list);
+    json_decref(items);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_targets), cmocka_unit_test(test_rows),
         cmocka_unit_test(test_pages),   cmocka_unit_test(test_host_that_fails),
         cmocka_unit_test(test_moving),  cmocka_unit_test(test_what_stays_selected),
-        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_order),   cmocka_unit_test(test_who_waits_is_below),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lock_tree.c - see lock_tree.h. Asks for members that are not known. */
+#include "cli/lock_tree.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/item.h"
+
+#define TARGET_BYTES 4096u
+#define WAITERS_SHOWN 10u /* lines at one member */
+#define WAITERS_DEPTH_MAX 8u
+#define ALIKE_KEY_BYTES 1400u
+
+/*
+ * The item of a member of a chain: of those that are known, else asked for, unless hosts is NULL. The caller's
+ * reference; NULL: there is none.
+ */
+static json_t *find_member(struct hosts *hosts, size_t host, const json_t *known, const json_t *member)
+{
+    const char *ring = json_string_value(json_object_get(member, "ring"));
+    json_int_t id = json_integer_value(json_object_get(member, "id"));
+    char target[TARGET_BYTES] = "/threads/";
+    json_t *document, *item, *thread;
+    size_t i;
+
+    json_array_foreach(known, i, item) if (item_same_id(item, member)) return json_incref(item);
+    if (hosts == NULL || ring == NULL || !json_is_integer(json_object_get(member, "id")) || id < 0 ||
+        client_target_escape(target, sizeof(target) - 32, ring) != 0)
+        return NULL;
+    snprintf(target + strlen(target), 32, "/%" JSON_INTEGER_FORMAT "?trail=1", id);
+    document = hosts_get_one(hosts, host, target, "ripd/thread/1");
+    thread = json_incref(json_object_get(document, "thread"));
+    json_decref(document);
+    return thread;
+}
+
+/* alike: so many others are like it. again: it stands above already. */
+static void show_member(struct report *report, unsigned depth, const json_t *member, const json_t *item, size_t alike,
+                        bool again)
+{
+    struct table_cell name, cause, where, line;
+    char more[32] = "";
+
+    item_fill_member(&name, member);
+    item_fill_cause(&cause, item != NULL ? item : member);
+    item_fill_where(&where, json_object_get(item, "location"), 0);
+    if (alike != 0)
+        snprintf(more, sizeof(more), " and %zu more", alike);
+    if (again)
+        table_cell_format(&line, "%.*s, who is above: a deadlock", (int)name.bytes, name.text);
+    else
+        table_cell_format(&line, "%.*s%s  %.*s  in %.*s", (int)name.bytes, name.text, more, (int)cause.bytes,
+                          cause.text, (int)where.bytes, where.text);
+    if (depth == 0 || again)
+        line.colour = cause.colour;
+    report_node(report, depth, &line);
+}
+
+/* A chain that comes back to a member ends there. */
+void lock_tree_chain(struct report *report, struct hosts *hosts, size_t host, const json_t *known, const json_t *waiter)
+{
+    const json_t *chain = json_object_get(waiter, "waits_for"), *last = NULL;
+    long long left_out = item_number(waiter, "waits_for_left_out");
+    unsigned depth = 0;
+    size_t i;
+    json_t *member;
+
+    if (json_array_size(chain) == 0)
+        return;
+    report_section(report, "waits for");
+    show_member(report, depth++, waiter, waiter, 0, false);
+    json_array_foreach(chain, i, member)
+    {
+        bool again = item_same_id(member, waiter);
+        json_t *item;
+
+        if (left_out > 0 && i + 1 == json_array_size(chain)) {
+            struct table_cell more;
+
+            table_cell_format(&more, "%lld more", left_out);
+            report_node(report, depth++, &more);
+        }
+        item = again ? NULL : find_member(hosts, host, known, member);
+        show_member(report, depth++, member, item, 0, again);
+        if (item != NULL && i + 1 == json_array_size(chain))
+            last = item;
+        else
+            json_decref(item);
+    }
+    /* a chain that hangs on a deadlock ends at the last of its members */
+    if (last != NULL && !item_is_deadlocked(waiter) && json_array_size(json_object_get(last, "waits_for")) != 0)
+        show_member(report, depth, json_array_get(json_object_get(last, "waits_for"), 0), NULL, 0, true);
+    json_decref((json_t *)(uintptr_t)last);
+}
+
+/* ---- who waits ---- */
+
+/* What is known of those that wait. */
+struct waiters {
+    const json_t *stalls;
+    json_t *holding; /* keys of those for whom a stall waits directly, that is no member of a deadlock */
+};
+
+static bool waits_directly_for(const json_t *stall, const json_t *member)
+{
+    return !item_is_deadlocked(stall) && item_same_id(json_array_get(json_object_get(stall, "waits_for"), 0), member);
+}
+
+static json_t *find_holding(const json_t *stalls)
+{
+    json_t *holding = json_object(), *stall;
+    size_t i;
+
+    json_array_foreach(stalls, i, stall)
+    {
+        char key[ITEM_KEY_BYTES];
+
+        if (!item_is_deadlocked(stall) && item_make_key(key, json_array_get(json_object_get(stall, "waits_for"), 0)))
+            json_object_set_new_nocheck(holding, key, json_true());
+    }
+    return holding;
+}
+
+static bool holds_up_somebody(const struct waiters *waiters, const json_t *member)
+{
+    char key[ITEM_KEY_BYTES];
+
+    return item_make_key(key, member) && json_object_get(waiters->holding, key) != NULL;
+}
+
+/* Those with the same key do the same at the same place, and nobody waits for them. */
+static void make_alike_key(char key[ALIKE_KEY_BYTES], const json_t *stall)
+{
+    struct table_cell cause, where;
+
+    item_fill_cause(&cause, stall);
+    item_fill_where(&where, json_object_get(stall, "location"), 0);
+    snprintf(key, ALIKE_KEY_BYTES, "%.*s in %.*s", (int)cause.bytes, cause.text, (int)where.bytes, where.text);
+}
+
+/* How many of those that wait for a member are alike, by key. */
+static json_t *count_alike(const struct waiters *waiters, const json_t *member)
+{
+    json_t *counts = json_object(), *stall;
+    size_t i;
+
+    json_array_foreach(waiters->stalls, i, stall)
+    {
+        char key[ALIKE_KEY_BYTES];
+
+        if (!waits_directly_for(stall, member) || holds_up_somebody(waiters, stall))
+            continue;
+        make_alike_key(key, stall);
+        json_object_set_new_nocheck(counts, key, json_integer(json_integer_value(json_object_get(counts, key)) + 1));
+    }
+    return counts;
+}
+
+static void show_waiters(struct report *report, unsigned depth, const struct waiters *waiters, const json_t *member);
+
+/* One that waits, with those like it, which are taken out of counts; or with those that wait for it. */
+static void show_waiter(struct report *report, unsigned depth, const struct waiters *waiters, const json_t *stall,
+                        json_t *counts)
+{
+    char key[ALIKE_KEY_BYTES];
+    json_int_t count;
+
+    if (holds_up_somebody(waiters, stall)) {
+        show_member(report, depth, stall, stall, 0, false);
+        if (depth < WAITERS_DEPTH_MAX)
+            show_waiters(report, depth + 1, waiters, stall);
+        return;
+    }
+    make_alike_key(key, stall);
+    count = json_integer_value(json_object_get(counts, key));
+    show_member(report, depth, stall, stall, count > 1 ? (size_t)count - 1 : 0, false);
+    json_object_del(counts, key);
+}
+
+/* With one like it. */
+static bool was_shown(const struct waiters *waiters, const json_t *stall, const json_t *counts)
+{
+    char key[ALIKE_KEY_BYTES];
+
+    make_alike_key(key, stall);
+    return !holds_up_somebody(waiters, stall) && json_object_get(counts, key) == NULL;
+}
+
+/* Those that wait for a member, below it, and those that wait for them. The members of a deadlock stand above. */
+static void show_waiters(struct report *report, unsigned depth, const struct waiters *waiters, const json_t *member)
+{
+    json_t *counts = count_alike(waiters, member), *stall;
+    size_t lines = 0, left_out = 0, i;
+    struct table_cell cell;
+
+    json_array_foreach(waiters->stalls, i, stall)
+    {
+        if (!waits_directly_for(stall, member) || was_shown(waiters, stall, counts))
+            continue;
+        if (lines++ < WAITERS_SHOWN)
+            show_waiter(report, depth, waiters, stall, counts);
+        else
+            left_out++;
+    }
+    if (left_out != 0) {
+        table_cell_format(&cell, "%zu more", left_out);
+        report_node(report, depth, &cell);
+    }
+    json_decref(counts);
+}
+
+void lock_tree_held_up(struct report *report, const json_t *stalls, const struct incident *incident)
+{
+    const json_t *chain = json_object_get(incident->shown, "waits_for");
+    struct waiters waiters = {.stalls = stalls};
+    size_t i;
+    json_t *member;
+
+    if (!incident->is_root || incident->waiting_count == 0)
+        return;
+    waiters.holding = find_holding(stalls);
+    report_section(report, "held up");
+    if (json_array_size(chain) == 0) {
+        show_member(report, 0, incident->shown, incident->shown, 0, false);
+        show_waiters(report, 1, &waiters, incident->shown);
+    }
+    json_array_foreach(chain, i, member)
+    {
+        json_t *item = holds_up_somebody(&waiters, member) ? find_member(NULL, 0, stalls, member) : NULL;
+
+        if (item == NULL)
+            continue;
+        show_member(report, 0, member, item, 0, false);
+        show_waiters(report, 1, &waiters, member);
+        json_decref(item);
+    }
+    json_decref(waiters.holding);
+}
