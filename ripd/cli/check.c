@@ -18,7 +18,6 @@
 #include "cli/hosts.h"
 #include "cli/item.h"
 #include "cli/table.h"
-#include "detect/state.h"
 #include "util/duration.h"
 #include "view/query_parse.h"
 
@@ -49,9 +48,7 @@ static const struct cli_flag flags[] = {
 #undef X
 };
 
-#define X(name, text, meaning) " " text
-static const char values[] = "\nCAUSE is one of:" ID_CAUSE_TABLE(X) "\n";
-#undef X
+static const char values[] = FILTER_VALUES;
 
 const struct cli_syntax cli_check_syntax = {
     .name = "check",

@@ -8,7 +8,6 @@
  *   B. The list has the newest of all hosts, in the order of their times.
  */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,6 @@
 #include "cli/filters.h"
 #include "cli/hosts.h"
 #include "cli/item.h"
-#include "detect/state.h"
 #include "view/query_parse.h"
 
 #define PARAMETERS                                                                                                     \
@@ -54,15 +52,13 @@ static const struct cli_flag flags[] = {
     {"--exec", "CMD", IN(command), "with --follow: run by /bin/sh for each event, its JSON on standard input", false},
     {"--state", "FILE", IN(state),
      "with --follow: keeps the last ID there, and continues after it when run again; of one host", false},
+    {"--kind", "KIND", IN(kind), "begin or end", false},
 #define X(name, flag, value, parameter, help) FILTER_FLAG(struct settings, name, flag, value, help),
     FILTER_TABLE(X)
 #undef X
-        {"--kind", "KIND", IN(kind), "begin or end", false},
 };
 
-#define X(name, text, meaning) " " text
-static const char values[] = "\nCAUSE is one of:" ID_CAUSE_TABLE(X) "\nKIND is one of:" EVENT_KIND_TABLE(X) "\n";
-#undef X
+static const char values[] = FILTER_VALUES "KIND is one of:" EVENT_KIND_TABLE(FILTER_WORD) "\n";
 
 const struct cli_syntax cli_events_syntax = {
     .name = "events",
@@ -243,7 +239,6 @@ int cli_events(int argc, char **argv)
         return status;
     if (!check_flags(&settings) || !make_target(&settings, target))
         return CLI_USAGE;
-    signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
     status = hosts_open(&hosts, &settings.hosts, "events");
     if (status != CLI_OK)
         return status;

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "detect/state.h"
+
 #define FILTERS_TARGET_BYTES 4096u
 
 /* Flag, its value, the parameter, help. */
@@ -39,6 +41,9 @@ struct filters {
         flag, value, offsetof(type, filters.values[FILTER_##name]), help, false                                        \
     }
 
+/* The words of a table, as help lists them; and those of --cause. */
+#define FILTER_WORD(name, text, meaning) " " text
+#define FILTER_VALUES "\nCAUSE is one of:" ID_CAUSE_TABLE(FILTER_WORD) "\n"
 /*
  * path with its parameters, and with those given, into target. allowed: PARAMETER_* that the path takes. False after an
  * error message: ripd would refuse a value.

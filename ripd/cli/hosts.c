@@ -2,6 +2,7 @@
 /* hosts.c - clients, their last answers, and who Prometheus says they are. Touches the network through client.h. */
 #include "cli/hosts.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +202,7 @@ int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, co
         free(hosts);
         return status;
     }
+    signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
     hosts->command = command;
     hosts->directories = &options->directories;
     hosts->reads_rings = options->reads_rings && options->urls.count == 0 && options->prometheus == NULL;

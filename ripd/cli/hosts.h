@@ -60,8 +60,8 @@ struct hosts_options {
 struct hosts;
 
 /*
- * Who is to be asked. CLI_OK, or the exit status after an error message: a flag is wrong, or Prometheus does not
- * answer. command: for messages.
+ * Who is to be asked; from now on SIGPIPE is ignored. CLI_OK, or the exit status after an error message: a flag is
+ * wrong, or Prometheus does not answer. command: for messages.
  */
 int hosts_open(struct hosts **ret_hosts, const struct hosts_options *options, const char *command);
 void hosts_close(struct hosts *hosts);

@@ -3,7 +3,6 @@
 #include "cli/item.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -160,16 +159,6 @@ bool item_same_id(const json_t *a, const json_t *b)
            json_is_integer(other_id) && json_integer_value(id) == json_integer_value(other_id);
 }
 
-__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size, const char *format, ...)
-{
-    size_t length = strlen(text);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text + length, size - length, format, arguments);
-    va_end(arguments);
-}
-
 /* Who holds a lock: an id has a name, others have none. */
 static void append_member(char *text, size_t size, const json_t *member)
 {
@@ -177,13 +166,14 @@ static void append_member(char *text, size_t size, const json_t *member)
     const json_t *id = json_object_get(member, "id"), *tid = json_object_get(member, "tid");
 
     if (name != NULL && *name != '\0')
-        append(text, size, "%s", name);
+        text_append(text, size, "%s", name);
     else if (json_is_integer(id))
-        append(text, size, "id %" JSON_INTEGER_FORMAT, json_integer_value(id));
+        text_append(text, size, "id %" JSON_INTEGER_FORMAT, json_integer_value(id));
     else if (json_is_integer(tid))
-        append(text, size, "%s %" JSON_INTEGER_FORMAT, holder != NULL ? holder : "thread", json_integer_value(tid));
+        text_append(text, size, "%s %" JSON_INTEGER_FORMAT, holder != NULL ? holder : "thread",
+                    json_integer_value(tid));
     else
-        append(text, size, "%s", holder != NULL ? holder : "-");
+        text_append(text, size, "%s", holder != NULL ? holder : "-");
 }
 
 void item_fill_member(struct table_cell *cell, const json_t *member)
@@ -208,11 +198,11 @@ void item_format_chain(char *text, size_t size, const json_t *chain, const json_
             left_out++;
             continue;
         }
-        append(text, size, "%s", named++ != 0 ? ", " : "");
+        text_append(text, size, "%s", named++ != 0 ? ", " : "");
         append_member(text, size, member);
     }
     if (left_out != 0)
-        append(text, size, " and %zu more", left_out);
+        text_append(text, size, " and %zu more", left_out);
 }
 
 /* Of the time from its first examination to its last, in percent; if it is known. */
@@ -221,7 +211,7 @@ static void append_share(char *text, size_t size, const json_t *kernel, const ch
     long long window_ms = item_number(kernel, "window_ms"), part_ms = item_number(kernel, key);
 
     if (window_ms > 0 && part_ms > 0)
-        append(text, size, "%s %lld %% of the time", what, part_ms * 100 / window_ms);
+        text_append(text, size, "%s %lld %% of the time", what, part_ms * 100 / window_ms);
 }
 
 static void append_kernel(char *text, size_t size, const json_t *kernel)
@@ -232,13 +222,13 @@ static void append_kernel(char *text, size_t size, const json_t *kernel)
 
     /* "futex wait private" and the like begin with the call */
     if (call != NULL && (target == NULL || strncmp(target, call, strlen(call)) != 0))
-        append(text, size, "%s%s", call, target != NULL ? " on " : "");
+        text_append(text, size, "%s%s", call, target != NULL ? " on " : "");
     if (target != NULL)
-        append(text, size, "%s", target);
+        text_append(text, size, "%s", target);
     if (text_of(holder, "comm") != NULL && item_number(holder, "pid") != ITEM_UNKNOWN)
-        append(text, size, ", other end %s[%lld]", text_of(holder, "comm"), item_number(holder, "pid"));
+        text_append(text, size, ", other end %s[%lld]", text_of(holder, "comm"), item_number(holder, "pid"));
     if (asked_ms != ITEM_UNKNOWN)
-        append(text, size, ", for %lld.%lld s", asked_ms / 1000, asked_ms % 1000 / 100);
+        text_append(text, size, ", for %lld.%lld s", asked_ms / 1000, asked_ms % 1000 / 100);
 }
 
 void item_fill_on(struct table_cell *cell, const json_t *item)
@@ -252,10 +242,10 @@ void item_fill_on(struct table_cell *cell, const json_t *item)
 
         item_format_chain(names, sizeof(names), chain, deadlock ? item : NULL, ITEM_CHAIN_NAMES);
         if (deadlock)
-            append(text, sizeof(text), "%s%s", names[0] != '\0' ? "deadlock with " : "a lock that it holds itself",
-                   names);
+            text_append(text, sizeof(text), "%s%s", names[0] != '\0' ? "deadlock with " : "a lock that it holds itself",
+                        names);
         else
-            append(text, sizeof(text), "waits for %s", names);
+            text_append(text, sizeof(text), "waits for %s", names);
     } else if (cause != NULL && strcmp(cause, "spinning") == 0) {
         append_share(text, sizeof(text), kernel, "cpu_ms", "on a processor");
     } else if (cause != NULL && strcmp(cause, "starved") == 0) {
@@ -286,10 +276,10 @@ void item_fill_sentence(struct table_cell *cell, const json_t *item)
     snprintf(text, sizeof(text), "%.*s of %.*s is %.*s", (int)thread.bytes, thread.text, (int)process.bytes,
              process.text, (int)cause.bytes, cause.text);
     if (strcmp(age.text, "-") != 0)
-        append(text, sizeof(text), " for %s", age.text);
+        text_append(text, sizeof(text), " for %s", age.text);
     if (strcmp(where.text, "-") != 0)
-        append(text, sizeof(text), " in %s", where.text);
+        text_append(text, sizeof(text), " in %s", where.text);
     if (strcmp(on.text, "-") != 0)
-        append(text, sizeof(text), ": %s", on.text);
+        text_append(text, sizeof(text), ": %s", on.text);
     table_cell_format(cell, "%s", text);
 }

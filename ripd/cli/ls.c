@@ -6,7 +6,6 @@
  *   A. A ring that cannot be read is listed, with the reason.
  *   B. Counts that were not asked for, beyond --limit, are never 0: such lines are left out, and how many is said.
  */
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,13 +147,12 @@ static void fill_count(struct table_cell *cell, const struct line *line, const c
 
 __attribute__((format(printf, 3, 4))) static void remark(char *text, size_t size, const char *format, ...)
 {
-    size_t length = strlen(text);
     va_list arguments;
+    size_t length;
 
-    if (length != 0)
-        length += (size_t)snprintf(text + length, size - length, "; ");
-    if (length >= size)
-        return;
+    if (text[0] != '\0')
+        text_append(text, size, "; ");
+    length = strlen(text);
     va_start(arguments, format);
     vsnprintf(text + length, size - length, format, arguments);
     va_end(arguments);
@@ -288,7 +286,6 @@ int cli_ls(int argc, char **argv)
         return status;
     if (!filters_target(&settings.filters, "ls", "/rings?limit=10000", PARAMETERS, target))
         return CLI_USAGE;
-    signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
     status = hosts_open(&hosts, &settings.hosts, "ls");
     if (status != CLI_OK)
         return status;

@@ -7,7 +7,6 @@
  *   B. Of a process all threads are counted in its table (thread_table.h).
  */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -263,8 +262,8 @@ static void show_counts(struct report *report, const json_t *document)
 
     for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
         if (frame_count(document, states[i]) != 0)
-            snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%lld %s", text[0] != '\0' ? ", " : "",
-                     frame_count(document, states[i]), states[i]);
+            text_append(text, sizeof(text), "%s%lld %s", text[0] != '\0' ? ", " : "", frame_count(document, states[i]),
+                        states[i]);
     table_cell_format(&cell, "%s", text[0] != '\0' ? text : "-");
     report_field(report, "ids", &cell);
 }
@@ -475,7 +474,6 @@ int cli_show(int argc, char **argv)
         cli_error("show: --markdown: expected without --json");
         return CLI_USAGE;
     }
-    signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
     status = hosts_open(&hosts, &settings.hosts, "show");
     if (status != CLI_OK)
         return status;

@@ -7,7 +7,6 @@
  *      not answer are reported beside it.
  *   B. A wrong flag or value is refused before ripd is asked.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,6 @@
 #include "cli/incidents.h"
 #include "cli/item.h"
 #include "cli/table.h"
-#include "detect/state.h"
 #include "util/array.h"
 #include "view/query_parse.h"
 
@@ -45,19 +43,16 @@ struct settings {
 static const struct cli_flag flags[] = {
     HOSTS_FLAGS(struct settings),
     HOSTS_DIR_FLAG(struct settings),
-#define X(name, flag, value, parameter, help) FILTER_FLAG(struct settings, name, flag, value, help),
-    FILTER_TABLE(X)
-#undef X
-        {"--group", "WAY", offsetof(struct settings, group), "counted by location, or by root: who holds them up",
-         false},
+    {"--group", "WAY", offsetof(struct settings, group), "counted by location, or by root: who holds them up", false},
     {"--all", NULL, offsetof(struct settings, all), "a line a stall, also of those that wait for one another", false},
     {"--limit", "N", offsetof(struct settings, limit), "at most N lines (default 100, at most 10000)", false},
     {"--watch", NULL, offsetof(struct settings, watch), "again every 2 s, until it is interrupted", false},
+#define X(name, flag, value, parameter, help) FILTER_FLAG(struct settings, name, flag, value, help),
+    FILTER_TABLE(X)
+#undef X
 };
 
-#define X(name, text, meaning) " " text
-static const char values[] = "\nCAUSE is one of:" ID_CAUSE_TABLE(X) "\nWAY is one of: location root\n";
-#undef X
+static const char values[] = FILTER_VALUES "WAY is one of: location root\n";
 
 const struct cli_syntax cli_stalls_syntax = {
     .name = "stalls",
@@ -416,7 +411,6 @@ int cli_stalls(int argc, char **argv)
     if (!take_way(&settings, &way) || !take_limit(&settings, &limit) ||
         !filters_target(&settings.filters, "stalls", ways[way].path, PARAMETERS, target))
         return CLI_USAGE;
-    signal(SIGPIPE, SIG_IGN); /* a write to a reader that has gone is an error instead */
     status = hosts_open(&hosts, &settings.hosts, "stalls");
     if (status != CLI_OK)
         return status;

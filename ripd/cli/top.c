@@ -12,8 +12,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,28 +197,18 @@ static void put_line(const struct top *top, int row, attr_t attributes, const ch
     attrset(A_NORMAL);
 }
 
-__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size, const char *format, ...)
-{
-    size_t length = strlen(text);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text + length, size - length, format, arguments);
-    va_end(arguments);
-}
-
 static void draw_counts(const struct top *top)
 {
     char line[512] = "rip top  ";
 
     if (hosts_named(top->hosts))
-        append(line, sizeof(line), "%zu of %zu hosts", top->frame.answered, hosts_count(top->hosts));
+        text_append(line, sizeof(line), "%zu of %zu hosts", top->frame.answered, hosts_count(top->hosts));
     else
-        append(line, sizeof(line), "%.200s", hosts_name(top->hosts, 0));
-    append(line, sizeof(line), "  %lld ids:", top->frame.ids);
+        text_append(line, sizeof(line), "%.200s", hosts_name(top->hosts, 0));
+    text_append(line, sizeof(line), "  %lld ids:", top->frame.ids);
     for (int state = 0; state < ID_STATE_COUNT; state++)
         if (top->frame.counts[state] != 0)
-            append(line, sizeof(line), " %lld %s", top->frame.counts[state], id_state_name((enum id_state)state));
+            text_append(line, sizeof(line), " %lld %s", top->frame.counts[state], id_state_name((enum id_state)state));
     put_line(top, 0, A_BOLD, line);
 }
 
@@ -231,20 +219,20 @@ static void draw_list_line(const struct top *top)
     uint64_t old_ns = top->whole_mono_ns != 0 ? clock_mono_ns() - top->whole_mono_ns : 0;
     char line[512] = "";
 
-    append(line, sizeof(line), "%s%s: %zu of %lld", top->frozen ? "FROZEN  " : "", top_which_name(list->which),
-           list->count, top->frame.total);
+    text_append(line, sizeof(line), "%s%s: %zu of %lld", top->frozen ? "FROZEN  " : "", top_which_name(list->which),
+                list->count, top->frame.total);
     if (list->count > visible_rows())
-        append(line, sizeof(line), "  row %zu", list->selected + 1);
+        text_append(line, sizeof(line), "  row %zu", list->selected + 1);
     if (list->sort != TOP_AS_IT_IS)
-        append(line, sizeof(line), "  by %s", top_sort_name(list->sort));
+        text_append(line, sizeof(line), "  by %s", top_sort_name(list->sort));
     if (top->typing || list->filter[0] != '\0')
-        append(line, sizeof(line), "  /%s%s", top->filter, top->typing ? "_" : "");
+        text_append(line, sizeof(line), "  /%s%s", top->filter, top->typing ? "_" : "");
     if (top->frame.unreadable != 0)
-        append(line, sizeof(line), "  %lld rings cannot be read", top->frame.unreadable);
+        text_append(line, sizeof(line), "  %lld rings cannot be read", top->frame.unreadable);
     if (top->frame.late_ms != 0)
-        append(line, sizeof(line), "  ripd does not scan: this was %lld s ago", top->frame.late_ms / 1000);
+        text_append(line, sizeof(line), "  ripd does not scan: this was %lld s ago", top->frame.late_ms / 1000);
     else if (old_ns > OLD_NS && list->phase == TOP_WHOLE)
-        append(line, sizeof(line), "  %" PRIu64 " s ago", old_ns / NS_PER_S);
+        text_append(line, sizeof(line), "  %" PRIu64 " s ago", old_ns / NS_PER_S);
     put_line(top, 1, A_NORMAL, line);
 }
 
@@ -593,7 +581,6 @@ int cli_top(int argc, char **argv)
         cli_error("top: expected a terminal; `rip stalls` prints the same");
         return CLI_USAGE;
     }
-    signal(SIGPIPE, SIG_IGN);
     status = hosts_open(&hosts, &settings.hosts, "top");
     return status == CLI_OK ? show_screen(hosts) : status;
 }
