@@ -21,7 +21,7 @@ void cli_error(const char *format, ...)
     vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
     for (char *at = line; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+        if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
             *at = '?';
     fprintf(stderr, "rip: %s\n", line);
 }

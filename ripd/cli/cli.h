@@ -48,7 +48,7 @@ CLIENT_COMMAND_TABLE(X)
 CLIENT_COMMAND_TABLE(X)
 #undef X
 
-/* Writes one line to stderr: "rip: ", the text with control characters replaced, a newline. */
+/* Writes one line to stderr: "rip: ", the text with what is not printable ASCII replaced, a newline. */
 __attribute__((format(printf, 1, 2))) void cli_error(const char *format, ...);
 
 struct cli_flag {

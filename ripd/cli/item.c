@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/client.h"
+
 #define TEXT_BYTES 512u
 #define WIDE_COLUMNS 120u /* of a terminal */
 
@@ -148,6 +150,35 @@ bool item_make_key(char key[ITEM_KEY_BYTES], const json_t *object)
     return ring != NULL && json_is_integer(id) &&
            snprintf(key, ITEM_KEY_BYTES, "%" JSON_INTEGER_FORMAT "/%s", json_integer_value(id), ring) <
                (int)ITEM_KEY_BYTES;
+}
+
+/* Bytes from hexadecimal digits, as a text. False: they are none, or too many. */
+static bool parse_hex(char *bytes, size_t size, const char *digits)
+{
+    size_t count = strlen(digits) / 2;
+
+    if (count >= size)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (sscanf(digits + 2 * i, "%2hhx", (unsigned char *)&bytes[i]) != 1)
+            return false;
+    bytes[count] = '\0';
+    return true;
+}
+
+bool item_target(char *target, size_t size, const json_t *item, long long id)
+{
+    const char *ring = text_of(item, "ring"), *hex = text_of(item, "ring_hex");
+    char bytes[TEXT_BYTES], number[32];
+
+    if (ring != NULL && hex != NULL && parse_hex(bytes, sizeof(bytes), hex))
+        ring = bytes;
+    snprintf(number, sizeof(number), "/%lld", id);
+    snprintf(target, size, "/threads/");
+    if (ring == NULL || id < 0 || client_target_escape(target, size - strlen(number), ring) != 0)
+        return false;
+    text_append(target, size, "%s", number);
+    return true;
 }
 
 bool item_same_id(const json_t *a, const json_t *b)

@@ -55,6 +55,12 @@ bool item_is_deadlocked(const json_t *item);
 #define ITEM_KEY_BYTES 320u /* a ring's name and a number */
 bool item_make_key(char key[ITEM_KEY_BYTES], const json_t *object);
 
+/*
+ * "/threads/RING/ID": the id of this number in the ring of an item or of a member of a chain, in the bytes of the
+ * ring's name, which ring_hex has where they are no text. False: it has none, or there is no room.
+ */
+bool item_target(char *target, size_t size, const json_t *item, long long id);
+
 /* Whether two objects, items or members of a chain, are the same id. */
 bool item_same_id(const json_t *a, const json_t *b);
 

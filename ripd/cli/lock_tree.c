@@ -19,17 +19,14 @@
  */
 static json_t *find_member(struct hosts *hosts, size_t host, const json_t *known, const json_t *member)
 {
-    const char *ring = json_string_value(json_object_get(member, "ring"));
-    json_int_t id = json_integer_value(json_object_get(member, "id"));
-    char target[TARGET_BYTES] = "/threads/";
+    char target[TARGET_BYTES];
     json_t *document, *item, *thread;
     size_t i;
 
     json_array_foreach(known, i, item) if (item_same_id(item, member)) return json_incref(item);
-    if (hosts == NULL || ring == NULL || !json_is_integer(json_object_get(member, "id")) || id < 0 ||
-        client_target_escape(target, sizeof(target) - 32, ring) != 0)
+    if (hosts == NULL || !item_target(target, sizeof(target), member, item_number(member, "id")) ||
+        client_target_add(target, sizeof(target), "trail", "1") != 0)
         return NULL;
-    snprintf(target + strlen(target), 32, "/%" JSON_INTEGER_FORMAT "?trail=1", id);
     document = hosts_get_one(hosts, host, target, "ripd/thread/1");
     thread = json_incref(json_object_get(document, "thread"));
     json_decref(document);

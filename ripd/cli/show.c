@@ -380,19 +380,14 @@ static int find(struct hosts *hosts, const char *word, const char *name, struct 
     return CLI_UNREACHABLE;
 }
 
-/* One id with its whole trail. name: its number, or NULL if `first` is the one. */
-static json_t *get_id(struct hosts *hosts, size_t host, const json_t *first, const char *number)
+/* One id with its whole trail, of the ring of an item. */
+static json_t *get_id(struct hosts *hosts, size_t host, const json_t *first, long long id)
 {
-    const char *ring = json_string_value(json_object_get(first, "ring"));
-    char target[TARGET_BYTES] = "/threads/";
+    char target[TARGET_BYTES];
     json_t *document, *thread;
 
-    if (ring == NULL || client_target_escape(target, sizeof(target) - 32, ring) != 0)
+    if (!item_target(target, sizeof(target), first, id))
         return NULL;
-    if (number != NULL)
-        snprintf(target + strlen(target), 32, "/%.10s", number);
-    else
-        snprintf(target + strlen(target), 32, "/%lld", item_number(first, "id"));
     document = hosts_get_one(hosts, host, target, "ripd/thread/1");
     thread = json_incref(json_object_get(document, "thread"));
     json_decref(document);
@@ -404,7 +399,9 @@ static bool show_one(struct report *report, struct hosts *hosts, size_t host, co
 {
     const json_t *document = hosts_document(hosts, host);
     const json_t *first = json_array_get(json_object_get(document, "threads"), 0);
-    json_t *item = first != NULL ? get_id(hosts, host, first, is_number(name) ? name : NULL) : NULL;
+    json_t *item =
+        first != NULL ? get_id(hosts, host, first, is_number(name) ? strtoll(name, NULL, 10) : item_number(first, "id"))
+                      : NULL;
     bool found = json_is_object(item);
 
     if (found && settings->hosts.json)

@@ -160,15 +160,13 @@ static void open_selected(struct top *top)
 {
     const struct top_row *row = top_list_selected(&top->list);
 
-    snprintf(top->open_target, sizeof(top->open_target), "/threads/");
     if (row == NULL)
         return;
-    if (strcmp(row->texts[TOP_RING], "-") == 0 || row->id == ITEM_UNKNOWN ||
-        client_target_escape(top->open_target, sizeof(top->open_target) - 32, row->texts[TOP_RING]) != 0) {
+    if (strcmp(row->texts[TOP_TARGET], "-") == 0) {
         snprintf(top->error, sizeof(top->error), "this id has no name by which it could be asked for");
         return;
     }
-    snprintf(top->open_target + strlen(top->open_target), 32, "/%lld", row->id);
+    snprintf(top->open_target, sizeof(top->open_target), "%s", row->texts[TOP_TARGET]);
     top->open_host = row->host;
     free(top->text);
     top->text = NULL;

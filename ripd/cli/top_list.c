@@ -114,7 +114,7 @@ static int compare_rows(const void *left, const void *right, void *context)
     if (order == 0)
         order = (a->host > b->host) - (a->host < b->host);
     if (order == 0)
-        order = strcmp(a->texts[TOP_RING], b->texts[TOP_RING]);
+        order = strcmp(a->texts[TOP_TARGET], b->texts[TOP_TARGET]);
     return order != 0 ? order : (a->id > b->id) - (a->id < b->id);
 }
 
@@ -135,7 +135,7 @@ static void select_again(struct top_list *list, const struct top_row *wanted)
 
     for (size_t i = 0; i < list->count; i++)
         if (list->rows[i]->id == wanted->id && list->rows[i]->host == wanted->host &&
-            strcmp(list->rows[i]->texts[TOP_RING], wanted->texts[TOP_RING]) == 0) {
+            strcmp(list->rows[i]->texts[TOP_TARGET], wanted->texts[TOP_TARGET]) == 0) {
             list->selected = i;
             list->first = i > distance ? i - distance : 0;
             return;

@@ -19,8 +19,13 @@ static void add_text(FILE *stream, const char *text, size_t bytes)
 static void add_row(FILE *stream, struct top_row *row, const json_t *item)
 {
     struct table_cell cells[TOP_TEXT_COUNT];
+    char target[TABLE_CELL_BYTES];
 
-    table_cell_string(&cells[TOP_RING], json_object_get(item, "ring"));
+    row->id = item_number(item, "id");
+    if (item_target(target, sizeof(target), item, row->id))
+        table_cell_format(&cells[TOP_TARGET], "%s", target);
+    else
+        table_cell_format(&cells[TOP_TARGET], "-");
     item_fill_cause(&cells[TOP_CAUSE], item);
     item_fill_thread(&cells[TOP_THREAD], item);
     item_fill_process(&cells[TOP_PROCESS], item);
@@ -28,7 +33,6 @@ static void add_row(FILE *stream, struct top_row *row, const json_t *item)
     item_fill_on(&cells[TOP_ON], item);
     for (size_t i = 0; i < TOP_TEXT_COUNT; i++)
         add_text(stream, cells[i].text, cells[i].bytes);
-    row->id = item_number(item, "id");
     row->age_ms = item_number(item, "frozen_for_ms");
     row->waits = json_array_size(json_object_get(item, "waits_for")) != 0 && !item_is_deadlocked(item);
     row->urgent = cells[TOP_CAUSE].colour != NULL;

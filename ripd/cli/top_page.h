@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum top_text { TOP_RING, TOP_CAUSE, TOP_THREAD, TOP_PROCESS, TOP_WHERE, TOP_ON, TOP_TEXT_COUNT };
+/* TOP_TARGET: what to ask for to open it; "-": it cannot be asked for. */
+enum top_text { TOP_TARGET, TOP_CAUSE, TOP_THREAD, TOP_PROCESS, TOP_WHERE, TOP_ON, TOP_TEXT_COUNT };
 
 struct top_row {
     const char *texts[TOP_TEXT_COUNT]; /* of the page; not made harmless yet */

@@ -90,7 +90,7 @@ static void test_rows(void **state)
     (void)state;
     assert_non_null(page);
     assert_int_equal(page->count, 4);
-    assert_string_equal(page->rows[0].texts[TOP_RING], "app");
+    assert_string_equal(page->rows[0].texts[TOP_TARGET], "/threads/app/7");
     assert_string_equal(page->rows[0].texts[TOP_CAUSE], "blocked");
     assert_string_equal(page->rows[0].texts[TOP_THREAD], "a\x01"
                                                          "b");
@@ -98,7 +98,7 @@ static void test_rows(void **state)
     assert_true(page->rows[0].urgent);
     assert_int_equal(page->rows[0].age_ms, 1500);
     for (size_t i = 1; i < 4; i++) {
-        assert_string_equal(page->rows[i].texts[TOP_RING], "-");
+        assert_string_equal(page->rows[i].texts[TOP_TARGET], "-");
         assert_string_equal(page->rows[i].texts[TOP_ON], "-");
         assert_int_equal(page->rows[i].id, ITEM_UNKNOWN);
         assert_int_equal(page->rows[i].host, 3);
