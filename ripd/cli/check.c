@@ -71,6 +71,7 @@ struct finding {
     long long stalled; /* that the filters select */
     long long longest_ms;
     const json_t *longest; /* NULL: none is stalled */
+    size_t host;           /* of that */
     long long ids;
     long long unreadable;
     size_t silent;
@@ -116,6 +117,7 @@ static void look_at(struct finding *finding, const struct hosts *hosts, size_t i
         (finding->longest == NULL || item_number(first, "frozen_for_ms") > finding->longest_ms)) {
         finding->longest_ms = item_number(first, "frozen_for_ms");
         finding->longest = first;
+        finding->host = i;
     }
 }
 
@@ -143,11 +145,15 @@ static void print_text(const char *text, size_t bytes)
     fputs(shown, stdout);
 }
 
-static void print_longest(const json_t *item)
+static void print_longest(const struct hosts *hosts, const struct finding *finding)
 {
     struct table_cell cell;
 
-    item_fill_sentence(&cell, item);
+    if (hosts_named(hosts)) {
+        print_text(hosts_name(hosts, finding->host), strlen(hosts_name(hosts, finding->host)));
+        fputs(": ", stdout);
+    }
+    item_fill_sentence(&cell, finding->longest);
     print_text(cell.text, cell.bytes);
 }
 
@@ -165,15 +171,17 @@ static void print_perfdata(const struct finding *finding, size_t host_count, lon
                critical_ms % 1000, finding->unreadable);
 }
 
-static int print_finding(const struct finding *finding, size_t host_count, long long warning_ms, long long critical_ms)
+static int print_finding(const struct hosts *hosts, const struct finding *finding, long long warning_ms,
+                         long long critical_ms)
 {
     enum severity severity = judge(finding, warning_ms, critical_ms);
+    size_t host_count = hosts_count(hosts);
     long long ms = finding->longest_ms > 0 ? finding->longest_ms : 0;
 
     printf("RIP %s - ", severity_names[severity]);
     if (finding->longest != NULL) {
         printf("%lld stalled, the longest for %lld.%lld s: ", finding->stalled, ms / 1000, ms % 1000 / 100);
-        print_longest(finding->longest);
+        print_longest(hosts, finding);
     } else if (finding->silent == 0) {
         printf("nothing is stalled among %lld ids", finding->ids);
     }
@@ -191,7 +199,7 @@ static int print_finding(const struct finding *finding, size_t host_count, long 
     return (int)severity;
 }
 
-static void print_finding_json(enum severity severity, const struct finding *finding)
+static void print_finding_json(const struct hosts *hosts, enum severity severity, const struct finding *finding)
 {
     const struct text_style style = text_style_of_output();
     json_t *object = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:O?}", "check", severity_names[severity], "stalled",
@@ -200,6 +208,10 @@ static void print_finding_json(enum severity severity, const struct finding *fin
                                (json_int_t)finding->ids, "unreadable_rings", (json_int_t)finding->unreadable,
                                "silent_hosts", (json_int_t)finding->silent, "longest", finding->longest);
 
+    if (finding->silent != 0)
+        json_object_set_new(object, "detail", json_string(finding->detail));
+    if (hosts_named(hosts) && finding->longest != NULL)
+        json_object_set_new(object, "host", json_string(hosts_name(hosts, finding->host)));
     table_print_json(&style, object);
     json_decref(object);
 }
@@ -222,10 +234,10 @@ static int check(struct hosts *hosts, const struct settings *settings, const cha
     if (settings->hosts.json) {
         enum severity severity = judge(&finding, warning_ms, critical_ms);
 
-        print_finding_json(severity, &finding);
+        print_finding_json(hosts, severity, &finding);
         return (int)severity;
     }
-    return print_finding(&finding, hosts_count(hosts), warning_ms, critical_ms);
+    return print_finding(hosts, &finding, warning_ms, critical_ms);
 }
 
 int cli_check(int argc, char **argv)

@@ -57,7 +57,10 @@ def what_cannot_be_known(world):
         assert line.count("|") == 1 and (PERFDATA.search(line) or line.endswith(NOTHING_KNOWN)), line
         server.close()
     server = k.Impostor({"/stalls": k.stalls_document(STALL)})
-    expect(world, CRITICAL, "--url", server.url, *silent, "--critical", "5s", words=["127.0.0.1:1"])
+    expect(world, CRITICAL, "--url", server.url, *silent, "--critical", "5s",
+           words=["127.0.0.1:1", f" s: {server.url.removeprefix('http://')}: "])
+    said = json.loads(world.command("check", "--json", "--url", server.url, *silent).stdout)
+    assert said["host"] == server.url.removeprefix("http://") and "127.0.0.1:1" in said["detail"], said
     expect(world, UNKNOWN, "--url", server.url, *silent, "--critical", "6s")
     server.close()
 

@@ -121,6 +121,35 @@ def hostile_names(world):
     ring.close()
 
 
+def a_unit(world):
+    """By its name, with and without ".service", of one host and of two."""
+    threads = [{"ring": f"checkout.{pid}", "id": pid, "name": f"worker-{pid}", "state": "stalled", "cause": "blocked",
+                "frozen_for_ms": 5000, "location": {"module": "checkout", "offset": "0x1"},
+                "process": {"pid": pid, "comm": "checkout", "unit": "checkout.service"}} for pid in (7, 8)]
+
+    class ByUnit(dict):
+        """What a ripd answers that has this unit, and no process or ring of such a name."""
+
+        def get(self, path, default=None):
+            found = threads if "unit=checkout.service" in server.asked[-1] else []
+            return {"schema": f"ripd/{path[1:]}/1", "total": len(found), "counts": {"stalled": len(found)},
+                    path[1:]: found}
+
+    server = k.Impostor(ByUnit())
+    for word in ("checkout", "checkout.service"):
+        text = world.command("show", word, "--url", server.url).stdout
+        assert text.splitlines()[0] == "unit checkout.service" and "2 stalled" in text, text
+        assert [row.split()[3] for row in lines_of(text, "threads")[1:]] == ["worker-7", "worker-8"], text
+        rows = world.command("show", word, "--json", "--url", server.url).stdout.splitlines()
+        assert [json.loads(row)["id"] for row in rows] == [7, 8], rows
+        ticket = world.command("show", word, "--markdown", "--url", server.url).stdout
+        assert ticket.startswith("### `unit checkout.service`\n"), ticket
+    done = world.command("show", "checkout", "--url", server.url, "--url", server.url + "/")
+    assert done.returncode == 0 and done.stdout.count("unit checkout.service\n") == 2, done
+    assert world.command("show", "other", "--url", server.url).returncode == 1
+    server.close()
+
+
 def what_is_not_there(world):
     world.puppet().do("spawn 5 name-5 snap")
     world.wait_for(lambda: world.state(5) == "running")
@@ -150,5 +179,5 @@ def liars(world):
 
 
 if __name__ == "__main__":
-    w.run([one_id, threads_by_state, a_chain_is_a_tree, a_pool_of_50, hostile_names, what_is_not_there, liars],
+    w.run([one_id, threads_by_state, a_chain_is_a_tree, a_pool_of_50, a_unit, hostile_names, what_is_not_there, liars],
           k.CliWorld)
