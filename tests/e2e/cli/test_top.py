@@ -17,9 +17,9 @@ class TopWorld(k.CliWorld):
                         Terminal([k.RIP, "top", *arguments], {**self.environment, **variables}, rows, columns)]
         return self.screens[-1]
 
-    def shows(self, terminal, pattern):
+    def shows(self, terminal, pattern, seconds=w.PATIENCE_S):
         try:
-            return self.wait_for(lambda: re.search(pattern, terminal.text(), re.M))
+            return self.wait_for(lambda: re.search(pattern, terminal.text(), re.M), seconds)
         except AssertionError as error:
             raise AssertionError(f"no {pattern} on the screen:\n{terminal.text()}") from error
 
@@ -177,7 +177,7 @@ def scrolls_through_a_crowd(world):
     world.shows(terminal, "crowd-0 ")
     terminal.type(DOWN)  # while the others come
     world.shows(terminal, r"^all: \d+ of 200000  row 2")
-    world.shows(terminal, r"^all: 200000 of 200000  row 2")
+    world.shows(terminal, r"^all: 200000 of 200000  row 2", 300)  # a hundred megabytes of JSON
     terminal.type(END)
     world.shows(terminal, "crowd-199999 ")
     world.shows(terminal, r"row 200000")
