@@ -291,6 +291,7 @@ void item_fill_sentence(struct table_cell *cell, const json_t *item)
 {
     struct table_cell thread, process, where, on, cause, age;
     char text[TEXT_BYTES * 4];
+    bool has_age;
 
     if (json_is_string(json_object_get(item, "summary"))) {
         table_cell_string(cell, json_object_get(item, "summary"));
@@ -302,11 +303,15 @@ void item_fill_sentence(struct table_cell *cell, const json_t *item)
     if (strcmp(cause.text, "deadlock") == 0)
         table_cell_format(&cause, "deadlocked");
     item_fill_duration(&age, item_number(item, "frozen_for_ms"));
+    has_age = strcmp(age.text, "-") != 0;
     item_fill_where(&where, json_object_get(item, "location"), 2);
     item_fill_on(&on, item);
-    snprintf(text, sizeof(text), "%.*s of %.*s is %.*s", (int)thread.bytes, thread.text, (int)process.bytes,
-             process.text, (int)cause.bytes, cause.text);
-    if (strcmp(age.text, "-") != 0)
+    snprintf(text, sizeof(text), "%.*s of %.*s ", (int)thread.bytes, thread.text, (int)process.bytes, process.text);
+    if (strcmp(cause.text, "not moving") == 0)
+        text_append(text, sizeof(text), "has not moved");
+    else
+        text_append(text, sizeof(text), "%s %.*s", has_age ? "has been" : "is", (int)cause.bytes, cause.text);
+    if (has_age)
         text_append(text, sizeof(text), " for %s", age.text);
     if (strcmp(where.text, "-") != 0)
         text_append(text, sizeof(text), " in %s", where.text);
