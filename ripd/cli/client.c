@@ -294,6 +294,14 @@ static enum client_result perform(struct exchange *exchange, const char *target)
     return result;
 }
 
+/* Whether they are of one document, "ripd/NAME/", in whichever version. */
+static bool is_other_version(const char *schema, const char *expected)
+{
+    size_t length = (size_t)(strrchr(expected, '/') - expected) + 1;
+
+    return schema != NULL && strncmp(schema, expected, length) == 0 && strcmp(schema, expected) != 0;
+}
+
 /* Turns what has been received into the document of its request. */
 static enum client_result read_document(const struct exchange *exchange)
 {
@@ -307,11 +315,16 @@ static enum client_result read_document(const struct exchange *exchange)
         request->document = document;
         return CLIENT_OK;
     }
-    json_decref(document);
     if (request->schema == NULL)
-        return fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is not a JSON object", exchange->client->shown);
-    return fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is not one of ripd's: expected the schema %s",
-                exchange->client->shown, request->schema);
+        fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is not a JSON object", exchange->client->shown);
+    else if (is_other_version(schema, request->schema))
+        fail(CLIENT_NOT_UNDERSTOOD, "ripd on %s is of another version than this rip: it has %.64s, expected %s",
+             exchange->client->shown, schema, request->schema);
+    else
+        fail(CLIENT_NOT_UNDERSTOOD, "%s: the answer is not one of ripd's: expected the schema %s",
+             exchange->client->shown, request->schema);
+    json_decref(document);
+    return CLIENT_NOT_UNDERSTOOD;
 }
 
 /* Sets the result of a request, whose error text is that of the last failure. */

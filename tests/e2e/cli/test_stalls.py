@@ -198,6 +198,14 @@ def prometheus_says_who(world):
     two.close()
 
 
+def another_version(world):
+    server = k.Impostor({"/stalls": {**k.stalls_document(), "schema": "ripd/stalls/2\x1b"}})
+    done = world.command("stalls", "--url", server.url)
+    assert done.returncode == 3 and done.stdout == "" and "\x1b" not in done.stderr, done
+    assert "is of another version than this rip: it has ripd/stalls/2?, expected ripd/stalls/1" in done.stderr, done
+    server.close()
+
+
 if __name__ == "__main__":
     w.run([one_stall, filters, incidents, hostile_names, liars, what_could_not_be_seen, wrong_flags, several_hosts,
-           prometheus_says_who], k.CliWorld)
+           prometheus_says_who, another_version], k.CliWorld)
