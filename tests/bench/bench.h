@@ -31,6 +31,7 @@ void bench_print_machine(void);
 /* Prints "name: value (the bar: at most bar): met | NOT met". */
 void bench_print_bar(const char *name, double value, double bar);
 
+/* The time that this thread has had of a processor: what others do with the machine counts little. */
 uint64_t bench_now_ns(void);
 
 #endif
