@@ -165,14 +165,22 @@ int rip__process_facts(const char *path, struct rip_process_facts *ret_facts)
     return parse_stat(text, ret_facts) ? 0 : -EPROTO;
 }
 
-/* It never changes for a process, but a child may be in another one. */
+/*
+ * It never changes for a process, but a child may be in another one. By the link's text, "pid:[INODE]": stat() would
+ * have the kernel make that inode, for nobody.
+ */
 uint64_t rip__pid_namespace(void)
 {
+    static const char prefix[] = "pid:[";
     struct rip_writer *writer = &rip__writer;
-    struct stat status;
+    char text[32] = "";
 
-    if (writer->pid_namespace == 0 || writer->pid != getpid())
-        writer->pid_namespace = stat(RIP_PROC_OWN("ns/pid"), &status) == 0 ? status.st_ino : 0;
+    if (writer->pid_namespace == 0 || writer->pid != getpid()) {
+        ssize_t bytes = readlink(RIP_PROC_OWN("ns/pid"), text, sizeof(text) - 1);
+        bool known = bytes > 0 && strncmp(text, prefix, sizeof(prefix) - 1) == 0;
+
+        writer->pid_namespace = known ? leading_number(text + sizeof(prefix) - 1) : 0;
+    }
     return writer->pid_namespace;
 }
 

@@ -23,6 +23,8 @@
  *   E. Under a seccomp filter the ring is left by exit() and quick_exit() alone, by stores to memory; its file stays.
  *      _exit() leaves it as a signal does: it may be a vfork() child's.
  *   F. A crash loop leaves at most DEAD_KEPT rings NAME.PID of one user, the latest.
+ *   G. The ring is there before main(), and not from the first call on that can block: a program that never makes one,
+ *      but computes for ever, is listed, too. That is most of what tracing adds to a start.
  */
 #include <errno.h>
 #include <limits.h>
