@@ -533,6 +533,20 @@ void rip__leave(bool remove_file_if_last)
     rip__unlock(&guard);
 }
 
+/* At exit() and at the return from main(): who sees the process end then knows that it was meant to. A store, no more.
+ */
+__attribute__((destructor)) static void mark_exiting(void)
+{
+    const struct rip_writer *writer = &rip__writer;
+    struct rip_process *process;
+
+    if (writer->base == NULL || !writer->entered || writer->process == RIP_NO_PROCESS)
+        return;
+    process = rip__process_at(writer->process);
+    if (rip_load_relaxed(&process->generation) == writer->generation)
+        rip_store_relaxed(&process->flags, rip_load_relaxed(&process->flags) | RIP_PROCESS_EXITING);
+}
+
 void rip__mark_execing(bool execing)
 {
     uint32_t from = execing ? RIP_PROCESS_LIVE : RIP_PROCESS_EXECING;

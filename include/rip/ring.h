@@ -155,6 +155,7 @@ enum rip_process_state {
 #define RIP_PROCESS_HAS_HOLDER_LOCK 1u /* it took its HOLDER byte */
 #define RIP_PROCESS_HAS_LIFE_LOCK 2u   /* it took its LIFE byte: without the lock it is gone */
 #define RIP_PROCESS_PRELOADED 4u       /* traced by the preload library */
+#define RIP_PROCESS_EXITING 8u         /* it called exit(), or returned from main() */
 
 struct rip_process {
     uint32_t state;            /* enum rip_process_state */

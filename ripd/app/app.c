@@ -16,6 +16,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "app/capture.h"
 #include "app/events.h"
 #include "app/hook.h"
 #include "app/listing.h"
@@ -74,6 +75,7 @@ struct app {
     struct snapshot *snapshot; /* the last one */
     struct requests *requests;
     struct opened opened;
+    struct capturing *capturing; /* NULL: without a state directory nothing is captured */
     struct http *http;
     struct schedule schedule;
     struct tally tally;
@@ -202,6 +204,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
     app_count_stuck(app, update);
     events_health(app->events, health);
     hook_health(app->hook, health);
+    capturing_count(app->capturing, health);
     privileges_report(&app->privileges, health);
     naming_health(&app->naming, health);
     snapshot->health = *health;
@@ -278,6 +281,7 @@ static void app_scan(struct app *app)
 
     app->sequence++;
     events_catch_up(app->events);
+    capturing_take(app->capturing, app->snapshot); /* before their rings are refreshed */
     work_begin(app->work);
     suspects = app_observe(app, now_mono_ns, &count);                   /* registry, scan, detector */
     waits = app_advance_cases(app, suspects, count, &unexamined_count); /* evidence, locks, verdicts */
@@ -286,6 +290,7 @@ static void app_scan(struct app *app)
     events_resume(app->events, &update);         /* on the first scan */
     cases_end(app->cases, &update, now_mono_ns); /* episodes */
     cases_note_exits(app->cases, now_wall_ns);
+    work_leak(app->work, WORK_CAPTURE_BYTES, WORK_CAPTURE_BYTES_PER_SCAN);
     endings_note(app->endings, &update, app->snapshot != NULL ? app->snapshot->waits : NULL);
     app_describe_waits(app, waits);
     snapshot = app_build_snapshot(app, &update, waits, now_mono_ns, now_wall_ns); /* immutable, generation n */
@@ -465,7 +470,7 @@ static struct timespec app_next_timeout(struct app *app)
 {
     const uint64_t now_mono_ns = clock_mono_ns();
     const uint64_t waits_ns[] = {hook_wait_ns(app->hook, now_mono_ns), naming_wait_ns(&app->naming, now_mono_ns),
-                                 events_wait_ns(app->events, now_mono_ns)};
+                                 events_wait_ns(app->events, now_mono_ns), capturing_wait_ns(app->capturing)};
     uint64_t wait_ns = schedule_wait_ns(&app->schedule, now_mono_ns);
 
     for (size_t i = 0; i < sizeof(waits_ns) / sizeof(waits_ns[0]); i++)
@@ -481,7 +486,8 @@ static bool app_wait(struct app *app)
         {.fd = requests_descriptor(app->requests), .events = POLLIN},
         {.fd = hook_descriptor(app->hook), .events = POLLIN},
         {.fd = app->naming.descriptor, .events = POLLIN},
-        {.fd = events_descriptor(app->events), .events = POLLIN}, /* -1: poll passes over it */
+        {.fd = events_descriptor(app->events), .events = POLLIN}, /* -1: poll passes over it, and the next */
+        {.fd = registry_ends_descriptor(app->registry), .events = POLLIN},
     };
 
     for (;;) {
@@ -489,6 +495,7 @@ static bool app_wait(struct app *app)
 
         events_flush(app->events, clock_mono_ns());
         hook_step(app->hook, clock_mono_ns());
+        capturing_step(app->capturing, clock_mono_ns());
         timeout = app_next_timeout(app);
         if (ppoll(descriptors, sizeof(descriptors) / sizeof(descriptors[0]), &timeout, NULL) < 0 && errno != EINTR) {
             log_line(LOG_LEVEL_ERROR, "poll: %s", strerror(errno));
@@ -499,6 +506,8 @@ static bool app_wait(struct app *app)
             return false;
         if (descriptors[1].revents != 0)
             app_answer(app);
+        if (descriptors[5].revents != 0)
+            capturing_take(app->capturing, app->snapshot);
         app_release(app);
         if (schedule_wait_ns(&app->schedule, clock_mono_ns()) == 0)
             return true;
@@ -584,6 +593,7 @@ static int app_open_parts(struct app *app)
                                         .cgroup_path = "/sys/fs/cgroup",
                                         .judging_ns = settings_judging_ns(config),
                                         .removes = true,
+                                        .notices_ends = config->state_directory != NULL,
                                         .hash_key = app->hash_key,
                                         .work = app->work};
     struct probe_options probe = {"/proc",
@@ -613,6 +623,8 @@ static int app_open_parts(struct app *app)
         error = probe_new(&app->probe, &probe);
     if (error == 0)
         error = requests_new(&app->requests);
+    if (error == 0 && config->state_directory != NULL)
+        capturing_open(&app->capturing, config->state_directory, app->registry, app->work);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "cannot start: %s", strerror(-error));
     return error;
@@ -659,6 +671,7 @@ static void app_close(struct app *app)
     http_free(app->http);
     naming_close(&app->naming);
     requests_free(app->requests);
+    capturing_close(app->capturing);
     snapshot_unref(app->snapshot);
     events_free(app->events);
     endings_free(app->endings);

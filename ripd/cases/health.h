@@ -80,6 +80,8 @@ struct health {
     uint64_t incident_count;                  /* now */
     uint64_t incidents_by_cause[CAUSE_COUNT]; /* since the start, by the cause at their begin */
     uint64_t history_error_count;             /* events that could not be written to the state directory */
+    uint64_t capture_count;                   /* written since the start */
+    uint64_t capture_error_count;             /* that could not be written */
     uint64_t hook_run_count;
     uint64_t hook_failure_count; /* did not start, or another exit status than 0 */
     uint64_t hook_timeout_count;

@@ -36,7 +36,9 @@ typedef int cli_function(int argc, char **argv);
     X(show, "all that is known of one id, or of a process, a unit or a ring")                                          \
     X(check, "the same as a check for Nagios and its like")                                                            \
     X(events, "begins and ends of stalls, as a list or as they happen")                                                \
-    X(clean, "remove rings of dead processes")
+    X(clean, "remove rings of dead processes")                                                                         \
+    X(captures, "what is kept of processes that were killed or crashed")                                               \
+    X(dump, "what a ring file or a capture says")
 
 cli_function cli_run;
 #define X(name, summary) cli_function cli_##name;

@@ -53,7 +53,7 @@ bool ring_copy_take(struct ring_copy *copy, int descriptor, uint64_t size_bytes,
     int error;
 
     *copy = (struct ring_copy){.size_bytes = size_bytes};
-    *ret_reason = "is too large";
+    *ret_reason = size_bytes == 0 ? rip_status_text(RIP_NOT_A_RING) : "is too large";
     if (size_bytes == 0 || size_bytes > RING_BYTES_MAX)
         return false;
     copy->bytes = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -28,6 +28,7 @@
 #include "detect/state.h"
 #include "net/handlers.h"
 #include "net/limits.h"
+#include "record/captures.h"
 #include "record/event_file.h"
 #include "rip/ring.h"
 #include "view/document_event.h"
@@ -281,6 +282,11 @@ static const struct {
     {"@HOOK_WAITING_MAX@", NULL, EVENT_QUEUE_MAX},
     {"@EVENT_NAMED_BYTES_MAX@", NULL, EVENT_NAMED_BYTES_MAX},
     {"@EVENT_FILE_MIB@", NULL, EVENT_FILE_BYTES_MAX >> 20},
+    {"@CAPTURES_OF_USER@", NULL, CAPTURES_OF_USER},
+    {"@CAPTURES_OF_USER_MIB@", NULL, CAPTURES_OF_USER_BYTES >> 20},
+    {"@CAPTURES_REPLACED@", NULL, CAPTURES_REPLACED},
+    {"@CAPTURES_OF_ALL@", NULL, CAPTURES_OF_ALL},
+    {"@CAPTURES_OF_ALL_MIB@", NULL, CAPTURES_OF_ALL_BYTES >> 20},
     {"@HISTORY_PATIENCE_S@", NULL, PUBLISHER_PATIENCE_NS / 1000000000},
 };
 

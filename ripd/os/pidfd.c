@@ -10,8 +10,19 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* struct pidfd_info of linux/pidfd.h in its first version; Debian 12's headers are older than that. */
+struct pidfd_facts {
+    uint64_t mask; /* what is asked for, then what was answered */
+    uint64_t cgroup;
+    uint32_t numbers[11]; /* pid, tgid, ppid, and eight uids and gids */
+    int32_t exit_code;    /* a wait status */
+};
+#define PIDFD_ASK_FACTS _IOWR(0xff, 11, struct pidfd_facts)
+#define PIDFD_EXIT_CODE 8u /* bit of the mask */
 
 int pidfd_of(uint32_t pid)
 {
@@ -28,4 +39,16 @@ bool pidfd_ended(int descriptor)
     struct pollfd entry = {.fd = descriptor, .events = POLLIN};
 
     return poll(&entry, 1, 0) != 0;
+}
+
+int pidfd_status(int descriptor, int *ret_status)
+{
+    struct pidfd_facts facts = {.mask = PIDFD_EXIT_CODE};
+
+    if (ioctl(descriptor, PIDFD_ASK_FACTS, &facts) != 0)
+        return errno == ESRCH ? -EAGAIN : -ENOTSUP;
+    if ((facts.mask & PIDFD_EXIT_CODE) == 0)
+        return -EAGAIN;
+    *ret_status = facts.exit_code;
+    return 0;
 }

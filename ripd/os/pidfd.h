@@ -14,4 +14,10 @@ int pidfd_of(uint32_t pid);
 /* Whether the process has ended. */
 bool pidfd_ended(int descriptor);
 
+/*
+ * How it ended, as waitpid(2) would have it. The kernel keeps that as long as there is a descriptor, once the parent
+ * has waited for it. -EAGAIN: not yet; -ENOTSUP: this kernel does not say (it does from Linux 6.15 on).
+ */
+int pidfd_status(int descriptor, int *ret_status);
+
 #endif

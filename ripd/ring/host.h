@@ -49,6 +49,7 @@ struct ring_host {
     uint8_t boot_id[16];
     struct hash_key hash_key;
 
+    struct ends *ends; /* NULL = ends are not noticed */
     struct work *work;
     bool owns_work;
     bool is_first;           /* refresh: whatever was open when ripd stopped has to be read on it */

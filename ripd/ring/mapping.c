@@ -15,6 +15,7 @@
 #include "ring/mapping.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -478,6 +479,20 @@ static int read_mapping(struct mapping *mapping, const struct request *request)
         status = call_reader(&mapping->view, request);
         sigbus_unguard();
         return status != RIP_OK;
+    }
+    return damage(mapping);
+}
+
+int mapping_bytes(struct mapping *mapping, uint64_t offset, void *ret_bytes, size_t count)
+{
+    if (mapping->damaged || offset > mapping->size_bytes || count > mapping->size_bytes - offset)
+        return -EIO;
+    if (mapping->copied)
+        return copy_bytes(mapping, ret_bytes, count, offset);
+    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
+        memcpy(ret_bytes, (const unsigned char *)mapping->base + offset, count);
+        sigbus_unguard();
+        return 0;
     }
     return damage(mapping);
 }

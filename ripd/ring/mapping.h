@@ -71,6 +71,8 @@ int mapping_note(struct mapping *mapping, uint32_t slot, struct rip_note_info *r
 int mapping_last(struct mapping *mapping, uint32_t slot, struct rip_last_info *ret_info);
 int mapping_trail(struct mapping *mapping, uint32_t slot, struct rip_entry ret_entries[RIP_ENTRY_COUNT],
                   size_t *ret_count);
+/* Bytes at an offset that lies in the ring, as they are: for who keeps them. */
+int mapping_bytes(struct mapping *mapping, uint64_t offset, void *ret_bytes, size_t count);
 int mapping_process(struct mapping *mapping, uint32_t index, struct rip_process_info *ret_info);
 int mapping_module(struct mapping *mapping, uint32_t process, uint32_t nth, struct rip_module_info *ret_info);
 

@@ -32,6 +32,7 @@
 #include "os/clock.h"
 #include "os/pidfd.h"
 #include "os/proc.h"
+#include "ring/ends.h"
 #include "ring/host.h"
 #include "ring/learnt.h"
 #include "ring/modules.h"
@@ -446,6 +447,10 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
     if (process->origin == NULL && process->alive && process->checked_mono_ns == now_mono_ns &&
         (process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE))
         read_origin(host, ring, process);
+    if (host->ends != NULL && process->verdict == PROCESS_ATTESTED)
+        ends_watch(host->ends, ring, process);
+    if (process->verdict == PROCESS_DEAD)
+        ends_judge_dead(process->watch);
     notice_changes(host, ring, process, before);
 }
 
@@ -491,6 +496,7 @@ static void clear_process(struct ring_process *process)
     drop_facts(process);
     process_origin_unref(process->origin);
     learnt_free(process->learnt);
+    ends_unwatch(process->watch);
     threads_free(process->threads);
     *process = (struct ring_process){0};
 }

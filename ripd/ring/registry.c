@@ -26,6 +26,7 @@
 
 #include "os/clock.h"
 #include "ring/directories.h"
+#include "ring/ends.h"
 #include "ring/known_files.h"
 #include "ring/leftovers.h"
 #include "ring/modules.h"
@@ -852,6 +853,50 @@ static uint64_t kept_descriptors(uint64_t max)
     return half < REGISTRY_DESCRIPTORS_KEPT ? half : REGISTRY_DESCRIPTORS_KEPT;
 }
 
+/* With few descriptors all of them are for rings. */
+static void open_ends(struct registry *registry)
+{
+    const uint64_t most = registry->descriptors_max / 4;
+
+    if (most < REGISTRY_ENDINGS_MIN)
+        return;
+    if (most < REGISTRY_ENDINGS_MAX)
+        work_set_total(registry->host.work, WORK_ENDINGS, most);
+    registry->host.ends = ends_new(&registry->host);
+}
+
+int registry_ends_descriptor(const struct registry *registry)
+{
+    return registry->host.ends != NULL ? ends_descriptor(registry->host.ends) : -1;
+}
+
+/* Whether the record is still that of the process, and says that it did not leave in order. */
+static bool is_unexpected(struct registry *registry, struct process_end *end)
+{
+    struct ring *ring = registry_find(registry, end->ring);
+    struct rip_process_info claim;
+
+    if (ring == NULL || mapping_process(&ring->mapping, end->process, &claim) != 0)
+        return false;
+    end->exiting = (claim.flags & RIP_PROCESS_EXITING) != 0;
+    return claim.generation == end->generation && claim.state != RIP_PROCESS_EXITED;
+}
+
+bool registry_next_end(struct registry *registry, struct process_end *ret_end)
+{
+    struct process_end end;
+
+    while (registry->host.ends != NULL && ends_next(registry->host.ends, &end)) {
+        if (is_unexpected(registry, &end)) {
+            *ret_end = end;
+            return true;
+        }
+        if (end.descriptor >= 0)
+            close(end.descriptor);
+    }
+    return false;
+}
+
 int registry_new(struct registry **ret_registry, const struct registry_options *options)
 {
     struct registry *registry = calloc(1, sizeof(*registry));
@@ -870,6 +915,8 @@ int registry_new(struct registry **ret_registry, const struct registry_options *
                                  options->directory_count, look_at, registry);
     if (result == 0)
         work_set_total(registry->host.work, WORK_MAPPED_BYTES, REGISTRY_MAPPED_BYTES);
+    if (result == 0 && options->notices_ends)
+        open_ends(registry);
     if (result != 0) {
         registry_free(registry);
         return result;
@@ -890,6 +937,7 @@ void registry_free(struct registry *registry)
     directories_free(registry->directories);
     free(registry->rings);
     free(registry->retired);
+    ends_free(registry->host.ends);
     host_done(&registry->host);
     free(registry);
 }

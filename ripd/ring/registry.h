@@ -42,6 +42,8 @@
 #define REGISTRY_DIRECTORIES_MAX 64u
 #define REGISTRY_UNREADABLE_MAX 1024u  /* rings that cannot be read, listed with the reason */
 #define REGISTRY_NOTICES_MAX 8192u     /* per refresh; more are counted */
+#define REGISTRY_ENDINGS_MAX 4096u     /* processes whose end is noticed at once, as WORK_ENDINGS has it */
+#define REGISTRY_ENDINGS_MIN 64u       /* with less room none are watched */
 #define REGISTRY_DESCRIPTORS_KEPT 800u /* for connections, pidfds and /proc, not rings; at most half */
 #define REGISTRY_DESCRIPTORS_BASE 16u  /* that ripd has open from its start, more or less */
 
@@ -81,6 +83,8 @@ struct ring_process {
     uint32_t stop_pass;            /* 1 + the pass of the last one */
     struct thread_names *threads;  /* of a process in another pid namespace; NULL = none known */
     struct learnt *learnt;         /* modules that the record lacks; NULL = none was looked for */
+    struct end_watch *watch;       /* on its end; NULL = none */
+    bool unwatchable;              /* its user may have no more of them */
     struct process_origin *origin; /* a reference; NULL = not known yet */
     struct process_facts *facts;   /* a reference; NULL until asked for, and again when anything in it has changed */
     struct process_facts *brief;   /* the same without modules, made when it is judged */
@@ -122,6 +126,7 @@ struct registry_options {
     const char *cgroup_path; /* "/sys/fs/cgroup"; NULL: who is frozen is not found out. It stays the caller's */
     uint64_t judging_ns;     /* 0 = REGISTRY_JUDGING_NS */
     bool removes;            /* files of dead rings that nobody needs: see ring/leftovers.h */
+    bool notices_ends;       /* of attested processes, see registry_next_end() */
     struct hash_key hash_key;
     uint32_t last_serial; /* serials go on behind it; 0 = from 1 on */
     struct work *work;    /* accounts of users; stays the caller's. NULL = the registry has one of its own */
@@ -238,6 +243,23 @@ void registry_forget_thread(struct ring *ring, uint32_t process, uint32_t our_ti
  * start time is the same. Call it after reading anything about its pid.
  */
 bool registry_process_holds(const struct registry *registry, const struct ring *ring, uint32_t process);
+
+/* The end of a process that did not leave its ring in order: it was killed, or executed another program. */
+struct process_end {
+    uint32_t ring;
+    uint32_t process;
+    uint32_t generation; /* of the record */
+    uint32_t pid;        /* in our namespace */
+    bool replaced;       /* by another program */
+    bool exiting;        /* it had called exit() */
+    int descriptor;      /* of the process, for pidfd_status(); the caller's. -1 = none */
+};
+
+/* Readable when a process has ended; -1: ends are not noticed. */
+int registry_ends_descriptor(const struct registry *registry);
+
+/* The next one; its record, ids and facts are still there until the next refresh. False: none. */
+bool registry_next_end(struct registry *registry, struct process_end *ret_end);
 
 /* Lines of /rings, mapped and unreadable, in order of name. The caller frees each with ring_facts_done(), and the
  * array. */

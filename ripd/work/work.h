@@ -23,6 +23,7 @@
 
 #define WORK_USERS_MAX 1024u
 #define WORK_EVENTS_PER_SCAN 32u
+#define WORK_CAPTURE_BYTES_PER_SCAN (UINT64_C(1) << 23)
 
 /* name, text in /rings, total over all users, what it bounds. */
 #define WORK_LIMIT_TABLE(X)                                                                                            \
@@ -39,6 +40,8 @@
     X(EVENTS, "events", 1024, "stalls published at once; WORK_EVENTS_PER_SCAN more by each scan")                      \
     X(LOG_LINES, "log_lines", 64, "log lines about stalls of one scan")                                                \
     X(HOOK_RUNS, "hook_runs", 64, "events that wait for the --on-stall command")                                       \
+    X(ENDINGS, "endings", 4096, "processes whose end is noticed at once")                                              \
+    X(CAPTURE_BYTES, "capture_bytes", UINT64_C(1) << 26, "captures made at once; an eighth more by each scan")         \
     X(SYMBOL_QUERIES, "symbol_queries", 16384, "places that wait for the symbolizer")                                  \
     X(SYMBOL_BYTES, "symbol_bytes", UINT64_C(1) << 28, "memory for names of places")
 

@@ -19,7 +19,7 @@ MAY_USE = {
     "ripd/web": set(),
     "ripd/net": {"util", "detect", "cases", "view", "os", "web", "rip"},
     "ripd/app": {"util", "detect", "cases", "work", "os", "ring", "probe", "record", "sym", "view", "net", "rip"},
-    "ripd/cli": {"util", "detect", "cases", "os", "ring", "sym", "view", "rip"},
+    "ripd/cli": {"util", "detect", "cases", "os", "record", "ring", "sym", "view", "rip"},
     "ripd/man": {"app", "cli", "util", "detect", "cases", "work", "record", "view", "net", "rip"},
     "ripd": {"app", "rip"},
 }

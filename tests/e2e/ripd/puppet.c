@@ -19,6 +19,7 @@
  *   daemon FILE              forks twice; the grandchild takes ids 901 and 902, writes its pid to FILE and snaps on
  *   child                    forks a child that takes id 800 and snaps; answers its pid
  *   exec                     executes "sleep 300"
+ *   leave STATUS             _exit(STATUS): nothing is left in order
  *   pid                      answers the pid
  *   quit
  */
@@ -386,6 +387,11 @@ static int command_child(char *const *words)
     return 1;
 }
 
+static int command_leave(char *const *words)
+{
+    _exit(atoi(words[1]));
+}
+
 static int command_exec(char *const *words)
 {
     (void)words;
@@ -431,6 +437,7 @@ static const struct command {
     {"child", 1, command_child},
     {"exec", 1, command_exec},
     {"pid", 1, command_pid},
+    {"leave", 2, command_leave},
     {"quit", 1, command_quit},
 };
 

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture.c - see capture.h. */
+#include "app/capture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "app/log.h"
+#include "os/clock.h"
+#include "os/pidfd.h"
+#include "record/captures.h"
+#include "ring/remains.h"
+#include "view/document_capture.h"
+
+/* A process that has ended, until it is known how. */
+struct pending {
+    int descriptor; /* -1 = there is no more to be known */
+    bool exiting;   /* it had called exit(): of interest only if a signal killed it then */
+    uint64_t until_mono_ns;
+    uint32_t user;
+    uint32_t owner;
+    char *ring_name;
+    struct snapshot *moment; /* a reference, or NULL */
+    struct remains remains;
+    struct capture_facts facts;
+};
+
+struct capturing {
+    struct registry *registry;
+    struct work *work;
+    struct captures *captures;
+    struct pending pending[CAPTURE_PENDING_MAX];
+    size_t count;
+    uint64_t failed_count; /* logged */
+};
+
+void capturing_open(struct capturing **ret_capturing, const char *state_directory, struct registry *registry,
+                    struct work *work)
+{
+    struct capturing *capturing = calloc(1, sizeof(*capturing));
+    char *text = NULL;
+    int error = capturing != NULL ? captures_open(&capturing->captures, state_directory, &text) : -ENOMEM;
+
+    *ret_capturing = NULL;
+    if (error != 0) {
+        log_line(LOG_LEVEL_WARNING, "%s: processes that end are not captured", text != NULL ? text : strerror(-error));
+        free(text);
+        free(capturing);
+        return;
+    }
+    capturing->registry = registry;
+    capturing->work = work;
+    *ret_capturing = capturing;
+}
+
+static void pending_done(struct pending *pending)
+{
+    if (pending->descriptor >= 0)
+        close(pending->descriptor);
+    free(pending->ring_name);
+    free(pending->remains.bytes);
+    snapshot_unref(pending->moment);
+    process_facts_unref(pending->facts.process);
+}
+
+/* Writing ---------------------------------------------------------------------------------------------------------- */
+
+static void set_status(struct pending *pending, int status, char name[32])
+{
+    struct capture_facts *facts = &pending->facts;
+    const char *abbreviation;
+
+    if (WIFEXITED(status)) {
+        facts->end = CAPTURE_END_EXITED;
+        facts->exit_status = (uint32_t)WEXITSTATUS(status);
+        return;
+    }
+    facts->end = CAPTURE_END_KILLED;
+    facts->signal_number = (uint32_t)WTERMSIG(status);
+    facts->core_dumped = WCOREDUMP(status);
+    abbreviation = sigabbrev_np(WTERMSIG(status));
+    if (abbreviation == NULL)
+        return;
+    snprintf(name, 32, "SIG%s", abbreviation);
+    facts->signal = name;
+}
+
+static void report(const struct pending *pending)
+{
+    const struct capture_facts *facts = &pending->facts;
+
+    log_line(LOG_LEVEL_INFO, "captured: ring=%s pid=%u how=%s signal=%s ids=%u", pending->ring_name,
+             facts->process->pid, capture_end_name(facts->end), facts->signal != NULL ? facts->signal : "-",
+             facts->id_count);
+}
+
+/* Hands it over to the thread that writes. */
+static void finish(struct capturing *capturing, struct pending *pending, const int *status)
+{
+    const struct capture_label label = {pending->user, pending->owner, pending->ring_name, pending->facts.ended_wall_ns,
+                                        pending->facts.end == CAPTURE_END_EXECUTED};
+    struct capture capture = {0};
+    char name[32];
+
+    if (status != NULL)
+        set_status(pending, *status, name);
+    if ((!pending->exiting || pending->facts.end == CAPTURE_END_KILLED) &&
+        document_capture(&pending->facts, pending->moment, &capture.document, &capture.document_bytes) == 0) {
+        capture.ring = pending->remains.bytes;
+        capture.ring_bytes = pending->remains.byte_count;
+        pending->remains.bytes = NULL;
+        if (captures_add(capturing->captures, &label, &capture))
+            report(pending);
+    }
+    pending_done(pending);
+}
+
+/* Whether all that can be known of it is known, or its time is over; then it is written. */
+static bool look(struct capturing *capturing, struct pending *pending, uint64_t now_mono_ns)
+{
+    int status, result = pending->descriptor >= 0 ? pidfd_status(pending->descriptor, &status) : -ENOTSUP;
+
+    if (result == -EAGAIN && now_mono_ns < pending->until_mono_ns)
+        return false;
+    finish(capturing, pending, result == 0 ? &status : NULL);
+    return true;
+}
+
+void capturing_step(struct capturing *capturing, uint64_t now_mono_ns)
+{
+    size_t kept = 0;
+
+    if (capturing == NULL)
+        return;
+    for (size_t i = 0; i < capturing->count; i++)
+        if (!look(capturing, &capturing->pending[i], now_mono_ns))
+            capturing->pending[kept++] = capturing->pending[i];
+    capturing->count = kept;
+}
+
+uint64_t capturing_wait_ns(const struct capturing *capturing)
+{
+    return capturing != NULL && capturing->count != 0 ? CAPTURE_LOOK_NS : UINT64_MAX;
+}
+
+/* Taking ----------------------------------------------------------------------------------------------------------- */
+
+/* Copies what the process left. */
+static int fill(struct capturing *capturing, const struct process_end *end, struct ring *ring, struct pending *pending)
+{
+    int result;
+
+    if (!work_has_room(capturing->work, ring->user, WORK_CAPTURE_BYTES, 1)) {
+        work_refuse(capturing->work, ring->user, WORK_CAPTURE_BYTES, 1);
+        return -EDQUOT;
+    }
+    pending->facts.process = registry_process_facts(capturing->registry, ring, end->process);
+    pending->ring_name = strdup(ring->name != NULL ? ring->name : ring->file_name);
+    if (pending->facts.process == NULL || pending->ring_name == NULL)
+        return -ENOMEM;
+    result = remains_take(ring, end->process, &pending->remains);
+    if (result == 0 && !work_take(capturing->work, ring->user, WORK_CAPTURE_BYTES, pending->remains.byte_count))
+        result = -EDQUOT;
+    pending->facts.ring_name = pending->ring_name;
+    pending->facts.id_count = pending->remains.id_count;
+    pending->facts.id_left_out_count = pending->remains.left_out_count;
+    return result;
+}
+
+static void take(struct capturing *capturing, const struct process_end *end, struct snapshot *moment)
+{
+    struct ring *ring = registry_find(capturing->registry, end->ring);
+    struct pending pending = {
+        .descriptor = end->descriptor,
+        .exiting = end->exiting,
+        .until_mono_ns = clock_mono_ns() + CAPTURE_STATUS_NS,
+        .user = ring->user,
+        .owner = mapping_owner(&ring->mapping),
+        .moment = snapshot_ref(moment),
+        .facts = {.ring = end->ring,
+                  .ended_wall_ns = clock_wall_ns(),
+                  .end = end->replaced ? CAPTURE_END_EXECUTED : CAPTURE_END_UNKNOWN},
+    };
+
+    if (fill(capturing, end, ring, &pending) != 0) {
+        pending_done(&pending);
+        return;
+    }
+    if (capturing->count == CAPTURE_PENDING_MAX) {
+        finish(capturing, &capturing->pending[0], NULL);
+        memmove(&capturing->pending[0], &capturing->pending[1], (--capturing->count) * sizeof(capturing->pending[0]));
+    }
+    capturing->pending[capturing->count++] = pending;
+}
+
+void capturing_take(struct capturing *capturing, struct snapshot *moment)
+{
+    struct process_end end;
+
+    if (capturing == NULL)
+        return;
+    while (registry_next_end(capturing->registry, &end))
+        take(capturing, &end, moment);
+}
+
+/* Life ------------------------------------------------------------------------------------------------------------- */
+
+void capturing_count(struct capturing *capturing, struct health *health)
+{
+    struct captures_state state;
+
+    if (capturing == NULL)
+        return;
+    captures_state(capturing->captures, &state);
+    health->capture_count = state.written_count;
+    health->capture_error_count = state.failed_count;
+    if (state.failed_count > capturing->failed_count)
+        log_line(LOG_LEVEL_WARNING, "captures that could not be written: count=%llu: %s",
+                 (unsigned long long)(state.failed_count - capturing->failed_count),
+                 state.error != 0 ? strerror(-state.error) : "too many wait for the disk");
+    capturing->failed_count = state.failed_count;
+}
+
+void capturing_close(struct capturing *capturing)
+{
+    if (capturing == NULL)
+        return;
+    for (size_t i = 0; i < capturing->count; i++)
+        finish(capturing, &capturing->pending[i], NULL);
+    captures_close(capturing->captures);
+    free(capturing);
+}

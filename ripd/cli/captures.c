@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * captures.c - `rip captures`: what ripd kept of processes that ended otherwise than in order. Needs no ripd.
+ *
+ * Guarantees
+ *   A. A user sees his own captures, root those of all.
+ *   B. A file that cannot be read is listed with the reason.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/capture_read.h"
+#include "cli/cli.h"
+#include "cli/item.h"
+#include "cli/table.h"
+#include "os/file.h"
+#include "record/captures.h"
+#include "util/array.h"
+
+#define STATE_DIRECTORY "/var/lib/ripd"
+#define USERS_MAX 65536u
+#define FILES_MAX 65536u
+#define PATH_BYTES 512u
+
+struct settings {
+    const char *state_dir;
+    bool json;
+};
+
+static const struct cli_flag flags[] = {
+    {"--state-dir", "DIR", offsetof(struct settings, state_dir), "ripd's (default: " STATE_DIRECTORY ")", false},
+    {"--json", NULL, offsetof(struct settings, json), "a JSON object for each capture", false},
+};
+
+const struct cli_syntax cli_captures_syntax = {
+    .name = "captures",
+    .usage = "usage: rip captures [FLAG...]\n"
+             "\n"
+             "What ripd kept of processes that were killed, crashed, or ended without leaving their ring: the newest\n"
+             "last. `rip dump FILE` shows one.\n"
+             "\n",
+    .notes = "\n"
+             "exit status: 0, with captures or without; 1 the directory cannot be read; 2 wrong flag; 4 output could\n"
+             "not be written\n",
+    .flags = flags,
+    .flags_count = sizeof(flags) / sizeof(flags[0]),
+};
+
+enum column { ENDED, PROCESS, HOW, IDS, STALLED, FILE_NAME };
+static const struct table_column columns[] = {
+    {"ENDED", 20, 24, false}, {"PROCESS", 8, 28, false}, {"HOW", 8, 34, false},
+    {"IDS", 3, 9, true},      {"STALLED", 7, 9, true},   {"FILE", 0, TEXT_ANY_COLUMNS, false},
+};
+#define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
+
+struct line {
+    char path[PATH_BYTES];
+    json_t *document; /* NULL = it cannot be read */
+    int error;
+};
+
+struct listing {
+    const char *directory;
+    const char *user; /* name of the folder that is read */
+    int descriptor;
+    struct line *lines;
+    size_t count;
+    size_t capacity;
+};
+
+static void read_document(struct line *line, int directory, const char *name)
+{
+    int descriptor = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct capture capture;
+
+    line->error = descriptor < 0 ? -errno : capture_read(descriptor, &capture);
+    if (descriptor >= 0)
+        close(descriptor);
+    if (line->error != 0)
+        return;
+    line->document =
+        json_loadb(capture.document, capture.document_bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    line->error = line->document != NULL ? 0 : -EBADMSG;
+    capture_done(&capture);
+}
+
+static int add_file(void *context, const char *name)
+{
+    struct listing *listing = context;
+    const size_t length = strlen(name), suffix_length = strlen(CAPTURES_SUFFIX);
+    struct line *lines;
+
+    if (length <= suffix_length || strcmp(name + length - suffix_length, CAPTURES_SUFFIX) != 0)
+        return 0;
+    lines = array_reserve(listing->lines, &listing->capacity, listing->count + 1, sizeof(*lines));
+    if (lines == NULL)
+        return -ENOMEM;
+    listing->lines = lines;
+    lines[listing->count] = (struct line){.error = 0};
+    snprintf(lines[listing->count].path, PATH_BYTES, "%s/" CAPTURES_FOLDER "/%s/%s", listing->directory, listing->user,
+             name);
+    read_document(&lines[listing->count++], listing->descriptor, name);
+    return 0;
+}
+
+/* For file_list(): the folder of a user. */
+static int add_user(void *context, const char *name)
+{
+    struct listing *listing = context;
+    char path[PATH_BYTES];
+    int result;
+
+    snprintf(path, sizeof(path), "%s/" CAPTURES_FOLDER "/%s", listing->directory, name);
+    listing->user = name;
+    listing->descriptor = file_open_directory(path);
+    if (listing->descriptor < 0)
+        return 0; /* another user's */
+    result = file_list(listing->descriptor, FILES_MAX, add_file, listing);
+    close(listing->descriptor);
+    return result == -ENOMEM ? result : 0;
+}
+
+/* 0; -errno: the directory cannot be read, and neither can the user's own folder. */
+static int read_captures(struct listing *listing)
+{
+    char path[PATH_BYTES], own[16];
+    int directory, result;
+
+    snprintf(path, sizeof(path), "%s/" CAPTURES_FOLDER, listing->directory);
+    directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0 && errno == EACCES) { /* others' folders are not listed */
+        snprintf(own, sizeof(own), "%u", getuid());
+        return add_user(listing, own);
+    }
+    if (directory < 0)
+        return errno == ENOENT && access(listing->directory, F_OK) == 0 ? 0 : -errno;
+    result = file_list(directory, USERS_MAX, add_user, listing);
+    close(directory);
+    return result;
+}
+
+static const char *ended_at(const struct line *line)
+{
+    const char *time = json_string_value(json_object_get(line->document, "ended_at"));
+
+    return time != NULL ? time : "";
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct line *a = left, *b = right;
+    int order = strcmp(ended_at(a), ended_at(b));
+
+    return order != 0 ? order : strcmp(a->path, b->path);
+}
+
+static void fill_row(struct table_cell *cells, const struct line *line)
+{
+    char how[96];
+
+    for (size_t i = 0; i < COLUMN_COUNT; i++)
+        table_cell_format(&cells[i], "-");
+    table_cell_format(&cells[FILE_NAME], "%s", line->path);
+    if (line->document == NULL) {
+        table_cell_format(&cells[HOW], "%s", capture_error_text(line->error));
+        return;
+    }
+    capture_format_end(line->document, how, sizeof(how));
+    table_cell_string(&cells[ENDED], json_object_get(line->document, "ended_at"));
+    item_fill_process(&cells[PROCESS], line->document);
+    table_cell_format(&cells[HOW], "%s", how);
+    item_fill_number(&cells[IDS], line->document, "ids");
+    table_cell_format(
+        &cells[STALLED], "%lld",
+        (long long)json_array_size(json_object_get(line->document, "stalls")) +
+            (item_number(line->document, "stalls_left_out") > 0 ? item_number(line->document, "stalls_left_out") : 0));
+}
+
+static void print_table(const struct listing *listing)
+{
+    struct table_cell cells[COLUMN_COUNT];
+    struct table table;
+
+    table_init(&table, columns, COLUMN_COUNT, true);
+    for (size_t i = 0; i < listing->count; i++) {
+        fill_row(cells, &listing->lines[i]);
+        table_fit(&table, cells);
+    }
+    table_settle(&table);
+    table_print_titles(&table);
+    for (size_t i = 0; i < listing->count; i++) {
+        fill_row(cells, &listing->lines[i]);
+        table_print(&table, cells);
+    }
+}
+
+static void print_json(const struct listing *listing)
+{
+    const struct text_style style = text_style_of_output();
+
+    for (size_t i = 0; i < listing->count; i++) {
+        const struct line *line = &listing->lines[i];
+        json_t *object = line->document != NULL ? json_deep_copy(line->document) : json_object();
+
+        json_object_set_new(object, "file", json_string(line->path));
+        if (line->document == NULL)
+            json_object_set_new(object, "error", json_string(capture_error_text(line->error)));
+        table_print_json(&style, object);
+        json_decref(object);
+    }
+}
+
+int cli_captures(int argc, char **argv)
+{
+    struct settings settings = {.state_dir = STATE_DIRECTORY};
+    struct listing listing = {0};
+    size_t count;
+    int status, result;
+
+    if (!cli_parse_words(&cli_captures_syntax, argc, argv, &settings, NULL, 0, &count, &status))
+        return status;
+    listing.directory = settings.state_dir;
+    result = read_captures(&listing);
+    if (result != 0) {
+        cli_error("captures: %s: %s; --state-dir names that of ripd", settings.state_dir, strerror(-result));
+        return CLI_UNREACHABLE;
+    }
+    if (listing.count != 0)
+        qsort(listing.lines, listing.count, sizeof(*listing.lines), compare);
+    if (settings.json)
+        print_json(&listing);
+    else if (listing.count == 0)
+        puts("no captures");
+    else
+        print_table(&listing);
+    for (size_t i = 0; i < listing.count; i++)
+        json_decref(listing.lines[i].document);
+    free(listing.lines);
+    return CLI_OK;
+}

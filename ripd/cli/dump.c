@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dump.c - `rip dump`: what a ring file says, or the capture of a process that has ended. Needs no ripd.
+ *
+ * Guarantees
+ *   A. The file is hostile: it is copied, and read by readers that believe nothing.
+ *   B. It says what was: whether a process lives is not asked.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/capture_read.h"
+#include "cli/cli.h"
+#include "cli/incidents.h"
+#include "cli/item.h"
+#include "cli/names.h"
+#include "cli/report.h"
+#include "cli/ring_copy.h"
+#include "cli/table.h"
+#include "util/array.h"
+
+#define SAMPLES 256u
+#define LOCATIONS_MAX 20u /* in the summary by location */
+
+struct settings {
+    bool json;
+    bool markdown;
+};
+
+static const struct cli_flag flags[] = {
+    {"--json", NULL, offsetof(struct settings, json), "a JSON object for each id, after one for a capture", false},
+    {"--markdown", NULL, offsetof(struct settings, markdown), "as a report to paste into a ticket", false},
+};
+
+const struct cli_syntax cli_dump_syntax = {
+    .name = "dump",
+    .usage = "usage: rip dump [FLAG...] FILE\n"
+             "\n"
+             "What a ring says, or the capture of a process that has ended (see `rip captures`): its threads and\n"
+             "coroutines, where each was last, and which were stalled then.\n"
+             "\n",
+    .notes = "\n"
+             "exit status: 0; 1 FILE cannot be read, or is neither a ring nor a capture; 2 wrong flag; 4 output could\n"
+             "not be written\n",
+    .flags = flags,
+    .flags_count = sizeof(flags) / sizeof(flags[0]),
+};
+
+/* What is in the file. */
+struct dump {
+    const char *path;
+    struct capture capture; /* with a ring, or all zero */
+    struct ring_copy copy;  /* of a ring file */
+    struct rip_view view;
+    json_t *document; /* the capture's; NULL = a ring file */
+    json_t *items;
+    json_t *paths; /* of modules, by build id */
+    struct names *names;
+};
+
+/* Opening ---------------------------------------------------------------------------------------------------------- */
+
+/* 1: it is no capture. */
+static int open_capture(struct dump *dump, int descriptor, const char **ret_reason)
+{
+    char magic[8];
+    int error;
+
+    if (pread(descriptor, magic, sizeof(magic), 0) != (ssize_t)sizeof(magic) || !capture_is_one(magic, sizeof(magic)))
+        return 1;
+    error = capture_read(descriptor, &dump->capture);
+    *ret_reason = capture_error_text(error);
+    if (error != 0)
+        return error;
+    dump->document =
+        json_loadb(dump->capture.document, dump->capture.document_bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+    if (dump->document != NULL && rip_view_open(&dump->view, dump->capture.ring, dump->capture.ring_bytes) == RIP_OK)
+        return 0;
+    *ret_reason = capture_error_text(-EBADMSG);
+    return -EBADMSG;
+}
+
+/* False after an error message. */
+static bool open_file(struct dump *dump)
+{
+    int descriptor = open(dump->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), result;
+    const char *reason = strerror(errno);
+    struct stat status;
+
+    if (descriptor < 0 || fstat(descriptor, &status) != 0) {
+        cli_error("dump: %s: %s", dump->path, reason);
+        if (descriptor >= 0)
+            close(descriptor);
+        return false;
+    }
+    reason = "is neither a ring nor a capture";
+    result = S_ISREG(status.st_mode) ? open_capture(dump, descriptor, &reason) : -EINVAL;
+    if (result == 1) {
+        result = ring_copy_take(&dump->copy, descriptor, (uint64_t)status.st_size, &reason) ? 0 : -EINVAL;
+        dump->view = dump->copy.view;
+        if (result != 0 && strcmp(reason, rip_status_text(RIP_NOT_A_RING)) == 0)
+            reason = "is neither a ring nor a capture";
+    }
+    close(descriptor);
+    if (result != 0)
+        cli_error("dump: %s: %s", dump->path, reason);
+    return result == 0;
+}
+
+static void close_file(struct dump *dump)
+{
+    names_free(dump->names);
+    json_decref(dump->paths);
+    json_decref(dump->items);
+    json_decref(dump->document);
+    capture_done(&dump->capture);
+    ring_copy_done(&dump->copy);
+}
+
+/* Ids -------------------------------------------------------------------------------------------------------------- */
+
+/* What ripd knew of a stalled id; NULL: it was not stalled. */
+static json_t *find_stall(const struct dump *dump, const struct rip_id_info *id)
+{
+    size_t i;
+    json_t *stall;
+
+    json_array_foreach(json_object_get(dump->document, "stalls"), i, stall)
+    {
+        if (json_integer_value(json_object_get(stall, "id")) == (json_int_t)id->id)
+            return json_incref(stall);
+    }
+    return NULL;
+}
+
+static json_t *make_note(const struct rip_view *view, uint32_t slot)
+{
+    struct rip_note_info note;
+
+    return rip_view_note(view, slot, &note) == RIP_OK ? ring_json_text(note.text, note.text_bytes) : json_null();
+}
+
+static json_t *make_process(const struct dump *dump, uint32_t index)
+{
+    struct rip_process_info process;
+
+    if (dump->document != NULL)
+        return json_incref(json_object_get(dump->document, "process"));
+    if (rip_view_process(&dump->view, index, &process) != RIP_OK)
+        return json_null();
+    return json_pack("{s:I, s:o, s:I}", "pid", (json_int_t)process.pid, "comm",
+                     ring_json_text(process.comm, strnlen((const char *)process.comm, sizeof(process.comm))), "uid",
+                     (json_int_t)process.uid);
+}
+
+static json_t *make_trail(const struct dump *dump, const struct rip_id_info *id)
+{
+    json_t *trail = ring_json_trail(&dump->view, id), *place;
+    size_t i;
+
+    json_array_foreach(trail, i, place) names_fill(dump->names, place, dump->paths);
+    return trail;
+}
+
+static json_t *make_item(const struct dump *dump, const struct rip_id_info *id)
+{
+    json_t *item = find_stall(dump, id), *trail;
+
+    if (item == NULL) {
+        trail = make_trail(dump, id);
+        item = json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:O?, s:o}", "id", (json_int_t)id->id, "tid",
+                         id->tid != 0 ? json_integer(id->tid) : json_null(), "name",
+                         ring_json_text(id->name, id->name_bytes), "note", make_note(&dump->view, id->slot), "process",
+                         make_process(dump, id->process), "state", id->idle != 0 ? json_string("idle") : json_null(),
+                         "snaps", (json_int_t)id->snap_count, "location", json_array_get(trail, 0), "trail", trail);
+    }
+    return item;
+}
+
+static bool read_ids(struct dump *dump)
+{
+    struct rip_scan_position position = {.next_word = 0};
+    struct rip_sample samples[SAMPLES];
+    struct rip_ring_info info;
+    size_t count;
+
+    dump->items = json_array();
+    dump->paths = json_object();
+    dump->names = names_new();
+    rip_view_info(&dump->view, &info);
+    for (uint32_t i = 0; i < info.process_high_water; i++)
+        ring_json_paths(&dump->view, i, dump->paths);
+    do {
+        count = rip_view_scan(&dump->view, &position, samples, SAMPLES);
+        for (size_t i = 0; i < count; i++) {
+            struct rip_id_info id;
+
+            if (rip_view_id(&dump->view, samples[i].slot, &id) == RIP_OK &&
+                json_array_append_new(dump->items, make_item(dump, &id)) != 0)
+                return false;
+        }
+    } while (count == SAMPLES);
+    return dump->items != NULL;
+}
+
+/* Printing --------------------------------------------------------------------------------------------------------- */
+
+static void print_json(const struct dump *dump)
+{
+    const struct text_style style = text_style_of_output();
+    size_t i;
+    json_t *item;
+
+    if (dump->document != NULL) {
+        json_t *head = json_copy(dump->document);
+
+        json_object_del(head, "stalls");
+        table_print_json(&style, head);
+        json_decref(head);
+    }
+    json_array_foreach(dump->items, i, item) table_print_json(&style, item);
+}
+
+static void show_head(const struct dump *dump, struct report *report)
+{
+    struct table_cell cell, process;
+    char how[96];
+
+    if (dump->document == NULL) {
+        table_cell_format(&cell, "ring %s", dump->path);
+        report_title(report, &cell);
+        return;
+    }
+    capture_format_end(dump->document, how, sizeof(how));
+    item_fill_process(&process, dump->document);
+    table_cell_format(&cell, "%.*s: %s", (int)process.bytes, process.text, how);
+    report_title(report, &cell);
+    table_cell_string(&cell, json_object_get(dump->document, "ended_at"));
+    report_field(report, "ended", &cell);
+    table_cell_string(&cell, json_object_get(dump->document, "ring"));
+    report_field(report, "ring", &cell);
+    table_cell_string(&cell, json_object_get(json_object_get(dump->document, "process"), "exe"));
+    report_field(report, "exe", &cell);
+    table_cell_string(&cell, json_object_get(json_object_get(dump->document, "process"), "cmdline"));
+    report_field(report, "command", &cell);
+}
+
+/* A line an incident, and how many waited for it. */
+static void show_stalls(const struct dump *dump, struct report *report)
+{
+    const json_t *stalls = json_object_get(dump->document, "stalls");
+    struct incident *incidents = NULL;
+    struct table_cell cell, line;
+    size_t count = 0;
+
+    if (json_array_size(stalls) == 0 || incidents_of(stalls, &incidents, &count) != 0)
+        return;
+    report_section(report, "stalled when it ended");
+    for (size_t i = 0; i < count; i++) {
+        item_fill_sentence(&cell, incidents[i].shown);
+        if (incidents[i].waiting_count != 0) {
+            table_cell_format(&line, "%.*s; and %zu waited for it", (int)cell.bytes, cell.text,
+                              incidents[i].waiting_count);
+            report_line(report, &line);
+        } else {
+            report_line(report, &cell);
+        }
+    }
+    free(incidents);
+}
+
+struct place {
+    const json_t *location;
+    char text[512];
+    size_t count;
+};
+
+static int compare_places(const void *left, const void *right)
+{
+    const struct place *a = left, *b = right;
+
+    if (a->count != b->count)
+        return a->count > b->count ? -1 : 1;
+    return strcmp(a->text, b->text);
+}
+
+static int compare_texts(const void *left, const void *right)
+{
+    return strcmp(((const struct place *)left)->text, ((const struct place *)right)->text);
+}
+
+/* How many ids were last at which place, most first. */
+static size_t count_places(const struct dump *dump, struct place *places)
+{
+    size_t i, count = 0, kept = 0;
+    struct table_cell cell;
+    json_t *item;
+
+    json_array_foreach(dump->items, i, item)
+    {
+        item_fill_where(&cell, json_object_get(item, "location"), false);
+        places[count].count = 1;
+        snprintf(places[count++].text, sizeof(places->text), "%.*s", (int)cell.bytes, cell.text);
+    }
+    qsort(places, count, sizeof(*places), compare_texts);
+    for (i = 0; i < count; i++) {
+        if (kept != 0 && strcmp(places[kept - 1].text, places[i].text) == 0)
+            places[kept - 1].count++;
+        else
+            places[kept++] = places[i];
+    }
+    qsort(places, kept, sizeof(*places), compare_places);
+    return kept;
+}
+
+static void show_places(const struct dump *dump, struct report *report)
+{
+    struct place *places = calloc(json_array_size(dump->items) + 1, sizeof(*places));
+    size_t count = places != NULL ? count_places(dump, places) : 0;
+    struct table_cell cell;
+
+    if (count > 1) {
+        report_section(report, "ids by where they were last");
+        for (size_t i = 0; i < count && i < LOCATIONS_MAX; i++) {
+            table_cell_format(&cell, "%6zu  %s", places[i].count, places[i].text);
+            report_line(report, &cell);
+        }
+        if (count > LOCATIONS_MAX) {
+            table_cell_format(&cell, "%zu more places", count - LOCATIONS_MAX);
+            report_line(report, &cell);
+        }
+    }
+    free(places);
+}
+
+static void show_id(struct report *report, const json_t *item)
+{
+    struct table_cell cell, state;
+    size_t i;
+    json_t *entry;
+    char text[64];
+
+    item_fill_thread(&cell, item);
+    item_fill_cause(&state, item);
+    report_section(report, json_is_null(json_object_get(item, "tid")) ? "id" : "thread");
+    report_field(report, "name", &cell);
+    item_fill_number(&cell, item, "id");
+    report_field(report, "id", &cell);
+    report_field(report, "state", &state);
+    item_fill_number(&cell, item, "snaps");
+    report_field(report, "snaps", &cell);
+    json_array_foreach(json_object_get(item, "trail"), i, entry)
+    {
+        item_fill_where(&cell, entry, false);
+        snprintf(text, sizeof(text), "#%lld", item_number(entry, "count"));
+        report_field(report, text, &cell);
+    }
+}
+
+static void print_report(const struct dump *dump, bool markdown)
+{
+    struct report report;
+    size_t i;
+    json_t *item;
+
+    report_init(&report, markdown);
+    show_head(dump, &report);
+    show_stalls(dump, &report);
+    show_places(dump, &report);
+    json_array_foreach(dump->items, i, item) show_id(&report, item);
+}
+
+int cli_dump(int argc, char **argv)
+{
+    struct settings settings = {0};
+    struct dump dump = {0};
+    size_t count;
+    int status;
+
+    if (!cli_parse_words(&cli_dump_syntax, argc, argv, &settings, &dump.path, 1, &count, &status))
+        return status;
+    if (count == 0) {
+        cli_error("dump: which file? `rip captures` lists captures, `rip ls` rings");
+        return CLI_USAGE;
+    }
+    if (!open_file(&dump)) {
+        close_file(&dump);
+        return CLI_UNREACHABLE;
+    }
+    if (!read_ids(&dump)) {
+        cli_error("dump: out of memory");
+        close_file(&dump);
+        return CLI_UNREACHABLE;
+    }
+    if (settings.json)
+        print_json(&dump);
+    else
+        print_report(&dump, settings.markdown);
+    close_file(&dump);
+    return CLI_OK;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capture_file.c - see capture_file.h. Pure but for allocations. */
+#include "record/capture_file.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#define MAGIC "RIPCAPT"
+#define VERSION 1u
+#define COMPRESSION_LEVEL 3
+#define WINDOW_LOG_MAX 23 /* 8 MiB, four times what that level takes: a frame cannot ask for more memory */
+#define RING_ALIGNMENT 4096u
+
+void capture_done(struct capture *capture)
+{
+    free(capture->document);
+    free(capture->ring);
+    *capture = (struct capture){0};
+}
+
+static void put_number(unsigned char *at, uint64_t value, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        at[i] = (unsigned char)(value >> 8 * i);
+}
+
+static uint64_t get_number(const unsigned char *at, unsigned bytes)
+{
+    uint64_t value = 0;
+
+    for (unsigned i = 0; i < bytes; i++)
+        value |= (uint64_t)at[i] << 8 * i;
+    return value;
+}
+
+/* Packing ---------------------------------------------------------------------------------------------------------- */
+
+/* Adds bytes to the frame. *end: what output has. */
+static bool compress(ZSTD_CCtx *context, const void *bytes, size_t count, ZSTD_EndDirective directive,
+                     ZSTD_outBuffer *output)
+{
+    ZSTD_inBuffer input = {bytes, count, 0};
+    size_t left;
+
+    do
+        left = ZSTD_compressStream2(context, output, &input, directive);
+    while (!ZSTD_isError(left) && (input.pos < input.size || (directive == ZSTD_e_end && left != 0)) &&
+           output->pos < output->size);
+    return !ZSTD_isError(left) && input.pos == input.size && (directive != ZSTD_e_end || left == 0);
+}
+
+static bool compress_parts(const struct capture *capture, ZSTD_outBuffer *output)
+{
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+    bool done;
+
+    if (context == NULL)
+        return false;
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, COMPRESSION_LEVEL);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+    done = compress(context, capture->document, capture->document_bytes, ZSTD_e_continue, output) &&
+           compress(context, capture->ring, capture->ring_bytes, ZSTD_e_end, output);
+    ZSTD_freeCCtx(context);
+    return done;
+}
+
+int capture_pack(const struct capture *capture, void **ret_bytes, size_t *ret_count)
+{
+    ZSTD_outBuffer output = {.pos = CAPTURE_HEADER_BYTES};
+    unsigned char *bytes;
+
+    if (capture->document_bytes > CAPTURE_DOCUMENT_BYTES_MAX || capture->ring_bytes > CAPTURE_RING_BYTES_MAX)
+        return -EFBIG;
+    output.size = CAPTURE_HEADER_BYTES + ZSTD_compressBound(capture->document_bytes + capture->ring_bytes);
+    output.dst = bytes = malloc(output.size);
+    if (bytes == NULL)
+        return -ENOMEM;
+    memcpy(bytes, MAGIC, sizeof(MAGIC));
+    put_number(bytes + 8, VERSION, 4);
+    put_number(bytes + 12, 0, 4);
+    put_number(bytes + 16, capture->document_bytes, 8);
+    put_number(bytes + 24, capture->ring_bytes, 8);
+    if (!compress_parts(capture, &output)) {
+        free(bytes);
+        return -ENOMEM;
+    }
+    *ret_bytes = bytes;
+    *ret_count = output.pos;
+    return 0;
+}
+
+/* Unpacking -------------------------------------------------------------------------------------------------------- */
+
+bool capture_is_one(const void *bytes, size_t count)
+{
+    return count >= sizeof(MAGIC) && memcmp(bytes, MAGIC, sizeof(MAGIC)) == 0;
+}
+
+/* The next count bytes of the frame, neither more nor fewer. */
+static bool decompress(ZSTD_DCtx *context, ZSTD_inBuffer *input, void *target, size_t count, size_t *ret_left)
+{
+    ZSTD_outBuffer output = {target, count, 0};
+    size_t left = 1, read_before;
+
+    do {
+        read_before = input->pos;
+        left = ZSTD_decompressStream(context, &output, input);
+    } while (!ZSTD_isError(left) && output.pos < output.size && (input->pos != read_before || left == 0) && left != 0);
+    *ret_left = left;
+    return !ZSTD_isError(left) && output.pos == output.size;
+}
+
+/* The end of the frame holds its checksum, which is checked when no more bytes come. */
+static bool ends_there(ZSTD_DCtx *context, ZSTD_inBuffer *input, size_t left)
+{
+    unsigned char more;
+
+    if (left != 0) {
+        ZSTD_outBuffer output = {&more, sizeof(more), 0};
+
+        left = ZSTD_decompressStream(context, &output, input);
+        if (output.pos != 0)
+            return false;
+    }
+    return left == 0 && input->pos == input->size;
+}
+
+static bool decompress_parts(struct capture *capture, ZSTD_inBuffer *input)
+{
+    ZSTD_DCtx *context = ZSTD_createDCtx();
+    size_t left = 1;
+    bool done;
+
+    if (context == NULL)
+        return false;
+    ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
+    done = decompress(context, input, capture->document, capture->document_bytes, &left) &&
+           decompress(context, input, capture->ring, capture->ring_bytes, &left) && ends_there(context, input, left);
+    ZSTD_freeDCtx(context);
+    return done;
+}
+
+int capture_unpack(const void *bytes, size_t count, struct capture *ret_capture)
+{
+    const unsigned char *header = bytes;
+    struct capture capture = {0};
+    uint64_t document_bytes, ring_bytes;
+    ZSTD_inBuffer input = {bytes, count, CAPTURE_HEADER_BYTES};
+
+    if (!capture_is_one(bytes, count))
+        return -EINVAL;
+    if (count < CAPTURE_HEADER_BYTES)
+        return -EBADMSG;
+    if (get_number(header + 8, 4) != VERSION)
+        return -EPROTONOSUPPORT;
+    document_bytes = get_number(header + 16, 8);
+    ring_bytes = get_number(header + 24, 8);
+    if (get_number(header + 12, 4) != 0 || document_bytes > CAPTURE_DOCUMENT_BYTES_MAX ||
+        ring_bytes > CAPTURE_RING_BYTES_MAX || ring_bytes == 0)
+        return -EBADMSG;
+    capture.document_bytes = (size_t)document_bytes;
+    capture.ring_bytes = (size_t)ring_bytes;
+    capture.document = malloc(capture.document_bytes + 1);
+    capture.ring =
+        aligned_alloc(RING_ALIGNMENT, (capture.ring_bytes + RING_ALIGNMENT - 1) / RING_ALIGNMENT * RING_ALIGNMENT);
+    if (capture.document == NULL || capture.ring == NULL) {
+        capture_done(&capture);
+        return -ENOMEM;
+    }
+    capture.document[capture.document_bytes] = '\0';
+    if (!decompress_parts(&capture, &input)) {
+        capture_done(&capture);
+        return -EBADMSG;
+    }
+    *ret_capture = capture;
+    return 0;
+}

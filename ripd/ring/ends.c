@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ends.c - see ends.h. Touches descriptors of processes, and /proc. */
+#include "ring/ends.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "os/pidfd.h"
+#include "os/proc.h"
+
+struct end_watch {
+    struct ends *ends;
+    uint32_t user;  /* whose account it is on */
+    int descriptor; /* -1 = its end was noticed */
+    struct process_end end;
+    struct end_watch *next; /* of the processes that execute another program, until that was returned */
+};
+
+struct ends {
+    struct ring_host *host;
+    int epoll;
+    struct end_watch *replaced;
+};
+
+struct ends *ends_new(struct ring_host *host)
+{
+    struct ends *ends = calloc(1, sizeof(*ends));
+
+    if (ends == NULL)
+        return NULL;
+    ends->host = host;
+    ends->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (ends->epoll >= 0)
+        return ends;
+    free(ends);
+    return NULL;
+}
+
+void ends_free(struct ends *ends)
+{
+    if (ends == NULL)
+        return;
+    close(ends->epoll);
+    free(ends);
+}
+
+int ends_descriptor(const struct ends *ends)
+{
+    return ends->epoll;
+}
+
+/* A descriptor of the process that the record was judged to be of, or -errno. */
+static int hold_process(const struct ring_host *host, const struct ring_process *process)
+{
+    int descriptor = pidfd_of(process->pid);
+    struct proc_stat stat;
+
+    if (descriptor < 0)
+        return descriptor;
+    if (proc_stat(host->proc, process->pid, &stat) == 0 && stat.start_time_ticks == process->pid_start_time_ticks)
+        return descriptor;
+    close(descriptor);
+    return -ESRCH;
+}
+
+static struct end_watch *new_watch(struct ends *ends, const struct ring *ring, const struct ring_process *process)
+{
+    struct end_watch *watch = calloc(1, sizeof(*watch));
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
+
+    if (watch == NULL)
+        return NULL;
+    *watch = (struct end_watch){.ends = ends,
+                                .user = ring->user,
+                                .descriptor = hold_process(ends->host, process),
+                                .end = {.ring = ring->serial,
+                                        .process = process->claim.index,
+                                        .generation = process->claim.generation,
+                                        .pid = process->pid,
+                                        .descriptor = -1}};
+    if (watch->descriptor >= 0 && epoll_ctl(ends->epoll, EPOLL_CTL_ADD, watch->descriptor, &event) == 0)
+        return watch;
+    if (watch->descriptor >= 0)
+        close(watch->descriptor);
+    free(watch);
+    return NULL;
+}
+
+void ends_watch(struct ends *ends, const struct ring *ring, struct ring_process *process)
+{
+    if (process->watch != NULL || process->unwatchable)
+        return;
+    process->unwatchable = !work_take(ends->host->work, ring->user, WORK_ENDINGS, 1);
+    if (process->unwatchable)
+        return;
+    process->watch = new_watch(ends, ring, process);
+    if (process->watch == NULL)
+        work_give(ends->host->work, ring->user, WORK_ENDINGS, 1);
+}
+
+/* Explicitly taken out of the set: a child that has not executed its program yet may have the descriptor as well. */
+static void let_go(struct end_watch *watch)
+{
+    if (watch->descriptor < 0)
+        return;
+    epoll_ctl(watch->ends->epoll, EPOLL_CTL_DEL, watch->descriptor, NULL);
+    close(watch->descriptor);
+    watch->descriptor = -1;
+}
+
+static void forget_replaced(struct end_watch *watch)
+{
+    struct end_watch **at = &watch->ends->replaced;
+
+    while (*at != NULL && *at != watch)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = watch->next;
+}
+
+void ends_unwatch(struct end_watch *watch)
+{
+    if (watch == NULL)
+        return;
+    forget_replaced(watch);
+    let_go(watch);
+    work_give(watch->ends->host->work, watch->user, WORK_ENDINGS, 1);
+    free(watch);
+}
+
+void ends_judge_dead(struct end_watch *watch)
+{
+    if (watch == NULL || watch->descriptor < 0 || pidfd_ended(watch->descriptor))
+        return;
+    let_go(watch);
+    watch->end.replaced = true;
+    watch->next = watch->ends->replaced;
+    watch->ends->replaced = watch;
+}
+
+bool ends_next(struct ends *ends, struct process_end *ret_end)
+{
+    struct end_watch *watch = ends->replaced;
+    struct epoll_event event;
+
+    if (watch != NULL) {
+        ends->replaced = watch->next;
+        watch->next = NULL;
+        *ret_end = watch->end;
+        return true;
+    }
+    if (epoll_wait(ends->epoll, &event, 1, 0) != 1)
+        return false;
+    watch = event.data.ptr;
+    epoll_ctl(ends->epoll, EPOLL_CTL_DEL, watch->descriptor, NULL);
+    *ret_end = watch->end;
+    ret_end->descriptor = watch->descriptor;
+    watch->descriptor = -1;
+    return true;
+}

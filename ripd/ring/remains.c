@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* remains.c - see remains.h. Touches the mapping of one ring. */
+#include "ring/remains.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ring/learnt.h"
+#include "util/array.h"
+
+enum {
+    WORD_BITS = 64,
+    SAMPLES = 256,
+};
+
+/* The remains while they are made. */
+struct making {
+    struct ring *ring;
+    struct mapping *mapping;
+    const struct ring_process *process;
+    uint32_t *slots; /* of the process, in the ring */
+    uint32_t slot_count;
+    size_t slot_room;
+    uint32_t module_room;
+    uint64_t summary_offset, live_offset, process_offset, module_offset, slot_offset, note_offset;
+    uint64_t end;
+    unsigned char *bytes;
+};
+
+/* Slots ------------------------------------------------------------------------------------------------------------ */
+
+static int take_slot(struct making *making, uint32_t slot)
+{
+    uint32_t *slots = array_reserve(making->slots, &making->slot_room, making->slot_count + 1u, sizeof(*slots));
+
+    if (slots == NULL)
+        return -ENOMEM;
+    making->slots = slots;
+    slots[making->slot_count++] = slot;
+    return 0;
+}
+
+/* How many slots fit. */
+static uint32_t slots_max(const struct mapping *mapping)
+{
+    const uint64_t fixed = 8 * RIP_PAGE_BYTES + RIP_PROCESS_MODULES * RIP_MODULE_BYTES + REMAINS_BYTES_MAX / 256;
+
+    return (uint32_t)((REMAINS_BYTES_MAX - fixed) /
+                      (mapping->view.slot_stride_bytes + mapping->view.note_stride_bytes));
+}
+
+static int find_slots(struct making *making, uint32_t *ret_left_out)
+{
+    const uint32_t most = slots_max(making->mapping);
+    struct rip_scan_position position = {0};
+    struct rip_sample samples[SAMPLES];
+    size_t count;
+    int result;
+
+    do {
+        result = mapping_scan(making->mapping, &position, samples, SAMPLES, &count);
+        for (size_t i = 0; result == 0 && i < count; i++) {
+            if (samples[i].process != making->process->claim.index)
+                continue;
+            if (making->slot_count < most)
+                result = take_slot(making, samples[i].slot);
+            else
+                (*ret_left_out)++;
+        }
+    } while (result == 0 && count == SAMPLES);
+    return result;
+}
+
+/* Layout ----------------------------------------------------------------------------------------------------------- */
+
+static uint64_t place(struct making *making, uint64_t bytes)
+{
+    const uint64_t offset = making->end;
+
+    making->end = (offset + bytes + RIP_PAGE_BYTES - 1) / RIP_PAGE_BYTES * RIP_PAGE_BYTES;
+    return offset;
+}
+
+static void lay_out(struct making *making)
+{
+    const struct rip_view *view = &making->mapping->view;
+    const uint64_t slots = making->slot_count != 0 ? making->slot_count : 1;
+    const uint64_t words = (slots + WORD_BITS - 1) / WORD_BITS;
+
+    making->module_room = making->process->claim.module_count + (uint32_t)learnt_count(making->process->learnt);
+    if (making->module_room > RIP_PROCESS_MODULES)
+        making->module_room = RIP_PROCESS_MODULES;
+    making->end = RIP_PAGE_BYTES;
+    making->summary_offset = place(making, (words + WORD_BITS - 1) / WORD_BITS * sizeof(uint64_t));
+    making->live_offset = place(making, words * sizeof(uint64_t));
+    making->process_offset = place(making, RIP_PROCESS_BYTES);
+    making->module_offset = place(making, (uint64_t)(making->module_room + 1) * RIP_MODULE_BYTES);
+    making->slot_offset = place(making, slots * view->slot_stride_bytes);
+    making->note_offset = view->note_offset != 0 ? place(making, slots * view->note_stride_bytes) : 0;
+}
+
+static int copy_header(const struct making *making)
+{
+    const struct rip_view *view = &making->mapping->view;
+    struct rip_ring *ring = (void *)making->bytes;
+    int result = mapping_bytes(making->mapping, 0, ring, sizeof(*ring));
+
+    if (result != 0)
+        return result;
+    ring->header_bytes = RIP_PAGE_BYTES;
+    ring->file_bytes = making->end;
+    ring->slot_capacity = making->slot_count != 0 ? making->slot_count : 1;
+    ring->slot_offset = making->slot_offset;
+    ring->summary_offset = making->summary_offset;
+    ring->live_offset = making->live_offset;
+    ring->process_capacity = 1;
+    ring->process_stride_bytes = RIP_PROCESS_BYTES;
+    ring->process_offset = making->process_offset;
+    ring->module_capacity = making->module_room + 1;
+    ring->module_stride_bytes = RIP_MODULE_BYTES;
+    ring->module_offset = making->module_offset;
+    ring->note_offset = making->note_offset;
+    ring->note_stride_bytes = making->note_offset != 0 ? view->note_stride_bytes : 0;
+    ring->stamp_offset = ring->deep_offset = 0;
+    ring->process_high_water = 1;
+    ring->module_high_water = 0;
+    return 0;
+}
+
+/* Contents --------------------------------------------------------------------------------------------------------- */
+
+static void add_module(const struct making *making, const struct rip_module_info *module)
+{
+    struct rip_process *process = (void *)(making->bytes + making->process_offset);
+    struct rip_ring *ring = (void *)making->bytes;
+    struct rip_module *entry;
+
+    if (process->module_count == making->module_room)
+        return;
+    entry = (void *)(making->bytes + making->module_offset + (uint64_t)process->module_count * RIP_MODULE_BYTES);
+    entry->start = module->start;
+    entry->end = module->end;
+    entry->bias = module->bias;
+    entry->flags = module->flags;
+    entry->path_bytes = module->path_bytes;
+    entry->build_id_bytes = module->build_id_bytes;
+    memcpy(entry->build_id, module->build_id, sizeof(entry->build_id));
+    memcpy(entry->path, module->path, sizeof(entry->path));
+    process->module_index[process->module_count] = (uint16_t)process->module_count;
+    ring->module_high_water = ++process->module_count;
+}
+
+static int copy_process(const struct making *making)
+{
+    const uint32_t index = making->process->claim.index;
+    const struct rip_view *view = &making->mapping->view;
+    struct rip_process *process = (void *)(making->bytes + making->process_offset);
+    const uint32_t count = making->process->claim.module_count;
+    int result = mapping_bytes(making->mapping, view->process_offset + (uint64_t)index * view->process_stride_bytes,
+                               process, sizeof(*process));
+
+    process->module_count = 0;
+    for (uint32_t nth = 0; result == 0 && nth < count; nth++) {
+        struct rip_module_info module;
+
+        result = mapping_module(making->mapping, index, nth, &module);
+        if (result == 0)
+            add_module(making, &module);
+        result = result == 1 ? 0 : result;
+    }
+    for (size_t i = 0; result == 0 && i < learnt_count(making->process->learnt); i++)
+        add_module(making, learnt_at(making->process->learnt, i));
+    return result;
+}
+
+static int copy_slot(const struct making *making, uint32_t number)
+{
+    const struct rip_view *view = &making->mapping->view;
+    const uint64_t stride = view->slot_stride_bytes, note_stride = view->note_stride_bytes;
+    struct rip_slot *slot = (void *)(making->bytes + making->slot_offset + number * stride);
+    uint64_t *live = (void *)(making->bytes + making->live_offset);
+    uint64_t *summary = (void *)(making->bytes + making->summary_offset);
+    int result = mapping_bytes(making->mapping, view->slot_offset + making->slots[number] * stride, slot, stride);
+
+    if (result == 0 && making->note_offset != 0)
+        result = mapping_bytes(making->mapping, view->note_offset + making->slots[number] * note_stride,
+                               making->bytes + making->note_offset + number * note_stride, note_stride);
+    slot->process = 0;
+    live[number / WORD_BITS] |= UINT64_C(1) << number % WORD_BITS;
+    summary[number / WORD_BITS / WORD_BITS] |= UINT64_C(1) << number / WORD_BITS % WORD_BITS;
+    return result;
+}
+
+static int make(struct making *making)
+{
+    int result;
+
+    making->bytes = aligned_alloc(RIP_PAGE_BYTES, making->end);
+    if (making->bytes == NULL)
+        return -ENOMEM;
+    memset(making->bytes, 0, making->end);
+    result = copy_header(making);
+    if (result == 0)
+        result = copy_process(making);
+    for (uint32_t i = 0; result == 0 && i < making->slot_count; i++)
+        result = copy_slot(making, i);
+    return result;
+}
+
+int remains_take(struct ring *ring, uint32_t process, struct remains *ret_remains)
+{
+    struct making making = {.ring = ring, .mapping = &ring->mapping};
+    struct remains remains = {0};
+    int result = process < ring->process_count ? 0 : -ENOENT;
+
+    if (result == 0) {
+        making.process = &ring->processes[process];
+        result = find_slots(&making, &remains.left_out_count);
+    }
+    if (result == 0) {
+        lay_out(&making);
+        result = make(&making);
+    }
+    free(making.slots);
+    if (result != 0) {
+        free(making.bytes);
+        return result;
+    }
+    remains.bytes = making.bytes;
+    remains.byte_count = making.end;
+    remains.id_count = making.slot_count;
+    *ret_remains = remains;
+    return 0;
+}

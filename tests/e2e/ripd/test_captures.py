@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Captures of processes that did not end in order: taken at once, kept within limits, shown by rip dump."""
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import schema  # noqa: E402
+import world as w  # noqa: E402
+
+RIP = f"{w.BIN}/rip"
+
+
+class CapturingWorld(w.World):
+    INTERVAL_MS = 200
+    STALL_AFTER_MS = 1000
+
+    @property
+    def state_dir(self):
+        return os.path.join(self.made, "state")
+
+    def settings(self):
+        return {**super().settings(), "state-dir": self.state_dir}
+
+    def files(self):
+        found = []
+        for folder, _, names in os.walk(os.path.join(self.state_dir, "captures")):
+            found += [os.path.join(folder, name) for name in names if name.endswith(".capture")]
+        return sorted(found)
+
+    def rip(self, *words):
+        return subprocess.run([RIP, *words], capture_output=True, text=True, timeout=w.PATIENCE_S, check=False)
+
+    def captures(self):
+        done = self.rip("captures", "--json", "--state-dir", self.state_dir)
+        assert done.returncode == 0, done
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def capture_of(self, ring):
+        """The only capture of that ring, once there is one."""
+        self.wait_for(lambda: any(capture.get("ring") == ring for capture in self.captures()))
+        found = [capture for capture in self.captures() if capture["ring"] == ring]
+        assert len(found) == 1, found
+        document = {key: value for key, value in found[0].items() if key != "file"}
+        schema.hold(document, "capture", ring)
+        return found[0]
+
+    def dump(self, path):
+        done = self.rip("dump", "--json", path)
+        assert done.returncode == 0, done
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def watched(world, ring):
+    """A linked program with two ids, of which one is stalled."""
+    app = world.puppet(ring)
+    app.do("spawn 1 worker-1 snap")
+    app.do("spawn 2 worker-2 snap")
+    app.do(f"note 2 {b'GET /x'.hex()}")
+    world.wait_for(lambda: world.thread(2, ring)["note"] == "GET /x")
+    app.do("freeze 2")
+    world.wait_for(lambda: world.state(2, ring) == "stalled")
+    return app
+
+
+def killed(world):
+    for name in ("SIGSEGV", "SIGKILL"):
+        ring = name.lower()
+        app = watched(world, ring)
+        pid = app.process.pid
+        app.kill(getattr(signal, name))
+        app.process.wait()
+        capture = world.capture_of(ring)
+        assert capture["end"]["how"] in ("killed", "unknown"), capture["end"]
+        if capture["end"]["how"] == "killed":  # Linux 6.15 says how
+            assert capture["end"]["signal"] == name, capture["end"]
+        assert capture["process"]["pid"] == pid and capture["source"] == "library"
+        assert capture["ids"] == 2 and capture["ids_left_out"] == 0
+        assert [stall["id"] for stall in capture["stalls"]] == [2]
+        check_dump(world, capture["file"])
+
+
+def check_dump(world, path):
+    """The same ids and places, from the file alone."""
+    head, *ids = world.dump(path)
+    assert head["schema"] == "ripd/capture/1" and "stalls" not in head
+    by_id = {item["id"]: item for item in ids}
+    assert sorted(by_id) == [1, 2]
+    assert by_id[1]["name"] == "worker-1" and by_id[2]["note"] == "GET /x"
+    assert by_id[2]["state"] == "stalled" and by_id[2]["since"] is not None
+    assert len(by_id[1]["trail"]) > 1
+    assert by_id[1]["location"]["module"] == "puppet" and by_id[1]["location"]["offset"].startswith("0x")
+    text = world.rip("dump", path).stdout
+    assert "worker-1" in text and "stalled when it ended" in text, text
+    assert world.rip("dump", "--markdown", path).stdout.startswith("### ")
+
+
+def without_order(world):
+    """_exit() of a linked program leaves its ring; another program takes its place."""
+    app = watched(world, "left")
+    app.process.stdin.write("leave 3\n")
+    app.process.stdin.flush()
+    app.process.wait()
+    end = world.capture_of("left")["end"]
+    assert (end["how"], end["status"]) == ("exited", 3) or end["how"] == "unknown", end
+    app = watched(world, "replaced")
+    app.process.stdin.write("exec\n")
+    app.process.stdin.flush()
+    assert world.capture_of("replaced")["end"]["how"] == "executed"
+
+
+def in_order(world):
+    """A normal end leaves nothing, nor does the end of a program under the preload library."""
+    app = watched(world, "orderly")
+    app.process.stdin.close()  # it returns from main()
+    app.process.wait()
+    world.wait_for(lambda: all(process["dead"] for ring in world.get("/rings")["rings"]
+                               for process in ring["processes"]))
+    for end in ("exit 0", "exec /bin/sleep 0"):
+        done = world.rip("run", "--dir", world.dir, "--", "sh", "-c", f"sleep 1; {end}")
+        assert done.returncode == 0, done
+    traced = subprocess.Popen([RIP, "run", "--dir", world.dir, "--", "sleep", "600"])
+    name = f"sleep.{traced.pid}"
+    world.wait_for(lambda: any(ring["ring"] == name and ring["processes"] for ring in world.get("/rings")["rings"]))
+    world.wait_scans(2)
+    traced.kill()
+    traced.wait()
+    assert world.capture_of(name)["source"] == "preload"
+    assert [capture["ring"] for capture in world.captures()] == [name], world.captures()
+
+
+def one_of_several(world):
+    """What a child leaves in the ring that it shares is captured without what is its parent's."""
+    app = watched(world, "shared")
+    child = int(app.send("child"))
+    world.wait_for(lambda: world.state(800, "shared") == "running")
+    world.wait_scans(3)
+    os.kill(child, signal.SIGKILL)
+    capture = world.capture_of("shared")
+    assert capture["process"]["pid"] == child and capture["ids"] == 1 and capture["stalls"] == []
+    assert [item["id"] for item in world.dump(capture["file"])[1:]] == [800]
+    assert world.state(1, "shared") == "running"
+
+
+def only_for_its_owner(world):
+    app = watched(world, "private")
+    app.kill()
+    path = world.capture_of("private")["file"]
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
+    assert world.request("/captures")[0] == 404
+    world.wait_for(lambda: "ripd_captures_total 1\n" in world.request("/metrics")[1])
+
+
+def bad_files(world):
+    for content, words in ((b"", "neither a ring nor a capture"), (b"RIPCAPT\0" + bytes(100), "another version"),
+                           (b"RIPCAPT\0\1" + bytes(100), "damaged"), (b"x" * 5000, "neither a ring nor a capture")):
+        path = os.path.join(world.made, "file")
+        with open(path, "wb") as file:
+            file.write(content)
+        done = world.rip("dump", path)
+        assert done.returncode == 1 and words in done.stderr and done.stderr.count("\n") == 1, done
+    for words, status in ((["dump"], 2), (["dump", "/proc/nonexistent/x"], 1), (["dump", "/"], 1),
+                          (["captures", "--state-dir", "/proc/nonexistent/x"], 1)):
+        done = world.rip(*words)
+        assert done.returncode == status and done.stderr.count("\n") == 1, done
+
+
+w.run([killed, without_order, in_order, one_of_several, only_for_its_owner, bad_files], CapturingWorld)
