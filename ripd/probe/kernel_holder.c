@@ -8,6 +8,8 @@
  *      another user's is disclosed.
  *   2. At most PROCESSES_MAX processes and DESCRIPTORS_MAX descriptors in each are looked at, until a deadline; one
  *      walk looks for all that are wanted, first in the process itself.
+ *   3. A process that has only the other end comes before the process itself, where that has both ends, and that before
+ *      another one with both, which may have inherited them and use neither.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -41,8 +43,11 @@ struct end {
 struct wanted {
     struct kernel_reading *reading;
     struct end end;
-    uint32_t found;      /* another process */
+    uint32_t found;      /* another process, which has only the other end */
+    uint32_t found_both; /* another one, which has both */
     uint32_t found_self; /* the same one */
+    bool has_other;      /* the process that is looked into: the other end, */
+    bool has_own;        /* and the one that the thread waits at */
     bool is_read;        /* a pipe is read: it matters who else could write to it */
     bool is_output;      /* a descendant has the other end as its standard output or error */
     bool is_others;      /* somebody has it who is no descendant, or as another descriptor */
@@ -89,23 +94,27 @@ static bool is_same_name(const struct end *end, const struct end *other)
            (end->kind == END_FIFO ? strcmp(end->link, other->link) == 0 : end->inode == other->inode);
 }
 
-/* Whether a descriptor of that name has the pipe open for what the thread that waits lacks. */
-static bool is_other_end(const struct search *search, const struct wanted *wanted, uint32_t descriptor)
+/* Notes which ends a descriptor of that name has open. False: not the one that the thread lacks. */
+static bool take_end(const struct search *search, struct wanted *wanted, uint32_t descriptor)
 {
     const struct proc_descriptor *own = &wanted->reading->descriptor;
     struct proc_descriptor other;
     struct end end;
+    bool is_other = wanted->end.kind == END_SOCKET; /* each end has an inode of its own */
 
-    if (wanted->end.kind == END_SOCKET)
-        return true; /* each end has an inode of its own */
-    if (proc_descriptor(search->proc, search->pid, descriptor, &other) != 0)
-        return false;
-    end = end_of(other.link);
-    if (!is_same_name(&end, &wanted->end))
-        return false;
-    if (end.kind == END_FIFO && (other.inode != own->inode || other.mount != own->mount))
-        return false; /* another one of that name, before or elsewhere */
-    return own->writable ? other.readable : other.writable;
+    if (!is_other) {
+        if (proc_descriptor(search->proc, search->pid, descriptor, &other) != 0)
+            return false;
+        end = end_of(other.link);
+        if (!is_same_name(&end, &wanted->end))
+            return false;
+        if (end.kind == END_FIFO && (other.inode != own->inode || other.mount != own->mount))
+            return false; /* another one of that name, before or elsewhere */
+        is_other = own->writable ? other.readable : other.writable;
+        wanted->has_own |= own->writable ? other.writable : other.readable;
+    }
+    wanted->has_other |= is_other;
+    return is_other;
 }
 
 static bool is_descendant(const struct search *search)
@@ -127,23 +136,31 @@ static bool is_settled(const struct wanted *wanted)
     return wanted->found != 0 && (!wanted->is_read || wanted->is_others);
 }
 
-static void take_holder(struct search *search, struct wanted *wanted, uint32_t descriptor)
+/* Whose output it is that the thread reads. */
+static void take_output(const struct search *search, struct wanted *wanted, uint32_t descriptor)
+{
+    bool is_output;
+
+    if (!wanted->is_read || wanted->is_others)
+        return;
+    is_output = search->pid != search->self && (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) &&
+                is_descendant(search);
+    wanted->is_output |= is_output;
+    wanted->is_others |= !is_output;
+}
+
+/* All of its descriptors have been looked at. */
+static void take_process(struct search *search, struct wanted *wanted)
 {
     const bool was_settled = is_settled(wanted);
 
-    if (search->pid == search->self) {
+    if (wanted->has_other && search->pid == search->self)
         wanted->found_self = search->pid;
-        wanted->is_others = true;
-        return;
-    }
-    if (wanted->found == 0)
+    else if (wanted->has_other && !wanted->has_own && wanted->found == 0)
         wanted->found = search->pid;
-    if (wanted->is_read && !wanted->is_others) {
-        const bool is_output = (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) && is_descendant(search);
-
-        wanted->is_output |= is_output;
-        wanted->is_others |= !is_output;
-    }
+    else if (wanted->has_other && wanted->has_own && wanted->found_both == 0)
+        wanted->found_both = search->pid;
+    wanted->has_other = wanted->has_own = false;
     search->found_count += !was_settled && is_settled(wanted);
 }
 
@@ -163,9 +180,9 @@ static int visit_descriptor(void *context, const char *name)
     link[length] = '\0';
     end = end_of(link);
     for (size_t i = 0; i < search->count; i++)
-        if (is_same_name(&end, &search->wanted[i].end) && is_other_end(search, &search->wanted[i], descriptor))
-            take_holder(search, &search->wanted[i], descriptor);
-    return search->found_count == search->count ? 1 : 0;
+        if (is_same_name(&end, &search->wanted[i].end) && take_end(search, &search->wanted[i], descriptor))
+            take_output(search, &search->wanted[i], descriptor);
+    return 0;
 }
 
 /* Looks at the descriptors of search->pid, whose name that is. 0; -ETIME; 1: all have been found. */
@@ -185,8 +202,12 @@ static int look_into(struct search *search, const char *name)
         return 0;
     result = file_list(search->descriptors, DESCRIPTORS_MAX, visit_descriptor, search);
     close(search->descriptors);
+    for (size_t i = 0; i < search->count; i++)
+        take_process(search, &search->wanted[i]);
     search->cut |= result == -EOVERFLOW;
-    return result == -ETIME || result == 1 ? result : 0; /* it may have ended meanwhile: the others are there still */
+    if (search->found_count == search->count)
+        return 1;
+    return result == -ETIME ? result : 0; /* it may have ended meanwhile: the others are there still */
 }
 
 static int visit_process(void *context, const char *name)
@@ -264,7 +285,8 @@ static bool want(struct kernel_reading *reading, struct wanted *ret_wanted)
 
 static void name_holder(const struct search *search, const struct wanted *wanted)
 {
-    uint32_t pid = wanted->found != 0 ? wanted->found : wanted->found_self;
+    const uint32_t both = wanted->found_self != 0 ? wanted->found_self : wanted->found_both;
+    const uint32_t pid = wanted->found != 0 ? wanted->found : both;
     struct kernel_reading *reading = wanted->reading;
     struct proc_stat stat;
 

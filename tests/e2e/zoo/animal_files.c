@@ -41,16 +41,56 @@ ANIMAL_STALL read_an_empty_pipe(void)
         return;
 }
 
+static void fill(int fd)
+{
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    while (write(fd, &byte, 1) == 1)
+        ;
+    fcntl(fd, F_SETFL, 0);
+}
+
 ANIMAL_STALL write_a_full_pipe(void)
 {
     int ends[2];
 
     pipe_with_companion(ends, 1);
-    fcntl(ends[1], F_SETFL, O_NONBLOCK);
-    while (write(ends[1], &byte, 1) == 1)
-        ;
-    fcntl(ends[1], F_SETFL, 0);
+    fill(ends[1]);
     rip_snap(); /* STALL(pipe-write) */
+    if (write(ends[1], &byte, 1) < 0)
+        return;
+}
+
+static void forget_nothing(void *unused)
+{
+    (void)unused;
+}
+
+/* It keeps the end to read from, and so does a child that has inherited both ends. */
+ANIMAL_STALL write_to_itself(void)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        animal_fail("pipe");
+    animal_companion(forget_nothing, NULL);
+    printf("peer %d\n", (int)getpid());
+    fill(ends[1]);
+    rip_snap(); /* STALL(pipe-own) */
+    if (write(ends[1], &byte, 1) < 0)
+        return;
+}
+
+/* The same, but another child has nothing but that end. */
+ANIMAL_STALL write_to_a_reader(void)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        animal_fail("pipe");
+    animal_companion(forget_nothing, NULL);
+    printf("peer %d\n", animal_companion(forget_end, &ends[1]));
+    fill(ends[1]);
+    rip_snap(); /* STALL(pipe-reader) */
     if (write(ends[1], &byte, 1) < 0)
         return;
 }
@@ -164,7 +204,14 @@ ANIMAL_STALL read_an_empty_fifo(void)
         return;
 }
 
-const struct animal file_animals[] = {
-    {"pipe-read", read_an_empty_pipe, 1}, {"pipe-write", write_a_full_pipe, 1}, {"flock", wait_for_flock, 1},
-    {"record-lock", wait_for_record, 1},  {"fifo-open", open_a_fifo, 1},        {"fifo-nearby", open_a_fifo_nearby, 1},
-    {"fifo-below", open_a_fifo_below, 1}, {"fifo-read", read_an_empty_fifo, 1}, {NULL, NULL, 0}};
+const struct animal file_animals[] = {{"pipe-read", read_an_empty_pipe, 1},
+                                      {"pipe-write", write_a_full_pipe, 1},
+                                      {"pipe-own", write_to_itself, 1},
+                                      {"pipe-reader", write_to_a_reader, 1},
+                                      {"flock", wait_for_flock, 1},
+                                      {"record-lock", wait_for_record, 1},
+                                      {"fifo-open", open_a_fifo, 1},
+                                      {"fifo-nearby", open_a_fifo_nearby, 1},
+                                      {"fifo-below", open_a_fifo_below, 1},
+                                      {"fifo-read", read_an_empty_fifo, 1},
+                                      {NULL, NULL, 0}};

@@ -101,6 +101,8 @@ KINDS = [
     Kind("futex", "blocked", "wait_for_a_word", "futex", "futex wait shared"),
     Kind("pipe-read", "blocked", "read_an_empty_pipe", "read", r"pipe:\[\d+\]", **HELD),
     Kind("pipe-write", "blocked", "write_a_full_pipe", "write", r"pipe:\[\d+\]", **HELD),
+    Kind("pipe-own", "blocked", "write_to_itself", "write", r"pipe:\[\d+\]", **HELD),
+    Kind("pipe-reader", "blocked", "write_to_a_reader", "write", r"pipe:\[\d+\]", **HELD),
     Kind("flock", "blocked", "wait_for_flock", "flock", r"/dev/shm/.*/file-flock", **HELD),
     Kind("record-lock", "blocked", "wait_for_record", "fcntl", r"/dev/shm/.*/file-record-lock", **HELD),
     Kind("fifo-open", "blocked", "open_a_fifo", "open(at)?", r"/dev/shm/.*/file-fifo-open"),
