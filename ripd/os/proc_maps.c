@@ -162,3 +162,17 @@ int proc_maps_object(int process, uint64_t address, struct proc_object *ret_obje
     *ret_object = search.object;
     return 0;
 }
+
+int proc_maps_object_of(int proc, uint32_t pid, uint64_t address, struct proc_object *ret_object)
+{
+    int descriptor, result;
+    char name[16];
+
+    snprintf(name, sizeof(name), "%u", pid);
+    descriptor = openat(proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0)
+        return -errno;
+    result = proc_maps_object(descriptor, address, ret_object);
+    close(descriptor);
+    return result;
+}

@@ -594,11 +594,23 @@ static bool is_there(const struct probe *probe, const struct process *process, c
     return !evidence->thread_gone && !evidence->thread_replaced && !is_about_to_stop(process, times);
 }
 
+/* Where it stands, if no module is known there. */
+static uint64_t unknown_place(const struct probe *probe, const struct process *process, const struct stall_case *stall)
+{
+    struct rip_last_info last;
+
+    if (mapping_last(&process->ring->mapping, stall->slot, &last) != 0 || last.generation != stall->generation ||
+        last.entry.snap == 0 ||
+        !registry_lacks_module(probe->registry, process->ring, process->record, last.entry.address))
+        return 0;
+    return last.entry.address;
+}
+
 /* Asks the worker what it waits for, unless that is under way. */
 static enum remote_asked ask_worker(struct probe *probe, const struct process *process, const struct stall_case *stall,
                                     uint32_t tid)
 {
-    const struct remote_query query = {
+    struct remote_query query = {
         .ring = stall->ring,
         .process = process->record,
         .uid = process->ring->user,
@@ -612,6 +624,7 @@ static enum remote_asked ask_worker(struct probe *probe, const struct process *p
 
     if (remote_is_asked(probe->remote, query.ring, query.slot))
         return REMOTE_ASKED;
+    query.address = unknown_place(probe, process, stall);
     return remote_ask(probe->remote, process->ring->mapping.descriptor, &query);
 }
 
@@ -691,6 +704,9 @@ static void take_answer(struct probe *probe, struct remote_answer *answer)
     struct evidence evidence = {.examined = true};
     const struct process *process = stall != NULL ? process_of(probe, stall) : NULL;
 
+    if (process != NULL && process->attested && answer->has_module && answer->pid == record_of(process)->pid)
+        (void)registry_take_module(probe->registry, process->ring, process->record, answer->query.address,
+                                   answer->module.path != NULL ? &answer->module : NULL);
     if (process == NULL || !process->asked || !process->attested || answer->query.stopped != is_stopped(process) ||
         (answer->attested && answer->pid != record_of(process)->pid) ||
         (answer->status != 0 && !read_denied(probe, process, answer, &answer->reading)))

@@ -21,6 +21,13 @@ bool probe_query_is_sound(const struct probe_query *query, size_t bytes)
     return true;
 }
 
+static bool is_sound_module(const struct probe_module *module, uint64_t address)
+{
+    if (module->end == 0)
+        return true;
+    return module->start <= address && address < module->end && IS_TEXT(module->path) && module->path[0] != '\0';
+}
+
 /* A bool of another value than 0 and 1 is none. */
 static bool is_bool(const bool *value)
 {
@@ -64,7 +71,8 @@ bool probe_answer_is_sound(const struct probe_answer *answer, size_t bytes, cons
 {
     if (bytes < probe_answer_bytes(0) || answer->kind != PROBE_ANSWER || answer->number != query->number ||
         answer->status > 0 || (answer->count != 0 && answer->count != query->count) ||
-        bytes != probe_answer_bytes(answer->count) || (answer->status == 0) != (answer->count != 0))
+        bytes != probe_answer_bytes(answer->count) || (answer->status == 0) != (answer->count != 0) ||
+        !is_sound_module(&answer->module, query->address))
         return false;
     for (uint32_t i = 0; i < answer->count; i++) {
         const struct probe_thread *thread = &answer->threads[i];

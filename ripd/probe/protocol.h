@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "probe/kernel.h"
+#include "rip/ring.h"
 
 #define PROBE_BATCH_MAX 32u                 /* threads in a query */
 #define PROBE_QUERY_NS UINT64_C(2000000000) /* a child that takes longer for one is stuck, and ends */
@@ -50,6 +51,7 @@ struct probe_query {
     uint64_t number;
     uint32_t process; /* index of its record in the ring */
     uint32_t reserved_20;
+    uint64_t address;               /* of code, where an id of the process stands: its module is wanted; 0 = none */
     uint32_t tids[PROBE_BATCH_MAX]; /* in our pid namespace; the rest is 0 */
 };
 
@@ -59,14 +61,22 @@ struct probe_thread {
     struct kernel_reading reading; /* if status is 0, else 0 */
 };
 
+/* What is mapped at an address: of the map, names as the process has them. */
+struct probe_module {
+    uint64_t start;
+    uint64_t end;                         /* 0 = no module is there, or none was asked for */
+    char path[RIP_MODULE_PATH_BYTES + 8]; /* the last bytes of one that is longer */
+};
+
 struct probe_answer {
     uint32_t kind;
     /* 0; -ESRCH: the kernel names no process that the record could be of; -EACCES: one that keeps its secrets from its
        own user; -EINVAL: the file is no ring of ours; another -errno */
     int32_t status;
     uint64_t number;
-    uint32_t count;                               /* of threads: that of the query, or 0 */
-    uint32_t pid;                                 /* the process */
+    uint32_t count; /* of threads: that of the query, or 0 */
+    uint32_t pid;   /* the process */
+    struct probe_module module;
     struct probe_thread threads[PROBE_BATCH_MAX]; /* count of them cross */
 };
 

@@ -222,6 +222,8 @@ enum remote_asked remote_ask(struct remote *remote, int descriptor, const struct
     pending = pending_at(remote, remote->count - 1);
     pending->queries[pending->message.count] = *query;
     pending->message.tids[pending->message.count++] = query->tid;
+    if (pending->message.address == 0)
+        pending->message.address = query->address;
     return REMOTE_ASKED;
 }
 
@@ -276,6 +278,20 @@ static bool receive_answer(struct remote *remote, uint64_t deadline_mono_ns)
     return true;
 }
 
+/* The first thread that stands at the address gets what is there. */
+static void hand_out_module(struct remote *remote, struct remote_answer *answer)
+{
+    struct probe_module *module = &remote->answer.module;
+    const uint64_t address = remote->answered.message.address;
+
+    if (!answer->attested || address == 0 || answer->query.address != address)
+        return;
+    remote->answered.message.address = 0;
+    answer->has_module = true;
+    if (module->end != 0)
+        answer->module = (struct proc_object){module->start, module->end, module->path};
+}
+
 static void hand_out(struct remote *remote, struct remote_answer *ret_answer)
 {
     uint32_t at = remote->next_thread++;
@@ -289,6 +305,7 @@ static void hand_out(struct remote *remote, struct remote_answer *ret_answer)
     };
     if (ret_answer->status == 0)
         ret_answer->reading = thread->reading;
+    hand_out_module(remote, ret_answer);
 }
 
 bool remote_next(struct remote *remote, uint64_t deadline_mono_ns, struct remote_answer *ret_answer)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "os/child.h"
+#include "os/proc_maps.h"
 #include "probe/kernel.h"
 
 #define REMOTE_QUERIES_MAX 8u
@@ -51,7 +52,8 @@ struct remote_query {
     uint32_t ring_tid; /* as the ring has it */
     uint32_t tid;      /* in our pid namespace */
     uint64_t progress;
-    bool stopped; /* of a stopped process: once that runs again the answer is void */
+    uint64_t address; /* where it stands, if its module is wanted; 0 = it is known */
+    bool stopped;     /* of a stopped process: once that runs again the answer is void */
 };
 
 enum remote_asked {
@@ -84,6 +86,8 @@ struct remote_answer {
     int status;    /* if attested of the thread, see kernel_read(); else of the query, see struct probe_answer */
     uint32_t pid;
     struct kernel_reading reading; /* if status is 0 */
+    bool has_module;               /* of one for all threads of a query: what is mapped at query.address, */
+    struct proc_object module;     /* path NULL: nothing; the path is valid until the next answer */
 };
 
 /* The next answer. False: none until deadline_mono_ns, or none is to come. */

@@ -19,15 +19,20 @@ struct learnt {
     size_t unknown_next;
 };
 
+bool learnt_has_asked(const struct learnt *learnt, uint64_t address)
+{
+    for (size_t i = 0; learnt != NULL && i < LEARNT_UNKNOWN_MAX; i++)
+        if (learnt->unknown[i] == address)
+            return true;
+    return false;
+}
+
 bool learnt_is_new(struct learnt **learnt, uint64_t address)
 {
     if (*learnt == NULL)
         *learnt = calloc(1, sizeof(**learnt));
-    if (*learnt == NULL || (*learnt)->count >= LEARNT_MAX)
+    if (*learnt == NULL || (*learnt)->count >= LEARNT_MAX || learnt_has_asked(*learnt, address))
         return false;
-    for (size_t i = 0; i < LEARNT_UNKNOWN_MAX; i++)
-        if ((*learnt)->unknown[i] == address)
-            return false;
     (*learnt)->unknown[(*learnt)->unknown_next++ % LEARNT_UNKNOWN_MAX] = address;
     return true;
 }

@@ -23,6 +23,8 @@
 
 struct learnt;
 
+/* Whether an address counts as unknown. learnt may be NULL. */
+bool learnt_has_asked(const struct learnt *learnt, uint64_t address);
 /* Whether the map should be looked at for an address; if so it counts as unknown from now on. *learnt is made when it
  * is NULL. */
 bool learnt_is_new(struct learnt **learnt, uint64_t address);

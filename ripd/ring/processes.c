@@ -182,41 +182,52 @@ struct process_facts *registry_process_facts(struct registry *registry, struct r
     return process_facts_ref(process->facts != NULL ? process->facts : process->brief);
 }
 
-static int find_object(const struct ring_host *host, uint32_t pid, uint64_t address, struct proc_object *ret_object)
+static struct ring_process *attested_of(struct ring *ring, uint32_t process)
 {
-    int descriptor, result;
-    char name[16];
+    struct ring_process *owner = process < ring->process_count ? &ring->processes[process] : NULL;
 
-    snprintf(name, sizeof(name), "%u", pid);
-    descriptor = openat(host->proc, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0)
-        return -errno;
-    result = proc_maps_object(descriptor, address, ret_object);
-    close(descriptor);
-    return result;
+    return owner != NULL && owner->verdict == PROCESS_ATTESTED ? owner : NULL;
+}
+
+bool registry_lacks_module(struct registry *registry, struct ring *ring, uint32_t process, uint64_t address)
+{
+    const struct ring_process *owner = attested_of(ring, process);
+    struct process_facts *facts = owner != NULL ? registry_process_facts(registry, ring, process) : NULL;
+    const bool is_known = facts == NULL || process_facts_module(facts, address) != NULL;
+
+    process_facts_unref(facts);
+    return !is_known && !learnt_has_asked(owner->learnt, address);
+}
+
+bool registry_take_module(struct registry *registry, struct ring *ring, uint32_t process, uint64_t address,
+                          const struct proc_object *object)
+{
+    struct ring_process *owner = attested_of(ring, process);
+
+    if (owner == NULL || !learnt_is_new(&owner->learnt, address) || object == NULL ||
+        !registry_process_holds(registry, ring, process) || !learnt_add(owner->learnt, object))
+        return false;
+    process_facts_unref(owner->facts);
+    owner->facts = NULL;
+    return true;
 }
 
 bool registry_learn_module(struct registry *registry, struct ring *ring, uint32_t process, uint64_t address)
 {
     struct ring_host *host = registry_host(registry);
-    struct ring_process *owner = process < ring->process_count ? &ring->processes[process] : NULL;
-    struct proc_object object;
+    const struct ring_process *owner = attested_of(ring, process);
+    struct proc_object object = {.path = NULL};
     uint64_t began_mono_ns;
-    bool found = false;
+    bool found;
 
-    if (owner == NULL || owner->verdict != PROCESS_ATTESTED || mapping_owner(&ring->mapping) != geteuid() ||
-        host_grant(host, ring->user, WORK_PROCESS_TIME, FACTS_NS) == 0 || !learnt_is_new(&owner->learnt, address))
+    if (owner == NULL || mapping_owner(&ring->mapping) != geteuid() || learnt_has_asked(owner->learnt, address) ||
+        host_grant(host, ring->user, WORK_PROCESS_TIME, FACTS_NS) == 0)
         return false;
     began_mono_ns = clock_mono_ns();
-    if (find_object(host, owner->pid, address, &object) == 0) {
-        found = registry_process_holds(registry, ring, process) && learnt_add(owner->learnt, &object);
-        free(object.path);
-    }
+    found = proc_maps_object_of(host->proc, owner->pid, address, &object) == 0;
+    found = registry_take_module(registry, ring, process, address, found ? &object : NULL);
+    free(object.path);
     host_use(host, ring->user, WORK_PROCESS_TIME, clock_mono_ns() - began_mono_ns);
-    if (found) {
-        process_facts_unref(owner->facts);
-        owner->facts = NULL;
-    }
     return found;
 }
 

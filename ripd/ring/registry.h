@@ -28,6 +28,7 @@
 
 #include "cases/snapshot.h"
 #include "os/lease.h"
+#include "os/proc_maps.h"
 #include "ring/identity.h"
 #include "ring/mapping.h"
 #include "util/hash.h"
@@ -207,8 +208,13 @@ struct process_facts *registry_process_facts(struct registry *registry, struct r
 /*
  * Looks in the kernel's map of a process for the module that an address of code lies in and that its record does not
  * name: loaded after its threads had registered. True: it is known now; facts got before lack it. Only of attested
- * processes of our own user, as far as the kernel allows him, and within the ring's owner's time.
+ * processes of our own user, as far as the kernel allows him, and within the ring's owner's time. Of others ripd-probe
+ * is asked, where the address lies in no module that is known and nobody has asked before, and its answer is taken in:
+ * object NULL: there is none.
  */
+bool registry_lacks_module(struct registry *registry, struct ring *ring, uint32_t process, uint64_t address);
+bool registry_take_module(struct registry *registry, struct ring *ring, uint32_t process, uint64_t address,
+                          const struct proc_object *object);
 bool registry_learn_module(struct registry *registry, struct ring *ring, uint32_t process, uint64_t address);
 
 /*

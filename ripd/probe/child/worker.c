@@ -6,12 +6,14 @@
 #include "probe/child/worker.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
 #include "os/packet.h"
+#include "os/proc_maps.h"
 #include "probe/child/attest.h"
 #include "probe/child/module_file.h"
 
@@ -30,6 +32,22 @@ static void read_thread(int proc, const struct attested *attested, uint32_t tid,
     kernel_read_memory(proc, reading);                                /* may hang: then the alarm ends it */
     if (reading->has != 0 && !attest_thread(attested, proc, reading)) /* as one that runs all the time */
         *reading = (struct kernel_reading){.times = reading->times, .pid = reading->pid, .tid = reading->tid};
+}
+
+/* The process could not hide what it has mapped from its own user, whose ring names the address. */
+static void read_module(int proc, const struct attested *attested, uint64_t address, struct probe_module *ret_module)
+{
+    struct proc_object object;
+    size_t length, cut;
+
+    if (address == 0 || proc_maps_object_of(proc, attested->pid, address, &object) != 0)
+        return;
+    ret_module->start = object.start;
+    ret_module->end = object.end;
+    length = strlen(object.path);
+    cut = length < sizeof(ret_module->path) ? 0 : length + 1 - sizeof(ret_module->path);
+    memcpy(ret_module->path, object.path + cut, length - cut);
+    free(object.path);
 }
 
 /* Who is at the other ends of what they wait for: all of them in one search. */
@@ -67,11 +85,13 @@ void worker_answer(const struct worker_sources *sources, const struct probe_quer
     for (uint32_t i = 0; i < query->count; i++)
         read_thread(proc, &attested, query->tids[i], deadline_mono_ns, &ret_answer->threads[i]);
     read_other_ends(sources, &attested, query->count, ret_answer);
+    read_module(proc, &attested, query->address, &ret_answer->module);
     if (attest_holds(&attested, proc)) {
         ret_answer->count = query->count;
         ret_answer->pid = attested.pid;
     } else {
         memset(ret_answer->threads, 0, sizeof(ret_answer->threads));
+        ret_answer->module = (struct probe_module){.end = 0};
         ret_answer->status = -ESRCH;
     }
     attest_close(&attested);

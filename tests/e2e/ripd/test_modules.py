@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A module that no record names, for it was loaded after the threads had registered, is read from the memory map."""
 import os
+import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import test_privileges as privileges  # noqa: E402
 import world as w  # noqa: E402
 
+USER = 65534
 
-def start(world):
-    program = subprocess.Popen([f"{w.BIN}/late", world.ring(), f"{w.BIN}/late_plugin.so"], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, text=True)
+
+def start(world, folder=w.BIN, **options):
+    program = subprocess.Popen([f"{folder}/late", world.ring(), f"{folder}/late_plugin.so"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True, **options)
     world.processes.append(program)
     assert program.stdout.readline() == "ready\n"
     return program
@@ -40,5 +44,33 @@ def after_a_restart(world):
     assert world.thread(7)["location"]["module"] == "late_plugin.so"
 
 
+def of_another_user(world):
+    """Its map is read by ripd-probe, for a ripd that is root as for one that is not."""
+    for name in ("late", "late_plugin.so"):
+        shutil.copy(f"{w.BIN}/{name}", world.made)  # others may not reach the build tree
+    os.chmod(world.made, 0o755)
+    os.chmod(world.dir, 0o777)
+    start(world, world.made, **privileges.as_user(USER))
+    os.chmod(world.ring(), 0o644)
+    location = world.wait_for(lambda: world.stalls()[0]["location"]["module"] and world.stalls()[0]["location"])
+    assert location["module"] == "late_plugin.so" and location["build_id"] is None, location
+
+
+def seen_by_the_service(world):
+    of_another_user(world)
+
+
+def make_world():
+    test = TESTS[make_world.count]
+    make_world.count += 1
+    return privileges.Service() if test is seen_by_the_service else w.World()
+
+
 if __name__ == "__main__":
-    w.run([loaded_late, after_a_restart])
+    TESTS = [loaded_late, after_a_restart]
+    if os.geteuid() == 0 and not w.lacking("sys_ptrace", "dac_read_search") and shutil.which("setpriv"):
+        TESTS += [of_another_user, seen_by_the_service]
+    else:
+        print("without other users: takes root with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and setpriv")
+    make_world.count = 0
+    w.run(TESTS, make_world)

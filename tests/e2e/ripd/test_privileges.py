@@ -349,6 +349,13 @@ def number_of_the_locker_used_again(world):
 
 WORKER, QUERY, ANSWER = 2, 4, 5
 THREADS_MAX = 32
+THREADS_OFFSET = 24 + 464  # in an answer, behind a module
+
+
+def code_of(pid):
+    """An address of code of its program."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
+        return [int(line.partition("-")[0], 16) for line in file if " r-xp " in line][0]
 
 
 class Probe:
@@ -374,10 +381,10 @@ class Probe:
         theirs.close()
         self.worker.settimeout(w.PATIENCE_S)
 
-    def ask(self, descriptor, tid, process=0):
+    def ask(self, descriptor, tid, process=0, address=0):
         """(status, pid, all bytes)"""
-        message = struct.pack("IIQII", QUERY, 1, 9, process, 0) + struct.pack(f"{THREADS_MAX}I", tid,
-                                                                            *[0] * (THREADS_MAX - 1))
+        message = struct.pack("IIQIIQ", QUERY, 1, 9, process, 0, address) + struct.pack(f"{THREADS_MAX}I", tid,
+                                                                                        *[0] * (THREADS_MAX - 1))
         socket.send_fds(self.worker, [message], [descriptor] if descriptor is not None else [])
         answer = self.worker.recv(1 << 16)
         kind, status, number, count, pid = struct.unpack_from("IiQII", answer)
@@ -392,7 +399,7 @@ def the_probe_believes_nobody(world):
     def refused(ring, status, tids=(process.pid, thread, process.opener), record=0):
         descriptor = os.open(ring, os.O_RDONLY)
         for tid in tids:
-            answer = probe.ask(descriptor, tid, record)
+            answer = probe.ask(descriptor, tid, record, code_of(process.pid))
             assert answer[0] == -status and SECRET.encode() not in answer[2], (ring, answer)
         os.close(descriptor)
 
@@ -411,7 +418,7 @@ def the_probe_believes_nobody(world):
     for tid in (process.pid, thread, process.opener):  # no thread of A's process
         status, pid, answer = probe.ask(descriptor, tid)
         assert (status, pid) == (0, holder.pid) and SECRET.encode() not in answer, answer
-        assert struct.unpack_from("i", answer, 24) == (-errno.ESRCH,), answer[:40]
+        assert struct.unpack_from("i", answer, THREADS_OFFSET) == (-errno.ESRCH,), answer[:40]
     os.fchown(claimed.fd, USER_B, USER_B)
     refused(path, errno.ESRCH, (holder.pid,))  # a file of another user's than the process that holds it
     os.fchown(claimed.fd, USER_A, USER_A)
