@@ -247,6 +247,9 @@ OWN(pthread_rwlock_clockrdlock)
 OWN(pthread_rwlock_wrlock)
 OWN(pthread_rwlock_timedwrlock)
 OWN(pthread_rwlock_clockwrlock)
+OWN(flockfile)
+OWN(pthread_once) /* preload_once.c */
+OWN(call_once)
 OWN(syscall)    /* preload_syscall.c */
 OWN(socket)     /* preload_descriptor.c */
 OWN(socketpair) /* preload_descriptor.c */
@@ -293,7 +296,8 @@ OWN(setresuid)
 /* --- not wrapped -------------------------------------------------------------------------------------------------- */
 
 CALLED(pthread_mutex_trylock) /* preload_lock.c */
-CALLED(pthread_mutex_unlock)  /* preload_own.c */
+CALLED(ftrylockfile)
+CALLED(pthread_mutex_unlock) /* preload_own.c */
 CALLED(pthread_rwlock_tryrdlock)
 CALLED(pthread_rwlock_trywrlock)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_lock.c - mutexes and rwlocks: work, like the calls of preload_calls.c, and a mark in the thread's slot that
- * says which lock it waits for and who holds it.
+ * preload_lock.c - mutexes, rwlocks and the locks of stdio: work, like the calls of preload_calls.c, and a mark in the
+ * thread's slot that says which lock it waits for and who holds it.
  *
  * The lock is tried first, by glibc's own trylock. Where that succeeds, or fails for another reason than EBUSY, it has
  * done what lock does: it takes a free lock, counts up a recursive one, and returns EOWNERDEAD, ENOTRECOVERABLE, EAGAIN
@@ -25,6 +25,7 @@
  */
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <threads.h>
 #include <time.h>
 
@@ -316,3 +317,25 @@ WRITE_LOCK(pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const struct ti
 WRITE_LOCK(pthread_rwlock_clockwrlock, (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),
            (lock, clock, until), !is_clock(clock) || !is_time(until),
            rwlock_wait_until_clock(lock, CALL_pthread_rwlock_clockwrlock, clock, until))
+
+/* --- stdio -------------------------------------------------------------------------------------------------------- */
+
+/* The owner of such a lock is known by an address alone, of which its memory makes a thread (ripd/cases/lock_wait.h).
+ */
+static void file_wait_for(FILE *file)
+{
+    rip_wait_begin(file, NULL, 0);
+    PRELOAD_REAL(void, flockfile, (FILE *))(file);
+    rip_wait_end();
+}
+
+PRELOAD_WRAPPER(void, flockfile, (FILE * file))
+{
+    struct preload_outer outer = preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK);
+
+    if (__builtin_expect(rip__thread.slot == NULL, 0))
+        PRELOAD_REAL(void, flockfile, (FILE *))(file);
+    else if (PRELOAD_REAL(int, ftrylockfile, (FILE *))(file) != 0)
+        file_wait_for(file);
+    preload_end(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK, outer);
+}

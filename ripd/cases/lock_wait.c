@@ -198,6 +198,65 @@ static bool decode_readers(const struct lock_wait_call *call, const uint8_t *byt
     return word_at(bytes, RWLOCK_FLAGS) == RWLOCK_FLAGS_MAX && decode_rwlock(call, bytes, ret_tid) && *ret_tid == 0;
 }
 
+/* Streams of stdio --------------------------------------------------------------------------------------------------
+ */
+
+enum {
+    STREAM_LOCK = 0,
+    STREAM_COUNT = 4,
+    STREAM_OWNER = 8, /* address of the thread's control block */
+    STREAM_BYTES = 16,
+
+    STREAM_COUNT_MAX = 1000, /* as often a thread may have locked its own stream */
+    CONTROL_ALIGNMENT = 64,
+
+    CONTROL_TID = 720, /* glibc's struct pthread on amd64; what follows is read from there on */
+    CONTROL_LIST = 8,
+    CONTROL_LIST_NEXT = 16,
+    CONTROL_LIST_OFFSET =
+        24, /* from a robust mutex's list to its word: as every thread gives it to the kernel at its start */
+    CONTROL_BYTES = 32,
+};
+
+#define LIST_OFFSET ((uint64_t)-32)
+#define USER_ADDRESS_MAX (UINT64_C(1) << 47)
+
+static uint64_t address_at(const uint8_t *bytes, size_t offset)
+{
+    uint64_t address;
+
+    memcpy(&address, bytes + offset, sizeof(address));
+    return address;
+}
+
+/* Nobody but stdio waits so for such a word. */
+static bool fits_stream(const struct lock_wait_call *call)
+{
+    return fits_mutex(call) && is_private(call) && !call->timed;
+}
+
+static bool is_user_address(uint64_t address, unsigned alignment)
+{
+    return address != 0 && address < USER_ADDRESS_MAX && address % alignment == 0;
+}
+
+static bool is_stream(const uint8_t *bytes)
+{
+    return word_at(bytes, STREAM_LOCK) == MUTEX_CONTENDED && word_at(bytes, STREAM_COUNT) != 0 &&
+           word_at(bytes, STREAM_COUNT) <= STREAM_COUNT_MAX &&
+           is_user_address(address_at(bytes, STREAM_OWNER), CONTROL_ALIGNMENT);
+}
+
+/* bytes: of the control block. */
+static bool decode_stream(const struct lock_wait_call *call, const uint8_t *bytes, uint32_t *ret_tid)
+{
+    (void)call;
+    *ret_tid = word_at(bytes, 0);
+    return is_tid(*ret_tid) && is_user_address(address_at(bytes, CONTROL_LIST), 8) &&
+           is_user_address(address_at(bytes, CONTROL_LIST_NEXT), 8) &&
+           address_at(bytes, CONTROL_LIST_OFFSET) == LIST_OFFSET;
+}
+
 /* The table -------------------------------------------------------------------------------------------------------- */
 
 static const struct lock_kind {
@@ -214,6 +273,7 @@ static const struct lock_kind {
     {CALL_WAIT, fits_phase, RWLOCK_PHASE, RWLOCK_BYTES, decode_rwlock, RIP_WAIT_SHARABLE},
     {CALL_WAIT, fits_writers, RWLOCK_WRITERS, RWLOCK_BYTES, decode_rwlock, RIP_WAIT_SHARABLE},
     {CALL_WAIT, fits_readers, RWLOCK_READERS, RWLOCK_BYTES, decode_readers, RIP_WAIT_SHARABLE},
+    {CALL_WAIT, fits_stream, STREAM_LOCK, STREAM_BYTES, decode_stream, 0},
 };
 
 bool lock_wait_next_place(const struct lock_wait_call *call, size_t *kind, struct lock_wait_place *ret_place)
@@ -228,6 +288,16 @@ bool lock_wait_next_place(const struct lock_wait_call *call, size_t *kind, struc
         return true;
     }
     return false;
+}
+
+bool lock_wait_owner_place(size_t next, const uint8_t *bytes, struct lock_wait_place *place)
+{
+    if (kinds[next - 1].decode != decode_stream)
+        return true;
+    if (!is_stream(bytes))
+        return false;
+    *place = (struct lock_wait_place){address_at(bytes, STREAM_OWNER) + CONTROL_TID, CONTROL_BYTES};
+    return true;
 }
 
 bool lock_wait_owner_of(const struct lock_wait_call *call, size_t next, const uint8_t *bytes,

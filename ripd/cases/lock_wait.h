@@ -4,15 +4,17 @@
  * waits on. Pure.
  *
  * The locks are those of the GNU C library in a program of 64 bits: mutexes of every type (normal, recursive,
- * error-checking, adaptive, robust, with priority inheritance) and rwlocks. Their layout is part of that library's
- * binary interface (struct __pthread_mutex_s and struct __pthread_rwlock_arch_t in its headers bits/struct_mutex.h and
- * bits/struct_rwlock.h); the meaning of the words is in its nptl/pthread_mutex_lock.c and
- * nptl/pthread_rwlock_common.c.
+ * error-checking, adaptive, robust, with priority inheritance), rwlocks and, on amd64, streams of stdio. Their layout
+ * is part of that library's binary interface (struct __pthread_mutex_s and struct __pthread_rwlock_arch_t in its
+ * headers bits/struct_mutex.h and bits/struct_rwlock.h); the meaning of the words is in its nptl/pthread_mutex_lock.c
+ * and nptl/pthread_rwlock_common.c.
  *
  * Guarantees
  *   A. A futex word does not say what it is part of. It is taken for a lock only if the call is one that waiting for
  *      such a lock makes, and everything in its bytes is as such a lock has it. Whether the owner is a thread of the
  *      process at all has to be asked besides.
+ *      The lock of a stream of stdio names its owner by the address of that thread's control block, whose layout the
+ *      library may change: there all that is read has to be as in the block of a thread.
  *   B. A lock that is held for reading has no single holder. Of a lock of another library, a condition, a semaphore, a
  *      barrier or a lock of 32 bits nothing is reported.
  */
@@ -63,7 +65,13 @@ struct lock_wait_owner {
     uint8_t flags;    /* RIP_WAIT_SHARABLE, _ENDS, _SHARED of rip/ring.h, LOCK_WAIT_. A robust mutex is always shared */
 };
 
-/* bytes: read at the place that lock_wait_next_place() gave last; next: what *kind became. False: no such lock. */
+/*
+ * bytes: read at the place that lock_wait_next_place() gave last; next: what *kind became. Where such a lock names its
+ * owner by an address, *place becomes what has to be read there, for lock_wait_owner_of(). False: no such lock.
+ */
+bool lock_wait_owner_place(size_t next, const uint8_t *bytes, struct lock_wait_place *place);
+
+/* False: no such lock. */
 bool lock_wait_owner_of(const struct lock_wait_call *call, size_t next, const uint8_t *bytes,
                         struct lock_wait_owner *ret_owner);
 

@@ -244,12 +244,16 @@ static bool find_owner(struct kernel_reading *reading, const struct lock_wait_ca
                        struct lock_wait_owner *ret_owner)
 {
     uint8_t bytes[LOCK_WAIT_BYTES];
-    struct lock_wait_place place;
+    struct lock_wait_place place, owner;
     size_t kind = 0;
 
-    while (lock_wait_next_place(call, &kind, &place))
-        if (read_memory(reading, place.address, bytes, place.size) && lock_wait_owner_of(call, kind, bytes, ret_owner))
+    while (lock_wait_next_place(call, &kind, &place)) {
+        owner = place;
+        if (read_memory(reading, place.address, bytes, place.size) && lock_wait_owner_place(kind, bytes, &owner) &&
+            (owner.address == place.address || read_memory(reading, owner.address, bytes, owner.size)) &&
+            lock_wait_owner_of(call, kind, bytes, ret_owner))
             return true;
+    }
     return false;
 }
 

@@ -23,7 +23,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     if (!lock_wait_call_of(arguments, &call))
         return 0;
     while (lock_wait_next_place(&call, &kind, &place)) {
+        struct lock_wait_place at = place;
         uint8_t *memory;
+        bool found;
 
         require(place.size <= LOCK_WAIT_BYTES && place.address <= call.address && ++tries < 16);
         require(call.address - place.address < place.size);
@@ -31,7 +33,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
         if (memory == NULL)
             return 0;
         memcpy(memory, bytes, size_bytes < place.size ? size_bytes : place.size);
-        if (lock_wait_owner_of(&call, kind, memory, &owner)) {
+        found = lock_wait_owner_place(kind, memory, &at);
+        if (found && at.address != place.address) {
+            require(at.size <= LOCK_WAIT_BYTES);
+            free(memory);
+            memory = calloc(1, at.size);
+            if (memory == NULL)
+                return 0;
+            memcpy(memory, bytes, size_bytes < at.size ? size_bytes : at.size);
+        }
+        if (found && lock_wait_owner_of(&call, kind, memory, &owner)) {
             require(owner.address == place.address && owner.tid <= 4194304);
             require(owner.tid != 0 || owner.flags != 0);
         }

@@ -120,6 +120,19 @@ ANIMAL_STALL wait_in_a_row(void)
     pthread_mutex_lock(&mutexes[animal_number - 1]);
 }
 
+/* The first one sleeps with a stream of stdio, the second waits for that. */
+ANIMAL_STALL lock_a_stream(void)
+{
+    if (animal_number == 0)
+        flockfile(stdin);
+    animal_meet();
+    if (animal_number == 0)
+        for (;;)
+            pause(); /* it never snapped */
+    rip_snap();      /* STALL(stream) */
+    flockfile(stdin);
+}
+
 /* The second thread takes the mutex with it. */
 ANIMAL_STALL lock_what_nobody_has(void)
 {
@@ -279,6 +292,7 @@ const struct animal lock_animals[] = {{"deadlock-1", deadlock_of_1, 1},
                                       {"deadlock-mixed", lock_a_mixture, 4},
                                       {"deadlock-timed", lock_with_a_limit, 2},
                                       {"mutex-row", wait_in_a_row, 3},
+                                      {"stream", lock_a_stream, 2},
                                       {"deadlock-processes", deadlock_with_a_child, 1},
                                       {"deadlock-strangers", deadlock_with_a_stranger, 1},
                                       {"mutex-gone", lock_what_nobody_has, 2},

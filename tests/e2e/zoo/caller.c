@@ -32,6 +32,7 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <threads.h>
 #include <unistd.h>
 
 static char byte, bytes[256]; /* an eventfd, timerfd or signalfd gives no part of what it has */
@@ -758,6 +759,64 @@ static void wait_shared_mutex(void)
     lock_after_child(sleep_forever);
 }
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static sem_t begun;
+
+static void sleep_once(void)
+{
+    sem_post(&begun);
+    sleep_forever();
+}
+
+static void *run_once(void *unused)
+{
+    (void)unused;
+    pthread_once(&once, sleep_once);
+    return NULL;
+}
+
+/* Another thread runs the routine. */
+static void wait_once(void)
+{
+    sem_init(&begun, 0, 0);
+    start(run_once);
+    sem_wait(&begun);
+    ready();
+    pthread_once(&once, sleep_once);
+}
+
+static once_flag once_again = ONCE_FLAG_INIT;
+
+/* The routine waits for itself. */
+static void run_again(void)
+{
+    ready();
+    call_once(&once_again, run_again);
+}
+
+static void wait_once_again(void)
+{
+    call_once(&once_again, run_again);
+}
+
+static void *keep_stream(void *unused)
+{
+    (void)unused;
+    flockfile(stdin);
+    sem_post(&begun);
+    sleep_forever();
+    return NULL;
+}
+
+static void wait_stream(void)
+{
+    sem_init(&begun, 0, 0);
+    start(keep_stream);
+    sem_wait(&begun);
+    ready();
+    flockfile(stdin);
+}
+
 static void wait_sleep(void)
 {
     ready();
@@ -893,6 +952,9 @@ static const struct {
     KIND(mutex),
     KIND(accept_mutex),
     KIND(shared_mutex),
+    KIND(once),
+    KIND(once_again),
+    KIND(stream),
     KIND(turns),
     KIND(crossed_processes),
     KIND(sleep),

@@ -29,7 +29,8 @@ KINDS = {
     "child": DECLARED, "signal": DECLARED, "messages": DECLARED, "futex": DECLARED,
     "full_pipe": BLOCKED, "flock": BLOCKED, "chroot": BLOCKED, "closed": BLOCKED,
     "accept_mutex": DECLARED, "turns": NO_STALL, "crossed_processes": DEADLOCK,
-    "barrier": BLOCKED, "shared_mutex": BLOCKED, "mutex": DEADLOCK, "vfork": BLOCKED,
+    "barrier": BLOCKED, "shared_mutex": BLOCKED, "once": BLOCKED, "once_again": DEADLOCK, "stream": BLOCKED,
+    "mutex": DEADLOCK, "vfork": BLOCKED,
     "robust": DEADLOCK, "inheriting": DEADLOCK, "output": BLOCKED, "sleep": SLEEPING, "spin": SPINNING,
     "unseen": UNSEEN,
 }
@@ -37,7 +38,8 @@ KINDS = {
 # made; and a mark proves nothing to another process.
 UNPRIVILEGED = {**KINDS, "output": INPUT, "inherited_reply": ("stalled", "unknown"), "crossed_processes": BLOCKED}
 # Who waits for a lock names its holder, with and without privilege: itself, another thread, or another process.
-HELD = {"mutex", "robust", "inheriting", "work_turn", "shared_mutex"}
+HELD = {"mutex", "robust", "inheriting", "work_turn", "shared_mutex", "once", "once_again"}
+BY_ITSELF = {"mutex", "once_again"}
 
 
 def verdict_on(item):
@@ -48,6 +50,7 @@ class Callers(World):
     INTERVAL_MS = 500
     STALL_AFTER_MS = 1000
     kinds = KINDS
+    held = HELD | {"stream"}  # its lock says by an address who has it
 
     def admit(self, kind):
         caller = subprocess.Popen([f"{BIN}/rip", "run", "--dir", self.dir, "--name", kind, "--max", "64", "--",
@@ -66,6 +69,7 @@ class Callers(World):
 
 class Strange(Callers, Stranger):
     kinds = UNPRIVILEGED
+    held = HELD
 
 
 def is_right(verdict, expected):
@@ -82,9 +86,9 @@ def faults_of(callers, pids):
 
 
 def check_holders(callers, pids):
-    for kind in HELD & set(pids):
+    for kind in callers.held & set(pids):
         others = {item["tid"] for item in callers.get(f"/threads?ring={kind}")["threads"]} - {pids[kind]}
-        expected = {pids[kind]} if kind == "mutex" else others
+        expected = {pids[kind]} if kind in BY_ITSELF else others
         callers.wait_for(lambda: callers.item(kind, pids[kind])["waits_for"][0]["tid"] in expected)
 
 

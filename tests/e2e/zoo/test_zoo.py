@@ -91,6 +91,7 @@ KINDS = [
          waits=[]),
     Kind("deadlock-processes", "deadlock", "lock_what_is_shared", "futex", "futex wait shared", waits=[2, 1]),
     Kind("mutex-row", "blocked", "wait_in_a_row", "futex", "futex wait private", number=3, waits=[2, 1]),
+    Kind("stream", "blocked", "lock_a_stream", "futex", "futex wait private", number=2, waits=[1]),
     Kind("mutex-gone", "blocked", "lock_what_nobody_has", "futex", "futex wait private", waits=["gone"]),
     Kind("rwlock-gone", "blocked", "read_what_nobody_writes", "futex", "futex wait(_bitset)? private", waits=["gone"]),
     Kind("rwlock", "blocked", "read_what_is_written", "futex", "futex wait(_bitset)? private", number=2, waits=[1]),

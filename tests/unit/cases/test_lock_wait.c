@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -41,6 +42,14 @@ static bool owner_at(uint32_t word, const void *memory, size_t size, uint32_t op
         if (place.address < 4096 || place.address - 4096 + place.size > size)
             continue; /* is not of this object: what lies there is unknown */
         guarded_copy_new(&copy, (const char *)memory + (place.address - 4096), place.size);
+        found = lock_wait_owner_place(kind, copy.bytes, &place);
+        guarded_copy_free(&copy);
+        if (!found)
+            continue;
+        if (place.address >= 4096 + size) /* the control block of a thread, in our memory */
+            guarded_copy_new(&copy, (const char *)(uintptr_t)place.address, place.size);
+        else
+            guarded_copy_new(&copy, (const char *)memory + (place.address - 4096), place.size);
         found = lock_wait_owner_of(&call, kind, copy.bytes, ret_owner);
         guarded_copy_free(&copy);
         if (found)
@@ -152,6 +161,42 @@ static void test_every_mutex_names_its_owner(void **state)
             fail_msg("mutex %zu: owner %u", i, owner.tid);
     }
 }
+
+#if defined(__x86_64__)
+static void *wait_for_stream(void *unused)
+{
+    (void)unused;
+    flockfile(stdin);
+    funlockfile(stdin);
+    return NULL;
+}
+
+/* glibc has the lock of a stream elsewhere than the stream. */
+static void test_a_stream_names_its_owner(void **state)
+{
+    uint32_t *const lock = (uint32_t *)stdin->_lock;
+    struct lock_wait_owner owner = {0};
+    struct {
+        uint32_t words[4];
+    } bytes;
+    pthread_t thread;
+
+    (void)state;
+    flockfile(stdin);
+    thread = start(wait_for_stream, lock, 0);
+    assert_true(owner_at(0, lock, sizeof(bytes), WAIT_PRIVATE, 2, false, &owner));
+    assert_true(owner.address == 4096 && owner.tid == self && owner.flags == 0);
+    memcpy(&bytes, lock, sizeof(bytes));
+    assert_false(owner_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, true, &owner)); /* nobody waits so with a limit */
+    bytes.words[1] = 0;
+    assert_false(owner_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false, &owner)); /* held, by nobody */
+    memcpy(&bytes, lock, sizeof(bytes));
+    bytes.words[2] += 64;
+    assert_false(owner_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false, &owner)); /* no control block of a thread */
+    funlockfile(stdin);
+    pthread_join(thread, NULL);
+}
+#endif
 
 /* A normal mutex that is held and waited for, as bytes. */
 struct bytes {
@@ -399,10 +444,17 @@ static void test_looks_that_find_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_mutex_names_its_owner), cmocka_unit_test(test_what_is_no_mutex),
-        cmocka_unit_test(test_what_is_no_robust_mutex),     cmocka_unit_test(test_the_kernels_own_owner),
-        cmocka_unit_test(test_a_writer_is_named),           cmocka_unit_test(test_readers_are_not_named),
-        cmocka_unit_test(test_what_is_no_rwlock),           cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_every_mutex_names_its_owner),
+        cmocka_unit_test(test_what_is_no_mutex),
+#if defined(__x86_64__)
+        cmocka_unit_test(test_a_stream_names_its_owner),
+#endif
+        cmocka_unit_test(test_what_is_no_robust_mutex),
+        cmocka_unit_test(test_the_kernels_own_owner),
+        cmocka_unit_test(test_a_writer_is_named),
+        cmocka_unit_test(test_readers_are_not_named),
+        cmocka_unit_test(test_what_is_no_rwlock),
+        cmocka_unit_test(test_calls),
         cmocka_unit_test(test_looks_that_find_the_same),
     };
 
