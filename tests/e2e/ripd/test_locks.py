@@ -112,6 +112,17 @@ def held_up_by(world, name, kind, count):
     return world.wait_for(lambda: [events for events in [found()] if len(events) == count][0])
 
 
+class HookWorld(World):
+    """It runs a command for each stall, which notes that."""
+
+    def settings(self):
+        return {**super().settings(), "on-stall": f"echo $RIPD_EVENT $RIPD_INCIDENT >>{self.made}/runs"}
+
+    def runs(self):
+        with open(f"{self.made}/runs", encoding="ascii") as file:
+            return file.read().splitlines()
+
+
 def who_writes_holds_up_20(world):
     process = play(world, "written", "20")
     world.wait_for(lambda: sum(item["waits_for"] is not None and item["cause"] is not None
@@ -133,6 +144,8 @@ def who_writes_holds_up_20(world):
     world.wait_for(lambda: world.log_text().count("stall end ") == 1)
     assert all(event["incident"] == incident for event in held_up_by(world, "writer-0", "end", 20))
     assert world.log_text().count("stall end ") == 1
+    world.wait_for(lambda: len(world.runs()) >= 2)
+    assert world.runs() == [f"begin {incident}", f"end {incident}"]
 
 
 def readers_are_not_named(world):
@@ -204,6 +217,7 @@ HASTY_TESTS = [what_was_true_a_moment_ago, locks_are_handed_over]
 STEADY_TESTS = [cycles, some_are_behind_a_cycle, one_locks_twice, a_line_ends_at_who_fills_a_pipe,
                 who_writes_holds_up_20, readers_are_not_named, a_time_limit_is_no_deadlock, cpp]
 
-kinds = [HastyWorld if test in HASTY_TESTS else World for test in STEADY_TESTS + HASTY_TESTS
+worlds = {**dict.fromkeys(HASTY_TESTS, HastyWorld), who_writes_holds_up_20: HookWorld}
+kinds = [worlds.get(test, World) for test in STEADY_TESTS + HASTY_TESTS
          if len(sys.argv) < 2 or test.__name__ in sys.argv[1:]]
 run(STEADY_TESTS + HASTY_TESTS, lambda: kinds.pop(0)())
