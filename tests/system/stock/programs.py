@@ -14,10 +14,9 @@ PIPE, TERMINAL = "pipe", "terminal"  # what standard input is; nobody writes to 
 
 
 class Program:
-    def __init__(self, name, *command, stdin=PIPE, files=None, needs=None, prepare=None, evidence=False):
+    def __init__(self, name, *command, stdin=PIPE, files=None, needs=None, prepare=None):
         self.name, self.command, self.stdin, self.files, self.prepare = name, command, stdin, files or {}, prepare
         self.needs = needs or command[0]
-        self.evidence = evidence  # without, it waits for a lock of which nobody can say who has it
 
     def is_there(self):
         return shutil.which(self.needs, path=PATH) is not None
@@ -159,7 +158,7 @@ LARGER = [
     Program("uwsgi", "uwsgi_python3", "--socket", "socket", "--master", "--processes", "3", "--threads", "2",
             "--wsgi-file", "app.py", files={"app.py": WSGI}),
     Program("uwsgi-plain", "uwsgi_python3", "--socket", "socket", "--processes", "3", "--thunder-lock",
-            "--wsgi-file", "app.py", files={"app.py": WSGI}, evidence=True),
+            "--wsgi-file", "app.py", files={"app.py": WSGI}),
     Program("php-fpm", "php-fpm8.2", "-F", "-R", "-y", "conf", files={
         "conf": "[global]\nerror_log = {folder}/log\n[a]\nuser = nobody\nlisten = {folder}/socket\npm = static\n"
                 "pm.max_children = 3\n"}),

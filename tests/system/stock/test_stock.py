@@ -126,16 +126,12 @@ class Machine:
 
 
 class Root(Machine, Callers):
-    has_evidence = True
-
     def __init__(self):
         self.kept, self.started = [], []
         super().__init__()
 
 
 class Nobody(Machine, Strange):
-    has_evidence = False
-
     def __init__(self):
         self.kept, self.started = [], []
         super().__init__()
@@ -163,8 +159,7 @@ def see_what_is_stuck(machine, in_time):
 def expect(machine):
     if machine.request("/readyz")[0] != 200:
         raise Skip("ripd does not run here")
-    listed = [program for program in SAMPLE + (LARGER + CALLERS if ALL else [])
-              if machine.has_evidence or not program.evidence]
+    listed = SAMPLE + (LARGER + CALLERS if ALL else [])
     programs = [program for program in listed if program.is_there()]
     absent = [program.name for program in listed if not program.is_there()]
     print(f"        without {' '.join(absent)}: not installed" if absent else "        all are installed")
