@@ -107,10 +107,8 @@ static int add_file(void *context, const char *name)
     return 0;
 }
 
-/* For file_list(): the folder of a user. */
-static int add_user(void *context, const char *name)
+static int read_user(struct listing *listing, const char *name)
 {
-    struct listing *listing = context;
     char path[PATH_BYTES];
     int result;
 
@@ -118,10 +116,16 @@ static int add_user(void *context, const char *name)
     listing->user = name;
     listing->descriptor = file_open_directory(path);
     if (listing->descriptor < 0)
-        return 0; /* another user's */
+        return listing->descriptor;
     result = file_list(listing->descriptor, FILES_MAX, add_file, listing);
     close(listing->descriptor);
-    return result == -ENOMEM ? result : 0;
+    return result == -EOVERFLOW ? 0 : result;
+}
+
+/* For file_list(). */
+static int add_user(void *context, const char *name)
+{
+    return read_user(context, name) == -ENOMEM ? -ENOMEM : 0; /* another user's folder is passed over */
 }
 
 /* 0; -errno: the directory cannot be read, and neither can the user's own folder. */
@@ -134,7 +138,8 @@ static int read_captures(struct listing *listing)
     directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (directory < 0 && errno == EACCES) { /* others' folders are not listed */
         snprintf(own, sizeof(own), "%u", getuid());
-        return add_user(listing, own);
+        result = read_user(listing, own);
+        return result == -ENOENT ? 0 : result;
     }
     if (directory < 0)
         return errno == ENOENT && access(listing->directory, F_OK) == 0 ? 0 : -errno;

@@ -155,6 +155,29 @@ def only_for_its_owner(world):
     world.wait_for(lambda: "ripd_captures_total 1\n" in world.request("/metrics")[1])
 
 
+def of_another_user(world):
+    """He reads his own captures, by an access list, and nobody else's."""
+    if os.geteuid() != 0:
+        raise w.Skip("needs root to be another user")
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+    os.chmod(world.made, 0o777 | stat.S_ISVTX)
+    for ring, options in (("mine", nobody), ("roots", {})):
+        app = world.puppet(ring, **options)
+        app.do("spawn 1 one snap")
+        world.wait_for(lambda: world.state(1, ring) == "running")  # pylint: disable=cell-var-from-loop
+        world.wait_scans(2)
+        app.kill()
+        world.capture_of(ring)
+    done = subprocess.run([RIP, "captures", "--json", "--state-dir", world.state_dir], capture_output=True, text=True,
+                          timeout=w.PATIENCE_S, check=False, **nobody)
+    assert done.returncode == 0, done
+    assert [json.loads(line)["ring"] for line in done.stdout.splitlines()] == ["mine"], done
+    os.chmod(world.state_dir, 0o700)
+    done = subprocess.run([RIP, "captures", "--state-dir", world.state_dir], capture_output=True, text=True,
+                          timeout=w.PATIENCE_S, check=False, **nobody)
+    assert done.returncode == 1 and "Permission denied" in done.stderr, done
+
+
 def bad_files(world):
     for content, words in ((b"", "neither a ring nor a capture"), (b"RIPCAPT\0" + bytes(100), "another version"),
                            (b"RIPCAPT\0\1" + bytes(100), "damaged"), (b"x" * 5000, "neither a ring nor a capture")):
@@ -169,4 +192,4 @@ def bad_files(world):
         assert done.returncode == status and done.stderr.count("\n") == 1, done
 
 
-w.run([killed, without_order, in_order, one_of_several, only_for_its_owner, bad_files], CapturingWorld)
+w.run([killed, without_order, in_order, one_of_several, only_for_its_owner, of_another_user, bad_files], CapturingWorld)
