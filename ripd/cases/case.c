@@ -312,6 +312,14 @@ static void episode_goes_on(struct episode *episode, const struct detector_suspe
         episode->cause = suspect->cause;
 }
 
+/* Whether it stands still for a time that it asked for, and did so all the while: that is listed, but no event. */
+static bool only_sleeps(const struct stall_case *stall)
+{
+    const struct detector_suspect *suspect = &stall->suspect;
+
+    return stall->episode.stage != EPISODE_OPEN && suspect->cause == CAUSE_SLEEPING && suspect->call == RIP_CALL_SLEEP;
+}
+
 static void episode_ends(struct episode *episode, const struct detector_event *event, uint64_t now_mono_ns)
 {
     if (episode->stage == EPISODE_OPEN) {
@@ -346,7 +354,7 @@ void cases_end(struct cases *cases, const struct detector_update *update, uint64
         if (at == cases->count || compare_keys(key_of(cases->items[at]), key) != 0)
             continue;
         take_suspect(cases->items[at], suspect);
-        if (suspect->state == ID_STALLED)
+        if (suspect->state == ID_STALLED && !only_sleeps(cases->items[at]))
             episode_goes_on(&cases->items[at]->episode, suspect, now_mono_ns);
     }
     for (size_t i = 0; i < cases->count; i++) {

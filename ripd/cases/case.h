@@ -27,6 +27,7 @@
  *      detector and in no list, and has no events; both are counted.
  *   F. An episode of an earlier run of the daemon goes on under its number (cases_adopt()): its begin is not published
  *      again, and its end once.
+ *   G. A sleep that a thread announces begins no episode, and prolongs none that is ending.
  */
 #ifndef RIPD_CASES_CASE_H
 #define RIPD_CASES_CASE_H

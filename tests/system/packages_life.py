@@ -58,8 +58,9 @@ def test_work(machine):
     """A stall, traced by the package rip, which comes and goes; and a change of the configuration."""
     machine.write(CONFIG, machine.text("cat", CONFIG) + "stall-after = 2s\n")
     machine.run("systemctl", "reload", "ripd")
-    machine.run("systemd-run", "--quiet", "--unit=stuck", "rip", "run", "--dir", "/run/librip", "--", "sleep", "3600")
-    machine.wait_for("a stall", lambda: machine.stalls()[0]["process"]["comm"] == "sleep")
+    machine.run("systemd-run", "--quiet", "--unit=stuck", "flock", "/tmp/held",
+                "rip", "run", "--dir", "/run/librip", "--", "flock", "/tmp/held", "true")
+    machine.wait_for("a stall", lambda: machine.stalls()[0]["process"]["comm"] == "flock")
     machine.wait_for("its event", lambda: [kind for _, kind in events(machine)] == ["begin"])
     machine.run("systemctl", "stop", "stuck")
     machine.wait_for("its end", lambda: [kind for _, kind in events(machine)] == ["end", "begin"])

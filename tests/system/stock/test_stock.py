@@ -25,7 +25,6 @@ ALL = os.environ.get("RIP_STOCK") == "all"
 WATCHED_S = 60 if ALL else 10
 BUSY_NICENESS = 5
 STUCK = {"reply": BLOCKED, "flock": BLOCKED, "full_pipe": BLOCKED, "mutex": DEADLOCK, "spin": SPINNING}
-MAY_STALL = ("sleeping",)
 ENVIRONMENT = {**os.environ, "PATH": PATH, "TERM": "vt100"}
 
 
@@ -118,11 +117,10 @@ class Machine:
         return int(re.search(r"^ripd_late_scans_total (\d+)", self.request("/metrics")[1], re.M)[1])
 
     def accused(self, stuck):
-        """Begins of stalls and stalls of others than those that are stuck, and than what sleeps."""
-        stalls = self.stalls("?limit=10000")
-        begun = self.begins()
+        """Of others than those that are stuck: begins of stalls, and stalls, but for what sleeps."""
+        stalls = [stall for stall in self.stalls("?limit=10000") if stall["cause"] != "sleeping"]
         return [(item["ring"], item["name"], item["cause"], item["location"], item.get("kernel"))
-                for item in stalls + begun if item["ring"] not in stuck and item["cause"] not in MAY_STALL]
+                for item in stalls + self.begins() if item["ring"] not in stuck]
 
 
 class Root(Machine, Callers):

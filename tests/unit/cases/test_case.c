@@ -488,6 +488,64 @@ static void test_the_cause_of_an_episode(void **state)
     assert_int_equal(published->cause, CAUSE_BLOCKED);
 }
 
+/* What a preloaded thread does for a time of its own choice is no event, until it turns out to be something else. */
+static void test_a_sleep_that_is_announced_is_no_episode(void **state)
+{
+    struct daemon *daemon = *state;
+
+    daemon->evidence = (struct evidence){.examined = true, .thread_state = 'S', .call = RIP_CALL_SLEEP};
+    stall(daemon, 1, 7, 2)->call = RIP_CALL_SLEEP;
+    scan(daemon, 1000);
+    assert_int_equal(daemon->suspects[0].cause, CAUSE_SLEEPING);
+    assert_string_equal(daemon->trace, "");
+    daemon->suspects[0].unread = true; /* its ring had no turn */
+    daemon->suspects[0].call = RIP_CALL_NONE;
+    scan(daemon, 1005);
+    assert_string_equal(daemon->trace, "");
+    daemon->suspects[0].unread = false;
+    daemon->suspects[0].call = RIP_CALL_SLEEP;
+    daemon->evidence.thread_state = 'D';
+    scan(daemon, 1010);
+    assert_string_equal(daemon->trace, "1/7 begins #1 since 960");
+    daemon->evidence.thread_state = 'S'; /* which then goes on */
+    scan(daemon, 1020);
+    end(daemon, DETECTOR_MOVED, 1, 7, 2);
+    scan(daemon, 1030);
+    scan(daemon, 1130);
+    assert_string_equal(daemon->trace, "1/7 ends #1, moved at 1030, 1");
+}
+
+/* One that stood still for another reason, and went on to a sleep: that reason has ended. */
+static void test_a_sleep_does_not_prolong_an_episode(void **state)
+{
+    struct daemon *daemon = *state;
+
+    daemon->evidence = (struct evidence){.examined = true, .thread_state = 'D'};
+    stall(daemon, 1, 7, 2);
+    scan(daemon, 1000);
+    end(daemon, DETECTOR_MOVED, 1, 7, 2);
+    scan(daemon, 1010);
+    daemon->evidence = (struct evidence){.examined = true, .thread_state = 'S', .call = RIP_CALL_SLEEP};
+    stall(daemon, 1, 7, 2)->call = RIP_CALL_SLEEP;
+    scan(daemon, 1060);
+    scan(daemon, 1110);
+    assert_string_equal(daemon->trace, "1/7 ends #1, moved at 1010, 1");
+    scan(daemon, 1120);
+    assert_string_equal(daemon->trace, "");
+}
+
+/* A program that calls the library says itself when it waits for work: a sleep of it is a stall like any other. */
+static void test_a_sleep_that_is_not_announced_is_an_episode(void **state)
+{
+    struct daemon *daemon = *state;
+
+    daemon->evidence = (struct evidence){.examined = true, .thread_state = 'S', .wait = WAIT_SLEEP};
+    stall(daemon, 1, 7, 2);
+    scan(daemon, 1000);
+    assert_int_equal(daemon->suspects[0].cause, CAUSE_SLEEPING);
+    assert_string_equal(daemon->trace, "1/7 begins #1 since 950");
+}
+
 static size_t count_of(const struct daemon *daemon, enum event_kind kind, uint32_t user)
 {
     size_t count = 0;
@@ -879,6 +937,9 @@ int main(void)
         TEST(test_the_hysteresis_can_be_changed),
         TEST(test_a_begin_has_what_an_adoption_needs),
         TEST(test_the_cause_of_an_episode),
+        TEST(test_a_sleep_that_is_announced_is_no_episode),
+        TEST(test_a_sleep_does_not_prolong_an_episode),
+        TEST(test_a_sleep_that_is_not_announced_is_an_episode),
         TEST(test_begins_of_one_user_do_not_delay_another_user),
         TEST(test_users_take_turns),
         TEST(test_a_crowd_that_is_over),
