@@ -36,7 +36,7 @@ def test_set_up(machine):
     # Type=notify: `start` came back after READY=1, which comes after the first scan.
     assert is_ready(machine)
     assert machine.text("stat", "-c", "%a %U %G", "/run/librip").strip() == "3777 root ripd"
-    assert machine.text("stat", "-c", "%a %U %G", "/var/lib/ripd").strip() == "750 ripd ripd"
+    assert machine.text("stat", "-c", "%a %U %G", "/var/lib/ripd").strip() == "751 ripd ripd"
 
 
 def test_answers(machine):

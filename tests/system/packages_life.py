@@ -50,7 +50,7 @@ def test_install(machine):
     machine.wait_for("its first scan", lambda: is_ready(machine))
     assert machine.get("/version")["version"] == OLD
     assert machine.text("stat", "-c", "%a %U %G", "/run/librip").strip() == "3777 root ripd"
-    assert machine.text("stat", "-c", "%a %U %G", "/var/lib/ripd").strip() == "750 ripd ripd"
+    assert machine.text("stat", "-c", "%a %U %G", "/var/lib/ripd").strip() == "751 ripd ripd"
     assert CONFIG in machine.text("dpkg-query", "-W", "-f", "${Conffiles}", "ripd")
 
 

@@ -144,7 +144,7 @@ def shape(command, answer):
         return [row.group(1) for row in rows if row and row.group(1) not in ("inlined", "used", "denied", "wchan")]
     if command == "check":
         answer = re.sub(": .* [|]", " |", answer)
-    if command == "events":
+    if command in ("events", "dump"):  # their items come in the order in which they happened
         answer = "\n".join(answer.splitlines()[:2])
     for pattern, name in VARYING:
         answer = re.sub(pattern, name, answer)
