@@ -67,7 +67,7 @@ def watched(world, ring):
 
 
 def killed(world):
-    for name in ("SIGSEGV", "SIGKILL"):
+    for name in ("SIGABRT", "SIGKILL"):  # a sanitizer takes others
         ring = name.lower()
         app = watched(world, ring)
         pid = app.process.pid
