@@ -40,6 +40,7 @@ typedef int cli_function(int argc, char **argv);
     X(captures, "what is kept of processes that were killed or crashed")                                               \
     X(dump, "what a ring file or a capture says")
 
+#define CLI_RUN_SUMMARY "run a program with tracing"
 cli_function cli_run;
 #define X(name, summary) cli_function cli_##name;
 CLIENT_COMMAND_TABLE(X)

@@ -32,7 +32,7 @@ static int exec_client(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static const struct cli_command commands[] = {{"run", "run a program with tracing", cli_run},
+    static const struct cli_command commands[] = {{"run", CLI_RUN_SUMMARY, cli_run},
 #define X(name, summary) {#name, summary, exec_client},
                                                   CLIENT_COMMAND_TABLE(X)
 #undef X

@@ -374,7 +374,7 @@ static const char *summary_of(const char *command)
         return summary;
     CLIENT_COMMAND_TABLE(X)
 #undef X
-    return "";
+    return CLI_RUN_SUMMARY;
 }
 
 /* 0, or -1 after an error message. The answer follows the description; NULL: there is none. */
