@@ -92,10 +92,11 @@ static void set_status(struct pending *pending, int status, char name[32])
 static void report(const struct pending *pending)
 {
     const struct capture_facts *facts = &pending->facts;
+    char quoted[LOG_QUOTED_BYTES];
 
-    log_line(LOG_LEVEL_INFO, "captured: ring=%s pid=%u how=%s signal=%s ids=%u", pending->ring_name,
-             facts->process->pid, capture_end_name(facts->end), facts->signal != NULL ? facts->signal : "-",
-             facts->id_count);
+    log_line(LOG_LEVEL_INFO, "captured: ring=%s pid=%u how=%s signal=%s ids=%u",
+             log_quote(pending->ring_name, strlen(pending->ring_name), quoted), facts->process->pid,
+             capture_end_name(facts->end), facts->signal != NULL ? facts->signal : "-", facts->id_count);
 }
 
 /* Hands it over to the thread that writes. */
@@ -149,15 +150,22 @@ uint64_t capturing_wait_ns(const struct capturing *capturing)
 
 /* Taking ----------------------------------------------------------------------------------------------------------- */
 
+/*
+ * What a capture costs its user besides its bytes, and before they are copied: time, of which a MiB stands for the
+ * document, and the bytes for the search among all ids of the ring, which may be a million of another process.
+ */
+static uint64_t cost_of(const struct ring *ring)
+{
+    return CAPTURE_COST_BYTES + ring->live_count * CAPTURE_ID_COST_BYTES;
+}
+
 /* Copies what the process left. */
 static int fill(struct capturing *capturing, const struct process_end *end, struct ring *ring, struct pending *pending)
 {
     int result;
 
-    if (!work_has_room(capturing->work, ring->user, WORK_CAPTURE_BYTES, 1)) {
-        work_refuse(capturing->work, ring->user, WORK_CAPTURE_BYTES, 1);
+    if (!work_take(capturing->work, ring->user, WORK_CAPTURE_BYTES, cost_of(ring)))
         return -EDQUOT;
-    }
     pending->facts.process = registry_process_facts(capturing->registry, ring, end->process);
     pending->ring_name = strdup(ring->name != NULL ? ring->name : ring->file_name);
     if (pending->facts.process == NULL || pending->ring_name == NULL)

@@ -5,7 +5,8 @@
  * Guarantees
  *   A. The ring is copied as soon as the end is noticed. How the process ended is known when its parent has waited for
  *      it: that is waited for CAPTURE_STATUS_NS at most.
- *   B. What one user's processes may cost is bounded (WORK_CAPTURE_BYTES), and so is what waits (CAPTURE_PENDING_MAX).
+ *   B. What one user's processes may cost is bounded (WORK_CAPTURE_BYTES), in time as in memory: some thirty captures
+ *      at once, and eight more by each scan. So is what waits (CAPTURE_PENDING_MAX).
  *
  * Of the scanner's thread.
  */
@@ -22,6 +23,8 @@
 #define CAPTURE_STATUS_NS UINT64_C(500000000)
 #define CAPTURE_LOOK_NS UINT64_C(20000000) /* between two looks at whether the status is known */
 #define CAPTURE_PENDING_MAX 32u
+#define CAPTURE_COST_BYTES (UINT64_C(1) << 20) /* of WORK_CAPTURE_BYTES, for each capture */
+#define CAPTURE_ID_COST_BYTES 8u               /* for each id of the ring */
 
 struct capturing;
 

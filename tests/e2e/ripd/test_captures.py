@@ -178,6 +178,30 @@ def of_another_user(world):
     assert done.returncode == 1 and "Permission denied" in done.stderr, done
 
 
+def many_at_once(world):
+    """What the ends of one user's processes may cost is bounded, and what was refused is counted."""
+    name = "many\nripd: error: forged"
+    app = world.puppet(None)
+    app.do(f"ring {world.ring('crowd')} 256")
+    app.do("spawn 1 one snap")
+    traced = [subprocess.Popen([RIP, "run", "--dir", world.dir, "--name", name, "--", "sleep", "600"])
+              for _ in range(70)]
+    world.processes += traced
+    world.wait_for(lambda: sum(len(ring["processes"]) for ring in world.get("/rings")["rings"]) == 71)
+    world.wait_scans(3)
+    world.ripd.send_signal(signal.SIGSTOP)  # so that it sees all of them end between two scans
+    for process in traced:
+        process.kill()
+    for process in traced:
+        process.wait()
+    world.ripd.send_signal(signal.SIGCONT)
+    world.wait_for(lambda: any(user["limit"] == "capture_bytes" for user in world.get("/rings")["limited"]))
+    assert world.state(1, "crowd") == "running"
+    assert 8 <= len(world.files()) <= 32
+    world.wait_for(lambda: "captured: " in world.log_text())
+    assert "\nripd: error: forged" not in world.log_text()
+
+
 def bad_files(world):
     for content, words in ((b"", "neither a ring nor a capture"), (b"RIPCAPT\0" + bytes(100), "another version"),
                            (b"RIPCAPT\0\1" + bytes(100), "damaged"), (b"x" * 5000, "neither a ring nor a capture")):
@@ -192,4 +216,5 @@ def bad_files(world):
         assert done.returncode == status and done.stderr.count("\n") == 1, done
 
 
-w.run([killed, without_order, in_order, one_of_several, only_for_its_owner, of_another_user, bad_files], CapturingWorld)
+w.run([killed, without_order, in_order, one_of_several, only_for_its_owner, of_another_user, many_at_once, bad_files],
+      CapturingWorld)
