@@ -157,7 +157,7 @@ static void fill_subject(struct event *event, const struct item *item)
 static uint8_t node_name(const struct waits_node *node, uint8_t ret_name[RIP_NAME_BYTES])
 {
     if (node->kind == WAITS_GONE)
-        return (uint8_t)snprintf((char *)ret_name, RIP_NAME_BYTES, "thread %" PRIu32 ", which is gone", node->owner);
+        return (uint8_t)snprintf((char *)ret_name, RIP_NAME_BYTES, "thread %" PRIu32 ", which is gone", node->holder);
     memcpy(ret_name, node->name, RIP_NAME_BYTES);
     return node->name_bytes < RIP_NAME_BYTES ? node->name_bytes : RIP_NAME_BYTES;
 }

@@ -89,7 +89,7 @@ struct stall_case {
     uint64_t examined_mono_ns;   /* when it last had a turn */
     enum evidence_wait wait;     /* as of decoded_mono_ns */
     struct kernel_facts *kernel; /* a reference; NULL = nothing is known */
-    struct lock_wait lock;       /* owner.address 0 = it waits for none that is known */
+    struct lock_wait lock;       /* holder.address 0 = it waits for none that is known */
     uint32_t sought_count;       /* scans in a row on which the holder of its lock was not found out */
     bool doubted;                /* what it waits for has to be read again: it is in a cycle that is not certain */
     struct evidence evidence;    /* of this scan */

@@ -32,7 +32,7 @@ static struct root_key key_of(const struct waits_node *node)
 {
     if (node->kind == WAITS_ID)
         return (struct root_key){WAITS_ID, node->ring, node->slot, node->generation};
-    return (struct root_key){node->kind, node->ring, node->process, node->owner};
+    return (struct root_key){node->kind, node->ring, node->process, node->holder};
 }
 
 /* It waits for all other threads of its process, and they do: see DETECTOR_STUCK. */

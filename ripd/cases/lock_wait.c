@@ -125,7 +125,7 @@ static bool fits_any(const struct lock_wait_call *call)
     return true;
 }
 
-/* The kernel itself keeps the owner there, and hands the lock on. */
+/* The kernel itself keeps the holder there, and hands the lock on. */
 static bool decode_inheriting(const struct lock_wait_call *call, const uint8_t *bytes, uint32_t *ret_tid)
 {
     const uint32_t lock = word_at(bytes, MUTEX_LOCK);
@@ -290,7 +290,7 @@ bool lock_wait_next_place(const struct lock_wait_call *call, size_t *kind, struc
     return false;
 }
 
-bool lock_wait_owner_place(size_t next, const uint8_t *bytes, struct lock_wait_place *place)
+bool lock_wait_holder_place(size_t next, const uint8_t *bytes, struct lock_wait_place *place)
 {
     if (kinds[next - 1].decode != decode_stream)
         return true;
@@ -300,15 +300,15 @@ bool lock_wait_owner_place(size_t next, const uint8_t *bytes, struct lock_wait_p
     return true;
 }
 
-bool lock_wait_owner_of(const struct lock_wait_call *call, size_t next, const uint8_t *bytes,
-                        struct lock_wait_owner *ret_owner)
+bool lock_wait_holder_of(const struct lock_wait_call *call, size_t next, const uint8_t *bytes,
+                         struct lock_wait_holder *ret_holder)
 {
     const struct lock_kind *kind = &kinds[next - 1];
     uint32_t tid;
 
     if (!kind->decode(call, bytes, &tid))
         return false;
-    *ret_owner = (struct lock_wait_owner){
+    *ret_holder = (struct lock_wait_holder){
         .address = call->address - kind->word,
         .tid = tid,
         .flags = (uint8_t)(kind->flags | (call->timed ? RIP_WAIT_ENDS : 0) | (is_private(call) ? 0 : RIP_WAIT_SHARED)),
@@ -318,16 +318,16 @@ bool lock_wait_owner_of(const struct lock_wait_call *call, size_t next, const ui
 
 /* Looks ------------------------------------------------------------------------------------------------------------ */
 
-void lock_wait_seen(struct lock_wait *wait, const struct lock_wait_owner *owner, const struct lock_wait_look *look,
+void lock_wait_seen(struct lock_wait *wait, const struct lock_wait_holder *holder, const struct lock_wait_look *look,
                     bool same_wait)
 {
-    bool same = same_wait && wait->owner.address == owner->address && wait->owner.tid == owner->tid &&
-                wait->owner.flags == owner->flags;
+    bool same = same_wait && wait->holder.address == holder->address && wait->holder.tid == holder->tid &&
+                wait->holder.flags == holder->flags;
 
     for (size_t i = 0; i < LOCK_WAIT_LOOKS && !same; i++)
         wait->looks[i] = *look;
     wait->looks[1] = wait->looks[2];
     wait->looks[2] = *look;
-    wait->owner = *owner;
+    wait->holder = *holder;
     wait->until_mono_ns = look->ended_mono_ns;
 }

@@ -11,9 +11,9 @@
  *
  * Guarantees
  *   A. A futex word does not say what it is part of. It is taken for a lock only if the call is one that waiting for
- *      such a lock makes, and everything in its bytes is as such a lock has it. Whether the owner is a thread of the
+ *      such a lock makes, and everything in its bytes is as such a lock has it. Whether the holder is a thread of the
  *      process at all has to be asked besides.
- *      The lock of a stream of stdio names its owner by the address of that thread's control block, whose layout the
+ *      The lock of a stream of stdio names its holder by the address of that thread's control block, whose layout the
  *      library may change: there all that is read has to be as in the block of a thread.
  *   B. A lock that is held for reading has no single holder. Of a lock of another library, a condition, a semaphore, a
  *      barrier or a lock of 32 bits nothing is reported.
@@ -58,8 +58,8 @@ struct lock_wait_place {
  */
 bool lock_wait_next_place(const struct lock_wait_call *call, size_t *kind, struct lock_wait_place *ret_place);
 
-/* Who owns a lock. */
-struct lock_wait_owner {
+/* Who holds a lock. */
+struct lock_wait_holder {
     uint64_t address; /* of the lock, in its process */
     uint32_t tid;     /* as its process has it; 0 = those who hold it for reading */
     uint8_t flags;    /* RIP_WAIT_SHARABLE, _ENDS, _SHARED of rip/ring.h, LOCK_WAIT_. A robust mutex is always shared */
@@ -67,13 +67,13 @@ struct lock_wait_owner {
 
 /*
  * bytes: read at the place that lock_wait_next_place() gave last; next: what *kind became. Where such a lock names its
- * owner by an address, *place becomes what has to be read there, for lock_wait_owner_of(). False: no such lock.
+ * holder by an address, *place becomes what has to be read there, for lock_wait_holder_of(). False: no such lock.
  */
-bool lock_wait_owner_place(size_t next, const uint8_t *bytes, struct lock_wait_place *place);
+bool lock_wait_holder_place(size_t next, const uint8_t *bytes, struct lock_wait_place *place);
 
 /* False: no such lock. */
-bool lock_wait_owner_of(const struct lock_wait_call *call, size_t next, const uint8_t *bytes,
-                        struct lock_wait_owner *ret_owner);
+bool lock_wait_holder_of(const struct lock_wait_call *call, size_t next, const uint8_t *bytes,
+                         struct lock_wait_holder *ret_holder);
 
 /* A reading of the holder happened between these two instants. */
 struct lock_wait_look {
@@ -82,18 +82,18 @@ struct lock_wait_look {
 };
 
 /*
- * The owner of the lock that a thread waits for. It has not run from looks[0].begun_mono_ns to until_mono_ns. Of the
+ * The holder of the lock that a thread waits for. It has not run from looks[0].begun_mono_ns to until_mono_ns. Of the
  * looks that have found the same, the first is kept and the last two: two threads of which each is looked at in its
  * turn are proven to wait for each other by the last of one and the one before of the other.
  */
 struct lock_wait {
-    struct lock_wait_owner owner; /* address 0: nothing is known */
+    struct lock_wait_holder holder; /* address 0: nothing is known */
     struct lock_wait_look looks[LOCK_WAIT_LOOKS];
     uint64_t until_mono_ns;
 };
 
-/* One more look, which found owner. same_wait: the thread has not run since the one before. */
-void lock_wait_seen(struct lock_wait *wait, const struct lock_wait_owner *owner, const struct lock_wait_look *look,
+/* One more look, which found holder. same_wait: the thread has not run since the one before. */
+void lock_wait_seen(struct lock_wait *wait, const struct lock_wait_holder *holder, const struct lock_wait_look *look,
                     bool same_wait);
 
 #endif

@@ -141,33 +141,33 @@ int waits_add_thread(struct waits *waits, uint32_t ring, const struct rip_id_inf
 void waits_add_lock(struct waits *waits, const struct lock_wait *lock)
 {
     struct waits_node *node = &waits->nodes[waits->waiting_count - 1];
-    const bool is_same = node->marked && node->wait.address == lock->owner.address;
+    const bool is_same = node->marked && node->wait.address == lock->holder.address;
 
     node->lock = *lock;
     if (is_same && (node->wait.flags & RIP_WAIT_ENDS) == 0)
-        node->lock.owner.flags &= (uint8_t)~RIP_WAIT_ENDS;
+        node->lock.holder.flags &= (uint8_t)~RIP_WAIT_ENDS;
     node->by_memory =
         !node->marked || ((node->wait.flags & RIP_WAIT_OWNER_IS_ID) == 0 && (node->wait.owner == 0 || is_same));
 }
 
 uint64_t waits_address(const struct waits_node *node)
 {
-    return node->by_memory ? node->lock.owner.address : node->wait.address;
+    return node->by_memory ? node->lock.holder.address : node->wait.address;
 }
 
-uint32_t waits_owner(const struct waits_node *node)
+uint32_t waits_held_by(const struct waits_node *node)
 {
-    return node->by_memory ? node->lock.owner.tid : node->wait.owner;
+    return node->by_memory ? node->lock.holder.tid : node->wait.owner;
 }
 
 static uint8_t flags_of(const struct waits_node *node)
 {
-    return node->by_memory ? node->lock.owner.flags : node->wait.flags;
+    return node->by_memory ? node->lock.holder.flags : node->wait.flags;
 }
 
 bool waits_is_shared(const struct waits_node *node)
 {
-    return (flags_of(node) & RIP_WAIT_SHARED) != 0 && waits_owner(node) != 0;
+    return (flags_of(node) & RIP_WAIT_SHARED) != 0 && waits_held_by(node) != 0;
 }
 
 uint64_t waits_read_ns(const struct waits_node *node)
@@ -223,10 +223,10 @@ static bool holder_key(const struct waits_node *node, uint32_t index, struct key
 {
     const uint8_t flags = flags_of(node);
 
-    if (node->by_memory && (flags & LOCK_WAIT_HANDED_ON) != 0 && node->lock.owner.tid == node->ring_tid)
+    if (node->by_memory && (flags & LOCK_WAIT_HANDED_ON) != 0 && node->lock.holder.tid == node->ring_tid)
         return false;
     *ret_key = (struct key){.ring = node->holder_ring, .process = node->holder_process, .node = index};
-    ret_key->value = waits_owner(node);
+    ret_key->value = waits_held_by(node);
     ret_key->kind = (flags & RIP_WAIT_OWNER_IS_ID) != 0 ? KEY_ID : KEY_TID;
     if (ret_key->value != 0)
         return node->holder_ring != 0;
@@ -282,8 +282,8 @@ static int add_holder(struct waits *waits, const struct key *key)
     node->ring = key->ring;
     node->process = key->process;
     if (key->kind != KEY_LOCK)
-        node->owner = (uint32_t)key->value;
-    node->owner_is_id = key->kind == KEY_ID;
+        node->holder = (uint32_t)key->value;
+    node->holder_is_id = key->kind == KEY_ID;
     return 0;
 }
 
@@ -313,9 +313,9 @@ int waits_link(struct waits *waits)
 static int compare_with_holder(const void *wanted, const void *item)
 {
     const struct waits_node *node = item;
-    const enum key_kind kind = node->owner_is_id ? KEY_ID : KEY_TID;
+    const enum key_kind kind = node->holder_is_id ? KEY_ID : KEY_TID;
 
-    return compare_keys(wanted, &(struct key){node->ring, node->process, node->owner,
+    return compare_keys(wanted, &(struct key){node->ring, node->process, node->holder,
                                               node->kind == WAITS_READERS ? KEY_LOCK : kind, 0});
 }
 

@@ -47,7 +47,7 @@
 /* What a node is. */
 enum waits_kind {
     WAITS_ID,      /* an id of the ring */
-    WAITS_THREAD,  /* who holds a lock and is not, or not yet, known as an id: its number is in owner */
+    WAITS_THREAD,  /* who holds a lock and is not, or not yet, known as an id: its number is in holder */
     WAITS_READERS, /* those who hold a lock for reading: they are not named */
     WAITS_GONE,    /* a thread that its process has no more: it has ended and not let the lock go */
 };
@@ -63,10 +63,10 @@ struct waits_node {
     uint32_t generation;
     uint32_t id;
     uint32_t ring_tid;    /* as its process has it; 0 = on no thread */
-    uint32_t owner;       /* WAITS_THREAD: tid as its process has it, or an id */
+    uint32_t holder;      /* WAITS_THREAD: tid as its process has it, or an id */
     uint32_t holder_ring; /* of whom it waits for: its own, or waits_set_holder()'s; 0 = not known */
     uint32_t holder_process;
-    bool owner_is_id;
+    bool holder_is_id;
     uint64_t progress; /* at which it waits */
     bool waits;
     bool marked;            /* it says so itself */
@@ -84,7 +84,7 @@ struct waits_node {
     uint8_t name[RIP_NAME_BYTES];
     struct rip_wait_info wait; /* first reading of the mark */
     uint64_t begun_ns;         /* second reading: its wait began before this, or then */
-    struct lock_wait lock;     /* what its memory says; owner.address 0 = nothing */
+    struct lock_wait lock;     /* what its memory says; holder.address 0 = nothing */
     uint32_t next;             /* who holds the lock; WAITS_NONE = it waits for none, or that is not known */
     uint32_t last;             /* the end of its chain: see waits_chain() */
     uint32_t root;             /* who holds it up; of a cycle one member for all */
@@ -127,15 +127,15 @@ int waits_add_thread(struct waits *waits, uint32_t ring, const struct rip_id_inf
 /* What the memory of the one that was added last says besides. */
 void waits_add_lock(struct waits *waits, const struct lock_wait *lock);
 
-/* Whether the lock that a node waits for is one that processes share, with an owner; and whose thread that is, if that
- * is not its own process: ring 0 = not known. */
+/* Whether the lock that a node waits for is one that processes share, with one holder; and whose thread that is, if
+ * that is not its own process: ring 0 = not known. */
 bool waits_is_shared(const struct waits_node *node);
 void waits_set_holder(struct waits_node *node, uint32_t ring, uint32_t process);
 
 /* The lock that a node waits for: by the source that is believed. address 0: it is not known. */
 uint64_t waits_address(const struct waits_node *node);
-uint32_t waits_owner(const struct waits_node *node);
-uint64_t waits_read_ns(const struct waits_node *node); /* after this the owner was read last */
+uint32_t waits_held_by(const struct waits_node *node);
+uint64_t waits_read_ns(const struct waits_node *node); /* after this the holder was read last */
 
 /* Finds holders. Those that are not among the nodes are new ones, from waiting_count on, of kind WAITS_THREAD or
  * WAITS_READERS. -ENOMEM: no edge is known. */

@@ -34,7 +34,7 @@ static bool is_certain_by_mark(const struct waits_node *node, const struct waits
 {
     uint64_t read_ns = node->wait.seen_mono_ns;
 
-    if (!node->marked || !holder->marked || waits_owner(node) != node->wait.owner || !is_of_one(node, holder) ||
+    if (!node->marked || !holder->marked || waits_held_by(node) != node->wait.owner || !is_of_one(node, holder) ||
         (node->wait.flags & (RIP_WAIT_ENDS | ~KNOWN_FLAGS)) != 0)
         return false;
     if ((node->wait.flags & RIP_WAIT_OWNER_LASTS) != 0)
@@ -50,7 +50,7 @@ struct stand {
 
 static struct stand stand_by_memory(const struct waits_node *node)
 {
-    if (node->lock.owner.address == 0)
+    if (node->lock.holder.address == 0)
         return (struct stand){UINT64_MAX, 0};
     return (struct stand){node->lock.looks[0].begun_mono_ns, node->lock.until_mono_ns};
 }
@@ -75,14 +75,14 @@ static bool is_certain_by_memory(const struct waits_node *node, const struct wai
     for (size_t i = 0; i < LOCK_WAIT_LOOKS; i++)
         within |= is_within(&node->lock.looks[i], memory) ||
                   (is_of_one(node, holder) && is_within(&node->lock.looks[i], mark));
-    return within && node->by_memory && (node->lock.owner.flags & RIP_WAIT_ENDS) == 0;
+    return within && node->by_memory && (node->lock.holder.flags & RIP_WAIT_ENDS) == 0;
 }
 
 /* Whether the holder may be reported as ended: see guarantee E. Never for a lock that the kernel hands on. */
 static bool can_be_gone(const struct waits_node *node, const struct waits_node *holder)
 {
     return holder->kind != WAITS_ID && holder->gone_since_ns != 0 && node->by_memory &&
-           (node->lock.owner.flags & (RIP_WAIT_SHARED | LOCK_WAIT_HANDED_ON)) == 0;
+           (node->lock.holder.flags & (RIP_WAIT_SHARED | LOCK_WAIT_HANDED_ON)) == 0;
 }
 
 static bool is_gone(const struct waits_node *node, const struct waits_node *holder)

@@ -521,7 +521,7 @@ static void take_facts(struct probe *probe, const struct process *process, struc
 }
 
 /*
- * The owner of the lock that it waits for, by a reading. Call it before stall->last is set from the reading, which may
+ * The holder of the lock that it waits for, by a reading. Call it before stall->last is set from the reading, which may
  * be the older one: answers come late. whole: the reading has what it waits for.
  */
 static void take_lock(struct stall_case *stall, const struct kernel_reading *reading, bool whole)
@@ -530,7 +530,7 @@ static void take_lock(struct stall_case *stall, const struct kernel_reading *rea
     const bool outdated = !same && reading->times.read_mono_ns < stall->last.read_mono_ns;
 
     if (whole && (reading->has & KERNEL_HAS_LOCK) != 0 && !outdated)
-        lock_wait_seen(&stall->lock, &reading->lock_owner, &reading->lock_look, same);
+        lock_wait_seen(&stall->lock, &reading->lock_holder, &reading->lock_look, same);
     else if (whole || !same)
         stall->lock = (struct lock_wait){.until_mono_ns = 0};
     else
@@ -855,7 +855,7 @@ static void look_whether_stands(const struct probe *probe, struct stall_case *st
     struct kernel_reading reading;
     uint32_t tid;
 
-    if (stall->lock.owner.address == 0 ||
+    if (stall->lock.holder.address == 0 ||
         registry_find_thread(probe->registry, process->ring, process->record, stall->suspect.tid,
                              probe->deadline_mono_ns, &tid) != 0 ||
         kernel_read(probe->proc, record_of(process)->pid, tid, KERNEL_TIMES, &reading) != 0)
@@ -885,7 +885,7 @@ bool probe_confirm(struct probe *probe)
     if (count == 0)
         return false;
     run(probe, probe->budget_ns / KNOWN_BUDGET_PART);
-    /* After all owners were read: a thread that has not run by now was waiting at each read. */
+    /* After all holders were read: a thread that has not run by now was waiting at each read. */
     probe->deadline_mono_ns = clock_mono_ns() + probe->budget_ns / KNOWN_BUDGET_PART;
     for (uint32_t i = 0; i < probe->stall_count && clock_mono_ns() < probe->deadline_mono_ns; i++)
         if (probe->stalls[i]->is_confirming)

@@ -65,7 +65,7 @@ struct kernel_reading {
     struct proc_descriptor descriptor;
     uint64_t timeout_ns; /* this and the next two are from the thread's memory: how long it asked for */
     struct proc_name names[SYSCALL_PATHS_MAX]; /* the paths that it passed, or the address of a socket; "" = none */
-    struct lock_wait_owner lock_owner;         /* of the lock that a futex call waits for */
+    struct lock_wait_holder lock_holder;       /* of the lock that a futex call waits for */
     struct lock_wait_look lock_look;
     struct kernel_unix unix_socket;
     struct kernel_holder holder;

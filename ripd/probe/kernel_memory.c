@@ -240,35 +240,35 @@ static void read_address(int proc, const struct syscall_shape *shape, struct ker
 
 /* Who owns its lock ------------------------------------------------------------------------------------------------ */
 
-static bool find_owner(struct kernel_reading *reading, const struct lock_wait_call *call,
-                       struct lock_wait_owner *ret_owner)
+static bool find_holder(struct kernel_reading *reading, const struct lock_wait_call *call,
+                        struct lock_wait_holder *ret_holder)
 {
     uint8_t bytes[LOCK_WAIT_BYTES];
-    struct lock_wait_place place, owner;
+    struct lock_wait_place place, holder;
     size_t kind = 0;
 
     while (lock_wait_next_place(call, &kind, &place)) {
-        owner = place;
-        if (read_memory(reading, place.address, bytes, place.size) && lock_wait_owner_place(kind, bytes, &owner) &&
-            (owner.address == place.address || read_memory(reading, owner.address, bytes, owner.size)) &&
-            lock_wait_owner_of(call, kind, bytes, ret_owner))
+        holder = place;
+        if (read_memory(reading, place.address, bytes, place.size) && lock_wait_holder_place(kind, bytes, &holder) &&
+            (holder.address == place.address || read_memory(reading, holder.address, bytes, holder.size)) &&
+            lock_wait_holder_of(call, kind, bytes, ret_holder))
             return true;
     }
     return false;
 }
 
-static void read_owner(int proc, struct kernel_reading *reading)
+static void read_holder(int proc, struct kernel_reading *reading)
 {
     struct lock_wait_look look = {.begun_mono_ns = clock_mono_ns()};
-    struct lock_wait_owner owner;
+    struct lock_wait_holder holder;
     struct lock_wait_call call;
 
-    if (!lock_wait_call_of(reading->call.arguments, &call) || !find_owner(reading, &call, &owner))
+    if (!lock_wait_call_of(reading->call.arguments, &call) || !find_holder(reading, &call, &holder))
         return;
     look.ended_mono_ns = clock_mono_ns();
     if (has_run(proc, reading))
         return;
-    reading->lock_owner = owner;
+    reading->lock_holder = holder;
     reading->lock_look = look;
     reading->has |= KERNEL_HAS_LOCK;
 }
@@ -288,5 +288,5 @@ void kernel_read_memory(int proc, struct kernel_reading *reading)
     if (shape->address_form != SYSCALL_ADDRESS_NONE)
         read_address(proc, shape, reading);
     if (shape->topic == SYSCALL_TOPIC_FUTEX)
-        read_owner(proc, reading);
+        read_holder(proc, reading);
 }

@@ -238,8 +238,8 @@ bool registry_is_gone(const struct registry *registry, const struct ring *ring, 
  * attested and live in our own pid namespace, where a tid means the same to each. 0; -ESRCH: none of these has it;
  * -EAGAIN: not found out before deadline_mono_ns.
  */
-int registry_find_owner(struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid,
-                        uint64_t deadline_mono_ns, uint32_t *ret_ring, uint32_t *ret_process);
+int registry_find_holder(struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid,
+                         uint64_t deadline_mono_ns, uint32_t *ret_ring, uint32_t *ret_process);
 
 /* The number in our namespace that registry_find_thread() gave belongs to no thread. */
 void registry_forget_thread(struct ring *ring, uint32_t process, uint32_t our_tid);

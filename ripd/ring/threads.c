@@ -194,22 +194,22 @@ static int list_threads(struct ring_host *host, const struct ring *ring, struct 
 int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t process, uint32_t tid,
                          uint64_t deadline_mono_ns, uint32_t *ret_tid)
 {
-    struct ring_process *owner = process < ring->process_count ? &ring->processes[process] : NULL;
+    struct ring_process *known = process < ring->process_count ? &ring->processes[process] : NULL;
     uint32_t found;
 
-    if (owner == NULL || tid == 0)
+    if (known == NULL || tid == 0)
         return -ESRCH;
-    if (owner->own_pid_namespace) {
+    if (known->own_pid_namespace) {
         *ret_tid = tid;
         return 0;
     }
-    if (owner->verdict != PROCESS_ATTESTED && owner->verdict != PROCESS_ALIVE)
+    if (known->verdict != PROCESS_ATTESTED && known->verdict != PROCESS_ALIVE)
         return -ESRCH;
-    found = owner->threads != NULL ? map_find(&owner->threads->ours, tid) : 0;
+    found = known->threads != NULL ? map_find(&known->threads->ours, tid) : 0;
     if (found == 0) {
-        int result = list_threads(registry_host(registry), ring, owner, deadline_mono_ns);
+        int result = list_threads(registry_host(registry), ring, known, deadline_mono_ns);
 
-        found = owner->threads != NULL ? map_find(&owner->threads->ours, tid) : 0;
+        found = known->threads != NULL ? map_find(&known->threads->ours, tid) : 0;
         if (found == 0)
             return result != 0 ? result : -ESRCH;
     }
@@ -233,21 +233,22 @@ bool registry_has_thread(const struct registry *registry, const struct ring *rin
 
 bool registry_is_gone(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t our_tid)
 {
-    const struct ring_process *owner = process < ring->process_count ? &ring->processes[process] : NULL;
+    const struct ring_process *known = process < ring->process_count ? &ring->processes[process] : NULL;
 
-    if (owner == NULL || (owner->verdict != PROCESS_ATTESTED && owner->verdict != PROCESS_ALIVE))
+    if (known == NULL || (known->verdict != PROCESS_ATTESTED && known->verdict != PROCESS_ALIVE))
         return false;
-    return owner->own_pid_namespace && ask_thread(registry, ring, process, our_tid) == -ESRCH &&
+    return known->own_pid_namespace && ask_thread(registry, ring, process, our_tid) == -ESRCH &&
            registry_process_holds(registry, ring, process);
 }
 
-/* Owners ----------------------------------------------------------------------------------------------------------- */
+/* Holders -----------------------------------------------------------------------------------------------------------
+ */
 
 static bool shares_tids(const struct ring *ring, uint32_t process)
 {
-    const struct ring_process *owner = process < ring->process_count ? &ring->processes[process] : NULL;
+    const struct ring_process *known = process < ring->process_count ? &ring->processes[process] : NULL;
 
-    return owner != NULL && owner->verdict == PROCESS_ATTESTED && owner->own_pid_namespace;
+    return known != NULL && known->verdict == PROCESS_ATTESTED && known->own_pid_namespace;
 }
 
 /* Of root's rings processes of any user are attested. */
@@ -264,7 +265,7 @@ static bool is_of_the_same_user(const struct registry *registry, const struct ri
             one.uid_real == two.uid_real && one.uid_effective == two.uid_effective && one.uid_saved == two.uid_saved);
 }
 
-static bool is_owner(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid)
+static bool has_holder(const struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid)
 {
     return shares_tids(ring, process) && registry_has_thread(registry, ring, process, tid) &&
            registry_process_holds(registry, ring, process);
@@ -277,22 +278,22 @@ static uint32_t find_among(struct registry *registry, const struct ring *ring, u
     uint32_t at = 0;
 
     while (at < other->process_count && clock_mono_ns() < deadline_mono_ns) {
-        if (is_owner(registry, other, at, tid) && is_of_the_same_user(registry, ring, process, other, at))
+        if (has_holder(registry, other, at, tid) && is_of_the_same_user(registry, ring, process, other, at))
             return at;
         at++;
     }
     return (uint32_t)other->process_count;
 }
 
-int registry_find_owner(struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid,
-                        uint64_t deadline_mono_ns, uint32_t *ret_ring, uint32_t *ret_process)
+int registry_find_holder(struct registry *registry, const struct ring *ring, uint32_t process, uint32_t tid,
+                         uint64_t deadline_mono_ns, uint32_t *ret_ring, uint32_t *ret_process)
 {
     struct ring **rings;
     size_t count;
 
     if (!shares_tids(ring, process))
         return -ESRCH;
-    if (is_owner(registry, ring, process, tid)) {
+    if (has_holder(registry, ring, process, tid)) {
         *ret_ring = ring->serial;
         *ret_process = process;
         return 0;

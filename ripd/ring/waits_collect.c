@@ -51,7 +51,7 @@ static bool read_mark(struct ring *ring, const struct detector_suspect *suspect,
 static void add_case(struct waits *waits, struct work *work, struct ring *ring, const struct stall_case *stall,
                      uint64_t now_mono_ns)
 {
-    const struct lock_wait *lock = stall->lock.owner.address != 0 ? &stall->lock : NULL;
+    const struct lock_wait *lock = stall->lock.holder.address != 0 ? &stall->lock : NULL;
     struct rip_wait_info wait;
     struct rip_id_info id;
     const bool marked = read_mark(ring, &stall->suspect, now_mono_ns, &wait);
@@ -228,7 +228,7 @@ static void search_ring(const struct waits_source *source, struct waits *waits, 
     for (; node < waits->count && waits->nodes[node].ring == ring->serial; node++) {
         waits->nodes[node].searched = true;
         search.left += waits->nodes[node].kind == WAITS_THREAD;
-        search.by_id |= waits->nodes[node].kind == WAITS_THREAD && waits->nodes[node].owner_is_id;
+        search.by_id |= waits->nodes[node].kind == WAITS_THREAD && waits->nodes[node].holder_is_id;
     }
     while (count == BATCH && search.left != 0) {
         count = 0;
@@ -239,22 +239,22 @@ static void search_ring(const struct waits_source *source, struct waits *waits, 
     }
 }
 
-/* Since when it is certain that an owner has ended; 0 = it is not. Such a one does not come back. */
+/* Since when it is certain that a holder has ended; 0 = it is not. Such a one does not come back. */
 static uint64_t gone_since(struct registry *registry, const struct ring *ring, const struct waits_node *node,
                            const struct waits *before)
 {
     uint64_t since_ns;
 
-    if (!registry_is_gone(registry, ring, node->process, node->owner))
+    if (!registry_is_gone(registry, ring, node->process, node->holder))
         return 0;
-    since_ns = waits_gone_since(before, node->ring, node->process, node->owner);
+    since_ns = waits_gone_since(before, node->ring, node->process, node->holder);
     return since_ns != 0 ? since_ns : clock_mono_ns();
 }
 
-/* What looks like an owner in memory may be a number of something else: then there is hardly such a thread. */
+/* What looks like a holder in memory may be a number of something else: then there is hardly such a thread. */
 static bool may_be_absent(const struct waits *waits, size_t node)
 {
-    return waits->nodes[node].kind == WAITS_THREAD && !waits->nodes[node].owner_is_id;
+    return waits->nodes[node].kind == WAITS_THREAD && !waits->nodes[node].holder_is_id;
 }
 
 static void look_for_thread(const struct waits_source *source, struct waits *waits, struct ring *ring, size_t index,
@@ -264,7 +264,7 @@ static void look_for_thread(const struct waits_source *source, struct waits *wai
     uint32_t tid;
 
     node->absent =
-        registry_find_thread(source->registry, ring, node->process, node->owner, deadline_mono_ns, &tid) != 0 ||
+        registry_find_thread(source->registry, ring, node->process, node->holder, deadline_mono_ns, &tid) != 0 ||
         !registry_has_thread(source->registry, ring, node->process, tid);
     if (node->absent && clock_mono_ns() < deadline_mono_ns)
         node->gone_since_ns = gone_since(source->registry, ring, node, source->before);
@@ -286,45 +286,45 @@ static void find_holders(const struct waits_source *source, struct waits *waits)
 #define SHARED_KNOWN 64u /* many wait for few: a place for each number, for who had it last */
 
 /* Whose thread it is that a process calls by a number. */
-struct shared_owner {
+struct shared_holder {
     uint32_t ring; /* of who waits; 0 = nobody */
     uint32_t process;
     uint32_t tid;
-    uint32_t owner_ring; /* 0 = not known */
-    uint32_t owner_process;
+    uint32_t holder_ring; /* 0 = not known */
+    uint32_t holder_process;
 };
 
-static void find_shared_owner(struct registry *registry, const struct waits_node *node, uint64_t deadline_mono_ns,
-                              struct shared_owner *known)
+static void find_shared_holder(struct registry *registry, const struct waits_node *node, uint64_t deadline_mono_ns,
+                               struct shared_holder *known)
 {
     const struct ring *ring;
 
-    if (known->ring == node->ring && known->process == node->process && known->tid == waits_owner(node))
+    if (known->ring == node->ring && known->process == node->process && known->tid == waits_held_by(node))
         return;
-    *known = (struct shared_owner){.ring = node->ring, .process = node->process, .tid = waits_owner(node)};
+    *known = (struct shared_holder){.ring = node->ring, .process = node->process, .tid = waits_held_by(node)};
     ring = registry_find(registry, node->ring);
     if (ring != NULL)
-        (void)registry_find_owner(registry, ring, node->process, known->tid, deadline_mono_ns, &known->owner_ring,
-                                  &known->owner_process);
+        (void)registry_find_holder(registry, ring, node->process, known->tid, deadline_mono_ns, &known->holder_ring,
+                                   &known->holder_process);
 }
 
 /*
  * What is not found out in time is unknown, and tried again on the next scan. In another pid namespace all are unknown:
  * a process that shares the lock may have written the number that it has in a third one.
  */
-static void find_shared_owners(struct waits *waits, struct registry *registry)
+static void find_shared_holders(struct waits *waits, struct registry *registry)
 {
     const uint64_t deadline_mono_ns = clock_mono_ns() + TRANSLATE_NS;
-    struct shared_owner known[SHARED_KNOWN] = {{0}};
+    struct shared_holder known[SHARED_KNOWN] = {{0}};
 
     for (size_t i = 0; i < waits->waiting_count; i++) {
         struct waits_node *node = &waits->nodes[i];
-        struct shared_owner *place = &known[waits_owner(node) % SHARED_KNOWN];
+        struct shared_holder *place = &known[waits_held_by(node) % SHARED_KNOWN];
 
         if (!waits_is_shared(node))
             continue;
-        find_shared_owner(registry, node, deadline_mono_ns, place);
-        waits_set_holder(node, place->owner_ring, place->owner_process);
+        find_shared_holder(registry, node, deadline_mono_ns, place);
+        waits_set_holder(node, place->holder_ring, place->holder_process);
     }
 }
 
@@ -402,7 +402,7 @@ static void fill_evidence(const struct waits *waits, const struct waits_source *
         stall->evidence.lock = (struct evidence_lock){
             .known = node->again,
             .certain = node->certain,
-            .owner_tid = waits_owner(node),
+            .holder_tid = waits_held_by(node),
             .address = waits_address(node),
             .holder = holder_of(waits, node, source),
         };
@@ -419,7 +419,7 @@ static struct waits *build(const struct waits_source *source)
     read_first(waits, source);
     if (waits->waiting_count == 0)
         return waits;
-    find_shared_owners(waits, source->registry);
+    find_shared_holders(waits, source->registry);
     if (waits_link(waits) != 0) {
         waits_unref(waits);
         return NULL;
@@ -445,7 +445,7 @@ static uint32_t ring_tid_of(const struct waits_node *node)
 {
     if (node->kind == WAITS_ID)
         return node->ring_tid;
-    return node->kind == WAITS_THREAD && !node->owner_is_id ? node->owner : 0;
+    return node->kind == WAITS_THREAD && !node->holder_is_id ? node->holder : 0;
 }
 
 static bool has_ring_tid(const struct waits *waits, size_t node)
@@ -471,7 +471,7 @@ static void describe_node(struct waits_node *node, struct ring *ring, const stru
     struct rip_id_info info;
 
     if (node->kind == WAITS_GONE)
-        node->tid = node->owner; /* as it was: only numbers of ours are known to be gone */
+        node->tid = node->holder; /* as it was: only numbers of ours are known to be gone */
     if (node->kind != WAITS_ID)
         return;
     if (mapping_id(&ring->mapping, node->slot, &info) == 0 && info.generation == node->generation) {

@@ -6,7 +6,7 @@
  * Guarantees
  *   A. Only suspects are read for what they wait for; other ids are read only to find those who hold locks.
  *   B. What a ring says of a wait counts only if the id stands where the scan saw it, and has stood there since.
- *   C. An owner that memory names is reported only if there is such a thread, or if it has certainly ended.
+ *   C. A holder that memory names is reported only if there is such a thread, or if it has certainly ended.
  *   D. Users have their shares of the nodes (WORK_WAITS) and turns for everything that costs time. What has no turn is
  *      not known on this scan, and other nodes come first on the next one.
  */

@@ -229,15 +229,15 @@ static struct place place_of(const struct item *item)
 
 static void put_node(struct sentence *sentence, const struct waits_node *node)
 {
-    uint32_t tid = node->tid != 0 ? node->tid : node->owner;
+    uint32_t tid = node->tid != 0 ? node->tid : node->holder;
 
     if (node->kind == WAITS_READERS)
         put(sentence, "readers");
     else if (node->kind == WAITS_GONE)
-        put_format(sentence, "thread %" PRIu32 ", which is gone", node->owner);
+        put_format(sentence, "thread %" PRIu32 ", which is gone", node->holder);
     else if (node->kind == WAITS_THREAD)
-        put_format(sentence, node->owner_is_id ? "id %" PRIu32 : "thread %" PRIu32,
-                   node->owner_is_id ? node->owner : tid);
+        put_format(sentence, node->holder_is_id ? "id %" PRIu32 : "thread %" PRIu32,
+                   node->holder_is_id ? node->holder : tid);
     else if (node->name_bytes != 0)
         put_bytes(sentence, node->name, node->name_bytes, RIP_NAME_BYTES);
     else

@@ -9,7 +9,7 @@
 /* The arguments of the call, then the memory of every address that it asks to read. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
 {
-    struct lock_wait_owner owner;
+    struct lock_wait_holder owner;
     struct lock_wait_place place;
     struct lock_wait_call call;
     uint64_t arguments[6];
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
         if (memory == NULL)
             return 0;
         memcpy(memory, bytes, size_bytes < place.size ? size_bytes : place.size);
-        found = lock_wait_owner_place(kind, memory, &at);
+        found = lock_wait_holder_place(kind, memory, &at);
         if (found && at.address != place.address) {
             require(at.size <= LOCK_WAIT_BYTES);
             free(memory);
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
                 return 0;
             memcpy(memory, bytes, size_bytes < at.size ? size_bytes : at.size);
         }
-        if (found && lock_wait_owner_of(&call, kind, memory, &owner)) {
+        if (found && lock_wait_holder_of(&call, kind, memory, &owner)) {
             require(owner.address == place.address && owner.tid <= 4194304);
             require(owner.tid != 0 || owner.flags != 0);
         }

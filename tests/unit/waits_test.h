@@ -18,8 +18,8 @@
 
 enum { RING = 3, PROCESS = 1 };
 
-/* tid t waits since begun for a lock that owner held when that was read. Slots are numbers of tids. */
-static inline void add(struct waits *waits, uint32_t tid, uint32_t owner, uint64_t begun_ns, uint64_t seen_ns,
+/* tid t waits since begun for a lock that holder held when that was read. Slots are numbers of tids. */
+static inline void add(struct waits *waits, uint32_t tid, uint32_t holder, uint64_t begun_ns, uint64_t seen_ns,
                        uint8_t flags)
 {
     const struct rip_wait_info wait = {
@@ -29,7 +29,7 @@ static inline void add(struct waits *waits, uint32_t tid, uint32_t owner, uint64
         .tid = tid,
         .process = PROCESS,
         .flags = flags,
-        .owner = owner,
+        .owner = holder,
         .progress = 5,
         .address = 4096 + tid,
         .seen_mono_ns = seen_ns,
@@ -47,7 +47,7 @@ static inline const struct waits_node *node_of(const struct waits *waits, uint32
     return &waits->nodes[found];
 }
 
-/* The chain of tid is these tids; those that are no ids are given by their owner. */
+/* The chain of tid is these tids; those that are no ids are given by their holder. */
 static inline void assert_chain(const struct waits *waits, uint32_t tid, size_t count, const uint32_t *tids)
 {
     uint32_t chain[WAITS_CHAIN_MAX], left_out;
@@ -57,7 +57,7 @@ static inline void assert_chain(const struct waits *waits, uint32_t tid, size_t 
     for (size_t i = 0; i < count; i++) {
         const struct waits_node *node = &waits->nodes[chain[i]];
 
-        assert_int_equal(node->kind == WAITS_ID ? node->ring_tid : node->owner, tids[i]);
+        assert_int_equal(node->kind == WAITS_ID ? node->ring_tid : node->holder, tids[i]);
     }
 }
 

@@ -266,7 +266,7 @@ static void test_evidence_is_of_one_standstill(void **state)
         found->first.read_mono_ns = found->last.read_mono_ns = 1000;
         found->examined_mono_ns = found->decoded_mono_ns = 1000;
         found->wait = WAIT_OTHERS;
-        found->lock.owner.address = 1;
+        found->lock.holder.address = 1;
         found->doubted = true;
         found->evidence = (struct evidence){.examined = true, .thread_state = 'S', .wait = WAIT_OTHERS};
         judge(daemon);
@@ -282,7 +282,7 @@ static void test_evidence_is_of_one_standstill(void **state)
         assert_int_equal(found->last.read_mono_ns != 0, rows[i].stays);
         assert_int_equal(found->decoded_mono_ns != 0, rows[i].stays);
         assert_int_equal(found->wait, rows[i].stays ? WAIT_OTHERS : WAIT_UNKNOWN);
-        assert_int_equal(found->lock.owner.address, rows[i].stays);
+        assert_int_equal(found->lock.holder.address, rows[i].stays);
         assert_int_equal(found->doubted, rows[i].stays);
         judge(daemon);
         finish(daemon, 1010);

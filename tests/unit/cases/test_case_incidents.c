@@ -125,8 +125,8 @@ static void test_a_thread_as_root(void **state)
     begin(scene, 3);
     wait_as(scene, (const uint32_t[]){3, 3, 4, NOBODY, NOBODY}, (const uint32_t[]){3, 3, 4, 3, 4}, 5);
     scene->waits->nodes[3].kind = scene->waits->nodes[4].kind = WAITS_THREAD;
-    scene->waits->nodes[3].owner = 77;
-    scene->waits->nodes[4].owner = 78;
+    scene->waits->nodes[3].holder = 77;
+    scene->waits->nodes[4].holder = 78;
     assign(scene);
     assert_incidents(scene, (const uint64_t[]){1, 1, 3});
 }

@@ -28,8 +28,8 @@ enum { WAIT_PRIVATE = FUTEX_WAIT | FUTEX_PRIVATE_FLAG, BITSET_PRIVATE = FUTEX_WA
 static uint32_t self;
 
 /* The first lock that the bytes at memory are, if they lie at 4096 in the process and the call waits on their word. */
-static bool owner_at(uint32_t word, const void *memory, size_t size, uint32_t operation, uint32_t value, bool timed,
-                     struct lock_wait_owner *ret_owner)
+static bool holder_at(uint32_t word, const void *memory, size_t size, uint32_t operation, uint32_t value, bool timed,
+                      struct lock_wait_holder *ret_holder)
 {
     const struct lock_wait_call call = {4096 + word, operation, value, timed};
     struct lock_wait_place place;
@@ -42,7 +42,7 @@ static bool owner_at(uint32_t word, const void *memory, size_t size, uint32_t op
         if (place.address < 4096 || place.address - 4096 + place.size > size)
             continue; /* is not of this object: what lies there is unknown */
         guarded_copy_new(&copy, (const char *)memory + (place.address - 4096), place.size);
-        found = lock_wait_owner_place(kind, copy.bytes, &place);
+        found = lock_wait_holder_place(kind, copy.bytes, &place);
         guarded_copy_free(&copy);
         if (!found)
             continue;
@@ -50,7 +50,7 @@ static bool owner_at(uint32_t word, const void *memory, size_t size, uint32_t op
             guarded_copy_new(&copy, (const char *)(uintptr_t)place.address, place.size);
         else
             guarded_copy_new(&copy, (const char *)memory + (place.address - 4096), place.size);
-        found = lock_wait_owner_of(&call, kind, copy.bytes, ret_owner);
+        found = lock_wait_holder_of(&call, kind, copy.bytes, ret_holder);
         guarded_copy_free(&copy);
         if (found)
             return true;
@@ -58,10 +58,10 @@ static bool owner_at(uint32_t word, const void *memory, size_t size, uint32_t op
     return false;
 }
 
-static bool mutex_owner(const void *mutex, uint32_t operation, uint32_t value, bool timed,
-                        struct lock_wait_owner *ret_owner)
+static bool mutex_holder(const void *mutex, uint32_t operation, uint32_t value, bool timed,
+                         struct lock_wait_holder *ret_holder)
 {
-    return owner_at(0, mutex, sizeof(pthread_mutex_t), operation, value, timed, ret_owner);
+    return holder_at(0, mutex, sizeof(pthread_mutex_t), operation, value, timed, ret_holder);
 }
 
 static void *wait_for_mutex(void *mutex)
@@ -139,11 +139,11 @@ static void make_mutex(pthread_mutex_t *mutex, size_t number)
     pthread_mutexattr_destroy(&attributes);
 }
 
-static void test_every_mutex_names_its_owner(void **state)
+static void test_every_mutex_names_its_holder(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(mutexes) / sizeof(mutexes[0]); i++) {
-        struct lock_wait_owner owner = {0};
+        struct lock_wait_holder holder = {0};
         pthread_mutex_t mutex;
         pthread_t thread;
         bool found;
@@ -151,14 +151,14 @@ static void test_every_mutex_names_its_owner(void **state)
         make_mutex(&mutex, i);
         pthread_mutex_lock(&mutex);
         thread = start(wait_for_mutex, &mutex, 0);
-        found = mutex_owner(&mutex, mutexes[i].operation, word_of(&mutex, 0), false, &owner);
+        found = mutex_holder(&mutex, mutexes[i].operation, word_of(&mutex, 0), false, &holder);
         pthread_mutex_unlock(&mutex);
         pthread_join(thread, NULL);
         pthread_mutex_destroy(&mutex);
-        if (!found || owner.address != 4096 || owner.tid != self ||
-            owner.flags != ((mutexes[i].protocol != 0 ? LOCK_WAIT_HANDED_ON : 0) |
-                            (mutexes[i].operation == FUTEX_WAIT ? RIP_WAIT_SHARED : 0)))
-            fail_msg("mutex %zu: owner %u", i, owner.tid);
+        if (!found || holder.address != 4096 || holder.tid != self ||
+            holder.flags != ((mutexes[i].protocol != 0 ? LOCK_WAIT_HANDED_ON : 0) |
+                             (mutexes[i].operation == FUTEX_WAIT ? RIP_WAIT_SHARED : 0)))
+            fail_msg("mutex %zu: holder %u", i, holder.tid);
     }
 }
 
@@ -172,10 +172,10 @@ static void *wait_for_stream(void *unused)
 }
 
 /* glibc has the lock of a stream elsewhere than the stream. */
-static void test_a_stream_names_its_owner(void **state)
+static void test_a_stream_names_its_holder(void **state)
 {
     uint32_t *const lock = (uint32_t *)stdin->_lock;
-    struct lock_wait_owner owner = {0};
+    struct lock_wait_holder holder = {0};
     struct {
         uint32_t words[4];
     } bytes;
@@ -184,15 +184,17 @@ static void test_a_stream_names_its_owner(void **state)
     (void)state;
     flockfile(stdin);
     thread = start(wait_for_stream, lock, 0);
-    assert_true(owner_at(0, lock, sizeof(bytes), WAIT_PRIVATE, 2, false, &owner));
-    assert_true(owner.address == 4096 && owner.tid == self && owner.flags == 0);
+    assert_true(holder_at(0, lock, sizeof(bytes), WAIT_PRIVATE, 2, false, &holder));
+    assert_true(holder.address == 4096 && holder.tid == self && holder.flags == 0);
     memcpy(&bytes, lock, sizeof(bytes));
-    assert_false(owner_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, true, &owner)); /* nobody waits so with a limit */
+    assert_false(
+        holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, true, &holder)); /* nobody waits so with a limit */
     bytes.words[1] = 0;
-    assert_false(owner_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false, &owner)); /* held, by nobody */
+    assert_false(holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false, &holder)); /* held, by nobody */
     memcpy(&bytes, lock, sizeof(bytes));
     bytes.words[2] += 64;
-    assert_false(owner_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false, &owner)); /* no control block of a thread */
+    assert_false(
+        holder_at(0, &bytes, sizeof(bytes), WAIT_PRIVATE, 2, false, &holder)); /* no control block of a thread */
     funlockfile(stdin);
     pthread_join(thread, NULL);
 }
@@ -217,7 +219,7 @@ static const struct {
     {"nothing", 0, 2, WAIT_PRIVATE, 2, false, true},
     {"it is free by now", 0, 0, WAIT_PRIVATE, 2, false, false},
     {"nobody waits any more", 0, 1, WAIT_PRIVATE, 2, false, false},
-    {"no owner", 2, 0, WAIT_PRIVATE, 2, false, false},
+    {"no holder", 2, 0, WAIT_PRIVATE, 2, false, false},
     {"no thread has such a number", 2, 4194305, WAIT_PRIVATE, 2, false, false},
     {"nobody uses it", 3, 0, WAIT_PRIVATE, 2, false, false},
     {"half a pointer where users are counted", 3, 0x7f001234, WAIT_PRIVATE, 2, false, false},
@@ -243,15 +245,15 @@ static void test_what_is_no_mutex(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
-        struct lock_wait_owner owner = {0};
+        struct lock_wait_holder holder = {0};
         struct bytes bytes = held;
         bool found;
 
         bytes.words[changes[i].word] = changes[i].value;
-        found = mutex_owner(&bytes, changes[i].operation, changes[i].awaited, changes[i].timed, &owner);
-        if (found != changes[i].is_one || (found && owner.tid != 77) ||
-            (found && owner.flags != ((changes[i].timed ? RIP_WAIT_ENDS : 0) |
-                                      (changes[i].operation == FUTEX_WAIT ? RIP_WAIT_SHARED : 0))))
+        found = mutex_holder(&bytes, changes[i].operation, changes[i].awaited, changes[i].timed, &holder);
+        if (found != changes[i].is_one || (found && holder.tid != 77) ||
+            (found && holder.flags != ((changes[i].timed ? RIP_WAIT_ENDS : 0) |
+                                       (changes[i].operation == FUTEX_WAIT ? RIP_WAIT_SHARED : 0))))
             fail_msg("%s", changes[i].what);
     }
 }
@@ -261,64 +263,64 @@ static void test_what_is_no_robust_mutex(void **state)
     const uint32_t word = 77 | FUTEX_WAITERS;
     const struct bytes good = {{word, 0, 77, 1, 16}};
     struct bytes bytes = good;
-    struct lock_wait_owner owner;
+    struct lock_wait_holder holder;
 
     (void)state;
-    assert_true(mutex_owner(&bytes, FUTEX_WAIT, word, false, &owner));
-    assert_int_equal(owner.tid, 77);
+    assert_true(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
+    assert_int_equal(holder.tid, 77);
     bytes.words[0] |= FUTEX_OWNER_DIED;
-    assert_false(mutex_owner(&bytes, FUTEX_WAIT, word, false, &owner));
+    assert_false(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
     bytes = good;
     bytes.words[0] &= ~(uint32_t)FUTEX_WAITERS;
-    assert_false(mutex_owner(&bytes, FUTEX_WAIT, word, false, &owner));
+    assert_false(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
     bytes = good;
     bytes.words[2] = 78;
-    assert_false(mutex_owner(&bytes, FUTEX_WAIT, word, false, &owner));
+    assert_false(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
     bytes = good;
     bytes.words[4] = 0;
-    assert_false(mutex_owner(&bytes, FUTEX_WAIT, word, false, &owner));
+    assert_false(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
     bytes.words[4] = 16 | 1024;
-    assert_false(mutex_owner(&bytes, FUTEX_WAIT, word, false, &owner));
-    assert_false(mutex_owner(&good, FUTEX_WAIT, 77, false, &owner));
+    assert_false(mutex_holder(&bytes, FUTEX_WAIT, word, false, &holder));
+    assert_false(mutex_holder(&good, FUTEX_WAIT, 77, false, &holder));
 }
 
-static void test_the_kernels_own_owner(void **state)
+static void test_the_kernels_own_holder(void **state)
 {
     struct bytes bytes = {{77 | FUTEX_WAITERS}};
-    struct lock_wait_owner owner;
+    struct lock_wait_holder holder;
 
     (void)state;
-    assert_true(mutex_owner(&bytes, FUTEX_LOCK_PI, 0, true, &owner));
-    assert_true(owner.tid == 77 && owner.flags == (RIP_WAIT_ENDS | LOCK_WAIT_HANDED_ON | RIP_WAIT_SHARED));
+    assert_true(mutex_holder(&bytes, FUTEX_LOCK_PI, 0, true, &holder));
+    assert_true(holder.tid == 77 && holder.flags == (RIP_WAIT_ENDS | LOCK_WAIT_HANDED_ON | RIP_WAIT_SHARED));
     bytes.words[0] |= FUTEX_OWNER_DIED;
-    assert_false(mutex_owner(&bytes, FUTEX_LOCK_PI, 0, false, &owner));
+    assert_false(mutex_holder(&bytes, FUTEX_LOCK_PI, 0, false, &holder));
     bytes.words[0] = 0;
-    assert_false(mutex_owner(&bytes, FUTEX_LOCK_PI, 0, false, &owner));
+    assert_false(mutex_holder(&bytes, FUTEX_LOCK_PI, 0, false, &holder));
 }
 
 /* Rwlocks ---------------------------------------------------------------------------------------------------------- */
 
 enum { PHASE = 8, WRITERS = 12, SHARED_WORD = 7, FLAGS_WORD = 12 };
 
-static bool rwlock_owner(const void *lock, uint32_t word, uint32_t value, struct lock_wait_owner *ret_owner)
+static bool rwlock_holder(const void *lock, uint32_t word, uint32_t value, struct lock_wait_holder *ret_holder)
 {
-    return owner_at(word, lock, sizeof(pthread_rwlock_t), BITSET_PRIVATE, value, false, ret_owner);
+    return holder_at(word, lock, sizeof(pthread_rwlock_t), BITSET_PRIVATE, value, false, ret_holder);
 }
 
 static void test_a_writer_is_named(void **state)
 {
     pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-    struct lock_wait_owner owner;
+    struct lock_wait_holder holder;
     pthread_t reader, writer;
 
     (void)state;
     pthread_rwlock_wrlock(&lock);
     reader = start(wait_to_read, &lock, PHASE);
     writer = start(wait_to_write, &lock, WRITERS);
-    assert_true(rwlock_owner(&lock, PHASE, 3, &owner));
-    assert_true(owner.address == 4096 && owner.tid == self && owner.flags == RIP_WAIT_SHARABLE);
-    assert_true(rwlock_owner(&lock, WRITERS, 3, &owner));
-    assert_true(owner.address == 4096 && owner.tid == self && owner.flags == RIP_WAIT_SHARABLE);
+    assert_true(rwlock_holder(&lock, PHASE, 3, &holder));
+    assert_true(holder.address == 4096 && holder.tid == self && holder.flags == RIP_WAIT_SHARABLE);
+    assert_true(rwlock_holder(&lock, WRITERS, 3, &holder));
+    assert_true(holder.address == 4096 && holder.tid == self && holder.flags == RIP_WAIT_SHARABLE);
     pthread_rwlock_unlock(&lock);
     pthread_join(reader, NULL);
     pthread_join(writer, NULL);
@@ -327,7 +329,7 @@ static void test_a_writer_is_named(void **state)
 static void test_readers_are_not_named(void **state)
 {
     pthread_rwlockattr_t attributes;
-    struct lock_wait_owner owner;
+    struct lock_wait_holder holder;
     pthread_t writer, reader;
     pthread_rwlock_t lock;
 
@@ -338,10 +340,10 @@ static void test_readers_are_not_named(void **state)
     pthread_rwlock_rdlock(&lock);
     writer = start(wait_to_write, &lock, PHASE);
     reader = start(wait_to_read, &lock, 0); /* stands back for the writer */
-    assert_true(rwlock_owner(&lock, PHASE, 2, &owner));
-    assert_true(owner.address == 4096 && owner.tid == 0 && owner.flags == RIP_WAIT_SHARABLE);
-    assert_true(rwlock_owner(&lock, 0, word_of(&lock, 0), &owner));
-    assert_true(owner.address == 4096 && owner.tid == 0 && owner.flags == RIP_WAIT_SHARABLE);
+    assert_true(rwlock_holder(&lock, PHASE, 2, &holder));
+    assert_true(holder.address == 4096 && holder.tid == 0 && holder.flags == RIP_WAIT_SHARABLE);
+    assert_true(rwlock_holder(&lock, 0, word_of(&lock, 0), &holder));
+    assert_true(holder.address == 4096 && holder.tid == 0 && holder.flags == RIP_WAIT_SHARABLE);
     pthread_rwlock_unlock(&lock);
     pthread_join(writer, NULL);
     pthread_join(reader, NULL);
@@ -352,41 +354,41 @@ static void test_what_is_no_rwlock(void **state)
     struct rwlock_bytes {
         uint32_t words[14];
     } written = {{3, 0, 3, 3, 0, 0, 77}}, read = {{10, 0, 2, 3}}, bytes;
-    struct lock_wait_owner owner;
+    struct lock_wait_holder holder;
 
     (void)state;
-    assert_true(rwlock_owner(&written, PHASE, 3, &owner) && owner.tid == 77);
-    assert_true(rwlock_owner(&read, PHASE, 2, &owner) && owner.tid == 0);
-    assert_false(rwlock_owner(&written, PHASE, 1, &owner));
-    assert_false(rwlock_owner(&written, WRITERS, 2, &owner));
+    assert_true(rwlock_holder(&written, PHASE, 3, &holder) && holder.tid == 77);
+    assert_true(rwlock_holder(&read, PHASE, 2, &holder) && holder.tid == 0);
+    assert_false(rwlock_holder(&written, PHASE, 1, &holder));
+    assert_false(rwlock_holder(&written, WRITERS, 2, &holder));
     for (uint32_t readers = 0; readers < 3; readers++) { /* a writer, and yet the lock is not one's */
         bytes = written;
         bytes.words[0] = readers;
-        assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));
+        assert_false(rwlock_holder(&bytes, PHASE, 3, &holder));
     }
     bytes = written;
     bytes.words[6] = 4194305;
-    assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));
+    assert_false(rwlock_holder(&bytes, PHASE, 3, &holder));
     bytes = written;
     bytes.words[SHARED_WORD] = 1;
-    assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));
-    assert_true(owner_at(PHASE, &bytes, sizeof(bytes), FUTEX_WAIT_BITSET, 3, false, &owner) && owner.tid == 77);
+    assert_false(rwlock_holder(&bytes, PHASE, 3, &holder));
+    assert_true(holder_at(PHASE, &bytes, sizeof(bytes), FUTEX_WAIT_BITSET, 3, false, &holder) && holder.tid == 77);
     for (size_t word = 0; word < 14; word++) { /* nothing is in these */
         bytes = written;
         bytes.words[word] = 1;
         if (word == 4 || word == 5 || word == 10 || word == 11)
-            assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));
+            assert_false(rwlock_holder(&bytes, PHASE, 3, &holder));
     }
     bytes = written;
     bytes.words[FLAGS_WORD] = 3;
-    assert_false(rwlock_owner(&bytes, PHASE, 3, &owner));
+    assert_false(rwlock_holder(&bytes, PHASE, 3, &holder));
     bytes = read;
     bytes.words[0] = 2; /* no reader is left */
-    assert_false(rwlock_owner(&bytes, PHASE, 2, &owner));
+    assert_false(rwlock_holder(&bytes, PHASE, 2, &holder));
     bytes.words[0] = 8; /* nobody wants to write */
-    assert_false(rwlock_owner(&bytes, PHASE, 2, &owner));
+    assert_false(rwlock_holder(&bytes, PHASE, 2, &holder));
     bytes.words[0] = 14;
-    assert_false(rwlock_owner(&bytes, 0, 14, &owner)); /* one of this kind does not stand back */
+    assert_false(rwlock_holder(&bytes, 0, 14, &holder)); /* one of this kind does not stand back */
 }
 
 /* Calls ------------------------------------------------------------------------------------------------------------ */
@@ -418,7 +420,7 @@ static void test_calls(void **state)
 
 static void test_looks_that_find_the_same(void **state)
 {
-    const struct lock_wait_owner one = {4096, 77, 0}, other = {4096, 78, 0};
+    const struct lock_wait_holder one = {4096, 77, 0}, other = {4096, 78, 0};
     struct lock_wait wait = {.until_mono_ns = 0};
 
     (void)state;
@@ -438,19 +440,19 @@ static void test_looks_that_find_the_same(void **state)
     assert_int_equal(wait.looks[1].begun_mono_ns, 50);
     lock_wait_seen(&wait, &other, &(struct lock_wait_look){60, 61}, true);
     assert_int_equal(wait.looks[0].begun_mono_ns, 60);
-    assert_int_equal(wait.owner.tid, 78);
+    assert_int_equal(wait.holder.tid, 78);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_mutex_names_its_owner),
+        cmocka_unit_test(test_every_mutex_names_its_holder),
         cmocka_unit_test(test_what_is_no_mutex),
 #if defined(__x86_64__)
-        cmocka_unit_test(test_a_stream_names_its_owner),
+        cmocka_unit_test(test_a_stream_names_its_holder),
 #endif
         cmocka_unit_test(test_what_is_no_robust_mutex),
-        cmocka_unit_test(test_the_kernels_own_owner),
+        cmocka_unit_test(test_the_kernels_own_holder),
         cmocka_unit_test(test_a_writer_is_named),
         cmocka_unit_test(test_readers_are_not_named),
         cmocka_unit_test(test_what_is_no_rwlock),

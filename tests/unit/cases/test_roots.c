@@ -21,14 +21,14 @@
 enum { STALLS = 10 };
 
 /* Stall i has slot i and tid 100 + i. */
-static void add(struct waits *waits, uint32_t slot, uint32_t owner)
+static void add(struct waits *waits, uint32_t slot, uint32_t holder)
 {
     const struct rip_wait_info wait = {
         .slot = slot,
         .generation = 2,
         .id = 17 + slot,
         .tid = 100 + slot,
-        .owner = owner,
+        .owner = holder,
         .progress = 1,
         .address = UINT64_C(0x7f12345678),
         .seen_mono_ns = 20 * SECOND,

@@ -48,7 +48,7 @@ static void test_one_waits_for_itself(void **state)
     waits_unref(waits);
 }
 
-/* What else is true of the cycle 1 -> 2 -> 1 in which 1 read its owner when 2 waited already. */
+/* What else is true of the cycle 1 -> 2 -> 1 in which 1 read its holder when 2 waited already. */
 static const struct {
     const char *what;
     uint64_t seen_1, begun_2, seen_2;
@@ -247,7 +247,7 @@ static void try_random_graph(void)
         for (size_t i = 0; i < length && (left_out == 0 || i + 1 < length); i++) {
             const struct waits_node *step = &waits->nodes[chain[i]];
 
-            assert_int_equal(step->kind == WAITS_ID ? step->ring_tid : step->owner, owners[at]);
+            assert_int_equal(step->kind == WAITS_ID ? step->ring_tid : step->holder, owners[at]);
             at = owners[at];
         }
         if (left_out == 0 && length != 0 && !waits->nodes[node->root].deadlocked)

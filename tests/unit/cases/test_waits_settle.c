@@ -7,10 +7,10 @@
 
 /* Memory ----------------------------------------------------------------------------------------------------------- */
 
-/* tid t is in its wait from looks[0] to until; at each of the looks its lock was owner's. */
-static struct lock_wait lock_of(uint32_t tid, uint32_t owner, const uint64_t looks[3], uint64_t until)
+/* tid t is in its wait from looks[0] to until; at each of the looks its lock was holder's. */
+static struct lock_wait lock_of(uint32_t tid, uint32_t holder, const uint64_t looks[3], uint64_t until)
 {
-    struct lock_wait lock = {.owner = {4096 + tid, owner, 0}, .until_mono_ns = until};
+    struct lock_wait lock = {.holder = {4096 + tid, holder, 0}, .until_mono_ns = until};
 
     for (size_t i = 0; i < 3; i++)
         lock.looks[i] = (struct lock_wait_look){looks[i], looks[i] + 1};
@@ -48,8 +48,8 @@ static const struct {
     bool deadlock;
 } proofs[] = {
     {"each looked at once, one after the other", {10, 10, 10}, 11, {20, 20, 20}, 21, 0, false},
-    {"then the first was seen again, not its owner", {10, 10, 10}, 30, {20, 20, 20}, 21, 0, false},
-    {"both again, owners too", {10, 10, 40}, 41, {20, 20, 50}, 51, 0, true},
+    {"then the first was seen again, not its holder", {10, 10, 10}, 30, {20, 20, 20}, 21, 0, false},
+    {"both again, holders too", {10, 10, 40}, 41, {20, 20, 50}, 51, 0, true},
     {"always in this order", {10, 60, 80}, 81, {20, 70, 90}, 91, 0, true},
     {"the second is in another wait by now", {10, 10, 40}, 41, {50, 50, 50}, 51, 0, false},
     {"they did not wait at the same time", {10, 20, 30}, 31, {40, 50, 60}, 61, 0, false},
@@ -64,7 +64,7 @@ static void test_proofs_from_memory(void **state)
         struct lock_wait second = lock_of(2, 1, proofs[i].looks_2, proofs[i].until_2);
         struct waits *waits = waits_new();
 
-        second.owner.flags = proofs[i].flags_2;
+        second.holder.flags = proofs[i].flags_2;
         add_thread(waits, 1, &first);
         add_thread(waits, 2, &second);
         settle_all(waits);
@@ -97,7 +97,7 @@ static void test_a_lock_that_was_handed_on(void **state)
     struct waits *waits = waits_new();
 
     (void)state;
-    mine.owner.flags = others.owner.flags = LOCK_WAIT_HANDED_ON;
+    mine.holder.flags = others.holder.flags = LOCK_WAIT_HANDED_ON;
     add_thread(waits, 7, &mine);
     add_thread(waits, 8, &others);
     settle_all(waits);
@@ -143,13 +143,14 @@ static void test_memory_is_fresher_than_a_mark(void **state)
     add(waits, 1, 2, 10 * SECOND, 11 * SECOND, 0);
     waits_add_lock(waits, &lock);
     add(waits, 2, 1, 10 * SECOND, 12 * SECOND, 0);
-    waits_add_lock(waits, &(struct lock_wait){.owner = {8192, 99, 0}}); /* a lock inside of the one that it speaks of */
+    waits_add_lock(waits,
+                   &(struct lock_wait){.holder = {8192, 99, 0}}); /* a lock inside of the one that it speaks of */
     add(waits, 3, 1, 12 * SECOND, 13 * SECOND, 0);
     add(waits, 4, 0, 12 * SECOND, 13 * SECOND, 0);
-    lock.owner.address = 8192; /* its mark names nobody */
+    lock.holder.address = 8192; /* its mark names nobody */
     waits_add_lock(waits, &lock);
     add(waits, 5, 1000002, 12 * SECOND, 13 * SECOND, RIP_WAIT_OWNER_IS_ID);
-    lock.owner.address = 4096 + 5;
+    lock.holder.address = 4096 + 5;
     waits_add_lock(waits, &lock);
     settle_all(waits);
     assert_true(node_of(waits, 1)->deadlocked && node_of(waits, 3)->deadlocked && !node_of(waits, 2)->deadlocked);
@@ -157,13 +158,13 @@ static void test_memory_is_fresher_than_a_mark(void **state)
     CHAIN(waits, 2, 1, 3);
     CHAIN(waits, 4, 3, 1);
     assert_int_equal(waits->nodes[node_of(waits, 5)->next].ring_tid, 2);
-    assert_int_equal(waits_owner(node_of(waits, 1)), 3);
+    assert_int_equal(waits_held_by(node_of(waits, 1)), 3);
     assert_int_equal(waits_address(node_of(waits, 2)), 4096 + 2);
     waits_unref(waits);
 }
 
-/* Nobody has that number: it was no owner. A mark is believed that it was one, though it has ended. */
-static void test_an_owner_that_is_nobody(void **state)
+/* Nobody has that number: it was no holder. A mark is believed that it was one, though it has ended. */
+static void test_a_holder_that_is_nobody(void **state)
 {
     const struct lock_wait lock = lock_of(1, 9, (const uint64_t[3]){10, 20, 30}, 31);
     struct waits *waits = waits_new();
@@ -201,7 +202,7 @@ static const struct {
     {"a writer", {10, 20, 110}, RIP_WAIT_SHARABLE, 100, true, false},
 };
 
-static void test_an_owner_that_has_ended(void **state)
+static void test_a_holder_that_has_ended(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
@@ -209,7 +210,7 @@ static void test_an_owner_that_has_ended(void **state)
         struct waits *waits = waits_new();
         const struct waits_node *node;
 
-        lock.owner.flags = ends[i].flags;
+        lock.holder.flags = ends[i].flags;
         add_thread(waits, 1, &lock);
         add(waits, 2, 9, 10 * SECOND, 11 * SECOND, 0); /* a mark proves a moment before its reading */
         add(waits, 3, 1, 10 * SECOND, 11 * SECOND, 0);
@@ -245,20 +246,20 @@ static struct waits *across(bool by_memory, bool shared, bool known)
     struct rip_wait_info mark = {.slot = 2, .generation = 2, .id = 2, .tid = 2, .process = 7, .progress = 5};
     struct waits *waits = waits_new();
 
-    first.owner.flags = second.owner.flags = shared ? RIP_WAIT_SHARED : 0;
+    first.holder.flags = second.holder.flags = shared ? RIP_WAIT_SHARED : 0;
     if (by_memory)
         add_thread(waits, 1, &first);
     else
         add(waits, 1, 2, 10 * SECOND, 30 * SECOND, 0);
     mark.begun_mono_ns = mark.seen_mono_ns = 11 * SECOND;
-    mark.address = second.owner.address;
+    mark.address = second.holder.address;
     assert_int_equal(waits_is_shared(&waits->nodes[0]), by_memory && shared);
     if (by_memory) {
         assert_int_equal(waits_add_thread(waits, RING + 1, &other, &second), 0);
     } else {
         assert_int_equal(waits_add(waits, RING + 1, &mark), 0);
         second = lock_of(2, 1, (const uint64_t[3]){20 * SECOND, 20 * SECOND, 20 * SECOND}, 21 * SECOND);
-        second.owner.flags = RIP_WAIT_SHARED;
+        second.holder.flags = RIP_WAIT_SHARED;
         waits_add_lock(waits, &second);
     }
     waits_set_holder(&waits->nodes[0], known ? RING + 1 : 0, 7);
@@ -311,9 +312,9 @@ static void test_readers_by_memory(void **state)
     struct waits *waits = waits_new();
 
     (void)state;
-    lock.owner.flags = RIP_WAIT_SHARABLE;
+    lock.holder.flags = RIP_WAIT_SHARABLE;
     add_thread(waits, 1, &lock);
-    lock.owner.flags = 0;
+    lock.holder.flags = 0;
     add_thread(waits, 2, &lock);
     settle_all(waits);
     assert_int_equal(waits->nodes[node_of(waits, 1)->next].kind, WAITS_READERS);
@@ -326,8 +327,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_proofs_from_memory),      cmocka_unit_test(test_one_waits_for_itself_by_memory),
         cmocka_unit_test(test_all_at_one_instant),      cmocka_unit_test(test_memory_is_fresher_than_a_mark),
-        cmocka_unit_test(test_an_owner_that_is_nobody), cmocka_unit_test(test_who_has_moved_waits_no_more),
-        cmocka_unit_test(test_an_owner_that_has_ended), cmocka_unit_test(test_a_deadlock_across_processes),
+        cmocka_unit_test(test_a_holder_that_is_nobody), cmocka_unit_test(test_who_has_moved_waits_no_more),
+        cmocka_unit_test(test_a_holder_that_has_ended), cmocka_unit_test(test_a_deadlock_across_processes),
         cmocka_unit_test(test_readers_by_memory),       cmocka_unit_test(test_a_lock_that_was_handed_on),
     };
 

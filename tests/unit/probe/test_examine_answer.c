@@ -269,7 +269,7 @@ static bool are_both_known(struct play *play, bool turned)
         play->suspects[i].frozen_since_ns = 1000 + (turned ? play->count - i : i);
     }
     play_examine(play, play->count);
-    return play_case(play, 1)->lock.owner.address != 0 && play_case(play, 2)->lock.owner.address != 0;
+    return play_case(play, 1)->lock.holder.address != 0 && play_case(play, 2)->lock.holder.address != 0;
 }
 
 static bool is_known(const struct play *play)

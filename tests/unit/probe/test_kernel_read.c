@@ -210,8 +210,8 @@ static void test_who_owns_the_lock(void **state)
         assert_int_equal(reading.has & KERNEL_HAS_LOCK, 0);
         kernel_read_memory(proc, &reading);
         assert_true((reading.has & KERNEL_HAS_LOCK) != 0);
-        assert_int_equal(reading.lock_owner.tid, pid);
-        assert_int_equal(reading.lock_owner.address, reading.call.arguments[0]);
+        assert_int_equal(reading.lock_holder.tid, pid);
+        assert_int_equal(reading.lock_holder.address, reading.call.arguments[0]);
         assert_true(before_mono_ns <= reading.lock_look.begun_mono_ns &&
                     reading.lock_look.begun_mono_ns <= reading.lock_look.ended_mono_ns &&
                     reading.lock_look.ended_mono_ns <= clock_mono_ns());

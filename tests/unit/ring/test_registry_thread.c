@@ -90,7 +90,7 @@ static int owner_of(struct scene *scene, const char *name, uint32_t tid, uint64_
 {
     uint32_t process = UINT32_MAX;
     int result =
-        registry_find_owner(scene->registry, ring_named(scene, name), 0, tid, deadline_mono_ns, ret_ring, &process);
+        registry_find_holder(scene->registry, ring_named(scene, name), 0, tid, deadline_mono_ns, ret_ring, &process);
 
     assert_int_equal(process, result == 0 ? 0 : UINT32_MAX);
     return result;

@@ -153,7 +153,7 @@ static void remember(struct fixture *fixture, uint32_t slot, uint32_t owner, uin
 {
     struct lock_wait *lock = &fixture->locks[slot];
 
-    *lock = (struct lock_wait){.owner = {4096, owner, 0}, .until_mono_ns = begun_mono_ns + SECOND};
+    *lock = (struct lock_wait){.holder = {4096, owner, 0}, .until_mono_ns = begun_mono_ns + SECOND};
     for (size_t i = 0; i < LOCK_WAIT_LOOKS; i++)
         lock->looks[i] = (struct lock_wait_look){begun_mono_ns + i * 10, begun_mono_ns + i * 10 + 1};
 }
@@ -212,7 +212,7 @@ static void test_a_holder_that_runs_is_found_and_described(void **state)
     assert_int_equal(holder->item->slot, 7);
     assert_null(waiting->item);
     assert_true(case_of(fixture, 200)->evidence.lock.known && !case_of(fixture, 200)->evidence.lock.certain);
-    assert_int_equal(case_of(fixture, 200)->evidence.lock.owner_tid, TID + 7);
+    assert_int_equal(case_of(fixture, 200)->evidence.lock.holder_tid, TID + 7);
     assert_false(case_of(fixture, 202)->evidence.lock.known);
 }
 
@@ -342,7 +342,7 @@ static void test_what_memory_says(void **state)
     assert_int_equal(fixture->waits->nodes[node_of(fixture, 203)->next].tid, (uint32_t)getpid());
     assert_int_equal(node_of(fixture, 204)->next, WAITS_NONE);
     assert_true(case_of(fixture, 202)->evidence.lock.known);
-    assert_int_equal(case_of(fixture, 202)->evidence.lock.owner_tid, TID + 7);
+    assert_int_equal(case_of(fixture, 202)->evidence.lock.holder_tid, TID + 7);
 }
 
 static void *say_tid(void *tid)

@@ -353,13 +353,13 @@ static void test_holders(void **state)
     waits->nodes[1] = (struct waits_node){.kind = WAITS_READERS, .next = WAITS_NONE};
     assert_chain(waits, ": it waits for a lock of readers");
     waits = chain_of(2, false);
-    waits->nodes[1] = (struct waits_node){.kind = WAITS_GONE, .owner = 4712, .next = WAITS_NONE};
+    waits->nodes[1] = (struct waits_node){.kind = WAITS_GONE, .holder = 4712, .next = WAITS_NONE};
     assert_chain(waits, ": it waits for a lock of thread 4712, which is gone");
     waits = chain_of(2, false);
-    waits->nodes[1] = (struct waits_node){.kind = WAITS_THREAD, .owner = 12, .tid = 4712, .next = WAITS_NONE};
+    waits->nodes[1] = (struct waits_node){.kind = WAITS_THREAD, .holder = 12, .tid = 4712, .next = WAITS_NONE};
     assert_chain(waits, ": it waits for a lock of thread 4712");
     waits = chain_of(2, false);
-    waits->nodes[1] = (struct waits_node){.kind = WAITS_THREAD, .owner = 12, .owner_is_id = true, .next = WAITS_NONE};
+    waits->nodes[1] = (struct waits_node){.kind = WAITS_THREAD, .holder = 12, .holder_is_id = true, .next = WAITS_NONE};
     assert_chain(waits, ": it waits for a lock of id 12");
     waits = chain_of(2, false);
     waits->nodes[1].name_bytes = 0;
