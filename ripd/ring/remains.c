@@ -111,6 +111,7 @@ static int copy_header(const struct making *making)
     ring->header_bytes = RIP_PAGE_BYTES;
     ring->file_bytes = making->end;
     ring->slot_capacity = making->slot_count != 0 ? making->slot_count : 1;
+    ring->slot_stride_bytes = view->slot_stride_bytes;
     ring->slot_offset = making->slot_offset;
     ring->summary_offset = making->summary_offset;
     ring->live_offset = making->live_offset;
@@ -196,6 +197,8 @@ static int make(struct making *making)
 {
     int result;
 
+    if (making->end > REMAINS_BYTES_MAX)
+        return -EFBIG;
     making->bytes = aligned_alloc(RIP_PAGE_BYTES, making->end);
     if (making->bytes == NULL)
         return -ENOMEM;

@@ -25,7 +25,7 @@ struct remains {
     uint32_t left_out_count; /* ids */
 };
 
-/* 0; -ENOENT: there is no such record; -EIO: the ring is damaged; -ENOMEM. */
+/* 0; -ENOENT: there is no such record; -EIO: the ring is damaged; -EFBIG: a slot of it takes too much; -ENOMEM. */
 int remains_take(struct ring *ring, uint32_t process, struct remains *ret_remains);
 
 #endif

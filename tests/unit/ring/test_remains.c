@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_remains.c - what a process left, as a ring of its own: ripd/ring/remains.c. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "os/sigbus.h"
+#include "ring/remains.h"
+#include "support/guarded_copy.h"
+#include "support/ring_stage.h"
+
+#define SECRET "of another process"
+
+enum { OURS = 3, THEIRS = 5 }; /* records; that of the remains is 0 */
+
+struct fixture {
+    struct ring_stage stage;
+    struct registry *registry;
+    struct ring_builder builder;
+    struct guarded_copy copy;
+    struct remains remains;
+    struct rip_view view; /* of the copy */
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+    assert_non_null(fixture);
+    ring_stage_open(&fixture->stage);
+    *state = fixture;
+    return 0;
+}
+
+static void forget(struct fixture *fixture)
+{
+    if (fixture->copy.mapping != NULL)
+        guarded_copy_free(&fixture->copy);
+    free(fixture->remains.bytes);
+    fixture->remains = (struct remains){0};
+    registry_free(fixture->registry);
+    fixture->registry = NULL;
+    if (fixture->builder.bytes != NULL)
+        ring_stage_release(&fixture->builder);
+    fixture->builder = (struct ring_builder){0};
+    unlink(ring_stage_path(&fixture->stage, "ring"));
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    forget(fixture);
+    ring_stage_close(&fixture->stage);
+    free(fixture);
+    return 0;
+}
+
+static void add_process(struct fixture *fixture, uint32_t record, const char *comm)
+{
+    struct rip_process *process;
+
+    ring_builder_add_process(&fixture->builder, record, (uint32_t)getpid(), ring_stage_start_time(getpid()), comm);
+    process = ring_builder_process(&fixture->builder, record);
+    process->flags = 0;
+    process->pid_namespace = ring_stage_pid_namespace();
+}
+
+/* An empty ring with two processes. */
+static void build(struct fixture *fixture, const struct ring_geometry *geometry)
+{
+    forget(fixture);
+    ring_stage_build(&fixture->stage, "ring", geometry, &fixture->builder);
+    add_process(fixture, OURS, "ours");
+    add_process(fixture, THEIRS, SECRET);
+}
+
+static struct ring *refreshed(struct fixture *fixture)
+{
+    const char *directories[1] = {fixture->stage.directory};
+    const struct registry_options options = {.directories = directories, .directory_count = 1, .proc_path = "/proc"};
+    const struct registry_notice *notices;
+    struct ring **rings;
+    size_t count;
+
+    assert_int_equal(sigbus_install(), 0); /* cmocka sets a handler of its own before each test */
+    assert_int_equal(registry_new(&fixture->registry, &options), 0);
+    registry_refresh(fixture->registry, 1000000000, &notices, &count);
+    rings = registry_rings(fixture->registry, &count);
+    assert_int_equal(count, 1);
+    return rings[0];
+}
+
+/* The remains of our process, read where one byte too far is a fault. */
+static void take(struct fixture *fixture)
+{
+    assert_int_equal(remains_take(refreshed(fixture), OURS, &fixture->remains), 0);
+    assert_true(fixture->remains.byte_count <= REMAINS_BYTES_MAX);
+    guarded_copy_new(&fixture->copy, fixture->remains.bytes, fixture->remains.byte_count);
+    assert_int_equal(rip_view_open(&fixture->view, fixture->copy.bytes, fixture->remains.byte_count), RIP_OK);
+}
+
+static bool contains(const struct fixture *fixture, const char *text)
+{
+    return memmem(fixture->remains.bytes, fixture->remains.byte_count, text, strlen(text)) != NULL;
+}
+
+static void test_ids_trails_notes_and_modules(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct ring_geometry geometry = {.slot_capacity = 320, .note_stride_bytes = sizeof(struct rip_slot_note)};
+    struct rip_entry entries[RIP_ENTRY_COUNT];
+    struct rip_process_info process;
+    struct rip_module_info module;
+    struct rip_note_info note;
+    struct rip_id_info id;
+    size_t count;
+
+    build(fixture, &geometry);
+    for (uint32_t slot = 0; slot < 320; slot += 2) {
+        ring_builder_add_id(&fixture->builder, slot, slot + 1, 71, slot % 4 == 0 ? OURS : THEIRS,
+                            slot % 4 == 0 ? "ours" : SECRET);
+        ring_builder_run_to(&fixture->builder, slot, slot + 100);
+        ring_builder_note(&fixture->builder, slot, slot % 4 == 0 ? "GET /ours" : SECRET,
+                          slot % 4 == 0 ? 9 : sizeof(SECRET) - 1);
+    }
+    ring_builder_remove_id(&fixture->builder, 4);
+    ring_builder_link_module(&fixture->builder, THEIRS,
+                             ring_builder_add_module(&fixture->builder, 1, 2, 0, SECRET, NULL, 0));
+    ring_builder_link_module(
+        &fixture->builder, OURS,
+        ring_builder_add_module(&fixture->builder, 0x1000, 0x9000, 0x800, "/bin/ours", "\1\2\3", 3));
+    take(fixture);
+    assert_int_equal(fixture->remains.id_count, 79);
+    assert_int_equal(fixture->remains.left_out_count, 0);
+    assert_int_equal(rip_view_live_count(&fixture->view), 79);
+    for (uint32_t slot = 0; slot < 79; slot++) {
+        const uint32_t before = slot == 0 ? 0 : 4 * (slot + 1);
+
+        assert_int_equal(rip_view_id(&fixture->view, slot, &id), RIP_OK);
+        assert_int_equal(id.id, before + 1);
+        assert_int_equal(id.process, 0);
+        assert_int_equal(id.snap_count, before + 100);
+        assert_int_equal(rip_view_trail(&fixture->view, slot, entries, &count), RIP_OK);
+        assert_int_equal(count, RIP_ENTRY_COUNT);
+        assert_int_equal(entries[0].address, ring_builder_address(before + 100));
+        assert_int_equal(rip_view_note(&fixture->view, slot, &note), RIP_OK);
+        assert_memory_equal(note.text, "GET /ours", 9);
+    }
+    assert_int_equal(rip_view_process(&fixture->view, 0, &process), RIP_OK);
+    assert_int_equal(process.pid, getpid());
+    assert_string_equal(process.comm, "ours");
+    assert_int_equal(rip_view_module(&fixture->view, 0, 0, &module), RIP_OK);
+    assert_int_equal(module.bias, 0x800);
+    assert_int_equal(module.build_id_bytes, 3);
+    assert_memory_equal(module.path, "/bin/ours", 9);
+    assert_int_equal(rip_view_module(&fixture->view, 0, 1, &module), RIP_NOT_LIVE);
+    assert_false(contains(fixture, SECRET));
+}
+
+/* Wherever a table ends: in the middle of a word of the bitmap, at one, at a page, behind it. */
+static void test_every_size_of_table(void **state)
+{
+    static const uint32_t counts[] = {0, 1, 10, 11, 63, 64, 65, 127, 128, 129, 4095, 4096, 4097, 9000};
+    static const uint32_t strides[] = {RIP_SLOT_BYTES, RIP_SLOT_BYTES + 8, 4096};
+    struct fixture *fixture = *state;
+    struct rip_sample samples[16];
+
+    for (size_t i = 0; i < 2 * 3 * sizeof(counts) / sizeof(counts[0]); i++) {
+        const uint32_t ids = counts[i / 6];
+        const struct ring_geometry geometry = {
+            .slot_capacity = 2 * ids + 64,
+            .slot_stride_bytes = strides[i / 2 % 3],
+            .note_stride_bytes = i % 2 != 0 ? (uint32_t)sizeof(struct rip_slot_note) + 8 : 0,
+        };
+        struct rip_scan_position position = {0};
+        uint32_t found = 0;
+        size_t count;
+
+        if ((uint64_t)ids * (geometry.slot_stride_bytes + geometry.note_stride_bytes) > REMAINS_BYTES_MAX / 2)
+            continue;
+        build(fixture, &geometry);
+        for (uint32_t slot = 0; slot < 2 * ids; slot++)
+            ring_builder_add_id(&fixture->builder, slot, slot, 0, slot % 2 == 0 ? THEIRS : OURS, "");
+        take(fixture);
+        assert_int_equal(fixture->remains.id_count, ids);
+        do {
+            count = rip_view_scan(&fixture->view, &position, samples, 16);
+            for (size_t k = 0; k < count; k++) {
+                struct rip_id_info id;
+
+                assert_int_equal(samples[k].slot, found);
+                assert_int_equal(rip_view_id(&fixture->view, samples[k].slot, &id), RIP_OK);
+                assert_int_equal(id.id, 2 * found + 1);
+                found++;
+            }
+        } while (count == 16);
+        assert_int_equal(found, ids);
+    }
+}
+
+static void test_more_ids_than_there_is_room_for(void **state)
+{
+    enum { IDS = 90000 };
+    struct fixture *fixture = *state;
+    const struct ring_geometry geometry = {.slot_capacity = IDS};
+
+    build(fixture, &geometry);
+    for (uint32_t slot = 0; slot < IDS; slot++)
+        ring_builder_add_id(&fixture->builder, slot, slot, 0, OURS, "");
+    take(fixture);
+    assert_in_range(fixture->remains.id_count, 60000, IDS - 1);
+    assert_int_equal(fixture->remains.id_count + fixture->remains.left_out_count, IDS);
+    assert_int_equal(rip_view_live_count(&fixture->view), fixture->remains.id_count);
+}
+
+/* Sparse, and so nothing to who made it: what is copied of it has a limit all the same. */
+static void test_slots_of_a_gigabyte(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (uint32_t ids = 0; ids < 2; ids++) {
+        const struct ring_geometry geometry = {.slot_capacity = 2, .slot_stride_bytes = 1u << 30};
+
+        build(fixture, &geometry);
+        for (uint32_t slot = 0; slot < ids; slot++)
+            ring_builder_add_id(&fixture->builder, slot, slot, 0, OURS, "");
+        assert_int_equal(remains_take(refreshed(fixture), OURS, &fixture->remains), -EFBIG);
+    }
+}
+
+static void test_what_cannot_be_taken(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct ring_geometry geometry = {.slot_capacity = 64};
+    struct ring *ring;
+
+    build(fixture, &geometry);
+    ring_builder_add_id(&fixture->builder, 1, 1, 0, OURS, "");
+    ring = refreshed(fixture);
+    assert_int_equal(remains_take(ring, (uint32_t)ring->process_count, &fixture->remains), -ENOENT);
+    assert_int_equal(truncate(ring_stage_path(&fixture->stage, "ring"), RIP_PAGE_BYTES), 0);
+    assert_int_equal(remains_take(ring, OURS, &fixture->remains), -EIO);
+    assert_null(fixture->remains.bytes);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_ids_trails_notes_and_modules),
+        TEST(test_every_size_of_table),
+        TEST(test_more_ids_than_there_is_room_for),
+        TEST(test_slots_of_a_gigabyte),
+        TEST(test_what_cannot_be_taken),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
