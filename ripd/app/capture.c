@@ -46,9 +46,10 @@ void capturing_open(struct capturing **ret_capturing, const char *state_director
     int error = capturing != NULL ? captures_open(&capturing->captures, state_directory, &text) : -ENOMEM;
 
     *ret_capturing = NULL;
-    if (error != 0) {
+    if (error != 0 || text != NULL)
         log_line(LOG_LEVEL_WARNING, "%s: processes that end are not captured", text != NULL ? text : strerror(-error));
-        free(text);
+    free(text);
+    if (error != 0) {
         free(capturing);
         return;
     }

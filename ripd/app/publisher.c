@@ -29,6 +29,7 @@ struct publisher {
     uint64_t lost_count; /* logged so far */
     int error;           /* as last logged */
     bool late;           /* the log says that the disk is slow */
+    bool unwritable;     /* the state directory was, at the start: there is no history */
 };
 
 static void report_found(const struct publisher *publisher)
@@ -68,9 +69,17 @@ int publisher_new(struct publisher **ret_publisher, const struct publisher_optio
         return 0;
     }
     error = event_history_open(&publisher->history, options->state_directory, publisher->epoch, &text);
+    publisher->unwritable = error == -EROFS; /* a disk in trouble: that is when somebody has to watch */
     if (error != 0) {
-        log_line(LOG_LEVEL_ERROR, "%s", text != NULL ? text : strerror(-error));
+        log_line(LOG_LEVEL_ERROR, "%s%s", text != NULL ? text : strerror(-error),
+                 publisher->unwritable ? ": events are announced without being written" : "");
         free(text);
+    }
+    if (publisher->unwritable) {
+        *ret_publisher = publisher;
+        return 0;
+    }
+    if (error != 0) {
         free(publisher);
         return error;
     }
@@ -127,6 +136,7 @@ void publisher_add(struct publisher *publisher, struct event *event, const struc
     struct waiting *longer;
 
     if (publisher->history == NULL) {
+        publisher->error_count += publisher->unwritable;
         announce(publisher, event);
         return;
     }

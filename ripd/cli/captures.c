@@ -114,9 +114,9 @@ static int read_user(struct listing *listing, const char *name)
 
     snprintf(path, sizeof(path), "%s/" CAPTURES_FOLDER "/%s", listing->directory, name);
     listing->user = name;
-    listing->descriptor = file_open_directory(path);
+    listing->descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (listing->descriptor < 0)
-        return listing->descriptor;
+        return -errno;
     result = file_list(listing->descriptor, FILES_MAX, add_file, listing);
     close(listing->descriptor);
     return result == -EOVERFLOW ? 0 : result;

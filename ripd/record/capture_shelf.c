@@ -3,7 +3,6 @@
 #include "record/capture_shelf.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,7 +43,8 @@ static int add_file(void *context, const char *name)
     struct shelf_file *files;
     struct stat status;
 
-    if (!ends_in(name, CAPTURES_SUFFIX) || fstatat(shelf->folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+    if (!ends_in(name, CAPTURES_SUFFIX) || fstatat(shelf->folder, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(status.st_mode))
         return 0;
     files = array_reserve(shelf->files, &shelf->capacity, shelf->count + 1, sizeof(*files));
     if (files == NULL)
@@ -123,12 +123,14 @@ struct shelves {
     uint64_t bytes;
 };
 
+/* -1: it is no user's. */
 static int open_shelf(int directory, const char *name)
 {
+    if (name[strspn(name, "0123456789")] != '\0')
+        return -1;
     return openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* An empty folder goes. */
 static int add_shelf(void *context, const char *name)
 {
     struct shelves *all = context;
@@ -144,8 +146,6 @@ static int add_shelf(void *context, const char *name)
         shelf->name = strdup(name);
         all->file_count += shelf->count;
         all->bytes += shelf->bytes;
-        if (shelf->count == 0)
-            (void)unlinkat(all->directory, name, AT_REMOVEDIR);
     }
     if (folder >= 0)
         close(folder);
@@ -178,16 +178,44 @@ static void remove_oldest(struct shelves *all, struct shelf *shelf)
     free(oldest->name);
 }
 
+static void shelves_read(struct shelves *all, int directory)
+{
+    *all = (struct shelves){.directory = directory};
+    (void)file_list(directory, FILES_MAX, add_shelf, all);
+}
+
+static void shelves_done(struct shelves *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        shelf_done(&all->shelves[i]);
+    free(all->shelves);
+}
+
+/* An empty folder goes as well. */
 void capture_shelf_trim_all(int directory)
 {
-    struct shelves all = {.directory = directory};
+    struct shelves all;
     struct shelf *largest;
 
-    (void)file_list(directory, FILES_MAX, add_shelf, &all);
+    shelves_read(&all, directory);
     while ((all.file_count > CAPTURES_OF_ALL || all.bytes > CAPTURES_OF_ALL_BYTES) &&
            (largest = find_largest(&all)) != NULL)
         remove_oldest(&all, largest);
     for (size_t i = 0; i < all.count; i++)
-        shelf_done(&all.shelves[i]);
-    free(all.shelves);
+        if (all.shelves[i].count == 0 && all.shelves[i].name != NULL)
+            (void)unlinkat(directory, all.shelves[i].name, AT_REMOVEDIR);
+    shelves_done(&all);
+}
+
+bool capture_shelf_give_way(int directory)
+{
+    struct shelves all;
+    struct shelf *largest;
+
+    shelves_read(&all, directory);
+    largest = find_largest(&all);
+    if (largest != NULL)
+        remove_oldest(&all, largest);
+    shelves_done(&all);
+    return largest != NULL;
 }

@@ -37,7 +37,7 @@ struct entry {
 };
 
 struct captures {
-    int directory;
+    int state_directory;
     pthread_t thread;
     pthread_mutex_t mutex; /* of all that follows */
     pthread_cond_t changed;
@@ -75,6 +75,21 @@ static int open_folder(int parent, const char *name, mode_t mode)
         return -errno;
     descriptor = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return descriptor >= 0 ? descriptor : -errno;
+}
+
+/* Made anew where somebody has removed it, as one who wants no captures of before may. */
+static int open_captures(const struct captures *captures)
+{
+    int descriptor = open_folder(captures->state_directory, CAPTURES_FOLDER, 0711), result;
+
+    if (descriptor < 0)
+        return descriptor;
+    (void)fchmod(descriptor, 0711); /* whatever the umask; another user's folder is used as it is */
+    if (faccessat(descriptor, ".", W_OK | X_OK, AT_EACCESS) == 0)
+        return descriptor;
+    result = -errno;
+    close(descriptor);
+    return result;
 }
 
 static int open_user(int parent, uint32_t user)
@@ -144,21 +159,37 @@ static int write_file(int folder, const struct entry *entry, const void *bytes, 
     return result;
 }
 
-static int write_entry(const struct captures *captures, const struct entry *entry)
+/* While the disk is full, older captures give way, of any user. */
+static int write_packed(int directory, int folder, const struct entry *entry)
 {
-    int folder = open_user(captures->directory, entry->user), result;
+    unsigned gone = 0;
     void *bytes = NULL;
     size_t count;
+    int result = capture_pack(&entry->capture, &bytes, &count);
 
-    if (folder < 0)
-        return folder;
-    result = capture_pack(&entry->capture, &bytes, &count);
-    if (result == 0)
+    if (result != 0)
+        return result;
+    do
         result = write_file(folder, entry, bytes, count);
+    while (result == -ENOSPC && gone++ < CAPTURES_OF_USER && capture_shelf_give_way(directory));
     free(bytes);
-    capture_shelf_trim(folder, clock_wall_ns());
-    close(folder);
-    capture_shelf_trim_all(captures->directory);
+    return result;
+}
+
+static int write_entry(const struct captures *captures, const struct entry *entry)
+{
+    int directory = open_captures(captures), folder, result;
+
+    if (directory < 0)
+        return directory;
+    folder = result = open_user(directory, entry->user);
+    if (folder >= 0) {
+        result = write_packed(directory, folder, entry);
+        capture_shelf_trim(folder, clock_wall_ns());
+        close(folder);
+        capture_shelf_trim_all(directory);
+    }
+    close(directory);
     return result;
 }
 
@@ -271,21 +302,8 @@ void captures_state(struct captures *captures, struct captures_state *ret_state)
 
 static void explain(const char *path, int error, char **ret_error)
 {
-    if (asprintf(ret_error, "state directory '%s': %s: %s", path, CAPTURES_FOLDER, strerror(-error)) < 0)
+    if (error < 0 && asprintf(ret_error, "state directory '%s': %s: %s", path, CAPTURES_FOLDER, strerror(-error)) < 0)
         *ret_error = NULL;
-}
-
-static int open_directory(const char *path)
-{
-    int parent = file_open_directory(path), descriptor;
-
-    if (parent < 0)
-        return parent;
-    descriptor = open_folder(parent, CAPTURES_FOLDER, 0711);
-    close(parent);
-    if (descriptor >= 0)
-        (void)fchmod(descriptor, 0711); /* whatever the umask; another user's folder is used as it is */
-    return descriptor;
 }
 
 static void captures_free(struct captures *captures)
@@ -296,25 +314,29 @@ static void captures_free(struct captures *captures)
         entry_free(entry);
     pthread_cond_destroy(&captures->changed);
     pthread_mutex_destroy(&captures->mutex);
-    close(captures->directory);
+    close(captures->state_directory);
     free(captures);
 }
 
 int captures_open(struct captures **ret_captures, const char *state_directory, char **ret_error)
 {
     struct captures *captures = calloc(1, sizeof(*captures));
-    int error;
+    int error, directory;
 
     *ret_error = NULL;
     if (captures == NULL)
         return -ENOMEM;
-    captures->directory = open_directory(state_directory);
-    if (captures->directory < 0) {
-        error = captures->directory;
+    captures->state_directory = file_open_directory(state_directory);
+    if (captures->state_directory < 0) {
+        error = captures->state_directory;
         explain(state_directory, error, ret_error);
         free(captures);
         return error;
     }
+    directory = open_captures(captures);
+    explain(state_directory, directory, ret_error);
+    if (directory >= 0)
+        close(directory);
     captures->last = &captures->first;
     pthread_mutex_init(&captures->mutex, NULL);
     pthread_cond_init(&captures->changed, NULL);

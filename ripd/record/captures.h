@@ -14,7 +14,7 @@
  *   B. A file appears complete, after it is on disk.
  *   C. Of a user the newest CAPTURES_OF_USER are kept, CAPTURES_OF_USER_BYTES and CAPTURES_AGE_NS at most; of programs
  *      that executed another one the newest CAPTURES_REPLACED. Over all users there are at most CAPTURES_OF_ALL and
- *      CAPTURES_OF_ALL_BYTES: who has the most of them loses his oldest.
+ *      CAPTURES_OF_ALL_BYTES: who has the most of them loses his oldest. So he does where the disk is full.
  *   D. No user can read a capture of another's ring. Where the file system has no access lists, only ripd's own user
  *      reads them.
  */
@@ -41,8 +41,11 @@
 
 struct captures;
 
-/* Makes what is missing in an existing state directory, and starts the thread. On failure *ret_error (malloc'ed, or
- * NULL for want of memory) is one line. */
+/*
+ * Makes what is missing in an existing state directory, and starts the thread. *ret_error (malloc'ed) is one line that
+ * says what is wrong with the directory, or NULL: nothing, or there is no memory. With 0 it is tried again for each
+ * capture.
+ */
 int captures_open(struct captures **ret_captures, const char *state_directory, char **ret_error);
 
 /* Whose capture it is, and of what. */

@@ -8,62 +8,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import schema  # noqa: E402
 import world as w  # noqa: E402
-
-RIP = f"{w.BIN}/rip"
-
-
-class CapturingWorld(w.World):
-    INTERVAL_MS = 200
-    STALL_AFTER_MS = 1000
-
-    @property
-    def state_dir(self):
-        return os.path.join(self.made, "state")
-
-    def settings(self):
-        return {**super().settings(), "state-dir": self.state_dir}
-
-    def files(self):
-        found = []
-        for folder, _, names in os.walk(os.path.join(self.state_dir, "captures")):
-            found += [os.path.join(folder, name) for name in names if name.endswith(".capture")]
-        return sorted(found)
-
-    def rip(self, *words):
-        return subprocess.run([RIP, *words], capture_output=True, text=True, timeout=w.PATIENCE_S, check=False)
-
-    def captures(self):
-        done = self.rip("captures", "--json", "--state-dir", self.state_dir)
-        assert done.returncode == 0, done
-        return [json.loads(line) for line in done.stdout.splitlines()]
-
-    def capture_of(self, ring):
-        """The only capture of that ring, once there is one."""
-        self.wait_for(lambda: any(capture.get("ring") == ring for capture in self.captures()))
-        found = [capture for capture in self.captures() if capture["ring"] == ring]
-        assert len(found) == 1, found
-        document = {key: value for key, value in found[0].items() if key != "file"}
-        schema.hold(document, "capture", ring)
-        return found[0]
-
-    def dump(self, path):
-        done = self.rip("dump", "--json", path)
-        assert done.returncode == 0, done
-        return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def watched(world, ring):
-    """A linked program with two ids, of which one is stalled."""
-    app = world.puppet(ring)
-    app.do("spawn 1 worker-1 snap")
-    app.do("spawn 2 worker-2 snap")
-    app.do(f"note 2 {b'GET /x'.hex()}")
-    world.wait_for(lambda: world.thread(2, ring)["note"] == "GET /x")
-    app.do("freeze 2")
-    world.wait_for(lambda: world.state(2, ring) == "stalled")
-    return app
+from captures_kit import RIP, CapturingWorld, watched  # noqa: E402
 
 
 def killed(world):

@@ -136,16 +136,114 @@ static void test_what_cannot_be_written_is_counted(void **state)
     captures_close(captures);
 }
 
+/* It is said at once, and captures are written as soon as it is mended. */
 static void test_a_directory_that_cannot_be_used(void **state)
 {
     struct state_directory *directory = *state;
     struct captures *captures;
     char *error = NULL;
 
-    state_write(directory, "captures", "x", 1);
-    assert_int_equal(captures_open(&captures, directory->path, &error), -ENOTDIR);
+    assert_int_equal(captures_open(&captures, state_path(directory, "missing"), &error), -ENOENT);
     assert_non_null(strstr(error, directory->path));
     free(error);
+    state_write(directory, "captures", "x", 1);
+    assert_int_equal(captures_open(&captures, directory->path, &error), 0);
+    assert_non_null(strstr(error, directory->path));
+    free(error);
+    assert_int_equal(unlink(state_path(directory, "captures")), 0);
+    assert_true(add(captures, USER, "one", WALL_NS, false));
+    captures_close(captures);
+    assert_int_equal(count_files(directory, "4321", CAPTURES_SUFFIX), 1);
+}
+
+/* Somebody removes all captures, folder and all, while ripd runs. */
+static void test_a_folder_that_is_gone_is_made_again(void **state)
+{
+    struct state_directory *directory = *state;
+    struct captures *captures = opened(directory);
+
+    assert_int_equal(rmdir(state_path(directory, "captures")), 0);
+    assert_true(add(captures, USER, "one", WALL_NS, false));
+    captures_close(captures);
+    assert_int_equal(count_files(directory, "4321", CAPTURES_SUFFIX), 1);
+}
+
+/* Links lead nowhere, and what else somebody has put there stays as it is. */
+static void test_what_others_have_put_there(void **state)
+{
+    struct state_directory *directory = *state;
+    struct captures *captures = opened(directory);
+    char target[128];
+
+    assert_int_equal(mkdir(state_path(directory, "elsewhere"), 0700), 0);
+    assert_int_equal(mkdir(state_path(directory, "captures/lost+found"), 0700), 0);
+    assert_int_equal(mkdir(state_path(directory, "captures/4322"), 0700), 0);
+    state_write(directory, "captures/4322/.new", "a capture that was begun", 24);
+    assert_int_equal(mkdir(state_path(directory, "captures/4322/a.capture"), 0700), 0);
+    state_write(directory, "captures/4322/notes", "x", 1);
+    snprintf(target, sizeof(target), "%s/elsewhere", directory->path);
+    assert_int_equal(symlink(target, state_path(directory, "captures/4321")), 0);
+    assert_int_equal(symlink("/etc/passwd", state_path(directory, "captures/4322/b.capture")), 0);
+    assert_true(add(captures, USER, "one", WALL_NS, false));
+    for (unsigned i = 0; i < CAPTURES_OF_USER + 3; i++)
+        assert_true(add(captures, USER + 1, "two", WALL_NS + i * SECOND_NS, false));
+    captures_close(captures);
+    assert_int_equal(rmdir(state_path(directory, "elsewhere")), 0); /* it is empty */
+    assert_int_equal(rmdir(state_path(directory, "captures/lost+found")), 0);
+    assert_int_equal(unlink(state_path(directory, "captures/4322/notes")), 0);
+    assert_int_equal(rmdir(state_path(directory, "captures/4322/a.capture")), 0);
+    assert_int_equal(unlink(state_path(directory, "captures/4322/b.capture")), 0);
+    assert_int_equal(count_files(directory, "4322", CAPTURES_SUFFIX), CAPTURES_OF_USER);
+    assert_int_equal(unlink(state_path(directory, "captures/4322/.new")), -1);
+}
+
+/* A file of another version is one of its user's all the same: it counts, and goes when it is his oldest. */
+static void put_file(struct state_directory *directory, unsigned user, unsigned number, off_t bytes)
+{
+    char name[64];
+    const struct timespec times[2] = {{.tv_sec = 1, .tv_nsec = 0}, {.tv_sec = time(NULL) - 1000 + (long)number}};
+
+    snprintf(name, sizeof(name), "captures/%u", user);
+    (void)mkdir(state_path(directory, name), 0700);
+    snprintf(name, sizeof(name), "captures/%u/x-%03u.capture", user, number);
+    state_write(directory, name, "RIPCAPT\0\2", 9);
+    assert_int_equal(truncate(state_path(directory, name), bytes), 0);
+    assert_int_equal(utimensat(AT_FDCWD, state_path(directory, name), times, 0), 0);
+}
+
+/* The user who has most bytes loses his oldest, until both limits hold. */
+static void test_all_users_have_so_many(void **state)
+{
+    struct state_directory *directory = *state;
+    struct captures *captures = opened(directory);
+
+    for (unsigned number = 0; number < 30; number++)
+        for (unsigned user = 1; user <= 34; user++)
+            put_file(directory, user, number, user == 7 ? 8192 : 4096);
+    for (unsigned number = 0; number < 4; number++)
+        put_file(directory, 35, number, 10);
+    assert_true(add(captures, USER, "one", WALL_NS, false)); /* 1025 of them */
+    captures_close(captures);
+    assert_int_equal(count_files(directory, "4321", CAPTURES_SUFFIX), 1);
+    assert_int_equal(count_files(directory, "7", CAPTURES_SUFFIX), 29);
+    assert_int_equal(count_files(directory, "7", "-000.capture"), 0);
+    assert_int_equal(count_files(directory, "8", CAPTURES_SUFFIX), 30);
+}
+
+static void test_all_users_have_so_many_bytes(void **state)
+{
+    struct state_directory *directory = *state;
+    struct captures *captures = opened(directory);
+
+    for (unsigned user = 1; user <= 9; user++)
+        for (unsigned number = 0; number < 2; number++)
+            put_file(directory, user, number, (off_t)(user == 3 ? 32 : 28) << 20); /* 512 MiB of the 9 */
+    assert_true(add(captures, USER, "one", WALL_NS, false));
+    captures_close(captures);
+    assert_int_equal(count_files(directory, "4321", CAPTURES_SUFFIX), 1);
+    assert_int_equal(count_files(directory, "3", "-000.capture"), 0);
+    assert_int_equal(count_files(directory, "3", "-001.capture"), 1);
+    assert_int_equal(count_files(directory, "1", CAPTURES_SUFFIX), 2);
 }
 
 int main(void)
@@ -157,6 +255,10 @@ int main(void)
         TEST(test_an_old_one_goes),
         TEST(test_what_cannot_be_written_is_counted),
         TEST(test_a_directory_that_cannot_be_used),
+        TEST(test_a_folder_that_is_gone_is_made_again),
+        TEST(test_what_others_have_put_there),
+        TEST(test_all_users_have_so_many),
+        TEST(test_all_users_have_so_many_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
