@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "record/capture_file.h"
+#include "session/capture_file.h"
 
 /* Reads an open file. 0 or -errno; those of capture_unpack() included. */
 int capture_read(int descriptor, struct capture *ret_capture);

@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "record/capture_file.h"
+#include "session/capture_file.h"
 
 #define CAPTURES_FOLDER "captures"
 #define CAPTURES_SUFFIX ".capture"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "record/capture_file.h"
+#include "session/capture_file.h"
 #include "support/ring_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capture_file.c - see capture_file.h. Pure but for allocations. */
-#include "record/capture_file.h"
+#include "session/capture_file.h"
 
 #include <errno.h>
 #include <stdint.h>

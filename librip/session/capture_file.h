@@ -17,8 +17,8 @@
  *   A. Whatever the bytes, unpacking allocates no more than CAPTURE_DOCUMENT_BYTES_MAX and CAPTURE_RING_BYTES_MAX.
  *   B. What is unpacked is complete, and what was packed: else there is an error and nothing is returned.
  */
-#ifndef RIPD_RECORD_CAPTURE_FILE_H
-#define RIPD_RECORD_CAPTURE_FILE_H
+#ifndef RIP_SESSION_CAPTURE_FILE_H
+#define RIP_SESSION_CAPTURE_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

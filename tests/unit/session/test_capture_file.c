@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_capture_file.c - the bytes of a capture: ripd/record/capture_file.c. */
+/* test_capture_file.c - the bytes of a capture: librip/session/capture_file.c. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "record/capture_file.h"
+#include "session/capture_file.h"
 #include "support/guarded_copy.h"
 
 #define DOCUMENT "{\"schema\":\"ripd/capture/1\"}"
