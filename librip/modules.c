@@ -147,16 +147,18 @@ static void set_path(struct rip_module *module, const char *path, size_t bytes)
     module->path_bytes = (uint16_t)bytes;
 }
 
-/* Without /proc, as after chroot(), the earlier path stays, or the name that the program was started as. */
+/* locked. Read once: after chroot() there may be no /proc. Without it, the name that the program was started as. */
 static void set_program_path(struct rip_module *module)
 {
-    static char path[PATH_MAX]; /* both guarded by `listing`; too large for a coroutine's stack */
+    static char path[PATH_MAX]; /* both guarded by the mutex; too large for a coroutine's stack */
     static size_t path_bytes;
     const char *started_as = (const char *)(uintptr_t)getauxval(AT_EXECFN);
-    ssize_t bytes = readlink(RIP_PROC_OWN("exe"), path, sizeof(path));
 
-    if (bytes > 0)
-        path_bytes = (size_t)bytes;
+    if (path_bytes == 0) {
+        ssize_t bytes = readlink(RIP_PROC_OWN("exe"), path, sizeof(path));
+
+        path_bytes = bytes > 0 ? (size_t)bytes : 0;
+    }
     if (path_bytes != 0)
         set_path(module, path, path_bytes);
     else if (started_as != NULL)
@@ -176,7 +178,6 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *data)
     read_segments(module, info);
     if (collection->count == 0) { /* the program comes first, and has no name */
         module->flags |= RIP_MODULE_MAIN;
-        set_program_path(module);
     } else if (info->dlpi_name != NULL && info->dlpi_name[0] != '\0') {
         set_path(module, info->dlpi_name, strlen(info->dlpi_name));
     } else if (vdso != 0 && vdso >= module->start && vdso < module->end) {
@@ -214,10 +215,8 @@ static void read_headers(struct rip_module *module, const struct dl_find_object 
     }
 }
 
-/*
- * The object that holds the address. False: the loader knows of none, as of generated code, or it has no name, which is
- * the program, and listed from the start.
- */
+/* The object that holds the address. False: the loader knows of none, as of generated code. Without a name it is the
+ * program. */
 static bool find_object(uint64_t address, struct rip_module *ret_module)
 {
     struct dl_find_object found;
@@ -226,11 +225,12 @@ static bool find_object(uint64_t address, struct rip_module *ret_module)
     if (_dl_find_object == NULL || _dl_find_object((void *)(uintptr_t)address, &found) != 0)
         return false;
     name = found.dlfo_link_map->l_name;
-    if (name == NULL || name[0] == '\0')
-        return false;
     *ret_module = (struct rip_module){.bias = found.dlfo_link_map->l_addr};
     read_headers(ret_module, &found);
-    set_path(ret_module, name, strlen(name));
+    if (name == NULL || name[0] == '\0')
+        ret_module->flags |= RIP_MODULE_MAIN;
+    else
+        set_path(ret_module, name, strlen(name));
     return true;
 }
 
@@ -308,34 +308,47 @@ void rip__modules_write(void)
     rip_store_release(&process->module_count, rip__writer.module_count); /* pairs with its acquire in reader.c */
 }
 
-static void list_module(const struct rip_module *module)
+static void list_module(struct rip_module *module)
 {
     uint32_t index;
 
+    if ((module->flags & RIP_MODULE_MAIN) != 0)
+        set_program_path(module);
     if (is_listed(module))
         return;
     if (rip__writer.module_count == RIP_PROCESS_MODULES || find_entry(module, &index) < 0) {
         rip_add_relaxed(&rip__header()->modules_dropped_count, 1);
         return;
     }
-    rip__writer.module_index[rip__writer.module_count++] = (uint16_t)index;
+    rip__writer.module_index[rip__writer.module_count] = (uint16_t)index;
+    rip_store_relaxed(&rip__writer.module_count, rip__writer.module_count + 1);
+}
+
+/* locked */
+static void learn(uint64_t address)
+{
+    static struct rip_module module; /* guarded by the mutex; too large for a coroutine's stack */
+
+    if (find_object(address, &module))
+        list_module(&module);
 }
 
 bool rip__modules_learn(uint64_t address)
 {
-    static struct rip_module module; /* guarded by the mutex; too large for a coroutine's stack */
     struct rip_guard guard;
-    bool learnt;
+    bool learns;
 
     if (rip__is_filtered() || !rip__lock(&guard))
         return false;
-    learnt = rip__writer.entered && !rip__writer.left;
-    if (learnt && find_object(address, &module)) {
-        list_module(&module);
+    learns = rip__writer.entered && !rip__writer.left;
+    if (learns) {
+        if (rip__writer.module_count == 0)
+            learn(getauxval(AT_ENTRY)); /* the program, whose path says what the process is */
+        learn(address);
         rip__modules_write();
     }
     rip__unlock(&guard);
-    return learnt;
+    return learns;
 }
 
 /* Refreshing ---------------------------------------------------------------------------------------------------------
@@ -398,6 +411,8 @@ void rip__modules_refresh(void)
     int saved_errno = errno, cancel_state;
 
     if (rip_load_acquire(&rip_ring) == NULL || rip__is_filtered()) /* pairs with the release in file.c */
+        return;
+    if (rip__writer.preloaded && _dl_find_object != NULL && rip_load_relaxed(&rip__writer.module_count) == 0)
         return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* `listing` would stay locked, and fork() hang */
     rip_store_release(&look_again, 1); /* pairs with the exchange, here or in another thread */

@@ -274,11 +274,15 @@ void rip__note_clear(uint32_t slot);
 
 /* --- modules.c --------------------------------------------------------------------------------------------------- */
 
-/* Not locked: brings the record's modules up to date if anything was loaded or unloaded. */
+/*
+ * Not locked: brings the record's modules up to date if anything was loaded or unloaded. Nothing under the preload
+ * library before a first module was learnt: a short program is spared the work.
+ */
 void rip__modules_refresh(void);
 /*
- * Brings the module that holds an address of code into the record, if it is not there. True if that is done, also where
- * the loader knows of none; false: not now, try again. Async-signal-safe, but for the library's mutex.
+ * Brings the module that holds an address of code into the record, if it is not there, and before a first one the
+ * program. True if that is done, also where the loader knows of none; false: not now, try again. Async-signal-safe, but
+ * for the library's mutex.
  */
 bool rip__modules_learn(uint64_t address);
 /* No thread of the parent lists the modules at the fork. Not locked before, or no handler ran: free it. */

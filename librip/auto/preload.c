@@ -360,7 +360,7 @@ static void start(void)
 {
     const char *reason = why_untraceable();
 
-    preload_resolve_all();
+    preload_resolve_setup();
     if (rip__is_disabled())
         return;
     if (reason != NULL) {

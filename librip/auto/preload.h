@@ -53,8 +53,8 @@ enum preload_call {
 
 extern void *preload_functions[CALL_COUNT];
 void *preload_resolve(enum preload_call call);
-/* Resolves all, so that no wrapper has to in a signal handler. */
-void preload_resolve_all(void);
+/* Where only dlsym() finds functions, resolves all, so that no wrapper has to in a signal handler. */
+void preload_resolve_setup(void);
 
 static inline void *preload_function(enum preload_call call)
 {
@@ -69,11 +69,10 @@ static inline void *preload_function(enum preload_call call)
 /* --- preload_symbols.c ---------------------------------------------------------------------------------------------
  */
 
-/*
- * Of functions[i], where that is NULL, stores the address that dlsym(RTLD_NEXT, names[i]) has, if it can be found
- * without. Before main(): no library may be unloaded meanwhile.
- */
-void preload_symbols_find(const char *const *names, void **functions, unsigned int count);
+/* The address that dlsym(RTLD_NEXT, name) has, if it can be found without; else NULL. Async-signal-safe. */
+void *preload_symbol_find(const char *name);
+/* The C library's own function, whatever stands before it; NULL if it is no plain one. Async-signal-safe. */
+void *preload_symbol_of_libc(const char *name);
 
 /* --- preload.c ---------------------------------------------------------------------------------------------------- */
 

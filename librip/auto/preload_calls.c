@@ -7,7 +7,8 @@
  *   A. A call is a snap at its caller, the kind of the call in the slot, and the call; of one that is idle also the
  *      declaration of idleness and a second snap, so that whatever runs afterwards is no longer idle.
  *   B. A wrapper changes errno only through the function it wraps.
- *   C. After the constructor, no wrapper looks up anything: dlsym() takes a lock and is no place for a signal handler.
+ *   C. A function is looked up when it is first wanted, without a lock: that may be in a signal handler. dlsym(), which
+ *      takes one, is left with names that another preloaded library has in an unusual form.
  *   D. A signal handler that makes wrapped calls during a wait leaves that announced as it was, whether the kernel or
  *      glibc restarts the wait or not. (Not if it runs on an alternate stack that lies above the thread's own.)
  */
@@ -49,23 +50,12 @@ static const char *const function_names[CALL_COUNT] = {
 #define CONDITION_VERSION "GLIBC_2.3.2"
 #endif
 
-/* The functions of a certain version, which a search for the default one may not find. */
-static bool has_version(unsigned int call)
-{
-#ifdef CONDITION_VERSION
-    return call == CALL_pthread_cond_wait || call == CALL_pthread_cond_timedwait;
-#else
-    (void)call;
-    return false;
-#endif
-}
-
-static void *find_function(enum preload_call call)
+static void *ask_linker(enum preload_call call)
 {
     void *function = NULL;
 
 #ifdef CONDITION_VERSION
-    if (has_version(call) && dlvsym != NULL)
+    if ((call == CALL_pthread_cond_wait || call == CALL_pthread_cond_timedwait) && dlvsym != NULL)
         function = dlvsym(RTLD_NEXT, function_names[call], CONDITION_VERSION);
 #endif
     return function != NULL ? function : dlsym(RTLD_NEXT, function_names[call]);
@@ -81,8 +71,10 @@ static long missing_function(void)
 void *preload_resolve(enum preload_call call)
 {
     int saved_errno = errno;
-    void *function = find_function(call);
+    void *function = preload_symbol_find(function_names[call]);
 
+    if (function == NULL)
+        function = ask_linker(call);
     if (function == NULL)
         function = (void *)missing_function;
     rip_store_relaxed(&preload_functions[call], function); /* all who race here store the same */
@@ -90,16 +82,14 @@ void *preload_resolve(enum preload_call call)
     return function;
 }
 
-void preload_resolve_all(void)
+void preload_resolve_setup(void)
 {
-    preload_symbols_find(function_names, preload_functions, CALL_COUNT);
+    if (preload_symbol_find(function_names[CALL_read]) != NULL)
+        return;
     /* First, because what dlsym() may allocate can lead a memory allocator there. */
-    if (preload_functions[CALL_pthread_mutex_lock] == NULL)
-        preload_resolve(CALL_pthread_mutex_lock);
-    for (unsigned int call = 0; call < CALL_COUNT; call++) {
-        if (rip_load_relaxed(&preload_functions[call]) == NULL || has_version(call))
-            preload_resolve((enum preload_call)call);
-    }
+    preload_resolve(CALL_pthread_mutex_lock);
+    for (unsigned int call = 0; call < CALL_COUNT; call++)
+        preload_resolve((enum preload_call)call);
 }
 
 void preload_untraced(const void *return_address)

@@ -57,6 +57,10 @@ bool preload_filter_begin(void)
     struct rip_guard guard;
     bool begins = !preload_filtered() && !shares_parents_memory();
 
+    if (begins && preload_is_ours()) { /* no module can be listed any more */
+        rip__modules_learn((uintptr_t)preload_filter_begin);
+        rip__modules_refresh();
+    }
     if (begins && preload_is_ours() && rip__lock(&guard)) {
         if (rip__writer.base != NULL && !rip__writer.left)
             rip__slot_reserve(LATER_THREADS);

@@ -233,24 +233,7 @@ OWN(int, pthread_atfork, void (*before)(void), void (*in_parent)(void), void (*i
 
 typedef int clock_function(clockid_t clock, struct timespec *ret_time);
 
-#pragma weak _dl_find_object /* of glibc 2.35 */
-
-static bool is_of_libc(clock_function *function)
-{
-    struct dl_find_object theirs_found, libc_found;
-    Dl_info theirs, libc;
-
-    if (function == NULL)
-        return false;
-    if (_dl_find_object != NULL) /* dladdr() goes through all symbols of the C library, in every program's start */
-        return _dl_find_object((void *)function, &theirs_found) == 0 &&
-               _dl_find_object((void *)gnu_get_libc_version, &libc_found) == 0 &&
-               theirs_found.dlfo_link_map == libc_found.dlfo_link_map;
-    return dladdr((void *)function, &theirs) != 0 && dladdr((void *)gnu_get_libc_version, &libc) != 0 &&
-           theirs.dli_fbase == libc.dli_fbase;
-}
-
-/* The next in line if it is the C library's, else that by its name: another library may fake the time. */
+/* That of the C library: another library may fake the time. */
 static clock_function *clock_of_library(void)
 {
     static clock_function *found;
@@ -259,8 +242,8 @@ static clock_function *clock_of_library(void)
 
     if (function != NULL)
         return function;
-    function = (clock_function *)dlsym(RTLD_NEXT, "clock_gettime");
-    if (!is_of_libc(function)) {
+    function = (clock_function *)preload_symbol_of_libc("clock_gettime");
+    if (function == NULL) {
         library = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD);
         function = library != NULL ? (clock_function *)dlsym(library, "clock_gettime") : NULL;
     }

@@ -141,6 +141,7 @@ static void *before_vfork(const void *return_address)
 {
     if (rip__thread.slot != NULL && !(preload_thread.vforked && preload_is_vfork_child())) {
         preload_record(rip__thread.slot, (uintptr_t)return_address - 1);
+        preload_visit((uintptr_t)return_address - 1);
         rip_store_relaxed(&rip__thread.slot->call, RIP_CALL_VFORK);
         preload_thread.vforked = true;
     }

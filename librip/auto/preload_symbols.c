@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preload_symbols.c - looks many functions up at once, in the hash tables of the libraries themselves.
+ * preload_symbols.c - looks a function up in the hash tables of the libraries themselves.
  *
- * A dlsym() for each of them is a tenth of the start of a small program. What is found here is what dlsym(RTLD_NEXT)
- * finds; where the rules are not simple nothing is found, and the caller asks dlsym().
+ * A dlsym() takes the dynamic linker's lock, which a signal handler must not. What is found here is what
+ * dlsym(RTLD_NEXT) finds; where the rules are not simple nothing is found, and the caller asks dlsym().
  *
  * Guarantees
  *   A. Libraries are searched in the order in which they were loaded, from the one behind ours to the C library and no
@@ -11,12 +11,12 @@
  *   B. Of several versions of a name the default one is found, as by dlsym(). A name of which a library has another
  *      version only, or that is no plain function there (one that is chosen at run time, say), is left to dlsym().
  *   C. A library without a GNU hash table ends the search: what stands behind it may be hidden by it.
- *   D. It takes no lock and allocates nothing, but relies on no library being unloaded: it runs before main().
+ *   D. It takes no lock and allocates nothing, and may be called at any time: the libraries searched were loaded with
+ *      the program, and are never unloaded.
  */
 #include <elf.h>
 #include <gnu/libc-version.h>
 #include <link.h>
-#include <string.h>
 
 #include "preload.h"
 
@@ -25,7 +25,6 @@
 #define SYMBOL_TYPE(info) ((info)&15u)
 #define SYMBOL_BINDING(info) ((info) >> 4)
 #define SYMBOL_VISIBILITY(other) ((other)&3u)
-#define LIBRARY_MAX 32         /* that are searched; what stands behind those is left to dlsym() */
 #define VERSION_HIDDEN 0x8000u /* not the default version of its name */
 #define WORD_BITS (8 * (uint32_t)sizeof(ElfW(Addr)))
 
@@ -82,6 +81,16 @@ static bool library_open(struct library *ret_library, const struct link_map *map
     return true;
 }
 
+/* Not strcmp(): a sanitizer's own may be called before it is ready. */
+static bool is_same(const char *left, const char *right)
+{
+    while (*left != '\0' && *left == *right) {
+        left++;
+        right++;
+    }
+    return *left == *right;
+}
+
 static uint32_t hash_of(const char *name)
 {
     uint32_t hash = 5381;
@@ -125,7 +134,7 @@ static enum outcome library_find(const struct library *library, const char *name
     for (;; index++) {
         uint32_t found = library->chains[index - library->first_symbol];
 
-        if ((found | 1) == (hash | 1) && strcmp(library->strings + library->symbols[index].st_name, name) == 0) {
+        if ((found | 1) == (hash | 1) && is_same(library->strings + library->symbols[index].st_name, name)) {
             if (is_plain_function(library, index)) {
                 *ret_index = index;
                 return OUTCOME_FOUND;
@@ -147,41 +156,49 @@ static const struct link_map *map_of(const void *address)
     return found.dlfo_link_map;
 }
 
-/* The libraries from the one behind ours to the C library. How many. */
-static unsigned int list_libraries(struct library ret_libraries[LIBRARY_MAX])
+static enum outcome search(const struct link_map *map, const char *name, void **ret_function)
 {
-    const struct link_map *own = map_of((const void *)list_libraries);
-    const struct link_map *last = map_of((const void *)gnu_get_libc_version), *map;
-    unsigned int count = 0;
+    struct library library;
+    enum outcome outcome;
+    uint32_t index;
 
-    for (map = own; map != NULL && map != last; map = map->l_next)
-        ;
-    if (own == NULL || own == last || map == NULL)
-        return 0;
-    do {
-        own = own->l_next;
-        if (!library_open(&ret_libraries[count], own))
-            break;
-        count++;
-    } while (own != last && count < LIBRARY_MAX);
-    return count;
+    if (!library_open(&library, map))
+        return OUTCOME_UNCLEAR;
+    outcome = library_find(&library, name, hash_of(name), &index);
+    if (outcome == OUTCOME_FOUND)
+        *ret_function = (void *)(library.base + library.symbols[index].st_value);
+    return outcome;
 }
 
-void preload_symbols_find(const char *const *names, void **functions, unsigned int count)
+static bool is_behind(const struct link_map *map, const struct link_map *first)
 {
-    struct library libraries[LIBRARY_MAX];
-    unsigned int library_count = list_libraries(libraries);
+    while (first != NULL && first != map)
+        first = first->l_next;
+    return first != NULL;
+}
 
-    for (unsigned int i = 0; i < count; i++) {
-        enum outcome outcome = OUTCOME_ABSENT;
-        uint32_t hash = hash_of(names[i]), index;
+void *preload_symbol_find(const char *name)
+{
+    const struct link_map *map = map_of((const void *)preload_symbol_find);
+    const struct link_map *last = map_of((const void *)gnu_get_libc_version);
+    enum outcome outcome = OUTCOME_ABSENT;
+    void *function = NULL;
 
-        if (functions[i] != NULL)
-            continue;
-        for (unsigned int j = 0; j < library_count && outcome == OUTCOME_ABSENT; j++) {
-            outcome = library_find(&libraries[j], names[i], hash, &index);
-            if (outcome == OUTCOME_FOUND)
-                functions[i] = (void *)(libraries[j].base + libraries[j].symbols[index].st_value);
-        }
+    if (map == NULL || !is_behind(last, map))
+        return NULL;
+    while (map != last && outcome == OUTCOME_ABSENT) {
+        map = map->l_next;
+        outcome = search(map, name, &function);
     }
+    return function;
+}
+
+void *preload_symbol_of_libc(const char *name)
+{
+    const struct link_map *map = map_of((const void *)gnu_get_libc_version);
+    void *function = NULL;
+
+    if (map != NULL)
+        search(map, name, &function);
+    return function;
 }

@@ -190,6 +190,28 @@ SCENE(learnt_by_an_address)
 }
 
 /* Generated code, the program itself, and what is there already add nothing. */
+/* A program that ends before it calls anything is spared the work, and one that calls has a name all the same. */
+SCENE(preloaded_learns_what_calls)
+{
+    uint64_t address = (uintptr_t)dlsym(RTLD_DEFAULT, "getpid");
+    struct rip_module_info info;
+    char path[256] = {0};
+
+    CHECK(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+    rip__set_preloaded(0);
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    rip_init(0, "main", 4, 0, 0);
+    rip_refresh_modules();
+    CHECK(module_count(0) == 0);
+    CHECK(rip__modules_learn(address) && module_count(0) == 2);
+    CHECK(find_module(0, address, &info) && path_ends(&info, "/libc.so.6") && info.flags == 0);
+    info = module_of(0, 0);
+    CHECK(info.flags == RIP_MODULE_MAIN && path_ends(&info, path) && file_has_build_id(path, &info));
+    CHECK(rip__modules_learn((uintptr_t)module_count) && module_count(0) == 2);
+    rip_refresh_modules();
+    CHECK(module_count(0) > 2 && module_of(0, 0).flags == RIP_MODULE_MAIN);
+}
+
 SCENE(nothing_to_be_learnt)
 {
     void *page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -330,6 +352,7 @@ int main(void)
         SCENE_TEST(loaded_later),
         SCENE_TEST(unloaded_and_loaded_again),
         SCENE_TEST(learnt_by_an_address),
+        SCENE_TEST(preloaded_learns_what_calls),
         SCENE_TEST(nothing_to_be_learnt),
         SCENE_TEST(learnt_after_another_was_unloaded),
         SCENE_TEST(learnt_in_a_child_while_the_loader_is_locked),

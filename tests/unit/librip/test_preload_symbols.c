@@ -20,14 +20,6 @@ static const char *const call_names[CALL_COUNT] = {
 #include "preload_calls.h"
 };
 
-static void *find(const char *name)
-{
-    void *function = NULL;
-
-    preload_symbols_find(&name, &function, 1);
-    return function;
-}
-
 /* Before glibc 2.35 nothing says which library the search starts in. */
 static bool is_supported(void)
 {
@@ -36,16 +28,16 @@ static bool is_supported(void)
 
 static void calls_are_as_dlsym_says(void **state)
 {
-    void *functions[CALL_COUNT] = {NULL};
     unsigned int found = 0;
 
     (void)state;
-    preload_symbols_find(call_names, functions, CALL_COUNT);
     for (unsigned int i = 0; i < CALL_COUNT; i++) {
-        if (functions[i] == NULL)
+        const void *function = preload_symbol_find(call_names[i]);
+
+        if (function == NULL)
             continue;
         found++;
-        if (functions[i] != dlsym(RTLD_NEXT, call_names[i]))
+        if (function != dlsym(RTLD_NEXT, call_names[i]))
             fail_msg("%s is another function for dlsym()", call_names[i]);
     }
     if (is_supported())
@@ -58,13 +50,13 @@ static void library_in_front_is_found(void **state)
     if (!is_supported())
         skip();
     assert_int_equal(kit_plain(), 1);
-    assert_ptr_equal(find("kit_plain"), dlsym(RTLD_NEXT, "kit_plain"));
-    assert_ptr_equal(find("sigpause"), kit_address_of_sigpause());
+    assert_ptr_equal(preload_symbol_find("kit_plain"), dlsym(RTLD_NEXT, "kit_plain"));
+    assert_ptr_equal(preload_symbol_find("sigpause"), kit_address_of_sigpause());
 }
 
 static void default_version_is_found(void **state)
 {
-    void *function = find("kit_versions");
+    void *function = preload_symbol_find("kit_versions");
 
     (void)state;
     if (!is_supported())
@@ -79,25 +71,25 @@ static void rest_is_left_to_dlsym(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        assert_null(find(names[i]));
+        assert_null(preload_symbol_find(names[i]));
 }
 
-static void what_is_known_is_kept(void **state)
+static void c_library_is_asked_past_others(void **state)
 {
-    static const char *const names[] = {"kit_plain"};
-    void *function = (void *)what_is_known_is_kept;
-
     (void)state;
-    preload_symbols_find(names, &function, 1);
-    assert_ptr_equal(function, (void *)what_is_known_is_kept);
+    if (!is_supported())
+        skip();
+    assert_ptr_not_equal(preload_symbol_of_libc("sigpause"), kit_address_of_sigpause());
+    assert_ptr_equal(preload_symbol_of_libc("clock_gettime"), dlsym(RTLD_NEXT, "clock_gettime"));
+    assert_null(preload_symbol_of_libc("kit_plain"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_are_as_dlsym_says),  cmocka_unit_test(library_in_front_is_found),
-        cmocka_unit_test(default_version_is_found), cmocka_unit_test(rest_is_left_to_dlsym),
-        cmocka_unit_test(what_is_known_is_kept),
+        cmocka_unit_test(calls_are_as_dlsym_says),        cmocka_unit_test(library_in_front_is_found),
+        cmocka_unit_test(default_version_is_found),       cmocka_unit_test(rest_is_left_to_dlsym),
+        cmocka_unit_test(c_library_is_asked_past_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
