@@ -450,6 +450,7 @@ static void fill_header(const struct creation *creation)
     ring->format_version = RIP_FORMAT_VERSION;
     ring->header_bytes = RIP_PAGE_BYTES;
     ring->byte_order = RIP_BYTE_ORDER;
+    ring->compatible_flags = RIP_RING_COUNTS_ENDED;
     ring->file_bytes = geometry->file_bytes;
     make_ring_id(ring->ring_id);
     memcpy(rip__writer.ring_id, ring->ring_id, sizeof(ring->ring_id));

@@ -9,8 +9,9 @@
  * Guarantees, beside those of rip/reader.h
  *   1. Every address is base + a sum that rip_view_open() or an index check has proved to lie inside the file. The
  *      geometry is the view's own copy: changing the header later changes nothing.
- *   2. A live word is loaded only if its summary bit is set, a slot only if its live bit is set, a process record and
- *      a module entry only below its high-water mark. The header and the summary are backed from the start.
+ *   2. A live word is loaded only if its summary bit is set, a slot only if its live bit is set or the log of ended ids
+ *      names it, a process record and a module entry only below its high-water mark. The header and the summary are
+ *      backed from the start.
  *   3. Idle is never seen of a thread that has snapped since: idle_mark is loaded before count, counts never go back,
  *      so idle_mark == ~count says that nothing was counted between the declaration and the load of count.
  *   4. A breadcrumb is returned only if its entry names the snap that was the newest of its place when it was loaded,
@@ -25,7 +26,8 @@
 #include "rip/order.h"
 #include "rip/reader.h"
 
-/* Places: no function checks an index, except is_live() ------------------------------------------------------------ */
+/* Places: no function checks an index, except is_live() and begin_copy() --------------------------------------------
+ */
 
 enum { RIP_WORD_BITS = 64 };
 
@@ -91,6 +93,36 @@ static inline bool is_live(const struct rip_view *view, uint32_t slot)
 }
 
 enum { HOT_LINE_BYTES = 64 }; /* of a slot, before its entries */
+
+/* Which id of a slot is meant: the one that lives in it, or the one of a generation that ended in it. */
+struct id_key {
+    uint32_t slot;
+    bool ended;
+    uint32_t generation; /* if ended */
+};
+
+/* The slot, of which fields may be copied now that are right if end_copy() says so. NULL: the id is not there. */
+static const struct rip_slot *begin_copy(const struct rip_view *view, const struct id_key *key,
+                                         uint32_t *ret_generation)
+{
+    const struct rip_slot *slot;
+    uint32_t generation;
+
+    if (key->slot >= view->slot_capacity || is_live(view, key->slot) == key->ended)
+        return NULL;
+    slot = slot_at(view, key->slot);
+    generation = rip_load_acquire(&slot->generation); /* pairs with end_change() in slot.c */
+    if (key->ended && generation != key->generation)
+        return NULL;
+    *ret_generation = generation;
+    return slot;
+}
+
+static bool end_copy(const struct rip_slot *slot, uint32_t generation)
+{
+    rip_fence_acquire(); /* pairs with begin_change() in slot.c */
+    return generation % 2 == 0 && rip_load_relaxed(&slot->generation) == generation;
+}
 
 struct section {
     uint64_t offset;
@@ -265,6 +297,27 @@ enum rip_status rip_view_open(struct rip_view *ret_view, const void *base, uint6
     return RIP_OK;
 }
 
+enum {
+    ATTEMPTS = 8,
+    TRAIL_DRIFT_MAX = 128 /* counts */
+};
+
+RIP_STATIC_ASSERT(TRAIL_DRIFT_MAX + 3 * RIP_ENTRY_COUNT <= 256,
+                  "a tag could come round even if two nested snaps are under the pen");
+
+/*
+ * The counts of what has ended. They belong together if as many ends had begun when the last was read as were complete
+ * when the first was: then none was under way.
+ */
+static void copy_ended(const struct rip_ring *ring, struct rip_ring_info *ret_info)
+{
+    for (unsigned attempt = 0; attempt < ATTEMPTS && !ret_info->ended_settled; attempt++) {
+        ret_info->ended_count = rip_load_acquire(&ring->ended_count); /* both pair with rip__ended_log() in ended.c */
+        ret_info->ended_snap_count = rip_load_acquire(&ring->ended_snap_count);
+        ret_info->ended_settled = rip_load_relaxed(&ring->ended_begun_count) == (uint32_t)ret_info->ended_count;
+    }
+}
+
 void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info)
 {
     const struct rip_ring *ring = ring_of(view);
@@ -285,6 +338,9 @@ void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info)
     info.refused_process_count = rip_load_relaxed(&ring->refused_process_count);
     info.modules_dropped_count = rip_load_relaxed(&ring->modules_dropped_count);
     info.registered_count = rip_load_relaxed(&ring->registered_count);
+    info.flush_count = rip_load_acquire(&ring->flush_count); /* pairs with rip_flush() in ended.c */
+    info.counts_ended = (rip_load_relaxed(&ring->compatible_flags) & RIP_RING_COUNTS_ENDED) != 0;
+    copy_ended(ring, &info);
     *ret_info = info;
 }
 
@@ -306,14 +362,6 @@ uint64_t rip_view_live_count(const struct rip_view *view)
     }
     return live_count;
 }
-
-enum {
-    ATTEMPTS = 8,
-    TRAIL_DRIFT_MAX = 128 /* counts */
-};
-
-RIP_STATIC_ASSERT(TRAIL_DRIFT_MAX + 3 * RIP_ENTRY_COUNT <= 256,
-                  "a tag could come round even if two nested snaps are under the pen");
 
 /* Ids -------------------------------------------------------------------------------------------------------------- */
 
@@ -345,24 +393,32 @@ static void copy_id(const struct rip_slot *slot, struct rip_id_info *ret_info)
     memcpy(ret_info->name, &line[1], ret_info->name_bytes);
 }
 
-enum rip_status rip_view_id(const struct rip_view *view, uint32_t slot_index, struct rip_id_info *ret_info)
+static enum rip_status read_id(const struct rip_view *view, const struct id_key *key, struct rip_id_info *ret_info)
 {
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
-        struct rip_id_info info = {.slot = slot_index};
-        const struct rip_slot *slot;
+        struct rip_id_info info = {.slot = key->slot};
+        const struct rip_slot *slot = begin_copy(view, key, &info.generation);
 
-        if (!is_live(view, slot_index))
+        if (slot == NULL)
             return RIP_NOT_LIVE;
-        slot = slot_at(view, slot_index);
-        info.generation = rip_load_acquire(&slot->generation); /* pairs with end_change() in slot.c */
         copy_id(slot, &info);
-        rip_fence_acquire(); /* pairs with begin_change() in slot.c */
-        if (info.generation % 2 == 0 && rip_load_relaxed(&slot->generation) == info.generation) {
+        if (end_copy(slot, info.generation)) {
             *ret_info = info;
             return RIP_OK;
         }
     }
     return RIP_CHANGED;
+}
+
+enum rip_status rip_view_id(const struct rip_view *view, uint32_t slot, struct rip_id_info *ret_info)
+{
+    return read_id(view, &(struct id_key){.slot = slot}, ret_info);
+}
+
+enum rip_status rip_view_ended_id(const struct rip_view *view, uint32_t slot, uint32_t generation,
+                                  struct rip_id_info *ret_info)
+{
+    return read_id(view, &(struct id_key){slot, true, generation}, ret_info);
 }
 
 /* Waits ------------------------------------------------------------------------------------------------------------ */
@@ -393,23 +449,22 @@ static bool copy_wait(const struct rip_slot *slot, uint64_t mark_ns, struct rip_
 
 enum rip_status rip_view_wait(const struct rip_view *view, uint32_t slot_index, struct rip_wait_info *ret_info)
 {
+    const struct id_key key = {.slot = slot_index};
+
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
         struct rip_wait_info info = {.slot = slot_index};
-        const struct rip_slot *slot;
+        const struct rip_slot *slot = begin_copy(view, &key, &info.generation);
         uint64_t mark_ns;
         bool stands;
 
-        if (!is_live(view, slot_index))
+        if (slot == NULL)
             return RIP_NOT_LIVE;
-        slot = slot_at(view, slot_index);
-        info.generation = rip_load_acquire(&slot->generation); /* pairs with end_change() in slot.c */
-        mark_ns = rip_load_acquire(&slot->idle_mark);          /* pairs with store_mark() in thread.c */
+        mark_ns = rip_load_acquire(&slot->idle_mark); /* pairs with store_mark() in thread.c */
         if (info.generation % 2 == 0 && !marks_wait(mark_ns))
             return RIP_NOT_LIVE;
         stands = copy_wait(slot, mark_ns, &info);
-        rip_fence_acquire(); /* pairs with begin_change() in slot.c and void_mark() in thread.c */
-        if (info.generation % 2 != 0 || rip_load_relaxed(&slot->generation) != info.generation ||
-            rip_load_relaxed(&slot->idle_mark) != mark_ns)
+        /* the fence in end_copy() pairs with void_mark() in thread.c, too */
+        if (!end_copy(slot, info.generation) || rip_load_relaxed(&slot->idle_mark) != mark_ns)
             continue;
         if (!stands)
             return RIP_NOT_LIVE;
@@ -421,7 +476,7 @@ enum rip_status rip_view_wait(const struct rip_view *view, uint32_t slot_index, 
 
 /* Notes ------------------------------------------------------------------------------------------------------------ */
 
-/* The caller has seen that the slot is live: its note is backed. RIP_CHANGED: it was not whole. */
+/* The slot is live or was: its note is backed. RIP_CHANGED: it was not whole. */
 static enum rip_status copy_note(const struct rip_view *view, uint32_t slot, struct rip_note_info *ret_info)
 {
     const struct rip_slot_note *note =
@@ -440,26 +495,34 @@ static enum rip_status copy_note(const struct rip_view *view, uint32_t slot, str
     return ret_info->text_bytes != 0 ? RIP_OK : RIP_NOT_LIVE;
 }
 
-enum rip_status rip_view_note(const struct rip_view *view, uint32_t slot_index, struct rip_note_info *ret_info)
+static enum rip_status read_note(const struct rip_view *view, const struct id_key *key, struct rip_note_info *ret_info)
 {
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
-        struct rip_note_info info = {.slot = slot_index};
-        const struct rip_slot *slot;
+        struct rip_note_info info = {.slot = key->slot};
+        const struct rip_slot *slot = begin_copy(view, key, &info.generation);
         enum rip_status status;
 
-        if (view->note_offset == 0 || !is_live(view, slot_index))
+        if (view->note_offset == 0 || slot == NULL)
             return RIP_NOT_LIVE;
-        slot = slot_at(view, slot_index);
-        info.generation = rip_load_acquire(&slot->generation); /* pairs with end_change() in slot.c */
-        status = copy_note(view, slot_index, &info);
-        rip_fence_acquire(); /* pairs with begin_change() in slot.c */
-        if (status == RIP_CHANGED || info.generation % 2 != 0 || rip_load_relaxed(&slot->generation) != info.generation)
+        status = copy_note(view, key->slot, &info);
+        if (!end_copy(slot, info.generation) || status == RIP_CHANGED)
             continue;
         if (status == RIP_OK)
             *ret_info = info;
         return status;
     }
     return RIP_CHANGED;
+}
+
+enum rip_status rip_view_note(const struct rip_view *view, uint32_t slot, struct rip_note_info *ret_info)
+{
+    return read_note(view, &(struct id_key){.slot = slot}, ret_info);
+}
+
+enum rip_status rip_view_ended_note(const struct rip_view *view, uint32_t slot, uint32_t generation,
+                                    struct rip_note_info *ret_info)
+{
+    return read_note(view, &(struct id_key){slot, true, generation}, ret_info);
 }
 
 /* Trails ----------------------------------------------------------------------------------------------------------- */
@@ -476,11 +539,9 @@ struct trail_copy {
     uint64_t entry[RIP_ENTRY_COUNT];
 };
 
-/* False if the slot was registered anew meanwhile. */
-static bool copy_trail(const struct rip_view *view, const struct rip_slot *slot, struct trail_copy *copy)
+static void copy_trail(const struct rip_view *view, const struct rip_slot *slot, struct trail_copy *copy)
 {
     const uint64_t *entries = entries_of(view, slot);
-    uint32_t generation = rip_load_acquire(&slot->generation); /* pairs with end_change() in slot.c */
 
     copy->skip = count_skip_of(slot);
     /* The acquires keep the loads in this order; rip_snap() in rip.h stores count before the entry that it counts. */
@@ -489,8 +550,6 @@ static bool copy_trail(const struct rip_view *view, const struct rip_slot *slot,
         copy->entry[i] = rip_load_acquire(&entries[i]);
         copy->count[i + 1] = rip_load_acquire(&slot->count);
     }
-    rip_fence_acquire(); /* pairs with begin_change() in slot.c */
-    return generation % 2 == 0 && rip_load_relaxed(&slot->generation) == generation;
 }
 
 /* An entry as it was loaded, between two loads of count. */
@@ -522,17 +581,21 @@ static bool entry_of(const struct rip_view *view, uint64_t skip, const struct en
     return true;
 }
 
-enum rip_status rip_view_trail(const struct rip_view *view, uint32_t slot_index,
-                               struct rip_entry ret_entries[RIP_ENTRY_COUNT], size_t *ret_count)
+static enum rip_status read_trail(const struct rip_view *view, const struct id_key *key,
+                                  struct rip_entry ret_entries[RIP_ENTRY_COUNT], size_t *ret_count)
 {
     struct trail_copy copy;
     bool same_id = false, settled = false;
     size_t entry_count = 0;
 
     for (unsigned attempt = 0; attempt < ATTEMPTS && !(same_id && settled); attempt++) {
-        if (!is_live(view, slot_index))
+        uint32_t generation;
+        const struct rip_slot *slot = begin_copy(view, key, &generation);
+
+        if (slot == NULL)
             return RIP_NOT_LIVE;
-        same_id = copy_trail(view, slot_at(view, slot_index), &copy);
+        copy_trail(view, slot, &copy);
+        same_id = end_copy(slot, generation);
         settled = copy.count[view->entry_count] - copy.count[0] <= TRAIL_DRIFT_MAX;
     }
     if (!same_id)
@@ -551,6 +614,18 @@ enum rip_status rip_view_trail(const struct rip_view *view, uint32_t slot_index,
     }
     *ret_count = entry_count;
     return RIP_OK;
+}
+
+enum rip_status rip_view_trail(const struct rip_view *view, uint32_t slot,
+                               struct rip_entry ret_entries[RIP_ENTRY_COUNT], size_t *ret_count)
+{
+    return read_trail(view, &(struct id_key){.slot = slot}, ret_entries, ret_count);
+}
+
+enum rip_status rip_view_ended_trail(const struct rip_view *view, uint32_t slot, uint32_t generation,
+                                     struct rip_entry ret_entries[RIP_ENTRY_COUNT], size_t *ret_count)
+{
+    return read_trail(view, &(struct id_key){slot, true, generation}, ret_entries, ret_count);
 }
 
 /* Back from the newest entry to the first that is certain. False: none is. */
@@ -575,24 +650,50 @@ static bool last_entry(const struct rip_view *view, const struct rip_slot *slot,
 
 enum rip_status rip_view_last(const struct rip_view *view, uint32_t slot_index, struct rip_last_info *ret_info)
 {
+    const struct id_key key = {.slot = slot_index};
+
     for (unsigned attempt = 0; attempt < ATTEMPTS; attempt++) {
         struct rip_last_info info = {.slot = slot_index};
-        const struct rip_slot *slot;
+        const struct rip_slot *slot = begin_copy(view, &key, &info.generation);
 
-        if (!is_live(view, slot_index))
+        if (slot == NULL)
             return RIP_NOT_LIVE;
-        slot = slot_at(view, slot_index);
-        info.generation = rip_load_acquire(&slot->generation); /* pairs with end_change() in slot.c */
         info.process = rip_load_relaxed(&slot->process);
         if (!last_entry(view, slot, &info.entry))
             info.entry = (struct rip_entry){0};
-        rip_fence_acquire(); /* pairs with begin_change() in slot.c */
-        if (info.generation % 2 == 0 && rip_load_relaxed(&slot->generation) == info.generation) {
+        if (end_copy(slot, info.generation)) {
             *ret_info = info;
             return RIP_OK;
         }
     }
     return RIP_CHANGED;
+}
+
+/* Ids that have ended ---------------------------------------------------------------------------------------------- */
+
+size_t rip_view_ended(const struct rip_view *view, uint64_t first, struct rip_ended *ret_ended, size_t capacity,
+                      uint64_t *ret_next)
+{
+    const struct rip_ring *ring = ring_of(view);
+    uint64_t end =
+        rip_load_acquire(&ring->ended_count); /* pairs with rip__ended_log() in ended.c: the entries are there */
+    size_t returned = 0;
+
+    if (first > end)
+        first = end;
+    if (end - first > RIP_ENDED_COUNT)
+        first = end - RIP_ENDED_COUNT;
+    for (; first < end && returned < capacity; first++) {
+        uint64_t entry = rip_load_relaxed(&ring->ended[first % RIP_ENDED_COUNT]);
+        uint32_t slot = (uint32_t)(entry & RIP_ENDED_SLOT_MASK);
+
+        if ((entry >> RIP_ENDED_LAP_SHIFT & RIP_ENDED_LAP_MASK) != RIP_ENDED_LAP(first) || slot >= view->slot_capacity)
+            continue; /* overwritten meanwhile */
+        ret_ended[returned++] = (struct rip_ended){
+            .number = first, .slot = slot, .generation = (uint32_t)(entry >> RIP_ENDED_GENERATION_SHIFT)};
+    }
+    *ret_next = first;
+    return returned;
 }
 
 /* Processes and modules -------------------------------------------------------------------------------------------- */
@@ -782,7 +883,7 @@ static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, stru
     uint64_t count = rip_load_relaxed(&slot->count);
     uint64_t words[2];
 
-    copy_words(&words[0], &slot->tid, sizeof(words[0]));         /* and process */
+    copy_words(&words[0], &slot->tid, sizeof(words[0]));         /* and process, and counter_bias */
     copy_words(&words[1], &slot->deadline_ms, sizeof(words[1])); /* and call */
     rip_fence_acquire();                                         /* pairs with begin_change() in slot.c */
     if (__builtin_expect(generation % 2 != 0 || rip_load_relaxed(&slot->generation) != generation, 0))
@@ -792,7 +893,6 @@ static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, stru
     ret_sample->generation = generation;
     memcpy((unsigned char *)ret_sample + offsetof(struct rip_sample, tid), words, sizeof(words));
     ret_sample->idle = idle_mark == ~count;
-    ret_sample->reserved_23 = 0;
     ret_sample->reserved_28 = 0;
     return true;
 }
@@ -888,6 +988,9 @@ size_t rip_view_scan(const struct rip_view *view, struct rip_scan_position *posi
         prefetch_slots(&next, next.pending, stride_bytes);
     }
     while (current.pending != 0 && returned < capacity) {
+        uint64_t before = current.pending;
+        size_t returned_before = returned;
+
         after = find_live_word(view, next.word + 1);
         if (is_dense(&after)) {
             returned += sample_dense(&current, &after, stride_bytes, ret_samples + returned, capacity - returned);
@@ -895,6 +998,8 @@ size_t rip_view_scan(const struct rip_view *view, struct rip_scan_position *posi
             prefetch_slots(&after, after.pending & ~current.pending, stride_bytes);
             returned += sample_word(&current, &after, stride_bytes, ret_samples + returned, capacity - returned);
         }
+        position->left_out_count +=
+            (uint64_t)__builtin_popcountll(before ^ current.pending) - (returned - returned_before);
         if (current.pending == 0) {
             current = next;
             next = after;

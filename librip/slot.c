@@ -10,7 +10,9 @@
  *      that follows the bits reads neither holes nor halves.
  *   2. A slot's pages, and those of its note, are backed before anything in them is touched.
  *   3. Identity fields change only while the generation is odd.
- *   4. The lowest free slot is taken, so that live slots stay dense; a race costs density, never a slot.
+ *   4. The lowest free slot is taken that is not in the log of ended ids, so that live slots stay dense but for 256.
+ * When
+ *      only slots of the log are free, the one that ended first is taken; a race costs this order, never a slot.
  *   5. A slot left behind by a dead process is freed exactly once, and never one that a live process holds.
  *   6. count = progress + counter_bias and rip_ctr = low 8 bits of count, whatever counter a program starts with.
  *   7. Memory is static or comes from mmap, not from malloc: the library may be called from inside an allocator.
@@ -24,7 +26,7 @@
 
 #include "writer.h"
 
-enum { WORD_BITS = 64, LIVE_WORD_BYTES = 8, OPEN_STEP_BYTES = 1 << 20 };
+enum { WORD_BITS = 64, LIVE_WORD_BYTES = 8, OPEN_STEP_BYTES = 1 << 20, ENDED_WORDS = 8 };
 
 static uint64_t *summary_word(uint32_t word)
 {
@@ -45,6 +47,11 @@ static bool is_word_backed(uint32_t word)
 static uint64_t live_bits(uint32_t word)
 {
     return is_word_backed(word) ? rip_load_acquire(live_word(word)) : 0; /* pairs with set and clear of live bits */
+}
+
+static bool is_live(uint32_t slot)
+{
+    return (live_bits(slot / WORD_BITS) >> (slot % WORD_BITS) & 1) != 0;
 }
 
 static int back_live_word(uint32_t word)
@@ -173,8 +180,11 @@ uint64_t rip__slot_progress(const struct rip_slot *slot)
 void rip__slot_restart(uint32_t index, const struct rip_identity *identity)
 {
     struct rip_slot *slot = rip__slot_at(index);
+    uint32_t generation = rip_load_relaxed(&slot->generation);
 
+    rip__ended_begin();
     begin_change(slot);
+    rip__ended_log(index, generation, rip__slot_progress(slot));
     fill(slot, identity);
     end_change(slot);
 }
@@ -278,33 +288,113 @@ static int try_claim(uint32_t slot)
     return rip_compare_exchange(&rip__slot_at(slot)->state, &expected, claimed_by_us()) ? 0 : -EBUSY;
 }
 
-static int claim(uint32_t *ret_slot)
+/* Slots that are in the log of ended ids, of some words, as of when ended_count ids had ended. */
+struct ended_slots {
+    uint64_t bits[ENDED_WORDS];
+    uint32_t first_word;
+    bool known;
+    uint64_t ended_count;
+};
+
+static uint64_t ended_bits(struct ended_slots *ended, uint32_t word)
+{
+    if (!ended->known || word - ended->first_word >= ENDED_WORDS) {
+        ended->known = true;
+        ended->first_word = word;
+        ended->ended_count = rip__ended_slots(word, ENDED_WORDS, ended->bits);
+    }
+    return ended->bits[word - ended->first_word];
+}
+
+/* As try_claim(), but not of a slot whose id has ended since the log was read, if it was. */
+static int try_claim_spared(const struct ended_slots *ended, uint32_t slot)
+{
+    int result = try_claim(slot);
+
+    if (result < 0 || !ended->known || !rip__ended_since(ended->ended_count, slot))
+        return result;
+    rip_store_release(&rip__slot_at(slot)->state, RIP_SLOT_FREE); /* pairs as in rip__slot_free() */
+    return -EBUSY;
+}
+
+/* Where to search: so many words from the first on, and once around. */
+static uint32_t search_from(uint32_t *ret_word_count)
 {
     uint32_t word_count = rip__writer.geometry.slot_capacity / WORD_BITS;
-    uint32_t first = rip_load_relaxed(&rip__header()->slot_hint) / WORD_BITS % word_count;
-    uint32_t tried = word_count;
 
-    if (rip__is_filtered()) {
-        first = reserved.first;
-        tried = reserved.count;
-    }
-    for (uint32_t i = 0; i < tried; i++) {
+    *ret_word_count = rip__is_filtered() ? reserved.count : word_count;
+    return rip__is_filtered() ? reserved.first : rip_load_relaxed(&rip__header()->slot_hint) / WORD_BITS % word_count;
+}
+
+/* The lowest free slot. With spares_ended none of the log: -EAGAIN if there is no other. */
+static int claim_lowest(bool spares_ended, uint32_t *ret_slot)
+{
+    uint32_t word_count = rip__writer.geometry.slot_capacity / WORD_BITS;
+    uint32_t searched, first = search_from(&searched);
+    struct ended_slots ended = {.known = false};
+    uint32_t lowest_spared = RIP_NO_SLOT;
+
+    for (uint32_t i = 0; i < searched; i++) {
         uint32_t word = (first + i) % word_count;
+        uint64_t free_bits = ~live_bits(word);
+        uint64_t spared_bits = spares_ended && free_bits != 0 ? free_bits & ended_bits(&ended, word) : 0;
 
-        for (uint64_t free_bits = ~live_bits(word); free_bits != 0; free_bits &= free_bits - 1) {
+        if (spared_bits != 0 && lowest_spared == RIP_NO_SLOT)
+            lowest_spared = word * WORD_BITS + (uint32_t)__builtin_ctzll(spared_bits);
+        for (free_bits &= ~spared_bits; free_bits != 0; free_bits &= free_bits - 1) {
             uint32_t slot = word * WORD_BITS + (uint32_t)__builtin_ctzll(free_bits);
-            int result = try_claim(slot);
+            int result = try_claim_spared(&ended, slot);
 
             if (result == -EBUSY)
                 continue;
             if (result == 0) {
-                rip_store_relaxed(&rip__header()->slot_hint, slot);
+                rip_store_relaxed(&rip__header()->slot_hint, lowest_spared < slot ? lowest_spared : slot);
                 *ret_slot = slot;
             }
             return result;
         }
     }
-    return -ENOSPC;
+    return lowest_spared != RIP_NO_SLOT ? -EAGAIN : -ENOSPC;
+}
+
+/* True if the slot may be searched, and is as the id of this generation left it. */
+static bool is_as_left(uint32_t slot, uint32_t generation)
+{
+    uint32_t searched, first = search_from(&searched), word = slot / WORD_BITS;
+
+    if (slot >= rip__writer.geometry.slot_capacity || is_live(slot))
+        return false;
+    if (rip__is_filtered() ? word - first >= searched : rip__slots_open(slot) < 0)
+        return false;
+    return rip_load_relaxed(&rip__slot_at(slot)->generation) == generation;
+}
+
+/* The slot of the log whose id ended first. -EAGAIN if none is free. */
+static int claim_oldest(uint32_t *ret_slot)
+{
+    uint32_t slot, generation;
+    uint64_t number = 0;
+
+    while (rip__ended_next(&number, &slot, &generation)) {
+        int result = is_as_left(slot, generation) ? try_claim(slot) : -EBUSY;
+
+        if (result == 0)
+            *ret_slot = slot;
+        if (result != -EBUSY)
+            return result;
+    }
+    return -EAGAIN;
+}
+
+static int claim(uint32_t *ret_slot)
+{
+    int result = claim_lowest(true, ret_slot);
+
+    if (result == -EAGAIN)
+        result = claim_oldest(ret_slot);
+    if (result == -EAGAIN) /* who claimed the slots of the log since has been killed */
+        result = claim_lowest(false, ret_slot);
+    return result;
 }
 
 static void publish(uint32_t index)
@@ -331,18 +421,34 @@ int rip__slot_register(const struct rip_identity *identity, uint32_t *ret_slot)
     }
     if (result < 0)
         return result;
-    rip__slot_restart(*ret_slot, identity);
+    begin_change(rip__slot_at(*ret_slot));
+    fill(rip__slot_at(*ret_slot), identity);
+    end_change(rip__slot_at(*ret_slot));
     publish(*ret_slot);
     return 0;
 }
 
 /* Freeing ---------------------------------------------------------------------------------------------------------- */
 
+/*
+ * The id that was live in the slot ends. Of one whose process was killed while the generation was odd nothing is known.
+ */
+static void end_live(uint32_t index)
+{
+    struct rip_slot *slot = rip__slot_at(index);
+    uint32_t generation = rip_load_relaxed(&slot->generation);
+
+    rip__ended_begin();
+    rip_and_release(live_word(index / WORD_BITS), ~(UINT64_C(1) << (index % WORD_BITS)));
+    rip__ended_log(index, generation, generation % 2 == 0 ? rip__slot_progress(slot) : 0);
+}
+
 void rip__slot_free(uint32_t index)
 {
     struct rip_ring *ring = rip__header();
 
-    rip_and_release(live_word(index / WORD_BITS), ~(UINT64_C(1) << (index % WORD_BITS)));
+    if (is_live(index)) /* not what was claimed and never published */
+        end_live(index);
     rip_store_release(&rip__slot_at(index)->state, RIP_SLOT_FREE); /* pairs with the exchange in try_claim() */
     if (index < rip_load_relaxed(&ring->slot_hint))
         rip_store_relaxed(&ring->slot_hint, index);

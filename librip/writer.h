@@ -4,8 +4,8 @@
  *
  * file.c makes and publishes the ring and decides about what stands at its name, process.c owns the process records and
  * their locks and judges whether processes are alive, slot.c the slots, the bitmaps and the map from id to slot,
- * thread.c the calls that put ids on threads and mark their waits, note.c their notes, modules.c the module table,
- * fork.c all that happens around fork().
+ * ended.c the log of ids that have ended, thread.c the calls that put ids on threads and mark their waits, note.c their
+ * notes, modules.c the module table, fork.c all that happens around fork().
  *
  * Guarantees
  *   A. Nothing here is installed or exported; names carry rip__ because a static library shares its namespace.
@@ -241,7 +241,7 @@ struct rip_identity {
 };
 /* Claims, fills and publishes a slot. -ENOSPC: full; -ENOMEM: no memory for it. */
 int rip__slot_register(const struct rip_identity *identity, uint32_t *ret_slot);
-/* Begins a live id anew in its slot: progress 0, no trail. */
+/* Begins a live id anew in its slot: progress 0, no trail. The id that it was has ended. */
 void rip__slot_restart(uint32_t slot, const struct rip_identity *identity);
 /* Keeps progress and trail; takes over the name unless NULL, idx and ctr. */
 void rip__slot_resume(uint32_t slot, const struct rip_identity *identity);
@@ -266,6 +266,22 @@ void rip__table_remove(uint32_t id);
 /* Slots of all entries, in no order: start with *position 0. RIP_NO_SLOT at the end. */
 uint32_t rip__table_next(uint32_t *position);
 void rip__table_drop(void);
+
+/* --- ended.c: all locked ----------------------------------------------------------------------------------------- */
+
+/* Before the id in the slot stops to be live; rip__ended_log() follows. */
+void rip__ended_begin(void);
+/* The id of this generation in the slot has ended, after so many snaps. */
+void rip__ended_log(uint32_t slot, uint32_t generation, uint64_t snap_count);
+/*
+ * Marks which slots of live words [first_word, first_word + word_count) are in the log: a bit per slot. Returns how
+ * many ids had ended by then, for rip__ended_since().
+ */
+uint64_t rip__ended_slots(uint32_t first_word, uint32_t word_count, uint64_t *ret_bits);
+/* True if the slot is among the ids that have ended since the count was `number`, which was within the log. */
+bool rip__ended_since(uint64_t number, uint32_t slot);
+/* The ids in the log, oldest first: start with *number 0. False at the end. */
+bool rip__ended_next(uint64_t *number, uint32_t *ret_slot, uint32_t *ret_generation);
 
 /* --- note.c ------------------------------------------------------------------------------------------------------ */
 

@@ -17,6 +17,7 @@
 
 /* Both return the value before the operation. */
 #define rip_add_relaxed(pointer, value) __atomic_fetch_add((pointer), (value), __ATOMIC_RELAXED)
+#define rip_add_release(pointer, value) __atomic_fetch_add((pointer), (value), __ATOMIC_RELEASE)
 #define rip_or_release(pointer, value) __atomic_fetch_or((pointer), (value), __ATOMIC_RELEASE)
 #define rip_and_release(pointer, value) __atomic_fetch_and((pointer), (value), __ATOMIC_RELEASE)
 

@@ -8,8 +8,8 @@
  *
  * Guarantees
  *   A. No function reads outside [base, base + size) of the view, whatever the bytes say.
- *   B. No function touches a page that the ring's bitmaps and high-water marks do not vouch for: reading a sparse
- *      ring allocates nothing, unless the ring vouches for memory that it does not have.
+ *   B. No function touches a page that the ring's bitmaps, high-water marks and log of ended ids do not vouch for:
+ *      reading a sparse ring allocates nothing, unless the ring vouches for memory that it does not have.
  *   C. No pointer into the ring is returned; no function writes to it, allocates, or calls the system.
  *   D. Output arguments are untouched on failure.
  *   E. Thread-safe: a view is constant after rip_view_open().
@@ -93,7 +93,14 @@ struct rip_ring_info {
     uint64_t refused_process_count;
     uint64_t modules_dropped_count;
     uint64_t registered_count;
-    uint64_t reserved_104[8];
+    uint64_t ended_count;      /* ids that ended; see rip_view_ended() */
+    uint64_t ended_snap_count; /* snaps that those made, if ended_settled */
+    uint32_t flush_count;      /* calls of rip_flush(): another number, a new request to read the ring now */
+    uint8_t counts_ended;  /* 1 = the writers keep the three above and the log; 0 = a ring from before there were any */
+    uint8_t ended_settled; /* 0 = an id was ending while they were read: the two do not belong together. See 2.6 in
+                              librip/ABI.md for the snaps of all ids */
+    uint8_t reserved_126[2];
+    uint64_t reserved_128[5];
 };
 RIP_READER_API void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info);
 
@@ -110,8 +117,8 @@ struct rip_sample {
     uint32_t generation;
     uint32_t tid; /* in the writer's pid namespace; 0 = on no thread */
     uint16_t process;
-    uint8_t idle; /* 1 = idle by its own declaration */
-    uint8_t reserved_23;
+    uint8_t idle;         /* 1 = idle by its own declaration */
+    uint8_t counter_bias; /* snaps made since it was registered = progress - this */
     uint32_t deadline_ms; /* its own threshold; 0 = none */
     uint16_t reserved_28;
     uint8_t call; /* enum rip_call, or a value this reader does not know */
@@ -122,13 +129,15 @@ struct rip_sample {
 struct rip_scan_position {
     uint32_t next_word; /* word of the live bitmap */
     uint32_t reserved_4;
-    uint64_t pending; /* bits of the current word not yet returned */
-    uint64_t reserved_16[2];
+    uint64_t pending;        /* bits of the current word not yet returned */
+    uint64_t left_out_count; /* live slots left out until now; see rip_view_scan() */
+    uint64_t reserved_24;
 };
 
 /*
  * Samples of the next live slots, ascending, at most capacity of them. Returns how many; fewer than capacity only at
- * the end. Slots whose generation is odd (being registered) are left out. A slot's lines are prefetched ahead.
+ * the end. Slots whose generation is odd (being registered or renamed) are left out, and counted in *position. A slot's
+ * lines are prefetched ahead.
  */
 RIP_READER_API size_t rip_view_scan(const struct rip_view *view, struct rip_scan_position *position,
                                     struct rip_sample *ret_samples, size_t capacity);
@@ -195,7 +204,10 @@ struct rip_entry {
 
 /*
  * The entries that are certain, newest first, at most RIP_ENTRY_COUNT. An entry whose tag disagrees with its place
- * (overwritten while read, or under the pen) is left out. *ret_count is 0 for an id that never snapped.
+ * (overwritten while read, or under the pen) is left out, as is one of address 0. *ret_count is 0 for an id that never
+ * snapped. Of an id that does not move, whatever its counter began with and however often it was resumed, exactly the
+ * newest snaps are there, as many as were made up to RIP_ENTRY_COUNT, but for those left out: their numbers are
+ * missing.
  */
 RIP_READER_API enum rip_status rip_view_trail(const struct rip_view *view, uint32_t slot,
                                               struct rip_entry ret_entries[RIP_ENTRY_COUNT], size_t *ret_count);
@@ -214,6 +226,32 @@ struct rip_last_info {
  */
 RIP_READER_API enum rip_status rip_view_last(const struct rip_view *view, uint32_t slot,
                                              struct rip_last_info *ret_info);
+
+/* An id that has ended. */
+struct rip_ended {
+    uint64_t number; /* how many had ended before it */
+    uint32_t slot;
+    uint32_t generation;
+    uint64_t reserved_16;
+};
+/*
+ * Ids that have ended, from number `first` on, at most capacity of them; *ret_next is the number to go on with. The
+ * ring has the last RIP_ENDED_COUNT: earlier ones are skipped, and the numbers show the gap. Ids that rip_init() began
+ * anew are among them.
+ */
+RIP_READER_API size_t rip_view_ended(const struct rip_view *view, uint64_t first, struct rip_ended *ret_ended,
+                                     size_t capacity, uint64_t *ret_next);
+
+/*
+ * As the functions of the same name, of an id that has ended: slot and generation as rip_view_ended() gave them.
+ * RIP_NOT_LIVE if the slot is another id's by now.
+ */
+RIP_READER_API enum rip_status rip_view_ended_id(const struct rip_view *view, uint32_t slot, uint32_t generation,
+                                                 struct rip_id_info *ret_info);
+RIP_READER_API enum rip_status rip_view_ended_trail(const struct rip_view *view, uint32_t slot, uint32_t generation,
+                                                    struct rip_entry ret_entries[RIP_ENTRY_COUNT], size_t *ret_count);
+RIP_READER_API enum rip_status rip_view_ended_note(const struct rip_view *view, uint32_t slot, uint32_t generation,
+                                                   struct rip_note_info *ret_info);
 
 struct rip_process_info {
     uint32_t index;

@@ -55,6 +55,7 @@
 #define RIP_MODULE_PATH_BYTES 440u
 #define RIP_BUILD_ID_BYTES 32u
 #define RIP_COMM_BYTES 16u
+#define RIP_ENDED_COUNT 256u /* ids that have ended that the header remembers */
 
 /* Limits. A writer refuses to make, and a reader refuses to map, anything beyond them. */
 #define RIP_CAPACITY_MAX (UINT32_C(1) << 26) /* slots */
@@ -65,6 +66,19 @@
 /* An entry packs the low 8 bits of its count above 56 bits of address. */
 #define RIP_ENTRY_TAG_SHIFT 56
 #define RIP_ENTRY_ADDRESS_MASK ((UINT64_C(1) << RIP_ENTRY_TAG_SHIFT) - 1)
+
+/*
+ * An entry of the log of ended ids packs the generation above RIP_ENDED_LAP(number) above the slot. The lap says which
+ * number of those that share a place the entry is of: the one before differs by 1.
+ */
+#define RIP_ENDED_GENERATION_SHIFT 32
+#define RIP_ENDED_LAP_SHIFT 26
+#define RIP_ENDED_LAP_MASK UINT64_C(63)
+#define RIP_ENDED_SLOT_MASK ((UINT64_C(1) << RIP_ENDED_LAP_SHIFT) - 1)
+#define RIP_ENDED_LAP(number) (((number) / RIP_ENDED_COUNT + 1) & RIP_ENDED_LAP_MASK)
+
+/* Bits of compatible_flags. */
+#define RIP_RING_COUNTS_ENDED UINT64_C(1) /* its writers keep ended_count and what stands beside it */
 
 /*
  * Byte ranges that carry locks, never data; all lie far beyond the end of any ring. Byte i of the first two
@@ -138,7 +152,14 @@ struct rip_ring {
     uint32_t module_high_water;     /* entries [0, this) may be read */
     uint32_t slot_hint;             /* where a search for a free slot starts; any value is right */
     uint32_t reserved_564;
-    uint8_t reserved_568[RIP_PAGE_BYTES - 568];
+
+    /* Ids that have ended; see 2.6 in librip/ABI.md. The contents of a slot stay until it is claimed again. */
+    uint64_t ended_count;            /* ids that ever ended: the newest is number ended_count - 1 */
+    uint64_t ended_snap_count;       /* snaps that those made */
+    uint32_t flush_count;            /* calls of rip_flush(); who waits for one waits on this word */
+    uint32_t ended_begun_count;      /* ends that were begun, the low 32 bits: ended_count, unless one is under way */
+    uint64_t ended[RIP_ENDED_COUNT]; /* [n % RIP_ENDED_COUNT] = the id that was number n to end */
+    uint8_t reserved_2640[RIP_PAGE_BYTES - 2640];
 };
 
 /* States of a process record. */
@@ -280,6 +301,7 @@ struct rip_slot_note {
 #define RIP_ASSERT_OFFSET(type, field, offset)                                                                         \
     RIP_STATIC_ASSERT(offsetof(struct type, field) == (offset), #type "." #field " has moved")
 
+RIP_STATIC_ASSERT(RIP_CAPACITY_MAX - 1 <= RIP_ENDED_SLOT_MASK, "a slot does not fit into the log of ended ids");
 RIP_STATIC_ASSERT(sizeof(struct rip_ring) == RIP_PAGE_BYTES, "struct rip_ring has changed size");
 RIP_STATIC_ASSERT(sizeof(struct rip_process) == RIP_PROCESS_BYTES, "struct rip_process has changed size");
 RIP_STATIC_ASSERT(sizeof(struct rip_module) == RIP_MODULE_BYTES, "struct rip_module has changed size");
@@ -331,7 +353,12 @@ RIP_ASSERT_OFFSET(rip_ring, process_high_water, 552);
 RIP_ASSERT_OFFSET(rip_ring, module_high_water, 556);
 RIP_ASSERT_OFFSET(rip_ring, slot_hint, 560);
 RIP_ASSERT_OFFSET(rip_ring, reserved_564, 564);
-RIP_ASSERT_OFFSET(rip_ring, reserved_568, 568);
+RIP_ASSERT_OFFSET(rip_ring, ended_count, 568);
+RIP_ASSERT_OFFSET(rip_ring, ended_snap_count, 576);
+RIP_ASSERT_OFFSET(rip_ring, flush_count, 584);
+RIP_ASSERT_OFFSET(rip_ring, ended_begun_count, 588);
+RIP_ASSERT_OFFSET(rip_ring, ended, 592);
+RIP_ASSERT_OFFSET(rip_ring, reserved_2640, 2640);
 
 RIP_ASSERT_OFFSET(rip_process, state, 0);
 RIP_ASSERT_OFFSET(rip_process, generation, 4);

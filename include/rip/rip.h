@@ -9,7 +9,8 @@
  *   A. rip_snap(), rip_idle() and rip_switch() make no system call, take no lock, never fail, and may be called at
  *      any time: before a ring exists, without an id and after rip_exit() they do nothing.
  *   B. rip_snap(), rip_snap_at() and rip_idle() are async-signal-safe and may interrupt themselves: the count never
- *      goes back. So are rip_deadline_ms(), rip_note() and rip_wait_*(). The other functions are not async-signal-safe.
+ *      goes back. So are rip_deadline_ms(), rip_note(), rip_flush() and rip_wait_*(). The other functions are not
+ *      async-signal-safe.
  *   C. All functions may be called from any thread at once. An id should be on one thread at a time.
  *   D. Nothing here logs, aborts, starts a thread, installs a signal handler, or changes errno, except that a
  *      function that returns false says why in errno.
@@ -158,6 +159,13 @@ RIP_API void rip_note(const char *text, size_t length);
 RIP_API void rip_wait_begin(const void *lock, const uint32_t *owner, uint32_t flags);
 RIP_API void rip_wait_look(const uint32_t *owner);
 RIP_API void rip_wait_end(void);
+
+/*
+ * Asks who records this ring (rip record, ripd --record) to read it now, and does not wait until that is done. For
+ * moments whose last snaps are worth more than others: an error, the end of a phase. Without a ring it does nothing; a
+ * program with a seccomp filter only leaves word of it, which is read with the next scan. Async-signal-safe.
+ */
+RIP_API void rip_flush(void);
 
 /*
  * Records in the ring the modules loaded or unloaded since the process entered it. rip_init() does so itself; call

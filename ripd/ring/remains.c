@@ -126,6 +126,9 @@ static int copy_header(const struct making *making)
     ring->stamp_offset = ring->deep_offset = 0;
     ring->process_high_water = 1;
     ring->module_high_water = 0;
+    /* What ended in the whole ring: its log names slots that are not in this one. */
+    ring->compatible_flags &= ~RIP_RING_COUNTS_ENDED;
+    memset(&ring->ended_count, 0, sizeof(*ring) - offsetof(struct rip_ring, ended_count));
     return 0;
 }
 

@@ -56,6 +56,7 @@ int main(void)
     rip_exit();
     rip_deadline_ms(1);
     rip_note("early", 5);
+    rip_flush();
     rip_init(0, "early", 5, 0, 0);
     rip_exit();
     snprintf(path, sizeof(path), "/dev/shm/rip-consumer.%d", (int)getpid());
@@ -76,6 +77,8 @@ int main(void)
     check(rip__thread.slot->deadline_ms == 250 && rip_idx == 4, "a deadline is the id's, and no snap");
     rip_note("GET /checkout?id=7", 18);
     check(rip_idx == 4, "a note is no snap");
+    rip_flush();
+    check(rip_ring->flush_count == 1, "a flush is counted");
     check(thrd_create(&thread, in_thread, NULL) == thrd_success && thrd_join(thread, NULL) == thrd_success, "a thread");
     rip_init(77, "coroutine", 9, 0, 0);
     rip_snap();

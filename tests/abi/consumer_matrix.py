@@ -69,7 +69,7 @@ def headers_are_silent(folder):
     with open(source, "w", encoding="utf-8") as file:
         file.write("#include <librip.h>\n#include <rip/reader.h>\nvoid all(struct rip_context *a);\n"
                    "void all(struct rip_context *a) { rip_snap(); rip_idle(); rip_switch(a, a); rip_wait_end(); "
-                   "rip_deadline_ms(1); rip_note(\"\", 0); }\n")
+                   "rip_deadline_ms(1); rip_note(\"\", 0); rip_flush(); }\n")
     common = ["-Wpedantic", "-Wsign-conversion", "-Wundef", "-Wcast-qual", "-Wcast-align", "-Wredundant-decls"]
     extra = {"gcc": ["-Wc++-compat", "-Wstrict-prototypes", "-Wbad-function-cast"], "clang": ["-Wstrict-prototypes"],
              "g++": ["-Wold-style-cast", "-Wuseless-cast", "-Wzero-as-null-pointer-constant"],

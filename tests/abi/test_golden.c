@@ -157,6 +157,24 @@ static void test_ids_read_as_they_did(void **state)
     assert_int_equal(info.name_bytes, 63);
 }
 
+/* It is from before ids that have ended were counted. */
+static void test_nothing_ended_is_known(void **state)
+{
+    struct rip_ring_info info;
+    struct rip_ended ended;
+    struct rip_view view;
+    uint64_t next = 1;
+
+    (void)state;
+    assert_int_equal(rip_view_open(&view, golden, GOLDEN_BYTES), RIP_OK);
+    rip_view_info(&view, &info);
+    assert_int_equal(info.counts_ended | info.ended_count | info.ended_snap_count | info.flush_count, 0);
+    assert_int_equal(info.ended_settled, 1);
+    assert_int_equal(rip_view_ended(&view, 0, &ended, 1, &next), 0);
+    assert_int_equal(next, 0);
+    assert_int_equal(rip_view_ended_id(&view, 4, 2, &(struct rip_id_info){0}), RIP_OK); /* it ended all the same */
+}
+
 static void test_processes_read_as_they_did(void **state)
 {
     struct rip_process_info process;
@@ -193,10 +211,10 @@ static void test_structs_of_callers_keep_their_size(void **state)
         size_t bytes, fixed_bytes, reserved_offset, fixed_offset;
     } structs[] = {
 #define STRUCT(type, bytes, offset) {sizeof(struct type), bytes, offsetof(struct type, reserved_##offset), offset}
-        STRUCT(rip_view, 168, 116),        STRUCT(rip_ring_info, 168, 104),   STRUCT(rip_sample, 32, 31),
-        STRUCT(rip_entry, 24, 16),         STRUCT(rip_scan_position, 32, 16), STRUCT(rip_id_info, 176, 117),
+        STRUCT(rip_view, 168, 116),        STRUCT(rip_ring_info, 168, 126),   STRUCT(rip_sample, 32, 31),
+        STRUCT(rip_entry, 24, 16),         STRUCT(rip_scan_position, 32, 24), STRUCT(rip_id_info, 176, 117),
         STRUCT(rip_wait_info, 88, 56),     STRUCT(rip_last_info, 64, 40),     STRUCT(rip_process_info, 136, 72),
-        STRUCT(rip_module_info, 536, 504), STRUCT(rip_note_info, 160, 144),
+        STRUCT(rip_module_info, 536, 504), STRUCT(rip_note_info, 160, 144),   STRUCT(rip_ended, 24, 16),
 #undef STRUCT
     };
     struct rip_sample samples[16];
@@ -215,9 +233,7 @@ static void test_structs_of_callers_keep_their_size(void **state)
     memset(samples, 0xff, sizeof(samples));
     assert_int_equal(rip_view_open(&view, golden, GOLDEN_BYTES), RIP_OK);
     assert_int_equal(rip_view_scan(&view, &position, samples, 16), 5);
-    assert_int_equal(samples[4].deadline_ms | samples[4].call | samples[4].reserved_23 | samples[4].reserved_28 |
-                         samples[4].reserved_31,
-                     0);
+    assert_int_equal(samples[4].deadline_ms | samples[4].call | samples[4].reserved_28 | samples[4].reserved_31, 0);
     assert_int_equal(rip_view_id(&view, 1, &info), RIP_OK);
     assert_int_equal(info.deadline_ms | info.call | info.reserved_117[0], 0);
     assert_int_equal(info.reserved_120[0] | info.reserved_120[6], 0);
@@ -228,8 +244,11 @@ static void test_structs_of_callers_keep_their_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_structs_of_callers_keep_their_size), cmocka_unit_test(test_the_bytes_are_where_they_were),
-        cmocka_unit_test(test_todays_header_means_the_same_bytes), cmocka_unit_test(test_ids_read_as_they_did),
+        cmocka_unit_test(test_structs_of_callers_keep_their_size),
+        cmocka_unit_test(test_the_bytes_are_where_they_were),
+        cmocka_unit_test(test_todays_header_means_the_same_bytes),
+        cmocka_unit_test(test_ids_read_as_they_did),
+        cmocka_unit_test(test_nothing_ended_is_known),
         cmocka_unit_test(test_processes_read_as_they_did),
     };
 

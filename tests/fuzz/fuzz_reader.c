@@ -47,6 +47,8 @@ size_t fuzz_seed(size_t number, uint8_t *ret_bytes, size_t capacity_bytes)
         for (uint32_t slot = 0; slot < geometries[number - 1].slot_capacity; slot++) {
             ring_builder_add_id(&builder, slot, slot, slot, 0, "seed");
             ring_builder_run_to(&builder, slot, 7 * slot);
+            if (slot % 4 == 1)
+                ring_builder_end_id(&builder, slot);
             if (slot % 3 == 0) {
                 ring_builder_slot(&builder, slot)->wait_tag = (uint8_t)(7 * slot);
                 ring_builder_slot(&builder, slot)->wait_owner = slot + 1;

@@ -203,6 +203,19 @@ void ring_builder_remove_id(struct ring_builder *builder, uint32_t slot)
     ring_builder_slot(builder, slot)->state = RIP_SLOT_FREE;
 }
 
+void ring_builder_end_id(struct ring_builder *builder, uint32_t slot)
+{
+    struct rip_ring *ring = builder->ring;
+    const struct rip_slot *of = ring_builder_slot(builder, slot);
+    uint64_t number = ring->ended_count++, lap = number / RIP_ENDED_COUNT + 1;
+
+    ring_builder_remove_id(builder, slot);
+    ring->compatible_flags |= RIP_RING_COUNTS_ENDED;
+    ring->ended_begun_count++;
+    ring->ended_snap_count += of->count - of->counter_bias;
+    ring->ended[number % RIP_ENDED_COUNT] = (uint64_t)of->generation << 32 | lap % 64 << 26 | slot;
+}
+
 void ring_builder_snap(struct ring_builder *builder, uint32_t slot_index, uint64_t address)
 {
     uint64_t count = ++ring_builder_slot(builder, slot_index)->count;

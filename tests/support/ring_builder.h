@@ -57,6 +57,9 @@ void ring_builder_add_id(struct ring_builder *builder, uint32_t slot, uint32_t i
                          const char *name);
 void ring_builder_remove_id(struct ring_builder *builder, uint32_t slot);
 
+/* Ends the id in the slot: as removing it, but counted and logged. */
+void ring_builder_end_id(struct ring_builder *builder, uint32_t slot);
+
 /* Sets or clears the live bit alone. Setting sets the summary bit too; it is never cleared. */
 void ring_builder_set_live(struct ring_builder *builder, uint32_t slot, bool live);
 

@@ -32,14 +32,9 @@ static void walk_last(const struct rip_view *view, uint32_t slot, enum rip_statu
     PROMISE(info.entry.address == (first != NULL ? first->address : 0));
 }
 
-static void walk_trail(const struct rip_view *view, uint32_t slot, struct ring_walk *walk)
+static void check_trail(enum rip_status status, const struct rip_entry *entries, size_t count, struct ring_walk *walk)
 {
-    struct rip_entry entries[RIP_ENTRY_COUNT];
-    size_t count = RIP_ENTRY_COUNT + 1;
-    enum rip_status status = rip_view_trail(view, slot, entries, &count);
-
     PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
-    walk_last(view, slot, status, status == RIP_OK && count != 0 ? &entries[0] : NULL);
     if (status != RIP_OK) {
         PROMISE(count == RIP_ENTRY_COUNT + 1);
         return;
@@ -51,6 +46,16 @@ static void walk_trail(const struct rip_view *view, uint32_t slot, struct ring_w
         PROMISE(i == 0 || entries[i].snap < entries[i - 1].snap);
     }
     walk->entries += count;
+}
+
+static void walk_trail(const struct rip_view *view, uint32_t slot, struct ring_walk *walk)
+{
+    struct rip_entry entries[RIP_ENTRY_COUNT];
+    size_t count = RIP_ENTRY_COUNT + 1;
+    enum rip_status status = rip_view_trail(view, slot, entries, &count);
+
+    check_trail(status, entries, count, walk);
+    walk_last(view, slot, status, status == RIP_OK && count != 0 ? &entries[0] : NULL);
 }
 
 static void walk_wait(const struct rip_view *view, uint32_t slot, struct ring_walk *walk)
@@ -68,19 +73,34 @@ static void walk_wait(const struct rip_view *view, uint32_t slot, struct ring_wa
     walk->waits++;
 }
 
+static void check_note(enum rip_status status, uint32_t slot, const struct rip_note_info *info, struct ring_walk *walk)
+{
+    PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
+    if (status != RIP_OK) {
+        PROMISE(info->slot == UINT32_MAX);
+        return;
+    }
+    PROMISE(info->slot == slot && info->generation % 2 == 0 && info->sequence != 0);
+    PROMISE(info->text_bytes >= 1 && info->text_bytes <= RIP_NOTE_BYTES);
+    walk->notes++;
+}
+
 static void walk_note(const struct rip_view *view, uint32_t slot, struct ring_walk *walk)
 {
     struct rip_note_info info = {.slot = UINT32_MAX};
     enum rip_status status = rip_view_note(view, slot, &info);
 
+    check_note(status, slot, &info, walk);
+}
+
+static void check_id(enum rip_status status, uint32_t slot, const struct rip_id_info *info, struct ring_walk *walk)
+{
     PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
-    if (status != RIP_OK) {
-        PROMISE(info.slot == UINT32_MAX);
+    if (status != RIP_OK)
         return;
-    }
-    PROMISE(info.slot == slot && info.generation % 2 == 0 && info.sequence != 0);
-    PROMISE(info.text_bytes >= 1 && info.text_bytes <= RIP_NOTE_BYTES);
-    walk->notes++;
+    PROMISE(info->slot == slot && info->generation % 2 == 0);
+    PROMISE(info->name_bytes <= RIP_NAME_BYTES && info->idle <= 1 && info->snap_count <= info->progress);
+    walk->ids++;
 }
 
 static void walk_ids(const struct rip_view *view, uint32_t slot_capacity, struct ring_walk *walk)
@@ -89,16 +109,46 @@ static void walk_ids(const struct rip_view *view, uint32_t slot_capacity, struct
         struct rip_id_info info;
         enum rip_status status = rip_view_id(view, slot, &info);
 
-        PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
-        if (status == RIP_OK) {
-            PROMISE(info.slot == slot && info.generation % 2 == 0);
-            PROMISE(info.name_bytes <= RIP_NAME_BYTES && info.idle <= 1 && info.snap_count <= info.progress);
-            walk->ids++;
-        }
+        check_id(status, slot, &info, walk);
         walk_wait(view, slot, walk);
         walk_note(view, slot, walk);
         walk_trail(view, slot, walk);
     }
+}
+
+static void walk_left(const struct rip_view *view, const struct rip_ended *ended, struct ring_walk *walk)
+{
+    struct rip_note_info note = {.slot = UINT32_MAX};
+    struct rip_entry entries[RIP_ENTRY_COUNT];
+    size_t count = RIP_ENTRY_COUNT + 1;
+    struct rip_id_info id;
+    enum rip_status status = rip_view_ended_id(view, ended->slot, ended->generation, &id);
+
+    check_id(status, ended->slot, &id, walk);
+    PROMISE(status != RIP_OK || id.generation == ended->generation);
+    status = rip_view_ended_trail(view, ended->slot, ended->generation, entries, &count);
+    check_trail(status, entries, count, walk);
+    status = rip_view_ended_note(view, ended->slot, ended->generation, &note);
+    check_note(status, ended->slot, &note, walk);
+}
+
+static void walk_ended(const struct rip_view *view, uint32_t slot_capacity, uint64_t first, struct ring_walk *walk)
+{
+    struct rip_ended ended[RIP_ENDED_COUNT];
+    uint64_t next;
+    size_t count;
+
+    do {
+        count = rip_view_ended(view, first, ended, BATCH, &next);
+        PROMISE(count <= BATCH && (first <= next || count == 0));
+        for (size_t i = 0; i < count; i++) {
+            PROMISE(ended[i].number >= first && ended[i].number < next && ended[i].slot < slot_capacity);
+            PROMISE(i == 0 || ended[i].number > ended[i - 1].number);
+            walk_left(view, &ended[i], walk);
+        }
+        walk->ended += count;
+        first = next;
+    } while (count != 0);
 }
 
 static void walk_samples(const struct rip_view *view, uint32_t slot_capacity, struct ring_walk *walk)
@@ -159,6 +209,8 @@ enum rip_status ring_walk(const void *bytes, uint64_t size_bytes, struct ring_wa
         rip_view_info(&view, &info);
         walk_samples(&view, info.slot_capacity, &walk);
         walk_ids(&view, info.slot_capacity, &walk);
+        walk_ended(&view, info.slot_capacity, 0, &walk);
+        walk_ended(&view, info.slot_capacity, UINT64_MAX, &walk);
         walk_processes(&view, &walk);
     }
     *ret_walk = walk;

@@ -19,6 +19,7 @@ struct ring_walk {
     size_t entries;
     size_t processes;
     size_t modules;
+    size_t ended;
 };
 
 /* Opens the bytes (aligned to 8) and, if that is RIP_OK, reads all there is. The status of rip_view_open(). */

@@ -275,6 +275,21 @@ static inline size_t live_count(const struct rip_view *view)
     return total;
 }
 
+/* The snaps of all ids, by 2.6 of librip/ABI.md; for when nobody else is running. */
+static inline uint64_t made_count(const struct rip_view *view)
+{
+    struct rip_scan_position position = {0};
+    struct rip_ring_info info;
+    struct rip_sample sample;
+    uint64_t total = 0;
+
+    while (rip_view_scan(view, &position, &sample, 1) == 1)
+        total += sample.progress - sample.counter_bias;
+    rip_view_info(view, &info);
+    CHECK(info.counts_ended == 1 && info.ended_settled == 1 && position.left_out_count == 0);
+    return info.ended_snap_count + total;
+}
+
 static inline void sleep_ms(long ms)
 {
     struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};

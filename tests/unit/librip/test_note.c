@@ -79,7 +79,10 @@ SCENE(it_is_the_registrations)
     CHECK(says(""));
     rip_note("again", 5);
     rip_exit();
-    rip_init(9, "nine", 4, 0, 0); /* in the slot of seven */
+    for (uint32_t id = 9; id <= 70; id++)
+        rip_init(id, "other", 5, 0, 0);
+    CHECK(rip__slot_index(rip__thread.slot) != 0);
+    rip_init(71, "last", 4, 0, 0); /* in the slot of seven */
     CHECK(says("") && rip__slot_index(rip__thread.slot) == 0);
     CHECK(slot_says(1, "of eight", 8));
 }

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ended.c - which ids have ended, and how many snaps they made: a log in the header of the ring, for who records it.
+ *
+ * The slots of the ids in the log keep their contents, for slot.c takes them again last. Processes append at the same
+ * time, without a lock: who is killed half-way stops nobody, because the next one completes what was begun.
+ *
+ * Guarantees
+ *   1. Each number below ended_count was given to one end, and its entry was stored before ended_count passed it.
+ *   2. Numbers of one process ascend in the order in which its ids ended.
+ *   3. While ended_begun_count equals ended_count, ended_snap_count is of exactly the ids below ended_count.
+ *   4. rip_flush() is async-signal-safe, and makes no system call under a seccomp filter.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "writer.h"
+
+enum { WORD_BITS = 64 };
+
+static uint32_t slot_of(uint64_t entry)
+{
+    return (uint32_t)(entry & RIP_ENDED_SLOT_MASK);
+}
+
+static bool is_of(uint64_t entry, uint64_t number)
+{
+    return (entry >> RIP_ENDED_LAP_SHIFT & RIP_ENDED_LAP_MASK) == RIP_ENDED_LAP(number);
+}
+
+/* The number of the oldest id that the log still has when so many have ended. */
+static uint64_t oldest_of(uint64_t count)
+{
+    return count > RIP_ENDED_COUNT ? count - RIP_ENDED_COUNT : 0;
+}
+
+void rip__ended_begin(void)
+{
+    rip_add_relaxed(&rip__header()->ended_begun_count, 1); /* ordered by the releases that follow */
+}
+
+void rip__ended_log(uint32_t slot, uint32_t generation, uint64_t snap_count)
+{
+    struct rip_ring *ring = rip__header();
+    uint64_t entry = (uint64_t)generation << RIP_ENDED_GENERATION_SHIFT | slot;
+    bool logged = false;
+
+    rip_add_release(&ring->ended_snap_count, snap_count); /* pairs with the acquire in copy_ended() in reader.c */
+    while (!logged) {
+        uint64_t number = rip_load_acquire(&ring->ended_count); /* pairs with the exchange of it below */
+        uint64_t *place = &ring->ended[number % RIP_ENDED_COUNT];
+        uint64_t found = rip_load_acquire(place);
+
+        if (rip_load_relaxed(&ring->ended_count) != number)
+            continue; /* what was found may be newer than the number */
+        if (!is_of(found, number))
+            logged = rip_compare_exchange(place, &found, entry | RIP_ENDED_LAP(number) << RIP_ENDED_LAP_SHIFT);
+        /* Ours, or of another that has not got here yet. Pairs with the acquires of ended_count, here and in reader.c
+         */
+        rip_compare_exchange(&ring->ended_count, &number, number + 1);
+    }
+}
+
+uint64_t rip__ended_slots(uint32_t first_word, uint32_t word_count, uint64_t *ret_bits)
+{
+    struct rip_ring *ring = rip__header();
+    uint64_t count = rip_load_acquire(&ring->ended_count); /* pairs with the exchange in rip__ended_log() */
+
+    memset(ret_bits, 0, word_count * sizeof(*ret_bits));
+    for (uint64_t number = oldest_of(count); number < count; number++) {
+        uint32_t slot = slot_of(rip_load_relaxed(&ring->ended[number % RIP_ENDED_COUNT]));
+        uint32_t word = slot / WORD_BITS - first_word;
+
+        if (word < word_count)
+            ret_bits[word] |= UINT64_C(1) << (slot % WORD_BITS);
+    }
+    return count;
+}
+
+bool rip__ended_since(uint64_t number, uint32_t slot)
+{
+    struct rip_ring *ring = rip__header();
+    uint64_t count = rip_load_acquire(&ring->ended_count); /* pairs with the exchange in rip__ended_log() */
+
+    if (number < oldest_of(count))
+        number = oldest_of(count);
+    for (; number < count; number++) {
+        if (slot_of(rip_load_relaxed(&ring->ended[number % RIP_ENDED_COUNT])) == slot)
+            return true;
+    }
+    return false;
+}
+
+bool rip__ended_next(uint64_t *number, uint32_t *ret_slot, uint32_t *ret_generation)
+{
+    struct rip_ring *ring = rip__header();
+    uint64_t count = rip_load_acquire(&ring->ended_count); /* pairs with the exchange in rip__ended_log() */
+    uint64_t entry;
+
+    if (*number < oldest_of(count))
+        *number = oldest_of(count);
+    if (*number >= count)
+        return false;
+    entry = rip_load_relaxed(&ring->ended[(*number)++ % RIP_ENDED_COUNT]);
+    *ret_slot = slot_of(entry);
+    *ret_generation = (uint32_t)(entry >> RIP_ENDED_GENERATION_SHIFT);
+    return true;
+}
+
+void rip_flush(void)
+{
+    struct rip_ring *ring = rip_load_acquire(&rip_ring); /* pairs with the release in file.c */
+    int saved_errno = errno;
+
+    if (ring == NULL)
+        return;
+    rip_add_release(&ring->flush_count, 1); /* pairs with the acquire in rip_view_info() */
+    if (!rip__is_filtered())
+        syscall(SYS_futex, &ring->flush_count, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+    errno = saved_errno;
+}
