@@ -68,4 +68,10 @@ def test_start_refused(machine):
     assert is_ready(machine)
 
 
+def test_shorter(machine):
+    """For the tests that follow: what hangs is a stall after a second, in place of the five of the installed file."""
+    configure(machine, "stall-after = 1s")
+    reload(machine)
+
+
 TESTS = [test_reload, test_reload_refused, test_start_refused]

@@ -3,6 +3,7 @@
 import datetime
 import subprocess
 
+from boot_config import test_shorter
 from boot_daemon import wait_replaced
 from looks import entries, field, ring, stall_of, start_sleeper, threads, wait_ring
 from machine import NAMESPACES, Skip
@@ -209,5 +210,5 @@ def test_hostile_name(machine):
     machine.run("systemctl", "stop", "hostile")
 
 
-TESTS = [test_redis_server, test_nginx, test_dynamic_user, test_killed_during_a_stall, test_names_of_places,
-         test_hidden_processes, test_shared_memory_of_others, test_hostile_name]
+TESTS = [test_redis_server, test_nginx, test_shorter, test_dynamic_user, test_killed_during_a_stall,
+         test_names_of_places, test_hidden_processes, test_shared_memory_of_others, test_hostile_name]
