@@ -3,11 +3,12 @@
 #
 #   ctest_run BUILD [CTEST-ARGS...]    0 if all pass
 #
-# Tests run beside each other, more of them than there are cores: most of them wait most of the time. Up to five that
+# ctest_jobs tests run beside each other, more than there are cores: most of them wait most of the time. Up to five that
 # fail then run once more, alone: a machine that is too busy for a test is not a fault of the program. They are named at
 # the end as unsteady, to be mended. A report of a sanitizer is never taken for a busy machine.
 
 ctest_retries_max=5
+ctest_jobs=$((3 * $(nproc) + 1))
 
 ctest_unsteady() { # BUILD: what the last ctest of it names as failed, a line each
     sed 's/^[0-9]*://' "$1/Testing/Temporary/LastTestsFailed.log"
@@ -22,7 +23,7 @@ ctest_run() {
     rm -f "$build/Testing/Temporary/LastTestsFailed.log"
     if (set -o pipefail
         cd "$build"
-        ctest -j "$((3 * $(nproc) + 1))" --output-on-failure --no-tests=error "$@" 2>&1 | tee "$output"); then
+        ctest -j "$ctest_jobs" --output-on-failure --no-tests=error "$@" 2>&1 | tee "$output"); then
         return 0
     fi
     [ -s "$build/Testing/Temporary/LastTestsFailed.log" ] || return 8

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rip stalls`: a line an incident, from one ripd or from many, and what is said when something could not be seen."""
+import concurrent.futures
 import json
 import re
 import socket
@@ -145,17 +146,19 @@ def several_hosts(world):
              "frozen_for_ms": 86400000}
     other, hanging = k.Impostor({"/stalls": k.stalls_document(stall)}, "127.0.0.2"), Hanging("127.0.0.3")
     urls = [world.url, hanging.url, other.url, "http://127.0.0.1:1"]
+    silent = ["--timeout=3s", "--url", hanging.url, "--url", "http://127.0.0.1:1"]
     arguments = ["--timeout", "3s", *(f"--url={url}" for url in urls)]
-    done = world.command("stalls", *arguments)
+    with concurrent.futures.ThreadPoolExecutor() as pool:  # each waits for the one that hangs
+        done, listed, silence = pool.map(lambda more: world.command("stalls", *more),
+                                         (arguments, ["--json", *arguments], silent))
     lines = done.stdout.splitlines()
     assert done.returncode == 1 and lines[0].split()[0] == "HOST", done
     assert lines[1].split()[:4] == [other.url[7:], "1d00h", "blocked", "far-away"], lines[1]
     assert len(lines) == len(k.HOSTILE) + 3 and all(line.startswith(world.url) for line in lines[2:-1]), lines
     assert done.stderr.count("\n") == 2 and hanging.url[7:] in done.stderr and "127.0.0.1:1 " in done.stderr, done
-    items = [json.loads(line) for line in world.command("stalls", "--json", *arguments).stdout.splitlines()]
+    items = [json.loads(line) for line in listed.stdout.splitlines()]
     assert {item["host"] for item in items} == {world.url, other.url[7:]} and items[0]["name"] == "far-away"
-    done = world.command("stalls", "--timeout=3s", "--url", hanging.url, "--url", "http://127.0.0.1:1")
-    assert done.returncode == 1 and done.stdout == "", "no word of 'no stalls' where nobody answered"
+    assert silence.returncode == 1 and silence.stdout == "", "no word of 'no stalls' where nobody answered"
     other.close()
     hanging.close()
     ring.close()

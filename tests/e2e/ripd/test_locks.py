@@ -180,12 +180,12 @@ def watch(world, seconds):
 
 def what_was_true_a_moment_ago(world):
     play(world, "seeming")
-    assert {"seeming-0", "seeming-1"} <= watch(world, 9)
+    assert {"seeming-0", "seeming-1"} <= watch(world, 5)
 
 
 def locks_are_handed_over(world):
     process = play(world, "handover", "24")
-    assert len(watch(world, 10)) >= 3
+    assert len(watch(world, 5)) >= 3
     process.stdin.close()
     assert process.wait(PATIENCE_S) == 0
 
