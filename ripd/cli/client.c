@@ -33,9 +33,9 @@ struct exchange {
     struct client *client;
     const struct client_stream *stream; /* NULL: a document is expected */
     long answer_ms;
-    struct curl_slist *fields;      /* of its header */
-    struct client_request *request; /* NULL: it is one of perform() */
-    char *text;                     /* of the answer, unless it streams */
+    struct curl_slist *fields; /* of its header; NULL: it has its result */
+    struct client_request *request;
+    char *text; /* of the answer, unless it streams */
     size_t bytes;
     size_t room;
     size_t bytes_max;
@@ -178,15 +178,35 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
     return count;
 }
 
-static bool prepare(struct exchange *exchange, const char *target)
+/* NULL: no memory. */
+static struct curl_slist *make_fields(const struct client_stream *stream)
+{
+    struct curl_slist *fields =
+        curl_slist_append(NULL, stream != NULL ? "Accept: text/event-stream" : "Accept: application/json");
+    struct curl_slist *more;
+    char text[128];
+
+    if (fields == NULL || stream == NULL || stream->last_event_id == NULL || *stream->last_event_id == '\0')
+        return fields;
+    snprintf(text, sizeof(text), "Last-Event-ID: %s", stream->last_event_id);
+    more = curl_slist_append(fields, text);
+    if (more == NULL)
+        curl_slist_free_all(fields);
+    return more;
+}
+
+static bool prepare(struct exchange *exchange)
 {
     const struct client *client = exchange->client;
     char url[URL_BYTES + TARGET_BYTES];
     CURL *handle = client->handle;
-    int length = snprintf(url, sizeof(url), "%s%s", client->base, target);
+    int length = snprintf(url, sizeof(url), "%s%s", client->base, exchange->request->target);
+
+    exchange->fields = make_fields(exchange->stream);
 
     curl_easy_reset(handle);
-    return length > 0 && (size_t)length < sizeof(url) && curl_easy_setopt(handle, CURLOPT_URL, url) == CURLE_OK &&
+    return exchange->fields != NULL && length > 0 && (size_t)length < sizeof(url) &&
+           curl_easy_setopt(handle, CURLOPT_URL, url) == CURLE_OK &&
            (client->socket[0] == '\0' ||
             curl_easy_setopt(handle, CURLOPT_UNIX_SOCKET_PATH, client->socket) == CURLE_OK) &&
            curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
@@ -228,8 +248,7 @@ static enum client_result refusal(const struct exchange *exchange)
 static enum client_result conclude(const struct exchange *exchange, CURLcode code)
 {
     const char *shown = exchange->client->shown, *reason = curl_easy_strerror(code);
-    const char *server =
-        exchange->request != NULL && exchange->request->server != NULL ? exchange->request->server : "ripd";
+    const char *server = exchange->request->server != NULL ? exchange->request->server : "ripd";
     long error = 0;
 
     if (exchange->stopped)
@@ -249,49 +268,6 @@ static enum client_result conclude(const struct exchange *exchange, CURLcode cod
     if (exchange->stream != NULL || !is_answer(exchange, "application/json"))
         return refusal(exchange);
     return CLIENT_OK;
-}
-
-static enum client_result turn(struct exchange *exchange, CURLM *multi)
-{
-    const struct client_stream *stream = exchange->stream;
-    struct curl_waitfd stop = {.fd = stream != NULL ? stream->stop_descriptor : -1, .events = CURL_WAIT_POLLIN};
-
-    for (;;) {
-        int running = 0, left;
-        CURLMcode code = curl_multi_perform(multi, &running);
-        const CURLMsg *message = curl_multi_info_read(multi, &left);
-
-        if (message != NULL && message->msg == CURLMSG_DONE) {
-            read_head(exchange);
-            return conclude(exchange, message->data.result);
-        }
-        if (code == CURLM_OK)
-            code = curl_multi_poll(multi, &stop, stop.fd >= 0 ? 1 : 0, POLL_MS, NULL);
-        if (code != CURLM_OK)
-            return fail(CLIENT_UNREACHABLE, "%s: %s", exchange->client->shown, curl_multi_strerror(code));
-        if (stop.revents != 0)
-            return CLIENT_STOPPED;
-        if (stream != NULL && clock_mono_ns() - exchange->heard_mono_ns > stream->silence_ns)
-            return fail(CLIENT_UNREACHABLE, "ripd does not answer on %s (silence)", exchange->client->shown);
-    }
-}
-
-/* exchange->fields are freed. NULL: there was no memory for them. */
-static enum client_result perform(struct exchange *exchange, const char *target)
-{
-    CURLM *multi = curl_multi_init();
-    enum client_result result = fail_for_memory();
-
-    exchange->heard_mono_ns = clock_mono_ns();
-    if (multi != NULL && exchange->fields != NULL && prepare(exchange, target) &&
-        curl_multi_add_handle(multi, exchange->client->handle) == CURLM_OK) {
-        result = turn(exchange, multi);
-        curl_multi_remove_handle(multi, exchange->client->handle);
-    }
-    if (multi != NULL)
-        curl_multi_cleanup(multi);
-    curl_slist_free_all(exchange->fields);
-    return result;
 }
 
 /* Whether they are of one document, "ripd/NAME/", in whichever version. */
@@ -335,7 +311,6 @@ static void settle(struct exchange *exchange, enum client_result result)
     if (result != CLIENT_OK)
         snprintf(exchange->request->error, sizeof(exchange->request->error), "%s", error_text);
     free(exchange->text);
-    exchange->text = NULL;
     curl_slist_free_all(exchange->fields);
     exchange->fields = NULL;
 }
@@ -363,76 +338,86 @@ static void take_ended(CURLM *multi)
     }
 }
 
-static void perform_all(CURLM *multi, struct exchange *exchanges, size_t count)
+/* Until all have ended, or the one that streams is stopped: NULL; else what is wrong with those that have not. */
+static const char *turn(CURLM *multi, const struct exchange *first)
 {
+    const struct client_stream *stream = first->stream;
+    struct curl_waitfd stop = {.fd = stream != NULL ? stream->stop_descriptor : -1, .events = CURL_WAIT_POLLIN};
     CURLMcode code = curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, CONNECTIONS_MAX);
     int running = 1;
+
+    while (code == CURLM_OK) {
+        code = curl_multi_perform(multi, &running);
+        take_ended(multi);
+        if (running == 0)
+            return NULL;
+        if (code == CURLM_OK)
+            code = curl_multi_poll(multi, &stop, stop.fd >= 0 ? 1 : 0, POLL_MS, NULL);
+        if (stop.revents != 0)
+            return NULL;
+        if (stream != NULL && clock_mono_ns() - first->heard_mono_ns > stream->silence_ns)
+            return "silence";
+    }
+    return curl_multi_strerror(code);
+}
+
+static void perform(struct exchange *exchanges, size_t count)
+{
+    CURLM *multi = curl_multi_init();
+    const char *reason;
 
     for (size_t i = 0; i < count; i++) {
         struct exchange *exchange = &exchanges[i];
 
         if (exchange->request->target == NULL)
             continue;
-        exchange->fields = curl_slist_append(NULL, "Accept: application/json");
-        if (exchange->fields == NULL || !prepare(exchange, exchange->request->target) ||
-            curl_multi_add_handle(multi, exchange->client->handle) != CURLM_OK)
+        exchange->heard_mono_ns = clock_mono_ns();
+        if (multi == NULL || !prepare(exchange) || curl_multi_add_handle(multi, exchange->client->handle) != CURLM_OK)
             settle(exchange, fail_for_memory());
     }
-    while (running != 0 && code == CURLM_OK) {
-        code = curl_multi_perform(multi, &running);
-        take_ended(multi);
-        if (running != 0 && code == CURLM_OK)
-            code = curl_multi_poll(multi, NULL, 0, POLL_MS, NULL);
-    }
+    reason = multi != NULL ? turn(multi, exchanges) : NULL;
     for (size_t i = 0; i < count; i++)
         if (exchanges[i].fields != NULL) {
+            const char *shown = exchanges[i].client->shown;
+
             curl_multi_remove_handle(multi, exchanges[i].client->handle);
-            settle(&exchanges[i],
-                   fail(CLIENT_UNREACHABLE, "%s: %s", exchanges[i].client->shown, curl_multi_strerror(code)));
+            settle(&exchanges[i], reason == NULL
+                                      ? CLIENT_STOPPED
+                                      : fail(CLIENT_UNREACHABLE, "ripd does not answer on %s (%s)", shown, reason));
         }
+    curl_multi_cleanup(multi);
 }
 
 void client_get_all(struct client_request *requests, size_t count, long answer_ms)
 {
-    CURLM *multi = curl_multi_init();
-    struct exchange *exchanges = calloc(count != 0 ? count : 1, sizeof(*exchanges));
+    struct exchange *exchanges = calloc(count + 1, sizeof(*exchanges));
 
     for (size_t i = 0; i < count; i++) {
         requests[i].document = NULL;
         requests[i].error[0] = '\0';
-        requests[i].result = multi != NULL && exchanges != NULL ? CLIENT_OK : fail_for_memory();
-        if (requests[i].result == CLIENT_OK)
+        requests[i].result = exchanges != NULL ? CLIENT_OK : fail_for_memory();
+        if (exchanges != NULL)
             exchanges[i] = (struct exchange){.client = requests[i].client,
                                              .request = &requests[i],
                                              .answer_ms = answer_ms,
                                              .bytes_max = CLIENT_ANSWER_BYTES_MAX};
     }
-    if (multi != NULL && exchanges != NULL)
-        perform_all(multi, exchanges, count);
+    if (exchanges != NULL)
+        perform(exchanges, count);
     free(exchanges);
-    if (multi != NULL)
-        curl_multi_cleanup(multi);
 }
 
 enum client_result client_follow(struct client *client, const struct client_stream *stream)
 {
-    struct exchange exchange = {
-        .client = client, .stream = stream, .answer_ms = CLIENT_CONNECT_MS, .bytes_max = REFUSAL_BYTES_MAX};
-    struct curl_slist *fields = curl_slist_append(NULL, "Accept: text/event-stream"), *more;
-    enum client_result result;
-    char text[128];
+    struct client_request request = {.client = client, .target = stream->target};
+    struct exchange exchange = {.client = client,
+                                .request = &request,
+                                .stream = stream,
+                                .answer_ms = CLIENT_CONNECT_MS,
+                                .bytes_max = REFUSAL_BYTES_MAX};
 
-    if (fields != NULL && stream->last_event_id != NULL && *stream->last_event_id != '\0') {
-        snprintf(text, sizeof(text), "Last-Event-ID: %s", stream->last_event_id);
-        more = curl_slist_append(fields, text);
-        if (more == NULL)
-            curl_slist_free_all(fields);
-        fields = more;
-    }
-    exchange.fields = fields;
-    result = perform(&exchange, stream->target);
-    free(exchange.text);
-    return result;
+    perform(&exchange, 1);
+    return request.result;
 }
 
 int client_target_escape(char *target, size_t size, const char *text)

@@ -5,7 +5,7 @@
  *
  * Guarantees
  *   A. Programs are opened and parsed by that process alone, which gives up what rights it has (sym/README.md). One
- *      that it ends or hangs on is not tried again.
+ *      that it ends or hangs on is tried once more, and then not again.
  *   B. A place is named only from the file of its build id: a wrong name is never given.
  *   C. All names together take NAMES_LIMIT_NS at most; places that have none by then stay as they are.
  */
