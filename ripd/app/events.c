@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * events.c - makes the begin and end events of episodes from cases, numbers them and queues them for the disk. A case
- * keeps its begin event: the end event is made from it, even when the id has gone.
+ * events.c - has the begin and end events of episodes made from cases, numbers them and queues them for the disk. A
+ * case keeps its begin event: the end event is made from it, even when the id has gone.
  */
 #include "app/events.h"
 
@@ -12,17 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "app/listing.h"
 #include "app/log.h"
 #include "app/report.h"
 #include "app/restart.h"
 #include "cases/incidents.h"
-#include "cases/waits.h"
 #include "os/file.h"
 #include "os/proc.h"
 #include "util/array.h"
 #include "util/time_limit.h"
-#include "view/document_event.h"
+#include "view/event_make.h"
 
 struct events {
     struct publisher *publisher;
@@ -107,195 +105,11 @@ int events_start(struct events *events, void (*report)(void *context, struct eve
 
 /* Making ----------------------------------------------------------------------------------------------------------- */
 
-static char *copy_or_null(const char *text)
-{
-    return text != NULL ? strdup(text) : NULL;
-}
-
-/* What its place is called, as far as that is known by now. */
-static void fill_names(struct event *event, const struct module_facts *module)
-{
-    const struct symbol *symbol = symbol_table_find(&module->symbols, event->offset);
-    const struct symbol_frame *frame;
-
-    if (symbol == NULL || symbol->frame_count == 0)
-        return;
-    frame = &symbol->frames[symbol_place(symbol)];
-    event->function = copy_or_null(frame->function);
-    event->file = copy_or_null(frame->file);
-    event->line = frame->line;
-}
-
-static void fill_subject(struct event *event, const struct item *item)
-{
-    const struct module_facts *module;
-
-    event->id = item->id;
-    event->tid = item->tid;
-    event->pid = item->process != NULL ? item->process->pid : 0;
-    strncpy(event->ring, item->ring_name, sizeof(event->ring) - 1);
-    event->name_bytes = item->name_bytes < RIP_NAME_BYTES ? item->name_bytes : RIP_NAME_BYTES;
-    memcpy(event->name, item->name, event->name_bytes);
-    event->note_bytes = item->note_bytes < RIP_NOTE_BYTES ? item->note_bytes : RIP_NOTE_BYTES;
-    memcpy(event->note, item->note, event->note_bytes);
-    if (item->process != NULL)
-        memcpy(event->comm, item->process->comm, sizeof(event->comm));
-    if (item->process != NULL && item->process->origin != NULL) {
-        event->unit = copy_or_null(item->process->origin->unit);
-        event->container = copy_or_null(item->process->origin->container);
-    }
-    module = item_module(item, &event->offset);
-    if (module == NULL)
-        return;
-    event->module = strdup(module->name);
-    if (event->module == NULL)
-        event->offset = 0;
-    fill_names(event, module);
-}
-
-/* What the log calls a node; returns how many bytes. */
-static uint8_t node_name(const struct waits_node *node, uint8_t ret_name[RIP_NAME_BYTES])
-{
-    if (node->kind == WAITS_GONE)
-        return (uint8_t)snprintf((char *)ret_name, RIP_NAME_BYTES, "thread %" PRIu32 ", which is gone", node->holder);
-    memcpy(ret_name, node->name, RIP_NAME_BYTES);
-    return node->name_bytes < RIP_NAME_BYTES ? node->name_bytes : RIP_NAME_BYTES;
-}
-
-/* Whom the line in the log names, as the first of "waits_for"; the summary beside it has more of the chain. */
-static void fill_holder(struct event *event, const struct sighting *sighting)
-{
-    const struct waits_node *nodes = sighting->waits != NULL ? sighting->waits->nodes : NULL;
-    const struct waits_node *node = nodes != NULL ? &nodes[sighting->wait_node] : NULL;
-
-    if (node == NULL || node->next == WAITS_NONE)
-        return;
-    event->holder_bytes = node_name(&nodes[node->next], event->holder);
-}
-
-/* The begin of an episode, as of the scan on which it began. */
-static struct event *make_begin(const struct events *events, const struct events_scan *scan,
-                                const struct stall_case *stall, bool reported)
-{
-    const struct episode *episode = &stall->episode;
-    const uint64_t ago_ns = scan->moment->scanned_mono_ns - episode->begun_mono_ns;
-    const struct snapshot moment = {.scanned_wall_ns = wall_before_ns(scan->moment->scanned_wall_ns, ago_ns),
-                                    .scanned_boot_ns = scan->moment->scanned_boot_ns - ago_ns,
-                                    .waits = ago_ns == 0 ? scan->moment->waits : NULL};
-    struct sighting sighting = listing_sighting(stall, &moment);
-    struct event *event = event_make();
-
-    if (event == NULL)
-        return NULL;
-    sighting.frozen_for_ns = episode->begun_mono_ns - episode->frozen_mono_ns;
-    sighting.since_wall_ns = wall_before_ns(moment.scanned_wall_ns, sighting.frozen_for_ns);
-    sighting.state = ID_STALLED;
-    sighting.cause = episode->cause;
-    if (ago_ns != 0 && sighting.frozen_for_max_ns != UINT64_MAX)
-        sighting.frozen_for_max_ns = episode->moved_after_mono_ns != DETECTOR_UNKNOWN_NS
-                                         ? episode->begun_mono_ns - episode->moved_after_mono_ns
-                                         : UINT64_MAX;
-    event->sequence = events->sequence + 1;
-    event->kind = EVENT_BEGIN;
-    event->episode = episode->number;
-    event->incident = episode->incident;
-    event->waiting_count = episode->waiting_count;
-    event->reported = reported;
-    event->uid = stall->user;
-    event->at_wall_ns = moment.scanned_wall_ns;
-    event->duration_ns = sighting.frozen_for_ns;
-    event->duration_max_ns = sighting.frozen_for_max_ns;
-    event->since_wall_ns = sighting.since_wall_ns;
-    event->threshold_ns = sighting.threshold_ns;
-    event->cause = sighting.cause;
-    if (stall->item != NULL)
-        fill_subject(event, stall->item);
-    fill_holder(event, &sighting);
-    if (sighting.kernel != NULL) {
-        event->syscall = sighting.kernel->syscall;
-        event->target = sighting.kernel->target[0] != '\0' ? strdup(sighting.kernel->target) : NULL;
-    }
-    if (document_event_begin(event, &sighting) == 0)
-        return event;
-    event_unref(event);
-    return NULL;
-}
-
-static enum event_reason reason_of(enum detector_event_kind kind)
-{
-    switch (kind) {
-    case DETECTOR_MOVED:
-        return EVENT_REASON_MOVED;
-    case DETECTOR_STOPPED:
-        return EVENT_REASON_STOPPED;
-    case DETECTOR_EXCUSED:
-        return EVENT_REASON_EXCUSED;
-    case DETECTOR_STALLED:
-    case DETECTOR_GONE:
-        break;
-    }
-    return EVENT_REASON_GONE;
-}
-
-/* The fields of an end that its begin has, too. */
-static struct event *end_new(struct events *events, const struct event *begin)
-{
-    struct event *event = event_make();
-    bool is_last = incidents_leave(&events->incidents, begin->incident);
-
-    if (event == NULL)
-        return NULL;
-    event->sequence = events->sequence + 1;
-    event->kind = EVENT_END;
-    event->episode = begin->episode;
-    event->incident = begin->incident;
-    event->reported = is_last;
-    event->uid = begin->uid;
-    event->since_wall_ns = begin->since_wall_ns;
-    event->threshold_ns = begin->threshold_ns;
-    event->id = begin->id;
-    event->tid = begin->tid;
-    event->pid = begin->pid;
-    memcpy(event->ring, begin->ring, sizeof(event->ring));
-    event->name_bytes = begin->name_bytes;
-    memcpy(event->name, begin->name, sizeof(event->name));
-    memcpy(event->comm, begin->comm, sizeof(event->comm));
-    event->unit = copy_or_null(begin->unit);
-    event->container = copy_or_null(begin->container);
-    event->module = copy_or_null(begin->module);
-    event->offset = begin->offset;
-    event->function = copy_or_null(begin->function);
-    event->file = copy_or_null(begin->file);
-    event->line = begin->line;
-    return event;
-}
-
-/* The longest that it may have lasted, if it was first seen frozen lasted_ns before its end. */
-static uint64_t other_end_of(uint64_t lasted_ns, const struct event *begin)
-{
-    if (begin->duration_max_ns == EVENT_UNKNOWN_NS || begin->duration_max_ns < begin->duration_ns)
-        return EVENT_UNKNOWN_NS;
-    return lasted_ns + (begin->duration_max_ns - begin->duration_ns);
-}
-
 static struct event *make_end(struct events *events, const struct events_scan *scan, const struct episode *episode)
 {
-    const uint64_t lasted_ns = episode->moved_mono_ns - episode->frozen_mono_ns;
-    struct event *event = end_new(events, episode->begin);
+    const bool is_last = incidents_leave(&events->incidents, episode->begin->incident);
 
-    if (event == NULL)
-        return NULL;
-    event->at_wall_ns =
-        wall_before_ns(scan->moment->scanned_wall_ns, scan->moment->scanned_mono_ns - episode->moved_mono_ns);
-    event->duration_ns = lasted_ns;
-    event->duration_max_ns = other_end_of(lasted_ns, episode->begin);
-    event->cause = episode->cause;
-    event->reason = reason_of(episode->reason);
-    event->stall_count = episode->stall_count;
-    if (document_event_end(event, episode->begin) == 0)
-        return event;
-    event_unref(event);
-    return NULL;
+    return event_make_end(episode, scan->moment, (struct event_label){events->sequence + 1, is_last});
 }
 
 /* The end of an episode of a former run, which came while nobody watched. */
@@ -305,24 +119,20 @@ static struct event *make_end_unseen(struct events *events, const struct events_
     const uint64_t now_mono_ns = scan->moment->scanned_mono_ns;
     const struct event *begin = episode->begin;
     const struct event_subject *subject = &episode->subject;
-    bool same_clock = memcmp(subject->boot_id, events->boot_id, sizeof(subject->boot_id)) == 0 &&
-                      subject->began_mono_ns <= now_mono_ns;
-    struct event *event = end_new(events, begin);
+    const bool same_clock = memcmp(subject->boot_id, events->boot_id, sizeof(subject->boot_id)) == 0 &&
+                            subject->began_mono_ns <= now_mono_ns;
+    const struct event_ending ending = {
+        .at_wall_ns = scan->moment->scanned_wall_ns,
+        .lasted_ns = begin->duration_ns,
+        .lasted_max_ns =
+            same_clock ? event_lasted_max_ns(begin, now_mono_ns - subject->began_mono_ns) : EVENT_UNKNOWN_NS,
+        .cause = begin->cause,
+        .reason = episode->reason,
+        .stall_count = subject->stall_count,
+    };
+    const bool is_last = incidents_leave(&events->incidents, begin->incident);
 
-    if (event == NULL)
-        return NULL;
-    event->at_wall_ns = scan->moment->scanned_wall_ns;
-    event->duration_ns = begin->duration_ns;
-    event->duration_max_ns = EVENT_UNKNOWN_NS;
-    if (same_clock)
-        event->duration_max_ns = other_end_of(now_mono_ns - subject->began_mono_ns, begin);
-    event->cause = begin->cause;
-    event->reason = episode->reason;
-    event->stall_count = subject->stall_count;
-    if (document_event_end(event, begin) == 0)
-        return event;
-    event_unref(event);
-    return NULL;
+    return event_make_ending(begin, &ending, (struct event_label){events->sequence + 1, is_last});
 }
 
 /* Publishing ------------------------------------------------------------------------------------------------------- */
@@ -365,7 +175,8 @@ static void publish_begin(struct events *events, const struct events_scan *scan,
     struct event_subject subject = subject_of(events, scan, stall);
     bool is_first = incidents_enter(&events->incidents, stall->episode.incident);
 
-    stall->episode.begin = make_begin(events, scan, stall, is_first);
+    stall->episode.begin =
+        event_make_begin(stall, scan->moment, (struct event_label){events->sequence + 1, is_first}, NULL);
     if (stall->episode.begin != NULL && is_first)
         events->incidents_by_cause[stall->episode.begin->cause]++;
     if (stall->episode.begin == NULL)
@@ -521,8 +332,10 @@ void events_step(struct events *events, const struct events_scan *scan)
     note_stalls_again(events, scan);
     count = cases_publish(events->cases, &reports);
     stalls = cases_all(events->cases, &stall_count);
-    if (count != 0)
-        (void)incidents_assign(stalls, stall_count, scan->moment->waits);
+    if (count != 0) {
+        incidents_find_roots(stalls, stall_count, scan->moment->waits);
+        (void)incidents_assign(stalls, stall_count);
+    }
     for (size_t i = 0; i < count; i++) {
         struct stall_case *stall = reports[i].stall;
 

@@ -84,27 +84,6 @@ void listing_describe(const struct listing *listing)
     work_clear(listing->work, count_refused, &refused);
 }
 
-struct sighting listing_sighting(const struct stall_case *stall, const struct snapshot *moment)
-{
-    const struct detector_suspect *suspect = &stall->suspect;
-    uint64_t max_ns = suspect->frozen_for_max_ns;
-    struct sighting sighting = {
-        .item = stall->item,
-        .kernel = stall->kernel,
-        .state = suspect->state,
-        .cause = suspect->cause,
-        .frozen_since_ns = suspect->frozen_since_ns,
-        .frozen_for_ns = suspect->frozen_for_ns,
-        .frozen_for_max_ns =
-            stall->item != NULL ? item_frozen_max_ns(stall->item, moment, suspect->frozen_for_ns, max_ns) : max_ns,
-        .threshold_ns = suspect->threshold_ns,
-    };
-
-    sighting_set_since(&sighting, moment);
-    sighting_set_wait(&sighting, moment->waits, stall->ring, stall->slot, stall->generation);
-    return sighting;
-}
-
 static int list_stalls(const struct listing *listing, struct snapshot *snapshot)
 {
     size_t count, listed = 0;
@@ -120,7 +99,7 @@ static int list_stalls(const struct listing *listing, struct snapshot *snapshot)
             continue;
         item_ref(stalls[i]->item);
         kernel_facts_ref(stalls[i]->kernel);
-        snapshot->stalls[snapshot->stall_count++] = listing_sighting(stalls[i], snapshot);
+        snapshot->stalls[snapshot->stall_count++] = case_sighting(stalls[i], snapshot);
     }
     snapshot_sort(snapshot);
     return 0;

@@ -31,10 +31,4 @@ void listing_describe(const struct listing *listing);
 /* Fills in snapshot->stalls, rings, limited and what they count. 0 or -ENOMEM: what could be had is there. */
 int listing_fill(const struct listing *listing, const struct detector_update *update, struct snapshot *snapshot);
 
-/*
- * What a case is at a moment: of the snapshot, times and waits are read. References of the item and the kernel's facts
- * are not taken.
- */
-struct sighting listing_sighting(const struct stall_case *stall, const struct snapshot *moment);
-
 #endif

@@ -47,6 +47,8 @@
 
 struct item;
 struct process_facts;
+struct sighting;
+struct snapshot;
 
 enum episode_stage {
     EPISODE_NONE,   /* the id has not stalled yet, or the episode is over and published */
@@ -69,6 +71,14 @@ struct episode {
     uint32_t stall_count;         /* merged into it, at least 1 */
     enum detector_event_kind reason;
     enum id_cause cause;
+};
+
+/* Who holds an id up, the same on every scan (cases/incidents.h). */
+struct stall_root {
+    uint32_t kind; /* enum waits_kind, or STALL_ROOT_PROCESS */
+    uint32_t ring;
+    uint32_t place;  /* slot, or process */
+    uint32_t number; /* generation, or the thread */
 };
 
 struct stall_case {
@@ -105,6 +115,8 @@ struct stall_case {
     bool names_asked;
 
     struct episode episode;
+    struct stall_root root; /* as of the last scan on which something was published */
+    bool waits;             /* the same: for another one, or in a deadlock */
 
     uint64_t lived_wall_ns;  /* when it was a suspect last that had not exited; 0 = never */
     uint64_t exited_wall_ns; /* since when it is known to be exited; 0 = it is not */
@@ -174,6 +186,10 @@ void cases_set_last_episode(struct cases *cases, uint64_t number);
 
 /* What was found out about its thread is dropped: it is another one, or of another time. evidence stays. */
 void case_forget_evidence(struct stall_case *stall);
+
+/* What a case is at a moment: of the snapshot, times and waits are read. References of the item and the kernel's facts
+ * are not taken. */
+struct sighting case_sighting(const struct stall_case *stall, const struct snapshot *moment);
 
 struct cases_counters {
     uint64_t count;            /* cases now */

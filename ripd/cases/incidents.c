@@ -11,28 +11,11 @@
 
 /* Which incident ------------------------------------------------------------------------------------------------- */
 
-/* A kind of root beyond enum waits_kind: a process that is stuck as a whole. */
-#define ROOT_PROCESS (WAITS_GONE + 1u)
-
-/* Who a root is, the same on every scan. */
-struct root_key {
-    uint32_t kind; /* enum waits_kind, or ROOT_PROCESS */
-    uint32_t ring;
-    uint32_t place;  /* slot, or process */
-    uint32_t number; /* generation, or the thread */
-};
-
-struct member {
-    struct root_key root;
-    struct stall_case *stall;
-    bool waits; /* for another one, or in a deadlock */
-};
-
-static struct root_key key_of(const struct waits_node *node)
+static struct stall_root root_of_node(const struct waits_node *node)
 {
     if (node->kind == WAITS_ID)
-        return (struct root_key){WAITS_ID, node->ring, node->slot, node->generation};
-    return (struct root_key){node->kind, node->ring, node->process, node->holder};
+        return (struct stall_root){WAITS_ID, node->ring, node->slot, node->generation};
+    return (struct stall_root){node->kind, node->ring, node->process, node->holder};
 }
 
 /* It waits for all other threads of its process, and they do: see DETECTOR_STUCK. */
@@ -41,24 +24,36 @@ static bool is_stuck(const struct stall_case *stall)
     return stall->suspect.call == RIP_CALL_PRIVATE && stall->suspect.state == ID_STALLED;
 }
 
-static struct member member_of(struct stall_case *stall, const struct waits *waits)
+struct stall_root incidents_own_root(const struct stall_case *stall)
 {
-    uint32_t node = waits_find(waits, stall->ring, stall->slot, stall->generation);
+    return (struct stall_root){WAITS_ID, stall->ring, stall->slot, stall->generation};
+}
 
-    if (is_stuck(stall))
-        return (struct member){{ROOT_PROCESS, stall->ring, stall->suspect.process, 0}, stall, true};
-    if (node == WAITS_NONE || waits->nodes[node].next == WAITS_NONE)
-        return (struct member){{WAITS_ID, stall->ring, stall->slot, stall->generation}, stall, false};
-    return (struct member){key_of(&waits->nodes[waits->nodes[node].root]), stall, true};
+void incidents_find_roots(struct stall_case *const *cases, size_t count, const struct waits *waits)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct stall_case *stall = cases[i];
+        const uint32_t node = waits_find(waits, stall->ring, stall->slot, stall->generation);
+
+        stall->waits = true;
+        if (is_stuck(stall)) {
+            stall->root = (struct stall_root){STALL_ROOT_PROCESS, stall->ring, stall->suspect.process, 0};
+        } else if (node == WAITS_NONE || waits->nodes[node].next == WAITS_NONE) {
+            stall->root = incidents_own_root(stall);
+            stall->waits = false;
+        } else {
+            stall->root = root_of_node(&waits->nodes[waits->nodes[node].root]);
+        }
+    }
 }
 
 /* Roots themselves come before those that wait for them; else in order of ring and slot, as the cases are. */
 static int compare_members(const void *left, const void *right)
 {
-    const struct member *a = left, *b = right;
+    const struct stall_case *a = *(struct stall_case *const *)left, *b = *(struct stall_case *const *)right;
 
     return search_order_then(search_order_then(memcmp(&a->root, &b->root, sizeof(a->root)), a->waits - b->waits),
-                             search_order_pair(a->stall->ring, a->stall->slot, b->stall->ring, b->stall->slot));
+                             search_order_pair(a->ring, a->slot, b->ring, b->slot));
 }
 
 static bool is_new(const struct stall_case *stall)
@@ -74,31 +69,31 @@ static bool is_open(const struct stall_case *stall)
 }
 
 /* Members of one root. */
-static void assign_group(const struct member *members, size_t count)
+static void assign_group(struct stall_case *const *members, size_t count)
 {
     uint64_t incident = 0, first_new = 0;
     uint32_t waiting_count = 0;
 
     for (size_t i = 0; i < count; i++) {
-        const struct stall_case *stall = members[i].stall;
+        const struct stall_case *stall = members[i];
 
-        waiting_count += members[i].waits && stall->is_suspect && stall->suspect.state == ID_STALLED;
+        waiting_count += stall->waits && stall->is_suspect && stall->suspect.state == ID_STALLED;
         if (is_open(stall) && (incident == 0 || stall->episode.incident < incident))
             incident = stall->episode.incident;
         if (first_new == 0 && is_new(stall))
             first_new = stall->episode.number;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!is_new(members[i].stall))
+        if (!is_new(members[i]))
             continue;
-        members[i].stall->episode.incident = incident != 0 ? incident : first_new;
-        members[i].stall->episode.waiting_count = waiting_count;
+        members[i]->episode.incident = incident != 0 ? incident : first_new;
+        members[i]->episode.waiting_count = waiting_count;
     }
 }
 
-int incidents_assign(struct stall_case *const *cases, size_t count, const struct waits *waits)
+int incidents_assign(struct stall_case *const *cases, size_t count)
 {
-    struct member *members = malloc((count != 0 ? count : 1) * sizeof(*members));
+    struct stall_case **members = malloc((count != 0 ? count : 1) * sizeof(struct stall_case *));
     size_t end;
 
     for (size_t i = 0; members == NULL && i < count; i++)
@@ -107,11 +102,11 @@ int incidents_assign(struct stall_case *const *cases, size_t count, const struct
     if (members == NULL)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
-        members[i] = member_of(cases[i], waits);
-    qsort(members, count, sizeof(*members), compare_members);
+        members[i] = cases[i];
+    qsort(members, count, sizeof(struct stall_case *), compare_members);
     for (size_t first = 0; first < count; first = end) {
         for (end = first + 1; end < count; end++)
-            if (memcmp(&members[first].root, &members[end].root, sizeof(members[first].root)) != 0)
+            if (memcmp(&members[first]->root, &members[end]->root, sizeof(members[first]->root)) != 0)
                 break;
         assign_group(&members[first], end - first);
     }

@@ -31,9 +31,18 @@ struct incidents {
 };
 void incidents_done(struct incidents *incidents);
 
-/* Gives each episode that has a number and no incident its incident, and its waiting_count. waits: of this scan, or
- * NULL. -ENOMEM: each is an incident of its own. */
-int incidents_assign(struct stall_case *const *cases, size_t count, const struct waits *waits);
+/* A kind of root beyond enum waits_kind: a process that is stuck as a whole. */
+#define STALL_ROOT_PROCESS (WAITS_GONE + 1u)
+
+/* Finds the root of each case. waits: of this scan, or NULL. */
+void incidents_find_roots(struct stall_case *const *cases, size_t count, const struct waits *waits);
+
+/* The root of who waits for nobody: it is its own. */
+struct stall_root incidents_own_root(const struct stall_case *stall);
+
+/* Gives each episode that has a number and no incident its incident, and its waiting_count, by the roots. -ENOMEM: each
+ * is an incident of its own. */
+int incidents_assign(struct stall_case *const *cases, size_t count);
 
 /* An episode of an incident begins, or is over. Whether it is the first, or the last one. */
 bool incidents_enter(struct incidents *incidents, uint64_t number);

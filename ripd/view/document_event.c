@@ -13,8 +13,7 @@ static uint64_t ms_of(uint64_t ns)
     return ns == EVENT_UNKNOWN_NS ? JSON_UNKNOWN : ns / ITEM_NS_PER_MS;
 }
 
-/* Takes the sentence into the event as well: the log shows it. */
-static void write_head(struct json_writer *writer, struct event *event, const char *summary)
+static void write_head(struct json_writer *writer, const struct event *event)
 {
     bool end = event->kind == EVENT_END;
 
@@ -30,9 +29,75 @@ static void write_head(struct json_writer *writer, struct event *event, const ch
     json_uint(writer, "lasted_ms", end ? ms_of(event->duration_ns) : JSON_UNKNOWN);
     json_uint(writer, "lasted_max_ms", end ? ms_of(event->duration_max_ns) : JSON_UNKNOWN);
     json_uint(writer, "stalls", end ? event->stall_count : JSON_UNKNOWN);
+}
+
+/* Takes the sentence into the event as well: the log shows it. */
+static void write_summary(struct json_writer *writer, struct event *event, const char *summary)
+{
     json_text(writer, "summary", summary);
     free(event->summary);
     event->summary = strdup(summary);
+}
+
+/* The fields that a begin and its end have in common, as another event has them, with its last brace. */
+static size_t copy_subject(struct json_writer *writer, const struct event *from)
+{
+    const size_t subject_at = writer->length + 1; /* behind the comma */
+
+    json_raw(writer, NULL, from->text + from->subject_at, from->text_bytes - from->subject_at);
+    return subject_at;
+}
+
+/*
+ * The sentence of another begin of the standstill, but for what it says of the cause and the time. It is taken from its
+ * text, and so escaped already; a quote in it is, too, so that what is looked for is not found within.
+ */
+static void copy_summary(struct json_writer *writer, const struct sighting *sighting, const struct event *seen)
+{
+    static const char key[] = "\"summary\":";
+    const char *text = strstr(seen->text, key), *end = text != NULL ? strstr(text, ",\"state\":") : NULL, *found;
+    const struct sighting then = {.state = ID_STALLED,
+                                  .cause = seen->cause,
+                                  .since_wall_ns = seen->since_wall_ns,
+                                  .frozen_for_ns = seen->duration_ns};
+    char was[SUMMARY_BYTES], is[SUMMARY_BYTES], *copy;
+
+    if (end == NULL) {
+        json_none(writer, "summary");
+        return;
+    }
+    text += sizeof(key) - 1;
+    summary_of_deed(&then, was);
+    summary_of_deed(sighting, is);
+    found = memmem(text, (size_t)(end - text), was, strlen(was));
+    copy = malloc((size_t)(end - text) + sizeof(is));
+    if (found != NULL && copy != NULL && strcmp(was, is) != 0) {
+        char *at = mempcpy(copy, text, (size_t)(found - text));
+
+        at = stpcpy(at, is);
+        found += strlen(was);
+        at = mempcpy(at, found, (size_t)(end - found));
+        json_raw(writer, "summary", copy, (size_t)(at - copy));
+    } else {
+        json_raw(writer, "summary", text, (size_t)(end - text));
+    }
+    free(copy);
+}
+
+static int write_seen(struct event *event, const struct sighting *sighting, const struct event *seen)
+{
+    struct json_writer writer;
+    size_t subject_at;
+    int status;
+
+    write_head(&writer, event);
+    copy_summary(&writer, sighting, seen);
+    item_write_verdict(&writer, sighting);
+    subject_at = copy_subject(&writer, seen);
+    status = json_finish(&writer, &event->text, &event->text_bytes);
+    if (status == 0)
+        event->subject_at = subject_at;
+    return status;
 }
 
 static int write_begin(struct event *event, const struct sighting *sighting, bool named)
@@ -43,7 +108,8 @@ static int write_begin(struct event *event, const struct sighting *sighting, boo
     int status;
 
     summary_of_id(sighting, summary);
-    write_head(&writer, event, summary);
+    write_head(&writer, event);
+    write_summary(&writer, event, summary);
     item_write_verdict(&writer, sighting);
     subject_at = writer.length + 1; /* behind the comma */
     item_write_who(&writer, sighting->item);
@@ -56,11 +122,11 @@ static int write_begin(struct event *event, const struct sighting *sighting, boo
     return status;
 }
 
-int document_event_begin(struct event *event, const struct sighting *sighting)
+int document_event_begin(struct event *event, const struct sighting *sighting, const struct event *seen)
 {
-    int status = write_begin(event, sighting, true);
+    int status = seen != NULL ? write_seen(event, sighting, seen) : write_begin(event, sighting, true);
 
-    if (status < 0 || event->text_bytes <= EVENT_NAMED_BYTES_MAX)
+    if (status < 0 || seen != NULL || event->text_bytes <= EVENT_NAMED_BYTES_MAX)
         return status;
     free(event->text);
     event->text = NULL;
@@ -75,7 +141,8 @@ int document_event_end(struct event *event, const struct event *begin)
     int status;
 
     summary_of_end(event, summary);
-    write_head(&writer, event, summary);
+    write_head(&writer, event);
+    write_summary(&writer, event, summary);
     /* an end repeats what the stall was; it does not say what the id does now */
     json_none(&writer, "state");
     item_write_cause(&writer, event->cause);
@@ -83,8 +150,7 @@ int document_event_end(struct event *event, const struct event *begin)
     json_none(&writer, "frozen_for_ms");
     json_none(&writer, "frozen_for_max_ms");
     json_uint(&writer, "threshold_ms", ms_of(event->threshold_ns));
-    subject_at = writer.length + 1;
-    json_raw(&writer, NULL, begin->text + begin->subject_at, begin->text_bytes - begin->subject_at); /* with its '}' */
+    subject_at = copy_subject(&writer, begin);
     status = json_finish(&writer, &event->text, &event->text_bytes);
     if (status == 0)
         event->subject_at = subject_at;

@@ -22,9 +22,10 @@
 
 /*
  * Gives a begin its text, from its other fields and the id as it was seen. sighting->item may be NULL: it could not be
- * read whose stall it is. 0 or -ENOMEM.
+ * read whose stall it is. If seen is not NULL, another begin of that standstill, the sighting is only asked for the
+ * verdict and its times, and the rest is as that event has it. 0 or -ENOMEM.
  */
-int document_event_begin(struct event *event, const struct sighting *sighting);
+int document_event_begin(struct event *event, const struct sighting *sighting, const struct event *seen);
 
 /* Gives an end its text, from its other fields and its begin. 0 or -ENOMEM. */
 int document_event_end(struct event *event, const struct event *begin);

@@ -380,6 +380,14 @@ void summary_of_id(const struct sighting *sighting, char ret_text[SUMMARY_BYTES]
         put_kernel(&sentence, sighting);
 }
 
+void summary_of_deed(const struct sighting *sighting, char ret_text[SUMMARY_BYTES])
+{
+    struct sentence sentence = {.text = ret_text};
+
+    ret_text[0] = '\0';
+    put_deed(&sentence, sighting);
+}
+
 void summary_of_end(const struct event *event, char ret_text[SUMMARY_BYTES])
 {
     static const char *const ends[EVENT_REASON_COUNT] = {

@@ -18,6 +18,9 @@
 
 void summary_of_id(const struct sighting *sighting, char ret_text[SUMMARY_BYTES]);
 
+/* The part of it that says what it does, and for how long: " has been blocked for 13.8 s". */
+void summary_of_deed(const struct sighting *sighting, char ret_text[SUMMARY_BYTES]);
+
 /* Of the end of an episode. */
 void summary_of_end(const struct event *event, char ret_text[SUMMARY_BYTES]);
 

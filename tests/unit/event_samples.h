@@ -41,7 +41,7 @@ static inline struct event *sample_begin_named(uint64_t sequence, uint64_t episo
     event->duration_ns = UINT64_C(13800000000);
     event->duration_max_ns = UINT64_C(14900000000);
     sample_event_subject(event, name, name_bytes);
-    if (document_event_begin(event, &sighting) != 0)
+    if (document_event_begin(event, &sighting, NULL) != 0)
         abort();
     item_unref(item);
     return event;

@@ -133,7 +133,7 @@ static void test_what_a_ring_says(void **state)
     (void)state;
     item->snap_count = item->entries[0].snap = UINT64_MAX;
     free(line.event->text);
-    assert_int_equal(document_event_begin(line.event, &sighting), 0);
+    assert_int_equal(document_event_begin(line.event, &sighting, NULL), 0);
     parsed = there_and_back(&line);
     assert_same_event(parsed.event, line.event);
     assert_null(parsed.event->function); /* not known, rather than "" */
@@ -179,7 +179,7 @@ static void test_unknown(void **state)
 
     (void)state;
     event->sequence = event->episode = 1;
-    assert_int_equal(document_event_begin(event, &sighting), 0);
+    assert_int_equal(document_event_begin(event, &sighting, NULL), 0);
     parsed = there_and_back(&line);
     assert_string_equal(parsed.event->ring, "");
     assert_null(parsed.event->module);

@@ -90,7 +90,7 @@ static void test_unknown_is_null(void **state)
     (void)state;
     event->sequence = event->episode = 1;
     event->duration_max_ns = EVENT_UNKNOWN_NS;
-    assert_int_equal(document_event_begin(event, &sighting), 0);
+    assert_int_equal(document_event_begin(event, &sighting, NULL), 0);
     root = parse(event);
     for (size_t i = 0; i < sizeof(null_keys) / sizeof(null_keys[0]); i++)
         assert_true(json_is_null(json_object_get(root, null_keys[i])));
@@ -124,7 +124,7 @@ static struct event *begin_at(const char *function, size_t frame_count)
         frames[i] = (struct symbol_frame){function, "a.c", 7};
     assert_int_equal(symbol_table_add(&process->modules[0]->symbols, 0x1234, symbol_new(frames, frame_count)), 0);
     event->sequence = event->episode = 1;
-    assert_int_equal(document_event_begin(event, &sighting), 0);
+    assert_int_equal(document_event_begin(event, &sighting, NULL), 0);
     item_unref(item);
     return event;
 }
