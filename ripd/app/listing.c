@@ -8,6 +8,7 @@
 #include "os/clock.h"
 #include "ring/describe.h"
 #include "util/array.h"
+#include "view/event_make.h"
 #include "work/jobs.h"
 
 static bool is_listed(const struct stall_case *stall)
@@ -99,7 +100,7 @@ static int list_stalls(const struct listing *listing, struct snapshot *snapshot)
             continue;
         item_ref(stalls[i]->item);
         kernel_facts_ref(stalls[i]->kernel);
-        snapshot->stalls[snapshot->stall_count++] = case_sighting(stalls[i], snapshot);
+        snapshot->stalls[snapshot->stall_count++] = sighting_of_case(stalls[i], snapshot);
     }
     snapshot_sort(snapshot);
     return 0;

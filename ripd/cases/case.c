@@ -540,27 +540,6 @@ size_t cases_publish(struct cases *cases, const struct case_report **ret_reports
     return count;
 }
 
-struct sighting case_sighting(const struct stall_case *stall, const struct snapshot *moment)
-{
-    const struct detector_suspect *suspect = &stall->suspect;
-    uint64_t max_ns = suspect->frozen_for_max_ns;
-    struct sighting sighting = {
-        .item = stall->item,
-        .kernel = stall->kernel,
-        .state = suspect->state,
-        .cause = suspect->cause,
-        .frozen_since_ns = suspect->frozen_since_ns,
-        .frozen_for_ns = suspect->frozen_for_ns,
-        .frozen_for_max_ns =
-            stall->item != NULL ? item_frozen_max_ns(stall->item, moment, suspect->frozen_for_ns, max_ns) : max_ns,
-        .threshold_ns = suspect->threshold_ns,
-    };
-
-    sighting_set_since(&sighting, moment);
-    sighting_set_wait(&sighting, moment->waits, stall->ring, stall->slot, stall->generation);
-    return sighting;
-}
-
 void cases_count(const struct cases *cases, struct cases_counters *ret_counters)
 {
     *ret_counters = cases->counters;

@@ -47,8 +47,6 @@
 
 struct item;
 struct process_facts;
-struct sighting;
-struct snapshot;
 
 enum episode_stage {
     EPISODE_NONE,   /* the id has not stalled yet, or the episode is over and published */
@@ -186,10 +184,6 @@ void cases_set_last_episode(struct cases *cases, uint64_t number);
 
 /* What was found out about its thread is dropped: it is another one, or of another time. evidence stays. */
 void case_forget_evidence(struct stall_case *stall);
-
-/* What a case is at a moment: of the snapshot, times and waits are read. References of the item and the kernel's facts
- * are not taken. */
-struct sighting case_sighting(const struct stall_case *stall, const struct snapshot *moment);
 
 struct cases_counters {
     uint64_t count;            /* cases now */

@@ -476,6 +476,21 @@ int event_line_parse(const char *text, size_t length, struct event_line *ret_lin
     return 0;
 }
 
+int event_line_parse_event(const char *text, size_t length, struct event **ret_event)
+{
+    struct rest rest = {text, length};
+    struct event *event = NULL;
+    int status = is_plain(text, length) ? take_event(&rest, &event) : -EBADMSG;
+
+    if (status == 0 && rest.length != 0) {
+        event_unref(event);
+        status = -EBADMSG;
+    }
+    if (status == 0)
+        *ret_event = event;
+    return status;
+}
+
 static const char *format_id(const uint8_t *id, char ret_text[HEX_ID_BYTES])
 {
     for (size_t i = 0; i < EVENT_SUBJECT_ID_BYTES; i++)

@@ -103,6 +103,27 @@ static void copy_subject(struct event *event, const struct event *from)
     event->line = from->line;
 }
 
+struct sighting sighting_of_case(const struct stall_case *stall, const struct snapshot *moment)
+{
+    const struct detector_suspect *suspect = &stall->suspect;
+    uint64_t max_ns = suspect->frozen_for_max_ns;
+    struct sighting sighting = {
+        .item = stall->item,
+        .kernel = stall->kernel,
+        .state = suspect->state,
+        .cause = suspect->cause,
+        .frozen_since_ns = suspect->frozen_since_ns,
+        .frozen_for_ns = suspect->frozen_for_ns,
+        .frozen_for_max_ns =
+            stall->item != NULL ? item_frozen_max_ns(stall->item, moment, suspect->frozen_for_ns, max_ns) : max_ns,
+        .threshold_ns = suspect->threshold_ns,
+    };
+
+    sighting_set_since(&sighting, moment);
+    sighting_set_wait(&sighting, moment->waits, stall->ring, stall->slot, stall->generation);
+    return sighting;
+}
+
 /* What was decided: as of the scan on which the episode began. */
 static struct event *begin_new(const struct stall_case *stall, const struct snapshot *moment, struct event_label label,
                                const struct sighting *sighting)
@@ -136,7 +157,7 @@ struct event *event_make_begin(const struct stall_case *stall, const struct snap
     const struct snapshot moment = {.scanned_wall_ns = wall_before_ns(scan->scanned_wall_ns, ago_ns),
                                     .scanned_boot_ns = scan->scanned_boot_ns - ago_ns,
                                     .waits = ago_ns == 0 ? scan->waits : NULL};
-    struct sighting sighting = case_sighting(stall, &moment);
+    struct sighting sighting = sighting_of_case(stall, &moment);
     struct event *event;
 
     sighting.frozen_for_ns = episode->begun_mono_ns - episode->frozen_mono_ns;

@@ -2,8 +2,8 @@
 /*
  * event_make.h - the begin and the end of an episode as events, from its case. Pure.
  *
- * Whoever decides what begins and ends, ripd as it scans or a replay of what it recorded, has the same events made of
- * the same decisions: number, times, threshold, cause and incident are of the case.
+ * ripd as it scans and a replay of what it recorded make the same events of the same decisions here: number, times,
+ * threshold, cause and incident are those of the case.
  */
 #ifndef RIPD_VIEW_EVENT_MAKE_H
 #define RIPD_VIEW_EVENT_MAKE_H
@@ -11,6 +11,10 @@
 #include "cases/case.h"
 #include "cases/event.h"
 #include "cases/snapshot.h"
+
+/* What a case is at a moment: of the snapshot, times and waits are read. References of the item and the kernel's facts
+ * are not taken. */
+struct sighting sighting_of_case(const struct stall_case *stall, const struct snapshot *moment);
 
 struct event_label {
     uint64_t sequence;

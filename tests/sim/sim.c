@@ -10,8 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases/incidents.h"
 #include "detect/schedule.h"
+#include "record/event_line.h"
 #include "ring/identity.h"
+#include "sim/tape.h"
+#include "view/event_make.h"
 #include "work/jobs.h"
 
 #define SIM_IDS_MAX 512u
@@ -83,6 +87,11 @@ struct sim_world {
 
     char trace[SIM_TRACE_BYTES];
     size_t trace_bytes;
+
+    struct tape *tape; /* NULL: nothing is recorded */
+    uint64_t scan_count;
+    bool configured; /* since the last scan */
+    uint64_t event_sequence;
 };
 
 /* Ids and processes -------------------------------------------------------------------------------------------------
@@ -447,6 +456,7 @@ struct sim_world *sim_new(struct sim_options options)
     assert_non_null(world);
     world->options = options;
     world->random = options.seed;
+    world->tape = options.records ? tape_new() : NULL;
     world->config = (struct detector_config){.interval_ns = SIM_INTERVAL_MS * SIM_MS,
                                              .stall_after_ns = SIM_STALL_AFTER_MS * SIM_MS};
     open_ripd(world);
@@ -457,13 +467,18 @@ void sim_free(struct sim_world *world)
 {
     if (world->trace_bytes)
         fail_msg("not expected:\n%s", world->trace);
+    if (world->tape != NULL)
+        tape_check(world->tape);
+    tape_free(world->tape);
     close_ripd(world);
+    for (size_t i = 0; i < world->begun_count; i++)
+        event_unref(world->begun[i].episode.begin);
     free(world);
 }
 
 int sim_set_up(void **state)
 {
-    *state = sim_new((struct sim_options){.seed = 1});
+    *state = sim_new((struct sim_options){.seed = 1, .records = true});
     return 0;
 }
 
@@ -494,6 +509,8 @@ static void feed_ring(struct sim_world *world, const struct sim_process *process
             .deadline_ms = id->deadline_ms,
         };
         assert_int_equal(detector_feed(world->detector, &sample, 1), 0);
+        if (world->tape != NULL)
+            tape_id(world->tape, id->ring, &sample, id->name);
     }
 }
 
@@ -516,6 +533,8 @@ static void feed(struct sim_world *world)
         if (!process->present)
             continue;
         assert_int_equal(detector_ring(world->detector, process->ring, &condition, 1), 0);
+        if (world->tape != NULL)
+            tape_ring(world->tape, process->ring, user_of(NULL, process->ring), condition);
         feed_ring(world, process);
     }
 }
@@ -544,6 +563,9 @@ static void find_rules(struct sim_world *world)
 
         assert_int_equal(ids[i].generation, id->generation);
         ids[i].rule = rule_of(world, id);
+        if (world->tape != NULL)
+            SCAN_RECORD_ADD(tape_scan(world->tape), SCAN_RULES, id->ring, id->slot, id->generation,
+                            (uint64_t)(ids[i].rule + 1));
     }
 }
 
@@ -622,13 +644,101 @@ static void check_report(struct sim_world *world, const struct case_report *repo
         world->last_episode = stall->episode.number;
         world->begun[world->begun_count++] =
             (struct sim_begin){stall->ring, stall->slot, stall->generation, stall->episode};
+        if (stall->episode.begin != NULL)
+            event_ref(stall->episode.begin);
         return;
     }
     assert_true(i < world->begun_count);
     assert_int_equal(world->begun[i].ring, stall->ring);
     assert_int_equal(world->begun[i].slot, stall->slot);
     assert_int_equal(world->begun[i].generation, stall->generation);
+    event_unref(world->begun[i].episode.begin);
     world->begun[i] = world->begun[--world->begun_count];
+}
+
+/* As ripd would describe it. */
+static struct item *make_item(const struct stall_case *stall)
+{
+    struct item *item = calloc(1, sizeof *item);
+
+    assert_non_null(item);
+    atomic_init(&item->references, 1);
+    assert_true(asprintf(&item->ring_name, "the ring %u", stall->ring) > 0);
+    item->ring = stall->ring;
+    item->slot = stall->slot;
+    item->generation = stall->generation;
+    item->id = 1000 + stall->slot;
+    item->registered_boot_ns = 1;
+    return item;
+}
+
+/* What ripd publishes is recorded as well. */
+static void record_event(struct sim_world *world, const struct case_report *report)
+{
+    const struct snapshot moment = {.scanned_wall_ns = TAPE_WALL_NS + world->now_ns,
+                                    .scanned_mono_ns = world->now_ns,
+                                    .scanned_boot_ns = world->now_ns};
+    const struct event_label label = {++world->event_sequence, true};
+    struct stall_case *stall = report->stall;
+    struct event *end;
+
+    if (report->kind == EVENT_BEGIN) {
+        if (stall->item == NULL)
+            stall->item = make_item(stall);
+        stall->episode.begin = event_make_begin(stall, &moment, label, NULL);
+        assert_non_null(stall->episode.begin);
+        tape_event(world->tape, stall, stall->episode.begin, false);
+        return;
+    }
+    end = event_make_end(&stall->episode, &moment, label);
+    assert_non_null(end);
+    tape_event(world->tape, stall, end, false);
+    event_unref(end);
+}
+
+/* The users in the order in which something of theirs is published, and who holds up whom: everybody himself. */
+static void record_reports(struct sim_world *world, const struct case_report *reports, size_t count)
+{
+    size_t case_count;
+    struct stall_case *const *cases = cases_all(world->cases, &case_count);
+
+    if (world->tape == NULL)
+        return;
+    incidents_find_roots(cases, case_count, NULL);
+    assert_int_equal(incidents_assign(cases, case_count), 0);
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || reports[i - 1].stall->user != reports[i].stall->user)
+            SCAN_RECORD_ADD(tape_scan(world->tape), SCAN_TURNS, reports[i].stall->user);
+        record_event(world, &reports[i]);
+    }
+}
+
+static void record_verdicts(struct sim_world *world, const struct detector_suspect *suspects, size_t count)
+{
+    for (size_t i = 0; i < count && world->tape != NULL; i++) {
+        const struct verdict verdict = suspects[i].verdict, by_default = scan_record_verdict(&suspects[i]);
+
+        if (!suspects[i].unread && (verdict.state != by_default.state || verdict.cause != by_default.cause))
+            SCAN_RECORD_ADD(tape_scan(world->tape), SCAN_VERDICTS, suspects[i].ring, suspects[i].slot,
+                            suspects[i].generation, verdict.state, verdict.cause);
+    }
+}
+
+static void record_drain(struct sim_world *world, uint64_t sequence, uint64_t episode)
+{
+    const struct scan_settings settings = {
+        .reason = world->scan_count == 1 ? SCAN_SETTINGS_STARTED : SCAN_SETTINGS_RELOADED,
+        .interval_ns = world->config.interval_ns,
+        .stall_after_ns = world->config.stall_after_ns,
+        .hysteresis_ns = world->config.stall_after_ns + world->config.interval_ns,
+        .sequence = sequence,
+        .episode = episode,
+        .rules = world->rules,
+    };
+    const bool is_new = world->scan_count == 1 || world->configured;
+
+    tape_drain(world->tape, world->scan_count, world->now_ns, is_new ? &settings : NULL);
+    world->configured = false;
 }
 
 static void publish(struct sim_world *world)
@@ -640,6 +750,7 @@ static void publish(struct sim_world *world)
     const struct case_report *reports;
     const size_t count = cases_publish(world->cases, &reports);
 
+    record_reports(world, reports, count);
     for (size_t i = 0; i < count; i++) {
         const struct stall_case *stall = reports[i].stall;
         const struct episode *episode = &stall->episode;
@@ -661,8 +772,10 @@ static void scan(struct sim_world *world)
     const uint64_t uncounted = detector_begin(world->detector, world->now_ns);
     struct detector_suspect *suspects;
     size_t suspect_count;
+    const uint64_t sequence = world->event_sequence, episode = world->last_episode;
     uint64_t total = 0;
 
+    world->scan_count++;
     work_begin(world->work);
     if (uncounted)
         print(world, "ripd > late, %llu ms do not count\n", (unsigned long long)(uncounted / SIM_MS));
@@ -672,6 +785,7 @@ static void scan(struct sim_world *world)
     assert_int_equal(cases_begin(world->cases, suspects, suspect_count, user_of, NULL), 0);
     collect_evidence(world);
     cases_judge(world->cases, suspects, suspect_count);
+    record_verdicts(world, suspects, suspect_count);
     detector_end(world->detector, &world->update);
     for (size_t i = 0; i < world->update.event_count; i++)
         check_stalled(world, &world->update.events[i]);
@@ -680,6 +794,8 @@ static void scan(struct sim_world *world)
     assert_int_equal(total, world->update.id_count);
     cases_end(world->cases, &world->update, world->now_ns);
     publish(world);
+    if (world->tape != NULL)
+        record_drain(world, sequence, episode);
     schedule_next(&world->schedule, world->now_ns, detector_next_due(world->detector));
     if (!world->options.jitter) { /* as the schedule would have it with no jitter drawn */
         uint64_t next = world->now_ns + world->config.interval_ns, due = detector_next_due(world->detector);
@@ -747,8 +863,23 @@ void sim_configure(struct sim_world *world, uint64_t interval_ms, uint64_t stall
     world->config.stall_after_ns = stall_after_ms * SIM_MS;
     take_rules(world, rules);
     detector_configure(world->detector, &world->config);
+    world->configured = true;
     cases_set_hysteresis(world->cases, world->config.stall_after_ns + world->config.interval_ns);
     schedule_set_interval(&world->schedule, world->config.interval_ns, world->now_ns);
+}
+
+/* An episode that goes on is in the recording of the run that takes it up, with its begin as it was on disk. */
+static void record_adoption(struct sim_world *world, struct sim_begin *begin)
+{
+    const struct stall_case stall = {.ring = begin->ring, .slot = begin->slot, .generation = begin->generation};
+    struct event *published = begin->episode.begin;
+
+    if (world->tape == NULL)
+        return;
+    assert_int_equal(event_line_parse_event(published->text, published->text_bytes, &begin->episode.begin), 0);
+    event_unref(published);
+    scan_record_add_adopted(tape_scan(world->tape), begin->ring, begin->slot, begin->generation, &begin->episode);
+    tape_event(world->tape, &stall, begin->episode.begin, true);
 }
 
 void sim_restart(struct sim_world *world, uint64_t ms)
@@ -758,13 +889,17 @@ void sim_restart(struct sim_world *world, uint64_t ms)
     print(world, "ripd > restarted after %llu s\n", (unsigned long long)ms / 1000);
     close_ripd(world);
     world->update = (struct detector_update){0};
+    world->scan_count = 0;
+    if (world->tape != NULL)
+        tape_restart(world->tape);
     for (size_t i = 0; i < world->process_count; i++)
         world->processes[i].memory = (struct identity_memory){0};
     advance(world, ms * SIM_MS, false);
     open_ripd(world);
     for (size_t i = 0; i < world->begun_count; i++) {
-        const struct sim_begin *begin = &world->begun[i];
+        struct sim_begin *begin = &world->begun[i];
 
+        record_adoption(world, begin);
         adoptions[i] = (struct detector_adoption){
             .ring = begin->ring,
             .slot = begin->slot,

@@ -15,7 +15,8 @@
  *   B. An id that is reported as stalled is frozen, and has not moved for its threshold: the world knows, and fails the
  *      test otherwise.
  *   C. Counts of every scan add up to the ids there are.
- *   D. Every episode begins once and ends at most once, however often ripd is restarted, under a number of its own.
+ *   D. What it records is replayed at the end to the same events, byte for byte.
+ *   E. Every episode begins once and ends at most once, however often ripd is restarted, under a number of its own.
  */
 #ifndef TESTS_SIM_SIM_H
 #define TESTS_SIM_SIM_H
@@ -39,6 +40,7 @@ struct sim_options {
     uint64_t seed;
     bool jitter;           /* scans 0.9 to 1 interval apart; otherwise exactly one */
     unsigned evidence_max; /* suspects examined per scan; 0 = all */
+    bool records;          /* and its recording is replayed at the end: not with events_max */
     unsigned events_max;   /* published by a scan for all users together, one user half of it; 0 = as in ripd */
 };
 

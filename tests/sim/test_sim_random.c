@@ -102,8 +102,11 @@ static void storm(struct sim_world *world, uint64_t *random)
 
 static void run_seed(uint64_t seed)
 {
-    struct sim_world *world = sim_new((struct sim_options){
-        .seed = seed, .jitter = true, .evidence_max = seed % 3 ? 0 : 6, .events_max = seed % 4 ? 0 : 4});
+    struct sim_world *world = sim_new((struct sim_options){.seed = seed,
+                                                           .jitter = true,
+                                                           .evidence_max = seed % 3 ? 0 : 6,
+                                                           .events_max = seed % 4 ? 0 : 4,
+                                                           .records = seed % 4 != 0});
     uint64_t random = seed * 7919;
 
     for (uint32_t ring = 1; ring <= RINGS; ring++)

@@ -251,7 +251,7 @@ static void every_phase_is_reported_in_time(void **context)
 {
     (void)context;
     for (uint64_t seed = 1; seed <= PHASES; seed++) {
-        struct sim_world *world = sim_new((struct sim_options){.seed = seed, .jitter = true});
+        struct sim_world *world = sim_new((struct sim_options){.seed = seed, .jitter = true, .records = true});
         uint64_t random = seed;
         const uint64_t interval_ms = 200 + sim_random(&random, 3000);
         const uint64_t threshold_ms = interval_ms / 3 + sim_random(&random, 8 * interval_ms);

@@ -227,7 +227,7 @@ static void trap_17_what_exceeds_a_share_waits(void **context)
 /* The budget is one suspect a scan: all are stalls at once, each has its cause when its turn comes. */
 static void evidence_comes_in_portions(void **context)
 {
-    struct sim_world *world = sim_new((struct sim_options){.seed = 1, .evidence_max = 1});
+    struct sim_world *world = sim_new((struct sim_options){.seed = 1, .evidence_max = 1, .records = true});
 
     (void)context;
     sim_add(world, "7/1", 10);

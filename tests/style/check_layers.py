@@ -14,18 +14,19 @@ MAY_USE = {
     "ripd/ring": {"util", "detect", "cases", "work", "os", "rip"},
     "ripd/probe": {"util", "detect", "cases", "work", "os", "ring", "rip"},
     "ripd/record": {"util", "detect", "cases", "os", "session", "rip"},
+    "ripd/replay": {"util", "detect", "cases", "work", "view", "record", "rip"},
     "ripd/sym": {"util", "cases", "work", "os", "rip"},
     "ripd/view": {"util", "detect", "cases", "rip"},
     "ripd/web": set(),
     "ripd/net": {"util", "detect", "cases", "view", "os", "web", "rip"},
     "ripd/app": {"util", "detect", "cases", "work", "os", "ring", "probe", "record", "sym", "view", "net",
                  "session", "rip"},
-    "ripd/cli": {"util", "detect", "cases", "os", "record", "ring", "sym", "view", "session", "rip"},
+    "ripd/cli": {"util", "detect", "cases", "os", "record", "replay", "ring", "sym", "view", "session", "rip"},
     "ripd/man": {"app", "cli", "util", "detect", "cases", "work", "record", "view", "net", "rip"},
     "ripd": {"app", "rip"},
 }
 # system headers that a pure layer may include
-PURE_LAYERS = {"ripd/util", "ripd/detect", "ripd/cases", "ripd/work", "ripd/view"}
+PURE_LAYERS = {"ripd/util", "ripd/detect", "ripd/cases", "ripd/work", "ripd/view", "ripd/replay"}
 PURE_HEADERS = {
     "assert.h", "ctype.h", "errno.h", "inttypes.h", "limits.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h",
     "stdint.h", "stdio.h", "stdlib.h", "string.h", "strings.h", "time.h",

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ids.c - sorted arrays of rings and slots, changed by one event at a time. Pure. See ids.h. */
+#include "replay/ids.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/array.h"
+#include "util/search.h"
+
+/* Rings ------------------------------------------------------------------------------------------------------------ */
+
+static int compare_ring(const void *key, const void *item)
+{
+    const struct replay_ring *ring = *(struct replay_ring *const *)item;
+
+    return search_order(*(const uint32_t *)key, ring->number);
+}
+
+static int compare_slot(const void *key, const void *item)
+{
+    return search_order(*(const uint32_t *)key, ((const struct rip_sample *)item)->slot);
+}
+
+struct replay_ring *replay_ids_ring(const struct replay_ids *ids, uint32_t number)
+{
+    size_t at = search_equal(&number, ids->rings, ids->count, sizeof(struct replay_ring *), compare_ring);
+
+    return at < ids->count ? ids->rings[at] : NULL;
+}
+
+static void ring_free(struct replay_ring *ring)
+{
+    for (size_t i = 0; i < ring->count; i++)
+        free(ring->ids[i]);
+    for (size_t i = 0; i < ring->process_count; i++)
+        process_facts_unref(ring->processes[i].facts);
+    free(ring->samples);
+    free(ring->ids);
+    free(ring->processes);
+    free(ring->name);
+    free(ring);
+}
+
+void replay_ids_done(struct replay_ids *ids)
+{
+    for (size_t i = 0; i < ids->count; i++)
+        ring_free(ids->rings[i]);
+    free(ids->rings);
+    *ids = (struct replay_ids){.count = 0};
+}
+
+static void take_ring_end(struct replay_ids *ids, uint32_t number)
+{
+    const size_t at = search_equal(&number, ids->rings, ids->count, sizeof(struct replay_ring *), compare_ring);
+
+    if (at >= ids->count)
+        return;
+    ring_free(ids->rings[at]);
+    memmove(&ids->rings[at], &ids->rings[at + 1], (--ids->count - at) * sizeof(struct replay_ring *));
+}
+
+static int take_ring(struct replay_ids *ids, const struct rip_event *event)
+{
+    const size_t at = search_first(&event->ring, ids->rings, ids->count, sizeof(struct replay_ring *), compare_ring);
+    const struct rip_event_ring *begin = &event->as.ring_begin;
+    struct replay_ring *ring, **rings;
+
+    ring = replay_ids_ring(ids, event->ring);
+    if (ring != NULL && memcmp(ring->ring_id, begin->ring_id, sizeof(ring->ring_id)) == 0) {
+        ring->renewed = true;
+        for (size_t i = 0; i < ring->count; i++)
+            ring->ids[i]->stale = true;
+        return 0;
+    }
+    if (ring != NULL)
+        take_ring_end(ids, event->ring);
+    rings = array_reserve(ids->rings, &ids->capacity, ids->count + 1, sizeof(struct replay_ring *));
+    if (rings == NULL)
+        return -ENOMEM;
+    ids->rings = rings;
+    ring = calloc(1, sizeof(*ring));
+    if (ring != NULL)
+        ring->name = strndup(begin->name.bytes, begin->name.count);
+    if (ring == NULL || ring->name == NULL) {
+        free(ring);
+        return -ENOMEM;
+    }
+    ring->number = event->ring;
+    ring->user = begin->uid;
+    ring->preload = begin->preload;
+    ring->renewed = true;
+    memcpy(ring->ring_id, begin->ring_id, sizeof(ring->ring_id));
+    memmove(&rings[at + 1], &rings[at], (ids->count++ - at) * sizeof(struct replay_ring *));
+    rings[at] = ring;
+    return 0;
+}
+
+/* Processes -------------------------------------------------------------------------------------------------------- */
+
+/* Facts are shared with the events made so far: each change makes new ones, with the modules of the old. */
+static struct process_facts *renew_facts(const struct replay_process *process, size_t more_modules)
+{
+    const size_t count = process->facts != NULL ? process->facts->module_count : 0;
+    struct process_facts *facts = calloc(1, sizeof(*facts));
+
+    if (facts == NULL)
+        return NULL;
+    if (process->facts != NULL) {
+        *facts = *process->facts;
+        facts->exe = NULL;
+        facts->origin = NULL;
+    }
+    atomic_init(&facts->references, 1);
+    facts->modules = calloc(count + more_modules + 1, sizeof(struct module_facts *));
+    facts->module_count = 0;
+    if (facts->modules == NULL) {
+        free(facts);
+        return NULL;
+    }
+    while (facts->module_count < count) {
+        facts->modules[facts->module_count] = module_facts_ref(process->facts->modules[facts->module_count]);
+        facts->module_count++;
+    }
+    return facts;
+}
+
+static struct replay_process *process_at(struct replay_ring *ring, uint32_t index)
+{
+    struct replay_process *processes;
+
+    if (index >= RIP_PROCESS_MAX)
+        return NULL;
+    processes = array_reserve(ring->processes, &ring->process_capacity, (size_t)index + 1, sizeof(*processes));
+    if (processes == NULL)
+        return NULL;
+    ring->processes = processes;
+    while (ring->process_count <= index)
+        processes[ring->process_count++] = (struct replay_process){.known = false};
+    return &processes[index];
+}
+
+static int take_process(struct replay_ring *ring, uint32_t index, const struct rip_process_info *info)
+{
+    struct replay_process *process = process_at(ring, index);
+    struct process_facts *facts;
+
+    if (process == NULL)
+        return -ENOMEM;
+    if (process->known && process->facts != NULL && process->facts->generation == info->generation)
+        return 0;
+    process_facts_unref(process->facts);
+    *process = (struct replay_process){.known = true};
+    facts = renew_facts(process, 0);
+    if (facts == NULL)
+        return -ENOMEM;
+    facts->index = index;
+    facts->generation = info->generation;
+    facts->pid = facts->claimed_pid = info->pid;
+    facts->preloaded = ring->preload;
+    memcpy(facts->comm, info->comm, RIP_COMM_BYTES);
+    process->facts = facts;
+    return 0;
+}
+
+static struct module_facts *make_module(const struct rip_module_info *info)
+{
+    struct module_facts *module = calloc(1, sizeof(*module));
+    const char *slash;
+
+    if (module == NULL)
+        return NULL;
+    atomic_init(&module->references, 1);
+    module->start = info->start;
+    module->end = info->end;
+    module->bias = info->bias;
+    module->path = strndup((const char *)info->path, info->path_bytes);
+    for (size_t i = 0; i < info->build_id_bytes && i < RIP_BUILD_ID_BYTES; i++)
+        snprintf(module->build_id + 2 * i, 3, "%02x", info->build_id[i]);
+    if (module->path == NULL) {
+        free(module);
+        return NULL;
+    }
+    slash = strrchr(module->path, '/');
+    module->name = slash != NULL ? slash + 1 : module->path;
+    return module;
+}
+
+static int take_module(struct replay_ring *ring, const struct rip_event_module *event)
+{
+    struct replay_process *process = process_at(ring, event->process);
+    struct process_facts *facts;
+
+    if (process == NULL)
+        return -ENOMEM;
+    if (process->facts == NULL || event->nth < process->facts->module_count ||
+        process->facts->module_count >= RIP_PROCESS_MODULES)
+        return 0;
+    facts = renew_facts(process, 1);
+    if (facts == NULL)
+        return -ENOMEM;
+    facts->modules[facts->module_count] = make_module(event->info);
+    facts->module_count += facts->modules[facts->module_count] != NULL;
+    process_facts_unref(process->facts);
+    process->facts = facts;
+    return 0;
+}
+
+static void take_death(struct replay_ring *ring, uint32_t index)
+{
+    if (index < ring->process_count)
+        ring->processes[index].dead = true;
+}
+
+/* Ids -------------------------------------------------------------------------------------------------------------- */
+
+size_t replay_ring_find(const struct replay_ring *ring, uint32_t slot, uint32_t generation)
+{
+    const size_t at = search_equal(&slot, ring->samples, ring->count, sizeof(*ring->samples), compare_slot);
+
+    return at < ring->count && ring->samples[at].generation == generation ? at : ring->count;
+}
+
+/* The place of a slot, made if nothing is there. NULL: no memory. */
+static struct replay_id *id_at(struct replay_ring *ring, uint32_t slot, size_t *ret_index)
+{
+    const size_t at = search_first(&slot, ring->samples, ring->count, sizeof(*ring->samples), compare_slot);
+    struct rip_sample *samples;
+    struct replay_id **ids, *id;
+
+    *ret_index = at;
+    if (at < ring->count && ring->samples[at].slot == slot)
+        return ring->ids[at];
+    samples = array_reserve(ring->samples, &ring->sample_capacity, ring->count + 1, sizeof(*samples));
+    if (samples == NULL)
+        return NULL;
+    ring->samples = samples;
+    ids = array_reserve(ring->ids, &ring->id_capacity, ring->count + 1, sizeof(struct replay_id *));
+    if (ids == NULL)
+        return NULL;
+    ring->ids = ids;
+    id = calloc(1, sizeof(*id));
+    if (id == NULL)
+        return NULL;
+    memmove(&samples[at + 1], &samples[at], (ring->count - at) * sizeof(*samples));
+    memmove(&ids[at + 1], &ids[at], (ring->count - at) * sizeof(struct replay_id *));
+    ring->count++;
+    samples[at] = (struct rip_sample){.slot = slot};
+    ids[at] = id;
+    return id;
+}
+
+static int take_id(struct replay_ring *ring, const struct rip_id_info *info)
+{
+    struct rip_sample *sample;
+    struct replay_id *id;
+    size_t at;
+
+    id = id_at(ring, info->slot, &at);
+    if (id == NULL)
+        return -ENOMEM;
+    sample = &ring->samples[at];
+    if (sample->generation != info->generation)
+        *id = (struct replay_id){.id = 0};
+    *sample = (struct rip_sample){
+        .progress = info->progress,
+        .slot = info->slot,
+        .generation = info->generation,
+        .tid = info->tid,
+        .process = info->process,
+        .idle = info->idle,
+        .deadline_ms = info->deadline_ms,
+        .call = info->call,
+    };
+    id->stale = false;
+    id->id = info->id;
+    id->registered_boot_ns = info->registered_boot_ns;
+    id->snap_count = info->snap_count;
+    id->kind = info->kind;
+    id->name_bytes = info->name_bytes < RIP_NAME_BYTES ? info->name_bytes : RIP_NAME_BYTES;
+    memcpy(id->name, info->name, id->name_bytes);
+    return 0;
+}
+
+static void take_snap(struct replay_ring *ring, const struct rip_event *event)
+{
+    const struct rip_event_snap *snap = &event->as.snap;
+    const size_t at = replay_ring_find(ring, event->slot, event->generation);
+
+    if (at == ring->count)
+        return;
+    ring->samples[at].progress = snap->progress;
+    ring->ids[at]->stale = false;
+    if (snap->entry_count == 0)
+        return;
+    ring->ids[at]->newest = snap->entries[snap->entry_count - 1];
+    if (ring->ids[at]->newest.snap > ring->ids[at]->snap_count)
+        ring->ids[at]->snap_count = ring->ids[at]->newest.snap;
+}
+
+static void take_note(struct replay_ring *ring, const struct rip_event *event)
+{
+    const size_t at = replay_ring_find(ring, event->slot, event->generation);
+    const struct rip_note_info *note = event->as.note;
+
+    if (at == ring->count)
+        return;
+    ring->ids[at]->note_bytes = note->text_bytes < RIP_NOTE_BYTES ? note->text_bytes : RIP_NOTE_BYTES;
+    memcpy(ring->ids[at]->note, note->text, ring->ids[at]->note_bytes);
+}
+
+static void remove_id(struct replay_ring *ring, size_t at)
+{
+    free(ring->ids[at]);
+    ring->count--;
+    memmove(&ring->samples[at], &ring->samples[at + 1], (ring->count - at) * sizeof(*ring->samples));
+    memmove(&ring->ids[at], &ring->ids[at + 1], (ring->count - at) * sizeof(struct replay_id *));
+}
+
+static void take_exit(struct replay_ring *ring, const struct rip_event *event)
+{
+    const size_t at = replay_ring_find(ring, event->slot, event->generation);
+
+    if (at != ring->count)
+        remove_id(ring, at);
+}
+
+static void take_drain(struct replay_ids *ids)
+{
+    for (size_t i = 0; i < ids->count; i++) {
+        struct replay_ring *ring = ids->rings[i];
+
+        for (size_t j = ring->count; ring->renewed && j > 0; j--)
+            if (ring->ids[j - 1]->stale)
+                remove_id(ring, j - 1);
+        ring->renewed = false;
+    }
+}
+
+void replay_ids_restart(struct replay_ids *ids)
+{
+    for (size_t i = ids->count; i > 0; i--) {
+        struct replay_ring *ring = ids->rings[i - 1];
+
+        if (ring->renewed)
+            memset(ring->conditions, 0, sizeof(ring->conditions));
+        else
+            take_ring_end(ids, ring->number);
+    }
+}
+
+int replay_ids_take(struct replay_ids *ids, const struct rip_event *event)
+{
+    struct replay_ring *ring = replay_ids_ring(ids, event->ring);
+
+    if (event->kind == RIP_EVENT_RING)
+        return take_ring(ids, event);
+    if (event->kind == RIP_EVENT_DRAIN)
+        take_drain(ids);
+    if (ring == NULL)
+        return 0;
+    switch (event->kind) {
+    case RIP_EVENT_RING_END:
+        take_ring_end(ids, event->ring);
+        return 0;
+    case RIP_EVENT_PROCESS:
+        return take_process(ring, event->process, event->as.process_begin);
+    case RIP_EVENT_MODULE:
+        return take_module(ring, &event->as.module);
+    case RIP_EVENT_DEATH:
+        take_death(ring, event->as.death.process);
+        return 0;
+    case RIP_EVENT_REGISTER:
+        return take_id(ring, event->as.id_begin.info);
+    case RIP_EVENT_STATE:
+        return take_id(ring, event->as.state.info);
+    case RIP_EVENT_SNAP:
+        take_snap(ring, event);
+        return 0;
+    case RIP_EVENT_NOTE:
+        take_note(ring, event);
+        return 0;
+    case RIP_EVENT_EXIT:
+        take_exit(ring, event);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+struct item *replay_ring_item(const struct replay_ring *ring, size_t index)
+{
+    const struct rip_sample *sample = &ring->samples[index];
+    const struct replay_id *id = ring->ids[index];
+    struct item *item = calloc(1, sizeof(*item) + sizeof(item->entries[0]));
+
+    if (item == NULL)
+        return NULL;
+    atomic_init(&item->references, 1);
+    item->ring_name = strdup(ring->name);
+    if (item->ring_name == NULL) {
+        free(item);
+        return NULL;
+    }
+    item->ring = ring->number;
+    item->slot = sample->slot;
+    item->generation = sample->generation;
+    item->id = id->id;
+    item->tid = sample->tid;
+    item->kind = id->kind;
+    item->call = sample->call;
+    item->name_bytes = id->name_bytes;
+    memcpy(item->name, id->name, id->name_bytes);
+    item->note_bytes = id->note_bytes;
+    memcpy(item->note, id->note, id->note_bytes);
+    item->snap_count = id->snap_count;
+    item->registered_boot_ns = id->registered_boot_ns;
+    if (sample->process < ring->process_count && ring->processes[sample->process].facts != NULL)
+        item->process = process_facts_ref(ring->processes[sample->process].facts);
+    item->entry_count = id->newest.snap != 0;
+    item->entries[0] = id->newest;
+    return item;
+}

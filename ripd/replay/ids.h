@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ids.h - the rings of a recording and what lives in them, kept from its events: after each DRAIN as of that drain.
+ * Pure.
+ *
+ * Guarantees
+ *   A. Any events give a state in which rings ascend by number, and slots within a ring.
+ *   B. An event that says again what is known changes nothing: recordings repeat all where a segment begins.
+ *   C. Memory is bounded by what lives at one time, and RIP_PROCESS_MODULES modules a process.
+ */
+#ifndef RIPD_REPLAY_IDS_H
+#define RIPD_REPLAY_IDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cases/snapshot.h"
+#include "rip/session.h"
+
+struct replay_process {
+    bool known;
+    bool dead;
+    struct process_facts *facts; /* a reference; NULL = there was no memory */
+};
+
+/* What a sample does not say of an id. */
+struct replay_id {
+    bool stale; /* its ring is renewed, and it was not named yet */
+    uint32_t id;
+    uint64_t registered_boot_ns;
+    uint64_t snap_count;
+    struct rip_entry newest; /* snap 0: none was recorded */
+    uint8_t kind;
+    uint8_t name_bytes;
+    uint8_t note_bytes;
+    uint8_t name[RIP_NAME_BYTES];
+    uint8_t note[RIP_NOTE_BYTES];
+};
+
+struct replay_ring {
+    uint32_t number;
+    uint32_t user; /* its file's owner, until somebody knows better */
+    bool preload;
+    char *name;
+    struct rip_sample *samples; /* ascending by slot */
+    struct replay_id **ids;     /* of the same places */
+    size_t count;
+    size_t sample_capacity;
+    size_t id_capacity;
+    uint8_t ring_id[16];
+    bool renewed;                     /* since the last DRAIN all that lives in it is said again: what is not goes */
+    struct replay_process *processes; /* by index */
+    size_t process_count;
+    size_t process_capacity;
+    uint8_t conditions[RIP_PROCESS_MAX]; /* the caller's: for detector_ring() */
+};
+
+/* All zero = nothing. */
+struct replay_ids {
+    struct replay_ring **rings; /* ascending by number */
+    size_t count;
+    size_t capacity;
+};
+
+void replay_ids_done(struct replay_ids *ids);
+
+/* Another ripd begins: rings that are not renewed by now go, and of the others no condition is known. */
+void replay_ids_restart(struct replay_ids *ids);
+
+/* 0 or -ENOMEM. */
+int replay_ids_take(struct replay_ids *ids, const struct rip_event *event);
+
+struct replay_ring *replay_ids_ring(const struct replay_ids *ids, uint32_t number); /* NULL: there is none */
+
+/* Where that generation of that slot is; ring->count: it is not there. */
+size_t replay_ring_find(const struct replay_ring *ring, uint32_t slot, uint32_t generation);
+
+/* An id as ripd would describe it, as far as the recording knows. NULL: no memory. */
+struct item *replay_ring_item(const struct replay_ring *ring, size_t index);
+
+#endif

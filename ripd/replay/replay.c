@@ -1,0 +1,706 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * replay.c - what app_scan() does around the detector and the cases, with a recording for a world. Pure. See replay.h.
+ */
+#include "replay/replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cases/incidents.h"
+#include "cases/scan_record.h"
+#include "record/event_line.h"
+#include "replay/ids.h"
+#include "replay/recorded.h"
+#include "rip/ring.h"
+#include "util/array.h"
+#include "util/search.h"
+#include "view/event_make.h"
+#include "work/jobs.h"
+
+#define SCANS_BETWEEN_MAX 1000000u /* that are made up where drains without a change are left out */
+#define HALVINGS 64u               /* of what was spent for users: then nothing is left of it */
+
+/* A report of this scan, or an end that ripd published of a ring that it did not read any more. */
+struct pending {
+    uint64_t sequence; /* that it had when it was recorded; UINT64_MAX: it was not */
+    size_t nth;
+    const struct case_report *report; /* NULL: only the event */
+    struct event *event;              /* a reference; NULL: it is made of the report */
+};
+
+struct replay {
+    struct replay_request request;
+    struct rules_table rules;
+    struct recorded recorded;
+    size_t of_drain; /* the first of its events since the last drain */
+    uint32_t run;    /* of ripd */
+    bool replaying;  /* it is the second time */
+
+    struct replay_ids ids;
+    struct scan_record scan;
+    struct scan_settings settings; /* as recorded */
+    bool has_scan;                 /* data of this drain */
+    bool has_settings;
+    struct detector_config config;
+    struct detector *detector;
+    struct work *work;
+    struct cases *cases;
+    uint64_t sequence; /* of the last event */
+
+    struct pending *pending;
+    size_t pending_count;
+    size_t pending_capacity;
+
+    struct rip_event_drain first; /* of what was learnt; sequence 0 = none */
+    struct rip_event_drain last;
+    struct rip_event_drain now;
+    struct replay_counts counts;
+};
+
+int replay_new(struct replay **ret_replay, const struct replay_request *request)
+{
+    struct replay *replay = calloc(1, sizeof(*replay));
+
+    if (replay == NULL)
+        return -ENOMEM;
+    replay->request = *request;
+    *ret_replay = replay;
+    return 0;
+}
+
+static void close_ripd(struct replay *replay)
+{
+    detector_free(replay->detector);
+    cases_free(replay->cases);
+    work_free(replay->work);
+    replay->detector = NULL;
+    replay->cases = NULL;
+    replay->work = NULL;
+}
+
+void replay_free(struct replay *replay)
+{
+    if (replay == NULL)
+        return;
+    close_ripd(replay);
+    for (size_t i = 0; i < replay->pending_count; i++)
+        event_unref(replay->pending[i].event);
+    free(replay->pending);
+    replay_ids_done(&replay->ids);
+    recorded_done(&replay->recorded);
+    scan_record_done(&replay->scan);
+    free(replay);
+}
+
+/* What a drain says beside the rings --------------------------------------------------------------------------------
+ */
+
+static int take_data(struct replay *replay, const struct replay_data *data)
+{
+    int result = 0;
+
+    replay->has_scan = data->scan != NULL;
+    replay->has_settings = data->settings != NULL;
+    scan_record_clear(&replay->scan);
+    if (replay->has_scan)
+        result = scan_record_unpack(&replay->scan, data->scan, data->scan_bytes);
+    if (result == 0 && replay->has_settings)
+        result = scan_settings_unpack(&replay->settings, data->settings, data->settings_bytes);
+    if (result != 0 || !replay->has_settings || replay->settings.reason != SCAN_SETTINGS_STARTED)
+        return result;
+    replay->run++;
+    replay_ids_restart(&replay->ids);
+    for (size_t i = replay->of_drain; i < replay->recorded.event_count && !replay->replaying; i++)
+        replay->recorded.events[i].at.run = replay->run; /* they came before this drain, and are of this run */
+    return 0;
+}
+
+static struct standstill standstill_of(const struct replay *replay, uint32_t ring, uint32_t slot, uint32_t generation)
+{
+    const struct replay_ring *found = replay_ids_ring(&replay->ids, ring);
+    const size_t at = found != NULL ? replay_ring_find(found, slot, generation) : 0;
+    const bool known = found != NULL && at < found->count;
+
+    return (struct standstill){replay->run, ring, slot, generation, known ? found->samples[at].progress : 0};
+}
+
+static struct verdict verdict_of(const uint64_t *row)
+{
+    if (row[3] >= ID_STATE_COUNT || row[3] == ID_DEAD || row[4] >= CAUSE_AND_REASON_COUNT)
+        return (struct verdict){ID_STALLED, CAUSE_UNKNOWN};
+    return (struct verdict){(enum id_state)row[3], (enum id_cause)row[4]};
+}
+
+/* Learning --------------------------------------------------------------------------------------------------------- */
+
+static int learn_event(struct replay *replay, const struct rip_event *event)
+{
+    const struct rip_text *json = &event->as.stall.json;
+    struct event *published;
+    int result = event_line_parse_event(json->bytes, json->count, &published);
+
+    if (result != 0)
+        return result;
+    if (replay->recorded.bytes + published->text_bytes > REPLAY_RECORDED_BYTES_MAX) {
+        event_unref(published);
+        return -EFBIG;
+    }
+    replay->counts.recorded_count++;
+    return recorded_add_event(&replay->recorded, standstill_of(replay, event->ring, event->slot, event->generation),
+                              published);
+}
+
+static int learn_verdicts(struct replay *replay)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < replay->scan.tables[SCAN_VERDICTS].count && result == 0; i++) {
+        const uint64_t *row = scan_record_row(&replay->scan, SCAN_VERDICTS, i);
+        const struct verdict verdict = verdict_of(row);
+
+        if (verdict.state != ID_RUNNING)
+            result = recorded_add_verdict(&replay->recorded,
+                                          standstill_of(replay, (uint32_t)row[0], (uint32_t)row[1], (uint32_t)row[2]),
+                                          replay->now.sequence, verdict);
+    }
+    return result;
+}
+
+int replay_learn(struct replay *replay, const struct rip_event *event, const struct replay_data *data)
+{
+    int result = event->kind == RIP_EVENT_DRAIN ? take_data(replay, data) : 0;
+
+    if (result == 0)
+        result = replay_ids_take(&replay->ids, event);
+    if (result != 0)
+        return result;
+    if (event->kind == RIP_EVENT_STALL_BEGIN || event->kind == RIP_EVENT_STALL_END)
+        return learn_event(replay, event);
+    if (event->kind != RIP_EVENT_DRAIN)
+        return 0;
+    replay->counts.by_ripd |= replay->has_scan;
+    replay->of_drain = replay->recorded.event_count;
+    replay->now = replay->last = event->as.drain;
+    if (replay->first.sequence == 0)
+        replay->first = event->as.drain;
+    return learn_verdicts(replay);
+}
+
+/* The second time -------------------------------------------------------------------------------------------------- */
+
+static uint64_t interval_of(const struct replay *replay)
+{
+    const uint64_t count = replay->last.sequence - replay->first.sequence;
+
+    if (replay->last.sequence <= replay->first.sequence || replay->last.mono_ns <= replay->first.mono_ns)
+        return UINT64_C(1000000000);
+    return (replay->last.mono_ns - replay->first.mono_ns) / count + 1;
+}
+
+static void begin_again(struct replay *replay)
+{
+    const struct replay_request *request = &replay->request;
+
+    replay->replaying = true;
+    replay->counts.exact = replay->counts.by_ripd && request->stall_after_ns == 0 && request->rules == NULL;
+    replay->counts.first_wall_ns = replay->first.wall_ns;
+    replay->counts.last_wall_ns = replay->last.wall_ns;
+    recorded_sort(&replay->recorded);
+    replay_ids_done(&replay->ids);
+    replay->run = 0;
+    replay->now = (struct rip_event_drain){.sequence = 0};
+    replay->settings = (struct scan_settings){.interval_ns = interval_of(replay),
+                                              .stall_after_ns = REPLAY_STALL_AFTER_NS,
+                                              .hysteresis_ns = REPLAY_STALL_AFTER_NS + interval_of(replay)};
+}
+
+/* The settings in force, with what was asked for in their place. */
+static void set_config(struct replay *replay)
+{
+    const struct replay_request *request = &replay->request;
+    struct scan_settings settings = replay->settings;
+
+    if (request->stall_after_ns != 0) {
+        settings.stall_after_ns = request->stall_after_ns;
+        settings.hysteresis_ns = request->stall_after_ns + settings.interval_ns;
+    }
+    if (request->rules != NULL)
+        settings.rules = *request->rules;
+    replay->config = scan_settings_detector(&settings);
+    replay->counts.stall_after_ns = settings.stall_after_ns;
+    rules_table_make(&replay->rules, &settings.rules);
+    if (replay->cases != NULL)
+        cases_set_hysteresis(replay->cases, settings.hysteresis_ns);
+    replay->settings.hysteresis_ns = settings.hysteresis_ns;
+}
+
+static int open_ripd(struct replay *replay)
+{
+    int result;
+
+    close_ripd(replay);
+    set_config(replay);
+    result = detector_new(&replay->detector, &replay->config);
+    replay->work = work_new();
+    if (result == 0 && replay->work != NULL)
+        replay->cases = cases_new(replay->work, replay->settings.hysteresis_ns);
+    if (replay->cases == NULL)
+        return -ENOMEM;
+    replay->sequence = replay->settings.sequence;
+    cases_set_last_episode(replay->cases, replay->settings.episode);
+    return 0;
+}
+
+static uint32_t user_of(void *context, uint32_t ring)
+{
+    const struct replay *replay = context;
+    const struct replay_ring *found = replay_ids_ring(&replay->ids, ring);
+
+    return found != NULL ? found->user : 0;
+}
+
+/* Episodes of a former run that go on: on the first scan. */
+static int adopt(struct replay *replay)
+{
+    const size_t count = replay->scan.tables[SCAN_ADOPTED].count;
+    struct detector_adoption *adoptions = calloc(count + 1, sizeof(*adoptions));
+    int result = adoptions != NULL ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < count && result == 0; i++) {
+        struct detector_adoption *adoption = &adoptions[i];
+        struct recorded_event *begin;
+        struct episode episode;
+
+        scan_record_adopted(&replay->scan, i, adoption, &episode);
+        begin = recorded_event_of(
+            &replay->recorded,
+            (struct standstill){
+                .run = replay->run, .ring = adoption->ring, .slot = adoption->slot, .generation = adoption->generation},
+            EVENT_BEGIN, episode.number);
+        if (begin != NULL && !begin->used) {
+            episode.begin = begin->event;
+            begin->used = true;
+            replay->counts.recorded_count--; /* it was published by that run */
+        }
+        result = cases_adopt(replay->cases, adoption->ring, adoption->slot, adoption->generation,
+                             user_of(replay, adoption->ring), &episode);
+    }
+    if (result == 0)
+        result = detector_adopt(replay->detector, adoptions, count);
+    free(adoptions);
+    return result == -EEXIST ? -EBADMSG : result;
+}
+
+/* A scan ------------------------------------------------------------------------------------------------------------
+ */
+
+static void take_rows(struct replay *replay)
+{
+    for (size_t i = 0; i < replay->scan.tables[SCAN_USERS].count; i++) {
+        const uint64_t *row = scan_record_row(&replay->scan, SCAN_USERS, i);
+        struct replay_ring *ring = replay_ids_ring(&replay->ids, (uint32_t)row[0]);
+
+        if (ring != NULL)
+            ring->user = (uint32_t)row[1];
+    }
+    for (size_t i = 0; i < replay->scan.tables[SCAN_CONDITIONS].count; i++) {
+        const uint64_t *row = scan_record_row(&replay->scan, SCAN_CONDITIONS, i);
+        struct replay_ring *ring = replay_ids_ring(&replay->ids, (uint32_t)row[0]);
+
+        if (ring != NULL && row[1] < RIP_PROCESS_MAX && row[2] < CAUSE_COUNT)
+            ring->conditions[row[1]] = (uint8_t)row[2];
+    }
+}
+
+/* Where no ripd looked, a process is known to be dead or not. */
+static void take_deaths(struct replay_ring *ring)
+{
+    for (size_t i = 0; i < ring->process_count; i++)
+        ring->conditions[i] = ring->processes[i].dead ? DETECTOR_DEAD : DETECTOR_LIVES;
+}
+
+static int feed(struct replay *replay)
+{
+    const struct scan_rows *skipped = &replay->scan.tables[SCAN_SKIPPED];
+    uint64_t id_count = 0;
+    size_t skip = 0;
+    int result = 0;
+
+    for (size_t i = 0; i < replay->ids.count && result == 0; i++) {
+        struct replay_ring *ring = replay->ids.rings[i];
+
+        while (skip < skipped->count && skipped->numbers[skip] < ring->number)
+            skip++;
+        if (skip < skipped->count && skipped->numbers[skip] == ring->number) {
+            result = detector_skip(replay->detector, ring->number);
+            continue;
+        }
+        if (!replay->counts.by_ripd)
+            take_deaths(ring);
+        result = detector_ring(replay->detector, ring->number, ring->conditions, RIP_PROCESS_MAX);
+        if (result == 0)
+            result = detector_feed(replay->detector, ring->samples, ring->count);
+        id_count += ring->count;
+    }
+    if (id_count > replay->counts.id_count_max)
+        replay->counts.id_count_max = id_count;
+    return result;
+}
+
+/* The rule that ripd found for an id, or that its name has. */
+static void find_rules(struct replay *replay)
+{
+    size_t count, at = 0;
+    struct detector_unclassified *ids = detector_unclassified(replay->detector, &count);
+    const struct scan_rows *rows = &replay->scan.tables[SCAN_RULES];
+
+    for (size_t i = 0; i < count; i++) {
+        const struct replay_ring *ring = replay_ids_ring(&replay->ids, ids[i].ring);
+        const size_t index = ring != NULL ? replay_ring_find(ring, ids[i].slot, ids[i].generation) : 0;
+        const uint64_t *row;
+
+        if (!replay->counts.exact) {
+            if (ring != NULL && index < ring->count)
+                ids[i].rule = rules_find(&replay->rules, ring->ids[index]->name, ring->ids[index]->name_bytes);
+            continue;
+        }
+        for (; at < rows->count; at++) {
+            row = scan_record_row(&replay->scan, SCAN_RULES, at);
+            if (search_order_pair(row[0], row[1], ids[i].ring, ids[i].slot) >= 0)
+                break;
+        }
+        if (at < rows->count && row[0] == ids[i].ring && row[1] == ids[i].slot && row[2] == ids[i].generation)
+            ids[i].rule = row[3] <= RULES_MAX ? (int)row[3] - 1 : RULES_NONE;
+    }
+}
+
+/* What follows from what an id announces, where nobody looked at its thread. */
+static struct verdict judge_by_call(const struct detector_suspect *suspect, bool preload, bool *ret_certain)
+{
+    switch (suspect->call) {
+    case RIP_CALL_NONE:
+        *ret_certain = !preload;
+        return (struct verdict){ID_STALLED, CAUSE_NONE};
+    case RIP_CALL_REPLY:
+    case RIP_CALL_BLOCK:
+        *ret_certain = true;
+        return (struct verdict){ID_STALLED, CAUSE_BLOCKED};
+    case RIP_CALL_SLEEP:
+        return (struct verdict){ID_STALLED, CAUSE_SLEEPING};
+    case RIP_CALL_WORK:
+    case RIP_CALL_INPUT:
+    case RIP_CALL_PRIVATE:
+    case RIP_CALL_READY:
+        return (struct verdict){ID_RUNNING, CAUSE_UNSEEN};
+    default:
+        return (struct verdict){ID_STALLED, CAUSE_UNKNOWN};
+    }
+}
+
+static struct verdict judge(const struct replay *replay, const struct detector_suspect *suspect, bool *ret_certain)
+{
+    const struct standstill at = {replay->run, suspect->ring, suspect->slot, suspect->generation, suspect->progress};
+    const struct replay_ring *ring = replay_ids_ring(&replay->ids, suspect->ring);
+    struct verdict verdict;
+
+    *ret_certain = false;
+    if (!recorded_verdict_at(&replay->recorded, at, replay->now.sequence, &verdict))
+        return judge_by_call(suspect, ring != NULL && ring->preload, ret_certain);
+    *ret_certain = true;
+    return verdict;
+}
+
+/* A case is taken for examined where its verdict is certain. */
+static void find_verdicts(struct replay *replay, struct detector_suspect *suspects, size_t count)
+{
+    const struct scan_rows *rows = &replay->scan.tables[SCAN_VERDICTS];
+    size_t at = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct detector_suspect *suspect = &suspects[i];
+        struct stall_case *stall = cases_find(replay->cases, suspect->ring, suspect->slot, suspect->generation);
+        const uint64_t *row = NULL;
+        bool certain = true;
+
+        for (; at < rows->count; at++) {
+            row = scan_record_row(&replay->scan, SCAN_VERDICTS, at);
+            if (search_order_pair(row[0], row[1], suspect->ring, suspect->slot) >= 0)
+                break;
+        }
+        if (!replay->counts.exact)
+            suspect->verdict = judge(replay, suspect, &certain);
+        else if (at < rows->count && row[0] == suspect->ring && row[1] == suspect->slot &&
+                 row[2] == suspect->generation)
+            suspect->verdict = verdict_of(row);
+        else
+            suspect->verdict = scan_record_verdict(suspect);
+        if (stall != NULL)
+            stall->evidence.examined = certain;
+    }
+}
+
+static void find_roots(struct replay *replay, struct stall_case *const *cases, size_t count)
+{
+    const struct scan_rows *rows = &replay->scan.tables[SCAN_ROOTS];
+
+    for (size_t i = 0; i < count; i++) {
+        cases[i]->root = incidents_own_root(cases[i]);
+        cases[i]->waits = false;
+    }
+    for (size_t i = 0; i < rows->count; i++) {
+        const uint64_t *row = scan_record_row(&replay->scan, SCAN_ROOTS, i);
+        struct stall_case *stall = cases_find(replay->cases, (uint32_t)row[0], (uint32_t)row[1], (uint32_t)row[2]);
+
+        if (stall == NULL)
+            continue;
+        stall->waits = row[3] != 0;
+        stall->root = (struct stall_root){(uint32_t)row[4], (uint32_t)row[5], (uint32_t)row[6], (uint32_t)row[7]};
+    }
+}
+
+/* Events ------------------------------------------------------------------------------------------------------------
+ */
+
+static int add_pending(struct replay *replay, struct pending pending)
+{
+    struct pending *all =
+        array_reserve(replay->pending, &replay->pending_capacity, replay->pending_count + 1, sizeof(*all));
+
+    if (all == NULL) {
+        event_unref(pending.event);
+        return -ENOMEM;
+    }
+    replay->pending = all;
+    pending.nth = replay->pending_count;
+    all[replay->pending_count++] = pending;
+    return 0;
+}
+
+/* What ripd published where a case begins or ends. NULL: nothing. */
+static struct recorded_event *recorded_of(const struct replay *replay, const struct case_report *report)
+{
+    const struct stall_case *stall = report->stall;
+    const struct standstill at = {replay->run, stall->ring, stall->slot, stall->generation, stall->episode.progress};
+
+    if (replay->counts.exact)
+        return recorded_event_of(&replay->recorded, at, report->kind, stall->episode.number);
+    return report->kind == EVENT_BEGIN ? recorded_begin_at(&replay->recorded, at) : NULL;
+}
+
+static int compare_pending(const void *left, const void *right)
+{
+    const struct pending *a = left, *b = right;
+
+    return search_order_pair(a->sequence, a->nth, b->sequence, b->nth);
+}
+
+/* Takes over the event. */
+static int announce(struct replay *replay, struct event *event, const struct event *recorded)
+{
+    const struct replay_alert alert = {event, event != NULL && event->reported, recorded};
+    int result;
+
+    if (event == NULL)
+        return -ENOMEM;
+    replay->sequence = event->sequence;
+    replay->counts.event_count++;
+    replay->counts.certain_count += alert.certain;
+    replay->counts.same_count += recorded != NULL && recorded->text_bytes == event->text_bytes &&
+                                 memcmp(recorded->text, event->text, event->text_bytes) == 0;
+    result = replay->request.alert(replay->request.context, &alert);
+    event_unref(event);
+    return result;
+}
+
+static int make_item(const struct replay *replay, struct stall_case *stall)
+{
+    const struct replay_ring *ring = replay_ids_ring(&replay->ids, stall->ring);
+    const size_t at = ring != NULL ? replay_ring_find(ring, stall->slot, stall->generation) : 0;
+
+    if (stall->item != NULL || ring == NULL || at >= ring->count)
+        return 0;
+    stall->item = replay_ring_item(ring, at);
+    return stall->item != NULL ? 0 : -ENOMEM;
+}
+
+static int announce_report(struct replay *replay, const struct case_report *report, const struct snapshot *moment)
+{
+    struct stall_case *stall = report->stall;
+    struct recorded_event *recorded = recorded_of(replay, report);
+    const struct event *seen = recorded != NULL ? recorded->event : NULL;
+    struct event_label label = {replay->sequence + 1, false};
+
+    if (recorded != NULL)
+        recorded->used = true;
+    if (report->kind == EVENT_END) {
+        if (stall->episode.begin == NULL)
+            return 0; /* of a former run, and not in the recording */
+        label.reported = replay->counts.exact || stall->episode.begin->reported;
+        return announce(replay, event_make_end(&stall->episode, moment, label), seen);
+    }
+    if ((seen == NULL || seen->ring[0] != '\0') && make_item(replay, stall) != 0)
+        return -ENOMEM;
+    label.reported = replay->counts.exact || stall->evidence.examined;
+    stall->episode.begin = event_make_begin(stall, moment, label, seen);
+    if (stall->episode.begin == NULL)
+        return -ENOMEM;
+    return announce(replay, event_ref(stall->episode.begin), seen);
+}
+
+/* In the order in which ripd published them: whose name came first is not known otherwise. */
+static int announce_all(struct replay *replay, const struct case_report *reports, size_t count,
+                        const struct snapshot *moment)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < count && result == 0; i++) {
+        const struct recorded_event *recorded = replay->counts.exact ? recorded_of(replay, &reports[i]) : NULL;
+
+        result =
+            add_pending(replay, (struct pending){.sequence = recorded != NULL ? recorded->event->sequence : UINT64_MAX,
+                                                 .report = &reports[i]});
+    }
+    if (replay->pending_count != 0)
+        qsort(replay->pending, replay->pending_count, sizeof(*replay->pending), compare_pending);
+    for (size_t i = 0; i < replay->pending_count; i++) {
+        struct pending *pending = &replay->pending[i];
+
+        if (result == 0 && pending->report != NULL)
+            result = announce_report(replay, pending->report, moment);
+        else if (result == 0)
+            result = announce(replay, event_ref(pending->event), pending->event);
+        event_unref(pending->event);
+    }
+    replay->pending_count = 0;
+    return result;
+}
+
+/* The users whose turn came first then come first now. */
+static void take_turns(struct replay *replay)
+{
+    const struct scan_rows *turns = &replay->scan.tables[SCAN_TURNS];
+
+    work_begin(replay->work);
+    for (unsigned i = 0; turns->count != 0 && i < HALVINGS; i++)
+        work_begin(replay->work);
+    for (size_t i = 0; i < turns->count; i++)
+        work_spend(replay->work, (uint32_t)turns->numbers[i], i + 1);
+}
+
+static int scan(struct replay *replay, const struct rip_event_drain *drain)
+{
+    const struct snapshot moment = {.sequence = drain->sequence,
+                                    .scanned_wall_ns = drain->wall_ns,
+                                    .scanned_mono_ns = drain->mono_ns,
+                                    .scanned_boot_ns = drain->boot_ns,
+                                    .interval_ns = replay->config.interval_ns};
+    const struct case_report *reports;
+    struct detector_suspect *suspects;
+    struct detector_update update;
+    struct stall_case *const *cases;
+    size_t count, case_count;
+    int result;
+
+    take_turns(replay);
+    detector_begin(replay->detector, drain->mono_ns);
+    result = feed(replay);
+    if (result != 0)
+        return result;
+    find_rules(replay);
+    suspects = detector_suspects(replay->detector, &count);
+    result = cases_begin(replay->cases, suspects, count, user_of, replay);
+    if (result != 0)
+        return result;
+    find_verdicts(replay, suspects, count);
+    detector_end(replay->detector, &update);
+    cases_end(replay->cases, &update, drain->mono_ns);
+    count = cases_publish(replay->cases, &reports);
+    cases = cases_all(replay->cases, &case_count);
+    if (count != 0) {
+        find_roots(replay, cases, case_count);
+        (void)incidents_assign(cases, case_count);
+    }
+    replay->counts.scan_count++;
+    return announce_all(replay, reports, count, &moment);
+}
+
+/* Drains in which nothing had changed are not in a recording of `rip record`: one is made up for each interval. */
+static int scan_between(struct replay *replay, uint64_t until_mono_ns)
+{
+    const uint64_t interval_ns = replay->config.interval_ns;
+    struct rip_event_drain drain = replay->now;
+    int result = 0;
+
+    if (replay->counts.by_ripd || replay->detector == NULL)
+        return 0;
+    for (unsigned i = 0; i < SCANS_BETWEEN_MAX && result == 0; i++) {
+        drain.mono_ns += interval_ns;
+        drain.wall_ns += interval_ns;
+        drain.boot_ns += interval_ns;
+        if (drain.mono_ns + interval_ns / 2 >= until_mono_ns)
+            break;
+        scan_record_clear(&replay->scan);
+        result = scan(replay, &drain);
+        replay->now = drain;
+    }
+    return result;
+}
+
+static int take_drain(struct replay *replay, const struct rip_event_drain *drain)
+{
+    int result = 0;
+
+    replay->now = *drain;
+    if (replay->detector == NULL || (replay->has_settings && replay->settings.reason == SCAN_SETTINGS_STARTED)) {
+        result = open_ripd(replay);
+        if (result == 0)
+            result = adopt(replay);
+    } else if (replay->has_settings && replay->settings.reason == SCAN_SETTINGS_RELOADED) {
+        set_config(replay);
+        detector_configure(replay->detector, &replay->config);
+    }
+    if (result != 0)
+        return result;
+    take_rows(replay);
+    if (replay->counts.by_ripd && !replay->has_scan) /* the last one: only what was still to be published */
+        return announce_all(replay, NULL, 0, NULL);
+    return scan(replay, drain);
+}
+
+int replay_take(struct replay *replay, const struct rip_event *event, const struct replay_data *data)
+{
+    int result;
+
+    if (!replay->replaying)
+        begin_again(replay);
+    result = event->kind == RIP_EVENT_DRAIN ? scan_between(replay, event->as.drain.mono_ns)
+                                            : scan_between(replay, event->latest_mono_ns);
+    if (result == 0 && event->kind == RIP_EVENT_DRAIN)
+        result = take_data(replay, data);
+    if (result == 0)
+        result = replay_ids_take(&replay->ids, event);
+    if (result != 0)
+        return result;
+    if (event->kind == RIP_EVENT_DRAIN)
+        return take_drain(replay, &event->as.drain);
+    if (event->kind == RIP_EVENT_STALL_END && event->ring == 0 && replay->counts.exact) {
+        struct event *published;
+
+        result = event_line_parse_event(event->as.stall.json.bytes, event->as.stall.json.count, &published);
+        if (result == 0)
+            result = add_pending(replay, (struct pending){.sequence = published->sequence, .event = published});
+    }
+    return result;
+}
+
+int replay_end(struct replay *replay)
+{
+    return replay->replaying ? announce_all(replay, NULL, 0, NULL) : 0;
+}
+
+void replay_counts(const struct replay *replay, struct replay_counts *ret_counts)
+{
+    *ret_counts = replay->counts;
+}
