@@ -6,7 +6,7 @@
  *
  * Guarantees
  *   1. The file appears complete: every byte a reader may look at is stored, and this process's locks are held, before
- *      it has a name. The magic is the last store.
+ *      it has its name. The magic is the last store.
  *   2. A failure leaves nothing: no file, descriptor or mapping; rip_ring stays NULL. errno says why.
  *   3. No page is touched before the kernel has confirmed that it is backed: a full tmpfs is an error, never a signal.
  *   4. The mapping is made inaccessible and unlocked, and only then opened for access, as far as it is needed: neither
@@ -49,7 +49,8 @@ enum {
     PID_MAX_FALLBACK = 32768,
     PUBLISH_ATTEMPTS = 50,
     PUBLISH_PAUSE_NS = 2000000,
-    KEPT_MAX = 16, /* dead rings of a family */
+    KEPT_MAX = 16,         /* dead rings of a family */
+    UNFINISHED_MAX_S = 60, /* that a ring is in the making */
 };
 
 /* A ring in the making; what it holds is given to rip__writer or given back. */
@@ -57,8 +58,9 @@ struct creation {
     int directory;
     const char *name; /* last component of the path */
     int descriptor;
-    char temporary_name[32]; /* empty = the file has no name at all */
+    char temporary_name[sizeof(RIP_UNFINISHED_PREFIX) + 16]; /* empty = the file has no name at all */
     uint8_t boot_id[16];
+    uint8_t ring_id[16];
 };
 
 static char given_path[PATH_MAX]; /* as passed to rip_create_ring() */
@@ -66,6 +68,7 @@ static char given_path[PATH_MAX]; /* as passed to rip_create_ring() */
 struct rip_writer rip__writer = {
     .mutex = PTHREAD_MUTEX_INITIALIZER,
     .descriptor = -1,
+    .life_descriptor = -1,
     .process = RIP_NO_PROCESS,
 };
 
@@ -352,15 +355,24 @@ static int check_file_system(int directory)
     return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC ? 0 : -EOPNOTSUPP;
 }
 
-/* A hidden name of its own, for file systems without O_TMPFILE and systems without /proc. */
+static void name_hidden(struct creation *creation)
+{
+    static const char digits[] = "0123456789abcdef";
+    char *end = stpcpy(creation->temporary_name, RIP_UNFINISHED_PREFIX);
+
+    make_ring_id(creation->ring_id);
+    for (unsigned i = 0; i < 8; i++) {
+        *end++ = digits[creation->ring_id[i] >> 4];
+        *end++ = digits[creation->ring_id[i] & 15];
+    }
+    *end = '\0';
+}
+
+/* A hidden name of its own, by which the file can be opened once more. */
 static int make_named_file(struct creation *creation)
 {
     for (unsigned attempt = 0; attempt < 16; attempt++) {
-        uint64_t random[2];
-
-        make_ring_id((uint8_t *)random);
-        snprintf(creation->temporary_name, sizeof(creation->temporary_name), ".rip-%016llx.tmp",
-                 (unsigned long long)(random[0] ^ random[1]));
+        name_hidden(creation);
         creation->descriptor = openat(creation->directory, creation->temporary_name,
                                       O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
         if (creation->descriptor >= 0)
@@ -372,23 +384,41 @@ static int make_named_file(struct creation *creation)
     return -errno;
 }
 
+/*
+ * Without a name, so that nothing is left of a process that is killed meanwhile. Not under the preload library: there,
+ * what /proc would have to make of the process, to name the file and to open it again, is felt in the start of a small
+ * program. See rip__file_bound_dead() for what may be left.
+ */
+static int make_unnamed_file(struct creation *creation)
+{
+    if (rip__writer.preloaded || access(RIP_PROC_OWN("fd/"), F_OK) != 0)
+        return -EOPNOTSUPP;
+    make_ring_id(creation->ring_id);
+    creation->descriptor = openat(creation->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, FILE_MODE);
+    return creation->descriptor >= 0 ? 0 : errno == EISDIR || errno == ENOENT ? -EOPNOTSUPP : -errno;
+}
+
+/* The mode is that whatever the umask. */
 static int make_file(struct creation *creation, uint64_t file_bytes)
 {
-    int result;
+    struct rip_writer *writer = &rip__writer;
+    struct stat status;
+    int result = make_unnamed_file(creation);
 
-    creation->descriptor = -1;
-    if (access(RIP_PROC_OWN("fd/"), F_OK) == 0) {
-        creation->descriptor = openat(creation->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, FILE_MODE);
-        if (creation->descriptor < 0 && errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)
-            return -errno;
-    }
-    if (creation->descriptor < 0) {
+    if (result == -EOPNOTSUPP)
         result = make_named_file(creation);
-        if (result < 0)
-            return result;
-    }
-    if (fchmod(creation->descriptor, FILE_MODE) < 0 || ftruncate(creation->descriptor, (off_t)file_bytes) < 0)
+    if (result < 0)
+        return result;
+    if (fstat(creation->descriptor, &status) < 0 ||
+        ((status.st_mode & ALLPERMS) != FILE_MODE && fchmod(creation->descriptor, FILE_MODE) < 0) ||
+        ftruncate(creation->descriptor, (off_t)file_bytes) < 0)
         return -errno;
+    writer->device = status.st_dev;
+    writer->inode = status.st_ino;
+    writer->owner = status.st_uid;
+    if (creation->temporary_name[0] != '\0')
+        writer->life_descriptor =
+            openat(creation->directory, creation->temporary_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     return 0;
 }
 
@@ -412,18 +442,13 @@ static void move_descriptor(struct creation *creation)
 static int map_file(const struct creation *creation)
 {
     struct rip_writer *writer = &rip__writer;
-    struct stat status;
     void *base;
     int result;
 
-    if (fstat(creation->descriptor, &status) < 0)
-        return -errno;
     result = rip__map_bare(creation->descriptor, writer->geometry.file_bytes, &base);
     if (result < 0)
         return result;
     writer->base = base;
-    writer->device = status.st_dev;
-    writer->inode = status.st_ino;
     writer->descriptor = creation->descriptor;
     madvise(base, writer->geometry.file_bytes, MADV_DONTDUMP);
     writer->open_bytes = 0;
@@ -452,8 +477,8 @@ static void fill_header(const struct creation *creation)
     ring->byte_order = RIP_BYTE_ORDER;
     ring->compatible_flags = RIP_RING_COUNTS_ENDED;
     ring->file_bytes = geometry->file_bytes;
-    make_ring_id(ring->ring_id);
-    memcpy(rip__writer.ring_id, ring->ring_id, sizeof(ring->ring_id));
+    memcpy(ring->ring_id, creation->ring_id, sizeof(ring->ring_id));
+    memcpy(rip__writer.ring_id, creation->ring_id, sizeof(ring->ring_id));
     memcpy(ring->boot_id, creation->boot_id, sizeof(ring->boot_id));
     ring->created_wall_ns = clock_ns(CLOCK_REALTIME);
     ring->created_boot_ns = clock_ns(CLOCK_BOOTTIME);
@@ -769,12 +794,29 @@ static void bound_one(struct latest *latest, int directory, const char *name, co
     snprintf(latest->kept[place].name, sizeof(latest->kept[place].name), "%.*s", NAME_MAX, name);
 }
 
+static bool is_unfinished(const char *name)
+{
+    return strncmp(name, RIP_UNFINISHED_PREFIX, sizeof(RIP_UNFINISHED_PREFIX) - 1) == 0;
+}
+
+/* Of a process that was killed in the middle of making its ring, and has had its time. */
+static void remove_unfinished(int directory, const char *name, const struct timespec *time)
+{
+    if (clock_ns(CLOCK_REALTIME) / 1000000000u > (uint64_t)time->tv_sec + UNFINISHED_MAX_S)
+        unlinkat(directory, name, 0);
+}
+
 static void bound_listed(struct latest *latest, int directory, const char *stem, const char *name)
 {
+    const bool unfinished = is_unfinished(name);
     struct stat status;
 
-    if (is_left_behind(name, stem) && fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-        status.st_uid == geteuid())
+    if ((!unfinished && !is_left_behind(name, stem)) || fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(status.st_mode) || status.st_uid != geteuid())
+        return;
+    if (unfinished)
+        remove_unfinished(directory, name, &status.st_mtim);
+    else
         bound_one(latest, directory, name, &status.st_mtim);
 }
 
@@ -842,6 +884,8 @@ static void creation_undo(struct creation *creation)
     struct rip_writer *writer = &rip__writer;
 
     rip__process_drop_life();
+    if (writer->life_descriptor >= 0)
+        close(writer->life_descriptor);
     if (writer->base != NULL)
         munmap(writer->base, writer->geometry.file_bytes);
     if (creation->temporary_name[0] != '\0')
@@ -850,6 +894,7 @@ static void creation_undo(struct creation *creation)
         close(creation->descriptor);
     writer->base = NULL;
     writer->descriptor = -1;
+    writer->life_descriptor = -1;
     writer->process = RIP_NO_PROCESS;
     writer->entered = false;
     writer->path[0] = '\0';

@@ -38,7 +38,7 @@ static struct {
     struct rip_slot *slot;    /* of the forking thread */
     struct embryo kept;       /* for the child of the fork under way */
     struct embryo own;        /* kept for this process by its parent; it may fork before it registers */
-    uint32_t *wiped_in_child; /* MARK_*; NULL = the kernel cannot, compare pids */
+    uint32_t *wiped_in_child; /* MARK_*; NULL = the kernel cannot, or not yet: compare pids */
 } fork_state = {.kept = {.index = RIP_NO_PROCESS}, .own = {.index = RIP_NO_PROCESS}};
 
 /* Of the forking thread, from prepare to parent or child. Nested: a signal handler forks inside a cold call of ours. */
@@ -51,41 +51,55 @@ void rip__fork_mark(void)
 {
     if (!rip__is_filtered())
         rip_store_relaxed(&rip__writer.pid, getpid());
-    if (fork_state.wiped_in_child == NULL && !rip__is_filtered()) {
-        void *page = mmap(NULL, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-        if (page == MAP_FAILED)
-            return;
-        if (madvise(page, sizeof(uint32_t), MADV_WIPEONFORK) < 0) {
-            munmap(page, sizeof(uint32_t));
-            return;
-        }
-        fork_state.wiped_in_child = page;
-    }
     if (fork_state.wiped_in_child != NULL)
         /* pairs with the acquire in rip__fork_unnoticed() */
         rip_store_release(fork_state.wiped_in_child, MARK_IS_OURS);
 }
 
-bool rip__fork_unnoticed(void)
+void rip__fork_watch(void)
+{
+    void *page;
+
+    if (fork_state.wiped_in_child != NULL || rip__is_filtered())
+        return;
+    page = mmap(NULL, sizeof(uint32_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return;
+    if (madvise(page, sizeof(uint32_t), MADV_WIPEONFORK) < 0) {
+        munmap(page, sizeof(uint32_t));
+        return;
+    }
+    *(uint32_t *)page = MARK_IS_OURS;
+    /* pairs with the acquire in rip__fork_unnoticed() */
+    rip_store_release(&fork_state.wiped_in_child, page);
+}
+
+static bool differs(const uint32_t *wiped_in_child)
 {
     pid_t pid = rip_load_relaxed(&rip__writer.pid);
 
     if (pid == 0)
         return false;
-    if (fork_state.wiped_in_child == NULL)
+    if (wiped_in_child == NULL)
         return !rip__is_filtered() && pid != getpid();
     /* pairs with the release in rip__fork_mark(): what another thread has reset is seen */
-    return rip_load_acquire(fork_state.wiped_in_child) != MARK_IS_OURS;
+    return rip_load_acquire(wiped_in_child) != MARK_IS_OURS;
+}
+
+bool rip__fork_unnoticed(void)
+{
+    /* pairs with the release in rip__fork_watch() */
+    return differs(rip_load_acquire(&fork_state.wiped_in_child));
 }
 
 bool rip__fork_notice(void)
 {
+    uint32_t *wiped_in_child = rip_load_acquire(&fork_state.wiped_in_child); /* pairs as above */
     uint32_t mark = MARK_WIPED;
 
-    if (!rip__fork_unnoticed())
+    if (!differs(wiped_in_child))
         return false;
-    if (fork_state.wiped_in_child == NULL || rip_compare_exchange(fork_state.wiped_in_child, &mark, MARK_UNDER_WAY))
+    if (wiped_in_child == NULL || rip_compare_exchange(wiped_in_child, &mark, MARK_UNDER_WAY))
         return true;
     while (rip__fork_unnoticed())
         sched_yield();

@@ -342,6 +342,7 @@ bool rip__modules_learn(uint64_t address)
         return false;
     learns = rip__writer.entered && !rip__writer.left;
     if (learns) {
+        rip__process_describe();
         if (rip__writer.module_count == 0)
             learn(getauxval(AT_ENTRY)); /* the program, whose path says what the process is */
         learn(address);

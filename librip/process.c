@@ -32,12 +32,13 @@
 /* A second open file description of the ring; never in a process that holds its HOLDER lock. */
 static int open_again(void)
 {
-    const struct rip_writer *writer = &rip__writer;
+    struct rip_writer *writer = &rip__writer;
     uint8_t ring_id[sizeof(writer->ring_id)];
     char link[RIP_LINK_BYTES];
-    int descriptor = -1;
+    int descriptor = writer->life_descriptor;
 
-    if (rip__file_is_ring(writer->descriptor)) {
+    writer->life_descriptor = -1;
+    if (descriptor < 0 && rip__file_is_ring(writer->descriptor)) {
         rip__describe_descriptor(writer->descriptor, link);
         descriptor = open(link, O_RDWR | O_CLOEXEC);
     }
@@ -254,7 +255,8 @@ bool rip__process_alive(const struct rip_evidence *evidence, uint32_t index, con
         if ((info->flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0)
             return false;
     }
-    if (evidence->pid_namespace != info->pid_namespace && info->pid_namespace != 0)
+    if (evidence->pid_namespace != info->pid_namespace &&
+        (info->pid_namespace != 0 || (info->flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0))
         return true;
     if (info->state == RIP_PROCESS_EMBRYO)
         return embryo_alive(evidence, info);
@@ -375,21 +377,55 @@ int rip__process_claim(uint32_t *ret_index)
 
 /* Entering --------------------------------------------------------------------------------------------------------- */
 
+static void store_comm(struct rip_process *process, const char comm[RIP_COMM_BYTES])
+{
+    for (size_t i = 0; i < RIP_COMM_BYTES; i++)
+        rip_store_relaxed(&process->comm[i], (uint8_t)comm[i]);
+}
+
 static void fill_record(struct rip_process *process)
 {
-    struct rip_process_facts facts = {0};
+    char comm[RIP_COMM_BYTES] = {0};
 
-    if (rip__process_facts("/proc/self/stat", &facts) < 0)
-        prctl(PR_GET_NAME, facts.comm); /* 16 bytes, of this thread: better than nothing */
-    rip_store_relaxed(&process->start_time_ticks, facts.start_time_ticks);
-    rip_store_relaxed(&process->pid_namespace, rip__pid_namespace());
+    prctl(PR_GET_NAME, comm); /* of this thread: the process's own if it is the first */
+    store_comm(process, comm);
+    rip_store_relaxed(&process->start_time_ticks, 0);
+    rip_store_relaxed(&process->pid_namespace, 0);
     rip_store_relaxed(&process->entered_boot_ns, rip__boot_ns());
     rip_store_relaxed(&process->parent_pid, (uint32_t)getppid());
     rip_store_relaxed(&process->uid, geteuid());
     rip_store_relaxed(&process->module_count, 0);
-    for (size_t i = 0; i < sizeof(process->comm); i++)
-        rip_store_relaxed(&process->comm[i], (uint8_t)facts.comm[i]);
     rip_store_relaxed(&process->pid, (uint32_t)getpid());
+}
+
+/* Stores what takes a look into /proc. */
+static void describe(struct rip_process *process, bool with_comm)
+{
+    struct rip_process_facts facts;
+
+    rip__writer.described = true;
+    rip__fork_watch();
+    rip_store_relaxed(&process->pid_namespace, rip__pid_namespace());
+    if (rip__process_facts("/proc/self/stat", &facts) < 0)
+        return;
+    rip_store_relaxed(&process->start_time_ticks, facts.start_time_ticks);
+    if (with_comm)
+        store_comm(process, facts.comm);
+}
+
+void rip__process_describe(void)
+{
+    if (rip__writer.entered && !rip__writer.described)
+        describe(rip__process_at(rip__writer.process), false);
+}
+
+/*
+ * What the kernel has to make for a look into /proc is felt in the start of a small program. So under the preload
+ * library that waits for the first call that it announces. A record with its LIFE lock is judged by that meanwhile.
+ */
+static bool may_describe_later(uint32_t flags)
+{
+    return (flags & RIP_PROCESS_PRELOADED) != 0 && (flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0 && gettid() == getpid();
 }
 
 /* The record kept by the parent, or another one. *ret_state is what it is in now. */
@@ -427,6 +463,9 @@ static int enter_once(void)
     if (rip__process_take_life(index))
         flags |= RIP_PROCESS_HAS_LIFE_LOCK;
     fill_record(process);
+    writer->described = false;
+    if (!may_describe_later(flags))
+        describe(process, true);
     if (take_holder(index))
         flags |= RIP_PROCESS_HAS_HOLDER_LOCK;
     rip_store_relaxed(&process->flags, flags);

@@ -71,14 +71,17 @@ struct rip_writer {
     struct rip_view view; /* of base: records are examined by the validating reader */
     dev_t device;
     ino_t inode;
+    uid_t owner;
     uint8_t ring_id[16];
     char path[PATH_MAX];    /* absolute; empty = not known */
     int descriptor;         /* the one descriptor of the ring, -1 = none, as in a child before it enters; the
                                application may have closed it */
+    int life_descriptor;    /* of a description of its own, for the LIFE lock; -1 = it is still to be opened */
     pid_t pid;              /* whose state this is */
     uint32_t process;       /* index of this process's record, RIP_NO_PROCESS = none */
     uint32_t generation;    /* of that record when it was claimed: another one now = it was taken away */
     bool entered;           /* the record is LIVE */
+    bool described;         /* and says what takes a look into /proc: see rip__process_describe() */
     bool left;              /* rip__leave() was called: nothing is traced any more */
     uint64_t pid_namespace; /* of this process; 0 = not asked yet */
     bool preloaded;         /* RIP_PROCESS_PRELOADED for records of this process */
@@ -170,8 +173,8 @@ bool rip__file_is_ring(int descriptor);
 /* Closes the ring's descriptor, which a child has inherited. Async-signal-safe. */
 void rip__file_drop_descriptor(void);
 /*
- * Of the dead rings STEM.PID of our user in the directory, keeps the latest keep (16 at most) and removes the others.
- * Called before one more is made it bounds what a crash loop leaves. Not locked.
+ * Of the dead rings STEM.PID of our user in the directory, keeps the latest keep (16 at most) and removes the others,
+ * and what was never finished. Called before one more is made it bounds what a crash loop leaves. Not locked.
  */
 void rip__file_bound_dead(const char *path, const char *stem, unsigned keep);
 /* Unlinks the ring's name if the name still is the ring. */
@@ -208,6 +211,8 @@ int rip__process_facts(const char *path, struct rip_process_facts *ret_facts);
 
 /* locked: makes this process's record LIVE if it is not. 0 or -errno. */
 int rip__process_enter(void);
+/* locked: completes the record, once, where that was left for later: start time, pid namespace; watches for forks. */
+void rip__process_describe(void);
 /* locked: claims a record, CLAIMED on return, generation raised. Index, or -ENOSPC or another -errno. */
 int rip__process_claim(uint32_t *ret_index);
 /* Takes the LIFE lock of the record; async-signal-safe. True if it holds. */
@@ -317,7 +322,9 @@ bool rip__fork_unnoticed(void);
 /* The same, true for one thread only, which resets; others that come meanwhile wait until it has. */
 bool rip__fork_notice(void);
 void rip__fork_reset(void);
-/* locked: marks this process, so that an unnoticed fork shows. */
+/* locked: marks this process, so that an unnoticed fork shows, if only by another pid. */
 void rip__fork_mark(void);
+/* locked: from here on also in a child with the same pid in another namespace. */
+void rip__fork_watch(void);
 
 #endif

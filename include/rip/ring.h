@@ -40,6 +40,7 @@
 /* "RIPRING\0" read as a little-endian integer. */
 #define RIP_MAGIC UINT64_C(0x00474e4952504952)
 #define RIP_FORMAT_VERSION 1u
+#define RIP_UNFINISHED_PREFIX ".rip-unfinished-" /* of the name of a file that is to become a ring, if it has one */
 #define RIP_BYTE_ORDER UINT32_C(0x01020304)
 
 /* Sizes that format 1 fixes for its writers; readers take them from the header. */

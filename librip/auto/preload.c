@@ -265,18 +265,12 @@ static const char *why_untraceable(void)
 static void open_ring(void)
 {
     char path[PATH_MAX];
-    struct stat status;
     int error;
     bool made = make_ring(path, &error);
 
     report(made, path, error);
     if (!made)
         return;
-    if (fstat(rip__ring_fd(), &status) == 0) {
-        preload_state.device = status.st_dev;
-        preload_state.inode = status.st_ino;
-        preload_state.owner = status.st_uid;
-    }
     preload_state.pid = getpid();
     rip_store_release(&preload_state.active, true);
 }

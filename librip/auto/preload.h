@@ -77,12 +77,9 @@ void *preload_symbol_of_libc(const char *name);
 /* --- preload.c ---------------------------------------------------------------------------------------------------- */
 
 struct preload_state {
-    bool active;  /* this process has a ring */
-    bool started; /* or that was tried: the program's own start is near */
-    pid_t pid;    /* whose state this is; another getpid() = a child that shares or copied our memory */
-    dev_t device;
-    ino_t inode;          /* of the ring; another file may have got its descriptor's number */
-    uid_t owner;          /* of the ring */
+    bool active;          /* this process has a ring */
+    bool started;         /* or that was tried: the program's own start is near */
+    pid_t pid;            /* whose state this is; another getpid() = a child that shares or copied our memory */
     bool loader_may_hang; /* see preload_own.c */
 };
 extern struct preload_state preload_state;

@@ -434,7 +434,7 @@ struct users {
 /* True if the process is then none of the ring's owner's, and cannot become it again by what it keeps. */
 static bool leaves_owner(const struct users *users)
 {
-    const uid_t owner = preload_state.owner;
+    const uid_t owner = rip__writer.owner;
 
     return users->real != owner && users->effective != owner && users->saved != owner;
 }

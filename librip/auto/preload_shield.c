@@ -26,13 +26,12 @@ static int shielded_fd(void)
 {
     int fd = rip__ring_fd();
     int saved_errno = errno;
-    struct stat status;
 
     if (fd < 0 || !preload_is_ours())
         return -1;
     if (preload_filtered()) /* nobody can look any more */
         return fd;
-    if (fstat(fd, &status) != 0 || status.st_dev != preload_state.device || status.st_ino != preload_state.inode)
+    if (!rip__file_is_ring(fd))
         fd = -1;
     errno = saved_errno;
     return fd;

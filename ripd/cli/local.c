@@ -61,7 +61,7 @@ struct local {
     struct names *names;
     long long unreadable;
     const char *directory; /* while it is listed */
-    int descriptor;
+    int descriptor;        /* of that, later of the ring that is looked at again */
 };
 
 /* ---- the first look ---- */
@@ -164,10 +164,15 @@ static int look_first(void *context, const char *name)
 
 /* ---- the second look ---- */
 
-static bool is_dead(const struct local *local, const struct rip_process_info *process)
+/* The LIFE lock goes with the process. Without one its pid must do, which says nothing from another namespace. */
+static bool is_dead(const struct local *local, const struct rip_view *view, const struct rip_process_info *process)
 {
     struct proc_stat stat;
+    uint32_t holder;
 
+    if ((process->flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0 &&
+        file_lock_holder(local->descriptor, view->lock_life_offset + process->index, &holder) == 0)
+        return holder == 0;
     if (process->pid_namespace != local->own_namespace)
         return false;
     return proc_stat(local->proc, process->pid, &stat) != 0 || stat.start_time_ticks != process->start_time_ticks;
@@ -181,7 +186,7 @@ static json_t *make_process(const struct local *local, const struct rip_view *vi
         return json_null();
     return json_pack("{s:i, s:I, s:o, s:I, s:b}", "index", (int)index, "pid", (json_int_t)process.pid, "comm",
                      ring_json_text(process.comm, strnlen((const char *)process.comm, sizeof(process.comm))), "uid",
-                     (json_int_t)process.uid, "dead", is_dead(local, &process));
+                     (json_int_t)process.uid, "dead", is_dead(local, view, &process));
 }
 
 static const struct sighted *find_sighted(const struct local_ring *ring, uint32_t slot, size_t *at)
@@ -271,6 +276,7 @@ static void look_again(struct local *local, struct local_ring *ring)
         ring->facts = json_pack("{s:s, s:o, s:s, s:n, s:{}}", "ring", ring->name, "directory",
                                 ring_json_text(ring->directory, strlen(ring->directory)), "health", "readable",
                                 "reason", "processes");
+        local->descriptor = descriptor;
         read_ids(local, ring, &copy.view);
         finish_facts(ring);
         ring_copy_done(&copy);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "os/file.h"
+#include "rip/ring.h"
 
 #define WATCH_EVENTS                                                                                                   \
     (IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_ATTRIB | IN_ONLYDIR | IN_EXCL_UNLINK)
@@ -142,6 +143,13 @@ static bool is_duplicate(const struct directories *directories, size_t index)
 
 /* Listing ---------------------------------------------------------------------------------------------------------- */
 
+/* A file that is not finished, nor under its name, is of no interest yet. */
+static void take_name(const struct directories *directories, uint32_t number, const char *name)
+{
+    if (strncmp(name, RIP_UNFINISHED_PREFIX, sizeof(RIP_UNFINISHED_PREFIX) - 1) != 0)
+        directories->found(directories->context, number, name);
+}
+
 struct listing {
     const struct directories *directories;
     uint32_t number;
@@ -151,7 +159,7 @@ static int visit_name(void *context, const char *name)
 {
     const struct listing *listing = context;
 
-    listing->directories->found(listing->directories->context, listing->number, name);
+    take_name(listing->directories, listing->number, name);
     return 0;
 }
 
@@ -201,7 +209,7 @@ static void take_event(struct directories *directories, const struct inotify_eve
     else if (event->len != 0 && (event->mask & IN_ISDIR) == 0)
         for (size_t i = 0; i < directories->count; i++)
             if (directories->list[i].watch == event->wd && !is_duplicate(directories, i))
-                directories->found(directories->context, (uint32_t)i, event->name);
+                take_name(directories, (uint32_t)i, event->name);
 }
 
 /* Events in a buffer that the kernel filled. Returns how many. */

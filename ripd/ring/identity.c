@@ -8,7 +8,8 @@
  *   B. PROCESS_ATTESTED takes all of: the kernel names the pid as the holder of the record's lock, the pid is the one
  *      claimed, its start time is the one claimed, its real, effective and saved uid are the file's owner's, and the
  *      LIFE byte is locked: no exec since the process entered. Where the owner is root, the real uid is root's, or all
- *      three are one other user's: not those of a set-user-id program. A start time that is not known proves nothing.
+ *      three are one other user's: not those of a set-user-id program. A start time that is not claimed yet lies before
+ *      the time at which the process entered the ring; where that is not known either, nothing is proven.
  *   C. The LIFE byte alone proves nothing: every process that may write the file can lock it, and the lock names no
  *      holder. An unlocked byte says that the address space is gone, or that nothing can be known of it. The worker of
  *      ripd-probe, which must be certain, looks for the ring in the process's memory (probe/child/attest.h).
@@ -64,6 +65,16 @@ static bool is_claimed_pid(const struct identity_facts *facts)
     return facts->same_pid_namespace && facts->pid == facts->claimed_pid;
 }
 
+/* Of two processes with that pid the later one was started after the earlier one had entered. */
+static bool is_claimed_start(const struct identity_facts *facts)
+{
+    const uint64_t claimed = facts->claimed_start_time_ticks, entered = facts->claimed_entered_ticks;
+
+    if (claimed != 0)
+        return facts->pid_start_time_ticks == claimed;
+    return facts->pid_start_time_ticks != 0 && facts->pid_start_time_ticks <= entered;
+}
+
 static bool is_owner(const struct identity_facts *facts)
 {
     const uint32_t owner = facts->file_uid;
@@ -93,9 +104,9 @@ static bool is_holder(const struct identity_facts *facts)
 
 static unsigned facts_of(const struct identity_facts *facts)
 {
-    const bool start_known = facts->claimed_start_time_ticks != 0;
+    const bool start_known = facts->claimed_start_time_ticks != 0 || facts->claimed_entered_ticks != 0;
     const bool read = facts->pid && facts->pid_exists && facts->pid_readable;
-    const bool start_equal = read && facts->pid_start_time_ticks == facts->claimed_start_time_ticks;
+    const bool start_equal = read && is_claimed_start(facts);
     const bool claimed = is_claimed_pid(facts);
     const bool number_unknown = !facts->same_pid_namespace && !facts->pid_in_namespace;
     const bool same_pid = claimed || number_unknown;

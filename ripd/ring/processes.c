@@ -68,9 +68,10 @@ static uint64_t wall_of_boot(const struct ring *ring, uint64_t boot_ns)
     return started_ns - started_ns % (SECOND_NS / 100); /* no finer than the claim is */
 }
 
-static uint64_t started_wall_ns(const struct ring *ring, const struct rip_process_info *claim)
+static uint64_t started_wall_ns(const struct ring *ring, const struct ring_process *process)
 {
-    uint64_t ticks = claim->start_time_ticks, per_second = clock_ticks_per_second();
+    uint64_t claimed = process->claim.start_time_ticks;
+    uint64_t ticks = claimed != 0 ? claimed : process->pid_start_time_ticks, per_second = clock_ticks_per_second();
     uint64_t seconds = ticks / per_second;
 
     if (ticks == 0 || seconds > UINT32_MAX)
@@ -94,7 +95,7 @@ static struct process_facts *new_facts(const struct ring *ring, const struct rin
     facts->preloaded = (process->claim.flags & RIP_PROCESS_PRELOADED) != 0;
     facts->dead = process->verdict == PROCESS_DEAD;
     memcpy(facts->comm, claim->comm, RIP_COMM_BYTES);
-    facts->started_wall_ns = started_wall_ns(ring, claim);
+    facts->started_wall_ns = started_wall_ns(ring, process);
     if (facts->dead) {
         facts->lived_wall_ns = process->lived_wall_ns;
         facts->died_wall_ns = process->died_wall_ns;
@@ -295,6 +296,14 @@ static uint32_t candidate_without_lock(const struct identity_facts *facts, const
     return facts->same_pid_namespace ? facts->claimed_pid : process->pid;
 }
 
+/* A record that is kept for a child is older than the child. */
+static uint64_t entered_ticks(const struct rip_process_info *claim)
+{
+    const bool is_own = claim->state == RIP_PROCESS_LIVE || claim->state == RIP_PROCESS_EXECING;
+
+    return is_own ? claim->entered_boot_ns / (SECOND_NS / clock_ticks_per_second()) : 0;
+}
+
 static struct identity_facts claimed_facts(const struct ring_host *host, const struct ring *ring,
                                            const struct ring_process *process)
 {
@@ -303,6 +312,7 @@ static struct identity_facts claimed_facts(const struct ring_host *host, const s
     return (struct identity_facts){
         .claimed_pid = claim->pid,
         .claimed_start_time_ticks = claim->start_time_ticks,
+        .claimed_entered_ticks = entered_ticks(claim),
         .claims_holder_lock = (claim->flags & RIP_PROCESS_HAS_HOLDER_LOCK) != 0,
         .claims_life_lock = (claim->flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0,
         .same_boot = ring->same_boot,
@@ -512,13 +522,20 @@ static void clear_process(struct ring_process *process)
     *process = (struct ring_process){0};
 }
 
+/* 0 is not known, or not yet. */
+static bool is_changed(uint64_t old, uint64_t claimed)
+{
+    return old != 0 && old != claimed;
+}
+
 /* Takes in what a record says now. */
 static void take_claim(struct ring_process *process, const struct rip_process_info *claim)
 {
     const struct rip_process_info *old = &process->claim;
 
     if (old->generation != claim->generation || old->pid != claim->pid ||
-        old->start_time_ticks != claim->start_time_ticks || old->pid_namespace != claim->pid_namespace)
+        is_changed(old->start_time_ticks, claim->start_time_ticks) ||
+        is_changed(old->pid_namespace, claim->pid_namespace))
         clear_process(process); /* another process's, whatever was known of the last one */
     else if (old->module_count != claim->module_count || memcmp(old->comm, claim->comm, sizeof(old->comm)) != 0)
         drop_facts(process);

@@ -12,10 +12,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "os/clock.h"
 #include "os/file.h"
 #include "os/pidfd.h"
 #include "os/proc.h"
 #include "ring/identity.h"
+
+#define SECOND_NS UINT64_C(1000000000)
 
 enum { RANGE_BYTES = 40, REMEMBERED = 64 };
 
@@ -162,6 +165,7 @@ static int read_claim(struct attested *attested, int proc, struct identity_facts
     *ret_facts = (struct identity_facts){
         .claimed_pid = claim.pid,
         .claimed_start_time_ticks = claim.start_time_ticks,
+        .claimed_entered_ticks = claim.entered_boot_ns / (SECOND_NS / clock_ticks_per_second()),
         .same_boot = true,
         .same_pid_namespace = claim.pid_namespace == 0 || own_namespace == 0 || claim.pid_namespace == own_namespace,
         .file_uid = mapping_owner(&attested->mapping),

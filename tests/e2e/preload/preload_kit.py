@@ -93,7 +93,8 @@ class PreloadTest(unittest.TestCase):
         return process
 
     def ring_names(self):
-        return sorted(os.listdir(self.rings))
+        """But for those in the making."""
+        return sorted(name for name in os.listdir(self.rings) if not name.startswith(".rip-unfinished-"))
 
     def ring(self, name):
         return dump(os.path.join(self.rings, name))

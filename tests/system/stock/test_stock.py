@@ -107,7 +107,7 @@ class Machine:
     def make_rings_readable(self):
         for name in os.listdir(self.dir):
             path = os.path.join(self.dir, name)
-            if os.path.isfile(path):
+            if os.path.isfile(path) and not name.startswith(".rip-unfinished-"):
                 os.chmod(path, 0o644)
 
     def begins(self):

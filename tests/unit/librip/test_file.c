@@ -72,6 +72,39 @@ SCENE(mode_is_not_widened)
     CHECK(stat(on_stage("ring"), &status) == 0 && (status.st_mode & 07777) == 0640);
 }
 
+/* The preload library's has a hidden name for a moment, by which it is opened twice. */
+SCENE(preloaded_made_complete)
+{
+    struct stat status;
+
+    umask(0777);
+    rip__set_preloaded(0);
+    make_ring();
+    CHECK(stat(on_stage("ring"), &status) == 0 && (status.st_mode & 07777) == 0640);
+    CHECK(count_on_stage() == 1 && rip__writer.life_descriptor < 0);
+}
+
+static void put_unfinished(const char *name, time_t age_s)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = time(NULL) - age_s}};
+    int descriptor = open(on_stage(name), O_WRONLY | O_CREAT, 0640);
+
+    CHECK(descriptor >= 0 && futimens(descriptor, times) == 0);
+    close(descriptor);
+}
+
+/* What a process leaves that is killed while its ring has that name. */
+SCENE(unfinished_are_removed_in_time)
+{
+    put_unfinished(RIP_UNFINISHED_PREFIX "00", 3600);
+    put_unfinished(RIP_UNFINISHED_PREFIX "11", 0);
+    put_unfinished(".rip-other", 3600);
+    CHECK(mkdir(on_stage(RIP_UNFINISHED_PREFIX "22"), 0700) == 0);
+    rip__file_bound_dead(stage, "ring", 7);
+    CHECK(count_on_stage() == 3 && access(on_stage(RIP_UNFINISHED_PREFIX "00"), F_OK) < 0);
+    CHECK(access(on_stage(RIP_UNFINISHED_PREFIX "11"), F_OK) == 0 && access(on_stage(".rip-other"), F_OK) == 0);
+}
+
 SCENE(capacity_zero_is_pid_max)
 {
     char text[32] = {0};
@@ -429,6 +462,8 @@ int main(void)
         SCENE_TEST(numbers_and_links),
         SCENE_TEST(disabled),
         SCENE_TEST(mode_is_not_widened),
+        SCENE_TEST(preloaded_made_complete),
+        SCENE_TEST(unfinished_are_removed_in_time),
         SCENE_TEST(capacity_zero_is_pid_max),
         SCENE_TEST(largest_ring),
         SCENE_TEST(descriptor_is_out_of_the_way),

@@ -65,15 +65,44 @@ SCENE(record_says_who)
     prctl(PR_SET_NAME, "a) b (c) 1 2");
     CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
     CHECK(strcmp(facts.comm, "a) b (c) 1 2") == 0 && facts.state == 'R' && facts.start_time_ticks != 0);
-    rip__set_preloaded(0);
     CHECK(rip_create_ring(on_stage("ring"), 100));
     info = info_of(&rip__writer.view, 0);
     CHECK(info.state == RIP_PROCESS_LIVE && info.pid == (uint32_t)getpid() && info.uid == geteuid());
     CHECK(info.start_time_ticks == facts.start_time_ticks && info.parent_pid == (uint32_t)getppid());
     CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
     CHECK(memcmp(info.comm, facts.comm, sizeof(info.comm)) == 0);
+    CHECK(info.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
+    CHECK(info.generation == 1 && info.module_count != 0);
+}
+
+SCENE(preloaded_record_says_the_rest_later)
+{
+    struct rip_process_info info;
+    struct rip_process_facts facts;
+    struct stat namespace;
+
+    prctl(PR_SET_NAME, "later");
+    CHECK(rip__process_facts("/proc/self/stat", &facts) == 0);
+    rip__set_preloaded(0);
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    info = info_of(&rip__writer.view, 0);
     CHECK(info.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK | RIP_PROCESS_PRELOADED));
-    CHECK(info.generation == 1);
+    CHECK(info.pid == (uint32_t)getpid() && strcmp((const char *)info.comm, "later") == 0);
+    CHECK(info.start_time_ticks == 0 && info.pid_namespace == 0 && info.entered_boot_ns != 0);
+    CHECK(rip__modules_learn((uintptr_t)info_of)); /* what the first announced call does */
+    info = info_of(&rip__writer.view, 0);
+    CHECK(info.start_time_ticks == facts.start_time_ticks);
+    CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
+}
+
+/* A look into /proc is no condition of the LIFE lock. Without that lock nothing is left for later. */
+SCENE(preloaded_record_without_proc)
+{
+    if (chroot(stage) != 0)
+        cannot("chroot() takes root");
+    rip__set_preloaded(0);
+    CHECK(rip_create_ring("/ring", 100));
+    CHECK((info_of(&rip__writer.view, 0).flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0);
 }
 
 /* Locks ---------------------------------------------------------------------------------------------------------------
@@ -458,6 +487,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE_TEST(record_says_who),
+        SCENE_TEST(preloaded_record_says_the_rest_later),
+        SCENE_TEST(preloaded_record_without_proc),
         SCENE_TEST(locks_name_the_holder),
         SCENE_TEST(life_survives_closing_everything),
         SCENE_TEST(exec_drops_both_locks),

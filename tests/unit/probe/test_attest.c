@@ -203,8 +203,13 @@ static void test_another_start_time(void **state)
     started = record->start_time_ticks;
     record->start_time_ticks = started + 1;
     assert_int_equal(ask(&scene, 0), -ESRCH);
-    record->start_time_ticks = 0; /* not known: proves nothing */
+    record->start_time_ticks = 0; /* not known yet: when it entered the ring bounds it */
+    record->entered_boot_ns = 0;
     assert_int_equal(ask(&scene, 0), -ESRCH);
+    record->entered_boot_ns = (started - 1) * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
+    assert_int_equal(ask(&scene, 0), -ESRCH); /* another process has had its pid before it */
+    record->entered_boot_ns = (started + 1) * (UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK));
+    assert_int_equal(believed(&scene), scene.pid);
     record->start_time_ticks = started;
     assert_int_equal(believed(&scene), scene.pid);
     end(&scene);

@@ -129,6 +129,26 @@ static void surviving_lock_that_names_a_reused_pid_is_not_believed(void **contex
     assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
 }
 
+/* Of two processes with the pid the later one was started after the first had entered the ring. */
+static void unknown_start_time_lies_before_it_entered(void **context)
+{
+    struct identity_facts facts = in_order();
+
+    (void)context;
+    facts.claimed_start_time_ticks = 0;
+    facts.claimed_entered_ticks = 777; /* the same tick */
+    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    facts.claimed_entered_ticks = 776;
+    assert_true(identity_holder_is_foreign(&facts));
+    assert_verdicts(facts, PROCESS_MISSING, PROCESS_DEAD);
+    facts.claimed_start_time_ticks = 777; /* one that is known counts alone */
+    assert_verdicts(facts, PROCESS_ATTESTED, PROCESS_ATTESTED);
+    facts.claimed_start_time_ticks = 0;
+    facts.claimed_entered_ticks = 777;
+    facts.pid_start_time_ticks = 0;
+    assert_int_not_equal(identity_judge(&facts, &(struct identity_memory){0}), PROCESS_ATTESTED);
+}
+
 static void unknown_start_time_is_never_attested(void **context)
 {
     struct identity_facts facts = in_order();
@@ -363,6 +383,7 @@ int main(void)
         cmocka_unit_test(one_scan_is_not_enough),
         cmocka_unit_test(reused_pid_is_not_the_process),
         cmocka_unit_test(surviving_lock_that_names_a_reused_pid_is_not_believed),
+        cmocka_unit_test(unknown_start_time_lies_before_it_entered),
         cmocka_unit_test(unknown_start_time_is_never_attested),
         cmocka_unit_test(living_process_of_another_user_is_not_talked_about),
         cmocka_unit_test(every_uid_must_be_the_owners),

@@ -119,6 +119,23 @@ static void test_unreadable_in_other_directories(void **state)
     }
 }
 
+static void test_unfinished_are_left_alone(void **state)
+{
+    static const char hidden[] = RIP_UNFINISHED_PREFIX "0123456789abcdef";
+    struct scene *scene = *state;
+
+    make_ring(scene, hidden, true);
+    scene_watch(scene, ".", NULL, "/proc");
+    scene_refresh(scene);
+    assert_int_equal(ring_count(scene), 0);
+    assert_int_equal(rename(ring_stage_path(&scene->stage, hidden), ring_stage_path(&scene->stage, "ring")), 0);
+    scene_refresh(scene);
+    assert_int_equal(ring_count(scene), 1);
+    make_ring(scene, hidden, true);
+    scene_refresh(scene);
+    assert_int_equal(ring_count(scene), 1);
+}
+
 #define SCENE_TEST(test) cmocka_unit_test_setup_teardown(test, scene_open, scene_close)
 
 int main(void)
@@ -126,6 +143,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENE_TEST(test_other_directories),
         SCENE_TEST(test_unreadable_in_other_directories),
+        SCENE_TEST(test_unfinished_are_left_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
