@@ -11,7 +11,7 @@
  *       32    ...  one frame of zstd, with checksum: the document, then the ring
  *
  * Integers are little-endian. The document is JSON (ripd/capture/1 of the schema). The ring is one of format 1, of one
- * process and without gaps (ring/remains.h). Pure.
+ * process and without gaps (ring/remains.h). Pure, but for capture_read().
  *
  * Guarantees
  *   A. Whatever the bytes, unpacking allocates no more than CAPTURE_DOCUMENT_BYTES_MAX and CAPTURE_RING_BYTES_MAX.
@@ -45,5 +45,11 @@ bool capture_is_one(const void *bytes, size_t count);
 
 /* 0; -EINVAL: no capture; -EPROTONOSUPPORT: one of another version; -EBADMSG: damaged or cut; -ENOMEM. */
 int capture_unpack(const void *bytes, size_t count, struct capture *ret_capture);
+
+/* Reads an open file. As capture_unpack(), or -errno. */
+int capture_read(int descriptor, struct capture *ret_capture);
+
+/* Why it cannot be read, of what these return: a static phrase. */
+const char *capture_error_text(int error);
 
 #endif

@@ -21,8 +21,9 @@
 #include "cli/item.h"
 #include "cli/names.h"
 #include "cli/report.h"
-#include "cli/ring_copy.h"
+#include "cli/ring_json.h"
 #include "cli/table.h"
+#include "session/ring_copy.h"
 #include "util/array.h"
 
 #define SAMPLES 256u
@@ -102,10 +103,10 @@ static bool open_file(struct dump *dump)
     reason = "is neither a ring nor a capture";
     result = S_ISREG(status.st_mode) ? open_capture(dump, descriptor, &reason) : -EINVAL;
     if (result == 1) {
-        result = ring_copy_take(&dump->copy, descriptor, (uint64_t)status.st_size, &reason) ? 0 : -EINVAL;
+        result = ring_copy_once(&dump->copy, descriptor);
         dump->view = dump->copy.view;
-        if (result != 0 && strcmp(reason, rip_status_text(RIP_NOT_A_RING)) == 0)
-            reason = "is neither a ring nor a capture";
+        if (result != -EINVAL)
+            reason = dump->copy.reason;
     }
     close(descriptor);
     if (result != 0)
@@ -120,7 +121,7 @@ static void close_file(struct dump *dump)
     json_decref(dump->items);
     json_decref(dump->document);
     capture_done(&dump->capture);
-    ring_copy_done(&dump->copy);
+    ring_copy_close(&dump->copy);
 }
 
 /* Ids -------------------------------------------------------------------------------------------------------------- */

@@ -15,10 +15,11 @@
 
 #include "cases/query.h"
 #include "cli/names.h"
-#include "cli/ring_copy.h"
+#include "cli/ring_json.h"
 #include "os/file.h"
 #include "os/proc.h"
 #include "rip/reader.h"
+#include "session/ring_copy.h"
 #include "util/array.h"
 #include "util/glob.h"
 #include "view/query_parse.h"
@@ -145,17 +146,16 @@ static int look_first(void *context, const char *name)
     int descriptor = open_ring(local->descriptor, name, &file);
     struct local_ring *ring;
     struct ring_copy copy;
-    const char *reason;
 
     if (descriptor < 0)
         return 0; /* what may not be opened may not be a ring either; ripd knows */
     if (has_magic(descriptor) && (ring = add_ring(local, name)) != NULL) {
         ring->file = file;
-        if (ring_copy_take(&copy, descriptor, file.size_bytes, &reason)) {
+        if (ring_copy_once(&copy, descriptor) == 0) {
             take_samples(local, ring, &copy.view);
-            ring_copy_done(&copy);
+            ring_copy_close(&copy);
         } else {
-            refuse(local, ring, reason);
+            refuse(local, ring, copy.reason);
         }
     }
     close(descriptor);
@@ -267,11 +267,10 @@ static void look_again(struct local *local, struct local_ring *ring)
     int directory = file_open_directory(ring->directory);
     struct file_identity file;
     int descriptor = directory >= 0 ? open_ring(directory, ring->file_name, &file) : directory;
-    struct ring_copy copy;
-    const char *reason = "is gone";
+    struct ring_copy copy = {.reason = "is gone"};
 
     if (descriptor >= 0 && file.inode == ring->file.inode && file.device == ring->file.device &&
-        ring_copy_take(&copy, descriptor, file.size_bytes, &reason)) {
+        ring_copy_once(&copy, descriptor) == 0) {
         ring->items = json_array();
         ring->facts = json_pack("{s:s, s:o, s:s, s:n, s:{}}", "ring", ring->name, "directory",
                                 ring_json_text(ring->directory, strlen(ring->directory)), "health", "readable",
@@ -279,9 +278,9 @@ static void look_again(struct local *local, struct local_ring *ring)
         local->descriptor = descriptor;
         read_ids(local, ring, &copy.view);
         finish_facts(ring);
-        ring_copy_done(&copy);
+        ring_copy_close(&copy);
     } else {
-        refuse(local, ring, reason);
+        refuse(local, ring, copy.reason);
     }
     if (descriptor >= 0)
         close(descriptor);

@@ -1,76 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring_copy.c - see ring_copy.h. Touches one descriptor and the address space. */
-#include "cli/ring_copy.h"
+/* ring_json.c - see ring_json.h. */
+#include "cli/ring_json.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#define RING_BYTES_MAX (UINT64_C(1) << 34)
-#define COPIED_BYTES_MAX (UINT64_C(1) << 28)
-
-void ring_copy_done(struct ring_copy *copy)
-{
-    if (copy->bytes != NULL)
-        munmap(copy->bytes, copy->size_bytes);
-}
-
-/* Copies what is no hole. 0 or -errno. */
-static int copy_data(struct ring_copy *copy, int descriptor)
-{
-    uint64_t copied = 0, at = 0;
-
-    while (at < copy->size_bytes) {
-        off_t begin = lseek(descriptor, (off_t)at, SEEK_DATA), end;
-
-        if (begin < 0)
-            return errno == ENXIO ? 0 : -errno; /* nothing but a hole follows */
-        end = lseek(descriptor, begin, SEEK_HOLE);
-        if (end < 0)
-            return -errno;
-        if ((uint64_t)end > copy->size_bytes)
-            end = (off_t)copy->size_bytes;
-        for (at = (uint64_t)begin; at < (uint64_t)end;) {
-            ssize_t count = pread(descriptor, copy->bytes + at, (size_t)((uint64_t)end - at), (off_t)at);
-
-            if (count <= 0)
-                return count == 0 ? 0 : -errno; /* it was cut */
-            at += (uint64_t)count;
-            copied += (uint64_t)count;
-            if (copied > COPIED_BYTES_MAX)
-                return -EFBIG;
-        }
-    }
-    return 0;
-}
-
-bool ring_copy_take(struct ring_copy *copy, int descriptor, uint64_t size_bytes, const char **ret_reason)
-{
-    enum rip_status status;
-    int error;
-
-    *copy = (struct ring_copy){.size_bytes = size_bytes};
-    *ret_reason = size_bytes == 0 ? rip_status_text(RIP_NOT_A_RING) : "is too large";
-    if (size_bytes == 0 || size_bytes > RING_BYTES_MAX)
-        return false;
-    copy->bytes = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (copy->bytes == MAP_FAILED) {
-        copy->bytes = NULL;
-        return false;
-    }
-    error = copy_data(copy, descriptor);
-    status = error == 0 ? rip_view_open(&copy->view, copy->bytes, size_bytes) : RIP_DAMAGED;
-    *ret_reason = error != 0 ? strerror(-error) : rip_status_text(status);
-    if (error == 0 && status == RIP_OK)
-        return true;
-    ring_copy_done(copy);
-    return false;
-}
-
-/* JSON ------------------------------------------------------------------------------------------------------------- */
 
 json_t *ring_json_text(const void *bytes, size_t count)
 {

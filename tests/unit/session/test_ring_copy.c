@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_ring_copy.c - rings copied out of their files: librip/session/ring_copy.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "session/ring_copy.h"
+#include "support/ring_stage.h"
+
+#define NAME "ring"
+
+static struct ring_stage stage;
+static struct ring_builder builder;
+
+static int set_up(void **state)
+{
+    (void)state;
+    ring_stage_open(&stage);
+    ring_stage_build(&stage, NAME, &(struct ring_geometry){.slot_capacity = 5000, .note_stride_bytes = 192}, &builder);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ring_stage_release(&builder);
+    ring_stage_close(&stage);
+    return 0;
+}
+
+static int open_ring(void)
+{
+    int descriptor = open(ring_stage_path(&stage, NAME), O_RDWR | O_CLOEXEC);
+
+    assert_true(descriptor >= 0);
+    return descriptor;
+}
+
+static uint64_t blocks_of(int descriptor)
+{
+    struct stat status;
+
+    assert_int_equal(fstat(descriptor, &status), 0);
+    return (uint64_t)status.st_blocks;
+}
+
+static size_t count_ids(const struct ring_copy *copy)
+{
+    struct rip_scan_position position = {0};
+    struct rip_sample samples[64];
+    size_t total = 0, count;
+
+    do {
+        count = rip_view_scan(&copy->view, &position, samples, 64);
+        total += count;
+    } while (count == 64);
+    return total;
+}
+
+/* What the reader says of the ring in its mapping, it says of the copy. */
+static void assert_same(const struct ring_copy *copy, uint32_t slot)
+{
+    struct rip_view view;
+    struct rip_id_info there, here;
+    struct rip_note_info note_there, note_here;
+    struct rip_entry trail_there[RIP_ENTRY_COUNT], trail_here[RIP_ENTRY_COUNT];
+    size_t count_there, count_here;
+
+    assert_int_equal(rip_view_open(&view, builder.bytes, builder.size_bytes), RIP_OK);
+    assert_int_equal(rip_view_id(&view, slot, &there), RIP_OK);
+    assert_int_equal(rip_view_id(&copy->view, slot, &here), RIP_OK);
+    assert_memory_equal(&there, &here, sizeof(here));
+    assert_int_equal(rip_view_trail(&view, slot, trail_there, &count_there), RIP_OK);
+    assert_int_equal(rip_view_trail(&copy->view, slot, trail_here, &count_here), RIP_OK);
+    assert_int_equal(count_there, count_here);
+    assert_memory_equal(trail_there, trail_here, count_here * sizeof(*trail_here));
+    assert_int_equal(rip_view_note(&view, slot, &note_there), RIP_OK);
+    assert_int_equal(rip_view_note(&copy->view, slot, &note_here), RIP_OK);
+    assert_memory_equal(&note_there, &note_here, sizeof(note_here));
+}
+
+/* Slots side by side, with small and with large gaps, and at both ends. */
+static const uint32_t slots[] = {0, 1, 2, 5, 9, 10, 62, 63, 64, 127, 128, 700, 4095, 4096, 4999};
+
+static void add_ids(void)
+{
+    for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+        ring_builder_add_id(&builder, slots[i], 100 + slots[i], 7, 0, "id");
+        ring_builder_run_to(&builder, slots[i], 3 + slots[i]);
+        ring_builder_note(&builder, slots[i], "note", 4);
+    }
+}
+
+static void test_a_copy_says_what_the_ring_says(void **state)
+{
+    static const uint8_t build_id[] = {1, 2, 3};
+    int descriptor = open_ring();
+    struct ring_copy copy;
+    struct rip_module_info module;
+    struct rip_process_info process;
+    uint64_t blocks;
+
+    (void)state;
+    add_ids();
+    ring_builder_add_process(&builder, 0, 4711, 99, "server");
+    ring_builder_link_module(&builder, 0, ring_builder_add_module(&builder, 16, 32, 0, "/bin/x", build_id, 3));
+    blocks = blocks_of(descriptor);
+    assert_int_equal(ring_copy_open(&copy, descriptor), 0);
+    for (unsigned times = 0; times < 2; times++) {
+        assert_int_equal(ring_copy_take(&copy), 0);
+        assert_int_equal(count_ids(&copy), sizeof(slots) / sizeof(slots[0]));
+        for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
+            assert_same(&copy, slots[i]);
+        assert_int_equal(rip_view_process(&copy.view, 0, &process), RIP_OK);
+        assert_int_equal(process.pid, 4711);
+        assert_int_equal(rip_view_module(&copy.view, 0, 0, &module), RIP_OK);
+        assert_int_equal(module.end, 32);
+        ring_builder_run_to(&builder, slots[3], 1000);
+        ring_builder_remove_id(&builder, slots[0]);
+        ring_builder_add_id(&builder, slots[0], 1, 1, 0, "another");
+        ring_builder_note(&builder, slots[0], "else", 4);
+    }
+    assert_int_equal(blocks_of(descriptor), blocks); /* no hole was filled */
+    ring_copy_close(&copy);
+    close(descriptor);
+}
+
+/* As rip_exit() leaves a slot, while it is read: live by the bitmap, ended by the log. */
+static void log_end(uint32_t slot, uint64_t number)
+{
+    const uint64_t generation = ring_builder_slot(&builder, slot)->generation;
+
+    builder.ring->compatible_flags |= RIP_RING_COUNTS_ENDED;
+    builder.ring->ended[number % RIP_ENDED_COUNT] =
+        generation << RIP_ENDED_GENERATION_SHIFT | RIP_ENDED_LAP(number) << RIP_ENDED_LAP_SHIFT | slot;
+    builder.ring->ended_count = number + 1;
+    builder.ring->ended_begun_count = (uint32_t)number + 1;
+    builder.ring->ended_snap_count += ring_builder_slot(&builder, slot)->count;
+}
+
+static void test_an_id_that_ended_is_not_live_as_well(void **state)
+{
+    int descriptor = open_ring();
+    struct rip_entry trail[RIP_ENTRY_COUNT];
+    struct rip_ring_info info;
+    struct rip_id_info id;
+    struct ring_copy copy;
+    size_t count;
+
+    (void)state;
+    add_ids();
+    log_end(64, 0);
+    log_end(4096, 1);
+    ring_builder_set_live(&builder, 4096, false); /* that far along is its end */
+    assert_int_equal(ring_copy_once(&copy, descriptor), 0);
+    assert_int_equal(count_ids(&copy), sizeof(slots) / sizeof(slots[0]) - 2);
+    rip_view_info(&copy.view, &info);
+    assert_int_equal(info.ended_settled, 1);
+    assert_int_equal(info.ended_snap_count, 3 + 64 + 3 + 4096);
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32_t slot = i == 0 ? 64 : 4096, generation = ring_builder_slot(&builder, slot)->generation;
+
+        assert_int_equal(rip_view_id(&copy.view, slot, &id), RIP_NOT_LIVE);
+        assert_int_equal(rip_view_ended_id(&copy.view, slot, generation, &id), RIP_OK);
+        assert_int_equal(id.id, 100 + slot);
+        assert_int_equal(rip_view_ended_trail(&copy.view, slot, generation, trail, &count), RIP_OK);
+        assert_int_equal(count, RIP_ENTRY_COUNT);
+        assert_int_equal(trail[0].snap, 3 + slot);
+    }
+    ring_copy_close(&copy);
+    close(descriptor);
+}
+
+/* An end that is under way when the header is copied: what the ring counts does not belong together. */
+static void test_an_end_under_way_is_said(void **state)
+{
+    int descriptor = open_ring();
+    struct rip_ring_info info;
+    struct ring_copy copy;
+
+    (void)state;
+    add_ids();
+    log_end(64, 0);
+    builder.ring->ended_begun_count++;
+    assert_int_equal(ring_copy_once(&copy, descriptor), 0);
+    rip_view_info(&copy.view, &info);
+    assert_int_equal(info.ended_settled, 0);
+    ring_copy_close(&copy);
+    close(descriptor);
+}
+
+static void test_a_hole_that_is_vouched_for_is_refused(void **state)
+{
+    int descriptor = open_ring();
+    struct ring_copy copy;
+    uint64_t blocks;
+
+    (void)state;
+    add_ids();
+    for (uint32_t slot = 1024; slot < 4000; slot++)
+        ring_builder_set_live(&builder, slot, true);
+    blocks = blocks_of(descriptor);
+    assert_int_equal(ring_copy_once(&copy, descriptor), -EBADMSG);
+    assert_string_equal(copy.reason, "vouches for memory that it does not have");
+    assert_int_equal(blocks_of(descriptor), blocks);
+    close(descriptor);
+}
+
+/* A few pages that claim to be a large ring full of processes cost no more than a few pages. */
+static void test_a_copy_takes_memory_as_the_file_does(void **state)
+{
+    const struct ring_geometry geometry = {
+        .slot_capacity = 64, .process_capacity = RIP_PROCESS_MAX, .process_stride_bytes = 4096};
+    struct ring_builder large;
+    struct ring_copy copy;
+    int descriptor;
+
+    (void)state;
+    ring_stage_build(&stage, "large", &geometry, &large);
+    large.ring->process_high_water = RIP_PROCESS_MAX;
+    descriptor = open(ring_stage_path(&stage, "large"), O_RDONLY | O_CLOEXEC);
+    assert_true(descriptor >= 0);
+    assert_int_equal(ring_copy_once(&copy, descriptor), -EBADMSG);
+    assert_string_equal(copy.reason, "vouches for memory that it does not have");
+    close(descriptor);
+    ring_stage_release(&large);
+}
+
+static void test_a_file_that_was_cut_harms_nobody(void **state)
+{
+    int descriptor = open_ring();
+    struct ring_copy copy;
+
+    (void)state;
+    add_ids();
+    assert_int_equal(ring_copy_open(&copy, descriptor), 0);
+    assert_int_equal(ring_copy_take(&copy), 0);
+    assert_int_equal(ftruncate(descriptor, 8192), 0);
+    assert_int_equal(ring_copy_take(&copy), -EBADMSG);
+    assert_string_equal(copy.reason, "was cut short");
+    ring_copy_close(&copy);
+    close(descriptor);
+}
+
+static void assert_refused(const char *name, int error, const char *reason)
+{
+    int descriptor = open(ring_stage_path(&stage, name), O_RDONLY | O_CLOEXEC);
+    struct ring_copy copy;
+
+    assert_true(descriptor >= 0);
+    assert_int_equal(ring_copy_once(&copy, descriptor), error);
+    assert_string_equal(copy.reason, reason);
+    close(descriptor);
+}
+
+static void test_other_files_are_refused(void **state)
+{
+    (void)state;
+    ring_stage_write(&stage, "empty", "", 0);
+    ring_stage_write(&stage, "text", "no ring at all", 14);
+    assert_refused("empty", -EINVAL, "is not a ring");
+    assert_refused("text", -EINVAL, "is not a ring");
+    ring_stage_write(&stage, "short", builder.bytes, 4096);
+    assert_refused("short", -EBADMSG, "is shorter than its header says");
+    builder.ring->format_version = 7;
+    assert_refused(NAME, -EPROTONOSUPPORT, "is a ring of another format version");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_copy_says_what_the_ring_says, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_id_that_ended_is_not_live_as_well, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_an_end_under_way_is_said, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_hole_that_is_vouched_for_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_copy_takes_memory_as_the_file_does, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_file_that_was_cut_harms_nobody, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_other_files_are_refused, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
