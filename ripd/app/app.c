@@ -48,6 +48,7 @@
 #include "ring/scan.h"
 #include "ring/waits_collect.h"
 #include "rip/ring.h"
+#include "util/array.h"
 #include "work/jobs.h"
 
 #define GIVE_BACK_STALLS 4096u /* so many described stalls that are over are worth giving their memory back */
@@ -473,7 +474,7 @@ static struct timespec app_next_timeout(struct app *app)
                                  events_wait_ns(app->events, now_mono_ns), capturing_wait_ns(app->capturing)};
     uint64_t wait_ns = schedule_wait_ns(&app->schedule, now_mono_ns);
 
-    for (size_t i = 0; i < sizeof(waits_ns) / sizeof(waits_ns[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(waits_ns); i++)
         wait_ns = waits_ns[i] < wait_ns ? waits_ns[i] : wait_ns;
     return (struct timespec){.tv_sec = (time_t)(wait_ns / 1000000000), .tv_nsec = (long)(wait_ns % 1000000000)};
 }
@@ -497,7 +498,7 @@ static bool app_wait(struct app *app)
         hook_step(app->hook, clock_mono_ns());
         capturing_step(app->capturing, clock_mono_ns());
         timeout = app_next_timeout(app);
-        if (ppoll(descriptors, sizeof(descriptors) / sizeof(descriptors[0]), &timeout, NULL) < 0 && errno != EINTR) {
+        if (ppoll(descriptors, ARRAY_COUNT(descriptors), &timeout, NULL) < 0 && errno != EINTR) {
             log_line(LOG_LEVEL_ERROR, "poll: %s", strerror(errno));
             app->failed = true;
             return false;

@@ -12,6 +12,7 @@
 #include "app/config_option.h"
 #include "net/access.h"
 #include "net/listener.h"
+#include "util/array.h"
 #include "util/duration.h"
 
 static bool is_something(const char *value)
@@ -106,8 +107,8 @@ const struct option options[] = {
     {.name = "version", .action = CONFIG_SHOW_VERSION, .help = "print the version and exit"},
     {.name = "help", .action = CONFIG_SHOW_HELP, .help = "print this and exit"},
 };
-const size_t options_count = sizeof(options) / sizeof(options[0]);
-_Static_assert(sizeof(options) / sizeof(options[0]) <= OPTIONS_MAX, "struct options_given is too small");
+const size_t options_count = ARRAY_COUNT(options);
+_Static_assert(ARRAY_COUNT(options) <= OPTIONS_MAX, "struct options_given is too small");
 
 const struct option *option_find(const char *name, size_t length)
 {

@@ -194,18 +194,14 @@ static bool name_comes(const struct events_scan *scan, const struct stall_case *
 /* False: there is no memory for it to wait. */
 static bool put_off(struct events *events, const struct events_scan *scan, struct stall_case *stall)
 {
-    struct stall_case **late =
-        array_reserve(events->late, &events->late_capacity, events->late_count + 1, sizeof(struct stall_case *));
-
-    if (late == NULL)
+    if (!ARRAY_GROW(events->late, events->late_count, events->late_capacity))
         return false;
     if (events->late_count == 0) {
         events->late_scan = *scan;
         events->late_scan.update = NULL;
         events->late_scan.moment = snapshot_ref(scan->moment);
     }
-    events->late = late;
-    late[events->late_count++] = stall;
+    events->late[events->late_count++] = stall;
     return true;
 }
 

@@ -110,15 +110,11 @@ static int list_stalls(const struct listing *listing, struct snapshot *snapshot)
 static int list_refusals(struct snapshot *snapshot, size_t *capacity, const struct work_account *account)
 {
     for (size_t limit = 0; limit < WORK_LIMIT_COUNT; limit++) {
-        struct limited_user *longer;
-
         if (account->refused[limit] == 0)
             continue;
-        longer = array_reserve(snapshot->limited, capacity, snapshot->limited_count + 1, sizeof(*longer));
-        if (longer == NULL)
+        if (!ARRAY_GROW(snapshot->limited, snapshot->limited_count, *capacity))
             return -ENOMEM;
-        snapshot->limited = longer;
-        longer[snapshot->limited_count++] = (struct limited_user){
+        snapshot->limited[snapshot->limited_count++] = (struct limited_user){
             account->user, work_limit_name((enum work_limit)limit), account->refused[limit], account->held[limit]};
     }
     return 0;

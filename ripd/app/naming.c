@@ -17,6 +17,7 @@
 #include "cases/waits.h"
 #include "os/clock.h"
 #include "os/spawn.h"
+#include "util/array.h"
 #include "util/time_limit.h"
 
 #define ANSWER_NS UINT64_C(20000000000) /* debug information of gigabytes takes seconds to be read the first time */
@@ -263,8 +264,7 @@ bool naming_release(struct naming *naming, uint64_t *ret_ticket, struct page **r
         return false;
     *ret_ticket = naming->held[0].ticket;
     *ret_page = naming->held[0].page;
-    naming->held_count--;
-    memmove(&naming->held[0], &naming->held[1], naming->held_count * sizeof(naming->held[0]));
+    ARRAY_CLOSE(naming->held, naming->held_count, 0);
     return true;
 }
 

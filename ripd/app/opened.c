@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ring/mapping.h"
+#include "util/array.h"
 
 /* Puts an id in, or puts off the end of its time. False: it was there. */
 static bool add(struct opened *opened, const struct item *item, uint64_t now_mono_ns)
@@ -52,8 +53,7 @@ bool opened_release(struct opened *opened, struct opened_query *ret_query)
     if (opened->held_count == 0)
         return false;
     *ret_query = opened->held[0];
-    opened->held_count--;
-    memmove(&opened->held[0], &opened->held[1], opened->held_count * sizeof(opened->held[0]));
+    ARRAY_CLOSE(opened->held, opened->held_count, 0);
     return true;
 }
 

@@ -133,8 +133,6 @@ static void announce(const struct publisher *publisher, struct event *event)
 void publisher_add(struct publisher *publisher, struct event *event, const struct event_subject *subject,
                    uint64_t now_mono_ns)
 {
-    struct waiting *longer;
-
     if (publisher->history == NULL) {
         publisher->error_count += publisher->unwritable;
         announce(publisher, event);
@@ -142,14 +140,12 @@ void publisher_add(struct publisher *publisher, struct event *event, const struc
     }
     event_history_add(publisher->history, event, subject);
     publisher->sequence = event->sequence;
-    longer = array_reserve(publisher->queue, &publisher->capacity, publisher->count + 1, sizeof(*longer));
-    if (longer == NULL) {
+    if (!ARRAY_GROW(publisher->queue, publisher->count, publisher->capacity)) {
         log_line(LOG_LEVEL_ERROR, "out of memory for an event: it is written, but not announced");
         event_unref(event);
         return;
     }
-    publisher->queue = longer;
-    longer[publisher->count++] = (struct waiting){event, now_mono_ns};
+    publisher->queue[publisher->count++] = (struct waiting){event, now_mono_ns};
 }
 
 void publisher_stall_again(struct publisher *publisher, uint64_t episode, uint64_t progress, uint64_t frozen_mono_ns,

@@ -3,6 +3,7 @@
  * tally.c - what a scan came to, entered into the account.
  */
 #include "app/tally.h"
+#include "util/array.h"
 
 /* Which limit of ours each counter of the registry is. */
 static const struct counter_limit {
@@ -40,7 +41,7 @@ void tally_add(struct tally *tally, const struct snapshot *snapshot, const struc
     health->detector_bytes = update->memory_bytes;
     health->id_count = update->id_count;
     health->damaged_ring_count = counters->rings_damaged;
-    for (size_t i = 0; i < sizeof(counter_limits) / sizeof(counter_limits[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(counter_limits); i++)
         health->limit_counts[counter_limits[i].limit] =
             *(const uint64_t *)((const char *)counters + counter_limits[i].offset);
     health->limit_counts[HEALTH_LIMIT_NAMES] += update->unclassified_count;

@@ -187,19 +187,17 @@ static void keep_without_suspect(struct cases *cases, struct stall_case *stall, 
 int cases_begin(struct cases *cases, const struct detector_suspect *suspects, size_t count,
                 uint32_t (*user_of)(void *context, uint32_t ring), void *context)
 {
-    struct stall_case **spare =
-        array_reserve(cases->spare, &cases->spare_capacity, cases->count + count, sizeof(*spare));
     size_t kept = 0, at = 0, of_ring_count = 0;
     uint32_t ring = 0, user = 0;
+    struct stall_case **items;
 
-    if (spare == NULL) {
+    if (!ARRAY_RESERVE(cases->spare, cases->spare_capacity, cases->count + count)) {
         for (size_t i = 0; i < cases->count; i++) {
             cases->items[i]->is_suspect = false;
             cases->items[i]->evidence = (struct evidence){0};
         }
         return -ENOMEM;
     }
-    cases->spare = spare;
     for (size_t i = 0; i < count; i++) {
         const struct key key = {suspects[i].ring, suspects[i].slot, suspects[i].generation};
         struct stall_case *stall = NULL;
@@ -228,8 +226,9 @@ int cases_begin(struct cases *cases, const struct detector_suspect *suspects, si
     }
     while (at < cases->count)
         keep_without_suspect(cases, cases->items[at++], &kept);
-    cases->spare = cases->items;
-    cases->items = spare;
+    items = cases->items;
+    cases->items = cases->spare;
+    cases->spare = items;
     at = cases->capacity;
     cases->capacity = cases->spare_capacity;
     cases->spare_capacity = at;
@@ -385,20 +384,17 @@ void cases_note_exits(struct cases *cases, uint64_t now_wall_ns)
 static struct stall_case *find_or_insert(struct cases *cases, struct key key, uint32_t user)
 {
     size_t at = search_first(&key, cases->items, cases->count, sizeof(struct stall_case *), compare_item);
-    struct stall_case *stall = at < cases->count ? cases->items[at] : NULL, **items;
+    struct stall_case *stall = at < cases->count ? cases->items[at] : NULL;
 
     if (stall != NULL && compare_keys(key_of(stall), key) == 0)
         return stall;
-    items = array_reserve(cases->items, &cases->capacity, cases->count + 1, sizeof(*items));
-    if (items == NULL)
+    if (!ARRAY_GROW(cases->items, cases->count, cases->capacity))
         return NULL;
-    cases->items = items;
     stall = case_new(cases, key, user);
     if (stall == NULL)
         return NULL;
-    memmove(&items[at + 1], &items[at], (cases->count - at) * sizeof(*items));
-    items[at] = stall;
-    cases->count++;
+    ARRAY_OPEN(cases->items, cases->count, at);
+    cases->items[at] = stall;
     return stall;
 }
 
@@ -517,18 +513,15 @@ static void publish(struct cases *cases, struct stall_case *stall, uint16_t clas
 
 size_t cases_publish(struct cases *cases, const struct case_report **ret_reports)
 {
-    struct case_report *reports =
-        array_reserve(cases->reports, &cases->report_capacity, 2 * cases->count, sizeof(*reports));
     size_t count = 0;
     struct work_job job;
     uint32_t user;
 
-    *ret_reports = reports;
     work_leak(cases->work, WORK_EVENTS, WORK_EVENTS_PER_SCAN);
     cases->counters.waiting_count = push_jobs(cases);
-    if (reports == NULL)
+    if (!ARRAY_RESERVE(cases->reports, cases->report_capacity, 2 * cases->count))
         return 0; /* all wait for the next scan */
-    cases->reports = reports;
+    *ret_reports = cases->reports;
     while (work_next(cases->work, UINT64_MAX, CLASS_BEGIN, &job, &user)) {
         if (take_room(cases->work, user, job.class)) {
             publish(cases, cases->items[job.subject], job.class, &count);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "rip/ring.h"
+#include "util/array.h"
 
 #define EVIDENCE_EXAMINED 0x1u
 #define EVIDENCE_NO_THREAD 0x2u
@@ -175,7 +176,7 @@ struct verdict cause_judge(const struct evidence *evidence)
 
 bool cause_can_be_judged(enum id_cause cause)
 {
-    for (size_t i = 0; i < sizeof(cause_rows) / sizeof(cause_rows[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(cause_rows); i++)
         if (cause_rows[i].verdict.cause == cause)
             return true;
     return false;

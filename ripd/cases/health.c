@@ -6,10 +6,12 @@
 
 #include <string.h>
 
+#include "util/array.h"
+
 #define US 1000u
 
 static const uint32_t scan_buckets_us[] = HEALTH_SCAN_BUCKETS_US;
-_Static_assert(sizeof(scan_buckets_us) / sizeof(scan_buckets_us[0]) == HEALTH_SCAN_BUCKET_COUNT,
+_Static_assert(ARRAY_COUNT(scan_buckets_us) == HEALTH_SCAN_BUCKET_COUNT,
                "HEALTH_SCAN_BUCKET_COUNT is not the number of HEALTH_SCAN_BUCKETS_US");
 
 void health_scan_add(struct health *health, uint64_t duration_ns)

@@ -159,18 +159,14 @@ static struct incident *find(const struct incidents *incidents, uint64_t number)
 
 static struct incident *insert(struct incidents *incidents, uint64_t number)
 {
-    struct incident *entries =
-        array_reserve(incidents->entries, &incidents->capacity, incidents->count + 1, sizeof(*entries));
     size_t place;
 
-    if (entries == NULL)
+    if (!ARRAY_GROW(incidents->entries, incidents->count, incidents->capacity))
         return NULL;
-    incidents->entries = entries;
     place = place_of(incidents, number);
-    memmove(&entries[place + 1], &entries[place], (incidents->count - place) * sizeof(*entries));
-    entries[place] = (struct incident){.number = number};
-    incidents->count++;
-    return &entries[place];
+    ARRAY_OPEN(incidents->entries, incidents->count, place);
+    incidents->entries[place] = (struct incident){.number = number};
+    return &incidents->entries[place];
 }
 
 bool incidents_enter(struct incidents *incidents, uint64_t number)

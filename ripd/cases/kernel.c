@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/reference.h"
 
 static const char *const denied_names[KERNEL_DENIED_COUNT] = {
@@ -79,7 +80,7 @@ enum kernel_wait kernel_wait_of_wchan(const char *wchan)
 {
     if (wchan[0] == '\0')
         return KERNEL_WAIT_UNKNOWN;
-    for (size_t i = 0; i < sizeof(wchan_rows) / sizeof(wchan_rows[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(wchan_rows); i++)
         if (strncmp(wchan, wchan_rows[i].name, strlen(wchan_rows[i].name)) == 0)
             return wchan_rows[i].wait; /* the compiler adds suffixes such as .part.0 */
     return KERNEL_WAIT_OTHERS;

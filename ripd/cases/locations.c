@@ -80,7 +80,6 @@ static int64_t find_group(struct locations *locations, bool snapped, struct modu
 {
     const struct location_group wanted = {.snapped = snapped, .module = module, .offset = offset};
     const uint64_t hash = hash_of(locations, snapped, module, offset);
-    struct location_group *groups;
     size_t probe = 0;
     uint32_t number;
 
@@ -91,13 +90,11 @@ static int64_t find_group(struct locations *locations, bool snapped, struct modu
         return number;
     if (locations->count == LOCATIONS_GROUPS_MAX)
         return 0;
-    groups = array_reserve(locations->groups, &locations->capacity, locations->count + 1, sizeof(*groups));
-    if (groups == NULL)
+    if (!ARRAY_GROW(locations->groups, locations->count, locations->capacity))
         return -ENOMEM;
-    locations->groups = groups;
     if (!hash_index_add(&locations->index, hash, (uint32_t)locations->count + 1))
         return -ENOMEM;
-    groups[locations->count++] = wanted;
+    locations->groups[locations->count++] = wanted;
     module_facts_ref(module);
     return (int64_t)locations->count;
 }

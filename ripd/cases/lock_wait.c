@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rip/ring.h"
+#include "util/array.h"
 
 #define TID_MAX 4194304u /* the kernel's PID_MAX_LIMIT */
 
@@ -278,7 +279,7 @@ static const struct lock_kind {
 
 bool lock_wait_next_place(const struct lock_wait_call *call, size_t *kind, struct lock_wait_place *ret_place)
 {
-    while (*kind < sizeof(kinds) / sizeof(kinds[0])) {
+    while (*kind < ARRAY_COUNT(kinds)) {
         const struct lock_kind *tried = &kinds[(*kind)++];
 
         if ((CALL(call->operation & COMMAND_MASK) & tried->calls) == 0 || !tried->fits(call) ||

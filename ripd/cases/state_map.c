@@ -28,36 +28,25 @@ void state_map_free(struct state_map *map)
 /* Room for one more id. False: no memory. */
 static bool reserve_id(struct state_map *map)
 {
-    uint32_t *ids = array_reserve(map->ids, &map->id_capacity, map->count + 1, sizeof(*ids));
-    char *letters;
-
-    if (ids == NULL)
-        return false;
-    map->ids = ids;
-    letters = array_reserve(map->letters, &map->letter_capacity, map->count + 1, sizeof(*letters));
-    if (letters == NULL)
-        return false;
-    map->letters = letters;
-    return true;
+    return ARRAY_GROW(map->ids, map->count, map->id_capacity) &&
+           ARRAY_GROW(map->letters, map->count, map->letter_capacity);
 }
 
 /* The piece that takes the next id of a ring. NULL: no memory. */
 static struct state_piece *piece_for(struct state_map *map, uint32_t ring, const char *ring_name)
 {
-    struct state_piece *last = map->piece_count != 0 ? &map->pieces[map->piece_count - 1] : NULL, *pieces;
+    struct state_piece *last = map->piece_count != 0 ? &map->pieces[map->piece_count - 1] : NULL;
     char *name;
 
     if (last != NULL && last->ring == ring && last->count < STATE_PIECE_IDS_MAX)
         return last;
-    pieces = array_reserve(map->pieces, &map->piece_capacity, map->piece_count + 1, sizeof(*pieces));
-    if (pieces == NULL)
+    if (!ARRAY_GROW(map->pieces, map->piece_count, map->piece_capacity))
         return NULL;
-    map->pieces = pieces;
     name = strdup(ring_name);
     if (name == NULL)
         return NULL;
-    pieces[map->piece_count] = (struct state_piece){.ring_name = name, .ring = ring, .first = map->count};
-    return &pieces[map->piece_count++];
+    map->pieces[map->piece_count] = (struct state_piece){.ring_name = name, .ring = ring, .first = map->count};
+    return &map->pieces[map->piece_count++];
 }
 
 int state_map_add(struct state_map *map, uint32_t ring, const char *ring_name, uint32_t id, enum id_state state)

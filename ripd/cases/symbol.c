@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
+
 #define BUCKETS 128u
 #define MALLOC_BYTES 16u /* what an allocation takes besides */
 
@@ -49,7 +51,7 @@ static bool is_system_header(const char *file)
 {
     static const char *const folders[] = {"/usr/include/", "/usr/local/include/"};
 
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(folders); i++)
         if (strncmp(file, folders[i], strlen(folders[i])) == 0)
             return true;
     return strncmp(file, "/usr/lib/", 9) == 0 && strstr(file, "/include/") != NULL; /* a compiler's own */

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "util/array.h"
+
 static const struct syscall_number {
     const char *name;
     uint64_t number;
@@ -218,7 +220,7 @@ static const struct syscall_shape shapes[] = {
 
 const char *syscall_name(uint64_t number)
 {
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(numbers); i++)
         if (numbers[i].number == number)
             return numbers[i].name;
     return NULL;
@@ -228,7 +230,7 @@ const struct syscall_shape *syscall_shape_of(const char *name)
 {
     static const struct syscall_shape other = TOPIC("", SYSCALL_TOPIC_OTHER);
 
-    for (size_t i = 0; name != NULL && i < sizeof(shapes) / sizeof(shapes[0]); i++)
+    for (size_t i = 0; name != NULL && i < ARRAY_COUNT(shapes); i++)
         if (strcmp(shapes[i].name, name) == 0)
             return &shapes[i];
     return &other;
@@ -243,5 +245,5 @@ const char *syscall_futex_name(uint64_t operation)
     };
     uint64_t command = operation & FUTEX_COMMAND_MASK;
 
-    return command < sizeof(names) / sizeof(names[0]) ? names[command] : NULL;
+    return command < ARRAY_COUNT(names) ? names[command] : NULL;
 }

@@ -58,29 +58,24 @@ void waits_unref(struct waits *waits)
 
 const char *waits_ring_name(struct waits *waits, const char *name)
 {
-    char **names, *copy;
+    char *copy;
 
     if (waits->ring_name_count != 0 && strcmp(waits->ring_names[waits->ring_name_count - 1], name) == 0)
         return waits->ring_names[waits->ring_name_count - 1];
-    names = array_reserve(waits->ring_names, &waits->ring_name_capacity, waits->ring_name_count + 1, sizeof(*names));
-    if (names == NULL)
+    if (!ARRAY_GROW(waits->ring_names, waits->ring_name_count, waits->ring_name_capacity))
         return NULL;
-    waits->ring_names = names;
     copy = strdup(name);
     if (copy != NULL)
-        names[waits->ring_name_count++] = copy;
+        waits->ring_names[waits->ring_name_count++] = copy;
     return copy;
 }
 
 static struct waits_node *append(struct waits *waits)
 {
-    struct waits_node *nodes = array_reserve(waits->nodes, &waits->capacity, waits->count + 1, sizeof(*nodes));
-
-    if (nodes == NULL)
+    if (!ARRAY_GROW(waits->nodes, waits->count, waits->capacity))
         return NULL;
-    waits->nodes = nodes;
-    nodes[waits->count] = (struct waits_node){.next = WAITS_NONE};
-    return &nodes[waits->count++];
+    waits->nodes[waits->count] = (struct waits_node){.next = WAITS_NONE};
+    return &waits->nodes[waits->count++];
 }
 
 /* A node for one that waits. */

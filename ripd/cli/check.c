@@ -18,6 +18,7 @@
 #include "cli/hosts.h"
 #include "cli/item.h"
 #include "cli/table.h"
+#include "util/array.h"
 #include "util/duration.h"
 #include "view/query_parse.h"
 
@@ -63,7 +64,7 @@ const struct cli_syntax cli_check_syntax = {
         "exit status: 0 OK; 1 WARNING; 2 CRITICAL; 3 UNKNOWN: ripd does not answer or does not scan, or a flag is\n"
         "wrong\n",
     .flags = flags,
-    .flags_count = sizeof(flags) / sizeof(flags[0]),
+    .flags_count = ARRAY_COUNT(flags),
 };
 
 /* What was found on all hosts together. */

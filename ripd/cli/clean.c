@@ -19,6 +19,7 @@
 #include "os/file.h"
 #include "os/sigbus.h"
 #include "ring/leftovers.h"
+#include "util/array.h"
 
 #define LOOKS 3 /* a process counts as gone when two scans say so */
 #define LOOK_NS 20000000
@@ -47,7 +48,7 @@ const struct cli_syntax cli_clean_syntax = {
         "exit status: 0, with rings or without; 1 a ring could not be removed, or a directory not be read; 2 wrong\n"
         "flag; 4 output could not be written\n",
     .flags = flags,
-    .flags_count = sizeof(flags) / sizeof(flags[0]),
+    .flags_count = ARRAY_COUNT(flags),
 };
 
 static void take_directories(struct settings *settings)

@@ -158,7 +158,6 @@ static bool is_answer(const struct exchange *exchange, const char *type)
 static size_t receive(char *bytes, size_t size, size_t count, void *context)
 {
     struct exchange *exchange = context;
-    char *grown;
 
     count *= size;
     read_head(exchange);
@@ -167,13 +166,10 @@ static size_t receive(char *bytes, size_t size, size_t count, void *context)
         exchange->heard_mono_ns = clock_mono_ns(); /* afterwards: nothing is read while bytes are taken */
         return exchange->stopped ? 0 : count;
     }
-    if (exchange->bytes + count > exchange->bytes_max)
+    if (exchange->bytes + count > exchange->bytes_max ||
+        !ARRAY_RESERVE(exchange->text, exchange->room, exchange->bytes + count))
         return 0;
-    grown = array_reserve(exchange->text, &exchange->room, exchange->bytes + count, 1);
-    if (grown == NULL)
-        return 0;
-    exchange->text = grown;
-    memcpy(grown + exchange->bytes, bytes, count);
+    memcpy(exchange->text + exchange->bytes, bytes, count);
     exchange->bytes += count;
     return count;
 }

@@ -24,18 +24,15 @@ void event_stream_done(struct event_stream *stream)
 static int append(struct event_stream_text *text, const char *more, size_t more_bytes)
 {
     size_t needed = text->bytes + more_bytes + 1;
-    char *grown;
 
     if (needed > EVENT_STREAM_BYTES_MAX)
         return -EMSGSIZE;
-    grown = array_reserve(text->text, &text->room, needed, 1);
-    if (grown == NULL)
+    if (!ARRAY_RESERVE(text->text, text->room, needed))
         return -ENOMEM;
-    text->text = grown;
     if (more_bytes != 0)
-        memcpy(grown + text->bytes, more, more_bytes);
+        memcpy(text->text + text->bytes, more, more_bytes);
     text->bytes += more_bytes;
-    grown[text->bytes] = '\0';
+    text->text[text->bytes] = '\0';
     return 0;
 }
 

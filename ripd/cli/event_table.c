@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/item.h"
+#include "util/array.h"
 
 enum column { TIME, EVENT, RING, ID, NAME, CAUSE, FOR, WHERE };
 
@@ -14,7 +15,7 @@ static const struct table_column columns[] = {
     {"RING", 8, 24, false},  {"ID", 4, 10, true},     {"NAME", 8, 24, false},
     {"CAUSE", 8, 15, false}, {"FOR", 6, 8, true},     {"WHERE", 0, TEXT_ANY_COLUMNS, false},
 };
-#define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
+#define COLUMN_COUNT (ARRAY_COUNT(columns))
 
 /* "2026-11-20T09:41:07.120Z" without the fraction; brief: "11-20 09:41:07Z". */
 static void fill_time(struct table_cell *cell, const json_t *value, bool brief)

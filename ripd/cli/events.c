@@ -22,6 +22,7 @@
 #include "cli/filters.h"
 #include "cli/hosts.h"
 #include "cli/item.h"
+#include "util/array.h"
 #include "view/query_parse.h"
 
 #define PARAMETERS                                                                                                     \
@@ -72,7 +73,7 @@ const struct cli_syntax cli_events_syntax = {
         "exit status: 0, also when stopped by a signal; 1 a ripd does not answer; 2 wrong flag, or a request that\n"
         "ripd refuses; 3 an answer is not one of ripd's; 4 output or state could not be written\n",
     .flags = flags,
-    .flags_count = sizeof(flags) / sizeof(flags[0]),
+    .flags_count = ARRAY_COUNT(flags),
 };
 
 /* False after an error message: a flag's value is wrong, or flags contradict each other. */
@@ -94,7 +95,7 @@ static bool check_flags(const struct settings *settings)
         {settings->state != NULL && several, "--state: expected with one --url: each host has ids of its own"},
     };
 
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(faults); i++)
         if (faults[i].wrong) {
             cli_error("events: %s", faults[i].message);
             return false;
@@ -112,7 +113,7 @@ static bool make_target(const struct settings *settings, char target[FILTERS_TAR
     const char *const own[][2] = {{"kind", settings->kind}, {"since", settings->since}, {"limit", settings->limit}};
     char path[FILTERS_TARGET_BYTES] = "/events";
 
-    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(own); i++)
         if (own[i][1] != NULL && client_target_add(path, sizeof(path), own[i][0], own[i][1]) != 0) {
             cli_error("events: --%s: too long", own[i][0]);
             return false;

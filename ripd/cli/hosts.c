@@ -9,6 +9,7 @@
 
 #include "cli/local.h"
 #include "cli/table.h"
+#include "util/array.h"
 #include "util/duration.h"
 
 #define TIMEOUT_MIN_NS UINT64_C(10000000)
@@ -175,7 +176,7 @@ static int read_rings(struct hosts *hosts)
     else if (chosen[0] != NULL && chosen[0][0] != '\0')
         error = local_new(&hosts->local, chosen, 1);
     else
-        error = local_new(&hosts->local, usual, sizeof(usual) / sizeof(usual[0]));
+        error = local_new(&hosts->local, usual, ARRAY_COUNT(usual));
     if (error != 0)
         cli_error("%s: out of memory", hosts->command);
     return error == 0 ? CLI_OK : CLI_UNREACHABLE;

@@ -44,11 +44,8 @@ static void join(struct sets *sets, size_t a, size_t b)
 
 static int add_node(struct sets *sets, const char *key)
 {
-    size_t *grown = array_reserve(sets->parents, &sets->capacity, sets->count + 1, sizeof(*grown));
-
-    if (grown == NULL)
+    if (!ARRAY_GROW(sets->parents, sets->count, sets->capacity))
         return -ENOMEM;
-    sets->parents = grown;
     sets->parents[sets->count] = sets->count;
     if (key != NULL && json_object_set_new_nocheck(sets->numbers, key, json_integer((json_int_t)sets->count)) != 0)
         return -ENOMEM;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/client.h"
+#include "util/array.h"
 
 #define TEXT_BYTES 512u
 #define WIDE_COLUMNS 120u /* of a terminal */
@@ -92,7 +93,7 @@ void item_fill_cause(struct table_cell *cell, const json_t *item)
         table_cell_string(cell, json_object_get(item, "state"));
     else
         table_cell_format(cell, state != NULL ? "examining" : "-"); /* stalled, and not examined yet */
-    for (size_t i = 0; cause != NULL && i < sizeof(urgent) / sizeof(urgent[0]); i++)
+    for (size_t i = 0; cause != NULL && i < ARRAY_COUNT(urgent); i++)
         if (strcmp(cause, urgent[i]) == 0)
             cell->colour = TABLE_RED;
 }

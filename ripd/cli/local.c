@@ -84,19 +84,16 @@ static bool has_magic(int descriptor)
 
 static struct local_ring *add_ring(struct local *local, const char *name)
 {
-    struct local_ring *grown;
+    struct local_ring *ring;
 
-    if (local->ring_count == RINGS_MAX || strlen(name) >= sizeof(grown->name))
+    if (local->ring_count == RINGS_MAX || strlen(name) >= sizeof(ring->name) ||
+        !ARRAY_GROW(local->rings, local->ring_count, local->ring_capacity))
         return NULL;
-    grown = array_reserve(local->rings, &local->ring_capacity, local->ring_count + 1, sizeof(*grown));
-    if (grown == NULL)
-        return NULL;
-    local->rings = grown;
-    grown += local->ring_count++;
-    *grown = (struct local_ring){.directory = local->directory};
-    snprintf(grown->file_name, sizeof(grown->file_name), "%s", name);
-    make_valid(grown->name, name);
-    return grown;
+    ring = &local->rings[local->ring_count++];
+    *ring = (struct local_ring){.directory = local->directory};
+    snprintf(ring->file_name, sizeof(ring->file_name), "%s", name);
+    make_valid(ring->name, name);
+    return ring;
 }
 
 static void take_samples(struct local *local, struct local_ring *ring, const struct rip_view *view)
@@ -106,16 +103,12 @@ static void take_samples(struct local *local, struct local_ring *ring, const str
     size_t count, capacity = 0;
 
     do {
-        struct sighted *grown;
-
         count = rip_view_scan(view, &position, samples, SAMPLES);
-        grown = array_reserve(ring->sighted, &capacity, ring->sighted_count + count, sizeof(*grown));
-        if (grown == NULL || local->id_count + count > IDS_MAX)
+        if (local->id_count + count > IDS_MAX || !ARRAY_RESERVE(ring->sighted, capacity, ring->sighted_count + count))
             return;
-        ring->sighted = grown;
         local->id_count += count;
         for (size_t i = 0; i < count; i++)
-            grown[ring->sighted_count++] = (struct sighted){
+            ring->sighted[ring->sighted_count++] = (struct sighted){
                 .slot = samples[i].slot, .generation = samples[i].generation, .progress = samples[i].progress};
     } while (count == SAMPLES);
 }

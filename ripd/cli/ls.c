@@ -45,7 +45,7 @@ const struct cli_syntax cli_ls_syntax = {
              "exit status: 0; 1 a ripd does not answer; 2 wrong flag, or a request that ripd refuses; 3 an answer is\n"
              "not one of ripd's; 4 output could not be written\n",
     .flags = flags,
-    .flags_count = sizeof(flags) / sizeof(flags[0]),
+    .flags_count = ARRAY_COUNT(flags),
 };
 
 enum column { RING, PROCESS, RUNNING, IDLE, STALLED, STOPPED, ENDED, REMARKS };
@@ -54,7 +54,7 @@ static const struct table_column columns[] = {
     {"RUNNING", 7, 9, true}, {"IDLE", 4, 9, true},   {"STALLED", 7, 9, true},
     {"STOPPED", 7, 9, true}, {"ENDED", 5, 9, true},  {"REMARKS", 0, TEXT_ANY_COLUMNS, false},
 };
-#define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
+#define COLUMN_COUNT (ARRAY_COUNT(columns))
 
 /* A process of a ring; a ring without one has a line, too. */
 struct line {

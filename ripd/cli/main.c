@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "util/array.h"
 
 #define CLIENT_NAME "rip-client"
 
@@ -19,7 +20,7 @@ static int exec_client(int argc, char **argv)
     char path[PATH_MAX];
 
     (void)argc;
-    if (cli_find(places, sizeof(places) / sizeof(places[0]), CLIENT_NAME, path) != 0) {
+    if (cli_find(places, ARRAY_COUNT(places), CLIENT_NAME, path) != 0) {
         cli_error("%s: " CLIENT_NAME " is not installed; expected it in " RIP_CLIENT_FROM_BIN
                   ", seen from the directory of rip",
                   argv[0]);
@@ -38,5 +39,5 @@ int main(int argc, char **argv)
 #undef X
     };
 
-    return cli_dispatch(commands, sizeof(commands) / sizeof(commands[0]), argc, argv);
+    return cli_dispatch(commands, ARRAY_COUNT(commands), argc, argv);
 }

@@ -54,7 +54,7 @@ struct names *names_new(void)
     (void)getrandom(&options.hash_key, sizeof(options.hash_key), 0);
     names->idle = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     names->end_mono_ns = clock_mono_ns() + NAMES_LIMIT_NS;
-    if (names->idle >= 0 && cli_find(places, sizeof(places) / sizeof(places[0]), "ripd-symbolizer", program) == 0 &&
+    if (names->idle >= 0 && cli_find(places, ARRAY_COUNT(places), "ripd-symbolizer", program) == 0 &&
         symbols_new(&names->symbols, &options) == 0)
         return names;
     names_free(names);
@@ -77,15 +77,12 @@ void names_free(struct names *names)
 /* NULL: no memory. */
 static struct module_facts *find_module(struct names *names, const char *build_id, const char *path)
 {
-    struct module_facts **grown, *module;
+    struct module_facts *module;
 
     for (size_t i = 0; i < names->count; i++)
         if (strcmp(names->modules[i]->build_id, build_id) == 0)
             return names->modules[i];
-    grown = array_reserve(names->modules, &names->capacity, names->count + 1, sizeof(struct module_facts *));
-    module = grown != NULL ? calloc(1, sizeof(*module)) : NULL;
-    if (grown != NULL)
-        names->modules = grown;
+    module = ARRAY_GROW(names->modules, names->count, names->capacity) ? calloc(1, sizeof(*module)) : NULL;
     if (module == NULL || (module->path = strdup(path)) == NULL) {
         free(module);
         return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rip_client.c - main() of rip-client, which `rip` executes for the subcommands that ask ripd. */
 #include "cli/cli.h"
+#include "util/array.h"
 
 int main(int argc, char **argv)
 {
@@ -10,5 +11,5 @@ int main(int argc, char **argv)
 #undef X
     };
 
-    return cli_dispatch(commands, sizeof(commands) / sizeof(commands[0]), argc, argv);
+    return cli_dispatch(commands, ARRAY_COUNT(commands), argc, argv);
 }

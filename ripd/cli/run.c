@@ -30,6 +30,7 @@
 
 #include "cli/cli.h"
 #include "rip/ring.h"
+#include "util/array.h"
 
 #define LIBRARY_NAME "librip-preload.so"
 #define NAME_BYTES_MAX 200 /* leaves room in a file name for the ".PID" and ".prev" that may follow */
@@ -68,7 +69,7 @@ static const struct cli_syntax syntax = {
              "exit status: that of COMMAND; 2 wrong flag, 125 rip itself failed, 126 COMMAND cannot be executed,\n"
              "127 COMMAND was not found\n",
     .flags = flags,
-    .flags_count = sizeof(flags) / sizeof(flags[0]),
+    .flags_count = ARRAY_COUNT(flags),
 };
 
 static const char *why_not_a_ring_dir(const char *dir)
@@ -147,7 +148,7 @@ static bool find_library(char *ret_path)
             cli_error("run: RIP_PRELOAD_LIBRARY: '%s': %s; expected the preload library", given, strerror(errno));
             return false;
         }
-    } else if (cli_find(places, sizeof(places) / sizeof(places[0]), LIBRARY_NAME, ret_path) != 0) {
+    } else if (cli_find(places, ARRAY_COUNT(places), LIBRARY_NAME, ret_path) != 0) {
         cli_error("run: " LIBRARY_NAME " is not in " RIP_LIBRARY_FROM_BIN ", seen from the directory of rip; set "
                   "RIP_PRELOAD_LIBRARY to its path");
         return false;

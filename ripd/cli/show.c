@@ -22,6 +22,7 @@
 #include "cli/show.h"
 #include "cli/table.h"
 #include "cli/thread_table.h"
+#include "util/array.h"
 #include "view/query_parse.h"
 
 #define TARGET_BYTES FILTERS_TARGET_BYTES
@@ -52,7 +53,7 @@ const struct cli_syntax cli_show_syntax = {
              "exit status: 0; 1 a ripd does not answer, or there is no such process, unit, ring or id; 2 wrong flag;\n"
              "3 an answer is not one of ripd's; 4 output could not be written\n",
     .flags = flags,
-    .flags_count = sizeof(flags) / sizeof(flags[0]),
+    .flags_count = ARRAY_COUNT(flags),
 };
 
 /* What the words name: one parameter of the lists. */
@@ -260,7 +261,7 @@ static void show_counts(struct report *report, const json_t *document)
     char text[256] = "";
     struct table_cell cell;
 
-    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(states); i++)
         if (frame_count(document, states[i]) != 0)
             text_append(text, sizeof(text), "%s%lld %s", text[0] != '\0' ? ", " : "", frame_count(document, states[i]),
                         states[i]);
@@ -342,7 +343,7 @@ static bool next_choice(const char *word, unsigned nth, struct choice *ret_choic
     size_t i = number ? nth : nth + 1;
     int length;
 
-    if (i >= sizeof(parameters) / sizeof(parameters[0]))
+    if (i >= ARRAY_COUNT(parameters))
         return false;
     ret_choice->parameter = parameters[i];
     length = snprintf(ret_choice->value, sizeof(ret_choice->value), "%s%s", word, i == 3 ? ".service" : "");

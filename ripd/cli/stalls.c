@@ -65,7 +65,7 @@ const struct cli_syntax cli_stalls_syntax = {
              "exit status: 0, with stalls or without; 1 a ripd does not answer; 2 wrong flag, or a request that ripd\n"
              "refuses; 3 an answer is not one of ripd's; 4 output could not be written\n",
     .flags = flags,
-    .flags_count = sizeof(flags) / sizeof(flags[0]),
+    .flags_count = ARRAY_COUNT(flags),
 };
 
 /* One line to come: an incident, or a group that ripd made. */
@@ -166,12 +166,9 @@ static bool take_limit(const struct settings *settings, size_t *ret_limit)
 
 static bool add_line(struct lines *lines, size_t host, const struct incident *incident)
 {
-    struct line *grown = array_reserve(lines->items, &lines->capacity, lines->count + 1, sizeof(*grown));
-
-    if (grown == NULL)
+    if (!ARRAY_GROW(lines->items, lines->count, lines->capacity))
         return false;
-    lines->items = grown;
-    grown[lines->count++] = (struct line){.host = host, .incident = *incident};
+    lines->items[lines->count++] = (struct line){.host = host, .incident = *incident};
     return true;
 }
 

@@ -15,6 +15,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "util/array.h"
+
 #define REPLACEMENT 0xfffdu
 #define REPLACEMENT_UTF8 "\xef\xbf\xbd"
 #define COLUMNS_DEFAULT 80u
@@ -80,7 +82,7 @@ static bool is_fit(const struct text_style *style, uint32_t character)
 {
     if (!style->utf8)
         return character >= 0x20 && character < 0x7f;
-    for (size_t i = 0; i < sizeof(unfit) / sizeof(unfit[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(unfit); i++)
         if (character >= unfit[i].first && character <= unfit[i].last)
             return false;
     return character != REPLACEMENT && wcwidth((wchar_t)character) >= 0;

@@ -8,6 +8,7 @@
 
 #include "cli/item.h"
 #include "cli/table.h"
+#include "util/array.h"
 
 #define FOLDED_MIN 3u /* alike */
 #define KEY_BYTES (3u * TABLE_CELL_BYTES)
@@ -16,7 +17,7 @@ static const struct table_column columns[] = {
     {"STATE", 7, 15, false},   {"AGE", 6, 8, true},      {"ID", 5, 10, true},
     {"THREAD", 20, 40, false}, {"WHERE", 20, 60, false}, {"ON", 0, TEXT_ANY_COLUMNS, false},
 };
-#define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
+#define COLUMN_COUNT (ARRAY_COUNT(columns))
 
 struct thread {
     const json_t *item;
@@ -32,7 +33,7 @@ static int rank_of(const json_t *item)
     const char *state = json_string_value(json_object_get(item, "state"));
     int rank = 0;
 
-    while (rank < (int)(sizeof(states) / sizeof(states[0])) && (state == NULL || strcmp(state, states[rank]) != 0))
+    while (rank < (int)(ARRAY_COUNT(states)) && (state == NULL || strcmp(state, states[rank]) != 0))
         rank++;
     if (rank != 0)
         return rank + 2;

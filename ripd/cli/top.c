@@ -24,6 +24,7 @@
 #include "cli/table.h"
 #include "cli/top_list.h"
 #include "os/clock.h"
+#include "util/array.h"
 
 #define REFRESH_NS UINT64_C(1000000000)
 #define REST_FACTOR 3u
@@ -57,7 +58,7 @@ const struct cli_syntax cli_top_syntax = {
              "\n"
              "exit status: 0; 1 it cannot run; 2 wrong flag, or no terminal\n",
     .flags = flags,
-    .flags_count = sizeof(flags) / sizeof(flags[0]),
+    .flags_count = ARRAY_COUNT(flags),
 };
 
 /* HOST is left out where there is one host. */
@@ -65,7 +66,7 @@ static const struct table_column columns[] = {
     {"HOST", 8, 30, false},   {"AGE", 6, 8, true},       {"CAUSE", 8, 15, false},  {"ID", 5, 10, true},
     {"THREAD", 8, 28, false}, {"PROCESS", 8, 28, false}, {"WHERE", 20, 50, false}, {"ON", 0, TEXT_ANY_COLUMNS, false},
 };
-#define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
+#define COLUMN_COUNT (ARRAY_COUNT(columns))
 
 struct top {
     const struct hosts *hosts;

@@ -145,16 +145,14 @@ static void select_again(struct top_list *list, const struct top_row *wanted)
 /* The rows of the pages that are shown. wanted: was selected; NULL: the first row stays. 0 or -ENOMEM. */
 static int arrange(struct top_list *list, const struct top_row *wanted, size_t visible)
 {
-    const struct top_row **grown;
     size_t needed = 1;
+    bool has_room;
 
     for (const struct top_page *page = list->shown; page != NULL; page = page->next)
         needed += page->count;
-    grown = array_reserve(list->rows, &list->capacity, needed, sizeof(const struct top_row *));
-    if (grown != NULL)
-        list->rows = grown;
+    has_room = ARRAY_RESERVE(list->rows, list->capacity, needed);
     list->count = 0;
-    for (const struct top_page *page = list->shown; grown != NULL && page != NULL; page = page->next)
+    for (const struct top_page *page = list->shown; has_room && page != NULL; page = page->next)
         for (size_t i = 0; i < page->count; i++)
             list->rows[list->count++] = &page->rows[i];
     if (list->count > 1 && (list->sort != TOP_AS_IT_IS || list->which == TOP_STALLED))
@@ -162,7 +160,7 @@ static int arrange(struct top_list *list, const struct top_row *wanted, size_t v
     if (wanted != NULL)
         select_again(list, wanted);
     scroll(list, visible);
-    return grown != NULL ? 0 : -ENOMEM;
+    return has_room ? 0 : -ENOMEM;
 }
 
 /* ---- pages ---- */

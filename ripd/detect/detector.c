@@ -361,12 +361,9 @@ static void set_mark(struct detector *detector, struct ring_ids *ring, struct ta
 static bool reserve_events(struct detector *detector)
 {
     const size_t open = detector->counts[ID_STALLED] + 1 + detector->adoption_count;
-    struct detector_event *events =
-        array_reserve(detector->events, &detector->event_capacity, detector->event_count + 1 + open, sizeof *events);
 
-    if (!events)
+    if (!ARRAY_RESERVE(detector->events, detector->event_capacity, detector->event_count + 1 + open))
         return false;
-    detector->events = events;
     return true;
 }
 
@@ -434,13 +431,9 @@ static void refresh(struct detector_suspect *suspect, const struct detector_id i
 static int add_suspect(struct detector *detector, const struct ring_ids *ring, const struct table *table, size_t index,
                        const struct rip_sample *sample)
 {
-    struct detector_suspect *suspects =
-        array_reserve(detector->suspects, &detector->suspect_capacity, detector->suspect_count + 1, sizeof *suspects);
-
-    if (!suspects)
+    if (!ARRAY_GROW(detector->suspects, detector->suspect_count, detector->suspect_capacity))
         return -ENOMEM;
-    detector->suspects = suspects;
-    suspects[detector->suspect_count] = (struct detector_suspect){
+    detector->suspects[detector->suspect_count] = (struct detector_suspect){
         .ring = ring->serial,
         .slot = table->slots[index],
         .generation = table->generations[index],
@@ -449,7 +442,7 @@ static int add_suspect(struct detector *detector, const struct ring_ids *ring, c
         .call = sample ? sample->call : RIP_CALL_NONE,
         .unread = !sample,
     };
-    refresh(&suspects[detector->suspect_count++], id_at(detector, ring, table, index));
+    refresh(&detector->suspects[detector->suspect_count++], id_at(detector, ring, table, index));
     return 0;
 }
 
@@ -577,15 +570,11 @@ static struct verdict sight_of(const struct detector *detector, const struct rip
 /* Offers an id to the caller for its rule. Without memory it is offered on the next scan. */
 static void offer(struct detector *detector, const struct rip_sample *sample)
 {
-    struct detector_unclassified *ids = array_reserve(detector->unclassified, &detector->unclassified_capacity,
-                                                      detector->unclassified_count + 1, sizeof *ids);
-
-    if (!ids) {
+    if (!ARRAY_GROW(detector->unclassified, detector->unclassified_count, detector->unclassified_capacity)) {
         detector->unanswered_count++;
         return;
     }
-    detector->unclassified = ids;
-    ids[detector->unclassified_count++] = (struct detector_unclassified){
+    detector->unclassified[detector->unclassified_count++] = (struct detector_unclassified){
         .ring = detector->current->serial,
         .slot = sample->slot,
         .generation = sample->generation,
@@ -943,18 +932,14 @@ static int next_ring(struct detector *detector, uint32_t serial, struct ring_ids
 
 static struct ring_ids *insert_ring(struct detector *detector, uint32_t serial)
 {
-    struct ring_ids *rings =
-        array_reserve(detector->rings, &detector->ring_capacity, detector->ring_count + 1, sizeof *rings);
     const size_t index = detector->ring_next;
 
-    if (!rings)
+    if (!ARRAY_GROW(detector->rings, detector->ring_count, detector->ring_capacity))
         return NULL;
-    detector->rings = rings;
-    memmove(&rings[index + 1], &rings[index], (detector->ring_count - index) * sizeof *rings);
-    rings[index] = (struct ring_ids){
+    ARRAY_OPEN(detector->rings, detector->ring_count, index);
+    detector->rings[index] = (struct ring_ids){
         .serial = serial, .seen = true, .read_mono_ns = detector->history.scans[detector->stamp].previous_mono_ns};
-    detector->ring_count++;
-    return &rings[detector->ring_next++];
+    return &detector->rings[detector->ring_next++];
 }
 
 /*

@@ -5,6 +5,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "util/array.h"
+
 #define NAME_BYTES_MAX 255u
 
 /* host[:port] in parts. */
@@ -172,7 +174,7 @@ struct access_verdict access_decide(const struct access_rules *rules, const stru
     if (!is_ours(rules, host.host) || (request->has_authority && !is_ours(rules, target.host)))
         return (struct access_verdict){
             421, "The request is for a host that is not this one; --allow-host NAME makes a name known."};
-    for (size_t i = 0; i < sizeof(browser_fields) / sizeof(browser_fields[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(browser_fields); i++)
         if (fields[browser_fields[i]].count > 1)
             return (struct access_verdict){400, "The request says more than once where it comes from."};
     if (fields[FIELD_ORIGIN].count != 0 &&

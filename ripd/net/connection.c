@@ -25,6 +25,7 @@
 #include "net/pending.h"
 #include "net/streams.h"
 #include "os/clock.h"
+#include "util/array.h"
 
 #define INPUT_BYTES_FIRST 2048u
 #define LOADS_NOTHING "default-src 'none'; frame-ancestors 'none'"
@@ -190,7 +191,7 @@ static const char *phrase_of(int status)
         {505, "HTTP Version Not Supported"},
     };
 
-    for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(phrases); i++)
         if (phrases[i].status == status)
             return phrases[i].phrase;
     return "Unknown";

@@ -15,6 +15,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/proc.h"
+#include "util/array.h"
 #include "view/metrics.h"
 #include "view/query_parse.h"
 #include "web/assets.h"
@@ -406,7 +407,7 @@ const struct route routes[] = {
     {"/", 0, 0, handle_page, "the page: all this in a browser"},
     {"/page/FILE", 0, 0, handle_page_file, "what the page consists of"},
 };
-const size_t routes_count = sizeof(routes) / sizeof(routes[0]);
+const size_t routes_count = ARRAY_COUNT(routes);
 
 /* Whether a path is of a pattern. Arguments are the segments that capitals took, still encoded. */
 static bool matches(const char *pattern, struct span path, struct span arguments[ARGUMENTS_MAX], size_t *ret_count)

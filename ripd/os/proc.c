@@ -14,6 +14,7 @@
 
 #include "os/file.h"
 #include "os/proc_parse.h"
+#include "util/array.h"
 #include "util/text.h"
 
 enum {
@@ -292,7 +293,7 @@ static int read_group(int root, char *line, bool *ret_frozen)
     snprintf(controllers, sizeof(controllers), ",%s,", list_text);
     if (!is_v2 && strstr(controllers, ",freezer,") == NULL)
         return -ENOENT;
-    for (size_t i = 0; i < sizeof(hierarchies) / sizeof(hierarchies[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(hierarchies); i++) {
         const struct hierarchy *hierarchy = &hierarchies[i];
 
         if (hierarchy->is_v2 != is_v2 ||

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/array.h"
 #include "util/text.h"
 
 enum { NAME_BYTES = 64, CHUNK_BYTES = 16384 };
@@ -236,7 +237,7 @@ const char *proc_tcp_state_name(uint8_t state)
         [7] = "CLOSE",    [8] = "CLOSE_WAIT", [9] = "LAST_ACK",  [10] = "LISTEN",   [11] = "CLOSING",
     };
 
-    return state < sizeof(names) / sizeof(names[0]) ? names[state] : NULL;
+    return state < ARRAY_COUNT(names) ? names[state] : NULL;
 }
 
 /* Of a datagram socket the state says nothing on all kernels: see unix_diag.h. */

@@ -22,6 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "util/array.h"
+
 /* Newer than the headers of some systems; where files in memory that can be executed are forbidden, it is needed. */
 #define NOT_EXECUTABLE 0x0008u
 
@@ -106,7 +108,7 @@ int spawn_find(const char *name, const char *libexec, char *ret_path, size_t cap
     if (slash == NULL)
         return -ENOENT;
     *slash = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
         int count = snprintf(ret_path, capacity, "%s/%s/%s", self, places[i], name);
 
         if (count < 0 || (size_t)count >= capacity)

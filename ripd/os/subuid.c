@@ -46,7 +46,7 @@ static bool parse_line(const char *line, const char *passwd_path, struct subuid_
 
 int subuid_read(const char *path, const char *passwd_path, struct subuid_range **ret_ranges, size_t *ret_count)
 {
-    struct subuid_range *ranges = NULL, *longer, range;
+    struct subuid_range *ranges = NULL, range;
     size_t count = 0, capacity = 0;
     char line[LINE_BYTES];
     FILE *file = fopen(path, "re");
@@ -56,13 +56,11 @@ int subuid_read(const char *path, const char *passwd_path, struct subuid_range *
     while (count < SUBUID_RANGES_MAX && fgets(line, sizeof(line), file) != NULL) {
         if (!parse_line(line, passwd_path, &range))
             continue;
-        longer = array_reserve(ranges, &capacity, count + 1, sizeof(*ranges));
-        if (longer == NULL) {
+        if (!ARRAY_GROW(ranges, count, capacity)) {
             free(ranges);
             fclose(file);
             return -ENOMEM;
         }
-        ranges = longer;
         ranges[count++] = range;
     }
     fclose(file);

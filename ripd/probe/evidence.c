@@ -202,7 +202,6 @@ static uint32_t find_process(struct probe *probe, struct ring *ring, const struc
 {
     const uint64_t key = (uint64_t)ring->serial << 32 | stall->suspect.process;
     const uint64_t hash = hash_bytes(&probe->hash_key, &key, sizeof(key));
-    struct process *processes;
     size_t step = 0;
     uint32_t number;
 
@@ -210,17 +209,15 @@ static uint32_t find_process(struct probe *probe, struct ring *ring, const struc
         continue;
     if (number != 0)
         return number - 1;
-    processes = array_reserve(probe->processes, &probe->process_capacity, probe->process_count + 1, sizeof(*processes));
-    if (processes == NULL)
+    if (!ARRAY_GROW(probe->processes, probe->process_count, probe->process_capacity))
         return NO_INDEX;
-    probe->processes = processes;
-    processes[probe->process_count] = (struct process){.key = key,
-                                                       .ring = ring,
-                                                       .record = stall->suspect.process,
-                                                       .user = stall->user,
-                                                       .first_index = NO_INDEX,
-                                                       .kind = kind_of(ring, stall->suspect.process),
-                                                       .hold = -1};
+    probe->processes[probe->process_count] = (struct process){.key = key,
+                                                              .ring = ring,
+                                                              .record = stall->suspect.process,
+                                                              .user = stall->user,
+                                                              .first_index = NO_INDEX,
+                                                              .kind = kind_of(ring, stall->suspect.process),
+                                                              .hold = -1};
     if (!hash_index_add(&probe->index, hash, (uint32_t)probe->process_count + 1))
         return NO_INDEX;
     return (uint32_t)probe->process_count++;

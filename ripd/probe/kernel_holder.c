@@ -21,6 +21,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "probe/kernel.h"
+#include "util/array.h"
 
 enum {
     GENERATIONS_MAX = 64, /* of descendants */
@@ -254,7 +255,7 @@ static bool waits_in_pipe(const struct kernel_reading *reading)
     static const char *const functions[] = {"anon_pipe_read",  "anon_pipe_write", "fifo_pipe_read",
                                             "fifo_pipe_write", "pipe_read",       "pipe_write"};
 
-    for (size_t i = 0; (reading->has & KERNEL_HAS_WCHAN) != 0 && i < sizeof(functions) / sizeof(functions[0]); i++)
+    for (size_t i = 0; (reading->has & KERNEL_HAS_WCHAN) != 0 && i < ARRAY_COUNT(functions); i++)
         if (strncmp(reading->wchan, functions[i], strlen(functions[i])) == 0)
             return true; /* the compiler adds suffixes such as .part.0 */
     return false;

@@ -19,6 +19,7 @@
 
 #include "os/proc_net.h"
 #include "os/unix_diag.h"
+#include "util/array.h"
 
 bool kernel_names_text(const unsigned char *bytes, size_t count, struct proc_name *ret_name)
 {
@@ -122,7 +123,7 @@ bool kernel_names_address(const unsigned char *bytes, size_t count, struct proc_
     if (count < sizeof(family))
         return false;
     memcpy(&family, bytes, sizeof(family));
-    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(families); i++)
         if (families[i].family == family && families[i].take(bytes, count, &name)) {
             *ret_name = name;
             return true;

@@ -89,15 +89,12 @@ uint64_t sockets_cut_count(const struct sockets *sockets)
 static int keep_socket(void *context, const struct proc_socket *socket)
 {
     struct socket_space *space = context;
-    struct proc_socket *longer;
 
     if (socket->inode != 0) { /* else nobody has it open */
         if (space->count >= SOCKETS_MAX)
             return -EFBIG;
-        longer = array_reserve(space->sockets, &space->capacity, space->count + 1, sizeof(*longer));
-        if (longer == NULL)
+        if (!ARRAY_GROW(space->sockets, space->count, space->capacity))
             return -ENOMEM;
-        space->sockets = longer;
         space->sockets[space->count++] = *socket;
     }
     return ++space->row_count % ROWS_PER_CLOCK == 0 && clock_mono_ns() >= space->deadline_mono_ns ? -ETIME : 0;

@@ -39,19 +39,15 @@ struct event_open *event_open_find(struct event_open_set *set, uint64_t episode)
 
 int event_open_add(struct event_open_set *set, struct event *begin, const struct event_subject *subject)
 {
-    struct event_open *longer;
     size_t place;
 
     if (event_open_find(set, subject->episode) != NULL)
         return -EEXIST;
-    longer = array_reserve(set->episodes, &set->capacity, set->count + 1, sizeof(*longer));
-    if (longer == NULL)
+    if (!ARRAY_GROW(set->episodes, set->count, set->capacity))
         return -ENOMEM;
-    set->episodes = longer;
     place = place_of(set, subject->episode);
-    memmove(&longer[place + 1], &longer[place], (set->count - place) * sizeof(*longer));
-    longer[place] = (struct event_open){.begin = event_ref(begin), .subject = *subject};
-    set->count++;
+    ARRAY_OPEN(set->episodes, set->count, place);
+    set->episodes[place] = (struct event_open){.begin = event_ref(begin), .subject = *subject};
     return 0;
 }
 
@@ -136,19 +132,15 @@ static void drop_oldest(struct event_load *load)
 /* Takes over the reference. */
 static int keep(struct event_load *load, struct event *event)
 {
-    struct event **longer;
-
     if (load->dropped_count >= EVENT_HISTORY_KEPT_MAX) {
         load->event_count -= load->dropped_count;
         memmove(load->events, load->events + load->dropped_count, load->event_count * sizeof(struct event *));
         load->dropped_count = 0;
     }
-    longer = array_reserve(load->events, &load->capacity, load->event_count + 1, sizeof(struct event *));
-    if (longer == NULL) {
+    if (!ARRAY_GROW(load->events, load->event_count, load->capacity)) {
         event_unref(event);
         return -ENOMEM;
     }
-    load->events = longer;
     load->events[load->event_count++] = event;
     load->bytes += event_bytes(event);
     while (load->event_count - load->dropped_count > EVENT_HISTORY_KEPT_MAX ||

@@ -214,17 +214,15 @@ static int append(struct walk *walk, uint32_t slot, uint32_t generation, const s
 {
     struct page *page = walk->page;
     struct item *item = describe_slot(walk->registry, walk->ring, slot, generation);
-    struct sighting *sightings, *added;
+    struct sighting *added;
 
     if (item == NULL)
         return 0; /* it ended since the scan */
-    sightings = array_reserve(page->sightings, &walk->capacity, page->count + 1, sizeof(*sightings));
-    if (sightings == NULL) {
+    if (!ARRAY_GROW(page->sightings, page->count, walk->capacity)) {
         item_unref(item);
         return -ENOMEM;
     }
-    page->sightings = sightings;
-    added = &sightings[page->count++];
+    added = &page->sightings[page->count++];
     *added = *sighting;
     added->item = item;
     if (added->state != ID_RUNNING) {
@@ -295,14 +293,12 @@ struct counting {
 static int enter_ring(struct counting *counting, const struct ring *ring)
 {
     size_t needed = counting->held_count + ring->process_count;
-    struct process_facts **held = array_reserve(counting->held, &counting->held_capacity, needed, sizeof(*held));
 
-    if (held == NULL)
+    if (!ARRAY_RESERVE(counting->held, counting->held_capacity, needed))
         return -ENOMEM;
-    counting->held = held;
     counting->first = counting->held_count;
     while (counting->held_count < needed)
-        held[counting->held_count++] = NULL;
+        counting->held[counting->held_count++] = NULL;
     counting->ring = ring->serial;
     return 0;
 }

@@ -73,18 +73,15 @@ void host_done(struct ring_host *host)
 
 void host_notice(struct ring_host *host, enum registry_notice_kind kind, const char *name, const char *reason)
 {
-    struct registry_notice *notices;
-
     if (host->notice_count >= REGISTRY_NOTICES_MAX) {
         host->counters.notices_over_limit++;
         return;
     }
-    notices = array_reserve(host->notices, &host->notice_capacity, host->notice_count + 1, sizeof(*notices));
-    if (notices == NULL)
+    if (!ARRAY_GROW(host->notices, host->notice_count, host->notice_capacity))
         return;
-    host->notices = notices;
-    notices[host->notice_count] = (struct registry_notice){kind, strdup(name), reason != NULL ? strdup(reason) : NULL};
-    host->notice_count += notices[host->notice_count].name != NULL;
+    host->notices[host->notice_count] =
+        (struct registry_notice){kind, strdup(name), reason != NULL ? strdup(reason) : NULL};
+    host->notice_count += host->notices[host->notice_count].name != NULL;
 }
 
 void host_notice_limit(struct ring_host *host, enum host_limit limit, const char *reason)
@@ -113,18 +110,14 @@ static int compare_user(const void *key, const void *item)
 static struct host_user *user_of(struct ring_host *host, const struct ring *ring)
 {
     size_t place = search_first(&ring->user, host->users, host->user_count, sizeof(*host->users), compare_user);
-    struct host_user *users = host->users;
 
-    if (place < host->user_count && users[place].user == ring->user)
-        return &users[place];
-    users = array_reserve(users, &host->user_capacity, host->user_count + 1, sizeof(*users));
-    if (users == NULL)
+    if (place < host->user_count && host->users[place].user == ring->user)
+        return &host->users[place];
+    if (!ARRAY_GROW(host->users, host->user_count, host->user_capacity))
         return NULL;
-    host->users = users;
-    memmove(&users[place + 1], &users[place], (host->user_count - place) * sizeof(*users));
-    users[place] = (struct host_user){.user = ring->user};
-    host->user_count++;
-    return &users[place];
+    ARRAY_OPEN(host->users, host->user_count, place);
+    host->users[place] = (struct host_user){.user = ring->user};
+    return &host->users[place];
 }
 
 void host_begin_turns(struct ring_host *host, struct ring *const *rings, size_t count)

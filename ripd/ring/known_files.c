@@ -39,16 +39,14 @@ static uint64_t settled_time(const struct file_identity *file)
 struct known_file *known_files_set(struct known_files *known, const struct file_identity *file, struct ring *ring,
                                    uint32_t pass)
 {
-    struct known_file *entry = known_files_find(known, file->device, file->inode), *entries;
+    struct known_file *entry = known_files_find(known, file->device, file->inode);
 
     if (entry == NULL) {
-        entries = array_reserve(known->entries, &known->capacity, known->count + 1, sizeof(*entries));
-        if (entries == NULL)
+        if (!ARRAY_GROW(known->entries, known->count, known->capacity))
             return NULL;
-        known->entries = entries;
         if (!hash_index_add(&known->index, hash_of(known, file->device, file->inode), (uint32_t)known->count + 1))
             return NULL;
-        entry = &entries[known->count++];
+        entry = &known->entries[known->count++];
     }
     *entry = (struct known_file){
         .device = file->device,

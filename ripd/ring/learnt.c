@@ -40,21 +40,19 @@ bool learnt_is_new(struct learnt **learnt, uint64_t address)
 /* The end of a path that is too long says more than its beginning. */
 bool learnt_add(struct learnt *learnt, const struct proc_object *object)
 {
-    struct rip_module_info *modules =
-        array_reserve(learnt->modules, &learnt->capacity, learnt->count + 1, sizeof(*modules));
+    struct rip_module_info *module;
     size_t length = strlen(object->path);
     size_t cut = length > RIP_MODULE_PATH_BYTES ? length - RIP_MODULE_PATH_BYTES : 0;
 
-    if (modules == NULL || learnt->count >= LEARNT_MAX)
+    if (learnt->count >= LEARNT_MAX || !ARRAY_GROW(learnt->modules, learnt->count, learnt->capacity))
         return false;
-    learnt->modules = modules;
-    modules += learnt->count++;
-    *modules = (struct rip_module_info){.start = object->start,
-                                        .end = object->end,
-                                        .bias = object->start,
-                                        .flags = cut != 0 ? RIP_MODULE_PATH_TRUNCATED : 0,
-                                        .path_bytes = (uint16_t)(length - cut)};
-    memcpy(modules->path, object->path + cut, length - cut);
+    module = &learnt->modules[learnt->count++];
+    *module = (struct rip_module_info){.start = object->start,
+                                       .end = object->end,
+                                       .bias = object->start,
+                                       .flags = cut != 0 ? RIP_MODULE_PATH_TRUNCATED : 0,
+                                       .path_bytes = (uint16_t)(length - cut)};
+    memcpy(module->path, object->path + cut, length - cut);
     return true;
 }
 

@@ -79,7 +79,6 @@ struct module_facts *modules_add(struct module_table **table_place, struct ring_
         .path = path,
         .symbols = {.hash_key = host->hash_key},
     };
-    struct module_facts **entries;
     size_t probe = 0;
     uint32_t number;
     uint64_t hash;
@@ -90,31 +89,29 @@ struct module_facts *modules_add(struct module_table **table_place, struct ring_
             return NULL;
         table->hash_key = host->hash_key;
     }
-    entries = array_reserve(table->entries, &table->capacity, table->count + 1, sizeof(struct module_facts *));
-    if (entries == NULL)
+    if (!ARRAY_GROW(table->entries, table->count, table->capacity))
         return NULL;
-    table->entries = entries;
     memcpy(path, info->path, info->path_bytes);
     path[info->path_bytes] = '\0'; /* or before: what follows a NUL is not taken */
     format_build_id(info, facts.build_id);
     hash = hash_of(&table->hash_key, &facts);
-    while ((number = hash_index_next(&table->index, hash, &probe)) != 0 && !is_same(entries[number - 1], &facts))
+    while ((number = hash_index_next(&table->index, hash, &probe)) != 0 && !is_same(table->entries[number - 1], &facts))
         continue;
     if (number != 0)
-        return module_facts_ref(entries[number - 1]);
+        return module_facts_ref(table->entries[number - 1]);
     if (table->count >= RIP_MODULE_MAX) {
         host->counters.modules_over_limit++;
         host_notice_limit(host, LIMIT_MODULES, "a ring that changes its modules");
         return NULL;
     }
-    entries[table->count] = new_module(&facts);
-    if (entries[table->count] == NULL)
+    table->entries[table->count] = new_module(&facts);
+    if (table->entries[table->count] == NULL)
         return NULL;
     if (!hash_index_add(&table->index, hash, (uint32_t)table->count + 1)) {
-        module_facts_unref(entries[table->count]);
+        module_facts_unref(table->entries[table->count]);
         return NULL;
     }
-    return module_facts_ref(entries[table->count++]);
+    return module_facts_ref(table->entries[table->count++]);
 }
 
 void modules_free(struct module_table *table)

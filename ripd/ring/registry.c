@@ -151,24 +151,19 @@ static void remove_ring(struct registry *registry, size_t index)
         known->ring = NULL;
         known->changed_ns = 0;
     }
-    registry->ring_count--;
-    memmove(&registry->rings[index], &registry->rings[index + 1],
-            (registry->ring_count - index) * sizeof(*registry->rings));
+    ARRAY_CLOSE(registry->rings, registry->ring_count, index);
 }
 
 /* Without memory to keep it until later, the struct is left behind: a leak is better than a pointer to nothing. */
 static void retire_ring(struct registry *registry, size_t index)
 {
     struct ring *ring = registry->rings[index];
-    struct ring **retired =
-        array_reserve(registry->retired, &registry->retired_capacity, registry->retired_count + 1, sizeof(*retired));
 
     remove_ring(registry, index);
     close_ring(registry, ring);
-    if (retired == NULL)
+    if (!ARRAY_GROW(registry->retired, registry->retired_count, registry->retired_capacity))
         return;
-    registry->retired = retired;
-    retired[registry->retired_count++] = ring;
+    registry->retired[registry->retired_count++] = ring;
 }
 
 struct ring **registry_rings(struct registry *registry, size_t *ret_count)
@@ -436,7 +431,7 @@ enum look {
 static enum look handle_open_error(struct registry *registry, const struct file_identity *file, uint32_t directory,
                                    const char *name, int error)
 {
-    for (size_t i = 0; i < sizeof(open_errors) / sizeof(open_errors[0]); i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(open_errors); i++) {
         if (open_errors[i].error != error)
             continue;
         if (open_errors[i].unreadable != NULL) {
@@ -455,21 +450,18 @@ static enum look handle_open_error(struct registry *registry, const struct file_
 static enum look add_ring(struct registry *registry, const struct mapping *mapping, uint32_t directory,
                           const char *name)
 {
-    struct ring **rings =
-        array_reserve(registry->rings, &registry->ring_capacity, registry->ring_count + 1, sizeof(*rings));
+    const bool has_room = ARRAY_GROW(registry->rings, registry->ring_count, registry->ring_capacity);
     struct ring *ring = calloc(1, sizeof(*ring));
     struct mapping closing = *mapping;
     size_t index;
 
-    if (rings != NULL)
-        registry->rings = rings;
     if (ring != NULL) {
         ring->mapping = *mapping;
         ring->directory = directory;
         ring->pass = registry->pass;
         ring->file_name = strdup(name);
     }
-    if (rings == NULL || ring == NULL || ring->file_name == NULL || !take_account(registry, ring)) {
+    if (!has_room || ring == NULL || ring->file_name == NULL || !take_account(registry, ring)) {
         mapping_close(&closing);
         if (ring != NULL)
             free(ring->file_name);
@@ -482,9 +474,8 @@ static enum look add_ring(struct registry *registry, const struct mapping *mappi
     }
     ring->serial = new_serial(registry);
     index = find_index(registry, ring->serial);
-    memmove(&rings[index + 1], &rings[index], (registry->ring_count - index) * sizeof(*rings));
-    rings[index] = ring;
-    registry->ring_count++;
+    ARRAY_OPEN(registry->rings, registry->ring_count, index);
+    registry->rings[index] = ring;
     return LOOK_RING;
 }
 

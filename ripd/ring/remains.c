@@ -32,12 +32,9 @@ struct making {
 
 static int take_slot(struct making *making, uint32_t slot)
 {
-    uint32_t *slots = array_reserve(making->slots, &making->slot_room, making->slot_count + 1u, sizeof(*slots));
-
-    if (slots == NULL)
+    if (!ARRAY_RESERVE(making->slots, making->slot_room, making->slot_count + 1u))
         return -ENOMEM;
-    making->slots = slots;
-    slots[making->slot_count++] = slot;
+    making->slots[making->slot_count++] = slot;
     return 0;
 }
 

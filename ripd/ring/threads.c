@@ -73,19 +73,17 @@ static uint32_t map_find(const struct number_map *map, uint32_t key)
 
 static int map_set(struct number_map *map, uint32_t key, uint32_t value)
 {
-    struct number_pair *pair = map_pair(map, key), *pairs;
+    struct number_pair *pair = map_pair(map, key);
 
     if (pair != NULL) {
         pair->value = value;
         return 0;
     }
-    pairs = array_reserve(map->pairs, &map->capacity, map->count + 1, sizeof(*pairs));
-    if (pairs == NULL)
+    if (!ARRAY_GROW(map->pairs, map->count, map->capacity))
         return -ENOMEM;
-    map->pairs = pairs;
     if (!hash_index_add(&map->index, hash_of(map, key), (uint32_t)map->count + 1))
         return -ENOMEM;
-    pairs[map->count++] = (struct number_pair){key, value};
+    map->pairs[map->count++] = (struct number_pair){key, value};
     return 0;
 }
 

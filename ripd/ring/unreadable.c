@@ -18,19 +18,15 @@ struct unreadable_file *unreadable_find(const struct unreadable *unreadable, con
 /* A new line at the end, not counted yet. NULL: no memory, or the limit is reached. */
 static struct unreadable_file *add_line(struct unreadable *unreadable, struct ring_host *host)
 {
-    struct unreadable_file *files;
-
     if (unreadable->count >= REGISTRY_UNREADABLE_MAX) {
         host->counters.unreadable_over_limit++;
         host_notice_limit(host, LIMIT_UNREADABLE, "more unreadable rings than are listed");
         return NULL;
     }
-    files = array_reserve(unreadable->files, &unreadable->capacity, unreadable->count + 1, sizeof(*files));
-    if (files == NULL)
+    if (!ARRAY_GROW(unreadable->files, unreadable->count, unreadable->capacity))
         return NULL;
-    unreadable->files = files;
-    files[unreadable->count] = (struct unreadable_file){0};
-    return &files[unreadable->count];
+    unreadable->files[unreadable->count] = (struct unreadable_file){0};
+    return &unreadable->files[unreadable->count];
 }
 
 bool unreadable_put(struct unreadable *unreadable, struct ring_host *host, const struct unreadable_file *entry,

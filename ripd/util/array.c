@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ARRAY_MARGIN 64u
 
@@ -34,6 +35,31 @@ void *array_reserve(void *items, size_t *capacity, size_t needed, size_t item_by
     if (wanted < needed)
         wanted = needed;
     return resize(items, capacity, wanted ? wanted : 1, item_bytes);
+}
+
+bool array_make_room(void *array, size_t *capacity, size_t needed, size_t item_bytes)
+{
+    void *items;
+
+    memcpy(&items, array, sizeof(items)); /* a pointer of any type */
+    items = array_reserve(items, capacity, needed, item_bytes);
+    if (items)
+        memcpy(array, &items, sizeof(items));
+    return items;
+}
+
+void array_open(void *items, size_t *count, size_t place, size_t item_bytes)
+{
+    unsigned char *at = (unsigned char *)items + place * item_bytes;
+
+    memmove(at + item_bytes, at, ((*count)++ - place) * item_bytes);
+}
+
+void array_close(void *items, size_t *count, size_t place, size_t item_bytes)
+{
+    unsigned char *at = (unsigned char *)items + place * item_bytes;
+
+    memmove(at, at + item_bytes, (--*count - place) * item_bytes);
 }
 
 void *array_trim(void *items, size_t *capacity, size_t count, size_t item_bytes)

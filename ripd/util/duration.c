@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "util/array.h"
+
 static const struct unit {
     const char *suffix;
     uint64_t ns;
@@ -16,7 +18,7 @@ static const struct unit {
     {"m", UINT64_C(60000000000)},
     {"h", UINT64_C(3600000000000)},
 };
-#define UNIT_COUNT (sizeof(units) / sizeof(units[0]))
+#define UNIT_COUNT (ARRAY_COUNT(units))
 
 int duration_parse(const char *text, uint64_t *ret_ns)
 {

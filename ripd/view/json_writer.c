@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "util/array.h"
+
 #define FIRST_CAPACITY_BYTES 1024u
 #define ESCAPE_BYTES 6u /* \u00XX */
 #define CODE_INVALID UINT32_MAX
@@ -219,7 +221,7 @@ static bool is_control(uint32_t code)
         {0x2066, 0x2069}, /* isolates */
     };
 
-    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(ranges); i++)
         if (code >= ranges[i].first && code <= ranges[i].last)
             return true;
     return false;

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "cases/event_kind.h"
+#include "util/array.h"
 
 #define MILLION UINT64_C(1000000)
 #define NUMBER_BYTES 32u
@@ -435,7 +436,7 @@ const struct metric metrics[] = {
     {GAUGE("process_max_fds"), "", "How many there may be.", OF_PROCESS(descriptors_max)},
 };
 /* clang-format on */
-const size_t metrics_count = sizeof(metrics) / sizeof(metrics[0]);
+const size_t metrics_count = ARRAY_COUNT(metrics);
 
 const char *metric_type_name(enum metric_type type)
 {

@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "cases/event_kind.h"
+#include "util/array.h"
 #include "util/duration.h"
 #include "util/rfc3339.h"
 #include "util/text.h"
@@ -305,7 +306,7 @@ const struct query_parameter query_parameters[] = {
     {"after", PARAMETER_AFTER_EVENT, parse_64, "NUMBER", "events older than that one; an earlier \"next\"",
      IN(after.sequence), 1, UINT64_MAX / 10 - 1},
 };
-const size_t query_parameters_count = sizeof(query_parameters) / sizeof(query_parameters[0]);
+const size_t query_parameters_count = ARRAY_COUNT(query_parameters);
 
 /* Which one is called so; NULL, with the error filled, if the path takes none of that name. */
 static const struct query_parameter *find_parameter(const char *name, unsigned allowed, struct query_error *error)

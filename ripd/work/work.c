@@ -141,20 +141,17 @@ static struct account *find(const struct work *work, uint32_t user)
 /* The user's account, made if there is none. NULL: no memory. */
 static struct account *open_account(struct work *work, uint32_t user)
 {
-    struct account *account = find(work, user), *accounts;
+    struct account *account = find(work, user);
     size_t place;
 
     if (account != NULL)
         return account;
-    accounts = array_reserve(work->accounts, &work->capacity, work->count + 1, sizeof(*accounts));
-    if (accounts == NULL)
+    if (!ARRAY_GROW(work->accounts, work->count, work->capacity))
         return NULL;
-    work->accounts = accounts;
     place = place_of(work, user);
-    memmove(&accounts[place + 1], &accounts[place], (work->count - place) * sizeof(*accounts));
-    accounts[place] = (struct account){.values.user = user};
-    work->count++;
-    return &accounts[place];
+    ARRAY_OPEN(work->accounts, work->count, place);
+    work->accounts[place] = (struct account){.values.user = user};
+    return &work->accounts[place];
 }
 
 bool work_account(const struct work *work, size_t index, struct work_account *ret_account)
@@ -266,16 +263,14 @@ static bool comes_before(const struct work_job *a, const struct work_job *b)
 
 static int heap_push(struct heap *heap, struct work_job job)
 {
-    struct work_job *jobs = array_reserve(heap->jobs, &heap->capacity, heap->count + 1, sizeof(*jobs));
     size_t at = heap->count;
 
-    if (jobs == NULL)
+    if (!ARRAY_GROW(heap->jobs, heap->count, heap->capacity))
         return -ENOMEM;
-    heap->jobs = jobs;
     heap->count++;
-    for (; at != 0 && comes_before(&job, &jobs[(at - 1) / 2]); at = (at - 1) / 2)
-        jobs[at] = jobs[(at - 1) / 2];
-    jobs[at] = job;
+    for (; at != 0 && comes_before(&job, &heap->jobs[(at - 1) / 2]); at = (at - 1) / 2)
+        heap->jobs[at] = heap->jobs[(at - 1) / 2];
+    heap->jobs[at] = job;
     return 0;
 }
 
@@ -332,16 +327,13 @@ int work_push(struct work *work, uint32_t user, struct work_job job)
 
 int work_push_at(struct work *work, uint32_t user, struct work_job job, uint64_t due_ns)
 {
-    struct delayed *delayed =
-        array_reserve(work->delayed, &work->delayed_capacity, work->delayed_count + 1, sizeof(*delayed));
     size_t at = work->delayed_count;
 
-    if (delayed == NULL)
+    if (!ARRAY_GROW(work->delayed, work->delayed_count, work->delayed_capacity))
         return -ENOMEM;
-    work->delayed = delayed;
-    for (; at != 0 && delayed[at - 1].due_ns > due_ns; at--) /* delays are alike: it nearly always is the last */
-        delayed[at] = delayed[at - 1];
-    delayed[at] = (struct delayed){.due_ns = due_ns, .user = user, .job = job};
+    for (; at != 0 && work->delayed[at - 1].due_ns > due_ns; at--) /* delays are alike: it nearly always is the last */
+        work->delayed[at] = work->delayed[at - 1];
+    work->delayed[at] = (struct delayed){.due_ns = due_ns, .user = user, .job = job};
     work->delayed_count++;
     return 0;
 }

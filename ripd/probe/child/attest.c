@@ -17,6 +17,7 @@
 #include "os/pidfd.h"
 #include "os/proc.h"
 #include "ring/identity.h"
+#include "util/array.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -124,7 +125,7 @@ static bool was_executed_by_root(int proc, uint32_t pid)
         return false;
     bytes = read(descriptor, vector, sizeof(vector));
     close(descriptor);
-    for (size_t i = 0; i < sizeof(vector) / sizeof(vector[0]) && bytes > 0 && vector[i].a_type != AT_NULL; i++) {
+    for (size_t i = 0; i < ARRAY_COUNT(vector) && bytes > 0 && vector[i].a_type != AT_NULL; i++) {
         const uint64_t type = vector[i].a_type;
 
         if (type != AT_UID && type != AT_EUID && type != AT_SECURE)

@@ -13,6 +13,7 @@
 
 #include "os/capability.h"
 #include "os/sandbox.h"
+#include "util/array.h"
 
 #define EVIDENCE (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
 
@@ -56,7 +57,7 @@ static const struct allowed_call allowed[] = {
 
 static const struct sandbox_condition allowed_if[] = {{SCMP_SYS(fcntl), 1, F_GETLK}};
 
-#define ALLOWED_COUNT (sizeof(allowed) / sizeof(allowed[0]))
+#define ALLOWED_COUNT (ARRAY_COUNT(allowed))
 
 static int filter_calls(int who)
 {
@@ -66,7 +67,7 @@ static int filter_calls(int who)
     for (size_t i = 0; i < ALLOWED_COUNT; i++)
         if ((allowed[i].who & who) != 0)
             calls[count++] = allowed[i].number;
-    return sandbox_filter(calls, count, allowed_if, sizeof(allowed_if) / sizeof(allowed_if[0]));
+    return sandbox_filter(calls, count, allowed_if, ARRAY_COUNT(allowed_if));
 }
 
 static int enter_child(int who)

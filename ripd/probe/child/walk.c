@@ -12,6 +12,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "util/array.h"
+
 #define ACCESS_LIST "system.posix_acl_access"
 
 enum { FIND_FLAGS = O_PATH | O_NOFOLLOW | O_CLOEXEC, LINK_BYTES = sizeof("/proc/self/fd/") + 3 * sizeof(int) };
@@ -37,7 +39,7 @@ static bool is_kernels_own(int found)
 
     if (fstatfs(found, &system) != 0)
         return true;
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(kinds); i++)
         if ((unsigned long)system.f_type == kinds[i])
             return true;
     return false;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/array.h"
 #include "util/search.h"
 
 #define SYMBOLS_MAX 16000000 /* of one file: 640 MB */
@@ -16,7 +17,7 @@ static uint16_t rank_of(const GElf_Sym *symbol)
 {
     static const uint16_t ranks[] = {[STB_GLOBAL] = 0, [STB_WEAK] = 1, [STB_LOCAL] = 2};
     unsigned binding = GELF_ST_BIND(symbol->st_info);
-    unsigned rank = binding < sizeof(ranks) / sizeof(ranks[0]) ? ranks[binding] : 3;
+    unsigned rank = binding < ARRAY_COUNT(ranks) ? ranks[binding] : 3;
 
     return (uint16_t)(rank + (GELF_ST_TYPE(symbol->st_info) == STT_NOTYPE ? 4 : 0));
 }

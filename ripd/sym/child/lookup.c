@@ -22,6 +22,7 @@
 #include "sym/child/demangle.h"
 #include "sym/child/elf_symbols.h"
 #include "sym/child/source_path.h"
+#include "util/array.h"
 #include "util/search.h"
 
 #define UNIT_RANGES_MAX 4000000u
@@ -254,7 +255,7 @@ static void declared_at(Dwarf_Die *die, Dwarf_Die *ret_die)
     Dwarf_Die found;
 
     *ret_die = *die;
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
+    for (size_t i = 0; i < ARRAY_COUNT(ways); i++)
         if (dwarf_attr(ret_die, ways[i], &attribute) != NULL && dwarf_formref_die(&attribute, &found) != NULL)
             *ret_die = found;
 }

@@ -10,6 +10,7 @@
 
 #include "os/sandbox.h"
 #include "os/spawn.h"
+#include "util/array.h"
 
 /* Besides what os/sandbox.c allows to all: what libdw looks for files with. */
 static const int allowed[] = {
@@ -48,5 +49,5 @@ int sandbox_enter(void)
         result = sandbox_give_up(0, SANDBOX_MEMORY_BYTES, SANDBOX_DESCRIPTORS_MAX);
     if (result != 0 || SANDBOX_FOR_SANITIZER)
         return result;
-    return sandbox_filter(allowed, sizeof(allowed) / sizeof(allowed[0]), NULL, 0);
+    return sandbox_filter(allowed, ARRAY_COUNT(allowed), NULL, 0);
 }
