@@ -227,7 +227,9 @@ int main(int argc, char **argv)
 
     if (argc != 2)
         return 1;
-    printf("'\\\" t\n.\\\" SPDX-License-Identifier: Apache-2.0\n.Dd November 23, 2026\n.Dt RIP-RING 5\n.Os librip %s\n"
+    /* On a terminal it is one long page: no table is at the end of one by chance. */
+    printf("'\\\" t\n.\\\" SPDX-License-Identifier: Apache-2.0\n.if n .pl 1000i\n.Dd November 23, 2026\n.Dt RIP-RING "
+           "5\n.Os librip %s\n"
            ".Sh NAME\n.Nm rip-ring\n.Nd the bytes of a ring, format 1\n.Sh DESCRIPTION\n",
            argv[1]);
     page.heading = true;
