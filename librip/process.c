@@ -497,15 +497,25 @@ int rip__process_enter(void)
 
 /* Leaving ---------------------------------------------------------------------------------------------------------- */
 
+/* Whether the byte of another record in that range is locked. */
+static bool others_lock(int descriptor, uint64_t offset)
+{
+    const uint32_t own = rip__writer.process, capacity = rip__writer.geometry.process_capacity;
+
+    if (own >= capacity)
+        return rip__locked(descriptor, offset, capacity);
+    return (own != 0 && rip__locked(descriptor, offset, own)) ||
+           (own + 1 < capacity && rip__locked(descriptor, offset + own + 1, capacity - own - 1));
+}
+
 static bool others_alive(void)
 {
     struct rip_evidence evidence;
     struct rip_process_info info;
 
     rip__evidence_of_ring(&evidence);
-    if (evidence.descriptor >= 0 &&
-        (rip__locked(evidence.descriptor, RIP_LOCK_LIFE_OFFSET, rip__writer.geometry.process_capacity) ||
-         rip__locked(evidence.descriptor, RIP_LOCK_HOLDER_OFFSET, rip__writer.geometry.process_capacity)))
+    if (evidence.descriptor >= 0 && (others_lock(evidence.descriptor, RIP_LOCK_LIFE_OFFSET) ||
+                                     others_lock(evidence.descriptor, RIP_LOCK_HOLDER_OFFSET)))
         return true;
     for (uint32_t i = 0; i < rip__writer.geometry.process_capacity; i++) {
         enum rip_status status = rip_view_process(&rip__writer.view, i, &info);
@@ -533,6 +543,12 @@ static void drop_locks(void)
         fcntl(rip__writer.descriptor, F_SETLK, &lock);
 }
 
+static bool has_record(void)
+{
+    return rip__writer.process != RIP_NO_PROCESS &&
+           rip_load_relaxed(&rip__process_at(rip__writer.process)->generation) == rip__writer.generation;
+}
+
 static void leave(bool remove_file_if_last)
 {
     uint32_t position = 0, slot, index, generation;
@@ -551,15 +567,35 @@ static void leave(bool remove_file_if_last)
     }
     if (!rip__is_filtered() && !(removes && alone))
         drop_locks();
-    if (rip__writer.process != RIP_NO_PROCESS &&
-        rip_load_relaxed(&rip__process_at(rip__writer.process)->generation) == rip__writer.generation)
+    if (has_record())
         /* pairs with the acquire in claim_idle(): our slots are free */
         rip_store_release(&rip__process_at(rip__writer.process)->state, RIP_PROCESS_EXITED);
     if (removes && !alone && !others_alive())
         rip__file_unlink();
 }
 
-void rip__leave(bool remove_file_if_last)
+/*
+ * Whether an exec ends the ring. Its slots then stay as they are, for who has it mapped: nobody needs them. Beside
+ * other processes most execs are of a forked child, which becomes its program; without a LIFE lock its record could not
+ * be distinguished from a living one.
+ */
+static bool exec_ends_ring(void)
+{
+    return !rip__is_filtered() && rip__writer.entered && has_record() &&
+           (rip_load_relaxed(&rip__process_at(rip__writer.process)->flags) & RIP_PROCESS_HAS_LIFE_LOCK) != 0 &&
+           (is_alone() || !others_alive());
+}
+
+static void leave_to_exec(void)
+{
+    rip__thread_clear();
+    rip__file_unlink();
+    rip__table_drop();
+    rip__writer.execing = true;
+    rip_store_relaxed(&rip__process_at(rip__writer.process)->state, RIP_PROCESS_EXECING);
+}
+
+void rip__leave(enum rip_leave how)
 {
     struct rip_guard guard;
 
@@ -567,7 +603,10 @@ void rip__leave(bool remove_file_if_last)
         return;
     if (rip__writer.base != NULL && !rip__writer.left) {
         rip__writer.left = true;
-        leave(remove_file_if_last);
+        if (how == RIP_LEAVE_TO_EXEC && exec_ends_ring())
+            leave_to_exec();
+        else
+            leave(how != RIP_LEAVE_FILE);
     }
     rip__unlock(&guard);
 }
@@ -586,13 +625,16 @@ __attribute__((destructor)) static void mark_exiting(void)
         rip_store_relaxed(&process->flags, rip_load_relaxed(&process->flags) | RIP_PROCESS_EXITING);
 }
 
-void rip__mark_execing(bool execing)
+/* The exec failed. The ring may not be mapped any more. */
+static void end_record(void)
 {
-    uint32_t from = execing ? RIP_PROCESS_LIVE : RIP_PROCESS_EXECING;
-    uint32_t to = execing ? RIP_PROCESS_EXECING : RIP_PROCESS_LIVE;
+    const uint32_t exited = RIP_PROCESS_EXITED;
+    const struct rip_writer *writer = &rip__writer;
+    const uint64_t offset = writer->geometry.process_offset + (uint64_t)writer->process * RIP_PROCESS_BYTES;
 
-    if (rip__writer.entered && !rip__fork_unnoticed())
-        rip_compare_exchange(&rip__process_at(rip__writer.process)->state, &from, to);
+    if (rip__file_is_ring(writer->descriptor))
+        (void)!pwrite(writer->descriptor, &exited, sizeof(exited),
+                      (off_t)(offset + offsetof(struct rip_process, state)));
 }
 
 void rip__forget_ring(void)
@@ -603,6 +645,9 @@ void rip__forget_ring(void)
     if (!rip__lock(&guard))
         return;
     if (writer->base != NULL && writer->left) {
+        if (writer->execing)
+            end_record();
+        writer->execing = false;
         rip__file_drop_descriptor();
         rip__process_drop_life();
         writer->path[0] = '\0';

@@ -83,6 +83,7 @@ struct rip_writer {
     bool entered;           /* the record is LIVE */
     bool described;         /* and says what takes a look into /proc: see rip__process_describe() */
     bool left;              /* rip__leave() was called: nothing is traced any more */
+    bool execing;           /* it has left the record EXECING, and the slots as they are */
     uint64_t pid_namespace; /* of this process; 0 = not asked yet */
     bool preloaded;         /* RIP_PROCESS_PRELOADED for records of this process */
     int descriptor_wanted;  /* the ring's descriptor gets this number, or one behind it, if it can; 0 = any high one */
@@ -218,13 +219,17 @@ int rip__process_claim(uint32_t *ret_index);
 /* Takes the LIFE lock of the record; async-signal-safe. True if it holds. */
 bool rip__process_take_life(uint32_t index);
 void rip__process_drop_life(void);
+/* What a process leaves behind. */
+enum rip_leave {
+    RIP_LEAVE_FILE,   /* the file */
+    RIP_LEAVE_LAST,   /* the file if another process may still use it */
+    RIP_LEAVE_TO_EXEC /* the same; and what it was doing, for readers that have mapped a ring that ends with it */
+};
 /*
  * locked by itself: ends the process's part in the ring in order: its slots are freed, its record is EXITED, nothing
- * is traced afterwards. With remove_file_if_last the file goes unless another process may still use it.
+ * is traced afterwards.
  */
-void rip__leave(bool remove_file_if_last);
-/* Before and, if it failed, after exec. Async-signal-safe. */
-void rip__mark_execing(bool execing);
+void rip__leave(enum rip_leave how);
 /* After rip__leave(): the process has no ring and may make another. The old bytes stay mapped; rip_ring is NULL. */
 void rip__forget_ring(void);
 /* Gives the descriptor another number, for a program that wants this one. The HOLDER lock is taken again. */

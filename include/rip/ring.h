@@ -170,7 +170,7 @@ enum rip_process_state {
     RIP_PROCESS_CLAIMED = 2, /* being written */
     RIP_PROCESS_LIVE = 3,    /* complete; its fields do not change until it is EXITED */
     RIP_PROCESS_EXITED = 4,  /* left in order; may be taken again */
-    RIP_PROCESS_EXECING = 5, /* LIVE, about to exec; LIVE again if exec fails */
+    RIP_PROCESS_EXECING = 5, /* LIVE, about to exec; EXITED if that fails */
 };
 
 /* Flags of a process record. */

@@ -291,17 +291,27 @@ static void detach_mapping(void)
         munmap(private, bytes);
 }
 
-void preload_leave(void)
+static void leave(enum rip_leave how)
 {
     int saved_errno = errno;
 
     if (preload_is_ours()) {
         rip_store_relaxed(&preload_state.active, false);
-        rip__leave(true);
+        rip__leave(how);
         if (!preload_filtered() && !__libc_single_threaded)
             detach_mapping();
     }
     errno = saved_errno;
+}
+
+void preload_leave(void)
+{
+    leave(RIP_LEAVE_LAST);
+}
+
+void preload_leave_to_exec(void)
+{
+    leave(RIP_LEAVE_TO_EXEC);
 }
 
 void preload_return(void)

@@ -95,7 +95,9 @@ bool preload_is_free(void);
 void preload_start(void);
 /* Leaves the ring in order; nothing is traced afterwards. Keeps errno. */
 void preload_leave(void);
-/* Makes a new ring after preload_leave(), for a process that stays after all, and registers this thread. Keeps errno.
+/* The same before an exec, after which readers may still look at what the process was doing. */
+void preload_leave_to_exec(void);
+/* Makes a new ring after these, for a process that stays after all, and registers this thread. Keeps errno.
  */
 void preload_return(void);
 

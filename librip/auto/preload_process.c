@@ -4,7 +4,9 @@
  *
  * Exec: the next program inherits LD_PRELOAD and RIP_* and makes a ring of its own, or it is one that cannot be traced
  * (static, set-user-id, without our environment). In either case no process would ever remove the ring of the program
- * before it. So the process leaves its ring before the exec, and makes a new one if the exec fails.
+ * before it. So the process leaves its ring before the exec, and makes a new one if the exec fails. Where nobody else
+ * is in the ring, what it was doing stays in it, for ripd, which has mapped it: beside others it is mostly a forked
+ * child that becomes its program.
  *
  * User: a process that leaves the user whom its ring belongs to keeps neither descriptor nor mapping of it: with
  * either it could end the processes of that user that share the ring. It leaves the ring while it may still remove
@@ -21,7 +23,7 @@
  *   E. A child that shares our memory (vfork(), posix_spawn(), clone() with CLONE_VM) changes nothing: there nothing is
  *      done but the call.
  *   F. An exec leaves no file behind, whatever program it starts. While the kernel reads a program from a slow disk the
- *      process is in no ring.
+ *      process is in no directory, but in the mapping of who knew it before.
  *   G. A failure of exec that can be foreseen (no such file, not executable: a search along PATH) costs nothing: the
  *      ring stays. After any other failure, and after a change of user, the process is traced in a new ring: the
  *      calling thread at once, the others from their next wrapped call.
@@ -251,7 +253,7 @@ static bool leave_if(bool (*check)(const char *), const char *path)
     bool left = preload_is_free() && path != NULL && check(path);
 
     if (left)
-        preload_leave();
+        preload_leave_to_exec();
     errno = saved_errno;
     return left;
 }
@@ -299,7 +301,7 @@ PRELOAD_WRAPPER(int, fexecve, (int fd, string_list arguments, string_list enviro
     bool left = preload_is_free() && fcntl(fd, F_GETFD) >= 0;
 
     if (left)
-        preload_leave();
+        preload_leave_to_exec();
     PRELOAD_REAL(int, fexecve, (int, string_list, string_list))(fd, arguments, environment);
     return failed(left);
 }
@@ -311,7 +313,7 @@ PRELOAD_WRAPPER(int, execveat,
     bool left = preload_is_free() && path != NULL && is_program(directory, path, flags & AT_EMPTY_PATH);
 
     if (left)
-        preload_leave();
+        preload_leave_to_exec();
     errno = saved_errno;
     PRELOAD_REAL(int, execveat, (int, const char *, string_list, string_list, int))
     (directory, path, arguments, environment, flags);

@@ -237,6 +237,7 @@ static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_n
 
     registry_refresh(app->registry, now_mono_ns, &notices, &count);
     report_notices(&app->notice_budget, now_mono_ns, notices, count);
+    capturing_take(app->capturing, app->snapshot); /* who executed another program, and has no ids from here on */
     events_adopt(app->events, app->registry, app->detector); /* on the first scan: episodes of before */
     uncounted_ns = detector_begin(app->detector, now_mono_ns);
     if (uncounted_ns != 0)
@@ -625,7 +626,7 @@ static int app_open_parts(struct app *app)
     if (error == 0)
         error = requests_new(&app->requests);
     if (error == 0 && config->state_directory != NULL)
-        capturing_open(&app->capturing, config->state_directory, app->registry, app->work);
+        error = capturing_open(&app->capturing, config->state_directory, app->registry, app->work);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "cannot start: %s", strerror(-error));
     return error;

@@ -18,8 +18,7 @@
 
 /* A process that has ended, until it is known how. */
 struct pending {
-    int descriptor; /* -1 = there is no more to be known */
-    bool exiting;   /* it had called exit(): of interest only if a signal killed it then */
+    struct process_end end;
     uint64_t until_mono_ns;
     uint32_t user;
     uint32_t owner;
@@ -38,30 +37,30 @@ struct capturing {
     uint64_t failed_count; /* logged */
 };
 
-void capturing_open(struct capturing **ret_capturing, const char *state_directory, struct registry *registry,
-                    struct work *work)
+int capturing_open(struct capturing **ret_capturing, const char *state_directory, struct registry *registry,
+                   struct work *work)
 {
     struct capturing *capturing = calloc(1, sizeof(*capturing));
-    char *text = NULL;
-    int error = capturing != NULL ? captures_open(&capturing->captures, state_directory, &text) : -ENOMEM;
+    char *problem = NULL;
+    int error = capturing != NULL ? captures_open(&capturing->captures, state_directory, &problem) : -ENOMEM;
 
-    *ret_capturing = NULL;
-    if (error != 0 || text != NULL)
-        log_line(LOG_LEVEL_WARNING, "%s: processes that end are not captured", text != NULL ? text : strerror(-error));
-    free(text);
     if (error != 0) {
         free(capturing);
-        return;
+        return error;
     }
+    if (problem != NULL)
+        log_line(LOG_LEVEL_WARNING, "%s: processes that end are not captured", problem);
+    free(problem);
     capturing->registry = registry;
     capturing->work = work;
     *ret_capturing = capturing;
+    return 0;
 }
 
 static void pending_done(struct pending *pending)
 {
-    if (pending->descriptor >= 0)
-        close(pending->descriptor);
+    if (pending->end.descriptor >= 0)
+        close(pending->end.descriptor);
     free(pending->ring_name);
     free(pending->remains.bytes);
     snapshot_unref(pending->moment);
@@ -110,7 +109,7 @@ static void finish(struct capturing *capturing, struct pending *pending, const i
 
     if (status != NULL)
         set_status(pending, *status, name);
-    if ((!pending->exiting || pending->facts.end == CAPTURE_END_KILLED) &&
+    if ((!pending->end.exiting || pending->facts.end == CAPTURE_END_KILLED) &&
         document_capture(&pending->facts, pending->moment, &capture.document, &capture.document_bytes) == 0) {
         capture.ring = pending->remains.bytes;
         capture.ring_bytes = pending->remains.byte_count;
@@ -121,13 +120,27 @@ static void finish(struct capturing *capturing, struct pending *pending, const i
     pending_done(pending);
 }
 
-/* Whether all that can be known of it is known, or its time is over; then it is written. */
+/* Whether all that can be known of it is known, or its time is over; then it is written, or dropped. */
 static bool look(struct capturing *capturing, struct pending *pending, uint64_t now_mono_ns)
 {
-    int status, result = pending->descriptor >= 0 ? pidfd_status(pending->descriptor, &status) : -ENOTSUP;
+    const int descriptor = pending->end.descriptor;
+    int status, result = -ENOTSUP;
 
-    if (result == -EAGAIN && now_mono_ns < pending->until_mono_ns)
-        return false;
+    if (pending->end.replaced) {
+        switch (registry_certainty(capturing->registry, &pending->end)) {
+        case CERTAINTY_LACKS:
+            return false;
+        case CERTAINTY_NO:
+            pending_done(pending);
+            return true;
+        case CERTAINTY_YES:
+            break;
+        }
+    } else if (descriptor >= 0) {
+        result = pidfd_status(descriptor, &status);
+        if (result == -EAGAIN && now_mono_ns < pending->until_mono_ns)
+            return false;
+    }
     finish(capturing, pending, result == 0 ? &status : NULL);
     return true;
 }
@@ -146,7 +159,10 @@ void capturing_step(struct capturing *capturing, uint64_t now_mono_ns)
 
 uint64_t capturing_wait_ns(const struct capturing *capturing)
 {
-    return capturing != NULL && capturing->count != 0 ? CAPTURE_LOOK_NS : UINT64_MAX;
+    for (size_t i = 0; capturing != NULL && i < capturing->count; i++)
+        if (!capturing->pending[i].end.replaced) /* of those a scan decides */
+            return CAPTURE_LOOK_NS;
+    return UINT64_MAX;
 }
 
 /* Taking ----------------------------------------------------------------------------------------------------------- */
@@ -163,9 +179,14 @@ static uint64_t cost_of(const struct ring *ring)
 /* Copies what the process left. */
 static int fill(struct capturing *capturing, const struct process_end *end, struct ring *ring, struct pending *pending)
 {
+    const uint64_t cost = cost_of(ring);
     int result;
 
-    if (!work_take(capturing->work, ring->user, WORK_CAPTURE_BYTES, cost_of(ring)))
+    if (end->replaced && !work_has_room(capturing->work, ring->user, WORK_CAPTURE_BYTES, cost + CAPTURE_CRASH_BYTES)) {
+        work_refuse(capturing->work, ring->user, WORK_CAPTURE_BYTES, 1);
+        return -EDQUOT;
+    }
+    if (!work_take(capturing->work, ring->user, WORK_CAPTURE_BYTES, cost))
         return -EDQUOT;
     pending->facts.process = registry_process_facts(capturing->registry, ring, end->process);
     pending->ring_name = strdup(ring->name != NULL ? ring->name : ring->file_name);
@@ -180,12 +201,28 @@ static int fill(struct capturing *capturing, const struct process_end *end, stru
     return result;
 }
 
+/* It has executed another program, and that has ended before the next scan. */
+static bool finish_replaced(struct capturing *capturing, const struct process_end *end)
+{
+    for (size_t i = 0; i < capturing->count; i++) {
+        struct pending *pending = &capturing->pending[i];
+
+        if (!pending->end.replaced || pending->end.ring != end->ring || pending->end.process != end->process ||
+            pending->end.generation != end->generation)
+            continue;
+        finish(capturing, pending, NULL);
+        capturing->count--;
+        memmove(pending, pending + 1, (capturing->count - i) * sizeof(*pending));
+        return true;
+    }
+    return false;
+}
+
 static void take(struct capturing *capturing, const struct process_end *end, struct snapshot *moment)
 {
     struct ring *ring = registry_find(capturing->registry, end->ring);
     struct pending pending = {
-        .descriptor = end->descriptor,
-        .exiting = end->exiting,
+        .end = *end,
         .until_mono_ns = clock_mono_ns() + CAPTURE_STATUS_NS,
         .user = ring->user,
         .owner = mapping_owner(&ring->mapping),
@@ -212,8 +249,12 @@ void capturing_take(struct capturing *capturing, struct snapshot *moment)
 
     if (capturing == NULL)
         return;
-    while (registry_next_end(capturing->registry, &end))
-        take(capturing, &end, moment);
+    while (registry_next_end(capturing->registry, &end)) {
+        if (!finish_replaced(capturing, &end))
+            take(capturing, &end, moment);
+        else if (end.descriptor >= 0)
+            close(end.descriptor);
+    }
 }
 
 /* Life ------------------------------------------------------------------------------------------------------------- */

@@ -6,7 +6,8 @@
  *   A. The ring is copied as soon as the end is noticed. How the process ended is known when its parent has waited for
  *      it: that is waited for CAPTURE_STATUS_NS at most.
  *   B. What one user's processes may cost is bounded (WORK_CAPTURE_BYTES), in time as in memory: some thirty captures
- *      at once, and eight more by each scan. So is what waits (CAPTURE_PENDING_MAX).
+ *      at once, and eight more by each scan. So is what waits (CAPTURE_PENDING_MAX). Programs that execute another one
+ *      may have half of that.
  *
  * Of the scanner's thread.
  */
@@ -23,14 +24,15 @@
 #define CAPTURE_STATUS_NS UINT64_C(500000000)
 #define CAPTURE_LOOK_NS UINT64_C(20000000) /* between two looks at whether the status is known */
 #define CAPTURE_PENDING_MAX 32u
-#define CAPTURE_COST_BYTES (UINT64_C(1) << 20) /* of WORK_CAPTURE_BYTES, for each capture */
-#define CAPTURE_ID_COST_BYTES 8u               /* for each id of the ring */
+#define CAPTURE_COST_BYTES (UINT64_C(1) << 20)  /* of WORK_CAPTURE_BYTES, for each capture */
+#define CAPTURE_ID_COST_BYTES 8u                /* for each id of the ring */
+#define CAPTURE_CRASH_BYTES (UINT64_C(1) << 24) /* that those who execute another program leave to those who crash */
 
 struct capturing;
 
-/* In a state directory that is there. What fails is logged: then nothing is captured, and *ret_capturing is NULL. */
-void capturing_open(struct capturing **ret_capturing, const char *state_directory, struct registry *registry,
-                    struct work *work);
+/* What fails in the state directory is logged, and tried again for each capture. 0 or -errno. */
+int capturing_open(struct capturing **ret_capturing, const char *state_directory, struct registry *registry,
+                   struct work *work);
 void capturing_close(struct capturing *capturing); /* NULL is allowed, as it is below */
 
 /* Takes in the ends that were noticed. moment: the last scan's; NULL = there was none. */

@@ -37,7 +37,7 @@ struct entry {
 };
 
 struct captures {
-    int state_directory;
+    char *state_directory;
     pthread_t thread;
     pthread_mutex_t mutex; /* of all that follows */
     pthread_cond_t changed;
@@ -80,8 +80,12 @@ static int open_folder(int parent, const char *name, mode_t mode)
 /* Made anew where somebody has removed it, as one who wants no captures of before may. */
 static int open_captures(const struct captures *captures)
 {
-    int descriptor = open_folder(captures->state_directory, CAPTURES_FOLDER, 0711), result;
+    int parent = file_open_directory(captures->state_directory), descriptor, result;
 
+    if (parent < 0)
+        return parent;
+    descriptor = open_folder(parent, CAPTURES_FOLDER, 0711);
+    close(parent);
     if (descriptor < 0)
         return descriptor;
     (void)fchmod(descriptor, 0711); /* whatever the umask; another user's folder is used as it is */
@@ -300,12 +304,6 @@ void captures_state(struct captures *captures, struct captures_state *ret_state)
 
 /* Life ------------------------------------------------------------------------------------------------------------- */
 
-static void explain(const char *path, int error, char **ret_error)
-{
-    if (error < 0 && asprintf(ret_error, "state directory '%s': %s: %s", path, CAPTURES_FOLDER, strerror(-error)) < 0)
-        *ret_error = NULL;
-}
-
 static void captures_free(struct captures *captures)
 {
     struct entry *entry;
@@ -314,29 +312,35 @@ static void captures_free(struct captures *captures)
         entry_free(entry);
     pthread_cond_destroy(&captures->changed);
     pthread_mutex_destroy(&captures->mutex);
-    close(captures->state_directory);
+    free(captures->state_directory);
     free(captures);
 }
 
-int captures_open(struct captures **ret_captures, const char *state_directory, char **ret_error)
+/* Whether captures can be written now; else why not, in one line. */
+static void check(const struct captures *captures, char **ret_problem)
 {
-    struct captures *captures = calloc(1, sizeof(*captures));
-    int error, directory;
+    const int directory = open_captures(captures);
 
-    *ret_error = NULL;
-    if (captures == NULL)
-        return -ENOMEM;
-    captures->state_directory = file_open_directory(state_directory);
-    if (captures->state_directory < 0) {
-        error = captures->state_directory;
-        explain(state_directory, error, ret_error);
-        free(captures);
-        return error;
-    }
-    directory = open_captures(captures);
-    explain(state_directory, directory, ret_error);
+    *ret_problem = NULL;
     if (directory >= 0)
         close(directory);
+    else if (asprintf(ret_problem, "state directory '%s': %s: %s", captures->state_directory, CAPTURES_FOLDER,
+                      strerror(-directory)) < 0)
+        *ret_problem = NULL;
+}
+
+int captures_open(struct captures **ret_captures, const char *state_directory, char **ret_problem)
+{
+    struct captures *captures = calloc(1, sizeof(*captures));
+    int error;
+
+    if (captures == NULL)
+        return -ENOMEM;
+    captures->state_directory = strdup(state_directory);
+    if (captures->state_directory == NULL) {
+        free(captures);
+        return -ENOMEM;
+    }
     captures->last = &captures->first;
     pthread_mutex_init(&captures->mutex, NULL);
     pthread_cond_init(&captures->changed, NULL);
@@ -345,6 +349,7 @@ int captures_open(struct captures **ret_captures, const char *state_directory, c
         captures_free(captures);
         return error;
     }
+    check(captures, ret_problem);
     *ret_captures = captures;
     return 0;
 }

@@ -42,11 +42,10 @@
 struct captures;
 
 /*
- * Makes what is missing in an existing state directory, and starts the thread. *ret_error (malloc'ed) is one line that
- * says what is wrong with the directory, or NULL: nothing, or there is no memory. With 0 it is tried again for each
- * capture.
+ * Makes what is missing in the state directory, and starts the thread. 0, -ENOMEM or -EAGAIN. *ret_problem (malloc'ed):
+ * why nothing can be written now, in one line; it is tried again for each capture. NULL: it can be.
  */
-int captures_open(struct captures **ret_captures, const char *state_directory, char **ret_error);
+int captures_open(struct captures **ret_captures, const char *state_directory, char **ret_problem);
 
 /* Whose capture it is, and of what. */
 struct capture_label {

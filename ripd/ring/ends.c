@@ -15,7 +15,8 @@ struct end_watch {
     uint32_t user;  /* whose account it is on */
     int descriptor; /* -1 = its end was noticed */
     struct process_end end;
-    struct end_watch *next; /* of the processes that execute another program, until that was returned */
+    bool replaced;          /* its process executes another program, as it seems */
+    struct end_watch *next; /* of those that have not been returned */
 };
 
 struct ends {
@@ -130,14 +131,37 @@ void ends_unwatch(struct end_watch *watch)
     free(watch);
 }
 
-void ends_judge_dead(struct end_watch *watch)
+/* Whether it is neither ended nor about to: an address space goes a moment before its process does. */
+static bool lives_on(const struct end_watch *watch)
 {
-    if (watch == NULL || watch->descriptor < 0 || pidfd_ended(watch->descriptor))
+    struct proc_stat stat;
+
+    return !pidfd_ended(watch->descriptor) && proc_stat(watch->ends->host->proc, watch->end.pid, &stat) == 0 &&
+           stat.state != 'Z' && (stat.flags & PROC_FLAG_EXITING) == 0;
+}
+
+void ends_judge_missing(struct end_watch *watch)
+{
+    if (watch == NULL || watch->descriptor < 0 || watch->replaced || !lives_on(watch))
         return;
-    let_go(watch);
-    watch->end.replaced = true;
+    watch->replaced = true;
     watch->next = watch->ends->replaced;
     watch->ends->replaced = watch;
+}
+
+void ends_judge_alive(struct end_watch *watch)
+{
+    if (watch == NULL || !watch->replaced)
+        return;
+    forget_replaced(watch);
+    watch->replaced = false;
+}
+
+void ends_judge_dead(struct end_watch *watch)
+{
+    ends_judge_missing(watch); /* where it had no turn on the scan before */
+    if (watch != NULL && watch->replaced)
+        let_go(watch); /* the end of the other program is not ours */
 }
 
 bool ends_next(struct ends *ends, struct process_end *ret_end)
@@ -149,6 +173,7 @@ bool ends_next(struct ends *ends, struct process_end *ret_end)
         ends->replaced = watch->next;
         watch->next = NULL;
         *ret_end = watch->end;
+        ret_end->replaced = true;
         return true;
     }
     if (epoll_wait(ends->epoll, &event, 1, 0) != 1)

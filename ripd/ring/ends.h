@@ -25,7 +25,12 @@ int ends_descriptor(const struct ends *ends);
 void ends_watch(struct ends *ends, const struct ring *ring, struct ring_process *process);
 void ends_unwatch(struct end_watch *watch); /* NULL is allowed */
 
-/* Its process was judged dead: it executes another program if it has not ended. */
+/*
+ * How its process was judged. Missing, and it lives on: it executes another program, which is returned at once; dead
+ * says that it is so.
+ */
+void ends_judge_missing(struct end_watch *watch);
+void ends_judge_alive(struct end_watch *watch);
 void ends_judge_dead(struct end_watch *watch);
 
 /* The next that has ended. Of what its record says nothing is known here. */

@@ -440,6 +440,24 @@ static void notice_changes(struct ring_host *host, struct ring *ring, const stru
     }
 }
 
+static void note_end(struct ends *ends, const struct ring *ring, struct ring_process *process)
+{
+    switch (process->verdict) {
+    case PROCESS_ATTESTED:
+        ends_watch(ends, ring, process);
+        ends_judge_alive(process->watch);
+        break;
+    case PROCESS_MISSING:
+        ends_judge_missing(process->watch);
+        break;
+    case PROCESS_DEAD:
+        ends_judge_dead(process->watch);
+        break;
+    default:
+        break;
+    }
+}
+
 static void judge_process(struct ring_host *host, struct ring *ring, uint32_t index, uint64_t now_mono_ns)
 {
     struct ring_process *process = &ring->processes[index];
@@ -468,10 +486,9 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
     if (process->origin == NULL && process->alive && process->checked_mono_ns == now_mono_ns &&
         (process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE))
         read_origin(host, ring, process);
-    if (host->ends != NULL && process->verdict == PROCESS_ATTESTED)
-        ends_watch(host->ends, ring, process);
-    if (process->verdict == PROCESS_DEAD)
-        ends_judge_dead(process->watch);
+    process->has_just_ended = process->verdict == PROCESS_DEAD && before != PROCESS_DEAD;
+    if (host->ends != NULL)
+        note_end(host->ends, ring, process);
     notice_changes(host, ring, process, before);
 }
 
@@ -644,7 +661,7 @@ bool processes_are_held(const struct ring *ring)
     for (size_t i = 0; i < ring->process_count; i++) {
         const struct ring_process *process = &ring->processes[i];
 
-        if (!process->looked_at || (process->alive && is_held(process)))
+        if (!process->looked_at || (process->alive && is_held(process)) || process->has_just_ended)
             return true;
     }
     return false;

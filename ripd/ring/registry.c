@@ -888,6 +888,23 @@ bool registry_next_end(struct registry *registry, struct process_end *ret_end)
     return false;
 }
 
+enum registry_certainty registry_certainty(struct registry *registry, const struct process_end *end)
+{
+    const struct ring *ring = registry_find(registry, end->ring);
+    const struct ring_process *process;
+
+    if (ring == NULL || end->process >= ring->process_count)
+        return CERTAINTY_YES;
+    process = &ring->processes[end->process];
+    if (process->claim.generation != end->generation)
+        return CERTAINTY_YES;
+    if (process->claim.state == RIP_PROCESS_EXITED) /* the exec has failed, and it has left in order */
+        return CERTAINTY_NO;
+    if (process->verdict == PROCESS_MISSING)
+        return CERTAINTY_LACKS;
+    return process->verdict == PROCESS_DEAD ? CERTAINTY_YES : CERTAINTY_NO;
+}
+
 int registry_new(struct registry **ret_registry, const struct registry_options *options)
 {
     struct registry *registry = calloc(1, sizeof(*registry));

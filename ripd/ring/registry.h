@@ -86,6 +86,7 @@ struct ring_process {
     struct learnt *learnt;         /* modules that the record lacks; NULL = none was looked for */
     struct end_watch *watch;       /* on its end; NULL = none */
     bool unwatchable;              /* its user may have no more of them */
+    bool has_just_ended;           /* it was judged dead by the last judgement, and not by the one before */
     struct process_origin *origin; /* a reference; NULL = not known yet */
     struct process_facts *facts;   /* a reference; NULL until asked for, and again when anything in it has changed */
     struct process_facts *brief;   /* the same without modules, made when it is judged */
@@ -256,13 +257,17 @@ struct process_end {
     uint32_t process;
     uint32_t generation; /* of the record */
     uint32_t pid;        /* in our namespace */
-    bool replaced;       /* by another program */
+    bool replaced;       /* by another program, as it seems: see registry_certainty() */
     bool exiting;        /* it had called exit() */
     int descriptor;      /* of the process, for pidfd_status(); the caller's. -1 = none */
 };
 
 /* Readable when a process has ended; -1: ends are not noticed. */
 int registry_ends_descriptor(const struct registry *registry);
+
+/* Whether a process has been replaced: that takes two scans, as its death does. A ring stays for the one in between. */
+enum registry_certainty { CERTAINTY_LACKS, CERTAINTY_YES, CERTAINTY_NO };
+enum registry_certainty registry_certainty(struct registry *registry, const struct process_end *end);
 
 /* The next one; its record, ids and facts are still there until the next refresh. False: none. */
 bool registry_next_end(struct registry *registry, struct process_end *ret_end);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captures of processes that did not end in order: taken at once, kept within limits, shown by rip dump."""
+import errno
 import json
 import os
 import signal
@@ -45,17 +46,72 @@ def check_dump(world, path):
 
 
 def without_order(world):
-    """_exit() of a linked program leaves its ring; another program takes its place."""
+    """_exit() of a linked program leaves its ring."""
     app = watched(world, "left")
     app.process.stdin.write("leave 3\n")
     app.process.stdin.flush()
     app.process.wait()
     end = world.capture_of("left")["end"]
     assert (end["how"], end["status"]) == ("exited", 3) or end["how"] == "unknown", end
-    app = watched(world, "replaced")
+
+
+HELD = """
+import fcntl, os, sys, threading
+def wait_for_it(path):
+    fcntl.flock(os.open(path, os.O_RDWR), fcntl.LOCK_EX)
+held = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+fcntl.flock(held, fcntl.LOCK_EX)
+threading.Thread(target=wait_for_it, args=sys.argv[1:], daemon=True).start()
+for line in sys.stdin:
+    try:
+        os.execv(*eval(line))
+    except OSError as error:
+        print(error.errno, flush=True)
+"""
+
+
+def stuck(world, lock):
+    """An unchanged program with a thread that waits for a lock, and its ring."""
+    traced = subprocess.Popen([RIP, "run", "--dir", world.dir, "--", sys.executable, "-c", HELD, world.ring(lock)],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    world.processes.append(traced)
+    rings = world.wait_for(lambda: [stall["ring"] for stall in world.stalls()
+                                    if stall["process"]["pid"] == traced.pid and stall["cause"] == "blocked"])
+    return traced, rings[0]
+
+
+def replaced(world):
+    """A program that executes another one leaves what it was doing."""
+    app = watched(world, "linked")
+    world.wait_for(lambda: world.stalls()[0]["cause"] == "blocked")
     app.process.stdin.write("exec\n")
     app.process.stdin.flush()
-    assert world.capture_of("replaced")["end"]["how"] == "executed"
+    traced, name = stuck(world, "lock")
+    traced.stdin.write("('/bin/sleep', ['sleep', '600'])\n")
+    traced.stdin.flush()
+    for ring, pid in (("linked", app.pid), (name, traced.pid)):
+        capture = world.capture_of(ring)
+        assert capture["end"]["how"] == "executed" and capture["end"]["status"] is None, capture
+        assert capture["process"]["pid"] == pid and capture["ids"] == 2
+        assert [stall["cause"] for stall in capture["stalls"]] == ["blocked"], capture
+        assert capture["file"].endswith("-exec.capture")
+    world.wait_for(lambda: [ring for ring in world.get("/rings")["rings"] if ring["ring"].startswith("sleep.")])
+
+
+def not_replaced(world):
+    """An exec that fails ends nothing, though the preload library has given up its ring for it."""
+    garbage = world.ring("garbage")
+    with open(garbage, "wb", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
+        file.write(b"no program")
+    traced, name = stuck(world, "lock")
+    for path, error in (("/dev/null/x", errno.ENOTDIR), (garbage, errno.ENOEXEC)):
+        traced.stdin.write(f"('{path}', ['x'])\n")
+        traced.stdin.flush()
+        assert int(traced.stdout.readline()) == error
+    world.wait_for(lambda: world.log_text().count(f'ring found name="{name}"') == 2)
+    world.wait_for(lambda: f'ring gone name="{name}~2"' in world.log_text())
+    world.wait_scans(2)
+    assert world.captures() == []
 
 
 def in_order(world):
@@ -65,8 +121,8 @@ def in_order(world):
     app.process.wait()
     world.wait_for(lambda: all(process["dead"] for ring in world.get("/rings")["rings"]
                                for process in ring["processes"]))
-    for end in ("exit 0", "exec /bin/sleep 0"):
-        done = world.rip("run", "--dir", world.dir, "--", "sh", "-c", f"sleep 1; {end}")
+    for end in ("exit 0", "(exec /bin/sleep 1); (sleep 1; exec /bin/sleep 1)"):  # children that become a program
+        done = world.rip("run", "--dir", world.dir, "--", "sh", "-c", f"sleep 1; {end}; exit 0")
         assert done.returncode == 0, done
     traced = subprocess.Popen([RIP, "run", "--dir", world.dir, "--", "sleep", "600"])
     name = f"sleep.{traced.pid}"
@@ -162,5 +218,5 @@ def bad_files(world):
         assert done.returncode == status and done.stderr.count("\n") == 1, done
 
 
-w.run([killed, without_order, in_order, one_of_several, only_for_its_owner, of_another_user, many_at_once, bad_files],
-      CapturingWorld)
+w.run([killed, without_order, replaced, not_replaced, in_order, one_of_several, only_for_its_owner, of_another_user,
+       many_at_once, bad_files], CapturingWorld)

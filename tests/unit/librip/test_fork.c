@@ -465,7 +465,7 @@ SCENE(bare_system_call_then_threads)
             for (unsigned i = 0; i < 8; i++)
                 CHECK(pthread_join(threads[i], NULL) == 0);
             CHECK(live_count(&rip__writer.view) == 1); /* the parent's */
-            rip__leave(false);
+            rip__leave(RIP_LEAVE_FILE);
             _exit(0);
         }
         CHECK(end_of(-1) == 0);
@@ -503,7 +503,7 @@ SCENE(fork_while_others_register)
             CHECK(rip__thread.slot != NULL);
             rip_refresh_modules(); /* the loader has a lock of its own, which no fork handler frees */
             rip_exit();
-            rip__leave(false);
+            rip__leave(RIP_LEAVE_FILE);
             _exit(0);
         }
         CHECK(end_of(pid) == 0);

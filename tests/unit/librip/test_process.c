@@ -181,24 +181,61 @@ SCENE(exec_drops_both_locks)
     kill(pid, SIGKILL);
 }
 
-SCENE(exec_keeps_locks_until_it_succeeds)
+/* Readers see what it was doing, until the exec, and after it; if that fails, they see the end of an orderly process.
+ */
+SCENE(leaving_to_exec)
 {
     struct looker looker;
-    pid_t pid;
 
     CHECK(rip_create_ring(on_stage("ring"), 100));
-    rip__mark_execing(true);
-    CHECK(info_of(&rip__writer.view, 0).state == RIP_PROCESS_EXECING);
+    rip_init(1, "one", 3, 0, 0);
+    rip_snap();
+    looker = look(on_stage("ring"));
+    rip__leave(RIP_LEAVE_TO_EXEC);
+    CHECK(count_on_stage() == 0 && rip_tid == 0 && rip__thread.slot == NULL);
+    CHECK(info_of(&looker.view, 0).state == RIP_PROCESS_EXECING && live_count(&looker.view) == 1);
+    CHECK(holder_of(looker.descriptor, looker.view.lock_life_offset) == -1);
     execl("/nowhere/at/all", "all", NULL);
-    rip__mark_execing(false);
-    CHECK(info_of(&rip__writer.view, 0).state == RIP_PROCESS_LIVE);
-    pid = fork();
-    if (pid == 0) {
-        looker = look(on_stage("ring"));
-        check_locked(&looker, getppid());
-        _exit(0);
-    }
-    CHECK(end_of(pid) == 0);
+    rip__forget_ring();
+    CHECK(info_of(&looker.view, 0).state == RIP_PROCESS_EXITED);
+    check_unlocked(&looker);
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+}
+
+static pid_t child_that_execs(int go[2])
+{
+    pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    rip_init(2, "child", 5, 0, 0);
+    await(go);
+    rip__leave(RIP_LEAVE_TO_EXEC);
+    _exit(0);
+}
+
+/* A forked child becomes its program: nothing has ended. The last process of a ring ends it, whatever its record is. */
+SCENE(leaving_to_exec_beside_others)
+{
+    struct looker looker;
+    int go[2], last[2];
+    pid_t pid;
+
+    CHECK(pipe(go) == 0 && pipe(last) == 0);
+    CHECK(rip_create_ring(on_stage("ring"), 100));
+    rip_init(1, "one", 3, 0, 0);
+    looker = look(on_stage("ring"));
+    pid = child_that_execs(go);
+    signal_pipe(go);
+    CHECK(end_of(pid) == 0 && count_on_stage() == 1);
+    CHECK(live_count(&looker.view) == 1);
+    for (uint32_t i = 1; i < rip_load_relaxed(&rip__header()->process_high_water); i++)
+        CHECK(info_of(&looker.view, i).state != RIP_PROCESS_EXECING);
+    pid = child_that_execs(last);
+    rip__leave(RIP_LEAVE_LAST);
+    signal_pipe(last);
+    CHECK(end_of(pid) == 0 && count_on_stage() == 0);
+    CHECK(live_count(&looker.view) == 1);
 }
 
 /* Children
@@ -307,13 +344,13 @@ SCENE(leaving_removes_the_file)
     CHECK(rip_create_ring(on_stage("ring"), 100));
     rip_init(1, "one", 3, 0, 0);
     rip_init(2, "two", 3, 0, 0);
-    rip__leave(true);
+    rip__leave(RIP_LEAVE_LAST);
     CHECK(count_on_stage() == 0 && live_count(&rip__writer.view) == 0);
     CHECK(rip_tid == 0 && rip__thread.slot == NULL);
     CHECK(info_of(&rip__writer.view, 0).state == RIP_PROCESS_EXITED);
     rip_init(3, "three", 5, 0, 0);
     CHECK(rip__thread.slot == NULL && live_count(&rip__writer.view) == 0);
-    rip__leave(true);
+    rip__leave(RIP_LEAVE_LAST);
 }
 
 /* Another process may take the name over between a look and a removal. */
@@ -325,7 +362,7 @@ SCENE(leaving_spares_what_is_being_taken_over)
     CHECK(rip_create_ring(on_stage("ring"), 100));
     descriptor = open(on_stage("ring"), O_RDWR);
     CHECK(descriptor >= 0 && fcntl(descriptor, F_OFD_SETLK, &lock) == 0);
-    rip__leave(true);
+    rip__leave(RIP_LEAVE_LAST);
     CHECK(count_on_stage() == 1);
 }
 
@@ -334,7 +371,7 @@ SCENE(leaving_spares_what_is_not_the_ring)
     CHECK(rip_create_ring(on_stage("ring"), 100));
     CHECK(rename(on_stage("ring"), on_stage("mine")) == 0);
     CHECK(symlink("mine", on_stage("ring")) == 0);
-    rip__leave(true);
+    rip__leave(RIP_LEAVE_LAST);
     CHECK(count_on_stage() == 2);
 }
 
@@ -352,11 +389,11 @@ SCENE(leaving_with_a_child_alive)
         CHECK(access(on_stage("ring"), F_OK) == 0);
         rip_init(1, "child", 5, 0, 0);
         CHECK(rip__thread.slot != NULL);
-        rip__leave(true);
+        rip__leave(RIP_LEAVE_LAST);
         CHECK(access(on_stage("ring"), F_OK) < 0);
         _exit(0);
     }
-    rip__leave(true);
+    rip__leave(RIP_LEAVE_LAST);
     CHECK(count_on_stage() == 1);
     signal_pipe(go);
     CHECK(end_of(pid) == 0);
@@ -370,7 +407,7 @@ SCENE(another_ring_after_leaving)
     CHECK(rip_create_ring(on_stage("ring"), 100));
     CHECK(rip_context_init(&context, 5, "five", 4));
     rip_init(1, "one", 3, 0, 0);
-    rip__leave(true);
+    rip__leave(RIP_LEAVE_LAST);
     rip__forget_ring();
     CHECK(rip_ring == NULL && rip__ring_fd() == -1);
     CHECK(rip_create_ring(on_stage("second"), 100));
@@ -415,7 +452,7 @@ static void enter_and(void (*then)(void))
 
 static void leave_in_order(void)
 {
-    rip__leave(false);
+    rip__leave(RIP_LEAVE_FILE);
 }
 
 static void be_killed(void)
@@ -492,7 +529,8 @@ int main(void)
         SCENE_TEST(locks_name_the_holder),
         SCENE_TEST(life_survives_closing_everything),
         SCENE_TEST(exec_drops_both_locks),
-        SCENE_TEST(exec_keeps_locks_until_it_succeeds),
+        SCENE_TEST(leaving_to_exec),
+        SCENE_TEST(leaving_to_exec_beside_others),
         SCENE_TEST(child_holds_locks_of_its_own),
         SCENE_TEST(child_that_closed_everything_finds_the_file),
         SCENE_TEST(child_that_cannot_find_the_file),

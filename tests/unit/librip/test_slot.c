@@ -157,7 +157,7 @@ static void jostle(unsigned seed)
         if (rand_r(&seed) % 2)
             rip_exit();
     }
-    rip__leave(false);
+    rip__leave(RIP_LEAVE_FILE);
 }
 
 /* Several processes claim and free in the same words at once; nobody gets another's slot, and none is lost. */

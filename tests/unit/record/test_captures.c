@@ -23,8 +23,8 @@ static struct captures *opened(struct state_directory *directory)
     struct captures *captures = NULL;
     char *error = NULL;
 
-    if (captures_open(&captures, directory->path, &error) != 0)
-        fail_msg("%s", error);
+    assert_int_equal(captures_open(&captures, directory->path, &error), 0);
+    assert_null(error);
     return captures;
 }
 
@@ -143,9 +143,6 @@ static void test_a_directory_that_cannot_be_used(void **state)
     struct captures *captures;
     char *error = NULL;
 
-    assert_int_equal(captures_open(&captures, state_path(directory, "missing"), &error), -ENOENT);
-    assert_non_null(strstr(error, directory->path));
-    free(error);
     state_write(directory, "captures", "x", 1);
     assert_int_equal(captures_open(&captures, directory->path, &error), 0);
     assert_non_null(strstr(error, directory->path));
