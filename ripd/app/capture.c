@@ -126,21 +126,19 @@ static bool look(struct capturing *capturing, struct pending *pending, uint64_t 
     const int descriptor = pending->end.descriptor;
     int status, result = -ENOTSUP;
 
-    if (pending->end.replaced) {
-        switch (registry_certainty(capturing->registry, &pending->end)) {
-        case CERTAINTY_LACKS:
-            return false;
-        case CERTAINTY_NO:
+    if (pending->end.open) {
+        const enum registry_certainty certainty = registry_certainty(capturing->registry, &pending->end);
+
+        if (certainty == CERTAINTY_NO)
             pending_done(pending);
-            return true;
-        case CERTAINTY_YES:
-            break;
-        }
-    } else if (descriptor >= 0) {
-        result = pidfd_status(descriptor, &status);
-        if (result == -EAGAIN && now_mono_ns < pending->until_mono_ns)
-            return false;
+        else if (certainty == CERTAINTY_YES)
+            finish(capturing, pending, NULL);
+        return certainty != CERTAINTY_LACKS;
     }
+    if (descriptor >= 0)
+        result = pidfd_status(descriptor, &status);
+    if (result == -EAGAIN && now_mono_ns < pending->until_mono_ns)
+        return false;
     finish(capturing, pending, result == 0 ? &status : NULL);
     return true;
 }
@@ -160,7 +158,7 @@ void capturing_step(struct capturing *capturing, uint64_t now_mono_ns)
 uint64_t capturing_wait_ns(const struct capturing *capturing)
 {
     for (size_t i = 0; capturing != NULL && i < capturing->count; i++)
-        if (!capturing->pending[i].end.replaced) /* of those a scan decides */
+        if (!capturing->pending[i].end.open) /* of those a scan decides */
             return CAPTURE_LOOK_NS;
     return UINT64_MAX;
 }
@@ -201,21 +199,33 @@ static int fill(struct capturing *capturing, const struct process_end *end, stru
     return result;
 }
 
-/* It has executed another program, and that has ended before the next scan. */
-static bool finish_replaced(struct capturing *capturing, const struct process_end *end)
+static struct pending *find_open(struct capturing *capturing, const struct process_end *end)
 {
     for (size_t i = 0; i < capturing->count; i++) {
         struct pending *pending = &capturing->pending[i];
 
-        if (!pending->end.replaced || pending->end.ring != end->ring || pending->end.process != end->process ||
-            pending->end.generation != end->generation)
-            continue;
-        finish(capturing, pending, NULL);
-        capturing->count--;
-        memmove(pending, pending + 1, (capturing->count - i) * sizeof(*pending));
-        return true;
+        if (pending->end.open && pending->end.ring == end->ring && pending->end.process == end->process &&
+            pending->end.generation == end->generation)
+            return pending;
     }
-    return false;
+    return NULL;
+}
+
+/* The end that was likely. A program that was executed meanwhile may have ended before the next scan. */
+static void settle(struct pending *pending, const struct process_end *end)
+{
+    const bool replaced = pending->end.replaced;
+
+    pending->end = *end;
+    pending->until_mono_ns = clock_mono_ns() + CAPTURE_STATUS_NS;
+    if (!replaced) {
+        pending->facts.ended_wall_ns = clock_wall_ns();
+        return;
+    }
+    if (end->descriptor >= 0)
+        close(end->descriptor);
+    pending->end.descriptor = -1;
+    pending->end.exiting = false;
 }
 
 static void take(struct capturing *capturing, const struct process_end *end, struct snapshot *moment)
@@ -250,10 +260,12 @@ void capturing_take(struct capturing *capturing, struct snapshot *moment)
     if (capturing == NULL)
         return;
     while (registry_next_end(capturing->registry, &end)) {
-        if (!finish_replaced(capturing, &end))
+        struct pending *pending = find_open(capturing, &end);
+
+        if (pending != NULL)
+            settle(pending, &end);
+        else
             take(capturing, &end, moment);
-        else if (end.descriptor >= 0)
-            close(end.descriptor);
     }
 }
 

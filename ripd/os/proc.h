@@ -41,7 +41,9 @@ int proc_thread_stat(int proc, uint32_t pid, uint32_t tid, struct proc_stat *ret
 /* Whether a process has ended but for its parent's wait(): not one whose first thread alone has. */
 bool proc_stat_ended(const struct proc_stat *stat);
 
-#define PROC_FLAG_EXITING 0x4u /* PF_EXITING of the kernel's include/linux/sched.h */
+/* Of the kernel's include/linux/sched.h: PF_EXITING; PF_POSTCOREDUMP, PF_DUMPCORE and PF_SIGNALED. */
+#define PROC_FLAG_EXITING 0x4u
+#define PROC_FLAGS_KILLED 0x608u
 
 /* From PID/status. */
 struct proc_status {

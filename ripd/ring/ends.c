@@ -15,14 +15,15 @@ struct end_watch {
     uint32_t user;  /* whose account it is on */
     int descriptor; /* -1 = its end was noticed */
     struct process_end end;
-    bool replaced;          /* its process executes another program, as it seems */
-    struct end_watch *next; /* of those that have not been returned */
+    bool noted;             /* its end is likely, or certain */
+    bool dying;             /* certain */
+    struct end_watch *next; /* of those noted that have not been returned */
 };
 
 struct ends {
     struct ring_host *host;
     int epoll;
-    struct end_watch *replaced;
+    struct end_watch *noted;
 };
 
 struct ends *ends_new(struct ring_host *host)
@@ -111,9 +112,9 @@ static void let_go(struct end_watch *watch)
     watch->descriptor = -1;
 }
 
-static void forget_replaced(struct end_watch *watch)
+static void forget_noted(struct end_watch *watch)
 {
-    struct end_watch **at = &watch->ends->replaced;
+    struct end_watch **at = &watch->ends->noted;
 
     while (*at != NULL && *at != watch)
         at = &(*at)->next;
@@ -125,7 +126,7 @@ void ends_unwatch(struct end_watch *watch)
 {
     if (watch == NULL)
         return;
-    forget_replaced(watch);
+    forget_noted(watch);
     let_go(watch);
     work_give(watch->ends->host->work, watch->user, WORK_ENDINGS, 1);
     free(watch);
@@ -137,43 +138,55 @@ static bool lives_on(const struct end_watch *watch)
     struct proc_stat stat;
 
     return !pidfd_ended(watch->descriptor) && proc_stat(watch->ends->host->proc, watch->end.pid, &stat) == 0 &&
-           stat.state != 'Z' && (stat.flags & PROC_FLAG_EXITING) == 0;
+           stat.state != 'Z' && (stat.flags & (PROC_FLAG_EXITING | PROC_FLAGS_KILLED)) == 0;
 }
 
-void ends_judge_missing(struct end_watch *watch)
+static void note(struct end_watch *watch)
 {
-    if (watch == NULL || watch->descriptor < 0 || watch->replaced || !lives_on(watch))
+    if (watch->descriptor < 0 || watch->noted)
         return;
-    watch->replaced = true;
-    watch->next = watch->ends->replaced;
-    watch->ends->replaced = watch;
+    watch->noted = watch->end.open = true;
+    watch->next = watch->ends->noted;
+    watch->ends->noted = watch;
 }
 
-void ends_judge_alive(struct end_watch *watch)
+void ends_note_dying(struct end_watch *watch)
 {
-    if (watch == NULL || !watch->replaced)
+    if (watch == NULL)
         return;
-    forget_replaced(watch);
-    watch->replaced = false;
+    watch->dying = true;
+    note(watch);
 }
 
-void ends_judge_dead(struct end_watch *watch)
+bool ends_is_dying(const struct end_watch *watch)
 {
-    ends_judge_missing(watch); /* where it had no turn on the scan before */
-    if (watch != NULL && watch->replaced)
+    return watch != NULL && watch->dying;
+}
+
+void ends_judge(struct end_watch *watch, enum process_verdict verdict)
+{
+    if (watch == NULL)
+        return;
+    if (verdict == PROCESS_ATTESTED && watch->noted && !watch->dying) {
+        forget_noted(watch);
+        watch->noted = watch->end.open = watch->end.replaced = false;
+    } else if ((verdict == PROCESS_MISSING || verdict == PROCESS_DEAD) && watch->descriptor >= 0 && !watch->noted) {
+        watch->end.replaced = lives_on(watch);
+        note(watch);
+    }
+    if (verdict == PROCESS_DEAD && watch->end.replaced)
         let_go(watch); /* the end of the other program is not ours */
 }
 
 bool ends_next(struct ends *ends, struct process_end *ret_end)
 {
-    struct end_watch *watch = ends->replaced;
+    struct end_watch *watch = ends->noted;
     struct epoll_event event;
 
     if (watch != NULL) {
-        ends->replaced = watch->next;
+        ends->noted = watch->next;
         watch->next = NULL;
         *ret_end = watch->end;
-        ret_end->replaced = true;
         return true;
     }
     if (epoll_wait(ends->epoll, &event, 1, 0) != 1)
@@ -181,6 +194,7 @@ bool ends_next(struct ends *ends, struct process_end *ret_end)
     watch = event.data.ptr;
     epoll_ctl(ends->epoll, EPOLL_CTL_DEL, watch->descriptor, NULL);
     *ret_end = watch->end;
+    ret_end->open = false;
     ret_end->descriptor = watch->descriptor;
     watch->descriptor = -1;
     return true;

@@ -26,14 +26,16 @@ void ends_watch(struct ends *ends, const struct ring *ring, struct ring_process 
 void ends_unwatch(struct end_watch *watch); /* NULL is allowed */
 
 /*
- * How its process was judged. Missing, and it lives on: it executes another program, which is returned at once; dead
- * says that it is so.
+ * Takes in how its process is judged, each time. One that is missing and lives on executes another program; dead says
+ * that it is so.
  */
-void ends_judge_missing(struct end_watch *watch);
-void ends_judge_alive(struct end_watch *watch);
-void ends_judge_dead(struct end_watch *watch);
+void ends_judge(struct end_watch *watch, enum process_verdict verdict);
 
-/* The next that has ended. Of what its record says nothing is known here. */
+/* A signal kills its process, which may take long: it may be writing a core file. */
+void ends_note_dying(struct end_watch *watch);
+bool ends_is_dying(const struct end_watch *watch);
+
+/* The next that has ended, or is about to. Of what its record says nothing is known here. */
 bool ends_next(struct ends *ends, struct process_end *ret_end);
 
 #endif

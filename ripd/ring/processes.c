@@ -440,24 +440,6 @@ static void notice_changes(struct ring_host *host, struct ring *ring, const stru
     }
 }
 
-static void note_end(struct ends *ends, const struct ring *ring, struct ring_process *process)
-{
-    switch (process->verdict) {
-    case PROCESS_ATTESTED:
-        ends_watch(ends, ring, process);
-        ends_judge_alive(process->watch);
-        break;
-    case PROCESS_MISSING:
-        ends_judge_missing(process->watch);
-        break;
-    case PROCESS_DEAD:
-        ends_judge_dead(process->watch);
-        break;
-    default:
-        break;
-    }
-}
-
 static void judge_process(struct ring_host *host, struct ring *ring, uint32_t index, uint64_t now_mono_ns)
 {
     struct ring_process *process = &ring->processes[index];
@@ -487,8 +469,9 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
         (process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE))
         read_origin(host, ring, process);
     process->has_just_ended = process->verdict == PROCESS_DEAD && before != PROCESS_DEAD;
-    if (host->ends != NULL)
-        note_end(host->ends, ring, process);
+    if (host->ends != NULL && process->verdict == PROCESS_ATTESTED)
+        ends_watch(host->ends, ring, process);
+    ends_judge(process->watch, process->verdict);
     notice_changes(host, ring, process, before);
 }
 

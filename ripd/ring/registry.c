@@ -900,9 +900,11 @@ enum registry_certainty registry_certainty(struct registry *registry, const stru
         return CERTAINTY_YES;
     if (process->claim.state == RIP_PROCESS_EXITED) /* the exec has failed, and it has left in order */
         return CERTAINTY_NO;
-    if (process->verdict == PROCESS_MISSING)
+    if (process->verdict == PROCESS_MISSING || ends_is_dying(process->watch))
         return CERTAINTY_LACKS;
-    return process->verdict == PROCESS_DEAD ? CERTAINTY_YES : CERTAINTY_NO;
+    if (process->verdict != PROCESS_DEAD)
+        return CERTAINTY_NO;
+    return end->replaced ? CERTAINTY_YES : CERTAINTY_LACKS; /* the kernel still says how it ends */
 }
 
 int registry_new(struct registry **ret_registry, const struct registry_options *options)

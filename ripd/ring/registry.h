@@ -257,7 +257,8 @@ struct process_end {
     uint32_t process;
     uint32_t generation; /* of the record */
     uint32_t pid;        /* in our namespace */
-    bool replaced;       /* by another program, as it seems: see registry_certainty() */
+    bool open;           /* it is not over: see registry_certainty(). It may be returned again when it is */
+    bool replaced;       /* by another program */
     bool exiting;        /* it had called exit() */
     int descriptor;      /* of the process, for pidfd_status(); the caller's. -1 = none */
 };
@@ -265,7 +266,8 @@ struct process_end {
 /* Readable when a process has ended; -1: ends are not noticed. */
 int registry_ends_descriptor(const struct registry *registry);
 
-/* Whether a process has been replaced: that takes two scans, as its death does. A ring stays for the one in between. */
+/* Of an end that is open. That a process has been replaced takes two scans, as its death does; the ring stays for both.
+ */
 enum registry_certainty { CERTAINTY_LACKS, CERTAINTY_YES, CERTAINTY_NO };
 enum registry_certainty registry_certainty(struct registry *registry, const struct process_end *end);
 

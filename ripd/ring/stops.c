@@ -4,6 +4,7 @@
 
 #include "detect/detector.h"
 #include "os/proc.h"
+#include "ring/ends.h"
 
 static bool is_looked_up(const struct ring_process *process)
 {
@@ -22,6 +23,8 @@ static enum id_cause stop_of(int proc, struct ring_process *process)
         return CAUSE_NONE;
     process->thread_count = stat.thread_count;
     process->looked = process->waits;
+    if (stat.state != 'Z' && (stat.flags & PROC_FLAGS_KILLED) != 0)
+        ends_note_dying(process->watch);
     traced = stat.state == 't' && process->seen_traced;
     process->seen_traced = stat.state == 't';
     return stat.state == 'T' ? CAUSE_SIGNAL : traced ? CAUSE_TRACER : CAUSE_NONE;

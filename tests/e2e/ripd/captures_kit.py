@@ -61,4 +61,5 @@ def watched(world, ring):
     world.wait_for(lambda: world.thread(2, ring)["note"] == "GET /x")
     app.do("freeze 2")
     world.wait_for(lambda: world.state(2, ring) == "stalled")
+    world.wait_scans(1)  # the next one is as far away as it can be: one that it dies in may not list it
     return app
