@@ -628,6 +628,37 @@ enum rip_status rip_view_ended_trail(const struct rip_view *view, uint32_t slot,
     return read_trail(view, &(struct id_key){slot, true, generation}, ret_entries, ret_count);
 }
 
+enum rip_status rip_view_entries(const struct rip_view *view, const struct rip_sample *sample, uint64_t after,
+                                 struct rip_entry ret_entries[RIP_ENTRY_COUNT], size_t *ret_count)
+{
+    const struct id_key key = {.slot = sample->slot};
+    struct rip_entry entries[RIP_ENTRY_COUNT];
+    uint64_t skip = sample->counter_bias, until = sample->progress - skip, wanted = 0;
+    size_t entry_count = 0;
+    uint32_t generation;
+    const struct rip_slot *slot = begin_copy(view, &key, &generation);
+    struct entry_copy copy;
+
+    if (slot == NULL || generation != sample->generation)
+        return RIP_NOT_LIVE;
+    if (sample->progress > skip && until > after)
+        wanted = until - after < view->entry_count ? until - after : view->entry_count;
+    copy.after = rip_load_acquire(&slot->count); /* as in copy_trail() */
+    for (uint64_t snap = until - wanted + 1; wanted > 0; snap++, wanted--) {
+        uint64_t i = (snap + skip) % view->entry_count;
+
+        copy.before = copy.after;
+        copy.entry = rip_load_acquire(&entries_of(view, slot)[i]);
+        copy.after = rip_load_acquire(&slot->count);
+        entry_count += entry_of(view, skip, &copy, i, &entries[entry_count]) && entries[entry_count].snap == snap;
+    }
+    if (!end_copy(slot, generation))
+        return RIP_NOT_LIVE;
+    memcpy(ret_entries, entries, entry_count * sizeof(entries[0]));
+    *ret_count = entry_count;
+    return RIP_OK;
+}
+
 /* Back from the newest entry to the first that is certain. False: none is. */
 static bool last_entry(const struct rip_view *view, const struct rip_slot *slot, struct rip_entry *ret_entry)
 {

@@ -212,6 +212,15 @@ struct rip_entry {
 RIP_READER_API enum rip_status rip_view_trail(const struct rip_view *view, uint32_t slot,
                                               struct rip_entry ret_entries[RIP_ENTRY_COUNT], size_t *ret_count);
 
+/*
+ * Of the entries of a sampled id those that are later than its snap `after` and not later than the sample, oldest
+ * first: what a reader that looks again and again has not seen yet. Only these are read. RIP_NOT_LIVE if the generation
+ * of the sample is over: the id has ended, or was renamed or resumed.
+ */
+RIP_READER_API enum rip_status rip_view_entries(const struct rip_view *view, const struct rip_sample *sample,
+                                                uint64_t after, struct rip_entry ret_entries[RIP_ENTRY_COUNT],
+                                                size_t *ret_count);
+
 /* The last location of an id, and whose it is: all that it takes to count ids by where they are. */
 struct rip_last_info {
     uint32_t slot;

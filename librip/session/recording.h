@@ -33,14 +33,13 @@ int recording_writer_new(struct recording_writer **ret_writer, const struct reco
                          uint64_t created_wall_ns);
 void recording_writer_free(struct recording_writer *writer);
 
-/* Whether the next frame has to be full: then all that is there (drain_repeat() of each ring) is taken first. */
-bool recording_writer_wants_all(const struct recording_writer *writer);
-
-/* The next frame shall be full: at the begin of a segment. The file's header comes before it again. */
+/* A segment begins: the file's header comes again, and a full frame after it, before the next drain. */
 void recording_writer_restart(struct recording_writer *writer);
 
-/* A DRAIN ends a frame. A frame of which nothing but the DRAIN is there and that nobody attached data to is not
- * written. Its take() is the sink of a drain. */
+/*
+ * A DRAIN ends a drain's frames. A frame of which nothing but the DRAIN is there and that nobody attached data to is
+ * not written. -EINVAL: no such event; what the output returned, where frames were lost by it.
+ */
 int recording_writer_take(struct recording_writer *writer, const struct rip_event *event);
 
 /* Data of the event that was taken last: before the frame is written, so also of a DRAIN. */
@@ -80,6 +79,9 @@ int recording_reader_next(struct recording_reader *reader, const struct rip_even
 /* Data of the event that was read last, nth from 0; false: there is none. Valid as long as the event. */
 bool recording_reader_data(const struct recording_reader *reader, size_t nth, const char **ret_name_space,
                            const void **ret_data, size_t *ret_count);
+
+/* All that is there as of the event that was read last: what a recording of this one begins with. */
+int recording_reader_repeat(const struct recording_reader *reader, const struct rip_sink *sink);
 
 /* Of the frame that is read next, or is damaged. */
 uint64_t recording_reader_offset(const struct recording_reader *reader);

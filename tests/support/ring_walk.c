@@ -32,6 +32,29 @@ static void walk_last(const struct rip_view *view, uint32_t slot, enum rip_statu
     PROMISE(info.entry.address == (first != NULL ? first->address : 0));
 }
 
+/* Those of the trail that are later than any snap, in the other order. */
+static void walk_entries(const struct rip_view *view, uint32_t slot, const struct rip_entry *trail, size_t trail_count)
+{
+    struct rip_id_info id;
+    struct rip_entry entries[RIP_ENTRY_COUNT];
+
+    if (rip_view_id(view, slot, &id) != RIP_OK)
+        return;
+    for (size_t later = 0; later <= trail_count; later++) {
+        const struct rip_sample sample = {.slot = slot,
+                                          .generation = id.generation,
+                                          .progress = id.progress,
+                                          .counter_bias = (uint8_t)(id.progress - id.snap_count)};
+        uint64_t after = later < trail_count ? trail[later].snap : 0;
+        size_t count = SIZE_MAX;
+
+        PROMISE(rip_view_entries(view, &sample, after, entries, &count) == RIP_OK);
+        PROMISE(id.snap_count == 0 || count == later);
+        for (size_t i = 0; i < count; i++)
+            PROMISE(entries[i].snap == trail[count - 1 - i].snap && entries[i].address == trail[count - 1 - i].address);
+    }
+}
+
 static void check_trail(enum rip_status status, const struct rip_entry *entries, size_t count, struct ring_walk *walk)
 {
     PROMISE(status == RIP_OK || status == RIP_NOT_LIVE || status == RIP_CHANGED);
@@ -55,6 +78,8 @@ static void walk_trail(const struct rip_view *view, uint32_t slot, struct ring_w
     enum rip_status status = rip_view_trail(view, slot, entries, &count);
 
     check_trail(status, entries, count, walk);
+    if (status == RIP_OK)
+        walk_entries(view, slot, entries, count);
     walk_last(view, slot, status, status == RIP_OK && count != 0 ? &entries[0] : NULL);
 }
 

@@ -1,0 +1,868 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * drain.c - what has changed in a ring since it was read before; see drain.h.
+ *
+ * The ids that are known stand in an array in order of their slots, as samples do, so that finding them costs nothing.
+ * Those that came in this drain are in an array of their own until its end.
+ *
+ * The accounts. What an id made is the progress of its last sample. The ring adds what an id has made to its own sum
+ * when the id ends. So, once no end is under way, what was never seen is
+ *
+ *     that sum (since the begin) - what is accounted for of ids that have ended
+ *
+ * where an id that was sampled and ended afterwards has not ended yet for this drain: it is left out of both.
+ */
+#include "session/drain.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct known {
+    struct rip_sample sample;
+    uint64_t snap_count; /* accounted for */
+    uint64_t registered_boot_ns;
+    uint64_t note_sequence;
+    uint32_t id;
+    uint32_t seen; /* number of the drain */
+    bool has_ended;
+    bool may_have_note; /* it moved in the last drain: a note of then may not have been seen */
+};
+
+_Static_assert(2 * sizeof(struct known) <= DRAIN_ID_BYTES, "DRAIN_ID_BYTES is too small");
+
+struct known_process {
+    uint32_t generation;
+    uint32_t module_count;
+    bool is_known;
+    bool is_dead;
+};
+
+enum item_kind { ITEM_ID, ITEM_PROCESS, ITEM_MODULE, ITEM_DEATH };
+
+struct item {
+    enum item_kind kind;
+    /* An id */
+    bool replaces; /* another one has the slot of the known id */
+    bool is_new;
+    bool has_ended;
+    bool is_lost;   /* ended, and nothing more is known of it */
+    bool has_state; /* another than before */
+    bool has_id;    /* infos[] at this item's place; likewise */
+    bool has_note;
+    struct known *known; /* NULL: none */
+    struct rip_sample sample;
+    uint64_t snap_count;  /* up to which entries are accounted for */
+    uint32_t first_entry; /* in entries[] */
+    uint32_t entry_count;
+    /* A process, a module, a death */
+    uint32_t process;
+    uint32_t generation;
+    uint32_t nth;
+    bool in_order;
+};
+
+struct drain_batch {
+    size_t count;
+    size_t entry_count;
+    struct item items[DRAIN_BATCH];
+    union {
+        struct rip_id_info ids[DRAIN_BATCH];
+        struct rip_process_info processes[DRAIN_BATCH];
+    } infos;
+    struct rip_note_info notes[DRAIN_BATCH];
+    union {
+        struct rip_entry entries[DRAIN_BATCH * RIP_ENTRY_COUNT];
+        struct rip_module_info modules[DRAIN_BATCH];
+    } large;
+};
+
+struct id_array {
+    struct known *ids;
+    size_t count;
+    size_t capacity;
+};
+
+struct drain {
+    uint32_t ring;
+    uint32_t number; /* of drains until now */
+    struct drain_moment before;
+    struct drain_moment now;
+    struct id_array known;
+    struct id_array fresh;
+    size_t position; /* in known: of the sample that is read next; likewise */
+    size_t missing;
+    size_t seen_count;
+    size_t ended_count; /* of known, in this drain */
+    struct known_process processes[RIP_PROCESS_MAX];
+    uint32_t process; /* that is looked at next; likewise */
+    uint32_t module;
+    bool is_open;
+    bool has_notes;
+    uint32_t entry_count; /* of a slot */
+
+    struct rip_ring_info first; /* as of the begin of the first drain */
+    struct rip_ring_info before_scan;
+    struct rip_ring_info after_scan;
+    bool has_after_scan;
+    bool is_uncertain;         /* this drain's account */
+    bool is_damaged;           /* a count went back */
+    uint64_t next_ended;       /* number of the ended id to be read next */
+    uint64_t next_certain;     /* of those from which on none may be missing */
+    uint64_t ended_snap_count; /* accounted for, of ids that have ended */
+    uint64_t late_snap_count;  /* of those that ended after they were sampled */
+    uint32_t flush_count;
+    struct rip_event_totals totals;
+    int error;
+};
+
+int drain_new(struct drain **ret_drain, uint32_t ring)
+{
+    struct drain *drain = calloc(1, sizeof(*drain));
+
+    if (drain == NULL)
+        return -ENOMEM;
+    drain->ring = ring;
+    *ret_drain = drain;
+    return 0;
+}
+
+void drain_free(struct drain *drain)
+{
+    if (drain == NULL)
+        return;
+    free(drain->known.ids);
+    free(drain->fresh.ids);
+    free(drain);
+}
+
+struct drain_batch *drain_batch_new(void)
+{
+    return calloc(1, sizeof(struct drain_batch));
+}
+
+void drain_batch_free(struct drain_batch *batch)
+{
+    free(batch);
+}
+
+void drain_begin(struct drain *drain, struct drain_moment moment)
+{
+    drain->number++;
+    drain->before = drain->now;
+    drain->now = moment;
+    drain->position = 0;
+    drain->missing = 0;
+    drain->seen_count = 0;
+    drain->ended_count = 0;
+    drain->process = 0;
+    drain->module = 0;
+    drain->is_open = false;
+    drain->has_after_scan = false;
+    drain->is_uncertain = false;
+    drain->late_snap_count = 0;
+    drain->error = 0;
+}
+
+/* Reading: processes and modules ----------------------------------------------------------------------------------- */
+
+static struct item *add_item(struct drain_batch *batch, enum item_kind kind)
+{
+    struct item *item = &batch->items[batch->count++];
+
+    *item = (struct item){.kind = kind};
+    return item;
+}
+
+static void add_death(struct known_process *known, uint32_t process, bool in_order, struct drain_batch *batch)
+{
+    struct item *item = add_item(batch, ITEM_DEATH);
+
+    item->process = process;
+    item->generation = known->generation;
+    item->in_order = in_order;
+    known->is_dead = true;
+}
+
+/* Needs room for two items. */
+static void look_at_process(struct drain *drain, const struct rip_view *view, uint32_t index, struct drain_batch *batch)
+{
+    struct known_process *known = &drain->processes[index];
+    enum rip_status status = rip_view_process(view, index, &batch->infos.processes[batch->count]);
+    struct rip_process_info info = batch->infos.processes[batch->count];
+
+    if (status == RIP_CHANGED || (status == RIP_OK && info.state == RIP_PROCESS_EMBRYO))
+        return;
+    if (known->is_known && !known->is_dead && (status != RIP_OK || info.generation != known->generation))
+        add_death(known, index, false, batch);
+    if (status != RIP_OK)
+        return;
+    if (!known->is_known || info.generation != known->generation) {
+        batch->infos.processes[batch->count] = info;
+        add_item(batch, ITEM_PROCESS)->process = index;
+        *known = (struct known_process){.generation = info.generation, .is_known = true};
+    }
+}
+
+static void look_at_end(struct drain *drain, const struct rip_view *view, uint32_t index, struct drain_batch *batch)
+{
+    struct known_process *known = &drain->processes[index];
+    struct rip_process_info info;
+
+    if (known->is_known && !known->is_dead && rip_view_process(view, index, &info) == RIP_OK &&
+        info.state == RIP_PROCESS_EXITED && info.generation == known->generation)
+        add_death(known, index, true, batch);
+}
+
+/* False: there are no more of the process. */
+static bool look_at_module(struct drain *drain, const struct rip_view *view, uint32_t index, struct drain_batch *batch)
+{
+    struct known_process *known = &drain->processes[index];
+    struct item *item;
+
+    if (!known->is_known || known->is_dead || known->module_count >= RIP_PROCESS_MODULES ||
+        rip_view_module(view, index, known->module_count, &batch->large.modules[batch->count]) != RIP_OK)
+        return false;
+    item = add_item(batch, ITEM_MODULE);
+    item->process = index;
+    item->nth = known->module_count++;
+    return true;
+}
+
+bool drain_open(struct drain *drain, const struct rip_view *view, struct drain_batch *ret_batch)
+{
+    ret_batch->count = 0;
+    if (!drain->is_open) {
+        rip_view_info(view, &drain->before_scan);
+        drain->next_certain = drain->before_scan.ended_count;
+        drain->entry_count = view->entry_count;
+        drain->has_notes = view->note_offset != 0;
+        drain->is_open = true;
+        if (drain->number == 1) {
+            drain->first = drain->before_scan;
+            drain->next_ended = drain->first.ended_count;
+            drain->flush_count = drain->first.flush_count;
+        }
+    }
+    while (drain->process < drain->before_scan.process_high_water && ret_batch->count + 3 <= DRAIN_BATCH) {
+        if (drain->module == 0) {
+            look_at_process(drain, view, drain->process, ret_batch);
+            drain->module = 1;
+        }
+        while (ret_batch->count + 1 < DRAIN_BATCH && look_at_module(drain, view, drain->process, ret_batch))
+            ;
+        if (ret_batch->count + 1 == DRAIN_BATCH)
+            break; /* and more of its modules in the next batch */
+        look_at_end(drain, view, drain->process, ret_batch);
+        drain->process++;
+        drain->module = 0;
+    }
+    return ret_batch->count != 0;
+}
+
+/* Reading: ids ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t snaps_of(const struct rip_sample *sample)
+{
+    return sample->progress > sample->counter_bias ? sample->progress - sample->counter_bias : 0;
+}
+
+static bool is_same_id(const struct known *known, const struct rip_id_info *info)
+{
+    return info->id == known->id && info->registered_boot_ns == known->registered_boot_ns &&
+           info->snap_count >= known->snap_count;
+}
+
+/* But for what it counts. */
+static bool has_state_of(const struct rip_sample *one, const struct rip_sample *other)
+{
+    return one->generation == other->generation && one->tid == other->tid && one->process == other->process &&
+           one->idle == other->idle && one->deadline_ms == other->deadline_ms && one->call == other->call &&
+           one->counter_bias == other->counter_bias;
+}
+
+/* What the sample says is of its moment; info was read later. */
+static void put_sample(struct rip_id_info *info, const struct rip_sample *sample)
+{
+    info->slot = sample->slot;
+    info->generation = sample->generation;
+    info->tid = sample->tid;
+    info->process = sample->process;
+    info->idle = sample->idle;
+    info->deadline_ms = sample->deadline_ms;
+    info->call = sample->call;
+    info->progress = sample->progress;
+    info->snap_count = snaps_of(sample);
+}
+
+static struct rip_sample sample_of(const struct rip_id_info *info)
+{
+    return (struct rip_sample){.progress = info->progress,
+                               .slot = info->slot,
+                               .generation = info->generation,
+                               .tid = info->tid,
+                               .process = info->process,
+                               .idle = info->idle,
+                               .counter_bias = (uint8_t)(info->progress - info->snap_count),
+                               .deadline_ms = info->deadline_ms,
+                               .call = info->call};
+}
+
+/* The entries that are not accounted for: item->snap_count says how far. */
+static void read_entries(const struct rip_view *view, struct item *item, uint64_t after, bool is_same,
+                         struct drain_batch *batch)
+{
+    struct rip_sample sample = item->sample;
+    uint64_t until = snaps_of(&sample);
+    struct rip_id_info info;
+    size_t count = 0;
+
+    item->first_entry = (uint32_t)batch->entry_count;
+    item->snap_count = after;
+    for (unsigned attempt = 0; attempt < 3; attempt++) {
+        if (rip_view_entries(view, &sample, after, batch->large.entries + batch->entry_count, &count) == RIP_OK) {
+            item->snap_count = until;
+            item->entry_count = (uint32_t)count;
+            batch->entry_count += count;
+            return;
+        }
+        /* Renamed or resumed since: its snaps keep their numbers. */
+        if (!is_same || rip_view_id(view, sample.slot, &info) != RIP_OK || info.id != item->known->id ||
+            info.registered_boot_ns != item->known->registered_boot_ns)
+            return;
+        sample = sample_of(&info);
+        sample.progress = until + sample.counter_bias;
+    }
+}
+
+static void keep_note(struct item *item, enum rip_status status, const struct rip_note_info *note,
+                      struct drain_batch *batch)
+{
+    uint64_t before = item->known != NULL && !item->replaces ? item->known->note_sequence : 0;
+    struct rip_note_info *target = &batch->notes[item - batch->items];
+
+    if (status == RIP_OK && note->sequence != before) {
+        *target = *note;
+        item->has_note = true;
+    } else if (status == RIP_NOT_LIVE && before != 0) {
+        *target = (struct rip_note_info){0};
+        item->has_note = true;
+    }
+}
+
+static void read_note(const struct rip_view *view, struct item *item, struct drain_batch *batch)
+{
+    struct rip_note_info note;
+    enum rip_status status;
+
+    if (view->note_offset == 0)
+        return;
+    status = item->has_ended ? rip_view_ended_note(view, item->sample.slot, item->sample.generation, &note)
+                             : rip_view_note(view, item->sample.slot, &note);
+    keep_note(item, status, &note, batch);
+}
+
+/* The known id of a slot; slots ascend from call to call. */
+static struct known *walk_to(struct drain *drain, uint32_t slot)
+{
+    while (drain->position < drain->known.count && drain->known.ids[drain->position].sample.slot < slot)
+        drain->position++;
+    if (drain->position == drain->known.count || drain->known.ids[drain->position].sample.slot != slot)
+        return NULL;
+    return &drain->known.ids[drain->position];
+}
+
+/* False: nothing can be said of it in this drain. */
+static bool read_identity(const struct rip_view *view, struct item *item, struct drain_batch *batch)
+{
+    struct rip_id_info *info = &batch->infos.ids[item - batch->items];
+    struct known *known = item->known;
+
+    if (rip_view_id(view, item->sample.slot, info) != RIP_OK &&
+        rip_view_ended_id(view, item->sample.slot, item->sample.generation, info) != RIP_OK)
+        return false;
+    if (known == NULL && info->generation != item->sample.generation)
+        item->sample = sample_of(info); /* all that is said of it is of one moment */
+    item->replaces = known != NULL && !is_same_id(known, info);
+    if (item->replaces && item->sample.generation == known->sample.generation)
+        return false; /* another one has come since */
+    item->is_new = known == NULL || item->replaces;
+    item->has_id = true;
+    put_sample(info, &item->sample);
+    return true;
+}
+
+static void read_sample(struct drain *drain, const struct rip_view *view, const struct rip_sample *sample,
+                        struct known *known, struct drain_batch *batch)
+{
+    struct item *item = add_item(batch, ITEM_ID);
+    uint64_t snap_count, after;
+
+    item->known = known;
+    item->sample = *sample;
+    item->has_state = known != NULL && !has_state_of(sample, &known->sample);
+    if ((known == NULL || item->has_state) && !read_identity(view, item, batch)) {
+        batch->count--;
+        return;
+    }
+    if (item->is_new)
+        item->has_state = false;
+    after = item->is_new ? 0 : known->snap_count;
+    snap_count = snaps_of(&item->sample);
+    if (snap_count < after)
+        drain->is_damaged = true;
+    item->snap_count = after;
+    if (snap_count > after)
+        read_entries(view, item, after, !item->is_new, batch);
+    if (item->is_new && drain->number == 1)
+        item->snap_count = snap_count; /* found: what it did before is not made in this drain */
+    if (item->is_new || item->has_state || known->may_have_note || snap_count > after)
+        read_note(view, item, batch);
+}
+
+void drain_read(struct drain *drain, const struct rip_view *view, const struct rip_sample *samples, size_t count,
+                struct drain_batch *ret_batch)
+{
+    ret_batch->count = 0;
+    ret_batch->entry_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct known *known = walk_to(drain, samples[i].slot);
+
+        if (known != NULL) {
+            known->seen = drain->number;
+            drain->seen_count++;
+            if (memcmp(&known->sample, &samples[i], sizeof(samples[i])) == 0 && !known->may_have_note &&
+                known->snap_count >= snaps_of(&samples[i]))
+                continue;
+        }
+        read_sample(drain, view, &samples[i], known, ret_batch);
+    }
+}
+
+/* Reading: ids that have ended ------------------------------------------------------------------------------------- */
+
+/* Of the last entries those that are not accounted for, oldest first. */
+static void read_ended_entries(const struct rip_view *view, struct item *item, uint64_t after,
+                               struct drain_batch *batch)
+{
+    struct rip_entry *target = batch->large.entries + batch->entry_count;
+    struct rip_entry trail[RIP_ENTRY_COUNT];
+    size_t count;
+
+    item->first_entry = (uint32_t)batch->entry_count;
+    if (item->snap_count <= after ||
+        rip_view_ended_trail(view, item->sample.slot, item->sample.generation, trail, &count) != RIP_OK)
+        return;
+    while (count > 0) {
+        count--;
+        if (trail[count].snap > after && trail[count].snap <= item->snap_count)
+            target[item->entry_count++] = trail[count];
+    }
+    batch->entry_count += item->entry_count;
+}
+
+static void read_ended(const struct rip_view *view, struct known *known, const struct rip_id_info *info,
+                       struct drain_batch *batch)
+{
+    struct item *item = add_item(batch, ITEM_ID);
+    uint64_t after = known != NULL ? known->snap_count : 0;
+
+    item->known = known;
+    item->is_new = known == NULL;
+    item->has_ended = true;
+    item->has_id = true;
+    batch->infos.ids[item - batch->items] = *info;
+    item->sample = sample_of(info);
+    item->has_state = known != NULL && !has_state_of(&item->sample, &known->sample);
+    item->snap_count = info->snap_count > after ? info->snap_count : after;
+    read_ended_entries(view, item, after, batch);
+    read_note(view, item, batch);
+}
+
+/* It ended; what it was when it did. False: another id has its slot. */
+static bool find_end(const struct rip_view *view, const struct known *known, struct rip_id_info *ret_info)
+{
+    struct rip_ended ended[DRAIN_BATCH];
+    uint64_t next = 0;
+    size_t count;
+
+    if (rip_view_ended_id(view, known->sample.slot, known->sample.generation, ret_info) == RIP_OK)
+        return true;
+    do { /* it may have been renamed since */
+        count = rip_view_ended(view, next, ended, DRAIN_BATCH, &next);
+        for (size_t i = 0; i < count; i++) {
+            if (ended[i].slot == known->sample.slot &&
+                rip_view_ended_id(view, ended[i].slot, ended[i].generation, ret_info) == RIP_OK)
+                return is_same_id(known, ret_info);
+        }
+    } while (count == DRAIN_BATCH);
+    return false;
+}
+
+static void read_missing(struct drain *drain, const struct rip_view *view, struct known *known,
+                         struct drain_batch *batch)
+{
+    struct rip_id_info info;
+    enum rip_status status = rip_view_id(view, known->sample.slot, &info);
+    struct item *item;
+
+    if (status == RIP_OK && is_same_id(known, &info))
+        return; /* it was being changed when samples were taken */
+    if (status == RIP_CHANGED) {
+        drain->is_uncertain = true;
+        return;
+    }
+    if (status == RIP_NOT_LIVE && find_end(view, known, &info)) {
+        read_ended(view, known, &info, batch);
+        return;
+    }
+    item = add_item(batch, ITEM_ID);
+    item->known = known;
+    item->sample = known->sample;
+    item->snap_count = known->snap_count;
+    item->has_ended = true;
+    item->is_lost = true;
+}
+
+static struct known *find_known(const struct id_array *array, uint32_t slot)
+{
+    size_t low = 0, high = array->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (array->ids[middle].sample.slot < slot)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < array->count && array->ids[low].sample.slot == slot ? &array->ids[low] : NULL;
+}
+
+/* An id that the ring has counted as ended. */
+static void read_logged(struct drain *drain, const struct rip_view *view, const struct rip_ended *ended,
+                        struct drain_batch *batch)
+{
+    struct known *known = find_known(&drain->known, ended->slot);
+    bool is_readable;
+    struct rip_id_info info;
+
+    if (known == NULL)
+        known = find_known(&drain->fresh, ended->slot);
+    is_readable = rip_view_ended_id(view, ended->slot, ended->generation, &info) == RIP_OK;
+    if (known == NULL || known->has_ended) {
+        if (is_readable && (known == NULL || !is_same_id(known, &info)))
+            read_ended(view, NULL, &info, batch); /* it came and went */
+    } else if (is_readable && is_same_id(known, &info)) {
+        drain->late_snap_count += info.snap_count;
+    } else if (ended->generation - known->sample.generation <= UINT32_MAX / 2) {
+        drain->is_uncertain = true; /* the known id, or one after it; what it made is not known */
+    }
+}
+
+/* Of the ids that ended since the samples were begun each must be named: else one may count twice. */
+static void check_log(struct drain *drain, const struct rip_ended *ended, size_t count, uint64_t end)
+{
+    uint64_t expected = drain->next_certain;
+
+    for (size_t i = 0; i < count; i++) {
+        if (ended[i].number < expected)
+            continue;
+        drain->is_uncertain |= ended[i].number != expected;
+        expected = ended[i].number + 1;
+    }
+    drain->is_uncertain |= end > expected;
+    if (end > drain->next_certain)
+        drain->next_certain = end;
+}
+
+/* False: there is no more in it. */
+static bool read_log(struct drain *drain, const struct rip_view *view, struct drain_batch *batch)
+{
+    const uint64_t end = drain->after_scan.counts_ended ? drain->after_scan.ended_count : 0;
+    struct rip_ended ended[DRAIN_BATCH];
+    size_t count;
+
+    if (drain->next_ended >= end)
+        return false;
+    count = end - drain->next_ended < DRAIN_BATCH ? (size_t)(end - drain->next_ended) : DRAIN_BATCH;
+    count = rip_view_ended(view, drain->next_ended, ended, count, &drain->next_ended);
+    while (count > 0 && ended[count - 1].number >= end)
+        count--;
+    if (drain->next_ended > end)
+        drain->next_ended = end;
+    for (size_t i = 0; i < count; i++)
+        read_logged(drain, view, &ended[i], batch);
+    check_log(drain, ended, count, drain->next_ended);
+    return true;
+}
+
+bool drain_finish(struct drain *drain, const struct rip_view *view, struct drain_batch *ret_batch)
+{
+    const bool all_seen = drain->seen_count == drain->known.count;
+
+    ret_batch->count = 0;
+    ret_batch->entry_count = 0;
+    for (; !all_seen && drain->missing < drain->known.count && ret_batch->count < DRAIN_BATCH; drain->missing++) {
+        struct known *known = &drain->known.ids[drain->missing];
+
+        if (known->seen != drain->number)
+            read_missing(drain, view, known, ret_batch);
+    }
+    if (ret_batch->count != 0)
+        return true;
+    if (!drain->has_after_scan) { /* now all that was missing has been counted */
+        rip_view_info(view, &drain->after_scan);
+        drain->has_after_scan = true;
+    }
+    return read_log(drain, view, ret_batch);
+}
+
+/* Taking ----------------------------------------------------------------------------------------------------------- */
+
+static void emit(struct drain *drain, const struct rip_sink *sink, struct rip_event *event)
+{
+    int result;
+
+    event->ring = drain->ring;
+    event->earliest_wall_ns = drain->before.wall_ns;
+    event->latest_wall_ns = drain->now.wall_ns;
+    event->earliest_mono_ns = drain->before.mono_ns;
+    event->latest_mono_ns = drain->now.mono_ns;
+    result = sink->take(sink->context, event);
+    if (drain->error == 0)
+        drain->error = result;
+}
+
+static void emit_process(struct drain *drain, const struct drain_batch *batch, const struct item *item,
+                         const struct rip_sink *sink)
+{
+    struct rip_event event = {.process = item->process};
+    size_t place = (size_t)(item - batch->items);
+
+    if (item->kind == ITEM_PROCESS) {
+        event.kind = RIP_EVENT_PROCESS;
+        event.as.process_begin = &batch->infos.processes[place];
+    } else if (item->kind == ITEM_MODULE) {
+        event.kind = RIP_EVENT_MODULE;
+        event.as.module = (struct rip_event_module){item->process, item->nth, &batch->large.modules[place]};
+    } else {
+        event.kind = RIP_EVENT_DEATH;
+        event.as.death = (struct rip_event_death){
+            .process = item->process, .generation = item->generation, .in_order = item->in_order};
+    }
+    emit(drain, sink, &event);
+}
+
+static struct rip_event id_event(uint32_t kind, const struct known *known)
+{
+    return (struct rip_event){.kind = kind,
+                              .slot = known->sample.slot,
+                              .generation = known->sample.generation,
+                              .id = known->id,
+                              .process = known->sample.process};
+}
+
+/* Of ids that are found what the ring still has counts as made: all that can be known. */
+static void emit_snap(struct drain *drain, const struct drain_batch *batch, const struct item *item,
+                      struct known *known, const struct rip_sink *sink)
+{
+    struct rip_event event = id_event(RIP_EVENT_SNAP, known);
+    struct rip_event_snap *snap = &event.as.snap;
+    bool found = item->is_new && drain->number == 1 && !item->has_ended;
+    uint64_t made = found ? item->entry_count : item->snap_count - known->snap_count;
+    bool has_moved = made != 0 || (!item->is_new && !item->has_state && !item->is_lost &&
+                                   item->sample.progress != known->sample.progress);
+
+    known->snap_count = item->snap_count;
+    if (!has_moved)
+        return;
+    snap->progress = item->sample.progress;
+    snap->made_count = made;
+    snap->entry_count = item->entry_count;
+    snap->overwritten_count = made - item->entry_count;
+    snap->torn_count = (uint32_t)((made < drain->entry_count ? made : drain->entry_count) - item->entry_count);
+    snap->entries = &batch->large.entries[item->first_entry];
+    drain->totals.recorded_count += snap->entry_count;
+    drain->totals.overwritten_count += snap->overwritten_count;
+    drain->totals.torn_count += snap->torn_count;
+    emit(drain, sink, &event);
+}
+
+static void emit_exit(struct drain *drain, struct known *known, bool has_snap_count, const struct rip_sink *sink)
+{
+    struct rip_event event = id_event(RIP_EVENT_EXIT, known);
+
+    event.as.exit = (struct rip_event_exit){has_snap_count ? known->snap_count : 0, has_snap_count};
+    drain->ended_snap_count += known->snap_count;
+    known->has_ended = true;
+    drain->ended_count++;
+    emit(drain, sink, &event);
+}
+
+/* A place for an id that is new: its own if it takes a known one's slot, none that stays if it has ended. */
+static struct known *place_new(struct drain *drain, const struct item *item, struct known *passing)
+{
+    struct id_array *fresh = &drain->fresh;
+    struct known *ids;
+
+    if (item->replaces)
+        return item->known;
+    if (item->has_ended)
+        return passing;
+    if (fresh->count == fresh->capacity) {
+        size_t capacity = fresh->capacity != 0 ? 2 * fresh->capacity : 64;
+
+        ids = realloc(fresh->ids, capacity * sizeof(*ids));
+        if (ids == NULL) {
+            drain->error = -ENOMEM;
+            return NULL;
+        }
+        fresh->ids = ids;
+        fresh->capacity = capacity;
+    }
+    return &fresh->ids[fresh->count++];
+}
+
+static struct known *take_new(struct drain *drain, const struct drain_batch *batch, const struct item *item,
+                              struct known *passing, const struct rip_sink *sink)
+{
+    const struct rip_id_info *info = &batch->infos.ids[item - batch->items];
+    struct known *known = place_new(drain, item, passing);
+    struct rip_event event;
+
+    if (known == NULL)
+        return NULL;
+    if (item->replaces) {
+        emit_exit(drain, known, false, sink);
+        drain->ended_count--; /* its place is taken */
+    }
+    *known = (struct known){
+        .sample = item->sample, .registered_boot_ns = info->registered_boot_ns, .id = info->id, .seen = drain->number};
+    event = id_event(RIP_EVENT_REGISTER, known);
+    event.as.id_begin = (struct rip_event_id){.info = info, .found = drain->number == 1 && !item->has_ended};
+    emit(drain, sink, &event);
+    return known;
+}
+
+static void take_id(struct drain *drain, const struct drain_batch *batch, const struct item *item,
+                    const struct rip_sink *sink)
+{
+    size_t place = (size_t)(item - batch->items);
+    bool has_moved = item->is_new || item->snap_count != item->known->snap_count || item->has_state;
+    struct known passing, *known = item->known;
+    struct rip_event event;
+
+    if (item->is_new)
+        known = take_new(drain, batch, item, &passing, sink);
+    if (known == NULL)
+        return;
+    emit_snap(drain, batch, item, known, sink);
+    known->sample = item->sample;
+    if (item->has_state) {
+        event = id_event(RIP_EVENT_STATE, known);
+        event.as.state = (struct rip_event_id){.info = &batch->infos.ids[place]};
+        emit(drain, sink, &event);
+    }
+    if (item->has_note) {
+        event = id_event(RIP_EVENT_NOTE, known);
+        event.as.note = &batch->notes[place];
+        known->note_sequence = batch->notes[place].sequence;
+        emit(drain, sink, &event);
+    }
+    known->may_have_note = has_moved && drain->has_notes;
+    if (item->has_ended)
+        emit_exit(drain, known, !item->is_lost, sink);
+}
+
+int drain_take(struct drain *drain, const struct drain_batch *batch, const struct rip_sink *sink)
+{
+    drain->error = 0;
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct item *item = &batch->items[i];
+
+        if (item->kind == ITEM_ID)
+            take_id(drain, batch, item, sink);
+        else
+            emit_process(drain, batch, item, sink);
+    }
+    return drain->error;
+}
+
+/* The end of a drain ----------------------------------------------------------------------------------------------- */
+
+static int merge_ids(struct drain *drain)
+{
+    struct id_array merged = drain->known;
+    const struct id_array *fresh = &drain->fresh;
+    size_t kept = 0, target;
+
+    if (drain->ended_count != 0) {
+        for (size_t i = 0; i < merged.count; i++) {
+            if (!merged.ids[i].has_ended)
+                merged.ids[kept++] = merged.ids[i];
+        }
+        merged.count = kept;
+        drain->known.count = kept;
+    }
+    if (fresh->count == 0)
+        return 0;
+    if (merged.capacity - merged.count < fresh->count) {
+        merged.capacity = merged.count + fresh->count + merged.count / 2;
+        merged.ids = realloc(merged.ids, merged.capacity * sizeof(*merged.ids));
+        if (merged.ids == NULL)
+            return -ENOMEM; /* they are new once more in the next drain */
+    }
+    target = merged.count + fresh->count;
+    drain->known = merged;
+    drain->known.count = target;
+    for (size_t old = merged.count, new = fresh->count; new > 0;) {
+        if (old > 0 && merged.ids[old - 1].sample.slot > fresh->ids[new - 1].sample.slot)
+            merged.ids[--target] = merged.ids[--old];
+        else
+            merged.ids[--target] = fresh->ids[--new];
+    }
+    return 0;
+}
+
+static void count_totals(struct drain *drain)
+{
+    const struct rip_ring_info *now = &drain->after_scan;
+    struct rip_event_totals *totals = &drain->totals;
+    uint64_t ended = now->ended_snap_count - drain->first.ended_snap_count;
+    uint64_t accounted = drain->ended_snap_count + drain->late_snap_count;
+
+    totals->exact = now->counts_ended && now->ended_settled && !drain->is_uncertain && !drain->is_damaged;
+    if (totals->exact && !drain->first.ended_settled) { /* what was not seen before now is not known */
+        drain->first.ended_snap_count = now->ended_snap_count - accounted;
+        drain->first.ended_settled = 1;
+        ended = accounted;
+    }
+    /* Less than is accounted for: threads went on after their process had left the ring. */
+    if (totals->exact && ended > accounted && ended - accounted > totals->unseen_count)
+        totals->unseen_count = ended - accounted;
+    totals->registered_count = now->registered_count - drain->first.registered_count;
+    totals->ended_count = now->ended_count - drain->first.ended_count;
+    totals->made_count = totals->recorded_count + totals->overwritten_count + totals->unseen_count;
+}
+
+int drain_end(struct drain *drain, const struct rip_sink *sink)
+{
+    const struct rip_event_totals before = drain->totals;
+    struct rip_event event = {.kind = RIP_EVENT_FLUSH};
+    int result;
+
+    drain->error = 0;
+    result = merge_ids(drain);
+    drain->fresh.count = 0;
+    event.as.flush_count = drain->after_scan.flush_count - drain->flush_count;
+    drain->flush_count = drain->after_scan.flush_count;
+    if (event.as.flush_count != 0)
+        emit(drain, sink, &event);
+    count_totals(drain);
+    event = (struct rip_event){.kind = RIP_EVENT_TOTALS, .as.totals = drain->totals};
+    if (memcmp(&before, &drain->totals, offsetof(struct rip_event_totals, exact)) != 0 ||
+        before.exact != drain->totals.exact)
+        emit(drain, sink, &event);
+    return result != 0 ? result : drain->error;
+}

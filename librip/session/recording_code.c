@@ -1,0 +1,801 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recording_code.c - records; see recording_code.h. A function code_*() writes what its argument holds, or fills it,
+ * as the coder says. After an error reading yields zeros and writing appends nothing: callers look at the end.
+ */
+#include "session/recording_code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VARINT_BYTES_MAX = 10, KIND_LAST = RIP_EVENT_DRAIN };
+
+/* Bytes ------------------------------------------------------------------------------------------------------------ */
+
+static void fail(struct record_coder *coder, int error)
+{
+    if (coder->error == 0)
+        coder->error = error;
+}
+
+static bool has_room(struct record_coder *coder, size_t count)
+{
+    size_t capacity = coder->capacity != 0 ? coder->capacity : 4096;
+    unsigned char *bytes;
+
+    if (coder->error != 0)
+        return false;
+    if (coder->capacity - coder->count >= count)
+        return true;
+    while (capacity - coder->count < count)
+        capacity *= 2;
+    bytes = realloc(coder->bytes, capacity);
+    if (bytes == NULL) {
+        fail(coder, -ENOMEM);
+        return false;
+    }
+    coder->bytes = bytes;
+    coder->capacity = capacity;
+    return true;
+}
+
+static void put_number(struct record_coder *coder, uint64_t value)
+{
+    unsigned char *target;
+
+    if (!has_room(coder, VARINT_BYTES_MAX))
+        return;
+    target = coder->bytes + coder->count;
+    for (; value >= 0x80; value >>= 7)
+        *target++ = (unsigned char)(value | 0x80);
+    *target++ = (unsigned char)value;
+    coder->count = (size_t)(target - coder->bytes);
+}
+
+static uint64_t get_number(struct record_coder *coder)
+{
+    uint64_t value = 0;
+
+    for (unsigned shift = 0; shift < 64 && coder->error == 0; shift += 7) {
+        unsigned char byte;
+
+        if (coder->position == coder->count)
+            break;
+        byte = coder->bytes[coder->position++];
+        if (shift == 63 && byte > 1)
+            break;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80)
+            return value;
+    }
+    fail(coder, -EBADMSG);
+    return 0;
+}
+
+static void code_number(struct record_coder *coder, uint64_t *value)
+{
+    if (coder->writes)
+        put_number(coder, *value);
+    else
+        *value = get_number(coder);
+}
+
+/* The difference to base, small numbers for small ones of either sign. */
+static void code_difference(struct record_coder *coder, uint64_t *value, uint64_t base)
+{
+    uint64_t number = *value - base;
+
+    number = number << 1 ^ (number >> 63 != 0 ? UINT64_MAX : 0);
+    code_number(coder, &number);
+    *value = base + (number >> 1 ^ (number & 1 ? UINT64_MAX : 0));
+}
+
+/* A number of fewer bits. */
+#define CODE(coder, value)                                                                                             \
+    do {                                                                                                               \
+        uint64_t number_ = (uint64_t)(value);                                                                          \
+        code_number((coder), &number_);                                                                                \
+        (value) = (__typeof__(value))number_;                                                                          \
+        if ((uint64_t)(value) != number_)                                                                              \
+            fail((coder), -EBADMSG);                                                                                   \
+    } while (0)
+
+#define CODE_DIFFERENCE(coder, value, base)                                                                            \
+    do {                                                                                                               \
+        uint64_t number_ = (value);                                                                                    \
+        code_difference((coder), &number_, (base));                                                                    \
+        (value) = (__typeof__(value))number_;                                                                          \
+        if ((value) != number_)                                                                                        \
+            fail((coder), -EBADMSG);                                                                                   \
+    } while (0)
+
+static void code_bool(struct record_coder *coder, bool *value)
+{
+    uint64_t number = *value;
+
+    code_number(coder, &number);
+    if (number > 1)
+        fail(coder, -EBADMSG);
+    *value = number == 1;
+}
+
+static void code_bytes(struct record_coder *coder, void *bytes, size_t count)
+{
+    if (count == 0)
+        return;
+    if (coder->writes) {
+        if (!has_room(coder, count))
+            return;
+        memcpy(coder->bytes + coder->count, bytes, count);
+        coder->count += count;
+    } else if (coder->error != 0 || coder->count - coder->position < count) {
+        fail(coder, -EBADMSG);
+    } else {
+        memcpy(bytes, coder->bytes + coder->position, count);
+        coder->position += count;
+    }
+}
+
+/* What is read stays where it is. */
+static void code_text(struct record_coder *coder, struct rip_text *text)
+{
+    CODE(coder, text->count);
+    if (coder->writes) {
+        if (text->count > RECORDING_TEXT_BYTES_MAX)
+            fail(coder, -EFBIG);
+        else if (text->count != 0 && has_room(coder, text->count)) {
+            memcpy(coder->bytes + coder->count, text->bytes, text->count);
+            coder->count += text->count;
+        }
+    } else if (coder->error != 0 || coder->count - coder->position < text->count) {
+        fail(coder, -EBADMSG);
+        *text = (struct rip_text){0};
+    } else {
+        text->bytes = (const char *)coder->bytes + coder->position;
+        coder->position += text->count;
+    }
+}
+
+/* A text in a field of limited size. */
+static void code_field(struct record_coder *coder, void *field, uint64_t *count, size_t limit)
+{
+    code_number(coder, count);
+    if (*count > limit) {
+        fail(coder, -EBADMSG);
+        *count = 0;
+    }
+    code_bytes(coder, field, (size_t)*count);
+}
+
+/* Fields of each kind ---------------------------------------------------------------------------------------------- */
+
+static void code_ring(struct record_coder *coder, struct rip_event_ring *ring)
+{
+    code_text(coder, &ring->name);
+    code_text(coder, &ring->directory);
+    code_bytes(coder, ring->ring_id, sizeof(ring->ring_id));
+    code_bytes(coder, ring->boot_id, sizeof(ring->boot_id));
+    code_number(coder, &ring->created_wall_ns);
+    CODE(coder, ring->slot_capacity);
+    CODE(coder, ring->uid);
+    code_bool(coder, &ring->preload);
+}
+
+static void code_process(struct record_coder *coder, struct rip_event *event)
+{
+    struct rip_process_info *info = &coder->process;
+
+    *info = coder->writes ? *event->as.process_begin : (struct rip_process_info){.index = event->process};
+    CODE(coder, info->state);
+    CODE(coder, info->generation);
+    CODE(coder, info->flags);
+    CODE(coder, info->pid);
+    CODE(coder, info->parent_pid);
+    code_number(coder, &info->start_time_ticks);
+    code_number(coder, &info->pid_namespace);
+    code_number(coder, &info->entered_boot_ns);
+    CODE(coder, info->uid);
+    CODE(coder, info->module_count);
+    code_bytes(coder, info->comm, sizeof(info->comm));
+    if (!coder->writes)
+        event->as.process_begin = info;
+}
+
+static void code_module(struct record_coder *coder, struct rip_event *event)
+{
+    struct rip_module_info *info = &coder->module;
+    uint64_t build_id_bytes, path_bytes;
+
+    *info = coder->writes ? *event->as.module.info : (struct rip_module_info){0};
+    event->as.module.process = event->process;
+    CODE(coder, event->as.module.nth);
+    code_number(coder, &info->start);
+    code_difference(coder, &info->end, info->start);
+    code_difference(coder, &info->bias, info->start);
+    CODE(coder, info->flags);
+    build_id_bytes = info->build_id_bytes;
+    path_bytes = info->path_bytes;
+    code_field(coder, info->build_id, &build_id_bytes, sizeof(info->build_id));
+    code_field(coder, info->path, &path_bytes, sizeof(info->path));
+    info->build_id_bytes = (uint8_t)build_id_bytes;
+    info->path_bytes = (uint16_t)path_bytes;
+    if (!coder->writes)
+        event->as.module.info = info;
+}
+
+static void code_death(struct record_coder *coder, struct rip_event *event)
+{
+    struct rip_event_death *death = &event->as.death;
+    uint64_t status = (uint64_t)(int64_t)death->status;
+
+    death->process = event->process;
+    CODE(coder, death->generation);
+    code_bool(coder, &death->has_status);
+    code_difference(coder, &status, 0);
+    death->status = (int32_t)status;
+    code_bool(coder, &death->in_order);
+    code_bool(coder, &death->core_dumped);
+    code_bool(coder, &death->replaced);
+}
+
+/* Bits of what is another than before. */
+enum {
+    ID_TID = 1,
+    ID_KIND = 2,
+    ID_IDLE = 4,
+    ID_CALL = 8,
+    ID_DEADLINE = 16,
+    ID_BORN = 32,
+    ID_COUNT = 64,
+    ID_NAME = 128
+};
+
+static uint64_t differences(const struct rip_id_info *info, const struct rip_id_info *base)
+{
+    bool same_name = info->name_bytes == base->name_bytes && memcmp(info->name, base->name, info->name_bytes) == 0;
+
+    return (info->tid != base->tid ? ID_TID : 0u) | (info->kind != base->kind ? ID_KIND : 0u) |
+           (info->idle != base->idle ? ID_IDLE : 0u) | (info->call != base->call ? ID_CALL : 0u) |
+           (info->deadline_ms != base->deadline_ms ? ID_DEADLINE : 0u) |
+           (info->registered_boot_ns != base->registered_boot_ns ? ID_BORN : 0u) |
+           (info->progress != base->progress || info->snap_count != base->snap_count ? ID_COUNT : 0u) |
+           (same_name ? 0u : ID_NAME);
+}
+
+static void code_id(struct record_coder *coder, struct rip_event *event, struct state_id *id)
+{
+    const struct rip_id_info base = id->info;
+    struct rip_id_info *info = &coder->id;
+    uint64_t which, name_bytes;
+
+    *info = coder->writes ? *event->as.id_begin.info : base;
+    which = differences(info, &base);
+    code_number(coder, &which);
+    if (which & ID_TID)
+        CODE(coder, info->tid);
+    if (which & ID_KIND)
+        CODE(coder, info->kind);
+    if (which & ID_IDLE)
+        CODE(coder, info->idle);
+    if (which & ID_CALL)
+        CODE(coder, info->call);
+    if (which & ID_DEADLINE)
+        CODE(coder, info->deadline_ms);
+    if (which & ID_BORN)
+        code_difference(coder, &info->registered_boot_ns, base.registered_boot_ns);
+    if (which & ID_COUNT) {
+        code_difference(coder, &info->progress, base.progress);
+        code_difference(coder, &info->snap_count, base.snap_count);
+    }
+    if (which & ID_NAME) {
+        name_bytes = info->name_bytes;
+        code_field(coder, info->name, &name_bytes, sizeof(info->name));
+        info->name_bytes = (uint8_t)name_bytes;
+        memset(info->name + name_bytes, 0, sizeof(info->name) - name_bytes);
+    }
+    info->slot = event->slot;
+    info->generation = event->generation;
+    info->id = event->id;
+    info->process = (uint16_t)event->process;
+    id->info = *info;
+    if (!coder->writes)
+        event->as.id_begin.info = info;
+}
+
+/* What the head of a SNAP says beside how many entries there are. */
+enum { SNAP_ROW = 1, SNAP_PLAIN = 2, SNAP_SHIFT = 2 };
+
+/* The snaps of the entries follow each other; and nothing was overwritten, and the count is what it should be. */
+static uint64_t snap_head(const struct rip_event_snap *snap, uint64_t newest, uint64_t progress)
+{
+    uint64_t head = (uint64_t)snap->entry_count << SNAP_SHIFT | SNAP_ROW;
+
+    for (uint32_t i = 1; i < snap->entry_count; i++) {
+        if (snap->entries[i].snap != snap->entries[0].snap + i)
+            head &= ~(uint64_t)SNAP_ROW;
+    }
+    if ((head & SNAP_ROW) != 0 && snap->made_count == snap->entry_count && snap->overwritten_count == 0 &&
+        snap->torn_count == 0 && snap->progress == progress &&
+        (snap->entry_count == 0 || snap->entries[snap->entry_count - 1].snap == newest))
+        head |= SNAP_PLAIN;
+    return head;
+}
+
+static void code_entries(struct record_coder *coder, uint64_t head, uint32_t count, uint64_t newest,
+                         struct state_id *id)
+{
+    uint64_t expected = newest - count + 1;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct rip_entry *entry = &coder->entries[i];
+
+        if ((head & SNAP_PLAIN) != 0 || ((head & SNAP_ROW) != 0 && i > 0))
+            entry->snap = expected;
+        else
+            code_difference(coder, &entry->snap, expected);
+        expected = entry->snap + 1;
+        code_difference(coder, &entry->address, id->address);
+        id->address = entry->address;
+    }
+}
+
+static void code_snap(struct record_coder *coder, struct rip_event_snap *snap, struct state_id *id)
+{
+    uint64_t made = snap->made_count, head = 0, newest, progress;
+
+    if (coder->writes && snap->entry_count > RIP_ENTRY_COUNT) {
+        fail(coder, -EINVAL);
+        return;
+    }
+    newest = id->info.snap_count + (id->is_counted ? 0 : made);
+    progress = newest + (id->info.progress - id->info.snap_count);
+    if (coder->writes)
+        head = snap_head(snap, newest, progress);
+    code_number(coder, &head);
+    if (head >> SNAP_SHIFT > RIP_ENTRY_COUNT) {
+        fail(coder, -EBADMSG);
+        return;
+    }
+    snap->entry_count = (uint32_t)(head >> SNAP_SHIFT);
+    if ((head & SNAP_PLAIN) == 0)
+        code_difference(coder, &made, snap->entry_count);
+    else
+        made = snap->entry_count;
+    newest = id->info.snap_count + (id->is_counted ? 0 : made);
+    progress = newest + (id->info.progress - id->info.snap_count);
+    snap->made_count = made;
+    if ((head & SNAP_PLAIN) == 0) {
+        code_difference(coder, &snap->overwritten_count, made - snap->entry_count);
+        CODE(coder, snap->torn_count);
+        code_difference(coder, &snap->progress, progress);
+    } else {
+        snap->progress = progress;
+    }
+    if (coder->writes)
+        memcpy(coder->entries, snap->entries, snap->entry_count * sizeof(coder->entries[0]));
+    else
+        memset(coder->entries, 0, snap->entry_count * sizeof(coder->entries[0]));
+    code_entries(coder, head, snap->entry_count, newest, id);
+    snap->entries = coder->entries;
+    id->is_counted = false;
+    id->info.snap_count = snap->entry_count != 0 ? coder->entries[snap->entry_count - 1].snap : newest;
+    id->info.progress = snap->progress;
+}
+
+static void code_note(struct record_coder *coder, struct rip_event *event)
+{
+    struct rip_note_info *note = &coder->note;
+    uint64_t text_bytes;
+
+    *note =
+        coder->writes ? *event->as.note : (struct rip_note_info){.slot = event->slot, .generation = event->generation};
+    code_number(coder, &note->sequence);
+    text_bytes = note->text_bytes;
+    code_field(coder, note->text, &text_bytes, sizeof(note->text));
+    note->text_bytes = (uint8_t)text_bytes;
+    if (!coder->writes)
+        event->as.note = note;
+}
+
+static void code_totals(struct record_coder *coder, struct rip_event_totals *totals)
+{
+    code_number(coder, &totals->made_count);
+    code_number(coder, &totals->recorded_count);
+    code_number(coder, &totals->overwritten_count);
+    code_number(coder, &totals->unseen_count);
+    code_number(coder, &totals->registered_count);
+    code_number(coder, &totals->ended_count);
+    code_number(coder, &totals->torn_count);
+    code_bool(coder, &totals->exact);
+}
+
+static void code_drain(struct record_coder *coder, struct rip_event *event)
+{
+    struct rip_event_drain *drain = &event->as.drain;
+
+    code_number(coder, &drain->sequence);
+    code_difference(coder, &drain->wall_ns, event->latest_wall_ns);
+    code_difference(coder, &drain->mono_ns, event->latest_mono_ns);
+    code_difference(coder, &drain->boot_ns, drain->mono_ns);
+    code_number(coder, &drain->duration_ns);
+}
+
+/* Records ---------------------------------------------------------------------------------------------------------- */
+
+static bool has_id(uint32_t kind)
+{
+    return kind == RIP_EVENT_REGISTER || kind == RIP_EVENT_STATE || kind == RIP_EVENT_SNAP || kind == RIP_EVENT_NOTE ||
+           kind == RIP_EVENT_EXIT;
+}
+
+static bool is_kept(uint32_t kind)
+{
+    return kind == RIP_EVENT_RING || kind == RIP_EVENT_PROCESS || kind == RIP_EVENT_MODULE || kind == RIP_EVENT_DEATH ||
+           kind == RIP_EVENT_NOTE;
+}
+
+/* NULL for an event that is of no id. */
+static void code_fields(struct record_coder *coder, struct rip_event *event, struct state_id *id)
+{
+    switch (event->kind) {
+    case RIP_EVENT_RING:
+        code_ring(coder, &event->as.ring_begin);
+        break;
+    case RIP_EVENT_RING_END:
+        code_text(coder, &event->as.ring_end.reason);
+        break;
+    case RIP_EVENT_PROCESS:
+        code_process(coder, event);
+        break;
+    case RIP_EVENT_MODULE:
+        code_module(coder, event);
+        break;
+    case RIP_EVENT_DEATH:
+        code_death(coder, event);
+        break;
+    case RIP_EVENT_REGISTER:
+        code_bool(coder, &event->as.id_begin.found);
+        code_id(coder, event, id);
+        id->is_counted = !coder->is_state;
+        break;
+    case RIP_EVENT_STATE:
+        code_bool(coder, &event->as.state.found);
+        code_id(coder, event, id);
+        break;
+    case RIP_EVENT_SNAP:
+        code_snap(coder, &event->as.snap, id);
+        break;
+    case RIP_EVENT_NOTE:
+        code_note(coder, event);
+        break;
+    case RIP_EVENT_EXIT:
+        code_bool(coder, &event->as.exit.has_snap_count);
+        code_difference(coder, &event->as.exit.snap_count, id->info.snap_count);
+        break;
+    case RIP_EVENT_FLUSH:
+        code_number(coder, &event->as.flush_count);
+        break;
+    case RIP_EVENT_TOTALS:
+        code_totals(coder, &event->as.totals);
+        break;
+    case RIP_EVENT_STALL_BEGIN:
+    case RIP_EVENT_STALL_END:
+        code_text(coder, &event->as.stall.json);
+        break;
+    default:
+        code_drain(coder, event);
+    }
+}
+
+static void code_times(struct record_coder *coder, struct rip_event *event)
+{
+    struct record_times *times = &coder->times;
+
+    code_difference(coder, &event->latest_wall_ns, times->latest_wall_ns);
+    code_difference(coder, &event->earliest_wall_ns, times->earliest_wall_ns);
+    code_difference(coder, &event->latest_mono_ns, times->latest_mono_ns);
+    code_difference(coder, &event->earliest_mono_ns, times->earliest_mono_ns);
+    *times = (struct record_times){event->earliest_wall_ns, event->latest_wall_ns, event->earliest_mono_ns,
+                                   event->latest_mono_ns};
+}
+
+/* Of whom the id was when it was last named; nobody in a state frame, where each record stands for itself. */
+static void code_identity(struct record_coder *coder, struct rip_event *event, const struct rip_id_info *base)
+{
+    CODE_DIFFERENCE(coder, event->generation, coder->is_state ? 0 : base->generation);
+    CODE_DIFFERENCE(coder, event->id, coder->is_state ? 0 : base->id);
+    CODE(coder, event->process);
+    if (event->process > UINT16_MAX)
+        fail(coder, -EBADMSG);
+}
+
+/* What is known of the id; NULL: the coder has failed. */
+static struct state_id *find_id(struct record_coder *coder, const struct rip_event *event)
+{
+    struct state_id *id = NULL;
+    int result = recording_table_id(coder->state, event->ring, event->slot, &id);
+
+    if (result != 0) {
+        fail(coder, result);
+        return NULL;
+    }
+    if (event->kind == RIP_EVENT_REGISTER)
+        recording_table_reset_id(coder->state, id);
+    return id;
+}
+
+static void after_record(struct record_coder *coder, struct rip_event *event, size_t fields)
+{
+    size_t end = coder->writes ? coder->count : coder->position;
+    int result = 0;
+
+    if (coder->is_state && coder->writes)
+        return;
+    if (is_kept(event->kind))
+        result = recording_table_keep(coder->state, event, coder->bytes + fields, end - fields);
+    else if (event->kind == RIP_EVENT_RING_END)
+        recording_table_drop_ring(coder->state, event->ring);
+    else if (event->kind == RIP_EVENT_EXIT)
+        recording_table_drop_id(coder->state, event->ring, event->slot);
+    if (result != 0)
+        fail(coder, result);
+}
+
+void coder_begin(struct record_coder *coder, bool is_state, unsigned char *bytes, size_t count)
+{
+    coder->is_state = is_state;
+    coder->writes = bytes == NULL;
+    coder->count = count;
+    coder->position = 0;
+    coder->ring = 0;
+    coder->slot = 0;
+    coder->times = (struct record_times){0};
+    if (bytes != NULL)
+        coder->bytes = bytes;
+}
+
+static void code_rest(struct record_coder *coder, struct rip_event *event, unsigned tag, struct state_id *id)
+{
+    bool has_process =
+        event->kind == RIP_EVENT_PROCESS || event->kind == RIP_EVENT_MODULE || event->kind == RIP_EVENT_DEATH;
+    size_t fields;
+
+    if ((tag & RECORD_HAS_IDENTITY) != 0)
+        code_identity(coder, event, &id->info);
+    if (has_process)
+        CODE(coder, event->process);
+    fields = coder->writes ? coder->count : coder->position;
+    if (coder->error == 0)
+        code_fields(coder, event, id);
+    if (coder->error == 0)
+        after_record(coder, event, fields);
+}
+
+/* In a state frame that is written the state is what is written: it stays as it is. */
+static struct state_id *id_for_writing(struct record_coder *coder, const struct rip_event *event,
+                                       struct state_id *alone)
+{
+    if (!coder->is_state)
+        return find_id(coder, event);
+    *alone = (struct state_id){.info.slot = event->slot};
+    return alone;
+}
+
+static bool same_times(const struct record_times *times, const struct rip_event *event)
+{
+    return times->latest_wall_ns == event->latest_wall_ns && times->earliest_wall_ns == event->earliest_wall_ns &&
+           times->latest_mono_ns == event->latest_mono_ns && times->earliest_mono_ns == event->earliest_mono_ns;
+}
+
+int coder_write(struct record_coder *coder, const struct rip_event *taken)
+{
+    struct rip_event event = *taken;
+    size_t begin = coder->count;
+    struct state_id alone, *id = NULL;
+    unsigned tag = event.kind;
+
+    if (event.kind == 0 || event.kind > KIND_LAST)
+        return -EINVAL;
+    coder->error = 0;
+    if (has_id(event.kind)) {
+        id = id_for_writing(coder, &event, &alone);
+        if (id == NULL)
+            return coder->error;
+        if (id->info.generation != event.generation || id->info.id != event.id || id->info.process != event.process)
+            tag |= RECORD_HAS_IDENTITY;
+    }
+    if (event.ring != coder->ring)
+        tag |= RECORD_HAS_RING;
+    if (!same_times(&coder->times, &event))
+        tag |= RECORD_HAS_TIMES;
+    if (has_room(coder, 1))
+        coder->bytes[coder->count++] = (unsigned char)tag;
+    if ((tag & RECORD_HAS_RING) != 0) {
+        CODE(coder, event.ring);
+        coder->slot = 0;
+    }
+    if ((tag & RECORD_HAS_TIMES) != 0)
+        code_times(coder, &event);
+    if (id != NULL)
+        CODE_DIFFERENCE(coder, event.slot, coder->slot);
+    code_rest(coder, &event, tag, id);
+    if (coder->error != 0) {
+        coder->count = begin;
+        return coder->error;
+    }
+    coder->ring = event.ring;
+    coder->slot = event.slot;
+    return 0;
+}
+
+/* Reading ---------------------------------------------------------------------------------------------------------- */
+
+static int read_error(const struct record_coder *coder)
+{
+    return coder->error == -EFBIG ? -EBADMSG : coder->error;
+}
+
+int coder_read(struct record_coder *coder, struct rip_event *ret_event, bool *ret_has_data)
+{
+    struct rip_event event = {.ring = coder->ring};
+    struct state_id *id = NULL;
+    unsigned tag;
+
+    coder->error = 0;
+    if (coder->position == coder->count)
+        return 0;
+    tag = coder->bytes[coder->position++];
+    event.kind = tag & RECORD_KIND;
+    if (event.kind == 0)
+        return -EBADMSG;
+    event.earliest_wall_ns = coder->times.earliest_wall_ns;
+    event.latest_wall_ns = coder->times.latest_wall_ns;
+    event.earliest_mono_ns = coder->times.earliest_mono_ns;
+    event.latest_mono_ns = coder->times.latest_mono_ns;
+    if ((tag & RECORD_HAS_RING) != 0) {
+        CODE(coder, event.ring);
+        if (event.ring != 0)
+            event.ring += coder->ring_base;
+        coder->slot = 0;
+    }
+    if ((tag & RECORD_HAS_TIMES) != 0)
+        code_times(coder, &event);
+    if (has_id(event.kind)) {
+        CODE_DIFFERENCE(coder, event.slot, coder->slot);
+        if (coder->error == 0)
+            id = find_id(coder, &event);
+        if (id == NULL)
+            return read_error(coder);
+        event.generation = id->info.generation;
+        event.id = id->info.id;
+        event.process = id->info.process;
+    }
+    code_rest(coder, &event, tag, id);
+    if (coder->error != 0)
+        return read_error(coder);
+    coder->ring = event.ring;
+    coder->slot = event.slot;
+    *ret_event = event;
+    *ret_has_data = (tag & RECORD_HAS_DATA) != 0;
+    return 1;
+}
+
+/* Data ------------------------------------------------------------------------------------------------------------- */
+
+int coder_write_data(struct record_coder *coder, size_t offset, const struct record_data *data, size_t count)
+{
+    size_t begin = coder->count;
+
+    coder->error = 0;
+    put_number(coder, count);
+    for (size_t i = 0; i < count; i++) {
+        struct record_data copy = data[i];
+
+        code_text(coder, &copy.name_space);
+        code_text(coder, &copy.data);
+    }
+    if (coder->error != 0) {
+        coder->count = begin;
+        return coder->error;
+    }
+    coder->bytes[offset] |= RECORD_HAS_DATA;
+    return 0;
+}
+
+int coder_read_data_count(struct record_coder *coder, uint64_t *ret_count)
+{
+    uint64_t count = get_number(coder);
+
+    if (coder->error != 0)
+        return coder->error;
+    *ret_count = count;
+    return 0;
+}
+
+int coder_read_data(struct record_coder *coder, struct record_data *ret_data)
+{
+    struct record_data data = {0};
+
+    code_text(coder, &data.name_space);
+    code_text(coder, &data.data);
+    if (coder->error != 0)
+        return coder->error;
+    *ret_data = data;
+    return 0;
+}
+
+/* Repeating -------------------------------------------------------------------------------------------------------- */
+
+static int repeat_bytes(const struct state_bytes *bytes, struct rip_event *event, const struct rip_sink *sink)
+{
+    struct record_coder coder = {.bytes = bytes->bytes, .count = bytes->count};
+
+    if (bytes->bytes == NULL)
+        return 0;
+    code_fields(&coder, event, NULL);
+    return coder.error == 0 ? sink->take(sink->context, event) : coder.error;
+}
+
+static struct rip_event found_event(uint32_t kind, uint32_t ring, const struct record_times *times)
+{
+    return (struct rip_event){.kind = kind,
+                              .ring = ring,
+                              .earliest_wall_ns = times->earliest_wall_ns,
+                              .latest_wall_ns = times->latest_wall_ns,
+                              .earliest_mono_ns = times->earliest_mono_ns,
+                              .latest_mono_ns = times->latest_mono_ns};
+}
+
+static int repeat_process(const struct state_process *process, uint32_t index, uint32_t ring,
+                          const struct record_times *times, const struct rip_sink *sink)
+{
+    struct rip_event event = found_event(RIP_EVENT_PROCESS, ring, times);
+    int result;
+
+    event.process = index;
+    result = repeat_bytes(&process->process, &event, sink);
+    for (uint32_t i = 0; i < process->module_count && result == 0; i++) {
+        event = found_event(RIP_EVENT_MODULE, ring, times);
+        event.process = index;
+        result = repeat_bytes(&process->modules[i], &event, sink);
+    }
+    event = found_event(RIP_EVENT_DEATH, ring, times);
+    event.process = index;
+    return result == 0 ? repeat_bytes(&process->death, &event, sink) : result;
+}
+
+static int repeat_id(const struct state_id *id, uint32_t ring, const struct record_times *times,
+                     const struct rip_sink *sink)
+{
+    struct rip_event event = found_event(RIP_EVENT_REGISTER, ring, times);
+    int result;
+
+    event.slot = id->info.slot;
+    event.generation = id->info.generation;
+    event.id = id->info.id;
+    event.process = id->info.process;
+    event.as.id_begin = (struct rip_event_id){.info = &id->info, .found = true};
+    result = sink->take(sink->context, &event);
+    event.kind = RIP_EVENT_NOTE;
+    return result == 0 ? repeat_bytes(&id->note, &event, sink) : result;
+}
+
+int coder_repeat(const struct recording_table *state, const struct record_times *times, const struct rip_sink *sink)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < state->ring_count && result == 0; i++) {
+        const struct state_ring *ring = &state->rings[i];
+        struct rip_event event = found_event(RIP_EVENT_RING, ring->number, times);
+
+        result = repeat_bytes(&ring->ring, &event, sink);
+        for (uint32_t j = 0; j < ring->process_count && result == 0; j++)
+            result = repeat_process(&ring->processes[j], j, ring->number, times, sink);
+        for (size_t j = 0; j < ring->id_capacity && result == 0; j++) {
+            if (ring->ids[j].is_used)
+                result = repeat_id(&ring->ids[j], ring->number, times, sink);
+        }
+    }
+    return result;
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recording_table.c - tables of what is there; see recording_table.h. */
+#include "session/recording_table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAPACITY = 64 };
+
+/* Memory that counts -------------------------------------------------------------------------------------------------
+ */
+
+/* An array of one more element than count, zeroed; it grows by doubling, from count's being 0 or a power of two. */
+static int grow_array(struct recording_table *table, void *array_pointer, size_t count, size_t element_bytes)
+{
+    size_t bytes = (count == 0 ? 1 : count) * element_bytes;
+    void *array;
+
+    if (count != 0 && (count & (count - 1)) != 0)
+        return 0;
+    if (bytes > RECORDING_TABLE_BYTES_MAX - table->used_bytes)
+        return -EFBIG;
+    memcpy(&array, array_pointer, sizeof(array));
+    array = realloc(array, count == 0 ? bytes : 2 * bytes);
+    if (array == NULL)
+        return -ENOMEM;
+    memset((unsigned char *)array + count * element_bytes, 0, bytes);
+    memcpy(array_pointer, &array, sizeof(array));
+    table->used_bytes += bytes;
+    return 0;
+}
+
+/* Bytes of an array that grow_array() has made. */
+static uint64_t array_bytes(size_t count, size_t element_bytes)
+{
+    size_t capacity = count != 0;
+
+    while (capacity < count)
+        capacity *= 2;
+    return (uint64_t)capacity * element_bytes;
+}
+
+static void drop_bytes(struct recording_table *table, struct state_bytes *bytes)
+{
+    table->used_bytes -= bytes->count;
+    free(bytes->bytes);
+    *bytes = (struct state_bytes){0};
+}
+
+static int keep_bytes(struct recording_table *table, struct state_bytes *target, const unsigned char *bytes,
+                      size_t count)
+{
+    unsigned char *copy;
+
+    drop_bytes(table, target);
+    if (count > RECORDING_TABLE_BYTES_MAX - table->used_bytes)
+        return -EFBIG;
+    copy = malloc(count != 0 ? count : 1);
+    if (copy == NULL)
+        return -ENOMEM;
+    memcpy(copy, bytes, count);
+    *target = (struct state_bytes){copy, (uint32_t)count};
+    table->used_bytes += count;
+    return 0;
+}
+
+/* Ids: open addressing, the 64 slots of a word side by side ---------------------------------------------------------
+ */
+
+static size_t place_of(const struct state_ring *ring, uint32_t slot)
+{
+    uint64_t word = (slot / 64) * UINT64_C(0x9e3779b97f4a7c15);
+
+    return ((size_t)(word >> 26) * 64 + slot % 64) & (ring->id_capacity - 1);
+}
+
+/* Where the id of the slot is, or would be. */
+static struct state_id *find_place(const struct state_ring *ring, uint32_t slot)
+{
+    size_t place = place_of(ring, slot);
+
+    while (ring->ids[place].is_used && ring->ids[place].info.slot != slot)
+        place = (place + 1) & (ring->id_capacity - 1);
+    return &ring->ids[place];
+}
+
+static int grow_ids(struct recording_table *table, struct state_ring *ring)
+{
+    struct state_ring grown = *ring;
+
+    grown.id_capacity = ring->id_capacity != 0 ? 2 * ring->id_capacity : FIRST_CAPACITY;
+    if ((grown.id_capacity - ring->id_capacity) * sizeof(*ring->ids) > RECORDING_TABLE_BYTES_MAX - table->used_bytes)
+        return -EFBIG;
+    grown.ids = calloc(grown.id_capacity, sizeof(*grown.ids));
+    if (grown.ids == NULL)
+        return -ENOMEM;
+    table->used_bytes += (grown.id_capacity - ring->id_capacity) * sizeof(*ring->ids);
+    for (size_t i = 0; i < ring->id_capacity; i++) {
+        if (ring->ids[i].is_used)
+            *find_place(&grown, ring->ids[i].info.slot) = ring->ids[i];
+    }
+    free(ring->ids);
+    *ring = grown;
+    return 0;
+}
+
+int recording_table_id(struct recording_table *table, uint32_t number, uint32_t slot, struct state_id **ret_id)
+{
+    struct state_ring *ring;
+    struct state_id *id = NULL;
+    int result = recording_table_ring(table, number, &ring);
+
+    if (result != 0)
+        return result;
+    if (ring->id_capacity != 0)
+        id = find_place(ring, slot);
+    if (id == NULL || (!id->is_used && ring->id_count >= ring->id_capacity / 2)) {
+        result = grow_ids(table, ring);
+        if (result != 0)
+            return result;
+        id = find_place(ring, slot);
+    }
+    if (!id->is_used) {
+        id->is_used = true;
+        id->info.slot = slot;
+        ring->id_count++;
+    }
+    *ret_id = id;
+    return 0;
+}
+
+void recording_table_reset_id(struct recording_table *table, struct state_id *id)
+{
+    uint32_t slot = id->info.slot;
+
+    drop_bytes(table, &id->note);
+    *id = (struct state_id){.is_used = true, .info = {.slot = slot}};
+}
+
+/* Those behind it move up, so that a look-up may end at the first place that is not used. */
+void recording_table_drop_id(struct recording_table *table, uint32_t number, uint32_t slot)
+{
+    struct state_ring *ring;
+    struct state_id *hole;
+    size_t mask, place;
+
+    if (recording_table_ring(table, number, &ring) != 0 || ring->id_capacity == 0)
+        return;
+    hole = find_place(ring, slot);
+    if (!hole->is_used)
+        return;
+    drop_bytes(table, &hole->note);
+    mask = ring->id_capacity - 1;
+    place = (size_t)(hole - ring->ids);
+    for (size_t next = (place + 1) & mask; ring->ids[next].is_used; next = (next + 1) & mask) {
+        size_t home = place_of(ring, ring->ids[next].info.slot);
+
+        if (((next - home) & mask) >= ((next - place) & mask)) {
+            ring->ids[place] = ring->ids[next];
+            place = next;
+        }
+    }
+    ring->ids[place] = (struct state_id){0};
+    ring->id_count--;
+}
+
+/* Rings, processes, modules ---------------------------------------------------------------------------------------- */
+
+int recording_table_ring(struct recording_table *table, uint32_t number, struct state_ring **ret_ring)
+{
+    int result;
+
+    if (table->ring_last < table->ring_count && table->rings[table->ring_last].number == number) {
+        *ret_ring = &table->rings[table->ring_last];
+        return 0;
+    }
+    for (size_t i = 0; i < table->ring_count; i++) {
+        if (table->rings[i].number == number) {
+            table->ring_last = i;
+            *ret_ring = &table->rings[i];
+            return 0;
+        }
+    }
+    if (table->ring_count == RECORDING_RING_COUNT_MAX)
+        return -EFBIG;
+    result = grow_array(table, &table->rings, table->ring_count, sizeof(*table->rings));
+    if (result != 0)
+        return result;
+    table->ring_last = table->ring_count++;
+    *ret_ring = &table->rings[table->ring_last];
+    **ret_ring = (struct state_ring){.number = number};
+    return 0;
+}
+
+static void drop_modules(struct recording_table *table, struct state_process *process)
+{
+    for (uint32_t i = 0; i < process->module_count; i++)
+        drop_bytes(table, &process->modules[i]);
+    table->used_bytes -= array_bytes(process->module_count, sizeof(*process->modules));
+    free(process->modules);
+    process->modules = NULL;
+    process->module_count = 0;
+    drop_bytes(table, &process->death);
+}
+
+static void clear_ring(struct recording_table *table, struct state_ring *ring)
+{
+    for (size_t i = 0; i < ring->id_capacity; i++)
+        drop_bytes(table, &ring->ids[i].note);
+    table->used_bytes -= ring->id_capacity * sizeof(*ring->ids);
+    free(ring->ids);
+    for (uint32_t i = 0; i < ring->process_count; i++) {
+        drop_modules(table, &ring->processes[i]);
+        drop_bytes(table, &ring->processes[i].process);
+    }
+    table->used_bytes -= array_bytes(ring->process_count, sizeof(*ring->processes));
+    free(ring->processes);
+    drop_bytes(table, &ring->ring);
+}
+
+void recording_table_drop_ring(struct recording_table *table, uint32_t number)
+{
+    for (size_t i = 0; i < table->ring_count; i++) {
+        if (table->rings[i].number != number)
+            continue;
+        clear_ring(table, &table->rings[i]);
+        table->used_bytes -= array_bytes(table->ring_count, sizeof(*table->rings)) -
+                             array_bytes(table->ring_count - 1, sizeof(*table->rings));
+        table->ring_count--;
+        memmove(&table->rings[i], &table->rings[i + 1], (table->ring_count - i) * sizeof(*table->rings));
+        return;
+    }
+}
+
+void recording_table_clear(struct recording_table *table)
+{
+    for (size_t i = 0; i < table->ring_count; i++)
+        clear_ring(table, &table->rings[i]);
+    free(table->rings);
+    *table = (struct recording_table){0};
+}
+
+static int find_process(struct recording_table *table, struct state_ring *ring, uint32_t index,
+                        struct state_process **ret_process)
+{
+    if (index >= RIP_PROCESS_MAX)
+        return -EFBIG;
+    while (ring->process_count <= index) {
+        int result = grow_array(table, &ring->processes, ring->process_count, sizeof(*ring->processes));
+
+        if (result != 0)
+            return result;
+        ring->process_count++;
+    }
+    *ret_process = &ring->processes[index];
+    return 0;
+}
+
+static int find_module(struct recording_table *table, struct state_process *process, uint32_t nth,
+                       struct state_bytes **ret_module)
+{
+    if (nth >= RIP_PROCESS_MODULES)
+        return -EFBIG;
+    while (process->module_count <= nth) {
+        int result = grow_array(table, &process->modules, process->module_count, sizeof(*process->modules));
+
+        if (result != 0)
+            return result;
+        process->module_count++;
+    }
+    *ret_module = &process->modules[nth];
+    return 0;
+}
+
+int recording_table_keep(struct recording_table *table, const struct rip_event *event, const unsigned char *bytes,
+                         size_t count)
+{
+    struct state_ring *ring;
+    struct state_process *process;
+    struct state_bytes *target = NULL;
+    struct state_id *id;
+    int result = recording_table_ring(table, event->ring, &ring);
+
+    if (result == 0 && event->kind == RIP_EVENT_RING) {
+        target = &ring->ring;
+    } else if (result == 0 && event->kind == RIP_EVENT_NOTE) {
+        result = recording_table_id(table, event->ring, event->slot, &id);
+        target = result == 0 ? &id->note : NULL;
+    } else if (result == 0) {
+        result = find_process(table, ring, event->process, &process);
+        if (result == 0 && event->kind == RIP_EVENT_PROCESS) {
+            drop_modules(table, process);
+            target = &process->process;
+        } else if (result == 0 && event->kind == RIP_EVENT_DEATH) {
+            target = &process->death;
+        } else if (result == 0) {
+            result = find_module(table, process, event->as.module.nth, &target);
+        }
+    }
+    return result == 0 ? keep_bytes(table, target, bytes, count) : result;
+}
+
+void recording_table_begin(struct recording_table *table)
+{
+    for (size_t i = 0; i < table->ring_count; i++) {
+        for (size_t j = 0; j < table->rings[i].id_capacity; j++) {
+            table->rings[i].ids[j].address = 0;
+            table->rings[i].ids[j].is_counted = false;
+        }
+    }
+}

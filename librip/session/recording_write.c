@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recording_write.c - events into frames; see recording.h, and librip/RECORDING.md for the bytes.
+ *
+ * A frame is begun by the first event after a DRAIN, or when the one before it is large enough. Before a drain's first
+ * frame comes, if it is time for it, a run of state frames: all that is there.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "session/recording.h"
+#include "session/recording_code.h"
+#include "session/recording_format.h"
+
+enum {
+    FRAME_BYTES = 1 << 20,   /* of records; more only for the data of one event */
+    STATE_SHARE = 16,        /* state frames take at most 1 / (1 + this) of what is written */
+    STATE_BYTES_MIN = 65536, /* but may be repeated after so many bytes of others */
+    DATA_PER_EVENT_MAX = 16,
+    COMPRESSION_LEVEL = 1,
+};
+
+struct kept_data {
+    char name_space[RIP_SESSION_NAMESPACE_BYTES + 1];
+    void *data;
+    size_t count;
+};
+
+struct recording_writer {
+    struct recording_output output;
+    struct recording_table state;
+    struct record_coder coder;
+    ZSTD_CCtx *compressor;
+    unsigned char *packed; /* a frame with its header */
+    size_t packed_capacity;
+    uint64_t created_wall_ns;
+    uint64_t sequence; /* of the next frame; likewise */
+    uint64_t first_number;
+    struct record_times times; /* of the last DRAIN */
+    size_t last_record;        /* where it begins */
+    bool has_record;
+    bool is_drained;  /* the last record is a DRAIN */
+    bool is_parted;   /* a part of the drain is written already */
+    bool wants_state; /* before the next drain */
+    bool wants_header;
+    bool is_lost; /* the rest of the drain is lost, as its begin was */
+    uint64_t frame_event_count;
+    uint64_t frame_entry_count;
+    uint64_t state_bytes;       /* of the last run of state frames */
+    uint64_t bytes_since_state; /* of all other frames since */
+    struct kept_data data[DATA_PER_EVENT_MAX];
+    size_t data_count;
+    struct recording_writer_counts counts;
+};
+
+int recording_writer_new(struct recording_writer **ret_writer, const struct recording_output *output,
+                         uint64_t created_wall_ns)
+{
+    struct recording_writer *writer = calloc(1, sizeof(*writer));
+
+    if (writer == NULL)
+        return -ENOMEM;
+    writer->compressor = ZSTD_createCCtx();
+    if (writer->compressor == NULL) {
+        free(writer);
+        return -ENOMEM;
+    }
+    ZSTD_CCtx_setParameter(writer->compressor, ZSTD_c_compressionLevel, COMPRESSION_LEVEL);
+    ZSTD_CCtx_setParameter(writer->compressor, ZSTD_c_checksumFlag, 1);
+    writer->output = *output;
+    writer->created_wall_ns = created_wall_ns;
+    writer->coder.state = &writer->state;
+    writer->sequence = 1;
+    writer->first_number = 1;
+    writer->times.latest_wall_ns = created_wall_ns;
+    writer->wants_header = true;
+    writer->wants_state = true;
+    coder_begin(&writer->coder, false, NULL, 0);
+    *ret_writer = writer;
+    return 0;
+}
+
+static void drop_data(struct recording_writer *writer)
+{
+    for (size_t i = 0; i < writer->data_count; i++)
+        free(writer->data[i].data);
+    writer->data_count = 0;
+}
+
+void recording_writer_free(struct recording_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    drop_data(writer);
+    recording_table_clear(&writer->state);
+    ZSTD_freeCCtx(writer->compressor);
+    free(writer->coder.bytes);
+    free(writer->packed);
+    free(writer);
+}
+
+void recording_writer_restart(struct recording_writer *writer)
+{
+    writer->wants_header = true;
+    writer->wants_state = true;
+}
+
+void recording_writer_counts(const struct recording_writer *writer, struct recording_writer_counts *ret_counts)
+{
+    *ret_counts = writer->counts;
+}
+
+/* Frames ----------------------------------------------------------------------------------------------------------- */
+
+static int put_bytes(struct recording_writer *writer, const void *bytes, size_t count, bool full)
+{
+    int result = writer->output.write(writer->output.context, bytes, count, full);
+
+    if (result == 0)
+        writer->counts.written_bytes += count;
+    return result;
+}
+
+static int put_header(struct recording_writer *writer)
+{
+    struct recording_header header = {.magic = RECORDING_MAGIC,
+                                      .version = RECORDING_VERSION,
+                                      .header_bytes = sizeof(header),
+                                      .created_wall_ns = writer->created_wall_ns};
+    int result;
+
+    header.checksum = recording_checksum(&header, offsetof(struct recording_header, checksum));
+    result = put_bytes(writer, &header, sizeof(header), false);
+    if (result == 0)
+        writer->wants_header = false;
+    return result;
+}
+
+/* Of what a coder has; ret_bytes: how many that took. */
+static int put_frame(struct recording_writer *writer, const struct record_coder *coder, uint32_t flags,
+                     uint64_t *ret_bytes)
+{
+    struct recording_frame frame = {.magic = RECORDING_FRAME_MAGIC,
+                                    .flags = flags,
+                                    .raw_bytes = (uint32_t)coder->count,
+                                    .sequence = writer->sequence,
+                                    .first_number = writer->first_number,
+                                    .wall_ns = writer->times.latest_wall_ns};
+    size_t wanted = sizeof(frame) + ZSTD_compressBound(coder->count), packed_bytes;
+    int result;
+
+    if (writer->packed_capacity < wanted) {
+        free(writer->packed);
+        writer->packed = malloc(wanted);
+        writer->packed_capacity = writer->packed != NULL ? wanted : 0;
+    }
+    if (writer->packed == NULL)
+        return -ENOMEM;
+    packed_bytes = ZSTD_compress2(writer->compressor, writer->packed + sizeof(frame), wanted - sizeof(frame),
+                                  coder->bytes, coder->count);
+    if (ZSTD_isError(packed_bytes))
+        return -ENOMEM;
+    frame.packed_bytes = (uint32_t)packed_bytes;
+    frame.checksum = recording_checksum(&frame, offsetof(struct recording_frame, checksum));
+    memcpy(writer->packed, &frame, sizeof(frame));
+    writer->sequence++; /* also if it is lost: the reader shall see the gap */
+    result = put_bytes(writer, writer->packed, sizeof(frame) + packed_bytes, (flags & RECORDING_FRAME_BEGINS) != 0);
+    if (result == 0) {
+        writer->counts.frame_count++;
+        *ret_bytes += sizeof(frame) + packed_bytes;
+    }
+    return result;
+}
+
+/* What is there, in frames of its own. */
+struct state_run {
+    struct recording_writer *writer;
+    struct record_coder coder;
+    uint32_t flags;
+    uint64_t bytes;
+};
+
+static int put_state_frame(struct state_run *run, bool is_last)
+{
+    uint32_t flags = run->flags | (is_last ? 0 : RECORDING_FRAME_GOES_ON);
+    int result = put_frame(run->writer, &run->coder, flags, &run->bytes);
+
+    run->flags &= ~(uint32_t)RECORDING_FRAME_BEGINS;
+    run->coder.count = 0;
+    coder_begin(&run->coder, true, NULL, 0);
+    return result;
+}
+
+static int take_state(void *context, const struct rip_event *event)
+{
+    struct state_run *run = context;
+    int result = coder_write(&run->coder, event);
+
+    return result == 0 && run->coder.count >= FRAME_BYTES ? put_state_frame(run, false) : result;
+}
+
+static int put_state(struct recording_writer *writer)
+{
+    struct record_times times = writer->times;
+    struct state_run run = {.writer = writer, .flags = RECORDING_FRAME_STATE | RECORDING_FRAME_BEGINS};
+    const struct rip_sink sink = {&run, take_state};
+    int result;
+
+    times.earliest_wall_ns = 0;
+    times.earliest_mono_ns = 0;
+    run.coder.state = &writer->state;
+    coder_begin(&run.coder, true, NULL, 0);
+    result = coder_repeat(&writer->state, &times, &sink);
+    if (result == 0)
+        result = put_state_frame(&run, true);
+    free(run.coder.bytes);
+    if (result != 0)
+        return result;
+    recording_table_begin(&writer->state);
+    writer->wants_state = false;
+    writer->state_bytes = run.bytes;
+    writer->bytes_since_state = 0;
+    return 0;
+}
+
+/* The next frame is an empty one. */
+static void begin_frame(struct recording_writer *writer)
+{
+    writer->first_number += writer->frame_event_count;
+    writer->frame_event_count = 0;
+    writer->frame_entry_count = 0;
+    writer->has_record = false;
+    writer->is_drained = false;
+    coder_begin(&writer->coder, false, NULL, 0);
+}
+
+static void lose_frame(struct recording_writer *writer)
+{
+    writer->counts.lost_entry_count += writer->frame_entry_count;
+    writer->wants_state = true;
+}
+
+static int put_records(struct recording_writer *writer)
+{
+    int result;
+
+    if (writer->is_lost) {
+        lose_frame(writer);
+        return 0;
+    }
+    result =
+        put_frame(writer, &writer->coder, writer->is_drained ? 0 : RECORDING_FRAME_GOES_ON, &writer->bytes_since_state);
+    if (result != 0) {
+        lose_frame(writer);
+        return result;
+    }
+    writer->counts.event_count += writer->frame_event_count;
+    writer->counts.entry_count += writer->frame_entry_count;
+    if (writer->bytes_since_state > STATE_SHARE * writer->state_bytes + STATE_BYTES_MIN)
+        writer->wants_state = true;
+    return 0;
+}
+
+/* The last record gets what was attached to it. */
+static int end_record(struct recording_writer *writer)
+{
+    struct record_data data[DATA_PER_EVENT_MAX];
+    size_t count = writer->data_count;
+    int result;
+
+    for (size_t i = 0; i < count; i++) {
+        data[i].name_space = (struct rip_text){writer->data[i].name_space, strlen(writer->data[i].name_space)};
+        data[i].data = (struct rip_text){writer->data[i].data, writer->data[i].count};
+    }
+    result = count != 0 ? coder_write_data(&writer->coder, writer->last_record, data, count) : 0;
+    drop_data(writer);
+    return result;
+}
+
+int recording_writer_flush(struct recording_writer *writer)
+{
+    bool says_nothing = writer->frame_event_count == 1 && writer->data_count == 0 && !writer->is_parted;
+    int result = 0, error;
+
+    if (!writer->is_drained)
+        return 0;
+    if (says_nothing) {
+        writer->frame_event_count = 0; /* its number is given again */
+    } else {
+        result = end_record(writer);
+        if (result != 0)
+            writer->is_lost = true;
+        error = put_records(writer);
+        result = result != 0 ? result : error;
+    }
+    writer->is_lost = false;
+    writer->is_parted = false;
+    begin_frame(writer);
+    return result;
+}
+
+/* Taking ----------------------------------------------------------------------------------------------------------- */
+
+/* Before the first event of a drain is. */
+static int begin_drain(struct recording_writer *writer)
+{
+    int result = 0;
+
+    if (writer->wants_header)
+        result = put_header(writer);
+    if (result == 0 && writer->wants_state)
+        result = put_state(writer);
+    writer->is_lost = result != 0;
+    return result;
+}
+
+/* A large drain is more than one frame. */
+static int part_frame(struct recording_writer *writer)
+{
+    int result = end_record(writer), error;
+
+    if (writer->coder.count < FRAME_BYTES)
+        return result;
+    error = put_records(writer);
+    writer->is_lost |= error != 0;
+    writer->is_parted = true;
+    begin_frame(writer);
+    return result != 0 ? result : error;
+}
+
+int recording_writer_take(struct recording_writer *writer, const struct rip_event *event)
+{
+    int result = 0, error;
+
+    if (writer->is_drained)
+        result = recording_writer_flush(writer);
+    else if (writer->has_record)
+        result = part_frame(writer);
+    if (!writer->has_record && !writer->is_parted) {
+        error = begin_drain(writer);
+        result = result != 0 ? result : error;
+    }
+    writer->last_record = writer->coder.count;
+    error = coder_write(&writer->coder, event);
+    if (error != 0) {
+        writer->is_lost |= error != -EINVAL;
+        if (event->kind == RIP_EVENT_SNAP)
+            writer->counts.lost_entry_count += event->as.snap.entry_count;
+        return error;
+    }
+    writer->has_record = true;
+    writer->frame_event_count++;
+    if (event->kind == RIP_EVENT_SNAP)
+        writer->frame_entry_count += event->as.snap.entry_count;
+    if (event->kind == RIP_EVENT_DRAIN) {
+        writer->is_drained = true;
+        writer->times = (struct record_times){event->earliest_wall_ns, event->latest_wall_ns, event->earliest_mono_ns,
+                                              event->latest_mono_ns};
+    }
+    return result;
+}
+
+int recording_writer_attach(struct recording_writer *writer, const char *name_space, const void *data, size_t count)
+{
+    size_t length = strlen(name_space), place = 0;
+    void *copy;
+
+    if (!writer->has_record || length == 0 || length > RIP_SESSION_NAMESPACE_BYTES)
+        return -EINVAL;
+    while (place < writer->data_count && strcmp(writer->data[place].name_space, name_space) != 0)
+        place++;
+    if (count > RIP_SESSION_DATA_BYTES_MAX || place == DATA_PER_EVENT_MAX)
+        return -EFBIG;
+    copy = malloc(count != 0 ? count : 1);
+    if (copy == NULL)
+        return -ENOMEM;
+    if (count != 0)
+        memcpy(copy, data, count);
+    if (place == writer->data_count)
+        writer->data_count++;
+    else
+        free(writer->data[place].data);
+    memcpy(writer->data[place].name_space, name_space, length + 1);
+    writer->data[place].data = copy;
+    writer->data[place].count = count;
+    return 0;
+}

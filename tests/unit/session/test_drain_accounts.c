@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_drain_accounts.c - programs that make known sequences, drained while they run: what was recorded, overwritten
+ * and never seen is what was made, in total and for each id.
+ *
+ * Snap n of id i is at address i << 24 | n, so each entry says whose it is and which.
+ */
+#include "unit/session/session_test.h"
+#include "unit/writer_test.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+enum { ID_MAX = 8192, SLOW = 1, FAST = 2, ROVING = 3, RESTARTED = 4, SHORT = 100 };
+
+/* What a program made, and what events said of it. */
+struct account {
+    uint64_t made; /* by the program */
+    uint64_t recorded;
+    uint64_t overwritten;
+    uint64_t last; /* snap that was recorded last */
+    uint32_t exit_count;
+    bool is_known; /* each of its ends had all its entries */
+};
+
+struct ledger {
+    struct account accounts[ID_MAX];
+    struct rip_event_totals totals;
+    uint64_t made;
+    uint32_t exit_count;
+};
+
+static struct ledger ledger;
+static bool is_over; /* accessed with __atomic */
+
+static int take_account(void *context, const struct rip_event *event)
+{
+    struct ledger *book = context;
+    struct account *account = &book->accounts[event->id];
+
+    CHECK(event->id < ID_MAX);
+    if (event->kind == RIP_EVENT_TOTALS)
+        book->totals = event->as.totals;
+    if (event->kind == RIP_EVENT_REGISTER) {
+        CHECK(event->as.id_begin.info->id == event->id);
+        account->last = 0;
+    }
+    if (event->kind == RIP_EVENT_EXIT) {
+        account->exit_count++;
+        account->is_known = event->as.exit.has_snap_count;
+        book->exit_count++;
+    }
+    if (event->kind == RIP_EVENT_SNAP) {
+        const struct rip_event_snap *snap = &event->as.snap;
+
+        CHECK(snap->made_count == snap->entry_count + snap->overwritten_count);
+        account->recorded += snap->entry_count;
+        account->overwritten += snap->overwritten_count;
+        for (uint32_t i = 0; i < snap->entry_count; i++) {
+            CHECK(snap->entries[i].snap > account->last);
+            CHECK(snap->entries[i].address == ((uint64_t)event->id << 24 | snap->entries[i].snap));
+            account->last = snap->entries[i].snap;
+        }
+    }
+    return 0;
+}
+
+/* `count` snaps of an id, the first of them number `first`. */
+static void snap(uint32_t id, uint64_t first, uint64_t count)
+{
+    for (uint64_t n = first; n < first + count; n++)
+        rip_snap_at((const void *)(uintptr_t)((uint64_t)id << 24 | n));
+    ledger.accounts[id].made += count;
+}
+
+static bool goes_on(void)
+{
+    return !__atomic_load_n(&is_over, __ATOMIC_RELAXED);
+}
+
+static void *be_slow(void *unused)
+{
+    rip_init(SLOW, "slow", 4, 0, 0);
+    for (uint64_t n = 1; goes_on(); n++) {
+        snap(SLOW, n, 1);
+        sleep_ms(7);
+    }
+    return unused;
+}
+
+static void *be_fast(void *unused)
+{
+    rip_init(FAST, "fast", 4, 0, 0);
+    for (uint64_t n = 1; n < 1 << 23 && goes_on(); n += 1000)
+        snap(FAST, n, 1000);
+    return unused;
+}
+
+/* Its counter changes at each resume. */
+static void *be_roving(void *unused)
+{
+    uint64_t n = 1;
+
+    for (uint8_t counter = 0; n < 1 << 23 && goes_on(); counter++) {
+        rip_init(ROVING, n == 1 ? "roving" : NULL, n == 1 ? 6 : 0, 0, n == 1 ? 0 : counter | 1);
+        snap(ROVING, n, 1 + n % 100);
+        n += 1 + n % 100;
+    }
+    return unused;
+}
+
+/* An id that begins anew in its slot: nothing is left of what it was. */
+static void *be_restarted(void *unused)
+{
+    while (goes_on()) {
+        rip_init(RESTARTED, "restarted", 9, 0, 0);
+        snap(RESTARTED, 1, 20);
+        sleep_ms(1);
+    }
+    return unused;
+}
+
+static void *be_short(void *number)
+{
+    uint32_t id = (uint32_t)(uintptr_t)number;
+
+    rip_init(id, "short", 5, 0, 0);
+    snap(id, 1, id % 50);
+    return NULL;
+}
+
+static void *make_short_ones(void *unused)
+{
+    for (uint32_t id = SHORT; id < SHORT + 3000; id++) {
+        pthread_t thread;
+
+        CHECK(pthread_create(&thread, NULL, be_short, (void *)(uintptr_t)id) == 0);
+        if (id % 4 == 0)
+            sched_yield();
+        CHECK(pthread_join(thread, NULL) == 0);
+    }
+    return unused;
+}
+
+static void drain_pause(struct drain *drain, const struct rip_view *view, long pause_ms)
+{
+    static uint64_t now_ns;
+    const struct rip_sink sink = {&ledger, take_account};
+
+    drain_once(drain, view, now_ns += 1000, &sink);
+    sleep_ms(pause_ms);
+}
+
+/* Of a program that has ended, or stands still. */
+static void check_ledger(const char *name)
+{
+    const struct rip_event_totals *totals = &ledger.totals;
+    uint64_t made = 0, recorded = 0, overwritten = 0;
+
+    for (uint32_t id = 0; id < ID_MAX; id++) {
+        const struct account *account = &ledger.accounts[id];
+
+        made += account->made;
+        recorded += account->recorded;
+        overwritten += account->overwritten;
+        CHECK(account->recorded + account->overwritten <= account->made);
+        if (id != RESTARTED && (account->exit_count == 0 || account->is_known) && account->recorded != 0)
+            CHECK(account->recorded + account->overwritten == account->made);
+    }
+    printf("%s: made %llu, recorded %llu, overwritten %llu, unseen %llu, ids %llu - %llu (%u seen to end)\n", name,
+           (unsigned long long)made, (unsigned long long)recorded, (unsigned long long)overwritten,
+           (unsigned long long)totals->unseen_count, (unsigned long long)totals->registered_count,
+           (unsigned long long)totals->ended_count, ledger.exit_count);
+    fflush(stdout);
+    CHECK(totals->exact);
+    CHECK(totals->recorded_count == recorded && totals->overwritten_count == overwritten);
+    CHECK(recorded + overwritten + totals->unseen_count == made);
+    CHECK(totals->made_count == made);
+}
+
+static void run_threads(void *(*const *threads)(void *), size_t count, const char *name, long pause_ms)
+{
+    pthread_t handles[8];
+    struct drain *drain;
+    struct rip_view view;
+
+    CHECK(rip_create_ring(on_stage(name), 512));
+    view = rip__writer.view;
+    CHECK(drain_new(&drain, 1) == 0);
+    drain_pause(drain, &view, 0);
+    for (size_t i = 0; i < count; i++)
+        CHECK(pthread_create(&handles[i], NULL, threads[i], NULL) == 0);
+    for (unsigned i = 0; i < 100; i++)
+        drain_pause(drain, &view, pause_ms);
+    __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < count; i++) {
+        drain_pause(drain, &view, 0);
+        CHECK(pthread_join(handles[i], NULL) == 0);
+    }
+    drain_pause(drain, &view, 0);
+    check_ledger(name);
+    drain_free(drain);
+}
+
+SCENE(slow_fast_and_roving)
+{
+    static void *(*const threads[])(void *) = {be_slow, be_fast, be_roving, be_restarted};
+
+    run_threads(threads, 4, "mixed", 5);
+}
+
+SCENE(shorter_than_a_drain)
+{
+    static void *(*const threads[])(void *) = {make_short_ones, be_fast};
+
+    run_threads(threads, 2, "short", 1);
+}
+
+SCENE(more_end_than_the_ring_remembers)
+{
+    static void *(*const threads[])(void *) = {make_short_ones};
+
+    run_threads(threads, 1, "forgotten", 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(slow_fast_and_roving),
+        SCENE_TEST(shorter_than_a_drain),
+        SCENE_TEST(more_end_than_the_ring_remembers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

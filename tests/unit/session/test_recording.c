@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_recording.c - what is written comes out again; damage, gaps and seeking. */
+#include "unit/session/session_test.h"
+
+#include <errno.h>
+
+#include "session/recording_format.h"
+
+struct stage {
+    struct memory_file file;
+    struct recording_writer *writer;
+    struct event_text taken; /* events as they went in */
+    uint64_t now_ns;
+    uint64_t before_ns;
+    uint64_t drain_count;
+};
+
+static int set_stage(void **state)
+{
+    struct stage *stage = calloc(1, sizeof(*stage));
+    struct recording_output output = {.write = memory_write};
+
+    assert_non_null(stage);
+    output.context = &stage->file;
+    assert_int_equal(recording_writer_new(&stage->writer, &output, 5), 0);
+    stage->now_ns = 1000;
+    *state = stage;
+    return 0;
+}
+
+static int clear_stage(void **state)
+{
+    struct stage *stage = *state;
+
+    recording_writer_free(stage->writer);
+    free(stage->file.bytes);
+    text_clear(&stage->taken);
+    free(stage);
+    return 0;
+}
+
+/* Takes an event of ring 1 with the times of this drain. */
+static void take(struct stage *stage, struct rip_event event)
+{
+    event.earliest_wall_ns = stage->before_ns;
+    event.latest_wall_ns = stage->now_ns;
+    event.earliest_mono_ns = stage->before_ns;
+    event.latest_mono_ns = stage->now_ns;
+    assert_int_equal(recording_writer_take(stage->writer, &event), 0);
+    print_event(&stage->taken, &event);
+}
+
+static void take_drain(struct stage *stage)
+{
+    struct rip_event event = {.kind = RIP_EVENT_DRAIN};
+
+    event.as.drain = (struct rip_event_drain){++stage->drain_count, stage->now_ns, stage->now_ns, 7, 3};
+    take(stage, event);
+    stage->before_ns = stage->now_ns;
+    stage->now_ns += 10;
+}
+
+static struct rip_id_info id_info(uint32_t slot)
+{
+    struct rip_id_info info = {.slot = slot,
+                               .generation = 2,
+                               .id = slot + 100,
+                               .tid = 4000 + slot,
+                               .name_bytes = 6,
+                               .registered_boot_ns = 77,
+                               .progress = 3 + slot,
+                               .snap_count = 3 + slot};
+
+    memcpy(info.name, "worker", 6);
+    return info;
+}
+
+static struct rip_event event_of(uint32_t kind, const struct rip_id_info *info)
+{
+    return (struct rip_event){.kind = kind,
+                              .ring = 1,
+                              .slot = info->slot,
+                              .generation = info->generation,
+                              .id = info->id,
+                              .process = info->process};
+}
+
+static void take_id(struct stage *stage, uint32_t kind, const struct rip_id_info *info, bool found)
+{
+    struct rip_event event = event_of(kind, info);
+
+    event.as.id_begin = (struct rip_event_id){info, found};
+    take(stage, event);
+}
+
+/* So many snaps more of an id, of which the newest are recorded. */
+static void take_snaps(struct stage *stage, struct rip_id_info *info, uint64_t made, uint32_t entry_count)
+{
+    struct rip_event event = event_of(RIP_EVENT_SNAP, info);
+    struct rip_entry entries[RIP_ENTRY_COUNT] = {0};
+
+    info->progress += made;
+    info->snap_count += made;
+    for (uint32_t i = 0; i < entry_count; i++) {
+        entries[i].snap = info->snap_count - entry_count + 1 + i;
+        entries[i].address = 0x400000 + entries[i].snap * 977 % 4096;
+    }
+    event.as.snap = (struct rip_event_snap){info->progress, made, made - entry_count, 0, entry_count, entries};
+    take(stage, event);
+}
+
+static void take_ring(struct stage *stage)
+{
+    struct rip_event event = {.kind = RIP_EVENT_RING, .ring = 1};
+    struct rip_process_info process = {.index = 2, .pid = 12, .generation = 1, .module_count = 1, .comm = "server"};
+    struct rip_module_info module = {.start = 0x400000,
+                                     .end = 0x500000,
+                                     .bias = 0x400000,
+                                     .path_bytes = 7,
+                                     .build_id_bytes = 2,
+                                     .build_id = {1, 2},
+                                     .path = "/bin/sh"};
+
+    event.as.ring_begin = (struct rip_event_ring){
+        .name = {"ring.1", 6}, .directory = {"/dev/shm", 8}, .slot_capacity = 128, .uid = 1000, .preload = true};
+    take(stage, event);
+    event = (struct rip_event){.kind = RIP_EVENT_PROCESS, .ring = 1, .process = 2};
+    event.as.process_begin = &process;
+    take(stage, event);
+    event = (struct rip_event){.kind = RIP_EVENT_MODULE, .ring = 1, .process = 2};
+    event.as.module = (struct rip_event_module){2, 0, &module};
+    take(stage, event);
+}
+
+/* Something of every kind, in five drains. */
+static void play(struct stage *stage)
+{
+    struct rip_id_info ids[] = {id_info(0), id_info(5), id_info(64)};
+    struct rip_note_info note = {.slot = 5, .generation = 2, .sequence = 9, .text_bytes = 5, .text = "hello"};
+    struct rip_event event;
+
+    take_ring(stage);
+    for (size_t i = 0; i < 3; i++) {
+        take_id(stage, RIP_EVENT_REGISTER, &ids[i], i == 0);
+        ids[i].progress = ids[i].snap_count = 0;
+        take_snaps(stage, &ids[i], 3 + ids[i].slot, 3);
+    }
+    take_drain(stage);
+    for (size_t i = 0; i < 3; i++)
+        take_snaps(stage, &ids[i], 40, i == 1 ? 31 : 32);
+    ids[1].idle = 1;
+    ids[1].tid = 0;
+    take_id(stage, RIP_EVENT_STATE, &ids[1], false);
+    event = event_of(RIP_EVENT_NOTE, &ids[1]);
+    event.as.note = &note;
+    take(stage, event);
+    take_drain(stage);
+    ids[2].generation = 4; /* renamed, and its counter changed */
+    ids[2].progress += 200;
+    memcpy(ids[2].name, "WORKER", 6);
+    take_id(stage, RIP_EVENT_STATE, &ids[2], false);
+    take_snaps(stage, &ids[2], 1, 1);
+    event = event_of(RIP_EVENT_EXIT, &ids[0]);
+    event.as.exit = (struct rip_event_exit){ids[0].snap_count, true};
+    take(stage, event);
+    event = (struct rip_event){.kind = RIP_EVENT_STALL_BEGIN};
+    event.as.stall.json = (struct rip_text){"{}", 2};
+    take(stage, event);
+    take_drain(stage);
+    event = (struct rip_event){.kind = RIP_EVENT_TOTALS, .ring = 1};
+    event.as.totals = (struct rip_event_totals){10, 7, 2, 1, 3, 1, 0, true};
+    take(stage, event);
+    event = (struct rip_event){.kind = RIP_EVENT_FLUSH, .ring = 1, .as.flush_count = 2};
+    take(stage, event);
+    take_drain(stage);
+    event = (struct rip_event){.kind = RIP_EVENT_DEATH, .ring = 1, .process = 2};
+    event.as.death = (struct rip_event_death){2, 1, -11, true, false, true, false};
+    take(stage, event);
+    event = (struct rip_event){.kind = RIP_EVENT_RING_END, .ring = 1};
+    event.as.ring_end.reason = (struct rip_text){"damaged", 7};
+    take(stage, event);
+    take_drain(stage);
+    assert_int_equal(recording_writer_flush(stage->writer), 0);
+}
+
+/* All events of a recording as text; what reading ended with. */
+static int read_all(struct memory_file *file, struct event_text *text, uint64_t *ret_offset)
+{
+    const struct recording_input input = {file, memory_read, file->count};
+    struct recording_reader *reader;
+    const struct rip_event *event;
+    int result = recording_reader_new(&reader, &input);
+
+    *ret_offset = 0;
+    if (result != 0)
+        return result;
+    while ((result = recording_reader_next(reader, &event)) == 1)
+        print_event(text, event);
+    *ret_offset = recording_reader_offset(reader);
+    recording_reader_free(reader);
+    return result;
+}
+
+static void test_what_is_written_comes_out_again(void **state)
+{
+    struct stage *stage = *state;
+    struct event_text text = {0};
+    uint64_t offset;
+
+    play(stage);
+    assert_int_equal(read_all(&stage->file, &text, &offset), 0);
+    assert_string_equal(text_of(&text), text_of(&stage->taken));
+    assert_int_equal(offset, stage->file.count);
+    text_clear(&text);
+}
+
+/* The file cut at any byte: the events of the frames before it, and where it is cut. */
+static void test_a_cut_file_opens_up_to_the_cut(void **state)
+{
+    struct stage *stage = *state;
+    struct event_text text = {0};
+    struct memory_file cut;
+    uint64_t offset;
+
+    play(stage);
+    for (size_t count = 0; count < stage->file.count; count++) {
+        int result;
+
+        cut = (struct memory_file){.bytes = malloc(count + 1), .count = count};
+        assert_non_null(cut.bytes);
+        memcpy(cut.bytes, stage->file.bytes, count);
+        result = read_all(&cut, &text, &offset);
+        assert_true(result == 0 || result == (count < 8 ? -EINVAL : -EBADMSG));
+        assert_true(offset <= count);
+        assert_true(result != 0 || offset == count);
+        assert_int_equal(strncmp(text_of(&text), text_of(&stage->taken), text.count), 0);
+        free(cut.bytes);
+        text_clear(&text);
+    }
+}
+
+/* Each bit of the file flipped: it shows, and what comes before is as it was. (Some bits of zstd mean nothing.) */
+static void test_a_flipped_bit_shows(void **state)
+{
+    struct stage *stage = *state;
+    struct event_text text = {0};
+    uint64_t offset;
+
+    play(stage);
+    for (size_t bit = 0; bit < 8 * stage->file.count; bit++) {
+        int result;
+
+        stage->file.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        result = read_all(&stage->file, &text, &offset);
+        assert_true(result < 0 || text.count == stage->taken.count);
+        assert_true(result == 0 || offset <= bit / 8);
+        assert_int_equal(strncmp(text_of(&text), text_of(&stage->taken), text.count), 0);
+        text_clear(&text);
+        stage->file.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+}
+
+static void test_another_version_is_named(void **state)
+{
+    struct stage *stage = *state;
+    struct recording_header header;
+    struct event_text text = {0};
+    uint64_t offset;
+
+    play(stage);
+    memcpy(&header, stage->file.bytes, sizeof(header));
+    header.version = RECORDING_VERSION + 1;
+    header.checksum = recording_checksum(&header, offsetof(struct recording_header, checksum));
+    memcpy(stage->file.bytes, &header, sizeof(header));
+    assert_int_equal(read_all(&stage->file, &text, &offset), -EPROTONOSUPPORT);
+    assert_true(recording_is_one(stage->file.bytes, 8));
+    assert_false(recording_is_one(stage->file.bytes, 7));
+    assert_false(recording_is_one("RIPREC\n\n", 8));
+}
+
+/* Data is of the event that was taken last, and comes out with it; a drain of nothing is not written without. */
+static void test_data_comes_with_its_event(void **state)
+{
+    struct stage *stage = *state;
+    struct recording_input input = {&stage->file, memory_read, 0};
+    struct rip_id_info info = id_info(1);
+    struct recording_reader *reader;
+    const struct rip_event *event;
+    const char *name;
+    const void *data;
+    size_t count;
+
+    assert_int_equal(recording_writer_attach(stage->writer, "a", "1", 1), -EINVAL);
+    take_drain(stage);
+    take_id(stage, RIP_EVENT_REGISTER, &info, true);
+    assert_int_equal(recording_writer_attach(stage->writer, "cpu", "old", 3), 0);
+    assert_int_equal(recording_writer_attach(stage->writer, "x", NULL, 0), 0);
+    assert_int_equal(recording_writer_attach(stage->writer, "cpu", "12.5", 4), 0);
+    take_snaps(stage, &info, 2, 2);
+    take_drain(stage);
+    take_drain(stage);
+    assert_int_equal(recording_writer_attach(stage->writer, "ripd.scan", "[]", 2), 0);
+    take_drain(stage);
+    assert_int_equal(recording_writer_flush(stage->writer), 0);
+    input.size_bytes = stage->file.count;
+    assert_int_equal(recording_reader_new(&reader, &input), 0);
+    assert_int_equal(recording_reader_next(reader, &event), 1);
+    assert_int_equal(event->kind, RIP_EVENT_REGISTER);
+    assert_int_equal(event->number, 1);
+    assert_true(recording_reader_data(reader, 0, &name, &data, &count));
+    assert_string_equal(name, "cpu");
+    assert_int_equal(count, 4);
+    assert_memory_equal(data, "12.5", 4);
+    assert_true(recording_reader_data(reader, 1, &name, &data, &count));
+    assert_int_equal(count, 0);
+    assert_false(recording_reader_data(reader, 2, &name, &data, &count));
+    assert_int_equal(recording_reader_next(reader, &event), 1);
+    assert_int_equal(event->kind, RIP_EVENT_SNAP);
+    assert_false(recording_reader_data(reader, 0, &name, &data, &count));
+    assert_int_equal(recording_reader_next(reader, &event), 1);
+    assert_int_equal(event->as.drain.sequence, 2);
+    assert_int_equal(recording_reader_next(reader, &event), 1);
+    assert_int_equal(event->as.drain.sequence, 3);
+    assert_int_equal(event->number, 4);
+    assert_true(recording_reader_data(reader, 0, &name, &data, &count));
+    assert_string_equal(name, "ripd.scan");
+    assert_int_equal(recording_reader_next(reader, &event), 0);
+    recording_reader_free(reader);
+}
+
+/* Drains of ids that snap, restarted now and then. */
+static void play_long(struct stage *stage, struct rip_id_info *ids, unsigned id_count, unsigned drain_count,
+                      unsigned restart_every)
+{
+    for (unsigned i = 0; i < drain_count; i++) {
+        if (restart_every != 0 && i % restart_every == 0)
+            recording_writer_restart(stage->writer);
+        for (unsigned j = 0; j < id_count; j++)
+            take_snaps(stage, &ids[j], 1 + (i + j) % 3, 1 + (i + j) % 3);
+        take_drain(stage);
+    }
+    assert_int_equal(recording_writer_flush(stage->writer), 0);
+}
+
+/* The file from its nth header on, from 0. */
+static struct memory_file part_of(const struct memory_file *file, unsigned nth)
+{
+    for (size_t at = 0; at < file->count; at++) {
+        if (recording_is_one(file->bytes + at, file->count - at) && nth-- == 0)
+            return (struct memory_file){.bytes = file->bytes + at, .count = file->count - at};
+    }
+    fail();
+    return *file;
+}
+
+/* A state in the middle yields nothing when it is read in sequence, and all that is there when reading begins there. */
+static void test_reading_may_begin_at_a_state(void **state)
+{
+    struct stage *stage = *state;
+    struct rip_id_info ids[] = {id_info(3), id_info(70)};
+    struct rip_note_info note = {.slot = 70, .generation = 2, .sequence = 4, .text_bytes = 2, .text = "hi"};
+    struct memory_file rest;
+    struct event_text text = {0};
+    struct rip_event event = event_of(RIP_EVENT_NOTE, &ids[1]);
+    const char *expected;
+    uint64_t offset;
+
+    take_ring(stage);
+    take_id(stage, RIP_EVENT_REGISTER, &ids[0], true);
+    take_id(stage, RIP_EVENT_REGISTER, &ids[1], true);
+    event.as.note = &note;
+    take(stage, event);
+    play_long(stage, ids, 2, 9, 5);
+    assert_int_equal(read_all(&stage->file, &text, &offset), 0);
+    assert_string_equal(text_of(&text), text_of(&stage->taken));
+    text_clear(&text);
+
+    rest = part_of(&stage->file, 2); /* the first restart was the begin */
+    assert_int_equal(read_all(&rest, &text, &offset), 0);
+    expected = strstr(text_of(&text), "(1040 1050]"); /* of the sixth drain */
+    assert_non_null(expected);
+    while (expected > text_of(&text) && expected[-1] != '\n')
+        expected--;
+    assert_non_null(strstr(text_of(&stage->taken), expected));
+    assert_non_null(strstr(text_of(&text), "1/70 g2 id 170 of 0 (0 1040] register \"worker\""));
+    assert_non_null(strstr(text_of(&text), "1/70 g2 id 170 of 0 (0 1040] note 4 \"hi\""));
+    assert_non_null(strstr(text_of(&text), "ring ring.1 in /dev/shm"));
+    assert_non_null(strstr(text_of(&text), "module 0 400000-500000 /bin/sh"));
+    text_clear(&text);
+}
+
+/* The file is large: more than a frame for a drain, and states by themselves. */
+static void test_large_drains_and_states_are_parted(void **state)
+{
+    enum { ID_COUNT = 60000 };
+    struct stage *stage = *state;
+    struct rip_id_info *ids = calloc(ID_COUNT, sizeof(*ids));
+    struct recording_writer_counts counts;
+    struct event_text text = {0};
+    struct memory_file rest;
+    uint64_t offset;
+
+    assert_non_null(ids);
+    for (uint32_t i = 0; i < ID_COUNT; i++) {
+        ids[i] = id_info(3 * i);
+        ids[i].registered_boot_ns = UINT64_C(88888888888) * i;
+        take_id(stage, RIP_EVENT_REGISTER, &ids[i], true);
+    }
+    play_long(stage, ids, ID_COUNT, 3, 0);
+    recording_writer_restart(stage->writer);
+    play_long(stage, ids, 1, 2, 0);
+    recording_writer_counts(stage->writer, &counts);
+    assert_in_range(counts.frame_count, 10, 100);
+    assert_int_equal(counts.written_bytes, stage->file.count);
+    assert_int_equal(counts.event_count, ID_COUNT * 4 + 3 + 4);
+    assert_int_equal(read_all(&stage->file, &text, &offset), 0);
+    assert_string_equal(text_of(&text), text_of(&stage->taken));
+    text_clear(&text);
+    rest = part_of(&stage->file, 1);
+    assert_int_equal(read_all(&rest, &text, &offset), 0);
+    assert_non_null(strstr(text_of(&text), "1/179997 g2"));
+    text_clear(&text);
+    free(ids);
+}
+
+/* What could not be written is counted, and what comes after can be read. */
+static void test_a_failing_output_costs_its_frames(void **state)
+{
+    struct stage *stage = *state;
+    struct rip_id_info ids[] = {id_info(3), id_info(9)};
+    struct recording_writer_counts counts;
+    struct event_text text = {0};
+    struct rip_event event;
+    uint64_t offset;
+
+    take_ring(stage);
+    take_id(stage, RIP_EVENT_REGISTER, &ids[0], true);
+    take_id(stage, RIP_EVENT_REGISTER, &ids[1], true);
+    play_long(stage, ids, 2, 2, 0);
+    take_snaps(stage, &ids[0], 3, 3);
+    take_drain(stage);
+    stage->file.error = -ENOSPC;
+    assert_int_equal(recording_writer_flush(stage->writer), -ENOSPC);
+    event = event_of(RIP_EVENT_EXIT, &ids[1]);
+    assert_int_equal(recording_writer_take(stage->writer, &event), -ENOSPC);
+    stage->file.error = 0;
+    take_drain(stage); /* of the drain whose begin is lost nothing is written */
+    text_clear(&stage->taken);
+    play_long(stage, ids, 1, 1, 0);
+    recording_writer_counts(stage->writer, &counts);
+    assert_int_equal(counts.lost_entry_count, 3);
+    assert_int_equal(counts.entry_count, 1 + 2 + 2 + 3 + 1);
+    assert_int_equal(read_all(&stage->file, &text, &offset), 0);
+    assert_non_null(
+        strstr(text_of(&text), "ring end frames of the recording are missing\n1/0 g0 id 0 of 0 (0 1030] ring"));
+    assert_non_null(strstr(strstr(text_of(&text), "missing"), "1/3 g2 id 103"));
+    assert_null(strstr(strstr(text_of(&text), "missing"), "1/9 g2 id 109"));
+    assert_non_null(strstr(text_of(&text), text_of(&stage->taken)));
+    text_clear(&text);
+}
+
+/* Two runs in one file: the rings of the first end, those of the second have other numbers. */
+static void test_another_run_has_rings_of_its_own(void **state)
+{
+    struct stage *stage = *state;
+    struct rip_id_info info = id_info(3);
+    const struct recording_output output = {.context = &stage->file, .write = memory_write};
+    struct event_text text = {0};
+    uint64_t offset;
+
+    take_ring(stage);
+    take_id(stage, RIP_EVENT_REGISTER, &info, true);
+    take_drain(stage);
+    assert_int_equal(recording_writer_flush(stage->writer), 0);
+    recording_writer_free(stage->writer);
+    assert_int_equal(recording_writer_new(&stage->writer, &output, 6), 0);
+    take_ring(stage);
+    take_drain(stage);
+    assert_int_equal(recording_writer_flush(stage->writer), 0);
+    assert_int_equal(read_all(&stage->file, &text, &offset), 0);
+    assert_non_null(strstr(text_of(&text), "1/0 g0 id 0 of 0 (0 1000] ring end another run of the recorder begins\n"
+                                           "1048577/0 g0 id 0 of 0 (1000 1010] ring ring.1"));
+    text_clear(&text);
+}
+
+static uint64_t first_after_seek(struct recording_reader *reader, uint64_t wall_ns)
+{
+    const struct rip_event *event;
+
+    assert_int_equal(recording_reader_seek(reader, wall_ns), 0);
+    do {
+        assert_int_equal(recording_reader_next(reader, &event), 1);
+    } while (event->kind != RIP_EVENT_SNAP);
+    return event->latest_wall_ns;
+}
+
+static void test_seeking(void **state)
+{
+    struct stage *stage = *state;
+    struct rip_id_info ids[] = {id_info(3), id_info(70)};
+    struct recording_input input = {&stage->file, memory_read, 0};
+    struct recording_reader *reader;
+    struct event_text text = {0};
+    const struct rip_sink sink = {&text, take_text};
+    const struct rip_event *event;
+    uint64_t number;
+
+    take_ring(stage);
+    take_id(stage, RIP_EVENT_REGISTER, &ids[0], true);
+    take_id(stage, RIP_EVENT_REGISTER, &ids[1], true);
+    play_long(stage, ids, 2, 20, 5); /* at 1000, 1010 ... 1190; states before 1050, 1100, 1150 */
+    input.size_bytes = stage->file.count;
+    assert_int_equal(recording_reader_new(&reader, &input), 0);
+    assert_int_equal(first_after_seek(reader, 1139), 1100);
+    assert_int_equal(first_after_seek(reader, 1140), 1150); /* the state is of the drain before it */
+    assert_int_equal(first_after_seek(reader, 0), 1000);
+    assert_int_equal(first_after_seek(reader, UINT64_MAX), 1150);
+    while (recording_reader_next(reader, &event) == 1)
+        number = event->number;
+    assert_int_equal(number, 3 + 2 + 20 * 3);
+    assert_int_equal(recording_reader_repeat(reader, &sink), 0);
+    assert_non_null(strstr(text_of(&text), "1/70 g2 id 170 of 0 (0 1190] register"));
+    text_clear(&text);
+    recording_reader_free(reader);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_what_is_written_comes_out_again, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_a_cut_file_opens_up_to_the_cut, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_a_flipped_bit_shows, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_another_version_is_named, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_data_comes_with_its_event, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_reading_may_begin_at_a_state, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_large_drains_and_states_are_parted, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_a_failing_output_costs_its_frames, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_another_run_has_rings_of_its_own, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_seeking, set_stage, clear_stage),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
