@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "app/config_option.h"
+#include "util/text.h"
 
 #define LINE_FORM "KEY = VALUE, [ripd], or a comment that begins with # or ;"
 #define NAME_SHOWN "%.200s" /* of a file */
@@ -35,9 +36,7 @@ __attribute__((format(printf, 2, 3))) static int fail(char ret_error[CONFIG_ERRO
     va_start(arguments, format);
     vsnprintf(ret_error, CONFIG_ERROR_BYTES, format, arguments);
     va_end(arguments);
-    for (char *at = ret_error; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
-            *at = '?';
+    text_make_printable(ret_error);
     return -EINVAL;
 }
 
@@ -141,11 +140,10 @@ static int refuse_line(struct file *file, const char *expected)
 static int refuse_key(struct file *file, const char *name)
 {
     char keys[CONFIG_ERROR_BYTES] = "";
-    size_t length = 0;
 
-    for (size_t i = 0; i < options_count && length < sizeof(keys); i++)
+    for (size_t i = 0; i < options_count; i++)
         if (option_is_key(&options[i]))
-            length += (size_t)snprintf(keys + length, sizeof(keys) - length, " %s", options[i].name);
+            text_append(keys, sizeof(keys), " %s", options[i].name);
     return fail(file->ret_error, NAME_SHOWN ":%u: %.64s: the key is not known; expected one of%s", file->name,
                 file->line_number, name, keys);
 }

@@ -14,6 +14,7 @@
 #include "net/listener.h"
 #include "util/array.h"
 #include "util/duration.h"
+#include "util/text.h"
 
 static bool is_something(const char *value)
 {
@@ -353,10 +354,8 @@ void option_done(const struct option *option, struct config *config)
 
 void option_default_text(const struct option *option, char ret_text[OPTION_DEFAULT_BYTES])
 {
-    size_t length = 0;
-
     ret_text[0] = '\0';
-    for (size_t i = 0; option->defaults[i] != NULL && length < OPTION_DEFAULT_BYTES; i++)
-        length += (size_t)snprintf(ret_text + length, OPTION_DEFAULT_BYTES - length, "%s%s%s", i == 0 ? "[" : ", ",
-                                   option->defaults[i], option->defaults[i + 1] == NULL ? "]" : "");
+    for (size_t i = 0; option->defaults[i] != NULL; i++)
+        text_append(ret_text, OPTION_DEFAULT_BYTES, "%s%s%s", i == 0 ? "[" : ", ", option->defaults[i],
+                    option->defaults[i + 1] == NULL ? "]" : "");
 }

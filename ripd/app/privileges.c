@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "os/clock.h"
 #include "os/spawn.h"
 #include "os/unix_diag.h"
+#include "util/text.h"
 
 #define EVIDENCE (CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH))
 
@@ -88,12 +88,11 @@ void privileges_close(struct privileges *privileges)
 static void log_denied(const struct item *item, const struct kernel_facts *kernel)
 {
     char ring[LOG_QUOTED_BYTES], comm[LOG_QUOTED_BYTES], fields[64] = "";
-    size_t length = 0;
 
     for (int bit = 0; bit < KERNEL_DENIED_COUNT; bit++)
-        if ((kernel->denied >> bit & 1) != 0 && length < sizeof(fields))
-            length += (size_t)snprintf(fields + length, sizeof(fields) - length, "%s%s", length != 0 ? "," : "",
-                                       kernel_denied_name((enum kernel_denied)bit));
+        if ((kernel->denied >> bit & 1) != 0)
+            text_append(fields, sizeof(fields), "%s%s", fields[0] != '\0' ? "," : "",
+                        kernel_denied_name((enum kernel_denied)bit));
     log_line(LOG_LEVEL_INFO,
              "what threads of a process wait for may not be read: ring=%s pid=%" PRIu32 " comm=%s null=%s",
              log_quote(item->ring_name, strlen(item->ring_name), ring), item->process->pid,

@@ -5,9 +5,10 @@
 #include "app/supervision.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "util/text.h"
 
 #define US UINT64_C(1000)
 #define SECOND_NS UINT64_C(1000000000)
@@ -20,17 +21,6 @@
 void supervision_init(struct supervision *supervision, uint64_t watchdog_ns)
 {
     *supervision = (struct supervision){.configured_watchdog_ns = watchdog_ns, .watchdog_ns = watchdog_ns};
-}
-
-__attribute__((format(printf, 3, 4))) static size_t append(char *text, size_t used, const char *format, ...)
-{
-    va_list arguments;
-    int count;
-
-    va_start(arguments, format);
-    count = vsnprintf(text + used, SUPERVISION_TEXT_BYTES - used, format, arguments);
-    va_end(arguments);
-    return used + (count > 0 ? (size_t)count : 0);
 }
 
 /* 1204 as "1,204". */
@@ -59,75 +49,70 @@ static void describe(const struct supervision_scan *scan, char ret_status[SUPERV
              (unsigned)(tenths_ms % 10));
 }
 
-static size_t append_status(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan,
-                            char *text, size_t used)
+static void append_status(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan,
+                          char *text)
 {
     bool first = supervision->status[0] == '\0', stalls_changed = scan->stall_count != supervision->status_stall_count;
     uint64_t age_ns = now_mono_ns - supervision->status_mono_ns;
     char status[SUPERVISION_STATUS_BYTES];
 
     if (!first && age_ns < (stalls_changed ? STATUS_STALLS_NS : STATUS_NS))
-        return used;
+        return;
     describe(scan, status);
     if (strcmp(status, supervision->status) == 0)
-        return used;
+        return;
     memcpy(supervision->status, status, sizeof(status));
     supervision->status_mono_ns = now_mono_ns;
     supervision->status_stall_count = scan->stall_count;
-    return append(text, used, "STATUS=%s\n", status);
+    text_append(text, SUPERVISION_TEXT_BYTES, "STATUS=%s\n", status);
 }
 
-static size_t append_watchdog(struct supervision *supervision, uint64_t interval_ns, char *text, size_t used)
+/* That it is ready, if it was not, and the watchdog that fits the interval. */
+static void begin(struct supervision *supervision, uint64_t interval_ns, char text[SUPERVISION_TEXT_BYTES])
 {
     uint64_t needed_ns = WATCHDOG_INTERVALS * interval_ns;
     uint64_t wanted_ns =
         needed_ns > supervision->configured_watchdog_ns ? needed_ns : supervision->configured_watchdog_ns;
 
-    if (supervision->configured_watchdog_ns == 0 || wanted_ns == supervision->watchdog_ns)
-        return used;
-    supervision->watchdog_ns = wanted_ns;
-    return append(text, used, "WATCHDOG_USEC=%" PRIu64 "\n", wanted_ns / US);
-}
-
-static size_t append_ready(struct supervision *supervision, char *text, size_t used)
-{
-    if (supervision->ready)
-        return used;
+    snprintf(text, SUPERVISION_TEXT_BYTES, "%s", supervision->ready ? "" : "READY=1\n");
     supervision->ready = true;
-    return append(text, used, "READY=1\n");
+    if (supervision->configured_watchdog_ns == 0 || wanted_ns == supervision->watchdog_ns)
+        return;
+    supervision->watchdog_ns = wanted_ns;
+    text_append(text, SUPERVISION_TEXT_BYTES, "WATCHDOG_USEC=%" PRIu64 "\n", wanted_ns / US);
 }
 
 size_t supervision_scanned(struct supervision *supervision, uint64_t now_mono_ns, const struct supervision_scan *scan,
                            char ret_text[SUPERVISION_TEXT_BYTES])
 {
     bool first = !supervision->ready;
-    size_t used = append_ready(supervision, ret_text, 0);
 
-    used = append_watchdog(supervision, scan->interval_ns, ret_text, used);
+    begin(supervision, scan->interval_ns, ret_text);
     if (supervision->watchdog_ns != 0 &&
         (first || now_mono_ns - supervision->pinged_mono_ns >= supervision->watchdog_ns / PING_DIVISOR)) {
         supervision->pinged_mono_ns = now_mono_ns;
-        used = append(ret_text, used, "WATCHDOG=1\n");
+        text_append(ret_text, SUPERVISION_TEXT_BYTES, "WATCHDOG=1\n");
     }
-    return append_status(supervision, now_mono_ns, scan, ret_text, used);
+    append_status(supervision, now_mono_ns, scan, ret_text);
+    return strlen(ret_text);
 }
 
 size_t supervision_reloading(struct supervision *supervision, uint64_t now_mono_ns,
                              char ret_text[SUPERVISION_TEXT_BYTES])
 {
     supervision->ready = false;
-    return append(ret_text, 0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n", now_mono_ns / US);
+    return (size_t)snprintf(ret_text, SUPERVISION_TEXT_BYTES, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n",
+                            now_mono_ns / US);
 }
 
 size_t supervision_reloaded(struct supervision *supervision, uint64_t interval_ns,
                             char ret_text[SUPERVISION_TEXT_BYTES])
 {
-    size_t used = append_ready(supervision, ret_text, 0);
-
-    return append_watchdog(supervision, interval_ns, ret_text, used);
+    begin(supervision, interval_ns, ret_text);
+    return strlen(ret_text);
 }
 
 size_t supervision_stopping(char ret_text[SUPERVISION_TEXT_BYTES])
 {
-    return append(ret_text, 0, "STOPPING=1\n");
+    return (size_t)snprintf(ret_text, SUPERVISION_TEXT_BYTES, "STOPPING=1\n");
 }

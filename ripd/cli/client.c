@@ -13,6 +13,7 @@
 
 #include "os/clock.h"
 #include "util/array.h"
+#include "util/text.h"
 
 #define URL_BYTES 2048u
 #define TARGET_BYTES 4096u
@@ -59,9 +60,7 @@ __attribute__((format(printf, 2, 3))) static enum client_result fail(enum client
     va_start(arguments, format);
     vsnprintf(error_text, sizeof(error_text), format, arguments);
     va_end(arguments);
-    for (char *at = error_text; *at != '\0'; at++)
-        if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
-            *at = '?';
+    text_make_printable(error_text);
     return result;
 }
 

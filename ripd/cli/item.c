@@ -8,6 +8,7 @@
 
 #include "cli/client.h"
 #include "util/array.h"
+#include "util/text.h"
 
 #define TEXT_BYTES 512u
 #define WIDE_COLUMNS 120u /* of a terminal */

@@ -6,7 +6,6 @@
  *   A. A ring that cannot be read is listed, with the reason.
  *   B. Counts that were not asked for, beyond --limit, are never 0: such lines are left out, and how many is said.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include "cli/item.h"
 #include "cli/table.h"
 #include "util/array.h"
+#include "util/text.h"
 #include "view/query_parse.h"
 
 #define LINES_MAX 200u /* each may be a request of its own for its counts */
@@ -145,19 +145,6 @@ static void fill_count(struct table_cell *cell, const struct line *line, const c
         table_cell_format(cell, "%lld", count);
 }
 
-__attribute__((format(printf, 3, 4))) static void remark(char *text, size_t size, const char *format, ...)
-{
-    va_list arguments;
-    size_t length;
-
-    if (text[0] != '\0')
-        text_append(text, size, "; ");
-    length = strlen(text);
-    va_start(arguments, format);
-    vsnprintf(text + length, size - length, format, arguments);
-    va_end(arguments);
-}
-
 /* What is unusual about it. */
 static void fill_remarks(struct table_cell *cell, const struct line *line)
 {
@@ -175,21 +162,21 @@ static void fill_remarks(struct table_cell *cell, const struct line *line)
                         value) if (item_number(refused, key) > 0 && refused_count < ITEM_NUMBER_MAX) refused_count +=
         item_number(refused, key);
     if (health != NULL && strcmp(health, "readable") != 0)
-        remark(text, sizeof(text), "%s: %s", health, reason != NULL ? reason : "-");
+        text_append(text, sizeof(text), "; %s: %s", health, reason != NULL ? reason : "-");
     if (json_is_true(json_object_get(line->process, "dead")) || json_is_true(json_object_get(line->ring, "dead")))
-        remark(text, sizeof(text), "dead");
+        text_append(text, sizeof(text), "; dead");
     if (json_is_true(json_object_get(line->ring, "unlinked")))
-        remark(text, sizeof(text), "its file is removed");
+        text_append(text, sizeof(text), "; its file is removed");
     if (json_is_false(json_object_get(line->process, "attested")) &&
         !json_is_true(json_object_get(line->process, "dead")))
-        remark(text, sizeof(text), "not attested");
+        text_append(text, sizeof(text), "; not attested");
     if (refused_count != 0)
-        remark(text, sizeof(text), "%lld ids refused", refused_count);
+        text_append(text, sizeof(text), "; %lld ids refused", refused_count);
     if (coverage != NULL && strcmp(coverage, "full") != 0)
-        remark(text, sizeof(text), "coverage %s", coverage);
+        text_append(text, sizeof(text), "; coverage %s", coverage);
     json_array_foreach(json_object_get(line->ring, "coverage_reasons"), i, value) if (json_is_string(value))
-        remark(text, sizeof(text), "%s", json_string_value(value));
-    table_cell_format(cell, "%s", text[0] != '\0' ? text : "-");
+        text_append(text, sizeof(text), "; %s", json_string_value(value));
+    table_cell_format(cell, "%s", text[0] != '\0' ? text + strlen("; ") : "-");
     if (health != NULL && strcmp(health, "readable") != 0)
         cell->colour = TABLE_YELLOW;
 }

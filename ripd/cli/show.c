@@ -23,6 +23,7 @@
 #include "cli/table.h"
 #include "cli/thread_table.h"
 #include "util/array.h"
+#include "util/text.h"
 #include "view/query_parse.h"
 
 #define TARGET_BYTES FILTERS_TARGET_BYTES

@@ -6,7 +6,6 @@
 
 #include <langinfo.h>
 #include <locale.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,16 +37,6 @@ struct text_style text_style_of_output(void)
     style.columns = size.ws_col != 0 ? size.ws_col : COLUMNS_DEFAULT;
     style.rows = size.ws_row != 0 ? size.ws_row : ROWS_DEFAULT;
     return style;
-}
-
-void text_append(char *text, size_t size, const char *format, ...)
-{
-    size_t length = strlen(text);
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text + length, size - length, format, arguments);
-    va_end(arguments);
 }
 
 /* The character at text[*at], REPLACEMENT where that is not valid UTF-8; *at is moved past it. */

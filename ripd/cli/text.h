@@ -25,9 +25,6 @@ struct text_style {
 /* How to write to standard output, from the locale, the terminal, NO_COLOR and TERM. */
 struct text_style text_style_of_output(void);
 
-/* Adds to a terminated text in size bytes; what does not fit is left out. */
-__attribute__((format(printf, 3, 4))) void text_append(char *text, size_t size, const char *format, ...);
-
 /*
  * Writes text (UTF-8; other bytes are replaced) in at most columns_max columns, terminated, into ret_text. Returns the
  * columns taken.

@@ -25,6 +25,7 @@
 #include "cli/top_list.h"
 #include "os/clock.h"
 #include "util/array.h"
+#include "util/text.h"
 
 #define REFRESH_NS UINT64_C(1000000000)
 #define REST_FACTOR 3u

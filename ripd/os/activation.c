@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "os/environment.h"
+#include "util/text.h"
 
 #define NAMES_BYTES (ACTIVATION_MAX * 256u) /* the manager's own limit is 255 for each */
 
@@ -22,9 +23,7 @@ static void split_names(struct activation *activation, const char *names)
         char *name = activation->entries[i].name;
 
         snprintf(name, ACTIVATION_NAME_BYTES, "%.*s", (int)length, names);
-        for (char *at = name; *at != '\0'; at++)
-            if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
-                *at = '?';
+        text_make_printable(name);
         if (length == 0)
             memcpy(name, "unknown", sizeof("unknown"));
         names += length + (names[length] == ':');

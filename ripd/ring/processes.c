@@ -406,7 +406,7 @@ static void judge(const struct ring_host *host, struct ring_process *process, st
         look_up_pid(host, facts);
     }
     process->verdict = identity_judge(facts, &process->memory);
-    if (process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE) {
+    if (process_lives(process)) {
         process->pid = facts->pid;
         process->pid_start_time_ticks = facts->pid_start_time_ticks;
     }
@@ -452,7 +452,7 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
         judge(host, process, &facts);
         process->checked_mono_ns = now_mono_ns;
     }
-    if (process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE)
+    if (process_lives(process))
         process->lived_wall_ns = clock_wall_ns();
     if (process->verdict != PROCESS_DEAD)
         process->died_wall_ns = 0;
@@ -465,8 +465,7 @@ static void judge_process(struct ring_host *host, struct ring *ring, uint32_t in
     process->alive = !facts.exited && process->verdict != PROCESS_DEAD;
     if (process->verdict != before || process->pid != pid_before)
         drop_facts(process);
-    if (process->origin == NULL && process->alive && process->checked_mono_ns == now_mono_ns &&
-        (process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE))
+    if (process->origin == NULL && process->alive && process->checked_mono_ns == now_mono_ns && process_lives(process))
         read_origin(host, ring, process);
     process->has_just_ended = process->verdict == PROCESS_DEAD && before != PROCESS_DEAD;
     if (host->ends != NULL && process->verdict == PROCESS_ATTESTED)

@@ -92,6 +92,12 @@ struct ring_process {
     struct process_facts *brief;   /* the same without modules, made when it is judged */
 };
 
+/* It was found alive when it was judged last. */
+static inline bool process_lives(const struct ring_process *process)
+{
+    return process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE;
+}
+
 struct ring {
     uint32_t serial;
     char *name; /* unique: its file's name, with "~2" and so on for who comes second; not NULL between refreshes */

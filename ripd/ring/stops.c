@@ -8,8 +8,7 @@
 
 static bool is_looked_up(const struct ring_process *process)
 {
-    return process->present && process->pid != 0 &&
-           (process->verdict == PROCESS_ATTESTED || process->verdict == PROCESS_ALIVE);
+    return process->present && process->pid != 0 && process_lives(process);
 }
 
 /* What the state of its first thread says of all: a signal stops them together. */

@@ -201,7 +201,7 @@ int registry_find_thread(struct registry *registry, struct ring *ring, uint32_t 
         *ret_tid = tid;
         return 0;
     }
-    if (known->verdict != PROCESS_ATTESTED && known->verdict != PROCESS_ALIVE)
+    if (!process_lives(known))
         return -ESRCH;
     found = known->threads != NULL ? map_find(&known->threads->ours, tid) : 0;
     if (found == 0) {
@@ -233,7 +233,7 @@ bool registry_is_gone(const struct registry *registry, const struct ring *ring, 
 {
     const struct ring_process *known = process < ring->process_count ? &ring->processes[process] : NULL;
 
-    if (known == NULL || (known->verdict != PROCESS_ATTESTED && known->verdict != PROCESS_ALIVE))
+    if (known == NULL || !process_lives(known))
         return false;
     return known->own_pid_namespace && ask_thread(registry, ring, process, our_tid) == -ESRCH &&
            registry_process_holds(registry, ring, process);

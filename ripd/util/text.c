@@ -1,8 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - blanks, numbers and lines. Pure. */
+/* text.c - putting together; blanks, numbers and lines. Pure. */
 #include "util/text.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+
+void text_append(char *text, size_t size, const char *format, ...)
+{
+    size_t length = strlen(text);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text + length, size - length, format, arguments);
+    va_end(arguments);
+}
+
+void text_make_printable(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < 0x20 || (unsigned char)*text >= 0x7f)
+            *text = '?';
+}
 
 const char *text_skip_blanks(const char *text)
 {

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.h - numbers, fields and lines of the text that the kernel writes. Pure on terminated text: nothing beyond the
- * terminator is read. A pointer that is returned is into the text, and NULL is passed on: calls can be chained.
+ * text.h - text that is put together; and numbers, fields and lines of the text that the kernel writes. Pure on
+ * terminated text: nothing beyond the terminator is read. A pointer that is returned is into the text, and NULL is
+ * passed on: calls can be chained.
  */
 #ifndef RIPD_UTIL_TEXT_H
 #define RIPD_UTIL_TEXT_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+/* Adds to a terminated text in size bytes; what does not fit is left out. */
+__attribute__((format(printf, 3, 4))) void text_append(char *text, size_t size, const char *format, ...);
+
+/* A question mark for each byte that is not printable ASCII. */
+void text_make_printable(char *text);
 
 /* Past blanks and tabs. */
 const char *text_skip_blanks(const char *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_kernel_text.c - numbers, fields and lines: ripd/util/text.c. */
+/* test_kernel_text.c - text that is put together; numbers, fields and lines: ripd/util/text.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,9 +65,34 @@ static void test_fields_and_lines(void **state)
     assert_null(text_find_line("Xkey:1\n", "key:"));
 }
 
+/* What does not fit is left out, and the text stays terminated. */
+static void test_put_together(void **state)
+{
+    char text[8] = "";
+
+    (void)state;
+    text_append(text, sizeof(text), "%d-", 12);
+    text_append(text, sizeof(text), "%s", "345");
+    assert_string_equal(text, "12-345");
+    text_append(text, sizeof(text), "6789");
+    assert_string_equal(text, "12-3456");
+    text_append(text, sizeof(text), "more");
+    assert_string_equal(text, "12-3456");
+}
+
+static void test_printable(void **state)
+{
+    char text[] = "a ~\x1f\x7f\xc3\xa4\n";
+
+    (void)state;
+    text_make_printable(text);
+    assert_string_equal(text, "a ~?????");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_fields_and_lines)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_fields_and_lines),
+                                       cmocka_unit_test(test_put_together), cmocka_unit_test(test_printable)};
 
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }
