@@ -49,7 +49,7 @@ enum {
     PID_MAX_FALLBACK = 32768,
     PUBLISH_ATTEMPTS = 50,
     PUBLISH_PAUSE_NS = 2000000,
-    KEPT_MAX = 16,         /* dead rings of a family */
+    KEPT_MAX = 8,          /* dead rings of a family */
     UNFINISHED_MAX_S = 60, /* that a ring is in the making */
 };
 
@@ -59,7 +59,6 @@ struct creation {
     const char *name; /* last component of the path */
     int descriptor;
     char temporary_name[sizeof(RIP_UNFINISHED_PREFIX) + 16]; /* empty = the file has no name at all */
-    uint8_t boot_id[16];
     uint8_t ring_id[16];
 };
 
@@ -160,6 +159,18 @@ static void read_boot_id(uint8_t ret_boot_id[16])
     }
 }
 
+/* The first half is the later one: a reader that finds it has both. */
+void rip__file_note_boot_id(void)
+{
+    uint64_t *words = (uint64_t *)(void *)rip__header()->boot_id, boot_id[2];
+
+    if (rip_load_relaxed(&words[0]) != 0)
+        return;
+    read_boot_id((uint8_t *)boot_id);
+    rip_store_relaxed(&words[1], boot_id[1]);
+    rip_store_release(&words[0], boot_id[0]); /* pairs with the acquire of the boot id in reader.c */
+}
+
 static void make_ring_id(uint8_t ret_ring_id[16])
 {
     if (getrandom(ret_ring_id, 16, GRND_NONBLOCK) != 16) { /* early in boot: unique is enough */
@@ -177,7 +188,7 @@ static void make_ring_id(uint8_t ret_ring_id[16])
  */
 static int map_and_grow(int descriptor, uint64_t bytes, int flags, void **ret_base)
 {
-    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    size_t page_bytes = rip__page_bytes();
     void *first, *all;
 
     first = mmap(NULL, page_bytes, PROT_NONE, flags, descriptor, 0);
@@ -245,7 +256,7 @@ static int populate_pages(uint64_t first, uint64_t last)
 int rip__populate(uint64_t offset, uint64_t bytes)
 {
     struct rip_writer *writer = &rip__writer;
-    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page_bytes = rip__page_bytes();
     uint64_t first = offset & ~(page_bytes - 1);
     uint64_t last = (offset + bytes + page_bytes - 1) & ~(page_bytes - 1);
     int result;
@@ -479,7 +490,6 @@ static void fill_header(const struct creation *creation)
     ring->file_bytes = geometry->file_bytes;
     memcpy(ring->ring_id, creation->ring_id, sizeof(ring->ring_id));
     memcpy(rip__writer.ring_id, creation->ring_id, sizeof(ring->ring_id));
-    memcpy(ring->boot_id, creation->boot_id, sizeof(ring->boot_id));
     ring->created_wall_ns = clock_ns(CLOCK_REALTIME);
     ring->created_boot_ns = clock_ns(CLOCK_BOOTTIME);
     ring->slot_capacity = geometry->slot_capacity;
@@ -511,7 +521,7 @@ enum verdict { VERDICT_FOREIGN, VERDICT_EMPTY, VERDICT_DEAD, VERDICT_LIVE };
 /* Copies [offset, offset + bytes) of the file to the same place of the private copy. */
 static bool copy_range(int descriptor, unsigned char *base, uint64_t size_bytes, uint64_t offset, uint64_t bytes)
 {
-    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page_bytes = rip__page_bytes();
     uint64_t first = offset & ~(page_bytes - 1);
     uint64_t last = (offset + bytes + page_bytes - 1) & ~(page_bytes - 1);
 
@@ -941,10 +951,8 @@ static int ring_create(const char *file, uint32_t max_procs)
         result = check_file_system(creation.directory);
     if (result == 0)
         result = check_file_limit(writer->geometry.file_bytes);
-    if (result == 0) {
-        read_boot_id(creation.boot_id);
+    if (result == 0)
         result = creation_run(&creation);
-    }
     if (result < 0)
         creation_undo(&creation);
     else

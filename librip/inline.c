@@ -24,10 +24,10 @@
 WEAK INITIAL_EXEC RIP_THREAD_LOCAL pid_t rip_tid;
 WEAK INITIAL_EXEC RIP_THREAD_LOCAL uint8_t rip_idx;
 WEAK INITIAL_EXEC RIP_THREAD_LOCAL uint8_t rip_ctr;
-WEAK struct rip_ring *rip_ring;
+WEAK RIP_EARLY struct rip_ring *rip_ring;
 
 __thread struct rip_thread rip__thread INITIAL_EXEC;
-uint32_t rip__epoch;
+RIP_EARLY uint32_t rip__epoch;
 
 /* One operation, so that a signal handler cannot split it; only this thread counts. */
 static inline uint64_t count_one(struct rip_slot *slot)

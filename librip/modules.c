@@ -112,7 +112,7 @@ static bool is_mapped(const struct dl_phdr_info *info, uint64_t address, uint64_
 
 static void read_segments(struct rip_module *module, const struct dl_phdr_info *info)
 {
-    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page_bytes = rip__page_bytes();
 
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
@@ -197,7 +197,7 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *data)
 static void read_headers(struct rip_module *module, const struct dl_find_object *found)
 {
     const char *start = found->dlfo_map_start;
-    const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t page_bytes = rip__page_bytes();
     struct dl_phdr_info info = {.dlpi_addr = module->bias};
     ElfW(Ehdr) header;
 

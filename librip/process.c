@@ -405,6 +405,7 @@ static void describe(struct rip_process *process, bool with_comm)
 
     rip__writer.described = true;
     rip__fork_watch();
+    rip__file_note_boot_id();
     rip_store_relaxed(&process->pid_namespace, rip__pid_namespace());
     if (rip__process_facts("/proc/self/stat", &facts) < 0)
         return;

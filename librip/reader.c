@@ -318,13 +318,24 @@ static void copy_ended(const struct rip_ring *ring, struct rip_ring_info *ret_in
     }
 }
 
+/* Stored later, by the preload library: nothing of it counts without its first half. */
+static void copy_boot_id(uint8_t ret_boot_id[16], const struct rip_ring *ring)
+{
+    const uint64_t *words = (const void *)ring->boot_id;
+    uint64_t boot_id[2];
+
+    boot_id[0] = rip_load_acquire(&words[0]); /* pairs with its release in file.c */
+    boot_id[1] = boot_id[0] != 0 ? rip_load_relaxed(&words[1]) : 0;
+    memcpy(ret_boot_id, boot_id, sizeof(boot_id));
+}
+
 void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info)
 {
     const struct rip_ring *ring = ring_of(view);
     struct rip_ring_info info = {.slot_capacity = view->slot_capacity};
 
     copy_words(info.ring_id, ring->ring_id, sizeof(info.ring_id));
-    copy_words(info.boot_id, ring->boot_id, sizeof(info.boot_id));
+    copy_boot_id(info.boot_id, ring);
     info.created_wall_ns = rip_load_relaxed(&ring->created_wall_ns);
     info.created_boot_ns = rip_load_relaxed(&ring->created_boot_ns);
     info.process_high_water = rip_load_relaxed(&ring->process_high_water);

@@ -266,7 +266,7 @@ static uint16_t claimed_by_us(void)
 }
 
 /* The words of the live bitmap whose slots are all backed, for rip__slot_reserve(). Guarded by the mutex. */
-static struct {
+static RIP_EARLY struct {
     uint32_t first;
     uint32_t count;
 } reserved;
@@ -545,10 +545,10 @@ void rip__slot_sweep(uint32_t process)
 
 /* Which slot an id of this process has: a hash table in private memory -------------------------------------------- */
 
-enum { CELLS_MIN = 512 }; /* one page */
+enum { CELLS_FIRST = 64, CELLS_MAPPED_MIN = 512 /* one page */ };
 
 /* id in the high half, slot + 1 in the low; 0 = empty. */
-static struct {
+static RIP_EARLY struct {
     uint64_t *cells;
     uint32_t capacity; /* a power of two */
     uint32_t used;
@@ -574,13 +574,13 @@ static uint32_t place_of(const uint64_t *cells, uint32_t capacity, uint32_t id)
     return place;
 }
 
-static uint64_t first_cells[CELLS_MIN];
+static RIP_EARLY uint64_t first_cells[CELLS_FIRST];
 
 static uint64_t *cells_new(uint32_t capacity)
 {
     void *cells;
 
-    if (capacity == CELLS_MIN)
+    if (capacity == CELLS_FIRST)
         return memset(first_cells, 0, sizeof(first_cells));
     if (rip__is_filtered())
         return NULL;
@@ -596,7 +596,9 @@ static void cells_free(uint64_t *cells, uint32_t capacity)
 
 static int grow(void)
 {
-    uint32_t capacity = table.capacity != 0 ? table.capacity * 2 : CELLS_MIN;
+    uint32_t capacity = table.capacity == 0             ? CELLS_FIRST
+                        : table.capacity == CELLS_FIRST ? CELLS_MAPPED_MIN
+                                                        : table.capacity * 2;
     uint64_t *cells = cells_new(capacity);
 
     if (cells == NULL)

@@ -25,9 +25,9 @@
 
 #include "writer.h"
 
-static pthread_once_t key_once = PTHREAD_ONCE_INIT;
-static pthread_key_t thread_key;
-static bool has_key;
+static RIP_EARLY pthread_once_t key_once = PTHREAD_ONCE_INIT;
+static RIP_EARLY pthread_key_t thread_key;
+static RIP_EARLY bool has_key;
 static __thread bool is_inside __attribute__((tls_model("initial-exec"))); /* a guarded call */
 
 /* The guard -------------------------------------------------------------------------------------------------------- */

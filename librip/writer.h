@@ -18,6 +18,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 
 #include "rip/reader.h"
@@ -28,6 +29,9 @@
  * The shorter way is the faster one: the kernel makes each folder of it when it is first looked at.
  */
 #define RIP_PROC_OWN(name) (gettid() == getpid() ? "/proc/self/" name : "/proc/thread-self/" name)
+
+/* Of a variable that every start of a traced program writes: beside the others, where bss would be pages of its own. */
+#define RIP_EARLY __attribute__((section(".data")))
 
 #define RIP_DIGITS_BYTES 11 /* of a number of 32 bits */
 #define RIP_LINK_BYTES 40   /* of a descriptor's name in /proc */
@@ -43,6 +47,11 @@
 /* The high bits of rip_slot.state say, while it is CLAIMED, which process record claims it. */
 #define RIP_SLOT_OWNER_SHIFT 4
 #define RIP_SLOT_STATE_MASK 0xfu
+
+static inline size_t rip__page_bytes(void)
+{
+    return getauxval(AT_PAGESZ); /* the dynamic linker's, which has it at hand */
+}
 
 /* Where things are in a ring; computed once, never read back from the file. */
 struct rip_geometry {
@@ -169,12 +178,14 @@ void rip__describe_descriptor(int descriptor, char ret_path[RIP_LINK_BYTES]);
 int rip__populate(uint64_t offset, uint64_t bytes);
 /* Maps bytes of descriptor (-1 = private memory) without access and unlocked, whatever mlockall() asked for. */
 int rip__map_bare(int descriptor, uint64_t bytes, void **ret_base);
+/* locked: stores the machine's boot id in the header, if it is not there. */
+void rip__file_note_boot_id(void);
 /* True if descriptor is the ring. */
 bool rip__file_is_ring(int descriptor);
 /* Closes the ring's descriptor, which a child has inherited. Async-signal-safe. */
 void rip__file_drop_descriptor(void);
 /*
- * Of the dead rings STEM.PID of our user in the directory, keeps the latest keep (16 at most) and removes the others,
+ * Of the dead rings STEM.PID of our user in the directory, keeps the latest keep (8 at most) and removes the others,
  * and what was never finished. Called before one more is made it bounds what a crash loop leaves. Not locked.
  */
 void rip__file_bound_dead(const char *path, const char *stem, unsigned keep);

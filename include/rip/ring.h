@@ -28,7 +28,8 @@
  * Guarantees
  *   A. All integers are in host byte order; rip_ring.byte_order says which.
  *   B. Reserved bytes and unused flag bits are 0 in format 1.
- *   C. A file that carries rip_ring.magic is complete: every other header field was stored before it.
+ *   C. A file that carries rip_ring.magic is complete: every other field that is written once, but for the boot id, was
+ *      stored before it.
  *   D. Offsets and strides live in the file; a reader uses those, bounded by the file's size, never sizeof().
  */
 #ifndef RIP_RING_H
@@ -95,8 +96,8 @@
 #define RIP_LOCK_TAKEOVER_OFFSET ((UINT64_C(1) << 60) + (UINT64_C(1) << 33))
 
 /*
- * Header, offset 0. Bytes 0-511 are written once, before the magic; from 512 on are counters and high-water marks
- * that processes change with atomic operations while they run.
+ * Header, offset 0. Bytes 0-511 are written once, before the magic, but for the boot id; from 512 on are counters and
+ * high-water marks that processes change with atomic operations while they run.
  */
 struct rip_ring {
     uint64_t magic;          /* RIP_MAGIC, stored last */
@@ -109,7 +110,7 @@ struct rip_ring {
     uint64_t file_bytes;         /* size of the whole file */
 
     uint8_t ring_id[16];      /* random, of this ring alone */
-    uint8_t boot_id[16];      /* /proc/sys/kernel/random/boot_id as bytes; all 0 = not known */
+    uint8_t boot_id[16];      /* /proc/sys/kernel/random/boot_id as bytes; all 0 = not known, or not yet */
     uint64_t created_wall_ns; /* CLOCK_REALTIME */
     uint64_t created_boot_ns; /* CLOCK_BOOTTIME */
 

@@ -46,7 +46,7 @@
 #define DESCRIPTOR_MAX 4096u    /* the kernel's table of descriptors grows with the highest number */
 #define DEAD_KEPT 8u            /* rings NAME.PID of a crash loop, with the one that is to be made */
 
-struct preload_state preload_state;
+RIP_EARLY struct preload_state preload_state;
 
 /* Under a filter a vfork() child cannot be distinguished from its parent. */
 bool preload_is_ours(void)
@@ -67,11 +67,11 @@ bool preload_is_free(void)
  * The environment as it was at the start. A program may replace it later (nginx does), and a worker that gives up root
  * after that still makes its ring where it was asked for.
  */
+static RIP_EARLY bool settings_taken;
 static struct settings {
-    bool taken;
     uint32_t capacity;
-    char dir[PATH_MAX];      /* "" = none was given; cut, so that no path can be made, if it is longer */
-    char name[NAME_MAX + 2]; /* the same */
+    char name[NAME_MAX + 2]; /* "" = none was given; cut, so that no path can be made, if it is longer */
+    char dir[PATH_MAX];      /* the same */
 } settings;
 
 /* Without snprintf(): see rip__format_number(). False if text was cut. */
@@ -111,9 +111,9 @@ static void take_settings(void)
     const char *max = secure_getenv("RIP_MAX");
     unsigned long capacity = max != NULL ? strtoul(max, NULL, 10) : 0;
 
-    if (settings.taken)
+    if (settings_taken)
         return;
-    settings.taken = true;
+    settings_taken = true;
     settings.capacity = capacity >= 1 && capacity <= RIP_CAPACITY_MAX ? (uint32_t)capacity : capacity_by_default();
     if (dir != NULL)
         append(settings.dir, sizeof(settings.dir), dir);

@@ -32,8 +32,9 @@
 #include <time.h>
 
 #include "preload.h"
+#include "writer.h"
 
-void *preload_functions[CALL_COUNT];
+RIP_EARLY void *preload_functions[CALL_COUNT];
 
 static const char *const function_names[CALL_COUNT] = {
 #define ANNOUNCED(type, name, parameters, arguments, call, done) [CALL_##name] = #name,

@@ -18,6 +18,7 @@
 #include <stdarg.h>
 
 #include "preload.h"
+#include "writer.h"
 
 /* Words are what the kernel takes, whatever the C type. */
 #define WORD(argument) ((long)(intptr_t)(argument))
@@ -236,7 +237,7 @@ typedef int clock_function(clockid_t clock, struct timespec *ret_time);
 /* That of the C library: another library may fake the time. */
 static clock_function *clock_of_library(void)
 {
-    static clock_function *found;
+    static RIP_EARLY clock_function *found;
     clock_function *function = rip_load_relaxed(&found);
     void *library;
 

@@ -52,8 +52,8 @@ __thread struct preload_thread preload_thread __attribute__((tls_model("initial-
 
 static pthread_mutex_t node_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct node *node_buckets[NODE_BUCKET_COUNT];
-static pthread_key_t node_key;
-static bool node_key_made;
+static RIP_EARLY pthread_key_t node_key;
+static RIP_EARLY bool node_key_made;
 static struct node spare_nodes[SPARE_NODE_COUNT];
 static uint32_t spare_nodes_used[SPARE_NODE_COUNT];
 

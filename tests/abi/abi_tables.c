@@ -42,7 +42,7 @@ static const struct row rows[] = {
     ROW(rip_ring, incompatible_flags, "fixed"),
     ROW(rip_ring, file_bytes, "fixed"),
     ROW(rip_ring, ring_id, "fixed"),
-    ROW(rip_ring, boot_id, "fixed"),
+    ROW(rip_ring, boot_id, "any, once"),
     ROW(rip_ring, created_wall_ns, "fixed"),
     ROW(rip_ring, created_boot_ns, "fixed"),
     ROW(rip_ring, slot_capacity, "fixed"),

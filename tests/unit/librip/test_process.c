@@ -56,6 +56,15 @@ static void close_all(void)
 /* Facts ---------------------------------------------------------------------------------------------------------------
  */
 
+static bool knows_boot_id(void)
+{
+    static const uint8_t unknown[16];
+    struct rip_ring_info info;
+
+    rip_view_info(&rip__writer.view, &info);
+    return memcmp(info.boot_id, unknown, sizeof(unknown)) != 0;
+}
+
 SCENE(record_says_who)
 {
     struct rip_process_info info;
@@ -72,7 +81,7 @@ SCENE(record_says_who)
     CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
     CHECK(memcmp(info.comm, facts.comm, sizeof(info.comm)) == 0);
     CHECK(info.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK));
-    CHECK(info.generation == 1 && info.module_count != 0);
+    CHECK(info.generation == 1 && info.module_count != 0 && knows_boot_id());
 }
 
 SCENE(preloaded_record_says_the_rest_later)
@@ -89,9 +98,10 @@ SCENE(preloaded_record_says_the_rest_later)
     CHECK(info.flags == (RIP_PROCESS_HAS_HOLDER_LOCK | RIP_PROCESS_HAS_LIFE_LOCK | RIP_PROCESS_PRELOADED));
     CHECK(info.pid == (uint32_t)getpid() && strcmp((const char *)info.comm, "later") == 0);
     CHECK(info.start_time_ticks == 0 && info.pid_namespace == 0 && info.entered_boot_ns != 0);
+    CHECK(!knows_boot_id());
     CHECK(rip__modules_learn((uintptr_t)info_of)); /* what the first announced call does */
     info = info_of(&rip__writer.view, 0);
-    CHECK(info.start_time_ticks == facts.start_time_ticks);
+    CHECK(info.start_time_ticks == facts.start_time_ticks && knows_boot_id());
     CHECK(stat("/proc/self/ns/pid", &namespace) == 0 && info.pid_namespace == namespace.st_ino);
 }
 
