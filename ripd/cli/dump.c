@@ -30,11 +30,14 @@
 #define LOCATIONS_MAX 20u /* in the summary by location */
 
 struct settings {
+    const char *files;
     bool json;
     bool markdown;
 };
 
 static const struct cli_flag flags[] = {
+    {"--files", "DIR", offsetof(struct settings, files),
+     "programs, libraries or debug files of another machine: by build id, path or name", false},
     {"--json", NULL, offsetof(struct settings, json), "a JSON object for each id, after one for a capture", false},
     {"--markdown", NULL, offsetof(struct settings, markdown), "as a report to paste into a ticket", false},
 };
@@ -126,7 +129,7 @@ static void close_file(struct dump *dump)
 
 /* Ids -------------------------------------------------------------------------------------------------------------- */
 
-/* What ripd knew of a stalled id; NULL: it was not stalled. */
+/* What ripd knew of a stalled id; NULL: it was not stalled, or has moved since. */
 static json_t *find_stall(const struct dump *dump, const struct rip_id_info *id)
 {
     size_t i;
@@ -134,7 +137,7 @@ static json_t *find_stall(const struct dump *dump, const struct rip_id_info *id)
 
     json_array_foreach(json_object_get(dump->document, "stalls"), i, stall)
     {
-        if (json_integer_value(json_object_get(stall, "id")) == (json_int_t)id->id)
+        if (item_number(stall, "id") == (json_int_t)id->id && item_number(stall, "snaps") == (json_int_t)id->snap_count)
             return json_incref(stall);
     }
     return NULL;
@@ -169,11 +172,23 @@ static json_t *make_trail(const struct dump *dump, const struct rip_id_info *id)
     return trail;
 }
 
+/* Names that ripd did not have. */
+static void fill_stall(const struct dump *dump, json_t *stall)
+{
+    json_t *place;
+    size_t i;
+
+    names_fill(dump->names, json_object_get(stall, "location"), dump->paths);
+    json_array_foreach(json_object_get(stall, "trail"), i, place) names_fill(dump->names, place, dump->paths);
+}
+
 static json_t *make_item(const struct dump *dump, const struct rip_id_info *id)
 {
     json_t *item = find_stall(dump, id), *trail;
 
-    if (item == NULL) {
+    if (item != NULL) {
+        fill_stall(dump, item);
+    } else {
         trail = make_trail(dump, id);
         item = json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:O?, s:o}", "id", (json_int_t)id->id, "tid",
                          id->tid != 0 ? json_integer(id->tid) : json_null(), "name",
@@ -184,7 +199,7 @@ static json_t *make_item(const struct dump *dump, const struct rip_id_info *id)
     return item;
 }
 
-static bool read_ids(struct dump *dump)
+static bool read_ids(struct dump *dump, const char *files)
 {
     struct rip_scan_position position = {.next_word = 0};
     struct rip_sample samples[SAMPLES];
@@ -193,7 +208,7 @@ static bool read_ids(struct dump *dump)
 
     dump->items = json_array();
     dump->paths = json_object();
-    dump->names = names_new();
+    dump->names = names_new(files);
     rip_view_info(&dump->view, &info);
     for (uint32_t i = 0; i < info.process_high_water; i++)
         ring_json_paths(&dump->view, i, dump->paths);
@@ -340,12 +355,34 @@ static void show_places(const struct dump *dump, struct report *report)
     free(places);
 }
 
+/* The breadcrumbs, newest first; a line for those at one place. */
+static void show_trail(struct report *report, const json_t *trail)
+{
+    const size_t count = json_array_size(trail);
+    struct table_cell cell, next, line;
+    char text[64];
+    size_t last;
+
+    for (size_t i = 0; i < count; i = last + 1) {
+        item_fill_where(&cell, json_array_get(trail, i), false);
+        for (last = i; last + 1 < count; last++) {
+            item_fill_where(&next, json_array_get(trail, last + 1), false);
+            if (next.bytes != cell.bytes || memcmp(next.text, cell.text, cell.bytes) != 0)
+                break;
+        }
+        snprintf(text, sizeof(text), "#%lld", item_number(json_array_get(trail, i), "count"));
+        if (last != i) {
+            table_cell_format(&line, "%.*s, %zu times", (int)cell.bytes, cell.text, last - i + 1);
+            report_field(report, text, &line);
+        } else {
+            report_field(report, text, &cell);
+        }
+    }
+}
+
 static void show_id(struct report *report, const json_t *item)
 {
     struct table_cell cell, state;
-    size_t i;
-    json_t *entry;
-    char text[64];
 
     item_fill_thread(&cell, item);
     item_fill_cause(&state, item);
@@ -353,15 +390,12 @@ static void show_id(struct report *report, const json_t *item)
     report_field(report, "name", &cell);
     item_fill_number(&cell, item, "id");
     report_field(report, "id", &cell);
+    table_cell_string(&cell, json_object_get(item, "note"));
+    report_field(report, "note", &cell);
     report_field(report, "state", &state);
     item_fill_number(&cell, item, "snaps");
     report_field(report, "snaps", &cell);
-    json_array_foreach(json_object_get(item, "trail"), i, entry)
-    {
-        item_fill_where(&cell, entry, false);
-        snprintf(text, sizeof(text), "#%lld", item_number(entry, "count"));
-        report_field(report, text, &cell);
-    }
+    show_trail(report, json_object_get(item, "trail"));
 }
 
 static void print_report(const struct dump *dump, bool markdown)
@@ -394,7 +428,7 @@ int cli_dump(int argc, char **argv)
         close_file(&dump);
         return CLI_UNREACHABLE;
     }
-    if (!read_ids(&dump)) {
+    if (!read_ids(&dump, settings.files)) {
         cli_error("dump: out of memory");
         close_file(&dump);
         return CLI_UNREACHABLE;

@@ -303,7 +303,7 @@ int local_new(struct local **ret_local, const char *const *directories, size_t c
     for (size_t i = 0; i < local->ring_count; i++)
         if (local->rings[i].facts == NULL)
             look_again(local, &local->rings[i]);
-    local->names = names_new();
+    local->names = names_new(NULL);
     *ret_local = local;
     return 0;
 }

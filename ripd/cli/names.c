@@ -27,6 +27,7 @@ struct names {
     size_t count;
     size_t capacity;
     uint64_t end_mono_ns;
+    char files[PATH_MAX]; /* a directory; "" = none */
 };
 
 /* On the thread of the symbols. */
@@ -37,7 +38,7 @@ static void on_idle(void *context)
     (void)eventfd_write(names->idle, 1);
 }
 
-struct names *names_new(void)
+struct names *names_new(const char *files)
 {
     static const char *const places[] = {".", "../ripd"}; /* a build tree, and libexec */
     struct names *names = calloc(1, sizeof(*names));
@@ -51,6 +52,8 @@ struct names *names_new(void)
 
     if (names == NULL)
         return NULL;
+    if (files != NULL && realpath(files, names->files) == NULL)
+        names->files[0] = '\0';
     (void)getrandom(&options.hash_key, sizeof(options.hash_key), 0);
     names->idle = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     names->end_mono_ns = clock_mono_ns() + NAMES_LIMIT_NS;
@@ -74,6 +77,27 @@ void names_free(struct names *names)
     free(names);
 }
 
+/* Where debug packages have it, as a copy of the tree has it, or by its name alone. The symbolizer compares build ids.
+ */
+static char *find_file(const struct names *names, const char *build_id, const char *path)
+{
+    const char *name = strrchr(path, '/');
+    char *found = NULL;
+
+    for (unsigned i = 0; i < 4 && names->files[0] != '\0'; i++) {
+        const int length = i < 2 ? asprintf(&found, "%s%s/.build-id/%.2s/%s.debug", names->files,
+                                            i == 0 ? "" : "/usr/lib/debug", build_id, build_id + 2)
+                                 : asprintf(&found, "%s/%s", names->files, i == 2 || name == NULL ? path : name + 1);
+
+        if (length < 0)
+            return NULL;
+        if (access(found, F_OK) == 0)
+            return found;
+        free(found);
+    }
+    return strdup(path);
+}
+
 /* NULL: no memory. */
 static struct module_facts *find_module(struct names *names, const char *build_id, const char *path)
 {
@@ -83,7 +107,7 @@ static struct module_facts *find_module(struct names *names, const char *build_i
         if (strcmp(names->modules[i]->build_id, build_id) == 0)
             return names->modules[i];
     module = ARRAY_GROW(names->modules, names->count, names->capacity) ? calloc(1, sizeof(*module)) : NULL;
-    if (module == NULL || (module->path = strdup(path)) == NULL) {
+    if (module == NULL || (module->path = find_file(names, build_id, path)) == NULL) {
         free(module);
         return NULL;
     }
@@ -140,7 +164,8 @@ void names_fill(struct names *names, json_t *place, const json_t *paths)
     json_t *source;
     size_t at;
 
-    if (names == NULL || path == NULL || offset == NULL || (module = find_module(names, build_id, path)) == NULL)
+    if (names == NULL || path == NULL || offset == NULL || json_is_string(json_object_get(place, "function")) ||
+        (module = find_module(names, build_id, path)) == NULL)
         return;
     if (clock_mono_ns() < names->end_mono_ns &&
         symbols_want(names->symbols, NULL, NULL, module, strtoull(offset, NULL, 16)))

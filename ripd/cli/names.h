@@ -18,13 +18,16 @@
 
 struct names;
 
-/* NULL: there is no ripd-symbolizer, or no memory. */
-struct names *names_new(void);
+/*
+ * files: a directory with what the modules were loaded from, on another machine say, by build id, by path or by name;
+ * NULL = none. NULL: there is no ripd-symbolizer, or no memory.
+ */
+struct names *names_new(const char *files);
 void names_free(struct names *names);
 
 /*
- * Adds function, file and line, and what is inlined there, to a place with build_id and offset: as ripd's locations
- * have them. paths: of modules, by build id.
+ * Adds function, file and line, and what is inlined there, to a place with build_id and offset that has none: as ripd's
+ * locations have them. paths: of modules, by build id.
  */
 void names_fill(struct names *names, json_t *place, const json_t *paths);
 

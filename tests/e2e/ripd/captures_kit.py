@@ -46,8 +46,8 @@ class CapturingWorld(w.World):
         schema.hold(document, "capture", ring)
         return found[0]
 
-    def dump(self, path):
-        done = self.rip("dump", "--json", path)
+    def dump(self, *words):
+        done = self.rip("dump", "--json", *words)
         assert done.returncode == 0, done
         return [json.loads(line) for line in done.stdout.splitlines()]
 

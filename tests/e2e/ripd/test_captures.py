@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -41,7 +42,8 @@ def check_dump(world, path):
     assert len(by_id[1]["trail"]) > 1
     assert by_id[1]["location"]["module"] == "puppet" and by_id[1]["location"]["offset"].startswith("0x")
     text = world.rip("dump", path).stdout
-    assert "worker-1" in text and "stalled when it ended" in text, text
+    assert "worker-1" in text and "stalled when it ended" in text and "note        GET /x" in text, text
+    assert text.count("worker_main, ") < len(by_id[1]["trail"]), text  # a line for all at one place
     assert world.rip("dump", "--markdown", path).stdout.startswith("### ")
 
 
@@ -204,6 +206,42 @@ def many_at_once(world):
     assert "\nripd: error: forged" not in world.log_text()
 
 
+def on_another_machine(world):
+    """Names come from the files of the build ids alone, wherever these are: in a copy of the tree, by name, by id."""
+    os.chmod(world.made, 0o755)  # where ripd is root the symbolizer is nobody
+    program = world.ring("app/bin/program")
+    os.makedirs(os.path.dirname(program))
+    shutil.copy(f"{w.BIN}/puppet", program)
+    app = world.puppet("moved", argv=[program])
+    app.do("spawn 1 one snap")
+    world.wait_for(lambda: world.state(1, "moved") == "running")
+    world.wait_scans(2)
+    app.kill()
+    path = world.capture_of("moved")["file"]
+    files = world.ring("files")
+    os.mkdir(files)
+
+    def names():
+        return [place.get("function") for place in world.dump("--files", files, path)[1]["trail"]]
+
+    assert names()[0] == "worker_main", names()
+    os.rename(program, world.ring("program"))
+    assert names()[0] is None, names()
+    build_id = world.dump(path)[1]["location"]["build_id"]
+    debug = f"{files}/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    for place in (f"{files}/{program}", f"{files}/program", debug, f"{files}/{debug.split('/usr/lib/debug/')[1]}"):
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        if place.endswith(".debug"):
+            subprocess.run(["objcopy", "--only-keep-debug", world.ring("program"), place], check=True)
+        else:
+            shutil.copy(world.ring("program"), place)
+        location = world.dump("--files", files, path)[1]["location"]
+        assert (location["function"], os.path.basename(location["file"])) == ("worker_main", "puppet.c"), place
+        os.unlink(place)
+    shutil.copy("/bin/true", f"{files}/program")  # another program of that name
+    assert names()[0] is None, names()
+
+
 def bad_files(world):
     for content, words in ((b"", "neither a ring nor a capture"), (b"RIPCAPT\0" + bytes(100), "another version"),
                            (b"RIPCAPT\0\1" + bytes(100), "damaged"), (b"x" * 5000, "neither a ring nor a capture")):
@@ -219,4 +257,4 @@ def bad_files(world):
 
 
 w.run([killed, without_order, replaced, not_replaced, in_order, one_of_several, only_for_its_owner, of_another_user,
-       many_at_once, bad_files], CapturingWorld)
+       many_at_once, on_another_machine, bad_files], CapturingWorld)
