@@ -152,7 +152,7 @@ struct rip_event {
     uint64_t latest_wall_ns;
     uint64_t earliest_mono_ns;
     uint64_t latest_mono_ns;
-    /* Of REGISTER, STATE, SNAP, NOTE and EXIT. */
+    /* Of REGISTER, STATE, SNAP, NOTE and EXIT, and of STALL_BEGIN and STALL_END where ring is not 0. */
     uint32_t slot;
     uint32_t generation;
     uint32_t id;

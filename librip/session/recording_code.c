@@ -482,6 +482,9 @@ static void code_fields(struct record_coder *coder, struct rip_event *event, str
     case RIP_EVENT_STALL_BEGIN:
     case RIP_EVENT_STALL_END:
         code_text(coder, &event->as.stall.json);
+        CODE(coder, event->slot);
+        CODE(coder, event->generation);
+        CODE(coder, event->id);
         break;
     default:
         code_drain(coder, event);

@@ -45,17 +45,31 @@ void scan_record_add(struct scan_record *record, enum scan_table table, const ui
     memcpy(more + rows->count++ * widths[table], numbers, widths[table] * sizeof(*numbers));
 }
 
-const uint64_t *scan_record_row(const struct scan_record *record, enum scan_table table, size_t index)
+uint64_t *scan_record_row(const struct scan_record *record, enum scan_table table, size_t index)
 {
     return record->tables[table].numbers + index * widths[table];
 }
 
-void scan_record_add_adopted(struct scan_record *record, uint32_t ring, uint32_t slot, uint32_t generation,
+void scan_record_add_ring(struct scan_record *record, uint32_t ring, const uint8_t ring_id[16], uint32_t user)
+{
+    uint64_t halves[2];
+
+    memcpy(halves, ring_id, sizeof(halves));
+    SCAN_RECORD_ADD(record, SCAN_RINGS, ring, halves[0], halves[1], user);
+}
+
+bool scan_record_is_ring(const uint64_t *row, const uint8_t ring_id[16])
+{
+    return memcmp(&row[1], ring_id, 16) == 0;
+}
+
+void scan_record_add_adopted(struct scan_record *record, const struct detector_adoption *adoption,
                              const struct episode *episode)
 {
-    SCAN_RECORD_ADD(record, SCAN_ADOPTED, ring, slot, generation, episode->number, episode->incident, episode->progress,
-                    episode->frozen_mono_ns, episode->begun_mono_ns, episode->moved_after_mono_ns, episode->stall_count,
-                    episode->cause);
+    SCAN_RECORD_ADD(record, SCAN_ADOPTED, adoption->ring, adoption->slot, adoption->generation, episode->number,
+                    episode->incident, adoption->progress, episode->frozen_mono_ns, episode->begun_mono_ns,
+                    adoption->moved_after_mono_ns, episode->stall_count, episode->cause,
+                    adoption->frozen_since_mono_ns);
 }
 
 void scan_record_adopted(const struct scan_record *record, size_t index, struct detector_adoption *ret_adoption,
@@ -69,7 +83,7 @@ void scan_record_adopted(const struct scan_record *record, size_t index, struct 
         .generation = (uint32_t)row[2],
         .cause = row[10] < CAUSE_COUNT ? (enum id_cause)row[10] : CAUSE_NONE,
         .progress = row[5],
-        .frozen_since_mono_ns = row[6],
+        .frozen_since_mono_ns = row[11],
         .moved_after_mono_ns = row[8],
     };
     *ret_episode = (struct episode){

@@ -26,16 +26,16 @@
 #define SCAN_SETTINGS_NAMESPACE "ripd.config"
 #define SCAN_RECORD_EXPANSION 16u
 
-/* name, numbers of a row, what they are. A ring is its number in the recording, which is its serial. */
+/* name, numbers of a row, what they are. A ring is its serial, by which a reader may have put another number. */
 #define SCAN_TABLE_TABLE(X)                                                                                            \
-    X(USERS, 2, "ring, user on whose account it is: when it comes")                                                    \
+    X(RINGS, 4, "ring, halves of its ring_id, user on whose account it is: when it comes, and now and then")           \
     X(CONDITIONS, 3, "ring, process, condition as of detector_ring(): when it changes; 0 before that")                 \
     X(SKIPPED, 1, "ring that was not read")                                                                            \
     X(RULES, 4, "ring, slot, generation, 1 + the number of the rule that was found for the id; 0 = none applies")      \
     X(VERDICTS, 5, "ring, slot, generation, state, cause: where it is not scan_record_verdict()")                      \
     X(ROOTS, 8, "ring, slot, generation, whether it waits, root's kind, ring, place, number: of who waits")            \
     X(TURNS, 1, "user: the order in which events of several users were published")                                     \
-    X(ADOPTED, 11, "episodes of a former run that go on: see scan_record_add_adopted()")
+    X(ADOPTED, 12, "episodes of a former run that go on: see scan_record_add_adopted()")
 
 enum scan_table {
 #define X(name, width, meaning) SCAN_##name,
@@ -60,10 +60,13 @@ void scan_record_clear(struct scan_record *record); /* empty; keeps its memory *
 /* Adds a row; its numbers are those of the table. */
 void scan_record_add(struct scan_record *record, enum scan_table table, const uint64_t *numbers);
 #define SCAN_RECORD_ADD(record, table, ...) scan_record_add(record, table, (const uint64_t[]){__VA_ARGS__})
-const uint64_t *scan_record_row(const struct scan_record *record, enum scan_table table, size_t index);
+uint64_t *scan_record_row(const struct scan_record *record, enum scan_table table, size_t index);
 
-/* An episode that goes on: what detector_adopt() and cases_adopt() were given. */
-void scan_record_add_adopted(struct scan_record *record, uint32_t ring, uint32_t slot, uint32_t generation,
+void scan_record_add_ring(struct scan_record *record, uint32_t ring, const uint8_t ring_id[16], uint32_t user);
+bool scan_record_is_ring(const uint64_t *row, const uint8_t ring_id[16]);
+
+/* An episode that goes on, which has stood still since then: what detector_adopt() and cases_adopt() were given. */
+void scan_record_add_adopted(struct scan_record *record, const struct detector_adoption *adoption,
                              const struct episode *episode);
 void scan_record_adopted(const struct scan_record *record, size_t index, struct detector_adoption *ret_adoption,
                          struct episode *ret_episode);

@@ -40,7 +40,8 @@ struct replay_id {
 
 struct replay_ring {
     uint32_t number;
-    uint32_t user; /* its file's owner, until somebody knows better */
+    uint32_t serial; /* by which ripd knew it; 0 = not known */
+    uint32_t user;   /* its file's owner, until somebody knows better */
     bool preload;
     char *name;
     struct rip_sample *samples; /* ascending by slot */

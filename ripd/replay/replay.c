@@ -97,6 +97,43 @@ void replay_free(struct replay *replay)
 /* What a drain says beside the rings --------------------------------------------------------------------------------
  */
 
+static void find_serials(struct replay *replay)
+{
+    for (size_t i = 0; i < replay->scan.tables[SCAN_RINGS].count; i++) {
+        const uint64_t *row = scan_record_row(&replay->scan, SCAN_RINGS, i);
+
+        for (size_t j = 0; j < replay->ids.count; j++) {
+            struct replay_ring *ring = replay->ids.rings[j];
+
+            if (!scan_record_is_ring(row, ring->ring_id))
+                continue;
+            ring->serial = (uint32_t)row[0];
+            ring->user = (uint32_t)row[3];
+        }
+    }
+}
+
+static int compare_serial(const void *key, const void *item)
+{
+    const struct replay_ring *ring = *(struct replay_ring *const *)item;
+
+    return search_order(*(const uint64_t *)key, ring->serial);
+}
+
+/* Serials in the rows become the numbers that the rings have in this reading; both ascend together. */
+static void use_numbers(struct replay *replay)
+{
+    for (size_t i = SCAN_CONDITIONS; i < SCAN_TABLE_COUNT; i++)
+        for (size_t j = 0; i != SCAN_TURNS && j < replay->scan.tables[i].count; j++) {
+            uint64_t *row = scan_record_row(&replay->scan, (enum scan_table)i, j);
+            const size_t at =
+                search_equal(row, replay->ids.rings, replay->ids.count, sizeof(struct replay_ring *), compare_serial);
+
+            if (at < replay->ids.count)
+                row[0] = replay->ids.rings[at]->number;
+        }
+}
+
 static int take_data(struct replay *replay, const struct replay_data *data)
 {
     int result = 0;
@@ -106,14 +143,18 @@ static int take_data(struct replay *replay, const struct replay_data *data)
     scan_record_clear(&replay->scan);
     if (replay->has_scan)
         result = scan_record_unpack(&replay->scan, data->scan, data->scan_bytes);
-    if (result == 0 && replay->has_settings)
+    if (result == 0 && data->settings != NULL)
         result = scan_settings_unpack(&replay->settings, data->settings, data->settings_bytes);
-    if (result != 0 || !replay->has_settings || replay->settings.reason != SCAN_SETTINGS_STARTED)
+    if (result != 0)
         return result;
-    replay->run++;
-    replay_ids_restart(&replay->ids);
-    for (size_t i = replay->of_drain; i < replay->recorded.event_count && !replay->replaying; i++)
-        replay->recorded.events[i].at.run = replay->run; /* they came before this drain, and are of this run */
+    if (replay->has_settings && replay->settings.reason == SCAN_SETTINGS_STARTED) {
+        replay->run++;
+        replay_ids_restart(&replay->ids);
+        for (size_t i = replay->of_drain; i < replay->recorded.event_count && !replay->replaying; i++)
+            replay->recorded.events[i].at.run = replay->run; /* they came before this drain, and are of this run */
+    }
+    find_serials(replay);
+    use_numbers(replay);
     return 0;
 }
 
@@ -148,6 +189,7 @@ static int learn_event(struct replay *replay, const struct rip_event *event)
         return -EFBIG;
     }
     replay->counts.recorded_count++;
+    replay->counts.recorded_begin_count += published->kind == EVENT_BEGIN;
     return recorded_add_event(&replay->recorded, standstill_of(replay, event->ring, event->slot, event->generation),
                               published);
 }
@@ -283,6 +325,7 @@ static int adopt(struct replay *replay)
             episode.begin = begin->event;
             begin->used = true;
             replay->counts.recorded_count--; /* it was published by that run */
+            replay->counts.recorded_begin_count--;
         }
         result = cases_adopt(replay->cases, adoption->ring, adoption->slot, adoption->generation,
                              user_of(replay, adoption->ring), &episode);
@@ -298,13 +341,6 @@ static int adopt(struct replay *replay)
 
 static void take_rows(struct replay *replay)
 {
-    for (size_t i = 0; i < replay->scan.tables[SCAN_USERS].count; i++) {
-        const uint64_t *row = scan_record_row(&replay->scan, SCAN_USERS, i);
-        struct replay_ring *ring = replay_ids_ring(&replay->ids, (uint32_t)row[0]);
-
-        if (ring != NULL)
-            ring->user = (uint32_t)row[1];
-    }
     for (size_t i = 0; i < replay->scan.tables[SCAN_CONDITIONS].count; i++) {
         const uint64_t *row = scan_record_row(&replay->scan, SCAN_CONDITIONS, i);
         struct replay_ring *ring = replay_ids_ring(&replay->ids, (uint32_t)row[0]);

@@ -73,8 +73,9 @@ struct replay_counts {
     uint64_t stall_after_ns; /* of the last scan */
     uint64_t event_count;    /* begins and ends, and of them certain ones */
     uint64_t certain_count;
-    uint64_t recorded_count; /* that ripd published */
-    uint64_t same_count;     /* of them, that were replayed byte for byte; where exact */
+    uint64_t recorded_count; /* that ripd published; and of them begins */
+    uint64_t recorded_begin_count;
+    uint64_t same_count; /* of them, that were replayed byte for byte; where exact */
 };
 void replay_counts(const struct replay *replay, struct replay_counts *ret_counts);
 

@@ -869,7 +869,7 @@ void sim_configure(struct sim_world *world, uint64_t interval_ms, uint64_t stall
 }
 
 /* An episode that goes on is in the recording of the run that takes it up, with its begin as it was on disk. */
-static void record_adoption(struct sim_world *world, struct sim_begin *begin)
+static void record_adoption(struct sim_world *world, struct sim_begin *begin, const struct detector_adoption *adoption)
 {
     const struct stall_case stall = {.ring = begin->ring, .slot = begin->slot, .generation = begin->generation};
     struct event *published = begin->episode.begin;
@@ -878,7 +878,7 @@ static void record_adoption(struct sim_world *world, struct sim_begin *begin)
         return;
     assert_int_equal(event_line_parse_event(published->text, published->text_bytes, &begin->episode.begin), 0);
     event_unref(published);
-    scan_record_add_adopted(tape_scan(world->tape), begin->ring, begin->slot, begin->generation, &begin->episode);
+    scan_record_add_adopted(tape_scan(world->tape), adoption, &begin->episode);
     tape_event(world->tape, &stall, begin->episode.begin, true);
 }
 
@@ -899,7 +899,6 @@ void sim_restart(struct sim_world *world, uint64_t ms)
     for (size_t i = 0; i < world->begun_count; i++) {
         struct sim_begin *begin = &world->begun[i];
 
-        record_adoption(world, begin);
         adoptions[i] = (struct detector_adoption){
             .ring = begin->ring,
             .slot = begin->slot,
@@ -909,6 +908,7 @@ void sim_restart(struct sim_world *world, uint64_t ms)
             .frozen_since_mono_ns = begin->episode.frozen_mono_ns,
             .moved_after_mono_ns = begin->episode.moved_after_mono_ns,
         };
+        record_adoption(world, begin, &adoptions[i]);
         assert_int_equal(cases_adopt(world->cases, begin->ring, begin->slot, begin->generation,
                                      user_of(NULL, begin->ring), &begin->episode),
                          0);

@@ -109,9 +109,10 @@ void tape_ring(struct tape *tape, uint32_t number, uint32_t user, uint8_t condit
         *ring = (struct tape_ring){.number = number};
         snprintf(name, sizeof(name), "ring-%u", number);
         event.as.ring_begin.name.count = strlen(name);
+        memcpy(event.as.ring_begin.ring_id, &number, sizeof(number));
+        scan_record_add_ring(&tape->scan, number, event.as.ring_begin.ring_id, user);
         added = add(tape, &event, name, sizeof(name));
         added->event.as.ring_begin.name.bytes = added->owned;
-        SCAN_RECORD_ADD(&tape->scan, SCAN_USERS, number, user);
     }
     if (ring->condition != condition)
         SCAN_RECORD_ADD(&tape->scan, SCAN_CONDITIONS, number, 0, condition);

@@ -23,12 +23,19 @@ static void fill(struct scan_record *record)
                                     .moved_after_mono_ns = DETECTOR_UNKNOWN_NS,
                                     .stall_count = 3,
                                     .cause = CAUSE_BLOCKED};
+    const struct detector_adoption adoption = {.ring = 1,
+                                               .slot = 2,
+                                               .generation = 4,
+                                               .cause = CAUSE_BLOCKED,
+                                               .progress = UINT64_MAX,
+                                               .frozen_since_mono_ns = 150,
+                                               .moved_after_mono_ns = DETECTOR_UNKNOWN_NS};
 
-    SCAN_RECORD_ADD(record, SCAN_USERS, 1, UINT32_MAX);
-    SCAN_RECORD_ADD(record, SCAN_USERS, 2, 1000);
+    scan_record_add_ring(record, 1, (const uint8_t *)"0123456789abcdef", UINT32_MAX);
+    scan_record_add_ring(record, 2, (const uint8_t *)"0123456789abcdeF", 1000);
     SCAN_RECORD_ADD(record, SCAN_SKIPPED, 300);
     SCAN_RECORD_ADD(record, SCAN_VERDICTS, 1, 2, 4, ID_STALLED, CAUSE_DEADLOCK);
-    scan_record_add_adopted(record, 1, 2, 4, &episode);
+    scan_record_add_adopted(record, &adoption, &episode);
 }
 
 static void test_rows_come_back(void **state)
@@ -44,16 +51,18 @@ static void test_rows_come_back(void **state)
     assert_int_equal(scan_record_pack(&record, &bytes, &count), 0);
     fill(&again); /* is replaced */
     assert_int_equal(scan_record_unpack(&again, bytes, count), 0);
-    assert_int_equal(again.tables[SCAN_USERS].count, 2);
-    assert_int_equal(scan_record_row(&again, SCAN_USERS, 0)[1], UINT32_MAX);
-    assert_int_equal(scan_record_row(&again, SCAN_USERS, 1)[1], 1000);
+    assert_int_equal(again.tables[SCAN_RINGS].count, 2);
+    assert_int_equal(scan_record_row(&again, SCAN_RINGS, 0)[3], UINT32_MAX);
+    assert_true(scan_record_is_ring(scan_record_row(&again, SCAN_RINGS, 0), (const uint8_t *)"0123456789abcdef"));
+    assert_false(scan_record_is_ring(scan_record_row(&again, SCAN_RINGS, 1), (const uint8_t *)"0123456789abcdef"));
+    assert_int_equal(scan_record_row(&again, SCAN_RINGS, 1)[3], 1000);
     assert_int_equal(scan_record_row(&again, SCAN_SKIPPED, 0)[0], 300);
     assert_int_equal(scan_record_row(&again, SCAN_VERDICTS, 0)[4], CAUSE_DEADLOCK);
     assert_int_equal(again.tables[SCAN_RULES].count, 0);
     scan_record_adopted(&again, 0, &adoption, &episode);
     assert_int_equal(adoption.generation, 4);
     assert_int_equal(adoption.cause, CAUSE_BLOCKED);
-    assert_int_equal(adoption.frozen_since_mono_ns, 100);
+    assert_int_equal(adoption.frozen_since_mono_ns, 150);
     assert_true(adoption.progress == UINT64_MAX && adoption.moved_after_mono_ns == DETECTOR_UNKNOWN_NS);
     assert_int_equal(episode.number, 7);
     assert_int_equal(episode.incident, 6);

@@ -324,6 +324,7 @@ static void test_verdicts(void **state)
     struct stage *stage = *state;
 
     add_ring(stage, 1, true);
+    scan_record_add_ring(&stage->scan, 1, (const uint8_t[16]){1}, 0);
     register_id(stage, 1, 0, RIP_CALL_OUTSIDE, "spins");
     register_id(stage, 1, 1, RIP_CALL_OUTSIDE, "waits");
     for (int i = 1; i <= 8; i++) {
@@ -349,6 +350,8 @@ static void test_skipped_and_stopped(void **state)
 
     add_ring(stage, 1, false);
     add_ring(stage, 2, false);
+    scan_record_add_ring(&stage->scan, 1, (const uint8_t[16]){1}, 0);
+    scan_record_add_ring(&stage->scan, 2, (const uint8_t[16]){2}, 0);
     register_id(stage, 1, 0, RIP_CALL_NONE, "skipped");
     register_id(stage, 2, 1, RIP_CALL_NONE, "stopped");
     stage->ids[1].idle = 1;
@@ -383,14 +386,14 @@ static void test_incidents_and_turns(void **state)
 
     add_ring(stage, 1, false);
     add_ring(stage, 2, false);
-    SCAN_RECORD_ADD(&stage->scan, SCAN_USERS, 1, 1000);
-    SCAN_RECORD_ADD(&stage->scan, SCAN_USERS, 2, 1001);
+    scan_record_add_ring(&stage->scan, 3, (const uint8_t[16]){1}, 1000); /* a reader may have numbers of its own */
+    scan_record_add_ring(&stage->scan, 4, (const uint8_t[16]){2}, 1001);
     register_id(stage, 1, 0, RIP_CALL_NONE, "waits");
     register_id(stage, 1, 1, RIP_CALL_NONE, "holds");
     register_id(stage, 2, 2, RIP_CALL_NONE, "another user's");
     for (int i = 1; i <= 6; i++) {
         if (i == 6) {
-            SCAN_RECORD_ADD(&stage->scan, SCAN_ROOTS, 1, 0, 2, true, 0, 1, 1, 2);
+            SCAN_RECORD_ADD(&stage->scan, SCAN_ROOTS, 3, 0, 2, true, 0, 1, 1, 2);
             SCAN_RECORD_ADD(&stage->scan, SCAN_TURNS, 1001);
             SCAN_RECORD_ADD(&stage->scan, SCAN_TURNS, 1000);
         }

@@ -163,7 +163,7 @@ static void play(struct stage *stage)
     event = event_of(RIP_EVENT_EXIT, &ids[0]);
     event.as.exit = (struct rip_event_exit){ids[0].snap_count, true};
     take(stage, event);
-    event = (struct rip_event){.kind = RIP_EVENT_STALL_BEGIN};
+    event = (struct rip_event){.kind = RIP_EVENT_STALL_BEGIN, .ring = 1, .slot = 2, .generation = 4, .id = 9};
     event.as.stall.json = (struct rip_text){"{}", 2};
     take(stage, event);
     take_drain(stage);
