@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* output.c - see output.h. Touches files. */
+#include "session/output.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "session/recording.h"
+
+#define SYNC_INTERVAL_NS UINT64_C(1000000000)
+#define SEGMENT_DIGITS 10
+#define SEGMENT_NAME_BYTES 32u
+
+struct file {
+    int descriptor;      /* -1: none */
+    uint64_t size_bytes; /* of header and whole frames */
+    uint64_t since_ns;   /* monotonic */
+    bool unsynced;
+    bool unnamed; /* its directory is not synced */
+};
+
+/* A frame in memory. */
+struct held {
+    struct held *next;
+    size_t count;
+    bool starts; /* it is full, and what is before it can be given up */
+    unsigned char bytes[];
+};
+
+struct output {
+    struct rip_recording_options options;
+    unsigned char header[OUTPUT_HEADER_BYTES_MAX];
+    size_t header_bytes;
+    int write_error; /* of the last one; 0 = none; likewise */
+    int sync_error;
+    bool broken;         /* a frame was lost: only a full one goes on */
+    bool turn;           /* the next full frame begins a segment, or a part of memory */
+    uint64_t full_bytes; /* of the last full frame */
+    uint64_t now_ns;     /* as of output_advance() */
+    uint64_t synced_ns;
+    int directory;
+    struct file file;
+    /* Segments. */
+    uint32_t *numbers; /* ascending */
+    size_t number_count;
+    size_t number_capacity;
+    uint32_t last_number;
+    /* Memory. */
+    struct held *oldest;
+    struct held *newest;
+    uint64_t held_bytes;
+    uint64_t part_bytes; /* since the last frame that starts */
+};
+
+static bool has_segments(const struct output *output)
+{
+    return output->options.segment_bytes != 0 || output->options.segment_ns != 0;
+}
+
+/* Files ------------------------------------------------------------------------------------------------------------ */
+
+static int write_at(int descriptor, const unsigned char *bytes, size_t count, uint64_t offset)
+{
+    while (count != 0) {
+        ssize_t written = pwrite(descriptor, bytes, count, (off_t)offset);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return written < 0 ? -errno : -EIO;
+        bytes += written;
+        offset += (uint64_t)written;
+        count -= (size_t)written;
+    }
+    return 0;
+}
+
+/* The frame, with the header before the first one; all of it, or nothing. */
+static int file_append(struct file *file, const struct output *output, const void *bytes, size_t count)
+{
+    size_t header_bytes = file->size_bytes == 0 ? output->header_bytes : 0;
+    int result = write_at(file->descriptor, output->header, header_bytes, 0);
+
+    if (result == 0)
+        result = write_at(file->descriptor, bytes, count, file->size_bytes + header_bytes);
+    if (result == 0) {
+        file->size_bytes += header_bytes + count;
+        file->unsynced = true;
+    } else if (ftruncate(file->descriptor, (off_t)file->size_bytes) != 0) {
+        return -errno; /* the next frame is written over the rest */
+    }
+    return result;
+}
+
+static int file_create(struct file *file, int directory, const char *name)
+{
+    int descriptor = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+    if (descriptor < 0)
+        return -errno;
+    *file = (struct file){.descriptor = descriptor, .unsynced = true, .unnamed = true};
+    return 0;
+}
+
+static int file_sync(struct file *file, int directory)
+{
+    if (file->unsynced && fdatasync(file->descriptor) != 0)
+        return -errno;
+    file->unsynced = false;
+    if (file->unnamed && fsync(directory) != 0 && errno != EINVAL) /* EINVAL: directories are not synced there */
+        return -errno;
+    file->unnamed = false;
+    return 0;
+}
+
+static int file_close(struct file *file, int directory)
+{
+    int result = 0;
+
+    if (file->descriptor >= 0) {
+        result = file_sync(file, directory);
+        close(file->descriptor);
+        file->descriptor = -1;
+    }
+    return result;
+}
+
+/* The directory that path is in; *ret_name is the rest of path. */
+static int open_parent(const char *path, const char **ret_name)
+{
+    const char *slash = strrchr(path, '/');
+    char *parent = slash != NULL ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int directory;
+
+    if (parent == NULL)
+        return -ENOMEM;
+    directory = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory < 0)
+        directory = -errno;
+    free(parent);
+    *ret_name = slash != NULL ? slash + 1 : path;
+    return directory;
+}
+
+static int open_file(struct output *output, const char *path)
+{
+    const char *name;
+
+    output->directory = open_parent(path, &name);
+    return output->directory < 0 ? output->directory : file_create(&output->file, output->directory, name);
+}
+
+/* Segments --------------------------------------------------------------------------------------------------------- */
+
+static int reserve_number(struct output *output)
+{
+    if (output->number_count == output->number_capacity) {
+        size_t capacity = output->number_capacity * 2 + 16;
+        uint32_t *numbers = realloc(output->numbers, capacity * sizeof(*numbers));
+
+        if (numbers == NULL)
+            return -ENOMEM;
+        output->numbers = numbers;
+        output->number_capacity = capacity;
+    }
+    return 0;
+}
+
+/* 0: it is not the name of a segment. */
+static uint32_t parse_name(const char *name)
+{
+    uint64_t number = 0;
+
+    if (strlen(name) != SEGMENT_DIGITS + sizeof(OUTPUT_SUFFIX) - 1 || strcmp(name + SEGMENT_DIGITS, OUTPUT_SUFFIX) != 0)
+        return 0;
+    for (size_t i = 0; i < SEGMENT_DIGITS; i++) {
+        if (name[i] < '0' || name[i] > '9')
+            return 0;
+        number = number * 10 + (uint64_t)(name[i] - '0');
+    }
+    return number < UINT32_MAX ? (uint32_t)number : 0;
+}
+
+static void format_name(char name[SEGMENT_NAME_BYTES], uint32_t number)
+{
+    snprintf(name, SEGMENT_NAME_BYTES, "%0*" PRIu32 OUTPUT_SUFFIX, SEGMENT_DIGITS, number);
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+    return a < b ? -1 : a > b;
+}
+
+/* The segments of an earlier recording. */
+static int find_segments(struct output *output)
+{
+    int descriptor = openat(output->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = 0;
+    DIR *listing = descriptor >= 0 ? fdopendir(descriptor) : NULL;
+    const struct dirent *entry;
+
+    if (listing == NULL) {
+        result = -errno;
+        if (descriptor >= 0)
+            close(descriptor);
+        return result;
+    }
+    while (result == 0 && (entry = readdir(listing)) != NULL) {
+        uint32_t number = parse_name(entry->d_name);
+
+        if (number == 0)
+            continue;
+        result = output->number_count < OUTPUT_SEGMENTS_MAX ? reserve_number(output) : -E2BIG;
+        if (result == 0)
+            output->numbers[output->number_count++] = number;
+    }
+    closedir(listing);
+    if (result == 0 && output->number_count != 0) {
+        qsort(output->numbers, output->number_count, sizeof(*output->numbers), compare_numbers);
+        output->last_number = output->numbers[output->number_count - 1];
+    }
+    return result;
+}
+
+/* The lock goes with the descriptor. */
+static int open_directory(struct output *output, const char *path)
+{
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return -errno;
+    output->directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (output->directory < 0)
+        return errno == ENOTDIR || errno == ELOOP ? -EEXIST : -errno;
+    if (flock(output->directory, LOCK_EX | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK ? -EBUSY : -errno;
+    return find_segments(output);
+}
+
+/* Makes room for one more. A failure ends it: there shall not be more than were asked for. */
+static int remove_oldest(struct output *output)
+{
+    size_t kept = output->options.segments_kept;
+    char name[SEGMENT_NAME_BYTES];
+
+    while (kept != 0 && output->number_count >= kept) {
+        format_name(name, output->numbers[0]);
+        if (unlinkat(output->directory, name, 0) != 0 && errno != ENOENT)
+            return -errno;
+        memmove(output->numbers, output->numbers + 1, --output->number_count * sizeof(*output->numbers));
+    }
+    return 0;
+}
+
+static int begin_segment(struct output *output)
+{
+    uint32_t number = output->last_number + 1;
+    char name[SEGMENT_NAME_BYTES];
+    int result = file_close(&output->file, output->directory);
+
+    if (result != 0)
+        output->sync_error = result; /* of the one that has ended */
+    format_name(name, number);
+    result = remove_oldest(output);
+    if (result == 0)
+        result = reserve_number(output);
+    if (result == 0)
+        result = file_create(&output->file, output->directory, name);
+    if (result != 0)
+        return result;
+    output->file.since_ns = output->now_ns;
+    output->numbers[output->number_count++] = output->last_number = number;
+    return 0;
+}
+
+/* Memory ----------------------------------------------------------------------------------------------------------- */
+
+/* Gives up the frames before the second one that starts; false: all that is there belongs together. */
+static bool forget_oldest(struct output *output)
+{
+    const struct held *next = output->oldest != NULL ? output->oldest->next : NULL;
+
+    while (next != NULL && !next->starts)
+        next = next->next;
+    if (next == NULL)
+        return false;
+    while (output->oldest != next) {
+        struct held *held = output->oldest;
+
+        output->oldest = held->next;
+        output->held_bytes -= sizeof(*held) + held->count;
+        free(held);
+    }
+    return true;
+}
+
+static void forget_all(struct output *output)
+{
+    while (output->oldest != NULL) {
+        struct held *held = output->oldest;
+
+        output->oldest = held->next;
+        free(held);
+    }
+    output->newest = NULL;
+    output->held_bytes = output->part_bytes = 0;
+}
+
+static int hold(struct output *output, const void *bytes, size_t count, bool full)
+{
+    size_t size = sizeof(struct held) + count;
+    struct held *held;
+
+    if (size > output->options.flight_bytes)
+        return -EFBIG;
+    while (output->held_bytes + size > output->options.flight_bytes)
+        if (!forget_oldest(output)) {
+            if (!full)
+                return -ENOBUFS; /* the next frame is full, and takes the place of all */
+            forget_all(output);
+        }
+    held = malloc(size);
+    if (held == NULL)
+        return -ENOMEM;
+    *held = (struct held){.count = count, .starts = full};
+    memcpy(held->bytes, bytes, count);
+    if (output->newest != NULL)
+        output->newest->next = held;
+    else
+        output->oldest = held;
+    output->newest = held;
+    output->held_bytes += size;
+    output->part_bytes = full ? size : output->part_bytes + size;
+    return 0;
+}
+
+int output_trigger(const struct output *output, const char *path)
+{
+    const char *name;
+    struct file file = {.descriptor = -1};
+    int directory, result, closed;
+
+    if (output->options.flight_bytes == 0)
+        return -ENOTSUP;
+    if (output->oldest == NULL)
+        return -ENODATA;
+    directory = open_parent(path, &name);
+    if (directory < 0)
+        return directory;
+    result = file_create(&file, directory, name);
+    if (result == 0) {
+        for (const struct held *held = output->oldest; held != NULL && result == 0; held = held->next)
+            result = file_append(&file, output, held->bytes, held->count);
+        closed = file_close(&file, directory);
+        result = result != 0 ? result : closed;
+    }
+    close(directory);
+    return result;
+}
+
+/* All ------------------------------------------------------------------------------------------------------------- */
+
+static int keep_header(struct output *output, const void *bytes, size_t count)
+{
+    if (count > sizeof(output->header))
+        return -EFBIG;
+    memcpy(output->header, bytes, count);
+    output->header_bytes = count;
+    return 0;
+}
+
+static int write_frame(struct output *output, const void *bytes, size_t count, bool full)
+{
+    int result = 0;
+
+    if (output->options.flight_bytes != 0)
+        result = hold(output, bytes, count, full);
+    else if (full && has_segments(output) && (output->turn || output->file.descriptor < 0))
+        result = begin_segment(output);
+    if (full && result == 0) {
+        output->turn = false;
+        output->full_bytes = count;
+    }
+    if (result == 0 && output->options.flight_bytes == 0)
+        result = file_append(&output->file, output, bytes, count);
+    return result;
+}
+
+int output_write(void *context, const void *bytes, size_t count, bool full)
+{
+    struct output *output = context;
+
+    if (recording_is_one(bytes, count))
+        return keep_header(output, bytes, count);
+    if (!full && (output->broken || output->full_bytes == 0))
+        return output_error(output) != 0 ? output_error(output) : -EIO;
+    output->write_error = write_frame(output, bytes, count, full);
+    output->broken = output->write_error != 0;
+    return output->write_error;
+}
+
+/* A part that is hardly more than its full frame is not ended by its size: nothing but full frames would be written. */
+static bool is_full(const struct output *output)
+{
+    const struct rip_recording_options *options = &output->options;
+    const struct file *file = &output->file;
+
+    if (options->flight_bytes != 0)
+        return output->part_bytes >= options->flight_bytes / OUTPUT_FLIGHT_CHUNKS &&
+               output->part_bytes >= 2 * output->full_bytes;
+    if (options->segment_bytes != 0 && file->size_bytes >= options->segment_bytes &&
+        file->size_bytes >= 2 * output->full_bytes)
+        return true;
+    return options->segment_ns != 0 && file->size_bytes != 0 && output->now_ns - file->since_ns >= options->segment_ns;
+}
+
+bool output_advance(struct output *output, uint64_t now_mono_ns)
+{
+    bool turns = false;
+
+    output->now_ns = now_mono_ns;
+    if (output->file.descriptor >= 0 && now_mono_ns - output->synced_ns >= output->options.sync_interval_ns) {
+        output->synced_ns = now_mono_ns;
+        output->sync_error = file_sync(&output->file, output->directory);
+        /* What of it is on the disk is not known: pages that could not be written are dropped. */
+        turns = output->sync_error != 0;
+    }
+    turns = !output->turn && (turns || is_full(output));
+    output->turn = output->turn || turns;
+    return turns;
+}
+
+int output_error(const struct output *output)
+{
+    return output->write_error != 0 ? output->write_error : output->sync_error;
+}
+
+static bool options_agree(const struct rip_recording_options *options)
+{
+    bool segments = options->segment_bytes != 0 || options->segment_ns != 0;
+
+    return !(segments && options->flight_bytes != 0) && (segments || options->segments_kept == 0);
+}
+
+int output_open(struct output **ret_output, const char *path, const struct rip_recording_options *options)
+{
+    struct output *output;
+    int result = 0;
+
+    if (!options_agree(options))
+        return -EINVAL;
+    output = calloc(1, sizeof(*output));
+    if (output == NULL)
+        return -ENOMEM;
+    output->options = *options;
+    if (output->options.sync_interval_ns == 0)
+        output->options.sync_interval_ns = SYNC_INTERVAL_NS;
+    output->directory = output->file.descriptor = -1;
+    if (options->flight_bytes == 0)
+        result = has_segments(output) ? open_directory(output, path) : open_file(output, path);
+    if (result != 0) {
+        output_close(output);
+        return result;
+    }
+    *ret_output = output;
+    return 0;
+}
+
+int output_close(struct output *output)
+{
+    int result = 0, closed;
+
+    if (output == NULL)
+        return 0;
+    if (output->file.descriptor >= 0 && output->file.size_bytes == 0) /* nothing happened: a recording all the same */
+        result = file_append(&output->file, output, NULL, 0);
+    closed = file_close(&output->file, output->directory);
+    if (output->directory >= 0)
+        close(output->directory);
+    forget_all(output);
+    free(output->numbers);
+    free(output);
+    return result != 0 ? result : closed;
+}

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_output.c - where the frames of a recording go: librip/session/output.c. Frames are made up: a frame is its
+ * number and its length, and bytes that follow from them.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "session/output.h"
+#include "session/recording.h"
+#include "unit/hanging_disk.h"
+
+#define SECOND UINT64_C(1000000000)
+#define FRAME_BYTES_MAX 8192u
+#define FILE_BYTES_MAX (1u << 20)
+
+static char directory[64], path[128];
+static unsigned char header[OUTPUT_HEADER_BYTES_MAX];
+static size_t header_bytes;
+
+static int take_header(void *context, const void *bytes, size_t count, bool full)
+{
+    (void)context, (void)full;
+    if (header_bytes == 0 && recording_is_one(bytes, count)) {
+        assert_true(count <= sizeof(header));
+        memcpy(header, bytes, count);
+        header_bytes = count;
+    }
+    return 0;
+}
+
+/* As the writer makes it. */
+static int make_header(void **state)
+{
+    struct recording_output output = {.write = take_header};
+    const struct rip_event drain = {.kind = RIP_EVENT_DRAIN, .number = 1, .as.drain = {.sequence = 1}};
+    struct recording_writer *writer;
+
+    (void)state;
+    assert_int_equal(recording_writer_new(&writer, &output, 1), 0);
+    assert_int_equal(recording_writer_take(writer, &drain), 0);
+    assert_int_equal(recording_writer_attach(writer, "test", "x", 1), 0);
+    assert_int_equal(recording_writer_flush(writer), 0);
+    recording_writer_free(writer);
+    assert_true(header_bytes >= 8);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    strcpy(directory, "/tmp/test_output.XXXXXX");
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof(path), "%s/recording", directory);
+    return 0;
+}
+
+static int end(void **state)
+{
+    char command[160];
+
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf '%s'", directory);
+    return system(command);
+}
+
+/* Frames ----------------------------------------------------------------------------------------------------------- */
+
+static size_t make_frame(unsigned char *frame, uint32_t number, uint32_t count)
+{
+    assert_in_range(count, 8, FRAME_BYTES_MAX);
+    memcpy(frame, &number, 4);
+    memcpy(frame + 4, &count, 4);
+    for (uint32_t i = 8; i < count; i++)
+        frame[i] = (unsigned char)(number * 31 + i);
+    return count;
+}
+
+static int write_frame(struct output *output, uint32_t number, uint32_t count, bool full)
+{
+    unsigned char frame[FRAME_BYTES_MAX];
+
+    return output_write(output, frame, make_frame(frame, number, count), full);
+}
+
+static struct output *open_output(const struct rip_recording_options *options)
+{
+    struct output *output;
+
+    assert_int_equal(output_open(&output, path, options), 0);
+    assert_int_equal(output_write(output, header, header_bytes, false), 0);
+    return output;
+}
+
+/* What a file holds. */
+struct content {
+    uint32_t first;
+    uint32_t last; /* in between each number is there once, in order, but for gaps */
+    uint32_t count;
+    uint64_t rest_bytes; /* of a frame that is not complete */
+};
+
+static bool has_frame(const unsigned char *bytes, uint64_t count)
+{
+    unsigned char expected[FRAME_BYTES_MAX];
+    uint32_t number, size;
+
+    if (count < 8)
+        return false;
+    memcpy(&number, bytes, 4);
+    memcpy(&size, bytes + 4, 4);
+    return size >= 8 && size <= FRAME_BYTES_MAX && size <= count &&
+           memcmp(bytes, expected, make_frame(expected, number, size)) == 0;
+}
+
+static struct content read_file(const char *name)
+{
+    static unsigned char bytes[FILE_BYTES_MAX];
+    int descriptor = open(name, O_RDONLY | O_CLOEXEC);
+    ssize_t count = read(descriptor, bytes, sizeof(bytes));
+    struct content content = {.first = 0};
+    uint64_t at = header_bytes;
+
+    assert_in_range(count, header_bytes, sizeof(bytes) - 1);
+    assert_memory_equal(bytes, header, header_bytes);
+    close(descriptor);
+    while (has_frame(bytes + at, (uint64_t)count - at)) {
+        uint32_t number, size;
+
+        memcpy(&number, bytes + at, 4);
+        memcpy(&size, bytes + at + 4, 4);
+        assert_true(content.count == 0 || number > content.last);
+        if (content.count++ == 0)
+            content.first = number;
+        content.last = number;
+        at += size;
+    }
+    content.rest_bytes = (uint64_t)count - at;
+    return content;
+}
+
+static void assert_content(const char *name, uint32_t first, uint32_t last, uint32_t count)
+{
+    struct content content = read_file(name);
+
+    assert_int_equal(content.first, first);
+    assert_int_equal(content.last, last);
+    assert_int_equal(content.count, count);
+    assert_int_equal(content.rest_bytes, 0);
+}
+
+static const char *segment(uint32_t number)
+{
+    static char name[192];
+
+    snprintf(name, sizeof(name), "%s/%010u.riprec", path, number);
+    return name;
+}
+
+static bool is_there(const char *name)
+{
+    return access(name, F_OK) == 0;
+}
+
+static size_t count_files(const char *name)
+{
+    DIR *listing = opendir(name);
+    const struct dirent *entry;
+    size_t count = 0;
+
+    assert_non_null(listing);
+    while ((entry = readdir(listing)) != NULL)
+        count += entry->d_name[0] != '.';
+    closedir(listing);
+    return count;
+}
+
+/* One file --------------------------------------------------------------------------------------------------------- */
+
+static void test_a_file_holds_the_header_once_and_the_frames(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options)};
+    struct output *output = open_output(&options);
+    struct stat status;
+
+    (void)state;
+    for (uint32_t i = 1; i <= 9; i++)
+        assert_int_equal(write_frame(output, i, 100 + i, i == 1 || i == 5), 0);
+    assert_int_equal(output_write(output, header, header_bytes, false), 0);
+    assert_int_equal(write_frame(output, 10, 100, true), 0);
+    assert_int_equal(output_trigger(output, "/dev/null/x"), -ENOTSUP);
+    assert_int_equal(output_close(output), 0);
+    assert_content(path, 1, 10, 10);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+}
+
+static void test_nothing_that_is_there_is_overwritten(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options)};
+    struct output *output = open_output(&options), *other;
+    char link[160];
+
+    (void)state;
+    assert_int_equal(output_open(&other, path, &options), -EEXIST);
+    assert_int_equal(output_close(output), 0);
+    assert_content(path, 0, 0, 0); /* nothing happened: a header all the same */
+    snprintf(link, sizeof(link), "%s/link", directory);
+    assert_int_equal(symlink("nowhere", link), 0);
+    assert_int_equal(output_open(&other, link, &options), -EEXIST);
+    options.segment_bytes = 1;
+    assert_int_equal(output_open(&other, path, &options), -EEXIST);
+    assert_int_equal(output_open(&other, link, &options), -EEXIST);
+    assert_int_equal(output_open(&other, "/proc/nothing/x", &options), -ENOENT);
+}
+
+static void test_options_that_exclude_one_another(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options), .segments_kept = 1};
+    struct output *output;
+
+    (void)state;
+    assert_int_equal(output_open(&output, path, &options), -EINVAL);
+    options.flight_bytes = 1;
+    assert_int_equal(output_open(&output, path, &options), -EINVAL);
+    options.segments_kept = 0;
+    options.segment_ns = 1;
+    assert_int_equal(output_open(&output, path, &options), -EINVAL);
+    assert_false(is_there(path));
+}
+
+static void limit_files(uint64_t count)
+{
+    struct rlimit limit;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = count != 0 ? count : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* The kernel writes the part of a frame that has room, and refuses the rest, as it does where a disk is full. */
+static void test_a_frame_without_room_is_cut_off(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options)};
+    struct output *output = open_output(&options);
+
+    (void)state;
+    limit_files(header_bytes + 250);
+    assert_int_equal(write_frame(output, 1, 100, true), 0);
+    assert_int_equal(write_frame(output, 2, 100, false), 0);
+    assert_int_equal(write_frame(output, 3, 100, false), -EFBIG);
+    assert_int_equal(output_error(output), -EFBIG);
+    assert_content(path, 1, 2, 2);
+    /* What follows a lost frame is of no use without it. */
+    assert_int_equal(write_frame(output, 4, 10, false), -EFBIG);
+    assert_int_equal(write_frame(output, 5, 60, true), -EFBIG);
+    assert_content(path, 1, 2, 2);
+    limit_files(0);
+    assert_int_equal(write_frame(output, 6, 10, false), -EFBIG);
+    assert_int_equal(write_frame(output, 7, 100, true), 0);
+    assert_int_equal(output_error(output), 0);
+    assert_int_equal(write_frame(output, 8, 100, false), 0);
+    assert_int_equal(output_close(output), 0);
+    assert_content(path, 1, 8, 4);
+}
+
+static void test_the_first_frame_has_no_room(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options)};
+    struct output *output = open_output(&options);
+
+    (void)state;
+    limit_files(header_bytes + 50);
+    assert_int_equal(write_frame(output, 1, 100, true), -EFBIG);
+    limit_files(0);
+    assert_int_equal(write_frame(output, 2, 100, true), 0);
+    assert_int_equal(output_close(output), 0);
+    assert_content(path, 2, 2, 1);
+}
+
+static void test_a_disk_that_loses_what_was_written(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options), .sync_interval_ns = 2 * SECOND};
+    struct output *output = open_output(&options);
+
+    (void)state;
+    assert_false(output_advance(output, 100 * SECOND));
+    assert_int_equal(write_frame(output, 1, 100, true), 0);
+    disk_set_failing(EIO);
+    assert_false(output_advance(output, 101 * SECOND)); /* not due */
+    assert_true(output_advance(output, 102 * SECOND));
+    assert_int_equal(output_error(output), -EIO);
+    assert_int_equal(write_frame(output, 2, 100, true), 0);
+    assert_int_equal(output_error(output), -EIO);
+    assert_false(output_advance(output, 104 * SECOND));
+    assert_int_equal(output_error(output), 0);
+    disk_set_failing(EIO);
+    assert_int_equal(write_frame(output, 3, 100, false), 0);
+    assert_int_equal(output_close(output), -EIO);
+    assert_content(path, 1, 3, 3);
+}
+
+/* Writes 400 KB, and waits to be killed. */
+static void write_until_killed(const struct rip_recording_options *options)
+{
+    struct output *output = open_output(options);
+
+    for (uint32_t i = 1; i <= 400; i++)
+        if (write_frame(output, i, 1000, output_advance(output, i * SECOND) || i == 1) != 0)
+            _exit(1);
+    for (;;)
+        pause();
+}
+
+static void test_a_recorder_that_is_killed_leaves_whole_frames(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options)};
+    struct content content;
+    struct stat status;
+    pid_t child = fork();
+    int how;
+
+    (void)state;
+    assert_true(child >= 0);
+    if (child == 0)
+        write_until_killed(&options);
+    while (stat(path, &status) != 0 || status.st_size < 100000) {
+        assert_int_equal(waitpid(child, &how, WNOHANG), 0);
+        usleep(100);
+    }
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how));
+    content = read_file(path);
+    assert_true(content.count >= 99);
+    assert_int_equal(content.last, content.count);
+    assert_in_range(content.rest_bytes, 0, 999);
+}
+
+/* Segments --------------------------------------------------------------------------------------------------------- */
+
+/* As a session does it: the frame after a turn is a full one. */
+static void write_frames(struct output *output, uint32_t first, uint32_t last, uint64_t step_ns)
+{
+    for (uint32_t i = first; i <= last; i++) {
+        bool full = output_advance(output, 1000 * SECOND + i * step_ns) || i == first;
+
+        assert_int_equal(write_frame(output, i, 100, full), 0);
+    }
+}
+
+static void test_segments_end_by_size(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_bytes = 450 + header_bytes};
+    struct output *output = open_output(&options), *other;
+    struct stat status;
+
+    (void)state;
+    assert_int_equal(output_open(&other, path, &options), -EBUSY);
+    write_frames(output, 1, 12, 1);
+    assert_int_equal(output_close(output), 0);
+    assert_content(segment(1), 1, 5, 5);
+    assert_content(segment(2), 6, 10, 5);
+    assert_content(segment(3), 11, 12, 2);
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0700);
+}
+
+static void test_segments_end_by_age(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_ns = 10 * SECOND};
+    struct output *output = open_output(&options);
+
+    (void)state;
+    write_frames(output, 1, 25, SECOND);
+    assert_int_equal(output_close(output), 0);
+    assert_content(segment(1), 1, 10, 10);
+    assert_content(segment(2), 11, 20, 10);
+    assert_content(segment(3), 21, 25, 5);
+}
+
+static void test_a_segment_is_more_than_its_full_frame(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_bytes = 10};
+    struct output *output = open_output(&options);
+
+    (void)state;
+    write_frames(output, 1, 6, 1);
+    assert_int_equal(output_close(output), 0);
+    assert_int_equal(count_files(path), 3);
+}
+
+static void test_the_newest_segments_are_kept_also_of_an_earlier_recording(void **state)
+{
+    struct rip_recording_options options = {
+        .size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes, .segments_kept = 3};
+    struct output *output = open_output(&options);
+
+    (void)state;
+    write_frames(output, 1, 9, 1);
+    assert_int_equal(output_close(output), 0);
+    assert_int_equal(count_files(path), 3);
+    assert_content(segment(5), 9, 9, 1);
+    output = open_output(&options);
+    assert_int_equal(count_files(path), 3);
+    write_frames(output, 10, 11, 1);
+    assert_int_equal(output_close(output), 0);
+    assert_int_equal(count_files(path), 3);
+    assert_content(segment(4), 7, 8, 2);
+    assert_content(segment(6), 10, 11, 2);
+}
+
+static void test_other_files_in_the_directory_are_left_alone(void **state)
+{
+    struct rip_recording_options options = {
+        .size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes, .segments_kept = 1};
+    static const char *const names[] = {"1.riprec", "000000000a.riprec", "9999999999.riprec", "0000000001.riprec.old"};
+    struct output *output;
+    char name[192];
+
+    (void)state;
+    assert_int_equal(mkdir(path, 0700), 0);
+    for (size_t i = 0; i < 4; i++) {
+        snprintf(name, sizeof(name), "%s/%s", path, names[i]);
+        close(open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    }
+    output = open_output(&options);
+    write_frames(output, 1, 6, 1);
+    assert_int_equal(output_close(output), 0);
+    assert_int_equal(count_files(path), 5);
+    assert_content(segment(3), 5, 6, 2);
+}
+
+static void test_a_directory_that_goes_and_comes_back(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes};
+    struct output *output = open_output(&options);
+
+    (void)state;
+    write_frames(output, 1, 2, 1);
+    assert_int_equal(remove(segment(1)), 0);
+    assert_int_equal(rmdir(path), 0);
+    assert_true(output_advance(output, 2000 * SECOND));
+    assert_int_equal(write_frame(output, 3, 100, true), -ENOENT);
+    assert_false(output_advance(output, 2001 * SECOND));
+    assert_int_equal(write_frame(output, 4, 100, false), -ENOENT);
+    assert_int_equal(write_frame(output, 5, 100, true), -ENOENT);
+    assert_int_equal(output_error(output), -ENOENT);
+    assert_int_equal(output_close(output), 0);
+}
+
+/* A segment that cannot be removed does not become one of more and more. */
+static void test_no_more_segments_than_asked_for(void **state)
+{
+    struct rip_recording_options options = {
+        .size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes, .segments_kept = 1};
+    struct output *output = open_output(&options);
+
+    (void)state;
+    write_frames(output, 1, 2, 1);
+    assert_int_equal(remove(segment(1)), 0);
+    assert_int_equal(mkdir(segment(1), 0700), 0);
+    assert_true(output_advance(output, 2000 * SECOND));
+    assert_int_equal(write_frame(output, 3, 100, true), -EISDIR);
+    assert_int_equal(count_files(path), 1);
+    assert_int_equal(rmdir(segment(1)), 0);
+    assert_int_equal(write_frame(output, 4, 100, true), 0);
+    assert_int_equal(output_close(output), 0);
+    assert_content(segment(2), 4, 4, 1);
+}
+
+static void test_a_full_disk_has_one_segment_that_waits_for_room(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options), .segment_bytes = 150 + header_bytes};
+    struct output *output = open_output(&options);
+
+    (void)state;
+    write_frames(output, 1, 2, 1);
+    limit_files(header_bytes + 50);
+    for (uint32_t i = 3; i < 8; i++) {
+        output_advance(output, 2000 * SECOND + i);
+        assert_int_equal(write_frame(output, i, 100, true), -EFBIG);
+    }
+    limit_files(0);
+    assert_int_equal(write_frame(output, 8, 100, true), 0);
+    assert_int_equal(output_close(output), 0);
+    assert_int_equal(count_files(path), 2);
+    assert_content(segment(2), 8, 8, 1);
+}
+
+/* Memory ----------------------------------------------------------------------------------------------------------- */
+
+static void test_memory_holds_the_newest_from_a_full_frame_on(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options), .flight_bytes = 10000};
+    struct output *output = open_output(&options);
+    struct content content;
+    bool full = true;
+
+    (void)state;
+    assert_int_equal(output_trigger(output, path), -ENODATA);
+    assert_false(is_there(path));
+    for (uint32_t i = 1; i <= 1000; i++) {
+        assert_int_equal(write_frame(output, i, full ? 300 : 100, full), 0);
+        full = output_advance(output, i);
+    }
+    assert_int_equal(output_trigger(output, path), 0);
+    assert_int_equal(output_trigger(output, path), -EEXIST);
+    content = read_file(path);
+    assert_int_equal(content.last, 1000);
+    assert_int_equal(content.count, content.last - content.first + 1);
+    /* At least what remains when one of the parts has just been given up. */
+    assert_in_range(content.count * 100, 10000 * 5 / 8, 10000);
+    assert_int_equal(write_frame(output, 1001, 100, false), 0);
+    snprintf(path + strlen(path), 8, ".2");
+    assert_int_equal(output_trigger(output, path), 0);
+    assert_int_equal(read_file(path).last, 1001);
+    assert_int_equal(output_close(output), 0);
+}
+
+static void test_frames_that_are_too_large_for_memory(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options), .flight_bytes = 1000};
+    struct output *output = open_output(&options);
+
+    (void)state;
+    assert_int_equal(write_frame(output, 1, 2000, true), -EFBIG);
+    assert_int_equal(output_error(output), -EFBIG);
+    assert_int_equal(write_frame(output, 2, 100, false), -EFBIG);
+    assert_int_equal(write_frame(output, 3, 600, true), 0);
+    assert_int_equal(write_frame(output, 4, 600, false), -ENOBUFS);
+    assert_int_equal(write_frame(output, 5, 700, true), 0);
+    assert_int_equal(output_trigger(output, path), 0);
+    assert_content(path, 5, 5, 1);
+    assert_int_equal(output_close(output), 0);
+}
+
+static void test_a_trigger_on_a_full_disk_writes_whole_frames(void **state)
+{
+    struct rip_recording_options options = {.size_bytes = sizeof(options), .flight_bytes = 10000};
+    struct output *output = open_output(&options);
+
+    (void)state;
+    for (uint32_t i = 1; i <= 5; i++)
+        assert_int_equal(write_frame(output, i, 100, i == 1), 0);
+    limit_files(header_bytes + 350);
+    assert_int_equal(output_trigger(output, path), -EFBIG);
+    limit_files(0);
+    assert_content(path, 1, 3, 3);
+    assert_int_equal(output_close(output), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_file_holds_the_header_once_and_the_frames, begin, end),
+        cmocka_unit_test_setup_teardown(test_nothing_that_is_there_is_overwritten, begin, end),
+        cmocka_unit_test_setup_teardown(test_options_that_exclude_one_another, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_frame_without_room_is_cut_off, begin, end),
+        cmocka_unit_test_setup_teardown(test_the_first_frame_has_no_room, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_disk_that_loses_what_was_written, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_recorder_that_is_killed_leaves_whole_frames, begin, end),
+        cmocka_unit_test_setup_teardown(test_segments_end_by_size, begin, end),
+        cmocka_unit_test_setup_teardown(test_segments_end_by_age, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_segment_is_more_than_its_full_frame, begin, end),
+        cmocka_unit_test_setup_teardown(test_the_newest_segments_are_kept_also_of_an_earlier_recording, begin, end),
+        cmocka_unit_test_setup_teardown(test_other_files_in_the_directory_are_left_alone, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_directory_that_goes_and_comes_back, begin, end),
+        cmocka_unit_test_setup_teardown(test_no_more_segments_than_asked_for, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_full_disk_has_one_segment_that_waits_for_room, begin, end),
+        cmocka_unit_test_setup_teardown(test_memory_holds_the_newest_from_a_full_frame_on, begin, end),
+        cmocka_unit_test_setup_teardown(test_frames_that_are_too_large_for_memory, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_trigger_on_a_full_disk_writes_whole_frames, begin, end),
+    };
+
+    signal(SIGXFSZ, SIG_IGN);
+    return cmocka_run_group_tests(tests, make_header, NULL);
+}
