@@ -131,7 +131,7 @@ struct rip_event_totals {
 };
 
 struct rip_event_stall {
-    struct rip_text json; /* of the schema ripd/event/1 */
+    struct rip_text json; /* of the schema ripd/event/1; of a capture: an id, as its document has it */
 };
 
 struct rip_event_drain {
@@ -187,9 +187,11 @@ struct rip_session;
 struct rip_session_options {
     size_t size_bytes;    /* sizeof(struct rip_session_options) */
     uint64_t interval_ns; /* between drains of a live source; 0 = one second */
-    const int32_t *pids;  /* of a directory: only rings of one of these processes; NULL = all */
+    const int32_t *pids;  /* of a directory: only rings of one of these processes, */
     size_t pid_count;
-    bool once; /* a live source yields one drain, and ends */
+    bool once;                /* a live source yields one drain, and ends */
+    const char *const *names; /* or with a file name that one of these patterns (glob(7)) matches; both 0 = all */
+    size_t name_count;
 };
 
 /*
@@ -274,12 +276,14 @@ RIP_SESSION_API int rip_session_position(const struct rip_session *session, uint
 /* Ancillary data -------------------------------------------------------------------------------------------------- */
 
 #define RIP_SESSION_NAMESPACE_BYTES 63u
-#define RIP_SESSION_DATA_BYTES_MAX (1u << 24)
+#define RIP_SESSION_DATA_BYTES_MAX (1u << 24) /* at one event */
+#define RIP_SESSION_DATA_COUNT_MAX 16u        /* names at one event */
 
 /*
  * Attaches data to the event that was yielded last. A namespace is letters, digits, '.', '-' and '_', at most
  * RIP_SESSION_NAMESPACE_BYTES; what begins with "rip" is ours. Again under the same namespace: replaced. Saved where
- * the session is recorded. -EINVAL: no event, or such a name; -EFBIG; -ENOMEM.
+ * the session is recorded. -EINVAL: no event, one that is written already (see rip_session_record()), or such a name;
+ * -EFBIG; -ENOMEM.
  */
 RIP_SESSION_API int rip_session_attach(struct rip_session *session, const char *name_space, const void *data,
                                        size_t count);
@@ -300,8 +304,11 @@ struct rip_recording_options {
 };
 
 /*
- * From the next event on all that is yielded is recorded at path, which must not exist (-EEXIST). An event is written
- * when the one after it is yielded, with what was attached to it. options may be NULL.
+ * From the next drain on all that is yielded is recorded at path, which must not exist (-EEXIST), but for a directory
+ * of segments, which goes on with higher numbers (-EBUSY: another recorder writes there). An event is written when the
+ * one after it is yielded or waited for, a DRAIN also when the one after it is peeked at, with what was attached to it.
+ * options may be NULL. -EINVAL: they contradict one another. A program that has a limit of the size of files ignores
+ * SIGXFSZ.
  */
 RIP_SESSION_API int rip_session_record(struct rip_session *session, const char *path,
                                        const struct rip_recording_options *options);

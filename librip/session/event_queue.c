@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event_queue.c - see event_queue.h. */
+#include "session/event_queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_BYTES ((size_t)1 << 18)
+#define ALIGNMENT _Alignof(max_align_t)
+
+/* Attachments ------------------------------------------------------------------------------------------------------ */
+
+static bool is_name(const char *text)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    const size_t length = strnlen(text, RIP_SESSION_NAMESPACE_BYTES + 1);
+
+    return length != 0 && length <= RIP_SESSION_NAMESPACE_BYTES && strspn(text, allowed) == length;
+}
+
+static struct attachment **place_of(struct attachment **list, const char *name_space)
+{
+    while (*list != NULL && strcmp((*list)->name_space, name_space) != 0)
+        list = &(*list)->next;
+    return list;
+}
+
+int attachment_set(struct attachment **list, const char *name_space, const void *data, size_t count)
+{
+    struct attachment **place, *fresh;
+    size_t total = count, names = 1;
+
+    if (!is_name(name_space))
+        return -EINVAL;
+    place = place_of(list, name_space);
+    for (const struct attachment *other = *list; other != NULL; other = other->next) {
+        total += other != *place ? other->count : 0;
+        names += other != *place;
+    }
+    if (count > RIP_SESSION_DATA_BYTES_MAX || total > RIP_SESSION_DATA_BYTES_MAX || names > RIP_SESSION_DATA_COUNT_MAX)
+        return -EFBIG;
+    fresh = malloc(sizeof(*fresh) + count);
+    if (fresh == NULL)
+        return -ENOMEM;
+    fresh->count = count;
+    memcpy(fresh->name_space, name_space, strlen(name_space) + 1);
+    if (count != 0)
+        memcpy(fresh->bytes, data, count);
+    fresh->next = *place != NULL ? (*place)->next : NULL;
+    free(*place);
+    *place = fresh;
+    return 0;
+}
+
+const struct attachment *attachment_find(const struct attachment *list, const char *name_space)
+{
+    while (list != NULL && strcmp(list->name_space, name_space) != 0)
+        list = list->next;
+    return list;
+}
+
+void attachment_clear(struct attachment **list)
+{
+    while (*list != NULL) {
+        struct attachment *next = (*list)->next;
+
+        free(*list);
+        *list = next;
+    }
+}
+
+/* Memory: blocks that are used again, one after the other ---------------------------------------------------------- */
+
+struct event_block {
+    struct event_block *next;
+    size_t size_bytes;
+    _Alignas(max_align_t) unsigned char bytes[];
+};
+
+static struct event_block *new_block(size_t least_bytes)
+{
+    const size_t size_bytes = least_bytes > BLOCK_BYTES ? least_bytes : BLOCK_BYTES;
+    struct event_block *block = malloc(sizeof(*block) + size_bytes);
+
+    if (block != NULL)
+        *block = (struct event_block){.size_bytes = size_bytes};
+    return block;
+}
+
+static void *allocate(struct event_queue *queue, size_t bytes)
+{
+    const size_t count = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+
+    while (queue->block == NULL || queue->block->size_bytes - queue->used_bytes < count) {
+        struct event_block **next = queue->block != NULL ? &queue->block->next : &queue->blocks;
+
+        if (*next == NULL)
+            *next = new_block(count);
+        if (*next == NULL)
+            return NULL;
+        queue->block = *next;
+        queue->used_bytes = 0;
+    }
+    queue->used_bytes += count;
+    return queue->block->bytes + queue->used_bytes - count;
+}
+
+/* Events ----------------------------------------------------------------------------------------------------------- */
+
+/* A copy, or NULL: no memory. Of no bytes it is not NULL either. */
+static const void *keep(struct event_queue *queue, const void *bytes, size_t count)
+{
+    static const max_align_t nothing;
+    void *copy = count != 0 ? allocate(queue, count) : NULL;
+
+    if (count == 0)
+        return &nothing;
+    return copy != NULL ? memcpy(copy, bytes, count) : NULL;
+}
+
+static bool keep_text(struct event_queue *queue, struct rip_text *text)
+{
+    text->bytes = keep(queue, text->bytes, text->count);
+    return text->bytes != NULL;
+}
+
+static bool keep_all(struct event_queue *queue, struct rip_event *event)
+{
+    switch (event->kind) {
+    case RIP_EVENT_RING:
+        return keep_text(queue, &event->as.ring_begin.name) && keep_text(queue, &event->as.ring_begin.directory);
+    case RIP_EVENT_RING_END:
+        return keep_text(queue, &event->as.ring_end.reason);
+    case RIP_EVENT_PROCESS:
+        event->as.process_begin = keep(queue, event->as.process_begin, sizeof(*event->as.process_begin));
+        return event->as.process_begin != NULL;
+    case RIP_EVENT_MODULE:
+        event->as.module.info = keep(queue, event->as.module.info, sizeof(*event->as.module.info));
+        return event->as.module.info != NULL;
+    case RIP_EVENT_REGISTER:
+    case RIP_EVENT_STATE:
+        event->as.state.info = keep(queue, event->as.state.info, sizeof(*event->as.state.info));
+        return event->as.state.info != NULL;
+    case RIP_EVENT_SNAP:
+        event->as.snap.entries =
+            keep(queue, event->as.snap.entries, event->as.snap.entry_count * sizeof(*event->as.snap.entries));
+        return event->as.snap.entries != NULL;
+    case RIP_EVENT_NOTE:
+        event->as.note = keep(queue, event->as.note, sizeof(*event->as.note));
+        return event->as.note != NULL;
+    case RIP_EVENT_STALL_BEGIN:
+    case RIP_EVENT_STALL_END:
+        return keep_text(queue, &event->as.stall.json);
+    default:
+        return true;
+    }
+}
+
+int event_queue_add(struct event_queue *queue, const struct rip_event *event)
+{
+    struct queued_event *queued = allocate(queue, sizeof(*queued));
+
+    if (queued == NULL)
+        return -ENOMEM;
+    *queued = (struct queued_event){.event = *event};
+    if (!keep_all(queue, &queued->event))
+        return -ENOMEM;
+    if (queue->first == NULL)
+        queue->first = queued;
+    else
+        queue->last->next = queued;
+    queue->last = queued;
+    return 0;
+}
+
+struct queued_event *event_queue_take(struct event_queue *queue)
+{
+    struct queued_event *queued = queue->first;
+
+    if (queued != NULL)
+        queue->first = queued->next;
+    return queued;
+}
+
+void event_queue_clear(struct event_queue *queue)
+{
+    for (; queue->first != NULL; queue->first = queue->first->next)
+        attachment_clear(&queue->first->attachments);
+    queue->last = NULL;
+    queue->block = NULL;
+    queue->used_bytes = 0;
+}
+
+void event_queue_done(struct event_queue *queue)
+{
+    event_queue_clear(queue);
+    while (queue->blocks != NULL) {
+        struct event_block *next = queue->blocks->next;
+
+        free(queue->blocks);
+        queue->blocks = next;
+    }
+}
+
+static int take_event(void *context, const struct rip_event *event)
+{
+    return event_queue_add(context, event);
+}
+
+struct rip_sink event_queue_sink(struct event_queue *queue)
+{
+    return (struct rip_sink){queue, take_event};
+}

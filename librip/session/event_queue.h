@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * event_queue.h - events with copies of all that they point to, between what yields many at once and what takes one,
+ * and the data attached to them. Pure but for allocations.
+ */
+#ifndef RIP_SESSION_EVENT_QUEUE_H
+#define RIP_SESSION_EVENT_QUEUE_H
+
+#include "session/sink.h"
+
+/* Data attached to an event, by name. */
+struct attachment {
+    struct attachment *next;
+    size_t count;
+    char name_space[RIP_SESSION_NAMESPACE_BYTES + 1];
+    unsigned char bytes[];
+};
+
+/* What was there under that name is replaced. -EINVAL: no name of a namespace; -EFBIG: more than
+ * RIP_SESSION_DATA_BYTES_MAX, or under more than RIP_SESSION_DATA_COUNT_MAX names, at one event; -ENOMEM. */
+int attachment_set(struct attachment **list, const char *name_space, const void *data, size_t count);
+const struct attachment *attachment_find(const struct attachment *list, const char *name_space);
+void attachment_clear(struct attachment **list);
+
+struct queued_event {
+    struct rip_event event;
+    struct attachment *attachments;
+    struct queued_event *next;
+};
+
+struct event_block;
+struct event_queue {
+    struct queued_event *first, *last;
+    struct event_block *blocks, *block; /* memory of the events; which of it is in use */
+    size_t used_bytes;
+};
+
+/* An empty queue is all zero. What was taken out of it is valid until it is cleared. */
+int event_queue_add(struct event_queue *queue, const struct rip_event *event);
+struct queued_event *event_queue_take(struct event_queue *queue); /* NULL: it is empty */
+void event_queue_clear(struct event_queue *queue);
+void event_queue_done(struct event_queue *queue);
+
+/* event_queue_add() for what yields events. */
+struct rip_sink event_queue_sink(struct event_queue *queue);
+
+#endif

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * live_ring.c - see live_ring.h.
+ *
+ * A process that is found dead may have snapped between the copy and the look at its locks: then the ring is copied
+ * once more, and the drain has all that it did.
+ */
+#include "session/live_ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/ring_copy.h"
+
+#define EMBRYO_GRACE_NS UINT64_C(1000000000) /* a child that is being born is believed for so long */
+#define STAT_BYTES 1024u
+#define START_TIME_FIELD 22
+
+enum phase { PHASE_BEGIN, PHASE_OPEN, PHASE_SCAN, PHASE_FINISH, PHASE_END, PHASE_OVER };
+
+/* What was seen of a process record. */
+struct life {
+    uint32_t generation; /* 0 = of none */
+    bool dead;           /* no lock of it is there, or its record says so */
+    bool in_order;       /* its record says so */
+    bool yielded;        /* its end */
+};
+
+struct live_ring {
+    struct drain *drain;
+    struct ring_copy copy;
+    char *directory;
+    char *name;
+    dev_t device;
+    ino_t inode;
+    uint32_t number;
+    uint32_t uid;
+    const void *header; /* a mapping of the first page; never read */
+    enum phase phase;
+    struct drain_moment since, moment, copied; /* the drain before; this one; when the copy was complete */
+    struct rip_scan_position position;
+    struct life *lives; /* by record */
+    uint32_t life_count;
+    bool announced;
+    bool ended;
+    bool unlinked;
+    bool broken;
+    bool over; /* RING_END was yielded */
+};
+
+/* Opening ---------------------------------------------------------------------------------------------------------- */
+
+static bool keep_place(struct live_ring *ring, const struct live_place *place)
+{
+    ring->directory = strdup(place->directory);
+    ring->name = strdup(place->name);
+    ring->header = mmap(NULL, sizeof(struct rip_ring), PROT_READ, MAP_SHARED, place->descriptor, 0);
+    if (ring->header == MAP_FAILED)
+        ring->header = NULL;
+    return ring->directory != NULL && ring->name != NULL;
+}
+
+int live_ring_open(struct live_ring **ret_ring, const struct live_place *place, uint32_t number,
+                   struct drain_moment since, const char **ret_reason)
+{
+    struct live_ring *ring = calloc(1, sizeof(*ring));
+    struct stat status;
+    int result = ring != NULL ? 0 : -ENOMEM;
+
+    *ret_reason = "takes more memory than there is";
+    if (result == 0)
+        result = fstat(place->descriptor, &status) == 0 ? ring_copy_open(&ring->copy, place->descriptor) : -errno;
+    if (result == 0) {
+        ring->device = status.st_dev;
+        ring->inode = status.st_ino;
+        ring->uid = status.st_uid;
+        ring->number = number;
+        ring->moment = since;
+        ring->phase = PHASE_OVER;
+        result = keep_place(ring, place) ? drain_new(&ring->drain, number) : -ENOMEM;
+    } else if (ring != NULL && ring->copy.reason != NULL) {
+        *ret_reason = ring->copy.reason;
+    }
+    if (result == 0) {
+        *ret_ring = ring;
+        return 0;
+    }
+    if (ring != NULL)
+        ring->copy.descriptor = -1;
+    close(place->descriptor);
+    live_ring_free(ring);
+    return result;
+}
+
+void live_ring_free(struct live_ring *ring)
+{
+    if (ring == NULL)
+        return;
+    if (ring->header != NULL)
+        munmap((void *)(uintptr_t)ring->header, sizeof(struct rip_ring));
+    if (ring->copy.descriptor >= 0)
+        close(ring->copy.descriptor);
+    ring_copy_close(&ring->copy);
+    drain_free(ring->drain);
+    free(ring->lives);
+    free(ring->directory);
+    free(ring->name);
+    free(ring);
+}
+
+bool live_ring_is(const struct live_ring *ring, dev_t device, ino_t inode)
+{
+    return ring->device == device && ring->inode == inode;
+}
+
+/* Who lives -------------------------------------------------------------------------------------------------------- */
+
+/* The first lock in a range: false if there is none. *ret_pid is 0 if its holder cannot be seen from here. */
+static bool find_lock(int descriptor, uint64_t offset, uint64_t count, uint64_t *ret_offset, pid_t *ret_pid)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = (off_t)count};
+
+    if (fcntl(descriptor, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK)
+        return false;
+    *ret_offset = (uint64_t)lock.l_start;
+    *ret_pid = lock.l_pid > 0 ? lock.l_pid : 0;
+    return true;
+}
+
+bool live_ring_has_process(int descriptor, const int32_t *pids, size_t count)
+{
+    uint64_t offset = RIP_LOCK_HOLDER_OFFSET;
+    const uint64_t end = offset + RIP_PROCESS_MAX;
+    pid_t pid;
+
+    while (offset < end && find_lock(descriptor, offset, end - offset, &offset, &pid)) {
+        for (size_t i = 0; i < count; i++)
+            if (pid != 0 && pids[i] == pid)
+                return true;
+        offset++;
+    }
+    return false;
+}
+
+/* Of the process that has a pid now; 0 = there is none, or it has ended. One that ends has no memory any more. */
+static uint64_t start_time_of(uint32_t pid)
+{
+    char path[32], text[STAT_BYTES + 1], *at;
+    uint64_t start_time;
+    FILE *file;
+    size_t length;
+
+    snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", pid);
+    file = fopen(path, "re");
+    if (file == NULL)
+        return 0;
+    length = fread(text, 1, STAT_BYTES, file);
+    fclose(file);
+    text[length] = '\0';
+    at = strrchr(text, ')'); /* of its name, which may hold anything */
+    if (at == NULL || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
+        return 0;
+    for (int field = 2; at != NULL && field < START_TIME_FIELD; field++)
+        at = strchr(at + 1, ' ');
+    if (at == NULL)
+        return 0;
+    start_time = strtoull(at + 1, &at, 10);
+    return strtoull(at, NULL, 10) != 0 ? start_time : 0; /* what follows is the size of its memory */
+}
+
+static bool is_running(const struct rip_process_info *process)
+{
+    return process->pid != 0 && process->start_time_ticks != 0 &&
+           start_time_of(process->pid) == process->start_time_ticks;
+}
+
+static bool lives(const struct live_ring *ring, const struct rip_process_info *process)
+{
+    const struct rip_view *view = &ring->copy.view;
+    uint64_t at;
+    pid_t pid;
+
+    if ((process->flags & RIP_PROCESS_HAS_LIFE_LOCK) != 0)
+        return find_lock(ring->copy.descriptor, view->lock_life_offset + process->index, 1, &at, &pid);
+    if ((process->flags & RIP_PROCESS_HAS_HOLDER_LOCK) != 0 &&
+        find_lock(ring->copy.descriptor, view->lock_holder_offset + process->index, 1, &at, &pid))
+        return true;
+    return is_running(process);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Room for what is known of each record. */
+static int grow_lives(struct live_ring *ring, uint32_t count)
+{
+    struct life *grown;
+
+    if (count <= ring->life_count)
+        return 0;
+    grown = realloc(ring->lives, count * sizeof(*grown));
+    if (grown == NULL)
+        return -ENOMEM;
+    memset(grown + ring->life_count, 0, (count - ring->life_count) * sizeof(*grown));
+    ring->lives = grown;
+    ring->life_count = count;
+    return 0;
+}
+
+/* Looks at a record of the copy. True: it was not known yet that its process is dead. */
+static bool check_life(struct live_ring *ring, const struct rip_process_info *process, bool *ret_alive)
+{
+    struct life *life = &ring->lives[process->index];
+
+    if (process->state == RIP_PROCESS_EXITED)
+        return false;
+    if (process->state == RIP_PROCESS_EMBRYO) {
+        *ret_alive |= clock_ns(CLOCK_BOOTTIME) - process->entered_boot_ns < EMBRYO_GRACE_NS;
+        return false;
+    }
+    if (life->generation != process->generation)
+        *life = (struct life){.generation = process->generation};
+    if (life->dead)
+        return false;
+    life->dead = !lives(ring, process);
+    *ret_alive |= !life->dead;
+    return life->dead;
+}
+
+/* Looks at all records. 1: some process is found dead that was not known to be. */
+static int check_lives(struct live_ring *ring)
+{
+    struct rip_process_info process;
+    struct rip_ring_info info;
+    bool alive = false;
+    int result, found = 0;
+
+    rip_view_info(&ring->copy.view, &info);
+    result = grow_lives(ring, info.process_high_water);
+    if (result != 0)
+        return result;
+    for (uint32_t i = 0; i < info.process_high_water; i++)
+        if (rip_view_process(&ring->copy.view, i, &process) == RIP_OK && check_life(ring, &process, &alive))
+            found = 1;
+    ring->ended = !alive && found == 0;
+    return found;
+}
+
+/* Events of its own ------------------------------------------------------------------------------------------------ */
+
+static int yield(const struct live_ring *ring, struct rip_event *event, const struct rip_sink *sink)
+{
+    event->ring = ring->number;
+    event->earliest_wall_ns = ring->since.wall_ns;
+    event->earliest_mono_ns = ring->since.mono_ns;
+    event->latest_wall_ns = ring->copied.wall_ns;
+    event->latest_mono_ns = ring->copied.mono_ns;
+    return sink->take(sink->context, event);
+}
+
+static struct rip_event_ring describe(const struct live_ring *ring)
+{
+    struct rip_event_ring description = {
+        .name = {ring->name, strlen(ring->name)},
+        .directory = {ring->directory, strlen(ring->directory)},
+        .slot_capacity = ring->copy.view.slot_capacity,
+        .uid = ring->uid,
+    };
+    struct rip_process_info process;
+    struct rip_ring_info info;
+
+    rip_view_info(&ring->copy.view, &info);
+    memcpy(description.ring_id, info.ring_id, sizeof(info.ring_id));
+    memcpy(description.boot_id, info.boot_id, sizeof(info.boot_id));
+    description.created_wall_ns = info.created_wall_ns;
+    for (uint32_t i = 0; i < info.process_high_water && !description.preload; i++)
+        description.preload =
+            rip_view_process(&ring->copy.view, i, &process) == RIP_OK && (process.flags & RIP_PROCESS_PRELOADED) != 0;
+    return description;
+}
+
+static int yield_ring(struct live_ring *ring, const struct rip_sink *sink)
+{
+    struct rip_event event = {.kind = RIP_EVENT_RING, .as.ring_begin = describe(ring)};
+
+    ring->announced = true;
+    return yield(ring, &event, sink);
+}
+
+static int yield_end(struct live_ring *ring, const struct rip_sink *sink)
+{
+    const char *reason = ring->broken ? ring->copy.reason : "";
+    struct rip_event event = {.kind = RIP_EVENT_RING_END, .as.ring_end.reason = {reason, strlen(reason)}};
+
+    ring->over = true;
+    return ring->announced ? yield(ring, &event, sink) : 0;
+}
+
+static bool is_of(const struct live_ring *ring, uint32_t index, uint32_t generation,
+                  struct rip_process_info *ret_process)
+{
+    return rip_view_process(&ring->copy.view, index, ret_process) == RIP_OK && ret_process->generation == generation;
+}
+
+/* Ends of processes come after what their ids did. */
+static int yield_deaths(struct live_ring *ring, const struct rip_sink *sink)
+{
+    struct rip_process_info process;
+    int result = 0;
+
+    for (uint32_t i = 0; result == 0 && i < ring->life_count; i++) {
+        struct life *life = &ring->lives[i];
+        struct rip_event event = {.kind = RIP_EVENT_DEATH, .process = i};
+
+        if (!life->dead || life->yielded || !is_of(ring, i, life->generation, &process))
+            continue;
+        life->yielded = true;
+        event.as.death = (struct rip_event_death){
+            .process = i,
+            .generation = process.generation,
+            .in_order = life->in_order || (process.flags & RIP_PROCESS_EXITING) != 0,
+        };
+        event.as.death.replaced =
+            !event.as.death.in_order && (process.state == RIP_PROCESS_EXECING || is_running(&process));
+        result = yield(ring, &event, sink);
+    }
+    return result;
+}
+
+/* Draining --------------------------------------------------------------------------------------------------------- */
+
+void live_ring_begin(struct live_ring *ring, struct drain_moment moment)
+{
+    ring->since = ring->moment;
+    ring->moment = moment;
+    ring->phase = PHASE_BEGIN;
+}
+
+/* The events of the drain, between it and the sink. */
+struct correction {
+    struct live_ring *ring;
+    const struct rip_sink *sink;
+};
+
+/* An end that the drain has found: false if it is not to be yielded now. */
+static bool take_death(struct live_ring *ring, const struct rip_event *event)
+{
+    const struct rip_event_death *death = &event->as.death;
+    struct life *life = event->process < ring->life_count ? &ring->lives[event->process] : NULL;
+    struct rip_process_info process;
+
+    if (life == NULL)
+        return true;
+    if (life->generation != death->generation) {
+        if (!is_of(ring, event->process, death->generation, &process))
+            return true; /* another process has its record by now */
+        *life = (struct life){.generation = death->generation};
+    }
+    life->dead = true;
+    life->in_order = death->in_order;
+    return false;
+}
+
+/* What the drain takes for now is the time of the copy. A ring that came meanwhile had no drain before. */
+static int correct(void *context, const struct rip_event *event)
+{
+    const struct correction *correction = context;
+    struct live_ring *ring = correction->ring;
+    struct rip_event corrected = *event;
+
+    if (event->kind == RIP_EVENT_DEATH && !take_death(ring, event))
+        return 0;
+    if (event->latest_mono_ns == ring->moment.mono_ns) {
+        corrected.latest_mono_ns = ring->copied.mono_ns;
+        corrected.latest_wall_ns = ring->copied.wall_ns;
+    }
+    if (event->earliest_mono_ns == 0) {
+        corrected.earliest_mono_ns = ring->since.mono_ns;
+        corrected.earliest_wall_ns = ring->since.wall_ns;
+    }
+    return correction->sink->take(correction->sink->context, &corrected);
+}
+
+static int begin(struct live_ring *ring, const struct rip_sink *sink)
+{
+    struct stat status;
+    int result;
+
+    ring->unlinked = fstat(ring->copy.descriptor, &status) == 0 && status.st_nlink == 0;
+    result = ring_copy_take(&ring->copy);
+    if (result == 0)
+        result = check_lives(ring);
+    if (result == 1) {
+        result = ring_copy_take(&ring->copy);
+        if (result == 0)
+            result = check_lives(ring);
+        if (result == 1)
+            result = 0; /* another one: the next drain has the rest */
+    }
+    ring->copied = (struct drain_moment){clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC)};
+    ring->broken = result != 0;
+    if (ring->broken) {
+        ring->phase = PHASE_OVER;
+        return yield_end(ring, sink);
+    }
+    ring->phase = PHASE_OPEN;
+    ring->position = (struct rip_scan_position){0};
+    drain_begin(ring->drain, ring->moment);
+    return ring->announced ? 0 : yield_ring(ring, sink);
+}
+
+static int scan(struct live_ring *ring, struct drain_batch *batch, const struct rip_sink *sink)
+{
+    struct rip_sample samples[DRAIN_BATCH];
+    const size_t count = rip_view_scan(&ring->copy.view, &ring->position, samples, DRAIN_BATCH);
+
+    if (count < DRAIN_BATCH)
+        ring->phase = PHASE_FINISH;
+    if (count == 0)
+        return 0;
+    drain_read(ring->drain, &ring->copy.view, samples, count, batch);
+    return drain_take(ring->drain, batch, sink);
+}
+
+static int end(struct live_ring *ring, const struct rip_sink *drained, const struct rip_sink *sink)
+{
+    int result = yield_deaths(ring, sink);
+
+    ring->phase = PHASE_OVER;
+    if (result == 0)
+        result = drain_end(ring->drain, drained);
+    if (result == 0 && ring->unlinked && ring->ended)
+        result = yield_end(ring, sink);
+    return result;
+}
+
+int live_ring_step(struct live_ring *ring, struct drain_batch *batch, const struct rip_sink *sink)
+{
+    struct correction correction = {ring, sink};
+    const struct rip_sink drained = {&correction, correct};
+    int result = 0;
+
+    switch (ring->phase) {
+    case PHASE_BEGIN:
+        result = begin(ring, sink);
+        break;
+    case PHASE_OPEN:
+        if (drain_open(ring->drain, &ring->copy.view, batch))
+            result = drain_take(ring->drain, batch, &drained);
+        else
+            ring->phase = PHASE_SCAN;
+        break;
+    case PHASE_SCAN:
+        result = scan(ring, batch, &drained);
+        break;
+    case PHASE_FINISH:
+        if (drain_finish(ring->drain, &ring->copy.view, batch))
+            result = drain_take(ring->drain, batch, &drained);
+        else
+            ring->phase = PHASE_END;
+        break;
+    case PHASE_END:
+        result = end(ring, &drained, sink);
+        break;
+    case PHASE_OVER:
+        return 0;
+    }
+    return result != 0 ? result : ring->phase != PHASE_OVER;
+}
+
+/* As of the last drain --------------------------------------------------------------------------------------------- */
+
+bool live_ring_has_ended(const struct live_ring *ring)
+{
+    return ring->ended || ring->broken;
+}
+
+bool live_ring_is_gone(const struct live_ring *ring)
+{
+    return ring->over;
+}
+
+const char *live_ring_reason(const struct live_ring *ring)
+{
+    return ring->broken ? ring->copy.reason : NULL;
+}
+
+/* What is there, and nothing that it did. */
+static int take_what_is_there(void *context, const struct rip_event *event)
+{
+    const struct rip_sink *sink = context;
+
+    switch (event->kind) {
+    case RIP_EVENT_PROCESS:
+    case RIP_EVENT_MODULE:
+    case RIP_EVENT_REGISTER:
+    case RIP_EVENT_NOTE:
+        return sink->take(sink->context, event);
+    default:
+        return 0;
+    }
+}
+
+/* As a first drain of the copy would find it. */
+static int drain_copy(const struct live_ring *ring, struct drain *drain, struct drain_batch *batch,
+                      const struct rip_sink *sink)
+{
+    const struct rip_view *view = &ring->copy.view;
+    struct rip_scan_position position = {0};
+    struct rip_sample samples[DRAIN_BATCH];
+    size_t count = DRAIN_BATCH;
+    int result = 0;
+
+    drain_begin(drain, ring->moment);
+    while (result == 0 && drain_open(drain, view, batch))
+        result = drain_take(drain, batch, sink);
+    while (result == 0 && count == DRAIN_BATCH) {
+        count = rip_view_scan(view, &position, samples, DRAIN_BATCH);
+        drain_read(drain, view, samples, count, batch);
+        result = drain_take(drain, batch, sink);
+    }
+    return result;
+}
+
+int live_ring_repeat(const struct live_ring *ring, struct drain_batch *batch, const struct rip_sink *sink)
+{
+    struct rip_event event = {.kind = RIP_EVENT_RING, .as.ring_begin = describe(ring)};
+    const struct rip_sink there = {(void *)(uintptr_t)sink, take_what_is_there};
+    struct drain *drain;
+    int result;
+
+    if (!ring->announced || ring->over)
+        return 0;
+    result = drain_new(&drain, ring->number);
+    if (result != 0)
+        return result;
+    result = yield(ring, &event, sink);
+    if (result == 0)
+        result = drain_copy(ring, drain, batch, &there);
+    drain_free(drain);
+    return result;
+}
+
+const uint32_t *live_ring_flush_word(const struct live_ring *ring, uint32_t *ret_seen)
+{
+    const struct rip_ring *header = ring->header;
+    struct rip_ring_info info;
+
+    if (header == NULL || ring->broken)
+        return NULL;
+    rip_view_info(&ring->copy.view, &info);
+    *ret_seen = info.flush_count;
+    return &header->flush_count;
+}

@@ -1,0 +1,566 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session.c - see rip/session.h: events out of a source, one at a time, to observers and into a recording.
+ *
+ * There are two queues, so that the event that was yielded last stays while the source fills the other one.
+ */
+#include "rip/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/capture_file.h"
+#include "session/output.h"
+#include "session/recording.h"
+#include "session/sources.h"
+
+#define MAGIC_BYTES 64u
+
+/* What is said of a ring whose snaps were missed. */
+struct missed {
+    uint32_t ring;
+    uint64_t unseen_count;
+};
+
+struct rip_session {
+    struct source *source;
+    struct event_queue queues[2];
+    unsigned front; /* the queue that events are taken from */
+    struct queued_event *current;
+    uint64_t event_count; /* that were yielded */
+    bool between;         /* the current event ends a drain, or there was none */
+    bool written;         /* the current event is in the recording, or there is none */
+    struct rip_observer observer;
+    struct missed *missed;
+    size_t missed_count;
+    struct recording_writer *writer; /* NULL: nothing is recorded */
+    struct output *output;
+    bool waits;              /* recording begins with the next drain */
+    bool open_frame;         /* the writer has events that are not written */
+    struct rip_event unsaid; /* the last DRAIN, if it said nothing and is not in the recording; else kind 0 */
+    struct rip_recording_state recorded;
+    struct source_error error;
+};
+
+int source_fail(struct source_error *error, int result, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(error->text, sizeof(error->text), format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+/* Copies a struct of the caller's that may be shorter or longer than ours. */
+static int take_struct(void *target, size_t target_bytes, const void *source, size_t source_bytes)
+{
+    const unsigned char *bytes = source;
+
+    if (source_bytes < sizeof(size_t))
+        return -EINVAL;
+    for (size_t i = target_bytes; i < source_bytes; i++)
+        if (bytes[i] != 0)
+            return -E2BIG; /* it asks for what only a later release has */
+    memset(target, 0, target_bytes);
+    memcpy(target, source, source_bytes < target_bytes ? source_bytes : target_bytes);
+    return 0;
+}
+
+/* Opening ---------------------------------------------------------------------------------------------------------- */
+
+static int open_file(struct source **ret_source, const char *path, int descriptor,
+                     const struct rip_session_options *options, struct source_error *error)
+{
+    char magic[MAGIC_BYTES];
+    const ssize_t count = pread(descriptor, magic, sizeof(magic), 0);
+
+    if (count >= 0 && capture_is_one(magic, (size_t)count))
+        return source_open_capture(ret_source, path, descriptor, error);
+    if (count >= 0 && recording_is_one(magic, (size_t)count))
+        return source_open_recording(ret_source, path, descriptor, error);
+    return source_open_ring(ret_source, path, descriptor, options, error);
+}
+
+static int open_source(struct source **ret_source, const char *path, const struct rip_session_options *options,
+                       struct source_error *error)
+{
+    const int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat status;
+
+    if (descriptor < 0)
+        return source_fail(error, -errno, "%s: %s", path, strerror(errno));
+    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))
+        return open_file(ret_source, path, descriptor, options, error);
+    if (S_ISDIR(status.st_mode))
+        return source_has_segments(descriptor) ? source_open_recording(ret_source, path, descriptor, error)
+                                               : source_open_directory(ret_source, path, descriptor, options, error);
+    close(descriptor);
+    return source_fail(error, -EINVAL, "%s is neither a ring, a capture, a recording nor a directory", path);
+}
+
+int rip_session_open(struct rip_session **ret_session, const char *path, const struct rip_session_options *options,
+                     char **ret_error)
+{
+    struct rip_session_options complete = {0};
+    struct rip_session *session = calloc(1, sizeof(*session));
+    struct source_error error = {"out of memory"};
+    int result = session != NULL ? 0 : -ENOMEM;
+
+    if (result == 0 && options != NULL)
+        result = take_struct(&complete, sizeof(complete), options, options->size_bytes);
+    if (result != 0 && result != -ENOMEM)
+        source_fail(&error, result, "options of another version");
+    if (result == 0)
+        result = open_source(&session->source, path, &complete, &error);
+    if (result == 0) {
+        session->between = true;
+        session->written = true;
+        *ret_session = session;
+        return 0;
+    }
+    if (ret_error != NULL)
+        *ret_error = strdup(error.text);
+    free(session);
+    return result;
+}
+
+void rip_session_close(struct rip_session *session)
+{
+    if (session == NULL)
+        return;
+    rip_session_record_end(session);
+    session->source->kind->close(session->source);
+    if (session->current != NULL)
+        attachment_clear(&session->current->attachments);
+    event_queue_done(&session->queues[0]);
+    event_queue_done(&session->queues[1]);
+    free(session->missed);
+    free(session);
+}
+
+enum rip_session_source rip_session_source(const struct rip_session *session)
+{
+    return session->source->kind->name;
+}
+
+const char *rip_session_error(const struct rip_session *session)
+{
+    return session->error.text;
+}
+
+/* The recording of what is yielded --------------------------------------------------------------------------------- */
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* That the disk is full ends nothing: the state of the recording says so. */
+static void write_current(struct rip_session *session)
+{
+    if (session->written || session->writer == NULL || session->waits)
+        return;
+    session->written = true;
+    session->open_frame = true;
+    recording_writer_take(session->writer, &session->current->event);
+    for (const struct attachment *data = session->current->attachments; data != NULL; data = data->next)
+        recording_writer_attach(session->writer, data->name_space, data->bytes, data->count);
+}
+
+static uint64_t count_frames(const struct rip_session *session)
+{
+    struct recording_writer_counts counts;
+
+    recording_writer_counts(session->writer, &counts);
+    return counts.frame_count;
+}
+
+/* Of drains that say nothing only the last is recorded: it says until when that was so. */
+static void end_frame(struct rip_session *session)
+{
+    const uint64_t frame_count = count_frames(session);
+
+    if (!session->open_frame || session->current == NULL || session->current->event.kind != RIP_EVENT_DRAIN)
+        return;
+    session->open_frame = false;
+    recording_writer_flush(session->writer);
+    session->unsaid = session->current->event;
+    if (count_frames(session) != frame_count)
+        session->unsaid.kind = 0;
+}
+
+static void write_unsaid(struct rip_session *session)
+{
+    if (session->unsaid.kind == 0)
+        return;
+    recording_writer_take(session->writer, &session->unsaid);
+    recording_writer_attach(session->writer, "rip.end", "", 0);
+    recording_writer_flush(session->writer);
+    session->unsaid.kind = 0;
+}
+
+static int take_repeated(void *context, const struct rip_event *event)
+{
+    return recording_writer_take(context, event);
+}
+
+/* Before the source begins a drain, when all that was yielded is written. */
+static void begin_frame(struct rip_session *session)
+{
+    const struct rip_sink sink = {session->writer, take_repeated};
+
+    if (session->writer == NULL)
+        return;
+    if (!session->waits)
+        end_frame(session);
+    if (output_advance(session->output, clock_ns(CLOCK_MONOTONIC)))
+        recording_writer_restart(session->writer);
+    if (session->waits && session->source->kind->repeat != NULL)
+        session->source->kind->repeat(session->source, &sink);
+    session->waits = false;
+}
+
+static void count_recorded(const struct rip_session *session, struct rip_recording_state *ret_state)
+{
+    struct recording_writer_counts counts;
+
+    recording_writer_counts(session->writer, &counts);
+    *ret_state = (struct rip_recording_state){
+        .drain_count = counts.frame_count,
+        .event_count = counts.event_count,
+        .entry_count = counts.entry_count,
+        .written_bytes = counts.written_bytes,
+        .lost_entry_count = counts.lost_entry_count,
+        .error = output_error(session->output),
+    };
+}
+
+int rip_session_record(struct rip_session *session, const char *path, const struct rip_recording_options *options)
+{
+    struct rip_recording_options complete = {0};
+    struct recording_output output = {.write = output_write};
+    int result = session->writer == NULL ? 0 : -EBUSY;
+
+    if (result == 0 && options != NULL)
+        result = take_struct(&complete, sizeof(complete), options, options->size_bytes);
+    if (result == 0)
+        result = output_open(&session->output, path, &complete);
+    if (result == 0) {
+        output.context = session->output;
+        result = recording_writer_new(&session->writer, &output, clock_ns(CLOCK_REALTIME));
+        if (result != 0)
+            output_close(session->output);
+    }
+    if (result != 0)
+        return source_fail(&session->error, result, "%s: %s", path != NULL ? path : "recording", strerror(-result));
+    session->waits = true;
+    return 0;
+}
+
+int rip_session_trigger(struct rip_session *session, const char *path)
+{
+    int result = session->writer != NULL ? 0 : -ENOTSUP;
+
+    if (result == 0) {
+        write_current(session);
+        end_frame(session);
+        result = output_trigger(session->output, path);
+    }
+    if (result != 0)
+        source_fail(&session->error, result, "%s: %s", path, strerror(-result));
+    return result;
+}
+
+int rip_session_recording_state(const struct rip_session *session, struct rip_recording_state *ret_state)
+{
+    if (session->writer != NULL)
+        count_recorded(session, ret_state);
+    else
+        *ret_state = session->recorded;
+    return 0;
+}
+
+int rip_session_record_end(struct rip_session *session)
+{
+    int result;
+
+    if (session->writer == NULL)
+        return 0;
+    write_current(session);
+    end_frame(session);
+    write_unsaid(session);
+    count_recorded(session, &session->recorded);
+    recording_writer_free(session->writer);
+    session->writer = NULL;
+    result = output_close(session->output);
+    if (result != 0)
+        session->recorded.error = result;
+    return result == 0 ? 0 : source_fail(&session->error, result, "recording: %s", strerror(-result));
+}
+
+/* Driving ---------------------------------------------------------------------------------------------------------- */
+
+/* The first event of the front queue, which is filled if it is empty. */
+static int look(struct rip_session *session)
+{
+    struct event_queue *next = &session->queues[!session->front];
+    int result = 1;
+
+    if (session->queues[session->front].first != NULL)
+        return 1;
+    if (session->between) {
+        write_current(session);
+        begin_frame(session);
+    }
+    /* What was yielded last is in the front queue, and whatever was in the other was yielded before. */
+    event_queue_clear(next);
+    while (result == 1 && next->first == NULL)
+        result = session->source->kind->read(session->source, next, &session->error);
+    if (result != 1 && next->first == NULL)
+        return result;
+    session->front = !session->front;
+    return 1;
+}
+
+static struct rip_event *next_in_front(struct rip_session *session)
+{
+    struct rip_event *event = &session->queues[session->front].first->event;
+
+    event->number = session->event_count + 1;
+    return event;
+}
+
+int rip_session_peek(struct rip_session *session, const struct rip_event **ret_event)
+{
+    const int result = look(session);
+
+    if (result == 1)
+        *ret_event = next_in_front(session);
+    return result;
+}
+
+/* The event that was yielded last is so no more. */
+static void leave_current(struct rip_session *session)
+{
+    write_current(session);
+    if (session->current != NULL)
+        attachment_clear(&session->current->attachments);
+    session->current = NULL;
+    session->written = true;
+}
+
+int rip_session_next(struct rip_session *session, const struct rip_event **ret_event)
+{
+    const int result = look(session);
+
+    if (result != 1)
+        return result;
+    leave_current(session);
+    *ret_event = next_in_front(session);
+    session->current = event_queue_take(&session->queues[session->front]);
+    session->event_count++;
+    session->written = false;
+    session->between = session->current->event.kind == RIP_EVENT_DRAIN;
+    return 1;
+}
+
+uint64_t rip_session_due_ns(const struct rip_session *session)
+{
+    const struct source_kind *kind = session->source->kind;
+
+    return kind->due_ns != NULL && session->queues[session->front].first == NULL ? kind->due_ns(session->source) : 0;
+}
+
+int rip_session_wait(struct rip_session *session, uint64_t timeout_ns)
+{
+    if (rip_session_due_ns(session) == 0)
+        return 0;
+    write_current(session);
+    if (session->writer != NULL && !session->waits)
+        end_frame(session);
+    leave_current(session);
+    return session->source->kind->wait(session->source, timeout_ns);
+}
+
+int rip_session_seek(struct rip_session *session, uint64_t wall_ns)
+{
+    if (session->source->kind->seek == NULL)
+        return source_fail(&session->error, -ENOTSUP, "only recordings can be searched");
+    leave_current(session);
+    event_queue_clear(&session->queues[0]);
+    event_queue_clear(&session->queues[1]);
+    session->between = true;
+    return session->source->kind->seek(session->source, wall_ns, &session->error);
+}
+
+int rip_session_position(const struct rip_session *session, uint64_t *ret_bytes, uint64_t *ret_total_bytes)
+{
+    if (session->source->kind->position == NULL)
+        return -ENOTSUP;
+    session->source->kind->position(session->source, ret_bytes, ret_total_bytes);
+    return 0;
+}
+
+/* Observing -------------------------------------------------------------------------------------------------------- */
+
+int rip_session_observe(struct rip_session *session, const struct rip_observer *observer)
+{
+    struct rip_observer complete = {0};
+    const int result = observer != NULL ? take_struct(&complete, sizeof(complete), observer, observer->size_bytes) : 0;
+
+    if (result != 0)
+        return source_fail(&session->error, result, "observer of another version");
+    session->observer = complete;
+    return 0;
+}
+
+/* Whether more snaps of the ring were missed than were known to be; remembered. */
+static bool misses_more(struct rip_session *session, const struct rip_event *event)
+{
+    const uint64_t unseen_count = event->as.totals.unseen_count;
+    struct missed *grown;
+
+    for (size_t i = 0; i < session->missed_count; i++)
+        if (session->missed[i].ring == event->ring) {
+            const bool more = unseen_count > session->missed[i].unseen_count;
+
+            session->missed[i].unseen_count = unseen_count;
+            return more;
+        }
+    if (unseen_count == 0)
+        return false;
+    grown = realloc(session->missed, (session->missed_count + 1) * sizeof(*grown));
+    if (grown == NULL)
+        return true;
+    session->missed = grown;
+    session->missed[session->missed_count++] = (struct missed){event->ring, unseen_count};
+    return true;
+}
+
+typedef int observe_function(void *context, struct rip_session *session, const struct rip_event *event);
+
+static observe_function *function_of(const struct rip_observer *observer, uint32_t kind)
+{
+    switch (kind) {
+    case RIP_EVENT_PROCESS:
+        return observer->process;
+    case RIP_EVENT_REGISTER:
+        return observer->register_id;
+    case RIP_EVENT_SNAP:
+        return observer->snap;
+    case RIP_EVENT_STATE:
+        return observer->idle;
+    case RIP_EVENT_NOTE:
+        return observer->note;
+    case RIP_EVENT_EXIT:
+        return observer->exit;
+    case RIP_EVENT_DEATH:
+        return observer->death;
+    case RIP_EVENT_STALL_BEGIN:
+        return observer->stall_begin;
+    case RIP_EVENT_STALL_END:
+        return observer->stall_end;
+    default:
+        return NULL;
+    }
+}
+
+static bool is_lost(struct rip_session *session, const struct rip_event *event)
+{
+    if (event->kind == RIP_EVENT_TOTALS)
+        return misses_more(session, event);
+    return event->kind == RIP_EVENT_SNAP && event->as.snap.overwritten_count != 0;
+}
+
+static int show(struct rip_session *session, const struct rip_event *event)
+{
+    const struct rip_observer observer = session->observer; /* it may be replaced meanwhile */
+    observe_function *const functions[] = {observer.event, is_lost(session, event) ? observer.lost : NULL,
+                                           function_of(&observer, event->kind)};
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < sizeof(functions) / sizeof(functions[0]); i++)
+        if (functions[i] != NULL)
+            result = functions[i](observer.context, session, event);
+    return result;
+}
+
+static bool is_of_id(const struct rip_event *event)
+{
+    return event->kind == RIP_EVENT_REGISTER || event->kind == RIP_EVENT_STATE || event->kind == RIP_EVENT_SNAP ||
+           event->kind == RIP_EVENT_NOTE || event->kind == RIP_EVENT_EXIT;
+}
+
+/* Counts the event, and says whether it was the last. */
+static bool is_limit(struct rip_session_limit *left, const struct rip_event *event)
+{
+    if (left->event_count != 0 && --left->event_count == 0)
+        return true;
+    if (left->drain_count != 0 && event->kind == RIP_EVENT_DRAIN && --left->drain_count == 0)
+        return true;
+    return left->ring != 0 && event->ring == left->ring && event->id == left->id && is_of_id(event);
+}
+
+int rip_session_run(struct rip_session *session, const struct rip_session_limit *limit)
+{
+    struct rip_session_limit left = {0};
+    const struct rip_event *event;
+    int result = limit != NULL ? take_struct(&left, sizeof(left), limit, limit->size_bytes) : 0;
+
+    if (result != 0)
+        return source_fail(&session->error, result, "limits of another version");
+    for (;;) {
+        result = rip_session_peek(session, &event);
+        if (result == 1 && left.until_wall_ns != 0 && event->latest_wall_ns > left.until_wall_ns)
+            return 1;
+        if (result == 1) {
+            rip_session_next(session, &event);
+            result = show(session, event);
+            if (result == 0 && is_limit(&left, event))
+                return 1;
+        } else if (result == -EAGAIN) {
+            result = rip_session_wait(session, UINT64_MAX);
+        } else {
+            return result;
+        }
+        if (result != 0)
+            return result;
+    }
+}
+
+/* Ancillary data --------------------------------------------------------------------------------------------------- */
+
+int rip_session_attach(struct rip_session *session, const char *name_space, const void *data, size_t count)
+{
+    int result = -EINVAL;
+
+    if (session->current != NULL && (!session->written || session->writer == NULL))
+        result = attachment_set(&session->current->attachments, name_space, data, count);
+    if (result != 0)
+        source_fail(&session->error, result, "data cannot be attached: %s", strerror(-result));
+    return result;
+}
+
+int rip_session_data(const struct rip_session *session, const char *name_space, const void **ret_data,
+                     size_t *ret_count)
+{
+    const struct attachment *found =
+        session->current != NULL ? attachment_find(session->current->attachments, name_space) : NULL;
+
+    if (found == NULL)
+        return -ENOENT;
+    *ret_data = found->bytes;
+    *ret_count = found->count;
+    return 0;
+}

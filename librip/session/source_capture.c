@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * source_capture.c - a capture as one drain: what its ring says, which ids were stalled, and how the process ended.
+ * Touches one descriptor.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session/capture_file.h"
+#include "session/drain.h"
+#include "session/sources.h"
+
+#define RING_NUMBER 1u
+#define SECOND_NS UINT64_C(1000000000)
+#define CORE_DUMPED 0x80 /* in a status as of waitpid() */
+
+enum phase { PHASE_BEGIN, PHASE_OPEN, PHASE_SCAN, PHASE_FINISH, PHASE_END, PHASE_OVER };
+
+/* An id that was stalled, and where it is in the ring. */
+struct stalled {
+    char *json;
+    uint32_t id;
+    uint32_t slot;
+    uint32_t generation;
+    uint32_t process;
+};
+
+struct capture_source {
+    struct source source;
+    struct capture capture;
+    json_t *document;
+    struct rip_view view;
+    struct drain *drain;
+    struct drain_batch *batch;
+    struct drain_moment moment;
+    struct rip_scan_position position;
+    struct stalled *stalls;
+    size_t stall_count;
+    enum phase phase;
+    const struct rip_sink *sink; /* of this call */
+};
+
+/* What its document says ------------------------------------------------------------------------------------------- */
+
+/* "2026-01-31T12:34:56.789Z"; 0 = it says nothing else. */
+static uint64_t wall_of(const json_t *text)
+{
+    const char *string = json_string_value(text), *end;
+    struct tm parts = {0};
+    time_t seconds;
+
+    end = string != NULL ? strptime(string, "%Y-%m-%dT%H:%M:%S", &parts) : NULL;
+    seconds = end != NULL ? timegm(&parts) : 0;
+    if (seconds <= 0 || (uint64_t)seconds > UINT64_MAX / SECOND_NS - 1)
+        return 0;
+    return (uint64_t)seconds * SECOND_NS + (*end == '.' ? (uint64_t)(strtod(end, NULL) * 1e9) : 0);
+}
+
+static struct rip_text text_of(const json_t *string)
+{
+    if (!json_is_string(string))
+        return (struct rip_text){"", 0};
+    return (struct rip_text){json_string_value(string), json_string_length(string)};
+}
+
+static struct rip_event_death death_of(const json_t *end)
+{
+    const json_t *status = json_object_get(end, "status"), *signal = json_object_get(end, "signal_number");
+    const char *how = json_string_value(json_object_get(end, "how"));
+    struct rip_event_death death = {.core_dumped = json_is_true(json_object_get(end, "core_dumped"))};
+
+    if (how != NULL && strcmp(how, "killed") == 0 && json_is_integer(signal)) {
+        death.has_status = true;
+        death.status = (int32_t)(json_integer_value(signal) & 0x7f) | (death.core_dumped ? CORE_DUMPED : 0);
+    } else if (how != NULL && strcmp(how, "exited") == 0 && json_is_integer(status)) {
+        death.has_status = true;
+        death.status = (int32_t)(json_integer_value(status) & 0xff) << 8;
+    }
+    death.replaced = how != NULL && strcmp(how, "executed") == 0;
+    return death;
+}
+
+/* 0 or -ENOMEM. */
+static int read_stalls(struct capture_source *source)
+{
+    const json_t *list = json_object_get(source->document, "stalls");
+    const size_t count = json_array_size(list);
+
+    source->stalls = calloc(count + 1, sizeof(*source->stalls));
+    for (; source->stalls != NULL && source->stall_count < count; source->stall_count++) {
+        const json_t *item = json_array_get(list, source->stall_count);
+        struct stalled *stalled = &source->stalls[source->stall_count];
+
+        stalled->id = (uint32_t)json_integer_value(json_object_get(item, "id"));
+        stalled->json = json_dumps(item, JSON_COMPACT);
+        if (stalled->json == NULL)
+            return -ENOMEM;
+    }
+    return source->stalls != NULL ? 0 : -ENOMEM;
+}
+
+/* Events ----------------------------------------------------------------------------------------------------------- */
+
+static int yield(const struct capture_source *source, struct rip_event *event)
+{
+    event->ring = event->kind != RIP_EVENT_DRAIN ? RING_NUMBER : 0;
+    event->latest_wall_ns = source->moment.wall_ns;
+    return source->sink->take(source->sink->context, event);
+}
+
+static int yield_ring(struct capture_source *source)
+{
+    const char *by = json_string_value(json_object_get(source->document, "source"));
+    struct rip_event event = {.kind = RIP_EVENT_RING};
+    struct rip_process_info process;
+    struct rip_ring_info info;
+
+    rip_view_info(&source->view, &info);
+    event.as.ring_begin = (struct rip_event_ring){
+        .name = text_of(json_object_get(source->document, "ring")),
+        .directory = {"", 0},
+        .created_wall_ns = info.created_wall_ns,
+        .slot_capacity = info.slot_capacity,
+        .uid = rip_view_process(&source->view, 0, &process) == RIP_OK ? process.uid : UINT32_MAX,
+        .preload = by != NULL && strcmp(by, "preload") == 0,
+    };
+    memcpy(event.as.ring_begin.ring_id, info.ring_id, sizeof(info.ring_id));
+    memcpy(event.as.ring_begin.boot_id, info.boot_id, sizeof(info.boot_id));
+    return yield(source, &event);
+}
+
+/* How the process ended, its document knows better than its record. Of ids that were stalled the slot is noted. */
+static int take_drained(void *context, const struct rip_event *event)
+{
+    struct capture_source *source = context;
+
+    if (event->kind == RIP_EVENT_DEATH)
+        return 0;
+    for (size_t i = 0; event->kind == RIP_EVENT_REGISTER && i < source->stall_count; i++) {
+        struct stalled *stalled = &source->stalls[i];
+
+        if (stalled->id != event->id || stalled->generation != 0)
+            continue;
+        stalled->slot = event->slot;
+        stalled->generation = event->generation;
+        stalled->process = event->process;
+    }
+    return source->sink->take(source->sink->context, event);
+}
+
+static int yield_stalls(struct capture_source *source)
+{
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < source->stall_count; i++) {
+        const struct stalled *stalled = &source->stalls[i];
+        struct rip_event event = {
+            .kind = RIP_EVENT_STALL_BEGIN,
+            .slot = stalled->slot,
+            .generation = stalled->generation,
+            .id = stalled->id,
+            .process = stalled->process,
+            .as.stall.json = {stalled->json, strlen(stalled->json)},
+        };
+
+        result = yield(source, &event);
+    }
+    return result;
+}
+
+static int yield_death(struct capture_source *source)
+{
+    struct rip_event event = {.kind = RIP_EVENT_DEATH, .as.death = death_of(json_object_get(source->document, "end"))};
+    struct rip_process_info process;
+
+    if (rip_view_process(&source->view, 0, &process) == RIP_OK)
+        event.as.death.generation = process.generation;
+    return yield(source, &event);
+}
+
+static int yield_end(struct capture_source *source, const struct rip_sink *drained)
+{
+    struct rip_event drain = {.kind = RIP_EVENT_DRAIN, .as.drain = {.sequence = 1, .wall_ns = source->moment.wall_ns}};
+    int result = yield_stalls(source);
+
+    source->phase = PHASE_OVER;
+    if (result == 0)
+        result = yield_death(source);
+    if (result == 0)
+        result = drain_end(source->drain, drained);
+    return result == 0 ? yield(source, &drain) : result;
+}
+
+static int scan(struct capture_source *source, const struct rip_sink *drained)
+{
+    struct rip_sample samples[DRAIN_BATCH];
+    const size_t count = rip_view_scan(&source->view, &source->position, samples, DRAIN_BATCH);
+
+    if (count < DRAIN_BATCH)
+        source->phase = PHASE_FINISH;
+    if (count == 0)
+        return 0;
+    drain_read(source->drain, &source->view, samples, count, source->batch);
+    return drain_take(source->drain, source->batch, drained);
+}
+
+static int step(struct capture_source *source)
+{
+    const struct rip_sink drained = {source, take_drained};
+
+    switch (source->phase) {
+    case PHASE_BEGIN:
+        source->phase = PHASE_OPEN;
+        drain_begin(source->drain, source->moment);
+        return yield_ring(source);
+    case PHASE_OPEN:
+        if (drain_open(source->drain, &source->view, source->batch))
+            return drain_take(source->drain, source->batch, &drained);
+        source->phase = PHASE_SCAN;
+        return 0;
+    case PHASE_SCAN:
+        return scan(source, &drained);
+    case PHASE_FINISH:
+        if (drain_finish(source->drain, &source->view, source->batch))
+            return drain_take(source->drain, source->batch, &drained);
+        source->phase = PHASE_END;
+        return 0;
+    case PHASE_END:
+        return yield_end(source, &drained);
+    case PHASE_OVER:
+        break;
+    }
+    return 0;
+}
+
+static int read_capture(struct source *base, struct event_queue *queue, struct source_error *error)
+{
+    struct capture_source *source = (struct capture_source *)base;
+    const struct rip_sink sink = event_queue_sink(queue);
+    int result;
+
+    if (source->phase == PHASE_OVER)
+        return 0;
+    source->sink = &sink;
+    result = step(source);
+    source->sink = NULL;
+    return result == 0 ? 1 : source_fail(error, result, "capture: %s", strerror(-result));
+}
+
+/* Opening ---------------------------------------------------------------------------------------------------------- */
+
+static void close_capture(struct source *base)
+{
+    struct capture_source *source = (struct capture_source *)base;
+
+    for (size_t i = 0; i < source->stall_count; i++)
+        free(source->stalls[i].json);
+    free(source->stalls);
+    json_decref(source->document);
+    capture_done(&source->capture);
+    drain_free(source->drain);
+    drain_batch_free(source->batch);
+    free(source);
+}
+
+static const struct source_kind capture_kind = {
+    .name = RIP_SESSION_CAPTURE,
+    .read = read_capture,
+    .close = close_capture,
+};
+
+static int open_parts(struct capture_source *source)
+{
+    const struct capture *capture = &source->capture;
+    const size_t flags = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL;
+    int result;
+
+    source->document = json_loadb(capture->document, capture->document_bytes, flags, NULL);
+    if (source->document == NULL || rip_view_open(&source->view, capture->ring, capture->ring_bytes) != RIP_OK)
+        return -EBADMSG;
+    source->moment.wall_ns = wall_of(json_object_get(source->document, "ended_at"));
+    source->batch = drain_batch_new();
+    result = source->batch != NULL ? drain_new(&source->drain, RING_NUMBER) : -ENOMEM;
+    return result == 0 ? read_stalls(source) : result;
+}
+
+int source_open_capture(struct source **ret_source, const char *path, int descriptor, struct source_error *error)
+{
+    struct capture_source *source = calloc(1, sizeof(*source));
+    int result = source != NULL ? capture_read(descriptor, &source->capture) : -ENOMEM;
+
+    close(descriptor);
+    if (result == 0) {
+        source->source.kind = &capture_kind;
+        result = open_parts(source);
+        if (result != 0)
+            close_capture(&source->source);
+    } else {
+        free(source);
+    }
+    if (result != 0)
+        return source_fail(error, result, "%s %s", path, capture_error_text(result));
+    *ret_source = &source->source;
+    return 0;
+}

@@ -1,0 +1,825 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_session.c - rip/session.h over a directory, a ring, a capture and a recording. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "rip/session.h"
+#include "session/capture_file.h"
+#include "support/ring_stage.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define PATIENCE_NS (90 * SECOND_NS)
+#define DOCUMENT                                                                                                       \
+    "{\"schema\":\"ripd/capture/1\",\"ended_at\":\"2026-01-31T12:34:56.789Z\",\"ring\":\"ring\","                      \
+    "\"source\":\"library\",\"end\":{\"how\":\"killed\",\"status\":null,\"signal_number\":11,\"signal\":\"SIGSEGV\","  \
+    "\"core_dumped\":true},\"stalls\":[{\"id\":102,\"cause\":\"futex\"}]}"
+
+static struct ring_stage stage;
+static struct ring_builder builder;
+
+/* Three ids of this very process: one that has snapped less than a ring keeps, one more, one never. */
+static int set_up(void **state)
+{
+    static const uint8_t build_id[] = {1, 2, 3};
+
+    (void)state;
+    ring_stage_open(&stage);
+    ring_stage_build(&stage, "ring", &(struct ring_geometry){.slot_capacity = 200, .note_stride_bytes = 192}, &builder);
+    builder.ring->compatible_flags |= RIP_RING_COUNTS_ENDED;
+    ring_builder_add_process(&builder, 0, (uint32_t)getpid(), ring_stage_start_time(getpid()), "server");
+    ring_builder_process(&builder, 0)->flags = 0; /* no locks: it is looked up */
+    ring_builder_link_module(&builder, 0, ring_builder_add_module(&builder, 16, 32, 0, "/bin/x", build_id, 3));
+    ring_builder_add_id(&builder, 1, 101, 11, 0, "first");
+    ring_builder_run_to(&builder, 1, 5);
+    ring_builder_add_id(&builder, 2, 102, 12, 0, "second");
+    ring_builder_run_to(&builder, 2, 1000);
+    ring_builder_add_id(&builder, 150, 103, 13, 0, "third");
+    ring_builder_note(&builder, 150, "GET /", 5);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ring_stage_release(&builder);
+    ring_stage_close(&stage);
+    return 0;
+}
+
+static struct rip_session *open_with(const char *name, const struct rip_session_options *options)
+{
+    struct rip_session *session = NULL;
+    char *error = NULL;
+
+    if (rip_session_open(&session, ring_stage_path(&stage, name), options, &error) != 0)
+        fail_msg("%s: %s", name, error);
+    return session;
+}
+
+static struct rip_session *open_once(const char *name)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .once = true};
+
+    return open_with(name, &options);
+}
+
+/* The next event of this kind; those before it are passed over. */
+static const struct rip_event *find(struct rip_session *session, uint32_t kind)
+{
+    const struct rip_event *event = NULL;
+    int result;
+
+    while ((result = rip_session_next(session, &event)) == 1)
+        if (event->kind == kind)
+            return event;
+    fail_msg("no event of kind %u: %s", kind, strerror(-result));
+    return NULL;
+}
+
+/* What the session yields of ids, as text: one line an event. */
+static char *transcript(struct rip_session *session)
+{
+    const struct rip_event *event;
+    char *text = NULL;
+    size_t size;
+    FILE *file = open_memstream(&text, &size);
+    uint64_t number = 0;
+    int result;
+
+    while ((result = rip_session_next(session, &event)) == 1) {
+        assert_int_equal(event->number, ++number);
+        if (event->kind == RIP_EVENT_REGISTER)
+            fprintf(file, "%u.%u id %u %.*s\n", event->slot, event->generation, event->id,
+                    event->as.id_begin.info->name_bytes, event->as.id_begin.info->name);
+        if (event->kind == RIP_EVENT_SNAP)
+            for (uint32_t i = 0; i < event->as.snap.entry_count; i++)
+                fprintf(file, "%u snap %" PRIu64 " at %" PRIx64 "\n", event->id, event->as.snap.entries[i].snap,
+                        event->as.snap.entries[i].address);
+        if (event->kind == RIP_EVENT_NOTE)
+            fprintf(file, "%u note %.*s\n", event->id, event->as.note->text_bytes, event->as.note->text);
+        if (event->kind == RIP_EVENT_PROCESS)
+            fprintf(file, "process %u %.16s\n", event->as.process_begin->pid, event->as.process_begin->comm);
+        if (event->kind == RIP_EVENT_MODULE)
+            fprintf(file, "module %.*s\n", event->as.module.info->path_bytes, event->as.module.info->path);
+    }
+    assert_int_equal(result, 0);
+    fclose(file);
+    rip_session_close(session);
+    return text;
+}
+
+static void put_capture(const char *name)
+{
+    char document[] = DOCUMENT;
+    const struct capture capture = {document, sizeof(document) - 1, builder.bytes, builder.size_bytes};
+    void *bytes;
+    size_t count;
+
+    assert_int_equal(capture_pack(&capture, &bytes, &count), 0);
+    ring_stage_write(&stage, name, bytes, count);
+    free(bytes);
+}
+
+static void record(const char *name, const char *target)
+{
+    struct rip_session *session = open_once(name);
+
+    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, target), NULL), 0);
+    assert_int_equal(rip_session_run(session, NULL), 0);
+    assert_int_equal(rip_session_record_end(session), 0);
+    rip_session_close(session);
+}
+
+static void test_all_sources_yield_the_same(void **state)
+{
+    static const char *const names[] = {"directory", "capture", "recording", "recorded-capture", "again"};
+    char *live;
+
+    (void)state;
+    put_capture("capture");
+    record("ring", "recording");
+    record("capture", "recorded-capture");
+    record("recording", "again");
+    assert_int_equal(mkdir(ring_stage_path(&stage, "directory"), 0700), 0);
+    assert_int_equal(link(ring_stage_path(&stage, "ring"), ring_stage_path(&stage, "directory/ring")), 0);
+    live = transcript(open_once("ring"));
+    assert_non_null(strstr(live, "id 101 first\n101 snap 1 at"));
+    assert_non_null(strstr(live, "102 snap 969 at"));
+    assert_null(strstr(live, "102 snap 968 at"));
+    assert_non_null(strstr(live, "103 note GET /\n"));
+    assert_non_null(strstr(live, "module /bin/x\n"));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *other = transcript(open_once(names[i]));
+
+        assert_string_equal(live, other);
+        free(other);
+    }
+    free(live);
+    assert_int_equal(unlink(ring_stage_path(&stage, "directory/ring")), 0);
+    assert_int_equal(rmdir(ring_stage_path(&stage, "directory")), 0);
+}
+
+static void test_what_a_source_is_its_content_says(void **state)
+{
+    static const struct {
+        const char *name;
+        enum rip_session_source source;
+    } rows[] = {{".", RIP_SESSION_DIRECTORY},
+                {"ring", RIP_SESSION_RING},
+                {"capture", RIP_SESSION_CAPTURE},
+                {"recording", RIP_SESSION_RECORDING}};
+
+    (void)state;
+    put_capture("capture");
+    record("ring", "recording");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct rip_session *session = open_once(rows[i].name);
+        uint64_t at, total;
+
+        assert_int_equal(rip_session_source(session), rows[i].source);
+        assert_string_equal(rip_session_error(session), "");
+        assert_int_equal(rip_session_position(session, &at, &total),
+                         rows[i].source == RIP_SESSION_RECORDING ? 0 : -ENOTSUP);
+        assert_int_equal(rip_session_seek(session, 1), rows[i].source == RIP_SESSION_RECORDING ? 0 : -ENOTSUP);
+        rip_session_close(session);
+    }
+}
+
+static void test_each_drain_yields_what_is_new(void **state)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = SECOND_NS / 100};
+    struct rip_session *session = open_with("ring", &options);
+    const struct rip_event *event, *peeked;
+
+    (void)state;
+    event = find(session, RIP_EVENT_DRAIN);
+    assert_int_equal(event->as.drain.sequence, 1);
+    ring_builder_snap(&builder, 1, 0x77);
+    event = NULL;
+    while (rip_session_peek(session, &peeked) == -EAGAIN)
+        assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
+    event = find(session, RIP_EVENT_SNAP);
+    assert_int_equal(event->id, 101);
+    assert_int_equal(event->as.snap.made_count, 1);
+    assert_int_equal(event->as.snap.entry_count, 1);
+    assert_int_equal(event->as.snap.entries[0].snap, 6);
+    assert_int_equal(event->as.snap.entries[0].address, 0x77);
+    assert_true(event->earliest_mono_ns != 0 && event->earliest_mono_ns < event->latest_mono_ns);
+    rip_session_close(session);
+}
+
+static void test_a_peeked_event_stays(void **state)
+{
+    struct rip_session *session = open_once("ring");
+    const struct rip_event *event, *next;
+
+    (void)state;
+    for (int result = 1; result == 1;) {
+        struct rip_event before;
+
+        result = rip_session_peek(session, &event);
+        if (result != 1)
+            break;
+        before = *event;
+        assert_int_equal(rip_session_peek(session, &event), 1);
+        assert_int_equal(rip_session_next(session, &next), 1);
+        assert_int_equal(next->number, before.number);
+        assert_int_equal(next->kind, before.kind);
+    }
+    assert_int_equal(rip_session_next(session, &next), 0);
+    rip_session_close(session);
+}
+
+/* Errors ----------------------------------------------------------------------------------------------------------- */
+
+static void assert_refused(const char *name, int error, const char *part)
+{
+    struct rip_session *session = (struct rip_session *)&stage;
+    char *text = NULL;
+
+    assert_int_equal(rip_session_open(&session, ring_stage_path(&stage, name), NULL, &text), error);
+    assert_ptr_equal(session, &stage);
+    if (text == NULL || strstr(text, part) == NULL || strchr(text, '\n') != NULL)
+        fail_msg("%s: %s", name, text);
+    free(text);
+}
+
+static void test_what_cannot_be_opened_is_said(void **state)
+{
+    static const char foreign[] = "a text that is neither of them, and longer than any magic of theirs is long";
+
+    (void)state;
+    assert_refused("missing", -ENOENT, "No such file");
+    assert_int_equal(mkfifo(ring_stage_path(&stage, "fifo"), 0600), 0);
+    assert_refused("fifo", -EINVAL, "is neither");
+    ring_stage_write(&stage, "foreign", foreign, sizeof(foreign));
+    assert_refused("foreign", -EINVAL, "is not a ring");
+    ring_stage_write(&stage, "empty", "", 0);
+    assert_refused("empty", -EINVAL, "is not a ring");
+    put_capture("capture");
+    assert_int_equal(truncate(ring_stage_path(&stage, "capture"), 60), 0);
+    assert_refused("capture", -EBADMSG, "damaged");
+    builder.ring->format_version = 9;
+    assert_refused("ring", -EPROTONOSUPPORT, "version");
+    if (geteuid() != 0) {
+        assert_int_equal(chmod(ring_stage_path(&stage, "foreign"), 0), 0);
+        assert_refused("foreign", -EACCES, "denied");
+    }
+    assert_int_equal(unlink(ring_stage_path(&stage, "fifo")), 0);
+}
+
+static uint64_t size_of(const char *name)
+{
+    struct stat status;
+
+    assert_int_equal(stat(ring_stage_path(&stage, name), &status), 0);
+    return (uint64_t)status.st_size;
+}
+
+/* Cut anywhere behind its header, it yields what comes before the cut, and says where that is. */
+static void test_a_recording_that_was_cut(void **state)
+{
+    char *whole;
+    uint64_t size_bytes;
+
+    (void)state;
+    record("ring", "recording");
+    size_bytes = size_of("recording");
+    whole = transcript(open_once("recording"));
+    for (uint64_t cut = size_bytes - 1; cut > size_bytes / 2; cut -= 7) {
+        struct rip_session *session;
+        const struct rip_event *event;
+        uint64_t at, total;
+        int result;
+
+        assert_int_equal(truncate(ring_stage_path(&stage, "recording"), (off_t)cut), 0);
+        session = open_once("recording");
+        while ((result = rip_session_next(session, &event)) == 1)
+            continue;
+        assert_int_equal(result, -EBADMSG);
+        assert_int_equal(rip_session_next(session, &event), -EBADMSG);
+        assert_non_null(strstr(rip_session_error(session), "damaged or cut at byte"));
+        assert_int_equal(rip_session_position(session, &at, &total), 0);
+        assert_int_equal(total, cut);
+        assert_true(at < total);
+        rip_session_close(session);
+    }
+    free(whole);
+}
+
+static void test_a_ring_that_is_cut_ends_it(void **state)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
+    struct rip_session *session = open_with("ring", &options);
+    const struct rip_event *event;
+
+    (void)state;
+    find(session, RIP_EVENT_DRAIN);
+    assert_int_equal(truncate(ring_stage_path(&stage, "ring"), 4096), 0);
+    event = find(session, RIP_EVENT_RING_END);
+    assert_int_equal(event->as.ring_end.reason.count, strlen("was cut short"));
+    assert_memory_equal(event->as.ring_end.reason.bytes, "was cut short", strlen("was cut short"));
+    find(session, RIP_EVENT_DRAIN);
+    assert_int_equal(rip_session_next(session, &event), 0);
+    assert_non_null(strstr(rip_session_error(session), "was cut short"));
+    rip_session_close(session);
+}
+
+/* Structs of the caller's that are shorter, or longer, than ours. */
+static void test_structs_of_other_releases(void **state)
+{
+    struct {
+        struct rip_session_options options;
+        uint64_t later;
+    } longer = {.options = {.size_bytes = sizeof(longer), .once = true}};
+    const struct rip_session_options shorter = {.size_bytes = offsetof(struct rip_session_options, names),
+                                                .once = true,
+                                                .names = (const char *const *)8,
+                                                .name_count = 1};
+    const struct rip_observer none = {.size_bytes = 0};
+    struct rip_session *session;
+
+    (void)state;
+    rip_session_close(open_with("ring", &longer.options));
+    session = open_with(".", &shorter); /* what lies behind its size is not looked at */
+    find(session, RIP_EVENT_RING);
+    assert_int_equal(rip_session_observe(session, &none), -EINVAL);
+    rip_session_close(session);
+    longer.later = 1;
+    assert_int_equal(rip_session_open(&session, ring_stage_path(&stage, "ring"), &longer.options, NULL), -E2BIG);
+    longer.options.size_bytes = 3;
+    assert_int_equal(rip_session_open(&session, ring_stage_path(&stage, "ring"), &longer.options, NULL), -EINVAL);
+}
+
+/* Observing -------------------------------------------------------------------------------------------------------- */
+
+struct counts {
+    unsigned event, process, register_id, snap, idle, note, lost, exit, death, stall_begin;
+    unsigned stop_after; /* events; 0 = never */
+};
+
+#define COUNT(member)                                                                                                  \
+    static int count_##member(void *context, struct rip_session *session, const struct rip_event *event)               \
+    {                                                                                                                  \
+        struct counts *counts = context;                                                                               \
+                                                                                                                       \
+        assert_non_null(session);                                                                                      \
+        assert_non_null(event);                                                                                        \
+        return ++counts->member == counts->stop_after ? 42 : 0;                                                        \
+    }
+COUNT(event)
+COUNT(process)
+COUNT(register_id)
+COUNT(snap)
+COUNT(idle)
+COUNT(note)
+COUNT(lost)
+COUNT(exit)
+COUNT(death)
+COUNT(stall_begin)
+#undef COUNT
+
+static struct rip_observer observer_of(struct counts *counts)
+{
+    return (struct rip_observer){.size_bytes = sizeof(struct rip_observer),
+                                 .context = counts,
+                                 .event = count_event,
+                                 .process = count_process,
+                                 .register_id = count_register_id,
+                                 .snap = count_snap,
+                                 .idle = count_idle,
+                                 .note = count_note,
+                                 .lost = count_lost,
+                                 .exit = count_exit,
+                                 .death = count_death,
+                                 .stall_begin = count_stall_begin};
+}
+
+static void test_observers_are_called(void **state)
+{
+    struct counts counts = {0};
+    const struct rip_observer observer = observer_of(&counts);
+    struct rip_session *session;
+
+    (void)state;
+    put_capture("capture");
+    session = open_once("capture");
+    assert_int_equal(rip_session_observe(session, &observer), 0);
+    assert_int_equal(rip_session_run(session, NULL), 0);
+    assert_int_equal(counts.process, 1);
+    assert_int_equal(counts.register_id, 3);
+    assert_int_equal(counts.snap, 2);
+    assert_int_equal(counts.note, 1);
+    assert_int_equal(counts.death, 1);
+    assert_int_equal(counts.stall_begin, 1);
+    assert_true(counts.event > 9);
+    rip_session_close(session);
+}
+
+static void test_an_observer_ends_the_run(void **state)
+{
+    struct counts counts = {.stop_after = 3};
+    const struct rip_observer observer = observer_of(&counts);
+    struct rip_session *session = open_once("ring");
+    const struct rip_event *event;
+
+    (void)state;
+    assert_int_equal(rip_session_observe(session, &observer), 0);
+    assert_int_equal(rip_session_run(session, NULL), 42);
+    assert_int_equal(counts.event, 3);
+    assert_int_equal(rip_session_next(session, &event), 1);
+    assert_int_equal(event->number, 4);
+    assert_int_equal(rip_session_observe(session, NULL), 0);
+    assert_int_equal(rip_session_run(session, NULL), 0);
+    assert_int_equal(counts.event, 3);
+    rip_session_close(session);
+}
+
+/* A snap of more than an id keeps: some of it is lost. */
+static void test_what_was_lost_is_observed(void **state)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
+    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
+    struct counts counts = {0};
+    const struct rip_observer observer = observer_of(&counts);
+    struct rip_session *session = open_with("ring", &options);
+
+    (void)state;
+    assert_int_equal(rip_session_run(session, &one), 1);
+    assert_int_equal(rip_session_observe(session, &observer), 0);
+    ring_builder_run_to(&builder, 2, 1000 + 2 * RIP_ENTRY_COUNT);
+    assert_int_equal(rip_session_run(session, &one), 1);
+    assert_int_equal(counts.snap, 1);
+    assert_int_equal(counts.lost, 1);
+    rip_session_close(session);
+}
+
+static void test_runs_end_at_their_limits(void **state)
+{
+    struct rip_session_limit limit = {.size_bytes = sizeof(limit), .event_count = 2};
+    struct rip_session *session;
+    const struct rip_event *event;
+
+    (void)state;
+    record("ring", "recording");
+    session = open_once("recording");
+    assert_int_equal(rip_session_run(session, &limit), 1);
+    assert_int_equal(rip_session_next(session, &event), 1);
+    assert_int_equal(event->number, 3);
+    limit = (struct rip_session_limit){.size_bytes = sizeof(limit), .ring = event->ring, .id = 102};
+    assert_int_equal(rip_session_run(session, &limit), 1);
+    assert_int_equal(rip_session_peek(session, &event), 1);
+    assert_true(event->kind == RIP_EVENT_SNAP && event->id == 102); /* its REGISTER was the last */
+    limit = (struct rip_session_limit){.size_bytes = sizeof(limit), .until_wall_ns = event->latest_wall_ns - 1};
+    assert_int_equal(rip_session_run(session, &limit), 1);
+    assert_int_equal(rip_session_next(session, &event), 1);
+    assert_true(event->kind == RIP_EVENT_SNAP && event->id == 102);
+    limit = (struct rip_session_limit){.size_bytes = sizeof(limit), .drain_count = 1};
+    assert_int_equal(rip_session_run(session, &limit), 1);
+    assert_int_equal(rip_session_next(session, &event), 0);
+    rip_session_close(session);
+}
+
+/* A capture knows how its process ended, and who was stalled then. */
+static void test_a_capture_says_how_it_ended(void **state)
+{
+    struct rip_session *session;
+    const struct rip_event *event;
+
+    (void)state;
+    put_capture("capture");
+    session = open_once("capture");
+    event = find(session, RIP_EVENT_RING);
+    assert_memory_equal(event->as.ring_begin.name.bytes, "ring", 4);
+    event = find(session, RIP_EVENT_STALL_BEGIN);
+    assert_int_equal(event->id, 102);
+    assert_int_equal(event->slot, 2);
+    assert_memory_equal(event->as.stall.json.bytes, "{\"id\":102,\"cause\":\"futex\"}", event->as.stall.json.count);
+    event = find(session, RIP_EVENT_DEATH);
+    assert_true(event->as.death.has_status && event->as.death.core_dumped);
+    assert_true(WIFSIGNALED(event->as.death.status) && WTERMSIG(event->as.death.status) == SIGSEGV);
+    event = find(session, RIP_EVENT_DRAIN);
+    assert_int_equal(event->as.drain.wall_ns / 1000000, UINT64_C(1769862896789));
+    rip_session_close(session);
+}
+
+/* Ancillary data --------------------------------------------------------------------------------------------------- */
+
+static void test_attached_data_is_saved(void **state)
+{
+    struct rip_session *session = open_once("ring");
+    const struct rip_event *event;
+    uint64_t snap_count = 0;
+    const void *data;
+    size_t count;
+
+    (void)state;
+    assert_int_equal(rip_session_attach(session, "a", "x", 1), -EINVAL); /* no event yet */
+    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
+    while (rip_session_next(session, &event) == 1) {
+        if (event->kind != RIP_EVENT_SNAP && event->kind != RIP_EVENT_DRAIN)
+            continue;
+        assert_int_equal(rip_session_attach(session, "test.kind", "replaced", 8), 0);
+        assert_int_equal(rip_session_attach(session, "test.kind", &event->kind, sizeof(event->kind)), 0);
+        assert_int_equal(rip_session_attach(session, "test.empty", NULL, 0), 0);
+        assert_int_equal(rip_session_data(session, "test.kind", &data, &count), 0);
+        assert_int_equal(count, sizeof(event->kind));
+    }
+    rip_session_close(session);
+    session = open_once("recording");
+    while (rip_session_next(session, &event) == 1) {
+        const bool has = event->kind == RIP_EVENT_SNAP || event->kind == RIP_EVENT_DRAIN;
+
+        assert_int_equal(rip_session_data(session, "test.kind", &data, &count), has ? 0 : -ENOENT);
+        if (has) {
+            assert_int_equal(count, sizeof(event->kind));
+            assert_memory_equal(data, &event->kind, sizeof(event->kind));
+            assert_int_equal(rip_session_data(session, "test.empty", &data, &count), 0);
+            assert_int_equal(count, 0);
+        }
+        snap_count += event->kind == RIP_EVENT_SNAP;
+    }
+    assert_int_equal(snap_count, 2);
+    rip_session_close(session);
+}
+
+static void test_attached_data_has_limits(void **state)
+{
+    struct rip_session *session = open_once("ring");
+    char name[RIP_SESSION_NAMESPACE_BYTES + 2], *large = calloc(1, RIP_SESSION_DATA_BYTES_MAX + 1);
+    const struct rip_event *event;
+
+    (void)state;
+    assert_non_null(large);
+    memset(name, 'n', sizeof(name) - 1);
+    name[sizeof(name) - 1] = '\0';
+    assert_int_equal(rip_session_next(session, &event), 1);
+    assert_int_equal(rip_session_attach(session, name, "", 0), -EINVAL);
+    assert_int_equal(rip_session_attach(session, name + 1, "", 0), 0);
+    assert_int_equal(rip_session_attach(session, "", "", 0), -EINVAL);
+    assert_int_equal(rip_session_attach(session, "a b", "", 0), -EINVAL);
+    assert_int_equal(rip_session_attach(session, "large", large, RIP_SESSION_DATA_BYTES_MAX + 1), -EFBIG);
+    assert_int_equal(rip_session_attach(session, "large", large, RIP_SESSION_DATA_BYTES_MAX), 0);
+    assert_int_equal(rip_session_attach(session, "more", large, 1), -EFBIG);
+    assert_int_equal(rip_session_next(session, &event), 1);
+    for (unsigned i = 0; i < RIP_SESSION_DATA_COUNT_MAX; i++) {
+        snprintf(name, sizeof(name), "name%u", i);
+        assert_int_equal(rip_session_attach(session, name, "", 0), 0);
+    }
+    assert_int_equal(rip_session_attach(session, name, "", 0), 0);
+    assert_int_equal(rip_session_attach(session, "one-more", "", 0), -EFBIG);
+    rip_session_close(session);
+    free(large);
+}
+
+/* Recording -------------------------------------------------------------------------------------------------------- */
+
+static void test_recording_begins_in_the_middle(void **state)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
+    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
+    struct rip_session *session = open_with("ring", &options);
+    struct rip_recording_state recorded;
+    char *text;
+
+    (void)state;
+    assert_int_equal(rip_session_run(session, &one), 1);
+    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
+    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "other"), NULL), -EBUSY);
+    ring_builder_snap(&builder, 1, 0x77);
+    assert_int_equal(rip_session_run(session, &one), 1);
+    assert_int_equal(rip_session_record_end(session), 0);
+    assert_int_equal(rip_session_recording_state(session, &recorded), 0);
+    assert_int_equal(recorded.entry_count, 1);
+    assert_int_equal(recorded.error, 0);
+    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), -EEXIST);
+    rip_session_close(session);
+    text = transcript(open_once("recording"));
+    assert_non_null(strstr(text, "id 102 second\n")); /* it stood still meanwhile */
+    assert_non_null(strstr(text, "101 snap 6 at 77\n"));
+    free(text);
+}
+
+/* Drains that said nothing are left out, but for the last. */
+static void test_a_recording_says_until_when_it_goes(void **state)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
+    const struct rip_session_limit five = {.size_bytes = sizeof(five), .drain_count = 5};
+    struct rip_session *session = open_with("ring", &options);
+    const struct rip_event *event;
+    const void *data;
+    size_t count;
+
+    (void)state;
+    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
+    assert_int_equal(rip_session_run(session, &five), 1);
+    rip_session_close(session);
+    session = open_once("recording");
+    assert_int_equal(find(session, RIP_EVENT_DRAIN)->as.drain.sequence, 1);
+    assert_int_equal(rip_session_data(session, "rip.end", &data, &count), -ENOENT);
+    assert_int_equal(find(session, RIP_EVENT_DRAIN)->as.drain.sequence, 5);
+    assert_int_equal(rip_session_data(session, "rip.end", &data, &count), 0);
+    assert_int_equal(rip_session_next(session, &event), 0);
+    rip_session_close(session);
+}
+
+static void test_a_recording_is_searched(void **state)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
+    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
+    struct rip_session *session = open_with("ring", &options);
+    const struct rip_event *event;
+    uint64_t times[20], ids = 0;
+
+    (void)state;
+    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
+    for (unsigned i = 0; i < 20; i++) {
+        ring_builder_snap(&builder, 1, 0x100 + i);
+        event = find(session, RIP_EVENT_DRAIN);
+        times[i] = event->latest_wall_ns;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    rip_session_close(session);
+    session = open_once("recording");
+    for (unsigned i = 19; i >= 7; i -= 6) {
+        ids = 0;
+        assert_int_equal(rip_session_seek(session, times[i]), 0);
+        while (rip_session_next(session, &event) == 1 && event->kind != RIP_EVENT_SNAP)
+            ids += event->kind == RIP_EVENT_REGISTER;
+        assert_int_equal(ids, 3);
+        assert_int_equal(event->kind, RIP_EVENT_SNAP);
+        assert_int_equal(event->as.snap.entries[0].address, 0x100 + i);
+    }
+    assert_int_equal(rip_session_seek(session, times[19] + SECOND_NS), 0);
+    assert_int_equal(rip_session_run(session, &one), 0);
+    rip_session_close(session);
+}
+
+/* Live ------------------------------------------------------------------------------------------------------------- */
+
+static void test_new_rings_are_found(void **state)
+{
+    const char *const patterns[] = {"ri*", "new"};
+    const struct rip_session_options options = {
+        .size_bytes = sizeof(options), .interval_ns = SECOND_NS / 100, .names = patterns, .name_count = 2};
+    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
+    struct rip_session *session = open_with(".", &options);
+    const struct rip_event *event;
+    struct ring_builder other, fresh;
+
+    (void)state;
+    ring_stage_build(&stage, "unwanted", &(struct ring_geometry){.slot_capacity = 1}, &other);
+    ring_stage_write(&stage, "ripe", "no ring", 7);
+    assert_int_equal(rip_session_run(session, &one), 1);
+    ring_stage_build(&stage, "new", &(struct ring_geometry){.slot_capacity = 1}, &fresh);
+    do {
+        assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
+        while (rip_session_next(session, &event) == 1 && event->kind != RIP_EVENT_RING)
+            continue;
+    } while (event->kind != RIP_EVENT_RING);
+    assert_int_equal(event->ring, 2);
+    assert_int_equal(event->as.ring_begin.name.count, 3);
+    assert_memory_equal(event->as.ring_begin.name.bytes, "new", 3);
+    assert_true(event->earliest_mono_ns != 0);
+    /* Nobody lives in it: when its file is gone, so is it. */
+    assert_int_equal(unlink(ring_stage_path(&stage, "new")), 0);
+    do {
+        assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
+        while (rip_session_next(session, &event) == 1 && event->kind != RIP_EVENT_RING_END)
+            continue;
+    } while (event->kind != RIP_EVENT_RING_END);
+    assert_int_equal(event->ring, 2);
+    assert_int_equal(event->as.ring_end.reason.count, 0);
+    rip_session_close(session);
+    ring_stage_release(&other);
+    ring_stage_release(&fresh);
+}
+
+static void pause_for_long(void *context)
+{
+    (void)context;
+}
+
+/* A process without locks, as one in which they could not be had: it is looked up. */
+static void test_a_process_dies(void **state)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = SECOND_NS / 100};
+    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
+    pid_t pid = ring_stage_start(pause_for_long, NULL, NULL);
+    struct rip_session *session;
+    const struct rip_event *event = NULL;
+    int result = -EAGAIN;
+
+    (void)state;
+    ring_builder_add_process(&builder, 0, (uint32_t)pid, ring_stage_start_time(pid), "child");
+    ring_builder_process(&builder, 0)->flags = 0;
+    session = open_with("ring", &options);
+    assert_int_equal(rip_session_run(session, &one), 1);
+    assert_int_equal(rip_session_next(session, &event), -EAGAIN);
+    ring_builder_snap(&builder, 1, 0x78);
+    ring_stage_end(pid);
+    while (result == -EAGAIN || (result == 1 && event->kind != RIP_EVENT_DEATH)) {
+        if (result == -EAGAIN)
+            assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
+        result = rip_session_next(session, &event);
+    }
+    assert_int_equal(result, 1);
+    assert_int_equal(event->process, 0);
+    assert_false(event->as.death.in_order || event->as.death.replaced || event->as.death.has_status);
+    assert_int_equal(rip_session_run(session, NULL), 0); /* nobody lives in it any more */
+    rip_session_close(session);
+}
+
+static void test_waits_end(void **state)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = PATIENCE_NS};
+    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
+    struct rip_session *session = open_with("ring", &options);
+
+    (void)state;
+    assert_int_equal(rip_session_due_ns(session), 0);
+    assert_int_equal(rip_session_wait(session, 0), 0);
+    assert_int_equal(rip_session_run(session, &one), 1);
+    assert_true(rip_session_due_ns(session) > PATIENCE_NS / 2);
+    assert_int_equal(rip_session_wait(session, SECOND_NS / 100), -ETIMEDOUT);
+    builder.ring->flush_count++; /* as rip_flush() does */
+    assert_int_equal(rip_session_wait(session, PATIENCE_NS / 2), 0);
+    assert_int_equal(rip_session_due_ns(session), 0);
+    assert_int_equal(find(session, RIP_EVENT_FLUSH)->as.flush_count, 1);
+    rip_session_close(session);
+}
+
+static void do_nothing(int signal_number)
+{
+    (void)signal_number;
+}
+
+static void test_a_signal_ends_a_wait(void **state)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = PATIENCE_NS};
+    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
+    const struct sigaction action = {.sa_handler = do_nothing};
+    static const char *const names[] = {"ring", "."};
+
+    (void)state;
+    assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct rip_session *session = open_with(names[i], &options);
+        struct itimerspec soon = {.it_value.tv_nsec = 10000000, .it_interval.tv_nsec = 10000000};
+        struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+        timer_t timer;
+
+        assert_int_equal(rip_session_run(session, &one), 1);
+        assert_int_equal(timer_create(CLOCK_MONOTONIC, &event, &timer), 0);
+        assert_int_equal(timer_settime(timer, 0, &soon, NULL), 0);
+        assert_int_equal(rip_session_run(session, NULL), -EINTR);
+        assert_int_equal(timer_delete(timer), 0);
+        rip_session_close(session);
+    }
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_all_sources_yield_the_same),
+        TEST(test_what_a_source_is_its_content_says),
+        TEST(test_each_drain_yields_what_is_new),
+        TEST(test_a_peeked_event_stays),
+        TEST(test_what_cannot_be_opened_is_said),
+        TEST(test_a_recording_that_was_cut),
+        TEST(test_a_ring_that_is_cut_ends_it),
+        TEST(test_structs_of_other_releases),
+        TEST(test_observers_are_called),
+        TEST(test_an_observer_ends_the_run),
+        TEST(test_what_was_lost_is_observed),
+        TEST(test_runs_end_at_their_limits),
+        TEST(test_a_capture_says_how_it_ended),
+        TEST(test_attached_data_is_saved),
+        TEST(test_attached_data_has_limits),
+        TEST(test_recording_begins_in_the_middle),
+        TEST(test_a_recording_says_until_when_it_goes),
+        TEST(test_a_recording_is_searched),
+        TEST(test_new_rings_are_found),
+        TEST(test_a_process_dies),
+        TEST(test_waits_end),
+        TEST(test_a_signal_ends_a_wait),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
