@@ -657,6 +657,8 @@ void rip__forget_ring(void)
         writer->entered = false;
         writer->left = false;
         writer->swept_boot_ns = 0;
+        writer->ended_first = 0;
+        writer->only_ended_free = false;
         writer->module_adds = 0;
         writer->module_subs = 0;
         writer->module_count = 0;

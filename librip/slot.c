@@ -369,15 +369,19 @@ static bool is_as_left(uint32_t slot, uint32_t generation)
     return rip_load_relaxed(&rip__slot_at(slot)->generation) == generation;
 }
 
-/* The slot of the log whose id ended first. -EAGAIN if none is free. */
+/* The slot of the log whose id ended first. -EAGAIN if none is free. An entry whose slot was claimed since stays so. */
 static int claim_oldest(uint32_t *ret_slot)
 {
+    uint64_t *first = &rip__writer.ended_first;
+    uint64_t number = *first;
     uint32_t slot, generation;
-    uint64_t number = 0;
 
     while (rip__ended_next(&number, &slot, &generation)) {
-        int result = is_as_left(slot, generation) ? try_claim(slot) : -EBUSY;
+        bool left = is_as_left(slot, generation);
+        int result = left ? try_claim(slot) : -EBUSY;
 
+        if (!left && !rip__is_filtered() && (number == *first + 1 || *first < rip__ended_oldest()))
+            *first = number;
         if (result == 0)
             *ret_slot = slot;
         if (result != -EBUSY)
@@ -386,10 +390,19 @@ static int claim_oldest(uint32_t *ret_slot)
     return -EAGAIN;
 }
 
+/*
+ * Once all free slots are in the log they stay there until they are claimed, unless the log forgets one: then a search
+ * through all words, which are many, would find no other.
+ */
 static int claim(uint32_t *ret_slot)
 {
-    int result = claim_lowest(true, ret_slot);
+    struct rip_writer *writer = &rip__writer;
+    int result = -EAGAIN;
 
+    if (!writer->only_ended_free || writer->ended_first < rip__ended_oldest()) {
+        result = claim_lowest(true, ret_slot);
+        writer->only_ended_free = result == -EAGAIN;
+    }
     if (result == -EAGAIN)
         result = claim_oldest(ret_slot);
     if (result == -EAGAIN) /* who claimed the slots of the log since has been killed */

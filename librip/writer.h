@@ -99,6 +99,8 @@ struct rip_writer {
     bool filtered;          /* see rip__is_filtered() */
     void *life_mapping;     /* holds the LIFE lock */
     uint64_t swept_boot_ns; /* last sweep of a full ring */
+    uint64_t ended_first;   /* slots of ids that ended before this number have been claimed since */
+    bool only_ended_free;   /* slots that are free are in the log of ended ids */
     uint64_t module_adds;   /* dlpi_adds and dlpi_subs of the last refresh */
     uint64_t module_subs;
     uint32_t module_count;   /* module_index[0, this) of this process or the parent it was copied from */
@@ -301,7 +303,9 @@ void rip__ended_log(uint32_t slot, uint32_t generation, uint64_t snap_count);
 uint64_t rip__ended_slots(uint32_t first_word, uint32_t word_count, uint64_t *ret_bits);
 /* True if the slot is among the ids that have ended since the count was `number`, which was within the log. */
 bool rip__ended_since(uint64_t number, uint32_t slot);
-/* The ids in the log, oldest first: start with *number 0. False at the end. */
+/* The number of the oldest id in the log. */
+uint64_t rip__ended_oldest(void);
+/* The ids in the log from *number on, which is moved; 0 = from the oldest. False at the end. */
 bool rip__ended_next(uint64_t *number, uint32_t *ret_slot, uint32_t *ret_generation);
 
 /* --- note.c ------------------------------------------------------------------------------------------------------ */

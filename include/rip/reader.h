@@ -252,8 +252,8 @@ RIP_READER_API size_t rip_view_ended(const struct rip_view *view, uint64_t first
                                      size_t capacity, uint64_t *ret_next);
 
 /*
- * As the functions of the same name, of an id that has ended: slot and generation as rip_view_ended() gave them.
- * RIP_NOT_LIVE if the slot is another id's by now.
+ * As the functions of the same name, of an id that has ended. slot and generation are as rip_view_ended() gave them: it
+ * is that log that vouches for the slot's page (see B). RIP_NOT_LIVE if the slot is another id's by now.
  */
 RIP_READER_API enum rip_status rip_view_ended_id(const struct rip_view *view, uint32_t slot, uint32_t generation,
                                                  struct rip_id_info *ret_info);

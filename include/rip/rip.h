@@ -162,8 +162,8 @@ RIP_API void rip_wait_end(void);
 
 /*
  * Asks who records this ring (rip record, ripd --record) to read it now, and does not wait until that is done. For
- * moments whose last snaps are worth more than others: an error, the end of a phase. Without a ring it does nothing; a
- * program with a seccomp filter only leaves word of it, which is read with the next scan. Async-signal-safe.
+ * moments whose last snaps are worth more than others: an error, the end of a phase. It calls futex(2), whether or not
+ * anybody records; without a ring it does nothing. Async-signal-safe.
  */
 RIP_API void rip_flush(void);
 

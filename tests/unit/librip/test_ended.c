@@ -3,6 +3,7 @@
 #include "unit/writer_test.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -134,6 +135,55 @@ SCENE(oldest_first)
     CHECK(ring_info().refused_full_count == 0);
 }
 
+/* As soon as the log forgets slots that are free, the others are spared again. */
+SCENE(more_are_free_than_are_logged)
+{
+    make_ring(1024);
+    for (uint32_t id = 1; id <= 1024; id++)
+        rip_init(id, "x", 1, 0, 0);
+    for (uint32_t id = 1; id <= 10; id++) { /* ten are free, and in the log */
+        rip_init(id, NULL, 0, 1, 1);
+        rip_exit();
+    }
+    CHECK(live_and_end(2000, 1) == 0);
+    for (uint32_t id = 11; id <= 11 + 300; id++) {
+        rip_init(id, NULL, 0, 1, 1);
+        rip_exit();
+    }
+    rip_init(2001, "x", 1, 0, 0);
+    for (uint64_t number = ring_info().ended_count - RIP_ENDED_COUNT; number < ring_info().ended_count; number++)
+        CHECK(ended_at(number).slot != rip__slot_index(rip__thread.slot));
+}
+
+/* Under a seccomp filter too, among the slots that were reserved before. */
+SCENE(oldest_first_of_the_reserved)
+{
+    enum { SLOTS = 192 };
+    uint32_t slot;
+
+    make_ring(1000);
+    rip_init(1, "main", 4, 0, 0);
+    rip__slot_reserve(SLOTS - 1); /* three words of them, one slot is taken */
+    rip__writer.filtered = true;
+    for (uint32_t i = 0; i < 5 * SLOTS; i++) {
+        slot = live_and_end(1000 + i, 1);
+        CHECK(slot == 1 + i % (SLOTS - 1));
+    }
+    CHECK(ring_info().refused_full_count == 0);
+}
+
+/* However many ids come and go, no more slots are touched than live ones and the log need. */
+SCENE(slots_stay_dense)
+{
+    make_ring(100000);
+    for (uint32_t i = 0; i < 5000; i++)
+        CHECK(live_and_end(1 + i, 1) <= RIP_ENDED_COUNT);
+    for (uint32_t id = 10000; id < 10500; id++)
+        rip_init(id, "x", 1, 0, 0);
+    for (uint32_t i = 0; i < 5000; i++)
+        CHECK(live_and_end(1 + i, 1) <= 500 + RIP_ENDED_COUNT);
+}
+
 /* A slot that the log names, but that a killed process has claimed since: it is taken when there is no other. */
 SCENE(none_is_lost)
 {
@@ -147,6 +197,124 @@ SCENE(none_is_lost)
         CHECK(rip__thread.slot != NULL);
         CHECK((rip__slot_index(rip__thread.slot) == 5) == (id == 64));
     }
+}
+
+/* A writer that was killed before it had counted what it had logged; and one that was killed before it had logged. */
+SCENE(killed_halfway)
+{
+    struct rip_ring_info info;
+
+    make_ring(64);
+    live_and_end(1, 1);
+    rip_add_relaxed(&rip_ring->ended_begun_count, 1);
+    rip_ring->ended[1] = UINT64_C(2) << RIP_ENDED_GENERATION_SHIFT | UINT64_C(1) << RIP_ENDED_LAP_SHIFT | 40;
+    live_and_end(2, 1);
+    CHECK(ended_at(1).slot == 40 && ended_at(2).slot == 1 && ring_info().ended_count == 3);
+    rip_add_relaxed(&rip_ring->ended_begun_count, 1);
+    live_and_end(3, 1);
+    CHECK(ended_at(3).slot == 2);
+    rip_view_info(&rip__writer.view, &info);
+    CHECK(info.ended_count == 4 && info.ended_settled == 0);
+}
+
+/* Many processes ------------------------------------------------------------------------------------------------------
+ */
+
+enum { CROWD = 4, CROWD_ROUNDS = 4000 };
+
+/* Each id has a slot and a generation of its own; no slot is in the log twice within its length. */
+static void follow(uint64_t *next, uint64_t last_end[], struct rip_ended *newest)
+{
+    struct rip_ended ended[RIP_ENDED_COUNT];
+    size_t count = rip_view_ended(&rip__writer.view, *next, ended, RIP_ENDED_COUNT, next);
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *last = &last_end[ended[i].slot];
+
+        CHECK(*last == 0 || ended[i].number - (*last - 1) > RIP_ENDED_COUNT);
+        *last = ended[i].number + 1;
+        CHECK(ended[i].generation != newest[ended[i].slot].generation && ended[i].generation % 2 == 0);
+        newest[ended[i].slot] = ended[i];
+    }
+}
+
+/* All at once: no end is lost or logged twice, no snap is, and the log is never wrong for one who follows it. */
+SCENE(many_processes_end_ids)
+{
+    static uint64_t last_end[1024];
+    static struct rip_ended newest[1024];
+    uint64_t expected = 0, next = 0;
+    struct rip_ring_info info;
+
+    make_ring(1000);
+    for (uint32_t i = 0; i < CROWD; i++) {
+        if (fork() == 0) {
+            for (uint32_t round = 0; round < CROWD_ROUNDS; round++)
+                live_and_end(1 + round, (round + i) % 7);
+            _exit(0);
+        }
+        for (uint32_t round = 0; round < CROWD_ROUNDS; round++)
+            expected += (round + i) % 7;
+    }
+    do {
+        sched_yield();
+        follow(&next, last_end, newest);
+        rip_view_info(&rip__writer.view, &info);
+    } while (info.ended_count < CROWD * CROWD_ROUNDS);
+    for (unsigned i = 0; i < CROWD; i++)
+        CHECK(end_of(-1) == 0);
+    info = ring_info();
+    CHECK(info.ended_count == CROWD * CROWD_ROUNDS && info.registered_count == info.ended_count);
+    CHECK(info.ended_snap_count == expected && made_count(&rip__writer.view) == expected);
+}
+
+/* The slots of a killed process end when they are swept, with what was in them. */
+SCENE(swept_ids_have_ended)
+{
+    struct rip_entry entries[RIP_ENTRY_COUNT];
+    struct rip_ended ended;
+    size_t count;
+    pid_t pid;
+
+    make_ring(64);
+    rip_init(1, "one", 3, 0, 0);
+    pid = fork();
+    if (pid == 0) {
+        for (uint32_t id = 1; id <= 63; id++) {
+            rip_init(id, "child", 5, 0, 0);
+            rip_snap_at((const void *)(uintptr_t)(1000 + id));
+        }
+        rip__thread.slot->generation |= 1; /* killed while it was renamed */
+        kill(getpid(), SIGKILL);
+    }
+    CHECK(end_of(pid) == 1000 + SIGKILL);
+    CHECK(ring_info().ended_count == 0);
+    rip_init(2, "two", 3, 0, 0);
+    CHECK(rip__thread.slot != NULL);
+    CHECK(ring_info().ended_count == 63 && ring_info().ended_snap_count == 62);
+    ended = ended_at(9);
+    CHECK(rip_view_ended_trail(&rip__writer.view, ended.slot, ended.generation, entries, &count) == RIP_OK);
+    CHECK(count == 1 && entries[0].address == 1010);
+}
+
+/* The end of a process that leaves in order ends its ids; a fork ends none. */
+SCENE(leaving_and_forking)
+{
+    make_ring(64);
+    rip_init(1, "one", 3, 0, 0);
+    rip_snap();
+    if (fork() == 0) {
+        rip_snap(); /* of nobody */
+        rip_init(2, "two", 3, 0, 0);
+        rip_snap();
+        CHECK(ring_info().ended_count == 0 && made_count(&rip__writer.view) == 2);
+        rip__leave(false);
+        CHECK(ring_info().ended_count == 1 && ring_info().ended_snap_count == 1);
+        _exit(0);
+    }
+    CHECK(end_of(-1) == 0);
+    rip_snap();
+    CHECK(ring_info().ended_count == 1 && made_count(&rip__writer.view) == 3);
 }
 
 /* How many snaps --------------------------------------------------------------------------------------------------- */
@@ -168,6 +336,86 @@ SCENE(snaps_are_counted)
     rip_exit();
     CHECK(ring_info().ended_count == 3 && ring_info().ended_snap_count == 303);
     CHECK(ended_at(1).slot == ended_at(2).slot && ended_at(1).generation != ended_at(2).generation);
+}
+
+/* Ends that are under way while the snaps are summed up ------------------------------------------------------------ */
+
+enum { CHURNERS = 4, SUMS = 300 };
+
+static uint64_t snaps_begun, snaps_done;
+static bool churn_is_over;
+
+static void *churn(void *number)
+{
+    for (uint32_t id = 1; !rip_load_relaxed(&churn_is_over); id++) {
+        rip_init((uint32_t)(uintptr_t)number << 24 | id, "x", 1, 0, 0);
+        CHECK(rip__thread.slot != NULL);
+        for (uint32_t i = 0; i < id % 9; i++) {
+            rip_add_relaxed(&snaps_begun, 1);
+            rip_snap();
+            rip_add_release(&snaps_done, 1); /* pairs with the acquire in sum_up() */
+        }
+        if (id % 5 == 0) /* begins anew */
+            rip_init((uint32_t)(uintptr_t)number << 24 | id, "x", 1, 0, 0);
+        rip_exit();
+    }
+    return NULL;
+}
+
+/* 2.6 of librip/ABI.md: false if the log did not reach back, or an end did not come to its own. */
+static bool sum_up(const struct rip_view *view, uint64_t *ret_made)
+{
+    struct rip_ended ended[RIP_ENDED_COUNT];
+    struct rip_sample samples[256];
+    struct rip_scan_position position = {0};
+    struct rip_ring_info before, info;
+    size_t sample_count, ended_count;
+    uint64_t next;
+
+    rip_view_info(view, &before);
+    sample_count = rip_view_scan(view, &position, samples, 256);
+    rip_view_info(view, &info);
+    if (!info.ended_settled || info.ended_count - before.ended_count > RIP_ENDED_COUNT / 2)
+        return false;
+    ended_count = rip_view_ended(view, before.ended_count, ended, info.ended_count - before.ended_count, &next);
+    if (ended_count != info.ended_count - before.ended_count)
+        return false;
+    *ret_made = info.ended_snap_count;
+    for (size_t i = 0; i < sample_count; i++) {
+        bool has_ended = false;
+
+        for (size_t j = 0; j < ended_count; j++)
+            has_ended |= ended[j].slot == samples[i].slot && ended[j].generation == samples[i].generation;
+        if (!has_ended)
+            *ret_made += samples[i].progress - samples[i].counter_bias;
+    }
+    return true;
+}
+
+SCENE(the_sum_is_exact_while_ids_end)
+{
+    pthread_t threads[CHURNERS];
+    unsigned sums = 0;
+
+    make_ring(1000);
+    for (uintptr_t i = 0; i < CHURNERS; i++)
+        CHECK(pthread_create(&threads[i], NULL, churn, (void *)(i + 1)) == 0);
+    while (sums < SUMS) {
+        uint64_t made = 0, least = rip_load_acquire(&snaps_done);
+
+        if (sum_up(&rip__writer.view, &made)) {
+            CHECK(made >= least);
+            rip_fence_acquire();
+            CHECK(made <= rip_add_relaxed(&snaps_begun, 0));
+            sums++;
+        } else {
+            sched_yield();
+        }
+    }
+    rip_store_relaxed(&churn_is_over, true);
+    for (unsigned i = 0; i < CHURNERS; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    CHECK(made_count(&rip__writer.view) == snaps_done && snaps_done == snaps_begun);
 }
 
 /* rip_flush() ------------------------------------------------------------------------------------------------------ */
@@ -208,8 +456,16 @@ int main(void)
         SCENE_TEST(what_they_left_stays),
         SCENE_TEST(the_living_have_not_ended),
         SCENE_TEST(oldest_first),
+        SCENE_TEST(more_are_free_than_are_logged),
+        SCENE_TEST(oldest_first_of_the_reserved),
+        SCENE_TEST(slots_stay_dense),
         SCENE_TEST(none_is_lost),
+        SCENE_TEST(killed_halfway),
+        SCENE_TEST(many_processes_end_ids),
+        SCENE_TEST(swept_ids_have_ended),
+        SCENE_TEST(leaving_and_forking),
         SCENE_TEST(snaps_are_counted),
+        SCENE_TEST(the_sum_is_exact_while_ids_end),
         SCENE_TEST(flush_wakes),
     };
 

@@ -124,6 +124,45 @@ static void test_what_is_not_live_is_not_returned(void **state)
     tear_down(&fixture);
 }
 
+/* Of an id that has ended: all that it left, until its slot is claimed again. */
+static void test_an_ended_id_is_copied_while_it_is_there(void **state)
+{
+    struct rip_entry entries[RIP_ENTRY_COUNT];
+    struct rip_id_info info = {.slot = 99};
+    struct rip_note_info note;
+    struct fixture fixture;
+    size_t count = 99;
+
+    (void)state;
+    set_up(&fixture);
+    ring_builder_run_to(&fixture.builder, SLOT, 40);
+    assert_int_equal(rip_view_ended_id(&fixture.view, SLOT, 2, &info), RIP_NOT_LIVE); /* it lives */
+    ring_builder_end_id(&fixture.builder, SLOT);
+    assert_int_equal(rip_view_ended_id(&fixture.view, SLOT, 2, &info), RIP_OK);
+    assert_int_equal(info.slot, SLOT);
+    assert_int_equal(info.id, 77);
+    assert_int_equal(info.snap_count, 40);
+    assert_int_equal(rip_view_ended_trail(&fixture.view, SLOT, 2, entries, &count), RIP_OK);
+    assert_int_equal(count, RIP_ENTRY_COUNT);
+    assert_int_equal(entries[0].address, ring_builder_address(40));
+    assert_int_equal(rip_view_ended_note(&fixture.view, SLOT, 2, &note), RIP_NOT_LIVE); /* the ring has none */
+
+    info.slot = 99;
+    count = 99;
+    for (uint32_t generation = 0; generation < 6; generation++) {
+        if (generation == 2)
+            continue;
+        assert_int_equal(rip_view_ended_id(&fixture.view, SLOT, generation, &info), RIP_NOT_LIVE);
+        assert_int_equal(rip_view_ended_trail(&fixture.view, SLOT, generation, entries, &count), RIP_NOT_LIVE);
+    }
+    fixture.slot->generation = 3; /* it is being claimed */
+    assert_int_equal(rip_view_ended_id(&fixture.view, SLOT, 2, &info), RIP_NOT_LIVE);
+    assert_int_equal(rip_view_ended_id(&fixture.view, SLOT, 3, &info), RIP_CHANGED);
+    assert_int_equal(rip_view_ended_trail(&fixture.view, SLOT, 3, entries, &count), RIP_CHANGED);
+    assert_true(info.slot == 99 && count == 99);
+    tear_down(&fixture);
+}
+
 /* Notes ------------------------------------------------------------------------------------------------------------ */
 
 static const struct ring_geometry noted = {.slot_capacity = 128, .note_stride_bytes = RIP_SLOT_NOTE_BYTES};
@@ -368,6 +407,7 @@ int main(void)
         cmocka_unit_test(test_an_id_is_copied_whole),
         cmocka_unit_test(test_a_name_is_never_longer_than_its_place),
         cmocka_unit_test(test_what_is_not_live_is_not_returned),
+        cmocka_unit_test(test_an_ended_id_is_copied_while_it_is_there),
         cmocka_unit_test(test_a_note_is_copied_whole_or_not_at_all),
         cmocka_unit_test(test_a_note_is_never_longer_than_its_place),
         cmocka_unit_test(test_a_wait_is_copied_only_while_it_stands),

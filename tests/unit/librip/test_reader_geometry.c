@@ -32,7 +32,7 @@ static const struct field {
     FIELD(live_offset),        FIELD(process_capacity),     FIELD(process_stride_bytes), FIELD(process_offset),
     FIELD(module_capacity),    FIELD(module_stride_bytes),  FIELD(module_offset),        FIELD(lock_holder_offset),
     FIELD(lock_life_offset),   FIELD(lock_takeover_offset), FIELD(process_high_water),   FIELD(module_high_water),
-    FIELD(refused_full_count), FIELD(note_offset),          FIELD(note_stride_bytes),
+    FIELD(refused_full_count), FIELD(note_offset),          FIELD(note_stride_bytes),    FIELD(ended_count),
 };
 enum { GEOMETRY_FIELDS = sizeof(geometry_fields) / sizeof(geometry_fields[0]) };
 
@@ -94,6 +94,40 @@ static void test_no_header_field_leads_astray(void **state)
     (void)state;
     check_each_field(ring_builder_new_sample);
     check_each_field(new_noted);
+}
+
+/* The log may name any slot, of any generation and lap, and as many as it likes. */
+static void test_the_log_of_ended_ids_leads_nowhere(void **state)
+{
+    static const uint64_t counts[] = {0, 1, 255, 256, 257, 1000, 64 * RIP_ENDED_COUNT, UINT64_MAX - 1, UINT64_MAX};
+    struct ring_builder builder;
+
+    (void)state;
+    new_noted(&builder);
+    for (uint32_t slot = 0; slot < 10; slot += 2)
+        ring_builder_end_id(&builder, slot);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        size_t right = 0;
+        struct guarded_copy copy;
+        struct rip_ring *ring;
+        struct ring_walk walk;
+
+        guarded_copy_new(&copy, builder.bytes, builder.size_bytes);
+        ring = (void *)copy.bytes;
+        ring->ended_count = counts[i];
+        for (uint64_t k = 0; k < RIP_ENDED_COUNT; k++) {
+            uint64_t number = counts[i] - 1 - k; /* any, where so many have not ended */
+
+            ring->ended[number % RIP_ENDED_COUNT] = UINT64_C(2) << RIP_ENDED_GENERATION_SHIFT |
+                                                    (RIP_ENDED_LAP(number) + (k % 3 == 2)) << RIP_ENDED_LAP_SHIFT |
+                                                    (k < 100 ? k : RIP_ENDED_SLOT_MASK - k);
+            right += k < counts[i] && k < 10 && k % 3 != 2;
+        }
+        assert_int_equal(ring_walk(copy.bytes, builder.size_bytes, &walk), RIP_OK);
+        assert_int_equal(walk.ended, right);
+        guarded_copy_free(&copy);
+    }
+    ring_builder_free(&builder);
 }
 
 /* Notes are there or not, and in their place. */
@@ -229,9 +263,8 @@ static void test_lock_ranges_may_not_wrap_or_meet(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_header_field_leads_astray),
-        cmocka_unit_test(test_header_fields_one_by_one),
-        cmocka_unit_test(test_the_section_of_notes),
+        cmocka_unit_test(test_no_header_field_leads_astray),       cmocka_unit_test(test_header_fields_one_by_one),
+        cmocka_unit_test(test_the_log_of_ended_ids_leads_nowhere), cmocka_unit_test(test_the_section_of_notes),
         cmocka_unit_test(test_lock_ranges_may_not_wrap_or_meet),
     };
 

@@ -119,7 +119,10 @@ static void test_ids_trails_notes_and_modules(void **state)
     struct rip_process_info process;
     struct rip_module_info module;
     struct rip_note_info note;
+    struct rip_ring_info ring;
+    struct rip_ended ended;
     struct rip_id_info id;
+    uint64_t next;
     size_t count;
 
     build(fixture, &geometry);
@@ -130,7 +133,9 @@ static void test_ids_trails_notes_and_modules(void **state)
         ring_builder_note(&fixture->builder, slot, slot % 4 == 0 ? "GET /ours" : SECRET,
                           slot % 4 == 0 ? 9 : sizeof(SECRET) - 1);
     }
-    ring_builder_remove_id(&fixture->builder, 4);
+    ring_builder_end_id(&fixture->builder, 4);
+    ring_builder_end_id(&fixture->builder, 6);
+    ring_builder_add_id(&fixture->builder, 6, 7, 71, THEIRS, SECRET);
     ring_builder_link_module(&fixture->builder, THEIRS,
                              ring_builder_add_module(&fixture->builder, 1, 2, 0, SECRET, NULL, 0));
     ring_builder_link_module(
@@ -161,6 +166,9 @@ static void test_ids_trails_notes_and_modules(void **state)
     assert_int_equal(module.build_id_bytes, 3);
     assert_memory_equal(module.path, "/bin/ours", 9);
     assert_int_equal(rip_view_module(&fixture->view, 0, 1, &module), RIP_NOT_LIVE);
+    rip_view_info(&fixture->view, &ring); /* the log is of slots that are not here */
+    assert_int_equal(ring.counts_ended | ring.ended_count | ring.ended_snap_count, 0);
+    assert_int_equal(rip_view_ended(&fixture->view, 0, &ended, 1, &next), 0);
     assert_false(contains(fixture, SECRET));
 }
 
