@@ -580,7 +580,7 @@ static bool entry_of(const struct rip_view *view, uint64_t skip, const struct en
                      struct rip_entry *ret_entry)
 {
     uint64_t newest = copy->after;
-    uint64_t age = (newest - i) % view->entry_count; /* entry_count divides 2^64: right after wrapping too */
+    uint64_t age = (newest - i) & (view->entry_count - 1); /* a power of two: right after wrapping too */
     uint64_t address = copy->entry & RIP_ENTRY_ADDRESS_MASK;
     uint64_t number = newest - age;
 
@@ -656,7 +656,7 @@ enum rip_status rip_view_entries(const struct rip_view *view, const struct rip_s
         wanted = until - after < view->entry_count ? until - after : view->entry_count;
     copy.after = rip_load_acquire(&slot->count); /* as in copy_trail() */
     for (uint64_t snap = until - wanted + 1; wanted > 0; snap++, wanted--) {
-        uint64_t i = (snap + skip) % view->entry_count;
+        uint64_t i = (snap + skip) & (view->entry_count - 1);
 
         copy.before = copy.after;
         copy.entry = rip_load_acquire(&entries_of(view, slot)[i]);
@@ -679,7 +679,7 @@ static bool last_entry(const struct rip_view *view, const struct rip_slot *slot,
     struct entry_copy copy = {.after = newest};
 
     for (uint64_t age = 0; age < view->entry_count && age < newest; age++) {
-        uint64_t i = (newest - age) % view->entry_count;
+        uint64_t i = (newest - age) & (view->entry_count - 1);
 
         copy.before = copy.after;
         copy.entry = rip_load_acquire(&entries[i]);

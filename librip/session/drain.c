@@ -88,6 +88,7 @@ struct drain {
     uint32_t number; /* of drains until now */
     struct drain_moment before;
     struct drain_moment now;
+    bool is_whole; /* from when the ring was made */
     struct id_array known;
     struct id_array fresh;
     size_t position; /* in known: of the sample that is read next; likewise */
@@ -134,6 +135,18 @@ void drain_free(struct drain *drain)
     free(drain->known.ids);
     free(drain->fresh.ids);
     free(drain);
+}
+
+void drain_made_after(struct drain *drain, struct drain_moment moment)
+{
+    drain->now = moment;
+    drain->is_whole = true;
+}
+
+/* What is there was there before. */
+static bool is_finding(const struct drain *drain)
+{
+    return drain->number == 1 && !drain->is_whole;
 }
 
 struct drain_batch *drain_batch_new(void)
@@ -238,7 +251,9 @@ bool drain_open(struct drain *drain, const struct rip_view *view, struct drain_b
         drain->entry_count = view->entry_count;
         drain->has_notes = view->note_offset != 0;
         drain->is_open = true;
-        if (drain->number == 1) {
+        if (drain->number == 1 && drain->is_whole)
+            drain->first.ended_settled = 1; /* of an empty ring */
+        if (is_finding(drain)) {
             drain->first = drain->before_scan;
             drain->next_ended = drain->first.ended_count;
             drain->flush_count = drain->first.flush_count;
@@ -414,7 +429,7 @@ static void read_sample(struct drain *drain, const struct rip_view *view, const 
     item->snap_count = after;
     if (snap_count > after)
         read_entries(view, item, after, !item->is_new, batch);
-    if (item->is_new && drain->number == 1)
+    if (item->is_new && is_finding(drain))
         item->snap_count = snap_count; /* found: what it did before is not made in this drain */
     if (item->is_new || item->has_state || known->may_have_note || snap_count > after)
         read_note(view, item, batch);
@@ -669,7 +684,7 @@ static void emit_snap(struct drain *drain, const struct drain_batch *batch, cons
 {
     struct rip_event event = id_event(RIP_EVENT_SNAP, known);
     struct rip_event_snap *snap = &event.as.snap;
-    bool found = item->is_new && drain->number == 1 && !item->has_ended;
+    bool found = item->is_new && is_finding(drain) && !item->has_ended;
     uint64_t made = found ? item->entry_count : item->snap_count - known->snap_count;
     bool has_moved = made != 0 || (!item->is_new && !item->has_state && !item->is_lost &&
                                    item->sample.progress != known->sample.progress);
@@ -740,7 +755,7 @@ static struct known *take_new(struct drain *drain, const struct drain_batch *bat
     *known = (struct known){
         .sample = item->sample, .registered_boot_ns = info->registered_boot_ns, .id = info->id, .seen = drain->number};
     event = id_event(RIP_EVENT_REGISTER, known);
-    event.as.id_begin = (struct rip_event_id){.info = info, .found = drain->number == 1 && !item->has_ended};
+    event.as.id_begin = (struct rip_event_id){.info = info, .found = is_finding(drain) && !item->has_ended};
     emit(drain, sink, &event);
     return known;
 }

@@ -46,6 +46,10 @@ struct drain;
 int drain_new(struct drain **ret_drain, uint32_t ring);
 void drain_free(struct drain *drain);
 
+/* Before the first drain: the ring was made after this moment. Its ids are not found there, but come, and TOTALS are of
+ * all that was ever made. */
+void drain_made_after(struct drain *drain, struct drain_moment moment);
+
 /* What was read, to be taken. Large: not on a stack. */
 struct drain_batch;
 struct drain_batch *drain_batch_new(void); /* NULL: no memory */

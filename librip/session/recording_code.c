@@ -40,17 +40,19 @@ static bool has_room(struct record_coder *coder, size_t count)
     return true;
 }
 
-static void put_number(struct record_coder *coder, uint64_t value)
+/* There is room for VARINT_BYTES_MAX. */
+static inline unsigned char *store_number(unsigned char *target, uint64_t value)
 {
-    unsigned char *target;
-
-    if (!has_room(coder, VARINT_BYTES_MAX))
-        return;
-    target = coder->bytes + coder->count;
     for (; value >= 0x80; value >>= 7)
         *target++ = (unsigned char)(value | 0x80);
     *target++ = (unsigned char)value;
-    coder->count = (size_t)(target - coder->bytes);
+    return target;
+}
+
+static void put_number(struct record_coder *coder, uint64_t value)
+{
+    if (has_room(coder, VARINT_BYTES_MAX))
+        coder->count = (size_t)(store_number(coder->bytes + coder->count, value) - coder->bytes);
 }
 
 static uint64_t get_number(struct record_coder *coder)
@@ -81,12 +83,16 @@ static void code_number(struct record_coder *coder, uint64_t *value)
         *value = get_number(coder);
 }
 
-/* The difference to base, small numbers for small ones of either sign. */
+/* Small numbers for small differences of either sign. */
+static inline uint64_t fold(uint64_t difference)
+{
+    return difference << 1 ^ (difference >> 63 != 0 ? UINT64_MAX : 0);
+}
+
 static void code_difference(struct record_coder *coder, uint64_t *value, uint64_t base)
 {
-    uint64_t number = *value - base;
+    uint64_t number = fold(*value - base);
 
-    number = number << 1 ^ (number >> 63 != 0 ? UINT64_MAX : 0);
     code_number(coder, &number);
     *value = base + (number >> 1 ^ (number & 1 ? UINT64_MAX : 0));
 }
@@ -306,6 +312,11 @@ static void code_id(struct record_coder *coder, struct rip_event *event, struct 
 /* What the head of a SNAP says beside how many entries there are. */
 enum { SNAP_ROW = 1, SNAP_PLAIN = 2, SNAP_SHIFT = 2 };
 
+static inline bool has_snap_number(uint64_t head, uint32_t i)
+{
+    return (head & SNAP_PLAIN) == 0 && ((head & SNAP_ROW) == 0 || i == 0);
+}
+
 /* The snaps of the entries follow each other; and nothing was overwritten, and the count is what it should be. */
 static uint64_t snap_head(const struct rip_event_snap *snap, uint64_t newest, uint64_t progress)
 {
@@ -322,22 +333,45 @@ static uint64_t snap_head(const struct rip_event_snap *snap, uint64_t newest, ui
     return head;
 }
 
-static void code_entries(struct record_coder *coder, uint64_t head, uint32_t count, uint64_t newest,
-                         struct state_id *id)
+/* Most of a recording is this. */
+static void put_entries(struct record_coder *coder, uint64_t head, const struct rip_event_snap *snap, uint64_t newest,
+                        struct state_id *id)
 {
-    uint64_t expected = newest - count + 1;
+    uint64_t expected = newest - snap->entry_count + 1, address = id->address;
+    unsigned char *target;
 
-    for (uint32_t i = 0; i < count; i++) {
+    if (!has_room(coder, (size_t)snap->entry_count * 2 * VARINT_BYTES_MAX))
+        return;
+    target = coder->bytes + coder->count;
+    for (uint32_t i = 0; i < snap->entry_count; i++) {
+        const struct rip_entry *entry = &snap->entries[i];
+
+        if (has_snap_number(head, i))
+            target = store_number(target, fold(entry->snap - expected));
+        expected = entry->snap + 1;
+        target = store_number(target, fold(entry->address - address));
+        address = entry->address;
+    }
+    coder->count = (size_t)(target - coder->bytes);
+    id->address = address;
+}
+
+static void get_entries(struct record_coder *coder, uint64_t head, struct rip_event_snap *snap, uint64_t newest,
+                        struct state_id *id)
+{
+    uint64_t expected = newest - snap->entry_count + 1;
+
+    for (uint32_t i = 0; i < snap->entry_count; i++) {
         struct rip_entry *entry = &coder->entries[i];
 
-        if ((head & SNAP_PLAIN) != 0 || ((head & SNAP_ROW) != 0 && i > 0))
-            entry->snap = expected;
-        else
+        *entry = (struct rip_entry){.snap = expected};
+        if (has_snap_number(head, i))
             code_difference(coder, &entry->snap, expected);
         expected = entry->snap + 1;
         code_difference(coder, &entry->address, id->address);
         id->address = entry->address;
     }
+    snap->entries = coder->entries;
 }
 
 static void code_snap(struct record_coder *coder, struct rip_event_snap *snap, struct state_id *id)
@@ -373,13 +407,11 @@ static void code_snap(struct record_coder *coder, struct rip_event_snap *snap, s
         snap->progress = progress;
     }
     if (coder->writes)
-        memcpy(coder->entries, snap->entries, snap->entry_count * sizeof(coder->entries[0]));
+        put_entries(coder, head, snap, newest, id);
     else
-        memset(coder->entries, 0, snap->entry_count * sizeof(coder->entries[0]));
-    code_entries(coder, head, snap->entry_count, newest, id);
-    snap->entries = coder->entries;
+        get_entries(coder, head, snap, newest, id);
     id->is_counted = false;
-    id->info.snap_count = snap->entry_count != 0 ? coder->entries[snap->entry_count - 1].snap : newest;
+    id->info.snap_count = snap->entry_count != 0 ? snap->entries[snap->entry_count - 1].snap : newest;
     id->info.progress = snap->progress;
 }
 
@@ -564,7 +596,9 @@ static void code_rest(struct record_coder *coder, struct rip_event *event, unsig
         event->kind == RIP_EVENT_PROCESS || event->kind == RIP_EVENT_MODULE || event->kind == RIP_EVENT_DEATH;
     size_t fields;
 
-    if ((tag & RECORD_HAS_IDENTITY) != 0)
+    if ((tag & RECORD_HAS_IDENTITY) != 0 && id == NULL)
+        fail(coder, -EBADMSG);
+    else if ((tag & RECORD_HAS_IDENTITY) != 0)
         code_identity(coder, event, &id->info);
     if (has_process)
         CODE(coder, event->process);

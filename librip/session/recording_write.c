@@ -16,10 +16,10 @@
 
 enum {
     FRAME_BYTES = 1 << 20,   /* of records; more only for the data of one event */
-    STATE_SHARE = 16,        /* state frames take at most 1 / (1 + this) of what is written */
+    STATE_SHARE = 64,        /* state frames take at most 1 / (1 + this) of what is written */
     STATE_BYTES_MIN = 65536, /* but may be repeated after so many bytes of others */
     DATA_PER_EVENT_MAX = 16,
-    COMPRESSION_LEVEL = 1,
+    COMPRESSION_LEVEL = -1, /* as small as 1 on what repeats itself, and a fifth faster */
 };
 
 struct kept_data {

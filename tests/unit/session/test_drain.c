@@ -76,6 +76,25 @@ static void test_entries_are_yielded_once(void **state)
     assert_drained(stage, "");
 }
 
+/* A ring that was made since the session looked last: nothing of it was there before. */
+static void test_a_ring_that_is_new(void **state)
+{
+    struct stage *stage = *state;
+
+    add_id(stage, 0, 1, 40);
+    add_id(stage, 1, 2, 3);
+    ring_builder_end_id(&stage->builder, 1);
+    stage->builder.ring->flush_count = 1;
+    drain_made_after(stage->drain, (struct drain_moment){5, 5});
+    drained(stage);
+    assert_non_null(strstr(text_of(&stage->text), "1/0 g2 id 1 of 0 (5 10] register \"worker\" tid 1001 idle 0 call 0 "
+                                                  "deadline 0 kind 0 progress 40 snaps 40 born 1\n"));
+    assert_non_null(strstr(text_of(&stage->text), "made 40 overwritten 8 torn 0 progress 40: 9@109"));
+    assert_non_null(strstr(text_of(&stage->text), "id 2 of 0 (5 10] exit 3\n"));
+    assert_non_null(strstr(text_of(&stage->text), "flush 1\n"));
+    assert_non_null(strstr(text_of(&stage->text), "made 43 = 35 + 8 + 0, ids 2 - 1, torn 0\n"));
+}
+
 /* Of one that is found what it did before is not made; of one that comes all is. */
 static void test_what_is_gone_is_overwritten(void **state)
 {
@@ -345,6 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_entries_are_yielded_once, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_a_ring_that_is_new, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_what_is_gone_is_overwritten, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_states_and_notes, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_a_renamed_id_is_the_same, set_stage, clear_stage),
