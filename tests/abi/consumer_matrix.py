@@ -67,7 +67,7 @@ def headers_are_silent(folder):
     """Under warnings that a consumer may have and we do not, and in younger languages."""
     source = os.path.join(folder, "silent")
     with open(source, "w", encoding="utf-8") as file:
-        file.write("#include <librip.h>\n#include <rip/reader.h>\nvoid all(struct rip_context *a);\n"
+        file.write("#include <librip.h>\n#include <rip/session.h>\nvoid all(struct rip_context *a);\n"
                    "void all(struct rip_context *a) { rip_snap(); rip_idle(); rip_switch(a, a); rip_wait_end(); "
                    "rip_deadline_ms(1); rip_note(\"\", 0); rip_flush(); }\n")
     common = ["-Wpedantic", "-Wsign-conversion", "-Wundef", "-Wcast-qual", "-Wcast-align", "-Wredundant-decls"]
@@ -94,24 +94,28 @@ def plugin_with_its_own_copy(folder):
     report("plugin with its own copy can be unloaded", result.returncode == 0, f"{result.returncode} {result.stdout}")
 
 
-def exported_symbols():
-    """The library exports what librip.map lists, each symbol by its name and of the version that its node says."""
-    with open(os.path.join(SOURCE, "../../librip/librip.map"), encoding="utf-8") as file:
+LIBRARIES = {"librip": "librip.map", "librip-session": "session/librip-session.map"}
+
+
+def exported_symbols(library):
+    """It exports what its version script lists, each symbol by its name and of the version that its node says."""
+    with open(os.path.join(SOURCE, "../../librip", LIBRARIES[library]), encoding="utf-8") as file:
         text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
     wanted = {f"{name}@@{node}" for node, body in re.findall(r"(\S+) \{(.*?)\}", text, re.S)
               for name in re.findall(r"[^\s;]+", body.partition("global:")[2].partition("local:")[0])}
-    report("librip.map lists symbols one by one", wanted and not any("*" in name for name in wanted), wanted)
-    lines = run(["nm", "-D", "--defined-only", "--with-symbol-versions", f"{LIB}/librip.so"]).stdout.splitlines()
+    report(f"{library}: symbols are listed one by one", wanted and not any("*" in name for name in wanted), wanted)
+    lines = run(["nm", "-D", "--defined-only", "--with-symbol-versions", f"{LIB}/{library}.so"]).stdout.splitlines()
     found = {line.split()[-1] for line in lines if " A " not in line}
-    report("exported symbols", found == wanted, f"only exported: {found - wanted}\nmissing: {wanted - found}")
+    report(f"{library}: exported symbols", found == wanted, f"only exported: {found - wanted}\n"
+                                                            f"missing: {wanted - found}")
 
 
-def name_of_library(version):
+def name_of_library(library, version):
     """SONAME and file name follow the project's version."""
-    soname = re.search(r"SONAME +(\S+)", run(["objdump", "-p", f"{LIB}/librip.so"]).stdout).group(1)
-    report(f"SONAME {soname}", soname == f"librip.so.{version.split('.')[0]}")
-    real = os.path.basename(os.path.realpath(f"{LIB}/librip.so"))
-    report(f"file name {real}", real == f"librip.so.{version}")
+    soname = re.search(r"SONAME +(\S+)", run(["objdump", "-p", f"{LIB}/{library}.so"]).stdout).group(1)
+    report(f"SONAME {soname}", soname == f"{library}.so.{version.split('.')[0]}")
+    real = os.path.basename(os.path.realpath(f"{LIB}/{library}.so"))
+    report(f"file name {real}", real == f"{library}.so.{version}")
 
 
 def size_of_snap(folder):
@@ -140,8 +144,9 @@ def main():
         headers_are_silent(folder)
         if not SANITIZED:
             plugin_with_its_own_copy(folder)
-        exported_symbols()
-        name_of_library(VERSION)
+        for library in LIBRARIES:
+            exported_symbols(library)
+            name_of_library(library, VERSION)
         if os.uname().machine == "x86_64":
             size_of_snap(folder)
     print(f"{ran} checks, {failed} failed")

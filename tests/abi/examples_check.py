@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples as installed: each builds without a warning, by the line in it, and ripd finds what hangs in it."""
+"""The examples as installed: each builds without a warning, by the line in it; ripd finds what hangs in the programs,
+and the tools show what these do."""
 import glob
 import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -38,18 +40,22 @@ def wait_for(what, condition):
     sys.exit(f"FAILED: waited in vain for {what}; last: {value!r}")
 
 
-def build(prefix, source, folder):
-    """As the comment at its top says."""
+def build(prefix, source, folder, language=None):
+    """As the comment at its top says, or as another language."""
     name = os.path.basename(source)
     with open(source, encoding="utf-8") as file:
-        line = re.search(rf"^(?: \*|//)\s+((?:cc|c\+\+) .*{re.escape(name)}.*)$", file.read(), re.M).group(1)
-    program = os.path.join(folder, name.partition(".")[0])
-    compiler, *arguments = shlex.split(line.replace("$(pkg-config --cflags --libs librip)", ""))
-    pc_file = glob.glob(f"{prefix}/lib*/**/librip.pc", recursive=True)[0]
-    flags = run(["pkg-config", "--cflags", "--libs", "librip"],
+        text = file.read()
+    line = re.search(rf"^(?: \*|//)\s+((?:cc|c\+\+) .*{re.escape(name)} .*?)(?: &&.*)?$", text, re.M).group(1)
+    library = re.search(r"\$\(pkg-config --cflags --libs ([\w-]+)\)", line)
+    program = os.path.join(folder, name.partition(".")[0] + ("" if language is None else "-in-another"))
+    compiler, *arguments = shlex.split(line.replace(library.group(0), ""))
+    if language is not None:
+        compiler, arguments = "c++", ["-x", language, *arguments]
+    pc_file = glob.glob(f"{prefix}/lib*/**/{library.group(1)}.pc", recursive=True)[0]
+    flags = run(["pkg-config", "--cflags", "--libs", library.group(1)],
                 env={**os.environ, "PKG_CONFIG_PATH": os.path.dirname(pc_file)}).split()
     arguments[arguments.index("-o") + 1] = program
-    run([compiler, *WARNINGS, "-pthread", *arguments, *flags], cwd=os.path.dirname(source))
+    run([compiler, *WARNINGS, "-pthread", *arguments, "-x", "none", *flags], cwd=os.path.dirname(source))
     return program, os.path.dirname(os.path.dirname(pc_file))
 
 
@@ -87,15 +93,76 @@ def start_ripd(prefix, folder, rings):
     return ripd, wait_for("ripd", port)
 
 
+def has_lines(path, pattern):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return re.search(pattern, file.read(), re.M)
+
+
+def check_snaps(program, environment, rings, folder):
+    """It prints an id, where it has been, and goes on until it is ended."""
+    output = os.path.join(folder, "snaps.out")
+    with open(output, "wb") as file:
+        tool = subprocess.Popen([program, rings], stdout=file, env=environment)
+    try:
+        wait_for("an id", lambda: has_lines(output, r"^1: id \d+ is worker$"))
+        wait_for("a snap", lambda: has_lines(output, r"^1: id \d+: snap \d+ at 0x[0-9a-f]+$"))
+        assert tool.poll() is None, tool.returncode
+    finally:
+        tool.kill()
+        tool.wait()
+
+
+def check_cpu_time(program, environment, rings, folder):
+    """What it records it prints; a recording is there as soon as it waits for the next drain."""
+    recording = os.path.join(folder, "cpu.riprec")
+    tool = subprocess.Popen([program, rings, recording], env=environment)
+    try:
+        wait_for("a recording", lambda: os.path.exists(recording) and os.path.getsize(recording) > 200)
+        tool.send_signal(signal.SIGINT)
+        assert tool.wait(PATIENCE_S) == 0
+    finally:
+        tool.kill()
+        tool.wait()
+    text = run([program, recording], env=environment)
+    assert re.search(r"^ring 1 id \d+: \d+ snaps, \d+ us of CPU time$", text, re.M), text
+    os.remove(recording)
+
+
+TOOLS = {"snaps.c": check_snaps, "cputime.c": check_cpu_time}
+
+
+def check_tools(prefix, folder, sources):
+    rings = os.path.join(folder, "rings-of-worker")
+    os.mkdir(rings)
+    worker, libraries = build(prefix, f"{prefix}/share/doc/librip-dev/examples/worker.c", folder)
+    environment = {**os.environ, "LD_LIBRARY_PATH": libraries}
+    process = subprocess.Popen([worker, f"{rings}/worker"], env=environment)
+    try:
+        wait_for("its ring", lambda: os.listdir(rings))
+        for source in sources:
+            for language in (None, "c++"):
+                program, _ = build(prefix, source, folder, language)
+                TOOLS[os.path.basename(source)](program, environment, rings, folder)
+                print(f"{os.path.basename(program)}: shows what the worker does")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def sources_of(prefix, package):
+    return sorted(path for path in glob.glob(f"{prefix}/share/doc/{package}/examples/*") if os.path.isfile(path))
+
+
 def main():
     # On tmpfs, as rings have to be.
     with tempfile.TemporaryDirectory(prefix="rip-examples-", dir="/dev/shm") as folder:
         prefix, rings = os.path.join(folder, "prefix"), os.path.join(folder, "rings")
         run(["cmake", "--install", BUILD, "--prefix", prefix])
         os.mkdir(rings)
-        examples = f"{prefix}/share/doc/librip-dev/examples"
-        sources = sorted(path for path in glob.glob(f"{examples}/*") if os.path.isfile(path))
+        sources, tools = sources_of(prefix, "librip-dev"), sources_of(prefix, "librip-session-dev")
         assert {os.path.basename(path) for path in sources} == set(HANGING), sources
+        assert {os.path.basename(path) for path in tools} == set(TOOLS), tools
+        check_tools(prefix, folder, tools)
         ripd, port = start_ripd(prefix, folder, rings)
         try:
             for source in sources:

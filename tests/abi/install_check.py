@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """cmake --install into a folder of its own; what it gives is there, and a program builds against it by pkg-config and
-by find_package; rip finds the preload library and rip-client from there."""
+by find_package; a tool against its library for tools; rip finds the preload library and rip-client from there."""
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
 SOURCE, BUILD = sys.argv[1:3]
+WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Werror"]
 
 
 def run(argv, **options):
@@ -25,7 +27,9 @@ def check_files(prefix):
                     "libexec/rip/rip-client", "include/librip.h", "include/rip/rip.h",
                     "include/rip/reader.h",
                     "lib*/**/librip.so.1", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
-                    "lib*/**/librip-config.cmake", "share/ripd/alerts.yml", "share/ripd/dashboard.json",
+                    "lib*/**/librip-config.cmake", "include/rip/session.h", "lib*/**/librip-session.so.1",
+                    "lib*/**/librip-session.a", "lib*/**/librip-session.pc", "lib*/**/librip-session-config.cmake",
+                    "share/ripd/alerts.yml", "share/ripd/dashboard.json",
                     "share/ripd/ripd.json",
                     "share/bash-completion/completions/ripd", "share/zsh/site-functions/_rip",
                     "share/fish/vendor_completions.d/rip.fish"):
@@ -45,32 +49,60 @@ def check_configuration_is_kept(prefix):
             sys.exit(1)
 
 
-def build_by_pkg_config(prefix, folder):
-    pc_file = glob.glob(f"{prefix}/lib*/**/librip.pc", recursive=True)[0]
+COMPILERS = {"cc": ["-std=c11"], "c++": ["-x", "c++", "-std=c++17"]}
+
+
+def build_by_pkg_config(prefix, folder, library, source):
+    """As C and as C++; gives the programs, and where the libraries are."""
+    pc_file = glob.glob(f"{prefix}/lib*/**/{library}.pc", recursive=True)[0]
+    libraries = os.path.dirname(os.path.dirname(pc_file))
     environment = {**os.environ, "PKG_CONFIG_PATH": os.path.dirname(pc_file)}
-    flags = run(["pkg-config", "--cflags", "--libs", "librip"], env=environment).split()
-    program = os.path.join(folder, "by-pkg-config")
-    run(["cc", "-std=c11", "-D_GNU_SOURCE", os.path.join(SOURCE, "tests/abi/consumer.c"), "-o", program, "-pthread",
-         *flags])
-    run([program], env={**os.environ, "LD_LIBRARY_PATH": os.path.dirname(os.path.dirname(pc_file))})
+    flags = run(["pkg-config", "--cflags", "--libs", library], env=environment).split()
+    for compiler, language in COMPILERS.items():
+        program = os.path.join(folder, f"{library}-{compiler}")
+        run([compiler, *language, "-D_GNU_SOURCE", *WARNINGS, os.path.join(SOURCE, source), "-x", "none", "-o", program,
+             "-pthread", *flags])
+        yield [program], {"LD_LIBRARY_PATH": libraries}
 
 
-def build_by_package(prefix, folder):
-    with open(os.path.join(folder, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+def build_by_package(prefix, folder, package, source):
+    """Shared and static, as C and as C++."""
+    names = {"librip": ("rip", "rip_static"), "librip-session": ("session", "session_static")}[package]
+    tree = os.path.join(folder, f"cmake-{package}")
+    os.mkdir(tree)
+    for suffix in ("c", "cc"):
+        shutil.copy(os.path.join(SOURCE, source), f"{tree}/consumer.{suffix}")
+    with open(os.path.join(tree, "CMakeLists.txt"), "w", encoding="utf-8") as file:
         file.write(f"""cmake_minimum_required(VERSION 3.25)
-project(consumer C)
-find_package(librip 1 REQUIRED)
+project(consumer C CXX)
+find_package({package} 1 REQUIRED)
 find_package(Threads REQUIRED)
-foreach(library rip rip_static)
-  add_executable(with_${{library}} {SOURCE}/tests/abi/consumer.c)
-  target_compile_definitions(with_${{library}} PRIVATE _GNU_SOURCE)
-  target_link_libraries(with_${{library}} PRIVATE librip::${{library}} Threads::Threads)
+foreach(library {" ".join(names)})
+  foreach(suffix c cc)
+    add_executable(with_${{library}}_${{suffix}} consumer.${{suffix}})
+    target_compile_definitions(with_${{library}}_${{suffix}} PRIVATE _GNU_SOURCE)
+    target_link_libraries(with_${{library}}_${{suffix}} PRIVATE librip::${{library}} Threads::Threads)
+  endforeach()
 endforeach()
 """)
-    run(["cmake", "-S", folder, "-B", f"{folder}/build", f"-DCMAKE_PREFIX_PATH={prefix}"])
-    run(["cmake", "--build", f"{folder}/build"])
-    for library in ("rip", "rip_static"):
-        run([f"{folder}/build/with_{library}"])
+    run(["cmake", "-S", tree, "-B", f"{tree}/build", f"-DCMAKE_PREFIX_PATH={prefix}"])
+    run(["cmake", "--build", f"{tree}/build"])
+    for library in names:
+        for suffix in ("c", "cc"):
+            yield [f"{tree}/build/with_{library}_{suffix}"], {}
+
+
+def build_and_run(prefix, folder):
+    for library, source, arguments in (("librip", "tests/abi/consumer.c", []),
+                                       ("librip-session", "tests/abi/session_consumer.c", [folder])):
+        for build in (build_by_pkg_config, build_by_package):
+            for program, environment in build(prefix, folder, library, source):
+                run([*program, *arguments], env={**os.environ, **environment})
+    library = glob.glob(f"{prefix}/lib*/**/librip-session.so.1", recursive=True)[0]
+    needed = set(re.findall(r"NEEDED.*\[((?!ld-linux).*)\]", run(["readelf", "-d", library])))
+    if needed != {"libc.so.6", "libzstd.so.1", "libjansson.so.4"}:
+        print(f"FAILED: librip-session needs {needed}")
+        sys.exit(1)
 
 
 def check_symbolizer_is_found(prefix, folder):
@@ -114,11 +146,10 @@ def main():
         run(["cmake", "--install", BUILD, "--prefix", prefix])
         check_files(prefix)
         check_configuration_is_kept(prefix)
-        build_by_pkg_config(prefix, folder)
-        build_by_package(prefix, folder)
+        build_and_run(prefix, folder)
         check_symbolizer_is_found(prefix, folder)
         check_rip(prefix)
-    print("installed tree: 16 files, 2 ways to build, 1 traced program: all right")
+    print("installed tree: its files, two libraries built against in each way, a traced program: all right")
 
 
 main()

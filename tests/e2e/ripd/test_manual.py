@@ -185,16 +185,16 @@ def keys_of_the_file(world):
     assert ".Ql 127.0.0.1:7470" in page and "A change of it takes a restart." in page
 
 
-def the_library(_world):
-    """Every function that a program may call; those for tools are in their header."""
-    with open(os.path.join(TOP, "librip/librip.map"), encoding="utf-8") as file:
-        exported = set(re.findall(r"^ +(rip_(?!_)\w+);", file.read(), re.M))
-    for_programs = {name for name in exported if not name.startswith(("rip_view_", "rip_status_"))}
-    page = text_of(PAGES, "librip.3")
-    synopsis = section(page, "SYNOPSIS")
-    named = set(re.findall(r"^\.Fn (\w+)|^\.Vt .*?(rip_(?:tid|idx|ctr|ring)) ;", synopsis, re.M))
-    named = {function or variable for function, variable in named}
-    assert named == for_programs, named ^ for_programs
+def the_libraries(_world):
+    """Every function that a program may call; those that read the bytes of a ring are in their header."""
+    for page, version_script in (("librip.3", "librip.map"), ("librip-session.3", "session/librip-session.map")):
+        with open(os.path.join(TOP, "librip", version_script), encoding="utf-8") as file:
+            exported = set(re.findall(r"^ +(rip_(?!_)\w+);", file.read(), re.M))
+        for_programs = {name for name in exported if not name.startswith(("rip_view_", "rip_status_"))}
+        synopsis = section(text_of(PAGES, page), "SYNOPSIS")
+        named = set(re.findall(r"^\.Fn (\w+)|^\.Vt .*?(rip_(?:tid|idx|ctr|ring)) ;", synopsis, re.M))
+        named = {function or variable for function, variable in named}
+        assert named == for_programs, named ^ for_programs
 
 
 def the_ring(_world):
@@ -210,7 +210,7 @@ def the_pages_are_clean(_world):
     """Neither mandoc nor the manual of a terminal with 80 columns has anything to complain of."""
     commands = [f"rip-{name}.1" for name in commands_of_rip()]
     missing = [tool for tool in ("mandoc", "man") if not shutil.which(tool)]
-    for page in ("ripd.8", "ripd.conf.5", "rip.1", "librip.3", "rip-ring.5", *commands):
+    for page in ("ripd.8", "ripd.conf.5", "rip.1", "librip.3", "librip-session.3", "rip-ring.5", *commands):
         path = os.path.join(PAGES, page)
         assert not re.search(r"@\w+@", text_of(path))
         for command in (["mandoc", "-T", "lint", "-W", "warning", path], ["man", "--warnings", "--local-file", path]):
@@ -250,5 +250,5 @@ def the_example_is_the_defaults(world):
     assert len(said) == 1 and said[0].endswith('changed=""'), said
 
 
-w.run([flags, keys_of_the_file, the_library, the_ring, endpoints, parameters, states_and_causes, events, metrics,
+w.run([flags, keys_of_the_file, the_libraries, the_ring, endpoints, parameters, states_and_causes, events, metrics,
        the_command_rip, the_answers, the_pages_are_clean, the_example_is_the_defaults])
