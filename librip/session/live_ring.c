@@ -49,6 +49,7 @@ struct live_ring {
     struct rip_scan_position position;
     struct life *lives; /* by record */
     uint32_t life_count;
+    bool was_drained; /* the session, before the ring was seen */
     bool announced;
     bool ended;
     bool unlinked;
@@ -69,7 +70,7 @@ static bool keep_place(struct live_ring *ring, const struct live_place *place)
 }
 
 int live_ring_open(struct live_ring **ret_ring, const struct live_place *place, uint32_t number,
-                   struct drain_moment since, const char **ret_reason)
+                   const char **ret_reason)
 {
     struct live_ring *ring = calloc(1, sizeof(*ring));
     struct stat status;
@@ -83,7 +84,8 @@ int live_ring_open(struct live_ring **ret_ring, const struct live_place *place, 
         ring->inode = status.st_ino;
         ring->uid = status.st_uid;
         ring->number = number;
-        ring->moment = since;
+        ring->moment = place->since;
+        ring->was_drained = place->was_drained;
         ring->phase = PHASE_OVER;
         result = keep_place(ring, place) ? drain_new(&ring->drain, number) : -ENOMEM;
     } else if (ring != NULL && ring->copy.reason != NULL) {
@@ -374,7 +376,7 @@ static bool take_death(struct live_ring *ring, const struct rip_event *event)
     return false;
 }
 
-/* What the drain takes for now is the time of the copy. A ring that came meanwhile had no drain before. */
+/* What the drain takes for now is the time of the copy. */
 static int correct(void *context, const struct rip_event *event)
 {
     const struct correction *correction = context;
@@ -387,11 +389,19 @@ static int correct(void *context, const struct rip_event *event)
         corrected.latest_mono_ns = ring->copied.mono_ns;
         corrected.latest_wall_ns = ring->copied.wall_ns;
     }
-    if (event->earliest_mono_ns == 0) {
-        corrected.earliest_mono_ns = ring->since.mono_ns;
-        corrected.earliest_wall_ns = ring->since.wall_ns;
-    }
     return correction->sink->take(correction->sink->context, &corrected);
+}
+
+/* Of a ring that was made under the eyes of the session nothing is found: all that it has happened since. */
+static void judge_age(struct live_ring *ring)
+{
+    struct rip_ring_info info;
+
+    rip_view_info(&ring->copy.view, &info);
+    if (info.created_wall_ns >= ring->since.wall_ns)
+        drain_made_after(ring->drain, ring->since);
+    else if (!ring->was_drained)
+        ring->since = (struct drain_moment){0};
 }
 
 static int begin(struct live_ring *ring, const struct rip_sink *sink)
@@ -418,6 +428,8 @@ static int begin(struct live_ring *ring, const struct rip_sink *sink)
     }
     ring->phase = PHASE_OPEN;
     ring->position = (struct rip_scan_position){0};
+    if (!ring->announced)
+        judge_age(ring);
     drain_begin(ring->drain, ring->moment);
     return ring->announced ? 0 : yield_ring(ring, sink);
 }

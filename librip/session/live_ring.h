@@ -13,13 +13,14 @@ struct live_ring;
 struct live_place {
     const char *directory;
     const char *name;
-    int descriptor; /* taken over, whatever is returned */
+    int descriptor;            /* taken over, whatever is returned */
+    struct drain_moment since; /* of the drain before it was seen, or of the begin of the session */
+    bool was_drained;          /* since is of a drain */
 };
 
-/* It came after since; all 0: it may have been there for long. 0, -EINVAL: no ring, ... as ring_copy_open();
- * *ret_reason is a static phrase. */
+/* 0, -EINVAL: no ring, ... as ring_copy_open(); *ret_reason is a static phrase. */
 int live_ring_open(struct live_ring **ret_ring, const struct live_place *place, uint32_t number,
-                   struct drain_moment since, const char **ret_reason);
+                   const char **ret_reason);
 void live_ring_free(struct live_ring *ring);
 bool live_ring_is(const struct live_ring *ring, dev_t device, ino_t inode);
 

@@ -55,6 +55,7 @@ struct live {
     bool ended;
     size_t at; /* which ring is drained */
     struct rip_event drain;
+    struct drain_moment drained; /* when the last drain began, or the session */
     uint64_t due_mono_ns;
 };
 
@@ -69,10 +70,9 @@ static uint64_t clock_ns(clockid_t clock)
 /* Rings ------------------------------------------------------------------------------------------------------------ */
 
 /* The descriptor is taken over. */
-static int add_ring(struct live *live, const struct live_place *place, const char **ret_reason)
+static int add_ring(struct live *live, struct live_place *place, const char **ret_reason)
 {
     struct live_ring **grown = realloc(live->rings, (live->ring_count + 1) * sizeof(struct live_ring *));
-    const struct drain_moment since = {live->drain.as.drain.wall_ns, live->drain.as.drain.mono_ns};
     int result;
 
     if (grown == NULL) {
@@ -81,7 +81,9 @@ static int add_ring(struct live *live, const struct live_place *place, const cha
         return -ENOMEM;
     }
     live->rings = grown;
-    result = live_ring_open(&live->rings[live->ring_count], place, live->ring_number + 1, since, ret_reason);
+    place->since = live->drained;
+    place->was_drained = live->drain.as.drain.sequence != 0;
+    result = live_ring_open(&live->rings[live->ring_count], place, live->ring_number + 1, ret_reason);
     if (result != 0)
         return result;
     live->ring_number++;
@@ -145,7 +147,7 @@ static bool is_wanted(const struct live *live, const char *name, int descriptor)
 /* A file of the directory. What cannot be opened is passed over: it may be somebody else's. */
 static int look_at(struct live *live, const char *name)
 {
-    struct live_place place = {live->path, name, -1};
+    struct live_place place = {.directory = live->path, .name = name, .descriptor = -1};
     const char *reason;
     struct stat status;
     int result;
@@ -203,6 +205,7 @@ static int begin_drain(struct live *live, struct source_error *error)
     drain->as.drain.wall_ns = moment.wall_ns;
     drain->as.drain.mono_ns = moment.mono_ns;
     drain->as.drain.boot_ns = clock_ns(CLOCK_BOOTTIME);
+    live->drained = moment;
     for (size_t i = 0; i < live->ring_count; i++)
         live_ring_begin(live->rings[i], moment);
     live->due_mono_ns = moment.mono_ns + live->interval_ns;
@@ -426,6 +429,7 @@ static struct live *new_live(const struct source_kind *kind, const char *path,
     live->inotify = -1;
     live->interval_ns = options->interval_ns != 0 ? options->interval_ns : SECOND_NS;
     live->once = options->once;
+    live->drained = (struct drain_moment){clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC)};
     live->path = strdup(path);
     live->batch = drain_batch_new();
     if (live->path != NULL && live->batch != NULL && keep_choice(live, options))
@@ -462,7 +466,7 @@ int source_open_ring(struct source **ret_source, const char *path, int descripto
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path, *reason;
     char *directory = slash != NULL ? strndup(path, (size_t)(slash - path) + (slash == path)) : strdup("");
     struct live *live = new_live(&ring_kind, path, options);
-    struct live_place place = {directory, name, descriptor};
+    struct live_place place = {.directory = directory, .name = name, .descriptor = descriptor};
     int result;
 
     if (live == NULL || directory == NULL) {

@@ -60,6 +60,14 @@ static int tear_down(void **state)
     return 0;
 }
 
+static uint64_t wall_now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
 static struct rip_session *open_with(const char *name, const struct rip_session_options *options)
 {
     struct rip_session *session = NULL;
@@ -685,7 +693,12 @@ static void test_new_rings_are_found(void **state)
     ring_stage_build(&stage, "unwanted", &(struct ring_geometry){.slot_capacity = 1}, &other);
     ring_stage_write(&stage, "ripe", "no ring", 7);
     assert_int_equal(rip_session_run(session, &one), 1);
-    ring_stage_build(&stage, "new", &(struct ring_geometry){.slot_capacity = 1}, &fresh);
+    ring_stage_build(&stage, "part", &(struct ring_geometry){.slot_capacity = 1}, &fresh);
+    fresh.ring->created_wall_ns = wall_now_ns();
+    fresh.ring->compatible_flags |= RIP_RING_COUNTS_ENDED;
+    ring_builder_add_id(&fresh, 0, 7, 7, 0, "one");
+    ring_builder_run_to(&fresh, 0, 100);
+    assert_int_equal(rename(ring_stage_path(&stage, "part"), ring_stage_path(&stage, "new")), 0);
     do {
         assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
         while (rip_session_next(session, &event) == 1 && event->kind != RIP_EVENT_RING)
@@ -695,6 +708,17 @@ static void test_new_rings_are_found(void **state)
     assert_int_equal(event->as.ring_begin.name.count, 3);
     assert_memory_equal(event->as.ring_begin.name.bytes, "new", 3);
     assert_true(event->earliest_mono_ns != 0);
+    /* It was made under the eyes of the session: all that it has is known, or lost. */
+    event = find(session, RIP_EVENT_REGISTER);
+    assert_false(event->as.id_begin.found);
+    assert_true(event->earliest_mono_ns != 0);
+    event = find(session, RIP_EVENT_SNAP);
+    assert_int_equal(event->as.snap.made_count, 100);
+    assert_int_equal(event->as.snap.overwritten_count, 100 - RIP_ENTRY_COUNT);
+    event = find(session, RIP_EVENT_TOTALS);
+    assert_true(event->as.totals.exact);
+    assert_int_equal(event->as.totals.made_count, 100);
+    assert_int_equal(event->as.totals.recorded_count, RIP_ENTRY_COUNT);
     /* Nobody lives in it: when its file is gone, so is it. */
     assert_int_equal(unlink(ring_stage_path(&stage, "new")), 0);
     do {
