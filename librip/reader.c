@@ -918,7 +918,8 @@ static struct live_word find_live_word(const struct rip_view *view, uint32_t wor
  * sample is copied a word at a time. Nothing is stored before the check, so that it is a branch: if the next sample's
  * place depended on what was loaded, each slot would wait for the line of the one before.
  */
-static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, struct rip_sample *ret_sample)
+static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, struct rip_sample *ret_sample,
+                               uint64_t *left_out_count)
 {
     uint32_t generation = rip_load_acquire(&slot->generation); /* pairs with end_change() in slot.c */
     uint64_t idle_mark = rip_load_acquire(&slot->idle_mark);   /* before count: see guarantee 3; rip_idle() in rip.h */
@@ -928,8 +929,10 @@ static inline bool sample_slot(const struct rip_slot *slot, uint32_t index, stru
     copy_words(&words[0], &slot->tid, sizeof(words[0]));         /* and process, and counter_bias */
     copy_words(&words[1], &slot->deadline_ms, sizeof(words[1])); /* and call */
     rip_fence_acquire();                                         /* pairs with begin_change() in slot.c */
-    if (__builtin_expect(generation % 2 != 0 || rip_load_relaxed(&slot->generation) != generation, 0))
+    if (__builtin_expect(generation % 2 != 0 || rip_load_relaxed(&slot->generation) != generation, 0)) {
+        ++*left_out_count;
         return false;
+    }
     ret_sample->progress = count;
     ret_sample->slot = index;
     ret_sample->generation = generation;
@@ -961,7 +964,7 @@ static void prefetch_slots(const struct live_word *word, uint64_t bits, uint64_t
  * places that are live in *current; the caller has asked for the rest.
  */
 static size_t sample_word(struct live_word *current, const struct live_word *ahead, uint64_t stride_bytes,
-                          struct rip_sample *ret_samples, size_t room)
+                          struct rip_sample *ret_samples, size_t room, uint64_t *left_out_count)
 {
     const unsigned char *place = current->first_place;
     const unsigned char *place_ahead = ahead->pending != 0 ? ahead->first_place : place;
@@ -974,7 +977,7 @@ static size_t sample_word(struct live_word *current, const struct live_word *ahe
         uint64_t offset = bit * stride_bytes;
 
         prefetch(place_ahead + offset);
-        sample += sample_slot((const void *)(place + offset), current->first_slot + bit, sample);
+        sample += sample_slot((const void *)(place + offset), current->first_slot + bit, sample, left_out_count);
         bits &= bits - 1;
     }
     current->pending = bits;
@@ -992,7 +995,7 @@ static bool is_dense(const struct live_word *word)
  * order for a sequence, and fetches lines that nobody wants. That makes up to a half of the time of a million slots.
  */
 static size_t sample_dense(struct live_word *current, const struct live_word *ahead, uint64_t stride_bytes,
-                           struct rip_sample *ret_samples, size_t room)
+                           struct rip_sample *ret_samples, size_t room, uint64_t *left_out_count)
 {
     const unsigned char *place_ahead = ahead->first_place;
     const uint32_t first_slot = current->first_slot;
@@ -1005,7 +1008,7 @@ static size_t sample_dense(struct live_word *current, const struct live_word *ah
     for (; bit < end; bit++, place += stride_bytes) {
         prefetch(place_ahead + bit * DENSE_LEAP % RIP_WORD_BITS * stride_bytes);
         if (__builtin_expect(pending >> bit & 1, 1))
-            sample += sample_slot((const void *)place, first_slot + bit, sample);
+            sample += sample_slot((const void *)place, first_slot + bit, sample, left_out_count);
     }
     current->pending = bit < RIP_WORD_BITS ? pending & UINT64_MAX << bit : 0;
     return (size_t)(sample - ret_samples);
@@ -1030,18 +1033,15 @@ size_t rip_view_scan(const struct rip_view *view, struct rip_scan_position *posi
         prefetch_slots(&next, next.pending, stride_bytes);
     }
     while (current.pending != 0 && returned < capacity) {
-        uint64_t before = current.pending;
-        size_t returned_before = returned;
-
         after = find_live_word(view, next.word + 1);
         if (is_dense(&after)) {
-            returned += sample_dense(&current, &after, stride_bytes, ret_samples + returned, capacity - returned);
+            returned += sample_dense(&current, &after, stride_bytes, ret_samples + returned, capacity - returned,
+                                     &position->left_out_count);
         } else {
             prefetch_slots(&after, after.pending & ~current.pending, stride_bytes);
-            returned += sample_word(&current, &after, stride_bytes, ret_samples + returned, capacity - returned);
+            returned += sample_word(&current, &after, stride_bytes, ret_samples + returned, capacity - returned,
+                                    &position->left_out_count);
         }
-        position->left_out_count +=
-            (uint64_t)__builtin_popcountll(before ^ current.pending) - (returned - returned_before);
         if (current.pending == 0) {
             current = next;
             next = after;

@@ -124,6 +124,7 @@ static void test_a_sample_holds_what_the_slot_holds(void **state)
     (void)state;
     ring_builder_new_sample(&builder);
     ring_builder_slot(&builder, 1)->deadline_ms = 250;
+    ring_builder_slot(&builder, 1)->counter_bias = 200;
     open_ring(&view, &builder);
     assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 5); /* without the half-registered slot 5 */
     assert_int_equal(samples[0].slot, 0);
@@ -136,6 +137,8 @@ static void test_a_sample_holds_what_the_slot_holds(void **state)
     assert_int_equal(samples[1].process, 0);
     assert_int_equal(samples[1].idle, 0);
     assert_int_equal(samples[1].deadline_ms, 250);
+    assert_int_equal(samples[1].counter_bias, 200);
+    assert_int_equal(samples[2].counter_bias, 0);
     assert_int_equal(samples[2].deadline_ms, 0);
     assert_int_equal(samples[2].idle, 1);
     assert_int_equal(samples[3].tid, 0);
@@ -183,8 +186,15 @@ static void test_slots_being_registered_are_left_out(void **state)
     open_ring(&view, &builder);
     assert_int_equal(rip_view_scan(&view, &position, samples, 8), 8);
     assert_int_equal(samples[7].slot, 799);
+    assert_int_equal(position.left_out_count, 792);
     assert_int_equal(rip_view_scan(&view, &position, samples, 8), 2);
     assert_int_equal(samples[1].slot, 999);
+    assert_int_equal(position.left_out_count, 990);
+    memset(builder.bytes + builder.ring->live_offset, 0xaa, 1000 / 8); /* few enough that words are not dense */
+    memset(builder.bytes + builder.ring->live_offset + 8, 0x88, 1000 / 8 - 8);
+    position = (struct rip_scan_position){0};
+    assert_int_equal(rip_view_scan(&view, &position, samples, BATCH_MAX), 10);
+    assert_int_equal(position.left_out_count, 32 + 117 * 2 - 10);
     ring_builder_free(&builder);
 }
 
