@@ -53,6 +53,7 @@ def incidents(world):
     """Three in a deadlock and three behind it are one line; with --all a line each."""
     world.play("behind", "3")
     world.wait_for(lambda: len(world.stalls("?cause=deadlock")) == 3 and len(world.stalls("?cause=blocked")) == 3)
+    world.wait_for(lambda: "go_round" in world.command("stalls").stdout)
     done = world.command("stalls")
     line = done.stdout.splitlines()[1]
     assert done.stdout.count("\n") == 3, done.stdout
