@@ -38,7 +38,8 @@ typedef int cli_function(int argc, char **argv);
     X(events, "begins and ends of stalls, as a list or as they happen")                                                \
     X(clean, "remove rings of dead processes")                                                                         \
     X(captures, "what is kept of processes that were killed or crashed")                                               \
-    X(dump, "what a ring file or a capture says")
+    X(dump, "what a ring file or a capture says")                                                                      \
+    X(record, "record what rings say, or what a program does")
 
 #define CLI_RUN_SUMMARY "run a program with tracing"
 cli_function cli_run;

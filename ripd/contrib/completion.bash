@@ -72,8 +72,8 @@ _ripd() {
     _rip_offer_value "$help" "$previous" || _rip_offer $(_rip_flags "$help")
 }
 
-# The index of the program that "rip run" will run among the words; their number if it is missing.
-_rip_run_program() { # HELP
+# The index of the program that "rip run" or "rip record" will run among the words; their number if it is missing.
+_rip_program() { # HELP
     local at
     for ((at = 2; at < ${#COMP_WORDS[@]}; at++)); do
         case ${COMP_WORDS[at]} in
@@ -84,7 +84,7 @@ _rip_run_program() { # HELP
             elif [ -n "$(_rip_value "$1" "${COMP_WORDS[at]}")" ]; then
                 at=$((at + 1))
             fi ;;
-        *) echo "$at"; return ;;
+        *) [ "${COMP_WORDS[1]}" = record ] || { echo "$at"; return; } ;; # rings come before its --
         esac
     done
     echo "$at"
@@ -100,8 +100,8 @@ _rip() {
         return
     fi
     help=$(_rip_help "${COMP_WORDS[0]}" "${COMP_WORDS[1]}") || return
-    if [ "${COMP_WORDS[1]}" = run ]; then
-        program=$(_rip_run_program "$help")
+    if [ "${COMP_WORDS[1]}" = run ] || [ "${COMP_WORDS[1]}" = record ]; then
+        program=$(_rip_program "$help")
         if [ "$COMP_CWORD" -gt "$program" ]; then
             if declare -F _command_offset >/dev/null; then _command_offset "$program"; else _rip_offer_files -f; fi
             return
@@ -112,7 +112,7 @@ _rip() {
         fi
     fi
     _rip_offer_value "$help" "$previous" && return
-    if [ "${COMP_WORDS[1]}" = show ] && [[ $current != -* ]]; then
+    if [[ ${COMP_WORDS[1]} = @(show|record) && $current != -* ]]; then
         _rip_offer $(_rip_rings)
     else
         _rip_offer $(_rip_flags "$help") --help

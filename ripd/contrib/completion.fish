@@ -47,10 +47,14 @@ function __rip_arguments
         set command $typed[2]
     end
     set -l help ($program $command --help </dev/null 2>/dev/null); or return
+    if test "$command" = record; and contains -- -- $typed
+        __fish_complete_command
+        return
+    end
     if test (count $typed) -gt 1; and string match -q -- '--*' $typed[-1]
         __rip_offer_value $program $typed[-1] $help; and return
     end
-    if test "$command" = show; and not string match -q -- '-*' (commandline -ct)
+    if contains -- "$command" show record; and not string match -q -- '-*' (commandline -ct)
         __rip_rings $program
     else if test "$command" = run; and not string match -q -- '-*' (commandline -ct)
         __fish_complete_command

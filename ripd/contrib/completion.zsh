@@ -35,13 +35,16 @@ _rip_complete() {
         at=3
     fi
     help=$($program $command --help </dev/null 2>/dev/null) || return
-    if [[ $command = run ]]; then # after its flags comes a program with arguments of its own
+    if [[ $command = run || $command = record ]]; then # a program with arguments of its own comes at last
+        if [[ $command = record ]]; then
+            while ((at < CURRENT)) && [[ $words[at] != -- ]]; do at=$((at + 1)); done
+        fi
         while ((at < CURRENT)) && [[ $words[at] = --?* ]]; do
             [[ $words[at] = *=* ]] || at=$((at + 1))
             at=$((at + 1))
         done
         [[ $words[at] != -- ]] || at=$((at + 1))
-        if ((CURRENT > at)) || [[ $words[CURRENT] != -* ]]; then
+        if ((CURRENT > at)) || [[ $command = run && $words[CURRENT] != -* ]] || [[ $words[at-1] = -- && CURRENT -eq at ]]; then
             shift $((at - 1)) words
             CURRENT=$((CURRENT - at + 1))
             _normal
@@ -54,7 +57,7 @@ _rip_complete() {
         _rip_offer_value $flag
     elif [[ $words[CURRENT-1] = --* ]] && _rip_offer_value $words[CURRENT-1]; then
         return
-    elif [[ $command = show && $words[CURRENT] != -* ]]; then
+    elif [[ $command = (show|record) && $words[CURRENT] != -* ]]; then
         compadd -- $(_rip_rings)
     else
         compadd -- $(sed -n 's/^  \(--[a-z][a-z-]*\)\( .*\)\{0,1\}$/\1/p' <<<$help) --help

@@ -80,6 +80,17 @@ def the_program_of_rip_run(world):
     assert complete("rip", "run", "--dir", "", folder=world.made) == ["rings"]
 
 
+def the_program_of_rip_record(world):
+    assert "sleep" in complete("rip", "record", "--", "slee")
+    assert "sleep" in complete("rip", "record", "--duration", "5s", "--json", "--", "slee")
+    assert complete("rip", "record", "--duration", "5s", "--js") == ["--json"]
+    assert complete("rip", "record", "slee", RIPD_URL="http://127.0.0.1:1") == []  # without -- a ring
+    with open(os.path.join(world.made, "table"), "w", encoding="ascii"):
+        pass
+    assert complete("rip", "record", "--", "cat", "ta", folder=world.made) == ["table"]
+    assert complete("rip", "record", "--output", "ta", folder=world.made) == ["table"]
+
+
 def in_zsh(*words, **variables):
     """The same of the script for zsh, whose own functions are replaced: they take what is offered."""
     if shutil.which("zsh") is None:
@@ -117,6 +128,8 @@ def rings_and_words(world, offered=complete):
     assert offered("rip", "stalls", "--ring", "", **url) == ["web.1", "worker"]
     assert offered("rip", "show", "w", **url) == ["web.1", "worker"]
     assert offered("rip", "show", "wo", **url) == ["worker"]
+    assert offered("rip", "record", "wo", **url) == ["worker"]
+    assert offered("rip", "record", "web.1", "wo", **url) == ["worker"]
     assert offered("rip", "show", "", RIPD_URL="http://127.0.0.1:1") == []
     assert offered("rip", "events", "--kind", "") == ["begin", "end"]
     assert offered("rip", "stalls", "--cause", "sp") == ["spinning"]
@@ -130,13 +143,18 @@ def zsh(world):
     assert in_zsh("rip", "stalls", "--group=") == ["location", "root"] and in_zsh("ripd", "--int") == ["--interval"]
     assert in_zsh("ripd", "--dir", "") == ["files -/"]
     assert in_zsh("rip", "run", "--dir", "/x", "redis", "a") == ["normal redis a"]
+    assert in_zsh("rip", "record", "--dir", "/x", "--", "redis", "a") == ["normal redis a"]
+    assert in_zsh("rip", "record", "--json", "--", "re") == ["normal re"]
+    assert in_zsh("rip", "record", "--json", "--fl") == ["--flight"]
 
 
 def fish(world):
     rings_and_words(world, in_fish)
     assert in_fish("ripd", "--int") == ["--interval"]
+    assert in_fish("rip", "record", "--fl") == ["--flight"]
+    assert "sleep" in in_fish("rip", "record", "--", "slee")
 
 
 if __name__ == "__main__":
-    w.run([every_flag_of_ripd, values_of_ripd, every_command_of_rip, the_program_of_rip_run, rings_and_words, zsh,
-           fish])
+    w.run([every_flag_of_ripd, values_of_ripd, every_command_of_rip, the_program_of_rip_run,
+           the_program_of_rip_record, rings_and_words, zsh, fish])

@@ -1,0 +1,880 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * record.c - `rip record`: what rings say, drain by drain, into a file. Needs no ripd.
+ *
+ * Guarantees
+ *   A. A recording ends in order on SIGINT, SIGTERM, at the end of its command or processes, and after --duration; what
+ *      was drained until then is in the file. Killed at any moment, it leaves a file that can be read up to there.
+ *   B. A disk that is full or fails is reported once each time; the recording goes on when there is room.
+ *   C. With a command, the exit status is the command's. A signal that is sent to the recorder goes to the command.
+ *   D. --trigger signals no process but a flight recorder.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/stall_watch.h"
+#include "cli/table.h"
+#include "os/clock.h"
+#include "os/pidfd.h"
+#include "os/proc.h"
+#include "rip/session.h"
+#include "util/array.h"
+#include "util/duration.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_S UINT64_C(1000000000)
+#define INTERVAL_NS (100 * NS_PER_MS)
+#define INTERVAL_MIN_NS NS_PER_MS
+#define INTERVAL_MAX_NS (3600 * NS_PER_S)
+#define WAIT_NS (100 * NS_PER_MS)   /* a signal that comes just before a wait is seen after so much */
+#define REPORT_NS (200 * NS_PER_MS) /* between reports of progress */
+#define BYTES_MIN 65536u            /* of a segment, and of what a flight recorder holds */
+#define FLIGHT_FILES_MAX 10000
+#define STALL_REST_NS (10 * NS_PER_S) /* between two files because of stalls */
+#define WORDS_MAX 256u
+#define NAME_BYTES 128u
+#define PROGRAM "rip-client"
+#define SYSTEM_DIRECTORY "/run/librip"
+#define MEMORY_DIRECTORY "/dev/shm"
+
+/* As `rip run` has it, when there is a command. */
+#define RECORD_FAILED 125
+
+struct settings {
+    const char *output;
+    const char *dir;
+    const char *interval;
+    const char *duration;
+    const char *segment_bytes;
+    const char *segment_time;
+    const char *keep;
+    const char *flight;
+    const char *on_stall;
+    const char *trigger;
+    bool json;
+};
+
+static const struct cli_flag flags[] = {
+    {"--output", "FILE", offsetof(struct settings, output), "where to (default: NAME-DATE.riprec, of what is recorded)",
+     false},
+    {"-o", "FILE", offsetof(struct settings, output), "the same", false},
+    {"--dir", "DIR", offsetof(struct settings, dir),
+     "directory of rings (default: $RIP_DIR, else /run/librip or /dev/shm)", false},
+    {"--interval", "DUR", offsetof(struct settings, interval), "between two drains (default: 100ms)", false},
+    {"--duration", "DUR", offsetof(struct settings, duration), "ends after so long", false},
+    {"--segment-bytes", "SIZE", offsetof(struct settings, segment_bytes),
+     "FILE is a directory, with a new file in it when one has so many", false},
+    {"--segment-time", "DUR", offsetof(struct settings, segment_time), "... or is so old", false},
+    {"--keep", "N", offsetof(struct settings, keep), "so many of those files; the oldest are removed", false},
+    {"--flight", "SIZE", offsetof(struct settings, flight),
+     "keeps the newest in memory, and writes them on SIGUSR1: to FILE, then FILE.2 and so on", false},
+    {"--trigger-on-stall", "DUR", offsetof(struct settings, on_stall),
+     "with --flight: writes them, too, when an id that should move has stood still for so long", false},
+    {"--trigger", "PID", offsetof(struct settings, trigger), "has the flight recorder of that pid write, and ends",
+     false},
+    {"--json", NULL, offsetof(struct settings, json), "progress and totals as JSON, an object a line", false},
+};
+
+const struct cli_syntax cli_record_syntax = {
+    .name = "record",
+    .usage = "usage: rip record [FLAG...] [PID | RING]... [-- COMMAND [ARGUMENT...]]\n"
+             "       rip record --trigger PID\n"
+             "\n"
+             "Records the breadcrumbs of all rings, of those of some processes or names, or of a command that it runs\n"
+             "with tracing, until it is interrupted or they end. `rip dump FILE` shows a recording.\n"
+             "\n",
+    .notes =
+        "\n"
+        "RING is a file name, also with wildcards, or a path. SIZE is a number of bytes, or one with K, M or G.\n"
+        "\n"
+        "exit status: 0; 1 there is no such ring or process, or rip itself failed; 2 wrong flag; 4 not everything\n"
+        "could be written. With a command: that of it, 128 plus the signal that killed it, or 125 rip failed\n",
+    .flags = flags,
+    .flags_count = ARRAY_COUNT(flags),
+};
+
+/* What is to be done. */
+struct plan {
+    struct rip_session_options session;
+    struct rip_recording_options recording;
+    uint64_t duration_ns; /* 0 = no limit */
+    uint64_t stall_ns;    /* 0 = stalls are not looked for */
+    const char *output;   /* NULL: made of the name and the date */
+    char name[NAME_BYTES];
+    const char *sources[2]; /* directories, of which the first with such rings is recorded, or one ring */
+    size_t source_count;
+    const char *source; /* the one of them */
+    int32_t pids[WORDS_MAX];
+    int processes[WORDS_MAX]; /* pidfds of them; -1: not open */
+    const char *names[WORDS_MAX];
+    char **command; /* NULL: none */
+    bool json;
+};
+
+/* The last accounts of a ring. */
+struct ring_totals {
+    struct rip_event_totals totals;
+    bool inexact;
+};
+
+struct recorder {
+    const struct plan *plan;
+    struct rip_session *session;
+    char path[PATH_MAX]; /* of the recording; of a flight recorder the one written last */
+    pid_t child;         /* 0: none, or it has ended */
+    bool child_ends;     /* it was asked to end */
+    int child_status;
+    uint64_t ended_mono_ns; /* of the child, or the last of the processes; 0 = not yet */
+    uint64_t began_mono_ns;
+    uint64_t reported_mono_ns;
+    int reported_error;
+    unsigned flight_files;
+    struct stall_watch *watch; /* NULL: stalls are not looked for */
+    uint64_t stalled_mono_ns;  /* of the last one that a file was written for; 0 = none yet */
+    bool on_terminal;          /* there is a line of progress */
+    bool failed;               /* something was lost */
+    uint64_t found_ids;        /* that were there when the recording began */
+    struct ring_totals *rings; /* by number, from 1 */
+    size_t ring_numbers;
+    size_t ring_capacity;
+};
+
+/* Flags ------------------------------------------------------------------------------------------------------------ */
+
+static bool take_duration(const char *flag, const char *text, uint64_t least_ns, uint64_t most_ns, uint64_t *ns)
+{
+    if (text == NULL)
+        return true;
+    if (duration_parse(text, ns) == 0 && *ns >= least_ns && *ns <= most_ns)
+        return true;
+    cli_error("record: %s: '%.100s' is no such duration; expected %" PRIu64 "ms to %" PRIu64
+              "h, such as 250ms, 5s or 1h",
+              flag, text, least_ns / NS_PER_MS, most_ns / (3600 * NS_PER_S));
+    return false;
+}
+
+static bool take_size(const char *flag, const char *text, uint64_t least, uint64_t *bytes)
+{
+    static const char units[] = "KMG";
+    const char *unit;
+    char *end;
+
+    if (text == NULL)
+        return true;
+    errno = 0;
+    *bytes = strtoull(text, &end, 10);
+    unit = *end != '\0' ? strchr(units, *end) : NULL;
+    if (unit != NULL && *bytes <= UINT64_MAX >> 30) {
+        *bytes <<= 10 * (unit - units + 1);
+        end++;
+    }
+    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *bytes >= least && *bytes <= INT64_MAX)
+        return true;
+    cli_error("record: %s: '%.100s' is no such size; expected at least %" PRIu64 "K, such as 64M", flag, text,
+              least >> 10);
+    return false;
+}
+
+static bool take_keep(const char *text, uint32_t *kept)
+{
+    char *end;
+    unsigned long value;
+
+    if (text == NULL)
+        return true;
+    errno = 0;
+    value = strtoul(text, &end, 10);
+    *kept = (uint32_t)value;
+    if (text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && value >= 1 && value <= 1000000)
+        return true;
+    cli_error("record: --keep: '%.100s' is not a number of files; expected 1 to 1000000", text);
+    return false;
+}
+
+/* Where `rip run` would put a command's ring, or where it may have put those that are there. */
+static void choose_sources(struct plan *plan, const char *given)
+{
+    const char *dir = given != NULL ? given : getenv("RIP_DIR");
+    bool runs = plan->command != NULL;
+
+    if (dir != NULL && (given != NULL || dir[0] != '\0')) {
+        plan->sources[plan->source_count++] = dir;
+        return;
+    }
+    if (!runs || access(SYSTEM_DIRECTORY, W_OK | X_OK) == 0)
+        plan->sources[plan->source_count++] = SYSTEM_DIRECTORY;
+    if (!runs || plan->source_count == 0)
+        plan->sources[plan->source_count++] = MEMORY_DIRECTORY;
+}
+
+/* A word that is a number is a pid. False after an error message. */
+static bool take_word(struct plan *plan, const char *word)
+{
+    char *end;
+    long pid;
+
+    if (strchr(word, '/') != NULL) {
+        cli_error("record: %.200s: a path stands alone; expected names of rings in --dir, or pids", word);
+        return false;
+    }
+    errno = 0;
+    pid = strtol(word, &end, 10);
+    if (word[0] < '0' || word[0] > '9' || *end != '\0') {
+        plan->names[plan->session.name_count++] = word;
+        return true;
+    }
+    if (errno != 0 || pid < 1 || pid > INT32_MAX) {
+        cli_error("record: %.100s: no such pid; expected one of a process, or the name of a ring", word);
+        return false;
+    }
+    plan->pids[plan->session.pid_count++] = (int32_t)pid;
+    return true;
+}
+
+/* What default names of files begin with. */
+static void choose_name(struct plan *plan, const char *word)
+{
+    const char *base = word != NULL ? strrchr(word, '/') : NULL;
+
+    base = base != NULL ? base + 1 : word != NULL ? word : "rings";
+    for (size_t i = 0; base[i] != '\0' && i + 1 < NAME_BYTES - 16; i++) {
+        bool plain = strchr("/*?[]\\", base[i]) == NULL && (unsigned char)base[i] > ' ';
+
+        plan->name[i] = plain ? base[i] : '_';
+    }
+}
+
+static bool take_words(struct plan *plan, const struct settings *settings, const char **words, size_t count)
+{
+    choose_name(plan, plan->command != NULL ? plan->command[0] : count != 0 ? words[0] : NULL);
+    choose_sources(plan, settings->dir);
+    if (plan->command != NULL && count != 0) {
+        cli_error("record: %.100s: unexpected word; expected a command alone, or rings and pids alone", words[0]);
+        return false;
+    }
+    if (count == 1 && strchr(words[0], '/') != NULL) {
+        plan->sources[0] = words[0];
+        plan->source_count = 1;
+        return true;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!take_word(plan, words[i]))
+            return false;
+    return true;
+}
+
+static bool make_plan(struct plan *plan, const struct settings *settings, const char **words, size_t count)
+{
+    const uint64_t most_ns = DURATION_SETTING_MAX_NS;
+    bool segments = settings->segment_bytes != NULL || settings->segment_time != NULL;
+
+    plan->session = (struct rip_session_options){
+        .size_bytes = sizeof(plan->session), .interval_ns = INTERVAL_NS, .pids = plan->pids, .names = plan->names};
+    plan->recording.size_bytes = sizeof(plan->recording);
+    plan->output = settings->output;
+    plan->json = settings->json;
+    if (!take_duration("--interval", settings->interval, INTERVAL_MIN_NS, INTERVAL_MAX_NS,
+                       &plan->session.interval_ns) ||
+        !take_duration("--duration", settings->duration, NS_PER_MS, most_ns, &plan->duration_ns) ||
+        !take_size("--segment-bytes", settings->segment_bytes, BYTES_MIN, &plan->recording.segment_bytes) ||
+        !take_duration("--segment-time", settings->segment_time, NS_PER_S, most_ns, &plan->recording.segment_ns) ||
+        !take_keep(settings->keep, &plan->recording.segments_kept) ||
+        !take_size("--flight", settings->flight, BYTES_MIN, &plan->recording.flight_bytes) ||
+        !take_duration("--trigger-on-stall", settings->on_stall, DURATION_SETTING_MIN_NS, most_ns, &plan->stall_ns))
+        return false;
+    if (settings->on_stall != NULL && settings->flight == NULL) {
+        cli_error("record: --trigger-on-stall: nothing is kept in memory; expected --flight with it");
+        return false;
+    }
+    if (settings->keep != NULL && !segments) {
+        cli_error("record: --keep: there is one file; expected --segment-bytes or --segment-time with it");
+        return false;
+    }
+    if (settings->flight != NULL && segments) {
+        cli_error("record: --flight: keeps in memory what %s would write; expected one of them",
+                  settings->segment_bytes != NULL ? "--segment-bytes" : "--segment-time");
+        return false;
+    }
+    return take_words(plan, settings, words, count);
+}
+
+/* Signals ---------------------------------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t ends, triggers, child_pid;
+
+static void on_signal(int number, siginfo_t *information, void *context)
+{
+    (void)context;
+    if (number == SIGUSR1)
+        triggers = 1;
+    else if (number != SIGCHLD && child_pid == 0)
+        ends = 1;
+    else if (number != SIGCHLD && information->si_code != SI_KERNEL) /* the terminal's keys reach the command, too */
+        kill((pid_t)child_pid, number);
+}
+
+static void take_signals(const struct plan *plan)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO}, former;
+
+    for (size_t i = 0; i < ARRAY_COUNT(numbers); i++)
+        if (sigaction(numbers[i], NULL, &former) != 0 || former.sa_handler != SIG_IGN || numbers[i] == SIGCHLD)
+            sigaction(numbers[i], &action, NULL); /* what nohup(1) ignores stays ignored */
+    if (plan->recording.flight_bytes != 0)
+        sigaction(SIGUSR1, &action, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a full disk */
+}
+
+/* Reports ---------------------------------------------------------------------------------------------------------- */
+
+struct sums {
+    struct rip_event_totals totals;
+    struct rip_recording_state state;
+    double seconds;
+};
+
+static void sum_up(const struct recorder *recorder, struct sums *ret_sums)
+{
+    struct rip_event_totals *sum = &ret_sums->totals;
+
+    *ret_sums = (struct sums){.totals.exact = true};
+    for (size_t i = 0; i < recorder->ring_numbers; i++) {
+        const struct rip_event_totals *totals = &recorder->rings[i].totals;
+
+        sum->made_count += totals->made_count;
+        sum->recorded_count += totals->recorded_count;
+        sum->overwritten_count += totals->overwritten_count;
+        sum->unseen_count += totals->unseen_count;
+        sum->registered_count += totals->registered_count;
+        sum->ended_count += totals->ended_count;
+        sum->torn_count += totals->torn_count;
+        sum->exact = sum->exact && !recorder->rings[i].inexact;
+    }
+    sum->registered_count += recorder->found_ids;
+    rip_session_recording_state(recorder->session, &ret_sums->state);
+    ret_sums->seconds = (double)(clock_mono_ns() - recorder->began_mono_ns) / 1e9;
+}
+
+static void clear_line(const struct recorder *recorder)
+{
+    if (recorder->on_terminal)
+        fputs("\r\x1b[K", stderr);
+}
+
+static void format_sums(char *text, size_t size, const struct recorder *recorder, const struct sums *sums)
+{
+    const struct rip_event_totals *totals = &sums->totals;
+
+    snprintf(text, size,
+             "%.1f s, %zu ring%s, %" PRIu64 " ids: %" PRIu64 " breadcrumbs recorded, %" PRIu64
+             " overwritten, %s%" PRIu64 " unseen, %" PRIu64 " lost; %.1f KB",
+             sums->seconds, recorder->ring_numbers, recorder->ring_numbers == 1 ? "" : "s", totals->registered_count,
+             totals->recorded_count, totals->overwritten_count, totals->exact ? "" : "at least ", totals->unseen_count,
+             sums->state.lost_entry_count, (double)sums->state.written_bytes / 1000);
+}
+
+static void print_json(const struct recorder *recorder, const struct sums *sums, bool final)
+{
+    const struct text_style style = text_style_of_output();
+    const struct rip_event_totals *totals = &sums->totals;
+    json_t *object =
+        json_pack("{s:s?, s:b, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:I, s:I, s:s?}", "file",
+                  recorder->path[0] != '\0' ? recorder->path : NULL, "final", final, "seconds", sums->seconds, "rings",
+                  (json_int_t)recorder->ring_numbers, "ids", (json_int_t)totals->registered_count, "ended",
+                  (json_int_t)totals->ended_count, "drains", (json_int_t)sums->state.drain_count, "made",
+                  (json_int_t)totals->made_count, "recorded", (json_int_t)totals->recorded_count, "overwritten",
+                  (json_int_t)totals->overwritten_count, "unseen", (json_int_t)totals->unseen_count, "torn",
+                  (json_int_t)totals->torn_count, "exact", totals->exact, "lost",
+                  (json_int_t)sums->state.lost_entry_count, "bytes", (json_int_t)sums->state.written_bytes, "error",
+                  sums->state.error != 0 ? strerror(-sums->state.error) : NULL);
+
+    table_print_json(&style, object);
+    json_decref(object);
+    fflush(stdout);
+}
+
+/* Once each time that writing begins to fail. */
+static void report_error(struct recorder *recorder, const struct rip_recording_state *state)
+{
+    if (state->error != 0 && recorder->reported_error == 0) {
+        clear_line(recorder);
+        cli_error("record: %s: %s: the recording goes on when that is over", recorder->path, strerror(-state->error));
+    }
+    recorder->reported_error = state->error;
+    recorder->failed = recorder->failed || state->error != 0 || state->lost_entry_count != 0;
+}
+
+static void report(struct recorder *recorder)
+{
+    uint64_t now_ns = clock_mono_ns();
+    struct rip_recording_state state;
+    struct sums sums;
+    char text[256];
+
+    if (rip_session_recording_state(recorder->session, &state) == 0)
+        report_error(recorder, &state);
+    if ((!recorder->plan->json && !recorder->on_terminal) || now_ns - recorder->reported_mono_ns < REPORT_NS)
+        return;
+    recorder->reported_mono_ns = now_ns;
+    sum_up(recorder, &sums);
+    if (recorder->plan->json) {
+        print_json(recorder, &sums, false);
+        return;
+    }
+    format_sums(text, sizeof(text), recorder, &sums);
+    fprintf(stderr, "\r%s\x1b[K", text);
+    fflush(stderr);
+}
+
+static void report_end(const struct recorder *recorder, const struct sums *sums)
+{
+    char text[256];
+
+    clear_line(recorder);
+    if (recorder->plan->json) {
+        print_json(recorder, sums, true);
+        return;
+    }
+    format_sums(text, sizeof(text), recorder, sums);
+    if (recorder->path[0] != '\0')
+        fprintf(stderr, "%s: %s\n", recorder->path, text);
+    else
+        fprintf(stderr, "nothing written: %s\n", text);
+}
+
+/* Files ------------------------------------------------------------------------------------------------------------ */
+
+/* The next name for what a flight recorder holds, or the one of the recording. */
+static void choose_path(struct recorder *recorder)
+{
+    const struct plan *plan = recorder->plan;
+    bool segments = plan->recording.segment_bytes != 0 || plan->recording.segment_ns != 0;
+    time_t now = time(NULL);
+    char date[32];
+    struct tm moment;
+
+    if (plan->output != NULL && recorder->flight_files > 1)
+        snprintf(recorder->path, sizeof(recorder->path), "%s.%u", plan->output, recorder->flight_files);
+    else if (plan->output != NULL)
+        snprintf(recorder->path, sizeof(recorder->path), "%s", plan->output);
+    if (plan->output != NULL)
+        return;
+    gmtime_r(&now, &moment);
+    strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &moment);
+    snprintf(recorder->path, sizeof(recorder->path), "%s-%s%s", plan->name, date, segments ? "" : ".riprec");
+    if (recorder->flight_files > 1)
+        snprintf(recorder->path, sizeof(recorder->path), "%s-%s.%u.riprec", plan->name, date, recorder->flight_files);
+}
+
+static void write_flight(struct recorder *recorder)
+{
+    int result;
+
+    do {
+        recorder->flight_files++;
+        choose_path(recorder);
+        result = rip_session_trigger(recorder->session, recorder->path);
+    } while (result == -EEXIST && recorder->flight_files < FLIGHT_FILES_MAX);
+    clear_line(recorder);
+    if (result == 0) {
+        fprintf(stderr, "rip: record: wrote %s\n", recorder->path);
+        return;
+    }
+    cli_error("record: %s: %s", recorder->path,
+              result == -ENODATA ? "nothing has been drained yet" : strerror(-result));
+    recorder->failed = true;
+    recorder->path[0] = '\0';
+}
+
+/* The command ------------------------------------------------------------------------------------------------------ */
+
+/* In the child, once the recorder looks at the directory. Names its ring, and becomes `rip run`. */
+static void run_command(const struct plan *plan, int gate)
+{
+    static const char *const places[] = {".", RIP_FROM_CLIENT};
+    char path[PATH_MAX], name[NAME_BYTES + 16], go;
+    size_t count = 0;
+    const char **words;
+
+    while (plan->command[count] != NULL)
+        count++;
+    words = calloc(count + 8, sizeof(*words));
+    if (words == NULL || read(gate, &go, 1) != 1)
+        _exit(RECORD_FAILED);
+    if (cli_find(places, ARRAY_COUNT(places), "rip", path) != 0) {
+        cli_error("record: rip is not installed in " RIP_FROM_CLIENT ", seen from the directory of rip-client");
+        _exit(RECORD_FAILED);
+    }
+    snprintf(name, sizeof(name), "%s.%d", plan->name, (int)getpid());
+    memcpy(words, (const char *[]){"rip", "run", "--dir", plan->source, "--name", name, "--"}, 7 * sizeof(*words));
+    memcpy(words + 7, plan->command, count * sizeof(*words));
+    execv(path, (char *const *)(uintptr_t)words);
+    cli_error("record: %s: %s", path, strerror(errno));
+    _exit(RECORD_FAILED);
+}
+
+/* Forks; the child waits for a byte in *ret_gate. Its rings are NAME.PID, and NAME.PID.* of its children. */
+static bool prepare_command(struct plan *plan, pid_t *ret_pid, int *ret_gate)
+{
+    static char names[3][NAME_BYTES + 24];
+    static const char *const more[] = {"", ".*", "~*"};
+    int gate[2];
+    pid_t pid;
+
+    if (pipe2(gate, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
+        cli_error("record: %s: %s", plan->command[0], strerror(errno));
+        return false;
+    }
+    if (pid == 0) {
+        close(gate[1]);
+        run_command(plan, gate[0]);
+    }
+    close(gate[0]);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(names[i], sizeof(names[i]), "%s.%d%s", plan->name, (int)pid, more[i]);
+        plan->names[plan->session.name_count++] = names[i];
+    }
+    *ret_pid = pid;
+    *ret_gate = gate[1];
+    return true;
+}
+
+static void reap(struct recorder *recorder)
+{
+    int status;
+
+    if (waitpid(recorder->child, &status, WNOHANG) != recorder->child)
+        return;
+    recorder->child_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    recorder->child = 0;
+    child_pid = 0;
+    recorder->ended_mono_ns = clock_mono_ns();
+}
+
+/* Whether there is an end: of the command, or of all processes where processes alone were asked for. */
+static void look_for_end(struct recorder *recorder)
+{
+    const struct plan *plan = recorder->plan;
+    size_t count = plan->session.name_count == 0 ? plan->session.pid_count : 0, ended = 0;
+
+    if (recorder->child != 0)
+        reap(recorder);
+    if (count == 0 || recorder->ended_mono_ns != 0)
+        return;
+    while (ended < count && pidfd_ended(plan->processes[ended]))
+        ended++;
+    if (ended == count)
+        recorder->ended_mono_ns = clock_mono_ns();
+}
+
+/* Recording -------------------------------------------------------------------------------------------------------- */
+
+static int take_totals(struct recorder *recorder, const struct rip_event *event)
+{
+    if (!ARRAY_RESERVE(recorder->rings, recorder->ring_capacity, event->ring))
+        return -ENOMEM;
+    while (recorder->ring_numbers < event->ring)
+        recorder->rings[recorder->ring_numbers++] = (struct ring_totals){.inexact = false};
+    if (event->kind == RIP_EVENT_TOTALS) {
+        recorder->rings[event->ring - 1].totals = event->as.totals;
+        recorder->rings[event->ring - 1].inexact = !event->as.totals.exact;
+    }
+    return 0;
+}
+
+/* Writes the flight recorder's memory when a stall begins. 0 or -errno. */
+static int look_for_stalls(struct recorder *recorder, const struct rip_event *event)
+{
+    bool stalled;
+    int result = stall_watch_take(recorder->watch, event, &stalled);
+    uint64_t now_ns;
+
+    if (result != 0 || !stalled)
+        return result;
+    now_ns = event->as.drain.mono_ns;
+    if (recorder->stalled_mono_ns == 0 || now_ns - recorder->stalled_mono_ns >= STALL_REST_NS) {
+        recorder->stalled_mono_ns = now_ns;
+        write_flight(recorder);
+    }
+    return 0;
+}
+
+/* 1: it was the last one. */
+static int take_event(struct recorder *recorder, const struct rip_event *event)
+{
+    int result = recorder->watch != NULL ? look_for_stalls(recorder, event) : 0;
+
+    if (result != 0)
+        return result;
+    switch (event->kind) {
+    case RIP_EVENT_RING:
+    case RIP_EVENT_TOTALS:
+        return take_totals(recorder, event);
+    case RIP_EVENT_REGISTER:
+        recorder->found_ids += event->as.id_begin.found;
+        return 0;
+    case RIP_EVENT_DRAIN:
+        report(recorder);
+        return recorder->ended_mono_ns != 0 && event->as.drain.mono_ns >= recorder->ended_mono_ns;
+    default:
+        return 0;
+    }
+}
+
+/* How long to wait for a drain; 0: the time is over. */
+static uint64_t rest_ns(const struct recorder *recorder)
+{
+    uint64_t gone_ns = clock_mono_ns() - recorder->began_mono_ns, limit_ns = recorder->plan->duration_ns;
+
+    if (limit_ns == 0 || limit_ns > gone_ns + WAIT_NS)
+        return WAIT_NS;
+    return limit_ns > gone_ns ? limit_ns - gone_ns : 0;
+}
+
+/* Until it ends. 0 or -errno. */
+static int follow(struct recorder *recorder)
+{
+    const struct plan *plan = recorder->plan;
+    const struct rip_event *event;
+    int result = 0;
+
+    while (result == 0) {
+        uint64_t wait_ns;
+
+        result = rip_session_next(recorder->session, &event);
+        if (result == 0)
+            return 0;
+        if (result == 1) {
+            result = take_event(recorder, event);
+            continue;
+        }
+        if (result != -EAGAIN)
+            return result;
+        look_for_end(recorder);
+        if (triggers != 0) {
+            triggers = 0;
+            write_flight(recorder);
+        }
+        wait_ns = rest_ns(recorder);
+        if (wait_ns == 0 && recorder->child != 0 && !recorder->child_ends) {
+            recorder->child_ends = true;
+            kill(recorder->child, SIGTERM);
+        } else if (ends != 0 || (wait_ns == 0 && plan->command == NULL)) {
+            return 0;
+        }
+        result = rip_session_wait(recorder->session, wait_ns != 0 ? wait_ns : WAIT_NS);
+        result = result == -ETIMEDOUT || result == -EINTR ? 0 : result;
+    }
+    return result < 0 ? result : 0;
+}
+
+/* Whether there is a ring to record now. 0 or -errno; *ret_error as of rip_session_open(). */
+static int find_rings(const struct plan *plan, bool *ret_found, char **ret_error)
+{
+    struct rip_session_options options = plan->session;
+    struct rip_session *session;
+    const struct rip_event *event;
+    int result;
+
+    options.once = true;
+    result = rip_session_open(&session, plan->source, &options, ret_error);
+    if (result != 0)
+        return result;
+    while (!*ret_found && rip_session_next(session, &event) == 1)
+        *ret_found = event->kind == RIP_EVENT_RING;
+    rip_session_close(session);
+    return 0;
+}
+
+/* Holds on to what was named by pid. False after an error message. */
+static bool find_processes(struct plan *plan)
+{
+    for (size_t i = 0; i < plan->session.pid_count; i++) {
+        plan->processes[i] = pidfd_of((uint32_t)plan->pids[i]);
+        if (plan->processes[i] < 0) {
+            cli_error("record: %d: %s", (int)plan->pids[i], strerror(-plan->processes[i]));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Chooses the source: what was named has to be there. False after an error message. */
+static bool choose_source(struct plan *plan)
+{
+    bool all = plan->command != NULL || plan->session.pid_count + plan->session.name_count == 0, found = false;
+    const char *usable = NULL;
+    char *error = NULL;
+    int result = 0;
+
+    for (size_t i = 0; i < plan->source_count && !found; i++) {
+        free(error);
+        error = NULL;
+        plan->source = plan->sources[i];
+        result = find_rings(plan, &found, &error);
+        if (result == 0 && !found && usable == NULL)
+            usable = plan->source;
+    }
+    if (!found && usable != NULL && all)
+        plan->source = usable;
+    else if (!found && usable != NULL)
+        cli_error("record: %s: no such ring there that may be read; `rip ls` lists rings", plan->source);
+    else if (!found)
+        cli_error("record: %s", error != NULL ? error : strerror(-result));
+    free(error);
+    return found || (all && usable != NULL);
+}
+
+/* False after an error message. */
+static bool begin(struct recorder *recorder)
+{
+    const struct plan *plan = recorder->plan;
+    bool in_memory = plan->recording.flight_bytes != 0;
+    char *error = NULL;
+    int result = rip_session_open(&recorder->session, plan->source, &plan->session, &error);
+
+    if (result != 0) {
+        cli_error("record: %s", error != NULL ? error : strerror(-result));
+        free(error);
+        return false;
+    }
+    if (!in_memory)
+        choose_path(recorder);
+    result = rip_session_record(recorder->session, in_memory ? NULL : recorder->path, &plan->recording);
+    if (result == 0 && plan->stall_ns != 0)
+        result = stall_watch_new(&recorder->watch, plan->session.interval_ns, plan->stall_ns);
+    if (result != 0)
+        cli_error("record: %s: %s", recorder->path, strerror(-result));
+    recorder->began_mono_ns = clock_mono_ns();
+    recorder->on_terminal = !plan->json && isatty(STDERR_FILENO);
+    return result == 0;
+}
+
+static int end(struct recorder *recorder, int result)
+{
+    int written = rip_session_record_end(recorder->session);
+    struct sums sums;
+
+    sum_up(recorder, &sums);
+    report_end(recorder, &sums);
+    if (written != 0)
+        cli_error("record: %s: %s", recorder->path, strerror(-written));
+    if (result != 0)
+        cli_error("record: %s: %s", recorder->plan->source, strerror(-result));
+    if (recorder->plan->command != NULL)
+        return recorder->child == 0 ? recorder->child_status : RECORD_FAILED;
+    if (result != 0)
+        return CLI_UNREACHABLE;
+    return recorder->failed || written != 0 || sums.state.lost_entry_count != 0 ? CLI_OUTPUT : CLI_OK;
+}
+
+static int record(struct plan *plan)
+{
+    struct recorder recorder = {.plan = plan};
+    bool runs = plan->command != NULL;
+    int gate = -1, status = runs ? RECORD_FAILED : CLI_UNREACHABLE;
+
+    if (find_processes(plan) && choose_source(plan) && (!runs || prepare_command(plan, &recorder.child, &gate)) &&
+        begin(&recorder)) {
+        child_pid = recorder.child;
+        take_signals(plan);
+        if (!runs || write(gate, "", 1) == 1)
+            status = end(&recorder, follow(&recorder));
+    }
+    if (gate >= 0)
+        close(gate); /* a command that has not begun does not */
+    rip_session_close(recorder.session);
+    stall_watch_free(recorder.watch);
+    for (size_t i = 0; i < plan->session.pid_count; i++)
+        if (plan->processes[i] >= 0)
+            close(plan->processes[i]);
+    free(recorder.rings);
+    return status;
+}
+
+/* --trigger -------------------------------------------------------------------------------------------------------- */
+
+/* Whether it is a `rip record` that has a use for SIGUSR1: anything else would end by it. */
+static bool is_flight_recorder(int proc, uint32_t pid)
+{
+    char path[64], program[PATH_MAX], words[PATH_MAX + 64] = "", text[4096];
+    uint64_t caught = 0;
+    const char *line;
+    ssize_t length;
+
+    snprintf(path, sizeof(path), "%u/exe", pid);
+    length = readlinkat(proc, path, program, sizeof(program) - 1);
+    if (length <= 0 || proc_read(proc, words, sizeof(words), "%u/cmdline", pid) != 0 ||
+        strlen(words) + 8 > sizeof(words) || proc_read(proc, text, sizeof(text), "%u/status", pid) != 0)
+        return false;
+    program[length] = '\0';
+    line = strstr(text, "\nSigCgt:");
+    if (line != NULL)
+        caught = strtoull(line + 8, NULL, 16);
+    return strstr(program, "/" PROGRAM) != NULL && (caught >> (SIGUSR1 - 1) & 1) != 0 &&
+           strcmp(words + strlen(words) + 1, "record") == 0;
+}
+
+static int trigger(const char *text)
+{
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC), process, status = CLI_UNREACHABLE;
+    uint64_t pid = 0;
+    char *end;
+
+    errno = 0;
+    pid = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || pid == 0 || pid > INT32_MAX) {
+        cli_error("record: --trigger: '%.100s' is not a pid", text);
+        status = CLI_USAGE;
+    } else if ((process = pidfd_of((uint32_t)pid)) < 0) {
+        cli_error("record: --trigger: %s: %s", text, strerror(-process));
+    } else {
+        if (!is_flight_recorder(proc, (uint32_t)pid))
+            cli_error("record: --trigger: %s is not a `rip record --flight` of yours", text);
+        else if (syscall(SYS_pidfd_send_signal, process, SIGUSR1, NULL, 0u) != 0)
+            cli_error("record: --trigger: %s: %s", text, strerror(errno));
+        else
+            status = CLI_OK;
+        close(process);
+    }
+    if (proc >= 0)
+        close(proc);
+    return status;
+}
+
+int cli_record(int argc, char **argv)
+{
+    struct settings settings = {0};
+    const char *words[WORDS_MAX];
+    struct plan plan = {0};
+    int own = 0, status;
+    size_t count;
+
+    while (own < argc && strcmp(argv[own], "--") != 0)
+        own++;
+    if (!cli_parse_words(&cli_record_syntax, own, argv, &settings, words, WORDS_MAX - 4, &count, &status))
+        return status;
+    if (settings.trigger != NULL)
+        return trigger(settings.trigger);
+    if (own + 1 < argc)
+        plan.command = argv + own + 1;
+    if (own + 1 == argc) {
+        cli_error("record: --: no command behind it");
+        return CLI_USAGE;
+    }
+    return make_plan(&plan, &settings, words, count) ? record(&plan) : CLI_USAGE;
+}

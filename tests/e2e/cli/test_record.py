@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rip record` and real programs: what it recorded, as librip-session reads it, is what they made, to the last one."""
+import json
+import os
+import pty
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import world as w  # noqa: E402
+
+RIP = f"{w.BIN}/rip"
+EBADMSG = 74
+
+
+class Maker:
+    """The program of maker.c; made is how many breadcrumbs there are of it."""
+
+    def __init__(self, scene, name="maker"):
+        self.process = subprocess.Popen([f"{w.BIN}/maker", os.path.join(scene.rings, name)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        scene.processes.append(self.process)
+        self.made = 0
+        assert self.process.stdout.readline() == "ready\n"
+
+    def make(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        self.made = int(self.process.stdout.readline())
+
+
+class Recorder:
+    """`rip record` of all rings, or of what is given; what it wrote so far."""
+
+    def __init__(self, scene, *arguments, output="recording", **options):
+        self.path = os.path.join(scene.made, output)
+        self.lines, self.errors = [], []
+        self.process = subprocess.Popen([RIP, "record", "--dir", scene.rings, "--output", self.path, "--interval",
+                                         "20ms", "--json", *arguments], text=True, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        scene.processes.append(self.process)
+        self.threads = [threading.Thread(target=self.read, args=pair, daemon=True) for pair in
+                        ((self.process.stdout, self.lines), (self.process.stderr, self.errors))]
+        for thread in self.threads:
+            thread.start()
+
+    @staticmethod
+    def read(stream, lines):
+        for line in stream:
+            lines.append(line)
+
+    def wait(self, condition):
+        """Until the newest report says so."""
+        def holds():
+            assert self.process.poll() is None, (self.process.returncode, self.lines, self.errors)
+            return self.lines and condition(json.loads(self.lines[-1]))
+        w.wait_for(holds)
+
+    def wait_made(self, maker):
+        self.wait(lambda report: report["rings"] > 0 and report["made"] == maker.made)
+
+    def ended(self):
+        """(exit status, last report)"""
+        self.process.wait(timeout=w.PATIENCE_S)
+        for thread in self.threads:
+            thread.join(w.PATIENCE_S)
+        reports = [json.loads(line) for line in self.lines if line.startswith("{")]
+        assert [report["final"] for report in reports] == [False] * (len(reports) - 1) + [True], self.lines
+        return self.process.returncode, reports[-1]
+
+    def end(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+        return self.ended()
+
+
+class Scene:
+    def __init__(self):
+        self.made = tempfile.mkdtemp(prefix="rip-record-", dir="/dev/shm")
+        self.rings = os.path.join(self.made, "rings")
+        os.mkdir(self.rings)
+        self.processes = []
+
+    def end_well(self):
+        pass
+
+    def log_text(self):
+        return ""
+
+    def close(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        shutil.rmtree(self.made)
+
+    def rip(self, *arguments, **options):
+        return subprocess.run([RIP, "record", *arguments], text=True, capture_output=True, timeout=w.PATIENCE_S,
+                              check=False, cwd=self.made, env={**os.environ, "RIP_DIR": self.rings}, **options)
+
+
+def sums(path, *which):
+    done = subprocess.run([f"{w.BIN}/recording_sums", path, *which], text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done
+    return json.loads(done.stdout)
+
+
+def hold_accounts(found, made):
+    assert found["made"] == made and found["exact"], (found, made)
+    assert found["recorded"] + found["overwritten"] + found["unseen"] == made, (found, made)
+
+
+def accounts_are_exact(scene):
+    """Far below the rate of drains nothing is lost, far above it what is lost is counted, and so is what threads made
+    that lived shorter than a drain."""
+    maker = Maker(scene)
+    recorder = Recorder(scene)
+    recorder.wait(lambda report: report["rings"] == 1)
+    for _ in range(4):
+        maker.make("here 6")
+        recorder.wait_made(maker)
+    report = json.loads(recorder.lines[-1])
+    assert report["recorded"] == 24 and report["overwritten"] == report["unseen"] == 0, report
+    maker.make("here 1000000")
+    maker.make("threads 300 50")
+    maker.make("brief 500 7")
+    maker.make("here 3")
+    recorder.wait_made(maker)
+    status, report = recorder.end()
+    assert status == 0 and recorder.errors == [], (status, recorder.errors)
+    found = sums(recorder.path)
+    hold_accounts(found, maker.made)
+    assert {key: report[key] for key in ("made", "recorded", "overwritten", "unseen", "lost")} == \
+           {**{key: found[key] for key in ("made", "recorded", "overwritten", "unseen")}, "lost": 0}, (report, found)
+    assert report["file"] == recorder.path and report["error"] is None and report["ids"] == 801, report
+    assert report["bytes"] == os.path.getsize(recorder.path) == found["position"] == found["size"], (report, found)
+    assert found["result"] == 0 and found["overwritten"] > 900000 and found["whole"] > 0, found
+    assert os.stat(recorder.path).st_mode & 0o777 == 0o600
+
+
+def of_one_process_until_it_ends(scene):
+    maker, other = Maker(scene), Maker(scene, "other")
+    recorder = Recorder(scene, str(maker.process.pid))
+    recorder.wait(lambda report: report["rings"] == 1)
+    maker.make("here 5")
+    other.make("here 9")
+    recorder.wait_made(maker)
+    maker.make("brief 100 3")
+    maker.process.stdin.close()
+    maker.process.wait()
+    status, report = recorder.ended()
+    assert status == 0 and report["rings"] == 1, (status, report)
+    hold_accounts(sums(recorder.path), maker.made)
+
+
+def by_name_by_path_and_for_a_time(scene):
+    makers = [Maker(scene, name) for name in ("web.1", "web.2", "db")]
+    for arguments, count in ((["web*"], 2), (["db", "web.2"], 2), ([os.path.join(scene.rings, "db")], 1), ([], 3)):
+        path = os.path.join(scene.made, "-".join(["timed", str(count), *map(os.path.basename, arguments)]))
+        done = scene.rip("--duration", "300ms", "--output", path, *arguments)
+        assert done.returncode == 0 and done.stdout == "" and re.search(f", {count} rings?, ", done.stderr), done
+        assert sums(path)["rings"] == count, path
+    assert all(maker.process.poll() is None for maker in makers)
+    done = scene.rip("--duration", "100ms", "db")
+    assert done.returncode == 0 and re.fullmatch(r"db-\d{8}T\d{6}Z\.riprec", done.stderr.split(":")[0]), done
+
+
+def a_command(scene):
+    done = scene.rip("--output", "command", "--interval", "10ms", "--", "sh", "-c", "echo out; cat; exit 7", input="in")
+    assert done.returncode == 7 and done.stdout == "out\nin", done
+    assert "unknown" not in done.stderr and done.stderr.startswith("command: "), done
+    assert sums(os.path.join(scene.made, "command"), "any")["result"] == 0
+    recorder = Recorder(scene, "--", "sh", "-c", "for i in 1 2 3; do sleep 0.1; done; exec sleep 600", output="long")
+    recorder.wait(lambda report: report["rings"] >= 1 and report["recorded"] >= 3)
+    recorder.process.send_signal(signal.SIGTERM)
+    status, report = recorder.ended()
+    assert status == 128 + signal.SIGTERM, (status, report)
+    hold_accounts(sums(recorder.path, "any"), report["made"])
+    assert scene.rip("--output", "x1", "--", "there-is-no-such-program").returncode == 127
+    assert scene.rip("--output", "x2", "--duration", "200ms", "--", "sleep", "600").returncode == 128 + signal.SIGTERM
+    assert scene.rip("--output", "x2", "--", "true").returncode == 125
+
+
+def cut_and_damaged_recordings(scene):
+    maker = Maker(scene)
+    recorder = Recorder(scene)
+    recorder.wait(lambda report: report["rings"] == 1)
+    for _ in range(5):
+        maker.make("threads 20 9")
+        recorder.wait_made(maker)
+    recorder.end()
+    with open(recorder.path, "rb") as file:
+        whole = file.read()
+    full, path = sums(recorder.path), os.path.join(scene.made, "cut")
+    for count in range(len(whole) // 20 + 40, len(whole), len(whole) // 17 + 1):
+        for broken in (whole[:count], whole[:count] + bytes([whole[count] ^ 0x41]) + whole[count + 1:]):
+            with open(path, "wb") as file:
+                file.write(broken)
+            found = sums(path)
+            assert found["result"] in (0, -EBADMSG) and found["position"] <= count, (found, count)
+            assert found["recorded"] <= full["recorded"] and found["drains"] < full["drains"], (found, full)
+            assert (found["result"] == 0) == (found["position"] == len(broken)), (found, len(broken))
+
+
+def the_recorder_is_killed(scene):
+    maker = Maker(scene)
+    recorder = Recorder(scene)
+    recorder.wait(lambda report: report["rings"] == 1)
+    maker.make("here 20")
+    recorder.wait_made(maker)
+    for _ in range(20):
+        maker.make("threads 30 20")
+    recorder.process.kill()
+    recorder.process.wait()
+    found = sums(recorder.path)
+    assert found["result"] in (0, -EBADMSG) and found["recorded"] >= 20, found
+    hold_accounts(found, found["made"])
+
+
+def segments(scene):
+    maker = Maker(scene)
+    flags = ("--segment-bytes", "64K", "--keep", "3")
+    for _ in range(2):  # the second one goes on in the same directory
+        recorder = Recorder(scene, *flags)
+        recorder.wait(lambda report: report["rings"] == 1)
+        done = scene.rip("--output", recorder.path, *flags)
+        assert done.returncode == 1 and done.stderr.count("\n") == 1, done
+        before = max(os.listdir(recorder.path))
+        def turned():
+            maker.make("threads 500 40")
+            return int(max(os.listdir(recorder.path))[:10]) >= int(before[:10]) + 5
+        w.wait_for(turned)
+        assert len(os.listdir(recorder.path)) <= 3
+        assert recorder.end()[0] == 0
+    names = sorted(os.listdir(recorder.path))
+    assert len(names) == 3 and int(names[-1][:10]) >= 11, names
+    for path in [recorder.path, *(os.path.join(recorder.path, name) for name in names)]:
+        found = sums(path)
+        assert found["result"] == 0 and found["recorded"] > 0 and found["position"] == found["size"], (path, found)
+
+
+def a_flight_recorder(scene):
+    maker = Maker(scene)
+    recorder = Recorder(scene, "--flight", "64K", output="flight")
+    recorder.wait(lambda report: report["rings"] == 1)
+    maker.make("here 7")
+    recorder.wait_made(maker)
+    assert not os.path.exists(recorder.path)
+    recorder.process.send_signal(signal.SIGUSR1)
+    w.wait_for(lambda: any("wrote" in line for line in recorder.errors))
+    assert sums(recorder.path)["recorded"] == 7
+    for _ in range(25):  # more than it can hold
+        maker.make("threads 1000 20")
+        recorder.wait_made(maker)
+    maker.make("here 1")
+    recorder.wait_made(maker)
+    done = scene.rip("--trigger", str(recorder.process.pid))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+    w.wait_for(lambda: len(recorder.errors) == 2)
+    newest = sums(recorder.path + ".2")
+    assert newest["result"] == 0 and 20000 < newest["size"] <= 1 << 16, newest
+    assert newest["first"] > 1, newest  # what is older has been given up
+    assert recorder.end()[0] == 0
+    assert sorted(os.listdir(scene.made)) == ["flight", "flight.2", "rings"]
+
+
+def a_stall_triggers(scene):
+    maker = Maker(scene)
+    recorder = Recorder(scene, "--flight", "1M", "--trigger-on-stall", "1s", output="stall")
+    recorder.wait(lambda report: report["rings"] == 1)
+    maker.make("here 3")
+    w.wait_for(lambda: recorder.errors)
+    assert recorder.errors == [f"rip: record: wrote {recorder.path}\n"], recorder.errors
+    assert sums(recorder.path)["ids"] == 1
+    assert recorder.end()[0] == 0
+
+
+def a_full_disk(scene):
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30000, resource.RLIM_INFINITY))
+    maker = Maker(scene)
+    recorder = Recorder(scene, preexec_fn=limited)
+    recorder.wait(lambda report: report["rings"] == 1)
+    maker.make("here 5")
+    recorder.wait_made(maker)
+    def is_full():
+        maker.make("threads 500 20")
+        return json.loads(recorder.lines[-1])["lost"] > 0
+    w.wait_for(is_full)
+    assert os.path.getsize(recorder.path) <= 30000
+    found = sums(recorder.path)
+    assert found["result"] == 0 and found["recorded"] >= 5, found
+    resource.prlimit(recorder.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    def goes_on():
+        maker.make("threads 100 20")
+        return os.path.getsize(recorder.path) > 60000
+    w.wait_for(goes_on)
+    recorder.wait(lambda report: report["error"] is None)
+    status, report = recorder.end()
+    assert status == 4 and report["lost"] > 0, (status, report)
+    assert len(recorder.errors) == 1 and "File too large" in recorder.errors[0], recorder.errors
+    assert sums(recorder.path)["result"] == 0
+
+
+def on_a_terminal(scene):
+    maker = Maker(scene)
+    parent, child = pty.openpty()
+    process = subprocess.Popen([RIP, "record", "--dir", scene.rings, "-o", os.path.join(scene.made, "shown")],
+                               stdout=subprocess.DEVNULL, stderr=child)
+    scene.processes.append(process)
+    os.close(child)
+    text = ""
+    maker.make("here 4")
+    while " 4 breadcrumbs recorded" not in text:
+        text += os.read(parent, 4096).decode()
+    process.send_signal(signal.SIGTERM)
+    try:
+        while chunk := os.read(parent, 4096):
+            text += chunk.decode()
+    except OSError:  # the terminal is gone: end of file
+        pass
+    os.close(parent)
+    assert process.wait(timeout=w.PATIENCE_S) == 0
+    lines = text.replace("\r\n", "\n").split("\n")
+    assert len(lines) == 2 and lines[1] == "" and lines[0].count("\r\x1b[K") == 1, text
+    assert "shown: " in lines[0].split("\r\x1b[K")[1], text
+
+
+MISTAKES = [("--interval", "0ms"), ("--interval", "2"), ("--duration", "1y"), ("--segment-bytes", "1"),
+            ("--segment-bytes", "4Q"), ("--segment-bytes", "-1M"), ("--flight", "1K"), ("--flight", "99999999999G"),
+            ("--keep", "3"), ("--keep", "0", "--segment-time", "1m"), ("--segment-time", "1m", "--flight", "1M"),
+            ("--trigger-on-stall", "1s"), ("--trigger", "x"), ("--trigger", "0"), ("--nothing",), ("--",),
+            ("99999999999999",), ("a/b", "c"), ("web", "--", "true")]
+
+
+def mistakes(scene):
+    for arguments in MISTAKES:
+        done = scene.rip(*arguments)
+        assert done.returncode == 2 and done.stdout == "" and done.stderr.count("\n") == 1, (arguments, done)
+    assert os.listdir(scene.made) == ["rings"]
+
+
+def refuse(scene, words, said, **options):
+    done = scene.rip("--output", os.path.join(scene.made, "refused"), *words, **options)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and said in done.stderr, (words, done)
+    assert not os.path.exists(os.path.join(scene.made, "refused"))
+
+
+def what_is_not_there(scene):
+    sleeper = subprocess.Popen(["sleep", "600"])
+    scene.processes.append(sleeper)
+    refuse(scene, ["4194304"], "No such process")
+    refuse(scene, [str(sleeper.pid)], "no such ring")
+    refuse(scene, ["nothing"], "no such ring")
+    refuse(scene, [os.path.join(scene.rings, "nothing")], "No such file")
+    refuse(scene, ["--dir", "/there/is/nothing"], "No such file")
+    refuse(scene, ["--output", "/there/is/nothing"], "No such file")
+    refuse(scene, ["--output", scene.made], "exists")
+    for pid in (sleeper.pid, 4194304):
+        assert scene.rip("--trigger", str(pid)).returncode == 1
+    recorder = Recorder(scene)  # it has no use for the signal
+    recorder.wait(lambda report: True)
+    done = scene.rip("--trigger", str(recorder.process.pid))
+    assert done.returncode == 1 and "no `rip record --flight`" not in done.stdout, done
+    assert sleeper.poll() is None and recorder.end()[0] == 0
+
+
+def what_may_not_be_read(scene):
+    if os.geteuid() != 0:
+        raise w.Skip("only root becomes another user")
+    Maker(scene)
+    os.chmod(scene.made, 0o711)
+    os.chmod(scene.rings, 0o711)
+    os.chmod(os.path.join(scene.rings, "maker"), 0o600)
+    mine = os.path.join(scene.made, "mine")
+    os.mkdir(mine)
+    os.chown(mine, 65534, 65534)
+    for words in (["maker"], [os.path.join(scene.rings, "maker")]):
+        done = scene.rip("--output", os.path.join(mine, "x"), *words, user=65534, group=65534, extra_groups=[])
+        assert done.returncode == 1 and done.stderr.count("\n") == 1, done
+    assert os.listdir(mine) == []
+
+
+if __name__ == "__main__":
+    w.run([accounts_are_exact, of_one_process_until_it_ends, by_name_by_path_and_for_a_time, a_command,
+           cut_and_damaged_recordings, the_recorder_is_killed, segments, a_flight_recorder, a_stall_triggers,
+           a_full_disk, on_a_terminal, mistakes, what_is_not_there, what_may_not_be_read], Scene)
