@@ -187,7 +187,8 @@ static int fill(struct capturing *capturing, const struct process_end *end, stru
     if (!work_take(capturing->work, ring->user, WORK_CAPTURE_BYTES, cost))
         return -EDQUOT;
     pending->facts.process = registry_process_facts(capturing->registry, ring, end->process);
-    pending->ring_name = strdup(ring->name != NULL ? ring->name : ring->file_name);
+    /* once its file is gone, another ring may have its name */
+    pending->ring_name = strdup(ring->name != NULL && !ring->unlinked ? ring->name : ring->file_name);
     if (pending->facts.process == NULL || pending->ring_name == NULL)
         return -ENOMEM;
     result = remains_take(ring, end->process, &pending->remains);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define ERROR_BYTES 8192u
@@ -210,16 +211,29 @@ int cli_dispatch(const struct cli_command *commands, size_t count, int argc, cha
     return CLI_OUTPUT;
 }
 
-int cli_find(const char *const *places, size_t count, const char *name, char *ret_path)
+/* The directory of this program, with a '/'. Without /proc it is the one that it was started by. */
+static bool find_directory(char self[PATH_MAX])
 {
-    char self[PATH_MAX], path[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    const char *started = (const char *)(uintptr_t)getauxval(AT_EXECFN); /* integer to pointer: so the kernel has it */
+    ssize_t length = readlink("/proc/self/exe", self, PATH_MAX - 1);
 
-    if (length <= 0)
-        return -ENOENT;
+    if (length > 0)
+        self[length] = '\0';
+    else if (started == NULL || realpath(started, self) == NULL)
+        return false;
+    length = (ssize_t)strlen(self);
     while (length > 0 && self[length - 1] != '/')
         length--;
     self[length] = '\0';
+    return true;
+}
+
+int cli_find(const char *const *places, size_t count, const char *name, char *ret_path)
+{
+    char self[PATH_MAX], path[PATH_MAX];
+
+    if (!find_directory(self))
+        return -ENOENT;
     for (size_t i = 0; i < count; i++)
         if (snprintf(path, sizeof(path), "%s%s/%s", self, places[i], name) < PATH_MAX &&
             realpath(path, ret_path) != NULL && access(ret_path, R_OK) == 0)
