@@ -107,7 +107,7 @@ struct drain {
     struct rip_ring_info after_scan;
     bool has_after_scan;
     bool is_uncertain;         /* this drain's account */
-    bool is_damaged;           /* a count went back */
+    bool is_damaged;           /* a count went back, or memory was short */
     uint64_t next_ended;       /* number of the ended id to be read next */
     uint64_t next_certain;     /* of those from which on none may be missing */
     uint64_t ended_snap_count; /* accounted for, of ids that have ended */
@@ -731,6 +731,7 @@ static struct known *place_new(struct drain *drain, const struct item *item, str
         ids = realloc(fresh->ids, capacity * sizeof(*ids));
         if (ids == NULL) {
             drain->error = -ENOMEM;
+            drain->is_damaged = true;
             return NULL;
         }
         fresh->ids = ids;
@@ -825,8 +826,10 @@ static int merge_ids(struct drain *drain)
     if (merged.capacity - merged.count < fresh->count) {
         merged.capacity = merged.count + fresh->count + merged.count / 2;
         merged.ids = realloc(merged.ids, merged.capacity * sizeof(*merged.ids));
-        if (merged.ids == NULL)
-            return -ENOMEM; /* they are new once more in the next drain */
+        if (merged.ids == NULL) {
+            drain->is_damaged = true; /* they are new once more in the next drain */
+            return -ENOMEM;
+        }
     }
     target = merged.count + fresh->count;
     drain->known = merged;

@@ -829,10 +829,8 @@ int coder_repeat(const struct recording_table *state, const struct record_times 
         result = repeat_bytes(&ring->ring, &event, sink);
         for (uint32_t j = 0; j < ring->process_count && result == 0; j++)
             result = repeat_process(&ring->processes[j], j, ring->number, times, sink);
-        for (size_t j = 0; j < ring->id_capacity && result == 0; j++) {
-            if (ring->ids[j].is_used)
-                result = repeat_id(&ring->ids[j], ring->number, times, sink);
-        }
+        for (uint32_t j = 0; j < ring->id_count && result == 0; j++)
+            result = repeat_id(&ring->ids[j], ring->number, times, sink);
     }
     return result;
 }

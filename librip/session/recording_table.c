@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 64 };
+enum { FIRST_PLACES = 64 };
 
 /* Memory that counts -------------------------------------------------------------------------------------------------
  */
@@ -72,96 +72,103 @@ static size_t place_of(const struct state_ring *ring, uint32_t slot)
 {
     uint64_t word = (slot / 64) * UINT64_C(0x9e3779b97f4a7c15);
 
-    return ((size_t)(word >> 26) * 64 + slot % 64) & (ring->id_capacity - 1);
+    return ((size_t)(word >> 26) * 64 + slot % 64) & (ring->place_count - 1);
 }
 
-/* Where the id of the slot is, or would be. */
-static struct state_id *find_place(const struct state_ring *ring, uint32_t slot)
+/* Where the number of the slot's id is, or 0. */
+static uint32_t *find_place(const struct state_ring *ring, uint32_t slot)
 {
     size_t place = place_of(ring, slot);
 
-    while (ring->ids[place].is_used && ring->ids[place].info.slot != slot)
-        place = (place + 1) & (ring->id_capacity - 1);
-    return &ring->ids[place];
+    while (ring->places[place] != 0 && ring->ids[ring->places[place] - 1].info.slot != slot)
+        place = (place + 1) & (ring->place_count - 1);
+    return &ring->places[place];
 }
 
-static int grow_ids(struct recording_table *table, struct state_ring *ring)
+static int grow_places(struct recording_table *table, struct state_ring *ring)
 {
-    struct state_ring grown = *ring;
+    size_t count = ring->place_count != 0 ? 2 * ring->place_count : FIRST_PLACES;
+    uint64_t bytes = (count - ring->place_count) * sizeof(*ring->places);
+    uint32_t *places;
 
-    grown.id_capacity = ring->id_capacity != 0 ? 2 * ring->id_capacity : FIRST_CAPACITY;
-    if ((grown.id_capacity - ring->id_capacity) * sizeof(*ring->ids) > RECORDING_TABLE_BYTES_MAX - table->used_bytes)
+    if (bytes > RECORDING_TABLE_BYTES_MAX - table->used_bytes)
         return -EFBIG;
-    grown.ids = calloc(grown.id_capacity, sizeof(*grown.ids));
-    if (grown.ids == NULL)
+    places = calloc(count, sizeof(*places));
+    if (places == NULL)
         return -ENOMEM;
-    table->used_bytes += (grown.id_capacity - ring->id_capacity) * sizeof(*ring->ids);
-    for (size_t i = 0; i < ring->id_capacity; i++) {
-        if (ring->ids[i].is_used)
-            *find_place(&grown, ring->ids[i].info.slot) = ring->ids[i];
-    }
-    free(ring->ids);
-    *ring = grown;
+    table->used_bytes += bytes;
+    free(ring->places);
+    ring->places = places;
+    ring->place_count = count;
+    for (uint32_t i = 0; i < ring->id_count; i++)
+        *find_place(ring, ring->ids[i].info.slot) = i + 1;
     return 0;
 }
 
 int recording_table_id(struct recording_table *table, uint32_t number, uint32_t slot, struct state_id **ret_id)
 {
     struct state_ring *ring;
-    struct state_id *id = NULL;
+    uint32_t *place;
     int result = recording_table_ring(table, number, &ring);
 
+    if (result == 0 && ring->id_count >= ring->place_count / 2)
+        result = grow_places(table, ring);
     if (result != 0)
         return result;
-    if (ring->id_capacity != 0)
-        id = find_place(ring, slot);
-    if (id == NULL || (!id->is_used && ring->id_count >= ring->id_capacity / 2)) {
-        result = grow_ids(table, ring);
+    place = find_place(ring, slot);
+    if (*place == 0) {
+        result = grow_array(table, &ring->ids, ring->id_count, sizeof(*ring->ids));
         if (result != 0)
             return result;
-        id = find_place(ring, slot);
+        ring->ids[ring->id_count] = (struct state_id){.info.slot = slot};
+        *place = ++ring->id_count;
     }
-    if (!id->is_used) {
-        id->is_used = true;
-        id->info.slot = slot;
-        ring->id_count++;
-    }
-    *ret_id = id;
+    *ret_id = &ring->ids[*place - 1];
     return 0;
 }
 
 void recording_table_reset_id(struct recording_table *table, struct state_id *id)
 {
-    uint32_t slot = id->info.slot;
-
     drop_bytes(table, &id->note);
-    *id = (struct state_id){.is_used = true, .info = {.slot = slot}};
+    *id = (struct state_id){.info.slot = id->info.slot};
 }
 
 /* Those behind it move up, so that a look-up may end at the first place that is not used. */
-void recording_table_drop_id(struct recording_table *table, uint32_t number, uint32_t slot)
+static void clear_place(struct state_ring *ring, size_t place)
 {
-    struct state_ring *ring;
-    struct state_id *hole;
-    size_t mask, place;
+    const size_t mask = ring->place_count - 1;
 
-    if (recording_table_ring(table, number, &ring) != 0 || ring->id_capacity == 0)
-        return;
-    hole = find_place(ring, slot);
-    if (!hole->is_used)
-        return;
-    drop_bytes(table, &hole->note);
-    mask = ring->id_capacity - 1;
-    place = (size_t)(hole - ring->ids);
-    for (size_t next = (place + 1) & mask; ring->ids[next].is_used; next = (next + 1) & mask) {
-        size_t home = place_of(ring, ring->ids[next].info.slot);
+    for (size_t next = (place + 1) & mask; ring->places[next] != 0; next = (next + 1) & mask) {
+        size_t home = place_of(ring, ring->ids[ring->places[next] - 1].info.slot);
 
         if (((next - home) & mask) >= ((next - place) & mask)) {
-            ring->ids[place] = ring->ids[next];
+            ring->places[place] = ring->places[next];
             place = next;
         }
     }
-    ring->ids[place] = (struct state_id){0};
+    ring->places[place] = 0;
+}
+
+/* The last id takes its number. */
+void recording_table_drop_id(struct recording_table *table, uint32_t number, uint32_t slot)
+{
+    struct state_ring *ring;
+    struct state_id *hole, *last;
+    uint32_t *place;
+
+    if (recording_table_ring(table, number, &ring) != 0 || ring->id_count == 0)
+        return;
+    place = find_place(ring, slot);
+    if (*place == 0)
+        return;
+    hole = &ring->ids[*place - 1];
+    last = &ring->ids[ring->id_count - 1];
+    drop_bytes(table, &hole->note);
+    *find_place(ring, last->info.slot) = *place;
+    *hole = *last;
+    clear_place(ring, (size_t)(place - ring->places));
+    table->used_bytes -=
+        array_bytes(ring->id_count, sizeof(*ring->ids)) - array_bytes(ring->id_count - 1, sizeof(*ring->ids));
     ring->id_count--;
 }
 
@@ -206,9 +213,10 @@ static void drop_modules(struct recording_table *table, struct state_process *pr
 
 static void clear_ring(struct recording_table *table, struct state_ring *ring)
 {
-    for (size_t i = 0; i < ring->id_capacity; i++)
+    for (uint32_t i = 0; i < ring->id_count; i++)
         drop_bytes(table, &ring->ids[i].note);
-    table->used_bytes -= ring->id_capacity * sizeof(*ring->ids);
+    table->used_bytes -= array_bytes(ring->id_count, sizeof(*ring->ids)) + ring->place_count * sizeof(*ring->places);
+    free(ring->places);
     free(ring->ids);
     for (uint32_t i = 0; i < ring->process_count; i++) {
         drop_modules(table, &ring->processes[i]);
@@ -304,7 +312,7 @@ int recording_table_keep(struct recording_table *table, const struct rip_event *
 void recording_table_begin(struct recording_table *table)
 {
     for (size_t i = 0; i < table->ring_count; i++) {
-        for (size_t j = 0; j < table->rings[i].id_capacity; j++) {
+        for (size_t j = 0; j < table->rings[i].id_count; j++) {
             table->rings[i].ids[j].address = 0;
             table->rings[i].ids[j].is_counted = false;
         }

@@ -25,7 +25,6 @@ struct state_id {
     struct rip_id_info info; /* as of its last event */
     uint64_t address;        /* of its newest entry that was recorded; 0 = not known */
     struct state_bytes note;
-    bool is_used;
     bool is_counted; /* info counts the snaps of the SNAP that comes next */
 };
 
@@ -41,9 +40,10 @@ struct state_ring {
     struct state_bytes ring;
     struct state_process *processes;
     uint32_t process_count;
-    struct state_id *ids; /* places; a power of two of them */
-    size_t id_count;
-    size_t id_capacity;
+    struct state_id *ids;
+    uint32_t id_count;
+    uint32_t *places;   /* of a hash table: 1 + an index of ids; 0 = free */
+    size_t place_count; /* a power of two, at least twice id_count */
 };
 
 struct recording_table {
@@ -62,7 +62,7 @@ int recording_table_id(struct recording_table *table, uint32_t ring, uint32_t sl
 void recording_table_drop_ring(struct recording_table *table, uint32_t number);
 void recording_table_drop_id(struct recording_table *table, uint32_t ring, uint32_t slot);
 
-/* Forgets all of the id but that its slot is used. */
+/* Forgets all of the id but its slot. */
 void recording_table_reset_id(struct recording_table *table, struct state_id *id);
 
 /* The bytes of a RING, PROCESS, MODULE, DEATH or NOTE stand for it from now on. */

@@ -423,6 +423,46 @@ static void test_large_drains_and_states_are_parted(void **state)
     free(ids);
 }
 
+/* Ids come and go, in slots that look alike: those that are there in the end are in the state. */
+static void test_the_state_after_many_ends(void **state)
+{
+    enum { SLOTS = 400, STEPS = 20000 };
+    static bool is_live[SLOTS];
+    struct stage *stage = *state;
+    struct event_text text = {0};
+    struct memory_file rest;
+    char expected[64];
+    uint64_t offset, random = 1;
+
+    for (unsigned i = 0; i < STEPS; i++) {
+        unsigned number;
+        struct rip_id_info info;
+        struct rip_event event;
+
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+        number = (unsigned)(random >> 40) % SLOTS;
+        info = id_info(number % 2 != 0 ? number : number * 64);
+        event = event_of(RIP_EVENT_EXIT, &info);
+        if (is_live[number])
+            take(stage, event);
+        else
+            take_id(stage, RIP_EVENT_REGISTER, &info, false);
+        is_live[number] = !is_live[number];
+    }
+    take_drain(stage);
+    recording_writer_restart(stage->writer);
+    take_ring(stage);
+    take_drain(stage);
+    assert_int_equal(recording_writer_flush(stage->writer), 0);
+    rest = part_of(&stage->file, 1);
+    assert_int_equal(read_all(&rest, &text, &offset), 0);
+    for (unsigned number = 0; number < SLOTS; number++) {
+        snprintf(expected, sizeof(expected), "1/%u g2 id", number % 2 != 0 ? number : number * 64);
+        assert_int_equal(strstr(text_of(&text), expected) != NULL, is_live[number]);
+    }
+    text_clear(&text);
+}
+
 /* What could not be written is counted, and what comes after can be read. */
 static void test_a_failing_output_costs_its_frames(void **state)
 {
@@ -534,6 +574,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_data_comes_with_its_event, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_reading_may_begin_at_a_state, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_large_drains_and_states_are_parted, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_the_state_after_many_ends, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_a_failing_output_costs_its_frames, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_another_run_has_rings_of_its_own, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_seeking, set_stage, clear_stage),
