@@ -39,7 +39,8 @@ typedef int cli_function(int argc, char **argv);
     X(clean, "remove rings of dead processes")                                                                         \
     X(captures, "what is kept of processes that were killed or crashed")                                               \
     X(dump, "what a ring file or a capture says")                                                                      \
-    X(record, "record what rings say, or what a program does")
+    X(record, "record what rings say, or what a program does")                                                         \
+    X(export, "rings, captures and recordings for babeltrace2, speedscope and flamegraph.pl")
 
 #define CLI_RUN_SUMMARY "run a program with tracing"
 cli_function cli_run;

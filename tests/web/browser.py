@@ -23,18 +23,21 @@ FLAGS = ["--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disab
          "--no-default-browser-check",
          "--disable-dev-shm-usage", "--hide-scrollbars", "--force-device-scale-factor=1", "--mute-audio",
          "--no-sandbox"]  # its own sandbox needs user namespaces, which a container may not have
+GRAPHICS = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
 PHONE, WIDE = (390, 844), (1360, 850)
 
 
 class Browser:
-    def __init__(self):
+    def __init__(self, graphics=False):
+        """graphics: pages may draw with WebGL, which the processor does here."""
+        flags = [*(each for each in FLAGS if each != "--disable-gpu"), *GRAPHICS] if graphics else FLAGS
         self.home = tempfile.mkdtemp(prefix="rip-browser-")
         ours_in, theirs_out = os.pipe()
         theirs_in, ours_out = os.pipe()
         # 3 and 4 are where it reads and writes, whatever numbers the pipes have here
         script = f"exec 3<&{theirs_in} 4>&{theirs_out}; exec \"$@\""
         self.process = subprocess.Popen(
-            ["bash", "-c", script, "bash", PROGRAM, *FLAGS, f"--user-data-dir={self.home}", "about:blank"],
+            ["bash", "-c", script, "bash", PROGRAM, *flags, f"--user-data-dir={self.home}", "about:blank"],
             pass_fds=(theirs_in, theirs_out), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "HOME": self.home})
         os.close(theirs_in)

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * export.c - `rip export`: rings, captures and recordings in formats that other tools read. Needs no ripd.
+ *
+ * Guarantees
+ *   A. Nothing that exists is overwritten.
+ *   B. Of a recording that is damaged what comes before the damage is exported, and the exit status says so.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/names.h"
+#include "export/export.h"
+#include "os/clock.h"
+#include "rip/session.h"
+#include "util/array.h"
+#include "util/duration.h"
+
+#define OUTPUT_BYTES (256u << 10)
+#define PATH_BYTES 4096u
+
+struct settings {
+    const char *ctf;
+    const char *chrome;
+    const char *folded;
+    const char *duration;
+    const char *interval;
+    const char *files;
+};
+
+static const struct cli_flag flags[] = {
+    {"--ctf", "DIR", offsetof(struct settings, ctf), "Common Trace Format, for babeltrace2 and Trace Compass", false},
+    {"--chrome", "FILE", offsetof(struct settings, chrome),
+     "JSON for speedscope, Perfetto and chrome://tracing (- for standard output)", false},
+    {"--folded", "FILE", offsetof(struct settings, folded),
+     "stacks of breadcrumbs, for flamegraph.pl and speedscope (-: likewise)", false},
+    {"--duration", "DUR", offsetof(struct settings, duration),
+     "of live rings: follow them for so long (default: one look)", false},
+    {"--interval", "DUR", offsetof(struct settings, interval), "between two looks at live rings (default: 1s)", false},
+    {"--files", "DIR", offsetof(struct settings, files),
+     "programs, libraries or debug files of another machine: by build id, path or name", false},
+};
+
+const struct cli_syntax cli_export_syntax = {
+    .name = "export",
+    .usage = "usage: rip export (--ctf DIR | --chrome FILE | --folded FILE) [FLAG...] SOURCE\n"
+             "\n"
+             "SOURCE is a recording (see `rip record`), a capture (see `rip captures`), a ring, or a directory of\n"
+             "rings. What it says goes into DIR or FILE, which must not exist.\n"
+             "\n",
+    .notes =
+        "\n"
+        "exit status: 0; 1 SOURCE cannot be read, or not to its end; 2 wrong flag; 4 output could not be written\n",
+    .flags = flags,
+    .flags_count = ARRAY_COUNT(flags),
+};
+
+/* Output ----------------------------------------------------------------------------------------------------------- */
+
+struct target {
+    const struct export_format *format;
+    const char *path; /* as the user gave it */
+    FILE *file;
+};
+
+static int write_file(void *context, const void *bytes, size_t count)
+{
+    return fwrite(bytes, 1, count, context) == count ? 0 : -EIO;
+}
+
+/* NULL after an error message. */
+static FILE *create_file(const char *path)
+{
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+
+    if (file == NULL) {
+        cli_error("export: %s: %s", path, strerror(errno));
+        if (descriptor >= 0)
+            close(descriptor);
+    }
+    return file;
+}
+
+static bool write_metadata(const char *path)
+{
+    char *metadata = export_ctf_metadata();
+    FILE *file = metadata != NULL ? create_file(path) : NULL;
+    bool written = file != NULL && fputs(metadata, file) >= 0;
+
+    if (file != NULL)
+        written = fclose(file) == 0 && written;
+    free(metadata);
+    return written;
+}
+
+static bool open_ctf(struct target *target)
+{
+    char path[PATH_BYTES];
+
+    if (mkdir(target->path, 0777) != 0) {
+        cli_error("export: %s: %s", target->path, strerror(errno));
+        return false;
+    }
+    snprintf(path, sizeof(path), "%s/metadata", target->path);
+    if (!write_metadata(path))
+        return false;
+    snprintf(path, sizeof(path), "%s/stream", target->path);
+    target->file = create_file(path);
+    return target->file != NULL;
+}
+
+/* False after an error message. */
+static bool open_target(struct target *target, const struct settings *settings)
+{
+    target->format = settings->ctf != NULL ? &export_ctf : settings->chrome != NULL ? &export_chrome : &export_folded;
+    target->path = settings->ctf != NULL      ? settings->ctf
+                   : settings->chrome != NULL ? settings->chrome
+                                              : settings->folded;
+    if (settings->ctf != NULL)
+        return open_ctf(target);
+    target->file = strcmp(target->path, "-") == 0 ? stdout : create_file(target->path);
+    return target->file != NULL;
+}
+
+static bool close_target(const struct target *target)
+{
+    bool written = !ferror(target->file) && fflush(target->file) == 0;
+
+    if (target->file != stdout)
+        written = fclose(target->file) == 0 && written;
+    if (!written)
+        cli_error("export: %s: cannot be written", target->path);
+    return written;
+}
+
+/* Names ------------------------------------------------------------------------------------------------------------ */
+
+static char *clean_text(const json_t *place, const char *key)
+{
+    const char *text = json_string_value(json_object_get(place, key));
+
+    return text != NULL ? known_clean(text, strlen(text)) : NULL;
+}
+
+static void find_name(void *context, const struct known_module *module, uint64_t offset, struct known_place *place)
+{
+    char text[32];
+    json_t *where, *paths;
+
+    snprintf(text, sizeof(text), "0x%" PRIx64, offset);
+    where = json_pack("{s:s, s:s}", "build_id", module->build_id, "offset", text);
+    paths = json_pack("{s:s}", module->build_id, module->path); /* NULL: a path that is no UTF-8 */
+    if (where != NULL && paths != NULL && module->build_id[0] != '\0') {
+        names_fill(context, where, paths);
+        place->function = clean_text(where, "function");
+        place->file = clean_text(where, "file");
+        place->line = (uint32_t)json_integer_value(json_object_get(where, "line"));
+    }
+    json_decref(where);
+    json_decref(paths);
+}
+
+/* Events ----------------------------------------------------------------------------------------------------------- */
+
+struct export
+{
+    struct target target;
+    void *format;
+    struct rip_session *session;
+    uint64_t end_mono_ns; /* of a live source; 0 = one drain */
+    int failure;          /* -errno of the output; 0 = none */
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+static int take_event(void *context, struct rip_session *session, const struct rip_event *event)
+{
+    struct export *export = context;
+
+    (void)session;
+    export->failure = export->target.format->take(export->format, event);
+    if (export->failure != 0)
+        return 1;
+    return event->kind == RIP_EVENT_DRAIN && export->end_mono_ns != 0 &&
+           (interrupted != 0 || clock_mono_ns() >= export->end_mono_ns);
+}
+
+static int report_source(const struct export *export, const char *path, int result)
+{
+    uint64_t position = 0, total = 0;
+
+    if (result >= 0 || result == -EINTR)
+        return CLI_OK;
+    if (rip_session_position(export->session, &position, &total) == 0)
+        cli_error("export: %s: %s at byte %" PRIu64 " of %" PRIu64 "; what comes before that is exported", path,
+                  rip_session_error(export->session), position, total);
+    else
+        cli_error("export: %s: %s", path, rip_session_error(export->session));
+    return CLI_UNREACHABLE;
+}
+
+/* Events up to the end of the source, of the duration, or to an interruption. */
+static int run(struct export *export, const char *path)
+{
+    const struct rip_observer observer = {.size_bytes = sizeof(observer), .context = export, .event = take_event};
+    const struct sigaction action = {.sa_handler = interrupt};
+    int result;
+
+    if (export->end_mono_ns != 0) {
+        sigaction(SIGINT, &action, NULL);
+        sigaction(SIGTERM, &action, NULL);
+    }
+    result = rip_session_observe(export->session, &observer);
+    if (result == 0)
+        result = rip_session_run(export->session, NULL);
+    if (export->failure == 0)
+        export->failure = export->target.format->finish(export->format);
+    return export->failure == -ENOMEM ? (cli_error("export: out of memory"), CLI_UNREACHABLE)
+                                      : report_source(export, path, result);
+}
+
+static bool parse_time(const char *flag, const char *text, uint64_t *ret_ns)
+{
+    if (text == NULL || duration_parse(text, ret_ns) == 0)
+        return true;
+    cli_error("export: %s: \"%s\" is no duration such as 250ms, 5s or 2m", flag, text);
+    return false;
+}
+
+/* False after an error message. */
+static bool check_settings(const struct settings *settings, size_t word_count, struct rip_session_options *options,
+                           uint64_t *ret_duration_ns)
+{
+    int formats = (settings->ctf != NULL) + (settings->chrome != NULL) + (settings->folded != NULL);
+
+    if (formats != 1) {
+        cli_error("export: one of --ctf DIR, --chrome FILE and --folded FILE is needed");
+        return false;
+    }
+    if (word_count == 0) {
+        cli_error("export: which recording, capture, ring or directory of rings?");
+        return false;
+    }
+    options->once = settings->duration == NULL;
+    return parse_time("--duration", settings->duration, ret_duration_ns) &&
+           parse_time("--interval", settings->interval, &options->interval_ns);
+}
+
+static int export_to(struct export *export, const struct settings *settings, const char *path)
+{
+    struct names *names = names_new(settings->files);
+    struct known *known = known_new(find_name, names);
+    struct export_output output = {.write = write_file};
+    int status = CLI_OUTPUT;
+
+    if (known != NULL && open_target(&export->target, settings)) {
+        output.context = export->target.file;
+        export->format = export->target.format->create(&output, known);
+        status = export->format != NULL ? run(export, path) : CLI_UNREACHABLE;
+        export->target.format->destroy(export->format);
+        if (!close_target(&export->target))
+            status = CLI_OUTPUT;
+    }
+    known_free(known);
+    names_free(names);
+    return status;
+}
+
+int cli_export(int argc, char **argv)
+{
+    struct rip_session_options options = {.size_bytes = sizeof(options)};
+    struct settings settings = {0};
+    struct export export = {0};
+    uint64_t duration_ns = 0;
+    const char *path;
+    char *error = NULL;
+    size_t count;
+    int status;
+
+    if (!cli_parse_words(&cli_export_syntax, argc, argv, &settings, &path, 1, &count, &status))
+        return status;
+    if (!check_settings(&settings, count, &options, &duration_ns))
+        return CLI_USAGE;
+    if (rip_session_open(&export.session, path, &options, &error) != 0) {
+        cli_error("export: %s", error != NULL ? error : "out of memory");
+        free(error);
+        return CLI_UNREACHABLE;
+    }
+    export.end_mono_ns = duration_ns != 0 ? clock_mono_ns() + duration_ns : 0;
+    status = export_to(&export, &settings, path);
+    rip_session_close(export.session);
+    return status;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chrome.c - the Trace Event Format: a track for each id, with a slice for each place that it stood at, from the drain
+ * that found it there to the drain that found it elsewhere. What it passed in between is in the slice's "trail". A
+ * stall is a slice of a second track, from when the id stopped moving. Pure.
+ *
+ * The format: "Trace Event Format" of the Chromium project. Times are microseconds since the first event.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/export.h"
+#include "util/array.h"
+#include "util/rfc3339.h"
+#include "view/json_writer.h"
+
+#define STALL_TRACK UINT64_C(1000000000) /* above the numbers of ids */
+#define TRAIL_SHOWN 8u
+
+struct open_stall {
+    uint64_t episode;
+    uint64_t since_wall_ns;
+    uint64_t pid;
+    uint64_t track;
+    char *summary;
+    char *cause;
+};
+
+struct chrome {
+    struct export_output output;
+    struct known *known;
+    uint64_t base_wall_ns; /* 0 = no event has come yet */
+    bool is_open;
+    bool comma;
+    struct open_stall *stalls;
+    size_t stall_count;
+    size_t stall_capacity;
+};
+
+static void *chrome_create(const struct export_output *output, struct known *known)
+{
+    struct chrome *chrome = calloc(1, sizeof(*chrome));
+
+    if (chrome != NULL)
+        *chrome = (struct chrome){.output = *output, .known = known};
+    return chrome;
+}
+
+static void done_stall(struct open_stall *stall)
+{
+    free(stall->summary);
+    free(stall->cause);
+}
+
+static void chrome_destroy(void *format)
+{
+    struct chrome *chrome = format;
+
+    if (chrome == NULL)
+        return;
+    for (size_t i = 0; i < chrome->stall_count; i++)
+        done_stall(&chrome->stalls[i]);
+    free(chrome->stalls);
+    free(chrome);
+}
+
+/* Records ---------------------------------------------------------------------------------------------------------- */
+
+static int write_text(struct chrome *chrome, const char *text)
+{
+    return chrome->output.write(chrome->output.context, text, strlen(text));
+}
+
+static int begin_output(struct chrome *chrome)
+{
+    if (chrome->is_open)
+        return 0;
+    chrome->is_open = true;
+    return write_text(chrome, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+}
+
+/* Ends the object, and writes it as a line. */
+static int write_record(struct chrome *chrome, struct json_writer *writer)
+{
+    size_t length;
+    char *text;
+    int result;
+
+    json_close(writer, '}');
+    result = json_finish(writer, &text, &length);
+    if (result != 0)
+        return result;
+    result = begin_output(chrome);
+    if (result == 0 && chrome->comma)
+        result = write_text(chrome, ",\n");
+    chrome->comma = true;
+    if (result == 0)
+        result = chrome->output.write(chrome->output.context, text, length);
+    free(text);
+    return result;
+}
+
+static void write_us(struct json_writer *writer, const char *key, uint64_t ns)
+{
+    char number[32];
+    int length = snprintf(number, sizeof(number), "%" PRIu64 ".%03" PRIu64, ns / 1000, ns % 1000);
+
+    json_raw(writer, key, number, (size_t)length);
+}
+
+static void begin_record(struct json_writer *writer, const char *name, const char *phase, uint64_t pid, uint64_t track)
+{
+    json_init(writer);
+    json_open(writer, NULL, '{');
+    json_text(writer, "name", name);
+    json_text(writer, "ph", phase);
+    json_uint(writer, "pid", pid);
+    json_uint(writer, "tid", track);
+}
+
+static uint64_t since_base(const struct chrome *chrome, uint64_t wall_ns)
+{
+    return wall_ns > chrome->base_wall_ns ? wall_ns - chrome->base_wall_ns : 0;
+}
+
+static void write_span(struct chrome *chrome, struct json_writer *writer, const char *category, uint64_t from_wall_ns,
+                       uint64_t to_wall_ns)
+{
+    uint64_t from_ns = since_base(chrome, from_wall_ns), to_ns = since_base(chrome, to_wall_ns);
+
+    json_text(writer, "cat", category);
+    write_us(writer, "ts", from_ns);
+    write_us(writer, "dur", to_ns > from_ns ? to_ns - from_ns : 0);
+}
+
+static int write_track_name(struct chrome *chrome, const char *kind, uint64_t pid, uint64_t track, const char *name)
+{
+    struct json_writer writer;
+
+    begin_record(&writer, kind, "M", pid, track);
+    json_open(&writer, "args", '{');
+    json_text(&writer, "name", name);
+    json_close(&writer, '}');
+    return write_record(chrome, &writer);
+}
+
+/* Ids -------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t pid_of(const struct known_ring *ring, uint32_t index)
+{
+    const struct known_process *process = known_find_process(ring, index);
+
+    return process != NULL ? process->pid : 0;
+}
+
+/* What it passed before it stood where it stands, and its note. */
+static int write_trail(struct chrome *chrome, const struct known_ring *ring, const struct known_id *id)
+{
+    struct json_writer writer;
+
+    if (id->trail_count < 2 && id->note == NULL)
+        return 0;
+    begin_record(&writer, "trail", "i", pid_of(ring, id->process), id->serial);
+    json_text(&writer, "s", "t");
+    write_us(&writer, "ts", since_base(chrome, id->since_wall_ns));
+    json_open(&writer, "args", '{');
+    json_text(&writer, "note", id->note);
+    json_open(&writer, "trail", '[');
+    for (uint32_t i = 0; i < id->trail_count && i < TRAIL_SHOWN; i++)
+        json_text(&writer, NULL, id->trail[i]->text);
+    json_close(&writer, ']');
+    json_close(&writer, '}');
+    return write_record(chrome, &writer);
+}
+
+/* What it did since its trail changed last, up to then. */
+static int write_stand(struct chrome *chrome, const struct known_ring *ring, const struct known_id *id,
+                       uint64_t to_wall_ns)
+{
+    const char *place = id->trail_count != 0 ? id->trail[0]->text : "(no breadcrumb yet)";
+    struct json_writer writer;
+    int result;
+
+    if (to_wall_ns <= id->since_wall_ns)
+        return 0;
+    begin_record(&writer, id->idle ? "(idle)" : place, "X", pid_of(ring, id->process), id->serial);
+    write_span(chrome, &writer, id->idle ? "idle" : "place", id->since_wall_ns, to_wall_ns);
+    result = write_record(chrome, &writer);
+    return result != 0 ? result : write_trail(chrome, ring, id);
+}
+
+static int write_ring(struct chrome *chrome, const struct known_ring *ring, uint64_t to_wall_ns)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < ring->id_count && result == 0; i++)
+        result = write_stand(chrome, ring, &ring->ids[i], to_wall_ns);
+    return result;
+}
+
+static int name_id(struct chrome *chrome, const struct known_ring *ring, const struct known_id *id)
+{
+    char number[24];
+
+    snprintf(number, sizeof(number), "id %" PRIu32, id->id);
+    return write_track_name(chrome, "thread_name", pid_of(ring, id->process), id->serial,
+                            id->name[0] != '\0' ? id->name : number);
+}
+
+static int name_process(struct chrome *chrome, const struct known_ring *ring, uint32_t index)
+{
+    const struct known_process *process = known_find_process(ring, index);
+    char name[256];
+
+    if (process == NULL)
+        return 0;
+    snprintf(name, sizeof(name), "%s (ring %.200s)", process->comm, ring->name);
+    return write_track_name(chrome, "process_name", process->pid, 0, name);
+}
+
+/* Stalls ----------------------------------------------------------------------------------------------------------- */
+
+static int write_stall(struct chrome *chrome, const struct open_stall *stall, uint64_t to_wall_ns)
+{
+    struct json_writer writer;
+    char category[64];
+
+    snprintf(category, sizeof(category), "stall,%s", stall->cause);
+    begin_record(&writer, stall->summary, "X", stall->pid, stall->track);
+    write_span(chrome, &writer, category, stall->since_wall_ns, to_wall_ns);
+    return write_record(chrome, &writer);
+}
+
+static uint64_t number_of(const json_t *document, const char *key)
+{
+    return (uint64_t)json_integer_value(json_object_get(document, key));
+}
+
+static char *text_of(const json_t *document, const char *key)
+{
+    const char *text = json_string_value(json_object_get(document, key));
+
+    return strdup(text != NULL ? text : "");
+}
+
+static uint64_t time_of(const json_t *document, const char *key, uint64_t otherwise)
+{
+    const char *text = json_string_value(json_object_get(document, key));
+    uint64_t wall_ns;
+
+    return text != NULL && rfc3339_parse(text, &wall_ns) == 0 ? wall_ns : otherwise;
+}
+
+/* The track beside that of its id; of an id that is not known, one of its own. */
+static int place_stall(struct chrome *chrome, struct open_stall *stall, const json_t *document)
+{
+    const char *ring_name = json_string_value(json_object_get(document, "ring"));
+    struct known_ring *ring = NULL;
+    struct known_id *id =
+        known_find_named(chrome->known, ring_name != NULL ? ring_name : "", (uint32_t)number_of(document, "id"), &ring);
+    char name[256];
+
+    stall->track = STALL_TRACK + (id != NULL ? id->serial : 0);
+    stall->pid = id != NULL ? pid_of(ring, id->process) : 0;
+    snprintf(name, sizeof(name), "stalls of %.200s", id != NULL ? id->name : "others");
+    return write_track_name(chrome, "thread_name", stall->pid, stall->track, name);
+}
+
+static int begin_stall(struct chrome *chrome, const json_t *document, uint64_t wall_ns)
+{
+    struct open_stall *stall;
+
+    if (!ARRAY_GROW(chrome->stalls, chrome->stall_count, chrome->stall_capacity))
+        return -ENOMEM;
+    stall = &chrome->stalls[chrome->stall_count];
+    *stall = (struct open_stall){.episode = number_of(document, "episode"),
+                                 .since_wall_ns = time_of(document, "since", wall_ns),
+                                 .summary = text_of(document, "summary"),
+                                 .cause = text_of(document, "cause")};
+    if (stall->summary == NULL || stall->cause == NULL) {
+        done_stall(stall);
+        return -ENOMEM;
+    }
+    chrome->stall_count++;
+    return place_stall(chrome, stall, document);
+}
+
+static int end_stall(struct chrome *chrome, const json_t *document, uint64_t wall_ns)
+{
+    uint64_t episode = number_of(document, "episode");
+    int result;
+
+    for (size_t i = 0; i < chrome->stall_count; i++)
+        if (chrome->stalls[i].episode == episode) {
+            result = write_stall(chrome, &chrome->stalls[i], time_of(document, "at", wall_ns));
+            done_stall(&chrome->stalls[i]);
+            chrome->stalls[i] = chrome->stalls[--chrome->stall_count];
+            return result;
+        }
+    return 0; /* its begin is not in what is exported */
+}
+
+/* What is no JSON is left out: nothing says that the source is honest. */
+static int take_stall(struct chrome *chrome, const struct rip_event *event)
+{
+    json_t *document = json_loadb(event->as.stall.json.bytes, event->as.stall.json.count, JSON_REJECT_DUPLICATES, NULL);
+    int result = 0;
+
+    if (json_is_object(document))
+        result = event->kind == RIP_EVENT_STALL_BEGIN ? begin_stall(chrome, document, event->latest_wall_ns)
+                                                      : end_stall(chrome, document, event->latest_wall_ns);
+    json_decref(document);
+    return result;
+}
+
+/* Events ----------------------------------------------------------------------------------------------------------- */
+
+/* What an id was doing ends with what changes it. */
+static int before(struct chrome *chrome, const struct rip_event *event)
+{
+    const struct known_ring *ring = known_find_ring(chrome->known, event->ring);
+    const struct known_id *id = known_find_id(ring, event->slot, event->generation);
+
+    switch (event->kind) {
+    case RIP_EVENT_STATE:
+        return id != NULL && id->idle != (event->as.state.info->idle != 0)
+                   ? write_stand(chrome, ring, id, event->latest_wall_ns)
+                   : 0;
+    case RIP_EVENT_SNAP:
+    case RIP_EVENT_EXIT:
+        return id != NULL ? write_stand(chrome, ring, id, event->latest_wall_ns) : 0;
+    case RIP_EVENT_RING_END:
+        return ring != NULL ? write_ring(chrome, ring, event->latest_wall_ns) : 0;
+    default:
+        return 0;
+    }
+}
+
+static int after(struct chrome *chrome, const struct rip_event *event)
+{
+    const struct known_ring *ring = known_find_ring(chrome->known, event->ring);
+    const struct known_id *id = known_find_id(ring, event->slot, event->generation);
+
+    switch (event->kind) {
+    case RIP_EVENT_PROCESS:
+        return ring != NULL ? name_process(chrome, ring, event->process) : 0;
+    case RIP_EVENT_REGISTER:
+    case RIP_EVENT_STATE:
+        return id != NULL ? name_id(chrome, ring, id) : 0;
+    case RIP_EVENT_STALL_BEGIN:
+    case RIP_EVENT_STALL_END:
+        return take_stall(chrome, event);
+    default:
+        return 0;
+    }
+}
+
+static int chrome_take(void *format, const struct rip_event *event)
+{
+    struct chrome *chrome = format;
+    int result;
+
+    if (chrome->base_wall_ns == 0)
+        chrome->base_wall_ns = event->latest_wall_ns;
+    result = before(chrome, event);
+    if (result == 0)
+        result = known_take(chrome->known, event);
+    return result != 0 ? result : after(chrome, event);
+}
+
+static int chrome_finish(void *format)
+{
+    struct chrome *chrome = format;
+    uint64_t end_wall_ns =
+        known_wall_ns(chrome->known) + 1000; /* what was found by the last drain is to be seen, too */
+    struct known_ring *ring;
+    int result = begin_output(chrome);
+
+    for (size_t i = 0; result == 0 && (ring = known_ring_at(chrome->known, i)) != NULL; i++)
+        result = write_ring(chrome, ring, end_wall_ns);
+    for (size_t i = 0; i < chrome->stall_count && result == 0; i++)
+        result = write_stall(chrome, &chrome->stalls[i], end_wall_ns);
+    return result != 0 ? result : write_text(chrome, "\n]}\n");
+}
+
+const struct export_format export_chrome = {chrome_create, chrome_take, chrome_finish, chrome_destroy};

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ctf.c - Common Trace Format 1.8 (The CTF specification, diamon.org): a stream of packets, and the metadata that says
+ * what is in them. Pure.
+ *
+ * An event's time stamp is the end of the interval that it happened in: when it was found. The begin of that interval
+ * is the field earliest_ns. Entries that were overwritten before they were read are events that the tracer discarded,
+ * and an event "lost" says of whom.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/export.h"
+#include "util/array.h"
+
+#define CTF_MAGIC UINT32_C(0xc1fc1fc1)
+#define PACKET_BYTES (256u << 10) /* a packet is written when it has so many, or more */
+
+/* Events: name, and its fields beside those that all have. The number is its place, from 0. */
+#define CTF_EVENT_TABLE(X)                                                                                             \
+    X(RING, "ring", "string directory; uint32_t uid; uint8_t preload;")                                                \
+    X(RING_END, "ring_end", "string reason;")                                                                          \
+    X(PROCESS, "process", "uint32_t process_uid; uint64_t start_time_ticks;")                                          \
+    X(MODULE, "module", "string path; string build_id; hex_t start; hex_t end;")                                       \
+    X(DEATH, "death", "uint8_t has_status; int32_t status; uint8_t in_order; uint8_t core_dumped; uint8_t replaced;")  \
+    X(REGISTER, "register", "uint8_t found; uint8_t kind; uint64_t snap_count;")                                       \
+    X(STATE, "state", "uint8_t idle; uint8_t call; uint32_t deadline_ms;")                                             \
+    X(SNAP, "snap",                                                                                                    \
+      "uint64_t snap; string module; string build_id; hex_t offset; string function; string file; uint32_t line;")     \
+    X(LOST, "lost", "uint64_t overwritten_count; uint32_t torn_count;")                                                \
+    X(UNSEEN, "unseen", "uint64_t unseen_count;")                                                                      \
+    X(NOTE, "note", "string note;")                                                                                    \
+    X(EXIT, "exit", "uint8_t has_snap_count; uint64_t snap_count;")                                                    \
+    X(FLUSH, "flush", "uint64_t flush_count;")                                                                         \
+    X(TOTALS, "totals",                                                                                                \
+      "uint8_t exact; uint64_t made_count; uint64_t recorded_count; uint64_t overwritten_count; "                      \
+      "uint64_t unseen_count; uint64_t registered_count; uint64_t ended_count;")                                       \
+    X(STALL_BEGIN, "stall_begin", "string cause; string summary; uint64_t episode; string json;")                      \
+    X(STALL_END, "stall_end", "string cause; string summary; uint64_t episode; string json;")                          \
+    X(DRAIN, "drain", "uint64_t sequence; uint64_t duration_ns;")
+
+enum ctf_event {
+#define X(name, text, fields) CTF_##name,
+    CTF_EVENT_TABLE(X)
+#undef X
+};
+
+#define METADATA_HEAD                                                                                                  \
+    "/* CTF 1.8 */\n"                                                                                                  \
+    "typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"                                         \
+    "typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"                                       \
+    "typealias integer { size = 32; align = 8; signed = true; } := int32_t;\n"                                         \
+    "typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"                                       \
+    "typealias integer { size = 64; align = 8; signed = false; base = 16; } := hex_t;\n"                               \
+    "trace {\n"                                                                                                        \
+    "    major = 1; minor = 8; byte_order = le;\n"                                                                     \
+    "    packet.header := struct { uint32_t magic; uint32_t stream_id; };\n"                                           \
+    "};\n"                                                                                                             \
+    "env { tracer_name = \"librip\"; };\n"                                                                             \
+    "clock {\n"                                                                                                        \
+    "    name = \"wall\"; freq = 1000000000; offset = 0; absolute = true;\n"                                           \
+    "    description = \"CLOCK_REALTIME: the end of the interval in which it happened\";\n"                            \
+    "};\n"                                                                                                             \
+    "typealias integer { size = 64; align = 8; signed = false; map = clock.wall.value; } := wall_t;\n"                 \
+    "stream {\n"                                                                                                       \
+    "    id = 0;\n"                                                                                                    \
+    "    packet.context := struct {\n"                                                                                 \
+    "        wall_t timestamp_begin; wall_t timestamp_end; uint64_t content_size; uint64_t packet_size;\n"             \
+    "        uint64_t packet_seq_num; uint64_t events_discarded;\n"                                                    \
+    "    };\n"                                                                                                         \
+    "    event.header := struct { uint8_t id; wall_t timestamp; };\n"                                                  \
+    "    event.context := struct {\n"                                                                                  \
+    "        uint64_t earliest_ns; string ring; uint32_t pid; string comm; uint32_t id; uint32_t tid; string name;\n"  \
+    "    };\n"                                                                                                         \
+    "};\n"
+
+struct bytes {
+    unsigned char *data;
+    size_t count;
+    size_t capacity;
+    bool failed; /* no memory: sticky */
+};
+
+struct ctf {
+    struct export_output output;
+    struct known *known;
+    struct bytes packet; /* events of the packet that is being made */
+    struct bytes head;
+    uint64_t first_wall_ns; /* of the packet */
+    uint64_t last_wall_ns;  /* of all */
+    uint64_t packet_count;
+    uint64_t discarded_count;
+    struct unseen {
+        uint32_t ring;
+        uint64_t count;
+    } * unseen; /* as TOTALS had it last; in order of ring */
+    size_t unseen_count;
+    size_t unseen_capacity;
+};
+
+static void *ctf_create(const struct export_output *output, struct known *known)
+{
+    struct ctf *ctf = calloc(1, sizeof(*ctf));
+
+    if (ctf != NULL)
+        *ctf = (struct ctf){.output = *output, .known = known};
+    return ctf;
+}
+
+static void ctf_destroy(void *format)
+{
+    struct ctf *ctf = format;
+
+    if (ctf == NULL)
+        return;
+    free(ctf->packet.data);
+    free(ctf->head.data);
+    free(ctf->unseen);
+    free(ctf);
+}
+
+/* Bytes ------------------------------------------------------------------------------------------------------------ */
+
+static void put(struct bytes *bytes, const void *data, size_t count)
+{
+    if (!ARRAY_RESERVE(bytes->data, bytes->capacity, bytes->count + count)) {
+        bytes->failed = true;
+        return;
+    }
+    memcpy(bytes->data + bytes->count, data, count);
+    bytes->count += count;
+}
+
+static void put_number(struct bytes *bytes, uint64_t value, size_t byte_count)
+{
+    unsigned char little[sizeof(value)];
+
+    for (size_t i = 0; i < byte_count; i++)
+        little[i] = (unsigned char)(value >> (8 * i));
+    put(bytes, little, byte_count);
+}
+
+static void put_u8(struct bytes *bytes, uint8_t value)
+{
+    put(bytes, &value, 1);
+}
+
+static void put_u32(struct bytes *bytes, uint32_t value)
+{
+    put_number(bytes, value, sizeof(value));
+}
+
+static void put_u64(struct bytes *bytes, uint64_t value)
+{
+    put_number(bytes, value, sizeof(value));
+}
+
+static void put_string(struct bytes *bytes, const char *text)
+{
+    put(bytes, text != NULL ? text : "", text != NULL ? strlen(text) + 1 : 1);
+}
+
+static void put_raw(struct bytes *bytes, const void *text, size_t count)
+{
+    char *clean = known_clean(text, count);
+
+    if (clean == NULL)
+        bytes->failed = true;
+    else
+        put_string(bytes, clean);
+    free(clean);
+}
+
+/* Packets ---------------------------------------------------------------------------------------------------------- */
+
+static int write_packet(struct ctf *ctf)
+{
+    const size_t head_bytes = 2 * sizeof(uint32_t) + 6 * sizeof(uint64_t);
+    uint64_t bits = (head_bytes + ctf->packet.count) * 8;
+    int result;
+
+    if (ctf->packet.count == 0)
+        return 0;
+    ctf->head.count = 0;
+    put_u32(&ctf->head, CTF_MAGIC);
+    put_u32(&ctf->head, 0);
+    put_u64(&ctf->head, ctf->first_wall_ns);
+    put_u64(&ctf->head, ctf->last_wall_ns);
+    put_u64(&ctf->head, bits);
+    put_u64(&ctf->head, bits);
+    put_u64(&ctf->head, ctf->packet_count++);
+    put_u64(&ctf->head, ctf->discarded_count);
+    if (ctf->head.failed || ctf->packet.failed)
+        return -ENOMEM;
+    result = ctf->output.write(ctf->output.context, ctf->head.data, ctf->head.count);
+    if (result == 0)
+        result = ctf->output.write(ctf->output.context, ctf->packet.data, ctf->packet.count);
+    ctf->packet.count = 0;
+    return result;
+}
+
+/* What all events have. */
+static struct bytes *begin_event(struct ctf *ctf, enum ctf_event number, const struct rip_event *event)
+{
+    const struct known_ring *ring = known_find_ring(ctf->known, event->ring);
+    const struct known_process *process = known_find_process(ring, event->process);
+    const struct known_id *id = known_find_id(ring, event->slot, event->generation);
+    struct bytes *bytes = &ctf->packet;
+
+    if (event->latest_wall_ns > ctf->last_wall_ns)
+        ctf->last_wall_ns = event->latest_wall_ns; /* a clock that was set back */
+    if (bytes->count == 0)
+        ctf->first_wall_ns = ctf->last_wall_ns;
+    put_u8(bytes, (uint8_t)number);
+    put_u64(bytes, ctf->last_wall_ns);
+    put_u64(bytes, event->earliest_wall_ns);
+    put_string(bytes, ring != NULL ? ring->name : NULL);
+    put_u32(bytes, process != NULL ? process->pid : 0);
+    put_string(bytes, process != NULL ? process->comm : NULL);
+    put_u32(bytes, id != NULL ? id->id : event->id);
+    put_u32(bytes, id != NULL ? id->tid : 0);
+    put_string(bytes, id != NULL ? id->name : NULL);
+    return bytes;
+}
+
+/* Events ----------------------------------------------------------------------------------------------------------- */
+
+static void put_module(struct bytes *bytes, const struct rip_module_info *info)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t path_bytes = info->path_bytes < RIP_MODULE_PATH_BYTES ? info->path_bytes : RIP_MODULE_PATH_BYTES;
+    char build_id[KNOWN_BUILD_ID_BYTES] = "";
+
+    for (size_t i = 0; i < info->build_id_bytes && i < RIP_BUILD_ID_BYTES; i++) {
+        build_id[2 * i] = digits[info->build_id[i] >> 4];
+        build_id[2 * i + 1] = digits[info->build_id[i] & 15];
+        build_id[2 * i + 2] = '\0';
+    }
+    put_raw(bytes, info->path, path_bytes);
+    put_string(bytes, build_id);
+    put_u64(bytes, info->start);
+    put_u64(bytes, info->end);
+}
+
+static void put_death(struct bytes *bytes, const struct rip_event_death *death)
+{
+    put_u8(bytes, death->has_status);
+    put_u32(bytes, death->has_status ? (uint32_t)death->status : 0);
+    put_u8(bytes, death->in_order);
+    put_u8(bytes, death->core_dumped);
+    put_u8(bytes, death->replaced);
+}
+
+static void put_entry(struct ctf *ctf, const struct rip_event *event, const struct rip_entry *entry)
+{
+    const struct known_ring *ring = known_find_ring(ctf->known, event->ring);
+    const struct known_id *id = known_find_id(ring, event->slot, event->generation);
+    const struct known_place *place =
+        known_place(ctf->known, ring, id != NULL ? id->process : event->process, entry->address);
+    struct bytes *bytes = begin_event(ctf, CTF_SNAP, event);
+
+    put_u64(bytes, entry->snap);
+    put_string(bytes, place != NULL ? place->module : NULL);
+    put_string(bytes, place != NULL ? place->build_id : NULL);
+    put_u64(bytes, place != NULL ? place->offset : 0);
+    put_string(bytes, place != NULL ? place->function : NULL);
+    put_string(bytes, place != NULL ? place->file : NULL);
+    put_u32(bytes, place != NULL ? place->line : 0);
+}
+
+static void put_snap(struct ctf *ctf, const struct rip_event *event)
+{
+    const struct rip_event_snap *snap = &event->as.snap;
+
+    if (snap->overwritten_count != 0) {
+        struct bytes *bytes = begin_event(ctf, CTF_LOST, event);
+
+        put_u64(bytes, snap->overwritten_count);
+        put_u32(bytes, snap->torn_count);
+        ctf->discarded_count += snap->overwritten_count;
+    }
+    for (uint32_t i = 0; i < snap->entry_count; i++)
+        put_entry(ctf, event, &snap->entries[i]);
+}
+
+/* How many more are unseen in a ring than its TOTALS said before. */
+static uint64_t more_unseen(struct ctf *ctf, uint32_t ring, uint64_t count)
+{
+    uint64_t more;
+
+    for (size_t i = 0; i < ctf->unseen_count; i++)
+        if (ctf->unseen[i].ring == ring) {
+            more = count > ctf->unseen[i].count ? count - ctf->unseen[i].count : 0;
+            ctf->unseen[i].count += more;
+            return more;
+        }
+    if (!ARRAY_GROW(ctf->unseen, ctf->unseen_count, ctf->unseen_capacity))
+        return 0;
+    ctf->unseen[ctf->unseen_count++] = (struct unseen){ring, count};
+    return count;
+}
+
+static void put_totals(struct ctf *ctf, const struct rip_event *event)
+{
+    const struct rip_event_totals *totals = &event->as.totals;
+    uint64_t more = more_unseen(ctf, event->ring, totals->unseen_count);
+    struct bytes *bytes;
+
+    if (more != 0) {
+        put_u64(begin_event(ctf, CTF_UNSEEN, event), more);
+        ctf->discarded_count += more;
+    }
+    bytes = begin_event(ctf, CTF_TOTALS, event);
+    put_u8(bytes, totals->exact);
+    put_u64(bytes, totals->made_count);
+    put_u64(bytes, totals->recorded_count);
+    put_u64(bytes, totals->overwritten_count);
+    put_u64(bytes, totals->unseen_count);
+    put_u64(bytes, totals->registered_count);
+    put_u64(bytes, totals->ended_count);
+}
+
+static void put_stall(struct ctf *ctf, enum ctf_event number, const struct rip_event *event)
+{
+    const struct rip_text *json = &event->as.stall.json;
+    json_t *document = json_loadb(json->bytes, json->count, JSON_REJECT_DUPLICATES, NULL);
+    const char *cause = json_string_value(json_object_get(document, "cause"));
+    const char *summary = json_string_value(json_object_get(document, "summary"));
+    char *text = json_dumps(document, JSON_COMPACT); /* NULL: it is no JSON */
+    struct bytes *bytes = begin_event(ctf, number, event);
+
+    put_string(bytes, cause);
+    put_string(bytes, summary);
+    put_u64(bytes, (uint64_t)json_integer_value(json_object_get(document, "episode")));
+    put_string(bytes, text);
+    free(text);
+    json_decref(document);
+}
+
+static void put_registered(struct bytes *bytes, const struct rip_event_id *id)
+{
+    put_u8(bytes, id->found);
+    put_u8(bytes, id->info->kind);
+    put_u64(bytes, id->info->snap_count);
+}
+
+static void put_state(struct bytes *bytes, const struct rip_id_info *info)
+{
+    put_u8(bytes, info->idle);
+    put_u8(bytes, info->call);
+    put_u32(bytes, info->deadline_ms);
+}
+
+static void put_ring(struct bytes *bytes, const struct rip_event_ring *ring)
+{
+    put_raw(bytes, ring->directory.bytes, ring->directory.count);
+    put_u32(bytes, ring->uid);
+    put_u8(bytes, ring->preload);
+}
+
+/* Events of a ring and its processes. */
+static void put_other(struct ctf *ctf, const struct rip_event *event)
+{
+    struct bytes *bytes;
+
+    switch (event->kind) {
+    case RIP_EVENT_RING:
+        put_ring(begin_event(ctf, CTF_RING, event), &event->as.ring_begin);
+        break;
+    case RIP_EVENT_RING_END:
+        put_raw(begin_event(ctf, CTF_RING_END, event), event->as.ring_end.reason.bytes,
+                event->as.ring_end.reason.count);
+        break;
+    case RIP_EVENT_PROCESS:
+        bytes = begin_event(ctf, CTF_PROCESS, event);
+        put_u32(bytes, event->as.process_begin->uid);
+        put_u64(bytes, event->as.process_begin->start_time_ticks);
+        break;
+    case RIP_EVENT_MODULE:
+        put_module(begin_event(ctf, CTF_MODULE, event), event->as.module.info);
+        break;
+    case RIP_EVENT_DEATH:
+        put_death(begin_event(ctf, CTF_DEATH, event), &event->as.death);
+        break;
+    case RIP_EVENT_FLUSH:
+        put_u64(begin_event(ctf, CTF_FLUSH, event), event->as.flush_count);
+        break;
+    case RIP_EVENT_DRAIN:
+        bytes = begin_event(ctf, CTF_DRAIN, event);
+        put_u64(bytes, event->as.drain.sequence);
+        put_u64(bytes, event->as.drain.duration_ns);
+        break;
+    default:
+        break;
+    }
+}
+
+static void put_event(struct ctf *ctf, const struct rip_event *event)
+{
+    struct bytes *bytes;
+
+    switch (event->kind) {
+    case RIP_EVENT_REGISTER:
+        put_registered(begin_event(ctf, CTF_REGISTER, event), &event->as.id_begin);
+        break;
+    case RIP_EVENT_STATE:
+        put_state(begin_event(ctf, CTF_STATE, event), event->as.state.info);
+        break;
+    case RIP_EVENT_SNAP:
+        put_snap(ctf, event);
+        break;
+    case RIP_EVENT_NOTE:
+        put_raw(begin_event(ctf, CTF_NOTE, event), event->as.note->text, event->as.note->text_bytes);
+        break;
+    case RIP_EVENT_EXIT:
+        bytes = begin_event(ctf, CTF_EXIT, event);
+        put_u8(bytes, event->as.exit.has_snap_count);
+        put_u64(bytes, event->as.exit.snap_count);
+        break;
+    case RIP_EVENT_TOTALS:
+        put_totals(ctf, event);
+        break;
+    case RIP_EVENT_STALL_BEGIN:
+        put_stall(ctf, CTF_STALL_BEGIN, event);
+        break;
+    case RIP_EVENT_STALL_END:
+        put_stall(ctf, CTF_STALL_END, event);
+        break;
+    default:
+        put_other(ctf, event);
+        break;
+    }
+}
+
+static int ctf_take(void *format, const struct rip_event *event)
+{
+    struct ctf *ctf = format;
+    int result = known_take(ctf->known, event);
+
+    if (result != 0)
+        return result;
+    put_event(ctf, event);
+    if (ctf->packet.failed)
+        return -ENOMEM;
+    return ctf->packet.count >= PACKET_BYTES ? write_packet(ctf) : 0;
+}
+
+static int ctf_finish(void *format)
+{
+    return write_packet(format);
+}
+
+char *export_ctf_metadata(void)
+{
+    static const char *const events[][2] = {
+#define X(number, name, fields) {name, fields},
+        CTF_EVENT_TABLE(X)
+#undef X
+    };
+    char *text = NULL, *longer;
+
+    if (asprintf(&text, "%s", METADATA_HEAD) < 0)
+        return NULL;
+    for (size_t i = 0; i < ARRAY_COUNT(events); i++) {
+        if (asprintf(&longer, "%sevent { name = \"%s\"; id = %zu; stream_id = 0; fields := struct { %s }; };\n", text,
+                     events[i][0], i, events[i][1]) < 0)
+            longer = NULL;
+        free(text);
+        text = longer;
+        if (text == NULL)
+            break;
+    }
+    return text;
+}
+
+const struct export_format export_ctf = {ctf_create, ctf_take, ctf_finish, ctf_destroy};

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * folded.c - a line for each stack "process;thread;oldest place;...;newest place COUNT". The count is of drains: an id
+ * counts once for each drain that found it with that trail, so one that is stuck for an hour at one drain a second
+ * counts 3,600, as it would in a profile. Pure.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/export.h"
+#include "util/array.h"
+#include "util/hash.h"
+#include "util/hash_index.h"
+
+#define STACK_BYTES 8192u
+
+struct stack {
+    char *text;
+    uint64_t count;
+};
+
+struct folded {
+    struct export_output output;
+    struct known *known;
+    struct stack *stacks;
+    size_t stack_count;
+    size_t stack_capacity;
+    struct hash_index index;
+    uint64_t other_count;
+};
+
+static void *folded_create(const struct export_output *output, struct known *known)
+{
+    struct folded *folded = calloc(1, sizeof(*folded));
+
+    if (folded != NULL)
+        *folded = (struct folded){.output = *output, .known = known};
+    return folded;
+}
+
+static void folded_destroy(void *format)
+{
+    struct folded *folded = format;
+
+    if (folded == NULL)
+        return;
+    for (size_t i = 0; i < folded->stack_count; i++)
+        free(folded->stacks[i].text);
+    free(folded->stacks);
+    free(folded->index.places);
+    free(folded);
+}
+
+/* A frame may hold anything but what separates frames. Returns how long the stack is with it. */
+static size_t add_frame(char stack[STACK_BYTES], size_t length, const char *text)
+{
+    if (length != 0 && length + 1 < STACK_BYTES)
+        stack[length++] = ';';
+    for (; *text != '\0' && length + 1 < STACK_BYTES; text++)
+        stack[length++] = *text == ';' ? ':' : *text;
+    stack[length] = '\0';
+    return length;
+}
+
+static void format_stack(char stack[STACK_BYTES], const struct known_ring *ring, const struct known_id *id)
+{
+    const struct known_process *process = known_find_process(ring, id->process);
+    uint32_t count = id->trail_count < FOLDED_TRAIL ? id->trail_count : FOLDED_TRAIL;
+    size_t length = 0;
+    char number[24];
+
+    snprintf(number, sizeof(number), "id %" PRIu32, id->id);
+    length = add_frame(stack, length, process != NULL ? process->comm : ring->name);
+    length = add_frame(stack, length, id->name[0] != '\0' ? id->name : number);
+    while (count-- != 0)
+        length = add_frame(stack, length, id->trail[count]->text);
+    if (id->idle)
+        (void)add_frame(stack, length, "(idle)");
+}
+
+static int count_stack(struct folded *folded, const char *text, uint64_t count)
+{
+    uint64_t hash = hash_text(&(struct hash_key){{0, 0}}, text);
+    size_t probe = 0;
+    uint32_t number;
+
+    while ((number = hash_index_next(&folded->index, hash, &probe)) != 0)
+        if (strcmp(folded->stacks[number - 1].text, text) == 0) {
+            folded->stacks[number - 1].count += count;
+            return 0;
+        }
+    if (folded->stack_count >= FOLDED_STACKS_MAX) {
+        folded->other_count += count;
+        return 0;
+    }
+    if (!ARRAY_GROW(folded->stacks, folded->stack_count, folded->stack_capacity))
+        return -ENOMEM;
+    folded->stacks[folded->stack_count] = (struct stack){strdup(text), count};
+    if (folded->stacks[folded->stack_count].text == NULL)
+        return -ENOMEM;
+    return hash_index_add(&folded->index, hash, (uint32_t)++folded->stack_count) ? 0 : -ENOMEM;
+}
+
+/* The drains on which it was found as it is now, up to the one that is complete last. */
+static int count_id(struct folded *folded, const struct known_ring *ring, struct known_id *id)
+{
+    uint64_t drains = known_drain_count(folded->known) - id->since_drain;
+    char stack[STACK_BYTES];
+
+    if (drains == 0)
+        return 0;
+    id->since_drain += drains;
+    format_stack(stack, ring, id);
+    return count_stack(folded, stack, drains);
+}
+
+static int count_ring(struct folded *folded, struct known_ring *ring)
+{
+    int result = 0;
+
+    for (size_t i = 0; i < ring->id_count && result == 0; i++)
+        result = count_id(folded, ring, &ring->ids[i]);
+    return result;
+}
+
+/* An id is counted as what it was before what changes it is taken in. */
+static int folded_take(void *format, const struct rip_event *event)
+{
+    struct folded *folded = format;
+    struct known_ring *ring = known_find_ring(folded->known, event->ring);
+    struct known_id *id = known_find_id(ring, event->slot, event->generation);
+    int result = 0;
+
+    if (id != NULL &&
+        (event->kind == RIP_EVENT_SNAP || event->kind == RIP_EVENT_STATE || event->kind == RIP_EVENT_EXIT))
+        result = count_id(folded, ring, id);
+    else if (ring != NULL && event->kind == RIP_EVENT_RING_END)
+        result = count_ring(folded, ring);
+    return result != 0 ? result : known_take(folded->known, event);
+}
+
+static int compare_stacks(const void *left, const void *right)
+{
+    return strcmp(((const struct stack *)left)->text, ((const struct stack *)right)->text);
+}
+
+static int write_stack(struct folded *folded, const char *text, uint64_t count)
+{
+    char line[STACK_BYTES + 32];
+    int length = snprintf(line, sizeof(line), "%s %" PRIu64 "\n", text, count);
+
+    return folded->output.write(folded->output.context, line, (size_t)length);
+}
+
+static int folded_finish(void *format)
+{
+    struct folded *folded = format;
+    struct known_ring *ring;
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && (ring = known_ring_at(folded->known, i)) != NULL; i++)
+        result = count_ring(folded, ring);
+    if (folded->stack_count != 0)
+        qsort(folded->stacks, folded->stack_count, sizeof(*folded->stacks), compare_stacks);
+    for (size_t i = 0; i < folded->stack_count && result == 0; i++)
+        result = write_stack(folded, folded->stacks[i].text, folded->stacks[i].count);
+    if (folded->other_count != 0 && result == 0)
+        result = write_stack(folded, "(other)", folded->other_count);
+    return result;
+}
+
+const struct export_format export_folded = {folded_create, folded_take, folded_finish, folded_destroy};

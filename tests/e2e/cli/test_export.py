@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`rip export`: a real ring in each of the formats, babeltrace2 as the judge of CTF; needs no ripd."""
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import cli_kit as k
+from cli_kit import w
+
+
+def start(world):
+    """name-5 does not move, name-6 waits for work, name-7 moves."""
+    app = world.puppet()
+    for number, mode in ((5, "snap"), (6, "idle"), (7, "snap")):
+        app.do(f"spawn {number} name-{number} {mode}")
+    world.wait_for(lambda: world.thread(5)["snaps"] > 40 and world.state(6) == "idle")
+    app.do("freeze 5")
+    world.wait_for(lambda: world.stalled_ids() == [5])
+    return app
+
+
+def made(world, *words):
+    done = world.command("export", *words)
+    assert done.returncode == 0 and done.stderr == "", done
+    return done.stdout
+
+
+def stacks_of(text):
+    """What was counted, by thread: (last place, count)."""
+    found = collections.defaultdict(list)
+    for line in text.splitlines():
+        stack, count = line.rsplit(" ", 1)
+        process, thread, *places = stack.split(";")
+        assert process == "puppet", line
+        found[thread].append((places, int(count)))
+    return found
+
+
+def folded(world):
+    start(world)
+    found = stacks_of(made(world, "--folded", "-", world.ring()))
+    assert {"name-5", "name-6", "name-7"} <= set(found), found
+    (places, count), = found["name-5"]
+    assert count == 1 and 1 < len(places) <= 8, places
+    assert all(re.fullmatch(r"[a-z_]+ \(puppet\.c:\d+\)", place) for place in places), places
+    assert found["name-6"][0][0][-1] == "(idle)", found
+    assert stacks_of(made(world, "--folded", "-", world.dir)).keys() == found.keys()
+
+
+def a_live_ring_is_followed(world):
+    start(world)
+    found = stacks_of(made(world, "--folded", "-", "--duration", "2s", "--interval", "100ms", world.ring()))
+    (places, count), = found["name-5"]
+    assert count > 3 and places, found  # it stood there on each drain
+    assert sum(each[1] for each in found["name-7"]) == count, found
+
+
+def chrome(world):
+    start(world)
+    path = os.path.join(world.made, "trace.json")
+    assert made(world, "--chrome", path, "--duration", "2s", "--interval", "100ms", world.ring()) == ""
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    tracks = {each["args"]["name"]: each["tid"] for each in events if each["name"] == "thread_name"}
+    slices = [each for each in events if each["ph"] == "X" and each["tid"] == tracks["name-5"]]
+    assert slices and all("puppet.c" in each["name"] for each in slices[1:]), slices
+    assert max(each["dur"] for each in slices) > 1e6, slices  # it stood there most of the time
+    moved = [each for each in events if each["ph"] == "X" and each["tid"] == tracks["name-7"]]
+    assert len(moved) > len(slices), (moved, slices)
+
+
+def ctf(world):
+    if shutil.which("babeltrace2") is None:
+        raise w.Skip("there is no babeltrace2 here")
+    start(world)
+    path = os.path.join(world.made, "ctf")
+    made(world, "--ctf", path, "--duration", "1s", "--interval", "100ms", world.ring())
+    done = subprocess.run(["babeltrace2", path], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    counts = collections.Counter(re.match(r"\[\S+\] \(\S+\) (\w+):", line)[1] for line in lines)
+    assert counts["ring"] == counts["process"] == 1 and counts["register"] >= 3 and counts["drain"] > 3, counts
+    shown = [line for line in lines if ") snap: " in line and 'name = "name-5"' in line]
+    assert shown and all('file = "' in line and "puppet.c" in line for line in shown), (counts, lines[:30])
+    totals = [line for line in lines if ") totals: " in line][-1]
+    recorded = int(re.search(r"recorded_count = (\d+)", totals)[1])
+    assert counts["snap"] == recorded, (counts, totals)
+
+
+def wrong_words(world):
+    ring, path = start(world) and world.ring(), os.path.join(world.made, "out")
+    for words in ((ring,), ("--ctf", path), ("--ctf", path, "--folded", "-", ring), ("--chrome", path, ring, ring),
+                  ("--folded", "-", "--interval", "soon", ring), ("--folded", "-", "--wrong", ring)):
+        done = world.command("export", *words)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stdout == "", (words, done)
+    assert not os.path.exists(path)
+    with open(path, "w", encoding="ascii") as file:
+        file.write("mine")
+    for words in (("--chrome", path, ring), ("--ctf", path, ring), ("--folded", path, ring)):
+        done = world.command("export", *words)
+        assert done.returncode == 4 and "File exists" in done.stderr and done.stderr.count("\n") == 1, (words, done)
+    with open(path, encoding="ascii") as file:
+        assert file.read() == "mine"
+    for source in (os.path.join(world.made, "none"), path, "/proc/version"):
+        done = world.command("export", "--folded", "-", source)
+        assert done.returncode == 1 and done.stderr.count("\n") == 1 and source in done.stderr, (source, done)
+    done = world.command("export", "--folded", "/dev/full", ring)
+    assert done.returncode == 4, done
+
+
+if __name__ == "__main__":
+    w.run([folded, a_live_ring_is_followed, chrome, ctf, wrong_words], k.CliWorld)
