@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * make_recording.c - writes a golden recording of version 1, with something of every event, to the file named, and the
+ * events as text to the standard output.
+ *
+ * Run once per version. A recording that is committed is never written again: it stands for the files that people have.
+ */
+#include "unit/session/session_test.h"
+
+#include "support/ring_builder.h"
+
+struct taping {
+    struct recording_writer *writer;
+    struct event_text text;
+    uint64_t now_ns;
+    uint64_t drain_count;
+};
+
+static int take(void *context, const struct rip_event *event)
+{
+    struct taping *taping = context;
+
+    print_event(&taping->text, event);
+    return recording_writer_take(taping->writer, event);
+}
+
+static void take_event(struct taping *taping, struct rip_event event)
+{
+    event.earliest_wall_ns = event.earliest_mono_ns = taping->now_ns - 1000000;
+    event.latest_wall_ns = event.latest_mono_ns = taping->now_ns;
+    assert_int_equal(take(taping, &event), 0);
+}
+
+static void take_drain(struct taping *taping, struct drain *drain, const struct rip_view *view)
+{
+    const struct rip_sink sink = {taping, take};
+    struct rip_event event = {.kind = RIP_EVENT_DRAIN};
+
+    taping->now_ns += 1000000;
+    drain_once(drain, view, taping->now_ns, &sink);
+    event.as.drain = (struct rip_event_drain){++taping->drain_count, taping->now_ns, taping->now_ns, 99, 1234};
+    take_event(taping, event);
+}
+
+static void take_others(struct taping *taping)
+{
+    struct rip_event event = {.kind = RIP_EVENT_STALL_BEGIN, .ring = 1, .slot = 3, .generation = 2, .id = 4000000000};
+
+    event.as.stall.json = (struct rip_text){"{\"event\":\"begin\"}", 17};
+    take_event(taping, event);
+    assert_int_equal(recording_writer_attach(taping->writer, "example.cpu", "17", 2), 0);
+    event.kind = RIP_EVENT_STALL_END;
+    take_event(taping, event);
+    event = (struct rip_event){.kind = RIP_EVENT_DEATH, .ring = 1};
+    event.as.death = (struct rip_event_death){0, 1, -11, true, false, true, false};
+    take_event(taping, event);
+    event = (struct rip_event){.kind = RIP_EVENT_RING_END, .ring = 1};
+    event.as.ring_end.reason = (struct rip_text){"is damaged", 10};
+    take_event(taping, event);
+}
+
+static struct rip_event ring_event(void)
+{
+    struct rip_event event = {.kind = RIP_EVENT_RING, .ring = 1};
+
+    event.as.ring_begin = (struct rip_event_ring){.name = {"ring.4690", 9},
+                                                  .directory = {"/dev/shm", 8},
+                                                  .ring_id = {1, 2, 3},
+                                                  .boot_id = {4, 5, 6},
+                                                  .created_wall_ns = 123456789,
+                                                  .slot_capacity = 10,
+                                                  .uid = 1000,
+                                                  .preload = true};
+    return event;
+}
+
+static void play(struct taping *taping, struct ring_builder *builder)
+{
+    struct rip_view view;
+    struct drain *drain;
+
+    assert_int_equal(rip_view_open(&view, builder->bytes, builder->size_bytes), RIP_OK);
+    assert_int_equal(drain_new(&drain, 1), 0);
+    take_event(taping, ring_event());
+    take_drain(taping, drain, &view);
+    for (unsigned i = 0; i < 40; i++)
+        ring_builder_snap(builder, 1, 0x401000 + 16 * i);
+    ring_builder_slot(builder, 3)->tid = 77;
+    ring_builder_slot(builder, 3)->generation += 2;
+    builder->ring->flush_count++;
+    take_drain(taping, drain, &view);
+    ring_builder_snap(builder, 1, 0x401234);
+    ring_builder_entries(builder, 1)[ring_builder_slot(builder, 1)->count % RIP_ENTRY_COUNT] = 0; /* under the pen */
+    ring_builder_snap(builder, 1, 0x401238);
+    ring_builder_end_id(builder, 9);
+    take_drain(taping, drain, &view);
+    recording_writer_restart(taping->writer);
+    ring_builder_snap(builder, 1, 0x40123c);
+    take_drain(taping, drain, &view);
+    ring_builder_snap(builder, 1, 0x40123d);
+    take_others(taping);
+    take_drain(taping, drain, &view);
+    assert_int_equal(recording_writer_flush(taping->writer), 0);
+    drain_free(drain);
+}
+
+int main(int argc, char **argv)
+{
+    struct memory_file file = {0};
+    const struct recording_output output = {&file, memory_write};
+    struct taping taping = {.now_ns = 1000000};
+    struct ring_builder builder;
+    FILE *target;
+
+    if (argc != 2) {
+        fprintf(stderr, "usage: %s FILE\n", argv[0]);
+        return 2;
+    }
+    ring_builder_new_sample(&builder);
+    assert_int_equal(recording_writer_new(&taping.writer, &output, 5), 0);
+    play(&taping, &builder);
+    target = fopen(argv[1], "wbx"); /* a recording that is there stays */
+    if (target == NULL || fwrite(file.bytes, 1, file.count, target) != file.count || fclose(target) != 0) {
+        perror(argv[1]);
+        return 1;
+    }
+    fputs(text_of(&taping.text), stdout);
+    recording_writer_free(taping.writer);
+    ring_builder_free(&builder);
+    text_clear(&taping.text);
+    free(file.bytes);
+    return 0;
+}
