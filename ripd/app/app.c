@@ -119,7 +119,7 @@ static uint32_t app_user_of(void *context, uint32_t serial)
 
 /*
  * Evidence, locks and verdicts of the suspects, as far as their users' shares reach. What looks like a deadlock, or an
- * owner that has ended, is examined twice. Returns who waits for whom, a reference; NULL: no memory.
+ * owner that has ended, is examined twice. Returns who waits for whom; NULL: no memory.
  */
 static struct waits *app_advance_cases(struct app *app, struct detector_suspect *suspects, size_t count,
                                        size_t *ret_unexamined_count)
@@ -137,7 +137,7 @@ static struct waits *app_advance_cases(struct app *app, struct detector_suspect 
         first = waits;
         source.before = first != NULL ? first : source.before;
         waits = waits_collect(&source);
-        waits_unref(first);
+        waits_free(first);
     }
     probe_end(app->probe);
     cases_judge(app->cases, suspects, count);
@@ -153,7 +153,7 @@ static struct snapshot *app_build_snapshot(struct app *app, const struct detecto
     struct snapshot *snapshot = snapshot_new();
 
     if (snapshot == NULL) {
-        waits_unref(waits);
+        waits_free(waits);
         return NULL;
     }
     snapshot->hash_key = app->hash_key;

@@ -203,7 +203,7 @@ void snapshot_unref(struct snapshot *snapshot)
         sighting_done(&snapshot->stalls[i]);
     for (size_t i = 0; i < snapshot->ring_count; i++)
         ring_facts_done(&snapshot->rings[i]);
-    waits_unref(snapshot->waits);
+    waits_free(snapshot->waits);
     free(snapshot->stalls);
     free(snapshot->rings);
     free(snapshot->limited);

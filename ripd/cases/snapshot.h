@@ -196,7 +196,7 @@ struct snapshot {
     size_t ring_count;
     struct limited_user *limited;
     size_t limited_count;
-    struct waits *waits; /* a reference; NULL = there are none */
+    struct waits *waits; /* its own; NULL = there are none */
     uint64_t late_scan_count;
     struct health health;
     struct hash_key hash_key; /* for who groups what is in it */

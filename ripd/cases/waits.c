@@ -12,7 +12,6 @@
 
 #include "cases/snapshot.h"
 #include "util/array.h"
-#include "util/reference.h"
 #include "util/search.h"
 
 const char *waits_kind_name(enum waits_kind kind)
@@ -31,21 +30,12 @@ const char *waits_kind_name(enum waits_kind kind)
 
 struct waits *waits_new(void)
 {
-    struct waits *waits = calloc(1, sizeof(*waits));
-
-    if (waits != NULL)
-        atomic_init(&waits->references, 1);
-    return waits;
+    return calloc(1, sizeof(struct waits));
 }
 
-struct waits *waits_ref(struct waits *waits)
+void waits_free(struct waits *waits)
 {
-    return reference_take(waits);
-}
-
-void waits_unref(struct waits *waits)
-{
-    if (!reference_drop(waits))
+    if (waits == NULL)
         return;
     for (size_t i = 0; i < waits->count; i++)
         item_unref(waits->nodes[i].item);

@@ -30,7 +30,6 @@
 #ifndef RIPD_CASES_WAITS_H
 #define RIPD_CASES_WAITS_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -101,7 +100,6 @@ struct waits_node {
 };
 
 struct waits {
-    atomic_uint references;
     struct waits_node *nodes; /* ids that wait, in order of ring and slot; behind them who else holds locks */
     size_t count;
     size_t capacity;
@@ -113,9 +111,8 @@ struct waits {
     size_t ring_name_capacity;
 };
 
-struct waits *waits_new(void); /* empty, one reference; NULL: no memory */
-struct waits *waits_ref(struct waits *waits);
-void waits_unref(struct waits *waits); /* NULL is allowed, in both */
+struct waits *waits_new(void); /* empty; NULL: no memory */
+void waits_free(struct waits *waits);
 
 /*
  * An id of a ring that waits, in ascending order of ring and slot: as it says itself, or as its memory does.

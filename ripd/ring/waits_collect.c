@@ -421,7 +421,7 @@ static struct waits *build(const struct waits_source *source)
         return waits;
     find_shared_holders(waits, source->registry);
     if (waits_link(waits) != 0) {
-        waits_unref(waits);
+        waits_free(waits);
         return NULL;
     }
     find_holders(source, waits);

@@ -32,7 +32,7 @@ static int tear_down(void **state)
 {
     struct scene *scene = *state;
 
-    waits_unref(scene->waits);
+    waits_free(scene->waits);
     free(scene);
     return 0;
 }
@@ -54,7 +54,7 @@ static void wait_as(struct scene *scene, const uint32_t *next, const uint32_t *r
 {
     uint32_t waiting = 0;
 
-    waits_unref(scene->waits);
+    waits_free(scene->waits);
     scene->waits = waits_new();
     scene->waits->nodes = calloc(count, sizeof(struct waits_node));
     scene->waits->count = count;

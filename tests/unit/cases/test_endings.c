@@ -44,7 +44,7 @@ static void test_a_chain_is_copied(void **state)
     note(endings, DETECTOR_MOVED, 1, 2, waits); /* it has not ended */
     note(endings, DETECTOR_GONE, 2, 4, waits);  /* another id */
     note(endings, DETECTOR_GONE, 1, 2, NULL);
-    waits_unref(waits);
+    waits_free(waits);
     assert_null(endings_find(endings, RING, 1, 2));
     assert_null(endings_find(endings, RING, 2, 4));
     assert_null(endings_find(endings, RING + 1, 3, 2));
@@ -75,7 +75,7 @@ static void test_the_newest_are_kept(void **state)
         waits_again(&waits->nodes[0], &waits->nodes[0].wait);
         waits_settle(waits);
         note(endings, DETECTOR_GONE, 10 + i, 2, waits);
-        waits_unref(waits);
+        waits_free(waits);
     }
     for (uint32_t i = 0; i < ENDINGS_MAX + 5; i++)
         assert_int_equal(endings_find(endings, RING, 10 + i, 2) != NULL, i >= 5);

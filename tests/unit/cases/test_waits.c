@@ -33,7 +33,7 @@ static void test_two_wait_for_each_other(void **state)
     CHAIN(waits, 3, 1, 2);
     assert_int_equal(node_of(waits, 3)->root, node_of(waits, 2)->root);
     assert_int_equal(node_of(waits, 1)->root, node_of(waits, 2)->root);
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 static void test_one_waits_for_itself(void **state)
@@ -45,7 +45,7 @@ static void test_one_waits_for_itself(void **state)
     settle(waits);
     assert_true(node_of(waits, 7)->deadlocked);
     CHAIN(waits, 7, 7);
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 /* What else is true of the cycle 1 -> 2 -> 1 in which 1 read its holder when 2 waited already. */
@@ -81,7 +81,7 @@ static void test_certainty(void **state)
         found = node_of(waits, 1)->deadlocked;
         if (found != certainties[i].deadlock || node_of(waits, 2)->deadlocked != found)
             fail_msg("%s", certainties[i].what);
-        waits_unref(waits);
+        waits_free(waits);
     }
 }
 
@@ -97,7 +97,7 @@ static void test_what_cannot_all_be_true_is_not_reported(void **state)
     CHAIN(waits, 2, 1);
     assert_int_equal(node_of(waits, 1)->length, 0);
     assert_true(node_of(waits, 2)->certain);
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 static void test_the_second_reading_counts(void **state)
@@ -121,7 +121,7 @@ static void test_the_second_reading_counts(void **state)
         waits_again(&waits->nodes[1], i == 5 ? NULL : &changed[i]);
         waits_settle(waits);
         assert_int_equal(waits->deadlocked_count, 0);
-        waits_unref(waits);
+        waits_free(waits);
     }
 }
 
@@ -144,7 +144,7 @@ static void test_a_promise_holds_for_one_wait_of_the_holder(void **state)
         waits_again(&waits->nodes[1], &later);
         waits_settle(waits);
         assert_int_equal(waits->deadlocked_count, again != 0 ? 0 : 2);
-        waits_unref(waits);
+        waits_free(waits);
     }
 }
 
@@ -183,7 +183,7 @@ static void test_holders_that_do_not_wait(void **state)
     assert_int_equal(node_of(waits, 1)->root, node_of(waits, 4)->root);
     assert_false(node_of(waits, 1)->certain); /* it does not wait: nobody knows what it does */
     assert_true(node_of(waits, 4)->certain);
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 static void test_edges_stay_within_a_process(void **state)
@@ -199,7 +199,7 @@ static void test_edges_stay_within_a_process(void **state)
     settle(waits);
     assert_int_equal(waits->deadlocked_count, 0);
     assert_int_equal(waits->count, 6); /* each waits for somebody of its own */
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 /* The model -------------------------------------------------------------------------------------------------------- */
@@ -257,7 +257,7 @@ static void try_random_graph(void)
         if (node->next != WAITS_NONE)
             assert_int_equal(waits->nodes[node->next].root, node->root);
     }
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 static void test_random_graphs_are_as_the_model_says(void **state)
@@ -315,9 +315,9 @@ static void test_ten_thousand(void **state)
     assert_int_equal(left_out, MANY - WAITS_CHAIN_MAX);
     assert_int_equal(nodes[0], 6);
     assert_int_equal(nodes[WAITS_CHAIN_MAX - 1], 5); /* itself */
-    waits_unref(star);
-    waits_unref(chain);
-    waits_unref(cycle);
+    waits_free(star);
+    waits_free(chain);
+    waits_free(cycle);
 }
 
 static void test_limit(void **state)
@@ -331,7 +331,7 @@ static void test_limit(void **state)
     assert_int_equal(waits_add(waits, WAITS_NODES_MAX, &wait), -ENOSPC);
     assert_int_equal(waits->left_out_count, 1);
     settle(waits);
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 static void test_nothing(void **state)
@@ -342,11 +342,8 @@ static void test_nothing(void **state)
     settle(waits);
     assert_int_equal(waits_find(waits, 0, 0, 0), WAITS_NONE);
     assert_int_equal(waits_find(NULL, 0, 0, 0), WAITS_NONE);
-    assert_ptr_equal(waits_ref(waits), waits);
-    assert_null(waits_ref(NULL));
-    waits_unref(waits);
-    waits_unref(waits);
-    waits_unref(NULL);
+    waits_free(waits);
+    waits_free(NULL);
 }
 
 int main(void)

@@ -72,7 +72,7 @@ static void test_proofs_from_memory(void **state)
             if (node_of(waits, tid)->deadlocked != proofs[i].deadlock ||
                 node_of(waits, tid)->doubted == proofs[i].deadlock)
                 fail_msg("%s", proofs[i].what);
-        waits_unref(waits);
+        waits_free(waits);
     }
 }
 
@@ -86,7 +86,7 @@ static void test_one_waits_for_itself_by_memory(void **state)
     add_thread(waits, 7, &lock);
     settle_all(waits);
     assert_true(node_of(waits, 7)->deadlocked);
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 /* One that has been handed its lock, and did not run since, waits for nobody; one that waits for another does. */
@@ -104,7 +104,7 @@ static void test_a_lock_that_was_handed_on(void **state)
     assert_false(node_of(waits, 7)->deadlocked || node_of(waits, 7)->doubted);
     assert_int_equal(node_of(waits, 7)->length, 0);
     CHAIN(waits, 8, 7);
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 /*
@@ -129,7 +129,7 @@ static void test_all_at_one_instant(void **state)
         settle_all(waits);
         assert_int_equal(waits->deadlocked_count, together != 0 ? 4 : 0);
         assert_int_equal(node_of(waits, 1)->doubted, together == 0);
-        waits_unref(waits);
+        waits_free(waits);
     }
 }
 
@@ -160,7 +160,7 @@ static void test_memory_is_fresher_than_a_mark(void **state)
     assert_int_equal(waits->nodes[node_of(waits, 5)->next].ring_tid, 2);
     assert_int_equal(waits_held_by(node_of(waits, 1)), 3);
     assert_int_equal(waits_address(node_of(waits, 2)), 4096 + 2);
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 /* Nobody has that number: it was no holder. A mark is believed that it was one, though it has ended. */
@@ -179,7 +179,7 @@ static void test_a_holder_that_is_nobody(void **state)
     waits_settle(waits);
     assert_int_equal(node_of(waits, 1)->length, 0);
     assert_int_equal(node_of(waits, 2)->length, 1);
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 /* 1 waits for 9, of which it is certain since 100 that there is no such thread. */
@@ -233,7 +233,7 @@ static void test_a_holder_that_has_ended(void **state)
         assert_int_equal(waits_gone_since(waits, RING, PROCESS, 9), ends[i].gone_since_ns);
         assert_int_equal(waits_gone_since(waits, RING, PROCESS + 1, 9), 0);
         assert_int_equal(waits_gone_since(NULL, RING, PROCESS, 9), 0);
-        waits_unref(waits);
+        waits_free(waits);
     }
 }
 
@@ -275,19 +275,19 @@ static void test_a_deadlock_across_processes(void **state)
     (void)state;
     assert_true(waits->nodes[0].deadlocked && waits->nodes[1].deadlocked);
     assert_int_equal(waits->nodes[0].next, 1);
-    waits_unref(waits);
+    waits_free(waits);
     waits = across(true, true, false); /* the holder of one lock is not known */
     assert_int_equal(waits->deadlocked_count, 0);
     assert_int_equal(waits->nodes[0].next, WAITS_NONE);
     assert_int_equal(waits->nodes[1].next, 0);
-    waits_unref(waits);
+    waits_free(waits);
     waits = across(false, true, true); /* a mark's clock is that of its process */
     assert_int_equal(waits->deadlocked_count, 0);
     assert_true(waits->nodes[0].doubted && !waits->nodes[0].certain && !waits->nodes[1].certain);
-    waits_unref(waits);
+    waits_free(waits);
     waits = across(true, false, true);
     assert_false(waits_is_shared(&waits->nodes[0]));
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 static void test_who_has_moved_waits_no_more(void **state)
@@ -302,7 +302,7 @@ static void test_who_has_moved_waits_no_more(void **state)
         waits_stands(&waits->nodes[0], i == 1 ? 3 : 2, i == 2 ? 6 : 5);
         waits_settle(waits);
         assert_int_equal(node_of(waits, 1)->length, i == 0);
-        waits_unref(waits);
+        waits_free(waits);
     }
 }
 
@@ -319,7 +319,7 @@ static void test_readers_by_memory(void **state)
     settle_all(waits);
     assert_int_equal(waits->nodes[node_of(waits, 1)->next].kind, WAITS_READERS);
     assert_int_equal(node_of(waits, 2)->length, 0);
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 int main(void)

@@ -291,7 +291,7 @@ static uint64_t count_deadlocked(struct play *play, size_t *ret_doubted)
     *ret_doubted = 0;
     for (size_t i = 0; i < play->count; i++)
         *ret_doubted += play_case(play, i)->doubted;
-    waits_unref(waits);
+    waits_free(waits);
     return count;
 }
 

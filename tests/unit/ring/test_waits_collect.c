@@ -72,7 +72,7 @@ static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
 
-    waits_unref(fixture->waits);
+    waits_free(fixture->waits);
     cases_free(fixture->cases);
     work_free(fixture->work);
     registry_free(fixture->registry);
@@ -138,7 +138,7 @@ static void scan(struct fixture *fixture, uint32_t moving)
                                    fixture->work,     ++fixture->sequence, before};
     fixture->waits = waits_collect(&source);
     assert_non_null(fixture->waits);
-    waits_unref(before);
+    waits_free(before);
     source.before = NULL;
     for (size_t i = 0; i < fixture->suspect_count; i++)
         case_at(fixture, i)->evidence.examined |= !fixture->without_turn;

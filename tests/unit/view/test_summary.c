@@ -322,7 +322,7 @@ static void assert_chain(struct waits *waits, const char *expected)
     sighting.kernel = kernel; /* the lock says more than the call does */
     summary_of_id(&sighting, text);
     assert_string_equal(text + sizeof(WHO "has been blocked for 13.8 s") - 1, expected);
-    waits_unref(waits);
+    waits_free(waits);
 }
 
 static void test_chains(void **state)
