@@ -9,12 +9,11 @@
 #include <string.h>
 
 #include "app/config_option.h"
+#include "util/text.h"
 
 static void add_key(char keys[RELOAD_KEYS_BYTES], const char *name)
 {
-    size_t length = strlen(keys);
-
-    snprintf(keys + length, RELOAD_KEYS_BYTES - length, "%s%s", length == 0 ? "" : ", ", name);
+    text_append(keys, RELOAD_KEYS_BYTES, "%s%s", keys[0] == '\0' ? "" : ", ", name);
 }
 
 int reload_config(struct config *config, struct reload *ret_reload)

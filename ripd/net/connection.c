@@ -26,6 +26,7 @@
 #include "net/streams.h"
 #include "os/clock.h"
 #include "util/array.h"
+#include "util/text.h"
 
 #define INPUT_BYTES_FIRST 2048u
 #define LOADS_NOTHING "default-src 'none'; frame-ancestors 'none'"
@@ -231,9 +232,9 @@ static int write_head(struct connection *connection, const struct answer *answer
     char content[128] = "", cache[64 + ETAG_TEXT_BYTES] = "Cache-Control: no-store\r\n";
 
     if (answer->content_type != NULL)
-        snprintf(content, sizeof(content), "Content-Type: %s\r\n", answer->content_type);
+        text_append(content, sizeof(content), "Content-Type: %s\r\n", answer->content_type);
     if (answer->content_type != NULL && !answer->endless)
-        snprintf(content + strlen(content), sizeof(content) - strlen(content), "Content-Length: %zu\r\n", length);
+        text_append(content, sizeof(content), "Content-Length: %zu\r\n", length);
     if (answer->tag != NULL)
         snprintf(cache, sizeof(cache), "Cache-Control: private, no-cache\r\nETag: %s\r\n", answer->tag);
     if (evbuffer_add_printf(connection->output,

@@ -16,6 +16,7 @@
 #include "os/file.h"
 #include "os/proc.h"
 #include "util/array.h"
+#include "util/text.h"
 #include "view/metrics.h"
 #include "view/query_parse.h"
 #include "web/assets.h"
@@ -454,11 +455,8 @@ static void answer_no_route(struct connection *connection)
 {
     char detail[256] = "There is nothing at this path. There is:";
 
-    for (size_t i = 0; i < routes_count; i++) {
-        size_t length = strlen(detail);
-
-        snprintf(detail + length, sizeof(detail) - length, "%s %s", i == 0 ? "" : ",", routes[i].pattern);
-    }
+    for (size_t i = 0; i < routes_count; i++)
+        text_append(detail, sizeof(detail), "%s %s", i == 0 ? "" : ",", routes[i].pattern);
     connection_problem(connection, 404, detail, NULL, NULL);
 }
 

@@ -29,7 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,6 +37,7 @@
 #include "net/pending.h"
 #include "net/streams.h"
 #include "os/clock.h"
+#include "os/random.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define STOP_NS SECOND_NS
@@ -514,16 +514,6 @@ static int open_loop(struct http *http)
     return 0;
 }
 
-/* Distinguishes this run of the server from others. */
-static uint64_t random_number(void)
-{
-    uint64_t number;
-
-    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != (ssize_t)sizeof(number))
-        number = clock_wall_ns(); /* early at boot */
-    return number;
-}
-
 int http_new(struct http **ret_http, const struct http_options *options, const struct http_source *source,
              char **ret_error)
 {
@@ -538,7 +528,7 @@ int http_new(struct http **ret_http, const struct http_options *options, const s
     http->mailbox.descriptor = -1;
     http->server.source = *source;
     http->server.limits = http_default_limits;
-    http->server.epoch = random_number();
+    http->server.epoch = random_u64(); /* distinguishes this run of the server from others */
     http->server.lists = lists_new(http->server.epoch);
     status = http->server.lists == NULL ? -ENOMEM : open_listeners(http, options, &error);
     if (status == 0)

@@ -131,15 +131,14 @@ static bool starts_with(struct span span, const char *lower_case)
 }
 
 /* The target into authority, path and query. */
-static int parse_target(struct span target, struct http_request *request, struct request_fault *ret_fault)
+static enum request_outcome parse_target(struct span target, struct http_request *request,
+                                         struct request_fault *ret_fault)
 {
     size_t scheme_bytes = starts_with(target, "http://") ? 7 : starts_with(target, "https://") ? 8 : 0;
     struct span rest = {target.bytes + scheme_bytes, target.length - scheme_bytes};
 
-    if (memchr(target.bytes, '#', target.length) != NULL) {
-        bad(ret_fault, 400, "The request's target has a fragment.");
-        return -1;
-    }
+    if (memchr(target.bytes, '#', target.length) != NULL)
+        return bad(ret_fault, 400, "The request's target has a fragment.");
     if (scheme_bytes != 0) {
         request->has_authority = true;
         request->authority = (struct span){rest.bytes, 0};
@@ -155,23 +154,21 @@ static int parse_target(struct span target, struct http_request *request, struct
         request->path = (struct span){"/", 1};
     if (request->path.length == 0 || request->path.bytes[0] != '/') {
         if (request->method == REQUEST_OTHER) /* OPTIONS *, CONNECT host:port */
-            return 0;
-        bad(ret_fault, 400, "The request's target is neither a path nor an http address.");
-        return -1;
+            return REQUEST_COMPLETE;
+        return bad(ret_fault, 400, "The request's target is neither a path nor an http address.");
     }
-    return 0;
+    return REQUEST_COMPLETE;
 }
 
-static int parse_request_line(struct span line, struct http_request *request, struct request_fault *ret_fault)
+static enum request_outcome parse_request_line(struct span line, struct http_request *request,
+                                               struct request_fault *ret_fault)
 {
     struct span method;
     struct span target;
 
     if (!span_cut(&line, ' ', &method) || !span_cut(&line, ' ', &target) || !is_token(method) || target.length == 0 ||
-        memchr(target.bytes, '\t', target.length) != NULL) {
-        bad(ret_fault, 400, "The request line is not METHOD, one blank, target, one blank, version.");
-        return -1;
-    }
+        memchr(target.bytes, '\t', target.length) != NULL)
+        return bad(ret_fault, 400, "The request line is not METHOD, one blank, target, one blank, version.");
     if (method.length == 3 && memcmp(method.bytes, "GET", 3) == 0)
         request->method = REQUEST_GET;
     else if (method.length == 4 && memcmp(method.bytes, "HEAD", 4) == 0)
@@ -179,26 +176,20 @@ static int parse_request_line(struct span line, struct http_request *request, st
     else
         request->method = REQUEST_OTHER;
     if (line.length != 8 || memcmp(line.bytes, "HTTP/", 5) != 0 || !is_digit(line.bytes[5]) || line.bytes[6] != '.' ||
-        !is_digit(line.bytes[7])) {
-        bad(ret_fault, 400, "The request line does not end in an HTTP version.");
-        return -1;
-    }
-    if (line.bytes[5] != '1') {
-        bad(ret_fault, 505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
-        return -1;
-    }
+        !is_digit(line.bytes[7]))
+        return bad(ret_fault, 400, "The request line does not end in an HTTP version.");
+    if (line.bytes[5] != '1')
+        return bad(ret_fault, 505, "Only HTTP/1.1 and HTTP/1.0 are spoken here.");
     request->minor_version = (unsigned)(line.bytes[7] - '0');
     return parse_target(target, request, ret_fault);
 }
 
-static int parse_field(struct span line, struct http_request *request, struct request_fault *ret_fault)
+static enum request_outcome parse_field(struct span line, struct http_request *request, struct request_fault *ret_fault)
 {
     struct span name;
 
-    if (!span_cut(&line, ':', &name) || !is_token(name)) { /* a folded line begins with a blank: not a token */
-        bad(ret_fault, 400, "A line of the request's head is not NAME: VALUE.");
-        return -1;
-    }
+    if (!span_cut(&line, ':', &name) || !is_token(name)) /* a folded line begins with a blank: not a token */
+        return bad(ret_fault, 400, "A line of the request's head is not NAME: VALUE.");
     for (int i = 0; i < FIELD_COUNT; i++) {
         struct field *field = &request->fields[i];
 
@@ -207,7 +198,7 @@ static int parse_field(struct span line, struct http_request *request, struct re
         if (field->count++ == 0)
             field->value = span_trim(line);
     }
-    return 0;
+    return REQUEST_COMPLETE;
 }
 
 /* True if a comma-separated list has the word. */
@@ -223,7 +214,7 @@ static bool list_has(struct span list, const char *lower_case)
     return false;
 }
 
-static int parse_length(struct http_request *request, struct request_fault *ret_fault)
+static enum request_outcome parse_length(struct http_request *request, struct request_fault *ret_fault)
 {
     const struct field *field = &request->fields[FIELD_CONTENT_LENGTH];
     const struct field *coding = &request->fields[FIELD_TRANSFER_ENCODING];
@@ -232,19 +223,15 @@ static int parse_length(struct http_request *request, struct request_fault *ret_
 
     request->has_coding = coding->count != 0;
     if (request->has_coding &&
-        (coding->count > 1 || request->minor_version == 0 || !span_equals(coding->value, "chunked"))) {
-        bad(ret_fault, 400, "The transfer coding of the request's body is not \"chunked\", once, in HTTP/1.1.");
-        return -1;
-    }
+        (coding->count > 1 || request->minor_version == 0 || !span_equals(coding->value, "chunked")))
+        return bad(ret_fault, 400, "The transfer coding of the request's body is not \"chunked\", once, in HTTP/1.1.");
     if (field->count == 0)
-        return 0;
+        return REQUEST_COMPLETE;
     for (i = 0; i < value.length && is_digit(value.bytes[i]) && i < 18; i++)
         request->body_bytes = request->body_bytes * 10 + (uint64_t)(value.bytes[i] - '0');
-    if (i == 0 || i != value.length || field->count > 1 || request->has_coding) {
-        bad(ret_fault, 400, "The length of the request's body is not one number.");
-        return -1;
-    }
-    return 0;
+    if (i == 0 || i != value.length || field->count > 1 || request->has_coding)
+        return bad(ret_fault, 400, "The length of the request's body is not one number.");
+    return REQUEST_COMPLETE;
 }
 
 enum request_outcome request_parse(const char *bytes, size_t length, size_t scanned_bytes,
@@ -263,11 +250,13 @@ enum request_outcome request_parse(const char *bytes, size_t length, size_t scan
     for (size_t i = 0; span_cut(&head, '\r', &line); i++, head.bytes++, head.length--) { /* past the line feed */
         if (i > REQUEST_FIELDS_MAX)
             return bad(ret_fault, 431, "The request has more than 100 fields.");
-        if ((i == 0 ? parse_request_line : parse_field)(line, &request, ret_fault) < 0)
-            return REQUEST_BAD;
+        outcome = (i == 0 ? parse_request_line : parse_field)(line, &request, ret_fault);
+        if (outcome != REQUEST_COMPLETE)
+            return outcome;
     }
-    if (parse_length(&request, ret_fault) < 0)
-        return REQUEST_BAD;
+    outcome = parse_length(&request, ret_fault);
+    if (outcome != REQUEST_COMPLETE)
+        return outcome;
     request.keep_alive = request.minor_version == 0 ? list_has(request.fields[FIELD_CONNECTION].value, "keep-alive")
                                                     : !list_has(request.fields[FIELD_CONNECTION].value, "close");
     *ret_request = request;

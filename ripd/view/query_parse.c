@@ -312,14 +312,13 @@ const size_t query_parameters_count = ARRAY_COUNT(query_parameters);
 static const struct query_parameter *find_parameter(const char *name, unsigned allowed, struct query_error *error)
 {
     char known[128] = "";
-    size_t length = 0;
 
     for (size_t i = 0; i < query_parameters_count; i++) {
         if ((query_parameters[i].bit & allowed) == 0)
             continue;
         if (strcmp(query_parameters[i].name, name) == 0)
             return &query_parameters[i];
-        length += (size_t)snprintf(known + length, sizeof(known) - length, " %s", query_parameters[i].name);
+        text_append(known, sizeof(known), " %s", query_parameters[i].name);
     }
     if (allowed == 0)
         refuse(error, "is unknown: this path takes no parameters");
