@@ -201,7 +201,7 @@ void publisher_step(struct publisher *publisher, uint64_t now_mono_ns)
         return;
     publisher->count -= done;
     memmove(publisher->queue, publisher->queue + done, publisher->count * sizeof(*publisher->queue));
-    publisher->queue = array_trim(publisher->queue, &publisher->capacity, publisher->count, sizeof(*publisher->queue));
+    ARRAY_TRIM(publisher->queue, publisher->capacity, publisher->count);
 }
 
 int publisher_descriptor(const struct publisher *publisher)

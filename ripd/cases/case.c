@@ -233,8 +233,8 @@ int cases_begin(struct cases *cases, const struct detector_suspect *suspects, si
     cases->capacity = cases->spare_capacity;
     cases->spare_capacity = at;
     cases->count = kept;
-    cases->items = array_trim(cases->items, &cases->capacity, kept, sizeof(struct stall_case *));
-    cases->spare = array_trim(cases->spare, &cases->spare_capacity, kept, sizeof(struct stall_case *));
+    ARRAY_TRIM(cases->items, cases->capacity, kept);
+    ARRAY_TRIM(cases->spare, cases->spare_capacity, kept);
     return 0;
 }
 

@@ -203,28 +203,28 @@ static uint64_t frozen_ns(const struct detector *detector, const struct table *t
     return detector->credit_ns - detector->history.scans[mark_stamp(table->marks[index])].credit_ns;
 }
 
-/* Beyond its threshold. An unclassified id: beyond any threshold that it may turn out to have. */
-static bool is_due(const struct detector *detector, const struct table *table, size_t index)
+/* Beyond its threshold, or the early part of that. An unclassified id: beyond any that it may turn out to have. */
+static bool is_beyond(const struct detector *detector, const struct table *table, size_t index, bool early)
 {
     const uint8_t rule = table->rules[index];
 
-    if (rule != TABLE_RULE_OWN && mark_stamp(table->marks[index]) < detector->levels[rule].due_count)
+    if (rule != TABLE_RULE_OWN && mark_stamp(table->marks[index]) <
+                                      (early ? detector->levels[rule].early_count : detector->levels[rule].due_count))
         return true;
     return (rule == TABLE_RULE_OWN || rule == TABLE_RULE_PENDING) && table->deadlines[index] != 0 &&
-           frozen_ns(detector, table, index) >= own_threshold_ns(table, index);
+           frozen_ns(detector, table, index) >= own_threshold_ns(table, index) / (early ? EARLY_DIVISOR : 1);
+}
+
+static bool is_due(const struct detector *detector, const struct table *table, size_t index)
+{
+    return is_beyond(detector, table, index, false);
 }
 
 /* Outside of all calls, and due, or on its way there. */
 static bool is_early(const struct detector *detector, const struct table *table, size_t index, uint8_t call)
 {
-    const uint8_t rule = table->rules[index];
-
-    if (call != RIP_CALL_OUTSIDE || mark_state(table->marks[index]) != ID_RUNNING)
-        return false;
-    if (rule != TABLE_RULE_OWN && mark_stamp(table->marks[index]) < detector->levels[rule].early_count)
-        return true;
-    return (rule == TABLE_RULE_OWN || rule == TABLE_RULE_PENDING) && table->deadlines[index] != 0 &&
-           frozen_ns(detector, table, index) >= own_threshold_ns(table, index) / EARLY_DIVISOR;
+    return call == RIP_CALL_OUTSIDE && mark_state(table->marks[index]) == ID_RUNNING &&
+           is_beyond(detector, table, index, true);
 }
 
 /* The id runs and is not due: it will be when its threshold has passed since its stamp. */
@@ -362,9 +362,7 @@ static bool reserve_events(struct detector *detector)
 {
     const size_t open = detector->counts[ID_STALLED] + 1 + detector->adoption_count;
 
-    if (!ARRAY_RESERVE(detector->events, detector->event_capacity, detector->event_count + 1 + open))
-        return false;
-    return true;
+    return ARRAY_RESERVE(detector->events, detector->event_capacity, detector->event_count + 1 + open);
 }
 
 /* The id begins or ends to stall: with its cause, and its time as observed at credit_ns. */
@@ -1020,7 +1018,7 @@ static void drop_rings(struct detector *detector)
         table_done(&ring->table);
     }
     detector->ring_count = kept;
-    detector->rings = array_trim(detector->rings, &detector->ring_capacity, kept, sizeof *detector->rings);
+    ARRAY_TRIM(detector->rings, detector->ring_capacity, kept);
 }
 
 /* Rules and verdicts ----------------------------------------------------------------------------------------------- */
@@ -1237,13 +1235,10 @@ static void prune_history(struct detector *detector)
 /* What the last scan left behind. */
 static void clear_scan(struct detector *detector)
 {
-    detector->suspects = array_trim(detector->suspects, &detector->suspect_capacity, detector->suspect_count,
-                                    sizeof *detector->suspects);
-    detector->events = array_trim(detector->events, &detector->event_capacity,
-                                  detector->event_count + detector->counts[ID_STALLED] + detector->adoption_count,
-                                  sizeof *detector->events);
-    detector->unclassified = array_trim(detector->unclassified, &detector->unclassified_capacity,
-                                        detector->unclassified_count, sizeof *detector->unclassified);
+    ARRAY_TRIM(detector->suspects, detector->suspect_capacity, detector->suspect_count);
+    ARRAY_TRIM(detector->events, detector->event_capacity,
+               detector->event_count + detector->counts[ID_STALLED] + detector->adoption_count);
+    ARRAY_TRIM(detector->unclassified, detector->unclassified_capacity, detector->unclassified_count);
     for (size_t i = 0; i < detector->ring_count; i++)
         detector->rings[i].seen = false;
     detector->ring_next = 0;

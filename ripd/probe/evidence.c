@@ -172,7 +172,7 @@ void probe_end(struct probe *probe)
         sockets_end_pass(probe->sockets);
     free(probe->index.places);
     probe->index = (struct hash_index){0};
-    probe->processes = array_trim(probe->processes, &probe->process_capacity, 0, sizeof(*probe->processes));
+    ARRAY_TRIM(probe->processes, probe->process_capacity, 0);
 }
 
 struct kernel_facts *probe_stopped_facts(const struct probe *probe)

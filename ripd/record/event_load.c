@@ -54,15 +54,12 @@ int event_open_add(struct event_open_set *set, struct event *begin, const struct
 void event_open_remove(struct event_open_set *set, uint64_t episode)
 {
     struct event_open *found = event_open_find(set, episode);
-    size_t place;
 
     if (found == NULL)
         return;
-    place = (size_t)(found - set->episodes);
     event_unref(found->begin);
-    set->count--;
-    memmove(found, found + 1, (set->count - place) * sizeof(*found));
-    set->episodes = array_trim(set->episodes, &set->capacity, set->count, sizeof(*found));
+    ARRAY_CLOSE(set->episodes, set->count, (size_t)(found - set->episodes));
+    ARRAY_TRIM(set->episodes, set->capacity, set->count);
 }
 
 void event_open_forget(struct event_open_set *set, uint64_t sequence)
@@ -76,7 +73,7 @@ void event_open_forget(struct event_open_set *set, uint64_t sequence)
             set->episodes[kept++] = set->episodes[i];
     }
     set->count = kept;
-    set->episodes = array_trim(set->episodes, &set->capacity, set->count, sizeof(*set->episodes));
+    ARRAY_TRIM(set->episodes, set->capacity, set->count);
 }
 
 int event_open_copy(const struct event_open_set *set, uint64_t sequence, struct event_open_set *ret_copy)

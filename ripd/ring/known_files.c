@@ -73,7 +73,7 @@ void known_files_sweep(struct known_files *known, uint32_t pass)
         hash_index_add(&known->index, hash_of(known, entry.device, entry.inode), (uint32_t)kept); /* it has room */
     }
     known->count = kept;
-    known->entries = array_trim(known->entries, &known->capacity, kept, sizeof(*known->entries));
+    ARRAY_TRIM(known->entries, known->capacity, kept);
 }
 
 void known_files_done(struct known_files *known)

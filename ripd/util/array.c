@@ -4,7 +4,7 @@
  *
  * Guarantees
  *   A. A failure leaves the array as it was.
- *   B. After array_trim() the capacity is at most twice the count and ARRAY_MARGIN more.
+ *   B. After ARRAY_TRIM() the capacity is at most twice the count and ARRAY_MARGIN more.
  */
 #include "util/array.h"
 
@@ -62,17 +62,20 @@ void array_close(void *items, size_t *count, size_t place, size_t item_bytes)
     memmove(at, at + item_bytes, (--*count - place) * item_bytes);
 }
 
-void *array_trim(void *items, size_t *capacity, size_t count, size_t item_bytes)
+void array_trim(void *array, size_t *capacity, size_t count, size_t item_bytes)
 {
-    void *moved;
+    void *items, *moved = NULL;
 
     if (*capacity <= 2 * count + ARRAY_MARGIN)
-        return items;
+        return;
+    memcpy(&items, array, sizeof(items));
     if (count == 0) {
         free(items);
         *capacity = 0;
-        return NULL;
+    } else {
+        moved = resize(items, capacity, count + count / 8, item_bytes);
+        if (!moved)
+            return;
     }
-    moved = resize(items, capacity, count + count / 8, item_bytes);
-    return moved ? moved : items;
+    memcpy(array, &moved, sizeof(moved));
 }

@@ -21,15 +21,16 @@
 #define ARRAY_OPEN(array, count, place) array_open((array), &(count), (place), sizeof(*(array)))
 #define ARRAY_CLOSE(array, count, place) array_close((array), &(count), (place), sizeof(*(array)))
 
+/* Gives back what exceeds count items and a margin, when that is more than half. */
+#define ARRAY_TRIM(array, capacity, count) array_trim(&(array), &(capacity), (count), sizeof(*(array)))
+
 /* array: the address of the pointer. */
 bool array_make_room(void *array, size_t *capacity, size_t needed, size_t item_bytes);
+void array_trim(void *array, size_t *capacity, size_t count, size_t item_bytes);
 void array_open(void *items, size_t *count, size_t place, size_t item_bytes);
 void array_close(void *items, size_t *count, size_t place, size_t item_bytes);
 
 /* As array_make_room(), of items, which it returns, moved perhaps; NULL: no memory. */
 void *array_reserve(void *items, size_t *capacity, size_t needed, size_t item_bytes);
-
-/* Gives back what exceeds count items and a margin, when that is more than half. Returns items, moved perhaps. */
-void *array_trim(void *items, size_t *capacity, size_t count, size_t item_bytes);
 
 #endif

@@ -308,14 +308,14 @@ void work_begin(struct work *work)
         struct account *account = &work->accounts[i];
 
         account->spent_ns /= 2;
-        account->heap.jobs = array_trim(account->heap.jobs, &account->heap.capacity, 0, sizeof(*account->heap.jobs));
+        ARRAY_TRIM(account->heap.jobs, account->heap.capacity, 0);
         if (holds_nothing(account))
             free(account->heap.jobs);
         else
             work->accounts[kept++] = *account;
     }
     work->count = kept;
-    work->delayed = array_trim(work->delayed, &work->delayed_capacity, 0, sizeof(*work->delayed));
+    ARRAY_TRIM(work->delayed, work->delayed_capacity, 0);
 }
 
 int work_push(struct work *work, uint32_t user, struct work_job job)

@@ -34,10 +34,10 @@ static void test_grow(void **state)
     assert_true(moves < 30); /* by half each time */
     for (uint32_t i = 0; i < 1000; i++)
         assert_int_equal(list.items[i], i);
-    list.items = array_trim(list.items, &list.capacity, 10, sizeof(*list.items));
+    ARRAY_TRIM(list.items, list.capacity, 10);
     assert_true(list.capacity >= 10 && list.capacity < 100 && list.items[9] == 9);
     assert_true(ARRAY_RESERVE(list.items, list.capacity, 100));
-    list.items = array_trim(list.items, &list.capacity, 0, sizeof(*list.items));
+    ARRAY_TRIM(list.items, list.capacity, 0);
     assert_null(list.items);
     assert_int_equal(list.capacity, 0);
 }
