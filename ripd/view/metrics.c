@@ -20,7 +20,10 @@
 #define MILLION UINT64_C(1000000)
 #define NUMBER_BYTES 32u
 
+/* The metric whose samples are written, from what, and to where. */
 struct metrics_text {
+    const struct metrics_input *input;
+    const struct metric *metric;
     char *text; /* terminated */
     size_t length;
     bool full; /* something did not fit */
@@ -61,8 +64,9 @@ static void format_number(char ret_text[NUMBER_BYTES], uint64_t value, enum metr
 }
 
 /* A sample of a label, or of none: NULL. Values of labels are words of tables, which need no escapes. */
-static void put_sample(struct metrics_text *text, const struct metric *metric, const char *label, uint64_t value)
+static void put_sample(struct metrics_text *text, const char *label, uint64_t value)
 {
+    const struct metric *metric = text->metric;
     char number[NUMBER_BYTES];
 
     format_number(number, value, metric->unit);
@@ -81,116 +85,112 @@ static uint64_t field_of(const void *value, size_t offset)
     return number;
 }
 
-/* Before the first scan nothing has been counted: that is known, while what only a scan sees is not. */
-static const struct health *counted(const struct metrics_input *input)
+/* NULL: not known. Before the first scan nothing has been counted: that is, while what only a scan sees is not. */
+static const struct health *health_of(const struct metrics_text *text)
 {
     static const struct health nothing;
 
-    return input->snapshot != NULL ? &input->snapshot->health : &nothing;
+    if (text->input->snapshot != NULL)
+        return &text->input->snapshot->health;
+    return text->metric->type != METRIC_GAUGE ? &nothing : NULL;
 }
 
-static void put_field(struct metrics_text *text, const struct metric *metric, const void *value)
+static void put_field(struct metrics_text *text, const void *value)
 {
     if (value != NULL)
-        put_sample(text, metric, NULL, field_of(value, metric->field));
+        put_sample(text, NULL, field_of(value, text->metric->field));
 }
 
-static void write_health(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_health(struct metrics_text *text)
 {
-    put_field(text, metric, input->snapshot != NULL || metric->type == METRIC_COUNTER ? counted(input) : NULL);
+    put_field(text, health_of(text));
 }
 
-static void write_snapshot(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_snapshot(struct metrics_text *text)
 {
-    put_field(text, metric, input->snapshot);
+    put_field(text, text->input->snapshot);
 }
 
-static void write_http(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_http(struct metrics_text *text)
 {
-    put_field(text, metric, input->http);
+    put_field(text, text->input->http);
 }
 
-static void write_process(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_process(struct metrics_text *text)
 {
-    put_field(text, metric, input->process);
+    put_field(text, text->input->process);
 }
 
-static void write_build(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_build(struct metrics_text *text)
 {
-    (void)input;
-    put(text, "%s{version=\"%s\",ring_format=\"%u\"} 1\n", metric->name, RIP_VERSION, RIP_FORMAT_VERSION);
+    put(text, "%s{version=\"%s\",ring_format=\"%u\"} 1\n", text->metric->name, RIP_VERSION, RIP_FORMAT_VERSION);
 }
 
-static void write_start(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_start(struct metrics_text *text)
 {
-    if (input->snapshot != NULL && input->snapshot->health.started_wall_ns != 0)
-        put_sample(text, metric, NULL, input->snapshot->health.started_wall_ns);
+    const struct health *health = health_of(text);
+
+    if (health != NULL && health->started_wall_ns != 0)
+        put_sample(text, NULL, health->started_wall_ns);
 }
 
-static void write_age(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_age(struct metrics_text *text)
 {
+    const struct metrics_input *input = text->input;
     uint64_t scanned_ns = input->snapshot == NULL ? 0 : input->snapshot->scanned_mono_ns;
 
     if (input->snapshot != NULL)
-        put_sample(text, metric, NULL, input->now_mono_ns > scanned_ns ? input->now_mono_ns - scanned_ns : 0);
+        put_sample(text, NULL, input->now_mono_ns > scanned_ns ? input->now_mono_ns - scanned_ns : 0);
 }
 
-static void write_states(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_states(struct metrics_text *text)
 {
-    for (int i = 0; input->snapshot != NULL && i < ID_STATE_COUNT; i++)
-        put_sample(text, metric, id_state_name((enum id_state)i), input->snapshot->counts[i]);
+    for (int i = 0; text->input->snapshot != NULL && i < ID_STATE_COUNT; i++)
+        put_sample(text, id_state_name((enum id_state)i), text->input->snapshot->counts[i]);
 }
 
-static void put_causes(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input,
-                       bool of_stops)
+static void put_causes(struct metrics_text *text, bool of_stops)
 {
-    for (int i = 0; input->snapshot != NULL && i < CAUSE_COUNT; i++)
+    const struct health *health = health_of(text);
+
+    for (int i = 0; health != NULL && i < CAUSE_COUNT; i++)
         if (id_cause_stops((enum id_cause)i) == of_stops)
-            put_sample(text, metric, i == CAUSE_NONE ? METRIC_CAUSE_NONE : id_cause_name((enum id_cause)i),
-                       field_of(&input->snapshot->health, metric->field + (size_t)i * sizeof(uint64_t)));
+            put_sample(text, i == CAUSE_NONE ? METRIC_CAUSE_NONE : id_cause_name((enum id_cause)i),
+                       field_of(health, text->metric->field + (size_t)i * sizeof(uint64_t)));
 }
 
-static void write_stall_causes(struct metrics_text *text, const struct metric *metric,
-                               const struct metrics_input *input)
+static void write_stall_causes(struct metrics_text *text)
 {
-    put_causes(text, metric, input, false);
+    put_causes(text, false);
 }
 
-static void write_stop_causes(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_stop_causes(struct metrics_text *text)
 {
-    put_causes(text, metric, input, true);
+    put_causes(text, true);
 }
 
-static void write_events(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_events(struct metrics_text *text)
 {
     for (int i = 0; i < EVENT_KIND_COUNT; i++)
-        put_sample(text, metric, event_kind_name((enum event_kind)i), counted(input)->event_counts[i]);
+        put_sample(text, event_kind_name((enum event_kind)i), health_of(text)->event_counts[i]);
 }
 
-static void write_incident_causes(struct metrics_text *text, const struct metric *metric,
-                                  const struct metrics_input *input)
-{
-    for (int i = 0; i < CAUSE_COUNT; i++)
-        if (!id_cause_stops((enum id_cause)i))
-            put_sample(text, metric, i == CAUSE_NONE ? METRIC_CAUSE_NONE : id_cause_name((enum id_cause)i),
-                       counted(input)->incidents_by_cause[i]);
-}
-
-static void write_limits(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_limits(struct metrics_text *text)
 {
 #define X(name, label, meaning) label,
     static const char *const names[] = {HEALTH_LIMIT_TABLE(X)};
 #undef X
+    const struct health_http *http = text->input->http;
 
     for (int i = 0; i < HEALTH_LIMIT_COUNT; i++)
-        put_sample(text, metric, names[i],
-                   counted(input)->limit_counts[i] + (input->http != NULL ? input->http->limit_counts[i] : 0));
+        put_sample(text, names[i], health_of(text)->limit_counts[i] + (http != NULL ? http->limit_counts[i] : 0));
 }
 
-static void write_durations(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_durations(struct metrics_text *text)
 {
     static const uint64_t ends_us[] = HEALTH_SCAN_BUCKETS_US;
-    const struct health *health = counted(input);
+    const struct health *health = health_of(text);
+    const char *name = text->metric->name;
     char number[NUMBER_BYTES];
     uint64_t count = 0;
 
@@ -198,11 +198,10 @@ static void write_durations(struct metrics_text *text, const struct metric *metr
         if (i < HEALTH_SCAN_BUCKET_COUNT)
             format_number(number, ends_us[i], METRIC_SECONDS_OF_US);
         count += health->scan_buckets[i];
-        put(text, "%s_bucket{le=\"%s\"} %" PRIu64 "\n", metric->name, i < HEALTH_SCAN_BUCKET_COUNT ? number : "+Inf",
-            count);
+        put(text, "%s_bucket{le=\"%s\"} %" PRIu64 "\n", name, i < HEALTH_SCAN_BUCKET_COUNT ? number : "+Inf", count);
     }
-    format_number(number, health->scan_total_ns, metric->unit);
-    put(text, "%s_sum %s\n%s_count %" PRIu64 "\n", metric->name, number, metric->name, count);
+    format_number(number, health->scan_total_ns, text->metric->unit);
+    put(text, "%s_sum %s\n%s_count %" PRIu64 "\n", name, number, name, count);
 }
 
 /* Counters whose label has few values: each with its field. */
@@ -224,91 +223,73 @@ static const struct {
                         {"missed", offsetof(struct health, program_missed_count)}},
 };
 
-static void write_parts(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_parts(struct metrics_text *text)
 {
-    for (size_t i = 0; i < 3 && parts[metric->field][i].label != NULL; i++)
-        put_sample(text, metric, parts[metric->field][i].label,
-                   field_of(counted(input), parts[metric->field][i].field));
+    const size_t which = text->metric->field;
+
+    for (size_t i = 0; i < 3 && parts[which][i].label != NULL; i++)
+        put_sample(text, parts[which][i].label, field_of(health_of(text), parts[which][i].field));
 }
 
-static void write_rings(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_rings(struct metrics_text *text)
 {
+    const struct snapshot *snapshot = text->input->snapshot;
     uint64_t counts[RING_HEALTH_COUNT] = {0};
 
-    for (size_t i = 0; input->snapshot != NULL && i < input->snapshot->ring_count; i++)
-        counts[input->snapshot->rings[i].health]++;
-    for (int i = 0; input->snapshot != NULL && i < RING_HEALTH_COUNT; i++)
-        put_sample(text, metric, ring_health_name((enum ring_health)i), counts[i]);
+    for (size_t i = 0; snapshot != NULL && i < snapshot->ring_count; i++)
+        counts[snapshot->rings[i].health]++;
+    for (int i = 0; snapshot != NULL && i < RING_HEALTH_COUNT; i++)
+        put_sample(text, ring_health_name((enum ring_health)i), counts[i]);
 }
 
-/* Adds up, or takes the largest, of what each readable ring has; its value stops at UINT64_MAX. */
-static void put_of_rings(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input,
-                         const char *label, uint64_t (*value_of)(const struct ring_facts *ring, size_t field),
-                         size_t field, bool largest)
-{
-    uint64_t result = 0;
+/* What a readable ring has; OF_REFUSED: that field of its info. */
+enum of_ring { OF_DEAD, OF_PROCESSES, OF_FILL, OF_REFUSED };
 
-    if (input->snapshot == NULL)
-        return;
-    for (size_t i = 0; i < input->snapshot->ring_count; i++) {
-        const struct ring_facts *ring = &input->snapshot->rings[i];
-        uint64_t value = ring->health == RING_READABLE ? value_of(ring, field) : 0;
-
-        if (largest)
-            result = value > result ? value : result;
-        else
-            result = result > UINT64_MAX - value ? UINT64_MAX : result + value;
-    }
-    put_sample(text, metric, label, result);
-}
-
-static uint64_t is_dead(const struct ring_facts *ring, size_t field)
-{
-    (void)field;
-    return ring->dead;
-}
-
-static uint64_t living_processes(const struct ring_facts *ring, size_t field)
+static uint64_t value_of(const struct ring_facts *ring, enum of_ring what, size_t field)
 {
     uint64_t count = 0;
 
-    (void)field;
+    if (what == OF_REFUSED)
+        return field_of(&ring->info, field);
+    if (what == OF_DEAD)
+        return ring->dead;
+    if (what == OF_FILL && (ring->dead || ring->slot_capacity == 0))
+        return 0;
+    if (what == OF_FILL)
+        return ring->live_count >= ring->slot_capacity ? MILLION : ring->live_count * MILLION / ring->slot_capacity;
     for (size_t i = 0; i < ring->process_count; i++)
         count += !ring->processes[i]->dead;
     return count;
 }
 
-static uint64_t fill(const struct ring_facts *ring, size_t field)
+/* Added up, to UINT64_MAX at most; or of the fullest. */
+static void put_of_rings(struct metrics_text *text, const char *label, enum of_ring what, size_t field)
 {
-    (void)field;
-    if (ring->dead || ring->slot_capacity == 0)
-        return 0;
-    return ring->live_count >= ring->slot_capacity ? MILLION : ring->live_count * MILLION / ring->slot_capacity;
+    const struct snapshot *snapshot = text->input->snapshot;
+    uint64_t result = 0;
+
+    if (snapshot == NULL)
+        return;
+    for (size_t i = 0; i < snapshot->ring_count; i++) {
+        const struct ring_facts *ring = &snapshot->rings[i];
+        uint64_t value = ring->health == RING_READABLE ? value_of(ring, what, field) : 0;
+
+        if (what == OF_FILL)
+            result = value > result ? value : result;
+        else
+            result = result > UINT64_MAX - value ? UINT64_MAX : result + value;
+    }
+    put_sample(text, label, result);
 }
 
-static uint64_t refused(const struct ring_facts *ring, size_t field)
+static void write_of_rings(struct metrics_text *text)
 {
-    return field_of(&ring->info, field);
+    put_of_rings(text, NULL, (enum of_ring)text->metric->field, 0);
 }
 
-static void write_dead_rings(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
+static void write_refused(struct metrics_text *text)
 {
-    put_of_rings(text, metric, input, NULL, is_dead, 0, false);
-}
-
-static void write_processes(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
-{
-    put_of_rings(text, metric, input, NULL, living_processes, 0, false);
-}
-
-static void write_fill(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
-{
-    put_of_rings(text, metric, input, NULL, fill, 0, true);
-}
-
-static void write_refused(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input)
-{
-#define X(field, label) put_of_rings(text, metric, input, label, refused, offsetof(struct rip_ring_info, field), false);
+#define X(field, label) put_of_rings(text, label, OF_REFUSED, offsetof(struct rip_ring_info, field));
     RING_REFUSAL_TABLE(X)
 #undef X
 }
@@ -342,12 +323,12 @@ const struct metric metrics[] = {
 
     {GAUGE("ripd_rings"), "health", "Rings found, by whether they can be read; unreadable ones are listed in /rings.",
      write_rings, 0},
-    {GAUGE("ripd_rings_dead"), "", "Readable rings none of whose processes lives.", write_dead_rings, 0},
+    {GAUGE("ripd_rings_dead"), "", "Readable rings none of whose processes lives.", write_of_rings, OF_DEAD},
     {GAUGE("ripd_ring_processes"), "", "Living processes in readable rings, once for each ring that they are in.",
-     write_processes, 0},
+     write_of_rings, OF_PROCESSES},
     {"ripd_ring_fill_ratio", METRIC_GAUGE, METRIC_RATIO_OF_MILLIONTHS, "",
      "Share of its slots that the fullest ring with a living process has in use; at 1 it refuses registrations.",
-     write_fill, 0},
+     write_of_rings, OF_FILL},
     {GAUGE("ripd_refused_registrations"), "reason",
      "Registrations refused by the rings that are there now, for want of what; such threads are not traced.",
      write_refused, 0},
@@ -368,7 +349,7 @@ const struct metric metrics[] = {
     {COUNTER("ripd_events_total"), "kind", "Begins and ends of stalls that were reported as events.", write_events, 0},
     {GAUGE("ripd_incidents"), "", "Incidents now: stalls that have one root are one.", OF_HEALTH(incident_count)},
     {COUNTER("ripd_incidents_total"), "cause", "Incidents that have begun, by the cause that was known then.",
-     write_incident_causes, 0},
+     write_stall_causes, offsetof(struct health, incidents_by_cause)},
     {COUNTER("ripd_history_errors_total"), "", "Events that could not be written to the state directory.",
      OF_HEALTH(history_error_count)},
     {COUNTER("ripd_captures_total"), "", "Captures of processes that ended, written to the state directory.",
@@ -447,7 +428,7 @@ const char *metric_type_name(enum metric_type type)
 
 int metrics_render(const struct metrics_input *input, char **ret_text, size_t *ret_length)
 {
-    struct metrics_text text = {.text = malloc(METRICS_BYTES_MAX)};
+    struct metrics_text text = {.input = input, .text = malloc(METRICS_BYTES_MAX)};
 
     if (text.text == NULL)
         return -ENOMEM;
@@ -458,7 +439,8 @@ int metrics_render(const struct metrics_input *input, char **ret_text, size_t *r
         put(&text, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name,
             metric_type_name(metric->type));
         samples = text.length;
-        metric->put(&text, metric, input);
+        text.metric = metric;
+        metric->put(&text);
         if (text.length == samples)
             text.length = family;
     }

@@ -40,9 +40,7 @@ enum metric_unit {
 
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
-struct metric;
 struct metrics_text;
-typedef void metric_writer(struct metrics_text *text, const struct metric *metric, const struct metrics_input *input);
 
 struct metric {
     const char *name; /* the unit last, but for _total */
@@ -50,8 +48,8 @@ struct metric {
     enum metric_unit unit;
     const char *labels; /* names, separated by ", "; "" = none */
     const char *help;
-    metric_writer *put; /* its samples; nothing where they are not known */
-    size_t field;       /* which part of what the writer knows */
+    void (*put)(struct metrics_text *text); /* its samples; nothing where they are not known */
+    size_t field;                           /* which part of what the writer knows */
 };
 
 /* The table, for the manual page. */
