@@ -83,90 +83,90 @@ int percent_decode(const char *text, size_t length, bool plus_is_space, char *re
     return 0;
 }
 
-__attribute__((format(printf, 2, 3))) static int refuse(struct query_error *error, const char *format, ...)
+/* The text of the parameters, and what became of it. */
+struct query_parsing {
+    struct query query;
+    unsigned allowed;
+    unsigned given;
+    const struct query_parameter *parameter; /* of the present piece */
+    struct query_error error;
+};
+
+__attribute__((format(printf, 2, 3))) static int refuse(struct query_parsing *parse, const char *format, ...)
 {
     va_list arguments;
 
     va_start(arguments, format);
-    vsnprintf(error->detail, sizeof(error->detail), format, arguments);
+    vsnprintf(parse->error.detail, sizeof(parse->error.detail), format, arguments);
     va_end(arguments);
     return -EINVAL;
 }
 
 /* The member of a query that the parameter sets. */
-static void *member_of(struct query *query, const struct query_parameter *parameter)
+static void *member_of(struct query_parsing *parse)
 {
-    return (char *)query + parameter->offset;
+    return (char *)&parse->query + parse->parameter->offset;
 }
 
 /* A whole number within the parameter's bounds: digits and nothing else. */
-static int parse_number(const struct query_parameter *parameter, const char *value, uint64_t *ret_number,
-                        struct query_error *error)
+static int parse_number(struct query_parsing *parse, const char *value, uint64_t *ret_number)
 {
     uint64_t number = 0;
     size_t i;
 
-    for (i = 0; value[i] >= '0' && value[i] <= '9' && number <= parameter->high; i++)
+    for (i = 0; value[i] >= '0' && value[i] <= '9' && number <= parse->parameter->high; i++)
         number = number * 10 + (uint64_t)(value[i] - '0');
-    if (i == 0 || value[i] != '\0' || number < parameter->low || number > parameter->high)
-        return refuse(error, "is \"%.32s\"; expected a whole number from %" PRIu64 " to %" PRIu64, value,
-                      parameter->low, parameter->high);
+    if (i == 0 || value[i] != '\0' || number < parse->parameter->low || number > parse->parameter->high)
+        return refuse(parse, "is \"%.32s\"; expected a whole number from %" PRIu64 " to %" PRIu64, value,
+                      parse->parameter->low, parse->parameter->high);
     *ret_number = number;
     return 0;
 }
 
-static int parse_32(const struct query_parameter *parameter, const char *value, struct query *query,
-                    struct query_error *error)
+static int parse_32(struct query_parsing *parse, const char *value)
 {
     uint64_t number = 0;
-    int status = parse_number(parameter, value, &number, error);
+    int status = parse_number(parse, value, &number);
 
-    *(uint32_t *)member_of(query, parameter) = (uint32_t)number;
+    *(uint32_t *)member_of(parse) = (uint32_t)number;
     return status;
 }
 
-static int parse_64(const struct query_parameter *parameter, const char *value, struct query *query,
-                    struct query_error *error)
+static int parse_64(struct query_parsing *parse, const char *value)
 {
-    return parse_number(parameter, value, member_of(query, parameter), error);
+    return parse_number(parse, value, member_of(parse));
 }
 
 /* A glob is of so many elements at most; a name without anything that is one in it may be longer. */
-static int parse_glob(const struct query_parameter *parameter, const char *value, struct query *query,
-                      struct query_error *error)
+static int parse_glob(struct query_parsing *parse, const char *value)
 {
     struct glob glob;
 
     glob_make(&glob, value);
     if (glob.end == 0 && strpbrk(value, "*?[\\") != NULL)
-        return refuse(error, "has more than %u elements; a pattern that long matches nothing", GLOB_ELEMENTS_MAX);
-    memcpy(member_of(query, parameter), value, strlen(value) + 1);
+        return refuse(parse, "has more than %u elements; a pattern that long matches nothing", GLOB_ELEMENTS_MAX);
+    memcpy(member_of(parse), value, strlen(value) + 1);
     return 0;
 }
 
-static int parse_text(const struct query_parameter *parameter, const char *value, struct query *query,
-                      struct query_error *error)
+static int parse_text(struct query_parsing *parse, const char *value)
 {
-    (void)error;
-    memcpy(member_of(query, parameter), value, strlen(value) + 1);
+    memcpy(member_of(parse), value, strlen(value) + 1);
     return 0;
 }
 
-static int parse_min_ms(const struct query_parameter *parameter, const char *value, struct query *query,
-                        struct query_error *error)
+static int parse_min_ms(struct query_parsing *parse, const char *value)
 {
-    int status = parse_64(parameter, value, query, error);
+    int status = parse_64(parse, value);
 
-    query->min_ns *= NS_PER_MS;
+    parse->query.min_ns *= NS_PER_MS;
     return status;
 }
 
-static int parse_after(const struct query_parameter *parameter, const char *value, struct query *query,
-                       struct query_error *error)
+static int parse_after(struct query_parsing *parse, const char *value)
 {
-    (void)parameter;
-    if (cursor_parse(value, &query->after) < 0)
-        return refuse(error, "is not a cursor; expected the \"next\" of an earlier answer");
+    if (cursor_parse(value, &parse->query.after) < 0)
+        return refuse(parse, "is not a cursor; expected the \"next\" of an earlier answer");
     return 0;
 }
 
@@ -177,15 +177,13 @@ static int parse_after(const struct query_parameter *parameter, const char *valu
 static const char known_kinds[] = EVENT_KIND_TABLE(X);
 #undef X
 
-static int parse_kind(const struct query_parameter *parameter, const char *value, struct query *query,
-                      struct query_error *error)
+static int parse_kind(struct query_parsing *parse, const char *value)
 {
     int kind = event_kind_from_name(value);
 
-    (void)parameter;
     if (kind < 0)
-        return refuse(error, "is \"%.32s\"; expected one of%s", value, known_kinds);
-    query->kinds = 1u << kind;
+        return refuse(parse, "is \"%.32s\"; expected one of%s", value, known_kinds);
+    parse->query.kinds = 1u << kind;
     return 0;
 }
 
@@ -195,80 +193,72 @@ static const char known_states[] = ID_STATE_TABLE(X);
 #undef X
 
 /* An instant, or how long before the answer. */
-static int parse_since(const struct query_parameter *parameter, const char *value, struct query *query,
-                       struct query_error *error)
+static int parse_since(struct query_parsing *parse, const char *value)
 {
-    (void)parameter;
-    if (rfc3339_parse(value, &query->since_wall_ns) == 0)
+    if (rfc3339_parse(value, &parse->query.since_wall_ns) == 0)
         return 0;
-    if (duration_parse(value, &query->since_ago_ns) == 0) {
-        query->since_ago_ns += query->since_ago_ns == 0; /* 0 is "not given" */
+    if (duration_parse(value, &parse->query.since_ago_ns) == 0) {
+        parse->query.since_ago_ns += parse->query.since_ago_ns == 0; /* 0 is "not given" */
         return 0;
     }
-    return refuse(error, "is \"%.40s\"; expected a time such as 2026-11-20T09:41:07Z, or a duration such as 10m",
+    return refuse(parse, "is \"%.40s\"; expected a time such as 2026-11-20T09:41:07Z, or a duration such as 10m",
                   value);
 }
 
-static int parse_cause(const struct query_parameter *parameter, const char *value, struct query *query,
-                       struct query_error *error)
+static int parse_cause(struct query_parsing *parse, const char *value)
 {
     const char *name = value[0] == '!' ? value + 1 : value;
     int cause = strcmp(name, CAUSE_NONE_TEXT) == 0 ? (int)CAUSE_NONE : id_cause_from_name(name);
 
-    (void)parameter;
     if (cause < 0 || name[0] == '\0')
-        return refuse(error, "is \"%.32s\"; expected, with or without '!', one of%s", value, known_causes + 1);
-    query->has_cause = true;
-    query->cause_excluded = name != value;
-    query->cause = (enum id_cause)cause;
+        return refuse(parse, "is \"%.32s\"; expected, with or without '!', one of%s", value, known_causes + 1);
+    parse->query.has_cause = true;
+    parse->query.cause_excluded = name != value;
+    parse->query.cause = (enum id_cause)cause;
     return 0;
 }
 
-static int parse_state(const struct query_parameter *parameter, const char *value, struct query *query,
-                       struct query_error *error)
+static int parse_state(struct query_parsing *parse, const char *value)
 {
     int state = id_state_from_name(value);
 
-    (void)parameter;
     if (state < 0)
-        return refuse(error, "is \"%.32s\"; expected one of%s", value, known_states);
-    query->has_state = true;
-    query->state = (enum id_state)state;
+        return refuse(parse, "is \"%.32s\"; expected one of%s", value, known_states);
+    parse->query.has_state = true;
+    parse->query.state = (enum id_state)state;
     return 0;
 }
 
-static int parse_group(const struct query_parameter *parameter, const char *value, struct query *query,
-                       struct query_error *error)
+static int parse_group(struct query_parsing *parse, const char *value)
 {
     static const char *const names[] = {
         [QUERY_GROUP_LOCATION] = "location",
         [QUERY_GROUP_ROOT] = "root",
         [QUERY_GROUP_INCIDENT] = "incident",
     };
-    const bool of_stalls = parameter->bit == PARAMETER_GROUP_STALLS;
+    const bool of_stalls = parse->parameter->bit == PARAMETER_GROUP_STALLS;
     const enum query_group last = of_stalls ? QUERY_GROUP_INCIDENT : QUERY_GROUP_LOCATION;
 
     for (enum query_group group = QUERY_GROUP_LOCATION; group <= last; group++) {
         if (strcmp(value, names[group]) != 0)
             continue;
-        query->group = group;
+        parse->query.group = group;
         return 0;
     }
-    return refuse(error, "is \"%.32s\"; expected %s", value, of_stalls ? "one of location root incident" : "location");
+    return refuse(parse, "is \"%.32s\"; expected %s", value, of_stalls ? "one of location root incident" : "location");
 }
 
 /* RING/ID, as in the path of one id. A ring's name has no '/'. */
-static int parse_incident(const struct query_parameter *parameter, const char *value, struct query *query,
-                          struct query_error *error)
+static int parse_incident(struct query_parsing *parse, const char *value)
 {
     const char *slash = strrchr(value, '/');
 
-    if (slash == NULL || slash == value || (size_t)(slash - value) >= sizeof(query->incident_ring))
-        return refuse(error, "is \"%.32s\"; expected RING/ID", value);
-    query->has_incident = true;
-    memcpy(query->incident_ring, value, (size_t)(slash - value));
-    query->incident_ring[slash - value] = '\0';
-    return parse_32(parameter, slash + 1, query, error);
+    if (slash == NULL || slash == value || (size_t)(slash - value) >= sizeof(parse->query.incident_ring))
+        return refuse(parse, "is \"%.32s\"; expected RING/ID", value);
+    parse->query.has_incident = true;
+    memcpy(parse->query.incident_ring, value, (size_t)(slash - value));
+    parse->query.incident_ring[slash - value] = '\0';
+    return parse_32(parse, slash + 1);
 }
 
 #define IN(field) offsetof(struct query, field)
@@ -309,87 +299,83 @@ const struct query_parameter query_parameters[] = {
 const size_t query_parameters_count = ARRAY_COUNT(query_parameters);
 
 /* Which one is called so; NULL, with the error filled, if the path takes none of that name. */
-static const struct query_parameter *find_parameter(const char *name, unsigned allowed, struct query_error *error)
+static const struct query_parameter *find_parameter(struct query_parsing *parse, const char *name)
 {
     char known[128] = "";
 
     for (size_t i = 0; i < query_parameters_count; i++) {
-        if ((query_parameters[i].bit & allowed) == 0)
+        if ((query_parameters[i].bit & parse->allowed) == 0)
             continue;
         if (strcmp(query_parameters[i].name, name) == 0)
             return &query_parameters[i];
         text_append(known, sizeof(known), " %s", query_parameters[i].name);
     }
-    if (allowed == 0)
-        refuse(error, "is unknown: this path takes no parameters");
+    if (parse->allowed == 0)
+        refuse(parse, "is unknown: this path takes no parameters");
     else
-        refuse(error, "is unknown: this path takes%s", known);
+        refuse(parse, "is unknown: this path takes%s", known);
     return NULL;
 }
 
 /* Decodes one side of a piece into a buffer of QUERY_PATTERN_BYTES. */
-static int decode(const char *text, size_t length, char *ret_text, struct query_error *error)
+static int decode(struct query_parsing *parse, const char *text, size_t length, char *ret_text)
 {
     int status = percent_decode(text, length, true, ret_text, QUERY_PATTERN_BYTES);
 
     if (status == -ENAMETOOLONG)
-        return refuse(error, "is longer than %u bytes", QUERY_PATTERN_BYTES - 1);
+        return refuse(parse, "is longer than %u bytes", QUERY_PATTERN_BYTES - 1);
     if (status < 0)
-        return refuse(error, "is badly encoded: '%%' takes two hexadecimal digits, and %%00 is not allowed");
+        return refuse(parse, "is badly encoded: '%%' takes two hexadecimal digits, and %%00 is not allowed");
     return 0;
 }
 
-static void name_fault(struct query_error *error, const char *text, size_t length)
+static void name_fault(struct query_parsing *parse, const char *text, size_t length)
 {
-    snprintf(error->parameter, sizeof(error->parameter), "%.*s",
-             (int)(length < sizeof(error->parameter) ? length : sizeof(error->parameter)), text);
+    snprintf(parse->error.parameter, sizeof(parse->error.parameter), "%.*s",
+             (int)(length < sizeof(parse->error.parameter) ? length : sizeof(parse->error.parameter)), text);
 }
 
-static int parse_piece(const char *text, size_t length, unsigned allowed, unsigned *given, struct query *query,
-                       struct query_error *error)
+static int parse_piece(struct query_parsing *parse, const char *text, size_t length)
 {
     const char *equals = memchr(text, '=', length);
     size_t name_length = equals == NULL ? length : (size_t)(equals - text);
-    const struct query_parameter *parameter;
     char name[QUERY_PATTERN_BYTES];
     char value[QUERY_PATTERN_BYTES];
 
-    name_fault(error, text, name_length);
-    if (decode(text, name_length, name, error) < 0)
+    name_fault(parse, text, name_length);
+    if (decode(parse, text, name_length, name) < 0)
         return -EINVAL;
-    name_fault(error, name, strlen(name));
-    parameter = find_parameter(name, allowed, error);
-    if (parameter == NULL)
+    name_fault(parse, name, strlen(name));
+    parse->parameter = find_parameter(parse, name);
+    if (parse->parameter == NULL)
         return -EINVAL;
-    if ((*given & parameter->bit) != 0)
-        return refuse(error, "is given twice");
-    *given |= parameter->bit;
+    if ((parse->given & parse->parameter->bit) != 0)
+        return refuse(parse, "is given twice");
+    parse->given |= parse->parameter->bit;
     if (equals == NULL || name_length + 1 == length)
-        return refuse(error, "has no value");
-    if (decode(equals + 1, length - name_length - 1, value, error) < 0)
+        return refuse(parse, "has no value");
+    if (decode(parse, equals + 1, length - name_length - 1, value) < 0)
         return -EINVAL;
-    return parameter->parse(parameter, value, query, error);
+    return parse->parameter->parse(parse, value);
 }
 
 int query_parse(const char *text, unsigned allowed, struct query *ret_query, struct query_error *ret_error)
 {
-    struct query_error error = {0};
-    struct query query;
-    unsigned given = 0;
+    struct query_parsing parse = {.allowed = allowed};
 
-    query_init(&query);
+    query_init(&parse.query);
     while (text != NULL && *text != '\0') {
         size_t length = strcspn(text, "&");
 
-        if (length != 0 && parse_piece(text, length, allowed, &given, &query, &error) < 0) {
-            *ret_error = error;
+        if (length != 0 && parse_piece(&parse, text, length) < 0) {
+            *ret_error = parse.error;
             return -EINVAL;
         }
         text += length + (text[length] == '&');
     }
-    query.has_limit = (given & (PARAMETER_LIMIT | PARAMETER_LIMIT_STATES)) != 0;
-    query.has_trail = (given & PARAMETER_TRAIL) != 0;
-    query.after.present = (given & (PARAMETER_AFTER | PARAMETER_AFTER_EVENT)) != 0;
-    *ret_query = query;
+    parse.query.has_limit = (parse.given & (PARAMETER_LIMIT | PARAMETER_LIMIT_STATES)) != 0;
+    parse.query.has_trail = (parse.given & PARAMETER_TRAIL) != 0;
+    parse.query.after.present = (parse.given & (PARAMETER_AFTER | PARAMETER_AFTER_EVENT)) != 0;
+    *ret_query = parse.query;
     return 0;
 }

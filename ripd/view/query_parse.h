@@ -32,11 +32,11 @@ struct query_error {
     char detail[192];   /* what was found and what was expected */
 };
 
+struct query_parsing;
 struct query_parameter {
     const char *name;
     unsigned bit;
-    int (*parse)(const struct query_parameter *parameter, const char *value, struct query *query,
-                 struct query_error *error);
+    int (*parse)(struct query_parsing *parse, const char *value);
     const char *value_name;
     const char *summary; /* which of a list it leaves, for the manual page */
     size_t offset;       /* in struct query, of what takes the value; 0 where parse() knows it */
