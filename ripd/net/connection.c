@@ -360,7 +360,7 @@ static void answer_request(struct connection *connection)
     else if (request->body_bytes > REQUEST_BODY_BYTES_MAX)
         connection_problem(connection, 413, "The request's body is longer than 65536 bytes.", NULL, NULL);
     else
-        handle_request(connection->server, connection);
+        handle_request(connection);
 }
 
 /* One step of reading. False: nothing more can be done now. */

@@ -70,27 +70,30 @@ void answer_list(struct connection *connection, struct list *list)
 }
 
 /* False, and answered, before the first scan. */
-static bool scanned(struct server *server, struct connection *connection)
+static bool scanned(struct connection *connection)
 {
-    if (server->snapshot != NULL)
+    if (connection->server->snapshot != NULL)
         return true;
     connection_problem(connection, 503, "The first scan is not complete yet.", NULL, RETRY_SOON);
     return false;
 }
 
-static uint64_t scan_of(const struct server *server)
+static uint64_t scan_of(const struct connection *connection)
 {
-    return server->snapshot == NULL ? 0 : server->snapshot->sequence;
+    const struct snapshot *snapshot = connection->server->snapshot;
+
+    return snapshot == NULL ? 0 : snapshot->sequence;
 }
 
 /* True, and answered, if nothing needs to be built: there is no scan yet, or the client or the server has the list. */
-static bool answer_kept(struct server *server, struct connection *connection, enum document_kind kind, uint64_t version)
+static bool answer_kept(struct connection *connection, enum document_kind kind, uint64_t version)
 {
+    const struct server *server = connection->server;
     struct span tags = connection->request.fields[FIELD_IF_NONE_MATCH].value;
     char tag[ETAG_TEXT_BYTES];
     struct list *list;
 
-    if (!scanned(server, connection))
+    if (!scanned(connection))
         return true;
     list = lists_find(server->lists, connection_key(connection), server->snapshot->sequence, version);
     if (list != NULL) {
@@ -107,24 +110,24 @@ static bool answer_kept(struct server *server, struct connection *connection, en
 }
 
 /* Keeps a list just made, and answers with it. Takes over text. */
-static void answer_made(struct server *server, struct connection *connection, uint64_t version, int status,
-                        const struct document_frame *frame, char *text, size_t length)
+static void answer_made(struct connection *connection, uint64_t version, int status, const struct document_frame *frame,
+                        char *text, size_t length)
 {
     struct list *list =
-        status < 0 ? NULL : lists_add(server->lists, connection_key(connection), version, frame, text, length);
+        status < 0 ? NULL
+                   : lists_add(connection->server->lists, connection_key(connection), version, frame, text, length);
 
     if (list == NULL) {
         connection_problem(connection, 500, NO_MEMORY, NULL, NULL);
         return;
     }
-    connections_drop_stalled(server);
+    connections_drop_stalled(connection->server);
     answer_list(connection, list);
     list_unref(list);
 }
 
 /* A list of ids, or of groups of them, which the scanner has unless query_is_local(). */
-static void answer_ids(struct server *server, struct connection *connection, const struct query *query,
-                       enum document_kind kind)
+static void answer_ids(struct connection *connection, const struct query *query, enum document_kind kind)
 {
     struct document_frame frame;
     struct page *page;
@@ -132,19 +135,19 @@ static void answer_ids(struct server *server, struct connection *connection, con
     char *text;
     int status;
 
-    if (answer_kept(server, connection, kind, scan_of(server)))
+    if (answer_kept(connection, kind, scan_of(connection)))
         return;
-    page = query_is_local(query) ? query_stalls(query, server->snapshot) : NULL;
+    page = query_is_local(query) ? query_stalls(query, connection->server->snapshot) : NULL;
     if (page == NULL || page->count > HTTP_BUILD_ITEMS_AT_ONCE) {
         pending_join(connection, kind, query);
     } else {
         status = document_page_body(kind, page, query->trail_count, &frame, &text, &length);
-        answer_made(server, connection, page->snapshot->sequence, status, &frame, text, length);
+        answer_made(connection, page->snapshot->sequence, status, &frame, text, length);
     }
     page_unref(page);
 }
 
-static void handle_stalls(struct server *server, struct connection *connection, const struct query *query)
+static void handle_stalls(struct connection *connection, struct query *query)
 {
     static const enum document_kind kinds[] = {
         [QUERY_GROUP_NONE] = DOCUMENT_STALLS,
@@ -153,52 +156,46 @@ static void handle_stalls(struct server *server, struct connection *connection, 
         [QUERY_GROUP_INCIDENT] = DOCUMENT_STALLS_BY_INCIDENT,
     };
 
-    struct query stalls = *query;
-
-    stalls.list = QUERY_LIST_STALLS;
-    answer_ids(server, connection, &stalls, kinds[query->group]);
+    query->list = QUERY_LIST_STALLS;
+    answer_ids(connection, query, kinds[query->group]);
 }
 
-static void handle_threads(struct server *server, struct connection *connection, const struct query *query)
+static void handle_threads(struct connection *connection, struct query *query)
 {
-    answer_ids(server, connection, query,
+    answer_ids(connection, query,
                query->group == QUERY_GROUP_LOCATION ? DOCUMENT_THREADS_BY_LOCATION : DOCUMENT_THREADS);
 }
 
-static void handle_thread(struct server *server, struct connection *connection, const struct query *query)
+static void handle_thread(struct connection *connection, struct query *query)
 {
-    answer_ids(server, connection, query, DOCUMENT_THREAD);
+    answer_ids(connection, query, DOCUMENT_THREAD);
 }
 
-static void handle_states(struct server *server, struct connection *connection, const struct query *query)
+static void handle_states(struct connection *connection, struct query *query)
 {
-    struct query states = *query;
-
-    states.list = QUERY_LIST_STATES;
+    query->list = QUERY_LIST_STATES;
     if (!query->has_limit)
-        states.limit = QUERY_STATES_DEFAULT;
-    answer_ids(server, connection, &states, DOCUMENT_STATES);
+        query->limit = QUERY_STATES_DEFAULT;
+    answer_ids(connection, query, DOCUMENT_STATES);
 }
 
-static void handle_locations(struct server *server, struct connection *connection, const struct query *query)
+static void handle_locations(struct connection *connection, struct query *query)
 {
-    struct query grouped = *query;
-
-    grouped.group = QUERY_GROUP_LOCATION;
-    answer_ids(server, connection, &grouped, DOCUMENT_LOCATIONS);
+    query->group = QUERY_GROUP_LOCATION;
+    answer_ids(connection, query, DOCUMENT_LOCATIONS);
 }
 
-static void handle_rings(struct server *server, struct connection *connection, const struct query *query)
+static void handle_rings(struct connection *connection, struct query *query)
 {
     struct document_frame frame;
     size_t length;
     char *text;
     int status;
 
-    if (answer_kept(server, connection, DOCUMENT_RINGS, scan_of(server)))
+    if (answer_kept(connection, DOCUMENT_RINGS, scan_of(connection)))
         return;
-    status = document_rings_body(server->snapshot, query, &frame, &text, &length);
-    answer_made(server, connection, frame.sequence, status, &frame, text, length);
+    status = document_rings_body(connection->server->snapshot, query, &frame, &text, &length);
+    answer_made(connection, frame.sequence, status, &frame, text, length);
 }
 
 /* The events held that the query shows, newest first. Its array is the caller's to free. -ENOMEM. */
@@ -236,10 +233,11 @@ static int select_events(const struct server *server, const struct query *query,
     return 0;
 }
 
-static void handle_events(struct server *server, struct connection *connection, const struct query *query)
+static void handle_events(struct connection *connection, struct query *query)
 {
+    const struct server *server = connection->server;
     /* of a time that ends with the scan, events leave the list without a new one */
-    uint64_t version = server->events.newest_sequence + (query->since_ago_ns != 0 ? scan_of(server) : 0);
+    uint64_t version = server->events.newest_sequence + (query->since_ago_ns != 0 ? scan_of(connection) : 0);
     struct document_frame frame;
     struct event_page page;
     size_t length = 0;
@@ -250,14 +248,14 @@ static void handle_events(struct server *server, struct connection *connection, 
         stream_open(connection, query);
         return;
     }
-    if (answer_kept(server, connection, DOCUMENT_EVENTS, version))
+    if (answer_kept(connection, DOCUMENT_EVENTS, version))
         return;
     status = select_events(server, query, &page);
     if (status == 0) {
         status = document_events_body(server->snapshot, query, &page, &frame, &text, &length);
         free(page.events);
     }
-    answer_made(server, connection, version, status, &frame, text, length);
+    answer_made(connection, version, status, &frame, text, length);
 }
 
 static int process_usage(struct health_process *ret_process)
@@ -282,8 +280,9 @@ static int process_usage(struct health_process *ret_process)
     return 0;
 }
 
-static void handle_metrics(struct server *server, struct connection *connection, const struct query *query)
+static void handle_metrics(struct connection *connection, struct query *query)
 {
+    const struct server *server = connection->server;
     struct health_process process;
     struct health_http http;
     const struct metrics_input input = {
@@ -311,33 +310,31 @@ static void answer_health(struct connection *connection, const char *word)
     answer_text(connection, status, JSON_TYPE, text, length);
 }
 
-static void handle_healthz(struct server *server, struct connection *connection, const struct query *query)
+static void handle_healthz(struct connection *connection, struct query *query)
 {
-    (void)server;
     (void)query;
     answer_health(connection, "ok");
 }
 
-static void handle_readyz(struct server *server, struct connection *connection, const struct query *query)
+static void handle_readyz(struct connection *connection, struct query *query)
 {
-    uint64_t now_ns = clock_mono_ns();
+    const struct snapshot *snapshot = connection->server->snapshot;
 
     (void)query;
-    if (!scanned(server, connection))
+    if (!scanned(connection))
         return;
-    if (now_ns > server->snapshot->scanned_mono_ns + READY_INTERVALS * server->snapshot->interval_ns)
+    if (clock_mono_ns() > snapshot->scanned_mono_ns + READY_INTERVALS * snapshot->interval_ns)
         connection_problem(connection, 503, "The last scan is older than three intervals.", NULL, RETRY_SOON);
     else
         answer_health(connection, "ready");
 }
 
-static void handle_version(struct server *server, struct connection *connection, const struct query *query)
+static void handle_version(struct connection *connection, struct query *query)
 {
     size_t length = 0;
     char *text = NULL;
     int status = document_version(&text, &length);
 
-    (void)server;
     (void)query;
     answer_text(connection, status, JSON_TYPE, text, length);
 }
@@ -362,20 +359,18 @@ static void answer_asset(struct connection *connection, const struct web_asset *
     connection_answer(connection, &answer);
 }
 
-static void handle_page(struct server *server, struct connection *connection, const struct query *query)
+static void handle_page(struct connection *connection, struct query *query)
 {
-    (void)server;
     (void)query;
     answer_asset(connection, web_asset_find(WEB_PAGE_NAME, strlen(WEB_PAGE_NAME)));
 }
 
-static void handle_page_file(struct server *server, struct connection *connection, const struct query *query)
+static void handle_page_file(struct connection *connection, struct query *query)
 {
     const size_t folder = sizeof("/page/") - 1; /* of the route's pattern */
     struct span path = connection->request.path;
     const struct web_asset *asset = web_asset_find(path.bytes + folder, path.length - folder);
 
-    (void)server;
     (void)query;
     if (asset == NULL)
         connection_problem(connection, 404, "The page has no file of that name.", NULL, NULL);
@@ -460,8 +455,8 @@ static void answer_no_route(struct connection *connection)
     connection_problem(connection, 404, detail, NULL, NULL);
 }
 
-static void follow_route(struct server *server, struct connection *connection, const struct route *route,
-                         const struct span *arguments, size_t argument_count)
+static void follow_route(struct connection *connection, const struct route *route, const struct span *arguments,
+                         size_t argument_count)
 {
     struct span parameters = connection->request.query;
     char text[REQUEST_HEAD_BYTES_MAX];
@@ -481,18 +476,18 @@ static void follow_route(struct server *server, struct connection *connection, c
     } else {
         if (!query.has_trail)
             query.trail_count = route->trail_count;
-        route->handle(server, connection, &query);
+        route->handle(connection, &query);
     }
 }
 
-void handle_request(struct server *server, struct connection *connection)
+void handle_request(struct connection *connection)
 {
     struct span arguments[ARGUMENTS_MAX];
     size_t argument_count;
 
     for (size_t i = 0; i < routes_count; i++) {
         if (matches(routes[i].pattern, connection->request.path, arguments, &argument_count)) {
-            follow_route(server, connection, &routes[i], arguments, argument_count);
+            follow_route(connection, &routes[i], arguments, argument_count);
             return;
         }
     }

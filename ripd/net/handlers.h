@@ -16,14 +16,13 @@
 struct connection;
 struct list;
 struct query;
-struct server;
 
 struct route {
     const char *pattern;  /* a segment in capitals takes any text */
     unsigned parameters;  /* of view/query_parse.h */
     uint32_t trail_count; /* breadcrumbs with each id, if trail=N does not say otherwise */
-    /* Answers, or makes the connection wait. */
-    void (*handle)(struct server *server, struct connection *connection, const struct query *query);
+    /* Answers, or makes the connection wait. query: its own, to change. */
+    void (*handle)(struct connection *connection, struct query *query);
     const char *summary; /* for the manual page: what it answers */
 };
 
@@ -31,7 +30,7 @@ extern const struct route routes[];
 extern const size_t routes_count;
 
 /* Answers the connection's request, which has been allowed, or makes it wait. */
-void handle_request(struct server *server, struct connection *connection);
+void handle_request(struct connection *connection);
 
 /* With a list that is there: its text behind a head made now, or that the client has it. */
 void answer_list(struct connection *connection, struct list *list);
