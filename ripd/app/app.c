@@ -23,6 +23,7 @@
 #include "app/naming.h"
 #include "app/opened.h"
 #include "app/privileges.h"
+#include "app/recorder.h"
 #include "app/reload.h"
 #include "app/report.h"
 #include "app/requests.h"
@@ -77,6 +78,7 @@ struct app {
     struct requests *requests;
     struct opened opened;
     struct capturing *capturing; /* NULL: without a state directory nothing is captured */
+    struct recorder *recorder;   /* NULL: nothing is recorded */
     struct http *http;
     struct schedule schedule;
     struct tally tally;
@@ -141,6 +143,7 @@ static struct waits *app_advance_cases(struct app *app, struct detector_suspect 
     }
     probe_end(app->probe);
     cases_judge(app->cases, suspects, count);
+    recorder_verdicts(app->recorder, suspects, count);
     return waits;
 }
 
@@ -206,6 +209,7 @@ static void app_tally(struct app *app, const struct detector_update *update, siz
     events_health(app->events, health);
     hook_health(app->hook, health);
     capturing_count(app->capturing, health);
+    recorder_count(app->recorder, health);
     privileges_report(&app->privileges, health);
     naming_health(&app->naming, health);
     snapshot->health = *health;
@@ -228,7 +232,8 @@ static void app_give_back(struct app *app)
 }
 
 /* Which rings there are, and what their counters say: the detector's suspects. */
-static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_ns, size_t *ret_count)
+static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_ns, uint64_t now_wall_ns,
+                                            size_t *ret_count)
 {
     const struct registry_notice *notices;
     struct detector_unclassified *unclassified;
@@ -238,15 +243,17 @@ static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_n
     registry_refresh(app->registry, now_mono_ns, &notices, &count);
     report_notices(&app->notice_budget, now_mono_ns, notices, count);
     capturing_take(app->capturing, app->snapshot); /* who executed another program, and has no ids from here on */
+    recorder_begin(app->recorder, now_mono_ns, now_wall_ns, app->events);
     events_adopt(app->events, app->registry, app->detector); /* on the first scan: episodes of before */
     uncounted_ns = detector_begin(app->detector, now_mono_ns);
     if (uncounted_ns != 0)
         log_line(LOG_LEVEL_WARNING, "scan late, nobody is accused on it: uncounted_ms=%" PRIu64,
                  uncounted_ns / 1000000);
-    if (scan_run(app->registry, app->detector) != 0)
+    if (scan_run(app->registry, app->detector, recorder_tap(app->recorder)) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory: new ids are not watched");
     unclassified = detector_unclassified(app->detector, &count); /* none without rules */
     rule_finder_run(&app->rule_finder, app->registry, unclassified, count, settings_unclassified_ns(app->config));
+    recorder_rules(app->recorder, unclassified, count);
     return detector_suspects(app->detector, ret_count);
 }
 
@@ -285,7 +292,7 @@ static void app_scan(struct app *app)
     events_catch_up(app->events);
     capturing_take(app->capturing, app->snapshot); /* before their rings are refreshed */
     work_begin(app->work);
-    suspects = app_observe(app, now_mono_ns, &count);                   /* registry, scan, detector */
+    suspects = app_observe(app, now_mono_ns, now_wall_ns, &count);      /* registry, scan, detector */
     waits = app_advance_cases(app, suspects, count, &unexamined_count); /* evidence, locks, verdicts */
     detector_end(app->detector, &update);                               /* states, and what began or ended */
     app_notice_unseen(app, &update);
@@ -301,6 +308,7 @@ static void app_scan(struct app *app)
         return;
     }
     events_step(app->events, &(struct events_scan){app->registry, &update, snapshot, naming_comes, &app->naming});
+    recorder_end(app->recorder, snapshot);
     app_tally(app, &update, unexamined_count, snapshot);
     http_publish(app->http, snapshot);
     service_scanned(&app->service, snapshot); /* ready, and the watchdog: because a scan has completed */
@@ -431,6 +439,7 @@ static void app_configure(struct app *app)
     registry_set_judging(app->registry, settings_judging_ns(config));
     probe_set_budget(app->probe, settings_probe_budget_ns(config));
     schedule_set_interval(&app->schedule, config->interval_ns, clock_mono_ns());
+    recorder_configure(app->recorder, config);
     error = http_allow_hosts(app->http, (const char *const *)config->allow_hosts.items, config->allow_hosts.count);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "allow-host: %s", strerror(-error));
@@ -629,6 +638,10 @@ static int app_open_parts(struct app *app)
         error = capturing_open(&app->capturing, config->state_directory, app->registry, app->work);
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "cannot start: %s", strerror(-error));
+    else if (config->record_directory != NULL)
+        error = recorder_open(&app->recorder, config->record_directory, app->registry);
+    recorder_configure(app->recorder, config);
+    events_set_tap(app->events, recorder_events(app->recorder));
     return error;
 }
 
@@ -674,6 +687,7 @@ static void app_close(struct app *app)
     naming_close(&app->naming);
     requests_free(app->requests);
     capturing_close(app->capturing);
+    recorder_close(app->recorder);
     snapshot_unref(app->snapshot);
     events_free(app->events);
     endings_free(app->endings);

@@ -41,10 +41,11 @@ struct config {
     uint64_t stall_after_ns;
     struct rules rules; /* in place of stall_after_ns, by name */
     enum log_level log_level;
-    char *state_directory; /* absolute; NULL = nothing is written to disk */
-    char *on_stall;        /* a command for the shell; NULL = none */
-    char *file;            /* of --config; NULL = none */
-    int argc;              /* the command line, for config_reload(); it stays the caller's */
+    char *state_directory;  /* absolute; NULL = nothing is written to disk */
+    char *record_directory; /* the same */
+    char *on_stall;         /* a command for the shell; NULL = none */
+    char *file;             /* of --config; NULL = none */
+    int argc;               /* the command line, for config_reload(); it stays the caller's */
     char *const *argv;
 };
 

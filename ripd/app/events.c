@@ -37,6 +37,8 @@ struct events {
     struct events_scan late_scan; /* on which they came, with a reference to its moment */
     uint64_t unnoted_count;
     uint64_t sequence; /* of the last event */
+    uint64_t episode;  /* the last one */
+    const struct events_tap *tap;
     uint8_t boot_id[EVENT_SUBJECT_ID_BYTES];
 };
 
@@ -72,6 +74,7 @@ int events_new(struct events **ret_events, const struct events_options *options,
     events->cases = options->cases;
     events->work = options->work;
     events->sequence = found.sequence;
+    events->episode = found.episode;
     cases_set_last_episode(events->cases, found.episode);
     report_budget_init(&events->restart_budget, now_mono_ns);
     report_budget_init(&events->restall_budget, now_mono_ns);
@@ -137,15 +140,17 @@ static struct event *make_end_unseen(struct events *events, const struct events_
 
 /* Publishing ------------------------------------------------------------------------------------------------------- */
 
-/* Takes over the event, which may be NULL. */
-static void publish(struct events *events, struct event *event, const struct event_subject *subject,
-                    const struct events_scan *scan)
+/* Takes over the event, which may be NULL. stall may be NULL: the id is not known any more. */
+static void publish(struct events *events, const struct stall_case *stall, struct event *event,
+                    const struct event_subject *subject, const struct events_scan *scan)
 {
     if (event == NULL) {
         log_line(LOG_LEVEL_ERROR, "out of memory for an event: the begin or end of a stall is not published");
         return;
     }
     events->sequence = event->sequence;
+    if (events->tap != NULL)
+        events->tap->event(events->tap->context, stall, event);
     publisher_add(events->publisher, event, subject, scan->moment->scanned_mono_ns);
 }
 
@@ -181,7 +186,7 @@ static void publish_begin(struct events *events, const struct events_scan *scan,
         events->incidents_by_cause[stall->episode.begin->cause]++;
     if (stall->episode.begin == NULL)
         (void)incidents_leave(&events->incidents, stall->episode.incident); /* no end of it will be published */
-    publish(events, stall->episode.begin != NULL ? event_ref(stall->episode.begin) : NULL, &subject, scan);
+    publish(events, stall, stall->episode.begin != NULL ? event_ref(stall->episode.begin) : NULL, &subject, scan);
 }
 
 /* Begins that wait for names ------------------------------------------------------------------------------------- */
@@ -243,6 +248,14 @@ void events_adopt(struct events *events, struct registry *registry, struct detec
         log_line(LOG_LEVEL_ERROR, "stalls from before the start cannot be taken up: %s", strerror(-error));
 }
 
+static void tap_adopted(const struct events_tap *tap, const struct restart_episode *restarted,
+                        const struct episode *episode)
+{
+    const struct detector_adoption adoption = restart_adoption(restarted);
+
+    tap->adopted(tap->context, &adoption, episode);
+}
+
 /* It is the same episode, under its number; its end, when it comes, is made of the begin that was. */
 static void go_on(void *context, const struct restart_episode *restarted)
 {
@@ -262,6 +275,8 @@ static void go_on(void *context, const struct restart_episode *restarted)
 
     if (cases_adopt(events->cases, restarted->ring, subject->slot, subject->generation, restarted->user, &episode) != 0)
         log_line(LOG_LEVEL_ERROR, "out of memory for the stall of episode %" PRIu64, subject->episode);
+    else if (events->tap != NULL)
+        tap_adopted(events->tap, restarted, &episode);
 }
 
 /* Ends that came while no ripd ran: as many as the budget allows now, the others on later scans. */
@@ -272,7 +287,7 @@ static void publish_unseen_ends(struct events *events, const struct events_scan 
 
     for (; room != 0 && (episode = restart_next(&events->restart)) != NULL; room--) {
         report_budget_spend(&events->restart_budget, 1);
-        publish(events, make_end_unseen(events, scan, episode), NULL, scan);
+        publish(events, NULL, make_end_unseen(events, scan, episode), NULL, scan);
     }
 }
 
@@ -331,7 +346,12 @@ void events_step(struct events *events, const struct events_scan *scan)
     if (count != 0) {
         incidents_find_roots(stalls, stall_count, scan->moment->waits);
         (void)incidents_assign(stalls, stall_count);
+        if (events->tap != NULL)
+            events->tap->reports(events->tap->context, reports, count, stalls, stall_count);
     }
+    for (size_t i = 0; i < count; i++)
+        if (reports[i].kind == EVENT_BEGIN && reports[i].stall->episode.number > events->episode)
+            events->episode = reports[i].stall->episode.number;
     for (size_t i = 0; i < count; i++) {
         struct stall_case *stall = reports[i].stall;
 
@@ -341,7 +361,7 @@ void events_step(struct events *events, const struct events_scan *scan)
         if (reports[i].kind == EVENT_BEGIN)
             publish_begin(events, scan, stall);
         else if (stall->episode.begin != NULL) /* else there was no memory for its begin */
-            publish(events, make_end(events, scan, &stall->episode), NULL, scan);
+            publish(events, stall, make_end(events, scan, &stall->episode), NULL, scan);
     }
     publisher_step(events->publisher, scan->moment->scanned_mono_ns);
 }
@@ -372,6 +392,17 @@ void events_stop(struct events *events)
 {
     publish_late(events, true);
     publisher_stop(events->publisher);
+}
+
+void events_set_tap(struct events *events, const struct events_tap *tap)
+{
+    events->tap = tap;
+}
+
+void events_numbers(const struct events *events, uint64_t *ret_sequence, uint64_t *ret_episode)
+{
+    *ret_sequence = events->sequence;
+    *ret_episode = events->episode;
 }
 
 uint64_t events_epoch(const struct events *events)

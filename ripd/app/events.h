@@ -27,6 +27,18 @@
 #include "detect/detector.h"
 #include "ring/registry.h"
 
+/* Who else gets what is published, and why: each before it is announced. */
+struct events_tap {
+    void *context;
+    /* What a scan publishes, its incidents known; and all cases. */
+    void (*reports)(void *context, const struct case_report *reports, size_t count, struct stall_case *const *cases,
+                    size_t case_count);
+    /* stall: NULL = none: its ring is not known any more. */
+    void (*event)(void *context, const struct stall_case *stall, const struct event *event);
+    /* An episode of a former run that goes on. */
+    void (*adopted)(void *context, const struct detector_adoption *adoption, const struct episode *episode);
+};
+
 struct events_options {
     struct cases *cases; /* the caller's; an adopted episode is put into it */
     struct work *work;   /* whose accounts the cases are on */
@@ -38,8 +50,14 @@ struct events;
 int events_new(struct events **ret_events, const struct events_options *options, uint64_t now_mono_ns);
 void events_free(struct events *events);
 
+/* Before the first scan. The tap stays the caller's; NULL = nobody. */
+void events_set_tap(struct events *events, const struct events_tap *tap);
+
 /* Random, not 0. Sequence numbers of different epochs have nothing to do with one another. */
 uint64_t events_epoch(const struct events *events);
+
+/* The numbers of the last event and the last episode so far. */
+void events_numbers(const struct events *events, uint64_t *ret_sequence, uint64_t *ret_episode);
 
 /*
  * Passes the events of former runs to the callback, oldest first; from then on events are written to the state

@@ -167,6 +167,21 @@ static size_t leave_out_doubles(struct restart *restart)
     return count;
 }
 
+struct detector_adoption restart_adoption(const struct restart_episode *episode)
+{
+    const struct event_subject *subject = &episode->subject;
+
+    return (struct detector_adoption){
+        .ring = episode->ring,
+        .slot = subject->slot,
+        .generation = subject->generation,
+        .cause = episode->begin->cause,
+        .progress = subject->progress,
+        .frozen_since_mono_ns = subject->frozen_mono_ns,
+        .moved_after_mono_ns = subject->moved_after_mono_ns,
+    };
+}
+
 int restart_prepare(struct restart *restart, struct registry *registry, const uint8_t boot_id[16],
                     const struct work *work, struct detector *detector)
 {
@@ -177,19 +192,8 @@ int restart_prepare(struct restart *restart, struct registry *registry, const ui
     find_fates(restart, registry, boot_id, work);
     count = leave_out_doubles(restart);
     adoptions = calloc(count != 0 ? count : 1, sizeof(*adoptions));
-    for (size_t i = 0; adoptions != NULL && i < count; i++) {
-        const struct restart_episode *episode = &restart->episodes[i];
-
-        adoptions[i] = (struct detector_adoption){
-            .ring = episode->ring,
-            .slot = episode->subject.slot,
-            .generation = episode->subject.generation,
-            .cause = episode->begin->cause,
-            .progress = episode->subject.progress,
-            .frozen_since_mono_ns = episode->subject.frozen_mono_ns,
-            .moved_after_mono_ns = episode->subject.moved_after_mono_ns,
-        };
-    }
+    for (size_t i = 0; adoptions != NULL && i < count; i++)
+        adoptions[i] = restart_adoption(&restart->episodes[i]);
     status = adoptions != NULL ? detector_adopt(detector, adoptions, count) : -ENOMEM;
     for (size_t i = 0; status != 0 && i < count; i++)
         restart->episodes[i].fate = RESTART_UNWATCHED;

@@ -66,6 +66,9 @@ int restart_prepare(struct restart *restart, struct registry *registry, const ui
 size_t restart_settle(struct restart *restart, const struct detector_update *update,
                       void (*go_on)(void *context, const struct restart_episode *episode), void *context);
 
+/* What the detector is asked about one that has a ring. */
+struct detector_adoption restart_adoption(const struct restart_episode *episode);
+
 /* One that is over and has not been given yet, in order of episode; NULL: there are no more, and the memory is freed.
    Valid until the next call. */
 const struct restart_episode *restart_next(struct restart *restart);

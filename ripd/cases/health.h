@@ -82,6 +82,8 @@ struct health {
     uint64_t history_error_count;             /* events that could not be written to the state directory */
     uint64_t capture_count;                   /* written since the start */
     uint64_t capture_error_count;             /* that could not be written */
+    uint64_t recording_bytes;                 /* written since the start */
+    uint64_t recording_lost_count;            /* scans that could not be written */
     uint64_t hook_run_count;
     uint64_t hook_failure_count; /* did not start, or another exit status than 0 */
     uint64_t hook_timeout_count;

@@ -40,7 +40,8 @@ typedef int cli_function(int argc, char **argv);
     X(captures, "what is kept of processes that were killed or crashed")                                               \
     X(dump, "what a ring file or a capture says")                                                                      \
     X(record, "record what rings say, or what a program does")                                                         \
-    X(export, "rings, captures and recordings for babeltrace2, speedscope and flamegraph.pl")
+    X(export, "rings, captures and recordings for babeltrace2, speedscope and flamegraph.pl")                          \
+    X(replay, "the alerts of a recording, with its thresholds or others")
 
 #define CLI_RUN_SUMMARY "run a program with tracing"
 cli_function cli_run;

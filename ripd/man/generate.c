@@ -30,6 +30,7 @@
 #include "net/limits.h"
 #include "record/captures.h"
 #include "record/event_file.h"
+#include "record/recording_file.h"
 #include "rip/ring.h"
 #include "view/document_event.h"
 #include "view/metrics.h"
@@ -282,6 +283,8 @@ static const struct {
     {"@HOOK_WAITING_MAX@", NULL, EVENT_QUEUE_MAX},
     {"@EVENT_NAMED_BYTES_MAX@", NULL, EVENT_NAMED_BYTES_MAX},
     {"@EVENT_FILE_MIB@", NULL, EVENT_FILE_BYTES_MAX >> 20},
+    {"@RECORDING_SEGMENTS_KEPT@", NULL, RECORDING_SEGMENTS_KEPT},
+    {"@RECORDING_SEGMENT_MIB@", NULL, RECORDING_SEGMENT_BYTES >> 20},
     {"@CAPTURES_OF_USER@", NULL, CAPTURES_OF_USER},
     {"@CAPTURES_OF_USER_MIB@", NULL, CAPTURES_OF_USER_BYTES >> 20},
     {"@CAPTURES_REPLACED@", NULL, CAPTURES_REPLACED},

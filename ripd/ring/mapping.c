@@ -497,6 +497,20 @@ int mapping_bytes(struct mapping *mapping, uint64_t offset, void *ret_bytes, siz
     return damage(mapping);
 }
 
+int mapping_read(struct mapping *mapping, void (*read)(void *context, const struct rip_view *view), void *context)
+{
+    if (mapping->damaged)
+        return -EIO;
+    if (mapping->copied)
+        return -ENOTSUP;
+    if (SIGBUS_GUARD(mapping->base, mapping->size_bytes)) {
+        read(context, &mapping->view);
+        sigbus_unguard();
+        return 0;
+    }
+    return damage(mapping);
+}
+
 int mapping_info(struct mapping *mapping, struct rip_ring_info *ret_info)
 {
     return read_mapping(mapping, &(struct request){.kind = READ_INFO, .ret = ret_info});

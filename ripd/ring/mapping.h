@@ -73,6 +73,8 @@ int mapping_trail(struct mapping *mapping, uint32_t slot, struct rip_entry ret_e
                   size_t *ret_count);
 /* Bytes at an offset that lies in the ring, as they are: for who keeps them. */
 int mapping_bytes(struct mapping *mapping, uint64_t offset, void *ret_bytes, size_t count);
+/* The caller's own reads of the ring, which allocate nothing and take no lock. -EIO; -ENOTSUP: the ring is copied. */
+int mapping_read(struct mapping *mapping, void (*read)(void *context, const struct rip_view *view), void *context);
 int mapping_process(struct mapping *mapping, uint32_t index, struct rip_process_info *ret_info);
 int mapping_module(struct mapping *mapping, uint32_t process, uint32_t nth, struct rip_module_info *ret_info);
 

@@ -62,7 +62,7 @@ static void count_waits(struct ring *ring, const struct rip_sample *samples, siz
 }
 
 /* -EIO: it faulted. -ENOMEM: the detector lacks memory for some of its ids. */
-static int scan_ring(struct ring_host *host, struct ring *ring, struct detector *detector)
+static int scan_ring(struct ring_host *host, struct ring *ring, struct detector *detector, const struct scan_tap *tap)
 {
     struct rip_scan_position position = {0};
     struct rip_sample samples[SCAN_BATCH];
@@ -73,6 +73,8 @@ static int scan_ring(struct ring_host *host, struct ring *ring, struct detector 
     if (result != 0)
         return result;
     begin_waits(ring);
+    if (tap != NULL)
+        tap->ring(tap->context, ring);
     do {
         count = 0;
         if (mapping_scan(&ring->mapping, &position, samples, SCAN_BATCH, &count) != 0)
@@ -85,10 +87,14 @@ static int scan_ring(struct ring_host *host, struct ring *ring, struct detector 
         }
         if (detector_feed(detector, samples, count) != 0)
             result = -ENOMEM; /* the ids that it already knows are still watched */
+        if (tap != NULL)
+            tap->samples(tap->context, ring, samples, count);
         count_waits(ring, samples, count);
         live_count += count;
     } while (count == SCAN_BATCH);
     ring->live_count = live_count;
+    if (tap != NULL)
+        tap->ring_end(tap->context, ring);
     return result;
 }
 
@@ -102,7 +108,7 @@ static int skip_ring(struct ring_host *host, const struct ring *ring, struct det
     return detector_skip(detector, ring->serial);
 }
 
-int scan_run(struct registry *registry, struct detector *detector)
+int scan_run(struct registry *registry, struct detector *detector, const struct scan_tap *tap)
 {
     struct ring_host *host = registry_host(registry);
     struct ring **rings;
@@ -118,9 +124,11 @@ int scan_run(struct registry *registry, struct detector *detector)
 
         if (!host_has_turn(host, ring, TURN_READ)) {
             error = skip_ring(host, ring, detector);
+            if (tap != NULL)
+                tap->skipped(tap->context, ring);
         } else {
             began_mono_ns = clock_mono_ns();
-            error = scan_ring(host, ring, detector);
+            error = scan_ring(host, ring, detector, tap);
             host_spend(host, ring, TURN_READ, clock_mono_ns() - began_mono_ns);
         }
         if (error == -EIO) {

@@ -147,7 +147,7 @@ static struct detector_update scan_within(uint64_t naming_ns)
     size_t suspect_count, unclassified_count;
 
     detector_begin(detector, ++scan_number * INTERVAL_NS);
-    need(scan_run(registry, detector) == 0, "scan_run");
+    need(scan_run(registry, detector, NULL) == 0, "scan_run");
     ids = detector_unclassified(detector, &unclassified_count);
     rule_finder_run(&finder, registry, ids, unclassified_count, naming_ns);
     detector_suspects(detector, &suspect_count);

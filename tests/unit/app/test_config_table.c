@@ -84,6 +84,8 @@ static void test_same(void **state)
         {"rule", "a=1s", ""},
         {"state-dir", "/a", "/b"},
         {"state-dir", "/a", ""},
+        {"record", "/a", "/b"},
+        {"record", "/a", ""},
         {"on-stall", "true", "false"},
         {"on-stall", "true", ""},
     };

@@ -91,7 +91,7 @@ static size_t run(struct fixture *fixture, enum event_reason ret_reasons[17])
     assert_int_equal(restart_init(&restart, fixture->open, fixture->count), 0);
     assert_int_equal(restart_prepare(&restart, fixture->scene->registry, fixture->boot_id, work, detector), 0);
     detector_begin(detector, 1000000000000);
-    assert_int_equal(scan_run(fixture->scene->registry, detector), 0);
+    assert_int_equal(scan_run(fixture->scene->registry, detector, NULL), 0);
     detector_suspects(detector, &suspect_count);
     detector_end(detector, &update);
     on_count = restart_settle(&restart, &update, on_going_on, fixture);

@@ -43,7 +43,7 @@ static struct detector_suspect *scan(struct world *world, size_t *ret_count)
 {
     scene_refresh(world->scene);
     detector_begin(world->detector, world->scene->now_mono_ns);
-    assert_int_equal(scan_run(world->scene->registry, world->detector), 0);
+    assert_int_equal(scan_run(world->scene->registry, world->detector, NULL), 0);
     return detector_suspects(world->detector, ret_count);
 }
 

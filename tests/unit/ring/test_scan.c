@@ -69,7 +69,7 @@ static struct detector_update scan(struct fixture *fixture)
     fixture->now_mono_ns += interval_ns;
     registry_refresh(fixture->registry, fixture->now_mono_ns, &notices, &count);
     detector_begin(fixture->detector, fixture->now_mono_ns);
-    assert_int_equal(scan_run(fixture->registry, fixture->detector), 0);
+    assert_int_equal(scan_run(fixture->registry, fixture->detector, NULL), 0);
     detector_suspects(fixture->detector, &count);
     detector_end(fixture->detector, &update);
     return update;
@@ -221,7 +221,7 @@ static void test_a_ring_cut_between_refresh_and_scan(void **state)
     assert_int_equal(scan(fixture).id_count, 10000);
     detector_begin(fixture->detector, fixture->now_mono_ns += interval_ns);
     assert_int_equal(truncate(ring_stage_path(&fixture->stage, "ring"), (off_t)ring.size_bytes / 2), 0);
-    assert_int_equal(scan_run(fixture->registry, fixture->detector), 0);
+    assert_int_equal(scan_run(fixture->registry, fixture->detector, NULL), 0);
     detector_suspects(fixture->detector, &count);
     detector_end(fixture->detector, &update);
     registry_rings(fixture->registry, &count);

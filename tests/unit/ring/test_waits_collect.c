@@ -125,7 +125,7 @@ static void scan(struct fixture *fixture, uint32_t moving)
     fixture->now_mono_ns += SECOND;
     registry_refresh(fixture->registry, fixture->now_mono_ns, &notices, &count);
     detector_begin(fixture->detector, fixture->now_mono_ns);
-    assert_int_equal(scan_run(fixture->registry, fixture->detector), 0);
+    assert_int_equal(scan_run(fixture->registry, fixture->detector, NULL), 0);
     fixture->suspects = detector_suspects(fixture->detector, &fixture->suspect_count);
     assert_int_equal(cases_begin(fixture->cases, fixture->suspects, fixture->suspect_count, user_of, NULL), 0);
     for (size_t i = 0; i < fixture->suspect_count; i++)

@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder.c - a drain for each ring, and the rows of a scan. See recorder.h. */
+#include "app/recorder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "app/log.h"
+#include "app/settings.h"
+#include "cases/incidents.h"
+#include "cases/scan_record.h"
+#include "os/clock.h"
+#include "record/recording_file.h"
+#include "session/drain.h"
+#include "session/recording.h"
+#include "session/ring_copy.h"
+#include "util/array.h"
+
+#define REPEAT_SCANS 64u /* rings and settings are said again after so many: for who begins to read there */
+
+struct recorded_ring {
+    uint32_t serial;
+    struct drain *drain;
+    struct ring_copy copy; /* of a ring that is not mapped */
+    bool has_copy;
+    bool seen; /* on this scan */
+    uint8_t *conditions;
+    size_t condition_count;
+};
+
+struct recorder {
+    struct registry *registry;
+    struct recording_file *file;
+    struct recording_writer *writer;
+    struct drain_batch *batch;
+    struct recorded_ring *rings; /* ascending by serial */
+    size_t count;
+    size_t capacity;
+    struct recorded_ring *ring; /* that is being read; NULL = none, or it cannot be */
+    struct scan_record scan;
+    struct scan_settings settings;
+    bool has_settings; /* for this scan */
+    uint64_t sequence;
+    uint64_t now_mono_ns;
+    uint64_t now_wall_ns;
+    uint64_t before_mono_ns; /* of the scan before */
+    uint64_t before_wall_ns;
+    uint64_t lost_count; /* logged */
+    struct scan_tap tap;
+    struct events_tap events_tap;
+};
+
+static int take(void *context, const struct rip_event *event)
+{
+    struct recorder *recorder = context;
+
+    (void)recording_writer_take(recorder->writer, event); /* what is lost is counted in the file */
+    return 0;
+}
+
+/* An event of this scan. */
+static struct rip_event event_now(const struct recorder *recorder, uint32_t kind, uint32_t ring)
+{
+    return (struct rip_event){
+        .kind = kind,
+        .ring = ring,
+        .earliest_wall_ns = recorder->before_wall_ns,
+        .latest_wall_ns = recorder->now_wall_ns,
+        .earliest_mono_ns = recorder->before_mono_ns,
+        .latest_mono_ns = recorder->now_mono_ns,
+    };
+}
+
+/* Rings ------------------------------------------------------------------------------------------------------------ */
+
+static void begin_ring(struct recorder *recorder, const struct ring *ring)
+{
+    struct rip_event event = event_now(recorder, RIP_EVENT_RING, ring->serial);
+    struct rip_event_ring *begin = &event.as.ring_begin;
+
+    begin->name = (struct rip_text){ring->name, strlen(ring->name)};
+    begin->directory = (struct rip_text){"", 0};
+    memcpy(begin->ring_id, ring->info.ring_id, sizeof(begin->ring_id));
+    memcpy(begin->boot_id, ring->info.boot_id, sizeof(begin->boot_id));
+    begin->created_wall_ns = ring->info.created_wall_ns;
+    begin->slot_capacity = ring->info.slot_capacity;
+    begin->uid = mapping_owner(&ring->mapping);
+    begin->preload = registry_is_preloaded(recorder->registry, ring->serial, 0);
+    take(recorder, &event);
+}
+
+static void ring_done(struct recorded_ring *ring)
+{
+    drain_free(ring->drain);
+    if (ring->has_copy)
+        ring_copy_close(&ring->copy);
+    free(ring->conditions);
+}
+
+static void end_ring(struct recorder *recorder, struct recorded_ring *ring)
+{
+    const struct rip_event event = event_now(recorder, RIP_EVENT_RING_END, ring->serial);
+
+    take(recorder, &event);
+    ring_done(ring);
+}
+
+/* Rings that came, behind the others, and rings that went. */
+static void find_rings(struct recorder *recorder)
+{
+    size_t count, kept = 0, at = 0;
+    struct ring **rings = registry_rings(recorder->registry, &count);
+    struct recorded_ring *all =
+        array_reserve(recorder->rings, &recorder->capacity, count + recorder->count + 1, sizeof(*all));
+
+    if (all == NULL)
+        return;
+    recorder->rings = all;
+    for (size_t i = 0; i < recorder->count; i++) {
+        while (at < count && rings[at]->serial < all[i].serial)
+            at++;
+        if (at < count && rings[at]->serial == all[i].serial)
+            all[kept++] = all[i];
+        else
+            end_ring(recorder, &all[i]);
+    }
+    recorder->count = kept;
+    for (size_t i = 0; i < count; i++) {
+        struct recorded_ring *last = kept != 0 ? &all[recorder->count - 1] : NULL;
+        struct recorded_ring ring = {.serial = rings[i]->serial};
+
+        if ((last != NULL && last->serial >= ring.serial) || drain_new(&ring.drain, ring.serial) != 0)
+            continue;
+        begin_ring(recorder, rings[i]);
+        scan_record_add_ring(&recorder->scan, ring.serial, rings[i]->info.ring_id, rings[i]->user);
+        all[recorder->count++] = ring;
+        kept++;
+    }
+}
+
+static struct recorded_ring *find_ring(struct recorder *recorder, uint32_t serial)
+{
+    size_t low = 0, high = recorder->count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (recorder->rings[middle].serial < serial)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < recorder->count && recorder->rings[low].serial == serial ? &recorder->rings[low] : NULL;
+}
+
+/* Reading ---------------------------------------------------------------------------------------------------------- */
+
+/* One call that reads the ring. */
+struct reading {
+    struct recorder *recorder;
+    enum { READ_OPEN, READ_SAMPLES, READ_FINISH } kind;
+    const struct rip_sample *samples;
+    size_t count;
+    bool more;
+};
+
+static void read_ring(void *context, const struct rip_view *view)
+{
+    struct reading *reading = context;
+    struct drain *drain = reading->recorder->ring->drain;
+    struct drain_batch *batch = reading->recorder->batch;
+
+    switch (reading->kind) {
+    case READ_OPEN:
+        reading->more = drain_open(drain, view, batch);
+        break;
+    case READ_SAMPLES:
+        drain_read(drain, view, reading->samples, reading->count, batch);
+        break;
+    case READ_FINISH:
+        reading->more = drain_finish(drain, view, batch);
+        break;
+    }
+}
+
+/* False: the ring cannot be read any more. */
+static bool read_once(struct recorder *recorder, struct ring *ring, struct reading *reading)
+{
+    struct recorded_ring *recorded = recorder->ring;
+
+    reading->recorder = recorder;
+    if (recorded->has_copy)
+        read_ring(reading, &recorded->copy.view);
+    else if (mapping_read(&ring->mapping, read_ring, reading) != 0)
+        return false;
+    return true;
+}
+
+/* All of a kind. */
+static void read_all(struct recorder *recorder, struct ring *ring, struct reading *reading)
+{
+    const struct rip_sink sink = {recorder, take};
+
+    for (;;) {
+        if (!read_once(recorder, ring, reading)) {
+            recorder->ring = NULL;
+            return;
+        }
+        if (reading->kind != READ_SAMPLES && !reading->more)
+            return;
+        (void)drain_take(recorder->ring->drain, recorder->batch, &sink);
+        if (reading->kind == READ_SAMPLES)
+            return;
+    }
+}
+
+/* What is not mapped is copied: once, and then again for each scan. False: it cannot be read. */
+static bool copy_ring(struct recorded_ring *recorded, const struct ring *ring)
+{
+    if (!recorded->has_copy && ring_copy_open(&recorded->copy, ring->mapping.descriptor) != 0)
+        return false;
+    recorded->has_copy = true;
+    return ring_copy_take(&recorded->copy) == 0;
+}
+
+static void add_death(struct recorder *recorder, const struct ring *ring, size_t process)
+{
+    struct rip_event event = event_now(recorder, RIP_EVENT_DEATH, ring->serial);
+
+    event.process = (uint32_t)process;
+    event.as.death.process = event.process;
+    event.as.death.generation = ring->processes[process].claim.generation;
+    take(recorder, &event);
+}
+
+/* As the detector gets them: what has changed. */
+static void add_conditions(struct recorder *recorder, const struct ring *ring)
+{
+    struct recorded_ring *recorded = recorder->ring;
+    uint8_t *conditions = recorded->conditions;
+
+    if (recorded->condition_count < ring->process_count) {
+        conditions = realloc(conditions, ring->process_count);
+        if (conditions == NULL)
+            return;
+        memset(conditions + recorded->condition_count, 0, ring->process_count - recorded->condition_count);
+        recorded->conditions = conditions;
+        recorded->condition_count = ring->process_count;
+    }
+    for (size_t i = 0; i < ring->process_count; i++) {
+        if (conditions[i] == ring->conditions[i])
+            continue;
+        conditions[i] = ring->conditions[i];
+        SCAN_RECORD_ADD(&recorder->scan, SCAN_CONDITIONS, ring->serial, i, conditions[i]);
+        if (conditions[i] == DETECTOR_DEAD)
+            add_death(recorder, ring, i);
+    }
+}
+
+static void tap_ring(void *context, struct ring *ring)
+{
+    struct recorder *recorder = context;
+    struct reading reading = {.kind = READ_OPEN};
+
+    recorder->ring = find_ring(recorder, ring->serial);
+    if (recorder->ring == NULL)
+        return;
+    add_conditions(recorder, ring);
+    if (ring->mapping.copied && !copy_ring(recorder->ring, ring)) {
+        recorder->ring = NULL;
+        return;
+    }
+    drain_begin(recorder->ring->drain, (struct drain_moment){recorder->now_wall_ns, recorder->now_mono_ns});
+    read_all(recorder, ring, &reading);
+}
+
+static void tap_samples(void *context, struct ring *ring, const struct rip_sample *samples, size_t count)
+{
+    struct recorder *recorder = context;
+    struct reading reading = {.kind = READ_SAMPLES, .samples = samples, .count = count};
+
+    if (recorder->ring != NULL && count != 0)
+        read_all(recorder, ring, &reading);
+}
+
+static void tap_ring_end(void *context, struct ring *ring)
+{
+    struct recorder *recorder = context;
+    const struct rip_sink sink = {recorder, take};
+    struct reading reading = {.kind = READ_FINISH};
+
+    if (recorder->ring != NULL)
+        read_all(recorder, ring, &reading);
+    if (recorder->ring != NULL)
+        (void)drain_end(recorder->ring->drain, &sink);
+    recorder->ring = NULL;
+}
+
+static void tap_skipped(void *context, const struct ring *ring)
+{
+    struct recorder *recorder = context;
+
+    SCAN_RECORD_ADD(&recorder->scan, SCAN_SKIPPED, ring->serial);
+}
+
+/* Decisions -------------------------------------------------------------------------------------------------------- */
+
+void recorder_rules(struct recorder *recorder, const struct detector_unclassified *ids, size_t count)
+{
+    for (size_t i = 0; recorder != NULL && i < count; i++)
+        if (ids[i].rule != DETECTOR_RULE_UNKNOWN)
+            SCAN_RECORD_ADD(&recorder->scan, SCAN_RULES, ids[i].ring, ids[i].slot, ids[i].generation,
+                            (uint64_t)(ids[i].rule + 1));
+}
+
+void recorder_verdicts(struct recorder *recorder, const struct detector_suspect *suspects, size_t count)
+{
+    for (size_t i = 0; recorder != NULL && i < count; i++) {
+        const struct detector_suspect *suspect = &suspects[i];
+        const struct verdict by_default = scan_record_verdict(suspect);
+
+        if (!suspect->unread &&
+            (suspect->verdict.state != by_default.state || suspect->verdict.cause != by_default.cause))
+            SCAN_RECORD_ADD(&recorder->scan, SCAN_VERDICTS, suspect->ring, suspect->slot, suspect->generation,
+                            suspect->verdict.state, suspect->verdict.cause);
+    }
+}
+
+static void tap_reports(void *context, const struct case_report *reports, size_t count, struct stall_case *const *cases,
+                        size_t case_count)
+{
+    struct recorder *recorder = context;
+    bool several = false;
+
+    for (size_t i = 0; i < case_count; i++) {
+        const struct stall_case *stall = cases[i];
+        const struct stall_root *root = &stall->root;
+
+        if (stall->waits)
+            SCAN_RECORD_ADD(&recorder->scan, SCAN_ROOTS, stall->ring, stall->slot, stall->generation, stall->waits,
+                            root->kind, root->ring, root->place, root->number);
+    }
+    for (size_t i = 1; i < count; i++)
+        several |= reports[i].stall->user != reports[0].stall->user;
+    for (size_t i = 0; several && i < count; i++)
+        if (i == 0 || reports[i].stall->user != reports[i - 1].stall->user)
+            SCAN_RECORD_ADD(&recorder->scan, SCAN_TURNS, reports[i].stall->user);
+}
+
+static void add_event(struct recorder *recorder, uint32_t ring, uint32_t slot, uint32_t generation,
+                      const struct event *published)
+{
+    struct rip_event event =
+        event_now(recorder, published->kind == EVENT_BEGIN ? RIP_EVENT_STALL_BEGIN : RIP_EVENT_STALL_END, ring);
+
+    event.slot = slot;
+    event.generation = generation;
+    event.id = published->id;
+    event.as.stall.json = (struct rip_text){published->text, published->text_bytes};
+    take(recorder, &event);
+}
+
+static void tap_event(void *context, const struct stall_case *stall, const struct event *event)
+{
+    if (stall != NULL)
+        add_event(context, stall->ring, stall->slot, stall->generation, event);
+    else
+        add_event(context, 0, 0, 0, event);
+}
+
+static void tap_adopted(void *context, const struct detector_adoption *adoption, const struct episode *episode)
+{
+    struct recorder *recorder = context;
+
+    scan_record_add_adopted(&recorder->scan, adoption, episode);
+    if (episode->begin != NULL)
+        add_event(recorder, adoption->ring, adoption->slot, adoption->generation, episode->begin);
+}
+
+/* Scans ------------------------------------------------------------------------------------------------------------ */
+
+void recorder_configure(struct recorder *recorder, const struct config *config)
+{
+    if (recorder == NULL)
+        return;
+    recorder->settings = (struct scan_settings){
+        .reason = recorder->sequence == 0 ? SCAN_SETTINGS_STARTED : SCAN_SETTINGS_RELOADED,
+        .interval_ns = config->interval_ns,
+        .stall_after_ns = config->stall_after_ns,
+        .hysteresis_ns = settings_hysteresis_ns(config),
+        .rules = config->rules,
+    };
+    recorder->has_settings = true;
+}
+
+/* For who begins to read here. */
+static void repeat(struct recorder *recorder)
+{
+    size_t count;
+    struct ring **rings = registry_rings(recorder->registry, &count);
+
+    for (size_t i = 0; i < count; i++)
+        scan_record_add_ring(&recorder->scan, rings[i]->serial, rings[i]->info.ring_id, rings[i]->user);
+    if (!recorder->has_settings)
+        recorder->settings.reason = SCAN_SETTINGS_REPEATED;
+    recorder->has_settings = true;
+}
+
+void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t now_wall_ns, const struct events *events)
+{
+    if (recorder == NULL)
+        return;
+    recorder->before_mono_ns = recorder->now_mono_ns;
+    recorder->before_wall_ns = recorder->now_wall_ns;
+    recorder->now_mono_ns = now_mono_ns;
+    recorder->now_wall_ns = now_wall_ns;
+    recorder->sequence++;
+    if (recording_file_wants_full(recorder->file))
+        recording_writer_restart(recorder->writer);
+    events_numbers(events, &recorder->settings.sequence, &recorder->settings.episode);
+    find_rings(recorder);
+    if (recorder->sequence % REPEAT_SCANS == 0)
+        repeat(recorder);
+}
+
+static void attach(struct recorder *recorder, const char *name_space, void *bytes, size_t count)
+{
+    (void)recording_writer_attach(recorder->writer, name_space, bytes, count);
+    free(bytes);
+}
+
+static void add_drain(struct recorder *recorder, uint64_t boot_ns)
+{
+    struct rip_event event = event_now(recorder, RIP_EVENT_DRAIN, 0);
+
+    event.as.drain = (struct rip_event_drain){
+        .sequence = recorder->sequence,
+        .wall_ns = recorder->now_wall_ns,
+        .mono_ns = recorder->now_mono_ns,
+        .boot_ns = boot_ns,
+        .duration_ns = clock_mono_ns() - recorder->now_mono_ns,
+    };
+    take(recorder, &event);
+}
+
+void recorder_end(struct recorder *recorder, const struct snapshot *moment)
+{
+    void *bytes;
+    size_t count;
+
+    if (recorder == NULL)
+        return;
+    add_drain(recorder, moment->scanned_boot_ns);
+    if (scan_record_pack(&recorder->scan, &bytes, &count) == 0)
+        attach(recorder, SCAN_RECORD_NAMESPACE, bytes, count);
+    if (recorder->has_settings && scan_settings_pack(&recorder->settings, &bytes, &count) == 0)
+        attach(recorder, SCAN_SETTINGS_NAMESPACE, bytes, count);
+    scan_record_clear(&recorder->scan);
+    recorder->has_settings = false;
+    (void)recording_writer_flush(recorder->writer);
+}
+
+void recorder_count(struct recorder *recorder, struct health *health)
+{
+    struct recording_file_state state;
+
+    if (recorder == NULL)
+        return;
+    recording_file_state(recorder->file, &state);
+    health->recording_bytes = state.written_bytes;
+    health->recording_lost_count = state.lost_count;
+    if (state.lost_count > recorder->lost_count)
+        log_line(LOG_LEVEL_WARNING, "scans that could not be recorded: count=%llu: %s",
+                 (unsigned long long)(state.lost_count - recorder->lost_count),
+                 state.error != 0 ? strerror(-state.error) : "too much waits for the disk");
+    recorder->lost_count = state.lost_count;
+}
+
+/* Life ------------------------------------------------------------------------------------------------------------- */
+
+const struct scan_tap *recorder_tap(const struct recorder *recorder)
+{
+    return recorder != NULL ? &recorder->tap : NULL;
+}
+
+const struct events_tap *recorder_events(const struct recorder *recorder)
+{
+    return recorder != NULL ? &recorder->events_tap : NULL;
+}
+
+static void recorder_free(struct recorder *recorder)
+{
+    for (size_t i = 0; i < recorder->count; i++)
+        ring_done(&recorder->rings[i]);
+    if (recorder->writer != NULL)
+        recording_writer_free(recorder->writer);
+    if (recorder->batch != NULL)
+        drain_batch_free(recorder->batch);
+    recording_file_close(recorder->file);
+    scan_record_done(&recorder->scan);
+    free(recorder->rings);
+    free(recorder);
+}
+
+int recorder_open(struct recorder **ret_recorder, const char *directory, struct registry *registry)
+{
+    struct recorder *recorder = calloc(1, sizeof(*recorder));
+    int error = recorder != NULL ? recording_file_open(&recorder->file, directory) : -ENOMEM;
+
+    if (error == 0) {
+        const struct recording_output output = {recorder->file, recording_file_write};
+
+        recorder->registry = registry;
+        recorder->tap = (struct scan_tap){recorder, tap_ring, tap_samples, tap_ring_end, tap_skipped};
+        recorder->events_tap = (struct events_tap){recorder, tap_reports, tap_event, tap_adopted};
+        recorder->batch = drain_batch_new();
+        error = recorder->batch != NULL ? recording_writer_new(&recorder->writer, &output, clock_wall_ns()) : -ENOMEM;
+    }
+    if (error == 0) {
+        *ret_recorder = recorder;
+        return 0;
+    }
+    log_line(LOG_LEVEL_ERROR, "cannot start: record '%s': %s", directory,
+             error == -EBUSY ? "another ripd records there" : strerror(-error));
+    if (recorder != NULL)
+        recorder_free(recorder);
+    return error;
+}
+
+/* What was published since the last scan belongs to it: the last frame has no scan. */
+void recorder_close(struct recorder *recorder)
+{
+    if (recorder == NULL)
+        return;
+    recorder->sequence++;
+    recorder->now_mono_ns = clock_mono_ns();
+    recorder->now_wall_ns = clock_wall_ns();
+    add_drain(recorder, clock_boot_ns());
+    (void)recording_writer_flush(recorder->writer);
+    recorder_free(recorder);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * recorder.h - with --record: what the detector saw of each ring, and what was decided on it, as a recording.
+ *
+ * On each scan: recorder_begin(); recorder_tap() to scan_run(); recorder_rules(); recorder_verdicts(); recorder_end().
+ * What is published comes through recorder_events(), at any time. See cases/scan_record.h.
+ *
+ * Guarantees
+ *   A. What is recorded of a ring is read within its user's share of the scan, under the guard of its mapping.
+ *   B. No scan waits for the disk. What is lost is counted, in the log and in /metrics.
+ *   C. Memory is bounded by the ids that the detector knows (DRAIN_ID_BYTES each) and by RECORDING_QUEUE_BYTES.
+ *
+ * Of the scanner's thread. All functions but recorder_open() take NULL: nothing is recorded.
+ */
+#ifndef RIPD_APP_RECORDER_H
+#define RIPD_APP_RECORDER_H
+
+#include "app/config.h"
+#include "app/events.h"
+#include "cases/health.h"
+#include "detect/detector.h"
+#include "ring/registry.h"
+#include "ring/scan.h"
+
+struct recorder;
+
+/* Failure is logged: -errno. */
+int recorder_open(struct recorder **ret_recorder, const char *directory, struct registry *registry);
+void recorder_close(struct recorder *recorder);
+
+/* A scan begins, with the rings as they are now. numbers: of the last event and the last episode. */
+void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t now_wall_ns, const struct events *events);
+
+/* The settings from this scan on: at the start, and when they were read again. */
+void recorder_configure(struct recorder *recorder, const struct config *config);
+
+const struct scan_tap *recorder_tap(const struct recorder *recorder);
+const struct events_tap *recorder_events(const struct recorder *recorder);
+
+/* After the rules were found, and after cases_judge(). */
+void recorder_rules(struct recorder *recorder, const struct detector_unclassified *ids, size_t count);
+void recorder_verdicts(struct recorder *recorder, const struct detector_suspect *suspects, size_t count);
+
+void recorder_end(struct recorder *recorder, const struct snapshot *moment);
+
+/* Once per scan. */
+void recorder_count(struct recorder *recorder, struct health *health);
+
+#endif

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ripd --record DIR` and `rip replay`: the events that ripd published, byte for byte; and by other thresholds."""
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import world as w  # noqa: E402
+
+
+class RecordedWorld(w.World):
+    INTERVAL_MS = 100
+    STALL_AFTER_MS = 1000
+
+    @property
+    def recording(self):
+        return os.path.join(self.made, "recording")
+
+    def settings(self):
+        return {**super().settings(), "record": self.recording}
+
+    def answer(self):
+        """Of /events, as ripd wrote it."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=w.PATIENCE_S)
+        connection.request("GET", "/events?limit=10000")
+        body = connection.getresponse().read().decode()
+        connection.close()
+        return body
+
+    def raw_events(self):
+        """As ripd published them, oldest first: each as the very text."""
+        body, decoder, texts = self.answer(), json.JSONDecoder(), []
+        at = body.index('{"sequence":', body.index('"events":')) if '{"sequence":' in body else -1
+        while at >= 0:
+            end = decoder.raw_decode(body, at)[1]
+            texts.append(body[at:end])
+            at = body.find('{"sequence":', end)
+        return sorted(texts, key=lambda text: json.loads(text)["sequence"])
+
+    def wait_events(self, kind, count):
+        self.wait_for(lambda: len(self.get(f"/events?kind={kind}&limit=10000")["events"]) >= count)
+
+    def replay(self, *flags, status=0):
+        done = subprocess.run([f"{w.BIN}/rip", "replay", *flags, self.recording], capture_output=True, text=True,
+                              timeout=w.PATIENCE_S, check=False)
+        assert done.returncode == status, done
+        return done
+
+    def check_same(self, published):
+        """The replay has them all, byte for byte, and says nothing else."""
+        done = self.replay("--json")
+        replayed = done.stdout.splitlines()
+        for i, (is_, was) in enumerate(zip(replayed, published)):
+            assert is_ == was, f"event {i}:\n{is_}\nand not\n{was}"
+        assert len(replayed) == len(published), (len(replayed), len(published), done.stderr)
+        assert done.stderr == "", done.stderr
+
+
+def play(world, puppet):
+    """Stalls of several kinds that begin and end; returns how many begin, and how many end."""
+    for number in range(1, 9):
+        puppet.do(f"spawn {number} worker-{number} snap")
+    puppet.do("spawn 20 waits idle")
+    puppet.do("spawn 21 stays snap")
+    world.wait_for(lambda: world.state(20) == "idle")
+    puppet.do("freeze 1")
+    puppet.do("freeze 2")
+    puppet.do("freeze 21")
+    world.wait_events("begin", 3)
+    puppet.do("thaw 1")
+    puppet.do("freeze 3")
+    world.wait_events("begin", 4)
+    puppet.do("exit 2")
+    puppet.do("thaw 3")
+    world.wait_events("end", 3)
+    puppet.do("freeze 4")
+    world.wait_events("begin", 5)
+
+
+def a_run_is_replayed_byte_for_byte(world):
+    puppet = world.puppet()
+    play(world, puppet)
+    puppet.kill()
+    world.wait_events("end", 5)
+    other = world.puppet(ring="other")
+    other.do("spawn 1 late snap")
+    other.do("freeze 1")
+    world.wait_events("begin", 6)
+    published = world.raw_events()
+    assert world.stop() == 0
+    world.check_same(published)
+    table = world.replay().stdout
+    assert f"{len(published)} of {len(published)} events are as ripd published them" in table, table
+    assert "worker-4" in table and "recorded by ripd" in table, table
+
+
+def stops_and_late_scans(world):
+    puppet = world.puppet()
+    puppet.do("spawn 1 worker snap")
+    puppet.do("spawn 2 waits idle")
+    puppet.do("spawn 3 stuck snap")
+    puppet.do("freeze 3")
+    world.wait_events("begin", 1)
+    puppet.kill(signal.SIGSTOP)
+    world.wait_for(lambda: world.state(2) == "stopped")
+    world.ripd.send_signal(signal.SIGSTOP)
+    time.sleep(1)
+    world.ripd.send_signal(signal.SIGCONT)
+    world.wait_scans(15)
+    puppet.kill(signal.SIGCONT)
+    puppet.do("freeze 1")
+    world.wait_for(lambda: world.state(1) == "stalled")
+    puppet.do("thaw 1")
+    puppet.do("thaw 3")
+    world.wait_events("end", 1)
+    world.wait_for(lambda: not world.stalls())
+    published = world.raw_events()
+    assert world.stop() == 0
+    world.check_same(published)
+
+
+def a_restart_and_a_reload(world):
+    """Two runs of ripd into one directory; thresholds that change while it runs."""
+    config = os.path.join(world.made, "ripd.conf")
+    state = os.path.join(world.made, "state")
+    with open(config, "w", encoding="utf-8") as file:
+        file.write("rule = worker-*=1500ms\n")
+    world.stop()
+    world.flags = ["--config", config, "--state-dir", state]
+    subprocess.run(["rm", "-rf", world.recording], check=True)
+    world.start()
+    puppet = world.puppet()
+    puppet.do("spawn 1 worker-1 snap")
+    puppet.do("spawn 2 batch snap")
+    puppet.do("spawn 3 worker-3 snap")
+    puppet.do("freeze 1")
+    puppet.do("freeze 2")
+    world.wait_events("begin", 2)
+    with open(config, "w", encoding="utf-8") as file:
+        file.write("rule = worker-*=1h\nrule = *=500ms\n")
+    world.ripd.send_signal(signal.SIGHUP)
+    world.wait_events("end", 1)
+    assert world.stop() == 0
+    world.start()
+    puppet.do("thaw 2")
+    world.wait_events("end", 2)
+    puppet.do("freeze 2")
+    world.wait_events("begin", 3)
+    published = world.raw_events()
+    assert world.stop() == 0
+    world.check_same(published)
+
+
+def other_thresholds(world):
+    puppet = world.puppet()
+    puppet.do("spawn 1 worker-1 snap")
+    puppet.do("spawn 2 batch snap")
+    puppet.do("freeze 1")
+    world.wait_events("begin", 1)
+    puppet.do("thaw 1")
+    puppet.do("freeze 2")
+    world.wait_events("begin", 2)
+    puppet.do("thaw 2")
+    world.wait_events("end", 2)
+    published = world.raw_events()
+    assert world.stop() == 0
+    early = [json.loads(line) for line in world.replay("--stall-after", "300ms", "--json").stdout.splitlines()]
+    begins = [event for event in early if event["kind"] == "begin"]
+    assert len(begins) >= 2 and all(event["alert"] == "certain" for event in begins), begins
+    for event in map(json.loads, published):
+        if event["kind"] == "begin":
+            same = [e for e in begins if e["id"] == event["id"]]
+            assert same and same[0]["at"] < event["at"] and same[0]["threshold_ms"] == 300, (same, event)
+    assert world.replay("--stall-after", "1h", "--json").stdout == ""
+    only = [json.loads(line) for line in
+            world.replay("--stall-after", "1h", "--rule", "batch*=500ms", "--json").stdout.splitlines()]
+    assert {event["name"] for event in only} == {"batch"}, only
+    table = world.replay("--stall-after", "300ms").stdout
+    assert "earlier" in table and "worker-1" in table and "ripd published 2, 2 of them among these" in table, table
+    assert "ripd published 2, 0 of them" in world.replay("--stall-after", "1h").stdout
+
+
+def assertions(world):
+    puppet = world.puppet()
+    puppet.do("spawn 1 worker-1 snap")
+    puppet.do("freeze 1")
+    world.wait_events("begin", 1)
+    puppet.do("thaw 1")
+    world.wait_events("end", 1)
+    answer = os.path.join(world.made, "events.json")
+    with open(answer, "w", encoding="utf-8") as file:
+        file.write(world.answer())
+    assert world.stop() == 0
+    assert world.replay("--assert", answer).stdout == ""
+    lines = world.replay("--json").stdout.splitlines()
+    path = os.path.join(world.made, "lines")
+
+    def expect(text, status, message, *flags):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = world.replay("--assert", path, *flags, status=status)
+        assert message in done.stderr and done.stderr.count("\n") == (1 if message else 0), done.stderr
+
+    expect("\n".join(lines) + "\n", 0, "")
+    changed = json.loads(lines[1])
+    changed["reason"] = "gone"
+    expect(lines[0] + "\n" + json.dumps(changed) + "\n", 1, '"reason" is "moved", and was "gone"')
+    expect(lines[0] + "\n", 1, "event 2 is one more than")
+    expect("\n".join([*lines, lines[1]]), 1, "event 3 of")
+    expect(lines[0] + "\nno event\n", 1, "expected events as JSON")
+
+
+def wrong_flags_and_files(world):
+    world.stop()
+    for flags, status, message in (
+            (["--stall-after", "soon", world.recording], 2, "--stall-after: 'soon': expected a duration"),
+            (["--rule", "worker", world.recording], 2, "--rule: 'worker': expected"),
+            ([], 2, "which recording?"),
+            ([world.recording, "another"], 2, "unexpected word"),
+            (["/nowhere"], 1, "replay: /nowhere:"),
+            (["--assert", "/nowhere", world.recording], 1, "--assert: '/nowhere'")):
+        done = subprocess.run([f"{w.BIN}/rip", "replay", *flags], capture_output=True, text=True, check=False)
+        assert done.returncode == status and message in done.stderr and done.stderr.count("\n") == 1, done
+
+
+def a_recording_that_is_cut(world):
+    puppet = world.puppet()
+    puppet.do("spawn 1 worker-1 snap")
+    puppet.do("freeze 1")
+    world.wait_events("begin", 1)
+    world.wait_scans(20)
+    assert world.stop() == 0
+    name = os.path.join(world.recording, sorted(os.listdir(world.recording))[0])
+    os.truncate(name, os.path.getsize(name) - 7)
+    done = world.replay("--json", status=1)
+    assert len(done.stdout.splitlines()) == 1 and done.stderr != "", done
+
+
+DISK_BYTES = 128 << 10
+
+
+def a_full_disk(world):
+    """Scans that cannot be recorded are counted and logged; the recording goes on when there is room."""
+    if w.lacking("sys_admin"):
+        raise w.Skip("needs to mount a file system")
+    world.stop()
+    subprocess.run(["rm", "-rf", world.recording], check=True)
+    os.mkdir(world.recording)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "none", world.recording], check=True)
+    try:
+        world.start()
+        puppet = world.puppet()
+        puppet.do("spawn 1 worker-1 snap")
+        filler = os.path.join(world.recording, "filler")
+        with open(filler, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                pass
+        world.wait_for(lambda: metric(world, "ripd_recording_lost_total") > 0)
+        world.wait_for(lambda: "scans that could not be recorded" in world.log_text())
+        assert world.request("/readyz")[0] == 200
+        os.unlink(filler)
+        written = metric(world, "ripd_recording_bytes_total")
+        world.wait_for(lambda: metric(world, "ripd_recording_bytes_total") > written)
+        puppet.do("freeze 1")
+        world.wait_events("begin", 1)
+        assert world.stop() == 0
+        lines = world.replay("--json").stdout.splitlines()
+        assert [json.loads(line)["name"] for line in lines] == ["worker-1"], lines
+    finally:
+        subprocess.run(["umount", "--lazy", world.recording], check=False)
+
+
+def metric(world, name):
+    return int(re.search(rf"^{name} (\d+)$", world.request("/metrics")[1], re.MULTILINE).group(1))
+
+
+def a_directory_that_cannot_be_had(world):
+    """Another ripd's, or a file: ripd says so and does not start."""
+    command = [f"{w.BIN}/ripd", "--listen=127.0.0.1:0", f"--dir={world.dir}"]
+    other = subprocess.run([*command, f"--record={world.recording}"], capture_output=True, text=True,
+                           timeout=w.PATIENCE_S, check=False)
+    assert other.returncode == 1 and "another ripd records there" in other.stderr, other
+    path = os.path.join(world.made, "file")
+    with open(path, "w", encoding="utf-8"):
+        pass
+    other = subprocess.run([*command, f"--record={path}"], capture_output=True, text=True, timeout=w.PATIENCE_S,
+                           check=False)
+    assert other.returncode == 1 and f"record '{path}': " in other.stderr, other
+
+
+if __name__ == "__main__":
+    w.run([a_run_is_replayed_byte_for_byte, stops_and_late_scans, a_restart_and_a_reload, other_thresholds, assertions,
+           wrong_flags_and_files, a_recording_that_is_cut, a_full_disk, a_directory_that_cannot_be_had], RecordedWorld)
