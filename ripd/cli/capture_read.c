@@ -7,15 +7,27 @@
 
 #include "cli/item.h"
 
+/* Its core file says what killed it where the kernel did not. */
+static void format_killed(const json_t *end, const json_t *core, char *text, size_t size)
+{
+    const char *file = json_string_value(json_object_get(core, "corefile"));
+    const char *signal = json_string_value(json_object_get(end, "signal")), *prefix = "";
+
+    if (signal == NULL && core != NULL && (signal = sigabbrev_np((int)item_number(core, "sig"))) != NULL)
+        prefix = "SIG";
+    if (file == NULL && json_is_true(json_object_get(end, "core_dumped")))
+        file = "dumped";
+    snprintf(text, size, "killed by %s%s%s%s", prefix, signal != NULL ? signal : "a signal",
+             file != NULL ? ", core " : "", file != NULL ? file : "");
+}
+
 void capture_format_end(const json_t *document, char *text, size_t size)
 {
-    const json_t *end = json_object_get(document, "end");
+    const json_t *end = json_object_get(document, "end"), *core = json_object_get(document, "core");
     const char *how = json_string_value(json_object_get(end, "how"));
-    const char *signal = json_string_value(json_object_get(end, "signal"));
 
-    if (how != NULL && strcmp(how, "killed") == 0)
-        snprintf(text, size, "killed by %s%s", signal != NULL ? signal : "a signal",
-                 json_is_true(json_object_get(end, "core_dumped")) ? ", core dumped" : "");
+    if (core != NULL || (how != NULL && strcmp(how, "killed") == 0))
+        format_killed(end, core, text, size);
     else if (how != NULL && strcmp(how, "exited") == 0)
         snprintf(text, size, "exited with %lld by _exit()", item_number(end, "status"));
     else if (how != NULL && strcmp(how, "executed") == 0)

@@ -7,7 +7,7 @@
 
 #include "session/capture_file.h"
 
-/* "killed by SIGSEGV, core dumped"; of the member "end" of its document. */
+/* "killed by SIGSEGV, core dumped"; or "present" or "missing", as coredumpctl has it. */
 void capture_format_end(const json_t *document, char *text, size_t size);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "cli/capture_read.h"
 #include "cli/cli.h"
+#include "cli/coredumps.h"
 #include "cli/item.h"
 #include "cli/table.h"
 #include "os/file.h"
@@ -148,6 +149,17 @@ static int read_captures(struct listing *listing)
     return result;
 }
 
+static void find_cores(const struct listing *listing)
+{
+    json_t *documents = json_array();
+
+    for (size_t i = 0; i < listing->count; i++)
+        if (listing->lines[i].document != NULL)
+            json_array_append(documents, listing->lines[i].document);
+    coredumps_join(documents);
+    json_decref(documents);
+}
+
 static const char *ended_at(const struct line *line)
 {
     const char *time = json_string_value(json_object_get(line->document, "ended_at"));
@@ -236,6 +248,7 @@ int cli_captures(int argc, char **argv)
     }
     if (listing.count != 0)
         qsort(listing.lines, listing.count, sizeof(*listing.lines), compare);
+    find_cores(&listing);
     if (settings.json)
         print_json(&listing);
     else if (listing.count == 0)

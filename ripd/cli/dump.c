@@ -17,6 +17,7 @@
 
 #include "cli/capture_read.h"
 #include "cli/cli.h"
+#include "cli/coredumps.h"
 #include "cli/incidents.h"
 #include "cli/item.h"
 #include "cli/names.h"
@@ -265,6 +266,20 @@ static void show_head(const struct dump *dump, struct report *report)
     report_field(report, "exe", &cell);
     table_cell_string(&cell, json_object_get(json_object_get(dump->document, "process"), "cmdline"));
     report_field(report, "command", &cell);
+    if (json_object_get(dump->document, "core") != NULL) {
+        table_cell_format(&cell, "coredumpctl info %lld", item_number(json_object_get(dump->document, "core"), "pid"));
+        report_field(report, "core", &cell);
+    }
+}
+
+static void find_core(const struct dump *dump)
+{
+    json_t *documents = json_array();
+
+    if (dump->document != NULL)
+        json_array_append(documents, dump->document);
+    coredumps_join(documents);
+    json_decref(documents);
 }
 
 /* A line an incident, and how many waited for it. */
@@ -433,6 +448,7 @@ int cli_dump(int argc, char **argv)
         close_file(&dump);
         return CLI_UNREACHABLE;
     }
+    find_core(&dump);
     if (settings.json)
         print_json(&dump);
     else

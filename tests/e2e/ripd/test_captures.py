@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captures of processes that did not end in order: taken at once, kept within limits, shown by rip dump."""
+import datetime
 import errno
 import json
 import os
+import re
+import resource
 import shutil
 import signal
 import stat
@@ -206,6 +209,50 @@ def many_at_once(world):
     assert "\nripd: error: forged" not in world.log_text()
 
 
+def joined_with_cores(world):
+    """Of systemd-coredump, by pid and time of life. A script stands for coredumpctl and says what that of 252 does."""
+    app = world.puppet("dumped", cwd=world.made)
+    hard = resource.prlimit(app.pid, resource.RLIMIT_CORE)[1]
+    resource.prlimit(app.pid, resource.RLIMIT_CORE, (hard, hard))
+    app.do("spawn 1 one snap")
+    world.wait_for(lambda: world.state(1, "dumped") == "running")
+    world.wait_scans(2)
+    app.kill(signal.SIGABRT)
+    app.process.wait()
+    capture = world.capture_of("dumped")
+    if capture["end"]["core_dumped"] is False:
+        raise w.Skip("no core can be dumped here")  # by a sanitizer's build, or for a limit
+    assert "core" not in capture
+    folder = world.ring("bin")
+    os.mkdir(folder)
+    with open(f"{folder}/coredumpctl", "w", opener=lambda path, flags: os.open(path, flags, 0o755),
+              encoding="ascii") as file:
+        file.write(f"#!/bin/sh\nprintf '%s ' \"$@\" >{folder}/arguments\ncat {folder}/list\n")
+    at = int(datetime.datetime.fromisoformat(capture["ended_at"].replace("Z", "+00:00")).timestamp()) * 1000000
+    core = {"time": at, "pid": app.pid, "uid": 0, "gid": 0, "sig": 6, "corefile": "present", "exe": "/x", "size": 4096}
+    path = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+    def ask(*words):
+        done = subprocess.run([RIP, *words], env=path, capture_output=True, text=True, timeout=w.PATIENCE_S, check=True)
+        return done.stdout
+
+    for cores, found in (([{**core, "time": at - 3600000000}, core, {**core, "pid": app.pid + 1}], core),
+                         ([{**core, "time": at + 3600000000}, {**core, "pid": app.pid + 1}], None)):
+        with open(f"{folder}/list", "w", encoding="ascii") as file:
+            json.dump(cores, file)
+        listed = json.loads(ask("captures", "--json", "--state-dir", world.state_dir))
+        head = json.loads(ask("dump", "--json", capture["file"]).splitlines()[0])
+        assert listed.get("core") == head.get("core") == found, (listed, head)
+        assert (f"coredumpctl info {app.pid}" in ask("dump", capture["file"])) == (found is not None)
+        text = ask("captures", "--state-dir", world.state_dir)
+        assert ("killed by SIGABRT, core present" in text) == (found is not None), text
+        with open(f"{folder}/arguments", encoding="ascii") as file:
+            assert re.fullmatch(r"--quiet --no-pager --json=short --since=@\d+ list ", file.read())
+    with open(f"{folder}/list", "w", encoding="ascii") as file:
+        file.write("no JSON")
+    assert "core" not in json.loads(ask("captures", "--json", "--state-dir", world.state_dir))
+
+
 def on_another_machine(world):
     """Names come from the files of the build ids alone, wherever these are: in a copy of the tree, by name, by id."""
     os.chmod(world.made, 0o755)  # where ripd is root the symbolizer is nobody
@@ -257,4 +304,4 @@ def bad_files(world):
 
 
 w.run([killed, without_order, replaced, not_replaced, in_order, one_of_several, only_for_its_owner, of_another_user,
-       many_at_once, on_another_machine, bad_files], CapturingWorld)
+       many_at_once, joined_with_cores, on_another_machine, bad_files], CapturingWorld)
