@@ -35,9 +35,12 @@
 
 #define PRELOAD_EXPORT __attribute__((visibility("default")))
 
-/* Declares the wrapper of name under a C name of its own, so that glibc's declaration may say what it likes. */
+/*
+ * Declares the wrapper of name under a C name of its own, so that glibc's declaration may say what it likes. Wrappers
+ * stand side by side: after a long call into the kernel little of their code is left in the processor's caches.
+ */
 #define PRELOAD_WRAPPER(type, name, parameters)                                                                        \
-    PRELOAD_EXPORT type wrap_##name parameters __asm__(#name);                                                         \
+    PRELOAD_EXPORT __attribute__((hot)) type wrap_##name parameters __asm__(#name);                                    \
     type wrap_##name parameters
 
 enum preload_call {
@@ -171,14 +174,63 @@ void preload_fork_setup(void);
 
 struct pollfd;
 
+/* All that is known of a descriptor, in one line: a call has just gone through much of the kernel's memory. */
+struct preload_descriptor {
+    uint32_t sender; /* tid of the thread that sent to it last; 0 = none */
+    uint8_t kind;    /* enum rip_call of receiving from it; RIP_CALL_NONE = not known yet */
+    bool connected;  /* by connect() */
+    bool sent;       /* something was sent to it after the last receive */
+    uint8_t reserved_7;
+};
+#define PRELOAD_DESCRIPTORS                                                                                            \
+    65536u /* descriptors beyond are of no known kind; the pages of those not used are never touched */
+extern struct preload_descriptor preload_descriptors[PRELOAD_DESCRIPTORS];
+
+/* NULL for a number that is none, or beyond. */
+static inline struct preload_descriptor *preload_descriptor_of(int fd)
+{
+    return (unsigned int)fd < PRELOAD_DESCRIPTORS ? &preload_descriptors[fd] : NULL;
+}
+
+/* Whether a descriptor of that kind is a connection to somebody who is asked for replies, or may be. */
+static inline bool preload_may_ask(uint8_t kind)
+{
+    return kind == RIP_CALL_NONE || kind == RIP_CALL_REPLY;
+}
+
 /* What a call that receives from the descriptor waits for: an enum rip_call. */
-uint8_t preload_call_receive(int fd);
+uint8_t preload_call_receive_asked(int fd);
+
+static inline uint8_t preload_call_receive(int fd)
+{
+    const struct preload_descriptor *descriptor = preload_descriptor_of(fd);
+    const uint8_t kind = descriptor != NULL ? rip_load_relaxed(&descriptor->kind) : RIP_CALL_UNSURE;
+
+    return __builtin_expect(preload_may_ask(kind), 0) ? preload_call_receive_asked(fd) : kind;
+}
+
 /* The same of poll() and select(); in is an fd_set. */
 uint8_t preload_call_poll(const struct pollfd *fds, unsigned long count);
 uint8_t preload_call_select(int count, const void *in);
 /* A number that is none is ignored by all that follow. Something was received from it, or sent to it. */
-void preload_received(int fd);
-void preload_sent(int fd);
+static inline void preload_received(int fd)
+{
+    struct preload_descriptor *descriptor = preload_descriptor_of(fd);
+
+    if (descriptor != NULL && __builtin_expect(rip_load_relaxed(&descriptor->sent), 0))
+        rip_store_relaxed(&descriptor->sent, false);
+}
+
+void preload_sent_request(int fd);
+
+static inline void preload_sent(int fd)
+{
+    const struct preload_descriptor *descriptor = preload_descriptor_of(fd);
+
+    if (descriptor != NULL && __builtin_expect(preload_may_ask(rip_load_relaxed(&descriptor->kind)), 0))
+        preload_sent_request(fd);
+}
+
 void preload_descriptor_accepted(int fd);
 void preload_descriptor_connecting(int fd);
 /* The number is closed, or has just become something else. */
@@ -226,7 +278,7 @@ void preload_stale(const void *return_address);
 /* Whether this is the child of a vfork(), which must not write into its parent's slot; asked if thread->vforked. */
 bool preload_is_vfork_child(void);
 
-/* rip__record() with the unlocked increment of rip_snap(): see there. */
+/* rip__record() with the unlocked increment of rip_snap(), see there; without the globals, which nobody reads here. */
 static inline void preload_record(struct rip_slot *slot, uintptr_t address)
 {
 #ifdef RIP_PORTABLE_SNAP
@@ -239,8 +291,6 @@ static inline void preload_record(struct rip_slot *slot, uintptr_t address)
                      : [shared] "+m"(slot->count), [count] "=r"(count)
                      :
                      : "cc");
-    rip__idx = (uint8_t)(count + slot->index_bias);
-    rip__ctr = (uint8_t)count;
     rip_store_relaxed(&slot->entry[count % RIP_ENTRY_COUNT],
                       (count << RIP_ENTRY_TAG_SHIFT) | ((uint64_t)address & RIP_ENTRY_ADDRESS_MASK));
 #endif
@@ -290,6 +340,23 @@ static inline struct preload_outer preload_begin(const void *return_address, con
     if (preload_declares(call))
         rip_idle();
     return outer;
+}
+
+/* True on a traced thread outside of every announced call; in a signal handler there may be an outer one. */
+static inline bool preload_may_pass(void)
+{
+    return rip__thread.slot != NULL && preload_thread.frame == 0 && !preload_thread.vforked;
+}
+
+/* A call that has not waited, if preload_may_pass(): a breadcrumb is all. */
+static inline void preload_pass(const void *return_address)
+{
+    struct rip_slot *slot = rip__thread.slot;
+
+    preload_record(slot, (uintptr_t)return_address - 1);
+    preload_visit((uintptr_t)return_address - 1);
+    if (__builtin_expect(rip_load_relaxed(&slot->generation) == 0, 0)) /* see detach_mapping() */
+        preload_stale(return_address);
 }
 
 /*

@@ -35,47 +35,33 @@
 
 #include "preload.h"
 
-#define NUMBER_COUNT                                                                                                   \
-    65536u /* descriptors beyond are of no known kind; the pages of those not used are never touched                   \
-            */
-
 /* Of a table of TCP sockets no more is read: those that listen come first. */
 #define LISTENERS_BYTES_MAX (1u << 20)
 
-/* What is noted of a descriptor besides its kind: bits. */
-enum {
-    DESCRIPTOR_SENT = 1,      /* something was sent to it after the last receive */
-    DESCRIPTOR_CONNECTED = 2, /* by connect() */
-};
-
-static uint8_t kinds[NUMBER_COUNT]; /* enum rip_call of receiving from it; RIP_CALL_NONE = not known yet */
-static uint8_t notes[NUMBER_COUNT];
-static uint32_t senders[NUMBER_COUNT]; /* tid of the thread that sent to it last; 0 = none */
-static bool any_connected;             /* as long as there is none, no poll waits for a reply */
+struct preload_descriptor preload_descriptors[PRELOAD_DESCRIPTORS];
+static bool any_connected; /* as long as there is none, no poll waits for a reply */
 
 /* --- the table ---------------------------------------------------------------------------------------------------- */
 
-static bool is_number(int fd)
+/* Pages of descriptors that are never used are never written. */
+static void set(struct preload_descriptor *descriptor, uint8_t kind)
 {
-    return fd >= 0 && (unsigned int)fd < NUMBER_COUNT;
-}
-
-static void note(int fd, uint8_t bit)
-{
-    if (is_number(fd) && (rip_load_relaxed(&notes[fd]) & bit) == 0)
-        __atomic_fetch_or(&notes[fd], bit, __ATOMIC_RELAXED);
+    if (rip_load_relaxed(&descriptor->sender) != 0)
+        rip_store_relaxed(&descriptor->sender, 0);
+    if (rip_load_relaxed(&descriptor->connected))
+        rip_store_relaxed(&descriptor->connected, false);
+    if (rip_load_relaxed(&descriptor->sent))
+        rip_store_relaxed(&descriptor->sent, false);
+    if (rip_load_relaxed(&descriptor->kind) != kind)
+        rip_store_relaxed(&descriptor->kind, kind);
 }
 
 static void set_kind(int fd, uint8_t kind)
 {
-    if (!is_number(fd))
-        return;
-    if (rip_load_relaxed(&notes[fd]) != 0)
-        rip_store_relaxed(&notes[fd], 0);
-    if (rip_load_relaxed(&senders[fd]) != 0)
-        rip_store_relaxed(&senders[fd], 0);
-    if (rip_load_relaxed(&kinds[fd]) != kind)
-        rip_store_relaxed(&kinds[fd], kind);
+    struct preload_descriptor *descriptor = preload_descriptor_of(fd);
+
+    if (descriptor != NULL)
+        set(descriptor, kind);
 }
 
 /* A vfork() child has descriptors of its own, but its parent's table. */
@@ -94,17 +80,21 @@ void preload_descriptors_forget(unsigned int first, unsigned int last)
 {
     if (!is_own_table())
         return;
-    for (unsigned int fd = first; fd <= last && fd < NUMBER_COUNT; fd++)
+    for (unsigned int fd = first; fd <= last && fd < PRELOAD_DESCRIPTORS; fd++)
         set_kind((int)fd, RIP_CALL_NONE);
 }
 
 void preload_descriptor_copy(int from, int to)
 {
-    if (!is_number(from) || !is_number(to) || from == to || !is_own_table())
+    const struct preload_descriptor *source = preload_descriptor_of(from);
+    struct preload_descriptor *copy = preload_descriptor_of(to);
+
+    if (source == NULL || copy == NULL || from == to || !is_own_table())
         return;
-    rip_store_relaxed(&kinds[to], rip_load_relaxed(&kinds[from]));
-    rip_store_relaxed(&notes[to], rip_load_relaxed(&notes[from]));
-    rip_store_relaxed(&senders[to], rip_load_relaxed(&senders[from]));
+    set(copy, rip_load_relaxed(&source->kind));
+    rip_store_relaxed(&copy->sender, rip_load_relaxed(&source->sender));
+    rip_store_relaxed(&copy->connected, rip_load_relaxed(&source->connected));
+    rip_store_relaxed(&copy->sent, rip_load_relaxed(&source->sent));
 }
 
 void preload_descriptor_accepted(int fd)
@@ -115,29 +105,29 @@ void preload_descriptor_accepted(int fd)
 
 void preload_descriptor_connecting(int fd)
 {
+    struct preload_descriptor *descriptor = preload_descriptor_of(fd);
+
     if (!is_own_table())
         return;
     set_kind(fd, RIP_CALL_NONE);
-    note(fd, DESCRIPTOR_CONNECTED);
+    if (descriptor != NULL)
+        rip_store_relaxed(&descriptor->connected, true);
     rip_store_relaxed(&any_connected, true);
 }
 
-void preload_received(int fd)
+void preload_sent_request(int fd)
 {
-    if (is_number(fd) && (rip_load_relaxed(&notes[fd]) & DESCRIPTOR_SENT) != 0)
-        __atomic_fetch_and(&notes[fd], (uint8_t)~DESCRIPTOR_SENT, __ATOMIC_RELAXED);
-}
+    struct preload_descriptor *descriptor = &preload_descriptors[fd];
 
-void preload_sent(int fd)
-{
-    note(fd, DESCRIPTOR_SENT);
-    if (is_number(fd) && rip_load_relaxed(&senders[fd]) != (uint32_t)rip__tid)
-        rip_store_relaxed(&senders[fd], (uint32_t)rip__tid);
+    if (!rip_load_relaxed(&descriptor->sent))
+        rip_store_relaxed(&descriptor->sent, true);
+    if (rip_load_relaxed(&descriptor->sender) != (uint32_t)rip__tid)
+        rip_store_relaxed(&descriptor->sender, (uint32_t)rip__tid);
 }
 
 static bool is_reader(int fd)
 {
-    const uint32_t sender = rip_load_relaxed(&senders[fd]);
+    const uint32_t sender = rip_load_relaxed(&preload_descriptors[fd].sender);
 
     return sender != 0 && sender != (uint32_t)rip__tid;
 }
@@ -227,7 +217,7 @@ static uint8_t socket_kind(int fd)
         return RIP_CALL_UNSURE;
     if (type != SOCK_STREAM && type != SOCK_SEQPACKET)
         return RIP_CALL_INPUT;
-    if ((rip_load_relaxed(&notes[fd]) & DESCRIPTOR_CONNECTED) != 0)
+    if (rip_load_relaxed(&preload_descriptors[fd].connected))
         return RIP_CALL_REPLY;
     if (domain == AF_UNIX)
         return unix_kind(fd);
@@ -270,15 +260,15 @@ static __attribute__((noinline)) uint8_t find_kind(int fd)
     errno = saved_errno;
     if (kind == RIP_CALL_NONE)
         return RIP_CALL_UNSURE; /* it is not open */
-    rip_store_relaxed(&kinds[fd], kind);
+    rip_store_relaxed(&preload_descriptors[fd].kind, kind);
     return kind;
 }
 
-uint8_t preload_call_receive(int fd)
+uint8_t preload_call_receive_asked(int fd)
 {
-    uint8_t kind = is_number(fd) ? rip_load_relaxed(&kinds[fd]) : RIP_CALL_UNSURE;
+    uint8_t kind = rip_load_relaxed(&preload_descriptors[fd].kind);
 
-    if (__builtin_expect(kind == RIP_CALL_NONE, 0))
+    if (kind == RIP_CALL_NONE)
         kind = find_kind(fd);
     return kind == RIP_CALL_REPLY && is_reader(fd) ? RIP_CALL_INPUT : kind;
 }
@@ -288,7 +278,9 @@ uint8_t preload_call_receive(int fd)
 /* A client with a time-out waits for its reply by a poll of the one connection that it has sent a request to. */
 static uint8_t call_ready(int fd)
 {
-    if (!is_number(fd) || (rip_load_relaxed(&notes[fd]) & DESCRIPTOR_SENT) == 0)
+    const struct preload_descriptor *descriptor = preload_descriptor_of(fd);
+
+    if (descriptor == NULL || !rip_load_relaxed(&descriptor->sent))
         return RIP_CALL_READY;
     return preload_call_receive(fd) == RIP_CALL_REPLY ? RIP_CALL_REPLY : RIP_CALL_READY;
 }

@@ -131,24 +131,49 @@ static int wait_until_clock(const struct lock_wait *wait, clock_function *lock, 
 
 /* --- wrappers ----------------------------------------------------------------------------------------------------- */
 
-/* attempt: how it is tried; wait: what is done when that says EBUSY; left_alone: neither, but only the wrapped call. */
+/*
+ * attempt: how it is tried; wait: what is done when that says EBUSY; left_alone: neither, but only the wrapped call.
+ * What waits stands apart: the code of a lock that is free is short, for it is fetched anew after each longer call.
+ */
 #define LOCK(name, parameters, arguments, left_alone, attempt, wait)                                                   \
-    PRELOAD_WRAPPER(int, name, parameters)                                                                             \
+    static __attribute__((noinline)) int announced_##name parameters                                                   \
     {                                                                                                                  \
-        struct preload_outer outer =                                                                                   \
-            preload_begin(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK);                     \
         int outcome;                                                                                                   \
                                                                                                                        \
-        if (__builtin_expect(rip__thread.slot == NULL || (left_alone), 0)) {                                           \
-            outcome = PRELOAD_REAL(int, name, parameters) arguments;                                                   \
-        } else {                                                                                                       \
+        if (rip__thread.slot == NULL || (left_alone))                                                                  \
+            return PRELOAD_REAL(int, name, parameters) arguments;                                                      \
+        outcome = attempt;                                                                                             \
+        return outcome != EBUSY ? outcome : (wait);                                                                    \
+    }                                                                                                                  \
+                                                                                                                       \
+    PRELOAD_WRAPPER(int, name, parameters)                                                                             \
+    {                                                                                                                  \
+        struct preload_outer outer;                                                                                    \
+        int outcome;                                                                                                   \
+                                                                                                                       \
+        if (__builtin_expect(preload_may_pass() && !(left_alone), 1)) {                                                \
             outcome = attempt;                                                                                         \
-            if (__builtin_expect(outcome == EBUSY, 0))                                                                 \
-                outcome = wait;                                                                                        \
+            if (__builtin_expect(outcome != EBUSY, 1)) {                                                               \
+                preload_pass(__builtin_return_address(0));                                                             \
+                return outcome;                                                                                        \
+            }                                                                                                          \
         }                                                                                                              \
-        preload_end(__builtin_return_address(0), __builtin_frame_address(0), RIP_CALL_LOCK, outer);                    \
+        outer = begin_lock(__builtin_return_address(0), __builtin_frame_address(0));                                   \
+        outcome = announced_##name arguments;                                                                          \
+        end_lock(__builtin_return_address(0), __builtin_frame_address(0), outer);                                      \
         return outcome;                                                                                                \
     }
+
+static __attribute__((noinline)) struct preload_outer begin_lock(const void *return_address, const void *frame)
+{
+    return preload_begin(return_address, frame, RIP_CALL_LOCK);
+}
+
+static __attribute__((noinline)) void end_lock(const void *return_address, const void *frame,
+                                               struct preload_outer outer)
+{
+    preload_end(return_address, frame, RIP_CALL_LOCK, outer);
+}
 
 /* A ceiling makes even trying change the thread's priority. */
 #define MUTEX(name, parameters, arguments, left_alone, wait)                                                           \

@@ -167,10 +167,15 @@ void preload_thread_enter(void)
 /* To the name that the kernel has now, of which it keeps so many bytes. */
 static void rename_own(const char *name)
 {
+    const struct rip_slot *slot = rip__thread.slot;
     int saved_errno = errno;
 
-    if (rip__thread.slot != NULL && preload_is_ours())
-        rip_init((uint32_t)rip__tid, name, strnlen(name, KERNEL_NAME_BYTES - 1), rip__idx, rip__ctr);
+    if (slot != NULL && preload_is_ours()) {
+        const uint8_t ctr = (uint8_t)rip_load_relaxed(&slot->count);
+
+        rip_init((uint32_t)rip__tid, name, strnlen(name, KERNEL_NAME_BYTES - 1), (uint8_t)(ctr + slot->index_bias),
+                 ctr);
+    }
     errno = saved_errno;
 }
 
