@@ -41,6 +41,7 @@ struct recording_writer {
     struct record_times times; /* of the last DRAIN */
     size_t last_record;        /* where it begins */
     bool has_record;
+    bool has_begun;   /* the drain: what comes before its first record is written */
     bool is_drained;  /* the last record is a DRAIN */
     bool is_parted;   /* a part of the drain is written already */
     bool wants_state; /* before the next drain */
@@ -248,6 +249,7 @@ static int put_records(struct recording_writer *writer)
 
     if (writer->is_lost) {
         lose_frame(writer);
+        writer->sequence++; /* a reader shall not take the state for what it knows */
         return 0;
     }
     result =
@@ -281,7 +283,8 @@ static int end_record(struct recording_writer *writer)
 
 int recording_writer_flush(struct recording_writer *writer)
 {
-    bool says_nothing = writer->frame_event_count == 1 && writer->data_count == 0 && !writer->is_parted;
+    bool says_nothing =
+        writer->frame_event_count == 1 && writer->data_count == 0 && !writer->is_parted && !writer->is_lost;
     int result = 0, error;
 
     if (!writer->is_drained)
@@ -295,6 +298,7 @@ int recording_writer_flush(struct recording_writer *writer)
         error = put_records(writer);
         result = result != 0 ? result : error;
     }
+    writer->has_begun = false;
     writer->is_lost = false;
     writer->is_parted = false;
     begin_frame(writer);
@@ -312,6 +316,7 @@ static int begin_drain(struct recording_writer *writer)
         result = put_header(writer);
     if (result == 0 && writer->wants_state)
         result = put_state(writer);
+    writer->has_begun = true;
     writer->is_lost = result != 0;
     return result;
 }
@@ -338,7 +343,7 @@ int recording_writer_take(struct recording_writer *writer, const struct rip_even
         result = recording_writer_flush(writer);
     else if (writer->has_record)
         result = part_frame(writer);
-    if (!writer->has_record && !writer->is_parted) {
+    if (!writer->has_begun) {
         error = begin_drain(writer);
         result = result != 0 ? result : error;
     }

@@ -499,6 +499,77 @@ static void test_a_failing_output_costs_its_frames(void **state)
     text_clear(&text);
 }
 
+static void take_ring_event(struct stage *stage, uint32_t ring, uint32_t kind)
+{
+    take(stage, (struct rip_event){.kind = kind, .ring = ring});
+}
+
+static int try_to_take(struct stage *stage, struct rip_event event)
+{
+    event.latest_wall_ns = stage->now_ns;
+    return recording_writer_take(stage->writer, &event);
+}
+
+/* Session limits of RECORDING.md. What is beyond them costs its drain; what comes after can be read. */
+static void test_limits_of_a_writer(void **state)
+{
+    struct stage *stage = *state;
+    struct rip_id_info info = id_info(3);
+    struct rip_process_info process = {.index = RIP_PROCESS_MAX};
+    struct rip_entry entries[RIP_ENTRY_COUNT + 1] = {0};
+    struct event_text text = {0};
+    struct rip_event event = {.kind = RIP_EVENT_PROCESS, .ring = 1, .process = RIP_PROCESS_MAX};
+    char name[RIP_SESSION_NAMESPACE_BYTES + 2];
+    unsigned char *data = calloc(RIP_SESSION_DATA_BYTES_MAX + 1, 1);
+    uint64_t offset;
+
+    assert_non_null(data);
+    take_id(stage, RIP_EVENT_REGISTER, &info, true);
+    assert_int_equal(recording_writer_attach(stage->writer, "a", data, RIP_SESSION_DATA_BYTES_MAX + 1), -EFBIG);
+    memset(name, 'n', sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    assert_int_equal(recording_writer_attach(stage->writer, name, "", 0), -EINVAL);
+    for (unsigned i = 0; i < 16; i++) {
+        snprintf(name, sizeof(name), "n%u", i);
+        assert_int_equal(recording_writer_attach(stage->writer, name, "", 0), 0);
+    }
+    assert_int_equal(recording_writer_attach(stage->writer, "one more", "", 0), -EFBIG);
+    assert_int_equal(recording_writer_attach(stage->writer, "n0", data, RIP_SESSION_DATA_BYTES_MAX), 0);
+    take_drain(stage);
+    event.as.process_begin = &process;
+    assert_int_equal(try_to_take(stage, event), -EFBIG);
+    event = (struct rip_event){.kind = RIP_EVENT_STALL_END};
+    event.as.stall.json = (struct rip_text){(const char *)data, RIP_SESSION_DATA_BYTES_MAX + 1};
+    assert_int_equal(try_to_take(stage, event), -EFBIG);
+    event = event_of(RIP_EVENT_SNAP, &info);
+    event.as.snap = (struct rip_event_snap){.made_count = 33, .entry_count = 33, .entries = entries};
+    assert_int_equal(try_to_take(stage, event), -EINVAL);
+    assert_int_equal(try_to_take(stage, (struct rip_event){.kind = RIP_EVENT_DRAIN + 1}), -EINVAL);
+    assert_int_equal(try_to_take(stage, (struct rip_event){.kind = RIP_EVENT_DRAIN}), 0); /* lost */
+    take_ring(stage);
+    take_drain(stage);
+    assert_int_equal(recording_writer_flush(stage->writer), 0);
+    assert_int_equal(read_all(&stage->file, &text, &offset), 0);
+    assert_non_null(strstr(text_of(&text), "frames of the recording are missing"));
+    assert_non_null(strstr(strstr(text_of(&text), "missing"), "process pid 12 server"));
+    text_clear(&text);
+    free(data);
+}
+
+static void test_rings_at_one_time(void **state)
+{
+    enum { RINGS = 16384 };
+    struct stage *stage = *state;
+    struct rip_event event = {.kind = RIP_EVENT_FLUSH};
+
+    for (event.ring = 1; event.ring <= RINGS; event.ring++)
+        take_ring_event(stage, event.ring, RIP_EVENT_RING);
+    event.kind = RIP_EVENT_RING;
+    assert_int_equal(try_to_take(stage, event), -EFBIG);
+    take_ring_event(stage, 77, RIP_EVENT_RING_END);
+    take_ring_event(stage, RINGS + 1, RIP_EVENT_RING);
+}
+
 /* Two runs in one file: the rings of the first end, those of the second have other numbers. */
 static void test_another_run_has_rings_of_its_own(void **state)
 {
@@ -576,6 +647,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_large_drains_and_states_are_parted, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_the_state_after_many_ends, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_a_failing_output_costs_its_frames, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_limits_of_a_writer, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_rings_at_one_time, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_another_run_has_rings_of_its_own, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_seeking, set_stage, clear_stage),
     };
