@@ -90,12 +90,13 @@ static const struct cli_flag flags[] = {
 
 const struct cli_syntax cli_record_syntax = {
     .name = "record",
-    .usage = "usage: rip record [FLAG...] [PID | RING]... [-- COMMAND [ARGUMENT...]]\n"
-             "       rip record --trigger PID\n"
-             "\n"
-             "Records the breadcrumbs of all rings, of those of some processes or names, or of a command that it runs\n"
-             "with tracing, until it is interrupted or they end. `rip dump FILE` shows a recording.\n"
-             "\n",
+    .usage =
+        "usage: rip record [FLAG...] [PID | RING]... [-- COMMAND [ARGUMENT...]]\n"
+        "       rip record --trigger PID\n"
+        "\n"
+        "Records the breadcrumbs of all rings, of those of some processes or names, or of a command that it runs\n"
+        "with tracing, until it is interrupted or they end. `rip dump` shows a recording, `rip export` converts it.\n"
+        "\n",
     .notes =
         "\n"
         "RING is a file name, also with wildcards, or a path. SIZE is a number of bytes, or one with K, M or G.\n"
@@ -377,14 +378,19 @@ static void clear_line(const struct recorder *recorder)
 
 static void format_sums(char *text, size_t size, const struct recorder *recorder, const struct sums *sums)
 {
+    static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB"};
     const struct rip_event_totals *totals = &sums->totals;
+    double bytes = (double)sums->state.written_bytes;
+    size_t unit = 0;
 
+    for (; bytes >= 10000 && unit + 1 < ARRAY_COUNT(units); unit++)
+        bytes /= 1000;
     snprintf(text, size,
-             "%.1f s, %zu ring%s, %" PRIu64 " ids: %" PRIu64 " breadcrumbs recorded, %" PRIu64
-             " overwritten, %s%" PRIu64 " unseen, %" PRIu64 " lost; %.1f KB",
-             sums->seconds, recorder->ring_numbers, recorder->ring_numbers == 1 ? "" : "s", totals->registered_count,
-             totals->recorded_count, totals->overwritten_count, totals->exact ? "" : "at least ", totals->unseen_count,
-             sums->state.lost_entry_count, (double)sums->state.written_bytes / 1000);
+             "%.1f s: rings %zu, ids %" PRIu64 ", breadcrumbs %" PRIu64 ", overwritten %" PRIu64 ", unseen %s%" PRIu64
+             ", lost %" PRIu64 "; %.0f %s",
+             sums->seconds, recorder->ring_numbers, totals->registered_count, totals->recorded_count,
+             totals->overwritten_count, totals->exact ? "" : "at least ", totals->unseen_count,
+             sums->state.lost_entry_count, bytes, units[unit]);
 }
 
 static void print_json(const struct recorder *recorder, const struct sums *sums, bool final)
