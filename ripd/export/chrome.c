@@ -90,7 +90,7 @@ static int write_record(struct chrome *chrome, struct json_writer *writer)
     char *text;
     int result;
 
-    json_close(writer, '}');
+    json_close(writer);
     result = json_finish(writer, &text, &length);
     if (result != 0)
         return result;
@@ -144,7 +144,7 @@ static int write_track_name(struct chrome *chrome, const char *kind, uint64_t pi
     begin_record(&writer, kind, "M", pid, track);
     json_open(&writer, "args", '{');
     json_text(&writer, "name", name);
-    json_close(&writer, '}');
+    json_close(&writer);
     return write_record(chrome, &writer);
 }
 
@@ -172,8 +172,8 @@ static int write_trail(struct chrome *chrome, const struct known_ring *ring, con
     json_open(&writer, "trail", '[');
     for (uint32_t i = 0; i < id->trail_count && i < TRAIL_SHOWN; i++)
         json_text(&writer, NULL, id->trail[i]->text);
-    json_close(&writer, ']');
-    json_close(&writer, '}');
+    json_close(&writer);
+    json_close(&writer);
     return write_record(chrome, &writer);
 }
 

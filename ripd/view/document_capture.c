@@ -29,7 +29,7 @@ static void write_end(struct json_writer *writer, const struct capture_facts *fa
         json_bool(writer, "core_dumped", facts->core_dumped);
     else
         json_none(writer, "core_dumped");
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 static bool is_of_process(const struct sighting *stall, const struct capture_facts *facts)
@@ -57,7 +57,7 @@ static void write_stalls(struct json_writer *writer, const struct capture_facts 
         item_write(writer, NULL, &moment->stalls[i], RIP_ENTRY_COUNT);
         written++;
     }
-    json_close(writer, ']');
+    json_close(writer);
     json_uint(writer, "stalls_left_out", left_out);
 }
 
@@ -74,11 +74,11 @@ int document_capture(const struct capture_facts *facts, const struct snapshot *m
     json_text(&writer, "source", facts->process->preloaded ? SOURCE_PRELOAD : SOURCE_LIBRARY);
     json_open(&writer, "process", '{');
     item_write_process(&writer, facts->process);
-    json_close(&writer, '}');
+    json_close(&writer);
     write_end(&writer, facts);
     json_uint(&writer, "ids", facts->id_count);
     json_uint(&writer, "ids_left_out", facts->id_left_out_count);
     write_stalls(&writer, facts, moment);
-    json_close(&writer, '}');
+    json_close(&writer);
     return json_finish(&writer, ret_text, ret_length);
 }

@@ -115,7 +115,7 @@ static int write_begin(struct event *event, const struct sighting *sighting, boo
     item_write_who(&writer, sighting->item);
     item_write_where(&writer, sighting, named);
     item_write_root(&writer, sighting);
-    json_close(&writer, '}');
+    json_close(&writer);
     status = json_finish(&writer, &event->text, &event->text_bytes);
     if (status == 0)
         event->subject_at = subject_at;

@@ -37,14 +37,11 @@ static const struct {
 /* counts: NULL = not known. */
 static void write_counts(struct json_writer *writer, const uint64_t *counts)
 {
-    if (counts == NULL) {
-        json_none(writer, "counts");
+    if (!json_open_known(writer, "counts", '{', counts != NULL))
         return;
-    }
-    json_open(writer, "counts", '{');
     for (int state = 0; state < ID_STATE_COUNT; state++)
         json_uint(writer, id_state_name((enum id_state)state), counts[state]);
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint64_t now_mono_ns, char **ret_text,
@@ -62,7 +59,7 @@ int document_head(const struct document_frame *frame, uint64_t now_wall_ns, uint
     json_uint(&writer, "sequence", frame->sequence);
     json_uint(&writer, "age_ms", now_mono_ns > scanned_ns ? (now_mono_ns - scanned_ns) / ITEM_NS_PER_MS : 0);
     json_uint(&writer, "interval_ms", frame->interval_ns / ITEM_NS_PER_MS);
-    json_close(&writer, '}');
+    json_close(&writer);
     write_counts(&writer, frame->counts);
     json_uint(&writer, "unreadable_rings", frame->unreadable_ring_count);
     json_uint(&writer, "total", frame->total);
@@ -99,7 +96,7 @@ static void begin_body(struct json_writer *writer)
 /* Ends a document that was begun with an object. */
 static int finish(struct json_writer *writer, char **ret_text, size_t *ret_length)
 {
-    json_close(writer, '}');
+    json_close(writer);
     writer->comma = false;
     json_line(writer);
     return json_finish(writer, ret_text, ret_length);
@@ -180,10 +177,10 @@ static void write_runs(struct json_writer *writer, const uint32_t *ids, size_t c
         json_open(writer, NULL, '[');
         json_uint(writer, NULL, ids[first]);
         json_uint(writer, NULL, i - first);
-        json_close(writer, ']');
+        json_close(writer);
         first = i;
     }
-    json_close(writer, ']');
+    json_close(writer);
 }
 
 static void write_states(struct json_writer *writer, const struct state_map *map, const struct state_piece *piece)
@@ -192,7 +189,7 @@ static void write_states(struct json_writer *writer, const struct state_map *map
     json_name(writer, "ring", piece->ring_name);
     json_bytes(writer, "letters", map->letters + piece->first, piece->count);
     write_runs(writer, map->ids + piece->first, piece->count);
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 static void build_item(struct document_build *build, size_t i)
@@ -225,7 +222,7 @@ int document_build_step(struct document_build *build, size_t bytes, char **ret_t
     if (build->next < page->count && !writer->failed)
         return 1;
     if (build->in_list)
-        json_close(writer, ']');
+        json_close(writer);
     return finish(writer, ret_text, ret_length);
 }
 
@@ -243,11 +240,12 @@ int document_page_body(enum document_kind kind, struct page *page, uint32_t trai
 
 static void write_refused(struct json_writer *writer, const struct rip_ring_info *info)
 {
-    json_open(writer, "refused", '{');
+    if (!json_open_known(writer, "refused", '{', info != NULL))
+        return;
 #define X(field, text) json_uint(writer, text, info->field);
     RING_REFUSAL_TABLE(X)
 #undef X
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 static void write_processes(struct json_writer *writer, const struct ring_facts *ring)
@@ -258,9 +256,9 @@ static void write_processes(struct json_writer *writer, const struct ring_facts 
         json_uint(writer, "index", ring->processes[i]->index);
         item_write_process(writer, ring->processes[i]);
         json_bool(writer, "dead", ring->processes[i]->dead);
-        json_close(writer, '}');
+        json_close(writer);
     }
-    json_close(writer, ']');
+    json_close(writer);
 }
 
 /* The processes of a ring are of one program: the first speaks for all. */
@@ -281,7 +279,7 @@ static void write_coverage(struct json_writer *writer, const struct ring_facts *
     json_open(writer, "coverage_reasons", '[');
     if (readable && ring->unseen)
         json_text(writer, NULL, "unseen_calls");
-    json_close(writer, ']');
+    json_close(writer);
 }
 
 static void write_ring(struct json_writer *writer, const struct ring_facts *ring)
@@ -307,13 +305,10 @@ static void write_ring(struct json_writer *writer, const struct ring_facts *ring
     write_counts(writer, readable ? ring->counts : NULL);
     json_uint(writer, "modules_dropped", readable ? ring->info.modules_dropped_count : JSON_UNKNOWN);
     json_uint(writer, "registered", readable ? ring->info.registered_count : JSON_UNKNOWN);
-    if (readable)
-        write_refused(writer, &ring->info);
-    else
-        json_none(writer, "refused");
+    write_refused(writer, readable ? &ring->info : NULL);
     json_time(writer, "created_at", readable ? ring->info.created_wall_ns : 0);
     write_processes(writer, ring);
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 /* Users that hit a limit: why something of theirs is missing here or is reported late. */
@@ -325,9 +320,9 @@ static void write_limited(struct json_writer *writer, const struct snapshot *sna
         json_uint(writer, "uid", snapshot->limited[i].uid);
         json_text(writer, "limit", snapshot->limited[i].limit);
         json_uint(writer, "refused", snapshot->limited[i].refused_count);
-        json_close(writer, '}');
+        json_close(writer);
     }
-    json_close(writer, ']');
+    json_close(writer);
 }
 
 static bool has_process(const struct ring_facts *ring, uint32_t pid)
@@ -385,7 +380,7 @@ int document_rings_body(const struct snapshot *snapshot, const struct query *que
         frame.returned++;
         frame.next = (struct query_cursor){.present = true, .ring = ring->serial, .slot = (uint32_t)i};
     }
-    json_close(&writer, ']');
+    json_close(&writer);
     *ret_frame = frame;
     return finish(&writer, ret_text, ret_length);
 }
@@ -426,7 +421,7 @@ int document_events_body(const struct snapshot *snapshot, const struct query *qu
         json_line(&writer);
         json_raw(&writer, NULL, page->events[i]->text, page->events[i]->text_bytes);
     }
-    json_close(&writer, ']');
+    json_close(&writer);
     *ret_frame = frame;
     return finish(&writer, ret_text, ret_length);
 }

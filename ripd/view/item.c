@@ -51,9 +51,9 @@ static void write_frames(struct json_writer *writer, const char *key, const stru
     for (size_t i = from; i < end; i++) {
         json_open(writer, NULL, '{');
         write_frame(writer, &symbol->frames[i]);
-        json_close(writer, '}');
+        json_close(writer);
     }
-    json_close(writer, ']');
+    json_close(writer);
 }
 
 /*
@@ -97,7 +97,7 @@ static void write_location(struct json_writer *writer, const struct module_facts
     json_text(writer, "build_id", module == NULL ? NULL : text_or_null(module->build_id));
     write_offset(writer, module, offset);
     write_source(writer, named ? module : NULL, offset);
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 static const struct module_facts *module_of(const struct item *item, uint64_t address, uint64_t *ret_offset)
@@ -134,21 +134,18 @@ static void write_trail(struct json_writer *writer, const struct item *item, uin
         write_module(writer, module);
         write_offset(writer, module, offset);
         write_source(writer, module, offset);
-        json_close(writer, '}');
+        json_close(writer);
     }
-    json_close(writer, ']');
+    json_close(writer);
 }
 
 static void write_holder(struct json_writer *writer, const struct kernel_facts *kernel)
 {
-    if (kernel->holder_pid == 0) {
-        json_none(writer, "holder");
+    if (!json_open_known(writer, "holder", '{', kernel->holder_pid != 0))
         return;
-    }
-    json_open(writer, "holder", '{');
     json_uint(writer, "pid", kernel->holder_pid);
     json_name(writer, "comm", kernel->holder_comm);
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 /* What its thread waits for. */
@@ -158,11 +155,8 @@ static void write_kernel(struct json_writer *writer, const struct kernel_facts *
         [KERNEL_MODE_UNKNOWN] = NULL, [KERNEL_MODE_USER] = "user", [KERNEL_MODE_SYSTEM] = "system"};
     const char state[2] = {kernel != NULL ? kernel->state : '\0', '\0'};
 
-    if (kernel == NULL) {
-        json_none(writer, "kernel");
+    if (!json_open_known(writer, "kernel", '{', kernel != NULL))
         return;
-    }
-    json_open(writer, "kernel", '{');
     json_text(writer, "state", state);
     json_text(writer, "syscall", kernel->syscall);
     json_uint(writer, "fd", (uint64_t)kernel->descriptor);
@@ -180,8 +174,8 @@ static void write_kernel(struct json_writer *writer, const struct kernel_facts *
     for (int bit = 0; bit < KERNEL_DENIED_COUNT; bit++)
         if ((kernel->denied & 1u << bit) != 0)
             json_text(writer, NULL, kernel_denied_name((enum kernel_denied)bit));
-    json_close(writer, ']');
-    json_close(writer, '}');
+    json_close(writer);
+    json_close(writer);
 }
 
 /* holder, ring, id, tid, name, state: inside the caller's object. */
@@ -220,9 +214,9 @@ static void write_chain(struct json_writer *writer, const char *key, const char 
         json_open(writer, NULL, '{');
         write_node(writer, &waits->nodes[chain[i]]);
         json_bool(writer, "certain", (left_out == 0 || i + 1 < count) && waits->nodes[node].certain);
-        json_close(writer, '}');
+        json_close(writer);
     }
-    json_close(writer, ']');
+    json_close(writer);
     json_uint(writer, left_out_key, left_out);
 }
 
@@ -230,13 +224,10 @@ void item_write_root(struct json_writer *writer, const struct sighting *sighting
 {
     const struct waits_node *nodes = sighting->waits != NULL ? sighting->waits->nodes : NULL;
 
-    if (nodes == NULL || nodes[sighting->wait_node].next == WAITS_NONE) {
-        json_none(writer, "root");
+    if (!json_open_known(writer, "root", '{', nodes != NULL && nodes[sighting->wait_node].next != WAITS_NONE))
         return;
-    }
-    json_open(writer, "root", '{');
     write_node(writer, &nodes[nodes[sighting->wait_node].root]);
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 void item_write_cause(struct json_writer *writer, enum id_cause cause)
@@ -268,26 +259,23 @@ static void write_last_chain(struct json_writer *writer, const struct wait_chain
         json_open(writer, NULL, '{');
         write_node(writer, &chain->members[i]);
         json_bool(writer, "certain", chain->members[i].certain);
-        json_close(writer, '}');
+        json_close(writer);
     }
-    json_close(writer, ']');
+    json_close(writer);
     json_uint(writer, "waits_for_left_out", chain->left_out);
 }
 
 /* What it was when it ended; null where it lives, or that is not known. */
 static void write_last(struct json_writer *writer, const struct sighting_last *last)
 {
-    if (!last->known) {
-        json_none(writer, "last");
+    if (!json_open_known(writer, "last", '{', last->known))
         return;
-    }
-    json_open(writer, "last", '{');
     json_text(writer, "state", id_state_name(last->state));
     item_write_cause(writer, last->cause);
     json_time(writer, "since", last->since_wall_ns);
     json_uint(writer, "frozen_for_ms", last->since_wall_ns != 0 ? ms_of(last->frozen_for_ns) : JSON_UNKNOWN);
     write_last_chain(writer, last->chain);
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 void item_write_verdict(struct json_writer *writer, const struct sighting *sighting)
@@ -328,13 +316,10 @@ void item_write_who(struct json_writer *writer, const struct item *item)
         json_none(writer, "note");
     else
         json_bytes(writer, "note", item->note, item->note_bytes < RIP_NOTE_BYTES ? item->note_bytes : RIP_NOTE_BYTES);
-    if (item == NULL || item->process == NULL) {
-        json_none(writer, "process");
+    if (!json_open_known(writer, "process", '{', item != NULL && item->process != NULL))
         return;
-    }
-    json_open(writer, "process", '{');
     item_write_process(writer, item->process);
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 void item_write_where(struct json_writer *writer, const struct sighting *sighting, bool named)
@@ -359,21 +344,18 @@ void item_write(struct json_writer *writer, const char *key, const struct sighti
     json_text(writer, "reason", idle_reason(sighting)); /* not in events, where it says how a stall ended */
     item_write_where(writer, sighting, true);
     write_trail(writer, sighting->item, trail_count);
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 static void write_example(struct json_writer *writer, const struct item *item)
 {
-    if (item == NULL) {
-        json_none(writer, "example");
+    if (!json_open_known(writer, "example", '{', item != NULL))
         return;
-    }
-    json_open(writer, "example", '{');
     json_name(writer, "ring", item->ring_name);
     json_uint(writer, "id", item->id);
     json_uint(writer, "tid", json_nonzero(item->tid));
     write_name(writer, item);
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 void item_write_location_group(struct json_writer *writer, const struct location_group *group)
@@ -383,29 +365,26 @@ void item_write_location_group(struct json_writer *writer, const struct location
     json_open(writer, "states", '{');
     for (int state = 0; state < ID_STATE_COUNT; state++)
         json_uint(writer, id_state_name((enum id_state)state), group->counts[state]);
-    json_close(writer, '}');
+    json_close(writer);
     json_uint(writer, "longest_ms", ms_of(json_nonzero(group->longest_ns)));
     if (group->snapped)
         write_location(writer, group->module, group->offset, true);
     else
         json_none(writer, "location");
     write_example(writer, group->example);
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 static void write_root(struct json_writer *writer, const struct waits_node *root, const struct root_group *group)
 {
-    if (root == NULL) {
-        json_none(writer, "root");
+    if (!json_open_known(writer, "root", '{', root != NULL))
         return;
-    }
-    json_open(writer, "root", '{');
     write_node(writer, root);
     item_write_cause(writer, root->has_state ? root->cause : CAUSE_NONE);
     json_uint(writer, "frozen_for_ms", ms_of(json_nonzero(root->frozen_for_ns)));
     write_last_location(writer, root->item, true);
     write_kernel(writer, group->stalled != NULL ? group->stalled->kernel : NULL);
-    json_close(writer, '}');
+    json_close(writer);
 }
 
 void item_write_root_group(struct json_writer *writer, const struct waits *waits, const struct root_group *group,
@@ -421,5 +400,5 @@ void item_write_root_group(struct json_writer *writer, const struct waits *waits
     write_chain(writer, "deadlock", "deadlock_left_out", root != NULL && root->deadlocked ? waits : NULL, group->root);
     if (with_example)
         item_write(writer, "example", group->longest, 0);
-    json_close(writer, '}');
+    json_close(writer);
 }

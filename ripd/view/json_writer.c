@@ -9,7 +9,6 @@
 
 #include "util/array.h"
 
-#define FIRST_CAPACITY_BYTES 1024u
 #define ESCAPE_BYTES 6u /* \u00XX */
 #define CODE_INVALID UINT32_MAX
 #define NUMBER_BYTES 32u
@@ -29,24 +28,9 @@ void json_done(struct json_writer *writer)
 
 static bool grow(struct json_writer *writer, size_t bytes)
 {
-    size_t capacity;
-    char *text;
-
-    if (writer->failed || bytes > SIZE_MAX / 4 || writer->length > SIZE_MAX / 4) {
-        writer->failed = true;
-        return false;
-    }
-    capacity = writer->capacity == 0 ? FIRST_CAPACITY_BYTES : writer->capacity * 2;
-    if (capacity < writer->length + bytes)
-        capacity = writer->length + bytes;
-    text = realloc(writer->text, capacity);
-    if (text == NULL) {
-        writer->failed = true;
-        return false;
-    }
-    writer->text = text;
-    writer->capacity = capacity;
-    return true;
+    writer->failed |= bytes > SIZE_MAX / 4 || writer->length > SIZE_MAX / 4 ||
+                      !ARRAY_RESERVE(writer->text, writer->capacity, writer->length + bytes);
+    return !writer->failed;
 }
 
 /* Writes what stands before a value; room is left for so many bytes more, and a terminator. NULL when memory is gone.
@@ -88,13 +72,24 @@ void json_raw(struct json_writer *writer, const char *key, const char *text, siz
 void json_open(struct json_writer *writer, const char *key, char bracket)
 {
     json_raw(writer, key, &bracket, 1);
+    writer->arrays = writer->arrays << 1 | (bracket == '[');
     writer->comma = false;
 }
 
-void json_close(struct json_writer *writer, char bracket)
+void json_close(struct json_writer *writer)
 {
     writer->comma = false;
-    json_raw(writer, NULL, &bracket, 1);
+    json_raw(writer, NULL, (writer->arrays & 1) != 0 ? "]" : "}", 1);
+    writer->arrays >>= 1;
+}
+
+bool json_open_known(struct json_writer *writer, const char *key, char bracket, bool known)
+{
+    if (known)
+        json_open(writer, key, bracket);
+    else
+        json_none(writer, key);
+    return known;
 }
 
 void json_line(struct json_writer *writer)

@@ -25,7 +25,8 @@ struct json_writer {
     char *text;
     size_t length;
     size_t capacity;
-    bool comma; /* the next value is preceded by a comma */
+    uint64_t arrays; /* what is open, from inside out: the lowest bit is set if it is an array; an object elsewhere */
+    bool comma;      /* the next value is preceded by a comma */
     bool failed;
 };
 
@@ -34,9 +35,11 @@ void json_done(struct json_writer *writer);
 /* 0 and the text (malloc'ed, terminated; the caller frees) or -ENOMEM. */
 int json_finish(struct json_writer *writer, char **ret_text, size_t *ret_length);
 
-/* '{' or '[', and their ends. */
+/* '{' or '['; and the end of what was opened last, an object if it was not here. Never more than 64 in one another. */
 void json_open(struct json_writer *writer, const char *key, char bracket);
-void json_close(struct json_writer *writer, char bracket);
+void json_close(struct json_writer *writer);
+/* Opens what is known; or null, and false. */
+bool json_open_known(struct json_writer *writer, const char *key, char bracket, bool known);
 /* The next value stands on a line of its own: an item of a list, for people and for line-wise tools. */
 void json_line(struct json_writer *writer);
 

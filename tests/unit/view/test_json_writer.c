@@ -56,22 +56,25 @@ static void test_structure(void **state)
     json_uint(&writer, "a", 1);
     json_open(&writer, "b", '[');
     json_open(&writer, NULL, '[');
-    json_close(&writer, ']');
+    json_close(&writer);
     json_none(&writer, NULL);
     json_bool(&writer, NULL, true);
     json_bool(&writer, NULL, false);
     json_open(&writer, NULL, '{');
-    json_close(&writer, '}');
+    json_close(&writer);
     json_line(&writer);
     json_raw(&writer, NULL, "{\"x\":1}", 7);
-    json_close(&writer, ']');
+    json_close(&writer);
     json_text(&writer, "c", "x");
     json_text(&writer, "d", NULL);
     json_name(&writer, "e", NULL);
     json_name(&writer, "f", "\x1b");
-    json_close(&writer, '}');
+    assert_true(json_open_known(&writer, "g", '[', true));
+    json_close(&writer);
+    assert_false(json_open_known(&writer, "h", '{', false));
+    json_close(&writer);
     assert_text(&writer, "{\"a\":1,\"b\":[[],null,true,false,{},\n{\"x\":1}],\"c\":\"x\",\"d\":null,\"e\":null,"
-                         "\"f\":\"\\u001b\",\"f_hex\":\"1b\"}");
+                         "\"f\":\"\\u001b\",\"f_hex\":\"1b\",\"g\":[],\"h\":null}");
 }
 
 static void test_numbers(void **state)
@@ -88,7 +91,7 @@ static void test_numbers(void **state)
     json_hex_number(&writer, NULL, 0);
     json_hex_number(&writer, NULL, 0x1234);
     json_hex_number(&writer, NULL, UINT64_MAX);
-    json_close(&writer, ']');
+    json_close(&writer);
     assert_text(&writer, "[0,9,10,99,100,12345,9999999999,9223372036854775807,null,null,\"0x0\","
                          "\"0x1234\",\"0xffffffffffffffff\"]");
 }
@@ -224,7 +227,7 @@ static void test_growth(void **state)
     json_open(&writer, NULL, '[');
     for (int i = 0; i < 10000; i++)
         json_uint(&writer, NULL, 7);
-    json_close(&writer, ']');
+    json_close(&writer);
     assert_int_equal(json_finish(&writer, &text, &length), 0);
     assert_int_equal(length, 2 + 19999);
     assert_int_equal(strlen(text), length);
