@@ -29,6 +29,7 @@
 
 #define SAMPLES 256u
 #define LOCATIONS_MAX 20u /* in the summary by location */
+#define ENDED_MAX 16u     /* ids that had ended, in the report */
 
 struct settings {
     const char *files;
@@ -65,6 +66,7 @@ struct dump {
     struct rip_view view;
     json_t *document; /* the capture's; NULL = a ring file */
     json_t *items;
+    json_t *ended; /* the same of ids that had ended, the newest first */
     json_t *paths; /* of modules, by build id */
     struct names *names;
 };
@@ -123,6 +125,7 @@ static void close_file(struct dump *dump)
     names_free(dump->names);
     json_decref(dump->paths);
     json_decref(dump->items);
+    json_decref(dump->ended);
     json_decref(dump->document);
     capture_done(&dump->capture);
     ring_copy_close(&dump->copy);
@@ -144,11 +147,14 @@ static json_t *find_stall(const struct dump *dump, const struct rip_id_info *id)
     return NULL;
 }
 
-static json_t *make_note(const struct rip_view *view, uint32_t slot)
+static json_t *make_note(const struct rip_view *view, const struct rip_id_info *id)
 {
     struct rip_note_info note;
 
-    return rip_view_note(view, slot, &note) == RIP_OK ? ring_json_text(note.text, note.text_bytes) : json_null();
+    if (rip_view_note(view, id->slot, &note) != RIP_OK &&
+        rip_view_ended_note(view, id->slot, id->generation, &note) != RIP_OK)
+        return json_null();
+    return ring_json_text(note.text, note.text_bytes);
 }
 
 static json_t *make_process(const struct dump *dump, uint32_t index)
@@ -183,21 +189,38 @@ static void fill_stall(const struct dump *dump, json_t *stall)
     json_array_foreach(json_object_get(stall, "trail"), i, place) names_fill(dump->names, place, dump->paths);
 }
 
-static json_t *make_item(const struct dump *dump, const struct rip_id_info *id)
+/* state: NULL = that of a live id. */
+static json_t *make_item(const struct dump *dump, const struct rip_id_info *id, const char *state)
 {
-    json_t *item = find_stall(dump, id), *trail;
+    json_t *item = state == NULL ? find_stall(dump, id) : NULL, *trail;
 
+    if (state == NULL && id->idle != 0)
+        state = "idle";
     if (item != NULL) {
         fill_stall(dump, item);
     } else {
         trail = make_trail(dump, id);
         item = json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:O?, s:o}", "id", (json_int_t)id->id, "tid",
                          id->tid != 0 ? json_integer(id->tid) : json_null(), "name",
-                         ring_json_text(id->name, id->name_bytes), "note", make_note(&dump->view, id->slot), "process",
-                         make_process(dump, id->process), "state", id->idle != 0 ? json_string("idle") : json_null(),
+                         ring_json_text(id->name, id->name_bytes), "note", make_note(&dump->view, id), "process",
+                         make_process(dump, id->process), "state", state != NULL ? json_string(state) : json_null(),
                          "snaps", (json_int_t)id->snap_count, "location", json_array_get(trail, 0), "trail", trail);
     }
     return item;
+}
+
+/* Those whose slots are not another id's yet. */
+static void read_ended(struct dump *dump)
+{
+    struct rip_ended ended[RIP_ENDED_COUNT];
+    struct rip_id_info id;
+    uint64_t next;
+    size_t count = rip_view_ended(&dump->view, 0, ended, RIP_ENDED_COUNT, &next);
+
+    dump->ended = json_array();
+    while (count-- != 0)
+        if (rip_view_ended_id(&dump->view, ended[count].slot, ended[count].generation, &id) == RIP_OK)
+            json_array_append_new(dump->ended, make_item(dump, &id, "exited"));
 }
 
 static bool read_ids(struct dump *dump, const char *files)
@@ -219,11 +242,12 @@ static bool read_ids(struct dump *dump, const char *files)
             struct rip_id_info id;
 
             if (rip_view_id(&dump->view, samples[i].slot, &id) == RIP_OK &&
-                json_array_append_new(dump->items, make_item(dump, &id)) != 0)
+                json_array_append_new(dump->items, make_item(dump, &id, NULL)) != 0)
                 return false;
         }
     } while (count == SAMPLES);
-    return dump->items != NULL;
+    read_ended(dump);
+    return dump->items != NULL && dump->ended != NULL;
 }
 
 /* Printing --------------------------------------------------------------------------------------------------------- */
@@ -242,6 +266,7 @@ static void print_json(const struct dump *dump)
         json_decref(head);
     }
     json_array_foreach(dump->items, i, item) table_print_json(&style, item);
+    json_array_foreach(dump->ended, i, item) table_print_json(&style, item);
 }
 
 static void show_head(const struct dump *dump, struct report *report)
@@ -424,6 +449,8 @@ static void print_report(const struct dump *dump, bool markdown)
     show_stalls(dump, &report);
     show_places(dump, &report);
     json_array_foreach(dump->items, i, item) show_id(&report, item);
+    for (i = 0; i < json_array_size(dump->ended) && i < ENDED_MAX; i++)
+        show_id(&report, json_array_get(dump->ended, i));
 }
 
 int cli_dump(int argc, char **argv)

@@ -67,7 +67,8 @@ json_t *ring_json_trail(const struct rip_view *view, const struct rip_id_info *i
     json_t *trail = json_array();
     size_t count = 0;
 
-    if (rip_view_trail(view, id->slot, entries, &count) != RIP_OK)
+    if (rip_view_trail(view, id->slot, entries, &count) != RIP_OK &&
+        rip_view_ended_trail(view, id->slot, id->generation, entries, &count) != RIP_OK)
         return trail;
     for (size_t i = 0; i < count; i++) {
         json_t *entry = make_place(view, id->process, entries[i].address);

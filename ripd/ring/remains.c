@@ -19,7 +19,8 @@ struct making {
     struct ring *ring;
     struct mapping *mapping;
     const struct ring_process *process;
-    uint32_t *slots; /* of the process, in the ring */
+    uint32_t *slots; /* of the process, in the ring: those that live, and those that have ended */
+    uint32_t live_count;
     uint32_t slot_count;
     size_t slot_room;
     uint32_t module_room;
@@ -66,6 +67,39 @@ static int find_slots(struct making *making, uint32_t *ret_left_out)
                 (*ret_left_out)++;
         }
     } while (result == 0 && count == SAMPLES);
+    return result;
+}
+
+static bool is_ours(const struct making *making, const struct rip_slot *slot, const struct rip_ended *ended)
+{
+    return slot->generation == ended->generation && slot->process == making->process->claim.index &&
+           slot->registered_boot_ns >= making->process->claim.entered_boot_ns && slot->state == RIP_SLOT_FREE;
+}
+
+/* Those that ended last, oldest first, as far as the ring still has them. */
+static int find_ended(struct making *making)
+{
+    struct rip_view view = making->mapping->view;
+    struct rip_ended ended[RIP_ENDED_COUNT];
+    struct rip_ring ring;
+    struct rip_slot slot;
+    uint64_t next;
+    size_t count;
+    int result = mapping_bytes(making->mapping, 0, &ring, sizeof(ring));
+
+    making->live_count = making->slot_count;
+    if (result != 0 || (ring.compatible_flags & RIP_RING_COUNTS_ENDED) == 0)
+        return result;
+    view.base = (const unsigned char *)&ring; /* nothing but the header is read */
+    count = rip_view_ended(&view, 0, ended, RIP_ENDED_COUNT, &next);
+    for (size_t i = 0; result == 0 && i < count && making->slot_count < slots_max(making->mapping); i++) {
+        if (ended[i].slot >= view.slot_capacity)
+            continue;
+        result = mapping_bytes(making->mapping, view.slot_offset + (uint64_t)ended[i].slot * view.slot_stride_bytes,
+                               &slot, sizeof(slot));
+        if (result == 0 && is_ours(making, &slot, &ended[i]))
+            result = take_slot(making, ended[i].slot);
+    }
     return result;
 }
 
@@ -123,7 +157,7 @@ static int copy_header(const struct making *making)
     ring->stamp_offset = ring->deep_offset = 0;
     ring->process_high_water = 1;
     ring->module_high_water = 0;
-    /* What ended in the whole ring: its log names slots that are not in this one. */
+    /* Its log names slots that are not in this ring: see log_ended(). */
     ring->compatible_flags &= ~RIP_RING_COUNTS_ENDED;
     memset(&ring->ended_count, 0, sizeof(*ring) - offsetof(struct rip_ring, ended_count));
     return 0;
@@ -175,6 +209,18 @@ static int copy_process(const struct making *making)
     return result;
 }
 
+static void log_ended(const struct making *making, const struct rip_slot *slot, uint32_t number)
+{
+    struct rip_ring *ring = (void *)making->bytes;
+    const uint64_t nth = ring->ended_count++;
+
+    ring->compatible_flags |= RIP_RING_COUNTS_ENDED;
+    ring->ended[nth] =
+        (uint64_t)slot->generation << RIP_ENDED_GENERATION_SHIFT | RIP_ENDED_LAP(nth) << RIP_ENDED_LAP_SHIFT | number;
+    ring->ended_snap_count += slot->count - slot->counter_bias;
+    ring->ended_begun_count++;
+}
+
 static int copy_slot(const struct making *making, uint32_t number)
 {
     const struct rip_view *view = &making->mapping->view;
@@ -188,6 +234,10 @@ static int copy_slot(const struct making *making, uint32_t number)
         result = mapping_bytes(making->mapping, view->note_offset + making->slots[number] * note_stride,
                                making->bytes + making->note_offset + number * note_stride, note_stride);
     slot->process = 0;
+    if (number >= making->live_count) {
+        log_ended(making, slot, number);
+        return result;
+    }
     live[number / WORD_BITS] |= UINT64_C(1) << number % WORD_BITS;
     summary[number / WORD_BITS / WORD_BITS] |= UINT64_C(1) << number / WORD_BITS % WORD_BITS;
     return result;
@@ -221,6 +271,8 @@ int remains_take(struct ring *ring, uint32_t process, struct remains *ret_remain
         making.process = &ring->processes[process];
         result = find_slots(&making, &remains.left_out_count);
     }
+    if (result == 0)
+        result = find_ended(&making);
     if (result == 0) {
         lay_out(&making);
         result = make(&making);
@@ -232,7 +284,7 @@ int remains_take(struct ring *ring, uint32_t process, struct remains *ret_remain
     }
     remains.bytes = making.bytes;
     remains.byte_count = making.end;
-    remains.id_count = making.slot_count;
+    remains.id_count = making.live_count;
     *ret_remains = remains;
     return 0;
 }

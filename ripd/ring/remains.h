@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * remains.h - what a process that has ended left in its ring, as a ring of its own: its record, its modules and its
- * live ids, one behind the other. rip/reader.h reads it as it reads any ring.
+ * live ids, one behind the other, and those that ended last, in the log of such. rip/reader.h reads it as it reads any
+ * ring.
  *
  * Guarantees
  *   A. No byte of another process is in it, but for the header of the ring.
@@ -21,7 +22,7 @@
 struct remains {
     unsigned char *bytes; /* the caller's, to be freed; aligned to a page */
     size_t byte_count;
-    uint32_t id_count;
+    uint32_t id_count;       /* that live */
     uint32_t left_out_count; /* ids */
 };
 

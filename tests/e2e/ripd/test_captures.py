@@ -152,6 +152,23 @@ def one_of_several(world):
     assert world.state(1, "shared") == "running"
 
 
+def ended_before(world):
+    """An id that ended a moment before its process is in the capture, too."""
+    app = world.puppet("ended")
+    for number in (1, 2):
+        app.do(f"spawn {number} worker-{number} snap")
+    world.wait_for(lambda: {world.state(1, "ended"), world.state(2, "ended")} == {"running"})
+    app.do("exit 2")
+    world.wait_for(lambda: world.thread(2, "ended") is None)
+    app.kill()
+    capture = world.capture_of("ended")
+    assert capture["ids"] == 1
+    live, ended = world.dump(capture["file"])[1:]
+    assert (live["id"], live["state"]) == (1, None) and (ended["id"], ended["state"]) == (2, "exited"), ended
+    assert ended["name"] == "worker-2" and ended["location"]["function"] == "worker_main"
+    assert "worker-2" in world.rip("dump", capture["file"]).stdout
+
+
 def only_for_its_owner(world):
     app = watched(world, "private")
     app.kill()
@@ -303,5 +320,5 @@ def bad_files(world):
         assert done.returncode == status and done.stderr.count("\n") == 1, done
 
 
-w.run([killed, without_order, replaced, not_replaced, in_order, one_of_several, only_for_its_owner, of_another_user,
-       many_at_once, joined_with_cores, on_another_machine, bad_files], CapturingWorld)
+w.run([killed, without_order, replaced, not_replaced, in_order, one_of_several, ended_before, only_for_its_owner,
+       of_another_user, many_at_once, joined_with_cores, on_another_machine, bad_files], CapturingWorld)

@@ -166,9 +166,58 @@ static void test_ids_trails_notes_and_modules(void **state)
     assert_int_equal(module.build_id_bytes, 3);
     assert_memory_equal(module.path, "/bin/ours", 9);
     assert_int_equal(rip_view_module(&fixture->view, 0, 1, &module), RIP_NOT_LIVE);
-    rip_view_info(&fixture->view, &ring); /* the log is of slots that are not here */
-    assert_int_equal(ring.counts_ended | ring.ended_count | ring.ended_snap_count, 0);
-    assert_int_equal(rip_view_ended(&fixture->view, 0, &ended, 1, &next), 0);
+    rip_view_info(&fixture->view, &ring);
+    assert_true(ring.counts_ended && ring.ended_settled);
+    assert_int_equal(ring.ended_count, 1);
+    assert_int_equal(ring.ended_snap_count, 104);
+    assert_int_equal(rip_view_ended(&fixture->view, 0, &ended, 1, &next), 1);
+    assert_int_equal(ended.slot, 79);
+    assert_false(contains(fixture, SECRET));
+}
+
+/* Ids that ended before it did, but not those of others, nor of who had the record before, nor where another id is. */
+static void test_ids_that_had_ended(void **state)
+{
+    enum { ENDED_BEFORE = 700, REUSED = 9, EARLIER = 21 };
+    struct fixture *fixture = *state;
+    const struct ring_geometry geometry = {.slot_capacity = 64, .note_stride_bytes = sizeof(struct rip_slot_note)};
+    struct rip_ended ended[RIP_ENDED_COUNT];
+    struct rip_entry entries[RIP_ENTRY_COUNT];
+    struct rip_note_info note;
+    struct rip_id_info id;
+    uint64_t next;
+    size_t count, entry_count;
+
+    build(fixture, &geometry);
+    fixture->builder.ring->ended_count = ENDED_BEFORE; /* the log is not at its begin */
+    ring_builder_process(&fixture->builder, OURS)->entered_boot_ns = 1000;
+    for (uint32_t slot = 0; slot < 30; slot++) {
+        ring_builder_add_id(&fixture->builder, slot, slot + 1, 71, slot % 3 == 0 ? OURS : THEIRS,
+                            slot % 3 == 0 ? "ours" : SECRET);
+        ring_builder_slot(&fixture->builder, slot)->registered_boot_ns = slot == EARLIER ? 999 : 1001;
+        ring_builder_run_to(&fixture->builder, slot, slot + 100);
+        ring_builder_note(&fixture->builder, slot, "GET /ours", 9);
+        if (slot >= 2)
+            ring_builder_end_id(&fixture->builder, slot);
+    }
+    ring_builder_add_id(&fixture->builder, REUSED, 99, 71, THEIRS, SECRET);
+    take(fixture);
+    assert_int_equal(fixture->remains.id_count, 1);
+    assert_int_equal(rip_view_live_count(&fixture->view), 1);
+    count = rip_view_ended(&fixture->view, 0, ended, RIP_ENDED_COUNT, &next);
+    assert_int_equal(count, 7); /* 3, 6, 12, 15, 18, 24 and 27 */
+    for (size_t i = 0; i < count; i++) {
+        static const uint32_t ids[] = {4, 7, 13, 16, 19, 25, 28};
+
+        assert_int_equal(rip_view_ended_id(&fixture->view, ended[i].slot, ended[i].generation, &id), RIP_OK);
+        assert_int_equal(id.id, ids[i]);
+        assert_int_equal(id.process, 0);
+        assert_int_equal(
+            rip_view_ended_trail(&fixture->view, ended[i].slot, ended[i].generation, entries, &entry_count), RIP_OK);
+        assert_int_equal(entry_count, RIP_ENTRY_COUNT);
+        assert_int_equal(entries[0].address, ring_builder_address(id.id + 99));
+        assert_int_equal(rip_view_ended_note(&fixture->view, ended[i].slot, ended[i].generation, &note), RIP_OK);
+    }
     assert_false(contains(fixture, SECRET));
 }
 
@@ -262,11 +311,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_ids_trails_notes_and_modules),
-        TEST(test_every_size_of_table),
-        TEST(test_more_ids_than_there_is_room_for),
-        TEST(test_slots_of_a_gigabyte),
-        TEST(test_what_cannot_be_taken),
+        TEST(test_ids_trails_notes_and_modules),    TEST(test_ids_that_had_ended),  TEST(test_every_size_of_table),
+        TEST(test_more_ids_than_there_is_room_for), TEST(test_slots_of_a_gigabyte), TEST(test_what_cannot_be_taken),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
