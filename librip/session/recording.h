@@ -38,7 +38,8 @@ void recording_writer_restart(struct recording_writer *writer);
 
 /*
  * A DRAIN ends a drain's frames. A frame of which nothing but the DRAIN is there and that nobody attached data to is
- * not written. -EINVAL: no such event; what the output returned, where frames were lost by it.
+ * not written. -EINVAL: no such event; -EFBIG, -ENOMEM: it is lost, and its drain; what the output returned, where
+ * frames were lost by it.
  */
 int recording_writer_take(struct recording_writer *writer, const struct rip_event *event);
 
