@@ -202,7 +202,7 @@ static void try_ring(const uint8_t *bytes, size_t count)
     struct drain_batch *batch = drain_batch_new();
     struct recording_writer *writer = open_writer(&file);
     struct rip_view view;
-    struct drain *drain;
+    struct drain *drain = NULL;
     unsigned char *ring = malloc(count + 1);
 
     need(batch != NULL && ring != NULL && drain_new(&drain, 1) == 0, "no memory");
@@ -251,7 +251,7 @@ static struct file record_sample(struct ring_builder *builder)
     struct drain_batch *batch = drain_batch_new();
     struct recording_writer *writer = open_writer(&file);
     struct rip_view view;
-    struct drain *drain;
+    struct drain *drain = NULL;
 
     need(batch != NULL && drain_new(&drain, 1) == 0, "no memory");
     need(rip_view_open(&view, builder->bytes, builder->size_bytes) == RIP_OK, "rip_view_open");
