@@ -345,7 +345,8 @@ static inline struct preload_outer preload_begin(const void *return_address, con
 /* True on a traced thread outside of every announced call; in a signal handler there may be an outer one. */
 static inline bool preload_may_pass(void)
 {
-    return rip__thread.slot != NULL && preload_thread.frame == 0 && !preload_thread.vforked;
+    return __builtin_expect(rip__thread.slot != NULL, 1) && __builtin_expect(preload_thread.frame == 0, 1) &&
+           __builtin_expect(!preload_thread.vforked, 1);
 }
 
 /* A call that has not waited, if preload_may_pass(): a breadcrumb is all. */

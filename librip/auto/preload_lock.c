@@ -19,7 +19,7 @@
  *
  * Guarantees
  *   A. Return values, errno and the lock's state are those of the wrapped call, whatever the type of the lock.
- *   B. A lock that is free costs one call and no system call, as without the wrapper.
+ *   B. A lock that is free costs one call and no system call, as without the wrapper, and a breadcrumb.
  *   C. Nothing of a lock is touched after the call that took it, or gave it up, has returned.
  *   D. A thread without a slot only makes the wrapped call.
  */
@@ -133,47 +133,37 @@ static int wait_until_clock(const struct lock_wait *wait, clock_function *lock, 
 
 /*
  * attempt: how it is tried; wait: what is done when that says EBUSY; left_alone: neither, but only the wrapped call.
- * What waits stands apart: the code of a lock that is free is short, for it is fetched anew after each longer call.
+ * What waits stands apart: most locks are free, and the code for that is short.
  */
 #define LOCK(name, parameters, arguments, left_alone, attempt, wait)                                                   \
-    static __attribute__((noinline)) int announced_##name parameters                                                   \
+    static __attribute__((noinline)) int announced_##name(const void *return_address, LISTED parameters)               \
     {                                                                                                                  \
+        struct preload_outer outer = preload_begin(return_address, __builtin_frame_address(0), RIP_CALL_LOCK);         \
         int outcome;                                                                                                   \
                                                                                                                        \
-        if (rip__thread.slot == NULL || (left_alone))                                                                  \
-            return PRELOAD_REAL(int, name, parameters) arguments;                                                      \
-        outcome = attempt;                                                                                             \
-        return outcome != EBUSY ? outcome : (wait);                                                                    \
+        if (rip__thread.slot == NULL || (left_alone)) {                                                                \
+            outcome = PRELOAD_REAL(int, name, parameters) arguments;                                                   \
+        } else {                                                                                                       \
+            outcome = attempt;                                                                                         \
+            if (outcome == EBUSY)                                                                                      \
+                outcome = wait;                                                                                        \
+        }                                                                                                              \
+        preload_end(return_address, __builtin_frame_address(0), RIP_CALL_LOCK, outer);                                 \
+        return outcome;                                                                                                \
     }                                                                                                                  \
                                                                                                                        \
     PRELOAD_WRAPPER(int, name, parameters)                                                                             \
     {                                                                                                                  \
-        struct preload_outer outer;                                                                                    \
-        int outcome;                                                                                                   \
+        int outcome = EBUSY;                                                                                           \
                                                                                                                        \
-        if (__builtin_expect(preload_may_pass() && !(left_alone), 1)) {                                                \
+        if (__builtin_expect(preload_may_pass(), 1) && __builtin_expect(!(left_alone), 1))                             \
             outcome = attempt;                                                                                         \
-            if (__builtin_expect(outcome != EBUSY, 1)) {                                                               \
-                preload_pass(__builtin_return_address(0));                                                             \
-                return outcome;                                                                                        \
-            }                                                                                                          \
-        }                                                                                                              \
-        outer = begin_lock(__builtin_return_address(0), __builtin_frame_address(0));                                   \
-        outcome = announced_##name arguments;                                                                          \
-        end_lock(__builtin_return_address(0), __builtin_frame_address(0), outer);                                      \
+        if (__builtin_expect(outcome == EBUSY, 0))                                                                     \
+            return announced_##name(__builtin_return_address(0), LISTED arguments);                                    \
+        preload_pass(__builtin_return_address(0));                                                                     \
         return outcome;                                                                                                \
     }
-
-static __attribute__((noinline)) struct preload_outer begin_lock(const void *return_address, const void *frame)
-{
-    return preload_begin(return_address, frame, RIP_CALL_LOCK);
-}
-
-static __attribute__((noinline)) void end_lock(const void *return_address, const void *frame,
-                                               struct preload_outer outer)
-{
-    preload_end(return_address, frame, RIP_CALL_LOCK, outer);
-}
+#define LISTED(...) __VA_ARGS__
 
 /* A ceiling makes even trying change the thread's priority. */
 #define MUTEX(name, parameters, arguments, left_alone, wait)                                                           \
