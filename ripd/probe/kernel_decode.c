@@ -9,6 +9,7 @@
 #include "probe/kernel_decode.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,26 +103,41 @@ uint64_t kernel_decode_socket(const struct kernel_reading *reading)
     return inode;
 }
 
-/* The address that the call was given, "" = none; to be shown behind the socket's own where no other peer is known. */
-static const char *given_of(const struct kernel_reading *reading)
+/* What is said of a wait's target, from what. */
+struct target {
+    const struct kernel_reading *reading;
+    const char *name;
+    const struct syscall_shape *shape;
+    const struct proc_socket *socket; /* NULL: none is known */
+    const char *link;                 /* of the descriptor */
+    const char *given; /* the address that the call was given, "" = none; for where no other peer is known */
+    char text[KERNEL_TARGET_BYTES];
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct target *target, const char *format, ...)
 {
-    return (reading->has & KERNEL_HAS_NAMES) != 0 ? reading->names[0].text : "";
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(target->text, sizeof(target->text), format, arguments);
+    va_end(arguments);
 }
 
 /* What is said of a socket that is being connected: its own word, or for those without a state one that says it. */
-static const char *word_of(const struct syscall_shape *shape, const char *given, const char *word)
+static const char *word_of(const struct target *target, const char *word)
 {
-    return shape->address_form == SYSCALL_ADDRESS_CONNECT && given[0] != '\0' ? "CONNECTING" : word;
+    return target->shape->address_form == SYSCALL_ADDRESS_CONNECT && target->given[0] != '\0' ? "CONNECTING" : word;
 }
 
-static void write_ends(const char *kind, const char *own, const char *peer, const char *word, char *text, size_t size)
+static void say_ends(struct target *target, const char *kind, const char *own, const char *peer, const char *word)
 {
-    snprintf(text, size, "%s%s%s%s%s%s", kind, own, peer[0] != '\0' ? " -> " : "", peer,
-             word != NULL && word[0] != '\0' ? " " : "", word != NULL ? word : "");
+    say(target, "%s%s%s%s%s%s", kind, own, peer[0] != '\0' ? " -> " : "", peer,
+        word != NULL && word[0] != '\0' ? " " : "", word != NULL ? word : "");
 }
 
-static void write_internet(const struct proc_socket *socket, const char *given, char *text, size_t size)
+static void say_internet(struct target *target)
 {
+    const struct proc_socket *socket = target->socket;
     bool is_tcp = socket->kind == PROC_SOCKET_TCP || socket->kind == PROC_SOCKET_TCP6;
     char kind[8], local[PROC_ADDRESS_TEXT_BYTES], remote[PROC_ADDRESS_TEXT_BYTES] = "";
 
@@ -130,14 +146,13 @@ static void write_internet(const struct proc_socket *socket, const char *given, 
     if (socket->remote.port != 0)
         proc_address_format(socket->kind, &socket->remote, remote);
     if (socket->remote.port != 0 && is_tcp)
-        given = ""; /* a stream goes where it goes, a datagram where it is sent */
-    write_ends(kind, local, given[0] != '\0' ? given : remote, is_tcp ? proc_tcp_state_name(socket->state) : NULL, text,
-               size);
+        target->given = ""; /* a stream goes where it goes, a datagram where it is sent */
+    say_ends(target, kind, local, target->given[0] != '\0' ? target->given : remote,
+             is_tcp ? proc_tcp_state_name(socket->state) : NULL);
 }
 
 /* "unix OWN -> PEER", each by its name or its number, and what else is certain. */
-static void write_unix(const struct kernel_unix *known, const char *link, const struct syscall_shape *shape,
-                       const char *given, char *text, size_t size)
+static void say_unix(struct target *target)
 {
     static const char *const words[] = {
         [KERNEL_PEER_UNKNOWN] = "",
@@ -146,142 +161,135 @@ static void write_unix(const struct kernel_unix *known, const char *link, const 
         [KERNEL_PEER_QUEUED] = "NOT_ACCEPTED",
         [KERNEL_PEER_CLOSED] = "PEER_CLOSED",
     };
-    const char *own = known->name[0] != '\0' ? known->name : link, *peer = known->peer_name;
+    const struct kernel_unix *known = &target->reading->unix_socket;
+    const char *own = known->name[0] != '\0' ? known->name : target->link, *peer = known->peer_name;
     char number[32];
 
     if (known->listening || (known->peer != KERNEL_PEER_NONE && known->peer != KERNEL_PEER_UNKNOWN))
-        given = "";
+        target->given = "";
     if (known->peer_inode == 0)
-        peer = given;
+        peer = target->given;
     if (known->peer_inode != 0 && peer[0] == '\0') {
         snprintf(number, sizeof(number), "socket:[%" PRIu32 "]", known->peer_inode);
         peer = number;
     }
-    write_ends("unix ", own, peer, known->listening ? "LISTEN" : word_of(shape, given, words[known->peer]), text, size);
+    say_ends(target, "unix ", own, peer, known->listening ? "LISTEN" : word_of(target, words[known->peer]));
 }
 
 /* The socket as /proc/net/unix has it, without a peer. */
-static void write_unix_row(const struct proc_socket *socket, const char *link, const struct syscall_shape *shape,
-                           const char *given, char *text, size_t size)
+static void say_unix_row(struct target *target)
 {
+    const struct proc_socket *socket = target->socket;
     const char *word = proc_unix_state_name(socket);
 
     if (socket->listens || (word == NULL && socket->type != SOCK_DGRAM))
-        given = ""; /* it is connected */
-    write_ends("unix ", socket->path[0] != '\0' ? socket->path : link, given, word_of(shape, given, word), text, size);
+        target->given = ""; /* it is connected */
+    say_ends(target, "unix ", socket->path[0] != '\0' ? socket->path : target->link, target->given,
+             word_of(target, word));
 }
 
-static void write_file(const struct kernel_reading *reading, const struct syscall_shape *shape, char *text, size_t size)
+static void say_file(struct target *target)
 {
     static const char anonymous[] = "anon_inode:"; /* and its name, mostly in brackets */
-    const char *link = reading->descriptor.link;
+    const char *link = target->link;
     size_t length = strlen(link), skip = sizeof(anonymous) - 1;
 
-    if (shape->address_form == SYSCALL_ADDRESS_CONNECT && given_of(reading)[0] != '\0')
-        write_ends("", link, given_of(reading), "CONNECTING", text, size); /* a socket that is in no table */
+    if (word_of(target, NULL) != NULL)
+        say_ends(target, "", link, target->given, word_of(target, NULL)); /* a socket that is in no table */
     else if (strncmp(link, anonymous, skip) == 0 && link[skip] == '[' && link[length - 1] == ']')
-        snprintf(text, size, "%.*s", (int)(length - skip - 2), link + skip + 1);
+        say(target, "%.*s", (int)(length - skip - 2), link + skip + 1);
     else if (strncmp(link, anonymous, skip) == 0 && link[skip] != '\0' && link[skip] != '[')
-        snprintf(text, size, "%s", link + skip);
+        say(target, "%s", link + skip);
     else
-        snprintf(text, size, "%s%s", link, reading->descriptor.link_cut ? "..." : "");
+        say(target, "%s%s", link, target->reading->descriptor.link_cut ? "..." : "");
 }
 
-static void write_descriptor(const struct kernel_reading *reading, const struct syscall_shape *shape,
-                             const struct proc_socket *socket, char *text, size_t size)
+static void say_descriptor(struct target *target)
 {
-    const char *link = reading->descriptor.link, *given = given_of(reading);
-
-    if ((reading->has & KERNEL_HAS_UNIX) != 0)
-        write_unix(&reading->unix_socket, link, shape, given, text, size);
-    else if (socket != NULL && socket->kind == PROC_SOCKET_UNIX)
-        write_unix_row(socket, link, shape, given, text, size);
-    else if (socket != NULL)
-        write_internet(socket, given, text, size);
+    if ((target->reading->has & KERNEL_HAS_UNIX) != 0)
+        say_unix(target);
+    else if (target->socket != NULL && target->socket->kind == PROC_SOCKET_UNIX)
+        say_unix_row(target);
+    else if (target->socket != NULL)
+        say_internet(target);
     else
-        write_file(reading, shape, text, size);
+        say_file(target);
 }
 
 /* Of two, first that which is there already. */
-static void write_paths(const struct kernel_reading *reading, char *text, size_t size)
+static void say_paths(struct target *target)
 {
-    const struct proc_name *first = &reading->names[0], *second = &reading->names[1];
+    const struct proc_name *first = &target->reading->names[0], *second = &target->reading->names[1];
     bool two = first->text[0] != '\0' && second->text[0] != '\0';
 
-    if ((reading->has & KERNEL_HAS_NAMES) != 0)
-        snprintf(text, size, "%s%s%s%s%s", first->text, first->cut ? "..." : "", two ? " -> " : "", second->text,
-                 second->cut ? "..." : "");
+    if ((target->reading->has & KERNEL_HAS_NAMES) != 0)
+        say(target, "%s%s%s%s%s", first->text, first->cut ? "..." : "", two ? " -> " : "", second->text,
+            second->cut ? "..." : "");
 }
 
-static void write_futex(const struct kernel_reading *reading, char *text, size_t size)
+static void say_futex(struct target *target)
 {
-    uint64_t operation = reading->call.arguments[1];
+    uint64_t operation = target->reading->call.arguments[1];
     const char *name = syscall_futex_name(operation);
 
     if (name != NULL)
-        snprintf(text, size, "futex %s %s", name, operation & FUTEX_PRIVATE ? "private" : "shared");
+        say(target, "futex %s %s", name, operation & FUTEX_PRIVATE ? "private" : "shared");
 }
 
-static void write_child(const struct kernel_reading *reading, const char *name, char *text, size_t size)
+static void say_child(struct target *target)
 {
-    const uint64_t *arguments = reading->call.arguments;
-    bool is_wait4 = strcmp(name, "wait4") == 0;
+    const uint64_t *arguments = target->reading->call.arguments;
+    bool is_wait4 = strcmp(target->name, "wait4") == 0;
     int32_t child = is_wait4 ? (int32_t)arguments[0] : (int32_t)arguments[1];
 
     if (!is_wait4 && arguments[0] != P_PID)
-        snprintf(text, size, "a child");
+        say(target, "a child");
     else if (child > 0)
-        snprintf(text, size, "child %" PRId32, child);
+        say(target, "child %" PRId32, child);
     else
-        snprintf(text, size, "any child");
+        say(target, "any child");
 }
 
-/* One that is alone among them is named where it is known. */
-static void write_polled(const struct kernel_reading *reading, const char *name, const struct syscall_shape *shape,
-                         const struct proc_socket *socket, char *text, size_t size)
+static void say_polled(struct target *target)
 {
-    uint32_t count = (uint32_t)reading->call.arguments[shape->count];
+    uint32_t count = (uint32_t)target->reading->call.arguments[target->shape->count];
 
-    if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
-        write_descriptor(reading, shape, socket, text, size);
-    else if (strstr(name, "select") != NULL && count != 0)
-        snprintf(text, size, "descriptors below %" PRIu32, count);
+    if (strstr(target->name, "select") != NULL && count != 0)
+        say(target, "descriptors below %" PRIu32, count);
     else
-        snprintf(text, size, "%" PRIu32 " descriptor%s", count, count == 1 ? "" : "s");
+        say(target, "%" PRIu32 " descriptor%s", count, count == 1 ? "" : "s");
 }
 
-static void write_target(const struct kernel_reading *reading, const char *name, const struct syscall_shape *shape,
-                         const struct proc_socket *socket, char *text, size_t size)
+static void say_target(struct target *target)
 {
-    text[0] = '\0';
-    switch (shape->topic) {
+    const struct kernel_reading *reading = target->reading;
+    const enum syscall_topic topic = target->shape->topic;
+
+    switch (topic) {
     case SYSCALL_TOPIC_DESCRIPTOR:
-        if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
-            write_descriptor(reading, shape, socket, text, size);
-        break;
-    case SYSCALL_TOPIC_FUTEX:
-        write_futex(reading, text, size);
-        break;
-    case SYSCALL_TOPIC_POLL:
-        write_polled(reading, name, shape, socket, text, size);
-        break;
+    case SYSCALL_TOPIC_POLL: /* one that is alone among them is named where it is known */
     case SYSCALL_TOPIC_PATH:
         if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
-            write_descriptor(reading, shape, socket, text, size);
-        else
-            write_paths(reading, text, size);
+            say_descriptor(target);
+        else if (topic == SYSCALL_TOPIC_POLL)
+            say_polled(target);
+        else if (topic == SYSCALL_TOPIC_PATH)
+            say_paths(target);
+        break;
+    case SYSCALL_TOPIC_FUTEX:
+        say_futex(target);
         break;
     case SYSCALL_TOPIC_MESSAGES:
-        snprintf(text, size, "message queue %" PRId32, (int32_t)reading->call.arguments[0]);
+        say(target, "message queue %" PRId32, (int32_t)reading->call.arguments[0]);
         break;
     case SYSCALL_TOPIC_SEMAPHORES:
-        snprintf(text, size, "semaphore set %" PRId32, (int32_t)reading->call.arguments[0]);
+        say(target, "semaphore set %" PRId32, (int32_t)reading->call.arguments[0]);
         break;
     case SYSCALL_TOPIC_CHILD:
-        write_child(reading, name, text, size);
+        say_child(target);
         break;
     case SYSCALL_TOPIC_SIGNAL:
-        snprintf(text, size, "a signal");
+        say(target, "a signal");
         break;
     case SYSCALL_TOPIC_OTHER:
     case SYSCALL_TOPIC_SLEEP:
@@ -304,17 +312,18 @@ static uint64_t asked_ns_of(const struct kernel_reading *reading, const struct s
 
 struct kernel_facts *kernel_decode(const struct kernel_reading *reading, const struct proc_socket *socket)
 {
-    const char *name;
-    const struct syscall_shape *shape = shape_of(reading, &name);
-    char target[KERNEL_TARGET_BYTES];
+    struct target target = {.reading = reading, .socket = socket, .link = reading->descriptor.link};
+    const struct syscall_shape *shape = shape_of(reading, &target.name);
     struct kernel_facts *facts;
 
-    write_target(reading, name, shape, socket, target, sizeof(target));
-    facts = kernel_facts_new(target);
+    target.shape = shape;
+    target.given = (reading->has & KERNEL_HAS_NAMES) != 0 ? reading->names[0].text : "";
+    say_target(&target);
+    facts = kernel_facts_new(target.text);
     if (facts == NULL)
         return NULL;
     facts->state = reading->times.state;
-    facts->syscall = name;
+    facts->syscall = target.name;
     if (shape->descriptor != SYSCALL_NO_ARGUMENT)
         facts->descriptor = (int32_t)reading->call.arguments[shape->descriptor];
     else if ((reading->has & KERNEL_HAS_DESCRIPTOR) != 0)
