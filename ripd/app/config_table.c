@@ -151,9 +151,8 @@ static const void *field_in(const struct option *option, const struct config *co
     return (const char *)config + option->offset;
 }
 
-static int take_text(const struct option *option, struct config *config, const char *value)
+static int take_text(char **text, const char *value)
 {
-    char **text = field_of(option, config);
     char *copy = *value == '\0' ? NULL : strdup(value);
 
     if (copy == NULL && *value != '\0')
@@ -163,21 +162,21 @@ static int take_text(const struct option *option, struct config *config, const c
     return 0;
 }
 
-static int take_item(const struct option *option, struct config *config, bool first, const char *value,
-                     const char **ret_expected)
+static int refuse(const char **ret_expected, const char *expected)
 {
-    struct config_list *list = field_of(option, config);
+    *ret_expected = expected;
+    return -EINVAL;
+}
+
+static int take_item(struct config_list *list, size_t max, const char *value, const char **ret_expected)
+{
     char *copy;
 
     list->by_default = false;
-    if (first || *value == '\0')
-        option_done(option, config);
     if (*value == '\0')
         return 0;
-    if (list->count == option->max) {
-        *ret_expected = "fewer of them";
-        return -EINVAL;
-    }
+    if (list->count == max)
+        return refuse(ret_expected, "fewer of them");
     copy = strdup(value);
     if (copy == NULL)
         return -ENOMEM;
@@ -185,44 +184,26 @@ static int take_item(const struct option *option, struct config *config, bool fi
     return 0;
 }
 
-static int take_duration(const struct option *option, struct config *config, const char *value,
-                         const char **ret_expected)
+static int take_duration(uint64_t *duration_ns, const char *value, const char **ret_expected)
 {
-    uint64_t *duration_ns = field_of(option, config), ns;
+    uint64_t ns;
 
-    if (duration_parse(value, &ns) != 0) {
-        *ret_expected = "a duration such as 250ms, 5s, 2m, 1h";
-        return -EINVAL;
-    }
-    if (ns < DURATION_SETTING_MIN_NS || ns > DURATION_SETTING_MAX_NS) {
-        *ret_expected = "a duration from 10ms to a year";
-        return -EINVAL;
-    }
+    if (duration_parse(value, &ns) != 0)
+        return refuse(ret_expected, "a duration such as 250ms, 5s, 2m, 1h");
+    if (ns < DURATION_SETTING_MIN_NS || ns > DURATION_SETTING_MAX_NS)
+        return refuse(ret_expected, "a duration from 10ms to a year");
     *duration_ns = ns;
     return 0;
 }
 
-static int take_level(const struct option *option, struct config *config, const char *value, const char **ret_expected)
+static int take_level(enum log_level *log_level, const char *value, const char **ret_expected)
 {
-    enum log_level *log_level = field_of(option, config);
     int level = log_level_from_name(value);
 
-    if (level < 0) {
-        *ret_expected = "error, warning, info or debug";
-        return -EINVAL;
-    }
+    if (level < 0)
+        return refuse(ret_expected, "error, warning, info or debug");
     *log_level = (enum log_level)level;
     return 0;
-}
-
-static int take_rule(const struct option *option, struct config *config, bool first, const char *value,
-                     const char **ret_expected)
-{
-    struct rules *rules = field_of(option, config);
-
-    if (first || *value == '\0')
-        option_done(option, config);
-    return *value == '\0' ? 0 : rules_add(rules, value, ret_expected);
 }
 
 int option_take(const struct option *option, struct config *config, struct options_given *given, const char *value,
@@ -230,29 +211,29 @@ int option_take(const struct option *option, struct config *config, struct optio
 {
     bool *is_given = &given->given[option - options], first = !*is_given;
     bool none = *value == '\0' && option->defaults[0] == NULL && option_is_key(option);
+    void *field = field_of(option, config);
 
     *is_given = true;
-    if (!none && option->valid != NULL && !option->valid(value)) {
-        *ret_expected = option->expected;
-        return -EINVAL;
-    }
+    if (!none && option->valid != NULL && !option->valid(value))
+        return refuse(ret_expected, option->expected);
+    if (option_repeats(option) && (first || *value == '\0'))
+        option_done(option, config);
     switch (option->kind) {
     case OPTION_TEXT:
     case OPTION_FILE:
-        return take_text(option, config, value);
+        return take_text(field, value);
     case OPTION_LIST:
-        return take_item(option, config, first, value, ret_expected);
+        return take_item(field, option->max, value, ret_expected);
     case OPTION_DURATION:
-        return take_duration(option, config, value, ret_expected);
+        return take_duration(field, value, ret_expected);
     case OPTION_LEVEL:
-        return take_level(option, config, value, ret_expected);
+        return take_level(field, value, ret_expected);
     case OPTION_RULES:
-        return take_rule(option, config, first, value, ret_expected);
+        return *value == '\0' ? 0 : rules_add(field, value, ret_expected);
     case OPTION_ACTION:
         break;
     }
-    *ret_expected = "no value";
-    return -EINVAL;
+    return refuse(ret_expected, "no value");
 }
 
 int option_set_default(const struct option *option, struct config *config)
