@@ -241,6 +241,7 @@ static bool take_word(struct plan *plan, const char *word)
         cli_error("record: %.100s: no such pid; expected one of a process, or the name of a ring", word);
         return false;
     }
+    plan->processes[plan->session.pid_count] = -1;
     plan->pids[plan->session.pid_count++] = (int32_t)pid;
     return true;
 }

@@ -380,6 +380,7 @@ def what_is_not_there(scene):
     sleeper = subprocess.Popen(["sleep", "600"])
     scene.processes.append(sleeper)
     refuse(scene, ["4194304"], "No such process")
+    refuse(scene, ["4194304", str(sleeper.pid)], "No such process")
     refuse(scene, [str(sleeper.pid)], "no such ring")
     refuse(scene, ["nothing"], "no such ring")
     refuse(scene, [os.path.join(scene.rings, "nothing")], "No such file")
