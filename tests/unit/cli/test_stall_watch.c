@@ -39,7 +39,7 @@ static bool take(struct rip_event event)
 
 static void add_ring(uint32_t ring)
 {
-    assert_false(take((struct rip_event){.kind = RIP_EVENT_RING, .ring = ring}));
+    assert_false(take((struct rip_event){.kind = RIP_EVENT_RING, .ring = ring, .as.ring_begin.name = {"ring", 4}}));
 }
 
 static void set_id(uint32_t kind, uint32_t ring, uint32_t slot, struct rip_id_info info)
