@@ -410,6 +410,8 @@ static void repeat(struct recorder *recorder)
 
 void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t now_wall_ns, const struct events *events)
 {
+    bool turns;
+
     if (recorder == NULL)
         return;
     recorder->before_mono_ns = recorder->now_mono_ns;
@@ -417,11 +419,12 @@ void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t no
     recorder->now_mono_ns = now_mono_ns;
     recorder->now_wall_ns = now_wall_ns;
     recorder->sequence++;
-    if (recording_file_wants_full(recorder->file))
+    turns = recording_file_wants_full(recorder->file);
+    if (turns)
         recording_writer_restart(recorder->writer);
     events_numbers(events, &recorder->settings.sequence, &recorder->settings.episode);
     find_rings(recorder);
-    if (recorder->sequence % REPEAT_SCANS == 0)
+    if (turns || recorder->sequence % REPEAT_SCANS == 0)
         repeat(recorder);
 }
 

@@ -284,10 +284,21 @@ static int take_id(struct replay_ring *ring, const struct rip_id_info *info)
     return 0;
 }
 
+/* Most events of a drain come in order of slot. */
+static size_t find_next(struct replay_ring *ring, uint32_t slot, uint32_t generation)
+{
+    size_t at = ring->next;
+
+    if (at >= ring->count || ring->samples[at].slot != slot || ring->samples[at].generation != generation)
+        at = replay_ring_find(ring, slot, generation);
+    ring->next = at + 1;
+    return at;
+}
+
 static void take_snap(struct replay_ring *ring, const struct rip_event *event)
 {
     const struct rip_event_snap *snap = &event->as.snap;
-    const size_t at = replay_ring_find(ring, event->slot, event->generation);
+    const size_t at = find_next(ring, event->slot, event->generation);
 
     if (at == ring->count)
         return;

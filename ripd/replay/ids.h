@@ -47,6 +47,7 @@ struct replay_ring {
     struct rip_sample *samples; /* ascending by slot */
     struct replay_id **ids;     /* of the same places */
     size_t count;
+    size_t next; /* behind the id that moved last */
     size_t sample_capacity;
     size_t id_capacity;
     uint8_t ring_id[16];

@@ -689,6 +689,8 @@ static int take_drain(struct replay *replay, const struct rip_event_drain *drain
     int result = 0;
 
     replay->now = *drain;
+    if (replay->detector == NULL && replay->counts.by_ripd && !replay->has_settings)
+        return announce_all(replay, NULL, 0, NULL); /* it begins in the middle of a run */
     if (replay->detector == NULL || (replay->has_settings && replay->settings.reason == SCAN_SETTINGS_STARTED)) {
         result = open_ripd(replay);
         if (result == 0)

@@ -10,7 +10,9 @@
  *   A. Where ripd recorded and nothing else is asked for, the detector gets the same samples, conditions, rules and
  *      verdicts at the same times as it got then. Numbers, times, causes and incidents of the begins and ends that
  *      follow are computed; what only the kernel knew (names, places, evidence, the process) is as ripd published it
- *      of that standstill. The texts are those that ripd published, byte for byte.
+ *      of that standstill. The texts are those that ripd published, byte for byte. A recording that begins in the
+ *      middle of a run is replayed from the first settings in it on, as if ripd had started there: until a threshold
+ *      is over its begins are missing or late.
  *   B. Otherwise an alert is certain if a verdict on that standstill was recorded, if the id announces a call in which
  *      it is blocked, or if it announces nothing, so that it declares itself when it is idle. Any other is possible:
  *      evidence that was not taken cannot be replayed.

@@ -31,6 +31,8 @@ struct stage {
     size_t count;
     size_t info_count;
     uint64_t sequence;
+    uint64_t settings_at; /* the drain that has them; 0 = the first one */
+    enum scan_settings_reason reason;
     struct rip_id_info ids[IDS_MAX];
     struct scan_record scan;
     struct replay_request request;
@@ -121,7 +123,8 @@ static void drain(struct stage *stage)
 /* The same by ripd, with its rows; on the first one with its settings. */
 static void drain_ripd(struct stage *stage)
 {
-    const struct scan_settings settings = {.interval_ns = SECOND_NS,
+    const struct scan_settings settings = {.reason = stage->reason,
+                                           .interval_ns = SECOND_NS,
                                            .stall_after_ns = 5 * SECOND_NS,
                                            .hysteresis_ns = 6 * SECOND_NS,
                                            .sequence = 10,
@@ -134,7 +137,7 @@ static void drain_ripd(struct stage *stage)
     assert_int_equal(scan_record_pack(&stage->scan, &bytes, &data->scan_bytes), 0);
     data->scan = bytes;
     scan_record_clear(&stage->scan);
-    if (stage->sequence != 1)
+    if (stage->sequence != (stage->settings_at != 0 ? stage->settings_at : 1))
         return;
     assert_int_equal(scan_settings_pack(&settings, &bytes, &data->settings_bytes), 0);
     data->settings = bytes;
@@ -410,6 +413,27 @@ static void test_incidents_and_turns(void **state)
                                      "#13 episode 23 incident 23 waiting 1\n");
 }
 
+/* The first segments are gone: nothing is known before the settings are said again. */
+static void test_begins_in_the_middle(void **state)
+{
+    struct stage *stage = *state;
+
+    add_ring(stage, 1, false);
+    register_id(stage, 1, 0, RIP_CALL_NONE, "worker");
+    stage->settings_at = 4;
+    stage->reason = SCAN_SETTINGS_REPEATED;
+    for (int i = 1; i <= 9; i++) {
+        if (i == 4)
+            scan_record_add_ring(&stage->scan, 7, (const uint8_t[16]){1}, 0);
+        if (i >= 5)
+            SCAN_RECORD_ADD(&stage->scan, SCAN_VERDICTS, 7, 0, 2, ID_STALLED, CAUSE_BLOCKED);
+        drain_ripd(stage);
+    }
+    assert_int_equal(run(stage), 0);
+    assert_string_equal(stage->said, "9 begin worker certain blocked 5000 ms\n");
+    assert_int_equal(stage->counts.scan_count, 6);
+}
+
 static void test_damaged_data(void **state)
 {
     struct stage *stage = *state;
@@ -431,6 +455,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_verdicts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_skipped_and_stopped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_incidents_and_turns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_begins_in_the_middle, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damaged_data, set_up, tear_down),
     };
 
