@@ -26,27 +26,35 @@ static struct attachment **place_of(struct attachment **list, const char *name_s
     return list;
 }
 
-int attachment_set(struct attachment **list, const char *name_space, const void *data, size_t count)
+int attachment_check(const struct attachment *list, const char *name_space, size_t count)
 {
-    struct attachment **place, *fresh;
     size_t total = count, names = 1;
 
     if (!is_name(name_space))
         return -EINVAL;
-    place = place_of(list, name_space);
-    for (const struct attachment *other = *list; other != NULL; other = other->next) {
-        total += other != *place ? other->count : 0;
-        names += other != *place;
-    }
-    if (count > RIP_SESSION_DATA_BYTES_MAX || total > RIP_SESSION_DATA_BYTES_MAX || names > RIP_SESSION_DATA_COUNT_MAX)
-        return -EFBIG;
-    fresh = malloc(sizeof(*fresh) + count);
+    for (; list != NULL; list = list->next)
+        if (strcmp(list->name_space, name_space) != 0) {
+            total += list->count;
+            names++;
+        }
+    return count > RIP_SESSION_DATA_BYTES_MAX || total > RIP_SESSION_DATA_BYTES_MAX ||
+                   names > RIP_SESSION_DATA_COUNT_MAX
+               ? -EFBIG
+               : 0;
+}
+
+int attachment_set(struct attachment **list, const char *name_space, const void *data, size_t count)
+{
+    const size_t length = strnlen(name_space, RIP_SESSION_NAMESPACE_BYTES);
+    struct attachment **place, *fresh = calloc(1, sizeof(*fresh) + count);
+
     if (fresh == NULL)
         return -ENOMEM;
     fresh->count = count;
-    memcpy(fresh->name_space, name_space, strlen(name_space) + 1);
+    memcpy(fresh->name_space, name_space, length);
     if (count != 0)
         memcpy(fresh->bytes, data, count);
+    place = place_of(list, fresh->name_space);
     fresh->next = *place != NULL ? (*place)->next : NULL;
     free(*place);
     *place = fresh;

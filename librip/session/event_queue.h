@@ -16,8 +16,11 @@ struct attachment {
     unsigned char bytes[];
 };
 
-/* What was there under that name is replaced. -EINVAL: no name of a namespace; -EFBIG: more than
- * RIP_SESSION_DATA_BYTES_MAX, or under more than RIP_SESSION_DATA_COUNT_MAX names, at one event; -ENOMEM. */
+/* Whether a caller may attach so much. 0; -EINVAL: no name of a namespace; -EFBIG: more than RIP_SESSION_DATA_BYTES_MAX
+ * at one event, or under more than RIP_SESSION_DATA_COUNT_MAX names. */
+int attachment_check(const struct attachment *list, const char *name_space, size_t count);
+
+/* What was there under that name is replaced. 0 or -ENOMEM. */
 int attachment_set(struct attachment **list, const char *name_space, const void *data, size_t count);
 const struct attachment *attachment_find(const struct attachment *list, const char *name_space);
 void attachment_clear(struct attachment **list);

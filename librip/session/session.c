@@ -546,6 +546,8 @@ int rip_session_attach(struct rip_session *session, const char *name_space, cons
     int result = -EINVAL;
 
     if (session->current != NULL && (!session->written || session->writer == NULL))
+        result = attachment_check(session->current->attachments, name_space, count);
+    if (result == 0)
         result = attachment_set(&session->current->attachments, name_space, data, count);
     if (result != 0)
         source_fail(&session->error, result, "data cannot be attached: %s", strerror(-result));
