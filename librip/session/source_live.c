@@ -311,7 +311,24 @@ static int wait_for_flush(struct futex_waitv *words, size_t count, uint64_t unti
     return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR ? -EINTR : -ETIMEDOUT;
 }
 
-/* Waits for a new file. 0: there may be one, and rings that came were opened; -ETIMEDOUT; -EINTR; ... */
+/* Files that came, by name: a listing for each would be dear where many come and go. */
+static int take_names(struct live *live, const char *events, size_t bytes)
+{
+    int result = 0;
+
+    for (size_t at = 0; result == 0 && at + sizeof(struct inotify_event) <= bytes;) {
+        const struct inotify_event *event = (const void *)(events + at);
+
+        if ((event->mask & IN_Q_OVERFLOW) != 0)
+            result = list(live);
+        else if (event->len != 0 && event->name[0] != '.')
+            result = look_at(live, event->name);
+        at += sizeof(*event) + event->len;
+    }
+    return result;
+}
+
+/* Waits for a new file. 0: some came, and rings among them were opened; -ETIMEDOUT; -EINTR; ... */
 static int wait_for_file(struct live *live, uint64_t until_mono_ns)
 {
     _Alignas(struct inotify_event) char events[4096];
@@ -319,14 +336,14 @@ static int wait_for_file(struct live *live, uint64_t until_mono_ns)
     const struct timespec left = time_of(until_mono_ns > now_ns ? until_mono_ns - now_ns : 0);
     struct pollfd poll_one = {.fd = live->inotify, .events = POLLIN};
     const int count = ppoll(&poll_one, 1, &left, NULL);
+    ssize_t bytes;
 
     if (count < 0)
         return -errno;
     if (count == 0)
         return -ETIMEDOUT;
-    while (read(live->inotify, events, sizeof(events)) > 0)
-        continue;
-    return list(live);
+    bytes = read(live->inotify, events, sizeof(events));
+    return bytes > 0 ? take_names(live, events, (size_t)bytes) : 0;
 }
 
 static int wait_live(struct source *source, uint64_t timeout_ns)
