@@ -733,6 +733,32 @@ static void test_new_rings_are_found(void **state)
     ring_stage_release(&fresh);
 }
 
+/* A ring that comes between two drains is open at once: what it says is read though its file has gone again. */
+static void test_a_new_ring_is_held(void **state)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 20 * PATIENCE_NS};
+    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
+    struct rip_session *session = open_with(".", &options);
+    const struct rip_event *event;
+    struct ring_builder fresh;
+
+    (void)state;
+    assert_int_equal(rip_session_run(session, &one), 1);
+    ring_stage_build(&stage, "part", &(struct ring_geometry){.slot_capacity = 1}, &fresh);
+    ring_builder_add_id(&fresh, 0, 7, 7, 0, "one");
+    assert_int_equal(rename(ring_stage_path(&stage, "part"), ring_stage_path(&stage, "new")), 0);
+    assert_int_equal(rip_session_wait(session, SECOND_NS / 10), -ETIMEDOUT);
+    assert_int_equal(unlink(ring_stage_path(&stage, "new")), 0);
+    fresh.ring->flush_count++;
+    assert_int_equal(rip_session_wait(session, PATIENCE_NS), 0);
+    event = find(session, RIP_EVENT_RING);
+    assert_memory_equal(event->as.ring_begin.name.bytes, "new", 3);
+    find(session, RIP_EVENT_REGISTER);
+    assert_int_equal(find(session, RIP_EVENT_RING_END)->as.ring_end.reason.count, 0);
+    rip_session_close(session);
+    ring_stage_release(&fresh);
+}
+
 static void pause_for_long(void *context)
 {
     (void)context;
@@ -840,6 +866,7 @@ int main(void)
         TEST(test_a_recording_says_until_when_it_goes),
         TEST(test_a_recording_is_searched),
         TEST(test_new_rings_are_found),
+        TEST(test_a_new_ring_is_held),
         TEST(test_a_process_dies),
         TEST(test_waits_end),
         TEST(test_a_signal_ends_a_wait),
