@@ -288,7 +288,8 @@ RIP_SESSION_API int rip_session_position(const struct rip_session *session, uint
 RIP_SESSION_API int rip_session_attach(struct rip_session *session, const char *name_space, const void *data,
                                        size_t count);
 
-/* What is attached to the event that was yielded last: by this caller, or as the recording has it. -ENOENT. */
+/* What is attached to the event that was yielded last: by this caller, or as the recording has it. The RING of a
+ * capture has its document as "rip.capture" (ripd/capture/1 of the schema). -ENOENT. */
 RIP_SESSION_API int rip_session_data(const struct rip_session *session, const char *name_space, const void **ret_data,
                                      size_t *ret_count);
 

@@ -81,12 +81,15 @@ static int open_file(struct source **ret_source, const char *path, int descripto
 {
     char magic[MAGIC_BYTES];
     const ssize_t count = pread(descriptor, magic, sizeof(magic), 0);
+    int result;
 
     if (count >= 0 && capture_is_one(magic, (size_t)count))
         return source_open_capture(ret_source, path, descriptor, error);
     if (count >= 0 && recording_is_one(magic, (size_t)count))
         return source_open_recording(ret_source, path, descriptor, error);
-    return source_open_ring(ret_source, path, descriptor, options, error);
+    result = source_open_ring(ret_source, path, descriptor, options, error);
+    return result != -EINVAL ? result
+                             : source_fail(error, result, "%s is neither a ring, a capture nor a recording", path);
 }
 
 static int open_source(struct source **ret_source, const char *path, const struct rip_session_options *options,

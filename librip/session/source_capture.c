@@ -249,6 +249,9 @@ static int read_capture(struct source *base, struct event_queue *queue, struct s
     source->sink = &sink;
     result = step(source);
     source->sink = NULL;
+    if (result == 0 && queue->last != NULL && queue->last->event.kind == RIP_EVENT_RING)
+        result = attachment_set(&queue->last->attachments, "rip.capture", source->capture.document,
+                                source->capture.document_bytes);
     return result == 0 ? 1 : source_fail(error, result, "capture: %s", strerror(-result));
 }
 

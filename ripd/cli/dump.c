@@ -18,12 +18,15 @@
 #include "cli/capture_read.h"
 #include "cli/cli.h"
 #include "cli/coredumps.h"
+#include "cli/dump_ids.h"
 #include "cli/incidents.h"
 #include "cli/item.h"
 #include "cli/names.h"
 #include "cli/report.h"
 #include "cli/ring_json.h"
 #include "cli/table.h"
+#include "rip/session.h"
+#include "session/recording.h"
 #include "session/ring_copy.h"
 #include "util/array.h"
 
@@ -48,12 +51,14 @@ const struct cli_syntax cli_dump_syntax = {
     .name = "dump",
     .usage = "usage: rip dump [FLAG...] FILE\n"
              "\n"
-             "What a ring says, or the capture of a process that has ended (see `rip captures`): its threads and\n"
-             "coroutines, where each was last, and which were stalled then.\n"
+             "What a ring says, the capture of a process that has ended (see `rip captures`), or a recording (see\n"
+             "`rip record`): its threads and coroutines, where each was last, and which were stalled then; of a\n"
+             "recording also which places were passed most often.\n"
              "\n",
-    .notes = "\n"
-             "exit status: 0; 1 FILE cannot be read, or is neither a ring nor a capture; 2 wrong flag; 4 output could\n"
-             "not be written\n",
+    .notes =
+        "\n"
+        "exit status: 0; 1 FILE cannot be read, not to its end, or is none of these; 2 wrong flag; 4 output could\n"
+        "not be written\n",
     .flags = flags,
     .flags_count = sizeof(flags) / sizeof(flags[0]),
 };
@@ -64,7 +69,10 @@ struct dump {
     struct capture capture; /* with a ring, or all zero */
     struct ring_copy copy;  /* of a ring file */
     struct rip_view view;
-    json_t *document; /* the capture's; NULL = a ring file */
+    struct rip_session *session;                /* of a recording, instead of these */
+    uint64_t recorded_count, overwritten_count; /* snaps; likewise */
+    json_t *places;                             /* likewise */
+    json_t *document;                           /* the capture's; NULL = a ring file */
     json_t *items;
     json_t *ended; /* the same of ids that had ended, the newest first */
     json_t *paths; /* of modules, by build id */
@@ -73,13 +81,25 @@ struct dump {
 
 /* Opening ---------------------------------------------------------------------------------------------------------- */
 
+/* What a file begins with. */
+struct magic {
+    char bytes[8];
+};
+
+static bool has_magic(int descriptor, bool (*is_one)(const void *bytes, size_t count))
+{
+    struct magic magic;
+
+    return pread(descriptor, magic.bytes, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+           is_one(magic.bytes, sizeof(magic));
+}
+
 /* 1: it is no capture. */
 static int open_capture(struct dump *dump, int descriptor, const char **ret_reason)
 {
-    char magic[8];
     int error;
 
-    if (pread(descriptor, magic, sizeof(magic), 0) != (ssize_t)sizeof(magic) || !capture_is_one(magic, sizeof(magic)))
+    if (!has_magic(descriptor, capture_is_one))
         return 1;
     error = capture_read(descriptor, &dump->capture);
     *ret_reason = capture_error_text(error);
@@ -91,6 +111,22 @@ static int open_capture(struct dump *dump, int descriptor, const char **ret_reas
         return 0;
     *ret_reason = capture_error_text(-EBADMSG);
     return -EBADMSG;
+}
+
+/* A file, or a directory with segments. False after an error message. */
+static bool open_recording(struct dump *dump)
+{
+    char *error = NULL;
+
+    if (rip_session_open(&dump->session, dump->path, NULL, &error) != 0) {
+        cli_error("dump: %s", error != NULL ? error : "out of memory");
+        free(error);
+        return false;
+    }
+    if (rip_session_source(dump->session) == RIP_SESSION_RECORDING)
+        return true;
+    cli_error("dump: %s: is neither a ring, a capture nor a recording", dump->path);
+    return false;
 }
 
 /* False after an error message. */
@@ -106,7 +142,11 @@ static bool open_file(struct dump *dump)
             close(descriptor);
         return false;
     }
-    reason = "is neither a ring nor a capture";
+    if (S_ISDIR(status.st_mode) || (S_ISREG(status.st_mode) && has_magic(descriptor, recording_is_one))) {
+        close(descriptor);
+        return open_recording(dump);
+    }
+    reason = "is neither a ring, a capture nor a recording";
     result = S_ISREG(status.st_mode) ? open_capture(dump, descriptor, &reason) : -EINVAL;
     if (result == 1) {
         result = ring_copy_once(&dump->copy, descriptor);
@@ -126,7 +166,9 @@ static void close_file(struct dump *dump)
     json_decref(dump->paths);
     json_decref(dump->items);
     json_decref(dump->ended);
+    json_decref(dump->places);
     json_decref(dump->document);
+    rip_session_close(dump->session);
     capture_done(&dump->capture);
     ring_copy_close(&dump->copy);
 }
@@ -250,6 +292,57 @@ static bool read_ids(struct dump *dump, const char *files)
     return dump->items != NULL && dump->ended != NULL;
 }
 
+/* Recordings ------------------------------------------------------------------------------------------------------- */
+
+static void fill_names(const struct dump *dump, const json_t *items)
+{
+    size_t i, nth;
+    json_t *item, *place;
+
+    json_array_foreach(items, i, item)
+    {
+        names_fill(dump->names, item, dump->paths); /* it may be a place itself */
+        json_array_foreach(json_object_get(item, "trail"), nth, place) names_fill(dump->names, place, dump->paths);
+    }
+}
+
+/* 0 or -errno; what could be read is there. */
+static int take_events(struct dump *dump, struct dump_ids *ids)
+{
+    const struct rip_event *event;
+    int result;
+
+    while ((result = rip_session_next(dump->session, &event)) == 1) {
+        if (event->kind == RIP_EVENT_SNAP) {
+            dump->recorded_count += event->as.snap.entry_count;
+            dump->overwritten_count += event->as.snap.overwritten_count;
+        }
+        if (dump_ids_take(ids, event) != 0)
+            return -ENOMEM;
+    }
+    return result;
+}
+
+/* 0 or -errno; what could be read is there. */
+static int read_recording(struct dump *dump, const char *files)
+{
+    struct dump_ids *ids = dump_ids_new();
+    int result = ids != NULL ? take_events(dump, ids) : -ENOMEM;
+
+    if (ids != NULL) {
+        dump->items = dump_ids_items(ids, false);
+        dump->ended = dump_ids_items(ids, true);
+        dump->places = dump_ids_places(ids);
+        dump->paths = dump_ids_paths(ids);
+        dump->names = names_new(files);
+        fill_names(dump, dump->items);
+        fill_names(dump, dump->ended);
+        fill_names(dump, dump->places);
+    }
+    dump_ids_free(ids);
+    return result;
+}
+
 /* Printing --------------------------------------------------------------------------------------------------------- */
 
 static void print_json(const struct dump *dump)
@@ -275,8 +368,13 @@ static void show_head(const struct dump *dump, struct report *report)
     char how[96];
 
     if (dump->document == NULL) {
-        table_cell_format(&cell, "ring %s", dump->path);
+        table_cell_format(&cell, "%s %s", dump->session != NULL ? "recording" : "ring", dump->path);
         report_title(report, &cell);
+        if (dump->session == NULL)
+            return;
+        table_cell_format(&cell, "%" PRIu64 " recorded, %" PRIu64 " overwritten before", dump->recorded_count,
+                          dump->overwritten_count);
+        report_field(report, "snaps", &cell);
         return;
     }
     capture_format_end(dump->document, how, sizeof(how));
@@ -332,7 +430,6 @@ static void show_stalls(const struct dump *dump, struct report *report)
 }
 
 struct place {
-    const json_t *location;
     char text[512];
     size_t count;
 };
@@ -351,23 +448,15 @@ static int compare_texts(const void *left, const void *right)
     return strcmp(((const struct place *)left)->text, ((const struct place *)right)->text);
 }
 
-/* How many ids were last at which place, most first. */
-static size_t count_places(const struct dump *dump, struct place *places)
+/* Those of one text together, most first. Returns how many are left. */
+static size_t join_places(struct place *places, size_t count)
 {
-    size_t i, count = 0, kept = 0;
-    struct table_cell cell;
-    json_t *item;
+    size_t kept = 0;
 
-    json_array_foreach(dump->items, i, item)
-    {
-        item_fill_where(&cell, json_object_get(item, "location"), false);
-        places[count].count = 1;
-        snprintf(places[count++].text, sizeof(places->text), "%.*s", (int)cell.bytes, cell.text);
-    }
     qsort(places, count, sizeof(*places), compare_texts);
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (kept != 0 && strcmp(places[kept - 1].text, places[i].text) == 0)
-            places[kept - 1].count++;
+            places[kept - 1].count += places[i].count;
         else
             places[kept++] = places[i];
     }
@@ -375,15 +464,28 @@ static size_t count_places(const struct dump *dump, struct place *places)
     return kept;
 }
 
-static void show_places(const struct dump *dump, struct report *report)
+/* list: of ids, each at its location, or of places that have a count of their own. */
+static void show_places(struct report *report, const json_t *list, const char *heading)
 {
-    struct place *places = calloc(json_array_size(dump->items) + 1, sizeof(*places));
-    size_t count = places != NULL ? count_places(dump, places) : 0;
+    struct place *places = calloc(json_array_size(list) + 1, sizeof(*places));
+    size_t i, count = 0;
     struct table_cell cell;
+    json_t *item;
 
+    if (places == NULL)
+        return;
+    json_array_foreach(list, i, item)
+    {
+        const json_t *location = json_object_get(item, "location");
+
+        item_fill_where(&cell, location != NULL ? location : item, false);
+        places[count].count = location != NULL ? 1 : (size_t)item_number(item, "count");
+        snprintf(places[count++].text, sizeof(places->text), "%.*s", (int)cell.bytes, cell.text);
+    }
+    count = join_places(places, count);
     if (count > 1) {
-        report_section(report, "ids by where they were last");
-        for (size_t i = 0; i < count && i < LOCATIONS_MAX; i++) {
+        report_section(report, heading);
+        for (i = 0; i < count && i < LOCATIONS_MAX; i++) {
             table_cell_format(&cell, "%6zu  %s", places[i].count, places[i].text);
             report_line(report, &cell);
         }
@@ -447,10 +549,21 @@ static void print_report(const struct dump *dump, bool markdown)
     report_init(&report, markdown);
     show_head(dump, &report);
     show_stalls(dump, &report);
-    show_places(dump, &report);
+    show_places(&report, dump->items, "ids by where they were last");
+    show_places(&report, dump->places, "snaps by place");
     json_array_foreach(dump->items, i, item) show_id(&report, item);
     for (i = 0; i < json_array_size(dump->ended) && i < ENDED_MAX; i++)
         show_id(&report, json_array_get(dump->ended, i));
+}
+
+/* False after an error message; nothing may be there then. */
+static bool read_file(struct dump *dump, const char *files)
+{
+    const int result = dump->session != NULL ? read_recording(dump, files) : read_ids(dump, files) ? 0 : -ENOMEM;
+
+    if (result != 0)
+        cli_error("dump: %s", result != -ENOMEM ? rip_session_error(dump->session) : "out of memory");
+    return result == 0;
 }
 
 int cli_dump(int argc, char **argv)
@@ -470,16 +583,12 @@ int cli_dump(int argc, char **argv)
         close_file(&dump);
         return CLI_UNREACHABLE;
     }
-    if (!read_ids(&dump, settings.files)) {
-        cli_error("dump: out of memory");
-        close_file(&dump);
-        return CLI_UNREACHABLE;
-    }
+    status = read_file(&dump, settings.files) ? CLI_OK : CLI_UNREACHABLE;
     find_core(&dump);
     if (settings.json)
         print_json(&dump);
     else
         print_report(&dump, settings.markdown);
     close_file(&dump);
-    return CLI_OK;
+    return status;
 }

@@ -26,39 +26,51 @@ static void format_build_id(char digits[RIP_BUILD_ID_BYTES * 2 + 1], const struc
         snprintf(digits + 2 * i, 3, "%02x", module->build_id[i]);
 }
 
+void ring_json_path(const struct rip_module_info *module, json_t *paths)
+{
+    char digits[RIP_BUILD_ID_BYTES * 2 + 1];
+
+    format_build_id(digits, module);
+    if (digits[0] != '\0')
+        json_object_set_new(paths, digits, ring_json_text(module->path, module->path_bytes));
+}
+
 void ring_json_paths(const struct rip_view *view, uint32_t process, json_t *paths)
 {
     struct rip_module_info module;
-    char digits[RIP_BUILD_ID_BYTES * 2 + 1];
 
-    for (uint32_t nth = 0; nth < RIP_PROCESS_MODULES && rip_view_module(view, process, nth, &module) == RIP_OK; nth++) {
-        format_build_id(digits, &module);
-        if (digits[0] != '\0')
-            json_object_set_new(paths, digits, ring_json_text(module.path, module.path_bytes));
-    }
+    for (uint32_t nth = 0; nth < RIP_PROCESS_MODULES && rip_view_module(view, process, nth, &module) == RIP_OK; nth++)
+        ring_json_path(&module, paths);
 }
 
-/* The place of an address in a module of its process: the newest where several overlap. */
+json_t *ring_json_place(const struct rip_module_info *module, uint64_t address)
+{
+    const uint8_t *name;
+    char offset[32], build_id[RIP_BUILD_ID_BYTES * 2 + 1];
+
+    if (module == NULL)
+        return json_pack("{s:n, s:n}", "module", "offset");
+    name = memrchr(module->path, '/', module->path_bytes);
+    name = name != NULL ? name + 1 : module->path;
+    snprintf(offset, sizeof(offset), "0x%" PRIx64, address - module->bias);
+    format_build_id(build_id, module);
+    return json_pack("{s:o, s:s?, s:s}", "module",
+                     ring_json_text(name, (size_t)(module->path + module->path_bytes - name)), "build_id",
+                     build_id[0] != '\0' ? build_id : NULL, "offset", offset);
+}
+
+/* In a module of its process: the newest where several overlap. */
 static json_t *make_place(const struct rip_view *view, uint32_t process, uint64_t address)
 {
     struct rip_module_info module, found;
-    const uint8_t *name;
     bool is_found = false;
-    char offset[32], build_id[RIP_BUILD_ID_BYTES * 2 + 1];
 
     for (uint32_t nth = 0; nth < RIP_PROCESS_MODULES && rip_view_module(view, process, nth, &module) == RIP_OK; nth++)
         if (address >= module.start && address < module.end) {
             found = module;
             is_found = true;
         }
-    if (!is_found)
-        return json_pack("{s:n, s:n}", "module", "offset");
-    name = memrchr(found.path, '/', found.path_bytes);
-    name = name != NULL ? name + 1 : found.path;
-    snprintf(offset, sizeof(offset), "0x%" PRIx64, address - found.bias);
-    format_build_id(build_id, &found);
-    return json_pack("{s:o, s:s?, s:s}", "module", ring_json_text(name, (size_t)(found.path + found.path_bytes - name)),
-                     "build_id", build_id[0] != '\0' ? build_id : NULL, "offset", offset);
+    return ring_json_place(is_found ? &found : NULL, address);
 }
 
 json_t *ring_json_trail(const struct rip_view *view, const struct rip_id_info *id)

@@ -11,7 +11,11 @@
 /* Bytes that need not be UTF-8; null if they are too many. */
 json_t *ring_json_text(const void *bytes, size_t count);
 
-/* Adds the paths of the modules of a process to an object, by build id: for names_fill(). */
+/* The place of an address, which is in that module; NULL: in none that is known. */
+json_t *ring_json_place(const struct rip_module_info *module, uint64_t address);
+
+/* Adds the path of a module, or of those of a process, to an object, by build id: for names_fill(). */
+void ring_json_path(const struct rip_module_info *module, json_t *paths);
 void ring_json_paths(const struct rip_view *view, uint32_t process, json_t *paths);
 
 /* The breadcrumbs of an id, newest first. */

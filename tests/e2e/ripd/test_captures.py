@@ -307,8 +307,9 @@ def on_another_machine(world):
 
 
 def bad_files(world):
-    for content, words in ((b"", "neither a ring nor a capture"), (b"RIPCAPT\0" + bytes(100), "another version"),
-                           (b"RIPCAPT\0\1" + bytes(100), "damaged"), (b"x" * 5000, "neither a ring nor a capture")):
+    neither = "neither a ring, a capture nor a recording"
+    for content, words in ((b"", neither), (b"RIPCAPT\0" + bytes(100), "another version"),
+                           (b"RIPCAPT\0\1" + bytes(100), "damaged"), (b"x" * 5000, neither)):
         path = os.path.join(world.made, "file")
         with open(path, "wb") as file:
             file.write(content)

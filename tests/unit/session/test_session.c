@@ -275,9 +275,9 @@ static void test_what_cannot_be_opened_is_said(void **state)
     assert_int_equal(mkfifo(ring_stage_path(&stage, "fifo"), 0600), 0);
     assert_refused("fifo", -EINVAL, "is neither");
     ring_stage_write(&stage, "foreign", foreign, sizeof(foreign));
-    assert_refused("foreign", -EINVAL, "is not a ring");
+    assert_refused("foreign", -EINVAL, "is neither");
     ring_stage_write(&stage, "empty", "", 0);
-    assert_refused("empty", -EINVAL, "is not a ring");
+    assert_refused("empty", -EINVAL, "is neither");
     put_capture("capture");
     assert_int_equal(truncate(ring_stage_path(&stage, "capture"), 60), 0);
     assert_refused("capture", -EBADMSG, "damaged");
@@ -507,12 +507,17 @@ static void test_a_capture_says_how_it_ended(void **state)
 {
     struct rip_session *session;
     const struct rip_event *event;
+    const void *data;
+    size_t count;
 
     (void)state;
     put_capture("capture");
     session = open_once("capture");
     event = find(session, RIP_EVENT_RING);
     assert_memory_equal(event->as.ring_begin.name.bytes, "ring", 4);
+    assert_int_equal(rip_session_data(session, "rip.capture", &data, &count), 0);
+    assert_int_equal(count, strlen(DOCUMENT));
+    assert_memory_equal(data, DOCUMENT, count);
     event = find(session, RIP_EVENT_STALL_BEGIN);
     assert_int_equal(event->id, 102);
     assert_int_equal(event->slot, 2);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_dump.c - `rip dump` of a recording, and what is kept of one: ripd/cli/dump.c, dump_ids.c. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "cli/cli.h"
+#include "cli/dump_ids.h"
+#include "support/ring_stage.h"
+
+#define PRINTED_BYTES 16384u
+
+int cli_dump(int argc, char **argv); /* of the table of commands in rip_client.c */
+
+static struct ring_stage stage;
+
+/* Two ids: one goes round between two places while it is recorded, the other one ends. */
+static void record(void)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
+    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
+    struct rip_session *session;
+    struct ring_builder builder;
+
+    ring_stage_build(&stage, "ring", &(struct ring_geometry){.slot_capacity = 64}, &builder);
+    ring_builder_add_process(&builder, 0, (uint32_t)getpid(), ring_stage_start_time(getpid()), "server");
+    ring_builder_process(&builder, 0)->flags = 0;
+    ring_builder_link_module(&builder, 0,
+                             ring_builder_add_module(&builder, 0x1000, 0x9000, 0x1000, "/bin/server", NULL, 0));
+    ring_builder_add_id(&builder, 0, 11, 11, 0, "walker");
+    ring_builder_add_id(&builder, 1, 12, 12, 0, "ender");
+    assert_int_equal(rip_session_open(&session, ring_stage_path(&stage, "ring"), &options, NULL), 0);
+    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "recording"), NULL), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(rip_session_run(session, &one), 1);
+        ring_builder_snap(&builder, 0, 0x1100);
+        ring_builder_snap(&builder, 0, 0x1200);
+        ring_builder_snap(&builder, 1, 0x1200);
+    }
+    assert_int_equal(rip_session_run(session, &one), 1);
+    ring_builder_remove_id(&builder, 1);
+    assert_int_equal(rip_session_run(session, &one), 1);
+    rip_session_close(session);
+    ring_stage_release(&builder);
+}
+
+/* Runs the command; what it prints, terminated. */
+static int dump(char **argv, int argc, char printed[PRINTED_BYTES])
+{
+    const char *path = ring_stage_path(&stage, "printed");
+    int output = dup(STDOUT_FILENO), file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600), status;
+    ssize_t count;
+
+    assert_true(output >= 0 && file >= 0);
+    fflush(stdout);
+    assert_true(dup2(file, STDOUT_FILENO) >= 0);
+    status = cli_dump(argc, argv);
+    fflush(stdout);
+    assert_true(dup2(output, STDOUT_FILENO) >= 0);
+    count = pread(file, printed, PRINTED_BYTES - 1, 0);
+    assert_true(count >= 0);
+    printed[count] = '\0';
+    close(output);
+    close(file);
+    return status;
+}
+
+static void test_a_recording_is_shown(void **state)
+{
+    char name[] = "dump", printed[PRINTED_BYTES], path[128];
+    char *argv[] = {name, path, NULL};
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s", ring_stage_path(&stage, "recording"));
+    assert_int_equal(dump(argv, 2, printed), CLI_OK);
+    assert_non_null(strstr(printed, "recording /"));
+    assert_non_null(strstr(printed, "9 recorded, 0 overwritten before"));
+    assert_non_null(strstr(printed, "snaps by place"));
+    assert_non_null(strstr(printed, "     6  server+0x200"));
+    assert_non_null(strstr(printed, "     3  server+0x100"));
+    assert_non_null(strstr(printed, "walker"));
+    assert_non_null(strstr(printed, "exited"));
+}
+
+/* What comes before the cut is shown, and the status says that it is not all. */
+static void test_a_recording_that_was_cut_is_shown(void **state)
+{
+    char name[] = "dump", json[] = "--json", printed[PRINTED_BYTES], path[128];
+    char *argv[] = {name, json, path, NULL};
+    struct stat status;
+
+    (void)state;
+    snprintf(path, sizeof(path), "%s", ring_stage_path(&stage, "recording"));
+    assert_int_equal(dump(argv, 3, printed), CLI_OK);
+    assert_non_null(strstr(printed, "\"exited\""));
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(truncate(path, status.st_size - 10), 0);
+    assert_int_equal(dump(argv, 3, printed), CLI_UNREACHABLE);
+    assert_non_null(strstr(printed, "\"walker\""));
+    assert_null(strstr(printed, "\"exited\""));
+}
+
+/* Of ids that end without end only the first are kept, and the memory of the others is used again. */
+static void test_what_has_ended_is_bounded(void **state)
+{
+    struct dump_ids *ids = dump_ids_new();
+    struct rip_id_info info = {.name_bytes = 1, .name = "x"};
+    struct rip_entry entry = {.address = 16};
+    json_t *items, *places;
+
+    (void)state;
+    assert_non_null(ids);
+    for (uint32_t i = 0; i < DUMP_ENDED_MAX + 1000; i++) {
+        struct rip_event event = {.kind = RIP_EVENT_REGISTER, .ring = 1, .slot = i % 300, .id = i};
+
+        info.slot = event.slot;
+        info.id = i;
+        entry.snap = 1;
+        event.as.id_begin.info = &info;
+        assert_int_equal(dump_ids_take(ids, &event), 0);
+        event.kind = RIP_EVENT_SNAP;
+        event.as.snap = (struct rip_event_snap){.made_count = 1, .entry_count = 1, .entries = &entry};
+        assert_int_equal(dump_ids_take(ids, &event), 0);
+        event.kind = RIP_EVENT_EXIT;
+        event.as.exit = (struct rip_event_exit){.snap_count = 1, .has_snap_count = true};
+        if (i != DUMP_ENDED_MAX + 999)
+            assert_int_equal(dump_ids_take(ids, &event), 0);
+    }
+    items = dump_ids_items(ids, true);
+    places = dump_ids_places(ids);
+    assert_int_equal(json_array_size(items), DUMP_ENDED_MAX);
+    assert_int_equal(json_array_size(places), 1);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(places, 0), "count")), DUMP_ENDED_MAX + 1000);
+    json_decref(items);
+    json_decref(places);
+    dump_ids_free(ids);
+}
+
+/* An id that has gone on keeps its last breadcrumbs; an event of one that is not known does no harm. */
+static void test_the_last_breadcrumbs_are_kept(void **state)
+{
+    struct dump_ids *ids = dump_ids_new();
+    struct rip_id_info info = {.slot = 3, .id = 9};
+    struct rip_entry entries[RIP_ENTRY_COUNT];
+    struct rip_event event = {.kind = RIP_EVENT_REGISTER, .ring = 2, .slot = 3, .as.id_begin.info = &info};
+    json_t *items, *trail;
+
+    (void)state;
+    assert_non_null(ids);
+    assert_int_equal(dump_ids_take(ids, &event), 0);
+    for (uint64_t first = 1; first < 100; first += RIP_ENTRY_COUNT / 2) {
+        for (uint64_t i = 0; i < RIP_ENTRY_COUNT / 2; i++)
+            entries[i] = (struct rip_entry){.snap = first + i, .address = 64 + i};
+        event.kind = RIP_EVENT_SNAP;
+        event.as.snap = (struct rip_event_snap){.entry_count = RIP_ENTRY_COUNT / 2, .entries = entries};
+        assert_int_equal(dump_ids_take(ids, &event), 0);
+    }
+    event.slot = 4;
+    assert_int_equal(dump_ids_take(ids, &event), 0);
+    event.kind = RIP_EVENT_EXIT;
+    assert_int_equal(dump_ids_take(ids, &event), 0);
+    items = dump_ids_items(ids, false);
+    assert_int_equal(json_array_size(items), 1);
+    trail = json_object_get(json_array_get(items, 0), "trail");
+    assert_int_equal(json_array_size(trail), RIP_ENTRY_COUNT);
+    for (size_t i = 0; i < RIP_ENTRY_COUNT; i++)
+        assert_int_equal(json_integer_value(json_object_get(json_array_get(trail, i), "count")), 111 - i);
+    json_decref(items);
+    dump_ids_free(ids);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    ring_stage_open(&stage);
+    record();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    ring_stage_close(&stage);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_a_recording_is_shown, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_recording_that_was_cut_is_shown, set_up, tear_down),
+        cmocka_unit_test(test_what_has_ended_is_bounded),
+        cmocka_unit_test(test_the_last_breadcrumbs_are_kept),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
