@@ -20,6 +20,7 @@
 struct event_text {
     char *bytes;
     size_t count;
+    size_t capacity;
 };
 
 static inline void text_printf(struct event_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -33,8 +34,11 @@ static inline void text_printf(struct event_text *text, const char *format, ...)
     length = vsnprintf(line, sizeof(line), format, arguments);
     va_end(arguments);
     assert_in_range(length, 0, sizeof(line) - 1);
-    text->bytes = realloc(text->bytes, text->count + (size_t)length + 1);
-    assert_non_null(text->bytes);
+    if (text->count + (size_t)length >= text->capacity) { /* doubled: a sanitizer moves the text each time */
+        text->capacity = 2 * text->capacity + sizeof(line);
+        text->bytes = realloc(text->bytes, text->capacity);
+        assert_non_null(text->bytes);
+    }
     memcpy(text->bytes + text->count, line, (size_t)length + 1);
     text->count += (size_t)length;
 }
