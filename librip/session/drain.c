@@ -24,7 +24,7 @@ struct known {
     uint64_t registered_boot_ns;
     uint64_t note_sequence;
     uint32_t id;
-    uint32_t seen; /* number of the drain */
+    bool is_missing; /* from the samples of this drain */
     bool has_ended;
     bool may_have_note; /* it moved in the last drain: a note of then may not have been seen */
 };
@@ -93,7 +93,7 @@ struct drain {
     struct id_array fresh;
     size_t position; /* in known: of the sample that is read next; likewise */
     size_t missing;
-    size_t seen_count;
+    size_t missing_count;
     size_t ended_count; /* of known, in this drain */
     struct known_process processes[RIP_PROCESS_MAX];
     uint32_t process; /* that is looked at next; likewise */
@@ -166,7 +166,7 @@ void drain_begin(struct drain *drain, struct drain_moment moment)
     drain->now = moment;
     drain->position = 0;
     drain->missing = 0;
-    drain->seen_count = 0;
+    drain->missing_count = 0;
     drain->ended_count = 0;
     drain->process = 0;
     drain->module = 0;
@@ -380,11 +380,15 @@ static void read_note(const struct rip_view *view, struct item *item, struct dra
 /* The known id of a slot; slots ascend from call to call. */
 static struct known *walk_to(struct drain *drain, uint32_t slot)
 {
-    while (drain->position < drain->known.count && drain->known.ids[drain->position].sample.slot < slot)
-        drain->position++;
-    if (drain->position == drain->known.count || drain->known.ids[drain->position].sample.slot != slot)
+    struct known *ids = drain->known.ids;
+
+    for (; drain->position < drain->known.count && ids[drain->position].sample.slot < slot; drain->position++) {
+        ids[drain->position].is_missing = true;
+        drain->missing_count++;
+    }
+    if (drain->position == drain->known.count || ids[drain->position].sample.slot != slot)
         return NULL;
-    return &drain->known.ids[drain->position];
+    return &ids[drain->position++];
 }
 
 /* False: nothing can be said of it in this drain. */
@@ -435,6 +439,13 @@ static void read_sample(struct drain *drain, const struct rip_view *view, const 
         read_note(view, item, batch);
 }
 
+/* Nothing is to be said of it. Most ids stand still, and cost no more than this: nothing is stored. */
+static inline bool is_as_known(const struct known *known, const struct rip_sample *sample)
+{
+    return known->sample.progress == sample->progress && has_state_of(&known->sample, sample) &&
+           !known->may_have_note && known->snap_count >= snaps_of(sample);
+}
+
 void drain_read(struct drain *drain, const struct rip_view *view, const struct rip_sample *samples, size_t count,
                 struct drain_batch *ret_batch)
 {
@@ -443,14 +454,8 @@ void drain_read(struct drain *drain, const struct rip_view *view, const struct r
     for (size_t i = 0; i < count; i++) {
         struct known *known = walk_to(drain, samples[i].slot);
 
-        if (known != NULL) {
-            known->seen = drain->number;
-            drain->seen_count++;
-            if (memcmp(&known->sample, &samples[i], sizeof(samples[i])) == 0 && !known->may_have_note &&
-                known->snap_count >= snaps_of(&samples[i]))
-                continue;
-        }
-        read_sample(drain, view, &samples[i], known, ret_batch);
+        if (known == NULL || !is_as_known(known, &samples[i]))
+            read_sample(drain, view, &samples[i], known, ret_batch);
     }
 }
 
@@ -614,15 +619,17 @@ static bool read_log(struct drain *drain, const struct rip_view *view, struct dr
 
 bool drain_finish(struct drain *drain, const struct rip_view *view, struct drain_batch *ret_batch)
 {
-    const bool all_seen = drain->seen_count == drain->known.count;
-
     ret_batch->count = 0;
     ret_batch->entry_count = 0;
-    for (; !all_seen && drain->missing < drain->known.count && ret_batch->count < DRAIN_BATCH; drain->missing++) {
+    walk_to(drain, UINT32_MAX); /* the others are missing */
+    for (; drain->missing_count != 0 && ret_batch->count < DRAIN_BATCH; drain->missing++) {
         struct known *known = &drain->known.ids[drain->missing];
 
-        if (known->seen != drain->number)
-            read_missing(drain, view, known, ret_batch);
+        if (!known->is_missing)
+            continue;
+        known->is_missing = false;
+        drain->missing_count--;
+        read_missing(drain, view, known, ret_batch);
     }
     if (ret_batch->count != 0)
         return true;
@@ -753,8 +760,7 @@ static struct known *take_new(struct drain *drain, const struct drain_batch *bat
         emit_exit(drain, known, false, sink);
         drain->ended_count--; /* its place is taken */
     }
-    *known = (struct known){
-        .sample = item->sample, .registered_boot_ns = info->registered_boot_ns, .id = info->id, .seen = drain->number};
+    *known = (struct known){.sample = item->sample, .registered_boot_ns = info->registered_boot_ns, .id = info->id};
     event = id_event(RIP_EVENT_REGISTER, known);
     event.as.id_begin = (struct rip_event_id){.info = info, .found = is_finding(drain) && !item->has_ended};
     emit(drain, sink, &event);

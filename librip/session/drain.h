@@ -34,7 +34,7 @@
 #include "session/sink.h"
 
 #define DRAIN_BATCH 128u
-#define DRAIN_ID_BYTES 144u /* 72, and as much again while arrays grow */
+#define DRAIN_ID_BYTES 128u /* 64, and as much again while arrays grow */
 
 struct drain_moment {
     uint64_t wall_ns;

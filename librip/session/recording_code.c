@@ -40,13 +40,27 @@ static bool has_room(struct record_coder *coder, size_t count)
     return true;
 }
 
-/* There is room for VARINT_BYTES_MAX. */
+/*
+ * There is room for VARINT_BYTES_MAX. Without a branch for each byte: addresses differ by anything, and how many bytes
+ * a number takes is not to be foreseen. Groups of 7 bits move apart, first the halves, then the quarters, then each.
+ */
 static inline unsigned char *store_number(unsigned char *target, uint64_t value)
 {
-    for (; value >= 0x80; value >>= 7)
-        *target++ = (unsigned char)(value | 0x80);
-    *target++ = (unsigned char)value;
-    return target;
+    const unsigned last = (63 - (unsigned)__builtin_clzll(value | 1)) / 7; /* byte */
+    uint64_t bytes = value;
+
+    if (value >> 56 != 0) {
+        for (; value >= 0x80; value >>= 7)
+            *target++ = (unsigned char)(value | 0x80);
+        *target++ = (unsigned char)value;
+        return target;
+    }
+    bytes = (bytes & 0x000000000fffffff) | (bytes & 0x00fffffff0000000) << 4;
+    bytes = (bytes & 0x00003fff00003fff) | (bytes & 0x0fffc0000fffc000) << 2;
+    bytes = (bytes & 0x007f007f007f007f) | (bytes & 0x3f803f803f803f80) << 1;
+    bytes |= 0x8080808080808080 & ((UINT64_C(1) << 8 * last) - 1);
+    memcpy(target, &bytes, sizeof(bytes));
+    return target + last + 1;
 }
 
 static void put_number(struct record_coder *coder, uint64_t value)

@@ -10,6 +10,7 @@
 #ifndef RIP_SESSION_RECORDING_CODE_H
 #define RIP_SESSION_RECORDING_CODE_H
 
+#include "session/recording_format.h"
 #include "session/recording_table.h"
 
 #define RECORDING_TEXT_BYTES_MAX (1u << 24)

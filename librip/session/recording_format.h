@@ -38,6 +38,7 @@ struct recording_frame {
     uint32_t checksum; /* of the bytes before it */
 };
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "recordings are little-endian, and so is this code");
 _Static_assert(sizeof(struct recording_header) == 32, "struct recording_header has changed size");
 _Static_assert(sizeof(struct recording_frame) == 48, "struct recording_frame has changed size");
 
