@@ -229,6 +229,18 @@ static void settle(struct pending *pending, const struct process_end *end)
     pending->end.exiting = false;
 }
 
+/* The oldest are written with what is known of them: a process may take as long as it likes to die. */
+static void make_room(struct capturing *capturing, size_t bytes)
+{
+    for (size_t i = 0; i < capturing->count; i++)
+        bytes += capturing->pending[i].remains.byte_count;
+    while (capturing->count == CAPTURE_PENDING_MAX || (capturing->count != 0 && bytes > CAPTURE_PENDING_BYTES)) {
+        bytes -= capturing->pending[0].remains.byte_count;
+        finish(capturing, &capturing->pending[0], NULL);
+        memmove(&capturing->pending[0], &capturing->pending[1], (--capturing->count) * sizeof(capturing->pending[0]));
+    }
+}
+
 static void take(struct capturing *capturing, const struct process_end *end, struct snapshot *moment)
 {
     struct ring *ring = registry_find(capturing->registry, end->ring);
@@ -247,10 +259,7 @@ static void take(struct capturing *capturing, const struct process_end *end, str
         pending_done(&pending);
         return;
     }
-    if (capturing->count == CAPTURE_PENDING_MAX) {
-        finish(capturing, &capturing->pending[0], NULL);
-        memmove(&capturing->pending[0], &capturing->pending[1], (--capturing->count) * sizeof(capturing->pending[0]));
-    }
+    make_room(capturing, pending.remains.byte_count);
     capturing->pending[capturing->count++] = pending;
 }
 

@@ -3,11 +3,11 @@
  * capture.h - what is kept of a process that did not leave its ring in order: its remains, what stalled, how it ended.
  *
  * Guarantees
- *   A. The ring is copied as soon as the end is noticed. How the process ended is known when its parent has waited for
- *      it: that is waited for CAPTURE_STATUS_NS at most.
+ *   A. The ring is copied as soon as the end is noticed, which may be before it is over: then it is waited for. How the
+ *      process ended is known when its parent has waited for it: that is waited for CAPTURE_STATUS_NS at most.
  *   B. What one user's processes may cost is bounded (WORK_CAPTURE_BYTES), in time as in memory: some thirty captures
- *      at once, and eight more by each scan. So is what waits (CAPTURE_PENDING_MAX). Programs that execute another one
- *      may have half of that.
+ *      at once, and eight more by each scan. Programs that execute another one may have half of that. So is what waits
+ *      (CAPTURE_PENDING_MAX, CAPTURE_PENDING_BYTES).
  *
  * Of the scanner's thread.
  */
@@ -24,6 +24,7 @@
 #define CAPTURE_STATUS_NS UINT64_C(500000000)
 #define CAPTURE_LOOK_NS UINT64_C(20000000) /* between two looks at whether the status is known */
 #define CAPTURE_PENDING_MAX 32u
+#define CAPTURE_PENDING_BYTES (UINT64_C(64) << 20)
 #define CAPTURE_COST_BYTES (UINT64_C(1) << 20)  /* of WORK_CAPTURE_BYTES, for each capture */
 #define CAPTURE_ID_COST_BYTES 8u                /* for each id of the ring */
 #define CAPTURE_CRASH_BYTES (UINT64_C(1) << 24) /* that those who execute another program leave to those who crash */

@@ -306,6 +306,19 @@ def on_another_machine(world):
     assert names()[0] is None, names()
 
 
+def an_earlier_ring(world):
+    """A program that starts again moves the ring that it was killed in out of the way: rip dump reads that as well."""
+    app = world.puppet("again")
+    app.do("spawn 7 first snap")
+    world.wait_for(lambda: world.state(7, "again") == "running")
+    app.kill()
+    world.puppet("again").do("spawn 8 second snap")
+    world.wait_for(lambda: world.state(8, "again") == "running")
+    for name, number in (("again.prev", 7), ("again", 8)):
+        items = world.dump(world.ring(name))
+        assert [(item["id"], item["location"]["function"]) for item in items] == [(number, "worker_main")], items
+
+
 def bad_files(world):
     neither = "neither a ring, a capture nor a recording"
     for content, words in ((b"", neither), (b"RIPCAPT\0" + bytes(100), "another version"),
@@ -322,4 +335,5 @@ def bad_files(world):
 
 
 w.run([killed, without_order, replaced, not_replaced, in_order, one_of_several, ended_before, only_for_its_owner,
-       of_another_user, many_at_once, joined_with_cores, on_another_machine, bad_files], CapturingWorld)
+       of_another_user, many_at_once, joined_with_cores, on_another_machine, an_earlier_ring, bad_files],
+      CapturingWorld)
