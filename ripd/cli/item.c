@@ -161,11 +161,8 @@ static bool parse_hex(char *bytes, size_t size, const char *digits)
 
     if (count >= size)
         return false;
-    for (size_t i = 0; i < count; i++)
-        if (sscanf(digits + 2 * i, "%2hhx", (unsigned char *)&bytes[i]) != 1)
-            return false;
     bytes[count] = '\0';
-    return true;
+    return text_hex_bytes(digits, bytes, count);
 }
 
 bool item_target(char *target, size_t size, const json_t *item, long long id)

@@ -20,6 +20,7 @@
 #include "cli/item.h"
 #include "cli/table.h"
 #include "util/array.h"
+#include "util/text.h"
 #include "view/query_parse.h"
 
 #define LINES_DEFAULT 100u
@@ -146,15 +147,12 @@ static bool take_way(const struct settings *settings, enum way *ret_way)
 
 static bool take_limit(const struct settings *settings, size_t *ret_limit)
 {
-    char *end = NULL;
-    unsigned long limit = 0;
+    uint64_t limit;
 
     *ret_limit = settings->hosts.json ? LINES_MAX : LINES_DEFAULT;
     if (settings->limit == NULL)
         return true;
-    if (settings->limit[0] >= '0' && settings->limit[0] <= '9')
-        limit = strtoul(settings->limit, &end, 10);
-    if (end == NULL || *end != '\0' || limit == 0 || limit > LINES_MAX) {
+    if (!text_number(settings->limit, 1, LINES_MAX, &limit)) {
         cli_error("stalls: --limit: '%.64s': expected a whole number from 1 to %u", settings->limit, LINES_MAX);
         return false;
     }

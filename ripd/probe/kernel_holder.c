@@ -22,6 +22,7 @@
 #include "os/file.h"
 #include "probe/kernel.h"
 #include "util/array.h"
+#include "util/text.h"
 
 enum {
     GENERATIONS_MAX = 64, /* of descendants */
@@ -72,10 +73,9 @@ struct search {
 
 static uint32_t number_of(const char *name)
 {
-    char *end;
-    unsigned long number = strtoul(name, &end, 10);
+    uint64_t number;
 
-    return name[0] >= '0' && name[0] <= '9' && *end == '\0' && number <= UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+    return text_number(name, 0, UINT32_MAX, &number) ? (uint32_t)number : UINT32_MAX;
 }
 
 static struct end end_of(const char *link)

@@ -12,11 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <jansson.h>
 
 #include "cases/symbol.h"
+#include "util/rfc3339.h"
+#include "util/text.h"
 
 /* Most of an event can be the names of a location: a function and a file a frame, each byte escaped, and once more in
    hexadecimal. */
@@ -28,6 +29,7 @@ _Static_assert(SYMBOL_FRAMES_MAX * 2 * SYMBOL_TEXT_BYTES_MAX * (6 + 2) + (256u <
 #define MODULE_BYTES_MAX PATH_MAX
 #define SUBJECT_KEY ",\"ring\":"
 #define SCHEMA "ripd/history/1"
+#define KEY_BYTES 32u
 #define HEX_ID_BYTES (2 * EVENT_SUBJECT_ID_BYTES + 1)
 #define SUBJECT_TEXT_BYTES 512u
 #define FRAME_TEXT_BYTES 64u
@@ -66,52 +68,20 @@ static int parse_32(const json_t *value, uint32_t *ret_number)
     return status;
 }
 
-static int digit_value(char digit)
-{
-    if (digit >= '0' && digit <= '9')
-        return digit - '0';
-    return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
-}
-
-/* Up to 16 hexadecimal digits; returns where they end, NULL if there is none or too many. */
-static const char *take_hex(const char *text, uint64_t *ret_number)
-{
-    const char *at = text;
-    uint64_t number = 0;
-
-    for (; digit_value(*at) >= 0 && at - text < 16; at++)
-        number = number << 4 | (uint64_t)digit_value(*at);
-    if (at == text || digit_value(*at) >= 0)
-        return NULL;
-    *ret_number = number;
-    return at;
-}
-
-/* Pairs of digits up to the end of the text. */
-static int parse_pairs(const char *text, uint8_t *ret_bytes)
-{
-    for (; *text != '\0'; text += 2) {
-        int high = digit_value(text[0]), low = high >= 0 ? digit_value(text[1]) : -1;
-
-        if (low < 0)
-            return -EBADMSG;
-        *ret_bytes++ = (uint8_t)(high << 4 | low);
-    }
-    return 0;
-}
-
 /* Bytes as KEY shows them, or as KEY_hex has them where showing changed them. null is none. */
-static int parse_bytes(const json_t *object, const char *key, const char *key_hex, uint8_t *ret_buffer, size_t size,
-                       size_t *ret_bytes)
+static int parse_bytes(const json_t *object, const char *key, uint8_t *ret_buffer, size_t size, size_t *ret_bytes)
 {
-    const json_t *value = json_object_get(object, key), *hex = json_object_get(object, key_hex);
+    const json_t *value = json_object_get(object, key), *hex;
+    char key_hex[KEY_BYTES];
 
+    snprintf(key_hex, sizeof(key_hex), "%s_hex", key);
+    hex = json_object_get(object, key_hex);
     if (hex != NULL) {
-        if (!json_is_string(hex) || json_string_length(hex) > 2 * size ||
+        if (!json_is_string(hex) || json_string_length(hex) > 2 * size || json_string_length(hex) % 2 != 0 ||
             strlen(json_string_value(hex)) != json_string_length(hex))
             return -EBADMSG;
         *ret_bytes = json_string_length(hex) / 2;
-        return parse_pairs(json_string_value(hex), ret_buffer);
+        return text_hex_bytes(json_string_value(hex), ret_buffer, *ret_bytes) ? 0 : -EBADMSG;
     }
     if (json_is_null(value)) {
         *ret_bytes = 0;
@@ -127,31 +97,10 @@ static int parse_bytes(const json_t *object, const char *key, const char *key_he
 /* "2026-11-20T09:41:07.120Z"; null is 0. */
 static int parse_time(const json_t *value, uint64_t *ret_wall_ns)
 {
-    static const char form[] = "dddd-dd-ddTdd:dd:dd.dddZ";
-    const char *text = json_string_value(value);
-    struct tm time = {0};
-    time_t seconds;
-    int ms;
-
-    if (json_is_null(value)) {
+    if (json_is_null(value))
         *ret_wall_ns = 0;
-        return 0;
-    }
-    if (text == NULL || json_string_length(value) != sizeof(form) - 1)
+    else if (!json_is_string(value) || rfc3339_parse(json_string_value(value), ret_wall_ns) != 0)
         return -EBADMSG;
-    for (size_t i = 0; i < sizeof(form) - 1; i++)
-        if (form[i] == 'd' ? text[i] < '0' || text[i] > '9' : text[i] != form[i])
-            return -EBADMSG;
-    sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ", &time.tm_year, &time.tm_mon, &time.tm_mday, &time.tm_hour,
-           &time.tm_min, &time.tm_sec, &ms);
-    if (time.tm_year < 1970 || time.tm_year > 2500)
-        return -EBADMSG;
-    time.tm_year -= 1900;
-    time.tm_mon -= 1;
-    seconds = timegm(&time);
-    if (seconds < 0)
-        return -EBADMSG;
-    *ret_wall_ns = (uint64_t)seconds * 1000 * NS_PER_MS + (uint64_t)ms * NS_PER_MS;
     return 0;
 }
 
@@ -202,20 +151,20 @@ static int parse_verdict(json_t *object, struct event *event)
 }
 
 /* Bytes of an array that has room for a terminator. null is none. */
-static int parse_text(const json_t *object, const char *key, const char *key_hex, char *ret_text, size_t size)
+static int parse_text(const json_t *object, const char *key, char *ret_text, size_t size)
 {
     size_t bytes;
 
-    return parse_bytes(object, key, key_hex, (uint8_t *)ret_text, size - 1, &bytes);
+    return parse_bytes(object, key, (uint8_t *)ret_text, size - 1, &bytes);
 }
 
 /* A word of a process, as lists filter by it. Lines of earlier versions lack it. */
-static void parse_word(const json_t *process, const char *key, const char *key_hex, char **ret_word)
+static void parse_word(const json_t *process, const char *key, char **ret_word)
 {
     uint8_t text[QUERY_PATTERN_BYTES];
     size_t bytes = 0;
 
-    if (parse_bytes(process, key, key_hex, text, sizeof(text) - 1, &bytes) == 0 && bytes != 0)
+    if (parse_bytes(process, key, text, sizeof(text) - 1, &bytes) == 0 && bytes != 0)
         *ret_word = strndup((const char *)text, bytes);
 }
 
@@ -224,32 +173,30 @@ static int parse_who(const json_t *object, struct event *event)
     const json_t *process = json_object_get(object, "process");
     size_t name_bytes;
 
-    if (parse_text(object, "ring", "ring_hex", event->ring, sizeof(event->ring)) != 0 ||
-        parse_bytes(object, "name", "name_hex", event->name, sizeof(event->name), &name_bytes) != 0)
+    if (parse_text(object, "ring", event->ring, sizeof(event->ring)) != 0 ||
+        parse_bytes(object, "name", event->name, sizeof(event->name), &name_bytes) != 0)
         return -EBADMSG;
     event->name_bytes = (uint8_t)name_bytes;
     if (json_is_null(process))
         return 0;
-    if (parse_text(process, "comm", "comm_hex", event->comm, sizeof(event->comm)) != 0)
+    if (parse_text(process, "comm", event->comm, sizeof(event->comm)) != 0)
         return -EBADMSG;
-    parse_word(process, "unit", "unit_hex", &event->unit);
-    parse_word(process, "container", "container_hex", &event->container);
+    parse_word(process, "unit", &event->unit);
+    parse_word(process, "container", &event->container);
     return parse_32(json_object_get(process, "pid"), &event->pid);
 }
 
 /* What the place was called when it was written; nothing is lost where that cannot be understood. */
 static void parse_names(const json_t *location, struct event *event)
 {
-    const json_t *line = json_object_get(location, "line");
     uint8_t text[SYMBOL_TEXT_BYTES_MAX];
     size_t bytes;
 
-    if (parse_bytes(location, "function", "function_hex", text, sizeof(text), &bytes) == 0 && bytes != 0)
+    if (parse_bytes(location, "function", text, sizeof(text), &bytes) == 0 && bytes != 0)
         event->function = strndup((const char *)text, bytes);
-    if (parse_bytes(location, "file", "file_hex", text, sizeof(text), &bytes) == 0 && bytes != 0)
+    if (parse_bytes(location, "file", text, sizeof(text), &bytes) == 0 && bytes != 0)
         event->file = strndup((const char *)text, bytes);
-    if (json_is_integer(line) && json_integer_value(line) > 0 && json_integer_value(line) <= UINT32_MAX)
-        event->line = (uint32_t)json_integer_value(line);
+    (void)parse_32(json_object_get(location, "line"), &event->line);
 }
 
 static int parse_where(const json_t *object, struct event *event)
@@ -261,8 +208,9 @@ static int parse_where(const json_t *object, struct event *event)
 
     if (json_is_null(location) || json_is_null(json_object_get(location, "module")))
         return 0;
-    if (parse_bytes(location, "module", "module_hex", module, sizeof(module) - 1, &bytes) != 0 || offset == NULL ||
-        strncmp(offset, "0x", 2) != 0 || (end = take_hex(offset + 2, &event->offset)) == NULL || *end != '\0')
+    if (parse_bytes(location, "module", module, sizeof(module) - 1, &bytes) != 0 || offset == NULL ||
+        strncmp(offset, "0x", 2) != 0 || (end = text_hex(offset + 2, UINT64_MAX, &event->offset)) == NULL ||
+        *end != '\0')
         return -EBADMSG;
     event->module = strndup((const char *)module, bytes);
     parse_names(location, event);
@@ -312,7 +260,7 @@ static int parse_event(json_t *object, const char *text, size_t length, struct e
 
 static bool is_id(const char *text, uint8_t ret_id[EVENT_SUBJECT_ID_BYTES])
 {
-    return strlen(text) == 2 * (size_t)EVENT_SUBJECT_ID_BYTES && parse_pairs(text, ret_id) == 0;
+    return strlen(text) == 2 * (size_t)EVENT_SUBJECT_ID_BYTES && text_hex_bytes(text, ret_id, EVENT_SUBJECT_ID_BYTES);
 }
 
 static int parse_subject(json_t *object, struct event_subject *ret_subject)
@@ -335,10 +283,10 @@ static int parse_subject(json_t *object, struct event_subject *ret_subject)
     subject.episode = (uint64_t)episode;
     subject.began_mono_ns = (uint64_t)began;
     subject.frozen_mono_ns = (uint64_t)frozen;
-    progress = take_hex(progress, &subject.progress);
-    directory = take_hex(directory, &subject.directory_device); /* "DEVICE:INODE" */
+    progress = text_hex(progress, UINT64_MAX, &subject.progress);
+    directory = text_hex(directory, UINT64_MAX, &subject.directory_device); /* "DEVICE:INODE" */
     if (directory != NULL)
-        directory = *directory == ':' ? take_hex(directory + 1, &subject.directory_inode) : NULL;
+        directory = *directory == ':' ? text_hex(directory + 1, UINT64_MAX, &subject.directory_inode) : NULL;
     if (progress == NULL || *progress != '\0' || directory == NULL || *directory != '\0')
         return -EBADMSG;
     *ret_subject = subject;
@@ -413,7 +361,7 @@ static int take_history(struct rest *rest, struct event_line *line)
     if (object != NULL &&
         json_unpack(object, "{ss ss sI sI}", "schema", &schema, "epoch", &epoch, "sequence", &sequence, "episode",
                     &episode) == 0 &&
-        strcmp(schema, SCHEMA) == 0 && (epoch = take_hex(epoch, &line->epoch)) != NULL && *epoch == '\0')
+        strcmp(schema, SCHEMA) == 0 && (epoch = text_hex(epoch, UINT64_MAX, &line->epoch)) != NULL && *epoch == '\0')
         status = line->epoch != 0 && sequence >= 0 && episode >= 0 ? 0 : -EBADMSG;
     line->sequence = (uint64_t)sequence;
     line->episode = (uint64_t)episode;

@@ -18,6 +18,7 @@
 
 #include "os/clock.h"
 #include "sym/protocol.h"
+#include "util/text.h"
 #include "work/jobs.h"
 
 #define TRIES_MAX 4 /* a file that had to be opened again, one symbolizer that had gone, two that the file ended */
@@ -351,14 +352,9 @@ static ssize_t drop_for_nonsense(struct symbols *symbols, const struct query *qu
 /* The build id of a module as bytes; returns how many, 0 = it has none. */
 static uint32_t build_id_bytes(const struct module_facts *module, uint8_t ret_bytes[SYM_BUILD_ID_BYTES])
 {
-    uint32_t count = 0;
+    const size_t count = strnlen(module->build_id, 2 * SYM_BUILD_ID_BYTES) / 2;
 
-    for (const char *at = module->build_id; at[0] != '\0' && at[1] != '\0' && count < SYM_BUILD_ID_BYTES; at += 2) {
-        const char digits[] = {at[0], at[1], '\0'};
-
-        ret_bytes[count++] = (uint8_t)strtoul(digits, NULL, 16);
-    }
-    return count;
+    return text_hex_bytes(module->build_id, ret_bytes, count) ? (uint32_t)count : 0;
 }
 
 /*

@@ -85,6 +85,25 @@ const char *text_decimals(const char *text, uint64_t limit, uint64_t *ret_values
     return text;
 }
 
+bool text_number(const char *text, uint64_t low, uint64_t high, uint64_t *ret_number)
+{
+    const char *end = text_digit(*text) <= 9 ? text_decimal(text, high, ret_number) : NULL;
+
+    return end != NULL && *end == '\0' && *ret_number >= low;
+}
+
+bool text_hex_bytes(const char *text, void *ret_bytes, size_t count)
+{
+    for (uint8_t *at = ret_bytes; count > 0; count--, text += 2) {
+        const unsigned high = text_digit(text[0]), low = high <= 15 ? text_digit(text[1]) : high;
+
+        if (low > 15)
+            return false;
+        *at++ = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
 const char *text_next_line(const char *text)
 {
     text = strchr(text, '\n');

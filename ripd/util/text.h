@@ -7,6 +7,7 @@
 #ifndef RIPD_UTIL_TEXT_H
 #define RIPD_UTIL_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,12 @@ const char *text_hex(const char *text, uint64_t limit, uint64_t *ret_value); /* 
 
 /* So many decimal numbers, and what follows the last; NULL if one of them is missing or exceeds limit. */
 const char *text_decimals(const char *text, uint64_t limit, uint64_t *ret_values, size_t count);
+
+/* The whole text is a decimal number within these bounds, without anything around it. */
+bool text_number(const char *text, uint64_t low, uint64_t high, uint64_t *ret_number);
+
+/* So many bytes from pairs of hexadecimal digits; false: there are fewer. */
+bool text_hex_bytes(const char *text, void *ret_bytes, size_t count);
 
 /* What follows key at the beginning of a line; NULL: no line begins with it. */
 const char *text_find_line(const char *text, const char *key);

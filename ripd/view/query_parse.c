@@ -111,15 +111,9 @@ static void *member_of(struct query_parsing *parse)
 /* A whole number within the parameter's bounds: digits and nothing else. */
 static int parse_number(struct query_parsing *parse, const char *value, uint64_t *ret_number)
 {
-    uint64_t number = 0;
-    size_t i;
-
-    for (i = 0; value[i] >= '0' && value[i] <= '9' && number <= parse->parameter->high; i++)
-        number = number * 10 + (uint64_t)(value[i] - '0');
-    if (i == 0 || value[i] != '\0' || number < parse->parameter->low || number > parse->parameter->high)
+    if (!text_number(value, parse->parameter->low, parse->parameter->high, ret_number))
         return refuse(parse, "is \"%.32s\"; expected a whole number from %" PRIu64 " to %" PRIu64, value,
                       parse->parameter->low, parse->parameter->high);
-    *ret_number = number;
     return 0;
 }
 

@@ -48,6 +48,34 @@ static void test_numbers(void **state)
     }
 }
 
+static void test_whole_numbers(void **state)
+{
+    static const char *const wrong[] = {"", " 5", "5 ", "+5", "-5", "4", "10", "0x5", "18446744073709551621"};
+    uint64_t number = 0;
+
+    (void)state;
+    assert_true(text_number("5", 5, 9, &number));
+    assert_int_equal(number, 5);
+    assert_true(text_number("0009", 5, 9, &number));
+    assert_int_equal(number, 9);
+    assert_true(text_number("18446744073709551615", 0, UINT64_MAX, &number));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_false(text_number(wrong[i], 5, 9, &number));
+}
+
+static void test_bytes_of_digits(void **state)
+{
+    unsigned char bytes[4] = {0};
+
+    (void)state;
+    assert_true(text_hex_bytes("00fFa5zz", bytes, 3));
+    assert_memory_equal(bytes, "\x00\xff\xa5\x00", 4);
+    assert_true(text_hex_bytes("", bytes, 0));
+    assert_false(text_hex_bytes("00f", bytes, 2));
+    assert_false(text_hex_bytes("00 1", bytes, 2));
+    assert_false(text_hex_bytes("00", bytes, 2));
+}
+
 static void test_fields_and_lines(void **state)
 {
     uint64_t values[3];
@@ -91,8 +119,9 @@ static void test_printable(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers), cmocka_unit_test(test_fields_and_lines),
-                                       cmocka_unit_test(test_put_together), cmocka_unit_test(test_printable)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers),         cmocka_unit_test(test_whole_numbers),
+                                       cmocka_unit_test(test_bytes_of_digits), cmocka_unit_test(test_fields_and_lines),
+                                       cmocka_unit_test(test_put_together),    cmocka_unit_test(test_printable)};
 
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }
