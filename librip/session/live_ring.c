@@ -125,14 +125,15 @@ bool live_ring_is(const struct live_ring *ring, dev_t device, ino_t inode)
 
 /* Who lives -------------------------------------------------------------------------------------------------------- */
 
-/* The first lock in a range: false if there is none. *ret_pid is 0 if its holder cannot be seen from here. */
+/* The first place with a lock in a range, which may be part of a longer one: false if there is none. *ret_pid is 0 if
+ * its holder cannot be seen from here. */
 static bool find_lock(int descriptor, uint64_t offset, uint64_t count, uint64_t *ret_offset, pid_t *ret_pid)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)offset, .l_len = (off_t)count};
 
     if (fcntl(descriptor, F_GETLK, &lock) != 0 || lock.l_type == F_UNLCK)
         return false;
-    *ret_offset = (uint64_t)lock.l_start;
+    *ret_offset = (uint64_t)lock.l_start > offset ? (uint64_t)lock.l_start : offset;
     *ret_pid = lock.l_pid > 0 ? lock.l_pid : 0;
     return true;
 }

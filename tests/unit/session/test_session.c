@@ -818,6 +818,41 @@ static void test_waits_end(void **state)
     rip_session_close(session);
 }
 
+/* As a process enters itself; and anybody may lock whatever he likes. */
+static void hold_locks(void *context)
+{
+    const uint64_t *range = context;
+    struct flock lock = {.l_type = F_RDLCK, .l_start = (off_t)range[0], .l_len = (off_t)range[1]};
+    int descriptor = open(ring_stage_path(&stage, "ring"), O_RDONLY | O_CLOEXEC);
+
+    if (descriptor < 0 || fcntl(descriptor, F_SETLK, &lock) != 0)
+        _exit(1);
+}
+
+static void test_rings_are_chosen_by_process(void **state)
+{
+    const uint64_t ranges[][2] = {{RIP_LOCK_HOLDER_OFFSET + 3, 1}, {0, 0}}; /* one byte, and all of them */
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        uint64_t range[2] = {ranges[i][0], ranges[i][1]};
+        const pid_t pid = ring_stage_start(hold_locks, NULL, range);
+
+        for (int32_t other = 0; other < 2; other++) {
+            const int32_t pids[] = {1, pid + other};
+            const struct rip_session_options options = {
+                .size_bytes = sizeof(options), .once = true, .pids = pids, .pid_count = 2};
+            struct rip_session *session = open_with(".", &options);
+            const struct rip_event *event;
+
+            assert_int_equal(rip_session_next(session, &event), 1);
+            assert_int_equal(event->kind, other == 0 ? RIP_EVENT_RING : RIP_EVENT_DRAIN);
+            rip_session_close(session);
+        }
+        ring_stage_end(pid);
+    }
+}
+
 static void do_nothing(int signal_number)
 {
     (void)signal_number;
@@ -873,6 +908,7 @@ int main(void)
         TEST(test_new_rings_are_found),
         TEST(test_a_new_ring_is_held),
         TEST(test_a_process_dies),
+        TEST(test_rings_are_chosen_by_process),
         TEST(test_waits_end),
         TEST(test_a_signal_ends_a_wait),
     };
