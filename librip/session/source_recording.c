@@ -235,12 +235,13 @@ static int seek_recording(struct source *base, uint64_t wall_ns, struct source_e
 {
     struct recording_source *source = (struct recording_source *)base;
     const struct rip_event *event;
+    const uint64_t before_ns = wall_ns != 0 ? wall_ns - 1 : 0; /* a state of that very time comes after the drain */
     uint64_t count = 0;
-    int result = recording_reader_seek(source->reader, wall_ns);
+    int result = recording_reader_seek(source->reader, before_ns);
 
     if (result == 0) {
         count = count_before(source, wall_ns);
-        result = recording_reader_seek(source->reader, wall_ns);
+        result = recording_reader_seek(source->reader, before_ns);
     }
     for (uint64_t i = 0; result == 0 && i < count; i++)
         result = recording_reader_next(source->reader, &event) == 1 ? 0 : -EBADMSG;

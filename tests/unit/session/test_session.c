@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_session.c - rip/session.h over a directory, a ring, a capture and a recording. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -682,6 +683,54 @@ static void test_a_recording_is_searched(void **state)
     rip_session_close(session);
 }
 
+static unsigned count_files(const char *directory)
+{
+    struct dirent *entry;
+    DIR *entries = opendir(ring_stage_path(&stage, directory));
+    unsigned count = 0;
+
+    assert_non_null(entries);
+    while ((entry = readdir(entries)) != NULL)
+        count += entry->d_name[0] != '.';
+    closedir(entries);
+    return count;
+}
+
+/* Segments are read as one recording: nothing is found anew where the next one begins. */
+static void test_segments_are_one_recording(void **state)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 1};
+    const struct rip_recording_options segments = {.size_bytes = sizeof(segments), .segment_bytes = 1};
+    struct rip_session *session = open_with("ring", &options);
+    const struct rip_event *event;
+    uint64_t middle_ns = 0, at, total, ids = 0;
+    char *text;
+
+    (void)state;
+    assert_int_equal(rip_session_record(session, ring_stage_path(&stage, "segments"), &segments), 0);
+    for (unsigned i = 0; i < 40; i++) {
+        ring_builder_snap(&builder, 1, 0x100 + i);
+        event = find(session, RIP_EVENT_DRAIN);
+        middle_ns = i == 30 ? event->latest_wall_ns : middle_ns;
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+    }
+    rip_session_close(session);
+    assert_true(count_files("segments") > 3);
+    text = transcript(open_once("segments"));
+    assert_non_null(strstr(text, "101 snap 45 at 127\n"));
+    assert_null(strstr(strstr(text, "id 101 first") + 1, "id 101 first"));
+    free(text);
+    session = open_once("segments");
+    assert_int_equal(rip_session_seek(session, middle_ns), 0);
+    assert_int_equal(rip_session_position(session, &at, &total), 0);
+    assert_true(at > 0 && at < total);
+    while (rip_session_next(session, &event) == 1 && event->kind != RIP_EVENT_SNAP)
+        ids += event->kind == RIP_EVENT_REGISTER;
+    assert_int_equal(ids, 3);
+    assert_int_equal(event->as.snap.entries[0].address, 0x100 + 30);
+    rip_session_close(session);
+}
+
 /* Live ------------------------------------------------------------------------------------------------------------- */
 
 static void test_new_rings_are_found(void **state)
@@ -905,6 +954,7 @@ int main(void)
         TEST(test_recording_begins_in_the_middle),
         TEST(test_a_recording_says_until_when_it_goes),
         TEST(test_a_recording_is_searched),
+        TEST(test_segments_are_one_recording),
         TEST(test_new_rings_are_found),
         TEST(test_a_new_ring_is_held),
         TEST(test_a_process_dies),
