@@ -3,6 +3,7 @@
  * needs.
  */
 #include <dlfcn.h>
+#include <gnu/lib-names.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,11 +77,13 @@ static void rest_is_left_to_dlsym(void **state)
 
 static void c_library_is_asked_past_others(void **state)
 {
+    void *libc = dlopen(LIBC_SO, RTLD_LAZY | RTLD_NOLOAD); /* a sanitizer's functions stand before it */
+
     (void)state;
     if (!is_supported())
         skip();
     assert_ptr_not_equal(preload_symbol_of_libc("sigpause"), kit_address_of_sigpause());
-    assert_ptr_equal(preload_symbol_of_libc("clock_gettime"), dlsym(RTLD_NEXT, "clock_gettime"));
+    assert_ptr_equal(preload_symbol_of_libc("clock_gettime"), dlsym(libc, "clock_gettime"));
     assert_null(preload_symbol_of_libc("kit_plain"));
 }
 
