@@ -5,7 +5,7 @@
  * Guarantees
  *   A. A recording ends in order on SIGINT, SIGTERM, at the end of its command or processes, and after --duration; what
  *      was drained until then is in the file. Killed at any moment, it leaves a file that can be read up to there.
- *   B. A disk that is full or fails is reported once each time; the recording goes on when there is room.
+ *   B. A disk that is full or fails is reported once; the recording goes on when there is room.
  *   C. With a command, the exit status is the command's. A signal that is sent to the recorder goes to the command.
  *   D. --trigger signals no process but a flight recorder.
  */
@@ -39,9 +39,10 @@
 #define INTERVAL_NS (100 * NS_PER_MS)
 #define INTERVAL_MIN_NS NS_PER_MS
 #define INTERVAL_MAX_NS (3600 * NS_PER_S)
-#define WAIT_NS (100 * NS_PER_MS)   /* a signal that comes just before a wait is seen after so much */
-#define REPORT_NS (200 * NS_PER_MS) /* between reports of progress */
-#define BYTES_MIN 65536u            /* of a segment, and of what a flight recorder holds */
+#define WAIT_NS (100 * NS_PER_MS)     /* a signal that comes just before a wait is seen after so much */
+#define REPORT_NS (200 * NS_PER_MS)   /* between reports of progress */
+#define ERROR_REST_NS (60 * NS_PER_S) /* without a failure, before one is reported again */
+#define BYTES_MIN 65536u              /* of a segment, and of what a flight recorder holds */
 #define FLIGHT_FILES_MAX 10000
 #define STALL_REST_NS (10 * NS_PER_S) /* between two files because of stalls */
 #define WORDS_MAX 256u
@@ -141,7 +142,8 @@ struct recorder {
     uint64_t ended_mono_ns; /* of the child, or the last of the processes; 0 = not yet */
     uint64_t began_mono_ns;
     uint64_t reported_mono_ns;
-    int reported_error;
+    uint64_t lost_count;     /* as of the last report */
+    uint64_t failed_mono_ns; /* of the last write that failed; 0 = none did */
     unsigned flight_files;
     struct stall_watch *watch; /* NULL: stalls are not looked for */
     uint64_t stalled_mono_ns;  /* of the last one that a file was written for; 0 = none yet */
@@ -414,15 +416,20 @@ static void print_json(const struct recorder *recorder, const struct sums *sums,
     fflush(stdout);
 }
 
-/* Once each time that writing begins to fail. */
-static void report_error(struct recorder *recorder, const struct rip_recording_state *state)
+/* Once, until nothing has failed for a while: on a disk that is almost full some frames have room, and some do not. */
+static void report_error(struct recorder *recorder, const struct rip_recording_state *state, uint64_t now_ns)
 {
-    if (state->error != 0 && recorder->reported_error == 0) {
+    const char *reason = state->error != 0 ? strerror(-state->error) : "a write has failed";
+
+    if (state->error == 0 && state->lost_entry_count == recorder->lost_count)
+        return;
+    recorder->lost_count = state->lost_entry_count;
+    if (recorder->failed_mono_ns == 0 || now_ns - recorder->failed_mono_ns >= ERROR_REST_NS) {
         clear_line(recorder);
-        cli_error("record: %s: %s: the recording goes on when that is over", recorder->path, strerror(-state->error));
+        cli_error("record: %s: %s: the recording goes on when that is over", recorder->path, reason);
     }
-    recorder->reported_error = state->error;
-    recorder->failed = recorder->failed || state->error != 0 || state->lost_entry_count != 0;
+    recorder->failed = true;
+    recorder->failed_mono_ns = now_ns;
 }
 
 static void report(struct recorder *recorder)
@@ -433,7 +440,7 @@ static void report(struct recorder *recorder)
     char text[256];
 
     if (rip_session_recording_state(recorder->session, &state) == 0)
-        report_error(recorder, &state);
+        report_error(recorder, &state, now_ns);
     if ((!recorder->plan->json && !recorder->on_terminal) || now_ns - recorder->reported_mono_ns < REPORT_NS)
         return;
     recorder->reported_mono_ns = now_ns;
