@@ -239,7 +239,8 @@ static void test_a_cut_file_opens_up_to_the_cut(void **state)
     }
 }
 
-/* Each bit of the file flipped: it shows, and what comes before is as it was. (Some bits of zstd mean nothing.) */
+/* Bits in each byte of the file flipped: it shows, and what comes before is as it was. (Some bits of zstd mean
+ * nothing.) */
 static void test_a_flipped_bit_shows(void **state)
 {
     struct stage *stage = *state;
@@ -247,7 +248,7 @@ static void test_a_flipped_bit_shows(void **state)
     uint64_t offset;
 
     play(stage);
-    for (size_t bit = 0; bit < 8 * stage->file.count; bit++) {
+    for (size_t bit = 0; bit < 8 * stage->file.count; bit += 3) {
         int result;
 
         stage->file.bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
@@ -392,7 +393,7 @@ static void test_reading_may_begin_at_a_state(void **state)
 /* The file is large: more than a frame for a drain, and states by themselves. */
 static void test_large_drains_and_states_are_parted(void **state)
 {
-    enum { ID_COUNT = 60000 };
+    enum { ID_COUNT = 45000 };
     struct stage *stage = *state;
     struct rip_id_info *ids = calloc(ID_COUNT, sizeof(*ids));
     struct recording_writer_counts counts;
@@ -406,19 +407,19 @@ static void test_large_drains_and_states_are_parted(void **state)
         ids[i].registered_boot_ns = UINT64_C(88888888888) * i;
         take_id(stage, RIP_EVENT_REGISTER, &ids[i], true);
     }
-    play_long(stage, ids, ID_COUNT, 3, 0);
+    play_long(stage, ids, ID_COUNT, 1, 0);
     recording_writer_restart(stage->writer);
     play_long(stage, ids, 1, 2, 0);
     recording_writer_counts(stage->writer, &counts);
-    assert_in_range(counts.frame_count, 10, 100);
+    assert_in_range(counts.frame_count, 6, 100);
     assert_int_equal(counts.written_bytes, stage->file.count);
-    assert_int_equal(counts.event_count, ID_COUNT * 4 + 3 + 4);
+    assert_int_equal(counts.event_count, ID_COUNT * 2 + 1 + 4);
     assert_int_equal(read_all(&stage->file, &text, &offset), 0);
     assert_string_equal(text_of(&text), text_of(&stage->taken));
     text_clear(&text);
     rest = part_of(&stage->file, 1);
     assert_int_equal(read_all(&rest, &text, &offset), 0);
-    assert_non_null(strstr(text_of(&text), "1/179997 g2"));
+    assert_non_null(strstr(text_of(&text), "1/134997 g2"));
     text_clear(&text);
     free(ids);
 }
