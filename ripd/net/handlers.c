@@ -25,6 +25,7 @@
 #define JSON_TYPE "application/json"
 #define EVENTS_FIELDS "Vary: Accept\r\n" /* there is a list and a stream of that name */
 #define ARGUMENTS_MAX 2u
+#define ID_BYTES 32u /* of its text; zeros in front count */
 
 static const char NO_MEMORY[] = "Out of memory.";
 static const char RETRY_SOON[] = "Retry-After: 1\r\n";
@@ -427,18 +428,12 @@ static bool matches(const char *pattern, struct span path, struct span arguments
 /* RING and ID of a path: the only one with two arguments. -EINVAL: they cannot name anything. */
 static int take_arguments(const struct span *arguments, struct query *query)
 {
-    uint64_t id = 0;
+    char text[ID_BYTES];
+    uint64_t id;
 
-    if (percent_decode(arguments[0].bytes, arguments[0].length, false, query->ring, sizeof(query->ring)) < 0)
-        return -EINVAL;
-    for (size_t i = 0; i < arguments[1].length; i++) {
-        char digit = arguments[1].bytes[i];
-
-        if (digit < '0' || digit > '9' || id > UINT32_MAX)
-            return -EINVAL;
-        id = id * 10 + (uint64_t)(digit - '0');
-    }
-    if (id > UINT32_MAX)
+    if (percent_decode(arguments[0].bytes, arguments[0].length, false, query->ring, sizeof(query->ring)) < 0 ||
+        percent_decode(arguments[1].bytes, arguments[1].length, false, text, sizeof(text)) < 0 ||
+        !text_number(text, 0, UINT32_MAX, &id))
         return -EINVAL;
     query->one = true;
     query->id = (uint32_t)id;
