@@ -129,34 +129,24 @@ static int compare_alike(const struct sighting *a, const struct sighting *b)
 {
     const uint32_t pid_a = a->item->process != NULL ? a->item->process->pid : 0;
     const uint32_t pid_b = b->item->process != NULL ? b->item->process->pid : 0;
-    const uint64_t place_a = place_of(a->item), place_b = place_of(b->item);
 
-    if (a->item->ring != b->item->ring)
-        return a->item->ring < b->item->ring ? -1 : 1;
-    if (pid_a != pid_b)
-        return pid_a < pid_b ? -1 : 1;
-    if (a->cause != b->cause)
-        return a->cause < b->cause ? -1 : 1;
-    return place_a < place_b ? -1 : place_a > place_b;
+    return search_order_then(search_order_pair(a->item->ring, pid_a, b->item->ring, pid_b),
+                             search_order_pair(a->cause, place_of(a->item), b->cause, place_of(b->item)));
 }
 
 static int compare_alone(const void *left, const void *right)
 {
     const struct sighting *a = *(const struct sighting *const *)left, *b = *(const struct sighting *const *)right;
-    int order = compare_alike(a, b);
 
-    return order != 0 ? order : (a->item->slot > b->item->slot) - (a->item->slot < b->item->slot);
+    return search_order_then(compare_alike(a, b), search_order(a->item->slot, b->item->slot));
 }
 
 static int compare_incidents(const void *left, const void *right)
 {
     const struct root_group *a = left, *b = right;
 
-    if (a->longest_ns != b->longest_ns)
-        return a->longest_ns > b->longest_ns ? -1 : 1;
-    if (a->count != b->count)
-        return a->count > b->count ? -1 : 1;
-    return compare_stalls(&a->longest, &b->longest);
+    return search_order_then(search_order_pair(b->longest_ns, b->count, a->longest_ns, a->count),
+                             compare_stalls(&a->longest, &b->longest));
 }
 
 /* Of a deadlock all members are counted already. */

@@ -13,6 +13,7 @@
 #include "cases/endings.h"
 #include "cases/waits.h"
 #include "util/reference.h"
+#include "util/search.h"
 
 static const char *const health_names[RING_HEALTH_COUNT] = {
 #define X(name, text) text,
@@ -219,21 +220,12 @@ void sighting_set_wait(struct sighting *sighting, const struct waits *waits, uin
     sighting->wait_node = node != WAITS_NONE ? node : 0;
 }
 
-static int ordered(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_stalls(const void *left, const void *right)
 {
     const struct sighting *a = left, *b = right;
-    int order = ordered(a->frozen_since_ns, b->frozen_since_ns);
 
-    if (order == 0)
-        order = ordered(a->item->ring, b->item->ring);
-    if (order == 0)
-        order = ordered(a->item->slot, b->item->slot);
-    return order;
+    return search_order_then(search_order(a->frozen_since_ns, b->frozen_since_ns),
+                             search_order_pair(a->item->ring, a->item->slot, b->item->ring, b->item->slot));
 }
 
 void snapshot_sort(struct snapshot *snapshot)

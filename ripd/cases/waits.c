@@ -182,17 +182,16 @@ struct key {
 static int compare_keys(const void *left, const void *right)
 {
     const struct key *a = left, *b = right;
-    int order = search_order_pair(a->ring, a->process, b->ring, b->process);
 
-    return order != 0 ? order : search_order_pair(a->kind, a->value, b->kind, b->value);
+    return search_order_then(search_order_pair(a->ring, a->process, b->ring, b->process),
+                             search_order_pair(a->kind, a->value, b->kind, b->value));
 }
 
 static int compare_keys_and_nodes(const void *left, const void *right)
 {
     const struct key *a = left, *b = right;
-    int order = compare_keys(a, b);
 
-    return order != 0 ? order : search_order(a->node, b->node);
+    return search_order_then(compare_keys(a, b), search_order(a->node, b->node));
 }
 
 /* The first of those that are equal: a ring may claim one thread for many ids. */

@@ -449,9 +449,9 @@ static int add_suspect(struct detector *detector, const struct ring_ids *ring, c
 static int compare_places(const void *left, const void *right)
 {
     const struct detector_adoption *a = left, *b = right;
-    const int order = search_order_pair(a->ring, a->slot, b->ring, b->slot);
 
-    return order != 0 ? order : search_order(a->generation, b->generation);
+    return search_order_then(search_order_pair(a->ring, a->slot, b->ring, b->slot),
+                             search_order(a->generation, b->generation));
 }
 
 static int compare_times(const void *left, const void *right)

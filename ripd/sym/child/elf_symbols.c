@@ -68,11 +68,7 @@ static int compare(const void *left, const void *right)
 {
     const struct elf_symbol *a = left, *b = right;
 
-    if (a->start != b->start)
-        return a->start < b->start ? -1 : 1;
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    return strcmp(a->name, b->name);
+    return search_order_then(search_order_pair(a->start, a->rank, b->start, b->rank), strcmp(a->name, b->name));
 }
 
 /* One name for one place, and where each of them ends. */
