@@ -170,7 +170,7 @@ def show_in_bare_root(world, captures):
             continue
         os.unlink(world.ring(name))
     try:
-        root = BareRoot(os.path.join(kept, "root"))
+        root = BareRoot(f"{world.programs}/root")
         paths = [capture["file"].replace(world.state_dir, kept) for capture in captures]
         for path in paths:
             assert root.dump(path, "--json").count("\n") > 1

@@ -2,8 +2,10 @@
 """What the tests of captures share: a ripd with a state directory, and what is in it."""
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import schema  # noqa: E402
@@ -15,6 +17,7 @@ RIP = f"{w.BIN}/rip"
 class CapturingWorld(w.World):
     INTERVAL_MS = 200
     STALL_AFTER_MS = 1000
+    programs_made = None
 
     @property
     def state_dir(self):
@@ -22,6 +25,19 @@ class CapturingWorld(w.World):
 
     def settings(self):
         return {**super().settings(), "state-dir": self.state_dir}
+
+    @property
+    def programs(self):
+        """A directory to execute programs from: /dev/shm may be mounted without."""
+        if self.programs_made is None:
+            self.programs_made = tempfile.mkdtemp(prefix="rip-e2e-", dir="/var/tmp")
+            os.chmod(self.programs_made, 0o755)  # where ripd is root the symbolizer is nobody
+        return self.programs_made
+
+    def close(self):
+        super().close()
+        if self.programs_made is not None:
+            shutil.rmtree(self.programs_made)
 
     def files(self):
         found = []

@@ -105,7 +105,7 @@ def replaced(world):
 
 def not_replaced(world):
     """An exec that fails ends nothing, though the preload library has given up its ring for it."""
-    garbage = world.ring("garbage")
+    garbage = f"{world.programs}/garbage"
     with open(garbage, "wb", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
         file.write(b"no program")
     traced, name = stuck(world, "lock")
@@ -240,8 +240,7 @@ def joined_with_cores(world):
     if capture["end"]["core_dumped"] is False:
         raise w.Skip("no core can be dumped here")  # by a sanitizer's build, or for a limit
     assert "core" not in capture
-    folder = world.ring("bin")
-    os.mkdir(folder)
+    folder = world.programs
     with open(f"{folder}/coredumpctl", "w", opener=lambda path, flags: os.open(path, flags, 0o755),
               encoding="ascii") as file:
         file.write(f"#!/bin/sh\nprintf '%s ' \"$@\" >{folder}/arguments\ncat {folder}/list\n")
@@ -272,8 +271,7 @@ def joined_with_cores(world):
 
 def on_another_machine(world):
     """Names come from the files of the build ids alone, wherever these are: in a copy of the tree, by name, by id."""
-    os.chmod(world.made, 0o755)  # where ripd is root the symbolizer is nobody
-    program = world.ring("app/bin/program")
+    program = f"{world.programs}/app/bin/program"
     os.makedirs(os.path.dirname(program))
     shutil.copy(f"{w.BIN}/puppet", program)
     app = world.puppet("moved", argv=[program])
@@ -282,23 +280,23 @@ def on_another_machine(world):
     world.wait_scans(2)
     app.kill()
     path = world.capture_of("moved")["file"]
-    files = world.ring("files")
+    files = f"{world.programs}/files"
     os.mkdir(files)
 
     def names():
         return [place.get("function") for place in world.dump("--files", files, path)[1]["trail"]]
 
     assert names()[0] == "worker_main", names()
-    os.rename(program, world.ring("program"))
+    os.rename(program, f"{world.programs}/program")
     assert names()[0] is None, names()
     build_id = world.dump(path)[1]["location"]["build_id"]
     debug = f"{files}/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
     for place in (f"{files}/{program}", f"{files}/program", debug, f"{files}/{debug.split('/usr/lib/debug/')[1]}"):
         os.makedirs(os.path.dirname(place), exist_ok=True)
         if place.endswith(".debug"):
-            subprocess.run(["objcopy", "--only-keep-debug", world.ring("program"), place], check=True)
+            subprocess.run(["objcopy", "--only-keep-debug", f"{world.programs}/program", place], check=True)
         else:
-            shutil.copy(world.ring("program"), place)
+            shutil.copy(f"{world.programs}/program", place)
         location = world.dump("--files", files, path)[1]["location"]
         assert (location["function"], os.path.basename(location["file"])) == ("worker_main", "puppet.c"), place
         os.unlink(place)
