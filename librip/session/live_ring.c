@@ -20,6 +20,7 @@
 
 #include "session/ring_copy.h"
 
+#define MAKING_NS UINT64_C(10000000000)      /* between the time that a ring says and its name */
 #define EMBRYO_GRACE_NS UINT64_C(1000000000) /* a child that is being born is believed for so long */
 #define STAT_BYTES 1024u
 #define START_TIME_FIELD 22
@@ -393,13 +394,18 @@ static int correct(void *context, const struct rip_event *event)
     return correction->sink->take(correction->sink->context, &corrected);
 }
 
-/* Of a ring that was made under the eyes of the session nothing is found: all that it has happened since. */
+/*
+ * Of a ring that was made under the eyes of the session nothing is found: all that it has happened since. Where the
+ * directory was listed before, the ring has its name since then, though it may have been begun to be made a little
+ * earlier; and nobody uses it before it has its name.
+ */
 static void judge_age(struct live_ring *ring)
 {
+    const uint64_t making_ns = ring->was_drained ? MAKING_NS : 0;
     struct rip_ring_info info;
 
     rip_view_info(&ring->copy.view, &info);
-    if (info.created_wall_ns >= ring->since.wall_ns)
+    if (info.created_wall_ns <= UINT64_MAX - making_ns && info.created_wall_ns + making_ns >= ring->since.wall_ns)
         drain_made_after(ring->drain, ring->since);
     else if (!ring->was_drained)
         ring->since = (struct drain_moment){0};
