@@ -223,6 +223,9 @@ RIP_SESSION_API uint64_t rip_session_due_ns(const struct rip_session *session);
 /* Waits until a drain is due or a traced program calls rip_flush(), at most timeout_ns. 0, -ETIMEDOUT, -EINTR. */
 RIP_SESSION_API int rip_session_wait(struct rip_session *session, uint64_t timeout_ns);
 
+/* The next drain of a live source is due now: to read what there is before one ends, say. -ENOTSUP: it is not live. */
+RIP_SESSION_API int rip_session_drain_now(struct rip_session *session);
+
 /* Functions of an observer return 0, or anything else to end what drives the session, which then returns that. */
 struct rip_observer {
     size_t size_bytes; /* sizeof(struct rip_observer) */

@@ -396,6 +396,14 @@ int rip_session_wait(struct rip_session *session, uint64_t timeout_ns)
     return session->source->kind->wait(session->source, timeout_ns);
 }
 
+int rip_session_drain_now(struct rip_session *session)
+{
+    if (session->source->kind->drain_now == NULL)
+        return source_fail(&session->error, -ENOTSUP, "only live rings can be drained");
+    session->source->kind->drain_now(session->source);
+    return 0;
+}
+
 int rip_session_seek(struct rip_session *session, uint64_t wall_ns)
 {
     if (session->source->kind->seek == NULL)

@@ -27,6 +27,7 @@ struct source_kind {
     /* Live sources. */
     uint64_t (*due_ns)(const struct source *source);
     int (*wait)(struct source *source, uint64_t timeout_ns);
+    void (*drain_now)(struct source *source);
     /* Recordings. */
     int (*seek)(struct source *source, uint64_t wall_ns, struct source_error *error);
     void (*position)(const struct source *source, uint64_t *ret_bytes, uint64_t *ret_total_bytes);

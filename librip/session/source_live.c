@@ -279,6 +279,11 @@ static uint64_t due_live(const struct source *source)
     return live->draining || live->ended || live->due_mono_ns <= now_ns ? 0 : live->due_mono_ns - now_ns;
 }
 
+static void drain_live_now(struct source *source)
+{
+    ((struct live *)source)->due_mono_ns = 0;
+}
+
 static struct timespec time_of(uint64_t ns)
 {
     return (struct timespec){.tv_sec = (time_t)(ns / SECOND_NS), .tv_nsec = (long)(ns % SECOND_NS)};
@@ -404,6 +409,7 @@ static const struct source_kind directory_kind = {
     .repeat = repeat_live,
     .due_ns = due_live,
     .wait = wait_live,
+    .drain_now = drain_live_now,
 };
 
 static const struct source_kind ring_kind = {
@@ -413,6 +419,7 @@ static const struct source_kind ring_kind = {
     .repeat = repeat_live,
     .due_ns = due_live,
     .wait = wait_live,
+    .drain_now = drain_live_now,
 };
 
 /* Copies of what chooses rings. False: no memory. */

@@ -867,6 +867,29 @@ static void test_waits_end(void **state)
     rip_session_close(session);
 }
 
+static void test_a_drain_is_asked_for(void **state)
+{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .interval_ns = 20 * PATIENCE_NS};
+    const struct rip_session_limit one = {.size_bytes = sizeof(one), .drain_count = 1};
+    struct rip_session *session = open_with("ring", &options);
+    const struct rip_event *event;
+
+    (void)state;
+    assert_int_equal(rip_session_run(session, &one), 1);
+    ring_builder_snap(&builder, 1, 0x79);
+    assert_int_equal(rip_session_next(session, &event), -EAGAIN);
+    assert_int_equal(rip_session_drain_now(session), 0);
+    assert_int_equal(rip_session_due_ns(session), 0);
+    assert_int_equal(find(session, RIP_EVENT_SNAP)->as.snap.entries[0].address, 0x79);
+    find(session, RIP_EVENT_DRAIN);
+    assert_int_equal(rip_session_next(session, &event), -EAGAIN);
+    rip_session_close(session);
+    put_capture("capture");
+    session = open_once("capture");
+    assert_int_equal(rip_session_drain_now(session), -ENOTSUP);
+    rip_session_close(session);
+}
+
 /* As a process enters itself; and anybody may lock whatever he likes. */
 static void hold_locks(void *context)
 {
@@ -959,6 +982,7 @@ int main(void)
         TEST(test_a_new_ring_is_held),
         TEST(test_a_process_dies),
         TEST(test_rings_are_chosen_by_process),
+        TEST(test_a_drain_is_asked_for),
         TEST(test_waits_end),
         TEST(test_a_signal_ends_a_wait),
     };
