@@ -201,22 +201,17 @@ static int take_event(void *context, struct rip_session *session, const struct r
            (interrupted != 0 || clock_mono_ns() >= export->end_mono_ns);
 }
 
-static int report_source(const struct export *export, const char *path, int result)
+static int report_source(const struct export *export, int result)
 {
-    uint64_t position = 0, total = 0;
-
     if (result >= 0 || result == -EINTR)
         return CLI_OK;
-    if (rip_session_position(export->session, &position, &total) == 0)
-        cli_error("export: %s: %s at byte %" PRIu64 " of %" PRIu64 "; what comes before that is exported", path,
-                  rip_session_error(export->session), position, total);
-    else
-        cli_error("export: %s: %s", path, rip_session_error(export->session));
+    cli_error("export: %s%s", rip_session_error(export->session),
+              result == -EBADMSG ? "; what comes before that is exported" : "");
     return CLI_UNREACHABLE;
 }
 
 /* Events up to the end of the source, of the duration, or to an interruption. */
-static int run(struct export *export, const char *path)
+static int run(struct export *export)
 {
     const struct rip_observer observer = {.size_bytes = sizeof(observer), .context = export, .event = take_event};
     const struct sigaction action = {.sa_handler = interrupt};
@@ -232,7 +227,7 @@ static int run(struct export *export, const char *path)
     if (export->failure == 0)
         export->failure = export->target.format->finish(export->format);
     return export->failure == -ENOMEM ? (cli_error("export: out of memory"), CLI_UNREACHABLE)
-                                      : report_source(export, path, result);
+                                      : report_source(export, result);
 }
 
 static bool parse_time(const char *flag, const char *text, uint64_t *ret_ns)
@@ -262,7 +257,7 @@ static bool check_settings(const struct settings *settings, size_t word_count, s
            parse_time("--interval", settings->interval, &options->interval_ns);
 }
 
-static int export_to(struct export *export, const struct settings *settings, const char *path)
+static int export_to(struct export *export, const struct settings *settings)
 {
     struct names *names = names_new(settings->files);
     struct known *known = known_new(find_name, names);
@@ -272,7 +267,7 @@ static int export_to(struct export *export, const struct settings *settings, con
     if (known != NULL && open_target(&export->target, settings)) {
         output.context = export->target.file;
         export->format = export->target.format->create(&output, known);
-        status = export->format != NULL ? run(export, path) : CLI_UNREACHABLE;
+        status = export->format != NULL ? run(export) : CLI_UNREACHABLE;
         export->target.format->destroy(export->format);
         if (!close_target(&export->target))
             status = CLI_OUTPUT;
@@ -303,7 +298,7 @@ int cli_export(int argc, char **argv)
         return CLI_UNREACHABLE;
     }
     export.end_mono_ns = duration_ns != 0 ? clock_mono_ns() + duration_ns : 0;
-    status = export_to(&export, &settings, path);
+    status = export_to(&export, &settings);
     rip_session_close(export.session);
     return status;
 }

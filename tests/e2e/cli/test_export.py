@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rip export`: a real ring in each of the formats, babeltrace2 as the judge of CTF; needs no ripd."""
+"""`rip export`: a real ring in each of the formats, a recording, babeltrace2 as the judge of CTF; needs no ripd."""
 import collections
 import json
 import os
@@ -89,6 +89,34 @@ def ctf(world):
     assert counts["snap"] == recorded, (counts, totals)
 
 
+def recorded(world):
+    """What babeltrace2 counts in an exported recording is what librip-session counts in it."""
+    start(world)
+    path = os.path.join(world.made, "recording")
+    done = world.command("record", "--dir", world.dir, "--output", path, "--duration", "2s")
+    assert done.returncode == 0, done
+    done = subprocess.run([f"{w.BIN}/recording_sums", path, "any"], capture_output=True, text=True, check=True)
+    sums = json.loads(done.stdout)
+    assert sums["recorded"] > 10, sums
+    places = stacks_of(made(world, "--folded", "-", path))
+    assert {"name-5", "name-6", "name-7"} <= set(places), places
+    if shutil.which("babeltrace2") is not None:
+        trace = os.path.join(world.made, "ctf-of-recording")
+        made(world, "--ctf", trace, path)
+        done = subprocess.run(["babeltrace2", trace], capture_output=True, text=True, check=True)
+        counts = collections.Counter(re.match(r"\[\S+\] \(\S+\) (\w+):", each)[1] for each in done.stdout.splitlines())
+        lost = sum(int(each) for each in re.findall(r"discarded (\d+) event", done.stderr))
+        assert (counts["snap"], lost) == (sums["recorded"], sums["overwritten"]), (counts, done.stderr, sums)
+        assert (counts["ring"], counts["register"]) == (sums["rings"], sums["ids"]), (counts, sums)
+    with open(path, "r+b") as file:
+        size = os.path.getsize(path) - 1
+        file.truncate(size)
+    done = world.command("export", "--folded", "-", path)
+    assert done.returncode == 1 and stacks_of(done.stdout), done
+    assert re.fullmatch(rf"rip: export: {re.escape(path)} is damaged or cut at byte \d+ of {size}; "
+                        "what comes before that is exported\n", done.stderr), done
+
+
 def wrong_words(world):
     ring, path = start(world) and world.ring(), os.path.join(world.made, "out")
     for words in ((ring,), ("--ctf", path), ("--ctf", path, "--folded", "-", ring), ("--chrome", path, ring, ring),
@@ -111,4 +139,4 @@ def wrong_words(world):
 
 
 if __name__ == "__main__":
-    w.run([folded, a_live_ring_is_followed, chrome, ctf, wrong_words], k.CliWorld)
+    w.run([folded, a_live_ring_is_followed, chrome, ctf, recorded, wrong_words], k.CliWorld)
