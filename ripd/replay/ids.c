@@ -355,9 +355,8 @@ void replay_ids_restart(struct replay_ids *ids)
     for (size_t i = ids->count; i > 0; i--) {
         struct replay_ring *ring = ids->rings[i - 1];
 
-        if (ring->renewed)
-            memset(ring->conditions, 0, sizeof(ring->conditions));
-        else
+        ring->condition_count = 0;
+        if (!ring->renewed)
             take_ring_end(ids, ring->number);
     }
 }

@@ -56,6 +56,7 @@ struct replay_ring {
     size_t process_count;
     size_t process_capacity;
     uint8_t conditions[RIP_PROCESS_MAX]; /* the caller's: for detector_ring() */
+    size_t condition_count;
 };
 
 /* All zero = nothing. */

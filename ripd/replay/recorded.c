@@ -48,7 +48,7 @@ int recorded_add_event(struct recorded *recorded, struct standstill at, struct e
         return -ENOMEM;
     }
     recorded->events = events;
-    recorded->bytes += event->text_bytes;
+    recorded->bytes += event->text_bytes + sizeof(*events);
     events[recorded->event_count] = (struct recorded_event){.at = at, .order = recorded->event_count, .event = event};
     recorded->event_count++;
     return 0;
@@ -62,6 +62,7 @@ int recorded_add_verdict(struct recorded *recorded, struct standstill at, uint64
     if (verdicts == NULL)
         return -ENOMEM;
     recorded->verdicts = verdicts;
+    recorded->bytes += sizeof(*verdicts);
     verdicts[recorded->verdict_count++] = (struct recorded_verdict){.at = at, .order = scan, .verdict = verdict};
     return 0;
 }

@@ -33,7 +33,7 @@ struct recorded {
     struct recorded_event *events;
     size_t event_count;
     size_t event_capacity;
-    size_t bytes; /* of texts */
+    size_t bytes; /* of both */
     struct recorded_verdict *verdicts;
     size_t verdict_count;
     size_t verdict_capacity;

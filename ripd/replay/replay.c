@@ -19,8 +19,9 @@
 #include "view/event_make.h"
 #include "work/jobs.h"
 
-#define SCANS_BETWEEN_MAX 1000000u /* that are made up where drains without a change are left out */
-#define HALVINGS 64u               /* of what was spent for users: then nothing is left of it */
+#define SCANS_BETWEEN_MAX 100000u /* that are made up where drains without a change are left out */
+#define INTERVAL_MIN_NS UINT64_C(10000000)
+#define HALVINGS 64u /* of what was spent for users: then nothing is left of it */
 
 /* A report of this scan, or an end that ripd published of a ring that it did not read any more. */
 struct pending {
@@ -202,6 +203,8 @@ static int learn_verdicts(struct replay *replay)
         const uint64_t *row = scan_record_row(&replay->scan, SCAN_VERDICTS, i);
         const struct verdict verdict = verdict_of(row);
 
+        if (replay->recorded.bytes > REPLAY_RECORDED_BYTES_MAX)
+            return -EFBIG;
         if (verdict.state != ID_RUNNING)
             result = recorded_add_verdict(&replay->recorded,
                                           standstill_of(replay, (uint32_t)row[0], (uint32_t)row[1], (uint32_t)row[2]),
@@ -232,13 +235,15 @@ int replay_learn(struct replay *replay, const struct rip_event *event, const str
 
 /* The second time -------------------------------------------------------------------------------------------------- */
 
+/* That of the drains, where no ripd says it. */
 static uint64_t interval_of(const struct replay *replay)
 {
-    const uint64_t count = replay->last.sequence - replay->first.sequence;
+    uint64_t interval_ns;
 
     if (replay->last.sequence <= replay->first.sequence || replay->last.mono_ns <= replay->first.mono_ns)
         return UINT64_C(1000000000);
-    return (replay->last.mono_ns - replay->first.mono_ns) / count + 1;
+    interval_ns = (replay->last.mono_ns - replay->first.mono_ns) / (replay->last.sequence - replay->first.sequence);
+    return interval_ns > INTERVAL_MIN_NS ? interval_ns : INTERVAL_MIN_NS;
 }
 
 static void begin_again(struct replay *replay)
@@ -345,14 +350,18 @@ static void take_rows(struct replay *replay)
         const uint64_t *row = scan_record_row(&replay->scan, SCAN_CONDITIONS, i);
         struct replay_ring *ring = replay_ids_ring(&replay->ids, (uint32_t)row[0]);
 
-        if (ring != NULL && row[1] < RIP_PROCESS_MAX && row[2] < CAUSE_COUNT)
-            ring->conditions[row[1]] = (uint8_t)row[2];
+        if (ring == NULL || row[1] >= RIP_PROCESS_MAX || row[2] >= CAUSE_COUNT)
+            continue;
+        while (ring->condition_count <= row[1])
+            ring->conditions[ring->condition_count++] = DETECTOR_LIVES;
+        ring->conditions[row[1]] = (uint8_t)row[2];
     }
 }
 
 /* Where no ripd looked, a process is known to be dead or not. */
 static void take_deaths(struct replay_ring *ring)
 {
+    ring->condition_count = ring->process_count;
     for (size_t i = 0; i < ring->process_count; i++)
         ring->conditions[i] = ring->processes[i].dead ? DETECTOR_DEAD : DETECTOR_LIVES;
 }
@@ -375,7 +384,7 @@ static int feed(struct replay *replay)
         }
         if (!replay->counts.by_ripd)
             take_deaths(ring);
-        result = detector_ring(replay->detector, ring->number, ring->conditions, RIP_PROCESS_MAX);
+        result = detector_ring(replay->detector, ring->number, ring->conditions, ring->condition_count);
         if (result == 0)
             result = detector_feed(replay->detector, ring->samples, ring->count);
         id_count += ring->count;
