@@ -3,8 +3,8 @@
  * record.c - `rip record`: what rings say, drain by drain, into a file. Needs no ripd.
  *
  * Guarantees
- *   A. A recording ends in order on SIGINT, SIGTERM, at the end of its command or processes, and after --duration; what
- *      was drained until then is in the file. Killed at any moment, it leaves a file that can be read up to there.
+ *   A. A recording ends in order on SIGINT, SIGTERM, at the end of its command or processes, and after --duration, with
+ *      a last drain. Killed at any moment, it leaves a file that can be read up to the last one that was written.
  *   B. A disk that is full or fails is reported once; the recording goes on when there is room.
  *   C. With a command, the exit status is the command's. A signal that is sent to the recorder goes to the command.
  *   D. --trigger signals no process but a flight recorder.
@@ -579,19 +579,27 @@ static void reap(struct recorder *recorder)
     recorder->ended_mono_ns = clock_mono_ns();
 }
 
-/* Whether there is an end: of the command, or of all processes where processes alone were asked for. */
-static void look_for_end(struct recorder *recorder)
+/* Whether all processes have ended, where processes alone were asked for. */
+static bool have_ended(const struct plan *plan)
 {
-    const struct plan *plan = recorder->plan;
     size_t count = plan->session.name_count == 0 ? plan->session.pid_count : 0, ended = 0;
 
-    if (recorder->child != 0)
-        reap(recorder);
-    if (count == 0 || recorder->ended_mono_ns != 0)
-        return;
     while (ended < count && pidfd_ended(plan->processes[ended]))
         ended++;
-    if (ended == count)
+    return count != 0 && ended == count;
+}
+
+/* A command ends the recording, and everything else that ends it ends the command. */
+static void look_for_end(struct recorder *recorder, bool time_is_over)
+{
+    if (recorder->child != 0)
+        reap(recorder);
+    if (recorder->child != 0 && time_is_over && !recorder->child_ends) {
+        recorder->child_ends = true;
+        kill(recorder->child, SIGTERM);
+    }
+    if (recorder->child == 0 && recorder->ended_mono_ns == 0 &&
+        (ends != 0 || time_is_over || have_ended(recorder->plan)))
         recorder->ended_mono_ns = clock_mono_ns();
 }
 
@@ -659,10 +667,9 @@ static uint64_t rest_ns(const struct recorder *recorder)
     return limit_ns > gone_ns ? limit_ns - gone_ns : 0;
 }
 
-/* Until it ends. 0 or -errno. */
+/* Until a drain that was begun after the end is complete. 0 or -errno. */
 static int follow(struct recorder *recorder)
 {
-    const struct plan *plan = recorder->plan;
     const struct rip_event *event;
     int result = 0;
 
@@ -678,18 +685,14 @@ static int follow(struct recorder *recorder)
         }
         if (result != -EAGAIN)
             return result;
-        look_for_end(recorder);
         if (triggers != 0) {
             triggers = 0;
             write_flight(recorder);
         }
         wait_ns = rest_ns(recorder);
-        if (wait_ns == 0 && recorder->child != 0 && !recorder->child_ends) {
-            recorder->child_ends = true;
-            kill(recorder->child, SIGTERM);
-        } else if (ends != 0 || (wait_ns == 0 && plan->command == NULL)) {
-            return 0;
-        }
+        look_for_end(recorder, wait_ns == 0);
+        if (recorder->ended_mono_ns != 0)
+            rip_session_drain_now(recorder->session);
         result = rip_session_wait(recorder->session, wait_ns != 0 ? wait_ns : WAIT_NS);
         result = result == -ETIMEDOUT || result == -EINTR ? 0 : result;
     }
@@ -708,10 +711,14 @@ static int find_rings(const struct plan *plan, bool *ret_found, char **ret_error
     result = rip_session_open(&session, plan->source, &options, ret_error);
     if (result != 0)
         return result;
-    while (!*ret_found && rip_session_next(session, &event) == 1)
+    if (rip_session_source(session) == RIP_SESSION_CAPTURE || rip_session_source(session) == RIP_SESSION_RECORDING) {
+        *ret_error = strdup("what is recorded already is read by `rip dump`, `rip export` and `rip replay`");
+        result = -EINVAL;
+    }
+    while (result == 0 && !*ret_found && rip_session_next(session, &event) == 1)
         *ret_found = event->kind == RIP_EVENT_RING;
     rip_session_close(session);
-    return 0;
+    return result;
 }
 
 /* Holds on to what was named by pid. False after an error message. */

@@ -165,6 +165,22 @@ def of_one_process_until_it_ends(scene):
     hold_accounts(sums(recorder.path), maker.made)
 
 
+def a_last_drain(scene):
+    maker = Maker(scene)
+    recorder = Recorder(scene, "--interval", "1h")
+    recorder.wait(lambda report: report["rings"] == 1)
+    maker.make("here 9")
+    assert recorder.end()[0] == 0
+    hold_accounts(sums(recorder.path), 9)
+    maker.make("here 4")
+    recorder = Recorder(scene, "--interval", "1h", str(maker.process.pid), output="second")
+    recorder.wait(lambda report: report["rings"] == 1)
+    maker.make("here 7")
+    maker.process.stdin.close()
+    status, report = recorder.ended()
+    assert status == 0 and report["recorded"] == maker.made, (status, report)  # with those that the ring still has
+
+
 def by_name_by_path_and_for_a_time(scene):
     makers = [Maker(scene, name) for name in ("web.1", "web.2", "db")]
     for arguments, count in ((["web*"], 2), (["db", "web.2"], 2), ([os.path.join(scene.rings, "db")], 1), ([], 3)):
@@ -173,6 +189,7 @@ def by_name_by_path_and_for_a_time(scene):
         assert done.returncode == 0 and done.stdout == "" and f" s: rings {count}, ids " in done.stderr, done
         assert sums(path)["rings"] == count, path
     assert all(maker.process.poll() is None for maker in makers)
+    refuse(scene, [path], "recorded already")
     done = scene.rip("--duration", "100ms", "db")
     assert done.returncode == 0 and re.fullmatch(r"db-\d{8}T\d{6}Z\.riprec", done.stderr.split(":")[0]), done
 
@@ -420,7 +437,7 @@ def what_may_not_be_read(scene):
 
 
 if __name__ == "__main__":
-    w.run([accounts_are_exact, of_one_process_until_it_ends, by_name_by_path_and_for_a_time, a_command,
+    w.run([accounts_are_exact, of_one_process_until_it_ends, a_last_drain, by_name_by_path_and_for_a_time, a_command,
            cut_and_damaged_recordings, the_recorder_is_killed, segments, a_flight_recorder, a_stall_triggers,
            a_full_disk, a_real_disk_that_is_full, on_a_terminal, mistakes, what_is_not_there,
            what_may_not_be_read], Scene)
