@@ -38,7 +38,7 @@ typedef int cli_function(int argc, char **argv);
     X(events, "begins and ends of stalls, as a list or as they happen")                                                \
     X(clean, "remove rings of dead processes")                                                                         \
     X(captures, "what is kept of processes that were killed or crashed")                                               \
-    X(dump, "what a ring file or a capture says")                                                                      \
+    X(dump, "what a ring file, a capture or a recording says")                                                         \
     X(record, "record what rings say, or what a program does")                                                         \
     X(export, "rings, captures and recordings for babeltrace2, speedscope and flamegraph.pl")                          \
     X(replay, "the alerts of a recording, with its thresholds or others")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump.c - `rip dump`: what a ring file says, or the capture of a process that has ended. Needs no ripd.
+ * dump.c - `rip dump`: what a ring file says, the capture of a process that has ended, or a recording. Needs no ripd.
  *
  * Guarantees
  *   A. The file is hostile: it is copied, and read by readers that believe nothing.

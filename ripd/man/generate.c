@@ -222,7 +222,10 @@ static void put_flags_of(const struct cli_syntax *syntax)
     for (size_t i = 0; i < syntax->flags_count; i++) {
         const struct cli_flag *flag = &syntax->flags[i];
 
-        printf(".It Fl \\-%s%s%s\n", flag->name + strlen("--"), flag->value != NULL ? " Ar " : "",
+        const char *name = flag->name + 1;
+        const bool is_long = name[0] == '-';
+
+        printf(".It Fl %s%s%s%s\n", is_long ? "\\-" : "", name + is_long, flag->value != NULL ? " Ar " : "",
                flag->value != NULL ? flag->value : "");
         put_sentence(flag->help);
     }

@@ -172,9 +172,9 @@ def the_command_rip(_world):
     for command in re.findall(r"^  (\w+) ", commands, re.M):
         assert re.search(rf"^\.Ss rip {command}$", page, re.M), command
         text = re.search(rf"^\.Ss rip {command}\n(.*?)(?=^\.S[sh] )", page, re.S | re.M).group(1)
-        there = set(re.findall(r"^  (--[a-z-]+)", output(f"{w.BIN}/rip", command, "--help"), re.M))
+        there = set(re.findall(r"^  (--?[a-z-]+)", output(f"{w.BIN}/rip", command, "--help"), re.M))
         items_there = "\n".join(re.findall(r"^\.It (.*)", text, re.M))
-        documented = {"-" + name for name in re.findall(r"Fl (-[a-z-]+)", items_there)}
+        documented = {"-" + name for name in re.findall(r"Fl (-?[a-z][a-z-]*)", items_there)}
         assert documented - {"--help"} == there, (command, documented, there)
 
 
