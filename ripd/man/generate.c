@@ -221,7 +221,6 @@ static void put_flags_of(const struct cli_syntax *syntax)
 {
     for (size_t i = 0; i < syntax->flags_count; i++) {
         const struct cli_flag *flag = &syntax->flags[i];
-
         const char *name = flag->name + 1;
         const bool is_long = name[0] == '-';
 
