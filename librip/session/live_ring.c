@@ -2,7 +2,7 @@
 /*
  * live_ring.c - see live_ring.h.
  *
- * A process that is found dead may have snapped between the copy and the look at its locks: then the ring is copied
+ * A process that is found dead, or to have left, may have snapped after its slots were copied: then the ring is copied
  * once more, and the drain has all that it did.
  */
 #include "session/live_ring.h"
@@ -33,6 +33,7 @@ struct life {
     bool dead;           /* no lock of it is there, or its record says so */
     bool in_order;       /* its record says so */
     bool yielded;        /* its end */
+    bool left;           /* its record was found to say so */
 };
 
 struct live_ring {
@@ -224,19 +225,26 @@ static int grow_lives(struct live_ring *ring, uint32_t count)
     return 0;
 }
 
-/* Looks at a record of the copy. True: it was not known yet that its process is dead. */
+/*
+ * Looks at a record of the copy. True: it was not known yet that its process is dead, or has left: it may have snapped
+ * after its slots were copied.
+ */
 static bool check_life(struct live_ring *ring, const struct rip_process_info *process, bool *ret_alive)
 {
     struct life *life = &ring->lives[process->index];
+    bool had_left;
 
-    if (process->state == RIP_PROCESS_EXITED)
-        return false;
     if (process->state == RIP_PROCESS_EMBRYO) {
         *ret_alive |= clock_ns(CLOCK_BOOTTIME) - process->entered_boot_ns < EMBRYO_GRACE_NS;
         return false;
     }
     if (life->generation != process->generation)
         *life = (struct life){.generation = process->generation};
+    if (process->state == RIP_PROCESS_EXITED) {
+        had_left = life->left;
+        life->left = true;
+        return !had_left;
+    }
     if (life->dead)
         return false;
     life->dead = !lives(ring, process);
