@@ -17,10 +17,10 @@
 
 #include "os/capability.h"
 
-int sandbox_die_with_parent(void)
+int sandbox_die_with_parent(pid_t parent)
 {
-    pid_t parent = getppid();
-
+    if (parent == 0)
+        parent = getppid();
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
         return -errno;
     return getppid() == parent ? 0 : -ESRCH;
@@ -42,7 +42,7 @@ int sandbox_give_up(uint64_t capabilities, uint64_t memory_bytes, uint64_t descr
     int result = capability_keep(capabilities);
 
     if (result == 0)
-        result = sandbox_die_with_parent();
+        result = sandbox_die_with_parent(0);
     if (result == 0)
         result = set_limit(RLIMIT_CORE, 0);
     if (result == 0)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* A sanitizer maps terabytes, and makes calls of its own to start and to report. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -23,10 +24,11 @@
 #endif
 
 /*
- * Killed as soon as its parent ends. Forgotten when the user of the process changes: to be called after it. -ESRCH: the
- * parent ended meanwhile; or another -errno.
+ * Killed as soon as its parent ends; 0: the parent that it has now.
+ * Forgotten when the user of the process changes: to be called after it. -ESRCH: the parent ended meanwhile; or another
+ * -errno.
  */
-int sandbox_die_with_parent(void);
+int sandbox_die_with_parent(pid_t parent);
 
 /*
  * Gives up all capabilities but these, new privileges, core dumps, files made longer, address space beyond memory_bytes

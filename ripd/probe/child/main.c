@@ -35,7 +35,7 @@ struct keeper {
     } children[CHILDREN_MAX];
 };
 
-static void run_child(const struct worker_sources *sources, uint32_t kind, int socket)
+static void run_child(const struct worker_sources *sources, pid_t parent, uint32_t kind, int socket)
 {
     int result;
 
@@ -43,7 +43,7 @@ static void run_child(const struct worker_sources *sources, uint32_t kind, int s
     (void)prctl(PR_SET_NAME, kind == PROBE_FETCHER ? "ripd-fetcher" : "ripd-worker", 0, 0, 0);
     if (kind == PROBE_FETCHER && sources->diag >= 0)
         close(sources->diag);
-    result = kind == PROBE_FETCHER ? sandbox_enter_fetcher() : sandbox_enter_worker();
+    result = kind == PROBE_FETCHER ? sandbox_enter_fetcher(parent) : sandbox_enter_worker(parent);
     if (result == 0)
         result = sigbus_install();
     if (result != 0)
@@ -63,6 +63,7 @@ static void reap_children(struct keeper *keeper)
 static void replace_child(struct keeper *keeper, uint32_t kind, int socket)
 {
     size_t free_place = CHILDREN_MAX;
+    const pid_t self = getpid();
     pid_t pid;
 
     for (size_t i = 0; i < CHILDREN_MAX; i++) {
@@ -75,7 +76,7 @@ static void replace_child(struct keeper *keeper, uint32_t kind, int socket)
         return;
     pid = fork();
     if (pid == 0) {
-        run_child(&keeper->sources, kind, socket);
+        run_child(&keeper->sources, self, kind, socket);
         _exit(EXIT_FAILURE);
     }
     if (pid > 0) {

@@ -70,9 +70,9 @@ static int filter_calls(int who)
     return sandbox_filter(calls, count, allowed_if, ARRAY_COUNT(allowed_if));
 }
 
-static int enter_child(int who)
+static int enter_child(int who, pid_t parent)
 {
-    int result = sandbox_die_with_parent();
+    int result = sandbox_die_with_parent(parent);
 
     return result == 0 ? filter_calls(who) : result;
 }
@@ -98,12 +98,12 @@ int sandbox_enter_keeper(void)
     return result == 0 ? filter_calls(KEEPER) : result;
 }
 
-int sandbox_enter_worker(void)
+int sandbox_enter_worker(pid_t parent)
 {
-    return enter_child(WORKER);
+    return enter_child(WORKER, parent);
 }
 
-int sandbox_enter_fetcher(void)
+int sandbox_enter_fetcher(pid_t parent)
 {
-    return enter_child(FETCHER);
+    return enter_child(FETCHER, parent);
 }

@@ -7,6 +7,7 @@
 #define RIPD_PROBE_CHILD_SANDBOX_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * They die with their parent. 0 or -errno: then nothing must be read.
@@ -16,10 +17,11 @@
  *                          itself.
  *   sandbox_enter_fetcher  the same, but for other processes' memory and what is in directories; and may ask whether a
  *                          file has an access control list.
+ * parent: who forked it, which may be gone by now; 0: the parent that it has.
  */
 int sandbox_enter_keeper(void);
-int sandbox_enter_worker(void);
-int sandbox_enter_fetcher(void);
+int sandbox_enter_worker(pid_t parent);
+int sandbox_enter_fetcher(pid_t parent);
 
 #define SANDBOX_MEMORY_BYTES (UINT64_C(1) << 37) /* address space: the largest ring takes half of it */
 #define SANDBOX_DESCRIPTORS_MAX 64u
