@@ -189,7 +189,8 @@ struct rip_session_options {
     uint64_t interval_ns; /* between drains of a live source; 0 = one second */
     const int32_t *pids;  /* of a directory: only rings of one of these processes, */
     size_t pid_count;
-    bool once;                /* a live source yields one drain, and ends */
+    bool once;                /* a live source yields one drain, and ends; as of a capture, ids that ended before are
+                                 among what is found, with their EXIT, as far as the ring still has them */
     const char *const *names; /* or with a file name that one of these patterns (glob(7)) matches; both 0 = all */
     size_t name_count;
 };

@@ -45,6 +45,7 @@ struct item {
     /* An id */
     bool replaces; /* another one has the slot of the known id */
     bool is_new;
+    bool is_found; /* what it did before is not known, and not made in this drain */
     bool has_ended;
     bool is_lost;   /* ended, and nothing more is known of it */
     bool has_state; /* another than before */
@@ -89,6 +90,7 @@ struct drain {
     struct drain_moment before;
     struct drain_moment now;
     bool is_whole; /* from when the ring was made */
+    bool finds_ended;
     struct id_array known;
     struct id_array fresh;
     size_t position; /* in known: of the sample that is read next; likewise */
@@ -141,6 +143,11 @@ void drain_made_after(struct drain *drain, struct drain_moment moment)
 {
     drain->now = moment;
     drain->is_whole = true;
+}
+
+void drain_find_ended(struct drain *drain)
+{
+    drain->finds_ended = true;
 }
 
 /* What is there was there before. */
@@ -255,7 +262,7 @@ bool drain_open(struct drain *drain, const struct rip_view *view, struct drain_b
             drain->first.ended_settled = 1; /* of an empty ring */
         if (is_finding(drain)) {
             drain->first = drain->before_scan;
-            drain->next_ended = drain->first.ended_count;
+            drain->next_ended = drain->finds_ended ? 0 : drain->first.ended_count;
             drain->flush_count = drain->first.flush_count;
         }
     }
@@ -433,8 +440,9 @@ static void read_sample(struct drain *drain, const struct rip_view *view, const 
     item->snap_count = after;
     if (snap_count > after)
         read_entries(view, item, after, !item->is_new, batch);
-    if (item->is_new && is_finding(drain))
-        item->snap_count = snap_count; /* found: what it did before is not made in this drain */
+    item->is_found = item->is_new && is_finding(drain);
+    if (item->is_found)
+        item->snap_count = snap_count;
     if (item->is_new || item->has_state || known->may_have_note || snap_count > after)
         read_note(view, item, batch);
 }
@@ -481,8 +489,8 @@ static void read_ended_entries(const struct rip_view *view, struct item *item, u
     batch->entry_count += item->entry_count;
 }
 
-static void read_ended(const struct rip_view *view, struct known *known, const struct rip_id_info *info,
-                       struct drain_batch *batch)
+static struct item *read_ended(const struct rip_view *view, struct known *known, const struct rip_id_info *info,
+                               struct drain_batch *batch)
 {
     struct item *item = add_item(batch, ITEM_ID);
     uint64_t after = known != NULL ? known->snap_count : 0;
@@ -497,6 +505,7 @@ static void read_ended(const struct rip_view *view, struct known *known, const s
     item->snap_count = info->snap_count > after ? info->snap_count : after;
     read_ended_entries(view, item, after, batch);
     read_note(view, item, batch);
+    return item;
 }
 
 /* It ended; what it was when it did. False: another id has its slot. */
@@ -572,7 +581,9 @@ static void read_logged(struct drain *drain, const struct rip_view *view, const 
     is_readable = rip_view_ended_id(view, ended->slot, ended->generation, &info) == RIP_OK;
     if (known == NULL || known->has_ended) {
         if (is_readable && (known == NULL || !is_same_id(known, &info)))
-            read_ended(view, NULL, &info, batch); /* it came and went */
+            /* It came and went, now or before the first drain. */
+            read_ended(view, NULL, &info, batch)->is_found =
+                is_finding(drain) && ended->number < drain->first.ended_count;
     } else if (is_readable && is_same_id(known, &info)) {
         drain->late_snap_count += info.snap_count;
     } else if (ended->generation - known->sample.generation <= UINT32_MAX / 2) {
@@ -691,8 +702,7 @@ static void emit_snap(struct drain *drain, const struct drain_batch *batch, cons
 {
     struct rip_event event = id_event(RIP_EVENT_SNAP, known);
     struct rip_event_snap *snap = &event.as.snap;
-    bool found = item->is_new && is_finding(drain) && !item->has_ended;
-    uint64_t made = found ? item->entry_count : item->snap_count - known->snap_count;
+    uint64_t made = item->is_found ? item->entry_count : item->snap_count - known->snap_count;
     bool has_moved = made != 0 || (!item->is_new && !item->has_state && !item->is_lost &&
                                    item->sample.progress != known->sample.progress);
 
@@ -762,7 +772,7 @@ static struct known *take_new(struct drain *drain, const struct drain_batch *bat
     }
     *known = (struct known){.sample = item->sample, .registered_boot_ns = info->registered_boot_ns, .id = info->id};
     event = id_event(RIP_EVENT_REGISTER, known);
-    event.as.id_begin = (struct rip_event_id){.info = info, .found = is_finding(drain) && !item->has_ended};
+    event.as.id_begin = (struct rip_event_id){.info = info, .found = item->is_found};
     emit(drain, sink, &event);
     return known;
 }
@@ -793,8 +803,11 @@ static void take_id(struct drain *drain, const struct drain_batch *batch, const 
         emit(drain, sink, &event);
     }
     known->may_have_note = has_moved && drain->has_notes;
-    if (item->has_ended)
-        emit_exit(drain, known, !item->is_lost, sink);
+    if (!item->has_ended)
+        return;
+    emit_exit(drain, known, !item->is_lost, sink);
+    if (item->is_found)
+        drain->ended_snap_count -= known->snap_count; /* it was in the ring's sum at the begin */
 }
 
 int drain_take(struct drain *drain, const struct drain_batch *batch, const struct rip_sink *sink)

@@ -50,6 +50,9 @@ void drain_free(struct drain *drain);
  * all that was ever made. */
 void drain_made_after(struct drain *drain, struct drain_moment moment);
 
+/* Before the first drain: ids that ended before it are found there, too, as far as the ring still has them. */
+void drain_find_ended(struct drain *drain);
+
 /* What was read, to be taken. Large: not on a stack. */
 struct drain_batch;
 struct drain_batch *drain_batch_new(void); /* NULL: no memory */

@@ -94,6 +94,8 @@ int live_ring_open(struct live_ring **ret_ring, const struct live_place *place, 
         *ret_reason = ring->copy.reason;
     }
     if (result == 0) {
+        if (place->finds_ended)
+            drain_find_ended(ring->drain);
         *ret_ring = ring;
         return 0;
     }

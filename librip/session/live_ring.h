@@ -16,6 +16,7 @@ struct live_place {
     int descriptor;            /* taken over, whatever is returned */
     struct drain_moment since; /* of the drain before it was seen, or of the begin of the session */
     bool was_drained;          /* since is of a drain */
+    bool finds_ended;          /* drain_find_ended() */
 };
 
 /* 0, -EINVAL: no ring, ... as ring_copy_open(); *ret_reason is a static phrase. */

@@ -289,7 +289,10 @@ static int open_parts(struct capture_source *source)
     source->moment.wall_ns = wall_of(json_object_get(source->document, "ended_at"));
     source->batch = drain_batch_new();
     result = source->batch != NULL ? drain_new(&source->drain, RING_NUMBER) : -ENOMEM;
-    return result == 0 ? read_stalls(source) : result;
+    if (result != 0)
+        return result;
+    drain_find_ended(source->drain);
+    return read_stalls(source);
 }
 
 int source_open_capture(struct source **ret_source, const char *path, int descriptor, struct source_error *error)

@@ -83,6 +83,7 @@ static int add_ring(struct live *live, struct live_place *place, const char **re
     live->rings = grown;
     place->since = live->drained;
     place->was_drained = live->drain.as.drain.sequence != 0;
+    place->finds_ended = live->once;
     result = live_ring_open(&live->rings[live->ring_count], place, live->ring_number + 1, ret_reason);
     if (result != 0)
         return result;

@@ -4,16 +4,13 @@
  *
  * Guarantees
  *   A. The file is hostile: it is copied, and read by readers that believe nothing.
- *   B. It says what was: whether a process lives is not asked.
+ *   B. It says what was: whether a process lives makes no difference.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/capture_read.h"
 #include "cli/cli.h"
@@ -23,14 +20,9 @@
 #include "cli/item.h"
 #include "cli/names.h"
 #include "cli/report.h"
-#include "cli/ring_json.h"
 #include "cli/table.h"
 #include "rip/session.h"
-#include "session/recording.h"
-#include "session/ring_copy.h"
-#include "util/array.h"
 
-#define SAMPLES 256u
 #define LOCATIONS_MAX 20u /* in the summary by location */
 #define ENDED_MAX 16u     /* ids that had ended, in the report */
 
@@ -66,98 +58,33 @@ const struct cli_syntax cli_dump_syntax = {
 /* What is in the file. */
 struct dump {
     const char *path;
-    struct capture capture; /* with a ring, or all zero */
-    struct ring_copy copy;  /* of a ring file */
-    struct rip_view view;
-    struct rip_session *session;                /* of a recording, instead of these */
-    uint64_t recorded_count, overwritten_count; /* snaps; likewise */
+    struct rip_session *session;
+    enum rip_session_source source;
+    uint64_t recorded_count, overwritten_count; /* snaps, of a recording */
     json_t *places;                             /* likewise */
-    json_t *document;                           /* the capture's; NULL = a ring file */
+    json_t *document;                           /* of a capture, else NULL */
     json_t *items;
     json_t *ended; /* the same of ids that had ended, the newest first */
     json_t *paths; /* of modules, by build id */
     struct names *names;
 };
 
-/* Opening ---------------------------------------------------------------------------------------------------------- */
-
-/* What a file begins with. */
-struct magic {
-    char bytes[8];
-};
-
-static bool has_magic(int descriptor, bool (*is_one)(const void *bytes, size_t count))
+/* False after an error message. */
+static bool open_file(struct dump *dump)
 {
-    struct magic magic;
-
-    return pread(descriptor, magic.bytes, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
-           is_one(magic.bytes, sizeof(magic));
-}
-
-/* 1: it is no capture. */
-static int open_capture(struct dump *dump, int descriptor, const char **ret_reason)
-{
-    int error;
-
-    if (!has_magic(descriptor, capture_is_one))
-        return 1;
-    error = capture_read(descriptor, &dump->capture);
-    *ret_reason = capture_error_text(error);
-    if (error != 0)
-        return error;
-    dump->document =
-        json_loadb(dump->capture.document, dump->capture.document_bytes, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-    if (dump->document != NULL && rip_view_open(&dump->view, dump->capture.ring, dump->capture.ring_bytes) == RIP_OK)
-        return 0;
-    *ret_reason = capture_error_text(-EBADMSG);
-    return -EBADMSG;
-}
-
-/* A file, or a directory with segments. False after an error message. */
-static bool open_recording(struct dump *dump)
-{
+    const struct rip_session_options options = {.size_bytes = sizeof(options), .once = true};
     char *error = NULL;
 
-    if (rip_session_open(&dump->session, dump->path, NULL, &error) != 0) {
+    if (rip_session_open(&dump->session, dump->path, &options, &error) != 0) {
         cli_error("dump: %s", error != NULL ? error : "out of memory");
         free(error);
         return false;
     }
-    if (rip_session_source(dump->session) == RIP_SESSION_RECORDING)
+    dump->source = rip_session_source(dump->session);
+    if (dump->source != RIP_SESSION_DIRECTORY)
         return true;
-    cli_error("dump: %s: is neither a ring, a capture nor a recording", dump->path);
+    cli_error("dump: %s is neither a ring, a capture nor a recording", dump->path);
     return false;
-}
-
-/* False after an error message. */
-static bool open_file(struct dump *dump)
-{
-    int descriptor = open(dump->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), result;
-    const char *reason = strerror(errno);
-    struct stat status;
-
-    if (descriptor < 0 || fstat(descriptor, &status) != 0) {
-        cli_error("dump: %s: %s", dump->path, reason);
-        if (descriptor >= 0)
-            close(descriptor);
-        return false;
-    }
-    if (S_ISDIR(status.st_mode) || (S_ISREG(status.st_mode) && has_magic(descriptor, recording_is_one))) {
-        close(descriptor);
-        return open_recording(dump);
-    }
-    reason = "is neither a ring, a capture nor a recording";
-    result = S_ISREG(status.st_mode) ? open_capture(dump, descriptor, &reason) : -EINVAL;
-    if (result == 1) {
-        result = ring_copy_once(&dump->copy, descriptor);
-        dump->view = dump->copy.view;
-        if (result != -EINVAL)
-            reason = dump->copy.reason;
-    }
-    close(descriptor);
-    if (result != 0)
-        cli_error("dump: %s: %s", dump->path, reason);
-    return result == 0;
 }
 
 static void close_file(struct dump *dump)
@@ -169,141 +96,17 @@ static void close_file(struct dump *dump)
     json_decref(dump->places);
     json_decref(dump->document);
     rip_session_close(dump->session);
-    capture_done(&dump->capture);
-    ring_copy_close(&dump->copy);
 }
 
-/* Ids -------------------------------------------------------------------------------------------------------------- */
+/* Reading ---------------------------------------------------------------------------------------------------------- */
 
-/* What ripd knew of a stalled id; NULL: it was not stalled, or has moved since. */
-static json_t *find_stall(const struct dump *dump, const struct rip_id_info *id)
+static void take_document(struct dump *dump)
 {
-    size_t i;
-    json_t *stall;
-
-    json_array_foreach(json_object_get(dump->document, "stalls"), i, stall)
-    {
-        if (item_number(stall, "id") == (json_int_t)id->id && item_number(stall, "snaps") == (json_int_t)id->snap_count)
-            return json_incref(stall);
-    }
-    return NULL;
-}
-
-static json_t *make_note(const struct rip_view *view, const struct rip_id_info *id)
-{
-    struct rip_note_info note;
-
-    if (rip_view_note(view, id->slot, &note) != RIP_OK &&
-        rip_view_ended_note(view, id->slot, id->generation, &note) != RIP_OK)
-        return json_null();
-    return ring_json_text(note.text, note.text_bytes);
-}
-
-static json_t *make_process(const struct dump *dump, uint32_t index)
-{
-    struct rip_process_info process;
-
-    if (dump->document != NULL)
-        return json_incref(json_object_get(dump->document, "process"));
-    if (rip_view_process(&dump->view, index, &process) != RIP_OK)
-        return json_null();
-    return json_pack("{s:I, s:o, s:I}", "pid", (json_int_t)process.pid, "comm",
-                     ring_json_text(process.comm, strnlen((const char *)process.comm, sizeof(process.comm))), "uid",
-                     (json_int_t)process.uid);
-}
-
-static json_t *make_trail(const struct dump *dump, const struct rip_id_info *id)
-{
-    json_t *trail = ring_json_trail(&dump->view, id), *place;
-    size_t i;
-
-    json_array_foreach(trail, i, place) names_fill(dump->names, place, dump->paths);
-    return trail;
-}
-
-/* Names that ripd did not have. */
-static void fill_stall(const struct dump *dump, json_t *stall)
-{
-    json_t *place;
-    size_t i;
-
-    names_fill(dump->names, json_object_get(stall, "location"), dump->paths);
-    json_array_foreach(json_object_get(stall, "trail"), i, place) names_fill(dump->names, place, dump->paths);
-}
-
-/* state: NULL = that of a live id. */
-static json_t *make_item(const struct dump *dump, const struct rip_id_info *id, const char *state)
-{
-    json_t *item = state == NULL ? find_stall(dump, id) : NULL, *trail;
-
-    if (state == NULL && id->idle != 0)
-        state = "idle";
-    if (item != NULL) {
-        fill_stall(dump, item);
-    } else {
-        trail = make_trail(dump, id);
-        item = json_pack("{s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:O?, s:o}", "id", (json_int_t)id->id, "tid",
-                         id->tid != 0 ? json_integer(id->tid) : json_null(), "name",
-                         ring_json_text(id->name, id->name_bytes), "note", make_note(&dump->view, id), "process",
-                         make_process(dump, id->process), "state", state != NULL ? json_string(state) : json_null(),
-                         "snaps", (json_int_t)id->snap_count, "location", json_array_get(trail, 0), "trail", trail);
-    }
-    return item;
-}
-
-/* Those whose slots are not another id's yet. */
-static void read_ended(struct dump *dump)
-{
-    struct rip_ended ended[RIP_ENDED_COUNT];
-    struct rip_id_info id;
-    uint64_t next;
-    size_t count = rip_view_ended(&dump->view, 0, ended, RIP_ENDED_COUNT, &next);
-
-    dump->ended = json_array();
-    while (count-- != 0)
-        if (rip_view_ended_id(&dump->view, ended[count].slot, ended[count].generation, &id) == RIP_OK)
-            json_array_append_new(dump->ended, make_item(dump, &id, "exited"));
-}
-
-static bool read_ids(struct dump *dump, const char *files)
-{
-    struct rip_scan_position position = {.next_word = 0};
-    struct rip_sample samples[SAMPLES];
-    struct rip_ring_info info;
+    const void *bytes;
     size_t count;
 
-    dump->items = json_array();
-    dump->paths = json_object();
-    dump->names = names_new(files);
-    rip_view_info(&dump->view, &info);
-    for (uint32_t i = 0; i < info.process_high_water; i++)
-        ring_json_paths(&dump->view, i, dump->paths);
-    do {
-        count = rip_view_scan(&dump->view, &position, samples, SAMPLES);
-        for (size_t i = 0; i < count; i++) {
-            struct rip_id_info id;
-
-            if (rip_view_id(&dump->view, samples[i].slot, &id) == RIP_OK &&
-                json_array_append_new(dump->items, make_item(dump, &id, NULL)) != 0)
-                return false;
-        }
-    } while (count == SAMPLES);
-    read_ended(dump);
-    return dump->items != NULL && dump->ended != NULL;
-}
-
-/* Recordings ------------------------------------------------------------------------------------------------------- */
-
-static void fill_names(const struct dump *dump, const json_t *items)
-{
-    size_t i, nth;
-    json_t *item, *place;
-
-    json_array_foreach(items, i, item)
-    {
-        names_fill(dump->names, item, dump->paths); /* it may be a place itself */
-        json_array_foreach(json_object_get(item, "trail"), nth, place) names_fill(dump->names, place, dump->paths);
-    }
+    if (dump->source == RIP_SESSION_CAPTURE && rip_session_data(dump->session, "rip.capture", &bytes, &count) == 0)
+        dump->document = json_loadb(bytes, count, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
 }
 
 /* 0 or -errno; what could be read is there. */
@@ -313,6 +116,8 @@ static int take_events(struct dump *dump, struct dump_ids *ids)
     int result;
 
     while ((result = rip_session_next(dump->session, &event)) == 1) {
+        if (event->kind == RIP_EVENT_RING)
+            take_document(dump);
         if (event->kind == RIP_EVENT_SNAP) {
             dump->recorded_count += event->as.snap.entry_count;
             dump->overwritten_count += event->as.snap.overwritten_count;
@@ -320,27 +125,76 @@ static int take_events(struct dump *dump, struct dump_ids *ids)
         if (dump_ids_take(ids, event) != 0)
             return -ENOMEM;
     }
-    return result;
+    return result == 0 && rip_session_error(dump->session)[0] != '\0' ? -EBADMSG : result; /* of a ring that was cut */
 }
 
-/* 0 or -errno; what could be read is there. */
-static int read_recording(struct dump *dump, const char *files)
+/* What ripd knew of a stalled id; NULL: it was not stalled, or has moved since. */
+static json_t *find_stall(const struct dump *dump, const json_t *item)
+{
+    size_t i;
+    json_t *stall;
+
+    json_array_foreach(json_object_get(dump->document, "stalls"), i, stall)
+    {
+        if (item_number(stall, "id") == item_number(item, "id") &&
+            item_number(stall, "snaps") == item_number(item, "snaps"))
+            return stall;
+    }
+    return NULL;
+}
+
+/* The document of a capture knows more than its ring. */
+static void join_document(const struct dump *dump)
+{
+    json_t *process = json_object_get(dump->document, "process"), *item, *stall;
+    size_t i;
+
+    json_array_foreach(dump->ended, i, item) json_object_set(item, "process", process);
+    json_array_foreach(dump->items, i, item)
+    {
+        json_object_set(item, "process", process);
+        stall = find_stall(dump, item);
+        if (stall != NULL)
+            json_array_set(dump->items, i, stall);
+    }
+}
+
+/* Those that ripd did not have. */
+static void fill_names(const struct dump *dump, const json_t *items)
+{
+    size_t i, nth;
+    json_t *item, *place;
+
+    json_array_foreach(items, i, item)
+    {
+        names_fill(dump->names, item, dump->paths); /* it may be a place itself */
+        names_fill(dump->names, json_object_get(item, "location"), dump->paths);
+        json_array_foreach(json_object_get(item, "trail"), nth, place) names_fill(dump->names, place, dump->paths);
+    }
+}
+
+/* False after an error message; what could be read is there. */
+static bool read_file(struct dump *dump, const char *files)
 {
     struct dump_ids *ids = dump_ids_new();
-    int result = ids != NULL ? take_events(dump, ids) : -ENOMEM;
+    const int result = ids != NULL ? take_events(dump, ids) : -ENOMEM;
 
     if (ids != NULL) {
         dump->items = dump_ids_items(ids, false);
         dump->ended = dump_ids_items(ids, true);
-        dump->places = dump_ids_places(ids);
+        if (dump->source == RIP_SESSION_RECORDING)
+            dump->places = dump_ids_places(ids);
         dump->paths = dump_ids_paths(ids);
         dump->names = names_new(files);
+        join_document(dump);
         fill_names(dump, dump->items);
         fill_names(dump, dump->ended);
         fill_names(dump, dump->places);
     }
     dump_ids_free(ids);
-    return result;
+    if (result != 0)
+        cli_error("dump: %s", result != -ENOMEM ? rip_session_error(dump->session) : "out of memory");
+    return result == 0;
 }
 
 /* Printing --------------------------------------------------------------------------------------------------------- */
@@ -368,9 +222,9 @@ static void show_head(const struct dump *dump, struct report *report)
     char how[96];
 
     if (dump->document == NULL) {
-        table_cell_format(&cell, "%s %s", dump->session != NULL ? "recording" : "ring", dump->path);
+        table_cell_format(&cell, "%s %s", dump->source == RIP_SESSION_RECORDING ? "recording" : "ring", dump->path);
         report_title(report, &cell);
-        if (dump->session == NULL)
+        if (dump->source != RIP_SESSION_RECORDING)
             return;
         table_cell_format(&cell, "%" PRIu64 " recorded, %" PRIu64 " overwritten before", dump->recorded_count,
                           dump->overwritten_count);
@@ -554,16 +408,6 @@ static void print_report(const struct dump *dump, bool markdown)
     json_array_foreach(dump->items, i, item) show_id(&report, item);
     for (i = 0; i < json_array_size(dump->ended) && i < ENDED_MAX; i++)
         show_id(&report, json_array_get(dump->ended, i));
-}
-
-/* False after an error message; nothing may be there then. */
-static bool read_file(struct dump *dump, const char *files)
-{
-    const int result = dump->session != NULL ? read_recording(dump, files) : read_ids(dump, files) ? 0 : -ENOMEM;
-
-    if (result != 0)
-        cli_error("dump: %s", result != -ENOMEM ? rip_session_error(dump->session) : "out of memory");
-    return result == 0;
 }
 
 int cli_dump(int argc, char **argv)

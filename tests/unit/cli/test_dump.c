@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_dump.c - `rip dump` of a recording, and what is kept of one: ripd/cli/dump.c, dump_ids.c. */
+/* test_dump.c - `rip dump` of a recording and a ring, and what is kept of one: ripd/cli/dump.c, dump_ids.c. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,6 +89,37 @@ static void test_a_recording_is_shown(void **state)
     assert_non_null(strstr(printed, "     3  server+0x100"));
     assert_non_null(strstr(printed, "walker"));
     assert_non_null(strstr(printed, "exited"));
+}
+
+/* Ids that had ended before are shown behind the others, with what they left; only recordings count snaps. */
+static void test_a_ring_is_shown(void **state)
+{
+    char name[] = "dump", json[] = "--json", printed[PRINTED_BYTES], path[128];
+    char *argv[] = {name, path, json, NULL};
+    struct ring_builder builder;
+
+    (void)state;
+    ring_stage_build(&stage, "other", &(struct ring_geometry){.slot_capacity = 64}, &builder);
+    builder.ring->compatible_flags |= RIP_RING_COUNTS_ENDED;
+    ring_builder_add_process(&builder, 0, (uint32_t)getpid(), ring_stage_start_time(getpid()), "server");
+    ring_builder_link_module(&builder, 0,
+                             ring_builder_add_module(&builder, 0x1000, 0x9000, 0x1000, "/bin/server", NULL, 0));
+    ring_builder_add_id(&builder, 0, 11, 11, 0, "ender");
+    ring_builder_snap(&builder, 0, 0x1100);
+    ring_builder_end_id(&builder, 0);
+    ring_builder_add_id(&builder, 1, 12, 12, 0, "walker");
+    ring_builder_snap(&builder, 1, 0x1200);
+    ring_stage_release(&builder);
+    snprintf(path, sizeof(path), "%s", ring_stage_path(&stage, "other"));
+    assert_int_equal(dump(argv, 2, printed), CLI_OK);
+    assert_ptr_equal(strstr(printed, "ring /"), strstr(printed, "ring"));
+    assert_null(strstr(printed, "recorded"));
+    assert_null(strstr(printed, "snaps by place"));
+    assert_non_null(strstr(printed, "server+0x100"));
+    assert_non_null(strstr(printed, "server+0x200"));
+    assert_true(strstr(printed, "walker") < strstr(printed, "ender"));
+    assert_int_equal(dump(argv, 3, printed), CLI_OK);
+    assert_non_null(strstr(strchr(printed, '\n'), "\"state\":\"exited\",\"snaps\":1,"));
 }
 
 /* What comes before the cut is shown, and the status says that it is not all. */
@@ -197,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_recording_is_shown, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_ring_is_shown, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_recording_that_was_cut_is_shown, set_up, tear_down),
         cmocka_unit_test(test_what_has_ended_is_bounded),
         cmocka_unit_test(test_the_last_breadcrumbs_are_kept),

@@ -95,6 +95,26 @@ static void test_a_ring_that_is_new(void **state)
     assert_non_null(strstr(text_of(&stage->text), "made 43 = 35 + 8 + 0, ids 2 - 1, torn 0\n"));
 }
 
+/* What had ended is found like what lives, and counts in no account of what came later. */
+static void test_what_had_ended_is_found(void **state)
+{
+    struct stage *stage = *state;
+
+    add_id(stage, 0, 1, 40);
+    ring_builder_end_id(&stage->builder, 0);
+    drain_find_ended(stage->drain);
+    drained(stage);
+    assert_non_null(strstr(text_of(&stage->text), "progress 40 snaps 40 born 1 found\n"));
+    assert_non_null(strstr(text_of(&stage->text), "made 32 overwritten 0 torn 0 progress 40: 9@109"));
+    assert_non_null(strstr(text_of(&stage->text), "id 1 of 0 (0 10] exit 40\n"));
+    assert_non_null(strstr(text_of(&stage->text), "made 32 = 32 + 0 + 0, ids 0 - 0, torn 0\n"));
+    assert_drained(stage, "");
+    add_id(stage, 2, 2, 5);
+    ring_builder_end_id(&stage->builder, 2);
+    add_id(stage, 2, 3, 1);
+    assert_non_null(strstr(drained(stage), "made 38 = 33 + 0 + 5, ids 2 - 1, torn 0\n"));
+}
+
 /* Of one that is found what it did before is not made; of one that comes all is. */
 static void test_what_is_gone_is_overwritten(void **state)
 {
@@ -365,6 +385,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_entries_are_yielded_once, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_a_ring_that_is_new, set_stage, clear_stage),
+        cmocka_unit_test_setup_teardown(test_what_had_ended_is_found, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_what_is_gone_is_overwritten, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_states_and_notes, set_stage, clear_stage),
         cmocka_unit_test_setup_teardown(test_a_renamed_id_is_the_same, set_stage, clear_stage),

@@ -118,6 +118,8 @@ static char *transcript(struct rip_session *session)
             for (uint32_t i = 0; i < event->as.snap.entry_count; i++)
                 fprintf(file, "%u snap %" PRIu64 " at %" PRIx64 "\n", event->id, event->as.snap.entries[i].snap,
                         event->as.snap.entries[i].address);
+        if (event->kind == RIP_EVENT_EXIT)
+            fprintf(file, "%u exit after %" PRIu64 "\n", event->id, event->as.exit.snap_count);
         if (event->kind == RIP_EVENT_NOTE)
             fprintf(file, "%u note %.*s\n", event->id, event->as.note->text_bytes, event->as.note->text);
         if (event->kind == RIP_EVENT_PROCESS)
@@ -159,6 +161,10 @@ static void test_all_sources_yield_the_same(void **state)
     char *live;
 
     (void)state;
+    ring_builder_add_id(&builder, 151, 104, 14, 0, "ended");
+    ring_builder_run_to(&builder, 151, 2);
+    ring_builder_note(&builder, 151, "last", 4);
+    ring_builder_end_id(&builder, 151);
     put_capture("capture");
     record("ring", "recording");
     record("capture", "recorded-capture");
@@ -171,6 +177,8 @@ static void test_all_sources_yield_the_same(void **state)
     assert_null(strstr(live, "102 snap 968 at"));
     assert_non_null(strstr(live, "103 note GET /\n"));
     assert_non_null(strstr(live, "module /bin/x\n"));
+    assert_non_null(strstr(live, "id 104 ended\n104 snap 1 at"));
+    assert_non_null(strstr(live, "104 note last\n104 exit after 2\n"));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         char *other = transcript(open_once(names[i]));
 
