@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "app/log.h"
+#include "app/report.h"
 #include "app/settings.h"
 #include "cases/incidents.h"
 #include "cases/scan_record.h"
@@ -47,7 +48,8 @@ struct recorder {
     uint64_t now_wall_ns;
     uint64_t before_mono_ns; /* of the scan before */
     uint64_t before_wall_ns;
-    uint64_t lost_count; /* logged */
+    uint64_t written_bytes; /* before this scan */
+    struct report_losses losses;
     struct scan_tap tap;
     struct events_tap events_tap;
 };
@@ -474,11 +476,10 @@ void recorder_count(struct recorder *recorder, struct health *health)
     recording_file_state(recorder->file, &state);
     health->recording_bytes = state.written_bytes;
     health->recording_lost_count = state.lost_count;
-    if (state.lost_count > recorder->lost_count)
-        log_line(LOG_LEVEL_WARNING, "scans that could not be recorded: count=%llu: %s",
-                 (unsigned long long)(state.lost_count - recorder->lost_count),
-                 state.error != 0 ? strerror(-state.error) : "too much waits for the disk");
-    recorder->lost_count = state.lost_count;
+    report_losses(&recorder->losses, recorder->now_mono_ns, state.lost_count,
+                  state.written_bytes != recorder->written_bytes,
+                  state.error != 0 ? strerror(-state.error) : "too much waits for the disk");
+    recorder->written_bytes = state.written_bytes;
 }
 
 /* Life ------------------------------------------------------------------------------------------------------------- */

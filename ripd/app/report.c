@@ -76,6 +76,24 @@ bool report_budget_take(struct report_budget *budget, uint64_t now_mono_ns, cons
     return true;
 }
 
+void report_losses(struct report_losses *losses, uint64_t now_mono_ns, uint64_t count, bool works, const char *reason)
+{
+    const bool more = count != losses->count, logged = losses->logged_count != 0;
+
+    losses->count = count;
+    if (count != losses->logged_count && (!logged || now_mono_ns - losses->logged_mono_ns >= REPORT_LOSS_NS)) {
+        log_line(LOG_LEVEL_WARNING, "scans that could not be recorded: count=%" PRIu64 ": %s",
+                 count - losses->logged_count, reason);
+        losses->logged_count = count;
+        losses->logged_mono_ns = now_mono_ns;
+        losses->lasts = true;
+    } else if (losses->lasts && works && !more) {
+        log_line(LOG_LEVEL_INFO, "scans are recorded again: count=%" PRIu64 " could not be", count);
+        losses->logged_count = count;
+        losses->lasts = false;
+    }
+}
+
 void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const struct registry_notice *notices,
                     size_t count)
 {

@@ -31,6 +31,19 @@ bool report_budget_take(struct report_budget *budget, uint64_t now_mono_ns, cons
 /* count more were not written; says so now and then, what being the plural of what they are about. */
 void report_left_out(struct report_budget *budget, uint64_t now_mono_ns, const char *what, uint64_t count);
 
+/* Scans that could not be recorded. All zero = none yet. */
+#define REPORT_LOSS_NS UINT64_C(60000000000) /* between two lines that say so */
+struct report_losses {
+    uint64_t count; /* as of the last call */
+    uint64_t logged_count;
+    uint64_t logged_mono_ns;
+    bool lasts; /* the log does not yet say that it works again */
+};
+
+/* Says so once, then now and then with the sum; and once that it works again. count: in all; works: one was recorded
+ * since the last call. */
+void report_losses(struct report_losses *losses, uint64_t now_mono_ns, uint64_t count, bool works, const char *reason);
+
 void report_notices(struct report_budget *budget, uint64_t now_mono_ns, const struct registry_notice *notices,
                     size_t count);
 

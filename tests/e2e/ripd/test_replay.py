@@ -302,10 +302,14 @@ def a_full_disk(world):
                 pass
         world.wait_for(lambda: metric(world, "ripd_recording_lost_total") > 0)
         world.wait_for(lambda: "scans that could not be recorded" in world.log_text())
+        lost = metric(world, "ripd_recording_lost_total")
+        world.wait_for(lambda: metric(world, "ripd_recording_lost_total") >= lost + 10)
+        assert world.log_text().count("scans that could not be recorded") <= 2, world.log_text()  # two minutes at most
         assert world.request("/readyz")[0] == 200
         os.unlink(filler)
         written = metric(world, "ripd_recording_bytes_total")
         world.wait_for(lambda: metric(world, "ripd_recording_bytes_total") > written)
+        world.wait_for(lambda: "scans are recorded again" in world.log_text())
         puppet.do("freeze 1")
         world.wait_events("begin", 1)
         assert world.stop() == 0

@@ -185,12 +185,42 @@ static void test_the_longest_line_is_one_line(void **state)
     free(long_text);
 }
 
+/* A disk that is full for two minutes at twenty scans a second; and then at once again. */
+static void test_scans_that_are_lost(void **state)
+{
+    struct report_losses losses = {.count = 0};
+    uint64_t now_ns = SECOND_NS, count = 0;
+
+    report_losses(&losses, now_ns, 0, true, "full");
+    assert_string_equal(taken(*state), "");
+    for (unsigned i = 0; i <= 2400; i++, now_ns += SECOND_NS / 20)
+        report_losses(&losses, now_ns, ++count, false, "full");
+    assert_string_equal(taken(*state), "ripd: warning: scans that could not be recorded: count=1: full\n"
+                                       "ripd: warning: scans that could not be recorded: count=1200: full\n"
+                                       "ripd: warning: scans that could not be recorded: count=1200: full\n");
+    report_losses(&losses, now_ns, ++count, true, "full");
+    report_losses(&losses, now_ns, count, false, "full");
+    assert_string_equal(taken(*state), "");
+    report_losses(&losses, now_ns, count, true, "full");
+    report_losses(&losses, now_ns, count, true, "full");
+    assert_string_equal(taken(*state), "ripd: info: scans are recorded again: count=2402 could not be\n");
+    report_losses(&losses, now_ns, ++count, false, "full");
+    report_losses(&losses, now_ns, count, true, "full");
+    assert_string_equal(taken(*state), "");
+    report_losses(&losses, now_ns + REPORT_LOSS_NS, count, true, "full");
+    assert_string_equal(taken(*state), "ripd: warning: scans that could not be recorded: count=1: full\n");
+}
+
 int main(void)
 {
 #define CAPTURE_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        CAPTURE_TEST(test_notices),      CAPTURE_TEST(test_a_flood_of_notices),           CAPTURE_TEST(test_stalls),
-        CAPTURE_TEST(test_nobody_reads), CAPTURE_TEST(test_the_longest_line_is_one_line),
+        CAPTURE_TEST(test_notices),
+        CAPTURE_TEST(test_a_flood_of_notices),
+        CAPTURE_TEST(test_stalls),
+        CAPTURE_TEST(test_nobody_reads),
+        CAPTURE_TEST(test_the_longest_line_is_one_line),
+        CAPTURE_TEST(test_scans_that_are_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
