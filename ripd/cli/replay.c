@@ -169,14 +169,14 @@ static int read_all(struct player *player, int pass)
     char *reason = NULL;
     int result = rip_session_open(&session, player->path, NULL, &reason);
 
-    if (result != 0 || rip_session_source(session) != RIP_SESSION_RECORDING) {
-        cli_error("replay: %s: %s", player->path,
-                  result == 0      ? "is no recording"
-                  : reason != NULL ? reason
-                                   : strerror(-result));
-        if (result == 0)
-            rip_session_close(session);
+    if (result != 0) {
+        cli_error("replay: %s", reason != NULL ? reason : "out of memory");
         free(reason);
+        return result;
+    }
+    if (rip_session_source(session) != RIP_SESSION_RECORDING) {
+        cli_error("replay: %s is no recording", player->path);
+        rip_session_close(session);
         return -EINVAL;
     }
     for (uint64_t count = 0; result == 0; count++) {
@@ -221,7 +221,7 @@ static int play(struct player *player)
         return result;
     replay_counts(player->replay, &counts);
     if (!player->json && player->expected == NULL)
-        replay_table_print(player->table, &counts);
+        replay_table_print(player->table, player->path, &counts);
     if (counts.exact && counts.same_count != counts.recorded_count)
         cli_error("replay: %s: of %llu events that ripd published %llu are not the same in the replay: the recording "
                   "lacks their beginning, or is incomplete",

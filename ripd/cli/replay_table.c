@@ -243,14 +243,15 @@ static void print_totals(const struct replay_table *table, const struct replay_c
         certain += table->rows[i]->certain_count;
         published += table->rows[i]->recorded_count;
     }
+    printf("%zu episode%s", episodes, episodes == 1 ? "" : "s");
     if (counts->exact)
-        printf("%zu episodes; %" PRIu64 " of %" PRIu64 " events are as ripd published them\n", episodes,
-               counts->same_count, counts->recorded_count);
+        printf("; %" PRIu64 " of %" PRIu64 " events are as ripd published them\n", counts->same_count,
+               counts->recorded_count);
     else if (counts->by_ripd)
-        printf("%zu episodes, %zu certain; ripd published %" PRIu64 ", %zu of them among these\n", episodes, certain,
+        printf(", %zu certain; ripd published %" PRIu64 ", %zu of them among these\n", certain,
                counts->recorded_begin_count, published);
     else
-        printf("%zu episodes, %zu certain\n", episodes, certain);
+        printf(", %zu certain\n", certain);
 }
 
 static void print_rows(struct replay_table *rows)
@@ -272,22 +273,31 @@ static void print_rows(struct replay_table *rows)
     }
 }
 
-void replay_table_print(struct replay_table *table, const struct replay_counts *counts)
+static void print_span(const struct replay_counts *counts)
 {
     struct table_cell span, after;
     const time_t first = (time_t)(counts->first_wall_ns / (1000 * NS_PER_MS));
     char from[32];
     struct tm time;
 
-    for (size_t i = 0; i < table->open_count; i++)
-        lasted(table->open[i].row, counts->last_wall_ns - table->open[i].since_wall_ns);
     gmtime_r(&first, &time);
     strftime(from, sizeof(from), "%Y-%m-%dT%H:%M:%SZ", &time);
     item_fill_duration(&span, (long long)((counts->last_wall_ns - counts->first_wall_ns) / NS_PER_MS));
     item_fill_duration(&after, (long long)(counts->stall_after_ns / NS_PER_MS));
-    printf("recorded by %s from %s for %s: %" PRIu64 " scans of up to %" PRIu64 " ids, stalled after %s\n",
-           counts->by_ripd ? "ripd" : "rip record", from, span.text, counts->scan_count, counts->id_count_max,
-           after.text);
+    printf("recorded by %s from %s for %s: %" PRIu64 " scan%s of up to %" PRIu64 " id%s, stalled after %s\n",
+           counts->by_ripd ? "ripd" : "rip record", from, span.text, counts->scan_count,
+           counts->scan_count == 1 ? "" : "s", counts->id_count_max, counts->id_count_max == 1 ? "" : "s", after.text);
+}
+
+void replay_table_print(struct replay_table *table, const char *path, const struct replay_counts *counts)
+{
+    if (counts->scan_count == 0) {
+        printf("%s: no scan is in it\n", path);
+        return;
+    }
+    for (size_t i = 0; i < table->open_count; i++)
+        lasted(table->open[i].row, counts->last_wall_ns - table->open[i].since_wall_ns);
+    print_span(counts);
     if (table->count != 0)
         print_rows(table);
     print_totals(table, counts);

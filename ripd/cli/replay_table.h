@@ -13,7 +13,7 @@ void replay_table_free(struct replay_table *table);
 
 int replay_table_take(struct replay_table *table, const struct replay_alert *alert); /* 0 or -ENOMEM */
 
-/* On standard output. */
-void replay_table_print(struct replay_table *table, const struct replay_counts *counts);
+/* On standard output. path: of the recording. */
+void replay_table_print(struct replay_table *table, const char *path, const struct replay_counts *counts);
 
 #endif

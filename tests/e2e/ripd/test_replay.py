@@ -225,7 +225,8 @@ def wrong_flags_and_files(world):
             (["--rule", "worker", world.recording], 2, "--rule: 'worker': expected"),
             ([], 2, "which recording?"),
             ([world.recording, "another"], 2, "unexpected word"),
-            (["/nowhere"], 1, "replay: /nowhere:"),
+            (["/nowhere"], 1, "rip: replay: /nowhere: No such file or directory\n"),
+            ([world.dir], 1, f"rip: replay: {world.dir} is no recording\n"),
             (["--assert", "/nowhere", world.recording], 1, "--assert: '/nowhere'")):
         done = subprocess.run([f"{w.BIN}/rip", "replay", *flags], capture_output=True, text=True, check=False)
         assert done.returncode == status and message in done.stderr and done.stderr.count("\n") == 1, done
@@ -242,6 +243,20 @@ def a_recording_that_is_cut(world):
     os.truncate(name, os.path.getsize(name) - 7)
     done = world.replay("--json", status=1)
     assert len(done.stdout.splitlines()) == 1 and done.stderr != "", done
+
+
+HEADER_BYTES = 32
+
+
+def a_recording_without_a_scan(world):
+    """Cut before the end of its first scan."""
+    world.stop()
+    name = os.path.join(world.recording, sorted(os.listdir(world.recording))[0])
+    path = os.path.join(world.made, "short.riprec")
+    with open(name, "rb") as whole, open(path, "wb") as cut:
+        cut.write(whole.read(HEADER_BYTES))
+    done = subprocess.run([f"{w.BIN}/rip", "replay", path], capture_output=True, text=True, check=False)
+    assert done.stdout == f"{path}: no scan is in it\n", done
 
 
 def without_a_ripd(world):
@@ -273,6 +288,9 @@ def without_a_ripd(world):
     assert stuck[0]["location"]["module"] == "puppet" and stuck[0]["location"]["offset"], stuck[0]
     done = subprocess.run([f"{w.BIN}/rip", "replay", path], capture_output=True, text=True, check=True)
     assert "recorded by rip record" in done.stdout and "stalled after 5.0s" in done.stdout, done
+    done = subprocess.run([f"{w.BIN}/rip", "replay", "--stall-after", "1h", "--rule", "stuck=500ms", path],
+                          capture_output=True, text=True, check=True)
+    assert re.search("^(1 episode|[0-9]+ episodes), ", done.stdout, re.MULTILINE), done
     done = subprocess.run([f"{w.BIN}/rip", "replay", "--stall-after", "1h", path], capture_output=True, text=True,
                           check=True)
     assert "0 episodes, 0 certain" in done.stdout, done
@@ -417,5 +435,6 @@ class ApartWorld(RecordedWorld):
 
 if __name__ == "__main__":
     w.run([a_run_is_replayed_byte_for_byte, stops_and_late_scans, a_restart_and_a_reload, other_thresholds, assertions,
-           programs_under_rip_run, wrong_flags_and_files, a_recording_that_is_cut, without_a_ripd, a_full_disk,
-           a_ring_that_is_not_mapped, a_directory_that_cannot_be_had], ApartWorld)
+           programs_under_rip_run, wrong_flags_and_files, a_recording_that_is_cut, a_recording_without_a_scan,
+           without_a_ripd, a_full_disk, a_ring_that_is_not_mapped, a_directory_that_cannot_be_had],
+          ApartWorld)
