@@ -26,7 +26,7 @@ struct names {
     struct module_facts **modules;
     size_t count;
     size_t capacity;
-    uint64_t end_mono_ns;
+    uint64_t left_ns;     /* of NAMES_LIMIT_NS */
     char files[PATH_MAX]; /* a directory; "" = none */
 };
 
@@ -56,7 +56,7 @@ struct names *names_new(const char *files)
         names->files[0] = '\0';
     (void)getrandom(&options.hash_key, sizeof(options.hash_key), 0);
     names->idle = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    names->end_mono_ns = clock_mono_ns() + NAMES_LIMIT_NS;
+    names->left_ns = NAMES_LIMIT_NS;
     if (names->idle >= 0 && cli_find(places, ARRAY_COUNT(places), "ripd-symbolizer", program) == 0 &&
         symbols_new(&names->symbols, &options) == 0)
         return names;
@@ -119,13 +119,41 @@ static struct module_facts *find_module(struct names *names, const char *build_i
 
 static void await_answer(struct names *names)
 {
+    const uint64_t end_mono_ns = clock_mono_ns() + names->left_ns;
     struct pollfd idle = {.fd = names->idle, .events = POLLIN};
     eventfd_t value;
 
-    while (!symbols_are_idle(names->symbols) && clock_mono_ns() < names->end_mono_ns) {
-        poll(&idle, 1, (int)(time_left_ns(names->end_mono_ns, clock_mono_ns()) / 1000000) + 1);
+    while (!symbols_are_idle(names->symbols) && clock_mono_ns() < end_mono_ns) {
+        poll(&idle, 1, (int)(time_left_ns(end_mono_ns, clock_mono_ns()) / 1000000) + 1);
         (void)eventfd_read(names->idle, &value);
     }
+    names->left_ns = time_left_ns(end_mono_ns, clock_mono_ns());
+}
+
+/* NULL: nothing is known. */
+static const struct symbol *find_symbol(struct names *names, const char *build_id, const char *path, uint64_t offset)
+{
+    struct module_facts *module = find_module(names, build_id, path);
+    const struct symbol *symbol;
+
+    if (module == NULL)
+        return NULL;
+    if (names->left_ns != 0 && symbols_want(names->symbols, NULL, NULL, module, offset))
+        await_answer(names);
+    symbol = symbol_table_find(&module->symbols, offset);
+    return symbol != NULL && symbol->frame_count != 0 ? symbol : NULL;
+}
+
+void names_add(struct names *names, struct module_facts *module, uint64_t offset)
+{
+    const struct symbol *symbol = NULL;
+    struct symbol *copy;
+
+    if (names != NULL && module->build_id[0] != '\0' && symbol_table_find(&module->symbols, offset) == NULL)
+        symbol = find_symbol(names, module->build_id, module->path, offset);
+    copy = symbol != NULL ? symbol_new(symbol->frames, symbol->frame_count) : NULL;
+    if (copy != NULL)
+        (void)symbol_table_add(&module->symbols, offset, copy);
 }
 
 /* Places ----------------------------------------------------------------------------------------------------------- */
@@ -159,19 +187,14 @@ void names_fill(struct names *names, json_t *place, const json_t *paths)
     const char *build_id = json_string_value(json_object_get(place, "build_id"));
     const char *path = build_id != NULL ? json_string_value(json_object_get(paths, build_id)) : NULL;
     const char *offset = json_string_value(json_object_get(place, "offset"));
-    struct module_facts *module;
     const struct symbol *symbol;
     json_t *source;
     size_t at;
 
-    if (names == NULL || path == NULL || offset == NULL || json_is_string(json_object_get(place, "function")) ||
-        (module = find_module(names, build_id, path)) == NULL)
+    if (names == NULL || path == NULL || offset == NULL || json_is_string(json_object_get(place, "function")))
         return;
-    if (clock_mono_ns() < names->end_mono_ns &&
-        symbols_want(names->symbols, NULL, NULL, module, strtoull(offset, NULL, 16)))
-        await_answer(names);
-    symbol = symbol_table_find(&module->symbols, strtoull(offset, NULL, 16));
-    if (symbol == NULL || symbol->frame_count == 0)
+    symbol = find_symbol(names, build_id, path, strtoull(offset, NULL, 16));
+    if (symbol == NULL)
         return;
     at = symbol_place(symbol);
     source = make_frame(&symbol->frames[at]);

@@ -7,12 +7,15 @@
  *   A. Programs are opened and parsed by that process alone, which gives up what rights it has (sym/README.md). One
  *      that it ends or hangs on is tried once more, and then not again.
  *   B. A place is named only from the file of its build id: a wrong name is never given.
- *   C. All names together take NAMES_LIMIT_NS at most; places that have none by then stay as they are.
+ *   C. All names together take NAMES_LIMIT_NS at most, what is done between them aside; places that have none by then
+ *      stay as they are.
  */
 #ifndef RIP_CLI_NAMES_H
 #define RIP_CLI_NAMES_H
 
 #include <jansson.h>
+
+#include "cases/snapshot.h"
 
 #define NAMES_LIMIT_NS UINT64_C(10000000000)
 
@@ -30,5 +33,8 @@ void names_free(struct names *names);
  * locations have them. paths: of modules, by build id.
  */
 void names_fill(struct names *names, json_t *place, const json_t *paths);
+
+/* The same for a place of a module: adds what it is called to the module's symbols. */
+void names_add(struct names *names, struct module_facts *module, uint64_t offset);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "cases/scan_record.h"
 #include "cli/cli.h"
+#include "cli/names.h"
 #include "cli/replay_assert.h"
 #include "cli/replay_table.h"
 #include "replay/replay.h"
@@ -27,6 +28,7 @@ struct settings {
     bool json;
     const char *stall_after;
     const char *assert_file;
+    const char *files;
     struct cli_list rules;
 };
 
@@ -36,6 +38,8 @@ static const struct cli_flag flags[] = {
     {"--rule", "GLOB=DUR", IN(rules), "another threshold for ids of such a name; repeatable; the first that matches",
      true},
     {"--assert", "FILE", IN(assert_file), "compare with these events: of --json, or an answer of /events", false},
+    {"--files", "DIR", IN(files), "programs, libraries or debug files of another machine: by build id, path or name",
+     false},
     {"--json", NULL, IN(json), "the begins and ends as JSON, an event a line", false},
 };
 
@@ -65,6 +69,9 @@ struct player {
     struct replay *replay;
     struct replay_table *table;
     struct replay_assert *expected;
+    const char *files;
+    bool wants_names;    /* and none was asked for yet */
+    struct names *names; /* of places that ripd did not name */
     bool shows_progress;
     bool differs;
     bool is_damaged;
@@ -95,6 +102,8 @@ static bool take_settings(struct player *player, const struct settings *settings
     if (settings->rules.count != 0)
         player->request.rules = &player->rules;
     player->json = settings->json;
+    player->files = settings->files;
+    player->wants_names = settings->json || settings->assert_file == NULL; /* --assert leaves them aside */
     return true;
 }
 
@@ -132,6 +141,16 @@ static int take_alert(void *context, const struct replay_alert *alert)
         player->differs = !replay_assert_take(player->expected, line, strlen(line));
     free(line);
     return player->differs ? -ECANCELED : player->json ? 0 : replay_table_take(player->table, alert);
+}
+
+static void name_place(void *context, struct module_facts *module, uint64_t offset)
+{
+    struct player *player = context;
+
+    if (player->wants_names)
+        player->names = names_new(player->files);
+    player->wants_names = false;
+    names_add(player->names, module, offset);
 }
 
 /* Reading ---------------------------------------------------------------------------------------------------------- */
@@ -233,7 +252,7 @@ static int play(struct player *player)
 int cli_replay(int argc, char **argv)
 {
     struct settings settings = {.json = false};
-    struct player player = {.request.alert = take_alert};
+    struct player player = {.request = {.alert = take_alert, .name_place = name_place}};
     size_t count;
     int status, result = -EINVAL;
 
@@ -255,5 +274,6 @@ int cli_replay(int argc, char **argv)
     replay_free(player.replay);
     replay_table_free(player.table);
     replay_assert_free(player.expected);
+    names_free(player.names);
     return result != 0 || player.differs || player.is_damaged ? CLI_UNREACHABLE : CLI_OK;
 }

@@ -570,6 +570,15 @@ static int make_item(const struct replay *replay, struct stall_case *stall)
     return stall->item != NULL ? 0 : -ENOMEM;
 }
 
+static void name_place(const struct replay *replay, const struct item *item)
+{
+    uint64_t offset;
+    struct module_facts *module = item != NULL ? item_module(item, &offset) : NULL;
+
+    if (replay->request.name_place != NULL && module != NULL)
+        replay->request.name_place(replay->request.context, module, offset);
+}
+
 static int announce_report(struct replay *replay, const struct case_report *report, const struct snapshot *moment)
 {
     struct stall_case *stall = report->stall;
@@ -587,6 +596,8 @@ static int announce_report(struct replay *replay, const struct case_report *repo
     }
     if ((seen == NULL || seen->ring[0] != '\0') && make_item(replay, stall) != 0)
         return -ENOMEM;
+    if (seen == NULL)
+        name_place(replay, stall->item);
     label.reported = replay->counts.exact || stall->evidence.examined;
     stall->episode.begin = event_make_begin(stall, moment, label, seen);
     if (stall->episode.begin == NULL)

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "cases/event.h"
+#include "cases/snapshot.h"
 #include "detect/rules.h"
 #include "rip/session.h"
 
@@ -45,6 +46,8 @@ struct replay_request {
     const struct rules *rules; /* NULL = as recorded */
     void *context;
     int (*alert)(void *context, const struct replay_alert *alert); /* 0, or what ends the replay */
+    /* Adds a place that ripd did not name to module->symbols, if its name can be found out. NULL = none can. */
+    void (*name_place)(void *context, struct module_facts *module, uint64_t offset);
 };
 
 /* Data of a DRAIN: see cases/scan_record.h. NULL = none. */

@@ -296,6 +296,48 @@ def without_a_ripd(world):
     assert "0 episodes, 0 certain" in done.stdout, done
 
 
+def names_of_places(world):
+    """As rip dump and rip export have them: from the program, where it is, or where --files says."""
+    path = os.path.join(world.made, "named.riprec")
+    program = os.path.join(world.made, "program")
+    os.chmod(world.made, 0o711)  # the symbolizer is nobody
+    shutil.copy(f"{w.BIN}/puppet", program)
+    puppet = world.puppet(argv=[program])
+    puppet.do("spawn 1 stuck snap")
+    recorder = subprocess.Popen([f"{w.BIN}/rip", "record", "--dir", world.dir, "--interval", "100ms", "-o", path],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    world.processes.append(recorder)
+    world.wait_for(lambda: os.path.getsize(path) > 0)
+    puppet.do("freeze 1")
+    world.wait_events("begin", 1)
+    recorder.send_signal(signal.SIGINT)
+    assert recorder.wait(timeout=w.PATIENCE_S) == 0
+
+    def replay(*flags):
+        done = subprocess.run([f"{w.BIN}/rip", "replay", "--stall-after", "500ms", *flags, path], capture_output=True,
+                              text=True, check=False)
+        assert done.returncode == 0 and done.stderr == "", done
+        return done.stdout
+
+    def place(*flags):
+        return json.loads(replay("--json", *flags).splitlines()[-1])["location"]
+
+    named = place()
+    assert named["function"] and named["file"].endswith("/puppet.c") and named["line"] > 0, named
+    assert f"{named['function']}, " in replay() and f"puppet.c:{named['line']}" in replay(), replay()
+    events = os.path.join(world.made, "named")
+    with open(events, "w", encoding="utf-8") as file:
+        file.write(replay("--json"))
+    os.unlink(program)
+    assert place()["function"] is None and "program+0x" in replay()
+    assert replay("--assert", events) == ""  # it holds where the program is not
+    there = os.path.join(world.made, "there")
+    os.mkdir(there)
+    shutil.copy(f"{w.BIN}/puppet", os.path.join(there, "program"))
+    assert place("--files", there) == named
+    assert f"{named['function']}, " in replay(f"--files={there}")
+
+
 DISK_BYTES = 128 << 10
 
 
@@ -436,5 +478,5 @@ class ApartWorld(RecordedWorld):
 if __name__ == "__main__":
     w.run([a_run_is_replayed_byte_for_byte, stops_and_late_scans, a_restart_and_a_reload, other_thresholds, assertions,
            programs_under_rip_run, wrong_flags_and_files, a_recording_that_is_cut, a_recording_without_a_scan,
-           without_a_ripd, a_full_disk, a_ring_that_is_not_mapped, a_directory_that_cannot_be_had],
+           without_a_ripd, names_of_places, a_full_disk, a_ring_that_is_not_mapped, a_directory_that_cannot_be_had],
           ApartWorld)

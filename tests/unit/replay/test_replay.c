@@ -288,6 +288,16 @@ static void test_what_goes_ends_its_stall(void **state)
                                      "9 end unlinked certain 8000 ms\n");
 }
 
+/* The caller can name the place. */
+static void name_place(void *context, struct module_facts *module, uint64_t offset)
+{
+    const struct symbol_frame frame = {.function = "serve", .file = "/src/prog.c", .line = 7};
+
+    (void)context;
+    assert_string_equal(module->path, "/bin/prog");
+    assert_int_equal(symbol_table_add(&module->symbols, offset, symbol_new(&frame, 1)), 0);
+}
+
 /* An event has what the recording knows: the process, the thread, where it was last, its note. */
 static void test_the_text_of_an_event(void **state)
 {
@@ -317,6 +327,10 @@ static void test_the_text_of_an_event(void **state)
         strstr(stage->text, "\"summary\":\"worker of prog (pid 77) has not moved for 5.0 s at prog+0x234\""));
     assert_non_null(strstr(stage->text, "\"ring\":\"one\",\"source\":\"library\",\"id\":100,\"tid\":50,"));
     assert_non_null(strstr(stage->text, "\"note\":\"job 17\""));
+    stage->request.name_place = name_place;
+    assert_int_equal(run(stage), 0);
+    assert_non_null(strstr(stage->text, "\"function\":\"serve\""));
+    assert_non_null(strstr(stage->text, " 5.0 s in serve"));
 }
 
 /* With what ripd knew ---------------------------------------------------------------------------------------------- */
