@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ten ripd on as many addresses of this machine, half of which hang, and a real Prometheus: one table."""
+import json
 import os
 import re
 import shutil
@@ -7,6 +8,8 @@ import signal
 import subprocess
 import tempfile
 import time
+import urllib.parse
+import urllib.request
 
 import cli_kit as k
 from cli_kit import w
@@ -93,6 +96,7 @@ def as_prometheus_says(world):
              f"--web.listen-address=127.0.0.1:{port}"], stdin=subprocess.DEVNULL, stdout=log, stderr=log))
     arguments = ["stalls", "--prometheus", f"http://127.0.0.1:{port}", "--timeout=60s"]
     world.wait_for(lambda: len(rows_of(world.command(*arguments))) == len(STALLED))
+    world.wait_for(lambda: scraped(port) == COUNT)  # it misses only those that have answered it
     world.hang()
     answering = [world.hosts[n][7:] for n in STALLED if n not in HANGING]
     arguments[-1] = "--timeout=5s"
@@ -109,6 +113,14 @@ def as_prometheus_says(world):
     except AssertionError:
         print(done)
         raise
+
+
+def scraped(port):
+    """How many hosts Prometheus has had an answer from."""
+    query = urllib.parse.quote('count(ripd_ids{state="stalled"})')
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/api/v1/query?query={query}", timeout=w.PATIENCE_S) as answer:
+        found = json.load(answer)["data"]["result"]
+    return int(found[0]["value"][1]) if found else 0
 
 
 def free_port():
