@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define NS_PER_SECOND INT64_C(1000000000)
+#define NS_PER_SECOND UINT64_C(1000000000)
 #define YEAR_MIN 1970
 #define YEAR_MAX 2500
 
@@ -60,7 +60,7 @@ static int64_t day_number(int year, int month, int day)
 /* Digits behind the point; those beyond nanoseconds are dropped. */
 static bool take_fraction(const char **at, int64_t *ret_ns)
 {
-    int64_t scale = NS_PER_SECOND;
+    int64_t scale = (int64_t)NS_PER_SECOND;
 
     *ret_ns = 0;
     if (!take_byte(at, "."))
@@ -105,6 +105,6 @@ int rfc3339_parse(const char *text, uint64_t *ret_wall_ns)
     seconds = ((days * 24 + hour) * 60 + minute) * 60 + second - offset;
     if (days < 0 || seconds < 0)
         return -EINVAL;
-    *ret_wall_ns = (uint64_t)(seconds * NS_PER_SECOND + fraction_ns);
+    *ret_wall_ns = (uint64_t)seconds * NS_PER_SECOND + (uint64_t)fraction_ns; /* beyond INT64_MAX from 2262 on */
     return 0;
 }
