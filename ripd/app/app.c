@@ -237,13 +237,15 @@ static struct detector_suspect *app_observe(struct app *app, uint64_t now_mono_n
 {
     const struct registry_notice *notices;
     struct detector_unclassified *unclassified;
+    struct events_numbers last;
     size_t count;
     uint64_t uncounted_ns;
 
     registry_refresh(app->registry, now_mono_ns, &notices, &count);
     report_notices(&app->notice_budget, now_mono_ns, notices, count);
     capturing_take(app->capturing, app->snapshot); /* who executed another program, and has no ids from here on */
-    recorder_begin(app->recorder, now_mono_ns, now_wall_ns, app->events);
+    last = events_numbers(app->events);
+    recorder_begin(app->recorder, now_mono_ns, now_wall_ns, &last);
     events_adopt(app->events, app->registry, app->detector); /* on the first scan: episodes of before */
     uncounted_ns = detector_begin(app->detector, now_mono_ns);
     if (uncounted_ns != 0)
@@ -639,7 +641,7 @@ static int app_open_parts(struct app *app)
     if (error != 0)
         log_line(LOG_LEVEL_ERROR, "cannot start: %s", strerror(-error));
     else if (config->record_directory != NULL)
-        error = recorder_open(&app->recorder, config->record_directory, app->registry);
+        error = recorder_open(&app->recorder, config->record_directory, app->registry, app->work);
     recorder_configure(app->recorder, config);
     events_set_tap(app->events, recorder_events(app->recorder));
     return error;

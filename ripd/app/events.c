@@ -399,10 +399,9 @@ void events_set_tap(struct events *events, const struct events_tap *tap)
     events->tap = tap;
 }
 
-void events_numbers(const struct events *events, uint64_t *ret_sequence, uint64_t *ret_episode)
+struct events_numbers events_numbers(const struct events *events)
 {
-    *ret_sequence = events->sequence;
-    *ret_episode = events->episode;
+    return (struct events_numbers){events->sequence, events->episode};
 }
 
 uint64_t events_epoch(const struct events *events)

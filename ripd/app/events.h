@@ -56,8 +56,12 @@ void events_set_tap(struct events *events, const struct events_tap *tap);
 /* Random, not 0. Sequence numbers of different epochs have nothing to do with one another. */
 uint64_t events_epoch(const struct events *events);
 
-/* The numbers of the last event and the last episode so far. */
-void events_numbers(const struct events *events, uint64_t *ret_sequence, uint64_t *ret_episode);
+/* Of the last event and the last episode so far. */
+struct events_numbers {
+    uint64_t sequence;
+    uint64_t episode;
+};
+struct events_numbers events_numbers(const struct events *events);
 
 /*
  * Passes the events of former runs to the callback, oldest first; from then on events are written to the state

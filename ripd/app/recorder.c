@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "app/log.h"
@@ -18,21 +19,27 @@
 #include "session/recording.h"
 #include "session/ring_copy.h"
 #include "util/array.h"
+#include "util/search.h"
 
+/* What is kept of an id, by its drain and by the writer, and of a ring. */
+#define RECORDED_ID_BYTES (3u * DRAIN_ID_BYTES)
+#define RECORDED_RING_BYTES 16384u
+#define BLOCK_BYTES 512u /* of st_blocks */
 #define REPEAT_SCANS 64u /* rings and settings are said again after so many: for who begins to read there */
 
 struct recorded_ring {
     uint32_t serial;
-    struct drain *drain;
+    struct drain *drain;   /* NULL: its user has no room for it */
     struct ring_copy copy; /* of a ring that is not mapped */
     bool has_copy;
-    bool seen; /* on this scan */
+    uint64_t held_bytes; /* on its user's account, by this scan */
     uint8_t *conditions;
     size_t condition_count;
 };
 
 struct recorder {
     struct registry *registry;
+    struct work *work;
     struct recording_file *file;
     struct recording_writer *writer;
     struct drain_batch *batch;
@@ -105,8 +112,23 @@ static void end_ring(struct recorder *recorder, struct recorded_ring *ring)
 {
     const struct rip_event event = event_now(recorder, RIP_EVENT_RING_END, ring->serial);
 
-    take(recorder, &event);
+    if (ring->drain != NULL)
+        take(recorder, &event);
     ring_done(ring);
+    *ring = (struct recorded_ring){.serial = ring->serial};
+}
+
+/* False: its user has no room for so much more. Then the ring is recorded no more, and what was kept of it is gone. */
+static bool has_room(struct recorder *recorder, const struct ring *ring, uint64_t bytes)
+{
+    if (work_take(recorder->work, ring->user, WORK_RECORDED_BYTES, bytes)) {
+        recorder->ring->held_bytes += bytes;
+        return true;
+    }
+    work_give(recorder->work, ring->user, WORK_RECORDED_BYTES, recorder->ring->held_bytes);
+    end_ring(recorder, recorder->ring);
+    recorder->ring = NULL;
+    return false;
 }
 
 /* Rings that came, behind the others, and rings that went. */
@@ -142,19 +164,16 @@ static void find_rings(struct recorder *recorder)
     }
 }
 
+static int compare_serial(const void *key, const void *item)
+{
+    return search_order(*(const uint32_t *)key, ((const struct recorded_ring *)item)->serial);
+}
+
 static struct recorded_ring *find_ring(struct recorder *recorder, uint32_t serial)
 {
-    size_t low = 0, high = recorder->count;
+    size_t at = search_equal(&serial, recorder->rings, recorder->count, sizeof(*recorder->rings), compare_serial);
 
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (recorder->rings[middle].serial < serial)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < recorder->count && recorder->rings[low].serial == serial ? &recorder->rings[low] : NULL;
+    return at < recorder->count ? &recorder->rings[at] : NULL;
 }
 
 /* Reading ---------------------------------------------------------------------------------------------------------- */
@@ -218,9 +237,15 @@ static void read_all(struct recorder *recorder, struct ring *ring, struct readin
     }
 }
 
-/* What is not mapped is copied: once, and then again for each scan. False: it cannot be read. */
-static bool copy_ring(struct recorded_ring *recorded, const struct ring *ring)
+/* What is not mapped is copied: all memory that its file has. False: it cannot be read, or its user has no room. */
+static bool copy_ring(struct recorder *recorder, const struct ring *ring)
 {
+    struct recorded_ring *recorded = recorder->ring;
+    struct stat status;
+
+    if (fstat(ring->mapping.descriptor, &status) != 0 ||
+        !has_room(recorder, ring, (uint64_t)status.st_blocks * BLOCK_BYTES))
+        return false;
     if (!recorded->has_copy && ring_copy_open(&recorded->copy, ring->mapping.descriptor) != 0)
         return false;
     recorded->has_copy = true;
@@ -267,10 +292,12 @@ static void tap_ring(void *context, struct ring *ring)
     struct reading reading = {.kind = READ_OPEN};
 
     recorder->ring = find_ring(recorder, ring->serial);
-    if (recorder->ring == NULL)
+    if (recorder->ring != NULL && recorder->ring->drain == NULL)
+        recorder->ring = NULL;
+    if (recorder->ring == NULL || !has_room(recorder, ring, RECORDED_RING_BYTES))
         return;
     add_conditions(recorder, ring);
-    if (ring->mapping.copied && !copy_ring(recorder->ring, ring)) {
+    if (ring->mapping.copied && !copy_ring(recorder, ring)) {
         recorder->ring = NULL;
         return;
     }
@@ -283,7 +310,7 @@ static void tap_samples(void *context, struct ring *ring, const struct rip_sampl
     struct recorder *recorder = context;
     struct reading reading = {.kind = READ_SAMPLES, .samples = samples, .count = count};
 
-    if (recorder->ring != NULL && count != 0)
+    if (recorder->ring != NULL && count != 0 && has_room(recorder, ring, count * RECORDED_ID_BYTES))
         read_all(recorder, ring, &reading);
 }
 
@@ -305,6 +332,10 @@ static void tap_skipped(void *context, const struct ring *ring)
     struct recorder *recorder = context;
 
     SCAN_RECORD_ADD(&recorder->scan, SCAN_SKIPPED, ring->serial);
+    recorder->ring = find_ring(recorder, ring->serial);
+    if (recorder->ring != NULL && recorder->ring->drain != NULL)
+        (void)has_room(recorder, ring, RECORDED_RING_BYTES + ring->live_count * RECORDED_ID_BYTES);
+    recorder->ring = NULL;
 }
 
 /* Decisions -------------------------------------------------------------------------------------------------------- */
@@ -410,7 +441,8 @@ static void repeat(struct recorder *recorder)
     recorder->has_settings = true;
 }
 
-void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t now_wall_ns, const struct events *events)
+void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t now_wall_ns,
+                    const struct events_numbers *last)
 {
     bool turns;
 
@@ -424,7 +456,11 @@ void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t no
     turns = recording_file_wants_full(recorder->file);
     if (turns)
         recording_writer_restart(recorder->writer);
-    events_numbers(events, &recorder->settings.sequence, &recorder->settings.episode);
+    work_reset(recorder->work, WORK_RECORDED_BYTES);
+    for (size_t i = 0; i < recorder->count; i++)
+        recorder->rings[i].held_bytes = 0;
+    recorder->settings.sequence = last->sequence;
+    recorder->settings.episode = last->episode;
     find_rings(recorder);
     if (turns || recorder->sequence % REPEAT_SCANS == 0)
         repeat(recorder);
@@ -508,7 +544,7 @@ static void recorder_free(struct recorder *recorder)
     free(recorder);
 }
 
-int recorder_open(struct recorder **ret_recorder, const char *directory, struct registry *registry)
+int recorder_open(struct recorder **ret_recorder, const char *directory, struct registry *registry, struct work *work)
 {
     struct recorder *recorder = calloc(1, sizeof(*recorder));
     int error = recorder != NULL ? recording_file_open(&recorder->file, directory) : -ENOMEM;
@@ -517,6 +553,7 @@ int recorder_open(struct recorder **ret_recorder, const char *directory, struct 
         const struct recording_output output = {recorder->file, recording_file_write};
 
         recorder->registry = registry;
+        recorder->work = work;
         recorder->tap = (struct scan_tap){recorder, tap_ring, tap_samples, tap_ring_end, tap_skipped};
         recorder->events_tap = (struct events_tap){recorder, tap_reports, tap_event, tap_adopted};
         recorder->batch = drain_batch_new();

@@ -8,7 +8,8 @@
  * Guarantees
  *   A. What is recorded of a ring is read within its user's share of the scan, under the guard of its mapping.
  *   B. No scan waits for the disk. What is lost is counted, in the log and in /metrics.
- *   C. Memory is bounded by the ids that the detector knows (DRAIN_ID_BYTES each) and by RECORDING_QUEUE_BYTES.
+ *   C. Memory is bounded by RECORDING_QUEUE_BYTES, and for each user by WORK_RECORDED_BYTES. Of a ring beyond that
+ *      nothing more is recorded, while it is watched as ever.
  *
  * Of the scanner's thread. All functions but recorder_open() take NULL: nothing is recorded.
  */
@@ -21,15 +22,17 @@
 #include "detect/detector.h"
 #include "ring/registry.h"
 #include "ring/scan.h"
+#include "work/work.h"
 
 struct recorder;
 
 /* Failure is logged: -errno. */
-int recorder_open(struct recorder **ret_recorder, const char *directory, struct registry *registry);
+int recorder_open(struct recorder **ret_recorder, const char *directory, struct registry *registry, struct work *work);
 void recorder_close(struct recorder *recorder);
 
-/* A scan begins, with the rings as they are now. numbers: of the last event and the last episode. */
-void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t now_wall_ns, const struct events *events);
+/* A scan begins, with the rings as they are now. */
+void recorder_begin(struct recorder *recorder, uint64_t now_mono_ns, uint64_t now_wall_ns,
+                    const struct events_numbers *last);
 
 /* The settings from this scan on: at the start, and when they were read again. */
 void recorder_configure(struct recorder *recorder, const struct config *config);

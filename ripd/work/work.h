@@ -43,7 +43,8 @@
     X(ENDINGS, "endings", 4096, "processes whose end is noticed at once")                                              \
     X(CAPTURE_BYTES, "capture_bytes", UINT64_C(1) << 26, "captures made at once; an eighth more by each scan")         \
     X(SYMBOL_QUERIES, "symbol_queries", 16384, "places that wait for the symbolizer")                                  \
-    X(SYMBOL_BYTES, "symbol_bytes", UINT64_C(1) << 28, "memory for names of places")
+    X(SYMBOL_BYTES, "symbol_bytes", UINT64_C(1) << 28, "memory for names of places")                                   \
+    X(RECORDED_BYTES, "recorded_bytes", UINT64_C(1) << 28, "memory for rings and ids that are recorded")
 
 enum work_limit {
 #define X(name, text, total, meaning) WORK_##name,
