@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "session/read_file.h"
+
 #define MAGIC "RIPCAPT"
 #define VERSION 1u
 #define COMPRESSION_LEVEL 3
@@ -183,26 +185,11 @@ int capture_unpack(const void *bytes, size_t count, struct capture *ret_capture)
 
 /* Reading ---------------------------------------------------------------------------------------------------------- */
 
-static int read_all(int descriptor, unsigned char *bytes, size_t count)
-{
-    size_t length = 0;
-
-    while (length < count) {
-        ssize_t more = pread(descriptor, bytes + length, count - length, (off_t)length);
-
-        if (more < 0 && errno == EINTR)
-            continue;
-        if (more <= 0)
-            return more < 0 ? -errno : -EBADMSG; /* it was cut meanwhile */
-        length += (size_t)more;
-    }
-    return 0;
-}
-
 int capture_read(int descriptor, struct capture *ret_capture)
 {
     struct stat status;
     unsigned char *bytes;
+    long length;
     int result;
 
     if (fstat(descriptor, &status) != 0)
@@ -213,9 +200,13 @@ int capture_read(int descriptor, struct capture *ret_capture)
     bytes = malloc((size_t)status.st_size);
     if (bytes == NULL)
         return -ENOMEM;
-    result = read_all(descriptor, bytes, (size_t)status.st_size);
-    if (result == 0)
-        result = capture_unpack(bytes, (size_t)status.st_size, ret_capture);
+    length = read_file(descriptor, 0, bytes, (size_t)status.st_size);
+    if (length < 0)
+        result = (int)length;
+    else if (length < status.st_size)
+        result = -EBADMSG;
+    else
+        result = capture_unpack(bytes, (size_t)length, ret_capture);
     free(bytes);
     return result;
 }

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "session/read_file.h"
+
 #define RING_BYTES_MAX (UINT64_C(1) << 34)
 #define COPIED_BYTES_MAX (UINT64_C(1) << 30)
 #define COPIED_BYTES_LEAST (UINT64_C(1) << 20)
@@ -45,34 +47,15 @@ static int fail(struct ring_copy *copy, const char *reason)
 
 /* Reading the file ------------------------------------------------------------------------------------------------- */
 
-/* How many bytes there are, at most count, or -errno. */
-static ssize_t read_file(int descriptor, void *target, size_t count, uint64_t offset)
-{
-    size_t length = 0;
-
-    while (length < count) {
-        ssize_t more = pread(descriptor, (unsigned char *)target + length, count - length, (off_t)(offset + length));
-
-        if (more < 0 && errno == EINTR)
-            continue;
-        if (more < 0)
-            return -errno;
-        if (more == 0)
-            break;
-        length += (size_t)more;
-    }
-    return (ssize_t)length;
-}
-
 static int read_bytes(struct ring_copy *copy, void *target, size_t count, uint64_t offset)
 {
-    const ssize_t length = read_file(copy->descriptor, target, count, offset);
+    const long length = read_file(copy->descriptor, offset, target, count);
 
     if (length < 0)
         copy->reason = "cannot be read";
     if (length < 0)
         return (int)length;
-    return length == (ssize_t)count ? 0 : fail(copy, "was cut short");
+    return length == (long)count ? 0 : fail(copy, "was cut short");
 }
 
 /* To the same place of the copy. */
@@ -107,7 +90,7 @@ static int judge(struct ring_copy *copy, uint64_t file_bytes)
         struct rip_ring ring;
         unsigned char bytes[RIP_PAGE_BYTES];
     } page = {0};
-    const ssize_t length = read_file(copy->descriptor, page.bytes, sizeof(page), 0);
+    const long length = read_file(copy->descriptor, 0, page.bytes, sizeof(page));
     enum rip_status status;
 
     copy->reason = "cannot be read";

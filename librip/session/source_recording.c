@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "session/output.h"
+#include "session/read_file.h"
 #include "session/recording.h"
 #include "session/sources.h"
 
@@ -35,24 +36,6 @@ struct recording_source {
 };
 
 /* Bytes ------------------------------------------------------------------------------------------------------------ */
-
-static long read_file(int descriptor, uint64_t offset, void *buffer, size_t count)
-{
-    size_t length = 0;
-
-    while (length < count) {
-        ssize_t more = pread(descriptor, (unsigned char *)buffer + length, count - length, (off_t)(offset + length));
-
-        if (more < 0 && errno == EINTR)
-            continue;
-        if (more < 0)
-            return -errno;
-        if (more == 0)
-            break;
-        length += (size_t)more;
-    }
-    return (long)length;
-}
 
 /* The last one that begins at an offset or before. */
 static size_t segment_at(const struct recording_source *source, uint64_t offset)
