@@ -282,7 +282,7 @@ static uint64_t round_up(uint64_t value, uint64_t unit)
     return (value + unit - 1) / unit * unit;
 }
 
-static void geometry_init(struct rip_geometry *ret_geometry, uint32_t max_procs, bool with_notes)
+static void geometry_init(struct rip_geometry *ret_geometry, uint32_t max_procs, bool with_texts)
 {
     uint32_t slots = max_procs != 0 ? max_procs : kernel_pid_max();
     uint32_t processes = slots / 4;
@@ -306,9 +306,11 @@ static void geometry_init(struct rip_geometry *ret_geometry, uint32_t max_procs,
     offset += round_up((uint64_t)RIP_MODULE_MAX * RIP_MODULE_BYTES, RIP_PAGE_BYTES);
     ret_geometry->slot_offset = offset;
     offset += round_up((uint64_t)slots * RIP_SLOT_BYTES, RIP_PAGE_BYTES);
-    if (with_notes) {
+    if (with_texts) {
         ret_geometry->note_offset = offset;
         offset += round_up((uint64_t)slots * RIP_SLOT_NOTE_BYTES, RIP_PAGE_BYTES);
+        ret_geometry->script_offset = offset;
+        offset += round_up((uint64_t)RIP_SCRIPT_MAX * RIP_SCRIPT_BYTES, RIP_PAGE_BYTES);
     }
     ret_geometry->file_bytes = offset;
 }
@@ -464,6 +466,7 @@ static int map_file(const struct creation *creation)
     madvise(base, writer->geometry.file_bytes, MADV_DONTDUMP);
     writer->open_bytes = 0;
     writer->open_note_bytes = writer->geometry.note_offset;
+    writer->open_script_bytes = writer->geometry.script_offset;
     return rip__slots_open(0);
 }
 
@@ -487,6 +490,12 @@ static void fill_header(const struct creation *creation)
     ring->header_bytes = RIP_PAGE_BYTES;
     ring->byte_order = RIP_BYTE_ORDER;
     ring->compatible_flags = RIP_RING_COUNTS_ENDED;
+    if (geometry->script_offset != 0) {
+        ring->compatible_flags |= RIP_RING_HAS_SCRIPTS;
+        ring->script_offset = geometry->script_offset;
+        ring->script_stride_bytes = RIP_SCRIPT_BYTES;
+        ring->script_capacity = RIP_SCRIPT_MAX;
+    }
     ring->file_bytes = geometry->file_bytes;
     memcpy(ring->ring_id, creation->ring_id, sizeof(ring->ring_id));
     memcpy(rip__writer.ring_id, creation->ring_id, sizeof(ring->ring_id));
@@ -941,7 +950,8 @@ static int ring_create(const char *file, uint32_t max_procs)
     struct creation creation = {.directory = -1, .descriptor = -1};
     int result;
 
-    geometry_init(&writer->geometry, max_procs, !writer->preloaded); /* a traced program makes no notes there */
+    /* A traced program makes no notes and runs no scripts, unless it is the interpreter of a known language. */
+    geometry_init(&writer->geometry, max_procs, !writer->preloaded || writer->interprets);
     writer->backed_end = 0;
     writer->recent_end = 0;
     result = strlen(file) < PATH_MAX ? open_directory(&creation, file, writer->path) : -ENAMETOOLONG;

@@ -663,6 +663,7 @@ void rip__forget_ring(void)
         writer->module_subs = 0;
         writer->module_count = 0;
         writer->module_written = 0;
+        rip__scripts_forget();
         rip_store_release(&rip_ring, NULL);             /* pairs with the acquire loads of rip_ring */
         rip_store_relaxed(&rip__epoch, rip__epoch + 1); /* contexts in the old ring are inert */
     }

@@ -193,6 +193,11 @@ static void copy_geometry(struct rip_view *view, const struct rip_ring *ring)
     view->note_offset = rip_load_relaxed(&ring->note_offset);
     if (view->note_offset != 0)
         view->note_stride_bytes = rip_load_relaxed(&ring->note_stride_bytes);
+    if ((rip_load_relaxed(&ring->compatible_flags) & RIP_RING_HAS_SCRIPTS) == 0)
+        return;
+    view->script_offset = rip_load_relaxed(&ring->script_offset);
+    view->script_stride_bytes = rip_load_relaxed(&ring->script_stride_bytes);
+    view->script_capacity = rip_load_relaxed(&ring->script_capacity);
 }
 
 static bool is_count(uint32_t count, uint32_t limit)
@@ -217,6 +222,14 @@ static bool entries_fit(const struct rip_view *view)
     return end <= offsetof(struct rip_slot, name_bytes) || first >= sizeof(struct rip_slot);
 }
 
+/* Of the sections that a ring may lack. */
+static bool texts_fit(const struct rip_view *view)
+{
+    return (view->note_offset == 0 || is_stride(view->note_stride_bytes, sizeof(struct rip_slot_note))) &&
+           (view->script_offset == 0 || (is_count(view->script_capacity, RIP_SCRIPT_MAX) &&
+                                         is_stride(view->script_stride_bytes, sizeof(struct rip_script))));
+}
+
 /* Limits bound every product below 2^58: nothing here can wrap. */
 static bool sections_fit(const struct rip_view *view, uint64_t header_bytes, uint64_t file_bytes)
 {
@@ -229,6 +242,7 @@ static bool sections_fit(const struct rip_view *view, uint64_t header_bytes, uin
         {view->module_offset, (uint64_t)view->module_capacity * view->module_stride_bytes},
         {view->slot_offset, (uint64_t)view->slot_capacity * view->slot_stride_bytes},
         {view->note_offset, (uint64_t)view->slot_capacity * view->note_stride_bytes},
+        {view->script_offset, (uint64_t)view->script_capacity * view->script_stride_bytes},
     };
     const size_t section_count = sizeof(sections) / sizeof(sections[0]);
 
@@ -288,10 +302,8 @@ enum rip_status rip_view_open(struct rip_view *ret_view, const void *base, uint6
         !is_count(view.process_capacity, RIP_PROCESS_MAX) || !is_count(view.module_capacity, RIP_MODULE_MAX) ||
         !is_stride(view.slot_stride_bytes, sizeof(struct rip_slot)) ||
         !is_stride(view.process_stride_bytes, sizeof(struct rip_process)) ||
-        !is_stride(view.module_stride_bytes, sizeof(struct rip_module)) ||
-        (view.note_offset != 0 && !is_stride(view.note_stride_bytes, sizeof(struct rip_slot_note))) ||
-        !entries_fit(&view) || !sections_fit(&view, header_bytes, file_bytes) ||
-        !locks_fit(&view, file_bytes, takeover_offset))
+        !is_stride(view.module_stride_bytes, sizeof(struct rip_module)) || !texts_fit(&view) || !entries_fit(&view) ||
+        !sections_fit(&view, header_bytes, file_bytes) || !locks_fit(&view, file_bytes, takeover_offset))
         return RIP_DAMAGED;
     *ret_view = view;
     return RIP_OK;
@@ -348,6 +360,10 @@ void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info)
     info.refused_memory_count = rip_load_relaxed(&ring->refused_memory_count);
     info.refused_process_count = rip_load_relaxed(&ring->refused_process_count);
     info.modules_dropped_count = rip_load_relaxed(&ring->modules_dropped_count);
+    info.scripts_dropped_count = rip_load_relaxed(&ring->scripts_dropped_count);
+    info.script_high_water = rip_load_relaxed(&ring->script_high_water);
+    if (info.script_high_water > view->script_capacity)
+        info.script_high_water = view->script_capacity;
     info.registered_count = rip_load_relaxed(&ring->registered_count);
     info.flush_count = rip_load_acquire(&ring->flush_count); /* pairs with rip_flush() in ended.c */
     info.counts_ended = (rip_load_relaxed(&ring->compatible_flags) & RIP_RING_COUNTS_ENDED) != 0;
@@ -862,6 +878,35 @@ enum rip_status rip_view_module(const struct rip_view *view, uint32_t process, u
     copy_words(info.path, module->path, sizeof(info.path));
     memset(info.build_id + info.build_id_bytes, 0, sizeof(info.build_id) - info.build_id_bytes);
     memset(info.path + info.path_bytes, 0, sizeof(info.path) - info.path_bytes);
+    *ret_info = info;
+    return RIP_OK;
+}
+
+enum rip_status rip_view_script(const struct rip_view *view, uint64_t address, struct rip_script_info *ret_info)
+{
+    const uint64_t index = address >> RIP_PLACE_INDEX_SHIFT & RIP_PLACE_INDEX_MASK;
+    struct rip_script_info info = {.index = (uint32_t)index, .line = (uint32_t)(address & RIP_PLACE_LINE_MASK)};
+    const struct rip_script *script;
+
+    /* pairs with the exchange of script_high_water in script.c: the entries below it are backed */
+    if ((address & RIP_PLACE_SCRIPT) == 0 || (address & RIP_PLACE_UNKNOWN_BITS) != 0 || view->script_offset == 0 ||
+        index >= view->script_capacity || index >= rip_load_acquire(&ring_of(view)->script_high_water))
+        return RIP_NOT_LIVE;
+    script = (const void *)(view->base + view->script_offset + index * view->script_stride_bytes);
+    if (rip_load_acquire(&script->published) == 0) /* pairs with its release in script.c */
+        return RIP_NOT_LIVE;
+    info.first_line = rip_load_relaxed(&script->first_line);
+    info.flags = rip_load_relaxed(&script->flags);
+    info.file_bytes = rip_load_relaxed(&script->file_bytes);
+    if (info.file_bytes > RIP_SCRIPT_FILE_BYTES)
+        info.file_bytes = RIP_SCRIPT_FILE_BYTES;
+    info.function_bytes = rip_load_relaxed(&script->function_bytes);
+    if (info.function_bytes > RIP_SCRIPT_FUNCTION_BYTES)
+        info.function_bytes = RIP_SCRIPT_FUNCTION_BYTES;
+    copy_words(info.file, script->file, sizeof(info.file));
+    copy_words(info.function, script->function, sizeof(info.function));
+    memset(info.file + info.file_bytes, 0, sizeof(info.file) - info.file_bytes);
+    memset(info.function + info.function_bytes, 0, sizeof(info.function) - info.function_bytes);
     *ret_info = info;
     return RIP_OK;
 }

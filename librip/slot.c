@@ -67,8 +67,7 @@ static int back_live_word(uint32_t word)
     return result;
 }
 
-/* Opens the mapping from *open_end, which is moved, to at least end; not beyond limit. */
-static int open_until(uint64_t *open_end, uint64_t end, uint64_t limit)
+int rip__open_until(uint64_t *open_end, uint64_t end, uint64_t limit)
 {
     if (end <= *open_end)
         return 0;
@@ -85,16 +84,17 @@ int rip__slots_open(uint32_t slot)
 {
     struct rip_writer *writer = &rip__writer;
     const struct rip_geometry *geometry = &writer->geometry;
+    const uint64_t slots_end = geometry->script_offset != 0 ? geometry->script_offset : geometry->file_bytes;
     uint64_t count = (uint64_t)slot + 1;
     int result;
 
     if (geometry->note_offset == 0)
-        return open_until(&writer->open_bytes, geometry->slot_offset + count * RIP_SLOT_BYTES, geometry->file_bytes);
-    result = open_until(&writer->open_bytes, geometry->slot_offset + count * RIP_SLOT_BYTES, geometry->note_offset);
+        return rip__open_until(&writer->open_bytes, geometry->slot_offset + count * RIP_SLOT_BYTES, slots_end);
+    result =
+        rip__open_until(&writer->open_bytes, geometry->slot_offset + count * RIP_SLOT_BYTES, geometry->note_offset);
     if (result < 0)
         return result;
-    return open_until(&writer->open_note_bytes, geometry->note_offset + count * RIP_SLOT_NOTE_BYTES,
-                      geometry->file_bytes);
+    return rip__open_until(&writer->open_note_bytes, geometry->note_offset + count * RIP_SLOT_NOTE_BYTES, slots_end);
 }
 
 static int back_slot(uint32_t slot)

@@ -5,7 +5,7 @@
  * file.c makes and publishes the ring and decides about what stands at its name, process.c owns the process records and
  * their locks and judges whether processes are alive, slot.c the slots, the bitmaps and the map from id to slot,
  * ended.c the log of ids that have ended, thread.c the calls that put ids on threads and mark their waits, note.c their
- * notes, modules.c the module table, fork.c all that happens around fork().
+ * notes, modules.c the module table, script.c the table of functions of scripts, fork.c all that happens around fork().
  *
  * Guarantees
  *   A. Nothing here is installed or exported; names carry rip__ because a static library shares its namespace.
@@ -60,7 +60,8 @@ struct rip_geometry {
     uint64_t process_offset;
     uint64_t module_offset;
     uint64_t slot_offset;
-    uint64_t note_offset; /* 0 = this ring has no notes */
+    uint64_t note_offset;   /* 0 = this ring has no notes */
+    uint64_t script_offset; /* 0 = it has no script table */
     uint64_t file_bytes;
     uint32_t slot_capacity;
     uint32_t process_capacity;
@@ -70,9 +71,10 @@ struct rip_geometry {
 /* The process's private state. A forked child inherits a copy and fork.c resets what is not its own. */
 struct rip_writer {
     pthread_mutex_t mutex;
-    unsigned char *base;      /* the mapped ring; NULL = none */
-    uint64_t open_bytes;      /* of it that may be accessed, before the notes; see rip__slots_open() */
-    uint64_t open_note_bytes; /* where the notes that may be accessed end */
+    unsigned char *base;        /* the mapped ring; NULL = none */
+    uint64_t open_bytes;        /* of it that may be accessed, before the notes; see rip__slots_open() */
+    uint64_t open_note_bytes;   /* where the notes that may be accessed end */
+    uint64_t open_script_bytes; /* the same of the script table */
     struct rip_geometry geometry;
     uint64_t backed_end; /* [0, this) and [recent_start, recent_end) are backed: see rip__populate() */
     uint64_t recent_start;
@@ -95,9 +97,10 @@ struct rip_writer {
     bool execing;           /* it has left the record EXECING, and the slots as they are */
     uint64_t pid_namespace; /* of this process; 0 = not asked yet */
     bool preloaded;         /* RIP_PROCESS_PRELOADED for records of this process */
-    int descriptor_wanted;  /* the ring's descriptor gets this number, or one behind it, if it can; 0 = any high one */
-    bool filtered;          /* see rip__is_filtered() */
-    void *life_mapping;     /* holds the LIFE lock */
+    bool interprets;       /* the preload library knows the program as an interpreter: its ring has notes and scripts */
+    int descriptor_wanted; /* the ring's descriptor gets this number, or one behind it, if it can; 0 = any high one */
+    bool filtered;         /* see rip__is_filtered() */
+    void *life_mapping;    /* holds the LIFE lock */
     uint64_t swept_boot_ns; /* last sweep of a full ring */
     uint64_t ended_first;   /* slots of ids that ended before this number have been claimed since */
     bool only_ended_free;   /* slots that are free are in the log of ended ids */
@@ -124,6 +127,12 @@ static inline struct rip_module *rip__module_at(uint32_t index)
 {
     return (struct rip_module *)(void *)(rip__writer.base + rip__writer.geometry.module_offset +
                                          (uint64_t)index * RIP_MODULE_BYTES);
+}
+
+static inline struct rip_script *rip__script_at(uint32_t index)
+{
+    return (struct rip_script *)(void *)(rip__writer.base + rip__writer.geometry.script_offset +
+                                         (uint64_t)index * RIP_SCRIPT_BYTES);
 }
 
 static inline struct rip_slot *rip__slot_at(uint32_t index)
@@ -274,6 +283,8 @@ void rip__slot_free(uint32_t slot);
  * everything resident that may be accessed, and a sparse ring of 4M slots would be 1.6 GB. 0 or -ENOMEM.
  */
 int rip__slots_open(uint32_t slot);
+/* The same of another section: opens the mapping from *open_end, which is moved, to at least end; not beyond limit. */
+int rip__open_until(uint64_t *open_end, uint64_t end, uint64_t limit);
 /* Backs slots for at least count more ids: under a filter there will be no others. Fewer if memory is short. */
 void rip__slot_reserve(uint32_t count);
 void rip__slot_rename(uint32_t slot, const char *name, size_t name_bytes);
@@ -332,6 +343,11 @@ bool rip__modules_is_listing(void);
 void rip__modules_after_fork(bool was_locked);
 /* locked: writes the private list into a record that has none of it yet. */
 void rip__modules_write(void);
+
+/* --- script.c ---------------------------------------------------------------------------------------------------- */
+
+/* locked: the process has no ring any more; what it made of scripts holds no longer. */
+void rip__scripts_forget(void);
 
 /* --- fork.c ------------------------------------------------------------------------------------------------------ */
 

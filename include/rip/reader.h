@@ -69,8 +69,11 @@ struct rip_view {
     uint32_t module_stride_bytes;
     uint64_t note_offset; /* 0 = the ring has no notes */
     uint32_t note_stride_bytes;
-    uint32_t reserved_116;
-    uint64_t reserved_120[6];
+    uint32_t script_stride_bytes;
+    uint64_t script_offset; /* 0 = the ring has no script table */
+    uint32_t script_capacity;
+    uint32_t reserved_132;
+    uint64_t reserved_136[4];
 };
 
 /*
@@ -100,7 +103,10 @@ struct rip_ring_info {
     uint8_t ended_settled; /* 0 = an id was ending while they were read: the two do not belong together. See 2.6 in
                               librip/ABI.md for the snaps of all ids */
     uint8_t reserved_126[2];
-    uint64_t reserved_128[5];
+    uint64_t scripts_dropped_count;
+    uint32_t script_high_water;
+    uint32_t reserved_140;
+    uint64_t reserved_144[3];
 };
 RIP_READER_API void rip_view_info(const struct rip_view *view, struct rip_ring_info *ret_info);
 
@@ -198,7 +204,7 @@ RIP_READER_API enum rip_status rip_view_note(const struct rip_view *view, uint32
 /* One breadcrumb. */
 struct rip_entry {
     uint64_t snap;    /* which snap of the id it is, from 1; the newest is snap_count, or just below it */
-    uint64_t address; /* in the writer's address space */
+    uint64_t address; /* in the writer's address space; with RIP_PLACE_SCRIPT a line of a script: rip_view_script() */
     uint64_t reserved_16;
 };
 
@@ -295,6 +301,25 @@ struct rip_module_info {
 /* The nth module of a process, oldest first. RIP_NOT_LIVE if it has no such module. */
 RIP_READER_API enum rip_status rip_view_module(const struct rip_view *view, uint32_t process, uint32_t nth,
                                                struct rip_module_info *ret_info);
+
+/* A line of a script. Text is bytes, neither terminated nor valid UTF-8. */
+struct rip_script_info {
+    uint32_t index;         /* of the function in the ring's table: the same index, the same function */
+    uint32_t line;          /* 0 = not known */
+    uint32_t first_line;    /* of the function; 0 = not known */
+    uint16_t file_bytes;    /* at most RIP_SCRIPT_FILE_BYTES */
+    uint8_t function_bytes; /* at most RIP_SCRIPT_FUNCTION_BYTES */
+    uint8_t flags;          /* RIP_SCRIPT_* */
+    uint8_t file[RIP_SCRIPT_FILE_BYTES];
+    uint8_t function[RIP_SCRIPT_FUNCTION_BYTES];
+    uint64_t reserved_384[4];
+};
+/*
+ * What an entry's address says if it has RIP_PLACE_SCRIPT. RIP_NOT_LIVE if it has not, or if the ring has no such
+ * entry.
+ */
+RIP_READER_API enum rip_status rip_view_script(const struct rip_view *view, uint64_t address,
+                                               struct rip_script_info *ret_info);
 
 #ifdef __cplusplus
 }

@@ -20,6 +20,8 @@
  *   | rip_slot[]         | one per live id, rip_ring.slot_stride bytes apart
  *   +--------------------+ note_offset, if it is not 0
  *   | rip_slot_note[]    | a note for each slot
+ *   +--------------------+ script_offset, if it is not 0
+ *   | rip_script[]       | append-only; functions of scripts, to which entries refer by index
  *   +--------------------+ file_bytes
  *
  * The file is sparse: a reader must not touch a page that the bitmaps and the high-water marks do not vouch for,
@@ -57,17 +59,33 @@
 #define RIP_MODULE_PATH_BYTES 440u
 #define RIP_BUILD_ID_BYTES 32u
 #define RIP_COMM_BYTES 16u
-#define RIP_ENDED_COUNT 256u /* ids that have ended that the header remembers */
+#define RIP_SCRIPT_BYTES 384u
+#define RIP_SCRIPT_FILE_BYTES 240u     /* bytes of a script's path that are kept, the last ones */
+#define RIP_SCRIPT_FUNCTION_BYTES 128u /* bytes of a function's name that are kept, the first ones */
+#define RIP_ENDED_COUNT 256u           /* ids that have ended that the header remembers */
 
 /* Limits. A writer refuses to make, and a reader refuses to map, anything beyond them. */
 #define RIP_CAPACITY_MAX (UINT32_C(1) << 26) /* slots */
 #define RIP_PROCESS_MIN 64u                  /* process records of the smallest ring */
 #define RIP_PROCESS_MAX 1024u
 #define RIP_MODULE_MAX 4096u
+#define RIP_SCRIPT_MAX 16384u
 
 /* An entry packs the low 8 bits of its count above 56 bits of address. */
 #define RIP_ENTRY_TAG_SHIFT 56
 #define RIP_ENTRY_ADDRESS_MASK ((UINT64_C(1) << RIP_ENTRY_TAG_SHIFT) - 1)
+
+/*
+ * An address with this bit is a line of a script: the index of its function in the script table in bits 24 to 47, and
+ * the line in bits 0 to 23 (0 = not known). No code lies there: what the kernel maps without being asked for such an
+ * address is below 2^47 on amd64 and below 2^52 on aarch64. Bits 48 to 54 are 0; with others it is no place that is
+ * known.
+ */
+#define RIP_PLACE_SCRIPT (UINT64_C(1) << 55)
+#define RIP_PLACE_UNKNOWN_BITS (UINT64_C(127) << 48)
+#define RIP_PLACE_INDEX_SHIFT 24
+#define RIP_PLACE_INDEX_MASK UINT64_C(0xffffff)
+#define RIP_PLACE_LINE_MASK UINT64_C(0xffffff)
 
 /*
  * An entry of the log of ended ids packs the generation above RIP_ENDED_LAP(number) above the slot. The lap says which
@@ -81,6 +99,7 @@
 
 /* Bits of compatible_flags. */
 #define RIP_RING_COUNTS_ENDED UINT64_C(1) /* its writers keep ended_count and what stands beside it */
+#define RIP_RING_HAS_SCRIPTS UINT64_C(2)  /* it has a script table, and addresses may be lines of scripts */
 
 /*
  * Byte ranges that carry locks, never data; all lie far beyond the end of any ring. Byte i of the first two
@@ -143,7 +162,11 @@ struct rip_ring {
     uint64_t deep_offset; /* further entries behind the newest entry_count */
     uint32_t deep_stride_bytes;
     uint32_t deep_entry_count;
-    uint8_t reserved_232[280];
+
+    uint64_t script_offset; /* the script table; 0 = the ring has none */
+    uint32_t script_stride_bytes;
+    uint32_t script_capacity;
+    uint8_t reserved_248[264];
 
     uint64_t refused_full_count;    /* registrations refused: every slot taken */
     uint64_t refused_memory_count;  /* ... memory for the slot could not be had */
@@ -161,7 +184,10 @@ struct rip_ring {
     uint32_t flush_count;            /* calls of rip_flush(); who waits for one waits on this word */
     uint32_t ended_begun_count;      /* ends that were begun, the low 32 bits: ended_count, unless one is under way */
     uint64_t ended[RIP_ENDED_COUNT]; /* [n % RIP_ENDED_COUNT] = the id that was number n to end */
-    uint8_t reserved_2640[RIP_PAGE_BYTES - 2640];
+
+    uint64_t scripts_dropped_count; /* functions of scripts for which the table had no room */
+    uint32_t script_high_water;     /* entries [0, this) may be read */
+    uint8_t reserved_2652[RIP_PAGE_BYTES - 2652];
 };
 
 /* States of a process record. */
@@ -213,6 +239,21 @@ struct rip_module {
     uint64_t reserved_504;
 };
 
+#define RIP_SCRIPT_FILE_TRUNCATED 1u     /* file holds the last bytes of a longer path */
+#define RIP_SCRIPT_FUNCTION_TRUNCATED 2u /* function holds the first bytes of a longer name */
+
+/* A function, method or block of a script. Text is bytes, neither terminated nor valid UTF-8. */
+struct rip_script {
+    uint32_t published;  /* 1 = complete, stored last */
+    uint32_t first_line; /* of the function; 0 = not known */
+    uint16_t file_bytes;
+    uint8_t function_bytes;
+    uint8_t flags; /* RIP_SCRIPT_* */
+    uint32_t reserved_12;
+    uint8_t file[RIP_SCRIPT_FILE_BYTES];
+    uint8_t function[RIP_SCRIPT_FUNCTION_BYTES];
+};
+
 enum rip_kind {
     RIP_KIND_THREAD = 0,    /* registered once, stays on its thread */
     RIP_KIND_COROUTINE = 1, /* has been switched on or off a thread */
@@ -244,6 +285,8 @@ enum rip_call {
     RIP_CALL_PRIVATE = 11, /* as WORK, for what only threads of its own process can do, without a time limit */
     RIP_CALL_SHARED = 12,  /* waits for a mutex that processes may share */
     RIP_CALL_READY = 13,   /* as WORK, for what a descriptor brings: a connection, or readiness */
+    RIP_CALL_INTERPRETER =
+        14, /* outside of all other calls, and waits for the lock of its interpreter: it wants to run */
 };
 
 /* Flags of a wait for a lock. A reader takes no wait for certain that has a flag it does not know. */
@@ -307,6 +350,8 @@ RIP_STATIC_ASSERT(RIP_CAPACITY_MAX - 1 <= RIP_ENDED_SLOT_MASK, "a slot does not 
 RIP_STATIC_ASSERT(sizeof(struct rip_ring) == RIP_PAGE_BYTES, "struct rip_ring has changed size");
 RIP_STATIC_ASSERT(sizeof(struct rip_process) == RIP_PROCESS_BYTES, "struct rip_process has changed size");
 RIP_STATIC_ASSERT(sizeof(struct rip_module) == RIP_MODULE_BYTES, "struct rip_module has changed size");
+RIP_STATIC_ASSERT(sizeof(struct rip_script) == RIP_SCRIPT_BYTES, "struct rip_script has changed size");
+RIP_STATIC_ASSERT(RIP_SCRIPT_MAX - 1 <= RIP_PLACE_INDEX_MASK, "an index does not fit into a place of a script");
 RIP_STATIC_ASSERT(sizeof(struct rip_slot) == RIP_SLOT_BYTES, "struct rip_slot has changed size");
 RIP_STATIC_ASSERT(sizeof(struct rip_slot_note) == RIP_SLOT_NOTE_BYTES, "struct rip_slot_note has changed size");
 
@@ -345,7 +390,10 @@ RIP_ASSERT_OFFSET(rip_ring, stamp_offset, 208);
 RIP_ASSERT_OFFSET(rip_ring, deep_offset, 216);
 RIP_ASSERT_OFFSET(rip_ring, deep_stride_bytes, 224);
 RIP_ASSERT_OFFSET(rip_ring, deep_entry_count, 228);
-RIP_ASSERT_OFFSET(rip_ring, reserved_232, 232);
+RIP_ASSERT_OFFSET(rip_ring, script_offset, 232);
+RIP_ASSERT_OFFSET(rip_ring, script_stride_bytes, 240);
+RIP_ASSERT_OFFSET(rip_ring, script_capacity, 244);
+RIP_ASSERT_OFFSET(rip_ring, reserved_248, 248);
 RIP_ASSERT_OFFSET(rip_ring, refused_full_count, 512);
 RIP_ASSERT_OFFSET(rip_ring, refused_memory_count, 520);
 RIP_ASSERT_OFFSET(rip_ring, refused_process_count, 528);
@@ -360,7 +408,18 @@ RIP_ASSERT_OFFSET(rip_ring, ended_snap_count, 576);
 RIP_ASSERT_OFFSET(rip_ring, flush_count, 584);
 RIP_ASSERT_OFFSET(rip_ring, ended_begun_count, 588);
 RIP_ASSERT_OFFSET(rip_ring, ended, 592);
-RIP_ASSERT_OFFSET(rip_ring, reserved_2640, 2640);
+RIP_ASSERT_OFFSET(rip_ring, scripts_dropped_count, 2640);
+RIP_ASSERT_OFFSET(rip_ring, script_high_water, 2648);
+RIP_ASSERT_OFFSET(rip_ring, reserved_2652, 2652);
+
+RIP_ASSERT_OFFSET(rip_script, published, 0);
+RIP_ASSERT_OFFSET(rip_script, first_line, 4);
+RIP_ASSERT_OFFSET(rip_script, file_bytes, 8);
+RIP_ASSERT_OFFSET(rip_script, function_bytes, 10);
+RIP_ASSERT_OFFSET(rip_script, flags, 11);
+RIP_ASSERT_OFFSET(rip_script, reserved_12, 12);
+RIP_ASSERT_OFFSET(rip_script, file, 16);
+RIP_ASSERT_OFFSET(rip_script, function, 256);
 
 RIP_ASSERT_OFFSET(rip_process, state, 0);
 RIP_ASSERT_OFFSET(rip_process, generation, 4);

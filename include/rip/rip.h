@@ -107,6 +107,27 @@ RIP_API bool rip_create_ring_with(const struct rip_options *options);
  */
 RIP_API void rip_init(uint32_t id, const char *name, size_t namelen, uint8_t idx, uint8_t ctr);
 
+/*
+ * A function of a script, for runtimes of other languages: a place in it is a location as one in machine code is.
+ *
+ *     uint64_t function = rip_script_enter(path, path_length, name, name_length, first_line);
+ *     rip_snap_at(RIP_SCRIPT_LINE(function, line));
+ *
+ * file is the path that people know the script by, function its name with that of its class or module ("Order#place");
+ * neither need be terminated nor valid UTF-8, and of longer ones the last RIP_SCRIPT_FILE_BYTES and the first
+ * RIP_SCRIPT_FUNCTION_BYTES are kept. first_line is that of the function, 0 if it is not known. The same three give the
+ * same number, which holds in this process and its forked children as long as rip_script_epoch() does not change; it
+ * changes when the process gets another ring. Functions once known are found in some 50 ns without a lock. A ring takes
+ * RIP_SCRIPT_MAX of them; what has no room is counted there.
+ *
+ * Returns 0 without a ring or without room: make a snap at another address then. Thread-safe, but not
+ * async-signal-safe.
+ */
+RIP_API uint64_t rip_script_enter(const char *file, size_t file_length, const char *function, size_t function_length,
+                                  uint32_t first_line);
+RIP_API uint32_t rip_script_epoch(void);
+#define RIP_SCRIPT_LINE(script, line) ((const void *)(uintptr_t)((script) | ((line)&RIP_PLACE_LINE_MASK)))
+
 /* Ends the id on this thread. Without one, does nothing. */
 RIP_API void rip_exit(void);
 

@@ -154,7 +154,7 @@ static int copy_header(const struct making *making)
     ring->module_offset = making->module_offset;
     ring->note_offset = making->note_offset;
     ring->note_stride_bytes = making->note_offset != 0 ? view->note_stride_bytes : 0;
-    ring->stamp_offset = ring->deep_offset = 0;
+    ring->stamp_offset = ring->deep_offset = ring->script_offset = 0;
     ring->process_high_water = 1;
     ring->module_high_water = 0;
     /* Its log names slots that are not in this ring: see log_ended(). */

@@ -211,10 +211,11 @@ static void test_structs_of_callers_keep_their_size(void **state)
         size_t bytes, fixed_bytes, reserved_offset, fixed_offset;
     } structs[] = {
 #define STRUCT(type, bytes, offset) {sizeof(struct type), bytes, offsetof(struct type, reserved_##offset), offset}
-        STRUCT(rip_view, 168, 116),        STRUCT(rip_ring_info, 168, 126),   STRUCT(rip_sample, 32, 31),
+        STRUCT(rip_view, 168, 132),        STRUCT(rip_ring_info, 168, 126),   STRUCT(rip_sample, 32, 31),
         STRUCT(rip_entry, 24, 16),         STRUCT(rip_scan_position, 32, 24), STRUCT(rip_id_info, 176, 117),
         STRUCT(rip_wait_info, 88, 56),     STRUCT(rip_last_info, 64, 40),     STRUCT(rip_process_info, 136, 72),
         STRUCT(rip_module_info, 536, 504), STRUCT(rip_note_info, 160, 144),   STRUCT(rip_ended, 24, 16),
+        STRUCT(rip_script_info, 416, 384),
 #undef STRUCT
     };
     struct rip_sample samples[16];

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runtime.c - librip's own table for bindings: see rip/runtime.h. What only the preload library can do does nothing. */
+#include "rip/runtime.h"
+#include "writer.h"
+
+static __thread unsigned int call_depth __attribute__((tls_model("initial-exec")));
+
+static void rename_id(const char *name, size_t namelen)
+{
+    struct rip_slot *slot = rip__thread.slot;
+
+    if (slot != NULL)
+        rip__rename(slot, rip_load_relaxed(&slot->id), name, namelen);
+}
+
+static bool is_traced(void)
+{
+    return rip__thread.slot != NULL;
+}
+
+/* The kinds of waits for work that ring.h calls so. */
+static bool is_idle(enum rip_call call)
+{
+    return call == RIP_CALL_WORK || call == RIP_CALL_INPUT || call == RIP_CALL_PRIVATE || call == RIP_CALL_READY;
+}
+
+static void call_begin(const void *address, enum rip_call call)
+{
+    if (call_depth++ != 0)
+        return;
+    rip_snap_at(address);
+    if (is_idle(call))
+        rip_idle();
+}
+
+static void call_end(void)
+{
+    if (--call_depth != 0)
+        return;
+    if (rip__thread.slot != NULL && rip_load_relaxed(&rip__thread.slot->idle_mark) != 0)
+        rip_store_relaxed(&rip__thread.slot->idle_mark, 0);
+}
+
+static void set_place(uint64_t (*place)(void))
+{
+    (void)place;
+}
+
+static void set_interpreter_lock(const void *start, size_t bytes, const uint32_t *holder)
+{
+    (void)start;
+    (void)bytes;
+    (void)holder;
+}
+
+static void watch_begin(void)
+{
+}
+
+static void watch_end(const void **ret_first_mutex, const void **ret_last_mutex)
+{
+    *ret_first_mutex = NULL;
+    *ret_last_mutex = NULL;
+}
+
+static enum rip_descriptor descriptor_of(int fd)
+{
+    (void)fd;
+    return RIP_DESCRIPTOR_UNKNOWN;
+}
+
+const struct rip_runtime *rip_runtime_get(void)
+{
+    static const struct rip_runtime runtime = {
+        .size_bytes = sizeof(runtime),
+        .create_ring = rip_create_ring,
+        .init = rip_init,
+        .exit = rip_exit,
+        .snap_at = rip_snap_at,
+        .idle = rip_idle,
+        .deadline_ms = rip_deadline_ms,
+        .note = rip_note,
+        .wait_begin = rip_wait_begin,
+        .wait_look = rip_wait_look,
+        .wait_end = rip_wait_end,
+        .flush = rip_flush,
+        .context_init = rip_context_init,
+        .context_exit = rip_context_exit,
+        .context_switch = rip_switch,
+        .script = rip_script_enter,
+        .script_epoch = rip_script_epoch,
+        .rename = rename_id,
+        .is_traced = is_traced,
+        .call_begin = call_begin,
+        .call_end = call_end,
+        .set_place = set_place,
+        .set_interpreter_lock = set_interpreter_lock,
+        .watch_begin = watch_begin,
+        .watch_end = watch_end,
+        .descriptor = descriptor_of,
+    };
+
+    return &runtime;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_script.c - functions of scripts, as rip_script_enter() enters them and rip_view_script() copies them. */
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "unit/writer_test.h"
+
+static uint64_t enter(const char *file, const char *function, uint32_t first_line)
+{
+    return rip_script_enter(file, strlen(file), function, strlen(function), first_line);
+}
+
+static enum rip_status copy(uint64_t place, struct rip_script_info *ret_info)
+{
+    struct rip_view view = rip__writer.view;
+
+    return rip_view_script(&view, place, ret_info);
+}
+
+static bool says(uint64_t place, const char *file, const char *function, uint32_t first_line, uint32_t line)
+{
+    struct rip_script_info info;
+
+    return copy(place, &info) == RIP_OK && info.file_bytes == strlen(file) &&
+           memcmp(info.file, file, info.file_bytes) == 0 && info.function_bytes == strlen(function) &&
+           memcmp(info.function, function, info.function_bytes) == 0 && info.first_line == first_line &&
+           info.line == line;
+}
+
+SCENE(a_line_is_a_location)
+{
+    struct rip_view view;
+    struct rip_entry trail[RIP_ENTRY_COUNT];
+    size_t count;
+    uint64_t place, other;
+
+    CHECK(enter("app/order.rb", "Order#place", 10) == 0); /* no ring yet */
+    CHECK(rip_create_ring(on_stage("ring"), 64));
+    place = enter("app/order.rb", "Order#place", 10);
+    other = enter("app/order.rb", "Order#cancel", 30);
+    CHECK(place != 0 && other != 0 && place != other);
+    CHECK(enter("app/order.rb", "Order#place", 10) == place);
+    CHECK(enter("app/order.rb", "Order#place", 11) != place);
+    CHECK(enter("app/orders.rb", "rder#place", 10) != place);
+    rip_init(7, "seven", 5, 0, 0);
+    rip_snap_at(RIP_SCRIPT_LINE(place, 12));
+    rip_snap_at(RIP_SCRIPT_LINE(other, 0));
+    view = rip__writer.view;
+    CHECK(rip_view_trail(&view, rip__slot_index(rip__thread.slot), trail, &count) == RIP_OK && count == 2);
+    CHECK(says(trail[0].address, "app/order.rb", "Order#cancel", 30, 0));
+    CHECK(says(trail[1].address, "app/order.rb", "Order#place", 10, 12));
+}
+
+SCENE(text_is_cut_to_what_fits)
+{
+    char file[400], function[400];
+    struct rip_script_info info;
+
+    CHECK(rip_create_ring(on_stage("ring"), 64));
+    for (size_t i = 0; i < sizeof(file); i++) {
+        file[i] = (char)(i * 37);
+        function[i] = (char)(i * 41);
+    }
+    CHECK(copy(rip_script_enter(file, sizeof(file), function, sizeof(function), 0), &info) == RIP_OK);
+    CHECK(info.flags == (RIP_SCRIPT_FILE_TRUNCATED | RIP_SCRIPT_FUNCTION_TRUNCATED));
+    CHECK(info.file_bytes == RIP_SCRIPT_FILE_BYTES && info.function_bytes == RIP_SCRIPT_FUNCTION_BYTES);
+    CHECK(memcmp(info.file, file + sizeof(file) - RIP_SCRIPT_FILE_BYTES, RIP_SCRIPT_FILE_BYTES) == 0);
+    CHECK(memcmp(info.function, function, RIP_SCRIPT_FUNCTION_BYTES) == 0);
+    CHECK(copy(rip_script_enter(NULL, 0, NULL, 0, 0), &info) == RIP_OK && info.file_bytes == 0 &&
+          info.function_bytes == 0);
+}
+
+SCENE(a_full_table_refuses_and_counts)
+{
+    struct rip_ring_info info;
+    struct rip_view view;
+    uint64_t first = 0;
+    char name[32];
+
+    CHECK(rip_create_ring(on_stage("ring"), 64));
+    for (unsigned i = 0; i < RIP_SCRIPT_MAX + 3; i++) {
+        uint64_t place;
+
+        snprintf(name, sizeof(name), "function_%u", i);
+        place = enter("many.py", name, i);
+        first = i == 0 ? place : first;
+        CHECK((place != 0) == (i < RIP_SCRIPT_MAX));
+    }
+    view = rip__writer.view;
+    rip_view_info(&view, &info);
+    CHECK(info.script_high_water == RIP_SCRIPT_MAX && info.scripts_dropped_count == 3);
+    CHECK(enter("many.py", "function_0", 0) == first);
+}
+
+SCENE(forked_processes_share_the_table)
+{
+    uint64_t before, after;
+    int status;
+    pid_t child;
+
+    CHECK(rip_create_ring(on_stage("ring"), 64));
+    rip_init(0, "parent", 6, 0, 0);
+    before = enter("app.py", "before", 1);
+    child = fork();
+    if (child == 0) {
+        rip_init(0, "child", 5, 0, 0);
+        _exit(enter("app.py", "before", 1) == before && enter("app.py", "after", 2) != 0 ? 0 : 1);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    after = enter("app.py", "after", 2);
+    CHECK(says(after, "app.py", "after", 2, 0));
+    CHECK(rip_ring->script_high_water == 2); /* the child's entry is the parent's */
+}
+
+SCENE(what_is_no_place_is_refused)
+{
+    struct rip_script_info info;
+    uint64_t place;
+
+    CHECK(rip_create_ring(on_stage("ring"), 64));
+    place = enter("app.py", "main", 1);
+    CHECK(copy(place & ~RIP_PLACE_SCRIPT, &info) == RIP_NOT_LIVE);
+    CHECK(copy(place | UINT64_C(1) << 48, &info) == RIP_NOT_LIVE);
+    CHECK(copy(place + (UINT64_C(1) << RIP_PLACE_INDEX_SHIFT), &info) == RIP_NOT_LIVE); /* beyond the mark */
+    rip_ring->script_high_water = UINT32_MAX;
+    CHECK(copy(place | RIP_PLACE_INDEX_MASK << RIP_PLACE_INDEX_SHIFT, &info) == RIP_NOT_LIVE);
+    rip__script_at(0)->file_bytes = UINT16_MAX; /* by another process */
+    rip__script_at(0)->function_bytes = UINT8_MAX;
+    CHECK(copy(place, &info) == RIP_OK);
+    CHECK(info.file_bytes == RIP_SCRIPT_FILE_BYTES && info.function_bytes == RIP_SCRIPT_FUNCTION_BYTES);
+    rip__script_at(0)->published = 0;
+    CHECK(copy(place, &info) == RIP_NOT_LIVE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SCENE_TEST(a_line_is_a_location),
+        SCENE_TEST(text_is_cut_to_what_fits),
+        SCENE_TEST(a_full_table_refuses_and_counts),
+        SCENE_TEST(forked_processes_share_the_table),
+        SCENE_TEST(what_is_no_place_is_refused),
+    };
+
+    return cmocka_run_group_tests_name("script", tests, NULL, NULL);
+}
