@@ -161,7 +161,7 @@ static void print_commands(const struct cli_command *commands, size_t count, FIL
           "commands:\n",
           stream);
     for (size_t i = 0; i < count; i++)
-        fprintf(stream, "  %-8s %s\n", commands[i].name, commands[i].summary);
+        fprintf(stream, "  %-9s%s\n", commands[i].name, commands[i].summary);
     fputs("\n`rip COMMAND --help` lists the flags of a command.\n", stream);
 }
 
