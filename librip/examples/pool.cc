@@ -2,36 +2,53 @@
 // pool.cc - threads of a pool, in C++; two of them end in a deadlock:  pool RING
 //
 //   c++ -std=c++17 -pthread pool.cc -o pool $(pkg-config --cflags --libs librip)
-//   rip run would trace it without these lines, and see its locks too.
-#include <librip.h>
+//
+// rip run would trace it without these lines, and see its locks too.
+#include <rip/rip.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <functional>
 #include <mutex>
 #include <queue>
-#include <string_view>
+#include <string>
 #include <thread>
 #include <vector>
+
+using namespace std::chrono_literals;
 
 namespace
 {
 
-// The calling thread has an id as long as this lives.
-class Traced
+// A lock that ripd can see: who has it, and who waits.
+class Mutex
 {
   public:
-    explicit Traced(std::string_view name)
+    void lock()
     {
-        rip_init(0, name.data(), name.size(), 0, 0);
+        if (!mutex_.try_lock()) {
+            rip::wait waiting(this, holder_);
+            for (auto pause = 1s; !mutex_.try_lock_for(pause); pause = std::min(2 * pause, 60s))
+                waiting.look();
+        }
+        holder_ = static_cast<std::uint32_t>(rip_tid);
     }
-    ~Traced()
+    void unlock()
     {
-        rip_exit();
+        holder_ = 0;
+        mutex_.unlock();
     }
-    Traced(const Traced &) = delete;
-    Traced &operator=(const Traced &) = delete;
+
+  private:
+    std::timed_mutex mutex_;
+    std::atomic<std::uint32_t> holder_{0}; // a tid; the id of a thread is its tid
+};
+
+struct Job {
+    std::string name;
+    std::function<void()> run;
 };
 
 class Pool
@@ -43,7 +60,7 @@ class Pool
             threads_.emplace_back([this] { work(); });
     }
 
-    void add(std::function<void()> job)
+    void add(Job job)
     {
         {
             std::lock_guard<std::mutex> lock(mutex_);
@@ -61,36 +78,35 @@ class Pool
   private:
     [[noreturn]] void work()
     {
-        Traced traced("pool");
+        rip::thread traced("pool"); // has an id as long as it works here
 
         for (;;) {
-            std::function<void()> job;
+            Job job;
             {
                 std::unique_lock<std::mutex> lock(mutex_);
-                rip_idle(); // waits for work
+                rip::idle waiting; // for work: not stuck, however long
                 more_.wait(lock, [this] { return !jobs_.empty(); });
                 job = std::move(jobs_.front());
                 jobs_.pop();
             }
-            rip_snap(); // works
-            job();
+            rip::note what(job.name); // shown with a stall
+            job.run();
         }
     }
 
     std::mutex mutex_;
     std::condition_variable more_;
-    std::queue<std::function<void()>> jobs_;
+    std::queue<Job> jobs_;
     std::vector<std::thread> threads_;
 };
 
-std::mutex accounts, orders;
+Mutex accounts, orders;
 
-void lock_both(std::mutex &first, std::mutex &second)
+void lock_both(Mutex &first, Mutex &second)
 {
-    std::lock_guard<std::mutex> one(first);
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    rip_snap(); // the last place before the lock
-    std::lock_guard<std::mutex> other(second);
+    std::lock_guard<Mutex> one(first);
+    std::this_thread::sleep_for(500ms);
+    std::lock_guard<Mutex> other(second);
 }
 
 } // namespace
@@ -100,7 +116,7 @@ int main(int argc, char **argv)
     if (!rip_create_ring(argc > 1 ? argv[1] : "/dev/shm/pool", 64))
         std::perror("pool: not traced");
     Pool pool(4);
-    pool.add([] { lock_both(accounts, orders); });
-    pool.add([] { lock_both(orders, accounts); }); // the other way round: a deadlock
+    pool.add({"pay", [] { lock_both(accounts, orders); }});
+    pool.add({"refund", [] { lock_both(orders, accounts); }}); // the other way round: a deadlock
     pool.join();
 }

@@ -83,6 +83,44 @@ def headers_are_silent(folder):
             report(f"{compiler} {standard} {level}: no warning from the headers", built.returncode == 0, built.stderr)
 
 
+# What each kind of scope needs; and the scheduler for Boost.Fiber, where that is installed.
+SCOPES = """#include <rip/rip.hpp>
+#if __has_include(<boost/fiber/algo/algorithm.hpp>)
+#include <rip/boost_fiber.hpp>
+template class rip::fiber_scheduler<>;
+#endif
+void all(const std::atomic<std::uint32_t> &owner);
+void all(const std::atomic<std::uint32_t> &owner)
+{
+    rip::thread traced("main");
+    rip::note request("GET /");
+    rip::idle waiting;
+    rip::wait lock(&owner, owner);
+    rip::coroutine one(100, "one"), other(std::move(one)), place;
+    rip::running now(other);
+    switch_over(place, other);
+    lock.look();
+    request.change("GET /2");
+}
+"""
+
+
+def scopes_are_silent(folder):
+    source = os.path.join(folder, "scopes.cc")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(SCOPES)
+    for compiler in filter(find, ("g++", "clang++")):
+        for standard, level in itertools.product(("c++17", "c++20"), ("-O0", "-O2")):
+            built = run([find(compiler), f"-std={standard}", level, *WARNINGS, "-Wpedantic", "-Wsign-conversion",
+                         "-Wold-style-cast", f"-I{INCLUDE}", "-c", source, "-o", os.devnull])
+            report(f"{compiler} {standard} {level}: no warning from rip.hpp", built.returncode == 0, built.stderr)
+            code = source.replace("scopes", "discarded")
+            with open(code, "w", encoding="utf-8") as file:
+                file.write("#include <rip/rip.hpp>\nvoid f();\nvoid f() { rip::idle(); }\n")
+            built = run([find(compiler), f"-std={standard}", f"-I{INCLUDE}", "-Werror", "-c", code, "-o", os.devnull])
+            report(f"{compiler} {standard}: a scope without a name is a warning", built.returncode != 0)
+
+
 def plugin_with_its_own_copy(folder):
     """Unloaded with its id on a thread that ends afterwards: the thread must not run into unmapped code."""
     plugin, host = os.path.join(folder, "plugin.so"), os.path.join(folder, "host")
@@ -142,6 +180,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         matrix(folder)
         headers_are_silent(folder)
+        scopes_are_silent(folder)
         if not SANITIZED:
             plugin_with_its_own_copy(folder)
         for library in LIBRARIES:

@@ -25,7 +25,7 @@ def run(argv, **options):
 def check_files(prefix):
     for pattern in ("bin/rip", "sbin/ripd", "libexec/ripd/ripd-symbolizer", "libexec/ripd/ripd-probe",
                     "libexec/rip/rip-client", "include/librip.h", "include/rip/rip.h",
-                    "include/rip/reader.h",
+                    "include/rip/reader.h", "include/rip/rip.hpp", "include/rip/boost_fiber.hpp",
                     "lib*/**/librip.so.1", "lib*/**/librip.a", "lib*/**/librip-preload.so", "lib*/**/librip.pc",
                     "lib*/**/librip-config.cmake", "include/rip/session.h", "lib*/**/librip-session.so.1",
                     "lib*/**/librip-session.a", "lib*/**/librip-session.pc", "lib*/**/librip-session-config.cmake",

@@ -28,7 +28,7 @@ def main():
                                                            check=True).stdout:
         print("skipped: clang-format 14 is not installed")
         sys.exit(77)
-    paths = list(tree.files(".c", ".h", ".cc"))
+    paths = list(tree.files(".c", ".h", ".cc", ".hpp"))
     batches = [paths[i:i + FILES_AT_ONCE] for i in range(0, len(paths), FILES_AT_ONCE)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         found = pool.map(lambda batch: faults_of(tool, batch), batches)

@@ -6,7 +6,7 @@ import re
 import tree
 
 WIDTH = 120
-TEXT = (".c", ".h", ".py", ".sh", ".txt", ".md", ".map")
+TEXT = (".c", ".h", ".cc", ".hpp", ".py", ".sh", ".txt", ".md", ".map")
 MAP_ENTRY = re.compile(r"`((?:librip|ripd|include|systemd|tests)/[\w./-]*)`")
 
 

@@ -27,7 +27,7 @@ PLAIN = re.compile(
 RUN_TOGETHER = re.compile(r"^ \*.*[.;:)] [B-Z]\. [A-Z]")
 LETTERED = re.compile(r"^ \*   [A-Z]\. ")
 OUTDENTED = re.compile(r"^ \* [^ *]")
-CODE = (".c", ".h", ".py", ".sh", "CMakeLists.txt")
+CODE = (".c", ".h", ".cc", ".hpp", ".py", ".sh", "CMakeLists.txt")
 
 
 def guarantee_faults(path, text):
@@ -51,11 +51,11 @@ def main():
         count += 1
         if path.endswith(CODE) and "SPDX-License-Identifier: Apache-2.0" not in "\n".join(text.split("\n")[:3]):
             faults.append(f"{path}: no SPDX line at the top")
-        if path.endswith((".c", ".h")) and "/*\n * " not in text[:400] and "/* " not in text[40:400]:
+        if path.endswith((".c", ".h", ".hpp")) and "/*\n * " not in text[:400] and "/* " not in text[40:400]:
             faults.append(f"{path}: does not open with its story")
         if not path.endswith("check_words.py"):
             faults += plain_faults(path, text)
-        if path.endswith((".c", ".h")):
+        if path.endswith((".c", ".h", ".hpp")):
             faults += guarantee_faults(path, text)
         for pattern, endings, folders, message, allowed in RULES:
             if not path.endswith(endings) or not path.startswith(folders) or path.endswith("check_words.py"):

@@ -374,17 +374,22 @@ static void take_line(struct lookup *lookup, Dwarf_Die *unit, Dwarf_Addr address
         frame->line = (uint32_t)number;
 }
 
+static bool ends_with(const char *file, const char *header)
+{
+    size_t length = file == NULL ? 0 : strlen(file), bytes = strlen(header);
+
+    return length >= bytes && strcmp(file + length - bytes, header) == 0;
+}
+
 static bool is_our_file(const char *file)
 {
-    static const char header[] = "rip/rip.h";
-    size_t length = file == NULL ? 0 : strlen(file);
-
-    return length >= sizeof(header) - 1 && strcmp(file + length - (sizeof(header) - 1), header) == 0;
+    return ends_with(file, "rip/rip.h") || ends_with(file, "rip/rip.hpp");
 }
 
 static bool is_ours(const struct symbol_frame *frame)
 {
-    return frame->function != NULL && strncmp(frame->function, "rip_", 4) == 0 && is_our_file(frame->file);
+    return frame->function != NULL && is_our_file(frame->file) &&
+           (strncmp(frame->function, "rip_", 4) == 0 || strncmp(frame->function, "rip::", 5) == 0);
 }
 
 /* Whether functions may be declared in it, though it has no code of its own. */

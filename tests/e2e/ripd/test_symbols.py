@@ -239,6 +239,10 @@ def names_of_c_plus_plus(world):
     name = "store::(anonymous namespace)::sweep"  # which gcc's debugging information calls "sweep"
     expect(world, "cxx", 2, name)
     expect(world, "cxx-stripped", 2, f"{name}()", lines=False)
+    expect(world, "cxx", 3, "store::serve()")
+    start(world, builder.program("cxx-fast", "-g", "-O2", compiler="g++", source="target.cc"))
+    frames = named_location(world, "cxx-fast", 3)
+    assert frames["function"] == "store::serve()" and "rip.hpp" not in str(frames), frames
 
 
 def names_of_rust(world):

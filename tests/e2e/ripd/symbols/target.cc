@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // target.cc - names as C++ has them.
-#include <librip.h>
+#include <rip/rip.hpp>
 
 #include <cstdio>
 #include <unistd.h>
@@ -36,6 +36,15 @@ void sweep_all()
 {
     sweep();
 }
+
+// The end of a scope is a breadcrumb at its brace, not inside of rip.hpp.
+void serve()
+{
+    rip_init(3, "serve", 5, 0, 0);
+    {
+        rip::idle waiting;
+    } // MARK store::serve()
+}
 } // namespace store
 
 int main(int count, char **arguments)
@@ -45,6 +54,7 @@ int main(int count, char **arguments)
     if (count < 2 || !rip_create_ring(arguments[1], 8))
         return 1;
     store::sweep_all();
+    store::serve();
     rip_init(1, "main", 4, 0, 0);
     table.scan(count);
     std::puts("ready");
