@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * threads.c - threads that run Python, and their names.
+ *
+ * Guarantees
+ *   1. A record's tstate is valid as long as the record says placing, or the GIL is held: the thread's own dictionary
+ *      has a capsule, which the interpreter lets go of before it frees the thread state, and that waits.
+ *   2. A name given by another thread is shown at this thread's next call that can block.
+ */
+#include "binding.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+__thread struct binding_thread *binding_thread BINDING_TLS;
+
+static uint32_t forks; /* of this process's ancestors, since the binding is there */
+static PyCFunction real_set_sentinel;
+static PyObject *set_name; /* of threading.Thread, before ours; owned for good */
+
+/* --- records ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * The capsule's end. Mostly the thread's own; else the interpreter ends and this is a daemon's, which may be anywhere:
+ * its record stays, as that thread may look at it until the process is gone.
+ */
+static void forget_thread(PyObject *capsule)
+{
+    struct binding_thread *thread = PyCapsule_GetPointer(capsule, NULL);
+
+    if (thread == binding_thread) {
+        binding_thread = NULL;
+        PyMem_RawFree(thread);
+        return;
+    }
+    rip_store_relaxed(&thread->tstate, NULL);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pairs with place_of() */
+    if (thread->forks != forks)
+        return; /* a forked child: that thread is not here, and may have been placing when the process was copied */
+    while (rip_load_acquire(&thread->placing)) /* pairs with place_of() */
+        sched_yield();
+}
+
+static int remember(struct binding_thread *thread)
+{
+    PyObject *dict = PyThreadState_GetDict(); /* borrowed */
+    PyObject *capsule = dict != NULL ? PyCapsule_New(thread, NULL, forget_thread) : NULL;
+    const int status = capsule != NULL ? PyDict_SetItemString(dict, "_rip", capsule) : -1;
+
+    if (capsule != NULL && status != 0)
+        PyCapsule_SetDestructor(capsule, NULL);
+    Py_XDECREF(capsule);
+    return status;
+}
+
+struct binding_thread *binding_thread_enter(void)
+{
+    PyObject *type, *value, *traceback;
+    struct binding_thread *thread = PyMem_RawCalloc(1, sizeof(*thread));
+
+    if (thread == NULL)
+        return NULL;
+    thread->tstate = PyThreadState_Get();
+    thread->tid = (uint32_t)gettid();
+    thread->forks = forks;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (remember(thread) == 0) {
+        binding_thread = thread;
+    } else {
+        PyMem_RawFree(thread);
+        PyErr_Clear();
+    }
+    PyErr_Restore(type, value, traceback);
+    return binding_thread;
+}
+
+static void after_fork(void)
+{
+    forks++;
+    if (binding_thread == NULL)
+        return;
+    binding_thread->tid = (uint32_t)gettid();
+    binding_thread->forks = forks;
+    binding_thread->placing = false; /* fork() from a handler */
+    binding_thread->name_due = binding_thread->name_length != 0;
+    binding_thread_show_name(binding_thread);
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+void binding_thread_show_name(struct binding_thread *thread)
+{
+    if (binding_runtime->is_traced() && __atomic_exchange_n(&thread->name_due, false, __ATOMIC_ACQUIRE))
+        binding_runtime->rename(thread->name, thread->name_length); /* half of a name that is being given: due again */
+}
+
+/* For the thread of the record, by whichever thread. */
+static void give_name(struct binding_thread *thread, const char *name, size_t length)
+{
+    thread->name_length = (uint8_t)(length < RIP_NAME_BYTES ? length : RIP_NAME_BYTES);
+    memcpy(thread->name, name, thread->name_length);
+    rip_store_release(&thread->name_due, true); /* pairs with binding_thread_show_name() */
+    if (thread == binding_thread)
+        binding_thread_show_name(thread);
+}
+
+void binding_thread_rename(const char *name, size_t length)
+{
+    struct binding_thread *thread = binding_thread_get();
+
+    if (thread != NULL)
+        give_name(thread, name, length);
+}
+
+/* What the thread's own record is, found by another thread; NULL if it has none yet. */
+static struct binding_thread *record_of(unsigned long ident)
+{
+    for (PyThreadState *tstate = PyInterpreterState_ThreadHead(PyInterpreterState_Main()); tstate != NULL;
+         tstate = PyThreadState_Next(tstate)) {
+        PyObject *capsule = tstate->thread_id == ident && tstate->dict != NULL
+                                ? PyDict_GetItemString(tstate->dict, "_rip") /* borrowed */
+                                : NULL;
+
+        if (capsule != NULL)
+            return PyCapsule_GetPointer(capsule, NULL);
+    }
+    return NULL;
+}
+
+/* The record of the thread that a threading.Thread stands for; NULL if it has not started. */
+static struct binding_thread *record_of_object(PyObject *object)
+{
+    PyObject *ident = PyObject_GetAttrString(object, "_ident");
+    struct binding_thread *thread =
+        ident != NULL && PyLong_Check(ident) ? record_of(PyLong_AsUnsignedLong(ident)) : NULL;
+
+    Py_XDECREF(ident);
+    return thread;
+}
+
+static void show_name_of(PyObject *object, struct binding_thread *thread)
+{
+    PyObject *name = thread != NULL ? PyObject_GetAttrString(object, "_name") : NULL;
+    Py_ssize_t length;
+    const char *bytes = name != NULL && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &length) : NULL;
+
+    if (bytes != NULL)
+        give_name(thread, bytes, (size_t)length);
+    Py_XDECREF(name);
+    PyErr_Clear();
+}
+
+/* The setter of threading.Thread.name. */
+static PyObject *rename_thread(PyObject *ignored, PyObject *const *arguments, Py_ssize_t count)
+{
+    PyObject *result = PyObject_Vectorcall(set_name, arguments, (size_t)count, NULL);
+
+    (void)ignored;
+    if (result != NULL && count == 2)
+        show_name_of(arguments[0], record_of_object(arguments[0]));
+    return result;
+}
+
+static void watch_names(PyObject *thread_class)
+{
+    static PyMethodDef definition = {"name", (PyCFunction)(void (*)(void))rename_thread, METH_FASTCALL, NULL};
+    PyObject *property = PyObject_GetAttrString(thread_class, "name");
+    PyObject *setter = NULL, *ours = NULL;
+
+    if (property != NULL && PyObject_HasAttrString(property, "setter")) {
+        set_name = PyObject_GetAttrString(property, "fset");
+        setter = PyCFunction_New(&definition, NULL);
+    }
+    if (set_name != NULL && setter != NULL)
+        ours = PyObject_CallMethod(property, "setter", "O", setter);
+    if (ours != NULL)
+        PyObject_SetAttrString(thread_class, "name", ours);
+    Py_XDECREF(ours);
+    Py_XDECREF(setter);
+    Py_XDECREF(property);
+    PyErr_Clear();
+}
+
+/*
+ * threading has each thread call this once, the main thread when it is imported, in Thread._set_tstate_lock(self). So
+ * it is where we meet threads, and threading itself, which we must not import.
+ */
+static PyObject *set_sentinel(PyObject *module, PyObject *arguments)
+{
+    PyObject *lock = real_set_sentinel(module, arguments);
+    struct _PyInterpreterFrame *frame = binding_frame();
+
+    if (lock == NULL || frame == NULL || !binding_is_library(frame->f_code, "threading.py") ||
+        frame->f_code->co_argcount != 1 || frame->localsplus[0] == NULL)
+        return lock;
+    if (set_name == NULL) {
+        PyObject *thread_class = PyDict_GetItemString(frame->f_globals, "Thread"); /* borrowed */
+
+        if (thread_class != NULL)
+            watch_names(thread_class);
+    }
+    show_name_of(frame->localsplus[0], binding_thread_get());
+    return lock;
+}
+
+int binding_threads_start(void)
+{
+    static const struct binding_method method = {"_set_sentinel", set_sentinel, &real_set_sentinel};
+    static const char main_name[] = "MainThread";
+    PyObject *module = PyImport_ImportModule("_thread"); /* built in, and there since the interpreter's start */
+    const int status = module != NULL ? binding_methods_replace(module, &method, 1) : -1;
+
+    Py_XDECREF(module);
+    if (status != 0)
+        return -1;
+    pthread_atfork(NULL, NULL, after_fork);
+    if (_PyRuntime.main_thread == PyThread_get_thread_ident())
+        binding_thread_rename(main_name, sizeof(main_name) - 1);
+    return 0;
+}
