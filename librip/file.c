@@ -32,6 +32,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/sdt.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
@@ -963,10 +964,12 @@ static int ring_create(const char *file, uint32_t max_procs)
         result = check_file_limit(writer->geometry.file_bytes);
     if (result == 0)
         result = creation_run(&creation);
-    if (result < 0)
+    if (result < 0) {
         creation_undo(&creation);
-    else
+    } else {
         rip_store_release(&rip_ring, rip__header()); /* pairs with the acquire loads of rip_ring in thread.c */
+        DTRACE_PROBE2(librip, ring_made, file, rip__header()->slot_capacity);
+    }
     if (creation.directory >= 0)
         close(creation.directory);
     return result;

@@ -20,6 +20,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/sdt.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -158,11 +159,12 @@ static void put_aside(struct rip_slot *old_slot, uint32_t new_slot)
 
 /* Registering ------------------------------------------------------------------------------------------------------ */
 
-static void count_refusal(int result)
+static void refuse(uint32_t id, int result)
 {
     struct rip_ring *ring = rip__header();
 
     rip_add_relaxed(result == -ENOSPC ? &ring->refused_full_count : &ring->refused_memory_count, 1);
+    DTRACE_PROBE2(librip, id_refused, id, -result);
 }
 
 /* A slot for an id that has none. */
@@ -176,7 +178,9 @@ static int register_new(const struct rip_identity *identity, uint32_t *ret_slot)
             rip__slot_free(*ret_slot);
     }
     if (result < 0)
-        count_refusal(result);
+        refuse(identity->id, result);
+    else
+        DTRACE_PROBE4(librip, id_registered, identity->id, *ret_slot, identity->name, identity->name_bytes);
     return result;
 }
 
@@ -257,6 +261,7 @@ void rip_init(uint32_t id, const char *name, size_t namelen, uint8_t idx, uint8_
 
 static void end_id(struct rip_slot *slot)
 {
+    DTRACE_PROBE3(librip, id_ended, rip_load_relaxed(&slot->id), rip__slot_index(slot), rip__slot_progress(slot));
     rip__table_remove(rip_load_relaxed(&slot->id));
     rip__slot_free(rip__slot_index(slot));
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sdt.h>
 #include <unistd.h>
 
 #include "app/log.h"
@@ -140,6 +141,18 @@ static struct event *make_end_unseen(struct events *events, const struct events_
 
 /* Publishing ------------------------------------------------------------------------------------------------------- */
 
+/* For readers of USDT; see TRACEPOINTS in ripd(8). */
+static void fire_probe(const struct event *event)
+{
+    const uint64_t frozen_ms = event->duration_ns / 1000000;
+    const char *cause = id_cause_name(event->cause);
+
+    if (event->kind == EVENT_BEGIN)
+        DTRACE_PROBE6(ripd, stall_begin, event->ring, event->id, event->name, event->name_bytes, cause, frozen_ms);
+    else
+        DTRACE_PROBE6(ripd, stall_end, event->ring, event->id, event->name, event->name_bytes, cause, frozen_ms);
+}
+
 /* Takes over the event, which may be NULL. stall may be NULL: the id is not known any more. */
 static void publish(struct events *events, const struct stall_case *stall, struct event *event,
                     const struct event_subject *subject, const struct events_scan *scan)
@@ -149,6 +162,7 @@ static void publish(struct events *events, const struct stall_case *stall, struc
         return;
     }
     events->sequence = event->sequence;
+    fire_probe(event);
     if (events->tap != NULL)
         events->tap->event(events->tap->context, stall, event);
     publisher_add(events->publisher, event, subject, scan->moment->scanned_mono_ns);
