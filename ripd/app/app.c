@@ -433,7 +433,7 @@ static void app_configure(struct app *app)
     log_set_level(config->log_level);
     detector_configure(app->detector, &detector);
     rule_finder_set_rules(&app->rule_finder, &config->rules);
-    cases_set_hysteresis(app->cases, settings_hysteresis_ns(config));
+    cases_configure(app->cases, settings_hysteresis_ns(config), EPISODE_UNEXAMINED_SCANS);
     error = registry_set_directories(app->registry, (const char *const *)config->directories.items,
                                      config->directories.count);
     if (error != 0)

@@ -14,6 +14,7 @@
 struct cases {
     struct work *work;
     uint64_t hysteresis_ns;
+    uint32_t unexamined_scans;
     struct stall_case **items;
     size_t count;
     size_t capacity;
@@ -31,7 +32,7 @@ struct cases *cases_new(struct work *work, uint64_t hysteresis_ns)
 
     if (cases != NULL) {
         cases->work = work;
-        cases->hysteresis_ns = hysteresis_ns;
+        cases_configure(cases, hysteresis_ns, EPISODE_UNEXAMINED_SCANS);
     }
     return cases;
 }
@@ -70,9 +71,10 @@ void cases_free(struct cases *cases)
     free(cases);
 }
 
-void cases_set_hysteresis(struct cases *cases, uint64_t hysteresis_ns)
+void cases_configure(struct cases *cases, uint64_t hysteresis_ns, uint32_t unexamined_scans)
 {
     cases->hysteresis_ns = hysteresis_ns;
+    cases->unexamined_scans = unexamined_scans;
 }
 
 void cases_set_last_episode(struct cases *cases, uint64_t number)
@@ -309,6 +311,7 @@ static void episode_goes_on(struct episode *episode, const struct detector_suspe
     episode->stall_count += !goes_on;
     if (!goes_on || episode->number == 0)
         episode->cause = suspect->cause;
+    episode->unexamined_count += suspect->cause == CAUSE_NONE;
 }
 
 /* Whether it stands still for a time that it asked for, and did so all the while: that is listed, but no event. */
@@ -467,6 +470,13 @@ static bool take_room(struct work *work, uint32_t user, uint16_t class)
     return false;
 }
 
+static bool is_to_publish(const struct cases *cases, const struct episode *episode)
+{
+    if (episode->stage != EPISODE_OPEN || episode->number != 0)
+        return episode->stage == EPISODE_OVER;
+    return episode->cause != CAUSE_NONE || episode->unexamined_count > cases->unexamined_scans;
+}
+
 /* Queues what is to be published; returns how many that are. Begins are in order of their number within their ring. */
 static size_t push_jobs(struct cases *cases)
 {
@@ -478,7 +488,7 @@ static size_t push_jobs(struct cases *cases)
     for (size_t i = 0; i < cases->count; i++) {
         struct episode *episode = &cases->items[i]->episode;
 
-        if (episode->stage != EPISODE_OVER && (episode->stage != EPISODE_OPEN || episode->number != 0))
+        if (!is_to_publish(cases, episode))
             continue;
         if (class_of(episode) == CLASS_BELATED && !work_take(cases->work, cases->items[i]->user, WORK_BELATED, 1)) {
             episode->stage = EPISODE_NONE; /* a crowd that has gone must not hold its memory for hours */

@@ -28,6 +28,8 @@
  *   F. An episode of an earlier run of the daemon goes on under its number (cases_adopt()): its begin is not published
  *      again, and its end once.
  *   G. A sleep that a thread announces begins no episode, and prolongs none that is ending.
+ *   H. The begin of one that was not examined yet waits for EPISODE_UNEXAMINED_SCANS: its evidence says whose incident
+ *      it belongs to (cases/incidents.h).
  */
 #ifndef RIPD_CASES_CASE_H
 #define RIPD_CASES_CASE_H
@@ -44,6 +46,7 @@
 #include "work/work.h"
 
 #define CASES_PER_RING_MAX 65536u
+#define EPISODE_UNEXAMINED_SCANS 4u /* for so many the begin of one that was not examined yet is put off */
 
 struct item;
 struct process_facts;
@@ -67,8 +70,9 @@ struct episode {
     uint64_t progress;            /* at which it stood still first */
     uint64_t moved_after_mono_ns; /* as in struct detector_event, of the first stall */
     uint32_t stall_count;         /* merged into it, at least 1 */
+    uint32_t unexamined_count;    /* scans on which it was stalled, and nobody had looked at its thread yet */
     enum detector_event_kind reason;
-    enum id_cause cause;
+    enum id_cause cause; /* of an open one: as its begin was published, or as it stalled again */
 };
 
 /* Who holds an id up, the same on every scan (cases/incidents.h). */
@@ -124,7 +128,8 @@ struct cases;
 
 struct cases *cases_new(struct work *work, uint64_t hysteresis_ns); /* NULL: no memory. work stays the caller's */
 void cases_free(struct cases *cases);
-void cases_set_hysteresis(struct cases *cases, uint64_t hysteresis_ns); /* from the next cases_end() on */
+/* From the next cases_end() on. unexamined_scans: EPISODE_UNEXAMINED_SCANS at first. */
+void cases_configure(struct cases *cases, uint64_t hysteresis_ns, uint32_t unexamined_scans);
 
 /*
  * Cases for the suspects of a scan, which are in order of ring and slot. user_of says whose account a ring is on.

@@ -40,7 +40,7 @@
     X(SYMBOLS, "symbols",                                                                                              \
       "locations without names: those of their file, their user or all users take too much memory")                    \
     X(EPISODES, "episodes", "stalls not reported as events")                                                           \
-    X(BELATED, "belated", "stalls whose begin was published with their end: their user had no room for it before")     \
+    X(BELATED, "belated", "stalls whose begin was published with their end: no room for it, or nobody looked, before") \
     X(RESTALLS, "restalls", "stalls within an episode not written to the history: it ends at the next restart")        \
     X(LOG_LINES, "log_lines", "log lines not written")                                                                 \
     X(HOOKS, "hooks", "events not given to the --on-stall command")                                                    \

@@ -24,27 +24,35 @@ static bool is_stuck(const struct stall_case *stall)
     return stall->suspect.call == RIP_CALL_PRIVATE && stall->suspect.state == ID_STALLED;
 }
 
-struct stall_root incidents_own_root(const struct stall_case *stall)
+static void find_root(struct stall_case *stall, const struct waits *waits)
 {
-    return (struct stall_root){WAITS_ID, stall->ring, stall->slot, stall->generation};
+    const uint32_t node = waits_find(waits, stall->ring, stall->slot, stall->generation);
+
+    stall->waits = true;
+    if (is_stuck(stall)) {
+        stall->root = (struct stall_root){STALL_ROOT_PROCESS, stall->ring, stall->suspect.process, 0};
+    } else if (node != WAITS_NONE && waits->nodes[node].next != WAITS_NONE) {
+        stall->root = root_of_node(&waits->nodes[waits->nodes[node].root]);
+    } else {
+        stall->waits = false;
+        if (stall->episode.cause == CAUSE_NONE)
+            stall->root = (struct stall_root){STALL_ROOT_UNEXAMINED, stall->ring, stall->suspect.process, 0};
+        else
+            stall->root = (struct stall_root){WAITS_ID, stall->ring, stall->slot, stall->generation};
+    }
+}
+
+/* It began so, and others that cannot be examined in time join it, whatever it is found to wait for. */
+static bool stays_unexamined(const struct stall_case *stall)
+{
+    return stall->root.kind == STALL_ROOT_UNEXAMINED && stall->episode.incident != 0;
 }
 
 void incidents_find_roots(struct stall_case *const *cases, size_t count, const struct waits *waits)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct stall_case *stall = cases[i];
-        const uint32_t node = waits_find(waits, stall->ring, stall->slot, stall->generation);
-
-        stall->waits = true;
-        if (is_stuck(stall)) {
-            stall->root = (struct stall_root){STALL_ROOT_PROCESS, stall->ring, stall->suspect.process, 0};
-        } else if (node == WAITS_NONE || waits->nodes[node].next == WAITS_NONE) {
-            stall->root = incidents_own_root(stall);
-            stall->waits = false;
-        } else {
-            stall->root = root_of_node(&waits->nodes[waits->nodes[node].root]);
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        if (!stays_unexamined(cases[i]))
+            find_root(cases[i], waits);
 }
 
 /* Roots themselves come before those that wait for them; else in order of ring and slot, as the cases are. */

@@ -4,7 +4,8 @@
  *
  * The root of an id is who holds it up: the end of its chain of locks, of a deadlock the same member for all that hang
  * on it; of an id that waits for no lock it is the id itself. All threads of a process that is stuck as a whole have
- * one root.
+ * one root. So have the ids of a process that could not be examined in time: a crowd behind one lock may be more than
+ * there is time to look at, and is one thing to hear of all the same.
  *
  * Guarantees
  *   A. An incident is numbered like the episode that began it: the root's own, if that begins on the same scan.
@@ -33,12 +34,11 @@ void incidents_done(struct incidents *incidents);
 
 /* A kind of root beyond enum waits_kind: a process that is stuck as a whole. */
 #define STALL_ROOT_PROCESS (WAITS_GONE + 1u)
+/* And ids of a process whose begins were published before they were examined. */
+#define STALL_ROOT_UNEXAMINED (WAITS_GONE + 2u)
 
-/* Finds the root of each case. waits: of this scan, or NULL. */
+/* Finds the root of each case. waits: of this scan, or NULL: nobody is known to wait. */
 void incidents_find_roots(struct stall_case *const *cases, size_t count, const struct waits *waits);
-
-/* The root of who waits for nobody: it is its own. */
-struct stall_root incidents_own_root(const struct stall_case *stall);
 
 /* Gives each episode that has a number and no incident its incident, and its waiting_count, by the roots. -ENOMEM: each
  * is an incident of its own. */

@@ -19,6 +19,7 @@
 #include "app/hook.h"
 #include "app/publisher.h"
 #include "app/report.h"
+#include "cases/case.h"
 #include "cases/cause.h"
 #include "cases/event_kind.h"
 #include "cases/event_queue.h"
@@ -278,6 +279,7 @@ static const struct {
     {"@CONFIG_LINE_BYTES_MAX@", NULL, CONFIG_LINE_BYTES_MAX},
     {"@WORK_EVENTS_PER_SCAN@", NULL, WORK_EVENTS_PER_SCAN},
     {"@RULES_MAX@", NULL, RULES_MAX},
+    {"@EPISODE_UNEXAMINED_SCANS@", NULL, EPISODE_UNEXAMINED_SCANS},
     {"@HOOK_RUNNING_MAX@", NULL, HOOK_RUNNING_MAX},
     {"@HOOK_USER_RUNNING_MAX@", NULL, HOOK_USER_RUNNING_MAX},
     {"@HOOK_TIME_LIMIT_S@", NULL, HOOK_TIME_LIMIT_NS / 1000000000},

@@ -278,9 +278,8 @@ static void set_config(struct replay *replay)
     replay->config = scan_settings_detector(&settings);
     replay->counts.stall_after_ns = settings.stall_after_ns;
     rules_table_make(&replay->rules, &settings.rules);
-    if (replay->cases != NULL)
-        cases_set_hysteresis(replay->cases, settings.hysteresis_ns);
-    replay->settings.hysteresis_ns = settings.hysteresis_ns;
+    if (replay->cases != NULL) /* by other thresholds nobody will examine what was not examined then */
+        cases_configure(replay->cases, settings.hysteresis_ns, replay->counts.exact ? EPISODE_UNEXAMINED_SCANS : 0);
 }
 
 static int open_ripd(struct replay *replay)
@@ -288,13 +287,15 @@ static int open_ripd(struct replay *replay)
     int result;
 
     close_ripd(replay);
-    set_config(replay);
-    result = detector_new(&replay->detector, &replay->config);
     replay->work = work_new();
-    if (result == 0 && replay->work != NULL)
-        replay->cases = cases_new(replay->work, replay->settings.hysteresis_ns);
+    if (replay->work != NULL)
+        replay->cases = cases_new(replay->work, 0);
     if (replay->cases == NULL)
         return -ENOMEM;
+    set_config(replay);
+    result = detector_new(&replay->detector, &replay->config);
+    if (result != 0)
+        return result;
     replay->sequence = replay->settings.sequence;
     cases_set_last_episode(replay->cases, replay->settings.episode);
     return 0;
@@ -490,10 +491,7 @@ static void find_roots(struct replay *replay, struct stall_case *const *cases, s
 {
     const struct scan_rows *rows = &replay->scan.tables[SCAN_ROOTS];
 
-    for (size_t i = 0; i < count; i++) {
-        cases[i]->root = incidents_own_root(cases[i]);
-        cases[i]->waits = false;
-    }
+    incidents_find_roots(cases, count, NULL);
     for (size_t i = 0; i < rows->count; i++) {
         const uint64_t *row = scan_record_row(&replay->scan, SCAN_ROOTS, i);
         struct stall_case *stall = cases_find(replay->cases, (uint32_t)row[0], (uint32_t)row[1], (uint32_t)row[2]);

@@ -156,7 +156,7 @@ struct event *event_make_begin(const struct stall_case *stall, const struct snap
     const uint64_t ago_ns = scan->scanned_mono_ns - episode->begun_mono_ns;
     const struct snapshot moment = {.scanned_wall_ns = wall_before_ns(scan->scanned_wall_ns, ago_ns),
                                     .scanned_boot_ns = scan->scanned_boot_ns - ago_ns,
-                                    .waits = ago_ns == 0 ? scan->waits : NULL};
+                                    .waits = episode->stage == EPISODE_OPEN ? scan->waits : NULL};
     struct sighting sighting = sighting_of_case(stall, &moment);
     struct event *event;
 

@@ -864,7 +864,7 @@ void sim_configure(struct sim_world *world, uint64_t interval_ms, uint64_t stall
     take_rules(world, rules);
     detector_configure(world->detector, &world->config);
     world->configured = true;
-    cases_set_hysteresis(world->cases, world->config.stall_after_ns + world->config.interval_ns);
+    cases_configure(world->cases, world->config.stall_after_ns + world->config.interval_ns, EPISODE_UNEXAMINED_SCANS);
     schedule_set_interval(&world->schedule, world->config.interval_ns, world->now_ns);
 }
 

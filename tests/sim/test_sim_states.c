@@ -224,7 +224,8 @@ static void trap_17_what_exceeds_a_share_waits(void **context)
     sim_free(world);
 }
 
-/* The budget is one suspect a scan: all are stalls at once, each has its cause when its turn comes. */
+/* The budget is one suspect a scan: all are stalls at once, each has its cause when its turn comes. Begins wait for it.
+ */
 static void evidence_comes_in_portions(void **context)
 {
     struct sim_world *world = sim_new((struct sim_options){.seed = 1, .evidence_max = 1, .records = true});
@@ -239,14 +240,14 @@ static void evidence_comes_in_portions(void **context)
     sim_run(world, 5000);
     sim_counts(world);
     SIM_TRACE(world, "[ 5000] 7/1 > stalled, uninterruptible\n"
-                     "[ 5000] 7/2 > stalled, not examined\n"
-                     "[ 5000] 7/3 > stalled, not examined\n"
                      "[ 5000] ripd > 3 stalled\n");
     sim_run(world, 2000);
     sim_look(world, "7/1");
     sim_look(world, "7/2");
     sim_look(world, "7/3");
-    SIM_TRACE(world, "[ 7000] 7/1 > is stalled, uninterruptible\n"
+    SIM_TRACE(world, "[ 6000] 7/2 > stalled, uninterruptible\n"
+                     "[ 7000] 7/3 > stalled, parked\n"
+                     "[ 7000] 7/1 > is stalled, uninterruptible\n"
                      "[ 7000] 7/2 > is stalled, uninterruptible\n"
                      "[ 7000] 7/3 > is stalled, parked\n");
     sim_stop(world, 7, 'T'); /* seen one by one too */

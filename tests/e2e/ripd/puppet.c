@@ -60,7 +60,7 @@ struct worker {
 static struct worker workers[WORKERS_MAX];
 static size_t worker_count;
 
-#define COROUTINES_MAX 16
+#define COROUTINES_MAX 512
 static struct rip_context coroutines[COROUTINES_MAX];
 static uint32_t coroutine_ids[COROUTINES_MAX];
 static size_t coroutine_count;

@@ -132,14 +132,17 @@ def hostile_names(world):
     assert "\x1b" not in world.log_text()
 
 
+def stalls_apart(world, count):
+    """An incident each, however busy the machine is: ids that are on no thread need no look at one."""
+    app = world.puppet(capacity=512)
+    for number in range(1, count + 1):
+        app.do(f"coroutine {number} worker-{number}")
+
+
 def one_that_hangs(world):
     """It holds up nobody: neither scans, nor other commands, nor the end of ripd; and takes its children with it."""
     world.hook('trap "" TERM\nsleep 1000 & echo $! >>pids\necho $$ >>pids\nwhile :; do sleep 1000; done')
-    app = world.puppet()
-    app.do("spawn-many 6")
-    world.wait_for(lambda: world.get("/stalls")["counts"]["running"] == 6)
-    for number in range(1, 7):
-        app.do(f"freeze {number}")
+    stalls_apart(world, 6)
     world.wait_for(lambda: world.read("pids").count("\n") == 2 * RUNNING_MAX)
     before, began = world.sequence(), time.monotonic()
     world.wait_for(lambda: world.sequence() >= before + 10)
@@ -159,10 +162,7 @@ def flood(world):
     """300 stalls at once: a few at a time, the rest counted."""
     world.hook("touch running.$$; n=$(ls | grep -c '^running'); echo $n >>most; cat >>out\n"
                "until [ -e all ]; do sleep 0.1; done; rm running.$$")
-    app = world.puppet(capacity=512)
-    app.do("spawn-many 300")
-    world.wait_for(lambda: world.get("/stalls")["counts"]["running"] == 300)
-    app.do("freeze-all")
+    stalls_apart(world, 300)
     world.wait_for(lambda: world.get("/events?limit=1&kind=begin")["total"] == 300)
     world.wait_scans(2)
     dropped = world.metric('ripd_limit_hits_total{limit="hooks"}')

@@ -14,6 +14,9 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import world as w  # noqa: E402
 
+CROWD = 1000
+CROWD_LINES = 4  # two where all stall at once; a busy machine may stop some of them on their way
+
 
 class RecordedWorld(w.World):
     INTERVAL_MS = 100
@@ -431,6 +434,28 @@ def programs_under_rip_run(world):
     assert not certain & set(IDLE) - accused, early
 
 
+def a_crowd_behind_a_lock(world):
+    """More than can be looked at in a scan, which all wait for one: a few lines in the log, not one for each."""
+    if w.lacking("sys_ptrace"):
+        print("        left out: whom they wait for is in the memory of the program, which may not be read here")
+        return
+    throng = subprocess.Popen([f"{w.BIN}/throng", world.ring("throng"), str(CROWD), "lock"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+    world.processes.append(throng)
+    assert throng.stdout.readline() == "there\n"
+    world.wait_events("begin", CROWD)
+    throng.stdin.close()
+    throng.wait()
+    world.wait_events("end", CROWD)
+    published = world.raw_events()
+    incidents = {json.loads(event)["incident"] for event in published}
+    assert len(incidents) <= CROWD_LINES, incidents
+    assert world.stop() == 0
+    for kind in ("begin", "end"):
+        assert world.log_text().count(f" stall {kind} ") == len(incidents), world.log_text()
+    world.check_same(published)
+
+
 def a_ring_that_is_not_mapped(world):
     """Where holes of a file cannot be refused, parts of a ring are copied; they are recorded all the same."""
     if w.lacking("sys_admin"):
@@ -478,5 +503,6 @@ class ApartWorld(RecordedWorld):
 if __name__ == "__main__":
     w.run([a_run_is_replayed_byte_for_byte, stops_and_late_scans, a_restart_and_a_reload, other_thresholds, assertions,
            programs_under_rip_run, wrong_flags_and_files, a_recording_that_is_cut, a_recording_without_a_scan,
-           without_a_ripd, names_of_places, a_full_disk, a_ring_that_is_not_mapped, a_directory_that_cannot_be_had],
+           without_a_ripd, names_of_places, a_crowd_behind_a_lock, a_full_disk, a_ring_that_is_not_mapped,
+           a_directory_that_cannot_be_had],
           ApartWorld)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * throng.c - throng RING COUNT: a program whose COUNT threads all wait for the same pipe from about one moment on.
+ * throng.c - throng RING COUNT [lock]: a program whose COUNT threads all wait for the same pipe from about one moment
+ * on; or the first does, with a lock for which the others wait.
  *
  * It says "there" when all are registered, and ends when its standard input does.
  */
@@ -15,14 +16,18 @@
 static int ends[2];
 static pthread_barrier_t all_there;
 
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* argument: the lock that it takes, or NULL. */
 static void *wait_for_ever(void *argument)
 {
     char byte;
 
-    (void)argument;
     rip_init(0, "waits", 5, 0, 0);
     pthread_barrier_wait(&all_there);
     rip_snap();
+    if (argument != NULL)
+        pthread_mutex_lock(argument);
     while (read(ends[0], &byte, 1) > 0)
         continue;
     return NULL;
@@ -30,7 +35,8 @@ static void *wait_for_ever(void *argument)
 
 int main(int argc, char **argv)
 {
-    unsigned count = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+    pthread_mutex_t *const mutex = argc == 4 ? &lock : NULL;
+    unsigned count = argc >= 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     pthread_attr_t small;
     pthread_t thread;
     char byte;
@@ -44,7 +50,7 @@ int main(int argc, char **argv)
     pthread_attr_setstacksize(&small, (size_t)PTHREAD_STACK_MIN + 16384);
     pthread_attr_setdetachstate(&small, PTHREAD_CREATE_DETACHED);
     for (unsigned i = 0; i < count; i++)
-        if (pthread_create(&thread, &small, wait_for_ever, NULL) != 0) {
+        if (pthread_create(&thread, &small, wait_for_ever, mutex) != 0) {
             fprintf(stderr, "throng: no more than %u threads\n", i);
             return EXIT_FAILURE;
         }

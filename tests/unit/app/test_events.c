@@ -32,6 +32,8 @@ struct world {
     uint64_t now_ns;
     uint64_t wall_ns; /* when now_ns was 0 */
     bool names_come;
+    enum id_cause cause; /* of those that are stalled */
+    struct waits *waits; /* of the next scan, which takes it over */
 };
 
 static void on_announce(void *context, struct event *event)
@@ -56,6 +58,7 @@ static int set_up(void **state)
     assert_non_null(world);
     world->now_ns = 1000 * SECOND_NS;
     world->wall_ns = WALL_NS;
+    world->cause = CAUSE_BLOCKED;
     world->work = work_new();
     assert_non_null(world->work);
     world->cases = cases_new(world->work, 6 * SECOND_NS);
@@ -110,7 +113,7 @@ static size_t list_suspects(const struct world *world, struct detector_suspect s
                 .slot = slot,
                 .generation = 2,
                 .state = ID_STALLED,
-                .cause = CAUSE_BLOCKED,
+                .cause = world->cause,
                 .frozen_for_ns = 6 * SECOND_NS,
                 .frozen_for_max_ns = world->items[slot] != NULL ? 7 * SECOND_NS : DETECTOR_UNKNOWN_NS,
                 .threshold_ns = 5 * SECOND_NS,
@@ -137,6 +140,8 @@ static void scan(struct world *world)
     moment->scanned_mono_ns = world->now_ns;
     moment->scanned_wall_ns = world->wall_ns + world->now_ns;
     moment->interval_ns = SECOND_NS;
+    moment->waits = world->waits;
+    world->waits = NULL;
     update.suspect_count = list_suspects(world, suspects);
     update.event_count = world->change_count;
     assert_int_equal(cases_begin(world->cases, suspects, update.suspect_count, user_of, NULL), 0);
@@ -221,6 +226,49 @@ static void test_a_begin_waits_for_its_name(void **state)
     assert_int_equal(begin->duration_ns, 6 * SECOND_NS);
     events_flush(world->events, world->now_ns + SECOND_NS);
     assert_int_equal(world->announced_count, 1);
+}
+
+/* 17 waits for 18, which is known only when they are examined: one is reported, and both say who holds them up. */
+static void test_a_begin_waits_for_who_holds_it_up(void **state)
+{
+    struct world *world = *state;
+
+    world->cause = CAUSE_NONE;
+    for (uint32_t slot = 17; slot <= 18; slot++) {
+        add_id(world, slot);
+        change(world, DETECTOR_STALLED, slot);
+    }
+    scan(world);
+    assert_int_equal(world->announced_count, 0);
+    world->cause = CAUSE_BLOCKED;
+    world->waits = waits_new();
+    world->waits->nodes = calloc(2, sizeof(struct waits_node));
+    world->waits->count = 2;
+    world->waits->waiting_count = 1;
+    for (uint32_t i = 0; i < 2; i++)
+        world->waits->nodes[i] = (struct waits_node){.kind = WAITS_ID,
+                                                     .ring = 1,
+                                                     .slot = 17 + i,
+                                                     .generation = 2,
+                                                     .id = 17 + i,
+                                                     .next = i == 0 ? 1 : WAITS_NONE,
+                                                     .last = 1,
+                                                     .length = i == 0,
+                                                     .root = 1};
+    scan(world);
+    assert_int_equal(world->announced_count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct event *begin = world->announced[i];
+
+        assert_int_equal(begin->incident, 2); /* that of who holds up the other */
+        assert_int_equal(begin->reported, i == 0);
+        assert_int_equal(begin->cause, CAUSE_BLOCKED);
+        assert_int_equal(begin->duration_ns, 6 * SECOND_NS);
+        assert_int_equal(begin->at_wall_ns, WALL_NS + world->now_ns - SECOND_NS); /* when it was found stalled */
+    }
+    assert_null(strstr(world->announced[0]->text, "\"root\":null"));
+    assert_non_null(strstr(world->announced[0]->text, "\"waits_for\":[{\"holder\":\"id\""));
+    assert_non_null(strstr(world->announced[1]->text, "\"root\":null"));
 }
 
 /* But not for longer than half an interval, nor beyond the next scan, nor the end of the daemon. */
@@ -432,10 +480,15 @@ int main(void)
 {
 #define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(test_begin_and_end),    WORLD_TEST(test_reasons),
-        WORLD_TEST(test_nobody_known),     WORLD_TEST(test_a_clock_set_back),
-        WORLD_TEST(test_ids_that_flicker), WORLD_TEST(test_a_flood_has_no_gap),
-        WORLD_TEST(test_a_belated_begin),  WORLD_TEST(test_a_begin_waits_for_its_name),
+        WORLD_TEST(test_begin_and_end),
+        WORLD_TEST(test_reasons),
+        WORLD_TEST(test_nobody_known),
+        WORLD_TEST(test_a_clock_set_back),
+        WORLD_TEST(test_ids_that_flicker),
+        WORLD_TEST(test_a_flood_has_no_gap),
+        WORLD_TEST(test_a_belated_begin),
+        WORLD_TEST(test_a_begin_waits_for_its_name),
+        WORLD_TEST(test_a_begin_waits_for_who_holds_it_up),
         WORLD_TEST(test_no_name_comes),
     };
 

@@ -44,6 +44,7 @@ static int setup(void **state)
 
     daemon->work = work_new();
     daemon->cases = cases_new(daemon->work, HYSTERESIS);
+    daemon->evidence = (struct evidence){.examined = true, .thread_state = 'D'};
     *state = daemon;
     return daemon->cases == NULL;
 }
@@ -433,9 +434,9 @@ static void test_the_hysteresis_can_be_changed(void **state)
                              shorter[] = {{1251, NOTHING, 0, "1/7 ends #1, moved at 1100, 1"}, {0, 0, 0, NULL}};
 
     play(*state, begins);
-    cases_set_hysteresis(((struct daemon *)*state)->cases, 1000);
+    cases_configure(((struct daemon *)*state)->cases, 1000, EPISODE_UNEXAMINED_SCANS);
     play(*state, longer);
-    cases_set_hysteresis(((struct daemon *)*state)->cases, HYSTERESIS);
+    cases_configure(((struct daemon *)*state)->cases, HYSTERESIS, EPISODE_UNEXAMINED_SCANS);
     play(*state, shorter);
 }
 
@@ -486,6 +487,37 @@ static void test_the_cause_of_an_episode(void **state)
     end(daemon, DETECTOR_STOPPED, 1, 7, 2); /* with CAUSE_BLOCKED */
     scan(daemon, 1030);
     assert_int_equal(published->cause, CAUSE_BLOCKED);
+}
+
+/* H: of two that stall at once the one that was examined does not wait for the other. */
+static void test_a_begin_waits_for_its_evidence(void **state)
+{
+    static const struct evidence none;
+    struct daemon *daemon = *state;
+
+    stall(daemon, 1, 7, 2);
+    stall(daemon, 1, 8, 2);
+    begin(daemon);
+    cases_find(daemon->cases, 1, 8, 2)->evidence = daemon->evidence;
+    judge(daemon);
+    finish(daemon, 1000);
+    assert_string_equal(daemon->trace, "1/8 begins #1 since 950");
+    assert_int_equal(counters_of(daemon).waiting_count, 0); /* it has room */
+    scan(daemon, 1010);
+    assert_string_equal(daemon->trace, "1/7 begins #2 since 950");
+    assert_int_equal(cases_find(daemon->cases, 1, 7, 2)->episode.cause, CAUSE_UNINTERRUPTIBLE);
+    daemon->evidence = none;
+    stall(daemon, 1, 9, 2);
+    for (unsigned i = 0; i < EPISODE_UNEXAMINED_SCANS; i++) {
+        scan(daemon, 1020 + i);
+        assert_string_equal(daemon->trace, "");
+    }
+    scan(daemon, 1030); /* longer it does not wait */
+    assert_string_equal(daemon->trace, "1/9 begins #3 since 970");
+    cases_configure(daemon->cases, HYSTERESIS, 0);
+    stall(daemon, 1, 10, 2);
+    scan(daemon, 1040);
+    assert_string_equal(daemon->trace, "1/10 begins #4 since 990");
 }
 
 /* What a preloaded thread does for a time of its own choice is no event, until it turns out to be something else. */
@@ -712,6 +744,7 @@ static void test_publication_is_apart_from_other_work(void **state)
 
     stall(daemon, 1, 7, 2);
     begin(daemon);
+    cases_find(daemon->cases, 1, 7, 2)->evidence = daemon->evidence;
     work_push(daemon->work, 0, (struct work_job){.subject = 12345});
     work_push_at(daemon->work, 0, (struct work_job){.subject = 12345}, 0);
     work_pause(daemon->work, 0, UINT64_MAX);
@@ -937,6 +970,7 @@ int main(void)
         TEST(test_the_hysteresis_can_be_changed),
         TEST(test_a_begin_has_what_an_adoption_needs),
         TEST(test_the_cause_of_an_episode),
+        TEST(test_a_begin_waits_for_its_evidence),
         TEST(test_a_sleep_that_is_announced_is_no_episode),
         TEST(test_a_sleep_does_not_prolong_an_episode),
         TEST(test_a_sleep_that_is_not_announced_is_an_episode),

@@ -46,6 +46,7 @@ static void begin(struct scene *scene, uint32_t slot)
     stall->suspect.state = ID_STALLED;
     stall->episode.stage = EPISODE_OPEN;
     stall->episode.number = slot;
+    stall->episode.cause = CAUSE_BLOCKED;
     scene->pointers[scene->count++] = stall;
 }
 
@@ -179,6 +180,42 @@ static void test_later_ones_join(void **state)
     assert_incidents(scene, (const uint64_t[]){1, 1, 1});
 }
 
+/* 1 and 2 could not be examined in time, nor could 3 of another process; 4 was. What 1 and 2 are found to wait for then
+ * changes nothing, so that 5, which is not examined in time either, joins them; 6 was examined and joins 4. */
+static void test_those_unexamined_are_one_by_process(void **state)
+{
+    struct scene *scene = *state;
+
+    for (uint32_t slot = 1; slot <= 4; slot++) {
+        begin(scene, slot);
+        scene->cases[slot - 1].episode.cause = slot == 4 ? CAUSE_BLOCKED : CAUSE_NONE;
+    }
+    scene->cases[2].suspect.process = 1;
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){1, 1, 3, 4});
+    begin(scene, 5);
+    scene->cases[4].episode.cause = CAUSE_NONE;
+    begin(scene, 6);
+    wait_as(scene, (const uint32_t[]){3, 3, NOBODY, NOBODY, NOBODY, 3}, (const uint32_t[]){3, 3, 2, 3, 4, 3}, 6);
+    scene->waits->waiting_count = 6;
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){1, 1, 3, 4, 1, 4});
+    assert_int_equal(scene->cases[4].episode.waiting_count, 0);
+}
+
+/* Its lock is known from its own mark, though nobody has looked at its thread. */
+static void test_unexamined_with_a_known_root(void **state)
+{
+    struct scene *scene = *state;
+
+    begin(scene, 1);
+    begin(scene, 2);
+    scene->cases[0].episode.cause = CAUSE_NONE;
+    wait_as(scene, (const uint32_t[]){1, NOBODY}, (const uint32_t[]){1, 1}, 2);
+    assign(scene);
+    assert_incidents(scene, (const uint64_t[]){2, 2});
+}
+
 /* One that is over takes nobody in. */
 static void test_nobody_joins_what_is_over(void **state)
 {
@@ -256,6 +293,8 @@ int main(void)
         TEST(test_a_deadlock),
         TEST(test_stuck_processes),
         TEST(test_later_ones_join),
+        TEST(test_those_unexamined_are_one_by_process),
+        TEST(test_unexamined_with_a_known_root),
         TEST(test_nobody_joins_what_is_over),
         TEST(test_no_number_no_incident),
         TEST(test_first_and_last),

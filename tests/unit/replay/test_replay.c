@@ -378,10 +378,12 @@ static void test_skipped_and_stopped(void **state)
             SCAN_RECORD_ADD(&stage->scan, SCAN_SKIPPED, 1);
         if (i == 2)
             SCAN_RECORD_ADD(&stage->scan, SCAN_CONDITIONS, 2, 0, CAUSE_SIGNAL);
+        if (i == 8)
+            SCAN_RECORD_ADD(&stage->scan, SCAN_VERDICTS, 1, 0, 2, ID_STALLED, CAUSE_BLOCKED);
         drain_ripd(stage);
     }
     assert_int_equal(run(stage), 0);
-    assert_string_equal(stage->said, "8 begin skipped certain 7000 ms\n");
+    assert_string_equal(stage->said, "8 begin skipped certain blocked 7000 ms\n");
 }
 
 /* Those that wait for one root are one incident, by the graph that ripd had. */
@@ -410,6 +412,9 @@ static void test_incidents_and_turns(void **state)
     register_id(stage, 2, 2, RIP_CALL_NONE, "another user's");
     for (int i = 1; i <= 6; i++) {
         if (i == 6) {
+            SCAN_RECORD_ADD(&stage->scan, SCAN_VERDICTS, 3, 0, 2, ID_STALLED, CAUSE_BLOCKED);
+            SCAN_RECORD_ADD(&stage->scan, SCAN_VERDICTS, 3, 1, 2, ID_STALLED, CAUSE_BLOCKED);
+            SCAN_RECORD_ADD(&stage->scan, SCAN_VERDICTS, 4, 2, 2, ID_STALLED, CAUSE_BLOCKED);
             SCAN_RECORD_ADD(&stage->scan, SCAN_ROOTS, 3, 0, 2, true, 0, 1, 1, 2);
             SCAN_RECORD_ADD(&stage->scan, SCAN_TURNS, 1001);
             SCAN_RECORD_ADD(&stage->scan, SCAN_TURNS, 1000);
