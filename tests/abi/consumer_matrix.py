@@ -176,6 +176,20 @@ def size_of_snap(folder):
                not re.search(r"\bcall|\block\b|__tls_get_addr|TLSGD|TLSLD", code), code)
 
 
+def switch_without_atomics(folder):
+    """A switch between coroutines, inlined, has no operation that is atomic between processors."""
+    source, output = os.path.join(folder, "switch.c"), os.path.join(folder, "switch.o")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <librip.h>\nvoid turn(struct rip_context *a, const struct rip_context *b);\n"
+                   "void turn(struct rip_context *a, const struct rip_context *b) { rip_switch(a, b); }\n")
+    for compiler, pic in itertools.product(filter(find, ("gcc", "clang")), ("-fPIE", "-fPIC")):
+        built = run([find(compiler), "-std=c11", "-O2", pic, f"-I{INCLUDE}", "-c", source, "-o", output])
+        report(f"{compiler} {pic} compiles", built.returncode == 0, built.stderr)
+        code = run(["objdump", "-dr", output]).stdout
+        report(f"{compiler} {pic}: a switch without atomics", "<turn>" in code and
+               not re.search(r"\block\b|\bxchg|fence\b|__tls_get_addr|TLSGD|TLSLD", code), code)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         matrix(folder)
@@ -188,6 +202,7 @@ def main():
             name_of_library(library, VERSION)
         if os.uname().machine == "x86_64":
             size_of_snap(folder)
+            switch_without_atomics(folder)
     print(f"{ran} checks, {failed} failed")
     sys.exit(1 if failed or ran < 20 else 0)
 
