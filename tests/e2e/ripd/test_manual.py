@@ -197,6 +197,14 @@ def the_libraries(_world):
         assert named == for_programs, named ^ for_programs
 
 
+def the_costs(_world):
+    """The table of librip(3) has the rows of the script that writes it."""
+    rows = re.findall(r'^    \("(.*?)", "', text_of(TOP, "tests/bench/bench_compare.py"), re.M)
+    page = text_of(PAGES, "librip.3").replace("\\-", "-")
+    table = re.search(r'^\.\\" Costs: .*?^\.\\" End of costs$', page, re.S | re.M).group(0)
+    assert len(rows) > 5 and not [row for row in rows if f"\n{row} " not in table], table
+
+
 def the_ring(_world):
     """rip-ring(5) has the rows of the normative text, each with its offset."""
     page = text_of(PAGES, "rip-ring.5")
@@ -250,5 +258,5 @@ def the_example_is_the_defaults(world):
     assert len(said) == 1 and said[0].endswith('changed=""'), said
 
 
-w.run([flags, keys_of_the_file, the_libraries, the_ring, endpoints, parameters, states_and_causes, events, metrics,
-       the_command_rip, the_answers, the_pages_are_clean, the_example_is_the_defaults])
+w.run([flags, keys_of_the_file, the_libraries, the_costs, the_ring, endpoints, parameters, states_and_causes, events,
+       metrics, the_command_rip, the_answers, the_pages_are_clean, the_example_is_the_defaults])
